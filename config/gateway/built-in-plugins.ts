@@ -25,6 +25,7 @@ import { createMessages } from '../../plugins/messages/plugin.ts'
 import { createMetrics } from '../../plugins/metrics/plugin.ts'
 import { createModels } from '../../plugins/models/plugin.ts'
 import { createOpenApi } from '../../plugins/openapi/plugin.ts'
+import { createOverview } from '../../plugins/overview/plugin.ts'
 import { createPlan } from '../../plugins/plan/plugin.ts'
 import { createPolicies } from '../../plugins/policies/plugin.ts'
 import { createRateLimit } from '../../plugins/rate-limit/plugin.ts'
@@ -53,7 +54,7 @@ import { openWhatIfThread } from './what-if-thread.ts'
 export interface BuiltInServices {
   readonly state: State
   readonly ledger: Pick<Ledger, 'request'>
-  readonly providers: Pick<Providers, 'byId' | 'known' | 'catalog'>
+  readonly providers: Pick<Providers, 'byId' | 'known' | 'catalog' | 'isAvailable' | 'sandboxUrl'>
   readonly operators: OperatorRegistry
   readonly authFailures: AuthFailureLimiter
   readonly accessLog: Pick<AccessLog, 'reportPrompts'>
@@ -61,6 +62,8 @@ export interface BuiltInServices {
   readonly sharedState: Pick<SharedState, 'counters' | 'reservations'>
   /** The folder from which plugin packages are resolved. Default: the working directory. */
   readonly pluginFolder?: string
+  /** Aborts when the gateway begins to stop. Default: never. */
+  readonly stopping?: AbortSignal
   /** Undefined in a single process. */
   readonly cluster?: ClusterPeer | undefined
 }
@@ -95,6 +98,7 @@ export function createBuiltInPlugins(
   const pending = new PendingRecords()
   const ownMetricsAddress = metricsAddress(settings)
   const chooseForm = createFormChooser(settings.responses.form)
+  const evidence = createEvidence(log, { dataDir: settings.data_dir, logId: state.logId })
   const plugins = [
     createAuth({
       accounts,
@@ -161,7 +165,7 @@ export function createBuiltInPlugins(
       policies,
       policyCommands: ruleServices.ofPolicies.commands,
       readCallerAt,
-      evidence: createEvidence(log, { dataDir: settings.data_dir, logId: state.logId }),
+      evidence,
       timeline: state.timeline,
       snapshotCaller,
     }),
@@ -175,6 +179,22 @@ export function createBuiltInPlugins(
       snapshotCaller,
       ruleServices: ruleServices.ofPolicies,
       userRuleServices: ruleServices.ofUsers,
+    }),
+    createOverview({
+      ...state,
+      ledger,
+      pending,
+      evidence,
+      kinds,
+      userHistory: ruleServices.own.history,
+      policyHistory: ruleServices.ofPolicies.history,
+      breakers,
+      providers: {
+        ids: Object.keys(settings.providers),
+        isAvailable: providers.isAvailable,
+        usesSandbox: providers.sandboxUrl !== undefined,
+      },
+      stopping: services.stopping ?? new AbortController().signal,
     }),
     createWhatIf({
       ...state,
@@ -212,7 +232,13 @@ export function declareBuiltInPlugins(settings: Settings): ReadonlyMap<string, P
   return createBuiltInPlugins(settings, {
     state: {} as State,
     ledger: {} as Ledger,
-    providers: { byId: new Map(), known: new Set<string>(), catalog: createCatalog([]) },
+    providers: {
+      byId: new Map(),
+      known: new Set<string>(),
+      catalog: createCatalog([]),
+      isAvailable: () => false,
+      sandboxUrl: undefined,
+    },
     operators: createOperatorRegistry(),
     authFailures: {} as AuthFailureLimiter,
     accessLog: {} as AccessLog,

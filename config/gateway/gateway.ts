@@ -72,6 +72,7 @@ export async function startGateway(
   { peer, pluginFolder = process.cwd(), openLog }: StartOptions = {},
 ): Promise<Gateway> {
   const opened: { close(): Promise<void> }[] = []
+  const stopping = new AbortController()
   let closed: Promise<void> | undefined
   const closeAll = () => {
     closed ??= closeInOrder(opened.toReversed())
@@ -130,6 +131,7 @@ export async function startGateway(
       sessions,
       sharedState,
       pluginFolder,
+      stopping: stopping.signal,
       cluster: peer,
     })
     const authenticateOperator =
@@ -193,6 +195,7 @@ export async function startGateway(
     const direct = await listen(createRouteApp(parts), settings.host, settings.route_port, serverOptions)
     opened.push({ close: () => direct.stop(settings.timeouts.drain_ms) })
     const drain = async (lingerMs: number) => {
+      stopping.abort()
       const { drain_ms } = settings.timeouts
       await Promise.all([main.stop(drain_ms, lingerMs), direct.stop(drain_ms, lingerMs)])
       await closeAll()

@@ -10,12 +10,14 @@ import type {
   UsageGroup,
   UsageQuery,
 } from './store/queries.ts'
+import type { SeriesPoint, SeriesQuery } from './store/read-series.ts'
 
 /** Reads the ledger, and deletes prompts. Every method rejects with `ledger_unavailable` if it is away. */
 export interface LedgerReader {
   find(requestId: string): Promise<StoredRecord | undefined>
   list(query: RequestQuery): Promise<RequestPage>
   usage(query: UsageQuery): Promise<readonly UsageGroup[]>
+  series(query: SeriesQuery): Promise<readonly SeriesPoint[]>
   findPrompt(requestId: string): Promise<StoredPrompt | undefined>
   /** Returns the number of prompts that were deleted. */
   deletePromptsOf(userId: number): Promise<number>
@@ -46,6 +48,7 @@ export function createLedgerReader(
     find: async (requestId) => (await read('ledgerFind', { requestId })).record,
     list: (query) => read('ledgerList', query),
     usage: async (query) => (await read('ledgerUsage', query)).groups,
+    series: async (query) => (await read('ledgerSeries', query)).points,
     findPrompt: async (requestId) => (await read('ledgerPrompt', { requestId })).prompt,
     deletePromptsOf: async (userId) => (await read('ledgerDeletePrompts', { userId })).deleted,
   }

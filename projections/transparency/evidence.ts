@@ -32,6 +32,8 @@ export type ProofIssue = 'no-event' | 'not-covered' | 'changed'
 export interface Evidence {
   /** The newest checkpoint, as a signed note; undefined before the first one. */
   newestCheckpoint(): Promise<string | undefined>
+  /** How many events the newest checkpoint covers, and when it was signed. */
+  coverage(): Promise<Pick<StoredCheckpoint, 'size' | 'time'> | undefined>
   prove(position: Position): Promise<EventProof | ProofIssue>
 }
 
@@ -71,6 +73,7 @@ export function createEvidence(log: EventLog, { dataDir, logId }: EvidenceOption
 
   return {
     newestCheckpoint: async () => (await newest.read())?.text,
+    coverage: () => newest.read(),
     prove(position) {
       // One after the other: all of them would bring the tree up to date.
       const proof = last.then(async () => {

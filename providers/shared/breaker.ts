@@ -24,6 +24,7 @@ export interface CircuitBreakers {
 
 interface CircuitInfo {
   readonly provider: string
+  readonly model: string
   readonly state: CircuitState
 }
 
@@ -49,7 +50,7 @@ export function createCircuitBreakers(
     const name = `${provider}:${model}`
     const known = entry === undefined ? byName.get(name) : byModel.get(entry)
     if (known !== undefined) return known
-    const breaker = new ModelBreaker(provider, settings, now, records)
+    const breaker = new ModelBreaker({ provider, model }, settings, now, records)
     if (entry === undefined) byName.set(name, breaker)
     else byModel.set(entry, breaker)
     return breaker
@@ -63,8 +64,8 @@ export function createCircuitBreakers(
       yield* byName.values()
     },
     *callerCircuits() {
-      for (const [{ circuit }, { provider }] of records.entries())
-        if (!circuit.isClosed) yield { provider, state: circuit.state(now()) }
+      for (const [{ circuit }, { provider, model }] of records.entries())
+        if (!circuit.isClosed) yield { provider, model, state: circuit.state(now()) }
     },
   }
 }

@@ -50,6 +50,7 @@ const NO_PROBES: Probes = {}
  */
 export class ModelBreaker {
   readonly provider: string
+  readonly model: string
   readonly #settings: BreakerSettings
   readonly #now: () => number
   readonly #allRecords: CallerRecords
@@ -60,8 +61,14 @@ export class ModelBreaker {
   /** When automatic routing may choose the model again, by a `retry-after` with a rate limit. */
   #excludedUntil = 0
 
-  constructor(provider: string, settings: BreakerSettings, now: () => number, allRecords: CallerRecords) {
+  constructor(
+    { provider, model }: Pick<Target, 'provider' | 'model'>,
+    settings: BreakerSettings,
+    now: () => number,
+    allRecords: CallerRecords,
+  ) {
     this.provider = provider
+    this.model = model
     this.#settings = settings
     this.#now = now
     this.#allRecords = allRecords

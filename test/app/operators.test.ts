@@ -3,6 +3,7 @@ import { makeFolder } from '../support/folders.ts'
 import { AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser } from '../support/new-user.ts'
 import { newOperator, type TestOperator } from '../support/operators.ts'
+import { readResponse } from '../support/read-response.ts'
 
 const ROLES = ['auditor', 'editor', 'admin'] as const
 type Role = (typeof ROLES)[number]
@@ -57,7 +58,7 @@ describe('operators', () => {
       it(`admit the role ${role} to what it includes, and to nothing else`, async () => {
         for (const endpoint of endpoints) {
           const response = await send(operators[role].headers, endpoint)
-          const text = await response.text()
+          const text = await readResponse(response)
           const title = `${endpoint.method} ${endpoint.path} by ${role}`
           if (ROLES.indexOf(role) >= ROLES.indexOf(endpoint.role)) {
             expect(response.status, title).not.to.be.oneOf([401, 403, 500])

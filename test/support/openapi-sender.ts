@@ -4,6 +4,7 @@ import { ADMIN_KEY, type Answer, AS_ADMIN, type RunningGateway } from './gateway
 import { newUser } from './new-user.ts'
 import type { Described, Loose } from './openapi.ts'
 import { newOperator } from './operators.ts'
+import { readResponse } from './read-response.ts'
 
 const RULE = { name: 'A rule', is_enabled: true, priority: 0 }
 
@@ -87,7 +88,7 @@ export async function createSender(gateway: RunningGateway, plan = 'paid') {
       headers: { ...(bearer && { authorization: `Bearer ${bearer}` }), ...headers },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     })
-    const text = await response.text()
+    const text = await readResponse(response)
     const isJson = response.headers.get('content-type')?.startsWith('application/json')
     return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text }
   }

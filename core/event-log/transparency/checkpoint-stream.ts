@@ -6,6 +6,8 @@ import { parseVerifierKey, type VerifierKey } from './signed-note.ts'
 /** A checkpoint as it is stored in the log. */
 export interface StoredCheckpoint extends SignedCheckpoint {
   readonly revision: number
+  /** When it was signed. */
+  readonly time: string
   /** The signed note as text. */
   readonly text: string
   /** The key that the event names. Only a trusted key proves something. */
@@ -14,13 +16,17 @@ export interface StoredCheckpoint extends SignedCheckpoint {
 }
 
 /** Returns undefined for an event that holds no checkpoint. Signatures are not verified. */
-export function parseStoredCheckpoint({ revision, data }: RecordedEvent): StoredCheckpoint | undefined {
+export function parseStoredCheckpoint({
+  revision,
+  data,
+  metadata: { time },
+}: RecordedEvent): StoredCheckpoint | undefined {
   const { note: text, key: keyText, positions } = data
   if (typeof text !== 'string' || typeof keyText !== 'string' || typeof positions !== 'string')
     return undefined
   const checkpoint = parseCheckpoint(text)
   const key = parseVerifierKey(keyText)
-  return checkpoint && key && { ...checkpoint, revision, text, key, positions }
+  return checkpoint && key && { ...checkpoint, revision, time, text, key, positions }
 }
 
 /** Finds the newest checkpoint of a log. Reads every event of the stream once. */

@@ -11,7 +11,9 @@ import type {
   UsageQuery,
 } from './queries.ts'
 import type { LastUse } from './read-last-use.ts'
+import type { SeriesPoint, SeriesQuery } from './read-series.ts'
 import type { LedgerRetention } from './retention.ts'
+import type { LedgerTail } from './tail.ts'
 
 /** The methods of a ledger, which is in another thread or in another process. */
 export type LedgerMethods = {
@@ -24,6 +26,9 @@ export type LedgerMethods = {
   ledgerPrompt: { params: { readonly requestId: string }; result: { readonly prompt?: StoredPrompt } }
   ledgerDeletePrompts: { params: { readonly userId: number }; result: { readonly deleted: number } }
   ledgerLastUse: { params: { readonly userId: number }; result: { readonly keys: readonly LastUse[] } }
+  ledgerSeries: { params: SeriesQuery; result: { readonly points: readonly SeriesPoint[] } }
+  /** The records that were written after those of an earlier call, whose `next` is `after`. */
+  ledgerTail: { params: { readonly after?: number }; result: LedgerTail }
 }
 
 export interface LedgerWriteResult {
@@ -41,6 +46,8 @@ export const LEDGER_TIMEOUTS_MS: Readonly<Record<keyof LedgerMethods, number>> =
   ledgerPrompt: 5000,
   ledgerDeletePrompts: 60_000,
   ledgerLastUse: 5000,
+  ledgerSeries: 30_000,
+  ledgerTail: 5000,
 }
 
 /** A ledger as the rest of the program uses it. */

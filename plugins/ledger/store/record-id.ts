@@ -1,7 +1,7 @@
 import { decodeBase62, timeOfRequestId } from '../../../core/util/ids.ts'
 
-/** Begin of 2020. Ids stay below 2^53, and so exact in JavaScript, until 2089. */
-const EPOCH_MS = Date.UTC(2020, 0, 1)
+/** The time of the id 0: begin of 2020. Ids stay below 2^53, and so exact in JavaScript, until 2089. */
+export const LEDGER_EPOCH_MS = Date.UTC(2020, 0, 1)
 
 /** Ids of one millisecond. */
 const IDS_PER_MS = 4096
@@ -20,11 +20,11 @@ export function toRecordId(requestId: string): number | undefined {
 
 /** Returns the lowest id of requests that arrived at or after a Unix time in milliseconds. */
 export function firstIdAt(ms: number): number {
-  return Math.max(0, Math.ceil(ms) - EPOCH_MS) * IDS_PER_MS
+  return Math.max(0, Math.ceil(ms) - LEDGER_EPOCH_MS) * IDS_PER_MS
 }
 
 export function timeOfRecordId(id: number): number {
-  return Math.floor(id / IDS_PER_MS) + EPOCH_MS
+  return Math.floor(id / IDS_PER_MS) + LEDGER_EPOCH_MS
 }
 
 /** Returns the next id of the same millisecond. */

@@ -12,6 +12,8 @@ export function serveLedger(ledger: () => Ledger): RpcHandlers<LedgerMethods> {
     ledgerPrompt: (params) => ledger().request('ledgerPrompt', params),
     ledgerDeletePrompts: (params) => ledger().request('ledgerDeletePrompts', params),
     ledgerLastUse: (params) => ledger().request('ledgerLastUse', params),
+    ledgerSeries: (params) => ledger().request('ledgerSeries', params),
+    ledgerTail: (params) => ledger().request('ledgerTail', params),
   }
 }
 

@@ -15,6 +15,7 @@ import type {
   UsageQuery,
 } from './queries.ts'
 import { type LastUse, readLastUse } from './read-last-use.ts'
+import { readSeries, type SeriesPoint, type SeriesQuery } from './read-series.ts'
 import { readUsage, sumCosts } from './read-usage.ts'
 import type { LedgerRecord } from './record.ts'
 import { type LedgerRetention, sweepLedger } from './retention.ts'
@@ -35,6 +36,8 @@ export interface LedgerStore {
   /** Returns the hour of the last request of each key of a user that was used. */
   lastUse(userId: number): Promise<readonly LastUse[]>
   sumCosts(query: CostQuery): Promise<CostSum>
+  /** Returns the steps of a range that have requests, in order. */
+  series(query: SeriesQuery): Promise<readonly SeriesPoint[]>
   /** Deletes some of what is too old. Returns true if there may be more. */
   sweep(retention: LedgerRetention, now: number): Promise<boolean>
   close(): Promise<void>
@@ -76,6 +79,7 @@ function createLedgerStore(
     promptsOf: (records) => readPrompts(db, cipher, records),
     usage: (query) => readUsage(db, query),
     sumCosts: (query) => sumCosts(db, query),
+    series: (query) => readSeries(db, query),
     lastUse: (userId) => readLastUse(db, userId),
     async sweep(retention, now) {
       const hasMore = await sweepLedger(db, retention, now)

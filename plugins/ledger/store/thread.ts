@@ -112,6 +112,7 @@ export function createThreadLedger(options: LedgerOptions, logger: Logger): Ledg
   }
 }
 
-const WRITES: ReadonlySet<keyof LedgerMethods> = new Set(['ledgerWrite', 'ledgerDeletePrompts'])
+/** The thread that writes knows what was written last. */
+const WRITES: ReadonlySet<keyof LedgerMethods> = new Set(['ledgerWrite', 'ledgerDeletePrompts', 'ledgerTail'])
 
 const CLOSE_TIMEOUT_MS = 5000

@@ -7,6 +7,7 @@ import type { LedgerOptions, LedgerThreadMethods, LedgerWriteResult, OpenedLedge
 import { createPromptCipher } from './prompt-cipher.ts'
 import { decodeRecords, type LedgerRecord } from './record.ts'
 import { type LedgerStore, openLedgerStore } from './store.ts'
+import { TailBuffer } from './tail.ts'
 
 /** Thread that owns connections to ledgers, so that no query holds the event loop that serves requests. */
 
@@ -15,6 +16,7 @@ const FIRST_SWEEP_MS = 30_000
 
 interface ServedLedger {
   readonly store: LedgerStore
+  readonly tail: TailBuffer
   readonly timers: readonly NodeJS.Timeout[]
 }
 
@@ -35,7 +37,13 @@ createRpcPeer<Record<never, never>, LedgerThreadMethods>(transport, {
     await served?.store.close()
     return {}
   },
-  ledgerWrite: ({ ledger, call }) => write(storeOf(ledger), decodeRecords(call.records)),
+  async ledgerWrite({ ledger, call }) {
+    const { store, tail } = servedLedger(ledger)
+    const records = decodeRecords(call.records)
+    const result = await write(store, records)
+    tail.add(records, Date.now())
+    return result
+  },
   async ledgerFind({ ledger, call }) {
     const record = await storeOf(ledger).find(call.requestId)
     return record ? { record } : {}
@@ -51,12 +59,18 @@ createRpcPeer<Record<never, never>, LedgerThreadMethods>(transport, {
     deleted: await storeOf(ledger).deletePromptsOf(call.userId),
   }),
   ledgerLastUse: async ({ ledger, call }) => ({ keys: await storeOf(ledger).lastUse(call.userId) }),
+  ledgerSeries: async ({ ledger, call }) => ({ points: await storeOf(ledger).series(call) }),
+  ledgerTail: ({ ledger, call }) => servedLedger(ledger).tail.read(call.after, Date.now()),
 })
 
-function storeOf(ledger: number): LedgerStore {
+function servedLedger(ledger: number): ServedLedger {
   const served = ledgers.get(ledger)
   if (served === undefined) throw new Error('the ledger is closed')
-  return served.store
+  return served
+}
+
+function storeOf(ledger: number): LedgerStore {
+  return servedLedger(ledger).store
 }
 
 async function openLedger(options: LedgerOptions & { readonly isWriter: boolean }): Promise<OpenedLedger> {
@@ -71,7 +85,8 @@ async function openLedger(options: LedgerOptions & { readonly isWriter: boolean 
     return openLedgerStore(location, logId, { cipher })
   })
   lastLedger += 1
-  ledgers.set(lastLedger, { store, timers: isWriter ? scheduleSweeps(store, options) : [] })
+  const timers = isWriter ? scheduleSweeps(store, options) : []
+  ledgers.set(lastLedger, { store, tail: new TailBuffer(), timers })
   return { ledger: lastLedger, ...(setAside !== undefined && { setAside }) }
 }
 

@@ -110,6 +110,46 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
   const idsOf = async (filter: RequestFilter, limit = 100) =>
     (await store.list({ filter, limit })).records.map(({ requestId }) => requestId)
 
+  it('returns series by minute and by hour', async () => {
+    const minute = 60_000
+    const at = (time: number, changes: Parameters<typeof ledgerRecord>[0] = {}) =>
+      ledgerRecord({ time, ...changes })
+    const error = { code: 'firewall_blocked', status: 403 }
+    await store.write([
+      at(NOON, { latencyMs: 300, rules: [firewallRule(1, 'mask'), firewallRule(2, 'mask')] }),
+      at(NOON + 59_999, { latencyMs: 100, cost: null }),
+      at(NOON + minute, { status: 403, error, cost: 0, latencyMs: 1, rules: [firewallRule(3, 'block')] }),
+      at(NOON + 2 * HOUR_MS),
+    ])
+    const range = { since: NOON, until: NOON + HOUR_MS }
+    expect(await store.series({ ...range, stepMs: minute })).to.deep.equal([
+      { time: NOON, requests: 2, errors: 0, blocks: 0, masks: 1, cost: 1_250_000, latencies: [100, 300] },
+      { time: NOON + minute, requests: 1, errors: 1, blocks: 1, masks: 0, cost: 0, latencies: [] },
+    ])
+    expect(await store.series({ ...range, until: NOON + 3 * HOUR_MS, stepMs: HOUR_MS })).to.deep.equal([
+      { time: NOON, requests: 3, errors: 1, blocks: 1, masks: 1, cost: 1_250_000, latencies: [100, 300] },
+      {
+        time: NOON + 2 * HOUR_MS,
+        requests: 1,
+        errors: 0,
+        blocks: 0,
+        masks: 0,
+        cost: 1_250_000,
+        latencies: [130],
+      },
+    ])
+    expect(await store.series({ since: 0, until: NOON, stepMs: HOUR_MS })).to.deep.equal([])
+  })
+
+  it('returns the prompts of several records', async () => {
+    const content = { request: { messages: [] }, preferences: [], defaulted: [], leftOut: [] }
+    const prompt = { mode: 'full', chars: 10, content, omission: null } as const
+    await store.write([ledgerRecord({ prompt }), ledgerRecord()])
+    const { records } = await store.list({ filter: {}, limit: 10 })
+    const prompts = [...(await store.promptsOf(records)).values()]
+    expect(prompts.map((each) => each.content)).to.deep.equal([content])
+  })
+
   it('returns records as they were written', async () => {
     const plain = ledgerRecord()
     const rich = ledgerRecord({

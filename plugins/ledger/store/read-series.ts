@@ -1,0 +1,144 @@
+import { type Kysely, sql } from 'kysely'
+import { findLabel } from './find-records.ts'
+import { readUsage } from './read-usage.ts'
+import { firstIdAt, LEDGER_EPOCH_MS } from './record-id.ts'
+import type { LedgerTables } from './tables.ts'
+import { HOUR_MS } from './units.ts'
+
+/** Unix times in milliseconds: multiples of the step, which is a minute or an hour. */
+export interface SeriesQuery {
+  readonly since: number
+  /** Not part of the range. */
+  readonly until: number
+  readonly stepMs: number
+}
+
+/** The requests of one step. */
+export interface SeriesPoint {
+  /** Start of the step, as a Unix time in milliseconds. */
+  readonly time: number
+  readonly requests: number
+  readonly errors: number
+  /** Requests that a firewall rule blocked, or masked. */
+  readonly blocks: number
+  readonly masks: number
+  /** Nano-dollars. */
+  readonly cost: number
+  /** Latencies of a sample of the answered requests in milliseconds, ascending. */
+  readonly latencies: readonly number[]
+}
+
+/** The sample of a step: some requests after each of several points in time, which need no scan. */
+const SAMPLE_POINTS = 4
+const SAMPLE_ROWS = 50
+
+/**
+ * Returns the steps with requests, in order. Hours are read from the sums by hour, minutes from the requests
+ * themselves. See docs/decisions/ledger.md, "Latencies of a graph are those of a sample".
+ */
+export async function readSeries(
+  db: Kysely<LedgerTables>,
+  query: SeriesQuery,
+): Promise<readonly SeriesPoint[]> {
+  const counts = query.stepMs >= HOUR_MS ? await countByHour(db, query) : await countByStep(db, query)
+  const [blocks, masks] = await Promise.all([countAction(db, query, 'block'), countAction(db, query, 'mask')])
+  const points: SeriesPoint[] = []
+  for (const { time, ...point } of counts) {
+    const latencies = await sampleLatencies(db, time, query.stepMs)
+    points.push({ time, ...point, blocks: blocks.get(time) ?? 0, masks: masks.get(time) ?? 0, latencies })
+  }
+  return points
+}
+
+type StepCounts = Pick<SeriesPoint, 'time' | 'requests' | 'errors' | 'cost'>
+
+async function countByHour(
+  db: Kysely<LedgerTables>,
+  { since, until }: SeriesQuery,
+): Promise<readonly StepCounts[]> {
+  const range = { since: Math.floor(since / HOUR_MS), until: Math.ceil(until / HOUR_MS) }
+  const hours = await readUsage(db, { groupBy: ['hour'], ...range, limit: range.until - range.since })
+  return hours.map(({ hour = 0, requests, errors, cost }) => ({
+    time: hour * HOUR_MS,
+    requests,
+    errors,
+    cost,
+  }))
+}
+
+async function countByStep(db: Kysely<LedgerTables>, query: SeriesQuery): Promise<readonly StepCounts[]> {
+  const step = stepOf('id', query.stepMs)
+  const rows = await db
+    .selectFrom('requests')
+    .where('id', '>=', firstIdAt(query.since))
+    .where('id', '<', firstIdAt(query.until))
+    .select([
+      step.as('step'),
+      sql<number>`count(*)`.as('requests'),
+      sql<number>`count(error)`.as('errors'),
+      sql<number>`cast(coalesce(sum(cost), 0) as bigint)`.as('cost'),
+    ])
+    .groupBy(step)
+    .orderBy('step')
+    .execute()
+  return rows.map(({ step, requests, errors, cost }) => ({
+    time: timeOfStep(Number(step), query.stepMs),
+    requests: Number(requests),
+    errors: Number(errors),
+    cost: Number(cost),
+  }))
+}
+
+/** Returns the number of requests to which firewall rules applied an action, by the start of their step. */
+async function countAction(
+  db: Kysely<LedgerTables>,
+  { since, until, stepMs }: SeriesQuery,
+  action: 'block' | 'mask',
+): Promise<ReadonlyMap<number, number>> {
+  const label = await findLabel(db, action)
+  if (label === undefined) return new Map()
+  const step = stepOf('request', stepMs)
+  const rows = await db
+    .selectFrom('request_rules')
+    .where('action', '=', label)
+    .where('request', '>=', firstIdAt(since))
+    .where('request', '<', firstIdAt(until))
+    .select([step.as('step'), sql<number>`count(distinct request)`.as('requests')])
+    .groupBy(step)
+    .execute()
+  return new Map(rows.map(({ step, requests }) => [timeOfStep(Number(step), stepMs), Number(requests)]))
+}
+
+/** Ids begin with the time, and both engines divide integers to integers. */
+function stepOf(column: 'id' | 'request', stepMs: number) {
+  const idsPerStep = firstIdAt(LEDGER_EPOCH_MS + stepMs)
+  return sql<number>`${sql.ref(column)} / ${sql.lit(idsPerStep)}`
+}
+
+function timeOfStep(step: number, stepMs: number): number {
+  return LEDGER_EPOCH_MS + step * stepMs
+}
+
+async function sampleLatencies(
+  db: Kysely<LedgerTables>,
+  time: number,
+  stepMs: number,
+): Promise<readonly number[]> {
+  const end = firstIdAt(time + stepMs)
+  const parts = await Promise.all(
+    Array.from({ length: SAMPLE_POINTS }, (_, index) => {
+      const from = firstIdAt(time + (stepMs * index) / SAMPLE_POINTS)
+      const to = index === SAMPLE_POINTS - 1 ? end : firstIdAt(time + (stepMs * (index + 1)) / SAMPLE_POINTS)
+      return db
+        .selectFrom('requests')
+        .select(['latency', 'error'])
+        .where('id', '>=', from)
+        .where('id', '<', to)
+        .orderBy('id')
+        .limit(SAMPLE_ROWS)
+        .execute()
+    }),
+  )
+  const answered = parts.flat().filter(({ error }) => error === null)
+  return answered.map(({ latency }) => latency).sort((a, b) => a - b)
+}

@@ -1,0 +1,63 @@
+import type { FirewallRule, JsonObject, RoutingRule, RuleSet } from '../../core/contract/index.ts'
+import type { AsOf } from '../../core/util/as-of.ts'
+import { RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
+import { showRecord } from '../ledger/show-record.ts'
+import type { StoredRecord } from '../ledger/store/queries.ts'
+import type { OverviewServices } from './services.ts'
+
+type ExplainServices = Pick<
+  OverviewServices,
+  'kinds' | 'policies' | 'rules' | 'userHistory' | 'policyHistory'
+>
+
+/** Shows the record of a request with each of its rules, as it was then and as it is now. */
+export async function explainRequest(record: StoredRecord, services: ExplainServices): Promise<JsonObject> {
+  const seen = new Set<string>()
+  const rules: JsonObject[] = []
+  for (const { kind, rule_id: id, origin } of record.rules) {
+    const key = `${kind}:${id}`
+    if (!isRuleKind(kind) || seen.has(key)) continue
+    seen.add(key)
+    const then = findRule(await readRulesThen(record, origin?.id, services), kind, id)
+    const current = origin ? services.policies.rulesOf(origin.id) : services.rules.of(record.userId)
+    const now = findRule(current, kind, id)
+    rules.push({
+      kind,
+      id,
+      ...(origin && { origin }),
+      state: now === undefined ? 'deleted' : now.revision === then?.revision ? 'unchanged' : 'changed',
+      as_decided: then ? showRule(then, services) : null,
+      current: now ? showRule(now, services) : null,
+    })
+  }
+  return { ...showRecord(record), rules }
+}
+
+function isRuleKind(kind: string): kind is RuleKindName {
+  return (RULE_KINDS as readonly string[]).includes(kind)
+}
+
+/** Undefined if the history cannot be read, such as that of a log which was replaced. */
+function readRulesThen(
+  { userId, rulesPosition }: StoredRecord,
+  policyId: number | undefined,
+  { userHistory, policyHistory }: ExplainServices,
+): Promise<RuleSet | undefined> {
+  const asOf: AsOf = { type: 'position', position: rulesPosition, param: 'rules_position' }
+  const rules =
+    policyId === undefined ? userHistory.rulesOf(userId, asOf) : policyHistory.rulesOf(policyId, asOf)
+  return rules.catch(() => undefined)
+}
+
+function findRule(
+  rules: RuleSet | undefined,
+  kind: RuleKindName,
+  id: number,
+): RoutingRule | FirewallRule | undefined {
+  const list: readonly (RoutingRule | FirewallRule)[] = rules?.[kind] ?? []
+  return list.find((rule) => rule.id === id)
+}
+
+function showRule(rule: RoutingRule | FirewallRule, { kinds }: ExplainServices): JsonObject {
+  return 'pattern' in rule ? kinds.firewall.show(rule) : kinds.routing.show(rule)
+}

@@ -1,0 +1,124 @@
+import {
+  data,
+  type Endpoint,
+  endpoint,
+  GatewayError,
+  operator,
+  type Plugin,
+} from '../../core/contract/index.ts'
+import { createLogReader } from '../audit/read-log.ts'
+import { createLedgerReader, createLedgerUnavailableError, type LedgerReader } from '../ledger/reader.ts'
+import { requestId } from '../ledger/schemas.ts'
+import { explainRequest } from './explain-request.ts'
+import { createLiveEndpoint } from './live-endpoint.ts'
+import { LiveFeed } from './live-feed.ts'
+import { createRecentCache } from './recent-cache.ts'
+import { findRuleChanges } from './rule-changes.ts'
+import { ExplainedRequest, OverviewSchema, rangeQuery, StatusSchema } from './schemas.ts'
+import { type Range, showFigures, showSeries, stepsOf } from './series.ts'
+import type { OverviewServices } from './services.ts'
+import { readStatus } from './status.ts'
+
+/** Several viewers, who refresh every few seconds, share an answer. */
+const SHARED_MS = 5000
+const STATUS_SHARED_MS = 15_000
+
+/** Serves what operators look at: figures over time, the state of the gateway, and requests as they come. */
+export function createOverview(services: OverviewServices): Plugin {
+  return {
+    name: 'overview',
+    after: ['ledger', 'audit'],
+    setup(_, { logger }) {
+      const { ledger, pending, stopping } = services
+      const reader = createLedgerReader(ledger, () => pending.flush(), logger)
+      const logFailure = (reason: string) => logger.warn({ reason }, 'request ledger could not be watched')
+      const live = new LiveFeed(
+        {
+          request: (method, params) =>
+            ledger.request(method, params).catch((cause: unknown) => {
+              throw createLedgerUnavailableError('Requests cannot be watched at the moment.', cause)
+            }),
+        },
+        logFailure,
+      )
+      return {
+        endpoints: [
+          createOverviewEndpoint(services, reader),
+          createStatusEndpoint(services),
+          createLiveEndpoint(live, stopping),
+          createExplainEndpoint(services, reader),
+        ],
+        close: async () => live.close(),
+      }
+    },
+  }
+}
+
+function createOverviewEndpoint(services: OverviewServices, reader: LedgerReader): Endpoint {
+  const logReader = createLogReader(services.log, services.timeline, services.userHistory)
+  const read = createRecentCache(async (range: Range) => {
+    const steps = stepsOf(range, Date.now())
+    const [points, changes] = await Promise.all([
+      reader.series(steps),
+      findRuleChanges(logReader, steps.since),
+    ])
+    return {
+      range,
+      since: new Date(steps.since).toISOString(),
+      until: new Date(steps.until).toISOString(),
+      step_seconds: steps.stepMs / 1000,
+      totals: showFigures(points),
+      series: showSeries(points, steps),
+      changes,
+    }
+  }, SHARED_MS)
+  return endpoint({
+    method: 'GET',
+    path: '/admin/overview',
+    access: operator('auditor'),
+    operationId: 'readOverview',
+    summary: 'Returns requests, errors, blocks, masks, cost and latency over time, and changes of rules.',
+    tags: ['admin'],
+    query: rangeQuery,
+    responses: { 200: { description: 'The figures.', body: data(OverviewSchema) } },
+    errors: ['ledger_unavailable'],
+    // The schema allows no other ranges.
+    handle: async ({ query: { range = '24h' } }) => ({
+      status: 200,
+      body: { data: await read(range as Range) },
+    }),
+  })
+}
+
+function createStatusEndpoint(services: OverviewServices): Endpoint {
+  const read = createRecentCache(() => readStatus(services), STATUS_SHARED_MS)
+  return endpoint({
+    method: 'GET',
+    path: '/admin/status',
+    access: operator('auditor'),
+    operationId: 'readStatus',
+    summary: 'Returns the state of providers and stores, and what needs attention.',
+    tags: ['admin'],
+    responses: { 200: { description: 'The state.', body: data(StatusSchema) } },
+    handle: async () => ({ status: 200, body: { data: await read('status') } }),
+  })
+}
+
+function createExplainEndpoint(services: OverviewServices, reader: LedgerReader): Endpoint {
+  return endpoint({
+    method: 'GET',
+    path: '/admin/requests/{id}',
+    access: operator('auditor'),
+    operationId: 'explainRequest',
+    summary: 'Returns the record of a request of any user, and its rules as they were then and are now.',
+    tags: ['admin'],
+    params: { id: requestId },
+    responses: { 200: { description: 'The record.', body: data(ExplainedRequest) } },
+    errors: ['ledger_unavailable'],
+    async handle({ params: { id } }) {
+      const record = await reader.find(id)
+      if (record !== undefined) return { status: 200, body: { data: await explainRequest(record, services) } }
+      throw new GatewayError('not_found', `Request ${id} was not found or is no longer recorded.`)
+    },
+  })
+}

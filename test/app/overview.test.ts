@@ -1,0 +1,186 @@
+import { expect } from 'chai'
+import { AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { newUser, type TestUser } from '../support/new-user.ts'
+import { asAdmin, firewallRule, newPolicy } from '../support/policies.ts'
+
+const ask = (user: TestUser, content: string, more = {}) =>
+  user.call('POST', '/v1/chat/completions', {
+    model: 'gpt-4o',
+    messages: [{ role: 'user', content }],
+    ...more,
+  })
+
+describe('what operators look at', () => {
+  let gateway: RunningGateway
+  let user: TestUser
+  let ruleId: number
+
+  before(async () => {
+    gateway = await startGateway()
+    user = await newUser(gateway)
+    const policy = await newPolicy(gateway, {
+      name: 'P',
+      firewall: [
+        firewallRule({ name: 'Secrets' }),
+        firewallRule({ name: 'Numbers', pattern: '4711', action: 'mask' }),
+        firewallRule({ name: 'Broken', type: 'regex', pattern: '(open' }),
+      ],
+    })
+    ruleId = policy.ruleIds[0]!
+  })
+  after(() => gateway.stop())
+
+  const read = async (path: string) => {
+    const { status, body } = await asAdmin(gateway, 'GET', path)
+    expect(status, JSON.stringify(body)).to.equal(200)
+    return body.data
+  }
+
+  describe('GET /admin/overview', () => {
+    before(async () => {
+      for (const text of ['hello', 'a secret', 'my number is 4711']) await ask(user, text)
+    })
+
+    for (const [range, steps, step_seconds] of [
+      ['1h', 60, 60],
+      ['24h', 24, 3600],
+      ['7d', 168, 3600],
+    ] as const)
+      it(`has the figures of ${range}, in total and over time`, async () => {
+        const { totals, series, ...rest } = await read(`/admin/overview?range=${range}`)
+        expect(rest).to.include({ range, step_seconds })
+        expect(series).to.have.length(steps)
+        const counts = { requests: 3, errors: 1, blocks: 1, masks: 1 }
+        expect(totals).to.include(counts)
+        expect(totals.cost_usd).to.be.above(0)
+        expect(totals.latency_p50_ms).to.be.at.most(totals.latency_p95_ms)
+        const sums = Object.keys(counts).map((name) =>
+          series.reduce((sum: number, point: Record<string, number>) => sum + (point[name] ?? 0), 0),
+        )
+        expect(sums).to.deep.equal(Object.values(counts))
+        const empty = series.find((point: { requests: number }) => point.requests === 0)
+        expect(empty).to.include({ cost_usd: 0, latency_p50_ms: null })
+        expect(Date.parse(series[0].time)).to.equal(Date.parse(rest.since))
+      })
+
+    it('has the changes of rules, with who made them and why', async () => {
+      const { changes } = await read('/admin/overview?range=1h')
+      const summaries = changes.map(({ summary }: { summary: string }) => summary)
+      expect(summaries).to.include(`Firewall rule ${ruleId} "Secrets" created`)
+      expect(changes[0].position).to.be.above(changes.at(-1).position)
+      expect(changes[0].actor.type).to.equal('root')
+    })
+  })
+
+  describe('GET /admin/status', () => {
+    it('has providers, stores and what needs attention', async () => {
+      const budget = { limit_usd: 0.000001, period: 'day', on_exceed: 'refuse' }
+      const put = await asAdmin(gateway, 'PUT', `/admin/users/${user.id}/budget`, budget)
+      expect(put.status, JSON.stringify(put.body)).to.equal(200)
+      await ask(user, 'hello')
+      const status = await read('/admin/status')
+      expect(status.event_log.state).to.equal('following')
+      expect(status.ledger).to.deep.equal({ is_available: true })
+      expect(
+        status.providers.find(({ provider }: { provider: string }) => provider === 'openai'),
+      ).to.deep.equal({
+        provider: 'openai',
+        is_configured: true,
+        state: 'closed',
+        open_models: [],
+        affected_callers: 0,
+      })
+      const codes = status.attention.map(({ code, severity }: { code: string; severity: string }) => [
+        code,
+        severity,
+      ])
+      expect(codes).to.deep.include.members([
+        ['budget_spent', 'error'],
+        ['sandbox', 'warning'],
+        ['pattern_not_evaluable', 'warning'],
+      ])
+      expect(codes[0][1]).to.equal('error')
+      await asAdmin(gateway, 'DELETE', `/admin/users/${user.id}/budget`)
+    })
+  })
+
+  describe('GET /admin/requests/{id}', () => {
+    it('explains a refusal with the rule as it was, when it has changed or is gone', async () => {
+      const refused = await ask(user, 'a secret')
+      const path = `/admin/requests/${refused.headers.get('x-request-id')}`
+      const [unchanged] = (await read(path)).rules
+      expect(unchanged).to.deep.include({ kind: 'firewall', id: ruleId, state: 'unchanged' })
+      expect(unchanged.as_decided).to.deep.equal(unchanged.current)
+      const own = await newUser(gateway)
+      const { id } = (await own.call('POST', '/v1/firewall-rules', firewallRule({ pattern: 'first' }))).body
+        .data
+      const blocked = await ask(own, 'the first')
+      await own.call('PATCH', `/v1/firewall-rules/${id}`, { pattern: 'second' })
+      const mine = `/admin/requests/${blocked.headers.get('x-request-id')}`
+      const changed = await read(mine)
+      expect(changed).to.include({ user_id: own.id, status: 403 })
+      expect(changed.rules[0]).to.include({ id, state: 'changed' })
+      expect([changed.rules[0].as_decided.pattern, changed.rules[0].current.pattern]).to.deep.equal([
+        'first',
+        'second',
+      ])
+      await own.call('DELETE', `/v1/firewall-rules/${id}`)
+      expect((await read(mine)).rules[0]).to.include({ state: 'deleted', current: null })
+    })
+
+    it('is not there for an unknown request', async () => {
+      const { status } = await asAdmin(gateway, 'GET', '/admin/requests/req_gGvBxwr2CTTZ4RYVqXhM0SkL')
+      expect(status).to.equal(404)
+    })
+  })
+
+  describe('GET /admin/live', () => {
+    /** Opens the stream; `next` resolves with its next record. */
+    async function watch(query = '') {
+      const leave = new AbortController()
+      const { signal } = leave
+      const answer = await fetch(`${gateway.url}/admin/live${query}`, { headers: AS_ADMIN, signal })
+      expect(answer.headers.get('content-type')).to.contain('text/event-stream')
+      const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader()
+      let text = ''
+      async function next(): Promise<string> {
+        while (!text.includes('\n\n')) {
+          const { value, done } = await reader.read()
+          if (done) return ''
+          text += value
+        }
+        const [record = ''] = text.split('\n\n')
+        text = text.slice(record.length + 2)
+        return record
+      }
+      expect(await next()).to.equal(': watching')
+      return { next, leave: () => leave.abort() }
+    }
+
+    const recordIn = (text: string) => JSON.parse(text.replace('event: request\ndata: ', ''))
+
+    it('streams the records of requests as they are written, with filters', async () => {
+      const all = await watch()
+      const failed = await watch(`?failed=true&user=${user.id}`)
+      const ids = []
+      for (const text of ['hello', 'a secret']) ids.push((await ask(user, text)).headers.get('x-request-id'))
+      const seen = [recordIn(await all.next()), recordIn(await all.next())]
+      expect(seen.map(({ x_request_id }) => x_request_id)).to.deep.equal(ids)
+      const refused = recordIn(await failed.next())
+      expect(refused).to.include({ x_request_id: ids[1], status: 403, outcome: 'failed' })
+      expect(refused.error.code).to.equal('firewall_blocked')
+      all.leave()
+      failed.leave()
+    })
+
+    it('ends when the gateway stops', async () => {
+      const other = await startGateway()
+      const answer = await fetch(`${other.url}/admin/live`, { headers: AS_ADMIN })
+      const text = answer.text()
+      const startedAt = performance.now()
+      await other.stop()
+      expect(await text).to.equal(': watching\n\n')
+      expect(performance.now() - startedAt).to.be.below(5000)
+    })
+  })
+})
