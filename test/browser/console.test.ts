@@ -106,6 +106,10 @@ describe('the console in a browser', function () {
     await page.getByRole('cell', { name: '403 firewall_blocked' }).waitFor()
     await page.locator(`a[href$="${id}"]`).click()
     await page.getByRole('heading', { name: `Request ${id}` }).waitFor()
+    await page.getByText('The rule No addresses of the policy Personal data blocked it.').waitFor()
+    await page.locator('code', { hasText: 'preset email' }).waitFor()
+    await window.checkAccessibility('a request')
+    await window.shoot('request')
 
     await window.open('/policies')
     await page.getByRole('link', { name: 'Personal data' }).click()
@@ -188,6 +192,21 @@ describe('the console in a browser', function () {
     await page.getByRole('listitem').filter({ hasText: 'laptop' }).waitFor()
     const headers = { authorization: `Bearer ${key}` }
     expect((await gateway.call('GET', '/v1/requests', undefined, headers)).status).to.equal(200)
+  })
+
+  it('shows requests as they come, and what they add up to', async () => {
+    const { page } = window
+    await window.signIn(ADMIN_KEY)
+    await window.open('/requests')
+    await page.getByLabel('Live').check()
+    const live = page.getByRole('region', { name: 'Live requests' })
+    await live.getByText('live', { exact: true }).waitFor()
+    await chat('Hello')
+    await live.getByRole('cell', { name: '200' }).waitFor()
+    await window.open('/overview')
+    await page.getByRole('region', { name: 'Health' }).getByText('following').waitFor()
+    await page.getByRole('img', { name: /^Requests: / }).waitFor()
+    expect(await page.getByRole('alert').count()).to.equal(0)
   })
 
   it('hides from an auditor what only editors may do', async () => {

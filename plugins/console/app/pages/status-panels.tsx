@@ -3,8 +3,9 @@ import { get } from '../lib/api.ts'
 import { formatAge, formatCount, humanize } from '../lib/format.ts'
 import { useInterval, useResource } from '../lib/resource.ts'
 import { href } from '../lib/router.ts'
+import type { RuleOrigin } from '../lib/types.ts'
 import { Empty, Panel, ResourceView } from '../ui/page.tsx'
-import { Badge, type Tone } from '../ui/values.tsx'
+import { Badge, type Tone, UserLink } from '../ui/values.tsx'
 
 interface GatewayStatus {
   readonly providers: readonly {
@@ -23,7 +24,8 @@ interface Attention {
   readonly code: string
   readonly severity: 'info' | 'warning' | 'error'
   readonly message: string
-  readonly rule?: { readonly kind: string; readonly id: number; readonly owner?: unknown }
+  readonly rule?: { readonly origin: RuleOrigin }
+  readonly user_id?: number
 }
 
 const SEVERITIES: Readonly<Record<Attention['severity'], Tone>> = {
@@ -54,7 +56,10 @@ export function StatusPanels() {
               {attention.map((item) => (
                 <li key={item.code + item.message}>
                   <Badge tone={SEVERITIES[item.severity]}>{humanize(item.code)}</Badge> {item.message}{' '}
-                  {item.rule && <a href={href('/audit', { rule: item.rule.id })}>History</a>}
+                  {item.rule?.origin && (
+                    <a href={href(`/policies/${item.rule.origin.id}`)}>{item.rule.origin.name}</a>
+                  )}
+                  {item.user_id !== undefined && <UserLink id={item.user_id} />}
                 </li>
               ))}
             </ul>
@@ -73,7 +78,7 @@ export function StatusPanels() {
               })}
               <li class="spread">
                 <span>Event log, position {formatCount(event_log.position)}</span>
-                <Badge tone={event_log.state === 'live' ? 'good' : 'bad'}>{event_log.state}</Badge>
+                <Badge tone={event_log.state === 'following' ? 'good' : 'bad'}>{event_log.state}</Badge>
               </li>
               <li class="spread">
                 <span>Request ledger</span>

@@ -37,7 +37,7 @@ export function LineChart({ title, times, series, marks = [], format }: ChartPro
   return (
     <figure class="chart">
       <figcaption>
-        <h3>{title}</h3>
+        <h2>{title}</h2>
         <ul class="legend">
           {series.map(({ name, tone, values }) => (
             <li key={name}>
