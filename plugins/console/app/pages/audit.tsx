@@ -4,7 +4,7 @@ import { groupName } from '../lib/names.ts'
 import { href, route, setQuery } from '../lib/router.ts'
 import { isOperator } from '../lib/session.ts'
 import type { AuditEntry } from '../lib/types.ts'
-import { Diff, formatValue } from '../ui/diff.tsx'
+import { Diff } from '../ui/diff.tsx'
 import { SelectField, TextField } from '../ui/fields.tsx'
 import { Empty, PageLayout } from '../ui/page.tsx'
 import { PagedList } from '../ui/paged-list.tsx'
@@ -120,26 +120,29 @@ function Entry({ entry }: { readonly entry: AuditEntry }) {
 }
 
 /** The name of what was changed, if the event has it; or else its id. */
-function titleOf({ id, data, before, after }: AuditEntry): string {
-  const name = (after ?? before ?? data)?.name
+function titleOf({ id, before, after, data }: AuditEntry): string {
+  const { name } = after ?? before ?? flatten(data)
   return typeof name === 'string' ? name : String(id ?? '')
 }
 
 function Content({ entry: { before, after, data } }: { readonly entry: AuditEntry }) {
   if (before !== undefined || after !== undefined) return <Diff before={before} after={after} />
-  const fields = Object.entries(data ?? {}).filter(([name]) => !/(?:^|[a-z])Id$/.test(name))
-  if (fields.length === 0) return null
-  return (
-    <details>
-      <summary>Content</summary>
-      <dl class="diff">
-        {fields.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd class="mono">{formatValue(value)}</dd>
-          </div>
-        ))}
-      </dl>
-    </details>
-  )
+  const fields = flatten(data)
+  return Object.keys(fields).length === 0 ? null : <Diff before={null} after={fields} />
+}
+
+/** The fields of an event: what it sets or changes, without the ids that are shown already. */
+function flatten(data: AuditEntry['data'] = {}): Readonly<Record<string, unknown>> {
+  const { content, changes, budget, ...others } = data
+  const fields = Object.entries({
+    ...others,
+    ...toFields(content),
+    ...toFields(changes),
+    ...toFields(budget),
+  })
+  return Object.fromEntries(fields.filter(([name]) => !/(?:^|[a-z])Id$/.test(name)))
+}
+
+function toFields(value: unknown): object {
+  return typeof value === 'object' && value !== null ? value : {}
 }

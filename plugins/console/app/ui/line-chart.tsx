@@ -31,8 +31,9 @@ export function LineChart({ title, times, series, marks = [], format }: ChartPro
   const x = (index: number) => (times.length < 2 ? 0 : (index / (times.length - 1)) * WIDTH)
   const y = (value: number) => HEIGHT - 4 - (value / max) * (HEIGHT - 14)
   const [from, to] = [Date.parse(times[0] ?? ''), Date.parse(times.at(-1) ?? '')]
-  const markX = (time: string) => ((Date.parse(time) - from) / (to - from || 1)) * WIDTH
-  const shown = marks.filter(({ time }) => Date.parse(time) >= from && Date.parse(time) <= to)
+  // A change during the last step is marked at its end.
+  const markX = (time: string) => Math.min(WIDTH - 1, ((Date.parse(time) - from) / (to - from || 1)) * WIDTH)
+  const shown = marks.filter(({ time }) => Date.parse(time) >= from)
   const index = hovered ?? times.length - 1
   return (
     <figure class="chart">
