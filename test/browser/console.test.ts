@@ -6,6 +6,7 @@ import { buildConsole } from '../support/console.ts'
 import { ADMIN_KEY, AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
 import { newOperator } from '../support/operators.ts'
+import { startPrefixProxy } from '../support/prefix-proxy.ts'
 import { withSettings } from '../support/settings.ts'
 
 const SECRET = 'Send it to ada@example.com'
@@ -245,6 +246,17 @@ describe('the console in a browser', function () {
     }
     expect(second.problems).to.deep.equal([])
     await second.context.close()
+  })
+
+  it('works below a path of a proxy', async () => {
+    const proxy = await startPrefixProxy('/gateway', gateway.url)
+    await window.page.goto(`${proxy.url}/gateway/console`)
+    await window.page.getByLabel('Key').fill(ADMIN_KEY)
+    await window.page.getByRole('button', { name: 'Sign in' }).click()
+    await window.page.getByRole('link', { name: 'Users' }).click()
+    await window.page.getByRole('link', { name: 'demo' }).waitFor()
+    expect((await window.context.cookies()).map(({ path }) => path)).to.deep.equal(['/gateway/'])
+    await proxy.stop()
   })
 
   it('stops scripts that are not its own', async () => {
