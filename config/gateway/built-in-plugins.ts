@@ -9,8 +9,10 @@ import { createAudit } from '../../plugins/audit/plugin.ts'
 import type { AccessLog } from '../../plugins/auth/access-log.ts'
 import type { AuthFailureLimiter } from '../../plugins/auth/auth-failures.ts'
 import { createAuth } from '../../plugins/auth/plugin.ts'
+import type { Sessions } from '../../plugins/auth/sessions.ts'
 import { createBudget } from '../../plugins/budget/plugin.ts'
 import { createCache } from '../../plugins/cache/plugin.ts'
+import { createConsole } from '../../plugins/console/plugin.ts'
 import { createDecorate } from '../../plugins/decorate/plugin.ts'
 import { createDispatch } from '../../plugins/dispatch/plugin.ts'
 import { createFirewall } from '../../plugins/firewall/plugin.ts'
@@ -43,7 +45,7 @@ import { createLatencyTracker } from '../../providers/shared/latency.ts'
 import { createParameterFit } from '../../providers/shared/parameter-fit.ts'
 import { metricsAddress } from '../settings/metrics-address.ts'
 import type { Settings } from '../settings/settings.ts'
-import { readVersion } from '../settings/shipped-files.ts'
+import { readVersion, shippedFile } from '../settings/shipped-files.ts'
 import type { ClusterPeer } from './cluster-peer.ts'
 import type { Providers } from './providers.ts'
 import { createRuleServices } from './rule-services.ts'
@@ -58,6 +60,7 @@ export interface BuiltInServices {
   readonly operators: OperatorRegistry
   readonly authFailures: AuthFailureLimiter
   readonly accessLog: Pick<AccessLog, 'reportPrompts'>
+  readonly sessions: Sessions
   readonly sharedState: Pick<SharedState, 'counters' | 'reservations'>
   /** The folder from which plugin packages are resolved. Default: the working directory. */
   readonly pluginFolder?: string
@@ -73,6 +76,7 @@ export function createBuiltInPlugins(
   services: BuiltInServices,
 ): ReadonlyMap<string, Plugin> {
   const { state, ledger, providers, operators, authFailures, accessLog, sharedState, cluster } = services
+  const { sessions } = services
   const { log, subscription, accounts, rules, groups, policies, ids, writer } = state
   const { evaluate_responses: evaluatesResponses } = settings.firewall
   const kinds: RuleKinds = {
@@ -115,6 +119,7 @@ export function createBuiltInPlugins(
       },
       operators: state.operators,
       operatorCommands: state.operatorCommands,
+      sessions,
     }),
     createRateLimit(settings.rate_limits, sharedState),
     createPlan(),
@@ -215,6 +220,7 @@ export function createBuiltInPlugins(
       exposedAt: cluster && ownMetricsAddress ? 'none' : (ownMetricsAddress ?? 'main'),
       sharedPage: cluster?.metricsPage,
     }),
+    createConsole(sessions, state.operators, shippedFile('dist/plugins/console/static')),
     createOpenApi({
       version: readVersion(),
       direct: { host: settings.host, port: settings.route_port },
@@ -241,6 +247,7 @@ export function declareBuiltInPlugins(settings: Settings): ReadonlyMap<string, P
     operators: createOperatorRegistry(),
     authFailures: {} as AuthFailureLimiter,
     accessLog: {} as AccessLog,
+    sessions: {} as Sessions,
     sharedState: createMemorySharedState(),
   })
 }

@@ -14,6 +14,8 @@ import { setUpPlugins } from '../../core/pipeline/set-up.ts'
 import { retryWhileUnavailable } from '../../core/process/retry.ts'
 import { createAccessLog } from '../../plugins/auth/access-log.ts'
 import { createAuthFailureLimiter, createAuthFailureMetric } from '../../plugins/auth/auth-failures.ts'
+import { createSessionSecret } from '../../plugins/auth/session-secret.ts'
+import { createSessions } from '../../plugins/auth/sessions.ts'
 import { createCallerSnapshots } from '../../projections/callers.ts'
 import { openPluginEventStores } from '../../projections/runtime/plugin-event-stores.ts'
 import type { Settings } from '../settings/settings.ts'
@@ -113,6 +115,12 @@ export async function startGateway(
       logger,
     })
     opened.push(accessLog)
+    const sessions = createSessions({
+      secret: createSessionSecret(settings.data_dir),
+      adminKey: settings.admin_key,
+      accounts: state.accounts,
+      operators: state.operators,
+    })
     const ledger = await openLedger(settings, state.logId, peer, logger)
     opened.push(ledger)
     const plugins = createBuiltInPlugins(settings, {
@@ -122,6 +130,7 @@ export async function startGateway(
       operators,
       authFailures,
       accessLog,
+      sessions,
       sharedState,
       pluginFolder,
       stopping: stopping.signal,
@@ -134,6 +143,7 @@ export async function startGateway(
             operators: state.operators,
             authFailures,
             accessLog,
+            sessions,
           })
         : undefined
     const { log, subscription, writer } = state

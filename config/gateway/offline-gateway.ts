@@ -9,6 +9,7 @@ import { retryWhileUnavailable } from '../../core/process/retry.ts'
 import { createMemorySharedState } from '../../core/shared-state/memory.ts'
 import type { RuleKinds } from '../../plugins/audit/diff-rules.ts'
 import { createAuthFailureLimiter } from '../../plugins/auth/auth-failures.ts'
+import type { Sessions } from '../../plugins/auth/sessions.ts'
 import { createFirewallRuleKind } from '../../plugins/firewall/rule-kind.ts'
 import { createRoutingRuleKind } from '../../plugins/routing/rule-kind.ts'
 import { openPluginEventStores } from '../../projections/runtime/plugin-event-stores.ts'
@@ -31,6 +32,15 @@ export interface OfflineGateway {
 
 /** Nothing is sent to the sandbox, which stands in when no provider is configured. */
 const NO_SANDBOX = 'http://127.0.0.1:0'
+
+/** Nobody signs in. */
+const NO_SESSIONS: Sessions = {
+  start() {
+    throw new Error('this gateway does not serve')
+  },
+  find: () => undefined,
+  authenticate: () => undefined,
+}
 
 /** Sets up the listed plugins on a state. Plugin packages are resolved from `pluginFolder`. */
 export async function openOfflineGateway(
@@ -64,6 +74,7 @@ export async function openOfflineGateway(
     operators,
     authFailures,
     accessLog: { reportPrompts: failClosed },
+    sessions: NO_SESSIONS,
     sharedState,
   })
   const retry = (run: () => Promise<void>) => retryWhileUnavailable(run, logger, closing.signal)

@@ -19,6 +19,7 @@ export const DEFAULT_PLUGIN_NAMES: readonly string[] = [
   'overview',
   'metrics',
   'openapi',
+  'console',
 ]
 
 /** All plugins that are part of the gateway. */

@@ -42,6 +42,11 @@ export const ERROR_CODES = {
   model_not_allowed: define(403, 'authorization_error', 'The key is restricted to other models.'),
   plan_required: define(403, 'authorization_error', "The caller's plan does not include the endpoint."),
   role_required: define(403, 'authorization_error', "The operator's role does not include the endpoint."),
+  csrf_token_invalid: define(
+    403,
+    'authorization_error',
+    'A change with a session of the console does not have the token of the session.',
+  ),
   budget_exceeded: define(402, 'budget_error', 'A budget does not cover what the request may cost.'),
   budget_price_unknown: define(402, 'budget_error', 'A budget applies, and the model has no known price.'),
   budget_reserved: define(429, 'rate_limit_error', 'Requests in flight have reserved the rest of a budget.'),

@@ -40,7 +40,7 @@ const HEADER_NAMES = /^[\w!#$%&'*+.^`|~-]+(?: *, *[\w!#$%&'*+.^`|~-]+)*$/
 /**
  * Creates middleware that allows cross-origin requests. It answers preflight requests itself, ahead of
  * authentication, because browsers send them without the API key. Credentials are never allowed: keys arrive
- * in a header that the script sets, and the gateway uses no cookies.
+ * in a header that the script sets, and the cookie of the console is for its own origin only.
  */
 export function createCorsMiddleware({ origins }: CorsSettings): GatewayMiddleware {
   const allowsAnyOrigin = origins.includes('*')

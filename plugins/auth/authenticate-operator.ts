@@ -4,8 +4,9 @@ import { ROOT_ACTOR } from '../../core/event-log/actor.ts'
 import type { AuthenticateOperator } from '../../core/http/endpoints.ts'
 import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
 import type { AccessLog } from './access-log.ts'
+import { apiKeyOf, hashApiKey } from './api-key.ts'
 import type { AuthFailureLimiter } from './auth-failures.ts'
-import { apiKeyOf, hashApiKey } from './authenticate.ts'
+import type { Session, Sessions } from './sessions.ts'
 
 interface OperatorServices {
   /** Undefined or null if no admin key is configured. */
@@ -13,6 +14,7 @@ interface OperatorServices {
   readonly operators: Pick<OperatorAccounts, 'byKeyHash'>
   readonly authFailures: AuthFailureLimiter
   readonly accessLog: Pick<AccessLog, 'signIn' | 'refuse'>
+  readonly sessions: Pick<Sessions, 'authenticate'>
 }
 
 /**
@@ -26,21 +28,21 @@ const INCLUDED: Readonly<Record<OperatorRole, readonly OperatorRole[]>> = {
 }
 
 /**
- * Admits requests with the admin key, and with the key of an operator whose role includes that of the
- * endpoint; responds with 403 to other roles and with 401 to all other keys. Once an address is over its
- * failure limit, even the correct admin key gets 429: it is chosen by a person, so a correct guess must not
- * be apparent. Keys of operators are random. See docs/decisions/limits.md, "A valid API key is served from an
- * address that guesses; the admin key is not".
+ * Admits requests with the admin key, and with the key or the session of an operator whose role includes that
+ * of the endpoint; responds with 403 to other roles and with 401 to all other keys. Once an address is over
+ * its failure limit, even the correct admin key gets 429: it is chosen by a person, so a correct guess must
+ * not be apparent. Keys of operators are random. See docs/decisions/limits.md, "A valid API key is served
+ * from an address that guesses; the admin key is not".
  */
 export function requireOperator(services: OperatorServices): AuthenticateOperator {
-  const { adminKey, operators, authFailures, accessLog } = services
+  const { adminKey, operators, authFailures, accessLog, sessions } = services
   const adminHash = adminKey ? Buffer.from(hashApiKey(adminKey)) : undefined
 
   /** Resolves with the author, or rejects with 401 or 429. */
   async function identify(request: Admission): Promise<Identified> {
     const { requestId } = request
     const key = apiKeyOf(request)
-    if (key === undefined) throw keyError('Missing')
+    if (key === undefined) return identifyBySession(sessions.authenticate(request), requestId)
     const hash = hashApiKey(key)
     if (adminHash !== undefined && timingSafeEqual(Buffer.from(hash), adminHash)) {
       const limitError = authFailures.limitErrorFor('admin', request.req)
@@ -76,6 +78,18 @@ export function requireOperator(services: OperatorServices): AuthenticateOperato
 interface Identified {
   readonly role: OperatorRole
   readonly author: Author
+}
+
+function identifyBySession(session: Session | undefined, requestId: string): Identified {
+  if (session === undefined) throw keyError('Missing')
+  const { holder } = session
+  if (holder.type === 'root') return { role: 'admin', author: { actor: ROOT_ACTOR, requestId } }
+  if (holder.type === 'user') {
+    const message = 'This endpoint is for operators. You are signed in with the API key of a user.'
+    throw new GatewayError('endpoint_not_allowed', message)
+  }
+  const { id, name, role } = holder.operator
+  return { role, author: { actor: { type: 'operator', id, name }, requestId } }
 }
 
 function keyError(problem: 'Missing' | 'Invalid'): GatewayError {

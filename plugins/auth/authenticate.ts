@@ -1,29 +1,27 @@
-import { hash } from 'node:crypto'
 import { type Account, type Admission, GatewayError, type MaybePromise } from '../../core/contract/index.ts'
 import { createDamagedError } from '../../core/http/errors.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { StreamHealth } from '../../projections/runtime/stream-health.ts'
+import { apiKeyOf, hashApiKey } from './api-key.ts'
 import type { AuthFailureLimiter } from './auth-failures.ts'
+import type { Sessions } from './sessions.ts'
 
 /**
- * Sets `account` of the request to the account of its API key. Responds with 401 to a missing or invalid key,
- * and with 429 to invalid keys from an address over its failure limit. Valid keys are accepted from such an
- * address: they cannot be guessed, and other users may share the address.
+ * Sets `account` of the request to the account of its API key, or of its session, except on inference
+ * endpoints (docs/decisions/console.md, "Sessions do not spend money"). Responds with 401 to a missing or
+ * invalid key, and with 429 to invalid keys from an address over its failure limit. Valid keys are accepted
+ * from such an address: they cannot be guessed, and other users may share the address.
  */
 export function requireApiKey(
   accounts: Accounts,
   streams: Pick<StreamHealth, 'damageOf'>,
   authFailures: AuthFailureLimiter,
+  sessions: Pick<Sessions, 'authenticate'>,
 ) {
   return (request: Admission): MaybePromise<void> => {
     const key = apiKeyOf(request)
-    if (key === undefined) {
-      throw new GatewayError(
-        'invalid_api_key',
-        'Missing API key. Send it as "Authorization: Bearer <API_KEY>".',
-      )
-    }
-    const account = accounts.byKeyHash(hashApiKey(key))
+    const account =
+      key === undefined ? accountOfSession(request, sessions) : accounts.byKeyHash(hashApiKey(key))
     if (account === undefined) {
       const error = new GatewayError(
         'invalid_api_key',
@@ -37,6 +35,18 @@ export function requireApiKey(
     const damaged = streams.damageOf(account.userId)
     if (damaged) throw createDamagedError(`stream ${damaged.stream} of the event log ${damaged.damage}`)
   }
+}
+
+/** Throws 401 without a session, and 403 if it is that of an operator. */
+function accountOfSession(request: Admission, sessions: Pick<Sessions, 'authenticate'>): Account {
+  const session = request.isInference ? undefined : sessions.authenticate(request)
+  if (session?.holder.type === 'user') return session.holder.account
+  if (session !== undefined) {
+    const message = 'This endpoint is for users. You are signed in as an operator.'
+    throw new GatewayError('endpoint_not_allowed', message)
+  }
+  const message = 'Missing API key. Send it as "Authorization: Bearer <API_KEY>".'
+  throw new GatewayError('invalid_api_key', message)
 }
 
 /** Throws 401 if the key has expired, and 403 if it is restricted to other endpoints. */
@@ -56,23 +66,4 @@ function isAtOrBelow(path: string, allowed: string): boolean {
 
 async function throwResolved(error: Promise<GatewayError>): Promise<never> {
   throw await error
-}
-
-/**
- * Returns the SHA-256 of a key in hex, the only form in which API keys are stored. API keys have 256 bits of
- * entropy, so an unsalted hash resists brute force.
- */
-export function hashApiKey(key: string): string {
-  return hash('sha256', key)
-}
-
-/** Returns the key of a request: the bearer token, or the header of Anthropic's or Azure's clients. */
-export function apiKeyOf({ headers }: Pick<Admission, 'headers'>): string | undefined {
-  const key = (headers['x-api-key'] ?? headers['api-key'])?.toString().trim()
-  return bearerTokenOf(headers.authorization) ?? (key || undefined)
-}
-
-/** Returns the token of an `Authorization: Bearer` header, or undefined. */
-function bearerTokenOf(header: string | undefined): string | undefined {
-  return header?.match(/^Bearer +(\S+) *$/i)?.[1]
 }

@@ -7,7 +7,7 @@ import { newApiKey, newKeyId } from '../../core/util/ids.ts'
 import type { Accounts, Key, User } from '../../projections/accounts.ts'
 import { readChange } from '../../projections/history.ts'
 import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'
-import { hashApiKey } from './authenticate.ts'
+import { hashApiKey } from './api-key.ts'
 import { requireUser } from './require-user.ts'
 
 /** Name and restrictions of a new key. */

@@ -5,7 +5,7 @@ import { newOperatorId, newOperatorKey } from '../../core/util/ids.ts'
 import { readChange } from '../../projections/history.ts'
 import type { OperatorAccount, OperatorAccounts } from '../../projections/operator-accounts.ts'
 import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'
-import { hashApiKey } from './authenticate.ts'
+import { hashApiKey } from './api-key.ts'
 
 /** An operator with its key, which is not stored and cannot be retrieved again. */
 export interface NewOperator {

@@ -11,6 +11,7 @@ import { requireApiKey } from './authenticate.ts'
 import { createKeyEndpoints, type KeyEndpointServices } from './key-endpoints.ts'
 import type { OperatorCommands } from './operator-commands.ts'
 import { createOperatorEndpoints } from './operator-endpoints.ts'
+import type { Sessions } from './sessions.ts'
 
 interface AuthServices extends Pick<KeyEndpointServices, 'isKnownModel' | 'lastUse'> {
   readonly accounts: Accounts
@@ -21,6 +22,7 @@ interface AuthServices extends Pick<KeyEndpointServices, 'isKnownModel' | 'lastU
   readonly authFailures: AuthFailureLimiter
   readonly operators: OperatorAccounts
   readonly operatorCommands: OperatorCommands
+  readonly sessions: Pick<Sessions, 'authenticate'>
 }
 
 /** Authenticates requests, sets their `account` for all later plugins, and serves the `/admin` endpoints. */
@@ -29,7 +31,7 @@ export function createAuth(services: AuthServices): Plugin {
   return {
     name: 'auth',
     setup: (_, host) => ({
-      admit: requireApiKey(accounts, streams, authFailures),
+      admit: requireApiKey(accounts, streams, authFailures, services.sessions),
       endpoints: [
         ...createAdminEndpoints(accounts, groups, services.rules, commands),
         ...createKeyEndpoints({ ...services, endpoints: () => host.api().endpoints }),

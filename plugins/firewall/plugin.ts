@@ -4,6 +4,7 @@ import {
   endpoint,
   type FirewallRule,
   GatewayError,
+  operator,
   type Plugin,
   type RuleSet,
   type Static,
@@ -117,7 +118,7 @@ export function createFirewall({ evaluatesResponses, ...services }: FirewallServ
             return firewalls.map((firewall) => inspect(firewall, inspection))
           },
         }),
-        endpoints: [...createRuleEndpoints(services), presetEndpoint, createPatternTestEndpoint(cpuMs)],
+        endpoints: [...createRuleEndpoints(services), ...presetEndpoints, createPatternTestEndpoint(cpuMs)],
       }
     },
   }
@@ -156,16 +157,28 @@ const firewallOptions = StrictObject({
 
 type FirewallOptions = Static<typeof firewallOptions>
 
-const presetEndpoint = endpoint({
+const presetList = {
   method: 'GET',
-  path: '/v1/firewall-presets',
-  access: user(),
-  operationId: 'listFirewallPresets',
   summary: 'Lists the curated patterns that firewall rules of the type preset refer to.',
   tags: ['rules'],
   responses: { 200: { description: 'All presets.', body: FirewallPresetList } },
   handle: () => ({ status: 200, body: { data: listPresets() } }),
-})
+} as const
+
+const presetEndpoints = [
+  endpoint({
+    ...presetList,
+    path: '/v1/firewall-presets',
+    access: user(),
+    operationId: 'listFirewallPresets',
+  }),
+  endpoint({
+    ...presetList,
+    path: '/admin/firewall-presets',
+    access: operator('auditor'),
+    operationId: 'listFirewallPresetsForOperators',
+  }),
+]
 
 /** Without its rules no request may pass. */
 function refuseUncompiled(cause: unknown): never {

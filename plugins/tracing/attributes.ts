@@ -1,5 +1,5 @@
 import type { Attributes } from '@opentelemetry/api'
-import type { ChatRequest, EndedExchange, EndedRequest, Target } from '../../core/contract/index.ts'
+import type { EndedExchange, EndedRequest, Exchange, Target } from '../../core/contract/index.ts'
 
 /**
  * The attributes of spans, by OpenTelemetry's conventions for HTTP and for generative AI. See
@@ -10,10 +10,6 @@ const PROVIDER_NAMES: Readonly<Record<string, string>> = { gemini: 'gcp.gemini',
 
 /** More applied rules of one request are left out. */
 const MAX_RULES = 32
-
-export function operationOf(endpoint: string | undefined): string {
-  return endpoint?.endsWith('/embeddings') ? 'embeddings' : 'chat'
-}
 
 /** Attributes of the span of a request. */
 export function requestAttributes(request: EndedRequest): Attributes {
@@ -30,10 +26,10 @@ export function requestAttributes(request: EndedRequest): Attributes {
 }
 
 function exchangeAttributes(exchange: EndedExchange): Attributes {
-  const { endpoint, request, target, route, rulesPosition, trace, cache, costUsd } = exchange
+  const { operation, request, target, route, rulesPosition, trace, cache, costUsd } = exchange
   const applied = trace.filter(({ outcome }) => outcome === 'applied').slice(0, MAX_RULES)
   return {
-    'gen_ai.operation.name': operationOf(endpoint),
+    'gen_ai.operation.name': operation ?? 'chat',
     'gen_ai.request.model': request.model,
     ...(target && { 'gen_ai.provider.name': providerName(target), 'gen_ai.response.model': target.model }),
     ...replyAttributes(exchange),
@@ -47,13 +43,9 @@ function exchangeAttributes(exchange: EndedExchange): Attributes {
 }
 
 /** Attributes of the span of a call to a provider. */
-export function callAttributes(
-  target: Target,
-  request: ChatRequest,
-  endpoint: string | undefined,
-): Attributes {
+export function callAttributes(target: Target, { operation, request }: Exchange): Attributes {
   return {
-    'gen_ai.operation.name': operationOf(endpoint),
+    'gen_ai.operation.name': operation ?? 'chat',
     'gen_ai.provider.name': providerName(target),
     'gen_ai.request.model': target.model,
     'gen_ai.request.temperature': request.temperature ?? undefined,

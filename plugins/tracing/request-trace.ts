@@ -8,7 +8,7 @@ import {
   trace,
 } from '@opentelemetry/api'
 import type { Admission, EndedRequest, ReplyingExchange, Target } from '../../core/contract/index.ts'
-import { callAttributes, operationOf, replyAttributes, requestAttributes } from './attributes.ts'
+import { callAttributes, replyAttributes, requestAttributes } from './attributes.ts'
 
 type Phase = 'admit' | 'decide' | 'reply' | 'send'
 
@@ -53,12 +53,12 @@ export class RequestTrace {
    * Returns the context that the provider continues. See docs/decisions/tracing.md, "The span of a call is
    * created before the call".
    */
-  startCall({ request, endpoint }: ReplyingExchange, target: Target): Context {
+  startCall(exchange: ReplyingExchange, target: Target): Context {
     if (!this.#span.isRecording()) return this.#context
     const startedAt = performance.now()
-    const attributes = callAttributes(target, request, endpoint)
+    const attributes = callAttributes(target, exchange)
     const span = this.#tracer.startSpan(
-      `${operationOf(endpoint)} ${target.model}`,
+      `${exchange.operation ?? 'chat'} ${target.model}`,
       { kind: SpanKind.CLIENT, startTime: this.#timeOf(startedAt), attributes },
       this.#context,
     )

@@ -1,4 +1,4 @@
-import type { Host, JsonObject } from '../../core/contract/index.ts'
+import type { Host, JsonObject, Operation } from '../../core/contract/index.ts'
 import { createUnsentExchange, NO_CLIENT } from '../../core/pipeline/unsent-exchange.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
 import { decideExchange } from '../audit/simulation.ts'
@@ -148,7 +148,12 @@ async function decideRecorded(
   const models = keys.find(({ id }) => id === keyId)?.models
   const account = { userId, name, plan, keyId, position, ...(models && { models }) }
   // The parser returns what was recorded: the request in canonical form.
-  const parser = { parseRequest: () => request, parsePreferences: () => preferences, defaults: defaulted }
+  const parser = {
+    parseRequest: () => request,
+    parsePreferences: () => preferences,
+    defaults: defaulted,
+    operation: OPERATIONS.get(endpoint),
+  }
   const call = { account, requestId, client: NO_CLIENT, headers: {} }
   const snapshot = { account, policies, policyPosition: 0, rules }
   const exchange = { ...(await createUnsentExchange(parser, NO_BODY, call, snapshot)), endpoint }
@@ -160,3 +165,9 @@ async function decideRecorded(
 }
 
 const NO_BODY: JsonObject = {}
+
+/** What requests of these endpoints ask a model for. Those of the others are chats. */
+const OPERATIONS: ReadonlyMap<string, Operation> = new Map([
+  ['/v1/embeddings', 'embeddings'],
+  ['/v1/moderations', 'moderation'],
+])

@@ -159,6 +159,7 @@ describe('the packed package', () => {
       'config/plugin-template/index.js',
       'dist/config/main.js',
       'dist/core/contract/index.d.ts',
+      'dist/plugins/console/static/index.html',
     ])
     const known = [
       /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md)$/,
@@ -167,6 +168,7 @@ describe('the packed package', () => {
       /^config\/(default\.yaml|models\.yaml|schema\.json|(deploy|plugin-template)\/.+)$/,
       new RegExp(`^dist/(${FOLDERS.join('|')})/.+\\.(js|d\\.ts)$`),
       /^dist\/core\/util\/validators\/\w+\.cjs$/,
+      /^dist\/plugins\/console\/static\/(index\.html|assets\/(index|icon)-[\w-]+\.(js|css|svg))$/,
     ]
     expect(files.filter((file) => file.startsWith('dist/core/util/validators/'))).not.to.be.empty
     expect(files.filter((file) => !known.some((pattern) => pattern.test(file)))).to.deep.equal([])

@@ -1,4 +1,5 @@
 import { setBudget } from './budgets.ts'
+import { buildConsole } from './console.ts'
 import { ADMIN_KEY, type Answer, AS_ADMIN, type RunningGateway } from './gateway.ts'
 import { newUser } from './new-user.ts'
 import type { Described, Loose } from './openapi.ts'
@@ -47,6 +48,7 @@ export async function createSender(gateway: RunningGateway, plan = 'paid') {
     if (place.startsWith('/admin/operators')) return (await newOperator(gateway, 'auditor')).id
     if (place.startsWith('/admin/users')) return (await newUser(gateway)).id
     if (place.startsWith('/admin/groups')) return newGroup()
+    if (place.startsWith('/console/assets')) return findConsoleFile(gateway)
     throw new Error(`no id is known for ${place}`)
   }
 
@@ -82,6 +84,7 @@ export async function createSender(gateway: RunningGateway, plan = 'paid') {
     const bearer = { apiKey: key, adminKey: ADMIN_KEY }[Object.keys(operation.security[0] ?? {})[0] ?? '']
     const response = await fetch((place === '/route' ? gateway.routeUrl : gateway.url) + filled, {
       method,
+      redirect: 'manual',
       headers: { ...(bearer && { authorization: `Bearer ${bearer}` }), ...headers },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     })
@@ -92,4 +95,11 @@ export async function createSender(gateway: RunningGateway, plan = 'paid') {
 
   if (plan !== 'paid') await user.setPlan(plan)
   return { fill, own, send }
+}
+
+/** A file that the page of the console refers to. */
+async function findConsoleFile(gateway: RunningGateway): Promise<string> {
+  await buildConsole()
+  const html = await (await fetch(`${gateway.url}/console/`)).text()
+  return html.match(/assets\/([\w-]+\.js)/)?.[1] ?? ''
 }

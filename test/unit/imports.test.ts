@@ -14,6 +14,8 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   // The sandbox checks the adapters' requests, so it must not share their code.
   'providers/sandbox': ['core', 'providers/shared'],
   providers: ['core', 'providers'],
+  // The console is a program of its own, which runs in browsers.
+  'plugins/console/app': [],
   plugins: ['core', 'projections', 'providers/shared', 'plugins'],
   'config/settings': ['core', 'providers'],
   'config/gateway': ['core', 'projections', 'providers', 'plugins', 'config/settings'],
@@ -25,7 +27,9 @@ type Graph = ReadonlyMap<string, ReadonlySet<string>>
 
 /** What every file imports from this project, by path from the root. */
 const files: Graph = new Map(
-  SOURCE_FOLDERS.flatMap((folder) => listFiles(folder, '.ts')).map((file) => [file, importsOf(file)]),
+  ['.ts', '.tsx']
+    .flatMap((end) => SOURCE_FOLDERS.flatMap((folder) => listFiles(folder, end)))
+    .map((file) => [file, importsOf(file)]),
 )
 
 describe('the import graph', () => {

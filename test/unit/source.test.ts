@@ -6,7 +6,7 @@ import { exists, listFiles, readSource, SOURCE_FOLDERS } from '../support/source
 const MAX_COLUMNS = 110
 const MAX_LINES = 300
 
-const SOURCES = SOURCE_FOLDERS.flatMap((folder) => listFiles(folder, '.ts'))
+const SOURCES = ['.ts', '.tsx'].flatMap((end) => SOURCE_FOLDERS.flatMap((folder) => listFiles(folder, end)))
 const TESTS = listFiles('test', '.ts')
 const SETTINGS = ['.yaml', '.yml', '.service', 'Dockerfile'].flatMap((end) => listFiles('config', end))
 

@@ -1,0 +1,152 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+import { type Account, GatewayError } from '../../core/contract/index.ts'
+import type { Accounts } from '../../projections/accounts.ts'
+import type { OperatorAccount, OperatorAccounts } from '../../projections/operator-accounts.ts'
+import { hashApiKey } from './api-key.ts'
+import type { SessionSecret } from './session-secret.ts'
+
+/** The key that somebody signed in with: that of root, of an operator, or of a user. */
+export type SessionHolder =
+  | { readonly type: 'root' }
+  | { readonly type: 'operator'; readonly operator: OperatorAccount }
+  | { readonly type: 'user'; readonly account: Account }
+
+/** A sign-in to the console, proven by a cookie. */
+export interface Session {
+  readonly holder: SessionHolder
+  /** Changes must repeat it in the header `x-csrf-token`. */
+  readonly csrfToken: string
+  readonly expiresAtMs: number
+}
+
+/** A session and the value of its cookie. */
+export interface StartedSession extends Session {
+  readonly cookie: string
+}
+
+/**
+ * Sessions of the console. Nothing is stored. See docs/decisions/console.md, "A session is a signed cookie
+ * bound to its key" and "Changes repeat a token of the session".
+ */
+export interface Sessions {
+  start(holder: SessionHolder): StartedSession
+  /** The session of the request's cookie; undefined if it has none, or if the session has ended. */
+  find(headers: IncomingHttpHeaders): Session | undefined
+  /**
+   * As `find`, for requests that the session authenticates. Throws 401 if the session has ended, and 403 if a
+   * change does not have the token of the session.
+   */
+  authenticate(request: SessionRequest): Session | undefined
+}
+
+interface SessionRequest {
+  readonly method: string
+  readonly headers: IncomingHttpHeaders
+}
+
+interface SessionServices {
+  readonly secret: SessionSecret
+  readonly adminKey: string | null | undefined
+  readonly accounts: Pick<Accounts, 'ownerOfKey' | 'byKeyHash'>
+  readonly operators: Pick<OperatorAccounts, 'find'>
+}
+
+export const SESSION_COOKIE = 'signalbox_session'
+
+export const SESSION_HOURS = 12
+
+/** Resolves a holder by what the cookie says, with what the signature depends on: the key and the role. */
+interface ResolvedHolder {
+  readonly holder: SessionHolder
+  readonly binding: string
+}
+
+export function createSessions({ secret, adminKey, accounts, operators }: SessionServices): Sessions {
+  const resolvers: Readonly<Record<string, (id: string) => ResolvedHolder | undefined>> = {
+    root: () => (adminKey ? { holder: { type: 'root' }, binding: hashApiKey(adminKey) } : undefined),
+    operator(id) {
+      const operator = operators.find(id)
+      if (operator === undefined) return undefined
+      return { holder: { type: 'operator', operator }, binding: `${operator.hash} ${operator.role}` }
+    },
+    user(id) {
+      const key = accounts.ownerOfKey(id)?.keys.find((candidate) => candidate.id === id)
+      const account = key && accounts.byKeyHash(key.hash)
+      if (key === undefined || account === undefined || hasExpired(account)) return undefined
+      return { holder: { type: 'user', account }, binding: key.hash }
+    },
+  }
+
+  function resolve(type: string, id: string): ResolvedHolder | undefined {
+    return Object.hasOwn(resolvers, type) ? resolvers[type]?.(id) : undefined
+  }
+
+  function find(headers: IncomingHttpHeaders): Session | undefined {
+    const cookie = readCookie(headers.cookie)
+    const key = cookie && secret.read()
+    if (!cookie || !key) return undefined
+    const [type = '', id = '', expiresAt = '', signature = ''] = cookie.split('~')
+    const resolved = resolve(type, id)
+    if (resolved === undefined) return undefined
+    const expected = sign(key, 'session', type, id, expiresAt, resolved.binding)
+    if (!isEqual(signature, expected) || Date.now() >= Number(expiresAt)) return undefined
+    const csrfToken = sign(key, 'csrf', cookie)
+    return { holder: resolved.holder, csrfToken, expiresAtMs: Number(expiresAt) }
+  }
+
+  return {
+    start(holder) {
+      const key = secret.readOrCreate()
+      const id = idOf(holder)
+      const resolved = resolve(holder.type, id)
+      if (resolved === undefined) throw endedError()
+      const expiresAtMs = Date.now() + SESSION_HOURS * 3_600_000
+      const signature = sign(key, 'session', holder.type, id, String(expiresAtMs), resolved.binding)
+      const cookie = [holder.type, id, expiresAtMs, signature].join('~')
+      return { cookie, holder, csrfToken: sign(key, 'csrf', cookie), expiresAtMs }
+    },
+    find,
+    authenticate({ method, headers }) {
+      if (readCookie(headers.cookie) === undefined) return undefined
+      const session = find(headers)
+      if (session === undefined) throw endedError()
+      const token = headers['x-csrf-token']
+      if (method === 'GET' || method === 'HEAD') return session
+      if (typeof token === 'string' && isEqual(token, session.csrfToken)) return session
+      const message =
+        'Changes with a session require its token in the header x-csrf-token. GET /console/session ' +
+        'returns it.'
+      throw new GatewayError('csrf_token_invalid', message)
+    },
+  }
+}
+
+function hasExpired({ keyExpiresAtMs }: Account): boolean {
+  return keyExpiresAtMs !== undefined && Date.now() >= keyExpiresAtMs
+}
+
+function idOf(holder: SessionHolder): string {
+  if (holder.type === 'operator') return holder.operator.id
+  return holder.type === 'user' ? holder.account.keyId : 'root'
+}
+
+function readCookie(header: string | undefined): string | undefined {
+  const start = `${SESSION_COOKIE}=`
+  const cookie = header?.split('; ').find((pair) => pair.startsWith(start))
+  return cookie?.slice(start.length)
+}
+
+/** No part contains a line break, which headers cannot. */
+function sign(key: Buffer, ...parts: readonly string[]): string {
+  return createHmac('sha256', key).update(parts.join('\n')).digest('base64url')
+}
+
+function isEqual(given: string, expected: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(expected)]
+  return a.length === b.length && timingSafeEqual(a, b)
+}
+
+function endedError(): GatewayError {
+  return new GatewayError('invalid_api_key', 'The session has ended, or its key has changed. Sign in again.')
+}

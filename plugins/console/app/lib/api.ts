@@ -1,0 +1,108 @@
+import { session } from './session.ts'
+
+/** The gateway, which serves the console one level below. */
+export const GATEWAY = new URL('..', document.baseURI)
+
+/** An error response, or a gateway that did not respond (status 0). */
+export class ApiError extends Error {
+  readonly status: number
+  readonly code: string
+  /** Issues by field, as sentences. */
+  readonly issues: Readonly<Record<string, readonly string[]>>
+
+  constructor(status: number, code: string, message: string, issues: ApiError['issues'] = {}) {
+    super(message)
+    this.status = status
+    this.code = code
+    this.issues = issues
+  }
+}
+
+export interface RequestOptions {
+  readonly reason?: string | undefined
+  readonly headers?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal
+}
+
+/** Returns the address of an endpoint, without the parameters that are empty. */
+export function endpointUrl(path: string, query: Readonly<Record<string, unknown>> = {}): string {
+  const url = new URL(path.replace(/^\//, ''), GATEWAY)
+  for (const [name, value] of Object.entries(query)) {
+    for (const text of [value].flat()) {
+      if (text !== undefined && text !== null && text !== '') url.searchParams.append(name, String(text))
+    }
+  }
+  return url.href
+}
+
+/** Sends a request and returns the body of the response. Rejects with an `ApiError`. */
+export async function send<Result>(
+  method: string,
+  path: string,
+  body?: unknown,
+  { reason, headers = {}, signal }: RequestOptions = {},
+): Promise<Result> {
+  const url = path.startsWith('http') ? path : endpointUrl(path)
+  const response = await fetch(url, {
+    method,
+    headers: {
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(method !== 'GET' && { 'x-csrf-token': session.value?.csrf_token ?? '' }),
+      ...(reason && { 'x-change-reason': toHeaderValue(reason) }),
+      ...headers,
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+    ...(signal && { signal }),
+  }).catch((error: unknown) => {
+    if (signal?.aborted) throw error
+    throw new ApiError(0, 'disconnected', 'The gateway does not respond. Check that it runs, and try again.')
+  })
+  const text = await response.text()
+  const content = parseJson(text)
+  if (response.ok) return (content ?? text) as Result
+  const isSignIn = headers.authorization !== undefined
+  if (response.status === 401 && !isSignIn) session.value = null
+  throw toApiError(response, content)
+}
+
+/** Header values are bytes: UTF-8, one character for each. */
+function toHeaderValue(text: string): string {
+  return String.fromCharCode(...new TextEncoder().encode(text.replace(/\s+/g, ' ').trim()))
+}
+
+/** Reads `data` of the response. */
+export async function get<Result>(
+  path: string,
+  query: Readonly<Record<string, unknown>> = {},
+): Promise<Result> {
+  const { data } = await send<{ data: Result }>('GET', endpointUrl(path, query))
+  return data
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+interface ErrorBody {
+  readonly error?: {
+    readonly message?: string
+    readonly errors?: ApiError['issues']
+    readonly param?: string
+  }
+}
+
+function toApiError({ status, headers }: Response, content: unknown): ApiError {
+  const { error } = (content ?? {}) as ErrorBody
+  const code = headers.get('x-error-code') ?? ''
+  const issues = error?.errors ?? (error?.param ? { [error.param]: [error.message ?? ''] } : {})
+  return new ApiError(
+    status,
+    code,
+    error?.message ?? `The gateway answered with the status ${status}.`,
+    issues,
+  )
+}

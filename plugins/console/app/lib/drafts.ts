@@ -1,0 +1,125 @@
+import type { Policy, Rule, RuleKind } from './types.ts'
+
+/** The fields of a rule that are written. */
+export type RuleContent = Readonly<Record<string, unknown>> & {
+  readonly name: string
+  readonly is_enabled: boolean
+  readonly priority: number
+}
+
+/** A rule that is being edited; nothing is saved yet. */
+export interface DraftRule {
+  /** Identifies the rule in the list. */
+  readonly key: string
+  readonly kind: RuleKind
+  /** Undefined for a new rule. */
+  readonly stored: Rule | undefined
+  readonly content: RuleContent
+  readonly isRemoved: boolean
+}
+
+const FIELDS: Readonly<Record<RuleKind, readonly string[]>> = {
+  firewall: ['name', 'is_enabled', 'priority', 'scope', 'type', 'pattern', 'action', 'replacement'],
+  routing: ['name', 'is_enabled', 'priority', 'match_json', 'action_json'],
+}
+
+export function toContent(kind: RuleKind, rule: Rule): RuleContent {
+  const fields = Object.entries(rule).filter(([name]) => FIELDS[kind].includes(name))
+  return Object.fromEntries(fields) as RuleContent
+}
+
+export function toDraft(kind: RuleKind, stored: Rule): DraftRule {
+  return { key: `${kind}:${stored.id}`, kind, stored, content: toContent(kind, stored), isRemoved: false }
+}
+
+let newDrafts = 0
+
+export function newDraft(kind: RuleKind, content: RuleContent): DraftRule {
+  newDrafts += 1
+  return { key: `${kind}:new-${newDrafts}`, kind, stored: undefined, content, isRemoved: false }
+}
+
+export const NEW_RULES: Readonly<Record<RuleKind, RuleContent>> = {
+  firewall: {
+    name: '',
+    is_enabled: true,
+    priority: 0,
+    scope: 'prompt',
+    type: 'substring',
+    pattern: '',
+    action: 'block',
+    replacement: null,
+  },
+  routing: { name: '', is_enabled: true, priority: 0, match_json: {}, action_json: { set_mode: 'cost' } },
+}
+
+/** Fields that the draft changes, with their new values. */
+export function changedFields({ kind, stored, content }: DraftRule): Readonly<Record<string, unknown>> {
+  if (stored === undefined) return content
+  const old: Readonly<Record<string, unknown>> = toContent(kind, stored)
+  const isChanged = ([name, value]: [string, unknown]) => JSON.stringify(value) !== JSON.stringify(old[name])
+  return Object.fromEntries(Object.entries(content).filter(isChanged))
+}
+
+export function isChangedDraft(draft: DraftRule): boolean {
+  if (draft.stored === undefined) return !draft.isRemoved
+  return draft.isRemoved || Object.keys(changedFields(draft)).length > 0
+}
+
+/** In evaluation order: by priority, then older ones first. */
+export function sortDrafts(drafts: readonly DraftRule[]): readonly DraftRule[] {
+  const idOf = ({ stored }: DraftRule) => stored?.id ?? Number.MAX_SAFE_INTEGER
+  return drafts.toSorted((a, b) => b.content.priority - a.content.priority || idOf(a) - idOf(b))
+}
+
+/** The operations of a batch, which are applied together or not at all. */
+export function toOperations(drafts: readonly DraftRule[]): readonly object[] {
+  return drafts.filter(isChangedDraft).map((draft) => {
+    const { kind, stored } = draft
+    if (stored === undefined) return { kind, op: 'create', data: draft.content }
+    if (draft.isRemoved) return { kind, op: 'delete', id: stored.id }
+    return { kind, op: 'update', id: stored.id, data: changedFields(draft) }
+  })
+}
+
+/**
+ * Moves a rule to the place of another of its kind. The order follows from the priorities: the rule gets one
+ * just above that of the next rule, and those before it are raised where they must be.
+ */
+export function moveDraft(
+  drafts: readonly DraftRule[],
+  key: string,
+  targetKey: string,
+): readonly DraftRule[] {
+  const moved = drafts.find((draft) => draft.key === key)
+  const target = drafts.find((draft) => draft.key === targetKey)
+  if (!moved || !target || moved === target || moved.kind !== target.kind) return drafts
+  const ordered = [...sortDrafts(drafts.filter(({ kind }) => kind === moved.kind))]
+  const to = ordered.indexOf(target)
+  ordered.splice(ordered.indexOf(moved), 1)
+  ordered.splice(to, 0, moved)
+  const [above, below] = [ordered[to - 1], ordered[to + 1]]
+  let lowest = below ? below.content.priority + 1 : (above?.content.priority ?? 1) - 1
+  const priorities = new Map([[key, lowest]])
+  for (const draft of ordered.slice(0, to).toReversed()) {
+    lowest = Math.max(lowest + 1, draft.content.priority)
+    priorities.set(draft.key, lowest)
+  }
+  return drafts.map((draft) => {
+    const priority = priorities.get(draft.key)
+    return priority === undefined ? draft : { ...draft, content: { ...draft.content, priority } }
+  })
+}
+
+/** The policy with its drafts, as a rules file, for what-if. */
+export function toRulesFile(policy: Policy, drafts: readonly DraftRule[]): object {
+  const rulesOf = (kind: RuleKind) =>
+    drafts
+      .filter((draft) => draft.kind === kind && !draft.isRemoved)
+      .map(({ stored, content }) => ({ ...(stored && { id: stored.id }), ...content }))
+  const { id, name, description, is_enabled, priority, applies_to } = policy
+  const settings = { id, name, ...(description && { description }), is_enabled, priority, applies_to }
+  return {
+    policies: [{ ...settings, firewall_rules: rulesOf('firewall'), routing_rules: rulesOf('routing') }],
+  }
+}

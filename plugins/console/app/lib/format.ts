@@ -1,0 +1,60 @@
+const DATE_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+const COUNT = new Intl.NumberFormat()
+const COMPACT = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 })
+
+export function formatTime(time: string | number): string {
+  return DATE_TIME.format(new Date(time))
+}
+
+export function formatUtc(time: string | number): string {
+  return `${new Date(time).toISOString().replace('T', ' ').slice(0, 19)} UTC`
+}
+
+export function formatCount(count: number): string {
+  return count < 100_000 ? COUNT.format(count) : COMPACT.format(count)
+}
+
+export function formatUsd(usd: number | null | undefined): string {
+  if (usd == null) return 'unknown'
+  if (usd === 0) return '$0'
+  const digits = usd < 0.01 ? 6 : usd < 1 ? 4 : 2
+  return `$${usd.toLocaleString(undefined, { minimumFractionDigits: 2, maximumFractionDigits: digits })}`
+}
+
+export function formatMs(ms: number | null | undefined): string {
+  if (ms == null) return '–'
+  return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`
+}
+
+const STEPS: readonly [limit: number, unit: Intl.RelativeTimeFormatUnit, seconds: number][] = [
+  [60, 'second', 1],
+  [3600, 'minute', 60],
+  [86_400, 'hour', 3600],
+  [Number.POSITIVE_INFINITY, 'day', 86_400],
+]
+
+const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' })
+
+/** Such as "3 hours ago". */
+export function formatAge(time: string | number, now = Date.now()): string {
+  const seconds = (new Date(time).getTime() - now) / 1000
+  const [, unit, size] = STEPS.find(([limit]) => Math.abs(seconds) < limit) ?? STEPS[3] ?? [0, 'day', 86_400]
+  return RELATIVE.format(Math.round(seconds / size), unit)
+}
+
+/** Turns `plan_changed` into "plan changed". */
+export function humanize(text: string): string {
+  return text.replaceAll('_', ' ')
+}
+
+const PERIODS: Readonly<Record<string, number>> = {
+  '1h': 3_600_000,
+  '24h': 86_400_000,
+  '7d': 604_800_000,
+  '30d': 2_592_000_000,
+}
+
+/** When a period such as `24h` began. */
+export function sinceOf(period: string): string {
+  return new Date(Date.now() - (PERIODS[period] ?? 86_400_000)).toISOString()
+}

@@ -1,0 +1,185 @@
+import { useEffect, useState } from 'preact/hooks'
+import { endpointUrl } from '../lib/api.ts'
+import { formatMs, formatUsd } from '../lib/format.ts'
+import { href, type PageProps, route, setQuery } from '../lib/router.ts'
+import { isOperator } from '../lib/session.ts'
+import type { RequestRecord } from '../lib/types.ts'
+import { CheckField, SelectField, TextField } from '../ui/fields.tsx'
+import { Empty, PageLayout } from '../ui/page.tsx'
+import { PagedList } from '../ui/paged-list.tsx'
+import { ActionBadge, Badge, StatusBadge, Time, UserLink } from '../ui/values.tsx'
+import { RequestPage } from './request.tsx'
+
+export function RequestsPage({ path: [id] }: PageProps) {
+  return id === undefined ? <RequestList /> : <RequestPage id={id} />
+}
+
+const FILTERS = [
+  'user',
+  'group',
+  'key',
+  'rule',
+  'action',
+  'status',
+  'model',
+  'provider',
+  'endpoint',
+  'q',
+  'since',
+  'until',
+]
+
+const ACTIONS = ['block', 'mask', 'warn', 'set_model', 'set_mode', 'set_provider']
+
+/** The request explorer. Its filters are in the address. */
+function RequestList() {
+  const { query } = route.value
+  const path = isOperator() ? '/admin/requests' : '/v1/requests'
+  const [isLive, setLive] = useState(false)
+  const chosen: Record<string, string> = {}
+  for (const name of FILTERS) chosen[name] = query.get(name) ?? ''
+  const others = ['user', 'group', 'key', 'rule', 'endpoint', 'until'].filter((name) => chosen[name])
+  return (
+    <PageLayout
+      title="Requests"
+      actions={isOperator() && <CheckField label="Live" checked={isLive} onChange={setLive} />}
+    >
+      <search class="filters">
+        <SelectField
+          label="Action"
+          value={chosen.action ?? ''}
+          options={[['', 'all'], ...ACTIONS]}
+          onChange={(action) => setQuery({ action })}
+        />
+        {['status', 'model', 'provider'].map((name) => (
+          <FilterText key={name} name={name} value={chosen[name] ?? ''} />
+        ))}
+        <FilterText name="q" label="Error" value={chosen.q ?? ''} />
+        <FilterText name="since" value={chosen.since ?? ''} placeholder="2026-03-01" />
+        {others.map((name) => (
+          <button key={name} type="button" onClick={() => setQuery({ [name]: undefined })}>
+            {name} {chosen[name]} ✕
+          </button>
+        ))}
+        <a class="button" href={endpointUrl(path, { ...chosen, format: 'csv' })} download="requests.csv">
+          Export CSV
+        </a>
+      </search>
+      {isLive && <LiveRequests filters={chosen} />}
+      <PagedList<RequestRecord> path={path} query={{ ...chosen, limit: 50 }}>
+        {(requests) =>
+          requests.length === 0 ? <Empty>No requests match.</Empty> : <RequestTable requests={requests} />
+        }
+      </PagedList>
+    </PageLayout>
+  )
+}
+
+interface FilterTextProps {
+  readonly name: string
+  readonly label?: string
+  readonly value: string
+  readonly placeholder?: string
+}
+
+/** Applies when the text has been entered, not with every letter. */
+function FilterText({ name, label = name, value, placeholder = '' }: FilterTextProps) {
+  const [text, setText] = useState(value)
+  useEffect(() => setText(value), [value])
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        setQuery({ [name]: text })
+      }}
+      onFocusOut={() => text !== value && setQuery({ [name]: text })}
+    >
+      <TextField label={label} value={text} onInput={setText} placeholder={placeholder} />
+    </form>
+  )
+}
+
+const MAX_LIVE = 100
+
+const LIVE_FILTERS = ['user', 'key', 'status', 'provider', 'model', 'endpoint', 'action']
+
+/** Requests as they end, newest first. */
+function LiveRequests({ filters }: { readonly filters: Readonly<Record<string, string>> }) {
+  const [requests, setRequests] = useState<readonly RequestRecord[]>([])
+  const [isConnected, setConnected] = useState(false)
+  const url = endpointUrl(
+    '/admin/live',
+    Object.fromEntries(LIVE_FILTERS.map((name) => [name, filters[name]])),
+  )
+  useEffect(() => {
+    const source = new EventSource(url)
+    setRequests([])
+    source.onopen = () => setConnected(true)
+    source.onerror = () => setConnected(false)
+    source.addEventListener('request', ({ data }) => {
+      setRequests((old) => [JSON.parse(data) as RequestRecord, ...old].slice(0, MAX_LIVE))
+    })
+    return () => source.close()
+  }, [url])
+  return (
+    <section class="panel live" aria-label="Live requests">
+      <p>
+        <Badge tone={isConnected ? 'good' : 'warn'}>{isConnected ? 'live' : 'connecting'}</Badge>{' '}
+        {requests.length === 0 && <span class="muted">Requests appear here as they end.</span>}
+      </p>
+      {requests.length > 0 && <RequestTable requests={requests} />}
+    </section>
+  )
+}
+
+export function RequestTable({ requests }: { readonly requests: readonly RequestRecord[] }) {
+  return (
+    <div class="table">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Time</th>
+            <th scope="col">Status</th>
+            <th scope="col">User</th>
+            <th scope="col">Model</th>
+            <th scope="col">Rules</th>
+            <th scope="col" class="number">
+              Cost
+            </th>
+            <th scope="col" class="number">
+              Latency
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {requests.map((request) => (
+            <tr key={request.x_request_id}>
+              <td>
+                <a href={href(`/requests/${request.x_request_id}`)}>
+                  <Time value={request.time} />
+                </a>
+              </td>
+              <td>
+                <StatusBadge status={request.status} />{' '}
+                {request.error && <small class="muted">{request.error.code}</small>}
+              </td>
+              <td>
+                <UserLink id={request.user_id} />
+              </td>
+              <td>{request.model ?? <span class="muted">{request.requested_model ?? '–'}</span>}</td>
+              <td>
+                {request.rule_trace
+                  .filter(({ outcome }) => outcome === 'applied')
+                  .map((entry) => (
+                    <ActionBadge key={`${entry.kind}${entry.rule_id}${entry.action}`} action={entry.action} />
+                  ))}
+              </td>
+              <td class="number">{formatUsd(request.cost_usd)}</td>
+              <td class="number">{formatMs(request.latency_ms)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}

@@ -1,0 +1,153 @@
+import { useEffect, useState } from 'preact/hooks'
+import { endpointUrl, get, send } from '../lib/api.ts'
+import {
+  type DraftRule,
+  isChangedDraft,
+  moveDraft,
+  NEW_RULES,
+  newDraft,
+  toDraft,
+  toOperations,
+} from '../lib/drafts.ts'
+import { sinceOf } from '../lib/format.ts'
+import { useResource } from '../lib/resource.ts'
+import { isOperator } from '../lib/session.ts'
+import type { Policy, Rule, RuleKind, UsageRow } from '../lib/types.ts'
+import { ChangeDialog } from '../ui/dialog.tsx'
+import { Diff } from '../ui/diff.tsx'
+import { ResourceView } from '../ui/page.tsx'
+import { RuleDialog } from './rule-dialog.tsx'
+import { RuleHistory } from './rule-history.tsx'
+import { RuleTable } from './rule-table.tsx'
+import { WhatIf } from './what-if.tsx'
+
+interface RuleEditorProps {
+  /** Where the rules are: `/v1`, or a policy or user below `/admin`. */
+  readonly path: string
+  readonly canEdit: boolean
+  /** The policy that the rules belong to, if they do. */
+  readonly policy?: Policy
+}
+
+interface LoadedRules {
+  readonly drafts: readonly DraftRule[]
+  /** Requests of the last 24 hours on which a rule did something, by `kind:id`. */
+  readonly hits: ReadonlyMap<string, number>
+}
+
+async function loadRules(path: string): Promise<LoadedRules> {
+  const usageUrl = endpointUrl(isOperator() ? '/admin/usage' : '/v1/usage', {
+    group_by: 'rule',
+    since: sinceOf('24h'),
+  })
+  const [firewall, routing, usage] = await Promise.all([
+    get<readonly Rule[]>(`${path}/firewall-rules`),
+    get<readonly Rule[]>(`${path}/routing-rules`),
+    send<{ data: readonly UsageRow[] }>('GET', usageUrl).catch(() => ({ data: [] })),
+  ])
+  return {
+    drafts: [
+      ...firewall.map((rule) => toDraft('firewall', rule)),
+      ...routing.map((rule) => toDraft('routing', rule)),
+    ],
+    hits: new Map(usage.data.map((row) => [String(row.rule), row.requests])),
+  }
+}
+
+/** Rules of both kinds. Changes are collected, shown as a diff, and saved together with a reason. */
+export function RuleEditor({ path, canEdit, policy }: RuleEditorProps) {
+  const rules = useResource(`rules ${path}`, () => loadRules(path))
+  return (
+    <ResourceView resource={rules}>
+      {(loaded) => <Editor {...{ path, canEdit, policy, loaded }} reload={rules.reload} />}
+    </ResourceView>
+  )
+}
+
+interface EditorProps {
+  readonly path: string
+  readonly canEdit: boolean
+  readonly policy: Policy | undefined
+  readonly loaded: LoadedRules
+  readonly reload: () => void
+}
+
+type OpenDialog =
+  | { readonly type: 'rule'; readonly draft: DraftRule }
+  | { readonly type: 'history'; readonly draft: DraftRule }
+  | { readonly type: 'save' }
+
+function Editor({ path, canEdit, policy, loaded, reload }: EditorProps) {
+  const [drafts, setDrafts] = useState(loaded.drafts)
+  const [dialog, setDialog] = useState<OpenDialog>()
+  useEffect(() => setDrafts(loaded.drafts), [loaded])
+  const changed = drafts.filter(isChangedDraft)
+  const close = () => setDialog(undefined)
+
+  function put(draft: DraftRule) {
+    const isKnown = drafts.some(({ key }) => key === draft.key)
+    setDrafts(isKnown ? drafts.map((other) => (other.key === draft.key ? draft : other)) : [...drafts, draft])
+    close()
+  }
+
+  async function save(reason: string) {
+    await send('POST', `${path}/rules/batch`, { operations: toOperations(drafts) }, { reason })
+    reload()
+  }
+
+  const table = (kind: RuleKind, title: string) => (
+    <RuleTable
+      title={title}
+      drafts={drafts.filter((draft) => draft.kind === kind)}
+      hits={loaded.hits}
+      canEdit={canEdit}
+      onAdd={() => setDialog({ type: 'rule', draft: newDraft(kind, NEW_RULES[kind]) })}
+      onEdit={(draft) => setDialog({ type: 'rule', draft })}
+      onHistory={(draft) => setDialog({ type: 'history', draft })}
+      onMove={(key, target) => setDrafts(moveDraft(drafts, key, target))}
+      onRemove={(draft) => put({ ...draft, isRemoved: !draft.isRemoved })}
+    />
+  )
+  return (
+    <>
+      {table('firewall', 'Firewall rules')}
+      {table('routing', 'Routing rules')}
+      {changed.length > 0 && (
+        <div class="save-bar" role="status">
+          <span>{changed.length === 1 ? '1 rule' : `${changed.length} rules`} changed, not saved</span>
+          <div class="actions">
+            <button type="button" onClick={() => setDrafts(loaded.drafts)}>
+              Discard
+            </button>
+            <button type="button" class="primary" onClick={() => setDialog({ type: 'save' })}>
+              Review and save
+            </button>
+          </div>
+        </div>
+      )}
+      {dialog?.type === 'rule' && <RuleDialog draft={dialog.draft} onDone={put} onClose={close} />}
+      {dialog?.type === 'history' && (
+        <RuleHistory
+          path={path}
+          draft={dialog.draft}
+          canRevert={canEdit}
+          onReverted={reload}
+          onClose={close}
+        />
+      )}
+      {dialog?.type === 'save' && (
+        <ChangeDialog title="Save the changes" action="Save" onSave={save} onClose={close}>
+          {changed.map((draft) => (
+            <section key={draft.key} class="change">
+              <h3>
+                {draft.isRemoved ? 'Delete' : draft.stored ? 'Change' : 'Add'} {draft.content.name}
+              </h3>
+              <Diff before={draft.stored} after={draft.isRemoved ? null : draft.content} />
+            </section>
+          ))}
+          {policy && <WhatIf policy={policy} drafts={drafts} />}
+        </ChangeDialog>
+      )}
+    </>
+  )
+}

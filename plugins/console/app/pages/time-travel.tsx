@@ -1,0 +1,188 @@
+import { useState } from 'preact/hooks'
+import { endpointUrl, get, send } from '../lib/api.ts'
+import { formatTime, humanize, sinceOf } from '../lib/format.ts'
+import { userNames } from '../lib/names.ts'
+import { useResource } from '../lib/resource.ts'
+import { navigate, route, setQuery } from '../lib/router.ts'
+import { isOperator } from '../lib/session.ts'
+import type { AuditEntry, Page, Rule } from '../lib/types.ts'
+import { Diff, diffFields } from '../ui/diff.tsx'
+import { Form, SelectField, TextField } from '../ui/fields.tsx'
+import { Empty, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
+import { ActionBadge, Badge, Time } from '../ui/values.tsx'
+import { summarizeRule } from './rule-summary.ts'
+
+interface EffectiveRules {
+  readonly firewall: readonly Rule[]
+  readonly routing: readonly Rule[]
+}
+
+const RULE_KINDS = new Set(['firewall', 'routing', 'policy', 'group', 'user'])
+
+/** The rules that applied to a user at any time, and how they differ from those of now. */
+export function TimeTravelPage() {
+  const { query } = route.value
+  const users = [...userNames.value]
+  const user = query.get('user') ?? String(users[0]?.[0] ?? '')
+  const changes = useResource(`changes ${user}`, () => loadChanges())
+  return (
+    <PageLayout title="Time travel">
+      <div class="filters">
+        <WhyBlocked />
+        {isOperator() && users.length > 0 && (
+          <SelectField
+            label="Rules for"
+            value={user}
+            options={users.map(([id, name]) => [String(id), name] as const)}
+            onChange={(user) => setQuery({ user })}
+          />
+        )}
+      </div>
+      {isOperator() && user === '' ? (
+        <Empty>There are no users yet.</Empty>
+      ) : (
+        <ResourceView resource={changes}>
+          {(entries) =>
+            entries.length === 0 ? (
+              <Empty>No rule was changed in the last 30 days.</Empty>
+            ) : (
+              <Travel entries={entries} user={user} />
+            )
+          }
+        </ResourceView>
+      )}
+    </PageLayout>
+  )
+}
+
+/** The changes of the last 30 days, oldest first. */
+async function loadChanges(): Promise<readonly AuditEntry[]> {
+  const path = isOperator() ? '/admin/audit' : '/v1/audit'
+  const page = await send<Page<AuditEntry>>('GET', endpointUrl(path, { since: sinceOf('30d'), limit: 500 }))
+  return page.data.filter(({ kind }) => RULE_KINDS.has(kind)).toReversed()
+}
+
+/** Finds the rule that blocked a request. */
+function WhyBlocked() {
+  const [id, setId] = useState('')
+  return (
+    <Form
+      class="filters"
+      label="Why was a request blocked?"
+      onSubmit={() => navigate(`/requests/${id.trim()}`)}
+    >
+      <TextField
+        label="Why was this request blocked?"
+        value={id}
+        onInput={setId}
+        required
+        placeholder="req_…"
+      />
+      <button type="submit">Show</button>
+    </Form>
+  )
+}
+
+interface TravelProps {
+  readonly entries: readonly AuditEntry[]
+  readonly user: string
+}
+
+function Travel({ entries, user }: TravelProps) {
+  const at = Number(route.value.query.get('at') ?? entries.at(-1)?.position)
+  const index = Math.max(
+    0,
+    entries.findLastIndex(({ position }) => position <= at),
+  )
+  const entry = entries[index]
+  const path = isOperator() ? `/admin/users/${user}/effective-rules` : '/v1/rules/effective'
+  const rules = useResource(`${path} ${at}`, async () => {
+    const [then, now] = await Promise.all([
+      get<EffectiveRules>(path, { as_of: at }),
+      get<EffectiveRules>(path),
+    ])
+    return { then, now }
+  })
+  return (
+    <>
+      <Panel title="Point in time">
+        <label class="slider">
+          <span class="hidden">Change, from the oldest to the newest</span>
+          <input
+            type="range"
+            min="0"
+            max={entries.length - 1}
+            value={index}
+            aria-valuetext={entry && formatTime(entry.time)}
+            onInput={(event) =>
+              setQuery({ at: String(entries[Number(event.currentTarget.value)]?.position) })
+            }
+          />
+        </label>
+        {entry && (
+          <p>
+            <Time value={entry.time} /> · position {at} · after {entry.kind} {entry.id ?? ''}{' '}
+            <b>{humanize(entry.event)}</b> by {entry.actor.name}
+            {entry.reason && <span class="muted"> “{entry.reason}”</span>}
+          </p>
+        )}
+      </Panel>
+      <ResourceView resource={rules}>
+        {({ then, now }) => (
+          <div class="grid">
+            <RulesThen title="Firewall" then={then.firewall} now={now.firewall} />
+            <RulesThen title="Routing" then={then.routing} now={now.routing} />
+          </div>
+        )}
+      </ResourceView>
+    </>
+  )
+}
+
+interface RulesThenProps {
+  readonly title: string
+  readonly then: readonly Rule[]
+  readonly now: readonly Rule[]
+}
+
+/** The rules of then in evaluation order, with what became of them, and those that came later. */
+function RulesThen({ title, then, now }: RulesThenProps) {
+  const current = new Map(now.map((rule) => [rule.id, rule]))
+  const old = new Set(then.map(({ id }) => id))
+  const later = now.filter(({ id }) => !old.has(id))
+  return (
+    <Panel title={title}>
+      {then.length === 0 && <Empty>No rules applied then.</Empty>}
+      <ol class="list">
+        {then.map((rule) => (
+          <RuleThen key={rule.id} rule={rule} now={current.get(rule.id)} />
+        ))}
+        {later.map((rule) => (
+          <li key={rule.id} class="muted">
+            <Badge tone="good">since</Badge> {rule.name}: {summarizeRule(rule)}
+          </li>
+        ))}
+      </ol>
+    </Panel>
+  )
+}
+
+function RuleThen({ rule, now }: { readonly rule: Rule; readonly now: Rule | undefined }) {
+  const isChanged = now !== undefined && diffFields(rule, now).length > 0
+  return (
+    <li>
+      {rule.action && <ActionBadge action={rule.action} />} <b>{rule.name}</b>{' '}
+      <span class="muted">
+        {rule.origin?.type === 'policy' ? `of ${rule.origin.name}: ` : ''}
+        {summarizeRule(rule)}
+      </span>{' '}
+      {now === undefined && <Badge tone="bad">no longer applies</Badge>}
+      {isChanged && (
+        <>
+          <Badge tone="info">changed since</Badge>
+          <Diff before={rule} after={now} />
+        </>
+      )}
+    </li>
+  )
+}

@@ -1,0 +1,129 @@
+import { endpointUrl, get, send } from '../lib/api.ts'
+import { formatCount, formatUsd, sinceOf } from '../lib/format.ts'
+import { groupName, userName } from '../lib/names.ts'
+import { useResource } from '../lib/resource.ts'
+import { href, route, setQuery } from '../lib/router.ts'
+import { isOperator } from '../lib/session.ts'
+import type { BudgetState, UsageRow } from '../lib/types.ts'
+import { Meter } from '../ui/meter.tsx'
+import { Empty, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
+import { Tabs } from '../ui/tabs.tsx'
+import { BudgetLine, BudgetPanel } from './budget-panel.tsx'
+
+const PERIODS = ['24h', '7d', '30d'] as const
+
+const DIMENSIONS = ['user', 'group', 'key', 'model', 'provider', 'rule', 'day'] as const
+
+const OWN_DIMENSIONS = ['key', 'model', 'provider', 'rule', 'day'] as const
+
+/** Requests, tokens and cost by what the address names. */
+export function UsagePage() {
+  const { query } = route.value
+  const period = query.get('period') ?? '7d'
+  const dimensions = isOperator() ? DIMENSIONS : OWN_DIMENSIONS
+  const by = query.get('by') ?? 'model'
+  const path = isOperator() ? '/admin/usage' : '/v1/usage'
+  const usage = useResource(`${by} ${period}`, () =>
+    send<{ data: readonly UsageRow[] }>('GET', endpointUrl(path, { group_by: by, since: sinceOf(period) })),
+  )
+  return (
+    <PageLayout
+      title="Usage"
+      actions={
+        <>
+          <Tabs label="By" tabs={dimensions} current={by} onSelect={(by) => setQuery({ by })} />
+          <Tabs label="Period" tabs={PERIODS} current={period} onSelect={(period) => setQuery({ period })} />
+        </>
+      }
+    >
+      {isOperator() ? (
+        <BudgetPanel path="/admin/budget" title="Budget of everything together" />
+      ) : (
+        <OwnBudgets />
+      )}
+      <ResourceView resource={usage}>{({ data }) => <UsageTable rows={data} by={by} />}</ResourceView>
+    </PageLayout>
+  )
+}
+
+function UsageTable({ rows, by }: { readonly rows: readonly UsageRow[]; readonly by: string }) {
+  if (rows.length === 0) return <Empty>There were no requests.</Empty>
+  const sorted =
+    by === 'day' ? rows : rows.toSorted((a, b) => b.cost_usd - a.cost_usd || b.requests - a.requests)
+  const max = Math.max(...rows.map(({ cost_usd }) => cost_usd))
+  return (
+    <div class="table">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">{by}</th>
+            <th scope="col" class="number">
+              Requests
+            </th>
+            <th scope="col" class="number">
+              Errors
+            </th>
+            <th scope="col" class="number">
+              Tokens in
+            </th>
+            <th scope="col" class="number">
+              Tokens out
+            </th>
+            <th scope="col" class="number">
+              Cost
+            </th>
+            <th scope="col">
+              <span class="hidden">Share of the cost</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {sorted.map((row) => (
+            <tr key={String(row[by])}>
+              <td>
+                <RowName by={by} value={row[by]} />
+              </td>
+              <td class="number">{formatCount(row.requests)}</td>
+              <td class="number">{formatCount(row.errors)}</td>
+              <td class="number">{formatCount(row.tokens.input ?? 0)}</td>
+              <td class="number">{formatCount(row.tokens.output ?? 0)}</td>
+              <td class="number">
+                {formatUsd(row.cost_usd)}
+                {row.unknown_costs > 0 && (
+                  <small class="muted block">{formatCount(row.unknown_costs)} unknown</small>
+                )}
+              </td>
+              <td>
+                <Meter value={row.cost_usd} max={max} label={`Cost of ${row[by]}`} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+/** Links to the requests that a row counts, if the explorer has such a filter. */
+function RowName({ by, value }: { readonly by: string; readonly value: unknown }) {
+  if (value === null || value === undefined) return <span class="muted">none</span>
+  const text = String(value)
+  if (by === 'day') return <>{text}</>
+  const name = by === 'user' ? userName(Number(text)) : by === 'group' ? groupName(Number(text)) : text
+  return <a href={href('/requests', { [by]: text })}>{name}</a>
+}
+
+type OwnBudgets = Readonly<Record<'user' | 'key', BudgetState | null>>
+
+/** The budgets of the user who is signed in. */
+function OwnBudgets() {
+  const budgets = useResource('budgets', () => get<OwnBudgets>('/v1/budget'))
+  const { user = null, key = null } = budgets.data ?? {}
+  if (!user && !key) return null
+  return (
+    <Panel title="Budgets">
+      {user && <BudgetLine name="Yours" budget={user} />}
+      {key && <BudgetLine name="This key" budget={key} />}
+    </Panel>
+  )
+}

@@ -1,0 +1,142 @@
+import { useState } from 'preact/hooks'
+import { type ApiError, endpointUrl, send } from '../lib/api.ts'
+import { type DraftRule, toRulesFile } from '../lib/drafts.ts'
+import { formatCount, formatUsd, humanize, sinceOf } from '../lib/format.ts'
+import { toError } from '../lib/resource.ts'
+import { href } from '../lib/router.ts'
+import type { Policy } from '../lib/types.ts'
+import { ErrorMessage } from '../ui/page.tsx'
+import { Badge } from '../ui/values.tsx'
+
+interface Decision {
+  readonly outcome: string
+  readonly text?: string | null
+  readonly provider: string | null
+  readonly model: string | null
+}
+
+interface WhatIfResult {
+  readonly requests: number
+  readonly evaluated: number
+  readonly not_evaluated: readonly {
+    readonly reason: string
+    readonly requests: number
+    readonly message: string
+  }[]
+  readonly limitations: readonly { readonly code: string; readonly message: string }[]
+  readonly effects: Readonly<Record<string, number>>
+  readonly cost_usd: { readonly before: number; readonly after: number; readonly change: number }
+  readonly examples: readonly {
+    readonly x_request_id: string
+    readonly effects: readonly string[]
+    readonly before: Decision
+    readonly after: Decision
+  }[]
+}
+
+const PERIODS = ['24h', '7d', '30d'] as const
+
+interface WhatIfProps {
+  readonly policy: Policy
+  readonly drafts: readonly DraftRule[]
+}
+
+/** Shows what the drafts would have done to recorded requests. */
+export function WhatIf({ policy, drafts }: WhatIfProps) {
+  const [result, setResult] = useState<WhatIfResult>()
+  const [error, setError] = useState<ApiError>()
+  const [running, setRunning] = useState<string>()
+
+  async function run(period: string) {
+    setRunning(period)
+    setError(undefined)
+    const url = endpointUrl('/admin/what-if', { since: sinceOf(period) })
+    const body = { file: toRulesFile(policy, drafts), examples: 5 }
+    await send<{ data: WhatIfResult }>('POST', url, body).then(
+      ({ data }) => setResult(data),
+      (thrown: unknown) => setError(toError(thrown)),
+    )
+    setRunning(undefined)
+  }
+
+  return (
+    <section class="what-if" aria-label="Effect">
+      <h3>Effect on recorded requests</h3>
+      <div class="actions">
+        {PERIODS.map((period) => (
+          <button key={period} type="button" disabled={running !== undefined} onClick={() => run(period)}>
+            {running === period ? 'Evaluating…' : `Last ${period}`}
+          </button>
+        ))}
+      </div>
+      {error && <ErrorMessage error={error} />}
+      {result && <Effects {...result} />}
+    </section>
+  )
+}
+
+function Effects({
+  requests,
+  evaluated,
+  not_evaluated,
+  limitations,
+  effects,
+  cost_usd,
+  examples,
+}: WhatIfResult) {
+  const counted = Object.entries(effects).filter(([name, count]) => count > 0 && name !== 'unchanged')
+  return (
+    <output>
+      <p>
+        {formatCount(evaluated)} of {formatCount(requests)} requests evaluated.{' '}
+        {counted.length === 0 && 'None would be handled differently.'}
+      </p>
+      <ul class="inline">
+        {counted.map(([name, count]) => (
+          <li key={name}>
+            <b>{formatCount(count)}</b> {humanize(name)}
+          </li>
+        ))}
+        {cost_usd.change !== 0 && (
+          <li>
+            cost {cost_usd.change > 0 ? '+' : '−'}
+            {formatUsd(Math.abs(cost_usd.change))}
+          </li>
+        )}
+      </ul>
+      {[...not_evaluated, ...limitations].map(({ message }) => (
+        <p key={message} class="muted">
+          {message}
+        </p>
+      ))}
+      <ul class="list">
+        {examples.map((example) => (
+          <li key={example.x_request_id}>
+            <a href={href(`/requests/${example.x_request_id}`)}>{example.x_request_id}</a>{' '}
+            {example.effects.map((effect) => (
+              <Badge key={effect} tone="info">
+                {humanize(effect)}
+              </Badge>
+            ))}
+            <div class="side-by-side">
+              <DecisionText title="Before" decision={example.before} />
+              <DecisionText title="After" decision={example.after} />
+            </div>
+          </li>
+        ))}
+      </ul>
+    </output>
+  )
+}
+
+function DecisionText({ title, decision }: { readonly title: string; readonly decision: Decision }) {
+  const { outcome, text, provider, model } = decision
+  return (
+    <div>
+      <small class="muted">
+        {title}: {outcome} {provider && `${provider}/${model}`}
+      </small>
+      {text && <pre>{text}</pre>}
+    </div>
+  )
+}

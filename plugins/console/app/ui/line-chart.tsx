@@ -1,0 +1,109 @@
+import { useState } from 'preact/hooks'
+import { formatTime } from '../lib/format.ts'
+
+export interface Series {
+  readonly name: string
+  /** Class of the line and of its legend: a color of the style sheet. */
+  readonly tone: string
+  readonly values: readonly (number | null)[]
+}
+
+export interface ChartMark {
+  readonly time: string
+  readonly label: string
+}
+
+interface ChartProps {
+  readonly title: string
+  readonly times: readonly string[]
+  readonly series: readonly Series[]
+  readonly marks?: readonly ChartMark[]
+  readonly format: (value: number) => string
+}
+
+const WIDTH = 600
+const HEIGHT = 150
+
+/** Lines over time, with marks of changes. The values under the pointer are in the legend. */
+export function LineChart({ title, times, series, marks = [], format }: ChartProps) {
+  const [hovered, setHovered] = useState<number>()
+  const max = Math.max(...series.flatMap(({ values }) => values.map((value) => value ?? 0)), 0) || 1
+  const x = (index: number) => (times.length < 2 ? 0 : (index / (times.length - 1)) * WIDTH)
+  const y = (value: number) => HEIGHT - 4 - (value / max) * (HEIGHT - 14)
+  const [from, to] = [Date.parse(times[0] ?? ''), Date.parse(times.at(-1) ?? '')]
+  // A change during the last step is marked at its end.
+  const markX = (time: string) => Math.min(WIDTH - 1, ((Date.parse(time) - from) / (to - from || 1)) * WIDTH)
+  const shown = marks.filter(({ time }) => Date.parse(time) >= from)
+  const index = hovered ?? times.length - 1
+  return (
+    <figure class="chart">
+      <figcaption>
+        <h2>{title}</h2>
+        <ul class="legend">
+          {series.map(({ name, tone, values }) => (
+            <li key={name}>
+              <i class={`swatch ${tone}`} /> {name}{' '}
+              {hovered !== undefined && <b>{values[index] == null ? '–' : format(values[index] ?? 0)}</b>}
+            </li>
+          ))}
+          {hovered !== undefined && <li class="muted">{formatTime(times[index] ?? 0)}</li>}
+        </ul>
+      </figcaption>
+      <svg
+        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={describe(title, series, format)}
+        onMouseMove={(event) => {
+          const { left, width } = event.currentTarget.getBoundingClientRect()
+          setHovered(Math.round(((event.clientX - left) / width) * (times.length - 1)))
+        }}
+        onMouseLeave={() => setHovered(undefined)}
+      >
+        {[0.25, 0.5, 0.75, 1].map((part) => (
+          <line key={part} class="grid" x1="0" x2={WIDTH} y1={y(max * part)} y2={y(max * part)} />
+        ))}
+        {shown.map(({ time, label }) => (
+          <line key={time + label} class="mark" x1={markX(time)} x2={markX(time)} y1="0" y2={HEIGHT}>
+            <title>{label}</title>
+          </line>
+        ))}
+        {series.map(({ name, tone, values }) => (
+          <path key={name} class={`line ${tone}`} d={toPath(values, x, y)} />
+        ))}
+        {hovered !== undefined && <line class="cursor" x1={x(index)} x2={x(index)} y1="0" y2={HEIGHT} />}
+      </svg>
+      <div class="axis muted">
+        <span>{times[0] && formatTime(times[0])}</span>
+        <span>max {format(max)}</span>
+      </div>
+    </figure>
+  )
+}
+
+/** A line that is interrupted where there is no value. */
+function toPath(
+  values: readonly (number | null)[],
+  x: (index: number) => number,
+  y: (value: number) => number,
+) {
+  let isDrawing = false
+  return values
+    .map((value, index) => {
+      if (value === null) {
+        isDrawing = false
+        return ''
+      }
+      const command = isDrawing ? 'L' : 'M'
+      isDrawing = true
+      return `${command}${x(index).toFixed(1)} ${y(value).toFixed(1)}`
+    })
+    .join('')
+}
+
+function describe(title: string, series: readonly Series[], format: (value: number) => string): string {
+  const sums = series.map(
+    ({ name, values }) => `${name} at most ${format(Math.max(0, ...values.map((v) => v ?? 0)))}`,
+  )
+  return `${title}: ${sums.join(', ')}`
+}

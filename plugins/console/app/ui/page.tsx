@@ -1,0 +1,96 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect } from 'preact/hooks'
+import type { ApiError } from '../lib/api.ts'
+import type { Resource } from '../lib/resource.ts'
+
+interface PageProps {
+  readonly title: string
+  readonly actions?: ComponentChildren
+  readonly children: ComponentChildren
+}
+
+/** A page with its heading, which is also the title of the window. */
+export function PageLayout({ title, actions, children }: PageProps) {
+  useEffect(() => {
+    document.title = `${title} · Signalbox`
+  }, [title])
+  return (
+    <>
+      <header class="page-header">
+        <h1>{title}</h1>
+        <div class="actions">{actions}</div>
+      </header>
+      {children}
+    </>
+  )
+}
+
+interface ViewProps<Data> {
+  readonly resource: Resource<Data>
+  readonly children: (data: Data) => ComponentChildren
+}
+
+/** Shows data, or that it is loading, or why it could not be loaded. */
+export function ResourceView<Data>({ resource, children }: ViewProps<Data>) {
+  const { data, error, isLoading, reload } = resource
+  return (
+    <>
+      {error && <ErrorMessage error={error} retry={reload} />}
+      {data === undefined && !error && isLoading && <Loading />}
+      {data !== undefined && children(data)}
+    </>
+  )
+}
+
+export function Loading() {
+  return (
+    <p class="loading" role="status">
+      Loading…
+    </p>
+  )
+}
+
+export function ErrorMessage({ error, retry }: { readonly error: ApiError; readonly retry?: () => void }) {
+  const issues = Object.entries(error.issues).filter(([, texts]) => !texts.includes(error.message))
+  return (
+    <div class="notice error" role="alert">
+      <p>{error.message}</p>
+      {issues.length > 0 && (
+        <ul>
+          {issues.map(([field, texts]) => (
+            <li key={field}>
+              <code>{field}</code>: {texts.join(' ')}
+            </li>
+          ))}
+        </ul>
+      )}
+      {retry && (
+        <button type="button" onClick={retry}>
+          Try again
+        </button>
+      )}
+    </div>
+  )
+}
+
+export function Empty({ children }: { readonly children: ComponentChildren }) {
+  return <p class="empty">{children}</p>
+}
+
+interface PanelProps {
+  readonly title: string
+  readonly actions?: ComponentChildren
+  readonly children: ComponentChildren
+}
+
+export function Panel({ title, actions, children }: PanelProps) {
+  return (
+    <section class="panel" aria-label={title}>
+      <header>
+        <h2>{title}</h2>
+        <div class="actions">{actions}</div>
+      </header>
+      {children}
+    </section>
+  )
+}

@@ -1,0 +1,74 @@
+import type { ComponentChildren } from 'preact'
+import { formatAge, formatTime, formatUtc } from '../lib/format.ts'
+import { userName } from '../lib/names.ts'
+import { href } from '../lib/router.ts'
+import { isOperator } from '../lib/session.ts'
+import type { Actor } from '../lib/types.ts'
+
+/** A time in the zone of the viewer; UTC on hover. */
+export function Time({
+  value,
+  relative = false,
+}: {
+  readonly value: string | number
+  readonly relative?: boolean
+}) {
+  return (
+    <time dateTime={new Date(value).toISOString()} title={formatUtc(value)}>
+      {relative ? formatAge(value) : formatTime(value)}
+    </time>
+  )
+}
+
+export type Tone = 'good' | 'bad' | 'warn' | 'info' | 'plain'
+
+export function Badge({
+  tone = 'plain',
+  children,
+}: {
+  readonly tone?: Tone
+  readonly children: ComponentChildren
+}) {
+  return <span class={`badge ${tone}`}>{children}</span>
+}
+
+export function StatusBadge({ status }: { readonly status: number }) {
+  return <Badge tone={status < 300 ? 'good' : status < 500 ? 'warn' : 'bad'}>{status}</Badge>
+}
+
+const ACTION_TONES: Readonly<Record<string, Tone>> = { block: 'bad', mask: 'info', warn: 'warn' }
+
+export function ActionBadge({ action }: { readonly action: string }) {
+  return <Badge tone={ACTION_TONES[action] ?? 'plain'}>{action}</Badge>
+}
+
+export function ActorName({ actor }: { readonly actor: Actor }) {
+  return (
+    <span title={`${actor.type} ${actor.id}`}>
+      {actor.name || actor.id} {actor.type !== actor.name && <small class="muted">{actor.type}</small>}
+    </span>
+  )
+}
+
+export function UserLink({ id }: { readonly id: number | null | undefined }) {
+  if (id == null) return <span class="muted">–</span>
+  if (!isOperator()) return <span>you</span>
+  return <a href={href(`/users/${id}`)}>{userName(id)}</a>
+}
+
+interface StatProps {
+  readonly label: string
+  readonly value: ComponentChildren
+  readonly note?: ComponentChildren
+}
+
+export function Stat({ label, value, note }: StatProps) {
+  return (
+    <div class="stat">
+      <dt>{label}</dt>
+      <dd>
+        {value} {note && <small class="muted">{note}</small>}
+      </dd>
+    </div>
+  )
+}

@@ -1,0 +1,177 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import {
+  data,
+  type Endpoint,
+  endpoint,
+  GatewayError,
+  type JsonObject,
+  Nullable,
+  OPERATOR_ROLES,
+  operator,
+  publicAccess,
+  StrictObject,
+  StringEnum,
+  Type,
+  user,
+} from '../../core/contract/index.ts'
+import { Success, Timestamp } from '../../core/http/schemas.ts'
+import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
+import { apiKeyOf } from '../auth/api-key.ts'
+import {
+  SESSION_COOKIE,
+  SESSION_HOURS,
+  type Session,
+  type SessionHolder,
+  type Sessions,
+} from '../auth/sessions.ts'
+
+const path = Type.Optional(
+  Type.String({
+    pattern: '^/[\\w.~%/-]*$',
+    maxLength: 200,
+    description: 'Path of the cookie: that of the gateway, if a proxy serves it below a path.',
+    examples: ['/'],
+  }),
+)
+
+const SignIn = Type.Optional(StrictObject({ path }, { $id: 'ConsoleSignIn', description: 'How to sign in.' }))
+
+const SessionSchema = Type.Object(
+  {
+    type: StringEnum(['root', 'operator', 'user'], { description: 'Whose key it is.' }),
+    id: Type.String({ description: 'Id of the operator, or of the API key; root for the ADMIN_KEY.' }),
+    name: Type.String({ description: 'Name of the operator or user.' }),
+    role: Nullable(StringEnum(OPERATOR_ROLES, { description: 'The role of an operator.' })),
+    user_id: Nullable(Type.Integer({ description: 'Id of the user.' })),
+    plan: Nullable(Type.String({ description: 'Plan of the user.' })),
+    csrf_token: Type.String({ description: 'The header x-csrf-token of every change.' }),
+    expires_at: Timestamp('When the session ends.'),
+  },
+  { $id: 'ConsoleSession', description: 'A session of the console.' },
+)
+
+const common = { tags: ['console'] }
+
+const signInResponses = {
+  201: {
+    description: 'The session. The cookie authenticates requests of the browser.',
+    body: data(SessionSchema),
+    headers: { 'set-cookie': Type.String({ description: 'The cookie of the session.' }) },
+  },
+}
+
+/** Creates the endpoints that sign in and out. */
+export function createSessionEndpoints(
+  sessions: Sessions,
+  operators: Pick<OperatorAccounts, 'find'>,
+): readonly Endpoint[] {
+  function start(holder: SessionHolder, headers: IncomingHttpHeaders, path = '/') {
+    requireKey(headers)
+    const session = sessions.start(holder)
+    const cookie = formatCookie(session.cookie, path, headers, SESSION_HOURS * 3600)
+    return { status: 201, headers: { 'set-cookie': cookie }, body: { data: showSession(session) } }
+  }
+
+  return [
+    endpoint({
+      ...common,
+      method: 'POST',
+      path: '/console/session',
+      access: operator('auditor'),
+      operationId: 'startOperatorSession',
+      summary: 'Signs an operator in to the console.',
+      description: 'The key of the operator, or the ADMIN_KEY, is the bearer token.',
+      body: SignIn,
+      examples: { root: { path: '/' } },
+      responses: signInResponses,
+      handle({ author, headers, body }) {
+        const found = operators.find(author.actor.id)
+        const holder = found === undefined ? ROOT : ({ type: 'operator', operator: found } as const)
+        return start(holder, headers, body?.path)
+      },
+    }),
+    endpoint({
+      ...common,
+      method: 'POST',
+      path: '/console/user-session',
+      access: user(),
+      operationId: 'startUserSession',
+      summary: 'Signs a user in to the console.',
+      description: 'The API key of the user is the bearer token.',
+      body: SignIn,
+      examples: { root: { path: '/' } },
+      responses: signInResponses,
+      handle: ({ account, headers, body }) => start({ type: 'user', account }, headers, body?.path),
+    }),
+    endpoint({
+      ...common,
+      method: 'GET',
+      path: '/console/session',
+      access: publicAccess,
+      operationId: 'readSession',
+      summary: 'Returns the session of the cookie.',
+      responses: {
+        200: {
+          description: 'The session, or null if nobody is signed in.',
+          body: Type.Object(
+            { data: Nullable(SessionSchema, { description: 'The session; null if nobody is signed in.' }) },
+            { $id: 'CurrentConsoleSession', description: 'The result.' },
+          ),
+        },
+      },
+      handle({ headers }) {
+        const session = sessions.find(headers)
+        return { status: 200, body: { data: session === undefined ? null : showSession(session) } }
+      },
+    }),
+    endpoint({
+      ...common,
+      method: 'DELETE',
+      path: '/console/session',
+      access: publicAccess,
+      operationId: 'endSession',
+      summary: 'Signs out: removes the cookie from the browser.',
+      query: { path },
+      responses: { 200: { description: 'Signed out.', body: Success } },
+      errors: ['csrf_token_invalid'],
+      handle({ headers, query }) {
+        if (sessions.find(headers) !== undefined) sessions.authenticate({ method: 'DELETE', headers })
+        const cookie = formatCookie('', query.path ?? '/', headers, 0)
+        return { status: 200, headers: { 'set-cookie': cookie }, body: { success: true } }
+      },
+    }),
+  ]
+}
+
+const ROOT: SessionHolder = { type: 'root' }
+
+/** A session must not start another one: it would never end. */
+function requireKey(headers: IncomingHttpHeaders): void {
+  if (apiKeyOf({ headers }) !== undefined) return
+  throw new GatewayError('invalid_api_key', 'Sign in with a key as "Authorization: Bearer <KEY>".')
+}
+
+/** Browsers send the origin with every sign-in, so it tells whether they use HTTPS. */
+function formatCookie(value: string, path: string, { origin }: IncomingHttpHeaders, maxAge: number): string {
+  const secure = origin?.startsWith('https:') ? '; Secure' : ''
+  return `${SESSION_COOKIE}=${value}; Path=${path}; Max-Age=${maxAge}; HttpOnly; SameSite=Strict${secure}`
+}
+
+function showSession({ holder, csrfToken, expiresAtMs }: Session): JsonObject {
+  return {
+    ...showHolder(holder),
+    csrf_token: csrfToken,
+    expires_at: new Date(expiresAtMs).toISOString(),
+  }
+}
+
+function showHolder(holder: SessionHolder): JsonObject {
+  if (holder.type === 'root')
+    return { type: 'root', id: 'root', name: 'root', role: 'admin', user_id: null, plan: null }
+  if (holder.type === 'operator') {
+    const { id, name, role } = holder.operator
+    return { type: 'operator', id, name, role, user_id: null, plan: null }
+  }
+  const { keyId, name, userId, plan } = holder.account
+  return { type: 'user', id: keyId, name, role: null, user_id: userId, plan }
+}

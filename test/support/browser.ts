@@ -1,0 +1,95 @@
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import axe, { type AxeResults } from 'axe-core'
+import { expect } from 'chai'
+import type { Context } from 'mocha'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { makeFolder } from './folders.ts'
+import { skip } from './skip.ts'
+
+const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium'
+
+/** Starts Chromium, or skips the suite if it is not installed; fails instead if CI is set. */
+export async function requireBrowser(context: Context): Promise<Browser> {
+  if (existsSync(CHROMIUM))
+    return chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-gpu'] })
+  if (process.env.CI) throw new Error('Chromium is not installed, and is required in CI')
+  return skip(context, `${CHROMIUM} is not installed`)
+}
+
+/** A window of the console. Its errors, and violations of the content security policy, fail the test. */
+export interface Window {
+  readonly page: Page
+  readonly context: BrowserContext
+  /** Opens a page of the console, such as `/policies`, and waits until it has loaded. */
+  open(address: string): Promise<void>
+  /** Signs in with a key. */
+  signIn(key: string): Promise<void>
+  /** Fails if axe finds a violation, of all of its rules or of these, on the page as it is. */
+  checkAccessibility(what: string, rules?: readonly string[]): Promise<void>
+  /** Saves a picture of the page in the folder that SCREENSHOTS names, or in a temporary one. */
+  shoot(name: string): Promise<void>
+  /** What went wrong on the page so far. */
+  readonly problems: readonly string[]
+}
+
+interface WindowOptions {
+  readonly width?: number
+  readonly height?: number
+  readonly isDark?: boolean
+}
+
+export async function openWindow(
+  browser: Browser,
+  url: string,
+  options: WindowOptions = {},
+): Promise<Window> {
+  const { width = 1280, height = 800, isDark = false } = options
+  const context = await browser.newContext({
+    viewport: { width, height },
+    colorScheme: isDark ? 'dark' : 'light',
+    reducedMotion: 'reduce',
+  })
+  const page = await context.newPage()
+  const problems: string[] = []
+  page.on('pageerror', (error) => problems.push(error.message))
+  page.on('console', (message) => {
+    // The console of the browser names responses with an error status, which some tests expect.
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
+      problems.push(message.text())
+  })
+  const folder = process.env.SCREENSHOTS ?? (await makeFolder())
+  // Scripts of the test run beside the page, so its policy does not stop them.
+  const session = await context.newCDPSession(page)
+
+  return {
+    page,
+    context,
+    problems,
+    async open(address) {
+      await page.goto(`${url}/console/#${address}`)
+      await page.locator('main h1').waitFor()
+      await page.locator('.loading').first().waitFor({ state: 'detached' })
+    },
+    async signIn(key) {
+      await page.goto(`${url}/console/`)
+      await page.getByLabel('Key').fill(key)
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      await page.getByRole('navigation').waitFor()
+    },
+    async checkAccessibility(what, rules) {
+      const options = JSON.stringify(rules ? { runOnly: { type: 'rule', values: rules } } : {})
+      const evaluate = (expression: string) =>
+        session.send('Runtime.evaluate', { expression, awaitPromise: true, returnByValue: true })
+      await evaluate(axe.source)
+      const { result } = await evaluate(`axe.run(${options}).then(JSON.stringify)`)
+      const { violations, passes }: AxeResults = JSON.parse(result.value)
+      expect(passes, what).not.to.deep.equal([])
+      const places = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
+      expect(places, what).to.deep.equal([])
+    },
+    async shoot(name) {
+      await page.screenshot({ path: path.join(folder, `${name}.png`) })
+    },
+  }
+}
