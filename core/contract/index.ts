@@ -21,6 +21,7 @@ export type {
   Vector,
 } from './chat.ts'
 export { ReplyEvent, TokenIds } from './chat.ts'
+export type * from './dialect.ts'
 export {
   type CustomError,
   ERROR_CODES,

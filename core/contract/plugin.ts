@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import type { ChatRequest, Reply, ReplyTransform, Usage } from './chat.ts'
+import type { Dialect } from './dialect.ts'
 import type { ErrorDefinition } from './errors.ts'
 import type { Appended, Author, EventLog, NewEvent, Position, Upcasts } from './event-log.ts'
 import type {
@@ -11,14 +12,7 @@ import type {
   ReplyingExchange,
   Warning,
 } from './exchange.ts'
-import type {
-  Admission,
-  Dialect,
-  Endpoint,
-  EndpointDescription,
-  GatewayMiddleware,
-  RequestObserver,
-} from './http.ts'
+import type { Admission, Endpoint, EndpointDescription, GatewayMiddleware, RequestObserver } from './http.ts'
 import type { JsonObject, MaybePromise, Static, TObject, TSchema } from './json.ts'
 import type { ProviderAdapter, Target } from './provider.ts'
 import type { Mode } from './rules.ts'

@@ -152,7 +152,7 @@ async function decideRecorded(
     parseRequest: () => request,
     parsePreferences: () => preferences,
     defaults: defaulted,
-    operation: OPERATIONS.get(endpoint),
+    operation: OPERATIONS.get(endpoint) ?? ('chat' as const),
   }
   const call = { account, requestId, client: NO_CLIENT, headers: {} }
   const snapshot = { account, policies, policyPosition: 0, rules }

@@ -1,0 +1,45 @@
+import type { ChatRequest } from './chat.ts'
+import type { EndedExchange, RepliedExchange, Warning } from './exchange.ts'
+import type { EndpointDescription, ErrorStyle, GatewayContext } from './http.ts'
+import type { JsonObject } from './json.ts'
+import type { Operation } from './provider.ts'
+
+/** A request whose body is read, for parsers. */
+export type RequestContext = Pick<
+  GatewayContext,
+  'requestId' | 'startedAt' | 'client' | 'headers' | 'state' | 'account' | 'endpoint' | 'traceId'
+>
+
+/** A client format: parses requests to the canonical form, and formats replies and errors. */
+export interface Dialect {
+  /** Throws a `GatewayError` (400) that names the invalid parameter. */
+  parseRequest(body: JsonObject, ctx: RequestContext): ChatRequest | Promise<ChatRequest>
+  /** Returns the models to try before automatic routing, best first. */
+  parsePreferences?(body: JsonObject): readonly string[]
+  /** What requests ask a model for. Default: `chat`. */
+  readonly operation?: Operation
+  /** Returns warnings about what the request asks for and no model gets. The body was parsed before. */
+  parseWarnings?(body: JsonObject): readonly Warning[]
+  /** Names of request fields that the endpoint fills in when the caller omits them. */
+  readonly defaults?: readonly string[]
+  /** The caller's names of request fields whose names in the canonical form are others. */
+  readonly parameterNames?: Readonly<Record<string, string>>
+  /** Returns where the caller wrote what has this path in the canonical request. Default: the same path. */
+  toCallerPath?(path: string, exchange: EndedExchange): string
+  /** Returns the response body of a complete reply, as an object or as its JSON text. */
+  writeWhole(exchange: RepliedExchange, ctx: GatewayContext): JsonObject | string | Promise<JsonObject>
+  /**
+   * Yields complete SSE records, several per string if they arrived together. If the reply fails, ends with
+   * an error record instead of throwing; the connection then closes without the last chunk of the body.
+   */
+  writeStream(exchange: RepliedExchange, ctx: GatewayContext): AsyncIterable<string>
+  readonly errorStyle: ErrorStyle
+  /** Describes the endpoint in `/openapi.json`. */
+  readonly description?: InferenceDescription
+}
+
+/** The parts of an inference endpoint's OpenAPI description that do not follow from its path. */
+export type InferenceDescription = Pick<
+  EndpointDescription,
+  'operationId' | 'summary' | 'description' | 'tags' | 'headers' | 'body' | 'examples' | 'responses'
+>
