@@ -72,7 +72,8 @@ export interface Tool extends JsonObject {
 
 /**
  * A text as the token ids of a model, in a part `{type: "token_ids", token_ids}`. Not a JSON value: no body
- * can contain one, and code that inspects texts finds none in it.
+ * can contain one, and code that inspects texts finds none in it. See docs/decisions/replies.md, "Token ids
+ * are not JSON".
  */
 export class TokenIds {
   readonly #ids: readonly number[]

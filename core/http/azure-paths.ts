@@ -9,7 +9,8 @@ const RESOURCE =
 /**
  * Serves requests to paths of Azure OpenAI as those to OpenAI's: `/openai/deployments/gpt-4o/embeddings` is
  * `/v1/embeddings` with the model `gpt-4o`. It happens before anything looks at the path, so that the same
- * rules, restrictions and limits apply. The query parameter `api-version` has no meaning here.
+ * rules, restrictions and limits apply. The query parameter `api-version` has no meaning here. See
+ * docs/decisions/http.md, "Paths of Azure OpenAI are rewritten before anything looks at them".
  */
 export const rewriteAzurePath: GatewayMiddleware = (ctx, next) => {
   if (!ctx.path.startsWith('/openai/')) return next()

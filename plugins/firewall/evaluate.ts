@@ -111,7 +111,10 @@ function unchangedOutcome(request: ChatRequest): FirewallOutcome {
   return { request, refusal: undefined, warnings: [], trace: [], unfinished: [] }
 }
 
-/** A rule that would block or mask cannot be evaluated without texts, so it refuses the request. */
+/**
+ * A rule that would block or mask cannot be evaluated without texts, so it refuses the request. See
+ * docs/decisions/firewall.md, "Token ids are refused where a rule would block or mask".
+ */
 function refuseTokenIds({ rules }: CompiledFirewall, request: ChatRequest): FirewallOutcome {
   const trace = rules.map(({ applied }) => {
     return { ...applied, outcome: 'skipped' as const, reason: 'token_ids' }

@@ -7,7 +7,8 @@ const parseBody = compileParser(embeddingsRequestSchema)
 
 /**
  * Parses the body of `POST /v1/embeddings`. Each text becomes a message of the user, so that everything that
- * inspects, masks and measures messages does so with texts to embed.
+ * inspects, masks and measures messages does so with texts to embed. See docs/decisions/replies.md, "Texts to
+ * embed or to judge are messages of the user".
  */
 export function parseEmbeddingsRequest(body: JsonObject): ChatRequest {
   const { input, ...fields } = parseBody(body)
