@@ -5,6 +5,7 @@ import { parseJsonObject } from '../../core/util/json.ts'
 import { findChangedFields, outputLimitOf } from '../shared/changed-fields.ts'
 import { asNumber, asObject } from '../shared/fields.ts'
 import { findOmittedFields } from '../shared/omitted-fields.ts'
+import { findWeakenedSchema } from '../shared/schema-constraints.ts'
 import { endsWithSignedThinking, toAnthropicMessages, toCacheControl } from './messages.ts'
 import { type NativeFields, parseNativeFields } from './native.ts'
 import { hasPendingToolCalls, toAnthropicReasoning } from './reasoning.ts'
@@ -55,8 +56,13 @@ function findChanges(
   if (Array.isArray(stop) && stop_sequences && stop_sequences.length < stop.length)
     changes.push({ param: 'stop', from: stop, to: stop_sequences })
   if (response_format?.type === 'json_object') changes.push(JSON_OBJECT_CHANGE)
+  const weakened = findWeakenedSchema(request, 'anthropic', NO_CONSTRAINTS)
+  if (weakened) changes.push(weakened)
   return changes
 }
+
+/** Constraints are moved to descriptions, where the model reads them. */
+const NO_CONSTRAINTS: ReadonlySet<string> = new Set()
 
 const JSON_OBJECT_CHANGE: ParameterChange = {
   param: 'response_format',

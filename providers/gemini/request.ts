@@ -1,10 +1,11 @@
 import type { ChatRequest } from '../../core/contract/chat.ts'
-import type { ProviderRequest, Target } from '../../core/contract/provider.ts'
+import type { ParameterChange, ProviderRequest, Target } from '../../core/contract/provider.ts'
 import { clampOutputLimit, findChangedFields, outputLimitOf } from '../shared/changed-fields.ts'
 import { findOmittedFields, isSentIn, type RenamedFields } from '../shared/omitted-fields.ts'
+import { findWeakenedSchema } from '../shared/schema-constraints.ts'
 import { toGeminiMessages } from './messages.ts'
 import { toGeminiReasoning } from './reasoning.ts'
-import { toGeminiResponseFormat } from './response-format.ts'
+import { ENFORCED_CONSTRAINTS, toGeminiResponseFormat } from './response-format.ts'
 import { toGeminiTools } from './tools.ts'
 import type { GeminiBody, GeminiFamily, GenerationConfig } from './wire.ts'
 
@@ -29,11 +30,20 @@ export function buildGeminiRequest(request: ChatRequest, target: Target): Provid
     },
     body: JSON.stringify(body),
     omitted: findOmittedFields(request, isSentIn(sentFields, RENAMED_FIELDS)),
-    changed: findChangedFields(request, {
-      [outputLimitOf(request).field]: sentFields.maxOutputTokens,
-      reasoning_effort: levelOf(sentFields.thinkingConfig),
-    }),
+    changed: findChanges(request, sentFields),
   }
+}
+
+function findChanges(
+  request: ChatRequest,
+  { maxOutputTokens, thinkingConfig }: GenerationConfig,
+): readonly ParameterChange[] {
+  const changes = findChangedFields(request, {
+    [outputLimitOf(request).field]: maxOutputTokens,
+    reasoning_effort: levelOf(thinkingConfig),
+  })
+  const weakened = findWeakenedSchema(request, 'gemini', ENFORCED_CONSTRAINTS)
+  return weakened ? [...changes, weakened] : changes
 }
 
 /** The effort that a level stands for; undefined for a budget, which every effort has. */

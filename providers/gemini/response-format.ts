@@ -100,6 +100,11 @@ const SUPPORTED_KEYWORDS = new Set(
   maximum anyOf oneOf properties additionalProperties required propertyOrdering`.split(/\s+/),
 )
 
+/** Exclusive bounds are enforced as inclusive ones. */
+export const ENFORCED_CONSTRAINTS: ReadonlySet<string> = new Set(
+  'minimum maximum minItems maxItems'.split(' '),
+)
+
 /** Keywords whose value is a schema or a list of schemas. */
 const SUBSCHEMA_KEYWORDS = new Set(
   `items prefixItems additionalProperties anyOf oneOf allOf not if then else contains propertyNames`.split(

@@ -3,6 +3,7 @@ import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import { asObject } from './fields.ts'
 import { isDefaultValue, UNRELATED_FIELDS } from './omitted-fields.ts'
 import { ORDINARY_MESSAGES, reduceMessages } from './reduce-messages.ts'
+import { findConstraints } from './schema-constraints.ts'
 
 /**
  * Reduces a request to what decides which models honour its parameters: texts, schemas and numbers that do
@@ -91,9 +92,14 @@ function reduceToolChoice(choice: ChatRequest['tool_choice']): unknown {
 
 function reduceFormat({ type, json_schema }: JsonObject): JsonObject {
   if (type !== 'json_schema') return { type }
-  const { strict } = asObject(json_schema)
-  return { type, json_schema: { name: 'x', schema: { type: 'object', properties: {} }, strict } }
+  const { strict, schema } = asObject(json_schema)
+  const constraints = findConstraints(schema).map((keyword) => [keyword, SAMPLE_CONSTRAINT])
+  const reduced = { type: 'object', properties: {}, ...Object.fromEntries(constraints) }
+  return { type, json_schema: { name: 'x', schema: reduced, strict } }
 }
+
+/** Only the names of constraints matter. */
+const SAMPLE_CONSTRAINT = 9
 
 function reduceStop(value: unknown): unknown {
   const list = Array.isArray(value) ? value : [value]

@@ -16,6 +16,8 @@ const tools = [tool('look'), tool('listen')]
 const named = { type: 'function', function: { name: 'listen' } }
 const schema = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
 
+const constrained = { ...schema, properties: { city: { type: 'string', pattern: '^[A-Z]' } } }
+
 interface ParameterCase {
   readonly title: string
   readonly parameters: object
@@ -145,6 +147,14 @@ const CASES: readonly ParameterCase[] = [
       anthropic: { output_config: { format: { type: 'json_schema' } } },
       gemini: { generationConfig: { responseJsonSchema: schema } },
       mistral: { response_format: { json_schema: { schema } } },
+    },
+  },
+  {
+    title: 'json_schema with a constraint that not every provider enforces',
+    parameters: { response_format: { type: 'json_schema', json_schema: { name: 'x', schema: constrained } } },
+    sent: {
+      openai: { response_format: { json_schema: { schema: constrained } } },
+      mistral: { response_format: { json_schema: { schema: constrained } } },
     },
   },
   {
@@ -357,6 +367,11 @@ describe('a fixed model', () => {
       'magistral-medium-latest',
       { reasoning_effort: 'low' },
       'reasoning_effort was changed from "low" to "prompt_mode reasoning": ',
+    ],
+    [
+      'gemini-3.6-flash',
+      { response_format: { type: 'json_schema', json_schema: { name: 'x', schema: constrained } } },
+      'response_format was changed from "json_schema" to "json_schema without pattern": gemini does not enforce',
     ],
     ['claude-haiku-4-5', { stop: ['', 'END'] }, 'stop was changed from ["","END"] to ["END"]: '],
     [

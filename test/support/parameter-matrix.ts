@@ -17,6 +17,7 @@ const tools = [tool]
 const otherTool = { type: 'function', function: { ...tool.function, name: 'listen' } }
 const strictTools = [{ type: 'function', function: { ...tool.function, strict: true } }]
 const schema = { type: 'object', properties: { city: { type: 'string' } }, additionalProperties: false }
+const constrained = { properties: { city: { type: 'string', pattern: '^[A-Z]' } } }
 const named = { type: 'function', function: { name: 'look' } }
 const allowed = { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [named] } }
 
@@ -62,6 +63,9 @@ const ROWS: readonly Row[] = [
   row('`response_format: json_object`', 'response_format', { type: 'json_object' }),
   row('`response_format: json_schema`', 'response_format', {
     ...{ type: 'json_schema', json_schema: { name: 'weather', strict: true, schema } },
+  }),
+  row('`json_schema` with `pattern`', 'response_format', {
+    ...{ type: 'json_schema', json_schema: { name: 'weather', schema: { ...schema, ...constrained } } },
   }),
   row('`user`', 'user', 'user-7'),
   row('`metadata`', 'metadata', { tenant: 'acme' }),
