@@ -37,5 +37,7 @@ export function isFailure({ ok, skipped }: CaseResult): boolean {
 /** One line for a failed or skipped case. */
 export function formatCase({ client, feature, model, detail, skipped }: CaseResult): string {
   const name = [client, feature, model].filter(Boolean).join(', ')
-  return skipped === undefined ? `FAIL ${name}: ${detail ?? 'no detail'}` : `skip ${name}: ${skipped}`
+  return skipped === undefined
+    ? `FAIL ${name}: ${detail?.split('\n    at ')[0] ?? 'no detail'}`
+    : `skip ${name}: ${skipped}`
 }
