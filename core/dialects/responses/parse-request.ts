@@ -23,7 +23,6 @@ const UNSUPPORTED_FIELDS = [
   'conversation',
   'prompt',
   'context_management',
-  'max_tool_calls',
   'moderation',
   'top_logprobs',
 ]
