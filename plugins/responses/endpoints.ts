@@ -5,6 +5,7 @@ import {
   type EndpointResponse,
   endpoint,
   GatewayError,
+  isJsonObject,
   type JsonObject,
   type Static,
   type TObject,
@@ -67,9 +68,13 @@ export function createResponseEndpoints(
     if (!isFinishedResponse(found))
       throw conflictError(`Response ${found.response.id} was not completed and cannot be replayed.`)
     const response = { ...found.response, x_request_id: call.requestId }
-    return stream
-      ? { status: 200, stream: replaySseRecords(found.responseKey, response, found.pace, startingAfter) }
-      : { status: 200, body: toResponseForm(response, chooseForm(call.headers, found.form)) }
+    const headers = toReplyHeaders(response)
+    if (!stream) {
+      const body = toResponseForm(response, chooseForm(call.headers, found.form))
+      return { status: 200, headers, body }
+    }
+    const records = replaySseRecords(found.responseKey, response, found.pace, startingAfter)
+    return { status: 200, headers, stream: records }
   }
 
   const common = {
@@ -156,6 +161,13 @@ export function createResponseEndpoints(
       },
     }),
   ]
+}
+
+/** The headers that say who answered, as the first answer had them. */
+function toReplyHeaders({ model, signalbox }: JsonObject): Record<string, string> {
+  const { provider, routing_mode } = isJsonObject(signalbox) ? signalbox : {}
+  const fields = { 'x-provider': provider, 'x-model': model, 'x-routing-mode': routing_mode }
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, String(value ?? '')]))
 }
 
 /** Creates a 409 that tells SDKs not to retry automatically. */

@@ -82,11 +82,9 @@ describe('chat completions with the official OpenAI client', () => {
 
     it('chooses the cheapest model for auto:cost', async () => {
       const completion = await client.chat.completions.create({ model: 'auto:cost', messages: ask('Hi') })
-      expect(loose(completion)).to.include({
-        provider: 'openai',
-        routing_mode: 'cost',
-        model: 'gpt-4.1-nano',
-      })
+      expect(loose(completion)).to.include({ provider: 'openai', routing_mode: 'cost' })
+      // Which of the small models is the cheapest depends on the day: models retire.
+      expect(completion.model).to.match(/-(nano|luna)$/)
     })
 
     it('accepts a provider prefix before a model that is not in the catalogue', async () => {

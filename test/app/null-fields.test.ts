@@ -8,6 +8,7 @@ const NULLS = Object.fromEntries(
     ...['temperature', 'top_p', 'presence_penalty', 'frequency_penalty', 'max_tokens'],
     ...['max_completion_tokens', 'n', 'stream', 'stream_options', 'stop', 'metadata', 'tools'],
     ...['tool_choice', 'response_format', 'logit_bias', 'seed', 'logprobs', 'reasoning_effort'],
+    ...['user'],
   ].map((name) => [name, null]),
 )
 

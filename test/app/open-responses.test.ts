@@ -222,6 +222,20 @@ describe('Open Responses', () => {
     })
   }
 
+  it('names the answering model on replays, and takes max_tool_calls', async () => {
+    const { headers, body } = await create({ model: 'gpt-4o', input: 'Hi', max_tool_calls: 3 })
+    expect(body.max_tool_calls).to.equal(3)
+    const path = `/v1/responses/${body.id}`
+    const streamed = await fetch(`${gateway.url}${path}?stream=true`, {
+      headers: { authorization: `Bearer ${gateway.demoKey}` },
+    })
+    await streamed.text()
+    for (const replayed of [(await gateway.call('POST', path, {})).headers, streamed.headers]) {
+      for (const name of ['x-provider', 'x-model', 'x-routing-mode'])
+        expect(replayed.get(name), name).to.be.a('string').and.equal(headers.get(name))
+    }
+  })
+
   it('refuses to compact without a model', async () => {
     const { status, body } = await compact({ input: AGREED })
     expect([status, body.error.code, body.error.param]).to.deep.equal([400, 'missing_parameter', 'model'])

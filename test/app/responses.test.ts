@@ -403,12 +403,12 @@ describe('the Responses API', () => {
       await gateway.call('POST', '/v1/routing-rules', {
         ...routing,
         match_json: { metadata_equals: { team: 'blue-9' }, contains: 'invoice' },
-        action_json: { set_model: 'gpt-5-nano', add_warning: 'careful' },
+        action_json: { set_model: 'gpt-6-luna', add_warning: 'careful' },
       })
       const create = (input: string) =>
         post({ model, input, metadata: { team: 'blue-9' } }, { 'x-include-trace': 'true' })
       const { body } = await create('An invoice')
-      expect(body.model).to.equal('gpt-5-nano')
+      expect(body.model).to.equal('gpt-6-luna')
       expect(body.metadata).to.deep.include({
         team: 'blue-9',
         warnings: [{ code: 'routing', message: 'careful' }],

@@ -427,12 +427,12 @@ describe('rule endpoints', () => {
       const user = await newUser()
       const set = (match_json: object, set_model: string) =>
         user.call('POST', '/v1/routing-rules', routingRule({ match_json, action_json: { set_model } }))
-      await set({ contains: ['cheap', 'klein'] }, 'gpt-5-nano')
+      await set({ contains: ['cheap', 'klein'] }, 'gpt-6-luna')
       await set({ metadata_equals: { team: 'red', level: 3 } }, 'gpt-4.1')
       await set({ task: 'summary' }, 'gpt-4.1-mini')
       await set({ mode: 'quality' }, 'gpt-6-astra')
       const model = async (content: string, more: object = {}) => (await chat(user, content, more)).body.model
-      expect(await model('something CHEAP')).to.equal('gpt-5-nano')
+      expect(await model('something CHEAP')).to.equal('gpt-6-luna')
       expect(await model('x', { metadata: { team: 'red', level: '3' } })).to.equal('gpt-4.1')
       expect(await model('x', { user: '{"task":"summary"}' })).to.equal('gpt-4.1-mini')
       expect(await model('x', { model: 'auto:quality' })).to.equal('gpt-6-astra')
@@ -445,12 +445,12 @@ describe('rule endpoints', () => {
         user.call('POST', '/v1/routing-rules', routingRule({ priority, action_json }))
       const { body: low } = await set(1, { set_model: 'gpt-4.1', add_warning: 'low' })
       const { body: high } = await set(2, {
-        set_model: 'gpt-5-nano',
+        set_model: 'gpt-6-luna',
         set_mode: 'cost',
         add_warning: { message: 'high' },
       })
       const { body } = await chat(user, 'x', {}, { 'x-include-trace': 'true' })
-      expect(body.model).to.equal('gpt-5-nano')
+      expect(body.model).to.equal('gpt-6-luna')
       expect(body.metadata.warnings.map(({ message }: { message: string }) => message)).to.deep.equal([
         'high',
         'low',

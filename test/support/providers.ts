@@ -28,7 +28,7 @@ export function providersAt(
 
 /** A model of each provider that thinks and calls tools. */
 export const MODELS: Readonly<Record<string, string>> = {
-  openai: 'gpt-5-mini',
+  openai: 'gpt-5.4-mini',
   anthropic: 'claude-sonnet-4-6',
   gemini: 'gemini-3.5-flash',
   mistral: 'mistral-large-4',

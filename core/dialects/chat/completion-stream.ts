@@ -23,7 +23,11 @@ export async function* streamChatChunks(exchange: RepliedExchange): AsyncGenerat
   if (exchange.reply?.type !== 'stream')
     throw new GatewayError('internal_error', 'The exchange has no streamed reply.')
   const wantsUsage = exchange.request.stream_options?.include_usage === true
-  const frame = { id: relatedId('chatcmpl-', exchange.id), created: Math.floor(Date.now() / 1000) }
+  const frame = {
+    id: relatedId('chatcmpl-', exchange.id),
+    created: Math.floor(Date.now() / 1000),
+    model: exchange.target?.model ?? '',
+  }
   const { toChunks, toChunkTexts, usageChunk } = createChunkConverter(frame, wantsUsage)
   let isFirst = true
   let isFinished = false
@@ -71,6 +75,8 @@ function toSseRecord(data: JsonObject): string {
 interface ChunkFrame {
   readonly id: string
   readonly created: number
+  /** The model that was asked for, if the provider does not say which one answered. */
+  readonly model: string
 }
 
 interface ChunkConverter {
@@ -117,7 +123,7 @@ function createChunkConverter(frame: ChunkFrame, wantsUsage: boolean): ChunkConv
   function partToChunk(part: ReplyPart): JsonObject | undefined {
     switch (part.type) {
       case 'start':
-        model = part.model
+        model = part.model || frame.model
         return buildChunk({ role: 'assistant', content: '' })
       case 'text':
         return buildChunk({ content: part.text })

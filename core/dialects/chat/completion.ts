@@ -20,7 +20,11 @@ export function buildChatCompletion(exchange: RepliedExchange): JsonObject | str
   const { record, source } = event[NATIVE] ?? {}
   const id = relatedId('chatcmpl-', exchange.id)
   const extension = exchange.decoration?.last()
-  if (record === undefined) return decorateRecord(buildCompletionFromParts(event.parts), id, extension)
+  if (record === undefined) {
+    const completion = buildCompletionFromParts(event.parts)
+    const model = completion.model || (exchange.target?.model ?? '')
+    return decorateRecord({ ...completion, model }, id, extension)
+  }
   if (!hasCompleteChoices(record)) return decorateRecord(completeChoices(record), id, extension)
   const spliced = source && extension && spliceCompletion(source, record, id, extension)
   return spliced || decorateRecord(record, id, extension)

@@ -26,14 +26,21 @@ function parseChatRequest(body: JsonObject): ChatRequest {
     throw unsupportedError('logprobs', 'logprobs is not supported. Omit it or set it to false.')
   checkToolChoice(request)
   checkChatResponseFormat(request)
-  if (hasModel(request)) return request
-  const { model: _, ...rest } = request
-  return rest
+  if (hasNoNulls(request)) return request
+  const { model, user, ...rest } = request
+  return { ...rest, ...(model != null && { model }), ...(user != null && { user }) }
 }
 
-/** `null` counts as missing. */
-function hasModel<T extends { model?: string | null }>(request: T): request is T & { model?: string } {
-  return request.model !== null
+/** A field of a `ChatRequest` that is `null` in a body counts as missing. */
+interface NullableFields {
+  readonly model?: string | null
+  readonly user?: string | null
+}
+
+function hasNoNulls<T extends NullableFields>(
+  request: T,
+): request is T & { readonly model?: string; readonly user?: string } {
+  return request.model !== null && request.user !== null
 }
 
 function unsupportedError(param: string, message: string): GatewayError {

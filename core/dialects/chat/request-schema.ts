@@ -4,6 +4,7 @@ import {
   ModelName,
   NullableBoolean,
   NullableNumber,
+  NullableText,
   OpenObject,
   Text,
   Variants,
@@ -103,7 +104,7 @@ export const chatRequestSchema = OpenObject(
       ),
     ),
     stop: Type.Optional(stop),
-    user: Type.Optional(Text('An id of your user, or metadata as JSON text.')),
+    user: Type.Optional(NullableText('An id of your user, or metadata as JSON text.')),
     metadata: Type.Optional(Nullable(AnyObject('Metadata'), { description: 'Metadata for routing rules.' })),
     tools: Type.Optional(
       Nullable(Type.Array(chatToolSchema), { description: 'Tools that the model may call.' }),

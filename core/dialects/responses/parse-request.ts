@@ -20,7 +20,6 @@ const UNSUPPORTED_FIELDS = [
   'conversation',
   'prompt',
   'context_management',
-  'max_tool_calls',
   'moderation',
   'top_logprobs',
 ]

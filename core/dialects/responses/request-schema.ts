@@ -75,6 +75,11 @@ export const responsesRequestSchema = OpenObject(
     max_output_tokens: Type.Optional(
       Nullable(Type.Integer({ minimum: 1 }), { description: 'Maximum length of the reply, in tokens.' }),
     ),
+    max_tool_calls: Type.Optional(
+      Nullable(Type.Integer({ minimum: 1 }), {
+        description: 'Maximum number of calls of hosted tools. There are none, so it has no effect.',
+      }),
+    ),
     temperature: Type.Optional(NullableNumber(0, 2, 'Randomness.')),
     top_p: Type.Optional(NullableNumber(0, 1, 'Share of the probability mass that is sampled from.')),
     presence_penalty: Type.Optional(NullableNumber(-2, 2, 'Penalty for words that occurred.')),

@@ -242,7 +242,9 @@ export const ResponseSchema = OpenObject(
     store: Type.Boolean({ description: 'Whether the response is stored.' }),
     presence_penalty: Type.Number({ description: 'Penalty for words that occurred.' }),
     frequency_penalty: Type.Number({ description: 'Penalty for words by how often they occurred.' }),
-    max_tool_calls: Type.Null({ description: 'Always null: not supported.' }),
+    max_tool_calls: Nullable(Type.Integer(), {
+      description: 'Maximum number of calls of hosted tools, of which there are none.',
+    }),
     access_programs: Type.Null({ description: 'Always null: OpenAI alone has such programs.' }),
     safety_identifier: NullableText('The safety identifier of the request.'),
     prompt_cache_key: NullableText('The cache key of the request.'),

@@ -42,7 +42,7 @@ export function buildInitialResponse(call: ResponsesCall, exchange: EndedExchang
     top_logprobs: 0,
     presence_penalty: body.presence_penalty ?? 0,
     frequency_penalty: body.frequency_penalty ?? 0,
-    max_tool_calls: null,
+    max_tool_calls: body.max_tool_calls ?? null,
     access_programs: null,
     safety_identifier: body.safety_identifier ?? null,
     prompt_cache_key: body.prompt_cache_key ?? null,
