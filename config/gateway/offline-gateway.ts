@@ -65,7 +65,9 @@ export async function openOfflineGateway(
   const failClosed = async (): Promise<never> => {
     throw new Error('the request ledger is not open')
   }
-  const plugins = createBuiltInPlugins(settings, {
+  // The gateway that serves may have the port.
+  const { metrics_port: _, ...ownSettings } = settings
+  const plugins = createBuiltInPlugins(ownSettings, {
     state,
     ledger: { request: failClosed },
     providers,

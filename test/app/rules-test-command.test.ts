@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
 import path from 'node:path'
 import { expect } from 'chai'
 import { load } from 'js-yaml'
@@ -20,11 +22,12 @@ describe('signalbox rules test', () => {
     await writeFile(file, typeof content === 'string' ? content : JSON.stringify(content))
     return file
   }
-  const run = async (cases: unknown, rules: unknown) => {
+  const run = async (cases: unknown, rules: unknown, environment: Record<string, string> = {}) => {
     const operands = [await write('cases.yaml', cases), '--rules', await write('rules.yaml', rules)]
     return runCommand(['rules', 'test', ...operands], {
       DATA_DIR: path.join(folder, 'none'),
       LOG_LEVEL: 'fatal',
+      ...environment,
     })
   }
   /** The examples of the documentation by the name in their first line. */
@@ -33,6 +36,16 @@ describe('signalbox rules test', () => {
     const blocks = [...page.matchAll(/```yaml\n# (\S+)\n([\s\S]*?)```/g)]
     return new Map(blocks.map(([, name = '', text = '']) => [name, text]))
   }
+
+  it('runs beside a gateway that serves its metrics on a port', async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const cases = { cases: [{ name: 'Any', prompt: 'Hello', expect: { outcome: 'allowed' } }] }
+    const { code, stderr } = await run(cases, {}, { METRICS_PORT: `${port}` })
+    expect([code, stderr]).to.deep.equal([0, ''])
+    server.close()
+  })
 
   it('passes the examples of the documentation, whose rules can be applied', async () => {
     const examples = await readExamples()

@@ -149,6 +149,11 @@ describe('a gateway with its ledger in PostgreSQL', () => {
     const path = `/admin/requests/${first!.headers.get('x-request-id')}/prompt`
     const { body } = await gateway.call('GET', path, undefined, AS_ADMIN)
     expect(body.data.request.messages[0].content).to.equal(text)
+    const evaluated = await gateway.call('POST', '/admin/what-if', { file: {} }, AS_ADMIN)
+    expect(evaluated.body.data.reproduced, JSON.stringify(evaluated.body)).to.include({
+      same: 10,
+      different: 0,
+    })
     const { rows } = await server.query(
       "select table_schema from information_schema.tables where table_name = 'prompts'",
     )
