@@ -163,11 +163,11 @@ describe('"config check"', () => {
 
   it('prints the order that changes to the shipped list result in', async () => {
     const CONFIG = await writeSettings(
-      'plugins: { add: [{ use: ledger, after: auth }], remove: [ledger, audit] }',
+      'plugins: { add: [{ use: ledger, after: auth }], remove: [ledger, audit, overview] }',
     )
     const { code, stdout } = await runSignalbox(['config', 'check'], { CONFIG })
     expect(code).to.equal(0)
-    const rest = DEFAULT_PLUGIN_NAMES.filter((name) => name !== 'ledger' && name !== 'audit')
+    const rest = DEFAULT_PLUGIN_NAMES.filter((name) => !['ledger', 'audit', 'overview'].includes(name))
     expect(stdout).to.match(/^Plugins: auth -> ledger -> rate-limit -> /)
     expect(/^Plugins: (.*)$/m.exec(stdout)?.[1]?.split(' -> ')).to.have.members(['ledger', ...rest])
   })
