@@ -7,7 +7,13 @@ import { parseJson } from '../../core/util/json.ts'
 import { CallDeadline } from './call-deadline.ts'
 import type { Capabilities } from './catalog.ts'
 import { parseErrorByStatus } from './errors-by-status.ts'
-import { ProviderCall, type ResponseHead, toNetworkError, type WholeResponse } from './http.ts'
+import {
+  ProviderCall,
+  type ResponseHead,
+  type ResponseLimit,
+  toNetworkError,
+  type WholeResponse,
+} from './http.ts'
 import { toCallerNames, toPlainRequest } from './plain-request.ts'
 import { peekFirst, readBatches } from './stream.ts'
 
@@ -73,8 +79,8 @@ export interface SentRequest {
 const MAX_QUEUE_MS = 600_000
 
 const MAX_REPLY_MIB = 64
-const MAX_REPLY_BYTES = MAX_REPLY_MIB * 1024 * 1024
-const MAX_ERROR_BYTES = 64 * 1024
+const REPLY_LIMIT: ResponseLimit = { maxBytes: MAX_REPLY_MIB * 1024 * 1024, isCutOff: false }
+const ERROR_LIMIT: ResponseLimit = { maxBytes: 64 * 1024, isCutOff: true }
 
 export function createProviderClient(options: ProviderClientOptions): ProviderClient {
   const { id, adapter, apiKey, timeouts } = options
@@ -124,7 +130,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
   }
 
   function readWhole(call: ProviderCall, deadline: CallDeadline): Promise<WholeResponse> {
-    return call.readWhole(maxBytesOf, () => deadline.extend(timeouts.idle_ms))
+    return call.readWhole(limitOf, () => deadline.extend(timeouts.idle_ms))
   }
 
   async function readStream(call: ProviderCall, deadline: CallDeadline, queueMs: number): Promise<Reply> {
@@ -190,8 +196,8 @@ function isErrorStatus({ status }: ResponseHead): boolean {
   return status > 299
 }
 
-function maxBytesOf(head: ResponseHead): number {
-  return isErrorStatus(head) ? MAX_ERROR_BYTES : MAX_REPLY_BYTES
+function limitOf(head: ResponseHead): ResponseLimit {
+  return isErrorStatus(head) ? ERROR_LIMIT : REPLY_LIMIT
 }
 
 function isEventStream({ headers }: ResponseHead): boolean {
