@@ -112,8 +112,9 @@ export function createCallerHistory(
   return async (userId, asOf) => {
     if (asOf?.type === 'position') await catchUp(asOf.position)
     const all = await readEvents(userId)
-    if (asOf !== undefined) checkNotInFuture(asOf, subscription.position(), now(), all)
-    const { policies, ...caller } = foldCaller(userId, asOf === undefined ? all : eventsUpTo(all, asOf))
+    const time = now()
+    if (asOf !== undefined) checkNotInFuture(asOf, subscription.position(), time, all)
+    const { policies, ...caller } = foldCaller(userId, asOf === undefined ? all : eventsUpTo(all, asOf, time))
     return { ...caller, policies: policies.map(useCurrent) }
   }
 }

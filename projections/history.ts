@@ -53,8 +53,9 @@ export function createHistory(
   async function eventsOf(ownerId: number, asOf?: AsOf): Promise<readonly PastEvent[]> {
     const events = await readEvents(log, ownerId)
     if (asOf === undefined) return events
-    checkNotInFuture(asOf, subscription.position(), now(), events)
-    return eventsUpTo(events, asOf)
+    const time = now()
+    checkNotInFuture(asOf, subscription.position(), time, events)
+    return eventsUpTo(events, asOf, time)
   }
 
   return {
@@ -85,12 +86,22 @@ export function toPastRuleSet(userId: number, rules: UserRules): RuleSet {
   return { ...toRuleSet(userId, rules), transient: true }
 }
 
+/** A time counts as now this long, because a request takes a while to arrive. */
+const PRESENT_MS = 1000
+
 /**
- * The events up to `asOf`. For a time, that is up to the last event whose time is not later. See
+ * The events up to `asOf`. For a time, that is up to the last event whose time is not later. Events whose
+ * time is later than `now`, because the clock was set back, count as made now. See
  * docs/decisions/event-log.md, "A timestamp names a prefix of the log, not a filter".
  */
-export function eventsUpTo(events: readonly PastEvent[], asOf: AsOf): readonly PastEvent[] {
-  return events.slice(0, 1 + events.findLastIndex(({ record }) => isNotAfter(record, asOf)))
+export function eventsUpTo(events: readonly PastEvent[], asOf: AsOf, now: number): readonly PastEvent[] {
+  const count = 1 + events.findLastIndex(({ record }) => isNotAfter(record, asOf))
+  if (count === events.length || asOf.type === 'position') return events.slice(0, count)
+  const latest = latestTime(now)
+  const isPresent = asOf.time >= formatTime(now - PRESENT_MS) && asOf.time <= latest
+  return isPresent && events.slice(count).every(({ record }) => record.metadata.time > latest)
+    ? events
+    : events.slice(0, count)
 }
 
 function isNotAfter({ position, metadata }: RecordedEvent, asOf: AsOf): boolean {
@@ -147,8 +158,7 @@ export async function readStreams(
 
 /**
  * Throws 400 if `asOf` is in the future. Events in the log are never in the future, even if this node's
- * projections or its clock are behind; a clock with a resolution of milliseconds is always up to one
- * millisecond behind.
+ * projections or its clock are behind.
  */
 export function checkNotInFuture(
   asOf: AsOf,
@@ -160,9 +170,19 @@ export function checkNotInFuture(
     const lastPosition = Math.max(position, ...events.slice(-1).map(({ record }) => record.position))
     if (asOf.position <= lastPosition) return
   } else {
-    if (asOf.time <= new Date(now + 1).toISOString().replace('Z', '000Z')) return
+    if (asOf.time <= latestTime(now)) return
     if (events.some(({ record }) => asOf.time <= record.metadata.time)) return
   }
   const message = `${asOf.param} must not be in the future: use a past log position or time.`
   throw new GatewayError('invalid_value', message, { param: asOf.param })
+}
+
+/** The latest time that is not in the future: a clock of milliseconds is up to one millisecond behind. */
+function latestTime(now: number): string {
+  return formatTime(now + 1)
+}
+
+/** Formats Unix milliseconds like the times of events. */
+function formatTime(milliseconds: number): string {
+  return new Date(milliseconds).toISOString().replace('Z', '000Z')
 }

@@ -19,6 +19,7 @@ const positions = (events: readonly PastEvent[]) => events.map(({ record }) => r
 describe('history', () => {
   describe('eventsUpTo', () => {
     const events = pastEvents(userCreated, created(5), updated(5, { priority: 1 }))
+    const LATER = Date.parse('2027-01-01')
 
     for (const [value, expected] of [
       [0, []],
@@ -32,7 +33,7 @@ describe('history', () => {
       ['2026-11-21', [10, 20, 30]],
     ] as const) {
       it(`returns positions [${expected.join(', ')}] for ${value}`, () => {
-        expect(positions(eventsUpTo(events, asOf(value)))).to.deep.equal(expected)
+        expect(positions(eventsUpTo(events, asOf(value), LATER))).to.deep.equal(expected)
       })
     }
 
@@ -44,7 +45,35 @@ describe('history', () => {
         { ...third, metadata: second?.metadata },
       ]
       const past = skewed.map((record) => ({ event: undefined, record: record as RecordedEvent }))
-      expect(positions(eventsUpTo(past, asOf(minute(2))))).to.deep.equal([10, 20, 30])
+      expect(positions(eventsUpTo(past, asOf(minute(2)), LATER))).to.deep.equal([10, 20, 30])
+    })
+  })
+
+  describe('eventsUpTo, after the clock was set back', () => {
+    const events = pastEvents(userCreated, created(5), updated(5, { priority: 1 }))
+    /** The clock shows this time, although the second and the third event have later ones. */
+    const NOW = Date.parse('2026-11-20T10:01:30Z')
+    const at = (value: string) => positions(eventsUpTo(events, asOf(value), NOW))
+
+    it('includes events with later times as of now', () => {
+      expect(at('2026-11-20T10:01:30Z')).to.deep.equal([10, 20, 30])
+      expect(at('2026-11-20T10:01:29.5Z')).to.deep.equal([10, 20, 30])
+    })
+
+    it('does not include them as of earlier times', () => {
+      expect(at('2026-11-20T10:01:10Z')).to.deep.equal([10])
+    })
+
+    it('includes them as of their own times', () => {
+      expect(at(minute(2))).to.deep.equal([10, 20])
+    })
+
+    it('does not include them before an event that is not in the future', () => {
+      const [first, second, third] = events.map(({ record }) => record)
+      const recent = { ...third?.metadata, time: '2026-11-20T10:01:29.900000Z' }
+      const records = [first, second, { ...third, metadata: recent }]
+      const past = records.map((record) => ({ event: undefined, record: record as RecordedEvent }))
+      expect(positions(eventsUpTo(past, asOf('2026-11-20T10:01:29.8Z'), NOW))).to.deep.equal([10])
     })
   })
 
