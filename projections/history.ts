@@ -9,18 +9,11 @@ import { type DomainEvent, decodeEvent, isRuleEvent } from '../core/events/codec
 import { rulesStream, userStream } from '../core/events/domain-events.ts'
 import type { AppliedChange } from '../core/http/idempotency.ts'
 import type { AsOf } from '../core/util/as-of.ts'
+import { createBackgroundYield, mapInSlices } from '../core/util/cooperative-yield.ts'
 import { createAccounts, type User } from './accounts.ts'
+import { type PastEvent, readStreams } from './past-events.ts'
 import type { Subscription } from './runtime/subscribe.ts'
 import { emptyUserRules, evolveUserRules, toRuleSet, type UserRules } from './user-rules.ts'
-
-/**
- * A recorded event; `event` is undefined for a type or shape that only a newer version of Signalbox can
- * decode.
- */
-export interface PastEvent {
-  readonly record: RecordedEvent
-  readonly event: DomainEvent | undefined
-}
 
 /** A user's past state. `user` is undefined before the user was created. The caller may modify `rules`. */
 interface UserAt {
@@ -48,10 +41,11 @@ export function createHistory(
   log: EventLog,
   subscription: Pick<Subscription, 'position'>,
   now: () => number = Date.now,
-  readEvents: (log: EventLog, ownerId: number) => Promise<readonly PastEvent[]> = readUserEvents,
+  readEvents: (ownerId: number) => Promise<readonly PastEvent[]> = (userId) =>
+    readStreams(log, userStreams(userId)),
 ): History {
   async function eventsOf(ownerId: number, asOf?: AsOf): Promise<readonly PastEvent[]> {
-    const events = await readEvents(log, ownerId)
+    const events = await readEvents(ownerId)
     if (asOf === undefined) return events
     const time = now()
     checkNotInFuture(asOf, subscription.position(), time, events)
@@ -61,22 +55,36 @@ export function createHistory(
   return {
     eventsOf,
     async rulesOf(ownerId, asOf) {
-      return toPastRuleSet(ownerId, foldUser(ownerId, await eventsOf(ownerId, asOf)).rules)
+      const { rules } = await foldUser(ownerId, await eventsOf(ownerId, asOf))
+      return toPastRuleSet(ownerId, rules)
     },
     eventsOfChange: (change) => readChange(log, change),
   }
 }
 
 /** Folds events with the same functions as the live projections. */
-export function foldUser(userId: number, events: readonly PastEvent[]): UserAt {
+export async function foldUser(userId: number, events: readonly PastEvent[]): Promise<UserAt> {
   const accounts = createAccounts()
   const rules = emptyUserRules()
-  for (const { event, record } of events) {
-    if (event === undefined) continue
+  await foldInSlices(events, (event, record) => {
     if (isRuleEvent(event)) evolveUserRules(rules, event, record)
     else accounts.apply(event, record)
-  }
+  })
   return { user: accounts.user(userId), rules }
+}
+
+/** Applies the events that this version can decode, in slices: a history may have many thousands. */
+export async function foldInSlices(
+  events: readonly PastEvent[],
+  apply: (event: DomainEvent, record: RecordedEvent) => void,
+): Promise<void> {
+  await mapInSlices(
+    events,
+    ({ event, record }) => {
+      if (event !== undefined) apply(event, record)
+    },
+    createBackgroundYield(),
+  )
 }
 
 /**
@@ -134,26 +142,12 @@ export async function readUserAt(
     if (record.position > position) break
     events.push({ record, event: decodeEvent(record) })
   }
-  return foldUser(userId, events).user
+  return (await foldUser(userId, events)).user
 }
 
-export async function readUserEvents(
-  log: Pick<EventLog, 'read'>,
-  userId: number,
-): Promise<readonly PastEvent[]> {
-  return readStreams(log, [userStream(userId), rulesStream(userId)])
-}
-
-/** Reads whole streams, and returns their events in log order. */
-export async function readStreams(
-  log: Pick<EventLog, 'read'>,
-  streams: readonly string[],
-): Promise<readonly PastEvent[]> {
-  const events: PastEvent[] = []
-  for (const stream of streams) {
-    for await (const record of log.read(stream)) events.push({ record, event: decodeEvent(record) })
-  }
-  return events.sort((a, b) => a.record.position - b.record.position)
+/** The streams with all events about a user. */
+export function userStreams(userId: number): readonly string[] {
+  return [userStream(userId), rulesStream(userId)]
 }
 
 /**

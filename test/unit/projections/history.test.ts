@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import type { EventLog, RecordedEvent } from '../../../core/contract/index.ts'
 import { parseAsOf } from '../../../core/util/as-of.ts'
-import { createHistory, eventsUpTo, foldUser, type PastEvent } from '../../../projections/history.ts'
+import { createHistory, eventsUpTo, foldUser } from '../../../projections/history.ts'
+import type { PastEvent } from '../../../projections/past-events.ts'
 import {
   created,
   deleted,
@@ -78,8 +79,8 @@ describe('history', () => {
   })
 
   describe('foldUser', () => {
-    it('folds the user and the rules', () => {
-      const { user, rules } = foldUser(
+    it('folds the user and the rules', async () => {
+      const { user, rules } = await foldUser(
         1,
         pastEvents(
           userCreated,
@@ -96,16 +97,17 @@ describe('history', () => {
       expect(rules.position).to.equal(60)
     })
 
-    it('skips events of newer versions', () => {
+    it('skips events of newer versions', async () => {
       const [first, unknown] = pastEvents(created(5), created(6))
       const events = [first, { ...unknown, event: undefined }] as PastEvent[]
-      expect([...foldUser(1, events).rules.routing.keys()]).to.deep.equal([5])
+      expect([...(await foldUser(1, events)).rules.routing.keys()]).to.deep.equal([5])
     })
 
-    it('continues the revisions of a rule that was deleted and restored', () => {
+    it('continues the revisions of a rule that was deleted and restored', async () => {
       const restored = created(5)
       Object.assign(restored.data, { revertedTo: 1, revision: 3, createdAt: minute(1) })
-      const { rules } = foldUser(1, pastEvents(created(5), deleted(5), restored, updated(5, { priority: 1 })))
+      const events = pastEvents(created(5), deleted(5), restored, updated(5, { priority: 1 }))
+      const { rules } = await foldUser(1, events)
       expect(rules.routing.get(5)).to.include({ revision: 4, created_at: minute(1), updated_at: minute(4) })
     })
   })
