@@ -5,7 +5,8 @@ import type { CallerSnapshot } from '../core/pipeline/inference.ts'
 import type { AsOf } from '../core/util/as-of.ts'
 import { createAccounts, type User } from './accounts.ts'
 import { createGroups } from './groups.ts'
-import { checkNotInFuture, eventsUpTo, type PastEvent, readStreams, readUserEvents } from './history.ts'
+import { checkNotInFuture, eventsUpTo, foldInSlices, userStreams } from './history.ts'
+import type { PastEvent, ReadPastEvents } from './past-events.ts'
 import { createPolicies, type Policies } from './policies.ts'
 import type { Projections } from './projections.ts'
 import type { Subscription } from './runtime/subscribe.ts'
@@ -51,14 +52,13 @@ export interface CallerAt extends Pick<CallerSnapshot, 'policies' | 'policyPosit
 }
 
 /** Folds events with the same functions as the live projections. */
-function foldCaller(userId: number, events: readonly PastEvent[]): CallerAt {
+async function foldCaller(userId: number, events: readonly PastEvent[]): Promise<CallerAt> {
   const [accounts, groups, policies] = [createAccounts(), createGroups(), createPolicies()]
   const rules = emptyUserRules()
-  for (const { event, record } of events) {
-    if (event === undefined) continue
+  await foldInSlices(events, (event, record) => {
     if (isRuleEvent(event) && 'userId' in event.data) evolveUserRules(rules, event, record)
     for (const projection of [accounts, groups, policies]) projection.apply(event, record)
-  }
+  })
   return {
     user: accounts.user(userId),
     rules,
@@ -78,7 +78,8 @@ export type ReadCallerAt = (userId: number, asOf: AsOf | undefined) => Promise<C
  * prefix of all streams that decide".
  */
 export function createCallerHistory(
-  log: Pick<EventLog, 'read' | 'poll'>,
+  log: Pick<EventLog, 'poll'>,
+  readPastEvents: ReadPastEvents,
   subscription: Pick<Subscription, 'position' | 'until'>,
   live: Pick<Policies, 'allIds' | 'rulesOf'>,
   now: () => number = Date.now,
@@ -91,11 +92,11 @@ export function createCallerHistory(
   }
 
   async function readEvents(userId: number): Promise<readonly PastEvent[]> {
-    const own = await readUserEvents(log, userId)
+    const own = await readPastEvents(userStreams(userId))
     const groupIds = new Set(
       own.flatMap(({ event }) => (event?.type === 'UserAddedToGroup' ? event.data.groupId : [])),
     )
-    const shared = await readStreams(log, [
+    const shared = await readPastEvents([
       ...live.allIds().map(policyStream),
       ...[...groupIds].map(groupStream),
     ])
@@ -112,8 +113,10 @@ export function createCallerHistory(
   return async (userId, asOf) => {
     if (asOf?.type === 'position') await catchUp(asOf.position)
     const all = await readEvents(userId)
-    if (asOf !== undefined) checkNotInFuture(asOf, subscription.position(), now(), all)
-    const { policies, ...caller } = foldCaller(userId, asOf === undefined ? all : eventsUpTo(all, asOf))
+    const time = now()
+    if (asOf !== undefined) checkNotInFuture(asOf, subscription.position(), time, all)
+    const past = asOf === undefined ? all : eventsUpTo(all, asOf, time)
+    const { policies, ...caller } = await foldCaller(userId, past)
     return { ...caller, policies: policies.map(useCurrent) }
   }
 }

@@ -9,18 +9,11 @@ import { type DomainEvent, decodeEvent, isRuleEvent } from '../core/events/codec
 import { rulesStream, userStream } from '../core/events/domain-events.ts'
 import type { AppliedChange } from '../core/http/idempotency.ts'
 import type { AsOf } from '../core/util/as-of.ts'
+import { createBackgroundYield, mapInSlices } from '../core/util/cooperative-yield.ts'
 import { createAccounts, type User } from './accounts.ts'
+import { type PastEvent, readStreams } from './past-events.ts'
 import type { Subscription } from './runtime/subscribe.ts'
 import { emptyUserRules, evolveUserRules, toRuleSet, type UserRules } from './user-rules.ts'
-
-/**
- * A recorded event; `event` is undefined for a type or shape that only a newer version of Signalbox can
- * decode.
- */
-export interface PastEvent {
-  readonly record: RecordedEvent
-  readonly event: DomainEvent | undefined
-}
 
 /** A user's past state. `user` is undefined before the user was created. The caller may modify `rules`. */
 interface UserAt {
@@ -48,34 +41,50 @@ export function createHistory(
   log: EventLog,
   subscription: Pick<Subscription, 'position'>,
   now: () => number = Date.now,
-  readEvents: (log: EventLog, ownerId: number) => Promise<readonly PastEvent[]> = readUserEvents,
+  readEvents: (ownerId: number) => Promise<readonly PastEvent[]> = (userId) =>
+    readStreams(log, userStreams(userId)),
 ): History {
   async function eventsOf(ownerId: number, asOf?: AsOf): Promise<readonly PastEvent[]> {
-    const events = await readEvents(log, ownerId)
+    const events = await readEvents(ownerId)
     if (asOf === undefined) return events
-    checkNotInFuture(asOf, subscription.position(), now(), events)
-    return eventsUpTo(events, asOf)
+    const time = now()
+    checkNotInFuture(asOf, subscription.position(), time, events)
+    return eventsUpTo(events, asOf, time)
   }
 
   return {
     eventsOf,
     async rulesOf(ownerId, asOf) {
-      return toPastRuleSet(ownerId, foldUser(ownerId, await eventsOf(ownerId, asOf)).rules)
+      const { rules } = await foldUser(ownerId, await eventsOf(ownerId, asOf))
+      return toPastRuleSet(ownerId, rules)
     },
     eventsOfChange: (change) => readChange(log, change),
   }
 }
 
 /** Folds events with the same functions as the live projections. */
-export function foldUser(userId: number, events: readonly PastEvent[]): UserAt {
+export async function foldUser(userId: number, events: readonly PastEvent[]): Promise<UserAt> {
   const accounts = createAccounts()
   const rules = emptyUserRules()
-  for (const { event, record } of events) {
-    if (event === undefined) continue
+  await foldInSlices(events, (event, record) => {
     if (isRuleEvent(event)) evolveUserRules(rules, event, record)
     else accounts.apply(event, record)
-  }
+  })
   return { user: accounts.user(userId), rules }
+}
+
+/** Applies the events that this version can decode, in slices: a history may have many thousands. */
+export async function foldInSlices(
+  events: readonly PastEvent[],
+  apply: (event: DomainEvent, record: RecordedEvent) => void,
+): Promise<void> {
+  await mapInSlices(
+    events,
+    ({ event, record }) => {
+      if (event !== undefined) apply(event, record)
+    },
+    createBackgroundYield(),
+  )
 }
 
 /**
@@ -85,12 +94,22 @@ export function toPastRuleSet(userId: number, rules: UserRules): RuleSet {
   return { ...toRuleSet(userId, rules), transient: true }
 }
 
+/** A time counts as now this long, because a request takes a while to arrive. */
+const PRESENT_MS = 1000
+
 /**
- * The events up to `asOf`. For a time, that is up to the last event whose time is not later. See
+ * The events up to `asOf`. For a time, that is up to the last event whose time is not later. Events whose
+ * time is later than `now`, because the clock was set back, count as made now. See
  * docs/decisions/event-log.md, "A timestamp names a prefix of the log, not a filter".
  */
-export function eventsUpTo(events: readonly PastEvent[], asOf: AsOf): readonly PastEvent[] {
-  return events.slice(0, 1 + events.findLastIndex(({ record }) => isNotAfter(record, asOf)))
+export function eventsUpTo(events: readonly PastEvent[], asOf: AsOf, now: number): readonly PastEvent[] {
+  const count = 1 + events.findLastIndex(({ record }) => isNotAfter(record, asOf))
+  if (count === events.length || asOf.type === 'position') return events.slice(0, count)
+  const latest = latestTime(now)
+  const isPresent = asOf.time >= formatTime(now - PRESENT_MS) && asOf.time <= latest
+  return isPresent && events.slice(count).every(({ record }) => record.metadata.time > latest)
+    ? events
+    : events.slice(0, count)
 }
 
 function isNotAfter({ position, metadata }: RecordedEvent, asOf: AsOf): boolean {
@@ -123,32 +142,17 @@ export async function readUserAt(
     if (record.position > position) break
     events.push({ record, event: decodeEvent(record) })
   }
-  return foldUser(userId, events).user
+  return (await foldUser(userId, events)).user
 }
 
-export async function readUserEvents(
-  log: Pick<EventLog, 'read'>,
-  userId: number,
-): Promise<readonly PastEvent[]> {
-  return readStreams(log, [userStream(userId), rulesStream(userId)])
-}
-
-/** Reads whole streams, and returns their events in log order. */
-export async function readStreams(
-  log: Pick<EventLog, 'read'>,
-  streams: readonly string[],
-): Promise<readonly PastEvent[]> {
-  const events: PastEvent[] = []
-  for (const stream of streams) {
-    for await (const record of log.read(stream)) events.push({ record, event: decodeEvent(record) })
-  }
-  return events.sort((a, b) => a.record.position - b.record.position)
+/** The streams with all events about a user. */
+export function userStreams(userId: number): readonly string[] {
+  return [userStream(userId), rulesStream(userId)]
 }
 
 /**
  * Throws 400 if `asOf` is in the future. Events in the log are never in the future, even if this node's
- * projections or its clock are behind; a clock with a resolution of milliseconds is always up to one
- * millisecond behind.
+ * projections or its clock are behind.
  */
 export function checkNotInFuture(
   asOf: AsOf,
@@ -160,9 +164,19 @@ export function checkNotInFuture(
     const lastPosition = Math.max(position, ...events.slice(-1).map(({ record }) => record.position))
     if (asOf.position <= lastPosition) return
   } else {
-    if (asOf.time <= new Date(now + 1).toISOString().replace('Z', '000Z')) return
+    if (asOf.time <= latestTime(now)) return
     if (events.some(({ record }) => asOf.time <= record.metadata.time)) return
   }
   const message = `${asOf.param} must not be in the future: use a past log position or time.`
   throw new GatewayError('invalid_value', message, { param: asOf.param })
+}
+
+/** The latest time that is not in the future: a clock of milliseconds is up to one millisecond behind. */
+function latestTime(now: number): string {
+  return formatTime(now + 1)
+}
+
+/** Formats Unix milliseconds like the times of events. */
+function formatTime(milliseconds: number): string {
+  return new Date(milliseconds).toISOString().replace('Z', '000Z')
 }

@@ -38,6 +38,7 @@ import { createRulesFileEndpoints } from '../../plugins/rules-file/endpoints.ts'
 import { createTracing } from '../../plugins/tracing/plugin.ts'
 import { createWhatIf } from '../../plugins/what-if/plugin.ts'
 import { createCallerHistory, createCallerSnapshots } from '../../projections/callers.ts'
+import { createPastEventReader } from '../../projections/past-events.ts'
 import { createEvidence } from '../../projections/transparency/evidence.ts'
 import { createCircuitBreakers } from '../../providers/shared/breaker.ts'
 import { createCatalog } from '../../providers/shared/catalog.ts'
@@ -83,9 +84,10 @@ export function createBuiltInPlugins(
     routing: createRoutingRuleKind(operators),
     firewall: createFirewallRuleKind(evaluatesResponses),
   }
-  const ruleServices = createRuleServices(state, kinds)
+  const readPastEvents = createPastEventReader(log)
+  const ruleServices = createRuleServices(state, kinds, readPastEvents)
   const { commands: ruleCommands } = ruleServices.own
-  const readCallerAt = createCallerHistory(log, subscription, policies)
+  const readCallerAt = createCallerHistory(log, readPastEvents, subscription, policies)
   const snapshotCaller = createCallerSnapshots(state)
   const breakers = createCircuitBreakers(settings.breaker)
   const latency = createLatencyTracker()

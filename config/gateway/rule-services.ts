@@ -7,7 +7,8 @@ import { createUserRulesScope } from '../../plugins/policies/user-rules-scope.ts
 import type { RuleCommandSet } from '../../plugins/rules/batch.ts'
 import { createRuleCommands, type OwnedRules } from '../../plugins/rules/rule-commands.ts'
 import { OWN_RULES, type RuleScope } from '../../plugins/rules/rule-scope.ts'
-import { createHistory, readStreams } from '../../projections/history.ts'
+import { createHistory, userStreams } from '../../projections/history.ts'
+import type { ReadPastEvents } from '../../projections/past-events.ts'
 import type { State } from './state.ts'
 
 type RuleState = Pick<State, 'log' | 'subscription' | 'accounts' | 'rules' | 'policies' | 'ids' | 'writer'>
@@ -16,6 +17,7 @@ type RuleState = Pick<State, 'log' | 'subscription' | 'accounts' | 'rules' | 'po
 export function createRuleServices(
   state: RuleState,
   kinds: RuleKinds,
+  readPastEvents: ReadPastEvents,
 ): Readonly<Record<'own' | 'ofUsers' | 'ofPolicies', RuleHistoryServices>> {
   const { log, subscription, accounts, rules, policies, ids, writer } = state
 
@@ -48,19 +50,13 @@ export function createRuleServices(
       if (policies.policy(policyId) === undefined) throw policyNotFoundError(String(policyId))
     },
   }
-  const readPolicyEvents = (eventLog: typeof log, policyId: number) =>
-    readStreams(eventLog, [policyStream(policyId)])
+  const createHistoryOf = (streamsOf: (ownerId: number) => readonly string[]) =>
+    createHistory(log, subscription, Date.now, (ownerId) => readPastEvents(streamsOf(ownerId)))
+  const userHistory = createHistoryOf(userStreams)
+  const policyHistory = createHistoryOf((policyId) => [policyStream(policyId)])
   return {
-    own: createServices(OWN_RULES, userRules, createHistory(log, subscription)),
-    ofUsers: createServices(
-      createUserRulesScope(accounts, rules),
-      userRules,
-      createHistory(log, subscription),
-    ),
-    ofPolicies: createServices(
-      createPolicyScope(policies),
-      policyRules,
-      createHistory(log, subscription, Date.now, readPolicyEvents),
-    ),
+    own: createServices(OWN_RULES, userRules, userHistory),
+    ofUsers: createServices(createUserRulesScope(accounts, rules), userRules, userHistory),
+    ofPolicies: createServices(createPolicyScope(policies), policyRules, policyHistory),
   }
 }

@@ -20,6 +20,26 @@ export function createCooperativeYield(sliceMs = 5): CooperativeYield {
   }
 }
 
+const BACKGROUND_SLICE_MS = 1
+
+let lastBackgroundSlice: Promise<unknown> = Promise.resolve()
+
+/**
+ * As `createCooperativeYield`, for work that requests of others must not wait for: however much of it there
+ * is, it takes one slice in each iteration of the event loop.
+ */
+export function createBackgroundYield(): CooperativeYield {
+  const { isDue, yieldNow } = createCooperativeYield(BACKGROUND_SLICE_MS)
+  return {
+    isDue,
+    async yieldNow() {
+      const next = lastBackgroundSlice.then(yieldNow)
+      lastBackgroundSlice = next
+      await next
+    },
+  }
+}
+
 /** Work on fewer items is done together with what the same turn of the event loop did before. */
 const MIN_ITEMS_FOR_OWN_TURN = 100
 
@@ -27,8 +47,8 @@ const MIN_ITEMS_FOR_OWN_TURN = 100
 export async function mapInSlices<Item, Result>(
   items: readonly Item[],
   map: (item: Item, index: number) => Result,
+  slice = createCooperativeYield(),
 ): Promise<readonly Result[]> {
-  const slice = createCooperativeYield()
   const results: Result[] = []
   if (items.length >= MIN_ITEMS_FOR_OWN_TURN) await slice.yieldNow()
   for (const [index, item] of items.entries()) {

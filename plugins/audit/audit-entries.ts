@@ -2,9 +2,10 @@ import type { JsonObject, RecordedEvent } from '../../core/contract/index.ts'
 import { type DomainEvent, isRuleEvent } from '../../core/events/codec.ts'
 import type { RuleEvent, UserEvent } from '../../core/events/domain-events.ts'
 import type { GroupEvent, PolicyEvent } from '../../core/events/policy-events.ts'
+import { createBackgroundYield, mapInSlices } from '../../core/util/cooperative-yield.ts'
 import { type Accounts, createAccounts } from '../../projections/accounts.ts'
 import { createGroups, type Groups } from '../../projections/groups.ts'
-import type { PastEvent } from '../../projections/history.ts'
+import type { PastEvent } from '../../projections/past-events.ts'
 import { createPolicies, type Policies } from '../../projections/policies.ts'
 import { emptyUserRules, evolveUserRules, type UserRules } from '../../projections/user-rules.ts'
 import { showKey, showUser } from '../auth/show-account.ts'
@@ -77,7 +78,10 @@ export const CHANGES: Readonly<Record<AuditedEvent['type'], readonly [SubjectKin
  * Converts the events of a user or a policy to audit entries, oldest first. Requires all of them, from the
  * first one on.
  */
-export function toAuditEntries(events: readonly PastEvent[], kinds: RuleKinds): readonly AuditEntry[] {
+export function toAuditEntries(
+  events: readonly PastEvent[],
+  kinds: RuleKinds,
+): Promise<readonly AuditEntry[]> {
   const state: AuditedState = {
     rules: emptyUserRules(),
     accounts: createAccounts(),
@@ -87,7 +91,7 @@ export function toAuditEntries(events: readonly PastEvent[], kinds: RuleKinds): 
   }
   const revisions = new Map<number | string, number>()
 
-  return events.map(({ event, record }) => {
+  function toEntry({ event, record }: PastEvent): AuditEntry {
     if (event === undefined || !isAudited(event)) return toUnknownEntry(record)
     const [kind, change] = subjectOf(event)
     const id = subjectIdOf(event)
@@ -98,7 +102,9 @@ export function toAuditEntries(events: readonly PastEvent[], kinds: RuleKinds): 
     revisions.set(id, revision)
     const revertedTo = 'revertedTo' in event.data ? event.data.revertedTo : undefined
     return { record, kind, id, event: revertedTo ? 'reverted' : change, revision, revertedTo, before, after }
-  })
+  }
+
+  return mapInSlices(events, toEntry, createBackgroundYield())
 }
 
 /** Whether the event is about a user. */

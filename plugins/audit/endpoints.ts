@@ -13,7 +13,8 @@ import { repeatable } from '../../core/http/idempotency.ts'
 import { dataWithWarnings } from '../../core/http/schemas.ts'
 import { fixedBackoff, retry } from '../../core/process/retry.ts'
 import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
-import { foldUser, type PastEvent, toPastRuleSet } from '../../projections/history.ts'
+import { foldUser, toPastRuleSet } from '../../projections/history.ts'
+import type { PastEvent } from '../../projections/past-events.ts'
 import { RULE_WRITE_ERRORS, replayRuleChange, toRuleResponse } from '../rules/endpoints.ts'
 import { executeRuleChanges, type RuleChangeResult, ruleNotFoundError } from '../rules/rule-commands.ts'
 import type { RuleKind } from '../rules/rule-kind.ts'
@@ -40,7 +41,7 @@ export function createAuditEndpoint({ history, kinds }: AuditServices) {
     responses: { 200: { description: 'A page of changes.', body: ChangePage } },
     async handle({ account, query }) {
       const parsed = parseAuditQuery(query)
-      const all = toAuditEntries(await history.eventsOf(account.userId), kinds)
+      const all = await toAuditEntries(await history.eventsOf(account.userId), kinds)
       const { entries, next } = findAuditEntries(all, parsed)
       return { status: 200, body: { data: entries.map(showAuditEntry), next_cursor: next } }
     },
@@ -53,7 +54,8 @@ export function createDiffEndpoint({ history, kinds, scope }: RuleHistoryService
   async function readState(ownerId: number, asOf: AsOf | undefined) {
     const events = await history.eventsOf(ownerId, asOf)
     const position = events.at(-1)?.record.position ?? 0
-    return { position, rules: toPastRuleSet(ownerId, foldUser(ownerId, events).rules) }
+    const { rules } = await foldUser(ownerId, events)
+    return { position, rules: toPastRuleSet(ownerId, rules) }
   }
 
   return endpoint({
@@ -100,7 +102,8 @@ export function createHistoryEndpoints<Rule extends RoutingRule | FirewallRule, 
 
   async function readHistory(ownerId: number, ruleId: number) {
     const events = await services.history.eventsOf(ownerId)
-    const entries = toAuditEntries(events, services.kinds).filter((entry) => isAbout(entry, kind, ruleId))
+    const all = await toAuditEntries(events, services.kinds)
+    const entries = all.filter((entry) => isAbout(entry, kind, ruleId))
     if (entries.length === 0) throw ruleNotFoundError(kind.name)
     return { ruleId, entries, readAt: lastRulePosition(events) }
   }

@@ -14,7 +14,13 @@ import { parseJson } from '../../core/util/json.ts'
 import { CallDeadline } from './call-deadline.ts'
 import type { Capabilities } from './catalog.ts'
 import { parseErrorByStatus } from './errors-by-status.ts'
-import { ProviderCall, type ResponseHead, toNetworkError, type WholeResponse } from './http.ts'
+import {
+  ProviderCall,
+  type ResponseHead,
+  type ResponseLimit,
+  toNetworkError,
+  type WholeResponse,
+} from './http.ts'
 import { toCallerNames, toPlainRequest, withCallerNames } from './plain-request.ts'
 import { peekFirst, readBatches } from './stream.ts'
 
@@ -99,8 +105,8 @@ export interface Deviations {
 const MAX_QUEUE_MS = 600_000
 
 const MAX_REPLY_MIB = 64
-const MAX_REPLY_BYTES = MAX_REPLY_MIB * 1024 * 1024
-const MAX_ERROR_BYTES = 64 * 1024
+const REPLY_LIMIT: ResponseLimit = { maxBytes: MAX_REPLY_MIB * 1024 * 1024, isCutOff: false }
+const ERROR_LIMIT: ResponseLimit = { maxBytes: 64 * 1024, isCutOff: true }
 
 export function createProviderClient(options: ProviderClientOptions): ProviderClient {
   const { id, adapter, apiKey, timeouts } = options
@@ -174,7 +180,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
   }
 
   function readWhole(call: ProviderCall, deadline: CallDeadline): Promise<WholeResponse> {
-    return call.readWhole(maxBytesOf, () => deadline.extend(timeouts.idle_ms))
+    return call.readWhole(limitOf, () => deadline.extend(timeouts.idle_ms))
   }
 
   async function readStream(call: ProviderCall, deadline: CallDeadline, queueMs: number): Promise<Reply> {
@@ -249,8 +255,8 @@ function isErrorStatus({ status }: ResponseHead): boolean {
   return status > 299
 }
 
-function maxBytesOf(head: ResponseHead): number {
-  return isErrorStatus(head) ? MAX_ERROR_BYTES : MAX_REPLY_BYTES
+function limitOf(head: ResponseHead): ResponseLimit {
+  return isErrorStatus(head) ? ERROR_LIMIT : REPLY_LIMIT
 }
 
 function isEventStream({ headers }: ResponseHead): boolean {

@@ -11,8 +11,14 @@ export interface ResponseHead {
 export interface WholeResponse {
   readonly head: ResponseHead
   readonly text: string
-  /** False if the response exceeds the limit; `text` is cut off there. */
+  /** False if the response exceeds the limit. */
   readonly complete: boolean
+}
+
+export interface ResponseLimit {
+  readonly maxBytes: number
+  /** Whether the text of a larger response is cut off. Otherwise it is empty, and no more of it is read. */
+  readonly isCutOff: boolean
 }
 
 interface PendingPromise<Value> {
@@ -21,7 +27,7 @@ interface PendingPromise<Value> {
 }
 
 interface PendingWholeResponse extends PendingPromise<WholeResponse> {
-  readonly maxBytesOf: (head: ResponseHead) => number
+  readonly limitOf: (head: ResponseHead) => ResponseLimit
   readonly onBytes: () => void
 }
 
@@ -90,13 +96,13 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
   }
 
   /**
-   * Reads the response as UTF-8 text, up to `maxBytesOf` its head. Calls `onBytes` whenever data arrives.
-   * Rejects like `readHead` and `read`.
+   * Reads the response as UTF-8 text, up to the limit for its head. Calls `onBytes` whenever data arrives.
+   * Rejects like `readHead` and `read`. The caller aborts a response that exceeds its limit.
    */
-  readWhole(maxBytesOf: (head: ResponseHead) => number, onBytes: () => void): Promise<WholeResponse> {
+  readWhole(limitOf: (head: ResponseHead) => ResponseLimit, onBytes: () => void): Promise<WholeResponse> {
     return new Promise((resolve, reject) => {
       if (this.#error !== undefined) return reject(this.#error.reason)
-      this.#pendingWhole = { maxBytesOf, onBytes, resolve, reject }
+      this.#pendingWhole = { limitOf, onBytes, resolve, reject }
       if (this.#bufferedBytes > 0) onBytes()
       this.#resolveWhole()
       if (this.#controller?.paused) this.#controller.resume()
@@ -125,6 +131,7 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
     this.#head = { status, headers }
     this.#pendingHead?.resolve(this.#head)
     this.#pendingWhole?.onBytes()
+    this.#resolveWhole()
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -163,14 +170,27 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
     const head = this.#head
     const pending = this.#pendingWhole
     if (head === undefined || pending === undefined) return
-    const maxBytes = pending.maxBytesOf(head)
-    if (!this.#hasEnded && this.#bufferedBytes <= maxBytes) return
+    const { maxBytes, isCutOff } = pending.limitOf(head)
+    const exceeds = this.#bufferedBytes > maxBytes || (!isCutOff && announcedBytes(head) > maxBytes)
+    if (!this.#hasEnded && !exceeds) return
+    this.#pendingWhole = undefined
+    if (exceeds && !isCutOff) this.#dropChunks()
     const [first] = this.#chunks
     const bytes = this.#chunks.length === 1 && first !== undefined ? first : Buffer.concat(this.#chunks)
-    this.#pendingWhole = undefined
     const text = decoder.decode(bytes.subarray(0, maxBytes))
-    pending.resolve({ head, text, complete: bytes.length <= maxBytes })
+    pending.resolve({ head, text, complete: !exceeds })
   }
+
+  /** Releases what was read of a response that is too large, which may be many megabytes. */
+  #dropChunks(): void {
+    this.#chunks = []
+    this.#bufferedBytes = 0
+  }
+}
+
+/** The size that the response announces; NaN if it does not. */
+function announcedBytes({ headers }: ResponseHead): number {
+  return Number(headers['content-length'])
 }
 
 /** Returns undici's own errors other than timeouts, such as an invalid header, as they are. */

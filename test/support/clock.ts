@@ -19,3 +19,25 @@ export function stopClock(): StoppedClock {
     },
   }
 }
+
+/** A system clock that tests set. It goes on meanwhile. */
+export interface AdjustableClock {
+  /** Sets `Date.now` forward, or back if negative. */
+  adjust(milliseconds: number): void
+  restore(): void
+}
+
+/** Takes over `Date.now`. Code that keeps a reference to it must be loaded or started afterwards. */
+export function adjustClock(): AdjustableClock {
+  const tellTime = Date.now
+  let offset = 0
+  Date.now = () => tellTime() + offset
+  return {
+    adjust(milliseconds) {
+      offset += milliseconds
+    },
+    restore() {
+      Date.now = tellTime
+    },
+  }
+}

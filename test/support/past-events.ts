@@ -1,7 +1,7 @@
 import type { RecordedEvent } from '../../core/contract/index.ts'
 import { type DomainEvent, encodeEvent, isRuleEvent } from '../../core/events/codec.ts'
 import { rulesStream, userStream } from '../../core/events/domain-events.ts'
-import type { PastEvent } from '../../projections/history.ts'
+import type { PastEvent } from '../../projections/past-events.ts'
 
 /**
  * Records events about user 1 by `key_a`, at positions 10, 20, 30, … and one per minute, starting at 10:01.

@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import type { EventLog, RecordedEvent } from '../../../core/contract/index.ts'
 import { parseAsOf } from '../../../core/util/as-of.ts'
-import { createHistory, eventsUpTo, foldUser, type PastEvent } from '../../../projections/history.ts'
+import { createHistory, eventsUpTo, foldUser } from '../../../projections/history.ts'
+import type { PastEvent } from '../../../projections/past-events.ts'
 import {
   created,
   deleted,
@@ -19,6 +20,7 @@ const positions = (events: readonly PastEvent[]) => events.map(({ record }) => r
 describe('history', () => {
   describe('eventsUpTo', () => {
     const events = pastEvents(userCreated, created(5), updated(5, { priority: 1 }))
+    const LATER = Date.parse('2027-01-01')
 
     for (const [value, expected] of [
       [0, []],
@@ -32,7 +34,7 @@ describe('history', () => {
       ['2026-11-21', [10, 20, 30]],
     ] as const) {
       it(`returns positions [${expected.join(', ')}] for ${value}`, () => {
-        expect(positions(eventsUpTo(events, asOf(value)))).to.deep.equal(expected)
+        expect(positions(eventsUpTo(events, asOf(value), LATER))).to.deep.equal(expected)
       })
     }
 
@@ -44,13 +46,41 @@ describe('history', () => {
         { ...third, metadata: second?.metadata },
       ]
       const past = skewed.map((record) => ({ event: undefined, record: record as RecordedEvent }))
-      expect(positions(eventsUpTo(past, asOf(minute(2))))).to.deep.equal([10, 20, 30])
+      expect(positions(eventsUpTo(past, asOf(minute(2)), LATER))).to.deep.equal([10, 20, 30])
+    })
+  })
+
+  describe('eventsUpTo, after the clock was set back', () => {
+    const events = pastEvents(userCreated, created(5), updated(5, { priority: 1 }))
+    /** The clock shows this time, although the second and the third event have later ones. */
+    const NOW = Date.parse('2026-11-20T10:01:30Z')
+    const at = (value: string) => positions(eventsUpTo(events, asOf(value), NOW))
+
+    it('includes events with later times as of now', () => {
+      expect(at('2026-11-20T10:01:30Z')).to.deep.equal([10, 20, 30])
+      expect(at('2026-11-20T10:01:29.5Z')).to.deep.equal([10, 20, 30])
+    })
+
+    it('does not include them as of earlier times', () => {
+      expect(at('2026-11-20T10:01:10Z')).to.deep.equal([10])
+    })
+
+    it('includes them as of their own times', () => {
+      expect(at(minute(2))).to.deep.equal([10, 20])
+    })
+
+    it('does not include them before an event that is not in the future', () => {
+      const [first, second, third] = events.map(({ record }) => record)
+      const recent = { ...third?.metadata, time: '2026-11-20T10:01:29.900000Z' }
+      const records = [first, second, { ...third, metadata: recent }]
+      const past = records.map((record) => ({ event: undefined, record: record as RecordedEvent }))
+      expect(positions(eventsUpTo(past, asOf('2026-11-20T10:01:29.8Z'), NOW))).to.deep.equal([10])
     })
   })
 
   describe('foldUser', () => {
-    it('folds the user and the rules', () => {
-      const { user, rules } = foldUser(
+    it('folds the user and the rules', async () => {
+      const { user, rules } = await foldUser(
         1,
         pastEvents(
           userCreated,
@@ -67,16 +97,17 @@ describe('history', () => {
       expect(rules.position).to.equal(60)
     })
 
-    it('skips events of newer versions', () => {
+    it('skips events of newer versions', async () => {
       const [first, unknown] = pastEvents(created(5), created(6))
       const events = [first, { ...unknown, event: undefined }] as PastEvent[]
-      expect([...foldUser(1, events).rules.routing.keys()]).to.deep.equal([5])
+      expect([...(await foldUser(1, events)).rules.routing.keys()]).to.deep.equal([5])
     })
 
-    it('continues the revisions of a rule that was deleted and restored', () => {
+    it('continues the revisions of a rule that was deleted and restored', async () => {
       const restored = created(5)
       Object.assign(restored.data, { revertedTo: 1, revision: 3, createdAt: minute(1) })
-      const { rules } = foldUser(1, pastEvents(created(5), deleted(5), restored, updated(5, { priority: 1 })))
+      const events = pastEvents(created(5), deleted(5), restored, updated(5, { priority: 1 }))
+      const { rules } = await foldUser(1, events)
       expect(rules.routing.get(5)).to.include({ revision: 4, created_at: minute(1), updated_at: minute(4) })
     })
   })

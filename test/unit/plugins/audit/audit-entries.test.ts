@@ -5,7 +5,7 @@ import { toAuditEntries } from '../../../../plugins/audit/audit-entries.ts'
 import { showAuditEntry } from '../../../../plugins/audit/find-entries.ts'
 import { createFirewallRuleKind } from '../../../../plugins/firewall/rule-kind.ts'
 import { createRoutingRuleKind } from '../../../../plugins/routing/rule-kind.ts'
-import type { PastEvent } from '../../../../projections/history.ts'
+import type { PastEvent } from '../../../../projections/past-events.ts'
 import {
   created,
   deleted,
@@ -21,11 +21,12 @@ import {
 
 const firewallRuleKind = createFirewallRuleKind(false)
 const kinds = { routing: createRoutingRuleKind(createOperatorRegistry()), firewall: firewallRuleKind }
-const entriesOf = (events: readonly PastEvent[]) => toAuditEntries(events, kinds).map(showAuditEntry)
+const entriesOf = async (events: readonly PastEvent[]) =>
+  (await toAuditEntries(events, kinds)).map(showAuditEntry)
 
 describe('toAuditEntries', () => {
-  it('includes actor, time, and the state before and after each change', () => {
-    const [, second] = entriesOf(pastEvents(created(5), updated(5, { priority: 3 })))
+  it('includes actor, time, and the state before and after each change', async () => {
+    const [, second] = await entriesOf(pastEvents(created(5), updated(5, { priority: 3 })))
     const rule = {
       id: 5,
       user_id: 1,
@@ -51,8 +52,8 @@ describe('toAuditEntries', () => {
     })
   })
 
-  it('numbers the revisions of each subject separately, including deletions', () => {
-    const entries = entriesOf(
+  it('numbers the revisions of each subject separately, including deletions', async () => {
+    const entries = await entriesOf(
       pastEvents(created(5), firewallCreated(6), updated(5, {}), deleted(5), keyIssued('key_a')),
     )
     expect(entries.map(({ id, revision }) => [id, revision])).to.deep.equal([
@@ -64,8 +65,8 @@ describe('toAuditEntries', () => {
     ])
   })
 
-  it('shows users and keys without hashes', () => {
-    const entries = entriesOf(
+  it('shows users and keys without hashes', async () => {
+    const entries = await entriesOf(
       pastEvents(
         userCreated,
         keyIssued('key_a'),
@@ -93,17 +94,17 @@ describe('toAuditEntries', () => {
     expect(JSON.stringify(entries)).not.to.contain('ffff')
   })
 
-  it('marks reverts', () => {
+  it('marks reverts', async () => {
     const revert = updated(5, { priority: 0 })
     Object.assign(revert.data, { revertedTo: 1 })
-    const [, , third] = entriesOf(pastEvents(created(5), updated(5, { priority: 3 }), revert))
+    const [, , third] = await entriesOf(pastEvents(created(5), updated(5, { priority: 3 }), revert))
     expect(third).to.deep.include({ event: 'reverted', reverted_to: 1, revision: 3 })
   })
 
-  it('includes events that it cannot decode', () => {
+  it('includes events that it cannot decode', async () => {
     const [decoded, newer] = pastEvents(created(5), created(6))
     const unknown = { event: undefined, record: { ...newer?.record, type: 'RuleShared' } } as PastEvent
-    const [, second] = entriesOf([decoded as PastEvent, unknown])
+    const [, second] = await entriesOf([decoded as PastEvent, unknown])
     expect(second).to.deep.include({
       kind: 'unknown',
       event: 'RuleShared',
@@ -113,13 +114,15 @@ describe('toAuditEntries', () => {
     })
   })
 
-  it('knows every type of event about users and rules', () => {
+  it('knows every type of event about users and rules', async () => {
     const data = { userId: 1, ruleId: 5, keyId: 'key_a' }
     const isOther =
       /^(IdsReserved|LogCreated|CheckpointSigned|OverallBudget.*|Operator.*|DataRead|PromptsDeleted)$/
     const types = EVENT_TYPES.filter((type) => !isOther.test(type))
     const events = types.map((type) => ({ type, data: type.includes('Rule') ? data : { userId: 1 } }))
-    for (const [index, { kind }] of toAuditEntries(pastEvents(...(events as never[])), kinds).entries()) {
+    for (const [index, { kind }] of (
+      await toAuditEntries(pastEvents(...(events as never[])), kinds)
+    ).entries()) {
       expect(kind, types[index]).not.to.equal('unknown')
     }
   })

@@ -1,0 +1,41 @@
+import { expect } from 'chai'
+import { startGateway } from '../support/gateway.ts'
+import { startWholeReplyProvider } from '../support/whole-reply-provider.ts'
+
+const MIB = 1024 * 1024
+const LIMIT = 64 * MIB
+
+/** Asks for a whole reply of 100 MiB. */
+async function requestOversizedReply(isAnnounced: boolean) {
+  const provider = await startWholeReplyProvider(100 * MIB, { isAnnounced })
+  const gateway = await startGateway({ OPENAI_API_KEY: 'key-of-openai', OPENAI_BASE_URL: provider.url })
+  try {
+    const messages = [{ role: 'user', content: 'Hello' }]
+    const answer = await gateway.call('POST', '/v1/chat/completions', { model: 'openai:gpt-4o', messages })
+    return { ...answer, sent: provider.sent }
+  } finally {
+    await gateway.stop()
+    provider.close()
+  }
+}
+
+describe('a reply above 64 MiB', () => {
+  it('is read to at most 1 MiB above the limit', async () => {
+    const { status, body, sent } = await requestOversizedReply(false)
+    expect(status).to.equal(502)
+    expect(body.error).to.include({
+      code: 'provider_error',
+      message: 'openai sent a reply larger than 64 MiB.',
+    })
+    expect(sent).not.to.be.empty
+    for (const bytes of sent) expect(bytes).to.be.within(LIMIT, LIMIT + MIB)
+  })
+
+  it('is not read if the provider announces its size', async () => {
+    const { status, body, sent } = await requestOversizedReply(true)
+    expect(status).to.equal(502)
+    expect(body.error.message).to.equal('openai sent a reply larger than 64 MiB.')
+    expect(sent).not.to.be.empty
+    for (const bytes of sent) expect(bytes).to.be.below(MIB)
+  })
+})
