@@ -90,7 +90,9 @@ export function writeParameterMatrix(): string {
       const capabilities = providers[id]?.capabilities
       if (adapter === undefined || capabilities === undefined) throw new Error(`There is no provider ${id}.`)
       const fates = models
-        .filter(({ provider }) => provider === id)
+        .filter(({ provider, operation = 'chat', retires }) => {
+          return provider === id && operation === 'chat' && retires === undefined
+        })
         .map((model) => fateOf(each, model, adapter, capabilities))
       return [...new Set(fates)].sort((a, b) => FATES.indexOf(a) - FATES.indexOf(b)).join(' / ')
     }),
