@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { EventLogReplacedError, type Position } from '../../core/contract/index.ts'
 import { ChannelClosedError } from '../../core/process/rpc.ts'
+import { watchHeartbeat } from '../../core/process/watch-heartbeat.ts'
 import type { WorkerProcess } from '../../core/process/worker-process.ts'
 import { WorkerSlot } from '../../core/process/worker-slot.ts'
 import { createMemorySharedState } from '../../core/shared-state/memory.ts'
@@ -16,9 +17,9 @@ import { SharedResources } from './shared-resources.ts'
 
 /**
  * What a worker may need to exit after its connections have ended, mostly for the final snapshot of a large
- * state.
+ * state. With the default `timeouts.drain_ms`, a stop fits into the 45 s of the units in `config/deploy`.
  */
-const CLOSE_TIMEOUT_MS = 30_000
+const CLOSE_TIMEOUT_MS = 10_000
 
 /**
  * The primary of several worker processes: starts, replaces and stops them, and serves the calls that they
@@ -138,10 +139,32 @@ export class Cluster {
         this.#fail(new EventLogReplacedError('a worker found another one'))
     })
     worker.ready.then(
-      () => this.#logger.info({ worker: number, pid: worker.pid }, 'worker ready'),
+      () => {
+        this.#logger.info({ worker: number, pid: worker.pid }, 'worker ready')
+        this.#watchHeartbeat(worker)
+      },
       () => undefined,
     )
     return worker
+  }
+
+  /**
+   * Kills a worker that serves and misses its heartbeats; its slot replaces it. See
+   * docs/decisions/cluster.md, "A worker that hangs is killed".
+   */
+  #watchHeartbeat(worker: ClusterWorker): void {
+    const timeoutMs = this.#settings?.timeouts.heartbeat_ms ?? 0
+    const { number, pid } = worker
+    const stop = watchHeartbeat({
+      timeoutMs,
+      ping: () => worker.request('heartbeat', {}, timeoutMs),
+      onMissed: () => {
+        if (worker.state !== 'serving') return
+        this.#logger.error({ worker: number, pid, timeoutMs }, 'worker missed its heartbeats; killing it')
+        worker.kill()
+      },
+    })
+    void worker.exited.then(stop)
   }
 
   /** Resolves when the worker has exited. Kills it after a timeout, which is longer for one that drains. */

@@ -39,13 +39,14 @@ export function connectToPrimary(
       return {}
     },
     metrics: async () => ({ metrics: await handlers.metrics() }),
+    heartbeat: () => ({}),
     drain() {
       requestDrain()
       return {}
     },
   })
   const broadcast = coalesceMax((position) =>
-    request('broadcastPosition', { position }, RPC_TIMEOUTS_MS.catchUp),
+    request('broadcastPosition', { position }, RPC_TIMEOUTS_MS.broadcast),
   )
 
   return {

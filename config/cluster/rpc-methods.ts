@@ -41,6 +41,8 @@ export type WorkerMethods = {
   /** Resolves when the worker has written its records of requests. */
   flushLedger: { params: Empty; result: Empty }
   metrics: { params: Empty; result: { readonly metrics: MetricValues } }
+  /** Resolves immediately, unless the worker hangs. */
+  heartbeat: { params: Empty; result: Empty }
   /** A replacement serves: the worker finishes its connections and exits. */
   drain: { params: Empty; result: Empty }
 }
@@ -55,8 +57,10 @@ export const RPC_TIMEOUTS_MS = {
   ...LEDGER_TIMEOUTS_MS,
   metrics: 2000,
   page: 5000,
-  /** As long as a node waits to see its own write. */
-  catchUp: 5000,
+  /** Longer than a worker may miss heartbeats: a change waits until a hung worker has been killed. */
+  catchUp: 8000,
+  /** Shorter than a change may take. */
+  broadcast: 8500,
   /** For notifications, which no request waits for. */
   notice: 10_000,
 } as const

@@ -153,6 +153,12 @@ export const SettingsSchema = Type.Object(
           'model, comments of the provider about its queue extend this up to ten minutes.',
       ),
       idle_ms: Milliseconds('Between two chunks of a response of a provider.'),
+      heartbeat_ms: Type.Integer({
+        minimum: 100,
+        maximum: 6000,
+        description:
+          'How long a worker may not respond to the primary process before it is killed and replaced.',
+      }),
       drain_ms: Milliseconds('For requests in flight to finish after SIGTERM; the rest is aborted.'),
       headers_ms: Milliseconds('For a client to send the headers of a request. At most request_ms.'),
       request_ms: Milliseconds('For a client to send a whole request. The response may take longer.'),

@@ -1,0 +1,40 @@
+import { expect } from 'chai'
+import { chatBody } from '../support/bodies.ts'
+import { logged } from '../support/gateway-log.ts'
+import { startGatewayProcess } from '../support/gateway-process.ts'
+import { UNLIMITED } from '../support/settings.ts'
+import { writeSettings } from '../support/settings-file.ts'
+import { workerPids } from '../support/workers.ts'
+
+const RULE = {
+  ...{ name: 'No secrets', is_enabled: true, priority: 0, scope: 'prompt' },
+  ...{ type: 'substring', pattern: 'secret', action: 'block' },
+}
+
+describe('a worker that hangs', function () {
+  this.timeout(60_000)
+
+  it('is killed and replaced, and a change that waits for it is made and answered so', async () => {
+    const CONFIG = await writeSettings(`${UNLIMITED}timeouts: { heartbeat_ms: 1000 }\n`)
+    const gateway = await startGatewayProcess({ CONFIG, WORKERS: '2' })
+    try {
+      const pid = (await workerPids(gateway, 2)).get(2) ?? 0
+      process.kill(pid, 'SIGSTOP')
+      // Connections go to the workers in turn; the one that the hung worker got is lost.
+      const create = () => gateway.call('POST', '/v1/firewall-rules', RULE, { connection: 'close' })
+      expect((await Promise.any([create(), create()])).status).to.equal(201)
+
+      const [killed] = await logged(gateway, 'worker missed its heartbeats; killing it', 1)
+      expect(killed).to.include({ worker: 2, pid })
+      expect((await workerPids(gateway, 3)).get(2)).not.to.equal(pid)
+      for (let request = 0; request < 4; request++) {
+        const { status } = await gateway.call('POST', '/v1/chat/completions', chatBody('secret'), {
+          connection: 'close',
+        })
+        expect(status).to.equal(403)
+      }
+    } finally {
+      await gateway.stop()
+    }
+  })
+})
