@@ -120,16 +120,17 @@ export function createResponseEndpoints(
       method: 'POST',
       path: '/v1/responses/{id}/cancel',
       operationId: 'cancelResponse',
-      summary: 'Returns a cancelled response; fails for all others, since none is created in the background.',
+      summary: 'Returns a cancelled response; 409 for others, since none is created in the background.',
       responses: { 200: storedResponse },
-      errors: ['conflict', 'unsupported_parameter'],
+      errors: ['conflict'],
       async handle({ account, params, headers }) {
         const { response, form } = await findResponse(account, params.id)
         if (response.status === 'cancelled')
           return { status: 200, body: toResponseForm(response, chooseForm(headers, form)) }
-        const message =
-          'Only a background response can be cancelled. To stop another one, close its connection.'
-        throw new GatewayError('unsupported_parameter', message, { param: 'response_id' })
+        throw conflictError(
+          `Response ${response.id} is ${response.status} and cannot be cancelled. ` +
+            'To stop a response that is being created, close its connection.',
+        )
       },
     }),
     endpoint({

@@ -236,8 +236,9 @@ describe('the Responses API', () => {
         () => expect.fail(),
         (error) => error,
       )
-      expect(error).to.be.instanceOf(OpenAI.BadRequestError)
-      expect(error.message).to.contain('To stop another one, close its connection.')
+      expect(error).to.be.instanceOf(OpenAI.ConflictError)
+      expect(error.headers.get('x-should-retry')).to.equal('false')
+      expect(error.message).to.contain(`${id} is completed`).and.to.contain('close its connection')
     })
   })
 

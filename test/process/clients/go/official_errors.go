@@ -80,7 +80,7 @@ func officialErrors() {
 	feature(official, "cancel by id", func(ctx context.Context) {
 		response := respond(ctx, asked(models[0], "Hello"))
 		_, err := client.Responses.Cancel(ctx, response.ID)
-		check(apiError(err, 400).Message != "", "no message")
+		check(apiError(err, 409).Message != "", "no message")
 	})
 }
 

@@ -94,9 +94,9 @@ await runCases('tokenrouter', {
   },
   async cancel(model) {
     const { id } = await ask(model, 'Hello')
-    // The gateway answers like OpenAI: only background responses can be cancelled.
-    const error = await rejects(client.responses.cancel(id), sdk.InvalidRequestError)
-    assert.match(error.message, /background/)
+    const error = await rejects(client.responses.cancel(id), sdk.TokenRouterError)
+    assert.equal(error.statusCode, 409)
+    assert.match(error.message, /is completed and cannot be cancelled/)
   },
   async errors(model) {
     const { default: TokenRouter } = sdk

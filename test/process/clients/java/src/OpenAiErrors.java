@@ -58,7 +58,8 @@ final class OpenAiErrors {
         cases.once("cancel by id", model -> {
             Response response = OpenAiResponses.respond(OpenAi.ask(model, "Hello"));
             OpenAIServiceException error = Cases.fails(
-                    BadRequestException.class, () -> OpenAi.CLIENT.responses().cancel(response.id()));
+                    OpenAIServiceException.class, () -> OpenAi.CLIENT.responses().cancel(response.id()));
+            Cases.check(error.statusCode() == 409, error);
             Cases.check(error.code().isPresent() && error.type().isPresent(), error);
         });
     }

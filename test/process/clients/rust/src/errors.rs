@@ -99,8 +99,7 @@ pub async fn run() {
     .await;
     once("cancel by id", async |model| {
         let response = respond(&ask(model, "Hello")).await?;
-        let code = "unsupported_parameter";
-        expect_status(CLIENT.responses().cancel(&response.id).await, 400, code)
+        expect_status(CLIENT.responses().cancel(&response.id).await, 409, "conflict")
     })
     .await;
 }
