@@ -3,7 +3,7 @@ import { createFormChooser } from '../../core/dialects/response-form.ts'
 import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
 import { createMemorySharedState } from '../../core/shared-state/memory.ts'
 import type { SharedState } from '../../core/shared-state/shared-state.ts'
-import { isKnownModel } from '../../core/util/allowed-models.ts'
+import { resolveAllowedModel } from '../../core/util/allowed-models.ts'
 import type { RuleKinds } from '../../plugins/audit/diff-rules.ts'
 import { createAudit } from '../../plugins/audit/plugin.ts'
 import type { AccessLog } from '../../plugins/auth/access-log.ts'
@@ -113,7 +113,7 @@ export function createBuiltInPlugins(
       commands: state.accountCommands,
       authFailures,
       rules,
-      isKnownModel: (name) => isKnownModel(name, providers.known, providers.catalog.find),
+      resolveAllowedModel: (name) => resolveAllowedModel(name, providers.known, providers.catalog.match),
       async lastUse(userId) {
         await pending.flush()
         const { keys } = await ledger.request('ledgerLastUse', { userId })

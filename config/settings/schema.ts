@@ -7,6 +7,7 @@ import { ModelRowSchema, ProviderId } from './model-schema.ts'
 import { PluginChanges, PluginListEntry } from './plugin-list-schema.ts'
 import { ProviderRow } from './provider-schema.ts'
 import { Milliseconds, Port } from './schema-types.ts'
+import { TimeoutSettings } from './timeout-schema.ts'
 
 // The schema of a settings file. `npm run generate` writes it to config/schema.json, which the gateway
 // validates with and editors read. At run time only the types of this file are used.
@@ -146,31 +147,7 @@ export const SettingsSchema = Type.Object(
       },
       { description: 'Weights of cost, quality and latency in each routing mode. Only their ratio matters.' },
     ),
-    timeouts: StrictObject({
-      connect_ms: Milliseconds('To open a connection to a provider.'),
-      first_byte_ms: Milliseconds(
-        'Until the response of a provider, or the first event of its stream. If the request names its ' +
-          'model, comments of the provider about its queue extend this up to ten minutes.',
-      ),
-      idle_ms: Milliseconds('Between two chunks of a response of a provider.'),
-      heartbeat_ms: Type.Integer({
-        minimum: 100,
-        maximum: 6000,
-        description:
-          'How long a worker may not respond to the primary process before it is killed and replaced.',
-      }),
-      drain_ms: Milliseconds('For requests in flight to finish after SIGTERM; the rest is aborted.'),
-      headers_ms: Milliseconds('For a client to send the headers of a request. At most request_ms.'),
-      request_ms: Milliseconds('For a client to send a whole request. The response may take longer.'),
-      keep_alive_ms: Milliseconds(
-        'How long an idle connection stays open between two requests. Should exceed that of a proxy in ' +
-          'front.',
-      ),
-      write_timeout_ms: Milliseconds(
-        'How long a client may read nothing of a pending response. It is disconnected after at most ' +
-          'twice this time.',
-      ),
-    }),
+    timeouts: TimeoutSettings,
     breaker: StrictObject(
       {
         min_requests: Type.Integer({

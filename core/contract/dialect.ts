@@ -24,6 +24,11 @@ export interface Dialect {
   readonly defaults?: readonly string[]
   /** The caller's names of request fields whose names in the canonical form are others. */
   readonly parameterNames?: Readonly<Record<string, string>>
+  /**
+   * Returns the request that is measured and sent, from the one that the rules have decided about. Default:
+   * the same.
+   */
+  toSentRequest?(request: ChatRequest): ChatRequest
   /** Returns where the caller wrote what has this path in the canonical request. Default: the same path. */
   toCallerPath?(path: string, exchange: EndedExchange): string
   /** Returns the response body of a complete reply, as an object or as its JSON text. */

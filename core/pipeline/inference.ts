@@ -77,6 +77,7 @@ export function composeInference(
     createBodyReader(bodyLimit),
     openExchange(dialect, parts, list(steps, 'rejected')),
     ...list(steps, 'decide').map(toDecideMiddleware),
+    ...toSentMiddleware(dialect),
     respond(dialect, list(steps, 'inspect'), sender, costOf), // waits for the reply; inspect; writes it
     ...list(steps, 'reply').map(toReplyMiddleware), // an onion; dispatch calls the provider
     rejectUnanswered,
@@ -173,6 +174,16 @@ export function createExchange(
 
 function toDecideMiddleware(decide: NonNullable<PluginParts['decide']>): GatewayMiddleware {
   return ({ exchange }, next) => chain(decide(exchange), next)
+}
+
+function toSentMiddleware({ toSentRequest }: Dialect): readonly GatewayMiddleware[] {
+  if (toSentRequest === undefined) return []
+  return [
+    ({ exchange }, next) => {
+      exchange.request = toSentRequest(exchange.request)
+      return next()
+    },
+  ]
 }
 
 /** The exchange while its reply is being produced. */

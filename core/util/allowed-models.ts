@@ -25,14 +25,19 @@ export function isModelAllowed(
   return false
 }
 
-/** Whether a key may be restricted to the name: a model of the catalogue, or any name with a provider. */
-export function isKnownModel(
+/**
+ * Returns the name that a key is restricted to, as requests are compared with it: a model as the catalogue
+ * writes it, or any name with a provider. Undefined for other names.
+ */
+export function resolveAllowedModel(
   name: string,
   providers: ReadonlySet<string>,
-  find: (name: string) => unknown,
-): boolean {
-  const [, provider = ''] = /^([^/:]+)[/:]./.exec(name) ?? []
-  return providers.has(provider) || find(name) !== undefined
+  match: (name: string, provider?: string) => { readonly name: string } | undefined,
+): string | undefined {
+  const whole = match(name)
+  if (whole !== undefined) return whole.name
+  const [, provider = '', separator, rest = ''] = /^([^/:]+)([/:])(.+)$/.exec(name) ?? []
+  return providers.has(provider) ? `${provider}${separator}${match(rest, provider)?.name ?? rest}` : undefined
 }
 
 /** Throws 403 unless the key may use the target. */

@@ -21,8 +21,8 @@ import { showKey } from './show-account.ts'
 export interface KeyEndpointServices {
   readonly accounts: Pick<Accounts, 'user'>
   readonly commands: KeyCommands
-  /** Whether a key may be restricted to this name of a model. */
-  readonly isKnownModel: (name: string) => boolean
+  /** Returns the name of a model that a key is restricted to; undefined if there is no such model. */
+  readonly resolveAllowedModel: (name: string) => string | undefined
   /** Resolves with the hour of the last request by key id, in milliseconds. Rejects if it is not known. */
   readonly lastUse: (userId: number) => Promise<ReadonlyMap<string, number>>
   /** All endpoints, once the plugins are set up. */
@@ -45,12 +45,15 @@ const created = { 201: { description: 'The new key.', body: data(IssuedKey) } }
 export function createKeyEndpoints(services: KeyEndpointServices): readonly Endpoint[] {
   const { accounts, commands } = services
 
+  function requireModel(name: string): string {
+    const model = services.resolveAllowedModel(name)
+    if (model !== undefined) return model
+    const advice = 'GET /v1/models lists them; for another one, give provider/name.'
+    throw invalidParameterError('models', `The model ${name} is not in the catalogue. ${advice}`)
+  }
+
   function parseKey({ name, expires_at, models, endpoints }: Static<typeof KeyInput>): NewKey {
-    const unknown = models?.find((model) => !services.isKnownModel(model))
-    if (unknown !== undefined) {
-      const advice = 'GET /v1/models lists them; for another one, give provider/name.'
-      throw invalidParameterError('models', `The model ${unknown} is not in the catalogue. ${advice}`)
-    }
+    const allowed = models?.map(requireModel)
     const paths = services.endpoints().flatMap(({ access, path }) => (access.type === 'user' ? [path] : []))
     const missing = endpoints?.find((entry) => !paths.some((path) => `${path}/`.startsWith(`${entry}/`)))
     if (missing !== undefined) {
@@ -60,7 +63,7 @@ export function createKeyEndpoints(services: KeyEndpointServices): readonly Endp
     return {
       ...(name !== undefined && { name }),
       ...(expires_at !== undefined && { expiresAt: parseFutureTime(expires_at) }),
-      ...(models && { models }),
+      ...(allowed && { models: allowed }),
       ...(endpoints && { endpoints }),
     }
   }

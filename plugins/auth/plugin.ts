@@ -13,7 +13,7 @@ import type { OperatorCommands } from './operator-commands.ts'
 import { createOperatorEndpoints } from './operator-endpoints.ts'
 import type { Sessions } from './sessions.ts'
 
-interface AuthServices extends Pick<KeyEndpointServices, 'isKnownModel' | 'lastUse'> {
+interface AuthServices extends Pick<KeyEndpointServices, 'resolveAllowedModel' | 'lastUse'> {
   readonly accounts: Accounts
   readonly groups: Pick<Groups, 'groupsOf'>
   readonly rules: Pick<Rules, 'of'>

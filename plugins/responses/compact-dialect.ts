@@ -29,14 +29,19 @@ export function createCompactDialect(find: ResponseStore['find']): Dialect {
         parseResponsesCall(call, (responseKey) => find(responseKey, account.userId)),
         ({ earlier, input }) => {
           const isEmpty = call.input === ''
-          const before = typeof instructions === 'string' ? [{ role: 'system', content: instructions }] : []
+          const before =
+            typeof instructions === 'string' ? [{ role: 'system', content: instructions } as const] : []
           const compaction = planCompaction([...earlier, ...(isEmpty ? [] : input)])
           state[STATE_KEY] = compaction
-          const context = { ...compaction, system: [...before, ...compaction.system] } as Compaction
-          return toSummaryRequest(context, { model, user: typeof user === 'string' ? user : undefined })
+          return {
+            model,
+            messages: [...before, ...compaction.system, ...compaction.turns],
+            ...(typeof user === 'string' && { user }),
+          }
         },
       )
     },
+    toSentRequest: toSummaryRequest,
     writeWhole(exchange, { state, requestId }) {
       return buildCompaction(state[STATE_KEY] as Compaction, exchange, requestIdSuffix(requestId))
     },

@@ -166,6 +166,18 @@ describe('API keys', () => {
       expect(ids.filter((id: string) => !id.startsWith('auto:'))).to.deep.equal(['gpt-4o'])
     })
 
+    it('may be written as in requests', async () => {
+      const names = ['claude-opus-4.5', 'anthropic/claude-sonnet-4.6', 'GPT-4o']
+      const issued = (await issue({ models: names })).body.data
+      for (const model of names) {
+        const { status, body } = await chat(issued.key, chatBody('Hello', { model }))
+        expect(status, JSON.stringify(body)).to.equal(200)
+      }
+      const { data } = (await gateway.call('GET', '/v1/models', undefined, as(issued.key))).body
+      const ids = data.map(({ id }: { id: string }) => id).filter((id: string) => !id.startsWith('auto:'))
+      expect(ids).to.have.members(['claude-opus-4-5', 'claude-sonnet-4-6', 'gpt-4o'])
+    })
+
     it('must be known, so that a key is not useless', async () => {
       for (const model of ['gpt-4oh', 'nobody/gpt-4o']) {
         const { status, body } = await issue({ models: [model] })
