@@ -90,7 +90,7 @@ async function evaluateHere(
   await withState(environment, async (state) => {
     const gateway = await openOfflineGateway(settings, state, logger)
     const ledger = openOwnLedger(settings, state.logId, logger)
-    const thread = openWhatIfThread(settings, state.logId, process.cwd())
+    const thread = openWhatIfThread(settings, settings, state.logId, process.cwd())
     const data = { read: 'prompts', operation: 'what-if', path: '', query: `since ${since}` } as const
     const decide = () => [{ type: 'DataRead', data } as const]
     try {

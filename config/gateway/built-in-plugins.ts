@@ -207,7 +207,12 @@ export function createBuiltInPlugins(
       ...state,
       kinds,
       snapshotCaller,
-      thread: openWhatIfThread(settings, state.logId, services.pluginFolder ?? process.cwd()),
+      thread: openWhatIfThread(
+        settings,
+        providers.catalog,
+        state.logId,
+        services.pluginFolder ?? process.cwd(),
+      ),
       async settleLedger() {
         await pending.flush()
         await ledger.request('ledgerFind', { requestId: '' })

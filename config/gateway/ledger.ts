@@ -29,8 +29,10 @@ export function openOwnLedger(settings: Settings, logId: string, logger: Logger)
 }
 
 /** Where the ledger of an event log is, and how it is read. */
-export function toLedgerOptions(settings: Settings, logId: string): LedgerOptions {
-  const { data_dir, ledger_url, record_key, ledger: limits } = settings
+export function toLedgerOptions(
+  { data_dir, ledger_url, record_key, ledger: limits }: Omit<Settings, 'rereadModels'>,
+  logId: string,
+): LedgerOptions {
   return {
     location: ledger_url
       ? { engine: 'postgres', url: ledger_url }

@@ -1,20 +1,32 @@
 import { startThread } from '../../core/process/start-thread.ts'
 import type { LedgerOptions } from '../../plugins/ledger/store/methods.ts'
 import { createWhatIfThread, type WhatIfThread } from '../../plugins/what-if/thread.ts'
+import type { Catalog } from '../../providers/shared/catalog.ts'
 import type { Settings } from '../settings/settings.ts'
 import { toLedgerOptions } from './ledger.ts'
 
 export interface WhatIfWorkerData {
-  readonly settings: Settings
+  /** With the model catalogue of the time at which the thread starts. */
+  readonly settings: Omit<Settings, 'rereadModels'>
   readonly ledger: LedgerOptions
   /** The folder from which plugin packages are resolved. */
   readonly pluginFolder: string
 }
 
 /** Returns the thread that evaluates drafts on recorded requests. It starts with the first job. */
-export function openWhatIfThread(settings: Settings, logId: string, pluginFolder: string): WhatIfThread {
-  const workerData: WhatIfWorkerData = { settings, ledger: toLedgerOptions(settings, logId), pluginFolder }
-  return createWhatIfThread(() =>
-    startThread('./what-if-worker', import.meta.url, { name: 'what-if', workerData }),
-  )
+export function openWhatIfThread(
+  { rereadModels: _, ...settings }: Settings,
+  catalog: Pick<Catalog, 'models'>,
+  logId: string,
+  pluginFolder: string,
+): WhatIfThread {
+  const ledger = toLedgerOptions(settings, logId)
+  return createWhatIfThread(() => {
+    const workerData: WhatIfWorkerData = {
+      settings: { ...settings, models: catalog.models },
+      ledger,
+      pluginFolder,
+    }
+    return startThread('./what-if-worker', import.meta.url, { name: 'what-if', workerData })
+  })
 }

@@ -22,7 +22,8 @@ import type { WhatIfWorkerData } from './what-if-thread.ts'
  * plugins of the gateway. Live requests run first. See docs/decisions/what-if.md.
  */
 
-const { settings, ledger, pluginFolder }: WhatIfWorkerData = workerData
+const { ledger, pluginFolder, ...data }: WhatIfWorkerData = workerData
+const settings = { ...data.settings, rereadModels: () => data.settings.models }
 lowerThreadPriority(currentThreadId())
 
 const PROGRESS_TIMEOUT_MS = 30_000

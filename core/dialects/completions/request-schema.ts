@@ -35,7 +35,7 @@ export const completionsRequestSchema = OpenObject(
       }),
     ),
     logprobs: Type.Optional(
-      Nullable(Type.Integer({ minimum: 0 }), {
+      Nullable(Type.Integer(), {
         description: 'Not supported: must be null.',
         'x-documented': { type: 'null' },
       }),

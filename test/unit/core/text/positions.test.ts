@@ -19,6 +19,8 @@ import { listExemptions, REQUEST } from '../../../../core/text/positions.ts'
 import { inspectedValues } from '../../../../core/text/request-texts.ts'
 import { ROOT } from '../../../support/root.ts'
 
+const COMPACTED = `signalbox1.${Buffer.from('text-compacted').toString('base64url')}`
+
 describe('the positions of a request', () => {
   it('have a decision for every field of the chat schema', () => {
     expect(findUndecided(chatRequestSchema, REQUEST, '')).to.deep.equal([])
@@ -52,6 +54,12 @@ describe('the positions of a request', () => {
       }
     })
   }
+
+  it('of a compacted conversation are those of its summary', async () => {
+    const input = [{ type: 'compaction', encrypted_content: COMPACTED }]
+    const inspected = await inspectedValues(parseResponses({ input }))
+    expect(inspected.join('\n')).to.contain('text-compacted')
+  })
 
   it('inspect a field that no schema knows, and its name', () => {
     const request: ChatRequest = { messages: [], unknown_field: { deeper: ['text'] } }
@@ -170,12 +178,22 @@ function responsesBodies(): readonly JsonObject[] {
           call_id: 'exempt-call',
           id: 'exempt-item',
           name: 'exempt-function',
+          namespace: 'exempt-space',
           arguments: '{"text-key":"text-argument"}',
           extra_content: { google: { thought_signature: 'text-signature' } },
         },
         { type: 'function_call_output', call_id: 'exempt-call', output: 'text-result' },
+        {
+          type: 'custom_tool_call',
+          call_id: 'exempt-custom',
+          name: 'exempt-customtool',
+          input: 'text-patch',
+        },
+        { type: 'custom_tool_call_output', call_id: 'exempt-custom', output: 'text-patched' },
+        { type: 'compaction', encrypted_content: COMPACTED },
       ],
       max_output_tokens: 10,
+      max_tool_calls: 3,
       temperature: 1,
       top_p: 1,
       stream: true,
@@ -192,6 +210,19 @@ function responsesBodies(): readonly JsonObject[] {
           description: 'text-tooltext',
           parameters: { type: 'object', properties: { 'text-property': { type: 'string' } } },
           strict: true,
+        },
+        {
+          type: 'namespace',
+          name: 'exempt-space',
+          description: 'text-spacetext',
+          tools: [
+            {
+              type: 'custom',
+              name: 'exempt-customtool',
+              description: 'text-customtext',
+              format: { type: 'grammar', syntax: 'lark', definition: 'text-grammar' },
+            },
+          ],
         },
       ],
       tool_choice: { type: 'function', name: 'exempt-tool' },
@@ -231,7 +262,10 @@ function routeBodies(): readonly JsonObject[] {
         },
       ],
       tool_choice: 'exempt-tool',
-      response_format: { type: 'text-format' },
+      response_format: {
+        type: 'json_schema',
+        json_schema: { name: 'text-schemaname', schema: { title: 'text-title' } },
+      },
       user_id: 'text-user',
       cost_priority: 'speed',
     },
