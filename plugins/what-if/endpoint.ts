@@ -49,7 +49,7 @@ export function createWhatIfEndpoint(services: WhatIfServices, logger: Logger): 
     // Recorded prompts are read.
     audited: () => 'prompts',
     async handle(call) {
-      const { query, body, client, headers } = call
+      const { query, body, client, headers, requestId } = call
       const { file, examples = 10 } = body
       const question = {
         file,
@@ -58,7 +58,10 @@ export function createWhatIfEndpoint(services: WhatIfServices, logger: Logger): 
         filter: toFilter(query),
       }
       if (headers.accept?.includes('text/event-stream') === true)
-        return streamProgress((onProgress) => evaluate(question, services, client.signal, onProgress), logger)
+        return streamProgress(
+          (onProgress) => evaluate(question, services, client.signal, onProgress),
+          (err) => client.isAborted || logger.error({ err, requestId }, 'evaluation of drafts failed'),
+        )
       const result = await evaluate(question, services, client.signal)
       return { status: 200, body: { data: result } }
     },

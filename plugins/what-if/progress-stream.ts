@@ -1,4 +1,3 @@
-import type { Logger } from 'pino'
 import { type EndpointResponse, GatewayError } from '../../core/contract/index.ts'
 import { showSimulatedError } from '../audit/simulated-error.ts'
 import type { WhatIfProgress } from './job.ts'
@@ -8,11 +7,11 @@ const FAILED = 'The gateway failed to evaluate the drafts. The reason is in its 
 
 /**
  * Streams the progress of an evaluation, and then its result. Issues of the file, and a ledger that is away,
- * are ordinary errors: the stream begins with a record.
+ * are ordinary errors: the stream begins with a record. `onFailure` gets errors that callers may not see.
  */
 export async function streamProgress(
   run: (onProgress: (progress: WhatIfProgress) => void) => Promise<object>,
-  logger: Pick<Logger, 'error'>,
+  onFailure: (error: unknown) => void,
 ): Promise<EndpointResponse> {
   const records = new RecordQueue()
   const ended = run((progress) => records.push('progress', progress)).then((result) =>
@@ -21,7 +20,7 @@ export async function streamProgress(
   // A stream whose client has left is not read.
   ended.catch(() => undefined)
   await Promise.race([ended, records.first])
-  return { status: 200, stream: records.readUntil(ended, logger) }
+  return { status: 200, stream: records.readUntil(ended, onFailure) }
 }
 
 /** SSE records that are written as they come. */
@@ -38,11 +37,11 @@ class RecordQueue {
     this.#notify()
   }
 
-  async *readUntil(ended: Promise<void>, logger: Pick<Logger, 'error'>): AsyncGenerator<string> {
+  async *readUntil(ended: Promise<void>, onFailure: (error: unknown) => void): AsyncGenerator<string> {
     let isOver = false
     const end = ended
       .catch((error: unknown) => {
-        if (!GatewayError.isInstance(error)) logger.error({ err: error }, 'evaluation of drafts failed')
+        if (!GatewayError.isInstance(error)) onFailure(error)
         this.push('error', { error: { message: FAILED, ...showSimulatedError(error) } })
       })
       .finally(() => {

@@ -6,12 +6,14 @@ import { streamProgress } from '../../../../plugins/what-if/progress-stream.ts'
 describe('the stream of an evaluation that fails after its first record', () => {
   async function streamOf(failure: Error) {
     const logged: unknown[] = []
-    const logger = { error: (...line: unknown[]) => void logged.push(line) }
-    const response = await streamProgress(async (onProgress) => {
-      onProgress({ evaluated: 1, requests: 2 })
-      await setImmediate()
-      throw failure
-    }, logger)
+    const response = await streamProgress(
+      async (onProgress) => {
+        onProgress({ evaluated: 1, requests: 2 })
+        await setImmediate()
+        throw failure
+      },
+      (error) => logged.push(error),
+    )
     let text = ''
     if ('stream' in response) for await (const part of response.stream ?? []) text += part
     const [progress, error = ''] = text.trim().split('\n\n')
