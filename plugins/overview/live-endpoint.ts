@@ -6,6 +6,7 @@ import {
   type Static,
   Type,
 } from '../../core/contract/index.ts'
+import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
 import { showRecord } from '../ledger/show-record.ts'
 import type { StoredRecord } from '../ledger/store/queries.ts'
 import type { LiveBatch, LiveFeed } from './live-feed.ts'
@@ -21,8 +22,12 @@ const MAX_WAITING = 500
 /** Proxies close connections on which nothing is sent for a minute. */
 const HEARTBEAT_MS = 15_000
 
-/** `GET /admin/live`: the records of requests as they are written. */
-export function createLiveEndpoint(feed: LiveFeed, stopping: AbortSignal): Endpoint {
+/** `GET /admin/live`: the records of requests as they are written, until the operator is removed. */
+export function createLiveEndpoint(
+  feed: LiveFeed,
+  operators: Pick<OperatorAccounts, 'find'>,
+  stopping: AbortSignal,
+): Endpoint {
   return endpoint({
     method: 'GET',
     path: '/admin/live',
@@ -33,17 +38,22 @@ export function createLiveEndpoint(feed: LiveFeed, stopping: AbortSignal): Endpo
     query: liveQuery,
     responses: { 200: { description: 'The records, until the client disconnects.', events: LiveEvent } },
     errors: ['ledger_unavailable'],
-    async handle({ query, client }) {
+    async handle({ query, client, author: { actor } }) {
       const viewer = new Viewer(query)
       const unsubscribe = await feed.watch(viewer.receive)
       client.onClose(unsubscribe)
-      return { status: 200, stream: readViewer(viewer, client, stopping) }
+      const isEnded = () =>
+        client.isAborted ||
+        stopping.aborted ||
+        (actor.type === 'operator' && operators.find(actor.id) === undefined)
+      return { status: 200, stream: readViewer(viewer, isEnded, client, stopping) }
     },
   })
 }
 
 async function* readViewer(
   viewer: Viewer,
+  isEnded: () => boolean,
   client: EndpointCall['client'],
   stopping: AbortSignal,
 ): AsyncGenerator<string> {
@@ -54,7 +64,7 @@ async function* readViewer(
   try {
     // Says that from now on nothing is missed.
     yield ': watching\n\n'
-    while (!client.isAborted && !stopping.aborted) {
+    while (!isEnded()) {
       const text = viewer.take()
       if (text === '') await viewer.changed()
       else yield text

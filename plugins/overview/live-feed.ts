@@ -30,9 +30,10 @@ export class LiveFeed {
 
   /** Resolves when records that are written from now on are received. Returns an unsubscribe function. */
   async watch(receive: (batch: LiveBatch) => void): Promise<() => void> {
-    if (this.#viewers.size === 0) {
+    if (this.#after === undefined) {
       const { next } = await this.#ledger.request('ledgerTail', {})
-      this.#after = next
+      // Another viewer may have come first, and would miss what was written in between.
+      this.#after ??= next
     }
     this.#viewers.add(receive)
     this.#timer ??= setInterval(() => void this.#poll(), POLL_MS).unref()

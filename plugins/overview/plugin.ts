@@ -45,7 +45,7 @@ export function createOverview(services: OverviewServices): Plugin {
         endpoints: [
           createOverviewEndpoint(services, reader),
           createStatusEndpoint(services),
-          createLiveEndpoint(live, stopping),
+          createLiveEndpoint(live, services.operators, stopping),
           createExplainEndpoint(services, reader),
         ],
         close: async () => live.close(),

@@ -2,6 +2,7 @@ import type { EventLog } from '../../core/contract/index.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { Groups } from '../../projections/groups.ts'
 import type { History } from '../../projections/history.ts'
+import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
 import type { OverallBudget } from '../../projections/overall-budget.ts'
 import type { Policies } from '../../projections/policies.ts'
 import type { Rules } from '../../projections/rules.ts'
@@ -24,6 +25,7 @@ export interface OverviewServices {
   readonly timeline: Pick<Timeline, 'marks'>
   readonly evidence: Pick<Evidence, 'coverage'>
   readonly accounts: Pick<Accounts, 'users'>
+  readonly operators: Pick<OperatorAccounts, 'find'>
   readonly groups: Pick<Groups, 'groups'>
   readonly policies: Pick<Policies, 'policies' | 'rulesOf'>
   readonly rules: Pick<Rules, 'of'>

@@ -1,16 +1,7 @@
-import {
-  data,
-  type Endpoint,
-  type EndpointCall,
-  type EndpointResponse,
-  endpoint,
-  GatewayError,
-  operator,
-} from '../../core/contract/index.ts'
-import { errorMessage } from '../../core/util/error-message.ts'
-import { showSimulatedError } from '../audit/simulated-error.ts'
+import type { Logger } from 'pino'
+import { data, type Endpoint, endpoint, GatewayError, operator } from '../../core/contract/index.ts'
 import { parseRequestFilter } from '../ledger/request-endpoints.ts'
-import type { WhatIfProgress } from './job.ts'
+import { streamProgress } from './progress-stream.ts'
 import { runWhatIf, type WhatIfQuestion, type WhatIfServices } from './run-what-if.ts'
 import { WHAT_IF_LIMIT, WhatIfEvents, WhatIfInput, WhatIfResult, whatIfQuery } from './schemas.ts'
 import { WhatIfBusyError } from './thread.ts'
@@ -34,7 +25,7 @@ const draft = {
 }
 
 /** `POST /admin/what-if`: what drafts of rules would have done to recorded requests. */
-export function createWhatIfEndpoint(services: WhatIfServices): Endpoint {
+export function createWhatIfEndpoint(services: WhatIfServices, logger: Logger): Endpoint {
   return endpoint({
     method: 'POST',
     path: '/admin/what-if',
@@ -58,7 +49,7 @@ export function createWhatIfEndpoint(services: WhatIfServices): Endpoint {
     // Recorded prompts are read.
     audited: () => 'prompts',
     async handle(call) {
-      const { query, body, client, headers } = call
+      const { query, body, client, headers, requestId } = call
       const { file, examples = 10 } = body
       const question = {
         file,
@@ -67,7 +58,10 @@ export function createWhatIfEndpoint(services: WhatIfServices): Endpoint {
         filter: toFilter(query),
       }
       if (headers.accept?.includes('text/event-stream') === true)
-        return streamProgress(question, services, client)
+        return streamProgress(
+          (onProgress) => evaluate(question, services, client.signal, onProgress),
+          (err) => client.isAborted || logger.error({ err, requestId }, 'evaluation of drafts failed'),
+        )
       const result = await evaluate(question, services, client.signal)
       return { status: 200, body: { data: result } }
     },
@@ -103,59 +97,3 @@ const WHAT_IF_BUSY = { status: 429, type: 'rate_limit_error' } as const
 export const WHAT_IF_ERROR_CODES = {
   what_if_busy: { ...WHAT_IF_BUSY, description: 'Too many evaluations of drafts are waiting.' },
 } as const
-
-/** Issues of the file, and a ledger that is away, are ordinary errors: the stream begins with a record. */
-async function streamProgress(
-  question: WhatIfQuestion,
-  services: WhatIfServices,
-  { signal }: EndpointCall['client'],
-): Promise<EndpointResponse> {
-  const records = new RecordQueue()
-  const onProgress = (progress: WhatIfProgress) => records.push('progress', progress)
-  const ended = evaluate(question, services, signal, onProgress).then((result) =>
-    records.push('result', result),
-  )
-  // A stream whose client has left is not read.
-  ended.catch(() => undefined)
-  await Promise.race([ended, records.first])
-  return { status: 200, stream: records.readUntil(ended) }
-}
-
-/** SSE records that are written as they come. */
-class RecordQueue {
-  #records: string[] = []
-  #notify: () => void = () => undefined
-  /** Resolves with the first record. */
-  readonly first = new Promise<void>((resolve) => {
-    this.#notify = resolve
-  })
-
-  push(event: string, content: object): void {
-    this.#records.push(`event: ${event}\ndata: ${JSON.stringify(content)}\n\n`)
-    this.#notify()
-  }
-
-  async *readUntil(ended: Promise<void>): AsyncGenerator<string> {
-    let isOver = false
-    const end = ended
-      .catch((error: unknown) => this.push('error', { error: describe(error) }))
-      .finally(() => {
-        isOver = true
-      })
-    while (true) {
-      if (this.#records.length > 0) yield this.#records.splice(0).join('')
-      else if (isOver) return
-      else
-        await Promise.race([
-          end,
-          new Promise<void>((resolve) => {
-            this.#notify = resolve
-          }),
-        ])
-    }
-  }
-}
-
-function describe(error: unknown): object {
-  return GatewayError.isInstance(error) ? showSimulatedError(error) : { message: errorMessage(error) }
-}

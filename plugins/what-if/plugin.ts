@@ -7,8 +7,8 @@ export function createWhatIf(services: WhatIfServices): Plugin {
   return {
     name: 'what-if',
     after: ['ledger', 'routing', 'firewall'],
-    setup: () => ({
-      endpoints: [createWhatIfEndpoint(services)],
+    setup: (_, { logger }) => ({
+      endpoints: [createWhatIfEndpoint(services, logger)],
       errorCodes: WHAT_IF_ERROR_CODES,
       close: () => services.thread.close(),
     }),

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
+import { newOperator } from '../support/operators.ts'
 import { asAdmin, firewallRule, newPolicy } from '../support/policies.ts'
 
 const ask = (user: TestUser, content: string, more = {}) =>
@@ -136,10 +137,10 @@ describe('what operators look at', () => {
 
   describe('GET /admin/live', () => {
     /** Opens the stream; `next` resolves with its next record. */
-    async function watch(query = '') {
+    async function watch(query = '', headers: Readonly<Record<string, string>> = AS_ADMIN) {
       const leave = new AbortController()
       const { signal } = leave
-      const answer = await fetch(`${gateway.url}/admin/live${query}`, { headers: AS_ADMIN, signal })
+      const answer = await fetch(`${gateway.url}/admin/live${query}`, { headers, signal })
       expect(answer.headers.get('content-type')).to.contain('text/event-stream')
       const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader()
       let text = ''
@@ -171,6 +172,14 @@ describe('what operators look at', () => {
       expect(refused.error.code).to.equal('firewall_blocked')
       all.leave()
       failed.leave()
+    })
+
+    it('ends when the operator is removed', async () => {
+      const operator = await newOperator(gateway, 'auditor')
+      const watching = await watch('', operator.headers)
+      await gateway.call('DELETE', `/admin/operators/${operator.id}`, undefined, AS_ADMIN)
+      await ask(user, 'hello')
+      expect(await watching.next()).to.equal('')
     })
 
     it('ends when the gateway stops', async () => {
