@@ -4,7 +4,7 @@ import type { IssuedKey } from '../../plugins/auth/key-commands.ts'
 import type { NewOperator } from '../../plugins/auth/operator-commands.ts'
 import { applyFile, type RulesFileServices } from '../../plugins/rules-file/apply.ts'
 import type { State } from '../gateway/state.ts'
-import type { DemoChange } from './changes.ts'
+import type { DemoChange, SpentUsd } from './changes.ts'
 import { DEMO_OPERATORS, DEMO_USERS, type DemoUser } from './users.ts'
 
 type CastServices = RulesFileServices & Pick<State, 'accounts' | 'accountCommands' | 'operatorCommands'>
@@ -47,8 +47,11 @@ export class DemoCast {
     this.#members.set(user.name, { user, userId, keys })
   }
 
-  /** `sumSpending` returns what a user, or everybody, has spent in this month. */
-  async makeChange(change: DemoChange, sumSpending: (userId?: number) => number): Promise<void> {
+  /** `sumSpending` returns what the user with an id, or everybody, has spent so far. */
+  async makeChange(
+    change: DemoChange,
+    sumSpending: (period: 'month' | 'all', userId?: number) => number,
+  ): Promise<void> {
     const { by, reason, file, rotate } = change
     const author = this.#authorOf(by, reason)
     if (rotate) {
@@ -57,7 +60,8 @@ export class DemoCast {
       const rotation = { overlapSeconds: 86_400 }
       keys.set(rotate.key, await this.#services.accountCommands.rotateKey(id, rotation, author))
     }
-    const spentUsd = (name?: string) => sumSpending(name === undefined ? name : this.#member(name).userId)
+    const spentUsd: SpentUsd = (period, name) =>
+      sumSpending(period, name === undefined ? name : this.#member(name).userId)
     const document = typeof file === 'function' ? file(spentUsd) : file
     if (document) await applyFile(document, {}, this.#services, author)
   }

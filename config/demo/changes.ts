@@ -1,14 +1,17 @@
 import type { JsonObject } from '../../core/contract/index.ts'
 import type { RulesFile } from '../../plugins/rules-file/schemas.ts'
 
+/** Returns what a user, or everybody, has spent so far: in the current month, or at all. */
+export type SpentUsd = (period: 'month' | 'all', user?: string) => number
+
 /** A change that somebody makes at a time, given as a share of the period. */
 export interface DemoChange {
   readonly at: number
   /** The name of an operator, or of a user, who changes their own rules with their first key. */
   readonly by: string
   readonly reason?: string
-  /** What is changed. `spentUsd` returns what a user has spent in the current month. */
-  readonly file?: RulesFile | ((spentUsd: (user?: string) => number) => RulesFile)
+  /** What is changed. Limits of budgets depend on what was spent. */
+  readonly file?: RulesFile | ((spentUsd: SpentUsd) => RulesFile)
   readonly rotate?: { readonly user: string; readonly key: string }
 }
 
@@ -176,12 +179,12 @@ export const DEMO_CHANGES: readonly DemoChange[] = [
     reason: 'Budgets of the quarter',
     file: (spentUsd) => ({
       budgets: {
-        overall: { limit_usd: cents(spentUsd() * 3), period: 'month', on_exceed: 'refuse' },
+        overall: { limit_usd: cents(spentUsd('all') * 2), period: 'month', on_exceed: 'refuse' },
         users: [
           {
             user: 'Noor Haddad',
             budget: {
-              ...{ limit_usd: cents(spentUsd('Noor Haddad') * 1.3), period: 'month' },
+              ...{ limit_usd: cents(spentUsd('month', 'Noor Haddad') * 1.3), period: 'month' },
               ...{ warn_ratio: 0.8, on_exceed: 'downgrade' },
             },
           },
@@ -190,7 +193,7 @@ export const DEMO_CHANGES: readonly DemoChange[] = [
           {
             group: 'Legal',
             budget: {
-              limit_usd: cents(spentUsd('contract-review') * 2),
+              limit_usd: cents(spentUsd('all', 'contract-review') * 2),
               period: 'month',
               on_exceed: 'refuse',
             },

@@ -64,7 +64,9 @@ export async function fillDemo(
       if (step.type === 'operators') await cast.addOperators()
       else if (step.type === 'user') await cast.addUser(step.user)
       else if (step.type === 'change')
-        await cast.makeChange(step.change, (userId) => sumSpending(records, monthOf(now), userId))
+        await cast.makeChange(step.change, (period, userId) =>
+          sumSpending(records, period === 'month' ? monthOf(now) : 0, userId),
+        )
       else {
         const user = random.weighted(cast.users())
         const key = random.chance(0.85) ? user.keys[0] : random.pick(user.keys)

@@ -6,7 +6,10 @@ import { makeFolder } from '../support/folders.ts'
 import { createClient, TEST_ENVIRONMENT } from '../support/gateway.ts'
 import { spawnSignalbox } from '../support/gateway-process.ts'
 
-describe('"signalbox demo"', () => {
+describe('the gateway of "signalbox demo"', function () {
+  // Each change waits for the disk.
+  this.timeout(60_000)
+
   it('serves on the sandbox, and prints where to sign in', async () => {
     const child = spawnSignalbox(['demo', '--days', '1'], {
       ...TEST_ENVIRONMENT,
