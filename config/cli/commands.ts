@@ -24,6 +24,22 @@ export const COMMANDS: readonly Command[] = [
     },
   },
   {
+    name: 'demo',
+    summary: 'Fill an empty data folder with made-up traffic and changes, and start the gateway on it.',
+    details:
+      'Needs an empty DATA_DIR. The sandbox replaces all providers, whatever keys are set. Prints the ' +
+      'address of the console and the keys of an operator and a user. The same SEED gives the same data.',
+    options: {
+      days: { value: 'DAYS', summary: 'Days up to now that are filled. Default: 30.' },
+      seed: { value: 'SEED', summary: 'An integer that chooses the data. Default: 1.' },
+      'no-start': { summary: 'Only fill the folder, and print the keys as a line of JSON.' },
+    },
+    async run(args) {
+      const { runDemo } = await import('./demo.ts')
+      return runDemo(args)
+    },
+  },
+  {
     name: 'config check',
     summary: 'Check the settings and the plugins without starting the gateway.',
     details:

@@ -2,12 +2,18 @@ import { once } from 'node:events'
 import { createLogger } from '../../core/process/logger.ts'
 import { formatBanner, formatReadyLine } from '../gateway/banner.ts'
 import { introduceFirstUser } from '../gateway/demo-user.ts'
-import { startGateway } from '../gateway/gateway.ts'
+import { type Gateway, startGateway } from '../gateway/gateway.ts'
 import { deleteFromProcessEnv, listSecretVariables } from '../settings/environment.ts'
 import type { Settings } from '../settings/settings.ts'
 
-/** Runs the gateway in this process until SIGTERM, SIGINT or SIGHUP. Resolves when everything is closed. */
-export async function runSingleProcess(settings: Settings): Promise<void> {
+/**
+ * Runs the gateway in this process until SIGTERM, SIGINT or SIGHUP. Resolves when everything is closed.
+ * `introduce` returns a notice for the person at the terminal.
+ */
+export async function runSingleProcess(
+  settings: Settings,
+  introduce: (gateway: Gateway) => Promise<string | undefined> = introduceFirstUser,
+): Promise<void> {
   deleteFromProcessEnv(listSecretVariables(settings.providers))
   const logger = createLogger(settings.log_level)
   for (const warning of settings.warnings) logger.warn(warning)
@@ -20,7 +26,7 @@ export async function runSingleProcess(settings: Settings): Promise<void> {
     if (!stopping.signal.aborted) throw error
   })
   if (gateway === undefined) return
-  const notice = await introduceFirstUser(gateway)
+  const notice = await introduce(gateway)
   const banner = formatBanner({ ...gateway, workers: 1 })
   process.stderr.write(`${[banner, ...(notice === undefined ? [] : [notice])].join('\n')}\n`)
   process.stdout.write(formatReadyLine(gateway))

@@ -8,7 +8,7 @@ import { EXPIRING_STREAMS, FOLLOWED_STREAMS } from '../../core/events/streams.ts
 import type { FindKnownRequest } from '../../core/http/idempotency.ts'
 import { retryWhileUnavailable } from '../../core/process/retry.ts'
 import { untilAborted } from '../../core/process/timeout.ts'
-import { createClock } from '../../core/util/clock.ts'
+import { type Clock, createClock } from '../../core/util/clock.ts'
 import { makeFolderPrivate } from '../../core/util/private-folder.ts'
 import { type AccountCommands, createAccountCommands } from '../../plugins/auth/account-commands.ts'
 import { createOperatorCommands, type OperatorCommands } from '../../plugins/auth/operator-commands.ts'
@@ -75,6 +75,8 @@ interface LongRunningOptions extends Pick<EventWriterOptions, 'broadcastPosition
   /** Wraps the event log, for example to record metrics. */
   readonly decorateLog: (log: EventLog) => EventLog
   readonly takesSnapshots: boolean
+  /** The times of events. Default: the system's. */
+  readonly clock?: Clock
 }
 
 /**
@@ -102,7 +104,7 @@ async function openAndCatchUp(
     for (const part of opened.splice(0).toReversed()) await part.close()
   }
   try {
-    const clock = createClock()
+    const clock = options?.clock ?? createClock()
     const logId = await ensureLogId(log, clock())
     if (!options?.openLog) await claimFolder(settings, logId, logger)
     const { projections, newest } = await restoreProjections(folder, log, logId, logger)

@@ -18,6 +18,11 @@ export function newRequestId(): string {
   return `req_${encodeTime()}${random17()}`
 }
 
+/** Returns a request id as of a Unix time in milliseconds. `end`: the last 17 digits, by default random. */
+export function requestIdAt(time: number, end = random17()): string {
+  return `req_${encodeTime(time)}${end}`
+}
+
 /** Returns a new key id: `key_` and 24 base62 characters from a CSPRNG. */
 export function newKeyId(): string {
   return `key_${random24()}`
@@ -88,11 +93,10 @@ let lastTime = Number.NaN
 let lastEncoded = ''
 
 /**
- * The Unix time in milliseconds as 7 base62 digits; enough until 2081. Cached, because many requests arrive
- * within a millisecond.
+ * A Unix time in milliseconds, by default now, as 7 base62 digits; enough until 2081. Cached, because many
+ * requests arrive within a millisecond.
  */
-function encodeTime(): string {
-  const time = Date.now()
+function encodeTime(time = Date.now()): string {
   if (time !== lastTime) {
     lastTime = time
     lastEncoded = ''

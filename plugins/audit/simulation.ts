@@ -148,7 +148,8 @@ export async function decideExchange(
   }
 }
 
-function createRequestParsers(
+/** Returns the parsers of the bodies of all endpoints that can be simulated. */
+export function createRequestParsers(
   log: Pick<EventLog, 'read'>,
   accounts: Pick<Accounts, 'ownerOfKey'>,
 ): Readonly<Record<SimulatedEndpoint, RequestParser>> {

@@ -1,4 +1,4 @@
-import { newRequestId } from '../../core/util/ids.ts'
+import { newRequestId, requestIdAt } from '../../core/util/ids.ts'
 import type { LedgerRecord } from '../../plugins/ledger/store/record.ts'
 
 /** A record of an answered request, with the given differences. */
@@ -32,14 +32,4 @@ export function ledgerRecord(changes: Partial<LedgerRecord> & { readonly time?: 
     prompt: null,
     ...fields,
   }
-}
-
-const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-
-/** A request id as it would have been made at a Unix time in milliseconds. */
-export function requestIdAt(ms: number, end = newRequestId().slice(11)): string {
-  let digits = ''
-  for (let rest = ms; digits.length < 7; rest = Math.floor(rest / 62))
-    digits = DIGITS.charAt(rest % 62) + digits
-  return `req_${digits}${end}`
 }

@@ -1,0 +1,69 @@
+import { readdir } from 'node:fs/promises'
+import { createLogger } from '../../core/process/logger.ts'
+import { type FilledDemo, fillDemo } from '../demo/fill-demo.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import { needsSandbox, readSettings, type Settings } from '../settings/settings.ts'
+import { type CommandArgs, UsageError } from './command.ts'
+import { runSingleProcess } from './run-single-process.ts'
+
+/** `demo`: fills an empty data folder, and starts a gateway on it, with the sandbox in place of providers. */
+export async function runDemo({ options, environment, print }: CommandArgs): Promise<void> {
+  const days = parseCount(options.get('days') ?? '30', 'DAYS', 1, MAX_DAYS)
+  const seed = parseCount(options.get('seed') ?? '1', 'SEED', 0, 2 ** 31 - 1)
+  const settings = withoutProviderKeys(readSettings({ ...environment, WORKERS: '1' }))
+  await checkSettings(settings)
+  const logger = createLogger(settings.log_level)
+  const demo = await fillDemo(settings, { days, seed, end: Date.now() }, logger)
+  if (!options.has('no-start')) return runSingleProcess(settings, async (gateway) => describe(demo, gateway))
+  const { requests, events, operatorKey, userKey } = demo
+  print(JSON.stringify({ requests, events, operator_key: operatorKey, user_key: userKey }))
+}
+
+const MAX_DAYS = 365
+
+function parseCount(text: string, name: string, min: number, max: number): number {
+  const count = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN
+  if (count >= min && count <= max) return count
+  throw new UsageError(`${name} must be an integer from ${min} to ${max}.`)
+}
+
+/** Nothing in a demo may cost money. */
+function withoutProviderKeys(settings: Settings): Settings {
+  const rows = Object.entries(settings.providers).map(([id, row]) => [id, { ...row, api_key: undefined }])
+  return { ...settings, providers: Object.fromEntries(rows) }
+}
+
+/** Throws an error unless the demo can have the data folder for itself. */
+async function checkSettings(settings: Settings): Promise<void> {
+  const { data_dir, eventstore_url, ledger_url } = settings
+  if (eventstore_url || ledger_url)
+    throw new Error(
+      'The demo fills the embedded event log and ledger. Unset EVENTSTORE_URL and LEDGER_URL, and remove ' +
+        'eventstore_url and ledger_url from the settings.',
+    )
+  if (!needsSandbox(settings))
+    throw new Error('The demo runs on the sandbox. Remove providers with "auth: none" from the settings.')
+  const files = await readdir(data_dir).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
+  if (files.length > 0)
+    throw new Error(
+      `The data folder ${data_dir} is not empty. Nothing was changed. ` +
+        'Set DATA_DIR to a new folder for the demo.',
+    )
+}
+
+function describe({ requests, events, operatorKey, userKey }: FilledDemo, { baseUrl }: Gateway): string {
+  return [
+    '',
+    `The demo has ${requests} requests and ${events} events. Nothing of it is real.`,
+    '',
+    `  console:             ${baseUrl}/console/`,
+    `  key of an operator:  ${operatorKey}`,
+    `  key of a user:       ${userKey}`,
+    '',
+    'The keys are shown only once. To start the gateway again: npx signalbox start, with the same DATA_DIR.',
+    '',
+  ].join('\n')
+}

@@ -1,0 +1,106 @@
+import { type Account, type Author, keyActor } from '../../core/contract/index.ts'
+import { ROOT_ACTOR } from '../../core/event-log/actor.ts'
+import type { IssuedKey } from '../../plugins/auth/key-commands.ts'
+import type { NewOperator } from '../../plugins/auth/operator-commands.ts'
+import { applyFile, type RulesFileServices } from '../../plugins/rules-file/apply.ts'
+import type { State } from '../gateway/state.ts'
+import type { DemoChange, SpentUsd } from './changes.ts'
+import { DEMO_OPERATORS, DEMO_USERS, type DemoUser } from './users.ts'
+
+type CastServices = RulesFileServices & Pick<State, 'accounts' | 'accountCommands' | 'operatorCommands'>
+
+interface CastMember {
+  readonly user: DemoUser
+  readonly userId: number
+  /** The current key by name. */
+  readonly keys: Map<string, IssuedKey>
+}
+
+/** Secrets to try the demo with. */
+export interface DemoKeys {
+  readonly operatorKey: string
+  readonly userKey: string
+}
+
+/** Who is in the demo so far, and how they make changes: with the commands of the endpoints. */
+export class DemoCast {
+  readonly #services: CastServices
+  readonly #operators = new Map<string, NewOperator>()
+  readonly #members = new Map<string, CastMember>()
+
+  constructor(services: CastServices) {
+    this.#services = services
+  }
+
+  async addOperators(): Promise<void> {
+    const author = { actor: ROOT_ACTOR, reason: 'First operators' }
+    for (const { name, role } of DEMO_OPERATORS)
+      this.#operators.set(name, await this.#services.operatorCommands.create(name, role, author))
+  }
+
+  async addUser(user: DemoUser): Promise<void> {
+    const { accountCommands } = this.#services
+    const author = this.#authorOf(DEMO_OPERATORS[0].name, `Access for ${user.name}`)
+    const { id: userId } = await accountCommands.createUser(user.name, user.plan, author)
+    const keys = new Map<string, IssuedKey>()
+    for (const name of user.keys) keys.set(name, await accountCommands.issueKey(userId, author, { name }))
+    this.#members.set(user.name, { user, userId, keys })
+  }
+
+  /** `sumSpending` returns what the user with an id, or everybody, has spent so far. */
+  async makeChange(
+    change: DemoChange,
+    sumSpending: (period: 'month' | 'all', userId?: number) => number,
+  ): Promise<void> {
+    const { by, reason, file, rotate } = change
+    const author = this.#authorOf(by, reason)
+    if (rotate) {
+      const { keys } = this.#member(rotate.user)
+      const { id } = this.#key(rotate.user, rotate.key)
+      const rotation = { overlapSeconds: 86_400 }
+      keys.set(rotate.key, await this.#services.accountCommands.rotateKey(id, rotation, author))
+    }
+    const spentUsd: SpentUsd = (period, name) =>
+      sumSpending(period, name === undefined ? name : this.#member(name).userId)
+    const document = typeof file === 'function' ? file(spentUsd) : file
+    if (document) await applyFile(document, {}, this.#services, author)
+  }
+
+  /** The users so far. */
+  users(): readonly DemoUser[] {
+    return [...this.#members.values()].map(({ user }) => user)
+  }
+
+  /** The caller of a request with a key. */
+  accountOf({ name }: DemoUser, keyName: string): Account {
+    const { userId, user } = this.#member(name)
+    const position = this.#services.accounts.user(userId)?.position ?? 0
+    return { userId, name, plan: user.plan, keyId: this.#key(name, keyName).id, position }
+  }
+
+  keys(): DemoKeys {
+    const operatorKey = this.#operators.get(DEMO_OPERATORS[0].name)?.key ?? ''
+    const [{ name, keys }] = DEMO_USERS
+    return { operatorKey, userKey: this.#key(name, keys[0]).key }
+  }
+
+  #authorOf(name: string, reason?: string): Author {
+    const operator = this.#operators.get(name)?.operator
+    const actor = operator
+      ? ({ type: 'operator', id: operator.id, name } as const)
+      : keyActor({ keyId: this.#key(name, this.#member(name).user.keys[0]).id, name })
+    return { actor, ...(reason !== undefined && { reason }) }
+  }
+
+  #member(name: string): CastMember {
+    const member = this.#members.get(name)
+    if (member === undefined) throw new Error(`the demo has no user ${name} yet`)
+    return member
+  }
+
+  #key(user: string, name: string): IssuedKey {
+    const key = this.#member(user).keys.get(name)
+    if (key === undefined) throw new Error(`the user ${user} of the demo has no key ${name}`)
+    return key
+  }
+}

@@ -1,0 +1,107 @@
+import type { Logger } from 'pino'
+import type { Model } from '../../core/contract/index.ts'
+import { createClock } from '../../core/util/clock.ts'
+import { NANOS_PER_USD } from '../../core/util/cost.ts'
+import { encodeRecords, type LedgerRecord } from '../../plugins/ledger/store/record.ts'
+import { createCallerSnapshots } from '../../projections/callers.ts'
+import { isRetired } from '../../providers/shared/catalog.ts'
+import { openOwnLedger } from '../gateway/ledger.ts'
+import { openOfflineGateway } from '../gateway/offline-gateway.ts'
+import { openLongRunningState } from '../gateway/state.ts'
+import type { Settings } from '../settings/settings.ts'
+import { DemoCast, type DemoKeys } from './cast.ts'
+import { planDemo } from './plan-demo.ts'
+import { createRandom } from './random.ts'
+import { createDemoTraffic, timeOfRecord } from './traffic.ts'
+
+export interface DemoOptions {
+  readonly days: number
+  readonly seed: number
+  /** The end of the period, as a Unix time in milliseconds. */
+  readonly end: number
+}
+
+/** What a data folder was filled with, and how to sign in. */
+export interface FilledDemo extends DemoKeys {
+  readonly requests: number
+  readonly events: number
+}
+
+/** Records of one write to the ledger. */
+const BATCH = 500
+
+/**
+ * Fills an empty data folder with the changes and the requests of a period. Changes are commands like those
+ * of operators and users, at past times; the rules of each time decide about the requests.
+ */
+export async function fillDemo(
+  settings: Settings,
+  options: DemoOptions,
+  logger: Logger,
+): Promise<FilledDemo> {
+  const random = createRandom(options.seed)
+  const steps = planDemo(options, random)
+  let now = steps[0].time
+  const state = await openLongRunningState(settings, logger, {
+    signal: new AbortController().signal,
+    decorateLog: (log) => log,
+    takesSnapshots: true,
+    clock: createClock(() => now),
+  })
+  const opened: { close(): Promise<void> }[] = [state]
+  try {
+    const ledger = openOwnLedger(settings, state.logId, logger)
+    opened.push(ledger)
+    const gateway = await openOfflineGateway(settings, state, logger)
+    opened.push(gateway)
+    const services = { ...state, ...gateway, snapshotCaller: createCallerSnapshots(state) }
+    const models = listNamedModels(settings.models)
+    const traffic = createDemoTraffic({ ...services, models }, random)
+    const cast = new DemoCast(services)
+    const records: LedgerRecord[] = []
+    for (const step of steps) {
+      now = step.time
+      if (step.type === 'operators') await cast.addOperators()
+      else if (step.type === 'user') await cast.addUser(step.user)
+      else if (step.type === 'change')
+        await cast.makeChange(step.change, (period, userId) =>
+          sumSpending(records, period === 'month' ? monthOf(now) : 0, userId),
+        )
+      else {
+        const user = random.weighted(cast.users())
+        const key = random.chance(0.85) ? user.keys[0] : random.pick(user.keys)
+        records.push(await traffic(now, user, cast.accountOf(user, key)))
+      }
+    }
+    for (let first = 0; first < records.length; first += BATCH)
+      await ledger.request('ledgerWrite', { records: encodeRecords(records.slice(first, first + BATCH)) })
+    now = options.end
+    return { requests: records.length, events: state.subscription.position(), ...cast.keys() }
+  } finally {
+    for (const part of opened.toReversed()) await part.close()
+  }
+}
+
+/** The begin of the month, in which budgets count. */
+function monthOf(time: number): number {
+  const date = new Date(time)
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth())
+}
+
+/** US dollars of a user, or of all. */
+function sumSpending(records: readonly LedgerRecord[], since: number, userId?: number): number {
+  const counted = records.filter(
+    (record) => timeOfRecord(record) >= since && (userId === undefined || record.userId === userId),
+  )
+  return counted.reduce((sum, { cost }) => sum + (cost ?? 0), 0) / NANOS_PER_USD
+}
+
+/** Models that requests ask for by name: the first few of each provider that it serves to everyone. */
+function listNamedModels(models: readonly Model[]): readonly string[] {
+  const isNamed = (model: Model) =>
+    (model.operation ?? 'chat') === 'chat' && model.automatic !== false && !isRetired(model)
+  const named = models.filter(isNamed)
+  return [...new Set(named.map(({ provider }) => provider))]
+    .flatMap((id) => named.filter(({ provider }) => provider === id).slice(1, 4))
+    .map(({ id }) => id)
+}

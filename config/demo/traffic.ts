@@ -1,0 +1,77 @@
+import { type Account, GatewayError, type Host } from '../../core/contract/index.ts'
+import type { CallerSnapshot } from '../../core/pipeline/inference.ts'
+import { createUnsentExchange, NO_CLIENT } from '../../core/pipeline/unsent-exchange.ts'
+import { requestIdAt, timeOfRequestId, toBase62 } from '../../core/util/ids.ts'
+import { createRequestParsers, decideExchange } from '../../plugins/audit/simulation.ts'
+import type { LedgerRecord } from '../../plugins/ledger/store/record.ts'
+import { toLedgerRecord } from '../../plugins/ledger/to-record.ts'
+import type { State } from '../gateway/state.ts'
+import { loadAt } from './plan-demo.ts'
+import { buildDemoRequest, TOPICS } from './prompts.ts'
+import type { Random } from './random.ts'
+import { addDemoReply } from './reply.ts'
+import type { DemoUser } from './users.ts'
+
+/** Of all requests. */
+const RATE_LIMITED = 0.006
+const ABORTED = 0.008
+
+/** What requests are decided about with. */
+export interface TrafficServices extends Pick<State, 'log' | 'accounts' | 'groups'> {
+  readonly decide: Host['decide']
+  readonly costOf: Host['costOf']
+  snapshotCaller(account: Account): CallerSnapshot
+  /** Names of models that requests ask for by name. */
+  readonly models: readonly string[]
+}
+
+export type DemoTraffic = (time: number, user: DemoUser, account: Account) => Promise<LedgerRecord>
+
+/**
+ * Returns a function that makes the record of a request. The rules of that time decide about it, with the
+ * code that decides about live requests; only the reply of the model is made up.
+ */
+export function createDemoTraffic(services: TrafficServices, random: Random): DemoTraffic {
+  const { accounts, groups, costOf, snapshotCaller } = services
+  const parsers = createRequestParsers(services.log, accounts)
+  return async (time, { topic: topicName, models }, account) => {
+    const topic = TOPICS[topicName]
+    const model = random.weighted(models).name ?? random.pick(services.models)
+    const { endpoint, path, body } = buildDemoRequest(topic, model, random)
+    const bytes = Uint8Array.from({ length: 17 }, () => random.integer(256))
+    const id = requestIdAt(time, toBase62(bytes))
+    const request = {
+      id,
+      account,
+      groups: groups.groupsOf(account.userId),
+      endpoint: path,
+      traceId: undefined,
+    }
+    const ended = { isAborted: false, startedAt: 0, prompt: null }
+    if (random.chance(RATE_LIMITED)) {
+      const error = new GatewayError('rate_limit_exceeded', 'Rate limit exceeded: 60 requests per minute.')
+      return toLedgerRecord({ ...request, ...ended, ...failed(error), endedAt: 1, exchange: undefined })
+    }
+    const call = { account, requestId: id, headers: {}, client: NO_CLIENT }
+    const exchange = await createUnsentExchange(parsers[endpoint], body, call, snapshotCaller(account))
+    const refusal = await decideExchange(exchange, services)
+    if (refusal !== undefined) {
+      const endedAt = 1 + random.integer(4)
+      return toLedgerRecord({ ...request, ...ended, ...failed(refusal), endedAt, exchange })
+    }
+    const load = 0.7 + 0.3 * loadAt(time)
+    const { error, latencyMs } = addDemoReply(exchange, topic, load, random, costOf)
+    const isAborted = error === undefined && body.stream === true && random.chance(ABORTED)
+    const outcome = { ...request, ...ended, ...failed(error), isAborted, endedAt: latencyMs, exchange }
+    return toLedgerRecord(outcome)
+  }
+}
+
+function failed(error: GatewayError | undefined) {
+  return { error, status: error?.status ?? 200 }
+}
+
+/** When a request arrived, as a Unix time in milliseconds. */
+export function timeOfRecord({ requestId }: LedgerRecord): number {
+  return timeOfRequestId(requestId) ?? 0
+}

@@ -1,0 +1,43 @@
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { expect } from 'chai'
+import { captureOutput } from '../support/captured-output.ts'
+import { makeFolder } from '../support/folders.ts'
+import { createClient, TEST_ENVIRONMENT } from '../support/gateway.ts'
+import { spawnSignalbox } from '../support/gateway-process.ts'
+
+describe('the gateway of "signalbox demo"', function () {
+  // Each change waits for the disk.
+  this.timeout(60_000)
+
+  it('serves on the sandbox, and prints where to sign in', async () => {
+    const child = spawnSignalbox(['demo', '--days', '1'], {
+      ...TEST_ENVIRONMENT,
+      ...{
+        DATA_DIR: await makeFolder(),
+        LOG_LEVEL: 'error',
+        ANTHROPIC_API_KEY: 'a key that must not be used',
+      },
+    })
+    const output = captureOutput()
+    child.stderr.setEncoding('utf8').on('data', output.write)
+    const exited = once(child, 'close')
+    const [line] = await once(createInterface(child.stdout), 'line')
+    const { base_url: url } = JSON.parse(line)
+    await output.contains('with the same DATA_DIR')
+    expect(output.text()).to.contain(`${url}/console/`).and.to.contain('the sandbox at')
+    const keyOf = (who: string) => output.text().match(new RegExp(`key of ${who}: +(\\S+)`))?.[1] ?? ''
+
+    const { call } = createClient(url, keyOf('a user'))
+    const body = { model: 'auto:cost', messages: [{ role: 'user', content: 'hello' }] }
+    expect((await call('POST', '/v1/chat/completions', body)).body.choices[0].message.content).to.contain(
+      'sandbox',
+    )
+    const asOperator = { authorization: `Bearer ${keyOf('an operator')}` }
+    expect(
+      (await call('GET', '/admin/overview?range=24h', undefined, asOperator)).body.data.totals.requests,
+    ).above(20)
+    child.kill('SIGTERM')
+    expect(await exited).to.deep.equal([0, null])
+  })
+})
