@@ -79,19 +79,6 @@ describe('several workers', function () {
     for (const connection of each) connection.close()
   })
 
-  it('do not acknowledge a change that one worker cannot receive', async () => {
-    const each = await connectToEach(gateway, 3)
-    const pid = (await workerPids(gateway, 3)).get(3) ?? 0
-    process.kill(pid, 'SIGSTOP')
-    const user = { name: 'x', plan: 'free' }
-    const refused = await each.get(1)!.call('POST', '/admin/users', user, AS_ADMIN)
-    expect(refused.status).to.equal(503)
-    expect(refused.body.error.message).to.contain('may or may not have been saved. Check before you retry')
-    process.kill(pid, 'SIGCONT')
-    expect((await each.get(1)!.call('POST', '/admin/users', user, AS_ADMIN)).status).to.equal(201)
-    for (const connection of each.values()) connection.close()
-  })
-
   it('refuse a revoked key from the next request on', async () => {
     const each = [...(await connectToEach(gateway, 3)).values()]
     for (let n = 0; n < ROUNDS.workerKeys; n++) {
