@@ -44,7 +44,8 @@ const falcon = (is_enabled: boolean, groups: string[]): RulesFile => ({
   ],
 })
 
-const cents = (usd: number) => Math.max(0.01, Math.ceil(usd * 100) / 100)
+/** A limit in whole dollars that leaves room for what single requests reserve, also after a quiet day. */
+const limit = (usd: number) => Math.max(20, Math.ceil(usd))
 
 /** All changes of rules, in the order of their times. */
 export const DEMO_CHANGES: readonly DemoChange[] = [
@@ -179,12 +180,12 @@ export const DEMO_CHANGES: readonly DemoChange[] = [
     reason: 'Budgets of the quarter',
     file: (spentUsd) => ({
       budgets: {
-        overall: { limit_usd: cents(spentUsd('all') * 2), period: 'month', on_exceed: 'refuse' },
+        overall: { limit_usd: limit(spentUsd('all') * 2), period: 'month', on_exceed: 'refuse' },
         users: [
           {
             user: 'Noor Haddad',
             budget: {
-              ...{ limit_usd: cents(spentUsd('month', 'Noor Haddad') * 1.3), period: 'month' },
+              ...{ limit_usd: limit(spentUsd('month', 'Noor Haddad') * 1.3), period: 'month' },
               ...{ warn_ratio: 0.8, on_exceed: 'downgrade' },
             },
           },
@@ -193,7 +194,7 @@ export const DEMO_CHANGES: readonly DemoChange[] = [
           {
             group: 'Legal',
             budget: {
-              limit_usd: cents(spentUsd('all', 'contract-review') * 2),
+              limit_usd: limit(spentUsd('all', 'contract-review') * 2),
               period: 'month',
               on_exceed: 'refuse',
             },
