@@ -160,6 +160,8 @@ export interface EndpointDescription {
   readonly errorStyle?: ErrorStyle
   /** The address that serves the endpoint: the main one (default) or that of direct routing. */
   readonly listener?: 'main' | 'direct'
+  /** A file for browsers, which the OpenAPI document leaves out. */
+  readonly isPage?: true
 }
 
 /** The response of a handler. */

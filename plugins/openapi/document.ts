@@ -9,8 +9,9 @@ export interface DocumentInfo {
   readonly direct: { readonly host: string; readonly port: number }
 }
 
-/** Builds the OpenAPI 3.1 document of all endpoints. */
-export function buildOpenApiDocument(api: ApiDescription, { version, direct }: DocumentInfo): JsonObject {
+/** Builds the OpenAPI 3.1 document of all endpoints, without pages for browsers. */
+export function buildOpenApiDocument(served: ApiDescription, { version, direct }: DocumentInfo): JsonObject {
+  const api = { ...served, endpoints: served.endpoints.filter(({ isPage }) => isPage !== true) }
   const components = createComponents()
   const paths = buildPaths(api, direct, components)
   const tags = [...new Set(api.endpoints.flatMap((endpoint) => endpoint.tags))].sort()
@@ -46,6 +47,7 @@ export function buildOpenApiDocument(api: ApiDescription, { version, direct }: D
 const TAGS: Readonly<Record<string, string>> = {
   admin: 'Users and their API keys, for operators.',
   audit: 'History of rules and keys, and simulation.',
+  console: 'Sessions of the console.',
   inference: 'Requests to models.',
   models: 'The available models.',
   operators: 'Operators and their roles.',

@@ -37,6 +37,8 @@ function readItem(item: OutputItem): string[] {
       return item.content.map((part) => (part.type === 'refusal' ? part.refusal : part.text))
     case 'function_call':
       return [`${item.name}(${item.arguments})`]
+    case 'custom_tool_call':
+      return [`${item.name}(${item.input})`]
     case 'reasoning':
       return item.summary.map(({ text }) => text)
     default:

@@ -40,6 +40,9 @@ export function readResponse({ output, usage }: Json<'createResponse', 200>) {
       case 'function_call':
         calls.push([item.name, item.arguments])
         break
+      case 'custom_tool_call':
+        calls.push([item.name, item.input])
+        break
       case 'reasoning':
         for (const { text } of item.summary) texts.push(text)
         break
