@@ -18,8 +18,8 @@ export interface Dialect {
   parsePreferences?(body: JsonObject): readonly string[]
   /** What requests ask a model for. Default: `chat`. */
   readonly operation?: Operation
-  /** Returns warnings about what the request asks for and no model gets. The body was parsed before. */
-  parseWarnings?(body: JsonObject): readonly Warning[]
+  /** Returns a new list of warnings about what the request asks for and no model gets. The body was parsed. */
+  parseWarnings?(body: JsonObject): Warning[]
   /** Names of request fields that the endpoint fills in when the caller omits them. */
   readonly defaults?: readonly string[]
   /** The caller's names of request fields whose names in the canonical form are others. */

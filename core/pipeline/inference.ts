@@ -165,7 +165,7 @@ export function createExchange(
     preferences: parser.parsePreferences?.(body) ?? [],
     defaulted: (parser.defaults ?? []).filter((name) => body[name] === undefined),
     ...(parser.parameterNames && { parameterNames: parser.parameterNames }),
-    warnings: [...(parser.parseWarnings?.(body) ?? [])],
+    warnings: parser.parseWarnings?.(body) ?? [],
     trace: [],
     attempts: [],
     res: ctx.res,

@@ -4,9 +4,9 @@ import type { Logger } from 'pino'
 import { Counter, type Registry } from 'prom-client'
 import { GatewayError } from '../../core/contract/index.ts'
 import { addressGroup, type ClientAddressResolver } from '../../core/http/client-address.ts'
+import { retryAdvice, toRetryAfterSeconds } from '../../core/http/retry-after.ts'
 import { createMemoryCounters } from '../../core/shared-state/memory.ts'
 import type { SharedCounters } from '../../core/shared-state/shared-state.ts'
-import { retryAdvice, toRetryAfterSeconds } from '../rate-limit/retry-after.ts'
 
 /** Kinds of keys are counted separately, so that invalid API keys do not lock out operators. */
 type KeyKind = 'api' | 'admin'

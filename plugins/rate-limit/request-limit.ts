@@ -7,10 +7,10 @@ import {
   PLANS,
   requireAccount,
 } from '../../core/contract/index.ts'
+import { formatDuration, retryAdvice, toRetryAfterSeconds } from '../../core/http/retry-after.ts'
 import type { LeasedCounters } from '../../core/shared-state/leased-counters.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import { createOutcomeCounter } from '../../core/util/metrics.ts'
-import { formatDuration, retryAdvice, toRetryAfterSeconds } from './retry-after.ts'
 import { limitOf, type RateLimitSettings } from './settings.ts'
 
 /** Returns the phase `admit` that limits the requests per minute of each user on all endpoints. */

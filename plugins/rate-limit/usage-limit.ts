@@ -7,6 +7,7 @@ import {
   type ReplyingExchange,
   SharedStateUnavailableError,
 } from '../../core/contract/index.ts'
+import { formatDuration, retryAdvice, toRetryAfterSeconds } from '../../core/http/retry-after.ts'
 import type { HeldReservations, HeldResult, Hold } from '../../core/shared-state/held-reservations.ts'
 import type { CounterUse, ReservationEntry } from '../../core/shared-state/reservations.ts'
 import { ESTIMATE, maxReplyTokens, measurePrompt } from '../../core/text/token-bounds.ts'
@@ -15,7 +16,6 @@ import { createOutcomeCounter } from '../../core/util/metrics.ts'
 import { providerUseOf } from '../../core/util/provider-use.ts'
 import { targetsToTry } from '../dispatch/next-target.ts'
 import { counterUnavailable } from './request-limit.ts'
-import { formatDuration, retryAdvice, toRetryAfterSeconds } from './retry-after.ts'
 import { limitOf, type RateLimitSettings, WINDOW_SECONDS } from './settings.ts'
 
 /**

@@ -84,7 +84,7 @@ function createShow(state: RulesFileState, byName: boolean) {
   /** The name, which must lead back to the id. */
   function showName(what: string, id: number, name: string, found: unknown): Reference {
     if (found === id) return name
-    throw notUniqueError(`Several ${what}s have the name "${name}".`)
+    throw notUniqueError(`More than one ${what} has the name "${name}".`)
   }
 
   function showRules<Rule extends { readonly id: number; readonly name: string }>(

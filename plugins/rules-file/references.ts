@@ -69,7 +69,7 @@ function groupByName(
 function theOnly<Id extends PlannedId>(what: string, name: string, ids: readonly Id[]): Id | string {
   const [id, another] = ids
   if (id === undefined) return `There is no ${what} with the name "${name}".`
-  return another === undefined ? id : `Several ${what}s have the name "${name}". Use the id.`
+  return another === undefined ? id : `More than one ${what} has the name "${name}". Use the id.`
 }
 
 /** An entry of a section: what it is about, and whether it is to be there. */
@@ -130,5 +130,5 @@ function matchEntry<Known extends { readonly id: number; readonly name: string }
     return found ?? `There is no ${what} with the id ${id}. Leave out the id to create one.`
   }
   const [found, another] = known.filter((one) => one.name === name)
-  return another === undefined ? found : `Several ${what}s have the name "${name}". Add the id.`
+  return another === undefined ? found : `More than one ${what} has the name "${name}". Add the id.`
 }

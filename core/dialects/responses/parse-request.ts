@@ -99,7 +99,7 @@ function toResponseFormat({ type, ...schema }: TextFormat): TextFormat {
 }
 
 /** Returns a warning for each hosted tool that is left out. */
-export function parseResponsesWarnings({ tools }: JsonObject): readonly Warning[] {
+export function parseResponsesWarnings({ tools }: JsonObject): Warning[] {
   // The cast is safe: the body was parsed.
   return findOmittedTools({ tools } as Pick<ResponsesBody, 'tools'>).map((type) => ({
     code: 'parameter',
