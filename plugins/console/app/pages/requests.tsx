@@ -7,6 +7,7 @@ import type { RequestRecord } from '../lib/types.ts'
 import { CheckField, SelectField, TextField } from '../ui/fields.tsx'
 import { Empty, PageLayout } from '../ui/page.tsx'
 import { PagedList } from '../ui/paged-list.tsx'
+import { Table } from '../ui/table.tsx'
 import { ActionBadge, Badge, StatusBadge, Time, UserLink } from '../ui/values.tsx'
 import { RequestPage } from './request.tsx'
 
@@ -134,52 +135,35 @@ function LiveRequests({ filters }: { readonly filters: Readonly<Record<string, s
 
 export function RequestTable({ requests }: { readonly requests: readonly RequestRecord[] }) {
   return (
-    <div class="table">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Time</th>
-            <th scope="col">Status</th>
-            <th scope="col">User</th>
-            <th scope="col">Model</th>
-            <th scope="col">Rules</th>
-            <th scope="col" class="number">
-              Cost
-            </th>
-            <th scope="col" class="number">
-              Latency
-            </th>
+    <Table columns={['Time', 'Status', 'User', 'Model', 'Rules', { number: 'Cost' }, { number: 'Latency' }]}>
+      <tbody>
+        {requests.map((request) => (
+          <tr key={request.x_request_id}>
+            <td>
+              <a href={href(`/requests/${request.x_request_id}`)}>
+                <Time value={request.time} />
+              </a>
+            </td>
+            <td>
+              <StatusBadge status={request.status} />{' '}
+              {request.error && <small class="muted">{request.error.code}</small>}
+            </td>
+            <td>
+              <UserLink id={request.user_id} />
+            </td>
+            <td>{request.model ?? <span class="muted">{request.requested_model ?? '–'}</span>}</td>
+            <td>
+              {request.rule_trace
+                .filter(({ outcome }) => outcome === 'applied')
+                .map((entry) => (
+                  <ActionBadge key={`${entry.kind}${entry.rule_id}${entry.action}`} action={entry.action} />
+                ))}
+            </td>
+            <td class="number">{formatUsd(request.cost_usd)}</td>
+            <td class="number">{formatMs(request.latency_ms)}</td>
           </tr>
-        </thead>
-        <tbody>
-          {requests.map((request) => (
-            <tr key={request.x_request_id}>
-              <td>
-                <a href={href(`/requests/${request.x_request_id}`)}>
-                  <Time value={request.time} />
-                </a>
-              </td>
-              <td>
-                <StatusBadge status={request.status} />{' '}
-                {request.error && <small class="muted">{request.error.code}</small>}
-              </td>
-              <td>
-                <UserLink id={request.user_id} />
-              </td>
-              <td>{request.model ?? <span class="muted">{request.requested_model ?? '–'}</span>}</td>
-              <td>
-                {request.rule_trace
-                  .filter(({ outcome }) => outcome === 'applied')
-                  .map((entry) => (
-                    <ActionBadge key={`${entry.kind}${entry.rule_id}${entry.action}`} action={entry.action} />
-                  ))}
-              </td>
-              <td class="number">{formatUsd(request.cost_usd)}</td>
-              <td class="number">{formatMs(request.latency_ms)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+        ))}
+      </tbody>
+    </Table>
   )
 }

@@ -5,9 +5,11 @@ import { href, navigate, type PageProps } from '../lib/router.ts'
 import { hasRole } from '../lib/session.ts'
 import type { UserAccount } from '../lib/types.ts'
 import { ChangeDialog } from '../ui/dialog.tsx'
+import { DialogButton } from '../ui/dialog-button.tsx'
 import { SelectField, TextField } from '../ui/fields.tsx'
 import { Empty, PageLayout } from '../ui/page.tsx'
 import { PagedList } from '../ui/paged-list.tsx'
+import { Table } from '../ui/table.tsx'
 import { Badge, Time } from '../ui/values.tsx'
 import { UserPage } from './user.tsx'
 
@@ -16,15 +18,14 @@ export function UsersPage({ path: [id] }: PageProps) {
 }
 
 function UserList() {
-  const [isCreating, setCreating] = useState(false)
   return (
     <PageLayout
       title="Users"
       actions={
         hasRole('admin') && (
-          <button type="button" class="primary" onClick={() => setCreating(true)}>
-            New user
-          </button>
+          <DialogButton label="New user" kind="primary">
+            {(close) => <NewUser onClose={close} />}
+          </DialogButton>
         )
       }
     >
@@ -33,45 +34,31 @@ function UserList() {
           users.length === 0 ? <Empty>There are no users yet.</Empty> : <UserTable users={users} />
         }
       </PagedList>
-      {isCreating && <NewUser onClose={() => setCreating(false)} />}
     </PageLayout>
   )
 }
 
 function UserTable({ users }: { readonly users: readonly UserAccount[] }) {
   return (
-    <div class="table">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">User</th>
-            <th scope="col">Plan</th>
-            <th scope="col">Groups</th>
-            <th scope="col" class="number">
-              Keys
-            </th>
-            <th scope="col">Created</th>
+    <Table columns={['User', 'Plan', 'Groups', { number: 'Keys' }, 'Created']}>
+      <tbody>
+        {users.map(({ id, name, plan, groups, keys, created_at }) => (
+          <tr key={id}>
+            <td>
+              <a href={href(`/users/${id}`)}>{name}</a> <small class="muted">{id}</small>
+            </td>
+            <td>
+              <Badge>{plan}</Badge>
+            </td>
+            <td>{groups.map(groupName).join(', ')}</td>
+            <td class="number">{keys.filter(({ revoked_at }) => revoked_at === null).length}</td>
+            <td>
+              <Time value={created_at} />
+            </td>
           </tr>
-        </thead>
-        <tbody>
-          {users.map(({ id, name, plan, groups, keys, created_at }) => (
-            <tr key={id}>
-              <td>
-                <a href={href(`/users/${id}`)}>{name}</a> <small class="muted">{id}</small>
-              </td>
-              <td>
-                <Badge>{plan}</Badge>
-              </td>
-              <td>{groups.map(groupName).join(', ')}</td>
-              <td class="number">{keys.filter(({ revoked_at }) => revoked_at === null).length}</td>
-              <td>
-                <Time value={created_at} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+        ))}
+      </tbody>
+    </Table>
   )
 }
 
