@@ -11,6 +11,7 @@ import { SelectField, TextField } from '../ui/fields.tsx'
 import { Empty, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
 import { PagedList } from '../ui/paged-list.tsx'
 import { UserLink } from '../ui/values.tsx'
+import { VirtualList } from '../ui/virtual-list.tsx'
 import { BudgetPanel } from './budget-panel.tsx'
 
 export function GroupsPage({ path: [id] }: PageProps) {
@@ -35,14 +36,16 @@ function GroupList() {
           groups.length === 0 ? (
             <Empty>There are no groups. Policies can apply to a group of users.</Empty>
           ) : (
-            <ul class="list panel">
-              {groups.map((group) => (
-                <li key={group.id}>
-                  <a href={href(`/groups/${group.id}`)}>{group.name}</a>{' '}
-                  <small class="muted">{group.description}</small>
-                </li>
-              ))}
-            </ul>
+            <div class="panel">
+              <VirtualList class="list" items={groups}>
+                {(group) => (
+                  <li key={group.id}>
+                    <a href={href(`/groups/${group.id}`)}>{group.name}</a>{' '}
+                    <small class="muted">{group.description}</small>
+                  </li>
+                )}
+              </VirtualList>
+            </div>
           )
         }
       </PagedList>
@@ -109,8 +112,8 @@ function GroupPage({ id }: { readonly id: number }) {
         {({ members }) => (
           <Panel title="Members">
             {members.length === 0 && <Empty>Nobody is in the group.</Empty>}
-            <ul class="list">
-              {members.map((member) => (
+            <VirtualList class="list" items={members}>
+              {(member) => (
                 <li key={member.id} class="spread">
                   <UserLink id={member.id} />
                   {hasRole('editor') && (
@@ -122,8 +125,8 @@ function GroupPage({ id }: { readonly id: number }) {
                     />
                   )}
                 </li>
-              ))}
-            </ul>
+              )}
+            </VirtualList>
           </Panel>
         )}
       </ResourceView>

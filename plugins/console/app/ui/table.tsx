@@ -5,15 +5,17 @@ export type Column = string | { readonly number: string } | { readonly hidden: s
 
 interface TableProps {
   readonly columns: readonly Column[]
+  /** If not all rows are in the document. */
+  readonly rowCount?: number
   /** The rows, in one or more bodies. */
   readonly children: ComponentChildren
 }
 
 /** A table that scrolls sideways where the page is too narrow for it. */
-export function Table({ columns, children }: TableProps) {
+export function Table({ columns, rowCount, children }: TableProps) {
   return (
     <div class="table">
-      <table>
+      <table aria-rowcount={rowCount === undefined ? undefined : rowCount + 1}>
         <thead>
           <tr>{columns.map(toHead)}</tr>
         </thead>
