@@ -189,6 +189,7 @@ export function createBuiltInPlugins(
     }),
     createOverview({
       ...state,
+      sessions,
       ledger,
       pending,
       evidence,

@@ -15,6 +15,27 @@ const PAGE = { default: 100, max: 1000 }
 
 const common = { access: operator('admin'), tags: ['admin'] }
 
+const nameFilter = Type.Optional(
+  Type.String({
+    minLength: 1,
+    maxLength: 128,
+    description: 'A part of the name, whose case is ignored, or the id.',
+    examples: ['ada'],
+  }),
+)
+
+/** Returns the first users after an id whose name contains the text, or whose id it is. */
+function findUsers(users: readonly User[], after: number, text: string, limit: number): readonly User[] {
+  const found: User[] = []
+  for (const user of users) {
+    const { id, name } = user
+    if (id <= after || (text !== '' && !name.toLowerCase().includes(text) && String(id) !== text)) continue
+    found.push(user)
+    if (found.length === limit) break
+  }
+  return found
+}
+
 /** Creates the `/admin` endpoints for users. */
 export function createAdminEndpoints(
   accounts: Accounts,
@@ -35,7 +56,7 @@ export function createAdminEndpoints(
       access: operator('auditor'),
       operationId: 'listUsers',
       summary: 'Lists all users, in pages sorted by id.',
-      query: pageQuery(PAGE, 'YWZ0ZXI6Nw'),
+      query: { ...pageQuery(PAGE, 'YWZ0ZXI6Nw'), q: nameFilter },
       responses: {
         200: {
           description: 'A page of users.',
@@ -48,9 +69,9 @@ export function createAdminEndpoints(
           ),
         },
       },
-      handle({ query: { limit = PAGE.default, cursor } }) {
+      handle({ query: { limit = PAGE.default, cursor, q = '' } }) {
         const after = cursor === undefined ? 0 : decodeCursor('after', cursor)
-        const users = accounts.users().filter(({ id }) => id > after)
+        const users = findUsers(accounts.users(), after, q.toLowerCase(), limit + 1)
         const page = users.slice(0, limit)
         const last = users.length > limit ? page.at(-1) : undefined
         return {

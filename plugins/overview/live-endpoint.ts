@@ -2,15 +2,17 @@ import {
   type Endpoint,
   type EndpointCall,
   endpoint,
+  GatewayError,
   operator,
   type Static,
   Type,
 } from '../../core/contract/index.ts'
-import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
+import { apiKeyOf } from '../auth/api-key.ts'
 import { showRecord } from '../ledger/show-record.ts'
 import type { StoredRecord } from '../ledger/store/queries.ts'
 import type { LiveBatch, LiveFeed } from './live-feed.ts'
 import { LiveEvent, liveQuery } from './schemas.ts'
+import type { OverviewServices } from './services.ts'
 
 const _LiveQuery = Type.Object(liveQuery)
 
@@ -22,12 +24,28 @@ const MAX_WAITING = 500
 /** Proxies close connections on which nothing is sent for a minute. */
 const HEARTBEAT_MS = 15_000
 
-/** `GET /admin/live`: the records of requests as they are written, until the operator is removed. */
+/** Each viewer holds a connection, and every record is encoded for each. */
+export const MAX_VIEWERS = 100
+
+const TOO_MANY_VIEWERS = { status: 429, type: 'rate_limit_error' } as const
+
+export const LIVE_ERROR_CODES = {
+  too_many_viewers: { ...TOO_MANY_VIEWERS, description: 'Too many viewers watch the requests.' },
+} as const
+
+/**
+ * `GET /admin/live`: the records of requests as they are written, until the operator is removed or the
+ * session of the console ends.
+ */
 export function createLiveEndpoint(
   feed: LiveFeed,
-  operators: Pick<OperatorAccounts, 'find'>,
+  { operators, sessions }: Pick<OverviewServices, 'operators' | 'sessions'>,
   stopping: AbortSignal,
 ): Endpoint {
+  const viewers = new Set<Viewer>()
+  stopping.addEventListener('abort', () => {
+    for (const viewer of viewers) viewer.wake()
+  })
   return endpoint({
     method: 'GET',
     path: '/admin/live',
@@ -37,29 +55,37 @@ export function createLiveEndpoint(
     tags: ['admin'],
     query: liveQuery,
     responses: { 200: { description: 'The records, until the client disconnects.', events: LiveEvent } },
-    errors: ['ledger_unavailable'],
-    async handle({ query, client, author: { actor } }) {
+    errors: ['ledger_unavailable', 'too_many_viewers'],
+    async handle({ query, client, headers, author: { actor } }) {
+      if (viewers.size >= MAX_VIEWERS) throw createTooManyViewersError()
       const viewer = new Viewer(query)
-      const unsubscribe = await feed.watch(viewer.receive)
-      client.onClose(unsubscribe)
+      viewers.add(viewer)
+      client.onClose(() => viewers.delete(viewer))
+      client.onClose(await feed.watch(viewer.receive))
+      const hasSession = apiKeyOf({ headers }) === undefined
       const isEnded = () =>
         client.isAborted ||
         stopping.aborted ||
+        (hasSession && sessions.find(headers) === undefined) ||
         (actor.type === 'operator' && operators.find(actor.id) === undefined)
-      return { status: 200, stream: readViewer(viewer, isEnded, client, stopping) }
+      return { status: 200, stream: readViewer(viewer, isEnded, client) }
     },
   })
+}
+
+function createTooManyViewersError(): GatewayError {
+  const message =
+    `${MAX_VIEWERS} viewers watch the requests of this process already, which is the limit. ` +
+    'Close another one, or try again later.'
+  return new GatewayError({ ...TOO_MANY_VIEWERS, code: 'too_many_viewers', message, retryAfter: 30 })
 }
 
 async function* readViewer(
   viewer: Viewer,
   isEnded: () => boolean,
   client: EndpointCall['client'],
-  stopping: AbortSignal,
 ): AsyncGenerator<string> {
-  const wake = () => viewer.wake()
-  const removeAbort = client.onAbort(wake)
-  stopping.addEventListener('abort', wake)
+  const removeAbort = client.onAbort(() => viewer.wake())
   const heartbeat = setInterval(viewer.beat, HEARTBEAT_MS)
   try {
     // Says that from now on nothing is missed.
@@ -71,7 +97,6 @@ async function* readViewer(
     }
   } finally {
     clearInterval(heartbeat)
-    stopping.removeEventListener('abort', wake)
     removeAbort()
   }
 }

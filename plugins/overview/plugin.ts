@@ -10,7 +10,7 @@ import { createLogReader } from '../audit/read-log.ts'
 import { createLedgerReader, createLedgerUnavailableError, type LedgerReader } from '../ledger/reader.ts'
 import { requestId } from '../ledger/schemas.ts'
 import { explainRequest } from './explain-request.ts'
-import { createLiveEndpoint } from './live-endpoint.ts'
+import { createLiveEndpoint, LIVE_ERROR_CODES } from './live-endpoint.ts'
 import { LiveFeed } from './live-feed.ts'
 import { createRecentCache } from './recent-cache.ts'
 import { findRuleChanges } from './rule-changes.ts'
@@ -27,7 +27,7 @@ const STATUS_SHARED_MS = 15_000
 export function createOverview(services: OverviewServices): Plugin {
   return {
     name: 'overview',
-    after: ['ledger', 'audit'],
+    after: ['ledger'],
     setup(_, { logger }) {
       const { ledger, pending, stopping } = services
       const reader = createLedgerReader(ledger, () => pending.flush(), logger)
@@ -42,10 +42,11 @@ export function createOverview(services: OverviewServices): Plugin {
         logFailure,
       )
       return {
+        errorCodes: LIVE_ERROR_CODES,
         endpoints: [
           createOverviewEndpoint(services, reader),
           createStatusEndpoint(services),
-          createLiveEndpoint(live, services.operators, stopping),
+          createLiveEndpoint(live, services, stopping),
           createExplainEndpoint(services, reader),
         ],
         close: async () => live.close(),

@@ -12,6 +12,7 @@ import type { Timeline } from '../../projections/timeline.ts'
 import type { Evidence } from '../../projections/transparency/evidence.ts'
 import type { CircuitBreakers } from '../../providers/shared/breaker.ts'
 import type { RuleKinds } from '../audit/diff-rules.ts'
+import type { Sessions } from '../auth/sessions.ts'
 import type { PendingRecords } from '../ledger/pending-records.ts'
 import type { Ledger } from '../ledger/store/methods.ts'
 
@@ -26,6 +27,7 @@ export interface OverviewServices {
   readonly evidence: Pick<Evidence, 'coverage'>
   readonly accounts: Pick<Accounts, 'users'>
   readonly operators: Pick<OperatorAccounts, 'find'>
+  readonly sessions: Pick<Sessions, 'find'>
   readonly groups: Pick<Groups, 'groups'>
   readonly policies: Pick<Policies, 'policies' | 'rulesOf'>
   readonly rules: Pick<Rules, 'of'>

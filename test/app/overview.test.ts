@@ -1,8 +1,13 @@
 import { expect } from 'chai'
+import { SESSION_HOURS } from '../../plugins/auth/sessions.ts'
+import { MAX_VIEWERS } from '../../plugins/overview/live-endpoint.ts'
+import { adjustClock } from '../support/clock.ts'
 import { AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
 import { newOperator } from '../support/operators.ts'
 import { asAdmin, firewallRule, newPolicy } from '../support/policies.ts'
+import { withSettings } from '../support/settings.ts'
+import { waitUntil } from '../support/wait.ts'
 
 const ask = (user: TestUser, content: string, more = {}) =>
   user.call('POST', '/v1/chat/completions', {
@@ -71,6 +76,15 @@ describe('what operators look at', () => {
       expect(changes[0].position).to.be.above(changes.at(-1).position)
       expect(changes[0].actor.type).to.equal('root')
     })
+  })
+
+  it('is there without the audit trail', async () => {
+    const other = await startGateway(await withSettings('plugins: { remove: [audit] }\n'))
+    await newPolicy(other, { name: 'Q' })
+    expect((await asAdmin(other, 'GET', '/admin/audit')).status).to.equal(404)
+    const { body } = await asAdmin(other, 'GET', '/admin/overview?range=1h')
+    expect(body.data.changes[0].summary).to.match(/^Policy \d+ "Q" created$/)
+    await other.stop()
   })
 
   describe('GET /admin/status', () => {
@@ -180,6 +194,39 @@ describe('what operators look at', () => {
       await gateway.call('DELETE', `/admin/operators/${operator.id}`, undefined, AS_ADMIN)
       await ask(user, 'hello')
       expect(await watching.next()).to.equal('')
+    })
+
+    it('ends when the session of the console ends', async () => {
+      const operator = await newOperator(gateway, 'auditor')
+      const signIn = await gateway.call('POST', '/console/session', undefined, operator.headers)
+      const [cookie = ''] = (signIn.headers.get('set-cookie') ?? '').split(';')
+      const watching = await watch('', { cookie })
+      await ask(user, 'hello')
+      expect(recordIn(await watching.next())).to.include({ user_id: user.id })
+      const clock = adjustClock()
+      clock.adjust(SESSION_HOURS * 3_600_000)
+      try {
+        await ask(user, 'hello')
+        expect(await watching.next()).to.equal('')
+      } finally {
+        clock.restore()
+      }
+    })
+
+    it('refuses viewers beyond the limit, and serves others when one has left', async () => {
+      const watching = await Promise.all(Array.from({ length: MAX_VIEWERS }, () => watch()))
+      const refused = await asAdmin(gateway, 'GET', '/admin/live')
+      expect(refused.status).to.equal(429)
+      expect(refused.headers.get('x-error-code')).to.equal('too_many_viewers')
+      expect(refused.headers.get('retry-after')).to.equal('30')
+      expect(refused.body.error.message).to.contain('Close another one, or try again later.')
+      watching[0]?.leave()
+      await waitUntil(async () => {
+        const { status, body } = await fetch(`${gateway.url}/admin/live`, { headers: AS_ADMIN })
+        await body?.cancel()
+        return status === 200
+      })
+      for (const { leave } of watching) leave()
     })
 
     it('ends when the gateway stops', async () => {

@@ -30,6 +30,22 @@ describe('users', () => {
     expect((await asAdmin('GET', '/admin/users/999999')).status).to.equal(404)
   })
 
+  it('are found by a part of their name, or by their id', async () => {
+    const names = ['Grace Hopper', 'Grace Kelly', 'grace']
+    const ids: number[] = []
+    for (const name of names)
+      ids.push((await asAdmin('POST', '/admin/users', { name, plan: 'paid' })).body.data.id)
+    const find = async (query: string) => (await asAdmin('GET', `/admin/users?${query}`)).body
+    const idsOf = ({ data }: { data: { id: number }[] }) => data.map(({ id }) => id)
+    expect(idsOf(await find('q=GRACE'))).to.deep.equal(ids)
+    expect(idsOf(await find(`q=${ids[1]}`))).to.deep.equal([ids[1]])
+    expect(await find('q=nobody')).to.deep.equal({ data: [], next_cursor: null })
+    const first = await find('q=grace&limit=2')
+    expect(idsOf(first)).to.deep.equal(ids.slice(0, 2))
+    const second = await find(`q=grace&limit=2&cursor=${first.next_cursor}`)
+    expect([idsOf(second), second.next_cursor]).to.deep.equal([[ids[2]], null])
+  })
+
   it('are deleted with their keys, while their records stay', async () => {
     const user = await newUser(gateway)
     await user.call('POST', '/v1/firewall-rules', firewallRuleBody())

@@ -9,6 +9,7 @@ import { SelectField, TextField } from '../ui/fields.tsx'
 import { Empty, PageLayout } from '../ui/page.tsx'
 import { PagedList } from '../ui/paged-list.tsx'
 import { ActorName, Badge, Time, UserLink } from '../ui/values.tsx'
+import { VirtualList } from '../ui/virtual-list.tsx'
 import { ProofButton, VerificationBadge } from './verification.tsx'
 
 const KINDS = ['routing', 'firewall', 'policy', 'group', 'user', 'key', 'budget', 'operator', 'access', 'log']
@@ -67,11 +68,9 @@ export function AuditPage() {
           entries.length === 0 ? (
             <Empty>No changes match.</Empty>
           ) : (
-            <ol class="timeline">
-              {entries.map((entry) => (
-                <Entry key={entry.position} entry={entry} />
-              ))}
-            </ol>
+            <VirtualList class="timeline" items={entries}>
+              {(entry) => <Entry key={entry.position} entry={entry} />}
+            </VirtualList>
           )
         }
       </PagedList>

@@ -5,6 +5,7 @@ import { useResource } from '../lib/resource.ts'
 import { hasRole } from '../lib/session.ts'
 import type { BudgetState } from '../lib/types.ts'
 import { ChangeDialog } from '../ui/dialog.tsx'
+import { ConfirmButton, DialogButton } from '../ui/dialog-button.tsx'
 import { SelectField, TextField } from '../ui/fields.tsx'
 import { Meter } from '../ui/meter.tsx'
 import { Empty, Panel, ResourceView } from '../ui/page.tsx'
@@ -12,18 +13,24 @@ import { Empty, Panel, ResourceView } from '../ui/page.tsx'
 /** The budget of a user, of a group, or of everything, at an endpoint of operators. */
 export function BudgetPanel({ path, title = 'Budget' }: { readonly path: string; readonly title?: string }) {
   const budget = useResource(path, () => get<BudgetState>(path).catch(orNone))
-  const [dialog, setDialog] = useState<'set' | 'remove'>()
-  const close = () => setDialog(undefined)
   const current = budget.data ?? undefined
   const actions = hasRole('admin') && (
     <>
-      <button type="button" onClick={() => setDialog('set')}>
-        {current ? 'Change' : 'Set a budget'}
-      </button>
+      <DialogButton label={current ? 'Change' : 'Set a budget'}>
+        {(close) => (
+          <BudgetDialog
+            current={current}
+            onClose={close}
+            onSave={(body, reason) => send('PUT', path, body, { reason }).then(budget.reload)}
+          />
+        )}
+      </DialogButton>
       {current && (
-        <button type="button" onClick={() => setDialog('remove')}>
-          Remove
-        </button>
+        <ConfirmButton
+          label="Remove"
+          title="Remove the budget?"
+          onConfirm={(reason) => send('DELETE', path, undefined, { reason }).then(budget.reload)}
+        />
       )}
     </>
   )
@@ -32,22 +39,6 @@ export function BudgetPanel({ path, title = 'Budget' }: { readonly path: string;
       <ResourceView resource={budget}>
         {(state) => (state ? <BudgetLine budget={state} /> : <Empty>No limit on what is spent.</Empty>)}
       </ResourceView>
-      {dialog === 'set' && (
-        <BudgetDialog
-          current={current}
-          onClose={close}
-          onSave={(body, reason) => send('PUT', path, body, { reason }).then(budget.reload)}
-        />
-      )}
-      {dialog === 'remove' && (
-        <ChangeDialog
-          title="Remove the budget?"
-          action="Remove"
-          isDangerous
-          onClose={close}
-          onSave={(reason) => send('DELETE', path, undefined, { reason }).then(budget.reload)}
-        />
-      )}
     </Panel>
   )
 }

@@ -2,14 +2,16 @@ import { useState } from 'preact/hooks'
 import { send } from '../lib/api.ts'
 import { listAll, loadNames, userNames } from '../lib/names.ts'
 import { useResource } from '../lib/resource.ts'
-import { href, navigate, type PageProps } from '../lib/router.ts'
+import { href, type PageProps } from '../lib/router.ts'
 import { hasRole } from '../lib/session.ts'
 import type { Group } from '../lib/types.ts'
 import { ChangeDialog } from '../ui/dialog.tsx'
+import { ConfirmButton, DeleteButton, DialogButton } from '../ui/dialog-button.tsx'
 import { SelectField, TextField } from '../ui/fields.tsx'
 import { Empty, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
 import { PagedList } from '../ui/paged-list.tsx'
 import { UserLink } from '../ui/values.tsx'
+import { VirtualList } from '../ui/virtual-list.tsx'
 import { BudgetPanel } from './budget-panel.tsx'
 
 export function GroupsPage({ path: [id] }: PageProps) {
@@ -18,21 +20,14 @@ export function GroupsPage({ path: [id] }: PageProps) {
 
 function GroupList() {
   const [version, setVersion] = useState(0)
-  const [isCreating, setCreating] = useState(false)
-  const [name, setName] = useState('')
-  const create = (reason: string) =>
-    send('POST', '/admin/groups', { name }, { reason }).then(() => {
-      setVersion(version + 1)
-      return loadNames()
-    })
   return (
     <PageLayout
       title="Groups"
       actions={
         hasRole('editor') && (
-          <button type="button" class="primary" onClick={() => setCreating(true)}>
-            New group
-          </button>
+          <DialogButton label="New group" kind="primary">
+            {(close) => <NewGroup onCreated={() => setVersion(version + 1)} onClose={close} />}
+          </DialogButton>
         )
       }
     >
@@ -41,23 +36,39 @@ function GroupList() {
           groups.length === 0 ? (
             <Empty>There are no groups. Policies can apply to a group of users.</Empty>
           ) : (
-            <ul class="list panel">
-              {groups.map((group) => (
-                <li key={group.id}>
-                  <a href={href(`/groups/${group.id}`)}>{group.name}</a>{' '}
-                  <small class="muted">{group.description}</small>
-                </li>
-              ))}
-            </ul>
+            <div class="panel">
+              <VirtualList class="list" items={groups}>
+                {(group) => (
+                  <li key={group.id}>
+                    <a href={href(`/groups/${group.id}`)}>{group.name}</a>{' '}
+                    <small class="muted">{group.description}</small>
+                  </li>
+                )}
+              </VirtualList>
+            </div>
           )
         }
       </PagedList>
-      {isCreating && (
-        <ChangeDialog title="New group" action="Create" onSave={create} onClose={() => setCreating(false)}>
-          <TextField label="Name" value={name} onInput={setName} required maxLength={128} />
-        </ChangeDialog>
-      )}
     </PageLayout>
+  )
+}
+
+interface NewGroupProps {
+  readonly onCreated: () => void
+  readonly onClose: () => void
+}
+
+function NewGroup({ onCreated, onClose }: NewGroupProps) {
+  const [name, setName] = useState('')
+  async function create(reason: string) {
+    await send('POST', '/admin/groups', { name }, { reason })
+    onCreated()
+    await loadNames()
+  }
+  return (
+    <ChangeDialog title="New group" action="Create" onSave={create} onClose={onClose}>
+      <TextField label="Name" value={name} onInput={setName} required maxLength={128} />
+    </ChangeDialog>
   )
 }
 
@@ -65,8 +76,6 @@ interface Member {
   readonly id: number
   readonly name: string
 }
-
-type OpenDialog = { readonly type: 'add' | 'delete' } | { readonly type: 'remove'; readonly member: Member }
 
 function GroupPage({ id }: { readonly id: number }) {
   const path = `/admin/groups/${id}`
@@ -77,24 +86,20 @@ function GroupPage({ id }: { readonly id: number }) {
     ])
     return { ...data, members }
   })
-  const [dialog, setDialog] = useState<OpenDialog>()
-  const [user, setUser] = useState('')
-  const close = () => setDialog(undefined)
+  const change = (method: string, member: string | number, reason: string) =>
+    send(method, `${path}/members/${member}`, undefined, { reason }).then(group.reload)
   const others = [...userNames.value].filter(
     ([id]) => !group.data?.members.some((member) => member.id === id),
   )
-  const added = user || String(others[0]?.[0] ?? '')
-  const change = (method: string, member: string | number, reason: string) =>
-    send(method, `${path}/members/${member}`, undefined, { reason }).then(group.reload)
 
   const buttons = hasRole('editor') && (
     <>
-      <button type="button" onClick={() => setDialog({ type: 'add' })} disabled={others.length === 0}>
-        Add a user
-      </button>
-      <button type="button" class="danger" onClick={() => setDialog({ type: 'delete' })}>
-        Delete
-      </button>
+      <DialogButton label="Add a user" disabled={others.length === 0}>
+        {(close) => (
+          <AddMember users={others} onAdd={(user, reason) => change('PUT', user, reason)} onClose={close} />
+        )}
+      </DialogButton>
+      <DeleteButton name={group.data?.name ?? 'the group'} path={path} list="/groups" />
     </>
   )
   return (
@@ -107,54 +112,45 @@ function GroupPage({ id }: { readonly id: number }) {
         {({ members }) => (
           <Panel title="Members">
             {members.length === 0 && <Empty>Nobody is in the group.</Empty>}
-            <ul class="list">
-              {members.map((member) => (
+            <VirtualList class="list" items={members}>
+              {(member) => (
                 <li key={member.id} class="spread">
                   <UserLink id={member.id} />
                   {hasRole('editor') && (
-                    <button type="button" class="quiet" onClick={() => setDialog({ type: 'remove', member })}>
-                      Remove
-                    </button>
+                    <ConfirmButton
+                      label="Remove"
+                      kind="quiet"
+                      title={`Remove ${member.name}?`}
+                      onConfirm={(reason) => change('DELETE', member.id, reason)}
+                    />
                   )}
                 </li>
-              ))}
-            </ul>
+              )}
+            </VirtualList>
           </Panel>
         )}
       </ResourceView>
       <BudgetPanel path={`${path}/budget`} />
-      {dialog?.type === 'add' && (
-        <ChangeDialog
-          title="Add a user"
-          action="Add"
-          onClose={close}
-          onSave={(reason) => change('PUT', added, reason)}
-        >
-          <SelectField
-            label="User"
-            value={added}
-            options={others.map(([id, name]) => [String(id), name] as const)}
-            onChange={setUser}
-          />
-        </ChangeDialog>
-      )}
-      {dialog?.type === 'remove' && (
-        <ChangeDialog
-          title={`Remove ${dialog.member.name}?`}
-          action="Remove"
-          onClose={close}
-          onSave={(reason) => change('DELETE', dialog.member.id, reason)}
-        />
-      )}
-      {dialog?.type === 'delete' && (
-        <ChangeDialog
-          title="Delete the group?"
-          action="Delete"
-          isDangerous
-          onClose={close}
-          onSave={(reason) => send('DELETE', path, undefined, { reason }).then(() => navigate('/groups'))}
-        />
-      )}
     </PageLayout>
+  )
+}
+
+interface AddMemberProps {
+  readonly users: readonly (readonly [id: number, name: string])[]
+  readonly onAdd: (user: string, reason: string) => Promise<unknown>
+  readonly onClose: () => void
+}
+
+function AddMember({ users, onAdd, onClose }: AddMemberProps) {
+  const [user, setUser] = useState(String(users[0]?.[0] ?? ''))
+  return (
+    <ChangeDialog title="Add a user" action="Add" onClose={onClose} onSave={(reason) => onAdd(user, reason)}>
+      <SelectField
+        label="User"
+        value={user}
+        options={users.map(([id, name]) => [String(id), name] as const)}
+        onChange={setUser}
+      />
+    </ChangeDialog>
   )
 }

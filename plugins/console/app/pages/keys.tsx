@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { get, send } from '../lib/api.ts'
 import { useResource } from '../lib/resource.ts'
@@ -5,6 +6,7 @@ import { href } from '../lib/router.ts'
 import { hasRole } from '../lib/session.ts'
 import type { ApiKey } from '../lib/types.ts'
 import { ChangeDialog, KeyDialog } from '../ui/dialog.tsx'
+import { ConfirmButton, DialogButton } from '../ui/dialog-button.tsx'
 import { TextField } from '../ui/fields.tsx'
 import { Empty, Panel, ResourceView } from '../ui/page.tsx'
 import { Badge, Time } from '../ui/values.tsx'
@@ -14,15 +16,11 @@ interface IssuedKey {
   readonly key: string
 }
 
-type OpenDialog = { readonly type: 'create' } | { readonly type: 'rotate' | 'revoke'; readonly key: ApiKey }
-
 /** The API keys of a user. A new key is shown once. */
 export function KeyPanel({ userId }: { readonly userId: number }) {
   const path = `/admin/users/${userId}/keys`
   const keys = useResource(path, () => get<readonly ApiKey[]>(path))
-  const [dialog, setDialog] = useState<OpenDialog>()
   const [secret, setSecret] = useState<string>()
-  const close = () => setDialog(undefined)
   const isAdmin = hasRole('admin')
 
   async function issue(url: string, body: object, reason: string) {
@@ -32,9 +30,9 @@ export function KeyPanel({ userId }: { readonly userId: number }) {
   }
 
   const create = isAdmin && (
-    <button type="button" onClick={() => setDialog({ type: 'create' })}>
-      New key
-    </button>
+    <DialogButton label="New key">
+      {(close) => <NewKey onClose={close} onCreate={(body, reason) => issue(path, body, reason)} />}
+    </DialogButton>
   )
   return (
     <Panel title="API keys" actions={create}>
@@ -45,45 +43,53 @@ export function KeyPanel({ userId }: { readonly userId: number }) {
           ) : (
             <ul class="list">
               {list.map((key) => (
-                <KeyRow key={key.id} apiKey={key} onOpen={isAdmin ? setDialog : undefined} />
+                <KeyRow key={key.id} apiKey={key}>
+                  {isAdmin && <KeyActions id={key.id} onIssue={issue} onRevoked={keys.reload} />}
+                </KeyRow>
               ))}
             </ul>
           )
         }
       </ResourceView>
-      {dialog?.type === 'create' && (
-        <NewKey onClose={close} onCreate={(body, reason) => issue(path, body, reason)} />
-      )}
-      {dialog?.type === 'rotate' && (
-        <RotateKey
-          onClose={close}
-          onRotate={(body, reason) => issue(`/admin/keys/${dialog.key.id}/rotate`, body, reason)}
-        />
-      )}
-      {dialog?.type === 'revoke' && (
-        <ChangeDialog
-          title="Revoke the key?"
-          action="Revoke"
-          isDangerous
-          onClose={close}
-          onSave={(reason) =>
-            send('DELETE', `/admin/keys/${dialog.key.id}`, undefined, { reason }).then(keys.reload)
-          }
-        >
-          <p>Requests with the key are refused immediately.</p>
-        </ChangeDialog>
-      )}
-      {!dialog && secret && <KeyDialog secret={secret} onClose={() => setSecret(undefined)} />}
+      {secret && <KeyDialog secret={secret} onClose={() => setSecret(undefined)} />}
     </Panel>
+  )
+}
+
+interface KeyActionsProps {
+  readonly id: string
+  readonly onIssue: (url: string, body: object, reason: string) => Promise<void>
+  readonly onRevoked: () => void
+}
+
+function KeyActions({ id, onIssue, onRevoked }: KeyActionsProps) {
+  const path = `/admin/keys/${id}`
+  return (
+    <span class="actions">
+      <DialogButton label="Rotate" kind="quiet">
+        {(close) => (
+          <RotateKey onClose={close} onRotate={(body, reason) => onIssue(`${path}/rotate`, body, reason)} />
+        )}
+      </DialogButton>
+      <ConfirmButton
+        label="Revoke"
+        kind="quiet"
+        title="Revoke the key?"
+        onConfirm={(reason) => send('DELETE', path, undefined, { reason }).then(onRevoked)}
+      >
+        <p>Requests with the key are refused immediately.</p>
+      </ConfirmButton>
+    </span>
   )
 }
 
 interface KeyRowProps {
   readonly apiKey: ApiKey
-  readonly onOpen: ((dialog: OpenDialog) => void) | undefined
+  /** What can be done with the key while it is not revoked. */
+  readonly children: ComponentChildren
 }
 
-function KeyRow({ apiKey, onOpen }: KeyRowProps) {
+function KeyRow({ apiKey, children }: KeyRowProps) {
   const { id, name, models, expires_at, revoked_at, last_used_at } = apiKey
   const isExpired = expires_at !== undefined && Date.parse(expires_at) <= Date.now()
   return (
@@ -108,16 +114,7 @@ function KeyRow({ apiKey, onOpen }: KeyRowProps) {
           )}
         </small>
       </span>
-      {onOpen && !revoked_at && (
-        <span class="actions">
-          <button type="button" class="quiet" onClick={() => onOpen({ type: 'rotate', key: apiKey })}>
-            Rotate
-          </button>
-          <button type="button" class="quiet" onClick={() => onOpen({ type: 'revoke', key: apiKey })}>
-            Revoke
-          </button>
-        </span>
-      )}
+      {!revoked_at && children}
     </li>
   )
 }

@@ -5,44 +5,33 @@ import { href } from '../lib/router.ts'
 import { hasRole } from '../lib/session.ts'
 import type { OperatorRow } from '../lib/types.ts'
 import { ChangeDialog, KeyDialog } from '../ui/dialog.tsx'
+import { ConfirmButton, DialogButton } from '../ui/dialog-button.tsx'
 import { SelectField, TextField } from '../ui/fields.tsx'
 import { Empty, PageLayout, ResourceView } from '../ui/page.tsx'
 import { Badge, Time } from '../ui/values.tsx'
 
 const ROLES = ['auditor', 'editor', 'admin'] as const
 
-type OpenDialog =
-  | { readonly type: 'create' }
-  | { readonly type: 'role' | 'remove'; readonly operator: OperatorRow }
-
 /** The people and programs that operate the gateway. */
 export function OperatorsPage() {
   const operators = useResource('operators', () => get<readonly OperatorRow[]>('/admin/operators'))
-  const [dialog, setDialog] = useState<OpenDialog>()
-  const [name, setName] = useState('')
-  const [role, setRole] = useState<string>('auditor')
   const [secret, setSecret] = useState<string>()
-  const close = () => setDialog(undefined)
   const isAdmin = hasRole('admin')
 
-  async function create(reason: string) {
-    const body = { name, role }
+  async function create(body: object, reason: string) {
     const { data } = await send<{ data: { key: string } }>('POST', '/admin/operators', body, { reason })
     operators.reload()
     setSecret(data.key)
   }
 
-  const roleField = (
-    <SelectField label="Role" value={role} options={ROLES} onChange={setRole} hint={ROLE_HINT} />
-  )
   return (
     <PageLayout
       title="Operators"
       actions={
         isAdmin && (
-          <button type="button" class="primary" onClick={() => setDialog({ type: 'create' })}>
-            New operator
-          </button>
+          <DialogButton label="New operator" kind="primary">
+            {(close) => <NewOperator onCreate={create} onClose={close} />}
+          </DialogButton>
         )
       }
     >
@@ -65,20 +54,23 @@ export function OperatorsPage() {
                   </span>
                   {isAdmin && (
                     <span class="actions">
-                      <button
-                        type="button"
-                        class="quiet"
-                        onClick={() => setDialog({ type: 'role', operator })}
+                      <DialogButton label="Role" kind="quiet">
+                        {(close) => (
+                          <OperatorRole operator={operator} onSaved={operators.reload} onClose={close} />
+                        )}
+                      </DialogButton>
+                      <ConfirmButton
+                        label="Remove"
+                        kind="quiet"
+                        title={`Remove ${operator.name}?`}
+                        onConfirm={(reason) =>
+                          send('DELETE', `/admin/operators/${operator.id}`, undefined, { reason }).then(
+                            operators.reload,
+                          )
+                        }
                       >
-                        Role
-                      </button>
-                      <button
-                        type="button"
-                        class="quiet"
-                        onClick={() => setDialog({ type: 'remove', operator })}
-                      >
-                        Remove
-                      </button>
+                        <p>The key and all sessions end immediately.</p>
+                      </ConfirmButton>
                     </span>
                   )}
                 </li>
@@ -87,44 +79,58 @@ export function OperatorsPage() {
           )
         }
       </ResourceView>
-      {dialog?.type === 'create' && (
-        <ChangeDialog title="New operator" action="Create" onSave={create} onClose={close}>
-          <TextField label="Name" value={name} onInput={setName} required maxLength={128} />
-          {roleField}
-        </ChangeDialog>
-      )}
-      {dialog?.type === 'role' && (
-        <ChangeDialog
-          title={`Role of ${dialog.operator.name}`}
-          action="Save"
-          onClose={close}
-          onSave={(reason) =>
-            send('PATCH', `/admin/operators/${dialog.operator.id}`, { role }, { reason }).then(
-              operators.reload,
-            )
-          }
-        >
-          {roleField}
-        </ChangeDialog>
-      )}
-      {dialog?.type === 'remove' && (
-        <ChangeDialog
-          title={`Remove ${dialog.operator.name}?`}
-          action="Remove"
-          isDangerous
-          onClose={close}
-          onSave={(reason) =>
-            send('DELETE', `/admin/operators/${dialog.operator.id}`, undefined, { reason }).then(
-              operators.reload,
-            )
-          }
-        >
-          <p>The key and all sessions end immediately.</p>
-        </ChangeDialog>
-      )}
-      {!dialog && secret && <KeyDialog secret={secret} onClose={() => setSecret(undefined)} />}
+      {secret && <KeyDialog secret={secret} onClose={() => setSecret(undefined)} />}
     </PageLayout>
   )
 }
 
-const ROLE_HINT = 'auditor reads, editor also changes rules, admin does everything.'
+interface RoleFieldProps {
+  readonly role: string
+  readonly onChange: (role: string) => void
+}
+
+function RoleField({ role, onChange }: RoleFieldProps) {
+  const hint = 'auditor reads, editor also changes rules, admin does everything.'
+  return <SelectField label="Role" value={role} options={ROLES} onChange={onChange} hint={hint} />
+}
+
+interface NewOperatorProps {
+  readonly onCreate: (body: object, reason: string) => Promise<void>
+  readonly onClose: () => void
+}
+
+function NewOperator({ onCreate, onClose }: NewOperatorProps) {
+  const [name, setName] = useState('')
+  const [role, setRole] = useState<string>('auditor')
+  return (
+    <ChangeDialog
+      title="New operator"
+      action="Create"
+      onSave={(reason) => onCreate({ name, role }, reason)}
+      onClose={onClose}
+    >
+      <TextField label="Name" value={name} onInput={setName} required maxLength={128} />
+      <RoleField role={role} onChange={setRole} />
+    </ChangeDialog>
+  )
+}
+
+interface OperatorRoleProps {
+  readonly operator: OperatorRow
+  readonly onSaved: () => void
+  readonly onClose: () => void
+}
+
+function OperatorRole({ operator: { id, name, role: current }, onSaved, onClose }: OperatorRoleProps) {
+  const [role, setRole] = useState<string>(current)
+  return (
+    <ChangeDialog
+      title={`Role of ${name}`}
+      action="Save"
+      onClose={onClose}
+      onSave={(reason) => send('PATCH', `/admin/operators/${id}`, { role }, { reason }).then(onSaved)}
+    >
+      <RoleField role={role} onChange={setRole} />
+    </ChangeDialog>
+  )
+}

@@ -61,7 +61,6 @@ export function OverviewPage() {
 function Figures({ totals, series, changes }: Overview) {
   const times = series.map(({ time }) => time)
   const marks = changes.map(({ time, actor, summary }) => ({ time, label: `${summary} (${actor.name})` }))
-  const values = (field: keyof Point) => series.map((point) => point[field])
   const share = totals.requests === 0 ? '' : `${((totals.errors / totals.requests) * 100).toFixed(1)} %`
   return (
     <>
@@ -78,48 +77,59 @@ function Figures({ totals, series, changes }: Overview) {
         />
       </dl>
       <div class="grid">
-        <LineChart
-          title="Requests"
-          times={times}
-          marks={marks}
-          format={formatCount}
-          series={[
-            { name: 'Requests', tone: 'tone-1', values: values('requests') },
-            { name: 'Errors', tone: 'tone-2', values: values('errors') },
-          ]}
-        />
-        <LineChart
-          title="Firewall"
-          times={times}
-          marks={marks}
-          format={formatCount}
-          series={[
-            { name: 'Blocked', tone: 'tone-2', values: values('blocks') },
-            { name: 'Masked', tone: 'tone-3', values: values('masks') },
-          ]}
-        />
-        <LineChart
-          title="Latency"
-          times={times}
-          marks={marks}
-          format={formatMs}
-          series={[
-            { name: 'p50', tone: 'tone-1', values: values('latency_p50_ms') },
-            { name: 'p95', tone: 'tone-4', values: values('latency_p95_ms') },
-          ]}
-        />
-        <LineChart
-          title="Cost"
-          times={times}
-          marks={marks}
-          format={formatUsd}
-          series={[{ name: 'US dollars', tone: 'tone-3', values: values('cost_usd') }]}
-        />
+        {CHARTS.map(({ title, format, lines }) => (
+          <LineChart
+            key={title}
+            title={title}
+            times={times}
+            marks={marks}
+            format={format}
+            series={lines.map(([name, tone, field]) => ({
+              name,
+              tone,
+              values: series.map((point) => point[field]),
+            }))}
+          />
+        ))}
       </div>
       <RecentChanges changes={changes} />
     </>
   )
 }
+
+interface Chart {
+  readonly title: string
+  readonly format: (value: number) => string
+  readonly lines: readonly (readonly [name: string, tone: string, field: keyof Point])[]
+}
+
+const CHARTS: readonly Chart[] = [
+  {
+    title: 'Requests',
+    format: formatCount,
+    lines: [
+      ['Requests', 'tone-1', 'requests'],
+      ['Errors', 'tone-2', 'errors'],
+    ],
+  },
+  {
+    title: 'Firewall',
+    format: formatCount,
+    lines: [
+      ['Blocked', 'tone-2', 'blocks'],
+      ['Masked', 'tone-3', 'masks'],
+    ],
+  },
+  {
+    title: 'Latency',
+    format: formatMs,
+    lines: [
+      ['p50', 'tone-1', 'latency_p50_ms'],
+      ['p95', 'tone-4', 'latency_p95_ms'],
+    ],
+  },
+  { title: 'Cost', format: formatUsd, lines: [['US dollars', 'tone-3', 'cost_usd']] },
+]
 
 function RecentChanges({ changes }: Pick<Overview, 'changes'>) {
   return (

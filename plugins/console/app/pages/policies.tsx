@@ -5,7 +5,9 @@ import { href, navigate, type PageProps } from '../lib/router.ts'
 import { hasRole } from '../lib/session.ts'
 import type { Policy, Rule } from '../lib/types.ts'
 import { ChangeDialog } from '../ui/dialog.tsx'
+import { DialogButton } from '../ui/dialog-button.tsx'
 import { Empty, PageLayout, ResourceView } from '../ui/page.tsx'
+import { Table } from '../ui/table.tsx'
 import { Badge } from '../ui/values.tsx'
 import { PolicyPage } from './policy.tsx'
 import { describeTargets, PolicyFields, type PolicyInput, toPolicyBody } from './policy-fields.tsx'
@@ -35,15 +37,14 @@ async function loadPolicies(): Promise<readonly ListedPolicy[]> {
 /** All policies, in evaluation order. */
 function PolicyList() {
   const policies = useResource('policies', loadPolicies)
-  const [isCreating, setCreating] = useState(false)
   return (
     <PageLayout
       title="Policies"
       actions={
         hasRole('editor') && (
-          <button type="button" class="primary" onClick={() => setCreating(true)}>
-            New policy
-          </button>
+          <DialogButton label="New policy" kind="primary">
+            {(close) => <NewPolicy onClose={close} />}
+          </DialogButton>
         )
       }
     >
@@ -55,44 +56,34 @@ function PolicyList() {
           list.length === 0 ? (
             <Empty>There are no policies. Only users' own rules apply.</Empty>
           ) : (
-            <div class="table">
-              <table>
-                <thead>
-                  <tr>
-                    <th scope="col">Policy</th>
-                    <th scope="col">Applies to</th>
-                    <th scope="col" class="number">
-                      Priority
-                    </th>
-                    <th scope="col" class="number">
-                      Firewall
-                    </th>
-                    <th scope="col" class="number">
-                      Routing
-                    </th>
+            <Table
+              columns={[
+                'Policy',
+                'Applies to',
+                { number: 'Priority' },
+                { number: 'Firewall' },
+                { number: 'Routing' },
+              ]}
+            >
+              <tbody>
+                {list.map((policy) => (
+                  <tr key={policy.id} class={policy.is_enabled ? '' : 'off'}>
+                    <td>
+                      <a href={href(`/policies/${policy.id}`)}>{policy.name}</a>{' '}
+                      {!policy.is_enabled && <Badge>disabled</Badge>}
+                      {policy.description && <small class="muted block">{policy.description}</small>}
+                    </td>
+                    <td>{describeTargets(policy.applies_to)}</td>
+                    <td class="number">{policy.priority}</td>
+                    <td class="number">{policy.firewallRules.length}</td>
+                    <td class="number">{policy.routingRules.length}</td>
                   </tr>
-                </thead>
-                <tbody>
-                  {list.map((policy) => (
-                    <tr key={policy.id} class={policy.is_enabled ? '' : 'off'}>
-                      <td>
-                        <a href={href(`/policies/${policy.id}`)}>{policy.name}</a>{' '}
-                        {!policy.is_enabled && <Badge>disabled</Badge>}
-                        {policy.description && <small class="muted block">{policy.description}</small>}
-                      </td>
-                      <td>{describeTargets(policy.applies_to)}</td>
-                      <td class="number">{policy.priority}</td>
-                      <td class="number">{policy.firewallRules.length}</td>
-                      <td class="number">{policy.routingRules.length}</td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
+                ))}
+              </tbody>
+            </Table>
           )
         }
       </ResourceView>
-      {isCreating && <NewPolicy onClose={() => setCreating(false)} />}
     </PageLayout>
   )
 }

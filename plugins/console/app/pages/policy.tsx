@@ -1,10 +1,11 @@
 import { useState } from 'preact/hooks'
 import { get, send } from '../lib/api.ts'
 import { useResource } from '../lib/resource.ts'
-import { href, navigate } from '../lib/router.ts'
+import { href } from '../lib/router.ts'
 import { hasRole } from '../lib/session.ts'
 import type { Policy } from '../lib/types.ts'
 import { ChangeDialog } from '../ui/dialog.tsx'
+import { DeleteButton, DialogButton } from '../ui/dialog-button.tsx'
 import { PageLayout, ResourceView } from '../ui/page.tsx'
 import { Badge } from '../ui/values.tsx'
 import { describeTargets, PolicyFields, toPolicyBody, toPolicyInput } from './policy-fields.tsx'
@@ -28,17 +29,14 @@ interface PolicyDetailsProps {
 }
 
 function PolicyDetails({ policy, path, reload }: PolicyDetailsProps) {
-  const [dialog, setDialog] = useState<'edit' | 'delete'>()
-  const [input, setInput] = useState(toPolicyInput(policy))
-  const close = () => setDialog(undefined)
   const actions = hasRole('editor') && (
     <>
-      <button type="button" onClick={() => setDialog('edit')}>
-        Settings
-      </button>
-      <button type="button" class="danger" onClick={() => setDialog('delete')}>
-        Delete
-      </button>
+      <DialogButton label="Settings">
+        {(close) => <PolicySettings policy={policy} path={path} onSaved={reload} onClose={close} />}
+      </DialogButton>
+      <DeleteButton name={policy.name} path={path} list="/policies">
+        <p>Its rules stop to apply. A deleted policy cannot be restored; its history stays.</p>
+      </DeleteButton>
     </>
   )
   return (
@@ -50,27 +48,25 @@ function PolicyDetails({ policy, path, reload }: PolicyDetailsProps) {
       </p>
       {policy.description && <p class="muted">{policy.description}</p>}
       <RuleEditor path={path} canEdit={hasRole('editor')} policy={policy} />
-      {dialog === 'edit' && (
-        <ChangeDialog
-          title="Settings of the policy"
-          action="Save"
-          onClose={close}
-          onSave={(reason) => send('PATCH', path, toPolicyBody(input), { reason }).then(reload)}
-        >
-          <PolicyFields input={input} onChange={setInput} />
-        </ChangeDialog>
-      )}
-      {dialog === 'delete' && (
-        <ChangeDialog
-          title={`Delete ${policy.name}?`}
-          action="Delete"
-          isDangerous
-          onClose={close}
-          onSave={(reason) => send('DELETE', path, undefined, { reason }).then(() => navigate('/policies'))}
-        >
-          <p>Its rules stop to apply. A deleted policy cannot be restored; its history stays.</p>
-        </ChangeDialog>
-      )}
     </PageLayout>
+  )
+}
+
+interface PolicySettingsProps extends Omit<PolicyDetailsProps, 'reload'> {
+  readonly onSaved: () => void
+  readonly onClose: () => void
+}
+
+function PolicySettings({ policy, path, onSaved, onClose }: PolicySettingsProps) {
+  const [input, setInput] = useState(toPolicyInput(policy))
+  return (
+    <ChangeDialog
+      title="Settings of the policy"
+      action="Save"
+      onClose={onClose}
+      onSave={(reason) => send('PATCH', path, toPolicyBody(input), { reason }).then(onSaved)}
+    >
+      <PolicyFields input={input} onChange={setInput} />
+    </ChangeDialog>
   )
 }

@@ -4,10 +4,12 @@ import { formatMs, formatUsd } from '../lib/format.ts'
 import { href, type PageProps, route, setQuery } from '../lib/router.ts'
 import { isOperator } from '../lib/session.ts'
 import type { RequestRecord } from '../lib/types.ts'
-import { CheckField, SelectField, TextField } from '../ui/fields.tsx'
+import { CheckField, SelectField } from '../ui/fields.tsx'
+import { FilterText } from '../ui/filter-text.tsx'
 import { Empty, PageLayout } from '../ui/page.tsx'
 import { PagedList } from '../ui/paged-list.tsx'
 import { ActionBadge, Badge, StatusBadge, Time, UserLink } from '../ui/values.tsx'
+import { VirtualTable } from '../ui/virtual-list.tsx'
 import { RequestPage } from './request.tsx'
 
 export function RequestsPage({ path: [id] }: PageProps) {
@@ -75,30 +77,6 @@ function RequestList() {
   )
 }
 
-interface FilterTextProps {
-  readonly name: string
-  readonly label?: string
-  readonly value: string
-  readonly placeholder?: string
-}
-
-/** Applies when the text has been entered, not with every letter. */
-function FilterText({ name, label = name, value, placeholder = '' }: FilterTextProps) {
-  const [text, setText] = useState(value)
-  useEffect(() => setText(value), [value])
-  return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
-        setQuery({ [name]: text })
-      }}
-      onFocusOut={() => text !== value && setQuery({ [name]: text })}
-    >
-      <TextField label={label} value={text} onInput={setText} placeholder={placeholder} />
-    </form>
-  )
-}
-
 const MAX_LIVE = 100
 
 const LIVE_FILTERS = ['user', 'key', 'status', 'provider', 'model', 'endpoint', 'action']
@@ -134,52 +112,35 @@ function LiveRequests({ filters }: { readonly filters: Readonly<Record<string, s
 
 export function RequestTable({ requests }: { readonly requests: readonly RequestRecord[] }) {
   return (
-    <div class="table">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Time</th>
-            <th scope="col">Status</th>
-            <th scope="col">User</th>
-            <th scope="col">Model</th>
-            <th scope="col">Rules</th>
-            <th scope="col" class="number">
-              Cost
-            </th>
-            <th scope="col" class="number">
-              Latency
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {requests.map((request) => (
-            <tr key={request.x_request_id}>
-              <td>
-                <a href={href(`/requests/${request.x_request_id}`)}>
-                  <Time value={request.time} />
-                </a>
-              </td>
-              <td>
-                <StatusBadge status={request.status} />{' '}
-                {request.error && <small class="muted">{request.error.code}</small>}
-              </td>
-              <td>
-                <UserLink id={request.user_id} />
-              </td>
-              <td>{request.model ?? <span class="muted">{request.requested_model ?? '–'}</span>}</td>
-              <td>
-                {request.rule_trace
-                  .filter(({ outcome }) => outcome === 'applied')
-                  .map((entry) => (
-                    <ActionBadge key={`${entry.kind}${entry.rule_id}${entry.action}`} action={entry.action} />
-                  ))}
-              </td>
-              <td class="number">{formatUsd(request.cost_usd)}</td>
-              <td class="number">{formatMs(request.latency_ms)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <VirtualTable
+      columns={['Time', 'Status', 'User', 'Model', 'Rules', { number: 'Cost' }, { number: 'Latency' }]}
+      items={requests}
+      row={(request) => (
+        <tr key={request.x_request_id}>
+          <td>
+            <a href={href(`/requests/${request.x_request_id}`)}>
+              <Time value={request.time} />
+            </a>
+          </td>
+          <td>
+            <StatusBadge status={request.status} />{' '}
+            {request.error && <small class="muted">{request.error.code}</small>}
+          </td>
+          <td>
+            <UserLink id={request.user_id} />
+          </td>
+          <td>{request.model ?? <span class="muted">{request.requested_model ?? '–'}</span>}</td>
+          <td>
+            {request.rule_trace
+              .filter(({ outcome }) => outcome === 'applied')
+              .map((entry) => (
+                <ActionBadge key={`${entry.kind}${entry.rule_id}${entry.action}`} action={entry.action} />
+              ))}
+          </td>
+          <td class="number">{formatUsd(request.cost_usd)}</td>
+          <td class="number">{formatMs(request.latency_ms)}</td>
+        </tr>
+      )}
+    />
   )
 }

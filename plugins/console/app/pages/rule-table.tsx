@@ -3,6 +3,7 @@ import { formatCount } from '../lib/format.ts'
 import { href } from '../lib/router.ts'
 import type { Rule } from '../lib/types.ts'
 import { Empty, Panel } from '../ui/page.tsx'
+import { Table } from '../ui/table.tsx'
 import { ActionBadge, Badge } from '../ui/values.tsx'
 import { summarizeRule } from './rule-summary.ts'
 
@@ -32,36 +33,27 @@ export function RuleTable(props: RuleTableProps) {
       {drafts.length === 0 ? (
         <Empty>No rules.</Empty>
       ) : (
-        <div class="table">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Rule</th>
-                <th scope="col">Looks for</th>
-                <th scope="col" class="number">
-                  Priority
-                </th>
-                <th scope="col" class="number">
-                  Hits, 24 h
-                </th>
-                <th scope="col">
-                  <span class="hidden">Actions</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {drafts.map((draft, index) => (
-                <RuleRow
-                  key={draft.key}
-                  draft={draft}
-                  above={drafts[index - 1]}
-                  below={drafts[index + 1]}
-                  {...props}
-                />
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table
+          columns={[
+            'Rule',
+            'Looks for',
+            { number: 'Priority' },
+            { number: 'Hits, 24 h' },
+            { hidden: 'Actions' },
+          ]}
+        >
+          <tbody>
+            {drafts.map((draft, index) => (
+              <RuleRow
+                key={draft.key}
+                draft={draft}
+                above={drafts[index - 1]}
+                below={drafts[index + 1]}
+                {...props}
+              />
+            ))}
+          </tbody>
+        </Table>
       )}
     </Panel>
   )

@@ -7,6 +7,7 @@ import { isOperator } from '../lib/session.ts'
 import type { BudgetState, UsageRow } from '../lib/types.ts'
 import { Meter } from '../ui/meter.tsx'
 import { Empty, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
+import { Table } from '../ui/table.tsx'
 import { Tabs } from '../ui/tabs.tsx'
 import { BudgetLine, BudgetPanel } from './budget-panel.tsx'
 
@@ -52,55 +53,40 @@ function UsageTable({ rows, by }: { readonly rows: readonly UsageRow[]; readonly
     by === 'day' ? rows : rows.toSorted((a, b) => b.cost_usd - a.cost_usd || b.requests - a.requests)
   const max = Math.max(...rows.map(({ cost_usd }) => cost_usd))
   return (
-    <div class="table">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">{by}</th>
-            <th scope="col" class="number">
-              Requests
-            </th>
-            <th scope="col" class="number">
-              Errors
-            </th>
-            <th scope="col" class="number">
-              Tokens in
-            </th>
-            <th scope="col" class="number">
-              Tokens out
-            </th>
-            <th scope="col" class="number">
-              Cost
-            </th>
-            <th scope="col">
-              <span class="hidden">Share of the cost</span>
-            </th>
+    <Table
+      columns={[
+        by,
+        { number: 'Requests' },
+        { number: 'Errors' },
+        { number: 'Tokens in' },
+        { number: 'Tokens out' },
+        { number: 'Cost' },
+        { hidden: 'Share of the cost' },
+      ]}
+    >
+      <tbody>
+        {sorted.map((row) => (
+          <tr key={String(row[by])}>
+            <td>
+              <RowName by={by} value={row[by]} />
+            </td>
+            <td class="number">{formatCount(row.requests)}</td>
+            <td class="number">{formatCount(row.errors)}</td>
+            <td class="number">{formatCount(row.tokens.input ?? 0)}</td>
+            <td class="number">{formatCount(row.tokens.output ?? 0)}</td>
+            <td class="number">
+              {formatUsd(row.cost_usd)}
+              {row.unknown_costs > 0 && (
+                <small class="muted block">{formatCount(row.unknown_costs)} unknown</small>
+              )}
+            </td>
+            <td>
+              <Meter value={row.cost_usd} max={max} label={`Cost of ${row[by]}`} />
+            </td>
           </tr>
-        </thead>
-        <tbody>
-          {sorted.map((row) => (
-            <tr key={String(row[by])}>
-              <td>
-                <RowName by={by} value={row[by]} />
-              </td>
-              <td class="number">{formatCount(row.requests)}</td>
-              <td class="number">{formatCount(row.errors)}</td>
-              <td class="number">{formatCount(row.tokens.input ?? 0)}</td>
-              <td class="number">{formatCount(row.tokens.output ?? 0)}</td>
-              <td class="number">
-                {formatUsd(row.cost_usd)}
-                {row.unknown_costs > 0 && (
-                  <small class="muted block">{formatCount(row.unknown_costs)} unknown</small>
-                )}
-              </td>
-              <td>
-                <Meter value={row.cost_usd} max={max} label={`Cost of ${row[by]}`} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+        ))}
+      </tbody>
+    </Table>
   )
 }
 

@@ -2,10 +2,11 @@ import { useState } from 'preact/hooks'
 import { get, send } from '../lib/api.ts'
 import { groupName } from '../lib/names.ts'
 import { useResource } from '../lib/resource.ts'
-import { href, navigate } from '../lib/router.ts'
+import { href } from '../lib/router.ts'
 import { hasRole } from '../lib/session.ts'
 import type { UserAccount } from '../lib/types.ts'
 import { ChangeDialog } from '../ui/dialog.tsx'
+import { DeleteButton, DialogButton } from '../ui/dialog-button.tsx'
 import { SelectField, TextField } from '../ui/fields.tsx'
 import { PageLayout, ResourceView } from '../ui/page.tsx'
 import { Badge, Time } from '../ui/values.tsx'
@@ -31,16 +32,14 @@ interface UserDetailsProps {
 }
 
 function UserDetails({ user, path, reload }: UserDetailsProps) {
-  const [dialog, setDialog] = useState<'edit' | 'delete'>()
-  const close = () => setDialog(undefined)
   const actions = hasRole('admin') && (
     <>
-      <button type="button" onClick={() => setDialog('edit')}>
-        Settings
-      </button>
-      <button type="button" class="danger" onClick={() => setDialog('delete')}>
-        Delete
-      </button>
+      <DialogButton label="Settings">
+        {(close) => <UserSettings user={user} path={path} onSaved={reload} onClose={close} />}
+      </DialogButton>
+      <DeleteButton name={user.name} path={path} list="/users">
+        <p>The keys are invalid immediately. Requests and changes of the user stay in the records.</p>
+      </DeleteButton>
     </>
   )
   return (
@@ -56,18 +55,6 @@ function UserDetails({ user, path, reload }: UserDetailsProps) {
       <KeyPanel userId={user.id} />
       <BudgetPanel path={`${path}/budget`} />
       <RuleEditor path={path} canEdit={hasRole('editor')} />
-      {dialog === 'edit' && <UserSettings user={user} path={path} onSaved={reload} onClose={close} />}
-      {dialog === 'delete' && (
-        <ChangeDialog
-          title={`Delete ${user.name}?`}
-          action="Delete"
-          isDangerous
-          onClose={close}
-          onSave={(reason) => send('DELETE', path, undefined, { reason }).then(() => navigate('/users'))}
-        >
-          <p>The keys are invalid immediately. Requests and changes of the user stay in the records.</p>
-        </ChangeDialog>
-      )}
     </PageLayout>
   )
 }

@@ -1,14 +1,17 @@
 import { useState } from 'preact/hooks'
 import { send } from '../lib/api.ts'
 import { groupName, loadNames } from '../lib/names.ts'
-import { href, navigate, type PageProps } from '../lib/router.ts'
+import { href, navigate, type PageProps, route } from '../lib/router.ts'
 import { hasRole } from '../lib/session.ts'
 import type { UserAccount } from '../lib/types.ts'
 import { ChangeDialog } from '../ui/dialog.tsx'
+import { DialogButton } from '../ui/dialog-button.tsx'
 import { SelectField, TextField } from '../ui/fields.tsx'
+import { FilterText } from '../ui/filter-text.tsx'
 import { Empty, PageLayout } from '../ui/page.tsx'
 import { PagedList } from '../ui/paged-list.tsx'
 import { Badge, Time } from '../ui/values.tsx'
+import { VirtualTable } from '../ui/virtual-list.tsx'
 import { UserPage } from './user.tsx'
 
 export function UsersPage({ path: [id] }: PageProps) {
@@ -16,62 +19,55 @@ export function UsersPage({ path: [id] }: PageProps) {
 }
 
 function UserList() {
-  const [isCreating, setCreating] = useState(false)
+  const name = route.value.query.get('q') ?? ''
   return (
     <PageLayout
       title="Users"
       actions={
         hasRole('admin') && (
-          <button type="button" class="primary" onClick={() => setCreating(true)}>
-            New user
-          </button>
+          <DialogButton label="New user" kind="primary">
+            {(close) => <NewUser onClose={close} />}
+          </DialogButton>
         )
       }
     >
-      <PagedList<UserAccount> path="/admin/users" query={{ limit: 100 }}>
+      <search class="filters">
+        <FilterText name="q" label="Name" value={name} />
+      </search>
+      <PagedList<UserAccount> path="/admin/users" query={{ q: name, limit: 500 }}>
         {(users) =>
-          users.length === 0 ? <Empty>There are no users yet.</Empty> : <UserTable users={users} />
+          users.length > 0 ? (
+            <UserTable users={users} />
+          ) : (
+            <Empty>{name === '' ? 'There are no users yet.' : `No name contains “${name}”.`}</Empty>
+          )
         }
       </PagedList>
-      {isCreating && <NewUser onClose={() => setCreating(false)} />}
     </PageLayout>
   )
 }
 
 function UserTable({ users }: { readonly users: readonly UserAccount[] }) {
   return (
-    <div class="table">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">User</th>
-            <th scope="col">Plan</th>
-            <th scope="col">Groups</th>
-            <th scope="col" class="number">
-              Keys
-            </th>
-            <th scope="col">Created</th>
-          </tr>
-        </thead>
-        <tbody>
-          {users.map(({ id, name, plan, groups, keys, created_at }) => (
-            <tr key={id}>
-              <td>
-                <a href={href(`/users/${id}`)}>{name}</a> <small class="muted">{id}</small>
-              </td>
-              <td>
-                <Badge>{plan}</Badge>
-              </td>
-              <td>{groups.map(groupName).join(', ')}</td>
-              <td class="number">{keys.filter(({ revoked_at }) => revoked_at === null).length}</td>
-              <td>
-                <Time value={created_at} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <VirtualTable
+      columns={['User', 'Plan', 'Groups', { number: 'Keys' }, 'Created']}
+      items={users}
+      row={({ id, name, plan, groups, keys, created_at }) => (
+        <tr key={id}>
+          <td>
+            <a href={href(`/users/${id}`)}>{name}</a> <small class="muted">{id}</small>
+          </td>
+          <td>
+            <Badge>{plan}</Badge>
+          </td>
+          <td>{groups.map(groupName).join(', ')}</td>
+          <td class="number">{keys.filter(({ revoked_at }) => revoked_at === null).length}</td>
+          <td>
+            <Time value={created_at} />
+          </td>
+        </tr>
+      )}
+    />
   )
 }
 

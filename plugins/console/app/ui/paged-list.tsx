@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { type ApiError, endpointUrl, send } from '../lib/api.ts'
 import { toError } from '../lib/resource.ts'
 import type { Page } from '../lib/types.ts'
@@ -13,7 +13,7 @@ interface PagedListProps<Item> {
   readonly children: (items: readonly Item[]) => ComponentChildren
 }
 
-/** A list that is read page by page. Pages do not shift while new entries arrive. */
+/** A list whose pages are read as its end comes near the window. New entries do not shift them. */
 export function PagedList<Item>({ path, query = {}, version = 0, children }: PagedListProps<Item>) {
   const [items, setItems] = useState<readonly Item[]>()
   const [cursor, setCursor] = useState<string | null>(null)
@@ -49,10 +49,36 @@ export function PagedList<Item>({ path, query = {}, version = 0, children }: Pag
       {error && <ErrorMessage error={error} retry={() => load(items ? cursor : null, () => true)} />}
       {isLoading && <Loading />}
       {!isLoading && cursor !== null && (
-        <button type="button" class="more" onClick={() => load(cursor, () => true)}>
-          Load more
-        </button>
+        <MoreButton key={cursor} isAutomatic={error === undefined} load={() => load(cursor, () => true)} />
       )}
     </>
+  )
+}
+
+interface MoreButtonProps {
+  readonly isAutomatic: boolean
+  readonly load: () => void
+}
+
+/** Loads the next page when it comes near the window, or is pressed. */
+function MoreButton({ isAutomatic, load }: MoreButtonProps) {
+  const button = useRef<HTMLButtonElement>(null)
+  useEffect(() => {
+    if (!isAutomatic || !button.current) return
+    const observer = new IntersectionObserver(
+      ([entry]) => {
+        if (!entry?.isIntersecting) return
+        observer.disconnect()
+        load()
+      },
+      { rootMargin: '800px' },
+    )
+    observer.observe(button.current)
+    return () => observer.disconnect()
+  }, [isAutomatic])
+  return (
+    <button ref={button} type="button" class="more" onClick={load}>
+      Load more
+    </button>
   )
 }

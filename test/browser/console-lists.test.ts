@@ -1,0 +1,67 @@
+import { expect } from 'chai'
+import { useConsole } from '../support/console-suite.ts'
+import { AS_ADMIN } from '../support/gateway.ts'
+
+const PAGE_SIZE = 500
+const USERS = 3000
+
+/** A page of many users, as `GET /admin/users` returns it. */
+function pageOfUsers(address: string): object {
+  const first = Number(new URL(address).searchParams.get('cursor') ?? '1')
+  const data = Array.from({ length: PAGE_SIZE }, (_, index) => {
+    const id = first + index
+    // Rows of different heights.
+    const name = id % 7 === 0 ? `user ${id} ${'long name '.repeat(30)}` : `user ${id}`
+    return { id, name, plan: 'paid', groups: [], keys: [], created_at: '2026-03-01T00:00:00.000Z' }
+  })
+  const next = first + PAGE_SIZE
+  return { data, next_cursor: next > USERS ? null : String(next) }
+}
+
+describe('long lists of the console', function () {
+  this.timeout(30_000)
+  const console = useConsole()
+
+  it('have few rows in the document, and load as they are scrolled', async () => {
+    const { page, open, checkAccessibility } = console.window
+    await page.route('**/admin/users?*', (route) =>
+      route.fulfill({ json: pageOfUsers(route.request().url()) }),
+    )
+    await open('/users')
+    const rows = page.locator('tbody tr')
+    await page.getByRole('link', { name: 'user 1', exact: true }).waitFor()
+    const last = page.getByRole('link', { name: `user ${USERS}`, exact: true })
+    let most = 0
+    while (!(await last.isVisible())) {
+      await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)')
+      await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))')
+      most = Math.max(most, await rows.count())
+    }
+    expect(most).to.be.within(50, 250)
+    const row = page.locator('tr', { has: last })
+    expect(await row.getAttribute('aria-rowindex')).to.equal(String(USERS + 1))
+    await checkAccessibility('the end of a long list')
+
+    await page.evaluate('scrollTo(0, document.documentElement.scrollHeight / 2)')
+    await page
+      .getByRole('link', { name: /^user 1[45]\d\d$/ })
+      .first()
+      .waitFor()
+    await page.evaluate('scrollTo(0, 0)')
+    await page.getByRole('link', { name: 'user 1', exact: true }).waitFor()
+  })
+
+  it('of users are searched by name', async () => {
+    const { page, open } = console.window
+    await console.gateway.call('POST', '/admin/users', { name: 'Grace Hopper', plan: 'paid' }, AS_ADMIN)
+    await open('/users')
+    await page.getByRole('link', { name: 'demo' }).waitFor()
+    await page.getByLabel('Name').fill('hopper')
+    await page.getByLabel('Name').press('Enter')
+    await page.getByRole('link', { name: 'demo' }).waitFor({ state: 'detached' })
+    expect(await page.locator('tbody tr').count()).to.equal(1)
+    expect(page.url()).to.contain('q=hopper')
+    await open('/users?q=nobody')
+    await page.getByText('No name contains “nobody”.').waitFor()
+  })
+})
