@@ -125,6 +125,8 @@ export interface Route {
   readonly reason: string
   /** Score of the best target, from 0 to 1; 1 for a fixed route. */
   readonly score: number
+  /** The model that a split drew. */
+  readonly arm?: string
 }
 
 /** An entry of `signalbox.warnings`. */
@@ -148,6 +150,8 @@ export interface RuleTraceEntry {
   /** Present if the rule inspected the reply. */
   readonly scope?: 'response'
   readonly reason?: string
+  /** Of actions that choose for each request: what they chose. */
+  readonly arm?: string
 }
 
 /** One call to a provider. */
