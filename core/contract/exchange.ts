@@ -50,6 +50,10 @@ export interface Exchange {
   readonly metadata?: JsonObject | undefined
   /** Set by `routing`: the targets to try, best first. */
   route?: Route
+  /** Hashed features of the prompt, encoded. Set while learned routing is on; the ledger keeps them. */
+  features?: Uint8Array
+  /** Id of the request that this one is a copy of, for comparison with another model. */
+  readonly shadowOf?: string
   /** Models preferred by the caller, best first. They are tried before automatic routing. */
   readonly preferences: readonly string[]
   /** Request fields that the endpoint filled in. Omitting them for a target needs no warning. */
@@ -125,8 +129,19 @@ export interface Route {
   readonly reason: string
   /** Score of the best target, from 0 to 1; 1 for a fixed route. */
   readonly score: number
-  /** The model that a split drew. */
+  /** The learned router that took part in the choice. */
+  readonly router?: RouterChoice
+  /** The model that a split has drawn. */
   readonly arm?: string
+}
+
+/** What a learned router contributed to the choice of a target. */
+export interface RouterChoice {
+  readonly version: number
+  /** P(good | prompt) of the chosen model; null if the version does not know it. */
+  readonly probability: number | null
+  /** The probability with which the model was drawn to explore; null if nothing was drawn. */
+  readonly propensity: number | null
 }
 
 /** An entry of `signalbox.warnings`. */

@@ -10,9 +10,11 @@ import {
   Timestamp,
   WarningSchema,
 } from '../../core/http/schemas.ts'
-import { USAGE_DIMENSIONS } from './store/queries.ts'
+import { SIGNALS } from './store/tables.ts'
 
-const nullableText = (description: string) => Nullable(Type.String(), { description })
+const ANSWER_SIGNALS = Object.keys(SIGNALS)
+
+export const nullableText = (description: string) => Nullable(Type.String(), { description })
 const nullableCount = (description: string) => Nullable(Type.Integer({ minimum: 0 }), { description })
 
 /** What `showError` returns. */
@@ -62,7 +64,21 @@ const tokenCounts = {
   reasoning: Count('Output tokens of reasoning.'),
 }
 
-const TokensSchema = Type.Object(tokenCounts, { $id: 'Tokens', description: 'Tokens by type.' })
+export const TokensSchema = Type.Object(tokenCounts, { $id: 'Tokens', description: 'Tokens by type.' })
+
+const RouterChoiceSchema = Type.Object(
+  {
+    version: Count('Version of the router.'),
+    p: Nullable(Type.Number(), {
+      description:
+        'Probability that the chosen model answers well; null if the version does not know the model.',
+    }),
+    propensity: Nullable(Type.Number(), {
+      description: 'Probability with which the model was drawn to explore; null if nothing was drawn.',
+    }),
+  },
+  { $id: 'RouterChoice', description: 'What a learned router contributed to the choice of a model.' },
+)
 
 export const RequestRecordSchema = Type.Object(
   {
@@ -98,6 +114,17 @@ export const RequestRecordSchema = Type.Object(
     cache_hit: Type.Boolean({ description: 'Whether the cache replied.' }),
     aborted: Type.Boolean({ description: 'Whether the client disconnected before the response ended.' }),
     trace_id: nullableText('The W3C trace id; null if the plugin tracing is not listed.'),
+    router: Nullable(RouterChoiceSchema, {
+      description: 'The learned router that took part in the choice of the model; null if none did.',
+    }),
+    routing_arm: nullableText('The model that a split has drawn; null if there was no split.'),
+    shadow_of: nullableText('Id of the request that this one is a copy of; null if it is none.'),
+    signals: Type.Array(StringEnum(ANSWER_SIGNALS), {
+      description:
+        'What the reply and the next request say about the reply: cut_off (at a limit of its length), ' +
+        'invalid_tool_call (arguments that are not JSON), schema_mismatch (not the form that was ' +
+        'demanded), asked_again (the same prompt came again within a minute).',
+    }),
   },
   { $id: 'RequestRecord', description: 'What happened to a request. Contains no text of it.' },
 )
@@ -148,15 +175,17 @@ export const REQUEST_PAGE = { default: 50, max: 1000 }
 const text = (description: string, example: string) =>
   Type.Optional(Type.String({ minLength: 1, maxLength: 200, description, examples: [example] }))
 
-const userFilter = Type.Optional(Type.Integer({ minimum: 1, description: 'Id of the user.', examples: [1] }))
+export const userFilter = Type.Optional(
+  Type.Integer({ minimum: 1, description: 'Id of the user.', examples: [1] }),
+)
 
-const groupFilter = Type.Optional(
+export const groupFilter = Type.Optional(
   Type.Integer({ minimum: 1, description: 'Id of a group that the user was in.', examples: [3] }),
 )
 
-const keyFilter = text('Id of the API key.', 'key_gGvBxwr2CTTZ4RYVqXhM0SkL')
+export const keyFilter = text('Id of the API key.', 'key_gGvBxwr2CTTZ4RYVqXhM0SkL')
 
-const range = {
+export const range = {
   since: Type.Optional(TimeParameter('Start of the range, inclusive')),
   until: Type.Optional(TimeParameter('End of the range, exclusive')),
 }
@@ -189,60 +218,3 @@ export const requestQuery = {
 }
 
 export const adminRequestQuery = { user: userFilter, group: groupFilter, ...requestQuery }
-
-const usageFields = {
-  requests: Count('Requests.'),
-  errors: Count('Requests that were refused or failed.'),
-  cache_hits: Count('Requests that the cache answered.'),
-  unknown_costs: Count('Requests whose cost is unknown; cost_usd does not include them.'),
-  tokens: TokensSchema,
-  cost_usd: Type.Number({ description: 'Cost in US dollars.' }),
-}
-
-const UsageSchema = Type.Object(
-  {
-    user: Type.Optional(Count('Id of the user.')),
-    group: Type.Optional(Count('Id of the group. A request counts for each group of its user.')),
-    key: Type.Optional(Type.String({ description: 'Id of the API key.' })),
-    model: Type.Optional(nullableText('The model; null for requests without a reply.')),
-    provider: Type.Optional(nullableText('The provider; null for requests without a reply.')),
-    rule: Type.Optional(
-      Type.String({ description: 'A rule that did something. A request counts for each of its rules.' }),
-    ),
-    hour: Type.Optional(Timestamp('Start of the hour.')),
-    day: Type.Optional(Type.String({ description: 'Date in UTC, such as 2026-03-01.' })),
-    ...usageFields,
-  },
-  { $id: 'Usage', description: 'The usage of a group. Has the fields that it is grouped by.' },
-)
-
-export const UsageReport = Type.Object(
-  {
-    data: Type.Array(UsageSchema, { description: 'The usage by group, sorted by the fields of the groups.' }),
-    since: Timestamp('Start of the range, rounded down to a whole hour.'),
-    until: Timestamp('End of the range, rounded up to a whole hour.'),
-  },
-  { $id: 'UsageReport', description: 'Usage.' },
-)
-
-function usageParameters(dimensions: readonly string[]) {
-  return {
-    group_by: Type.Optional(
-      Type.Array(StringEnum(dimensions), {
-        maxItems: dimensions.length,
-        uniqueItems: true,
-        description: 'The fields to group by; repeat the parameter for several. Without it: the sum.',
-        examples: [['day']],
-      }),
-    ),
-    key: keyFilter,
-    ...range,
-  }
-}
-
-/** A user has one user, and does not know of groups. */
-export const usageQuery = usageParameters(
-  USAGE_DIMENSIONS.filter((dimension) => dimension !== 'user' && dimension !== 'group'),
-)
-
-export const adminUsageQuery = { user: userFilter, group: groupFilter, ...usageParameters(USAGE_DIMENSIONS) }

@@ -1,10 +1,10 @@
-import type { JsonObject } from '../../core/contract/index.ts'
+import type { JsonObject, RouterChoice } from '../../core/contract/index.ts'
 import { NANOS_PER_USD } from '../../core/util/cost.ts'
 import { toCsvLine } from '../../core/util/csv.ts'
 import type { StoredRecord, UsageGroup } from './store/queries.ts'
 import type { RecordedError } from './store/record.ts'
 import { timeOfRecordId } from './store/record-id.ts'
-import { DAY_MS, HOUR_MS } from './store/units.ts'
+import { DAY_MS, HOUR_MS, SCORE_UNITS } from './store/units.ts'
 
 /** Shows a record as the endpoints return it. */
 export function showRecord(record: StoredRecord): JsonObject {
@@ -36,7 +36,15 @@ export function showRecord(record: StoredRecord): JsonObject {
     cache_hit: record.isCacheHit,
     aborted: record.isAborted,
     trace_id: record.traceId,
+    router: record.router === undefined ? null : showRouter(record.router),
+    routing_arm: record.arm ?? null,
+    shadow_of: record.shadowOf ?? null,
+    signals: record.signals ?? [],
   }
+}
+
+function showRouter({ version, probability, propensity }: RouterChoice): JsonObject {
+  return { version, p: probability, propensity }
 }
 
 function timeOf({ id }: StoredRecord): string {
@@ -93,7 +101,14 @@ export function showUsage(group: UsageGroup): JsonObject {
     unknown_costs: group.unknownCosts,
     tokens: showTokens(group),
     cost_usd: toDollars(group.cost),
+    ratings: group.ratings,
+    mean_score: group.ratings === 0 ? null : toMeanScore(group),
+    signals: group.signals,
   }
+}
+
+function toMeanScore({ ratings, score }: UsageGroup): number {
+  return Math.round(score / ratings) / SCORE_UNITS
 }
 
 /** The columns of CSV. */
@@ -126,6 +141,11 @@ const CSV_COLUMNS: readonly (readonly [name: string, read: (record: StoredRecord
   ['cache_hit', ({ isCacheHit }) => isCacheHit],
   ['aborted', ({ isAborted }) => isAborted],
   ['trace_id', ({ traceId }) => traceId],
+  ['router_version', ({ router }) => router?.version],
+  ['router_p', ({ router }) => router?.probability],
+  ['routing_arm', ({ arm }) => arm],
+  ['shadow_of', ({ shadowOf }) => shadowOf],
+  ['signals', ({ signals = [] }) => signals.join(' ')],
 ]
 
 function describeRule({ kind, rule_id, action, outcome }: StoredRecord['rules'][number]): string {

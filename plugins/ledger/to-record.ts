@@ -67,6 +67,17 @@ export function toLedgerRecord(outcome: RequestOutcome): LedgerRecord {
     isAborted,
     traceId: outcome.traceId ?? null,
     prompt,
+    ...(exchange && readRouting(exchange)),
+  }
+}
+
+/** What only requests of learned routing, splits and shadows have. */
+function readRouting({ route, shadowOf, features }: EndedExchange) {
+  return {
+    ...(route?.router && { router: route.router }),
+    ...(route?.arm !== undefined && { arm: route.arm }),
+    ...(shadowOf !== undefined && { shadowOf }),
+    ...(features && { features }),
   }
 }
 

@@ -8,11 +8,11 @@ import {
 } from '../../core/contract/index.ts'
 import { invalidParameterError } from '../../core/http/parse-call.ts'
 import type { LedgerReader } from './reader.ts'
-import { adminUsageQuery, UsageReport, usageQuery } from './schemas.ts'
 import { showUsage } from './show-record.ts'
 import type { UsageDimension, UsageQuery } from './store/queries.ts'
 import { DAY_MS, HOUR_MS } from './store/units.ts'
 import { parseTimeParameter } from './time-parameter.ts'
+import { adminUsageQuery, UsageReport, usageQuery } from './usage-schemas.ts'
 
 const common = {
   responses: { 200: { description: 'The usage.', body: UsageReport } },

@@ -130,8 +130,8 @@ export function createDictionary(db: Kysely<LedgerTables>): Dictionary {
   }
 }
 
-function labelsOf({ keyId, endpoint, mode, reason, rules }: LedgerRecord): string[] {
-  const values = [keyId, endpoint, ...(mode === null ? [] : [mode]), ...(reason === null ? [] : [reason])]
+function labelsOf({ keyId, endpoint, mode, reason, arm, rules }: LedgerRecord): string[] {
+  const values = [keyId, endpoint, ...[mode ?? [], reason ?? [], arm ?? []].flat()]
   for (const { kind, action } of rules) values.push(kind, action)
   return values.map(shorten)
 }

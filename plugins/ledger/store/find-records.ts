@@ -1,9 +1,10 @@
 import { type Kysely, sql } from 'kysely'
 import type { RuleTraceEntry, Warning } from '../../../core/contract/index.ts'
 import type { StoredRecord } from './queries.ts'
+import type { AnswerSignal } from './record.ts'
 import { firstIdAt, timeOfRecordId, toRecordId } from './record-id.ts'
 import { decodeAttempts } from './rows.ts'
-import { FLAGS, type LedgerTables, type RequestRow } from './tables.ts'
+import { FLAGS, type LedgerTables, type RequestRow, SIGNALS } from './tables.ts'
 
 /** Returns the primary key of a request; undefined if it is not recorded. */
 export async function findRecordKey(
@@ -51,6 +52,7 @@ function selectRows(db: Kysely<LedgerTables>) {
     .leftJoin('labels as endpoints', 'endpoints.id', 'requests.endpoint')
     .leftJoin('labels as modes', 'modes.id', 'requests.mode')
     .leftJoin('labels as reasons', 'reasons.id', 'requests.reason')
+    .leftJoin('labels as arms', 'arms.id', 'requests.routing_arm')
     .leftJoin('group_sets', 'group_sets.id', 'requests.group_set')
     .leftJoin('targets', 'targets.id', 'requests.target')
     .leftJoin('errors', 'errors.id', 'requests.error')
@@ -60,6 +62,7 @@ function selectRows(db: Kysely<LedgerTables>) {
       'endpoints.value as endpoint_path',
       'modes.value as mode_name',
       'reasons.value as reason_text',
+      'arms.value as arm',
       'group_sets.value as group_ids',
       'targets.provider as provider',
       'targets.model as model',
@@ -76,6 +79,7 @@ interface JoinedRow extends RequestRow {
   readonly endpoint_path: string | null
   readonly mode_name: string | null
   readonly reason_text: string | null
+  readonly arm: string | null
   readonly group_ids: string | null
   readonly provider: string | null
   readonly model: string | null
@@ -114,8 +118,24 @@ function toRecord(row: JoinedRow): StoredRecord {
     isCacheHit: (flags & FLAGS.cacheHit) !== 0,
     isAborted: (flags & FLAGS.aborted) !== 0,
     traceId: row.trace_id,
+    ...(row.router_version !== null && {
+      router: {
+        version: row.router_version,
+        probability: row.router_probability,
+        propensity: row.router_propensity,
+      },
+    }),
+    ...(row.arm !== null && { arm: row.arm }),
+    ...(row.shadow_of !== null && { shadowOf: row.shadow_of }),
+    ...(row.signals > 0 && { signals: toSignals(row.signals) }),
   }
 }
+
+function toSignals(signals: number): readonly AnswerSignal[] {
+  return SIGNAL_NAMES.filter((name) => (signals & SIGNALS[name]) !== 0)
+}
+
+const SIGNAL_NAMES = Object.keys(SIGNALS) as readonly AnswerSignal[]
 
 function toError(row: JoinedRow) {
   const { error, error_code, error_status, error_message, error_param, error_rule } = row

@@ -1,5 +1,6 @@
 import { type Kysely, type Migration, Migrator, sql } from 'kysely'
-import { type LedgerEngine, type LedgerTables, MEASURES } from './tables.ts'
+import { addFeedback } from './feedback-migration.ts'
+import type { LedgerEngine, LedgerTables } from './tables.ts'
 
 /** Creates or updates the tables. Rejects if a newer version of the gateway has updated them. */
 export async function migrateLedger(
@@ -42,8 +43,23 @@ function listMigrations(engine: LedgerEngine): Record<string, Migration> {
     '002-prompts': { up: (db) => createPrompts(db, engine) },
     '003-groups-and-days': { up: (db) => addGroupsAndDays(db, engine) },
     '004-trace-id': { up: (db) => db.schema.alterTable('requests').addColumn('trace_id', 'text').execute() },
+    '005-feedback': { up: (db) => addFeedback(db, engine) },
   }
 }
+
+/** The measures of usage when its tables were created. */
+const MEASURES = [
+  'requests',
+  'errors',
+  'cache_hits',
+  'unknown_costs',
+  'input',
+  'cached',
+  'cache_write',
+  'output',
+  'reasoning',
+  'cost',
+] as const
 
 async function createTables(db: Kysely<unknown>, engine: LedgerEngine): Promise<void> {
   const isSqlite = engine === 'sqlite'

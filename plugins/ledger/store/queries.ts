@@ -1,4 +1,4 @@
-import type { LedgerRecord, PromptContent, PromptOmission } from './record.ts'
+import type { AnswerSignal, LedgerRecord, PromptContent, PromptOmission } from './record.ts'
 
 /** Filters of requests. All that are set must hold. */
 export interface RequestFilter {
@@ -40,7 +40,7 @@ export interface RequestPage {
   readonly next?: number
 }
 
-export interface StoredRecord extends Omit<LedgerRecord, 'prompt'> {
+export interface StoredRecord extends Omit<LedgerRecord, 'prompt' | 'features'> {
   readonly id: number
 }
 
@@ -95,6 +95,10 @@ export interface UsageGroup {
   readonly reasoning: number
   /** Nano-dollars. */
   readonly cost: number
+  /** Requests with a score for quality, and the sum of these scores in millionths. */
+  readonly ratings: number
+  readonly score: number
+  readonly signals: Readonly<Record<AnswerSignal, number>>
 }
 
 /** At most one of user, key and group; none means everything. */

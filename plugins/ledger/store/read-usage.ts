@@ -93,6 +93,14 @@ function toGroup(row: SummedRow, groupBy: readonly UsageDimension[]): UsageGroup
     output: row.output,
     reasoning: row.reasoning,
     cost: row.cost,
+    ratings: row.ratings,
+    score: row.score,
+    signals: {
+      cut_off: row.cut_off,
+      invalid_tool_call: row.invalid_tool_calls,
+      schema_mismatch: row.schema_mismatches,
+      asked_again: row.asked_again,
+    },
   }
 }
 

@@ -1,4 +1,4 @@
-import type { ChatRequest, RuleTraceEntry, Warning } from '../../../core/contract/index.ts'
+import type { ChatRequest, RouterChoice, RuleTraceEntry, Warning } from '../../../core/contract/index.ts'
 
 /** One request as the ledger keeps it. Only `prompt` contains text of the request; none is of its reply. */
 export interface LedgerRecord {
@@ -41,7 +41,24 @@ export interface LedgerRecord {
    * records".
    */
   readonly prompt: RecordedPrompt | null
+  /** The learned router that took part in the choice of the model. */
+  readonly router?: RouterChoice
+  /** The model that a split has drawn. */
+  readonly arm?: string
+  /** The request that this one is a copy of. */
+  readonly shadowOf?: string
+  /** What the reply and the caller's next request say about the reply. Undefined if there is nothing. */
+  readonly signals?: readonly AnswerSignal[]
+  /** Hashed features of the prompt, encoded. Stored for requests that a model answered. */
+  readonly features?: Uint8Array
 }
+
+/**
+ * `cut_off`: the reply ended at a limit of its length. `invalid_tool_call`: the arguments of a tool call are
+ * not JSON. `schema_mismatch`: the reply does not have the form that the request demanded. `asked_again`: the
+ * caller sent the same prompt again within a minute.
+ */
+export type AnswerSignal = 'cut_off' | 'invalid_tool_call' | 'schema_mismatch' | 'asked_again'
 
 /** What is recorded of a prompt: its content, or why there is none. */
 export type RecordedPrompt = {
@@ -119,14 +136,32 @@ function toValues(record: LedgerRecord) {
   const { requestId, userId, keyId, groups, endpoint, requestedModel, mode, reason, status, error } = record
   const { provider, model, attempts, rules, rulesPosition, warnings, tokens, cost } = record
   const { latencyMs, firstTokenMs, isStream, isCacheHit, isAborted, prompt, traceId } = record
+  const { router, arm, shadowOf, signals, features } = record
+  const more: RecordExtras = {
+    ...(router && { router }),
+    ...(arm !== undefined && { arm }),
+    ...(shadowOf !== undefined && { shadowOf }),
+    ...(signals && { signals }),
+    ...(features && { features: toBase64(features) }),
+  }
   return [
     [requestId, userId, keyId, groups, endpoint, requestedModel, mode, reason, status, error],
     [provider, model, attempts, rules, rulesPosition, warnings, tokens, cost],
     [latencyMs, firstTokenMs, isStream, isCacheHit, isAborted, prompt, traceId],
+    // Most records have none of these.
+    more,
   ] as const
 }
 
-function fromValues([who, what, how]: RecordValues): LedgerRecord {
+type RecordExtras = Pick<LedgerRecord, 'router' | 'arm' | 'shadowOf' | 'signals'> & {
+  readonly features?: string
+}
+
+function toBase64({ buffer, byteOffset, byteLength }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString('base64')
+}
+
+function fromValues([who, what, how, { features, ...more }]: RecordValues): LedgerRecord {
   const [requestId, userId, keyId, groups, endpoint, requestedModel, mode, reason, status, error] = who
   const [provider, model, attempts, rules, rulesPosition, warnings, tokens, cost] = what
   const [latencyMs, firstTokenMs, isStream, isCacheHit, isAborted, prompt, traceId] = how
@@ -156,5 +191,7 @@ function fromValues([who, what, how]: RecordValues): LedgerRecord {
     isAborted,
     prompt,
     traceId,
+    ...more,
+    ...(features !== undefined && { features: Buffer.from(features, 'base64') }),
   }
 }

@@ -4,7 +4,15 @@ import type { PromptCipher } from './prompt-cipher.ts'
 import { toPromptRow } from './prompt-rows.ts'
 import type { LedgerRecord, RecordedAttempt } from './record.ts'
 import { timeOfRecordId, toRecordId } from './record-id.ts'
-import { FLAGS, type PromptRow, type RequestRow, type RequestRuleRow, type UsageMeasures } from './tables.ts'
+import {
+  FLAGS,
+  type LedgerTables,
+  type PromptRow,
+  type RequestRow,
+  type RequestRuleRow,
+  SIGNALS,
+  type UsageMeasures,
+} from './tables.ts'
 import { HOUR_MS } from './units.ts'
 
 /** The rows of one record. */
@@ -12,6 +20,7 @@ export interface RecordRows {
   readonly request: RequestRow
   readonly rules: readonly RequestRuleRow[]
   readonly prompt: PromptRow | undefined
+  readonly rated: LedgerTables['rated_prompts'] | undefined
 }
 
 /** Returns the row of a record. The dictionary knows its texts. */
@@ -61,10 +70,24 @@ export function toRows(
         (record.isAborted ? FLAGS.aborted : 0) +
         (requestedModel === null ? FLAGS.modelOmitted : 0),
       trace_id: record.traceId,
+      router_version: record.router?.version ?? null,
+      router_probability: record.router?.probability ?? null,
+      router_propensity: record.router?.propensity ?? null,
+      routing_arm: record.arm === undefined ? null : dictionary.label(record.arm),
+      shadow_of: record.shadowOf ?? null,
+      signals: (record.signals ?? []).reduce((sum, signal) => sum | SIGNALS[signal], 0),
     },
     rules: [...applied.values()],
     prompt: toPromptRow(record, id, cipher),
+    rated: toRatedPrompt(record, id),
   }
+}
+
+/** Prompts that no model answered cannot be rated. */
+function toRatedPrompt(record: LedgerRecord, id: number): RecordRows['rated'] {
+  const { userId, model, error, features } = record
+  if (features === undefined || model === null || error !== null) return undefined
+  return { id, user_id: userId, model: shorten(model), features: Buffer.from(features) }
 }
 
 function encodeList(items: readonly unknown[]): string | null {
@@ -110,5 +133,11 @@ export function toMeasures(row: RequestRow): UsageMeasures {
     output: row.output ?? 0,
     reasoning: row.reasoning ?? 0,
     cost: row.cost ?? 0,
+    ratings: 0,
+    score: 0,
+    cut_off: row.signals & SIGNALS.cut_off ? 1 : 0,
+    invalid_tool_calls: row.signals & SIGNALS.invalid_tool_call ? 1 : 0,
+    schema_mismatches: row.signals & SIGNALS.schema_mismatch ? 1 : 0,
+    asked_again: row.signals & SIGNALS.asked_again ? 1 : 0,
   }
 }

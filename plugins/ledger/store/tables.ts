@@ -1,5 +1,5 @@
 import type { ColumnType, Generated } from 'kysely'
-import type { PromptOmission } from './record.ts'
+import type { AnswerSignal, PromptOmission } from './record.ts'
 
 export type LedgerEngine = 'sqlite' | 'postgres'
 
@@ -9,6 +9,8 @@ export interface LedgerTables {
   requests: RequestRow
   request_rules: RequestRuleRow
   prompts: PromptRow
+  feedback: FeedbackRow
+  rated_prompts: RatedPromptRow
   labels: LabelRow
   group_sets: LabelRow
   group_members: { group_id: number; group_set: number }
@@ -81,9 +83,25 @@ export interface RequestRow {
   /** A sum of `FLAGS`. */
   flags: number
   trace_id: string | null
+  router_version: number | null
+  router_probability: number | null
+  router_propensity: number | null
+  /** Id of a label. */
+  routing_arm: number | null
+  /** The request id of the request that this one is a copy of. */
+  shadow_of: string | null
+  /** A sum of `SIGNALS`. */
+  signals: number
 }
 
 export const FLAGS = { stream: 1, cacheHit: 2, aborted: 4, modelOmitted: 8 } as const
+
+export const SIGNALS: Readonly<Record<AnswerSignal, number>> = {
+  cut_off: 1,
+  invalid_tool_call: 2,
+  schema_mismatch: 4,
+  asked_again: 8,
+}
 
 /** Actions of rules that were applied. */
 export interface RequestRuleRow {
@@ -103,6 +121,32 @@ export interface PromptRow {
   /** The key that `data` is encrypted with. */
   key_id: string | null
   data: Buffer | null
+}
+
+/** What somebody said about the reply to a request, or about an imported prompt. */
+export interface FeedbackRow {
+  /** Id of the request, or of the rated prompt if it was imported. */
+  request: number
+  name: string
+  /** The user of the request; 0 for an imported prompt. */
+  user_id: number
+  /** From 0 to 1. */
+  score: number
+  comment: string | null
+  /** Id of a key or of an operator. */
+  given_by: string
+  /** Unix time in milliseconds. */
+  given_at: number
+}
+
+/** The hashed features of a prompt, from which routers learn. */
+interface RatedPromptRow {
+  /** That of the request; for an imported prompt, an id of the time of the import. */
+  id: number
+  /** 0 for an imported prompt. */
+  user_id: number
+  model: string
+  features: Buffer
 }
 
 /** Texts of small sets, which are stored once. */
@@ -144,6 +188,13 @@ export interface UsageMeasures {
   reasoning: number
   /** Nano-dollars. */
   cost: number
+  /** Requests with a score for quality, and the sum of these scores in millionths. */
+  ratings: number
+  score: number
+  cut_off: number
+  invalid_tool_calls: number
+  schema_mismatches: number
+  asked_again: number
 }
 
 export const MEASURES = [
@@ -157,4 +208,10 @@ export const MEASURES = [
   'output',
   'reasoning',
   'cost',
+  'ratings',
+  'score',
+  'cut_off',
+  'invalid_tool_calls',
+  'schema_mismatches',
+  'asked_again',
 ] as const satisfies readonly (keyof UsageMeasures)[]

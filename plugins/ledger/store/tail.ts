@@ -29,7 +29,7 @@ export class TailBuffer {
       this.#records = []
       return
     }
-    for (const { prompt: _, ...record } of records)
+    for (const { prompt: _, features: __, ...record } of records)
       this.#records.push({ ...record, id: toRecordId(record.requestId) ?? 0 })
     if (this.#records.length > MAX_KEPT) this.#records = this.#records.slice(-MAX_KEPT)
   }

@@ -78,6 +78,7 @@ function place(
         request: { ...row.request, id },
         rules: row.rules.map((rule) => ({ ...rule, request: id })),
         prompt: row.prompt && { ...row.prompt, id },
+        rated: row.rated && { ...row.rated, id },
       },
     ]
   })
@@ -108,6 +109,11 @@ async function insertRows(db: Transaction<LedgerTables>, rows: readonly RecordRo
     db,
     'prompts',
     rows.flatMap(({ prompt }) => prompt ?? []),
+  )
+  await insertAll(
+    db,
+    'rated_prompts',
+    rows.flatMap(({ rated }) => rated ?? []),
   )
   const [hours, totals, byRule] = [new UsageSums(), new UsageSums(), new UsageSums()]
   const [days, ruleDays] = [new UsageSums(), new UsageSums()]

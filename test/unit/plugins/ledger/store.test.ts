@@ -28,6 +28,7 @@ describe('the ledger on SQLite', () => {
     await earlier.write([0, 1, 30].map((hours) => ledgerRecord({ time: NOON + hours * HOUR_MS })))
     await earlier.close()
     const database = new Database(file)
+    database.exec(UNDO_FEEDBACK.join(';'))
     for (const table of ['usage_days', 'usage_rule_days', 'group_sets', 'group_members'])
       database.exec(`drop table ${table}`)
     for (const index of ['usage_rules_by_user', 'requests_by_group_set']) database.exec(`drop index ${index}`)
@@ -41,6 +42,17 @@ describe('the ledger on SQLite', () => {
     expect(days.map(({ requests }) => requests)).to.deep.equal([3, 1])
     await later.close()
   })
+
+  it('takes over what the version before feedback recorded', async () =>
+    takesOverEarlierVersion(
+      async (location) => {
+        if (location.engine !== 'sqlite') throw new Error('not a file')
+        const database = new Database(location.file)
+        database.exec(UNDO_FEEDBACK.join(';'))
+        database.close()
+      },
+      { engine: 'sqlite', file: path.join(await makeFolder(), 'ledger.db') },
+    ))
 
   it('refuses a file that belongs to another event log', async () => {
     const location = { engine: 'sqlite', file: path.join(await makeFolder(), 'ledger.db') } as const
@@ -75,6 +87,14 @@ describe('the ledger on PostgreSQL', () => {
     await Promise.all([one!.close(), other!.close()])
   })
 
+  it('takes over what the version before feedback recorded', () =>
+    takesOverEarlierVersion(
+      async () => {
+        await server.query(['set search_path to log_early', ...UNDO_FEEDBACK].join(';'))
+      },
+      { engine: 'postgres', url: server.url },
+    ))
+
   it('takes the records of two gateways at the same time', async () => {
     const location = { engine: 'postgres', url: server.url } as const
     const stores = await Promise.all([1, 2].map(() => openLedgerStore(location, 'log_two')))
@@ -94,6 +114,44 @@ describe('the ledger on PostgreSQL', () => {
     await Promise.all(stores.map((store) => store.close()))
   })
 })
+
+/** Makes the tables those of the version before feedback. */
+const UNDO_FEEDBACK = [
+  'drop table feedback',
+  'drop table rated_prompts',
+  ...['router_version', 'router_probability', 'router_propensity', 'routing_arm', 'shadow_of', 'signals'].map(
+    (column) => `alter table requests drop column ${column}`,
+  ),
+  ...['usage_hours', 'usage_totals', 'usage_days', 'usage_rule_days', 'usage_rules'].flatMap((table) =>
+    ['ratings', 'score', 'cut_off', 'invalid_tool_calls', 'schema_mismatches', 'asked_again'].map(
+      (column) => `alter table ${table} drop column ${column}`,
+    ),
+  ),
+  "delete from kysely_migration where name >= '005'",
+]
+
+async function takesOverEarlierVersion(
+  undo: (location: LedgerLocation) => Promise<void>,
+  location: LedgerLocation,
+): Promise<void> {
+  const before = await openLedgerStore(location, 'log_early')
+  const record = ledgerRecord({ time: NOON })
+  await before.write([record])
+  await before.close()
+  await undo(location)
+  const after = await openLedgerStore(location, 'log_early')
+  const signals = ['cut_off'] as const
+  await after.write([ledgerRecord({ time: NOON, signals, features: new Uint8Array([1, 2]) })])
+  const { id: _, ...found } = (await after.find(record.requestId))!
+  const { prompt, ...fields } = record
+  expect(found).to.deep.equal(fields)
+  for (const groupBy of [[], ['user'], ['day', 'user']] as const) {
+    const [usage] = await after.usage({ groupBy, since: 0, until: 1e6, limit: 10 })
+    expect(usage).to.deep.include({ requests: 2, ratings: 0, score: 0 })
+    expect(usage?.signals).to.deep.include({ cut_off: 1, asked_again: 0 })
+  }
+  await after.close()
+}
 
 let lastLog = 0
 
@@ -177,6 +235,10 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
       isCacheHit: true,
       isAborted: true,
       traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
+      router: { version: 3, probability: 0.625, propensity: null },
+      arm: 'gpt-4o-mini',
+      shadowOf: requestIdAt(NOON),
+      signals: ['cut_off', 'asked_again'],
     })
     const refused = ledgerRecord({
       requestedModel: null,
@@ -326,6 +388,9 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
       output: 80,
       reasoning: 12,
       cost: 2_500_000,
+      ratings: 0,
+      score: 0,
+      signals: { cut_off: 0, invalid_tool_call: 0, schema_mismatch: 0, asked_again: 0 },
     }
     expect(await store.usage({ ...range, groupBy: [] })).to.deep.equal([total])
     const pick = async (groupBy: Parameters<LedgerStore['usage']>[0]['groupBy'], more = {}) =>
@@ -341,6 +406,9 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
           output,
           reasoning,
           cost,
+          ratings,
+          score,
+          signals,
           ...key
         }) => [...Object.values(key), requests],
       )

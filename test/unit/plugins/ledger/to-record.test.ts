@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { type Account, type EndedExchange, GatewayError } from '../../../../core/contract/index.ts'
 import { newRequestId } from '../../../../core/util/ids.ts'
+import { decodeRecords, encodeRecords } from '../../../../plugins/ledger/store/record.ts'
 import { type RequestOutcome, toLedgerRecord } from '../../../../plugins/ledger/to-record.ts'
 
 const account = { userId: 3, keyId: 'key_3', plan: 'paid' } as Account
@@ -55,6 +56,22 @@ describe('toLedgerRecord', () => {
       code: 'refused',
       status: 418,
     })
+  })
+
+  it('has what a router and a split did, and the features of the prompt through its encoding', () => {
+    const route = {
+      mode: 'balance',
+      targets: [target],
+      reason: 'x',
+      router: { version: 2, probability: 0.75, propensity: 0.1 },
+      arm: 'gpt-4o-mini',
+    } as const
+    const exchange = { route, shadowOf: newRequestId(), features: new Uint8Array([0, 255, 7]) }
+    const record = toLedgerRecord(outcome({}, exchange as unknown as Partial<EndedExchange>))
+    expect(record).to.deep.include({ router: route.router, arm: 'gpt-4o-mini', shadowOf: exchange.shadowOf })
+    const [decoded] = decodeRecords(encodeRecords([record]))
+    expect([...(decoded?.features ?? [])]).to.deep.equal([0, 255, 7])
+    expect({ ...decoded, features: record.features }).to.deep.equal(record)
   })
 
   it('has an exact cost, null if it is unknown, and 0 if nobody replied', () => {
