@@ -151,6 +151,7 @@ export function createBuiltInPlugins(
       createCommands: ruleCommands.routing,
       routingCatalog,
       providers: providers.known,
+      logId: state.logId,
     }),
     createBudget({ accounts, groups, overallBudget: state.overallBudget, writer }, sharedState, {
       async sumCosts(query) {

@@ -165,6 +165,8 @@ export interface RuleTraceEntry {
   /** Present if the rule inspected the reply. */
   readonly scope?: 'response'
   readonly reason?: string
+  /** Of actions that choose for each request: what they chose. */
+  readonly arm?: string
 }
 
 /** One call to a provider. */

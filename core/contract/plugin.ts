@@ -152,6 +152,8 @@ export interface OperatorRegistry {
 
 /** Input of the conditions of a routing rule. */
 export interface RoutingInput {
+  /** `req_…`. */
+  readonly requestId: string
   readonly account: Account
   /** The request after the firewall masked it. */
   readonly request: ChatRequest
@@ -173,6 +175,11 @@ interface Operator {
   readonly description: string
   /** Returns the value to store for a valid value; default: the value itself. */
   normalize?(value: unknown): unknown
+  /**
+   * Returns what is wrong with a value that matches the schema, as a sentence; undefined if nothing is.
+   * Called when a rule is written, not for stored rules.
+   */
+  findIssue?(value: unknown): string | undefined
 }
 
 /**
@@ -190,6 +197,8 @@ export interface RoutingDraft {
   provider?: string
   model?: string
   mode?: Mode
+  /** The model was drawn by a split. */
+  isDrawn?: boolean
   /** The request for the provider. Actions replace it; they must not change it in place. */
   request: ChatRequest
   readonly warnings: Warning[]
@@ -201,9 +210,25 @@ export interface RoutingDraft {
 export interface Action extends Operator {
   /** `first`: only the first matching rule with this action applies; `all`: every one does. */
   readonly combine: 'first' | 'all'
-  /** Changes the draft. `value` is the stored value. */
+  /** The action that has the same effect: of the two, only the first one applies. */
+  readonly insteadOf?: string
+  /**
+   * Chooses what is applied to one request. Must depend on its parameters only, so that the decision about a
+   * recorded request can be made again. Default: the stored value.
+   */
+  choose?(value: unknown, input: RoutingInput, ruleId: number): ActionChoice
+  /** Changes the draft. `value` is the stored or the chosen value. */
   apply(value: unknown, draft: RoutingDraft): void
 }
+
+/** What an action applies to one request: a value, or nothing, with the reason for the trace. */
+export type ActionChoice =
+  | {
+      readonly value: unknown
+      /** Names the choice in the trace. Must come from the stored value, or a few others. */
+      readonly arm?: string
+    }
+  | { readonly skipped: string }
 
 /**
  * The event types of a plugin, and the state built from them. The log stores a type as `{plugin}:{type}`, in

@@ -106,6 +106,11 @@ export const RuleTraceEntrySchema = Type.Object(
       StringEnum(['response'], { description: 'Present if the rule inspected the reply.' }),
     ),
     reason: Type.Optional(Type.String({ description: 'Why the action was skipped.' })),
+    arm: Type.Optional(
+      Type.String({
+        description: 'What an action chose for the request, such as the model that a split drew.',
+      }),
+    ),
   },
   { $id: 'RuleTraceEntry', description: 'The outcome of one action of one rule.' },
 )

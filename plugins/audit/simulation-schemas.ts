@@ -133,6 +133,14 @@ export const adminSimulationExamples = {
 
 const nullableText = (description: string) => Nullable(Type.String(), { description })
 
+const TargetSchema = Type.Object(
+  {
+    provider: Type.String({ description: 'The provider.' }),
+    model: Type.String({ description: 'The model.' }),
+  },
+  { $id: 'Target', description: 'A model of a provider.' },
+)
+
 export const SimulationSchema = Type.Object(
   {
     outcome: StringEnum(['allowed', 'refused'], { description: 'Whether the request would be allowed.' }),
@@ -156,16 +164,8 @@ export const SimulationSchema = Type.Object(
     routing_mode: nullableText('The routing mode; null if the request is refused.'),
     routing_reason: nullableText('Why the model would be chosen, as a sentence.'),
     routing_score: Nullable(Type.Number(), { description: 'Score of the best target, from 0 to 1.' }),
-    targets: Type.Array(
-      Type.Object(
-        {
-          provider: Type.String({ description: 'The provider.' }),
-          model: Type.String({ description: 'The model.' }),
-        },
-        { $id: 'Target', description: 'A model of a provider.' },
-      ),
-      { description: 'The models that would be tried, in order.' },
-    ),
+    routing_arm: nullableText('The model that a split would draw; null if none does.'),
+    targets: Type.Array(TargetSchema, { description: 'The models that would be tried, in order.' }),
     rules_position: Count('Log position of the rules that decide.'),
   },
   { $id: 'Simulation', description: 'How a request would be handled.' },

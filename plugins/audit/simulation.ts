@@ -9,8 +9,8 @@ import {
   type Host,
   type JsonObject,
   operator,
-  type Route,
   type RuleSet,
+  type Target,
   user,
 } from '../../core/contract/index.ts'
 import { chatDialect } from '../../core/dialects/chat/dialect.ts'
@@ -215,7 +215,7 @@ function showDecision(exchange: Exchange, error: GatewayError | undefined): Json
     request: error === undefined ? exchange.request : null,
     warnings: exchange.warnings,
     rule_trace: exchange.trace,
-    ...showRoute(exchange.route),
+    ...showRoute(exchange),
     rules_position: exchange.rulesPosition,
   }
 }
@@ -227,11 +227,16 @@ function findBlockingRule({ trace }: Exchange): JsonObject | null {
   return { rule_id, name, ...(origin && { origin }) }
 }
 
-function showRoute(route: Route | undefined): JsonObject {
+function showRoute({ route }: Exchange): JsonObject {
   return {
     routing_mode: route?.mode ?? null,
     routing_reason: route?.reason ?? null,
     routing_score: route?.score ?? null,
-    targets: (route?.targets ?? []).map(({ provider, model }) => ({ provider, model })),
+    routing_arm: route?.arm ?? null,
+    targets: (route?.targets ?? []).map(showTarget),
   }
+}
+
+function showTarget({ provider, model }: Target): JsonObject {
+  return { provider, model }
 }

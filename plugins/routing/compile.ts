@@ -24,6 +24,7 @@ export interface CompiledRouting {
 }
 
 export interface CompiledRoutingRule {
+  readonly id: number
   /** The conditions that are not literals. */
   readonly matchers: readonly Matcher[]
   /** In registry order, so that the order of keys in a document does not affect the trace. */
@@ -37,6 +38,8 @@ interface CompiledAction {
   readonly value: unknown
   /** The trace entry if the action applies. Built once, because most actions of matching rules apply. */
   readonly applied: RuleTraceEntry
+  /** The same by arm. */
+  readonly appliedArms: Map<string, RuleTraceEntry>
 }
 
 /** Compiles the conditions of one owner's rules. The literals of all rules become one automaton. */
@@ -111,13 +114,24 @@ function compileActions(
   const known = [...actions.values()].filter((action) => action_json[action.name] !== undefined)
   const unknown = Object.keys(action_json).filter((action) => !actions.has(action))
   return {
+    id,
     actions: known.map((action) => ({
       action,
       value: action_json[action.name],
       applied: appliedEntry(action.name),
+      appliedArms: new Map<string, RuleTraceEntry>(),
     })),
     unknown: unknown.map((action) => skippedEntry(appliedEntry(action), 'unknown_action')),
   }
+}
+
+/** The trace entry of an action that applied what it chose. */
+export function armEntry({ applied, appliedArms }: CompiledAction, arm: string): RuleTraceEntry {
+  const known = appliedArms.get(arm)
+  if (known !== undefined) return known
+  const entry = { ...applied, arm }
+  appliedArms.set(arm, entry)
+  return entry
 }
 
 /** The trace entry of an action that is skipped. */

@@ -2,13 +2,13 @@ import type { RoutingDraft, RoutingInput, RuleTraceEntry } from '../../core/cont
 import type { PatternRun } from '../../core/pcre/pattern-run.ts'
 import { userTexts } from '../../core/text/request-texts.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
-import { type CompiledRouting, type CompiledRoutingRule, skippedEntry } from './compile.ts'
+import { armEntry, type CompiledRouting, type CompiledRoutingRule, skippedEntry } from './compile.ts'
 
 /** The combined effect of all matching rules of the rule sets that were evaluated so far. */
 export interface RuleDecision {
   readonly draft: RoutingDraft
   readonly trace: RuleTraceEntry[]
-  /** Names of the actions that a rule has applied. */
+  /** Names of the actions that a rule has applied; of one that stands for another action, the other's. */
   readonly appliedActions: Set<string>
   /** Collected for the first rule set that needs them. */
   texts?: readonly string[]
@@ -38,7 +38,7 @@ export function evaluateRouting(
       const overruled = findOverruled(decision.appliedActions)
       for (const candidate of candidates) {
         if (candidate.matchers.every((matches) => matches(input)))
-          applyActions(candidate, decision, overruled)
+          applyActions(candidate, input, decision, overruled)
       }
       return decision
     },
@@ -61,22 +61,30 @@ function findOverruled(applied: ReadonlySet<string>): readonly string[] {
 }
 
 function applyActions(
-  { actions, unknown }: CompiledRoutingRule,
+  { id, actions, unknown }: CompiledRoutingRule,
+  input: RoutingInput,
   { draft, trace, appliedActions }: RuleDecision,
   overruled: readonly string[],
 ): void {
-  for (const { action, value, applied } of actions) {
-    if (overruled.includes(action.name)) {
+  for (const compiled of actions) {
+    const { action, value, applied } = compiled
+    const effect = action.insteadOf ?? action.name
+    if (overruled.includes(effect)) {
       trace.push(skippedEntry(applied, 'overruled_by_policy'))
       continue
     }
-    if (action.combine === 'first' && appliedActions.has(action.name)) {
+    if (action.combine === 'first' && appliedActions.has(effect)) {
       trace.push(skippedEntry(applied, 'already_set_by_rule'))
       continue
     }
-    appliedActions.add(action.name)
-    action.apply(value, draft)
-    trace.push(applied)
+    const choice = action.choose?.(value, input, id) ?? { value }
+    if ('skipped' in choice) {
+      trace.push(skippedEntry(applied, choice.skipped))
+      continue
+    }
+    appliedActions.add(effect)
+    action.apply(choice.value, draft)
+    trace.push(choice.arm === undefined ? applied : armEntry(compiled, choice.arm))
   }
   trace.push(...unknown)
 }

@@ -41,7 +41,12 @@ export function resolveOperationRoute(
       routingCatalog,
       asked,
     )
-    return { route, warnings, trace: markSkipped(ruleTrace, 'set_mode', 'mode_unused_model_pinned') }
+    const isArm = draft.isDrawn === true && !fixed.isRequested
+    return {
+      route: isArm ? { ...route, arm: fixed.target.model } : route,
+      warnings,
+      trace: markSkipped(ruleTrace, 'set_mode', 'mode_unused_model_pinned'),
+    }
   }
   if (caller.operation === 'embeddings') {
     if (dimensions === undefined) throw missingDimensionsError()

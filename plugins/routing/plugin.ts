@@ -1,4 +1,10 @@
-import { GatewayError, type Plugin, type RoutingRule, type RuleSet } from '../../core/contract/index.ts'
+import {
+  type Exchange,
+  GatewayError,
+  type Plugin,
+  type RoutingRule,
+  type RuleSet,
+} from '../../core/contract/index.ts'
 import type { RoutingContent } from '../../core/events/domain-events.ts'
 import { PatternLimitError, PatternRun } from '../../core/pcre/pattern-run.ts'
 import {
@@ -11,17 +17,20 @@ import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import { forEachRuleSet } from '../../core/util/rule-sets.ts'
 import { createRuleEndpoints, type RuleEndpointServices } from '../rules/endpoints.ts'
 import { compileRouting } from './compile.ts'
-import { evaluateRouting, startDecision } from './evaluate.ts'
+import { evaluateRouting, type RuleDecision, startDecision } from './evaluate.ts'
 import { resolveOperationRoute } from './operation-route.ts'
 import { builtInConditions, createBuiltInActions } from './operators.ts'
 import { buildRoutingInput, knownNames, parseRequestedModel } from './requested-model.ts'
 import { resolveRoute } from './resolve-route.ts'
 import type { RoutingCatalog } from './routing-catalog.ts'
+import { createSplitAction } from './split-action.ts'
 
 interface RoutingServices extends RuleEndpointServices<RoutingRule, RoutingContent> {
   readonly routingCatalog: RoutingCatalog
   /** The providers that a rule or a model prefix may name. */
   readonly providers: ReadonlySet<string>
+  /** The draws of splits depend on it. Not a secret, but the same in all processes. */
+  readonly logId: string
 }
 
 /**
@@ -29,7 +38,7 @@ interface RoutingServices extends RuleEndpointServices<RoutingRule, RoutingConte
  * serves `/v1/routing-rules`.
  */
 export function createRouting(services: RoutingServices): Plugin {
-  const { routingCatalog, providers } = services
+  const { routingCatalog, providers, logId } = services
   const names = knownNames(routingCatalog, providers)
   return {
     name: 'routing',
@@ -48,7 +57,7 @@ export function createRouting(services: RoutingServices): Plugin {
           const { account, request, preferences, parameterNames } = exchange
           const requested = parseRequestedModel(request.model, names)
           const mode = requested.type === 'auto' ? requested.mode : 'balance'
-          const input = buildRoutingInput(account, request, mode)
+          const input = buildRoutingInput(account, request, mode, exchange.id)
           const decision = startDecision(input)
           const resolve = () => {
             const { userId, models } = account
@@ -59,10 +68,11 @@ export function createRouting(services: RoutingServices): Plugin {
               ...(parameterNames && { parameterNames }),
             }
             const { operation = 'chat' } = exchange
-            const { route, warnings, trace } =
+            const find = () =>
               operation === 'chat'
                 ? resolveRoute(requested, decision, caller, routingCatalog)
                 : resolveOperationRoute(requested, decision, { ...caller, operation }, routingCatalog)
+            const { route, warnings, trace } = traceRefusal(exchange, decision, find)
             exchange.request = decision.draft.request
             Object.assign(exchange.state, decision.draft.state)
             exchange.route = route
@@ -77,9 +87,19 @@ export function createRouting(services: RoutingServices): Plugin {
         },
         endpoints: createRuleEndpoints(services),
         conditions: builtInConditions,
-        actions: createBuiltInActions(providers),
+        actions: [...createBuiltInActions(providers), createSplitAction(routingCatalog.catalog, logId)],
       }
     },
+  }
+}
+
+/** The trace of a request that has no route says which rules were the reason. */
+function traceRefusal<Result>({ trace }: Exchange, decision: RuleDecision, resolve: () => Result): Result {
+  try {
+    return resolve()
+  } catch (error) {
+    trace.push(...decision.trace)
+    throw error
   }
 }
 

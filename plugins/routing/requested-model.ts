@@ -79,8 +79,13 @@ function parseAutoMode(model: string, spelling: string): Mode {
 }
 
 /** Builds the input for the conditions of routing rules. */
-export function buildRoutingInput(account: Account, request: ChatRequest, mode: Mode): RoutingInput {
-  return { account, request, metadata: metadataOf(request), mode }
+export function buildRoutingInput(
+  account: Account,
+  request: ChatRequest,
+  mode: Mode,
+  requestId: string,
+): RoutingInput {
+  return { requestId, account, request, metadata: metadataOf(request), mode }
 }
 
 /** The `metadata` of the request or, without it, the JSON object in `user`. */

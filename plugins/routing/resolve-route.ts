@@ -62,13 +62,18 @@ function addRetirementWarning(warnings: readonly Warning[], { targets }: Route):
 
 function findRoute(
   requested: RequestedModel,
-  { request, model, provider, mode }: RoutingDraft,
+  { request, model, provider, mode, isDrawn = false }: RoutingDraft,
   caller: RouteCaller,
   routingCatalog: RoutingCatalog,
 ): Route {
   const requestedMode = requested.type === 'auto' ? requested.mode : 'balance'
   if (model !== undefined) {
     const target = findTarget(model, provider, routingCatalog)
+    if (isDrawn) {
+      const reason = `a split of a routing rule drew the model ${model}`
+      const route = buildFixedRoute(target, requestedMode, reason, request, routingCatalog, caller)
+      return { ...route, arm: target.model }
+    }
     const reason = `a routing rule set the model ${model}`
     return buildFixedRoute(target, requestedMode, reason, request, routingCatalog, caller)
   }
@@ -130,7 +135,11 @@ export function markSkipped(
   action: string,
   reason: string,
 ): readonly RuleTraceEntry[] {
+  // A split sets the model, too, and only one of the two applies.
+  const names = action === 'set_model' ? ['set_model', 'split'] : [action]
   return trace.map((entry) =>
-    entry.action === action && entry.outcome === 'applied' ? { ...entry, outcome: 'skipped', reason } : entry,
+    names.includes(entry.action) && entry.outcome === 'applied'
+      ? { ...entry, outcome: 'skipped', reason }
+      : entry,
   )
 }

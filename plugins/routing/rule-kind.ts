@@ -130,7 +130,11 @@ function createDocumentParser(kind: 'condition' | 'action', operators: Operators
       if (operator === undefined)
         issues.push(`${name} is not a known ${kind}. Use one of ${[...operators.keys()].join(', ')}.`)
       else if (!typeGuardOf(operator)(value)) issues.push(`${name} must be ${operator.description}.`)
-      else parsed[name] = operator.normalize ? operator.normalize(value) : value
+      else {
+        const issue = operator.findIssue?.(value)
+        if (issue !== undefined) issues.push(issue)
+        parsed[name] = operator.normalize ? operator.normalize(value) : value
+      }
     }
     return issues.length > 0 ? { issues } : { value: parsed }
   }

@@ -51,7 +51,7 @@ export async function routeFor(
   const requested = parseRequestedModel(request.model, { providers: PROVIDERS })
   const mode: Mode = requested.type === 'auto' ? requested.mode : 'balance'
   const account = { userId: 1, name: 'demo', plan: 'paid' as const, keyId: 'key', position: 0 }
-  const input = buildRoutingInput(account, request, mode)
+  const input = buildRoutingInput(account, request, mode, 'req_1')
   const decision = await evaluateRouting(compiled, input, patternRun)
   return resolveRoute(requested, decision, { userId: 1, preferences }, from)
 }

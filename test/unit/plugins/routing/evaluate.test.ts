@@ -37,7 +37,7 @@ async function evaluate(
   }
   const { draft, trace } = await evaluateRouting(
     compiled,
-    buildRoutingInput(account, request, 'balance'),
+    buildRoutingInput(account, request, 'balance', 'req_1'),
     patternRun,
   )
   return { draft, trace, matched: trace.map(({ rule_id }) => rule_id) }
