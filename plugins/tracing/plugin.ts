@@ -1,9 +1,8 @@
-import type { IncomingHttpHeaders } from 'node:http'
-import { defaultTextMapSetter, ROOT_CONTEXT, type TextMapGetter } from '@opentelemetry/api'
 import { definePlugin, type Plugin } from '../../core/contract/index.ts'
 import { createCounter } from '../../core/util/metrics.ts'
 import { type TracingOptions, tracingOptions } from './options.ts'
-import { RequestTrace } from './request-trace.ts'
+import type { RequestTrace } from './request-trace.ts'
+import type { ExportReport } from './trace-exporter.ts'
 
 /** A collector that is away is logged at most this often. */
 const LOG_INTERVAL_MS = 60_000
@@ -25,25 +24,26 @@ export function createTracing(readVersion: () => string): Plugin {
         labelNames: ['outcome'],
       })
       let loggedAt = Number.NEGATIVE_INFINITY
-      function onExported(count: number, error: Error | undefined): void {
+      function onExported({ spans: count, error }: ExportReport): void {
         spans(error === undefined ? 'exported' : 'failed').inc(count)
         if (error === undefined || performance.now() - loggedAt < LOG_INTERVAL_MS) return
         loggedAt = performance.now()
-        logger.warn({ reason: error.message }, 'spans could not be sent to the collector')
+        logger.warn({ reason: error }, 'spans could not be sent to the collector')
       }
-      // Loaded only where it is used: the packages take as long to load as a tenth of the gateway.
-      const { startTracer } = await import('./start-tracer.ts')
-      const { tracer, propagator, stop } = startTracer(options, { version: readVersion(), onExported })
+      // Loaded only where it is used: the packages take time to load.
+      const { createTraceContext } = await import('./trace-context.ts')
+      const { RequestTrace } = await import('./request-trace.ts')
+      const { TraceExporter } = await import('./trace-exporter.ts')
+      const exporter = new TraceExporter({ options, version: readVersion() }, onExported)
       /** The requests that have not ended, by id. */
       const traces = new Map<string, RequestTrace>()
 
       return {
         admit(request) {
           if (!request.isInference) return
-          const parent = propagator.extract(ROOT_CONTEXT, request.headers, HEADERS)
-          const requestTrace = new RequestTrace(tracer, request, parent)
-          request.traceId = requestTrace.traceId
-          traces.set(request.requestId, requestTrace)
+          const context = createTraceContext(request.headers, options.sample_ratio)
+          request.traceId = context.traceId
+          traces.set(request.requestId, new RequestTrace(context, request))
         },
         decide(exchange) {
           traces.get(exchange.id)?.enter('decide')
@@ -52,11 +52,7 @@ export function createTracing(readVersion: () => string): Plugin {
           const requestTrace = traces.get(exchange.id)
           if (requestTrace === undefined) return next()
           requestTrace.enter('reply')
-          exchange.headersOfCall = (target) => {
-            const headers: Record<string, string> = {}
-            propagator.inject(requestTrace.startCall(exchange, target), headers, defaultTextMapSetter)
-            return headers
-          }
+          exchange.headersOfCall = (target) => requestTrace.startCall(exchange, target)
           return next()
         },
         inspect(exchange) {
@@ -64,16 +60,12 @@ export function createTracing(readVersion: () => string): Plugin {
           return undefined
         },
         observe(request) {
-          traces.get(request.id)?.end(request)
+          const record = traces.get(request.id)?.end(request)
           traces.delete(request.id)
+          if (record !== undefined) exporter.add(record)
         },
-        close: stop,
+        close: () => exporter.stop(),
       }
     },
   })
-}
-
-const HEADERS: TextMapGetter<IncomingHttpHeaders> = {
-  get: (headers, name) => headers[name],
-  keys: (headers) => Object.keys(headers),
 }

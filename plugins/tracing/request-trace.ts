@@ -1,108 +1,111 @@
-import {
-  type Context,
-  type HrTime,
-  type Span,
-  SpanKind,
-  SpanStatusCode,
-  type Tracer,
-  trace,
-} from '@opentelemetry/api'
+import type { Attributes } from '@opentelemetry/api'
 import type { Admission, EndedRequest, ReplyingExchange, Target } from '../../core/contract/index.ts'
 import { callAttributes, replyAttributes, requestAttributes } from './attributes.ts'
+import { newSpanId, type TraceContext, toTraceHeaders } from './trace-context.ts'
 
 type Phase = 'admit' | 'decide' | 'reply' | 'send'
 
-interface CallSpan {
-  readonly span: Span
+/** What is exported of one request, as plain data. Times are Unix times in milliseconds. */
+export interface TraceRecord {
+  readonly context: TraceContext
+  readonly name: string
+  readonly startedAt: number
+  readonly endedAt: number
+  readonly attributes: Attributes
+  readonly isError: boolean
+  /** Each phase lasts until the next one. */
+  readonly phases: readonly PhaseRecord[]
+  readonly calls: readonly CallRecord[]
+}
+
+interface PhaseRecord {
+  readonly phase: Phase
+  readonly startedAt: number
+}
+
+/** One call to a provider. */
+interface CallRecord {
+  readonly spanId: string
+  readonly name: string
+  readonly startedAt: number
+  readonly endedAt: number
+  readonly attributes: Attributes
+  readonly isError: boolean
+}
+
+interface OpenCall {
+  readonly spanId: string
   readonly target: Target
+  readonly name: string
+  readonly attributes: Attributes
   /** `performance.now()`. */
   readonly startedAt: number
 }
 
-/**
- * The trace of one request. If it is recorded, it has a span for the request, with a child for each phase and
- * for each call to a provider. See docs/decisions/tracing.md, "Spans of phases are created when the request
- * has ended".
- */
+/** The trace of one request. See docs/decisions/tracing.md, "Spans are built in a thread of their own". */
 export class RequestTrace {
-  readonly #tracer: Tracer
-  readonly #span: Span
-  readonly #context: Context
-  readonly #phases: { readonly phase: Phase; readonly from: number }[]
-  readonly #calls: CallSpan[] = []
-  /** The Unix time in milliseconds at which `performance.now()` was 0. One per trace, so that spans nest. */
-  readonly #origin = Date.now() - performance.now()
+  readonly context: TraceContext
+  readonly #phases: { readonly phase: Phase; readonly from: number }[] = []
+  readonly #calls: OpenCall[] = []
 
-  constructor(tracer: Tracer, { method, endpoint, startedAt }: Admission, parent: Context) {
-    const options = { kind: SpanKind.SERVER, startTime: this.#timeOf(startedAt) }
-    this.#tracer = tracer
-    this.#span = tracer.startSpan(`${method} ${endpoint}`, options, parent)
-    this.#context = trace.setSpan(parent, this.#span)
-    this.#phases = [{ phase: 'admit', from: startedAt }]
+  constructor(context: TraceContext, { startedAt }: Admission) {
+    this.context = context
+    this.enter('admit', startedAt)
   }
 
-  get traceId(): string {
-    return this.#span.spanContext().traceId
+  enter(phase: Phase, from = performance.now()): void {
+    if (this.context.isSampled) this.#phases.push({ phase, from })
   }
 
-  enter(phase: Phase): void {
-    if (this.#span.isRecording()) this.#phases.push({ phase, from: performance.now() })
-  }
-
-  /**
-   * Returns the context that the provider continues. See docs/decisions/tracing.md, "The span of a call is
-   * created before the call".
-   */
-  startCall(exchange: ReplyingExchange, target: Target): Context {
-    if (!this.#span.isRecording()) return this.#context
-    const startedAt = performance.now()
+  /** Returns the headers with which the provider continues the trace. */
+  startCall(exchange: ReplyingExchange, target: Target): Record<string, string> {
+    if (!this.context.isSampled) return toTraceHeaders(this.context, this.context.spanId)
+    const spanId = newSpanId()
+    const name = `${exchange.operation ?? 'chat'} ${target.model}`
     const attributes = callAttributes(target, exchange)
-    const span = this.#tracer.startSpan(
-      `${exchange.operation ?? 'chat'} ${target.model}`,
-      { kind: SpanKind.CLIENT, startTime: this.#timeOf(startedAt), attributes },
-      this.#context,
-    )
-    this.#calls.push({ span, target, startedAt })
-    return trace.setSpan(this.#context, span)
+    this.#calls.push({ spanId, target, name, attributes, startedAt: performance.now() })
+    return toTraceHeaders(this.context, spanId)
   }
 
-  end(request: EndedRequest): void {
-    if (!this.#span.isRecording()) return
-    const { endedAt, status, error, exchange } = request
-    for (const [index, { phase, from }] of this.#phases.entries()) {
-      const options = { kind: SpanKind.INTERNAL, startTime: this.#timeOf(from) }
-      const until = this.#phases[index + 1]?.from ?? endedAt
-      this.#tracer.startSpan(`signalbox.${phase}`, options, this.#context).end(this.#timeOf(until))
+  /** Returns what is to be exported; undefined if the trace is not sampled. */
+  end(request: EndedRequest): TraceRecord | undefined {
+    if (!this.context.isSampled) return undefined
+    const { method, endpoint, startedAt, endedAt, status, error, exchange } = request
+    /** The Unix time at which `performance.now()` was 0. One per trace, so that spans nest. */
+    const origin = Date.now() - performance.now()
+    return {
+      context: this.context,
+      name: `${method} ${endpoint}`,
+      startedAt: origin + startedAt,
+      endedAt: origin + endedAt,
+      attributes: requestAttributes(request),
+      // A stream that failed has begun with 200.
+      isError: status >= 500 || (error !== undefined && exchange?.reply !== undefined),
+      phases: this.#phases.map(({ phase, from }) => ({ phase, startedAt: origin + from })),
+      calls: this.#calls.map((call) => endCall(call, request, origin)),
     }
-    for (const call of this.#calls) this.#endCall(call, request)
-    this.#span.setAttributes(requestAttributes(request))
-    // A stream that failed has begun with 200.
-    const isFailed = status >= 500 || (error !== undefined && exchange?.reply !== undefined)
-    if (isFailed) this.#span.setStatus({ code: SpanStatusCode.ERROR })
-    this.#span.end(this.#timeOf(endedAt))
   }
+}
 
-  /** The attempt of a call is the one during which it was sent. */
-  #endCall({ span, target, startedAt }: CallSpan, { exchange, endedAt }: EndedRequest): void {
-    const attempt = exchange?.attempts.find(
-      (each) =>
-        each.target === target && each.startedAt <= startedAt && startedAt <= each.startedAt + each.ms,
-    )
-    const isAnswer = attempt?.outcome === 'ok'
-    if (isAnswer && exchange !== undefined) span.setAttributes(replyAttributes(exchange))
-    else {
-      span.setAttribute('error.type', attempt?.outcome ?? 'cancelled')
-      span.setStatus({ code: SpanStatusCode.ERROR })
-    }
-    const isStream = isAnswer && exchange?.reply?.type === 'stream'
-    const end = attempt === undefined || isStream ? endedAt : attempt.startedAt + attempt.ms
-    span.end(this.#timeOf(end))
-  }
-
-  /** Converts a time of `performance.now()`. */
-  #timeOf(time: number): HrTime {
-    const ms = this.#origin + time
-    const seconds = Math.floor(ms / 1000)
-    return [seconds, Math.floor((ms - seconds * 1000) * 1e6)]
+/** The attempt of a call is the one during which it was sent. */
+function endCall(call: OpenCall, { exchange, endedAt }: EndedRequest, origin: number): CallRecord {
+  const { spanId, target, name, startedAt } = call
+  const attempt = exchange?.attempts.find(
+    (each) => each.target === target && each.startedAt <= startedAt && startedAt <= each.startedAt + each.ms,
+  )
+  const isAnswer = attempt?.outcome === 'ok'
+  const isStream = isAnswer && exchange?.reply?.type === 'stream'
+  const end = attempt === undefined || isStream ? endedAt : attempt.startedAt + attempt.ms
+  const more =
+    isAnswer && exchange !== undefined
+      ? replyAttributes(exchange)
+      : { 'error.type': attempt?.outcome ?? 'cancelled' }
+  return {
+    spanId,
+    name,
+    startedAt: origin + startedAt,
+    endedAt: origin + end,
+    attributes: { ...call.attributes, ...more },
+    isError: !isAnswer,
   }
 }
