@@ -56,7 +56,9 @@ export async function fillDemo(
     opened.push(gateway)
     const services = { ...state, ...gateway, snapshotCaller: createCallerSnapshots(state) }
     const models = listNamedModels(settings.models)
-    const traffic = createDemoTraffic({ ...services, models }, random)
+    const { record_prompts: recordPrompts, max_prompt_chars: maxPromptChars } = settings.ledger
+    const prompts = { recordPrompts, maxPromptChars }
+    const traffic = createDemoTraffic({ ...services, models, prompts }, random)
     const cast = new DemoCast(services)
     const records: LedgerRecord[] = []
     for (const step of steps) {

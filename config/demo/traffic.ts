@@ -4,6 +4,7 @@ import { createUnsentExchange, NO_CLIENT } from '../../core/pipeline/unsent-exch
 import { requestIdAt, timeOfRequestId, toBase62 } from '../../core/util/ids.ts'
 import type { Random } from '../../core/util/random.ts'
 import { createRequestParsers, decideExchange } from '../../plugins/audit/simulation.ts'
+import { type PromptSettings, toRecordedPrompt } from '../../plugins/ledger/record-prompt.ts'
 import type { LedgerRecord } from '../../plugins/ledger/store/record.ts'
 import { toLedgerRecord } from '../../plugins/ledger/to-record.ts'
 import type { State } from '../gateway/state.ts'
@@ -23,6 +24,7 @@ export interface TrafficServices extends Pick<State, 'log' | 'accounts' | 'group
   snapshotCaller(account: Account): CallerSnapshot
   /** Names of models that requests ask for by name. */
   readonly models: readonly string[]
+  readonly prompts: PromptSettings
 }
 
 export type DemoTraffic = (time: number, user: DemoUser, account: Account) => Promise<LedgerRecord>
@@ -32,7 +34,7 @@ export type DemoTraffic = (time: number, user: DemoUser, account: Account) => Pr
  * code that decides about live requests; only the reply of the model is made up.
  */
 export function createDemoTraffic(services: TrafficServices, random: Random): DemoTraffic {
-  const { accounts, groups, costOf, snapshotCaller } = services
+  const { accounts, groups, costOf, snapshotCaller, prompts } = services
   const parsers = createRequestParsers(services.log, accounts)
   return async (time, { topic: topicName, models }, account) => {
     const topic = TOPICS[topicName]
@@ -55,15 +57,14 @@ export function createDemoTraffic(services: TrafficServices, random: Random): De
     const call = { account, requestId: id, headers: {}, client: NO_CLIENT }
     const exchange = await createUnsentExchange(parsers[endpoint], body, call, snapshotCaller(account))
     const refusal = await decideExchange(exchange, services)
-    if (refusal !== undefined) {
-      const endedAt = 1 + random.integer(4)
-      return toLedgerRecord({ ...request, ...ended, ...failed(refusal), endedAt, exchange })
-    }
+    const prompt = toRecordedPrompt(exchange, refusal === undefined, prompts)
+    const decided = { ...request, ...ended, exchange, prompt }
+    if (refusal !== undefined)
+      return toLedgerRecord({ ...decided, ...failed(refusal), endedAt: 1 + random.integer(4) })
     const load = 0.7 + 0.3 * loadAt(time)
     const { error, latencyMs } = addDemoReply(exchange, topic, load, random, costOf)
     const isAborted = error === undefined && body.stream === true && random.chance(ABORTED)
-    const outcome = { ...request, ...ended, ...failed(error), isAborted, endedAt: latencyMs, exchange }
-    return toLedgerRecord(outcome)
+    return toLedgerRecord({ ...decided, ...failed(error), isAborted, endedAt: latencyMs })
   }
 }
 

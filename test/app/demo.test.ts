@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'chai'
@@ -11,6 +12,7 @@ import { captureOutput } from '../support/captured-output.ts'
 import { runCommand } from '../support/command.ts'
 import { makeFolder } from '../support/folders.ts'
 import { type RunningGateway, startGatewayOnFiles, TEST_ENVIRONMENT } from '../support/gateway.ts'
+import { withSettings } from '../support/settings.ts'
 
 const DAY_MS = 86_400_000
 
@@ -122,6 +124,32 @@ describe('"signalbox demo"', function () {
     expect(await fill()).to.deep.equal(await fill())
     const plan = (seed: number) => planDemo({ days: 1, end }, createRandom(seed))
     expect(plan(6)).not.to.deep.equal(plan(5))
+  })
+
+  it('records prompts if they are to be recorded, and what-if evaluates them', async () => {
+    const recording = {
+      ...(await withSettings('ledger: { record_prompts: full }\n')),
+      RECORD_KEY: randomBytes(32).toString('base64'),
+    }
+    const settings = readSettings({ ...TEST_ENVIRONMENT, DATA_DIR: await makeFolder(), ...recording })
+    const logger = createLogger('error', { destination: captureOutput() })
+    const filled = await fillDemo(settings, { days: 1, seed: 5, end: Date.now() }, logger)
+    const other = await startGatewayOnFiles(recording, {
+      dataDir: settings.data_dir,
+      demoKey: filled.userKey,
+    })
+    const headers = { authorization: `Bearer ${filled.operatorKey}` }
+    const evaluated = await other.call('POST', '/admin/what-if?limit=100', { file: {} }, headers)
+    expect(evaluated.status, JSON.stringify(evaluated.body)).to.equal(200)
+    expect(evaluated.body.data.requests).to.equal(Math.min(100, filled.requests))
+    // Some requests are refused by limits before they are read.
+    expect(evaluated.body.data.evaluated).to.be.above(0.9 * evaluated.body.data.requests)
+    const [{ x_request_id: id }] = (
+      await other.call('GET', '/admin/requests?status=200&limit=1', undefined, headers)
+    ).body.data
+    const prompt = await other.call('GET', `/admin/requests/${id}/prompt`, undefined, headers)
+    expect(prompt.body.data.request.messages.at(-1).content).to.be.a('string')
+    await other.stop()
   })
 
   it('refuses a data folder that is not empty, and invalid options', async () => {

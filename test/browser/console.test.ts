@@ -112,6 +112,16 @@ describe('the console in a browser', function () {
     await window.checkAccessibility('a request')
     await window.shoot('request')
 
+    await page.getByRole('link', { name: 'Open in the simulator' }).click()
+    await page.getByText('The recorded prompt of').waitFor()
+    expect(await page.getByLabel('Request', { exact: true }).inputValue()).to.contain(SECRET)
+    await page.getByRole('button', { name: 'Simulate' }).click()
+    await page.getByText('refused', { exact: true }).waitFor()
+    await window.checkAccessibility('the simulator with a recorded prompt')
+    await page.getByLabel('Request', { exact: true }).fill('{')
+    await page.getByRole('button', { name: 'Simulate' }).click()
+    await page.getByRole('alert').getByText('The request is no valid JSON').waitFor()
+
     await window.open('/policies')
     await page.getByRole('link', { name: 'Personal data' }).click()
     await page.getByRole('button', { name: 'Delete', exact: true }).click()

@@ -71,8 +71,11 @@ function RequestDetails({ record }: { readonly record: RequestRecord }) {
         <a href={href('/time', { user: user_id, at: rules_position })}>
           The rules of then (position {rules_position})
         </a>{' '}
-        · <a href={href('/simulator', { user: user_id, at: rules_position })}>Open in the simulator</a> ·{' '}
-        <a href={href('/requests', { key: record.key_id })}>Requests of this key</a>
+        ·{' '}
+        <a href={href('/simulator', { user: user_id, at: rules_position, request: record.x_request_id })}>
+          Open in the simulator
+        </a>{' '}
+        · <a href={href('/requests', { key: record.key_id })}>Requests of this key</a>
       </p>
       {record.routing_reason && <p class="muted">{record.routing_reason}</p>}
       <div class="grid">

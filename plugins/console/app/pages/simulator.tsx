@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks'
-import { type ApiError, send } from '../lib/api.ts'
+import { ApiError, get, send } from '../lib/api.ts'
 import { userNames } from '../lib/names.ts'
-import { toError } from '../lib/resource.ts'
-import { route } from '../lib/router.ts'
+import { toError, useResource } from '../lib/resource.ts'
+import { href, route } from '../lib/router.ts'
 import { isOperator } from '../lib/session.ts'
 import type { TraceEntry } from '../lib/types.ts'
 import { Form, SelectField, TextField } from '../ui/fields.tsx'
-import { ErrorMessage, PageLayout, Panel } from '../ui/page.tsx'
+import { ErrorMessage, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
 import { Badge } from '../ui/values.tsx'
 import { Trace } from './request.tsx'
 
@@ -23,34 +23,80 @@ interface Simulation {
   readonly rules_position: number
 }
 
+interface RecordedPrompt {
+  readonly request: Readonly<Record<string, unknown>> | null
+  readonly left_out: readonly string[]
+}
+
 /** Decides about a request without sending it, with the rules of now or of then. */
 export function SimulatorPage() {
+  const id = isOperator() ? route.value.query.get('request') : null
+  const prompt = useResource(`prompt ${id}`, () => loadPrompt(id))
+  return (
+    <PageLayout title="Simulator">
+      <p class="muted">The same code as for live requests. No provider is called, and nothing is recorded.</p>
+      <ResourceView resource={prompt}>
+        {(recorded) => (
+          <>
+            {id && <RecordedNote id={id} prompt={recorded} />}
+            <Simulator recorded={recorded?.request ?? undefined} />
+          </>
+        )}
+      </ResourceView>
+    </PageLayout>
+  )
+}
+
+/** Reads what is recorded of a request. Null: nothing is. */
+async function loadPrompt(id: string | null): Promise<RecordedPrompt | null> {
+  if (id === null) return null
+  return get<RecordedPrompt>(`/admin/requests/${encodeURIComponent(id)}/prompt`).catch((error: unknown) => {
+    if (error instanceof ApiError && error.status === 404) return null
+    throw error
+  })
+}
+
+function RecordedNote({ id, prompt }: { readonly id: string; readonly prompt: RecordedPrompt | null }) {
+  const link = <a href={href(`/requests/${id}`)}>{id}</a>
+  if (!prompt?.request) return <p class="notice">The prompt of {link} is not recorded. Enter it below.</p>
+  const missing = prompt.left_out.length > 0 && ` Not recorded: ${prompt.left_out.join(', ')}.`
+  return (
+    <p class="notice">
+      The recorded prompt of {link}, in the form of chat completions.{missing} That it was read is in the
+      audit trail.
+    </p>
+  )
+}
+
+/** The form. A recorded request is shown as JSON. */
+function Simulator({ recorded }: { readonly recorded: RecordedPrompt['request'] | undefined }) {
   const { query } = route.value
   const users = [...userNames.value]
   const [user, setUser] = useState(query.get('user') ?? '')
   const [asOf, setAsOf] = useState(query.get('at') ?? '')
   const [model, setModel] = useState('auto')
-  const [text, setText] = useState('')
+  const [text, setText] = useState(recorded ? JSON.stringify(recorded, null, 2) : '')
   const [result, setResult] = useState<Simulation>()
   const [error, setError] = useState<ApiError>()
   const chosenUser = user || String(users[0]?.[0] ?? '')
 
-  async function run() {
-    const request = { model, messages: [{ role: 'user', content: text }] }
+  async function simulate() {
+    const request = recorded ? parseRequest(text) : { model, messages: [{ role: 'user', content: text }] }
     const as_of = /^\d+$/.test(asOf) ? Number(asOf) : asOf
     const at = asOf === '' ? {} : { as_of }
     const body = isOperator() ? { user_id: Number(chosenUser), request, ...at } : { ...request, ...at }
     const path = isOperator() ? '/admin/simulate' : '/v1/simulate'
+    const { data } = await send<{ data: Simulation }>('POST', path, body)
+    return data
+  }
+
+  function run() {
     setError(undefined)
-    await send<{ data: Simulation }>('POST', path, body).then(
-      ({ data }) => setResult(data),
-      (thrown: unknown) => setError(toError(thrown)),
-    )
+    simulate().then(setResult, (thrown: unknown) => setError(toError(thrown)))
   }
 
   return (
-    <PageLayout title="Simulator">
-      <p class="muted">The same code as for live requests. No provider is called, and nothing is recorded.</p>
+    <>
       <Form onSubmit={run} class="panel" label="Simulated request">
         <div class="row">
           {isOperator() && (
@@ -61,7 +107,7 @@ export function SimulatorPage() {
               onChange={setUser}
             />
           )}
-          <TextField label="Model" value={model} onInput={setModel} required />
+          {!recorded && <TextField label="Model" value={model} onInput={setModel} required />}
           <TextField
             label="Rules as of"
             value={asOf}
@@ -70,7 +116,11 @@ export function SimulatorPage() {
             hint="A position of the log, or a time with a zone."
           />
         </div>
-        <TextField label="Message of the user" rows={4} value={text} onInput={setText} required />
+        {recorded ? (
+          <TextField label="Request" rows={12} value={text} onInput={setText} required mono />
+        ) : (
+          <TextField label="Message of the user" rows={4} value={text} onInput={setText} required />
+        )}
         <div class="actions end">
           <button type="submit" class="primary">
             Simulate
@@ -79,8 +129,16 @@ export function SimulatorPage() {
       </Form>
       {error && <ErrorMessage error={error} />}
       {result && <Outcome {...result} />}
-    </PageLayout>
+    </>
   )
+}
+
+function parseRequest(text: string): object {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new ApiError(0, 'invalid_json', `The request is no valid JSON: ${(error as Error).message}`)
+  }
 }
 
 function Outcome({
@@ -99,8 +157,8 @@ function Outcome({
         <p>
           <Badge tone={outcome === 'allowed' ? 'good' : 'bad'}>{outcome}</Badge> {error?.message}
         </p>
-        {request?.messages?.map(({ role, content }) => (
-          <pre key={role}>{typeof content === 'string' ? content : JSON.stringify(content, null, 2)}</pre>
+        {request?.messages?.map(({ content }, index) => (
+          <pre key={index}>{typeof content === 'string' ? content : JSON.stringify(content, null, 2)}</pre>
         ))}
         {routing_reason && <p class="muted">{routing_reason}</p>}
         {targets.length > 0 && (
