@@ -220,6 +220,7 @@ export function createBuiltInPlugins(
     }),
     createMetrics({
       live: subscription,
+      damagedFiles: state.damagedFiles,
       health: breakers,
       providers: providers.known,
       groups,
