@@ -224,6 +224,7 @@ export function createBuiltInPlugins(
     }),
     createMetrics({
       live: subscription,
+      damagedFiles: state.damagedFiles,
       health: breakers,
       providers: providers.known,
       groups,

@@ -177,6 +177,7 @@ export async function startGateway(
       whyNotReady: () => (isStopping ? 'the process is shutting down' : undefined),
       logState: state.subscription.state,
       damagedStreams: () => state.streams.damaged().map(({ stream }) => stream),
+      damagedFiles: state.damagedFiles,
     }
     const auditExport = peer?.takesSnapshots === false ? undefined : openAuditExport(settings, state, logger)
     if (auditExport) opened.push(auditExport)

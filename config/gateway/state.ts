@@ -1,7 +1,14 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { EventLog } from '../../core/contract/index.ts'
-import { readFolderIdentity, writeFolderIdentity } from '../../core/event-log/sqlite/check-folder.ts'
+import {
+  createDamagedFileError,
+  HISTORY_FILE,
+  readFolderIdentity,
+  writeFolderIdentity,
+} from '../../core/event-log/sqlite/check-folder.ts'
+import { listSetAside, reportSetAside } from '../../core/event-log/sqlite/damaged-files.ts'
+import { quickCheckHistory } from '../../core/event-log/sqlite/quick-check.ts'
 import { openSqliteLog } from '../../core/event-log/sqlite/sqlite-log.ts'
 import { ensureLogId } from '../../core/events/log-identity.ts'
 import { EXPIRING_STREAMS, FOLLOWED_STREAMS } from '../../core/events/streams.ts'
@@ -56,6 +63,8 @@ export interface State {
   readonly routers: Routers
   readonly operatorCommands: OperatorCommands
   readonly findKnownRequest: FindKnownRequest
+  /** Names of files of the data folder that are damaged, or were and have been set aside. */
+  readonly damagedFiles: () => Promise<readonly string[]>
   close(): Promise<void>
 }
 
@@ -135,6 +144,9 @@ async function openAndCatchUp(
       // Closed after the subscription, so that the final snapshot is taken when no more events are applied.
       opened.splice(1, 0, signer, keeper)
     }
+    // A start without a snapshot has read every event.
+    if (options && !options.openLog && !settings.eventstore_url && newest)
+      opened.push(watchForDamage(settings.data_dir, subscription, logger))
     const { accounts, rules, groups, policies, streams, idempotency, overallBudget } = projections
     const { operators, timeline, routers } = projections
     const guarded = guardLog(log, subscription)
@@ -163,11 +175,44 @@ async function openAndCatchUp(
       routers,
       operatorCommands: createOperatorCommands(operators, writer, log),
       findKnownRequest: idempotency.find,
+      async damagedFiles() {
+        const files = await listSetAside(settings.data_dir)
+        return subscription.state() === 'damaged' ? [...files, HISTORY_FILE] : files
+      },
       close,
     }
   } catch (error) {
     await close()
     throw error
+  }
+}
+
+/** The check must not slow down the start. */
+const CHECK_DELAY_MS = 1000
+
+/**
+ * Checks the file of the log once: events that a snapshot covers have not been read, so damage to them would
+ * be found too late.
+ */
+function watchForDamage(
+  directory: string,
+  subscription: Subscription,
+  logger: Logger,
+): { close(): Promise<void> } {
+  const closing = new AbortController()
+  const check = async () => {
+    const issue = await quickCheckHistory(directory, closing.signal)
+    if (issue !== undefined)
+      subscription.noteDamage(createDamagedFileError(join(directory, HISTORY_FILE), issue))
+  }
+  const timer = setTimeout(() => {
+    check().catch((err) => logger.warn({ err }, 'event log could not be checked for damage'))
+  }, CHECK_DELAY_MS).unref()
+  return {
+    async close() {
+      clearTimeout(timer)
+      closing.abort()
+    },
   }
 }
 
@@ -213,7 +258,12 @@ export async function openLog(
 ): Promise<EventLog> {
   await protectFolder(data_dir, logger)
   if (!eventstore_url)
-    return openSqliteLog({ directory: data_dir, expiringStreams: EXPIRING_STREAMS, isStrict })
+    return openSqliteLog({
+      directory: data_dir,
+      expiringStreams: EXPIRING_STREAMS,
+      isStrict,
+      ...(logger && { onSetAside: (file) => reportSetAside(logger, file) }),
+    })
   // Imported on demand: the client is a third of the code that a start would load.
   const { openEventStoreLog } = await import('../../core/event-log/eventstore/eventstore-log.ts')
   return openEventStoreLog({

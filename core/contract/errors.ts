@@ -127,6 +127,10 @@ export const ERROR_CODES = {
     503,
     'An event of the log is not the one that was hashed, so it cannot be proven.',
   ),
+  event_log_damaged: unavailable(
+    503,
+    'The file of the event log is damaged, so changes are refused; the operator must restore it.',
+  ),
   event_log_full: unavailable(507, 'The event log has no disk space left.'),
   // Provider errors: see docs/providers.md, "Errors and retries", and docs/routing.md, "Failover".
   provider_refused: invalid(400, 'The provider refused the request.'),

@@ -209,8 +209,8 @@ export class AppendTooLargeError extends Error {
 const EVENT_LOG_UNAVAILABLE_ERROR = Symbol.for('signalbox.EventLogUnavailableError')
 
 /**
- * The event log could not read or write. `diskFull`: its disk has no space left. `accessDenied`: its server
- * rejects the credentials, or the user lacks a permission. `outcomeUnknown`: the
+ * The event log could not read or write. `diskFull`: its disk has no space left. `damaged`: its file is.
+ * `accessDenied`: its server rejects the credentials, or the user lacks a permission. `outcomeUnknown`: the
  * response to an append was lost, so its events may or may not be stored; otherwise they are not.
  * `transient`: a retry may succeed.
  */
@@ -225,6 +225,7 @@ export class EventLogUnavailableError extends Error {
   }
 
   readonly accessDenied: boolean
+  readonly damaged: boolean
   readonly diskFull: boolean
   readonly outcomeUnknown: boolean
   readonly transient: boolean
@@ -233,6 +234,7 @@ export class EventLogUnavailableError extends Error {
     super(message, { cause: options.cause })
     this.name = 'EventLogUnavailableError'
     this.accessDenied = options.accessDenied ?? false
+    this.damaged = options.damaged ?? false
     this.diskFull = options.diskFull ?? false
     this.outcomeUnknown = options.outcomeUnknown ?? false
     this.transient = options.transient ?? false
@@ -242,6 +244,7 @@ export class EventLogUnavailableError extends Error {
 interface EventLogUnavailableOptions {
   readonly cause?: unknown
   readonly accessDenied?: boolean
+  readonly damaged?: boolean
   readonly diskFull?: boolean
   readonly outcomeUnknown?: boolean
   readonly transient?: boolean

@@ -216,6 +216,12 @@ function toEventLogError(cause: EventLogUnavailableError): GatewayError {
       'name, password and permissions.'
     return new GatewayError('event_log_access_denied', message, { cause })
   }
+  if (cause.damaged) {
+    const message =
+      'The event log is damaged, so changes are refused, and parts of the history may not be readable. ' +
+      'Nothing was changed. The operator must restore it from a backup.'
+    return new GatewayError('event_log_damaged', message, { cause })
+  }
   const message = cause.outcomeUnknown
     ? 'The event log is unavailable; the change may or may not have been saved. Check before you retry.'
     : 'The event log is unavailable. Nothing was changed. Retry the request.'

@@ -10,6 +10,8 @@ export interface Readiness {
   readonly logState: () => string
   /** Streams of the event log that cannot be read completely. */
   readonly damagedStreams: () => readonly string[]
+  /** Names of files of the data folder that are damaged, or were and have been set aside. */
+  readonly damagedFiles: () => Promise<readonly string[]>
 }
 
 const common = { method: 'GET', access: publicAccess, tags: ['operation'] } as const
@@ -21,6 +23,15 @@ const damaged_streams = Type.Optional(
     description: 'Damaged streams of the event log, at most 20, whose users are refused; missing if none.',
   }),
 )
+
+const damaged_files = Type.Optional(
+  Type.Array(Type.String({ description: 'Name of a file in the data folder.' }), {
+    description:
+      'Files of the data folder that are damaged, or were and have been set aside; missing if none.',
+  }),
+)
+
+const details = { event_log, damaged_streams, damaged_files }
 
 const MAX_LISTED_STREAMS = 20
 
@@ -49,7 +60,7 @@ const READINESS = {
     200: {
       description: 'The node can serve traffic.',
       body: Type.Object(
-        { status: Type.Literal('ready', { description: 'Always ready.' }), event_log, damaged_streams },
+        { status: Type.Literal('ready', { description: 'Always ready.' }), ...details },
         { $id: 'Readiness', description: 'Readiness of the node.' },
       ),
     },
@@ -59,8 +70,7 @@ const READINESS = {
         {
           status: Type.Literal('not ready', { description: 'Always not ready.' }),
           reason: Type.String({ description: 'Why the node must not receive traffic.' }),
-          event_log,
-          damaged_streams,
+          ...details,
         },
         { $id: 'Unreadiness', description: 'Why the node cannot serve traffic.' },
       ),
@@ -76,16 +86,26 @@ export const PROBES: readonly EndpointDescription[] = [LIVENESS, READINESS]
  * not receive traffic), which every listener for clients serves. See docs/decisions/event-log.md, "A node
  * stays ready while the event log is unavailable".
  */
-export function createProbes({ whyNotReady, logState, damagedStreams }: Readiness): readonly Endpoint[] {
+export function createProbes({
+  whyNotReady,
+  logState,
+  damagedStreams,
+  damagedFiles,
+}: Readiness): readonly Endpoint[] {
   return [
     endpoint({ ...LIVENESS, handle: () => ({ status: 200, body: { status: 'ok' } }) }),
     endpoint({
       ...READINESS,
-      handle() {
+      async handle() {
+        const files = await damagedFiles()
         const event_log = logState()
         const reason = event_log === 'replaced' ? 'the event log was replaced' : whyNotReady()
         const names = damagedStreams().slice(0, MAX_LISTED_STREAMS)
-        const details = { event_log, ...(names.length > 0 && { damaged_streams: [...names] }) }
+        const details = {
+          event_log,
+          ...(names.length > 0 && { damaged_streams: [...names] }),
+          ...(files.length > 0 && { damaged_files: [...files] }),
+        }
         return reason === undefined
           ? { status: 200, body: { status: 'ready', ...details } }
           : { status: 503, body: { status: 'not ready', reason, ...details } }

@@ -4,7 +4,11 @@ import type { Subscription } from '../../projections/runtime/subscribe.ts'
 const LAG_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30]
 
 /** Registers metrics that show how closely this node follows the event log. */
-export function registerEventMetrics(metrics: Registry, live: Subscription): void {
+export function registerEventMetrics(
+  metrics: Registry,
+  live: Subscription,
+  damagedFiles: () => Promise<readonly string[]>,
+): void {
   const registers = [metrics]
   new Gauge({
     name: 'signalbox_projection_position',
@@ -52,6 +56,16 @@ export function registerEventMetrics(metrics: Registry, live: Subscription): voi
     registers,
     collect() {
       this.set(live.damaged().length)
+    },
+  })
+  new Gauge({
+    name: 'signalbox_damaged_files',
+    help: 'Files of the data folder that are damaged, or were and have been set aside.',
+    // All processes of a node have the same folder.
+    aggregator: 'max',
+    registers,
+    async collect() {
+      this.set((await damagedFiles()).length)
     },
   })
   const lag = new Histogram({

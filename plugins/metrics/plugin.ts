@@ -11,6 +11,7 @@ import { observeHttpRequests, observeOverhead, observeRuleActions } from './requ
 
 interface MetricsServices {
   readonly live: Subscription
+  readonly damagedFiles: () => Promise<readonly string[]>
   readonly health: CircuitBreakers
   /** All providers that rules and model prefixes can name. */
   readonly providers: ReadonlySet<string>
@@ -28,13 +29,13 @@ interface MetricsServices {
  * register their metrics with `host.metrics`.
  */
 export function createMetrics(services: MetricsServices): Plugin {
-  const { live, health, providers, groups, exposedAt, sharedPage } = services
+  const { live, damagedFiles, health, providers, groups, exposedAt, sharedPage } = services
   return {
     name: 'metrics',
     async setup(_, { metrics, operators, logger }) {
       collectDefaultMetrics({ register: metrics })
       registerBreakerMetrics(metrics, health, providers)
-      registerEventMetrics(metrics, live)
+      registerEventMetrics(metrics, live, damagedFiles)
       const observers = [
         observeHttpRequests(metrics),
         observeOverhead(metrics),

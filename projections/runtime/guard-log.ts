@@ -1,14 +1,16 @@
 import type { EventLog } from '../../core/contract/index.ts'
+import { isExpiring } from '../../core/events/streams.ts'
 import type { Subscription } from './subscribe.ts'
 
 /**
- * Returns the log for everything but the subscription. While the log is away or was replaced, it refuses all
- * calls immediately: nobody waits for a log that is known not to respond, and nothing is read from or written
- * to another log before the subscription has checked that it is the same one.
+ * Returns the log for everything but the subscription. Refuses changes of a damaged log; see
+ * docs/decisions/event-log.md, "A damaged event log is not written to". While the log is away or was
+ * replaced, refuses all calls immediately: nobody waits for a log that is known not to respond, and nothing
+ * is read from or written to another log before the subscription has checked that it is the same one.
  */
 export function guardLog(
   log: EventLog,
-  subscription: Pick<Subscription, 'checkAvailable' | 'noteOutcome'>,
+  subscription: Pick<Subscription, 'checkAvailable' | 'checkUndamaged' | 'noteOutcome'>,
 ): EventLog {
   async function call<Result>(run: () => Promise<Result>): Promise<Result> {
     subscription.checkAvailable()
@@ -23,7 +25,11 @@ export function guardLog(
   }
 
   return {
-    append: (stream, events, options) => call(() => log.append(stream, events, options)),
+    append: (stream, events, options) =>
+      call(async () => {
+        if (!isExpiring(stream)) subscription.checkUndamaged()
+        return log.append(stream, events, options)
+      }),
     async *read(stream, from) {
       subscription.checkAvailable()
       yield* log.read(stream, from)

@@ -19,9 +19,10 @@ import { createStreamHealth, type DamagedStream, type StreamHealth } from './str
 /**
  * `catching-up` until all events that were in the log at the start have been applied; then `following`, or
  * `away` while the log is unavailable. `denied` while the log rejects the credentials or lacks a permission.
- * `replaced`, finally, if it is not the same log any more. Clients read these values in `/readyz`.
+ * Finally, `damaged` if its file is, or `replaced` if it is not the same log any more. Clients read these
+ * values in `/readyz`.
  */
-type SubscriptionState = 'catching-up' | 'following' | 'away' | 'denied' | 'replaced'
+type SubscriptionState = 'catching-up' | 'following' | 'away' | 'denied' | 'damaged' | 'replaced'
 
 /** Receives an applied event, and the milliseconds since its metadata's `time`. */
 type AppliedListener = (record: RecordedEvent, delayMs: number) => void
@@ -60,6 +61,10 @@ export interface Subscription {
    * `EventLogUnavailableError` while the log is away.
    */
   checkAvailable(): void
+  /** Throws an `EventLogUnavailableError` if the file of the log is damaged: nothing may be written to it. */
+  checkUndamaged(): void
+  /** Notes that the file of the log is damaged, which is logged once. */
+  noteDamage(error: EventLogUnavailableError): void
   /** Notes the outcome of a call of the log. Logs a failure once per outage and kind. */
   noteOutcome(error?: unknown): void
   /** Calls the listener for every event that is applied after catching up. */
@@ -104,7 +109,8 @@ export function subscribeProjections(
   let applyPluginEvent: PluginEventListener = () => true
   const counts = { received: 0, skipped: 0, foreign: 0 }
   const outage = createOutageLog(logger)
-  let state: Exclude<SubscriptionState, 'denied'> = 'catching-up'
+  let state: Exclude<SubscriptionState, 'denied' | 'damaged'> = 'catching-up'
+  let damage: EventLogUnavailableError | undefined
   let isCaughtUp = false
   let newest: RecordedEvent | undefined
 
@@ -125,6 +131,13 @@ export function subscribeProjections(
     if (anomaly.kind === 'foreign') skipForeign(anomaly.stream)
     reportDamage(health.note(anomaly))
     waiters.check()
+  }
+
+  function noteDamage(error: EventLogUnavailableError): void {
+    if (damage !== undefined) return
+    damage = error
+    const message = 'event log damaged; changes are refused, and requests are served with the rules in memory'
+    logger.error({ reason: error.message }, message)
   }
 
   const foreignStreams = new Set<string>()
@@ -199,8 +212,10 @@ export function subscribeProjections(
     await retry(() => follow(resolveCaughtUp), {
       backoff,
       signal: abort.signal,
-      shouldRetry: EventLogUnavailableError.isInstance,
+      // A state that begins with a damaged log would lack rules.
+      shouldRetry: (error) => EventLogUnavailableError.isInstance(error) && (isCaughtUp || !error.damaged),
       onRetry(error) {
+        if (EventLogUnavailableError.isInstance(error) && error.damaged) return noteDamage(error)
         state = 'away'
         outage.note(error, 'event log unavailable; retrying')
       },
@@ -220,7 +235,11 @@ export function subscribeProjections(
   return {
     caughtUp,
     ended,
-    state: () => (state !== 'replaced' && outage.isDenied() ? 'denied' : state),
+    state() {
+      if (state === 'replaced') return state
+      if (damage !== undefined) return 'damaged'
+      return outage.isDenied() ? 'denied' : state
+    },
     position,
     newest: () => newest,
     received: () => counts.received,
@@ -235,7 +254,12 @@ export function subscribeProjections(
       const accessDenied = outage.isDenied()
       throw new EventLogUnavailableError('the event log is unavailable', { transient: true, accessDenied })
     },
+    checkUndamaged() {
+      if (damage !== undefined) throw damage
+    },
+    noteDamage,
     noteOutcome(error) {
+      if (EventLogUnavailableError.isInstance(error) && error.damaged) return noteDamage(error)
       if (error === undefined && state === 'following') outage.end()
       else if (error !== undefined) outage.note(error, 'event log call failed')
     },

@@ -236,20 +236,6 @@ describe('a gateway whose embedded event log is replaced', () => {
       )
     })
 
-    it('does not start with a damaged responses.db, and names it', async () => {
-      await writeFile(at('responses.db'), 'not a database, but long enough to look like one'.repeat(50))
-
-      await expectRefused(`cannot open ${at('responses.db')}`, 'stored responses and nothing else')
-    })
-
-    it('starts with a responses.db of no bytes', async () => {
-      await writeFile(at('responses.db'), '')
-
-      gateway = await startGatewayOnFiles({}, { dataDir, demoKey })
-      expect(await patternsOf(gateway)).to.deep.equal(['first'])
-      expect((await createResponse(gateway, { input: 'again' })).status).to.equal(200)
-    })
-
     it('starts on an older copy without its newer snapshots, and shows no response of lost users', async () => {
       const older = await copyFolder(dataDir)
       gateway = await startGatewayOnFiles({}, { dataDir, demoKey })

@@ -63,6 +63,16 @@ export function createLeftoversError(
   )
 }
 
+/** `reason` is SQLite's message. */
+export function createDamagedFileError(
+  file: string,
+  reason: string,
+  cause?: Error,
+): EventLogUnavailableError {
+  const message = `${file} is damaged: ${reason}. Restore it from a backup`
+  return new EventLogUnavailableError(message, { damaged: true, cause })
+}
+
 /** 0 for a file that does not exist. */
 function sizeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0

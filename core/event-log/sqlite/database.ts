@@ -50,11 +50,16 @@ function readSchemaVersion(database: SqliteDatabase, layout: DatabaseLayout): nu
   )
 }
 
-/** Checkpoints the write-ahead log and closes the database. */
+/**
+ * Checkpoints the write-ahead log if possible, and closes the database. On a full disk, what was committed
+ * stays in the write-ahead log.
+ */
 export function closeDatabase(database: SqliteDatabase): void {
   try {
     // SQLite does this when the last connection closes, but other processes may have the file open.
     database.pragma('wal_checkpoint(PASSIVE)')
+  } catch (error) {
+    if (!(error instanceof SqliteDatabase.SqliteError)) throw error
   } finally {
     database.close()
   }

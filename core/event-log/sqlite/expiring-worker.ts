@@ -1,5 +1,6 @@
-import { type ExpiringStore, openExpiringStore } from './expiring-store.ts'
-import { serveRequests } from './serve-requests.ts'
+import type { ExpiringStore } from './expiring-store.ts'
+import { openSelfHealingStore } from './self-healing-store.ts'
+import { postToMainThread, serveRequests } from './serve-requests.ts'
 import type { StoreRequest, WorkerResponse } from './worker-protocol.ts'
 
 /** Worker thread that owns `responses.db` and deletes expired events between requests. */
@@ -10,7 +11,7 @@ let store: ExpiringStore
 let timer: NodeJS.Timeout | undefined
 
 serveRequests((request) => {
-  store = openExpiringStore(request)
+  store = openSelfHealingStore(request, postToMainThread)
   timer = setInterval(sweep, SWEEP_INTERVAL_MS).unref()
   return { append: store.append, respond, close }
 })

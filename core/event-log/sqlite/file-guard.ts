@@ -8,6 +8,12 @@ export class FileReplacedError extends Error {
   readonly code = FILE_REPLACED
 }
 
+/** Returns what tells the file at a path from another one in its place; undefined if there is none. */
+export function identifyFile(file: string): string | undefined {
+  const found = statSync(file, { bigint: true, throwIfNoEntry: false })
+  return found && `${found.dev}:${found.ino}`
+}
+
 /**
  * Returns a function that throws a `FileReplacedError` once another file, none, or a smaller one is at the
  * path of an open database that never shrinks. See docs/decisions/event-log.md, "A log has an identity".

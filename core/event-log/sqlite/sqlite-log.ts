@@ -23,6 +23,7 @@ import {
   lacksHistory,
   listLeftovers,
 } from './check-folder.ts'
+import type { SetAsideFile } from './damaged-files.ts'
 import { LazyThread, SqliteThread } from './thread.ts'
 import type { AppendRequest, EventPage, EventRow } from './worker-protocol.ts'
 
@@ -43,6 +44,11 @@ export interface SqliteLogOptions {
   readonly maxPages?: number
   /** Refuses events whose text is not what `append` writes, even if it means the same. False by default. */
   readonly isStrict?: boolean
+  /**
+   * Called when `responses.db` was found damaged and an empty file has taken its place. Without it, such a
+   * file is an error.
+   */
+  readonly onSetAside?: (file: SetAsideFile) => void
 }
 
 /**
@@ -50,20 +56,28 @@ export interface SqliteLogOptions {
  * `EventLogUnavailableError` if a file cannot be opened.
  */
 export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog> {
-  const { directory, expiringStreams = [], busyTimeout = 5000, maxPages, isStrict = false } = options
+  const {
+    directory,
+    expiringStreams = [],
+    busyTimeout = 5000,
+    maxPages,
+    isStrict = false,
+    onSetAside,
+  } = options
   await createDirectory(directory)
   const leftovers = listLeftovers(directory)
   const hasHeld = hasHeldLog(directory)
   if (leftovers.length > 0 && lacksHistory(directory)) throw createLeftoversError(directory, leftovers)
   const open = async (
-    script: ConstructorParameters<typeof SqliteThread>[0],
+    script: ConstructorParameters<typeof SqliteThread>[1],
     name: string,
     logId?: string,
   ) => {
     const file = join(directory, name)
-    const thread = new SqliteThread(script)
+    const thread = new SqliteThread(file, script, onSetAside)
     try {
-      await thread.request({ type: 'open', file, busyTimeout, maxPages, logId })
+      const setsAside = onSetAside !== undefined
+      await thread.request({ type: 'open', file, busyTimeout, maxPages, logId, setsAside })
       return thread
     } catch (error) {
       await thread.terminate()
@@ -98,7 +112,8 @@ async function isEmpty(history: SqliteThread): Promise<boolean> {
 
 /** Names the file and says what to do. */
 function describeOpenError(error: unknown, file: string): unknown {
-  if (!EventLogUnavailableError.isInstance(error)) return error
+  if (!EventLogUnavailableError.isInstance(error) || (error.damaged && file.endsWith(HISTORY_FILE)))
+    return error
   const advice = file.endsWith(EXPIRING_FILE)
     ? 'It holds stored responses and nothing else: restore it from the backup of events.db, or move it ' +
       `out of the folder together with ${EXPIRING_FILE}-wal and ${EXPIRING_FILE}-shm`

@@ -3,6 +3,8 @@ import { EventLogReplacedError, EventLogUnavailableError } from '../../contract/
 import { startThread } from '../../process/start-thread.ts'
 import type { AutoResetEvent } from '../../util/auto-reset-event.ts'
 import type { MaybePromise } from '../../util/maybe-promise.ts'
+import { createDamagedFileError } from './check-folder.ts'
+import { DAMAGE_CODES, type SetAsideFile } from './damaged-files.ts'
 import { FILE_REPLACED } from './file-guard.ts'
 import {
   decodeResult,
@@ -41,8 +43,18 @@ export class SqliteThread {
   #lastId = 0
   #closedError: EventLogUnavailableError | undefined
 
-  /** `script` is the worker's module, in the same folder. */
-  constructor(script: './history-worker' | './expiring-worker') {
+  readonly #onSetAside: ((file: SetAsideFile) => void) | undefined
+
+  readonly #file: string
+
+  /** `script` is the worker's module, in the same folder; `file` the database that it will open. */
+  constructor(
+    file: string,
+    script: './history-worker' | './expiring-worker',
+    onSetAside?: (file: SetAsideFile) => void,
+  ) {
+    this.#file = file
+    this.#onSetAside = onSetAside
     this.#worker = startThread(script, import.meta.url, { name: script.slice(2) })
     this.#worker.on('message', (message: WorkerOutput) => this.#receive(message))
     this.#worker.on('error', (cause) => this.#fail(cause))
@@ -114,6 +126,10 @@ export class SqliteThread {
   }
 
   #receive(message: WorkerOutput): void {
+    if (typeof message === 'object' && 'movedTo' in message) {
+      this.#onSetAside?.(message)
+      return
+    }
     const results = message === 'changed' ? [] : message.map(decodeResult)
     for (const result of results) this.#settle(result)
     this.#updateRef()
@@ -124,7 +140,7 @@ export class SqliteThread {
   #settle({ id, response }: RequestResult): void {
     const pending = this.#pending.get(id)
     this.#pending.delete(id)
-    if (response.type === 'failed') pending?.reject(toLogError(response))
+    if (response.type === 'failed') pending?.reject(toLogError(response, this.#file))
     else pending?.resolve(response)
   }
 
@@ -143,10 +159,15 @@ export class SqliteThread {
   }
 }
 
-function toLogError({ message, code }: FailedResponse): EventLogUnavailableError | EventLogReplacedError {
+function toLogError(
+  { message, code }: FailedResponse,
+  file: string,
+): EventLogUnavailableError | EventLogReplacedError {
   if (code === FILE_REPLACED) return new EventLogReplacedError(message)
+  const cause = code === undefined ? undefined : Object.assign(new Error(message), { code })
+  if (code !== undefined && DAMAGE_CODES.test(code)) return createDamagedFileError(file, message, cause)
   return new EventLogUnavailableError(`the event log failed: ${message}`, {
-    cause: code === undefined ? undefined : Object.assign(new Error(message), { code }),
+    cause,
     diskFull: code === 'SQLITE_FULL',
   })
 }

@@ -1,4 +1,5 @@
 import type { ExpectedRevision, Position } from '../../contract/event-log.ts'
+import type { SetAsideFile } from './damaged-files.ts'
 
 /**
  * Requests from the main thread to a worker thread, `open` first. Events are transferred as JSON text, which
@@ -19,6 +20,8 @@ export interface OpenRequest {
   readonly maxPages: number | undefined
   /** Id of the log that the file must belong to; for the expiring store only. */
   readonly logId?: string | undefined
+  /** Whether a damaged file is replaced by an empty one; for the expiring store only. */
+  readonly setsAside?: boolean
 }
 
 export interface AppendRequest {
@@ -141,8 +144,8 @@ type EncodedAppended = readonly [id: number, revision: number, position: Positio
  */
 export type WorkerInput = readonly EncodedRequest[] | 'watch' | 'unwatch'
 
-/** `changed`: another process has committed. */
-export type WorkerOutput = readonly EncodedResult[] | 'changed'
+/** `changed`: another process has committed. A `SetAsideFile` was damaged. */
+export type WorkerOutput = readonly EncodedResult[] | 'changed' | SetAsideFile
 
 export function encodeRequest(pending: PendingRequest): EncodedRequest {
   const { id, request } = pending

@@ -52,15 +52,13 @@ export async function openLedgerDatabase(
 
 function openSqlite(file: string, isWriter: boolean): LedgerDatabase {
   const connection = new SqliteDatabase(file, { timeout: 5000, readonly: !isWriter })
-  if (isWriter) {
-    // Only a new file accepts it.
-    connection.pragma('auto_vacuum = INCREMENTAL')
-    connection.pragma('journal_mode = WAL')
-    connection.pragma('synchronous = FULL')
-    // Deleted prompts are overwritten.
-    connection.pragma('secure_delete = ON')
+  try {
+    for (const pragma of [...(isWriter ? WRITER_PRAGMAS : []), 'cache_size = -8000'])
+      connection.pragma(pragma)
+  } catch (error) {
+    connection.close()
+    throw error
   }
-  connection.pragma('cache_size = -8000')
   const statements = new Map<string, ReturnType<typeof connection.prepare>>()
   const database = {
     // Statements with many rows differ only in their number of rows, so there are few.
@@ -83,6 +81,14 @@ function openSqlite(file: string, isWriter: boolean): LedgerDatabase {
     forgetDeleted: () => void connection.pragma('wal_checkpoint(TRUNCATE)'),
   }
 }
+
+/** Only a new file accepts `auto_vacuum`. Deleted prompts are overwritten (`secure_delete`). */
+const WRITER_PRAGMAS = [
+  'auto_vacuum = INCREMENTAL',
+  'journal_mode = WAL',
+  'synchronous = FULL',
+  'secure_delete = ON',
+]
 
 const MAX_STATEMENTS = 200
 

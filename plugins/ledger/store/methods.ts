@@ -1,3 +1,4 @@
+import type { SetAsideFile } from '../../../core/event-log/sqlite/damaged-files.ts'
 import type { EncryptionKey } from '../../../core/util/encryption-keys.ts'
 import type { LedgerLocation } from './database.ts'
 import type {
@@ -88,9 +89,15 @@ export interface LedgerOptions {
   readonly keys: readonly EncryptionKey[]
 }
 
+export interface OpenLedgerParams extends LedgerOptions {
+  readonly isWriter: boolean
+  /** Identifies the part of the process that opens the ledger. */
+  readonly owner: number
+}
+
 /** The methods of a thread, which serves any number of ledgers. */
 export type LedgerThreadMethods = {
-  open: { params: LedgerOptions & { readonly isWriter: boolean }; result: OpenedLedger }
+  open: { params: OpenLedgerParams; result: OpenedLedger }
   close: { params: { readonly ledger: number }; result: Readonly<Record<never, never>> }
 } & {
   [Method in keyof LedgerMethods]: {
@@ -101,8 +108,20 @@ export type LedgerThreadMethods = {
 
 export interface OpenedLedger {
   readonly ledger: number
-  /** Where a file of another event log was moved. */
-  readonly setAside?: string
+}
+
+/** A file that belonged to another event log. */
+export interface ForeignFile {
+  readonly movedTo: string
+}
+
+/** The methods of the process that a thread calls. */
+export type LedgerOwnerMethods = {
+  /** A file was moved, and an empty one takes its place. Called before the ledger is open, too. */
+  movedFile: {
+    params: { readonly owner: number; readonly file: SetAsideFile | ForeignFile }
+    result: Readonly<Record<never, never>>
+  }
 }
 
 /** The first start of a large ledger after an upgrade may have to change its tables. */

@@ -16,7 +16,8 @@ export async function migrateLedger(
       await runMigrations(connection, engine, schema)
       await sql`commit`.execute(connection)
     } catch (error) {
-      await sql`rollback`.execute(connection)
+      // SQLite has already done so after some errors.
+      await sql`rollback`.execute(connection).catch(() => undefined)
       throw error
     }
   })

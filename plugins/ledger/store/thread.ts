@@ -1,12 +1,15 @@
 import type { Worker } from 'node:worker_threads'
 import type { Logger } from 'pino'
+import { reportSetAside, type SetAsideFile } from '../../../core/event-log/sqlite/damaged-files.ts'
 import { createRpcPeer, type RpcPeer } from '../../../core/process/rpc.ts'
 import { startThread } from '../../../core/process/start-thread.ts'
 import {
+  type ForeignFile,
   LEDGER_TIMEOUTS_MS,
   type Ledger,
   type LedgerMethods,
   type LedgerOptions,
+  type LedgerOwnerMethods,
   type LedgerThreadMethods,
   OPEN_TIMEOUT_MS,
 } from './methods.ts'
@@ -21,6 +24,10 @@ interface LedgerThread {
 
 /** The ledgers of a process share their threads, which load the database code once. */
 const threads = new Map<Role, LedgerThread>()
+
+/** Receive the files of their ledgers that were moved out of the way. */
+const owners = new Map<number, (file: SetAsideFile | ForeignFile) => void>()
+let lastOwner = 0
 
 function threadFor(role: Role): LedgerThread {
   const running = threads.get(role)
@@ -41,7 +48,12 @@ function startLedgerThread(role: Role): LedgerThread {
     send: (message: unknown) => worker.postMessage(message),
     listen: (receive: (message: unknown) => void) => void worker.on('message', receive),
   }
-  const peer = createRpcPeer<LedgerThreadMethods, Record<never, never>>(transport, {})
+  const peer = createRpcPeer<LedgerThreadMethods, LedgerOwnerMethods>(transport, {
+    movedFile({ owner, file }) {
+      owners.get(owner)?.(file)
+      return {}
+    },
+  })
   const end = () => {
     isAlive = false
     peer.close()
@@ -65,6 +77,11 @@ const START_DELAY_MS = 100
 /** Opens the ledger when it is first used, and again after its thread ended or it could not be opened. */
 export function createThreadLedger(options: LedgerOptions, logger: Logger): Ledger {
   const opened = new Map<Role, Opened>()
+  const owner = ++lastOwner
+  owners.set(owner, (file) => {
+    if ('reason' in file) reportSetAside(logger, file)
+    else logger.warn({ file: file.movedTo }, 'the request ledger belonged to another event log; set aside')
+  })
   let isClosed = false
   const startTimer = setTimeout(() => threadFor('writer'), START_DELAY_MS).unref()
 
@@ -84,10 +101,7 @@ export function createThreadLedger(options: LedgerOptions, logger: Logger): Ledg
   async function openIn({ peer }: LedgerThread, isWriter: boolean): Promise<number> {
     // The writer creates the file and its tables.
     if (!isWriter) await open('writer').ledger
-    const { ledger, setAside } = await peer.request('open', { ...options, isWriter }, OPEN_TIMEOUT_MS)
-    if (setAside !== undefined)
-      logger.warn({ file: setAside }, 'the request ledger belonged to another event log; set aside')
-    return ledger
+    return (await peer.request('open', { ...options, isWriter, owner }, OPEN_TIMEOUT_MS)).ledger
   }
 
   return {
@@ -108,6 +122,7 @@ export function createThreadLedger(options: LedgerOptions, logger: Logger): Ledg
         // A ledger that is away is left as it is.
         await close().catch(() => undefined)
       }
+      owners.delete(owner)
     },
   }
 }

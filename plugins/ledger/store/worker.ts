@@ -1,26 +1,33 @@
-import { closeSync, mkdirSync, openSync, renameSync } from 'node:fs'
-import path from 'node:path'
 import { parentPort } from 'node:worker_threads'
+import type { SetAsideFile } from '../../../core/event-log/sqlite/damaged-files.ts'
 import { createRpcPeer } from '../../../core/process/rpc.ts'
-import { ForeignLedgerError } from './database.ts'
-import type { LedgerOptions, LedgerThreadMethods, LedgerWriteResult, OpenedLedger } from './methods.ts'
-import { createPromptCipher } from './prompt-cipher.ts'
+import type {
+  ForeignFile,
+  LedgerOptions,
+  LedgerOwnerMethods,
+  LedgerThreadMethods,
+  LedgerWriteResult,
+  OpenedLedger,
+  OpenLedgerParams,
+} from './methods.ts'
 import { decodeRecords, type LedgerRecord } from './record.ts'
-import { type LedgerStore, openLedgerStore } from './store.ts'
+import { ServedLedger } from './served-ledger.ts'
+import type { LedgerStore } from './store.ts'
 import { TailBuffer } from './tail.ts'
 
 /** Thread that owns connections to ledgers, so that no query holds the event loop that serves requests. */
 
 const SWEEP_INTERVAL_MS = 3_600_000
 const FIRST_SWEEP_MS = 30_000
+const MOVED_FILE_TIMEOUT_MS = 5000
 
-interface ServedLedger {
-  readonly store: LedgerStore
+interface LedgerEntry {
+  readonly served: ServedLedger
   readonly tail: TailBuffer
   readonly timers: readonly NodeJS.Timeout[]
 }
 
-const ledgers = new Map<number, ServedLedger>()
+const ledgers = new Map<number, LedgerEntry>()
 let lastLedger = 0
 
 const transport = {
@@ -28,93 +35,78 @@ const transport = {
   listen: (receive: (message: unknown) => void) => void parentPort?.on('message', receive),
 }
 
-createRpcPeer<Record<never, never>, LedgerThreadMethods>(transport, {
+const { request } = createRpcPeer<LedgerOwnerMethods, LedgerThreadMethods>(transport, {
   open: openLedger,
   async close({ ledger }) {
-    const served = ledgers.get(ledger)
+    const entry = ledgers.get(ledger)
     ledgers.delete(ledger)
-    for (const timer of served?.timers ?? []) clearInterval(timer)
-    await served?.store.close()
+    for (const timer of entry?.timers ?? []) clearInterval(timer)
+    await entry?.served.close()
     return {}
   },
   async ledgerWrite({ ledger, call }) {
-    const { store, tail } = servedLedger(ledger)
+    const { served, tail } = entryOf(ledger)
     const records = decodeRecords(call.records)
-    const result = await write(store, records)
+    const result = await served.run((store) => write(store, records))
     tail.add(records, Date.now())
     return result
   },
   async ledgerFind({ ledger, call }) {
-    const record = await storeOf(ledger).find(call.requestId)
+    const record = await run(ledger, (store) => store.find(call.requestId))
     return record ? { record } : {}
   },
-  ledgerList: ({ ledger, call }) => storeOf(ledger).list(call),
-  ledgerUsage: async ({ ledger, call }) => ({ groups: await storeOf(ledger).usage(call) }),
-  ledgerCosts: ({ ledger, call }) => storeOf(ledger).sumCosts(call),
+  ledgerList: ({ ledger, call }) => run(ledger, (store) => store.list(call)),
+  ledgerUsage: async ({ ledger, call }) => ({ groups: await run(ledger, (store) => store.usage(call)) }),
+  ledgerCosts: ({ ledger, call }) => run(ledger, (store) => store.sumCosts(call)),
   async ledgerPrompt({ ledger, call }) {
-    const prompt = await storeOf(ledger).findPrompt(call.requestId)
+    const prompt = await run(ledger, (store) => store.findPrompt(call.requestId))
     return prompt ? { prompt } : {}
   },
-  async ledgerDeletePrompts({ ledger, call: { userId, withFeedback = false } }) {
-    const store = storeOf(ledger)
-    if (withFeedback) await store.deleteFeedbackOf(userId)
-    return { deleted: await store.deletePromptsOf(userId) }
-  },
-  ledgerGiveFeedback: ({ ledger, call }) => storeOf(ledger).giveFeedback(call),
-  ledgerFeedback: ({ ledger, call }) => storeOf(ledger).listFeedback(call),
-  ledgerRatings: ({ ledger, call }) => storeOf(ledger).ratings(call),
-  ledgerLastUse: async ({ ledger, call }) => ({ keys: await storeOf(ledger).lastUse(call.userId) }),
-  ledgerSeries: async ({ ledger, call }) => ({ points: await storeOf(ledger).series(call) }),
-  ledgerTail: ({ ledger, call }) => servedLedger(ledger).tail.read(call.after, Date.now()),
+  ledgerDeletePrompts: ({ ledger, call: { userId, withFeedback = false } }) =>
+    run(ledger, async (store) => {
+      if (withFeedback) await store.deleteFeedbackOf(userId)
+      return { deleted: await store.deletePromptsOf(userId) }
+    }),
+  ledgerGiveFeedback: ({ ledger, call }) => run(ledger, (store) => store.giveFeedback(call)),
+  ledgerFeedback: ({ ledger, call }) => run(ledger, (store) => store.listFeedback(call)),
+  ledgerRatings: ({ ledger, call }) => run(ledger, (store) => store.ratings(call)),
+  ledgerLastUse: async ({ ledger, call }) => ({
+    keys: await run(ledger, (store) => store.lastUse(call.userId)),
+  }),
+  ledgerSeries: async ({ ledger, call }) => ({ points: await run(ledger, (store) => store.series(call)) }),
+  ledgerTail: ({ ledger, call }) => entryOf(ledger).tail.read(call.after, Date.now()),
 })
 
-function servedLedger(ledger: number): ServedLedger {
-  const served = ledgers.get(ledger)
-  if (served === undefined) throw new Error('the ledger is closed')
-  return served
+function entryOf(ledger: number): LedgerEntry {
+  const entry = ledgers.get(ledger)
+  if (entry === undefined) throw new Error('the ledger is closed')
+  return entry
 }
 
-function storeOf(ledger: number): LedgerStore {
-  return servedLedger(ledger).store
+function run<Result>(ledger: number, call: (store: LedgerStore) => Promise<Result>): Promise<Result> {
+  return entryOf(ledger).served.run(call)
 }
 
-async function openLedger(options: LedgerOptions & { readonly isWriter: boolean }): Promise<OpenedLedger> {
-  const { location, logId, isWriter, keys } = options
-  const cipher = createPromptCipher(keys)
-  let setAside: string | undefined
-  if (location.engine === 'sqlite' && isWriter) prepareFile(location.file)
-  const store = await openLedgerStore(location, logId, { isWriter, cipher }).catch((error: unknown) => {
-    if (!(error instanceof ForeignLedgerError) || location.engine !== 'sqlite') throw error
-    setAside = setFileAside(location.file, error.logId)
-    prepareFile(location.file)
-    return openLedgerStore(location, logId, { cipher })
+async function openLedger(options: OpenLedgerParams): Promise<OpenedLedger> {
+  const report = (file: SetAsideFile | ForeignFile) =>
+    // The main thread answers immediately, unless it is ending.
+    void request('movedFile', { owner: options.owner, file }, MOVED_FILE_TIMEOUT_MS).catch(() => undefined)
+  const served = new ServedLedger(options, {
+    onForeign: (movedTo) => report({ movedTo }),
+    onSetAside: report,
   })
+  await served.opened()
+  const timers = options.isWriter ? scheduleSweeps(served, options) : []
   lastLedger += 1
-  const timers = isWriter ? scheduleSweeps(store, options) : []
-  ledgers.set(lastLedger, { store, tail: new TailBuffer(), timers })
-  return { ledger: lastLedger, ...(setAside !== undefined && { setAside }) }
+  ledgers.set(lastLedger, { served, tail: new TailBuffer(), timers })
+  return { ledger: lastLedger }
 }
 
-/** Only the gateway's own user may read who sent which requests. */
-function prepareFile(file: string): void {
-  mkdirSync(path.dirname(file), { recursive: true })
-  closeSync(openSync(file, 'a', 0o600))
-}
-
-/** See docs/decisions/ledger.md, "The ledger of another event log is not mixed in". */
-function setFileAside(file: string, logId: string): string {
-  const { dir, name, ext } = path.parse(file)
-  const target = path.join(dir, `${name}-${logId}${ext}`)
-  // The closed database has no write-ahead log.
-  renameSync(file, target)
-  return target
-}
-
-function scheduleSweeps(store: LedgerStore, { retention }: LedgerOptions): readonly NodeJS.Timeout[] {
+function scheduleSweeps(served: ServedLedger, { retention }: LedgerOptions): readonly NodeJS.Timeout[] {
   const sweep = () => void sweepAll().catch(() => undefined)
   /** Works in small steps, so that batches are written in between. After an error, the next hour retries. */
   async function sweepAll(): Promise<void> {
-    while (await store.sweep(retention, Date.now())) await new Promise(setImmediate)
+    while (await served.run((store) => store.sweep(retention, Date.now()))) await new Promise(setImmediate)
   }
   return [setTimeout(sweep, FIRST_SWEEP_MS).unref(), setInterval(sweep, SWEEP_INTERVAL_MS).unref()]
 }

@@ -1,0 +1,51 @@
+import { readdir } from 'node:fs/promises'
+import path from 'node:path'
+import { expect } from 'chai'
+import { chatBody } from '../support/bodies.ts'
+import { zeroPages } from '../support/damage.ts'
+import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
+import { createResponse, idIn, replay } from '../support/stored-responses.ts'
+import { waitUntil } from '../support/wait.ts'
+
+describe('several workers on a data folder with damaged files', () => {
+  let gateway: GatewayProcess
+
+  before(async () => {
+    gateway = await startGatewayProcess({ WORKERS: '2' })
+  })
+  after(() => gateway?.stop())
+
+  it('set each file aside once, whoever meets the damage, and go on', async () => {
+    const { dataDir, call } = gateway
+    const send = () => createResponse(gateway, { input: 'x'.repeat(9000) })
+    const all = await Promise.all(Array.from({ length: 8 }, send))
+    expect(all.map(({ status }) => status)).to.deep.equal(Array(8).fill(200))
+    await call('GET', '/v1/requests')
+    for (const name of ['responses.db', 'ledger.db']) {
+      await zeroPages(path.join(dataDir, name))
+      await zeroPages(path.join(dataDir, `${name}-wal`))
+    }
+
+    const damaged = async () => (await call('GET', '/readyz')).body.damaged_files ?? []
+    await waitUntil(async () => {
+      const old = await Promise.all(all.map(({ text }) => replay(gateway, idIn(text), false)))
+      for (const { status } of old) expect(status).to.be.oneOf([200, 404])
+      expect((await call('POST', '/v1/chat/completions', chatBody('Hello'))).status).to.equal(200)
+      await call('GET', '/v1/requests')
+      return (await damaged()).length >= 2
+    })
+    const created = await Promise.all(Array.from({ length: 8 }, send))
+    expect(created.map(({ status }) => status)).to.deep.equal(Array(8).fill(200))
+    // Each replay may be answered by the other worker.
+    const replayed = await Promise.all(created.map(({ text }) => replay(gateway, idIn(text), false)))
+    expect(replayed.map(({ status }) => status)).to.deep.equal(Array(8).fill(200))
+    const { status, body } = await call('GET', '/v1/requests')
+    expect(status).to.equal(200)
+    const recorded = body.data.map((record: { x_request_id: string }) => record.x_request_id)
+    expect(recorded).to.include.members(created.map(({ text }) => idIn(text).replace('resp_', 'req_')))
+    const aside = (await readdir(dataDir)).filter((name) => /-damaged-.*\.db$/.test(name))
+    expect(aside.map((name) => name.split('-')[0])).to.deep.equal(['ledger', 'responses'])
+    expect(await damaged()).to.deep.equal(aside)
+    expect(await gateway.stop()).to.equal(0)
+  })
+})
