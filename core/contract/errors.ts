@@ -42,6 +42,11 @@ export const ERROR_CODES = {
   model_not_allowed: define(403, 'authorization_error', 'The key is restricted to other models.'),
   plan_required: define(403, 'authorization_error', "The caller's plan does not include the endpoint."),
   role_required: define(403, 'authorization_error', "The operator's role does not include the endpoint."),
+  origin_not_allowed: define(
+    403,
+    'authorization_error',
+    'A page of another origin, which is not one of cors.origins, opens a WebSocket.',
+  ),
   csrf_token_invalid: define(
     403,
     'authorization_error',
@@ -88,6 +93,7 @@ export const ERROR_CODES = {
     'validation_error',
     'Fields of a routing rule, or of rules as a file, are invalid; all of them are listed under errors.',
   ),
+  upgrade_required: invalid(426, 'The path is for WebSocket connections with this method.'),
   headers_too_large: invalid(431, 'The headers are too large or too many.'),
   rate_limit_exceeded: define(
     429,
