@@ -86,7 +86,10 @@ export const ERROR_CODES = {
     413,
     'The events of a change are larger than the event log accepts; the message says how large both are.',
   ),
-  unsupported_media_type: invalid(415, 'The Content-Encoding of the body is not supported.'),
+  unsupported_media_type: invalid(
+    415,
+    'The Content-Encoding of the body is not supported, or on /route its Content-Type.',
+  ),
   expectation_failed: invalid(417, 'The header expect has a value other than 100-continue.'),
   validation_error: define(
     422,
