@@ -1,12 +1,14 @@
 import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
 import type { EventLog, Plugin } from '../../core/contract/index.ts'
+import { RESPONSES_SOCKET } from '../../core/dialects/responses/socket-messages.ts'
 import { withAppendMetrics } from '../../core/event-log/instrument-log.ts'
 import { EXPIRING_STREAMS } from '../../core/events/streams.ts'
 import { createClientAddressResolver } from '../../core/http/client-address.ts'
 import { buildSecurityHeaders } from '../../core/http/server/default-headers.ts'
 import type { ServerOptions } from '../../core/http/server/hardened-server.ts'
 import { listen } from '../../core/http/server/listen.ts'
+import { createSocketServer } from '../../core/http/server/socket-server.ts'
 import { createAdapterRegistry } from '../../core/pipeline/adapter-registry.ts'
 import { hasThirdPartyMiddleware } from '../../core/pipeline/admission.ts'
 import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
@@ -193,7 +195,10 @@ export async function startGateway(
       ...buildServerOptions(settings, logger),
       exposesHeaders: hasThirdPartyMiddleware(pipeline.steps),
     }
-    const main = await listen(createApp(parts), settings.host, settings.port, serverOptions)
+    const { body_bytes: maxBytes } = settings.limits
+    const sockets = createSocketServer({ ...RESPONSES_SOCKET, maxBytes, cors: settings.cors })
+    const mainOptions = { ...serverOptions, sockets }
+    const main = await listen(createApp(parts), settings.host, settings.port, mainOptions)
     opened.push({ close: () => main.stop(settings.timeouts.drain_ms) })
     const direct = await listen(createRouteApp(parts), settings.host, settings.route_port, serverOptions)
     opened.push({ close: () => direct.stop(settings.timeouts.drain_ms) })

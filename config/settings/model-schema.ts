@@ -30,11 +30,11 @@ const Quirks = StrictObject(
       }),
     ),
     efforts: Type.Optional(
-      Type.Array(StringEnum(['minimal', 'low', 'medium', 'high', 'xhigh', 'max']), {
+      Type.Array(StringEnum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']), {
         minItems: 1,
         description:
-          'Supported reasoning efforts, lowest first. Defaults: all (anthropic), low to high (gemini), ' +
-          'none (mistral).',
+          'Supported reasoning efforts, lowest first. Defaults: all (anthropic, openai), low to high ' +
+          '(gemini), none (mistral).',
       }),
     ),
     top_p: Type.Optional(

@@ -1,4 +1,4 @@
-import type { ChatRequest } from './chat.ts'
+import type { ChatRequest, Reply } from './chat.ts'
 import type { EndedExchange, RepliedExchange, Warning } from './exchange.ts'
 import type { EndpointDescription, ErrorStyle, GatewayContext } from './http.ts'
 import type { JsonObject } from './json.ts'
@@ -29,6 +29,8 @@ export interface Dialect {
    * the same.
    */
   toSentRequest?(request: ChatRequest): ChatRequest
+  /** Returns the reply to a request that needs no model. It is asked for once rules have decided. */
+  answer?(exchange: EndedExchange): Reply | undefined
   /** Returns where the caller wrote what has this path in the canonical request. Default: the same path. */
   toCallerPath?(path: string, exchange: EndedExchange): string
   /** Returns the response body of a complete reply, as an object or as its JSON text. */

@@ -42,6 +42,11 @@ export const ERROR_CODES = {
   model_not_allowed: define(403, 'authorization_error', 'The key is restricted to other models.'),
   plan_required: define(403, 'authorization_error', "The caller's plan does not include the endpoint."),
   role_required: define(403, 'authorization_error', "The operator's role does not include the endpoint."),
+  origin_not_allowed: define(
+    403,
+    'authorization_error',
+    'A page of another origin, which is not one of cors.origins, opens a WebSocket.',
+  ),
   csrf_token_invalid: define(
     403,
     'authorization_error',
@@ -81,13 +86,17 @@ export const ERROR_CODES = {
     413,
     'The events of a change are larger than the event log accepts; the message says how large both are.',
   ),
-  unsupported_media_type: invalid(415, 'The Content-Encoding of the body is not supported.'),
+  unsupported_media_type: invalid(
+    415,
+    'The Content-Encoding of the body is not supported, or on /route its Content-Type.',
+  ),
   expectation_failed: invalid(417, 'The header expect has a value other than 100-continue.'),
   validation_error: define(
     422,
     'validation_error',
     'Fields of a routing rule, or of rules as a file, are invalid; all of them are listed under errors.',
   ),
+  upgrade_required: invalid(426, 'The path is for WebSocket connections with this method.'),
   headers_too_large: invalid(431, 'The headers are too large or too many.'),
   rate_limit_exceeded: define(
     429,

@@ -257,6 +257,8 @@ export interface ClientConnection {
   onAbort(notify: (reason: unknown) => void): () => void
   /** Calls `notify` once the response has ended or the client has disconnected (immediately if it has). */
   onClose(notify: () => void): void
+  /** The WebSocket connection that the request is a message of, to keep data by. Undefined for others. */
+  readonly session?: object | undefined
   /** Aborts when the client disconnects. Created on first use; `onAbort` is cheaper on the hot path. */
   readonly signal: AbortSignal
 }

@@ -160,8 +160,8 @@ export interface EndpointDescription {
   readonly errorStyle?: ErrorStyle
   /** The address that serves the endpoint: the main one (default) or that of direct routing. */
   readonly listener?: 'main' | 'direct'
-  /** A file for browsers, which the OpenAPI document leaves out. */
-  readonly isPage?: true
+  /** A file for browsers or a WebSocket, which the OpenAPI document leaves out. */
+  readonly isUnlisted?: true
 }
 
 /** The response of a handler. */

@@ -10,6 +10,11 @@ export interface OperationFormat {
   buildRequest(request: ChatRequest, target: Target): ProviderRequest
   /** Parses the JSON body of a reply to `request`. Throws a `GatewayError` if it is not one. */
   parseReply(body: unknown, request: ChatRequest): ReplyEvent
+  /**
+   * Parses the text of a reply in place of `parseReply`, for formats that do not need all of it. Undefined:
+   * the text is parsed, and passed to `parseReply`.
+   */
+  parseText?(text: string, request: ChatRequest): ReplyEvent | undefined
 }
 
 /** The provider and model that a request is sent to. */
@@ -157,7 +162,10 @@ export interface Quirks {
   readonly thinking?: 'effort' | 'budget' | 'prompt_mode'
   /** How thinking is disabled, if possible (anthropic, mistral). */
   readonly thinking_off?: 'disabled' | 'between_tools'
-  /** Supported efforts in ascending order. Default: all (anthropic), low to high (gemini), none (mistral). */
+  /**
+   * Supported efforts in ascending order. Default: all (anthropic, openai), low to high (gemini), none
+   * (mistral).
+   */
   readonly efforts?: readonly string[]
   /** The only mode with `top_p` support (deepseek): `thinking`, from 0.95, or `plain` replies. */
   readonly top_p?: 'thinking' | 'plain'

@@ -3,11 +3,14 @@ import type { Next } from 'koa'
 import type { ClientConnection, GatewayContext } from '../contract/index.ts'
 import { newRequestId } from '../util/ids.ts'
 import { INCOMPLETE_EVENT } from './incomplete-response.ts'
+import { MessageRequest } from './message-request.ts'
 
 /** Assigns the request id and the start time, and tracks whether the client disconnects early. */
 export function identifyRequest(ctx: GatewayContext, next: Next): Promise<void> {
   const requestId = newRequestId()
-  Object.assign(ctx, { requestId, startedAt: performance.now(), client: new HttpClientConnection(ctx.res) })
+  const client = new HttpClientConnection(ctx.res)
+  if (ctx.req instanceof MessageRequest) client.session = ctx.req.message?.session
+  Object.assign(ctx, { requestId, startedAt: performance.now(), client })
   ctx.res.setDefaultHeader('x-request-id', requestId)
   return next()
 }
@@ -21,6 +24,7 @@ const NO_LISTENERS: readonly [] = []
  */
 class HttpClientConnection implements ClientConnection {
   isAborted = false
+  session: object | undefined
   #reason: Error | undefined
   #isClosed = false
   #abortListeners: readonly ((reason: unknown) => void)[] = NO_LISTENERS

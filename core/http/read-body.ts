@@ -3,6 +3,7 @@ import type { Next } from 'koa'
 import { type GatewayContext, GatewayError, isJsonObject, type JsonObject } from '../contract/index.ts'
 import { isNestedTooDeep, MAX_JSON_DEPTH, SAFE_JSON_LENGTH } from '../util/json-depth.ts'
 import { lazy } from '../util/lazy.ts'
+import { MessageRequest } from './message-request.ts'
 
 /** Bodies of other methods have no meaning and are ignored. */
 const METHODS_WITH_BODY: readonly (string | undefined)[] = ['POST', 'PUT', 'PATCH']
@@ -15,6 +16,7 @@ export function createBodyReader(limit: number) {
   const loadReader = lazy(() => loadKoaBodyReader(limit))
 
   function read(ctx: GatewayContext): Promise<void> {
+    if (ctx.req instanceof MessageRequest) return readMessage(ctx.req, ctx)
     const { method, headers } = ctx.req
     const { 'content-length': length, 'content-encoding': encoding, 'transfer-encoding': transfer } = headers
     if (!METHODS_WITH_BODY.includes(method) || (length ?? transfer) === undefined) return Promise.resolve()
@@ -31,6 +33,13 @@ export function createBodyReader(limit: number) {
       ctx.req.unpipe()
       throw toBodyError(error, limit)
     })
+}
+
+/** The connection has checked the size of the message. */
+async function readMessage({ message }: MessageRequest, { request }: GatewayContext): Promise<void> {
+  if (message === undefined) return
+  const body: unknown = message.toBody(requireJsonObject(parseBody(message.text)))
+  Object.assign(request, { body })
 }
 
 /** Tells a client that waits for admission to send the body. */

@@ -69,13 +69,18 @@ export const normalizePath: GatewayMiddleware = (ctx, next) => {
   return next()
 }
 
+/** True for the paths of Anthropic's API, whether something is served there or not. */
+export function isAnthropicPath(path: string): boolean {
+  return path.startsWith('/v1/messages')
+}
+
 /** Rejects requests without a route: 405 with `allow` if the path has other methods, or else 404. */
 export function rejectUnmatched({ hasPath }: Pick<Routes, 'hasPath'>): GatewayMiddleware {
   return (ctx) => {
     // Set by @koa/router, but missing from Koa's types.
     const { matched = [] } = ctx as { matched?: readonly { readonly methods: readonly string[] }[] }
     ctx.errorStyle = 'openai'
-    if (ctx.path.startsWith('/v1/messages')) {
+    if (isAnthropicPath(ctx.path)) {
       ctx.errorStyle = 'anthropic'
       addAnthropicRequestId(ctx)
     }

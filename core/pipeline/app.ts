@@ -11,7 +11,7 @@ import { installLazyBodies, sendLazyBody } from '../http/lazy-body.ts'
 import { createProbes, PROBES, type Readiness } from '../http/probes.ts'
 import { createBodyReader } from '../http/read-body.ts'
 import { logRequests, notifyObservers } from '../http/request-observers.ts'
-import { createRoutes, normalizePath, type Routes, rejectUnmatched } from '../http/routes.ts'
+import { createRoutes, isAnthropicPath, normalizePath, type Routes, rejectUnmatched } from '../http/routes.ts'
 import { composeAdmission, hasThirdPartyMiddleware } from './admission.ts'
 import { composeInference, type InferenceParts } from './inference.ts'
 import {
@@ -79,8 +79,9 @@ const PROBE_PATHS = new Set(PROBES.map(({ path }) => path))
 /** Responds to everything but the probes with 503 once the event log was replaced. */
 function refuseIfReplaced(logState: Readiness['logState']): GatewayMiddleware {
   return (ctx, next) => {
-    if (logState() === 'replaced' && !PROBE_PATHS.has(ctx.path)) throw createLogReplacedError()
-    return next()
+    if (logState() !== 'replaced' || PROBE_PATHS.has(ctx.path)) return next()
+    if (isAnthropicPath(ctx.path)) ctx.errorStyle = 'anthropic'
+    throw createLogReplacedError()
   }
 }
 

@@ -79,6 +79,7 @@ export function composeInference(
     ...list(steps, 'decide').map(toDecideMiddleware),
     ...toSentMiddleware(dialect),
     respond(dialect, list(steps, 'inspect'), sender, costOf), // waits for the reply; inspect; writes it
+    ...toOwnReplyMiddleware(dialect),
     ...list(steps, 'reply').map(toReplyMiddleware), // an onion; dispatch calls the provider
     rejectUnanswered,
   ])
@@ -182,6 +183,18 @@ function toSentMiddleware({ toSentRequest }: Dialect): readonly GatewayMiddlewar
     ({ exchange }, next) => {
       exchange.request = toSentRequest(exchange.request)
       return next()
+    },
+  ]
+}
+
+function toOwnReplyMiddleware({ answer }: Dialect): readonly GatewayMiddleware[] {
+  if (answer === undefined) return []
+  return [
+    (ctx, next) => {
+      const exchange: OpenExchange = ctx.exchange
+      const reply = answer(exchange)
+      if (reply === undefined) return next()
+      exchange.reply = reply
     },
   ]
 }

@@ -29,7 +29,7 @@ const CONTENT_SECURITY_POLICY = [
   "form-action 'self'",
 ].join('; ')
 
-const common = { method: 'GET', access: publicAccess, tags: ['console'], isPage: true } as const
+const common = { method: 'GET', access: publicAccess, tags: ['console'], isUnlisted: true } as const
 
 /** Creates the endpoints of the console's files. They are read when the first of them is asked for. */
 export function createStaticEndpoints(folder: string): readonly Endpoint[] {

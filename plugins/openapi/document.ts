@@ -11,7 +11,7 @@ export interface DocumentInfo {
 
 /** Builds the OpenAPI 3.1 document of all endpoints, without pages for browsers. */
 export function buildOpenApiDocument(served: ApiDescription, { version, direct }: DocumentInfo): JsonObject {
-  const api = { ...served, endpoints: served.endpoints.filter(({ isPage }) => isPage !== true) }
+  const api = { ...served, endpoints: served.endpoints.filter(({ isUnlisted }) => isUnlisted !== true) }
   const components = createComponents()
   const paths = buildPaths(api, direct, components)
   const tags = [...new Set(api.endpoints.flatMap((endpoint) => endpoint.tags))].sort()

@@ -8,6 +8,9 @@ import type { MaybePromise } from '../../core/util/maybe-promise.ts'
 /** Finds a stored response of the caller by its response key. */
 export type FindResponse = (responseKey: string) => Promise<StoredResponse | undefined>
 
+/** Returns the messages of all turns up to a response that the caller's connection remembers. */
+export type RecallTurns = (responseKey: string) => readonly Message[] | undefined
+
 /**
  * Loads the messages of all turns up to the previous response, oldest first; empty if there is none. Every
  * turn is stored and expires separately: throws 400 if one is missing. Instructions are not inherited. See
@@ -16,8 +19,10 @@ export type FindResponse = (responseKey: string) => Promise<StoredResponse | und
 export function loadConversation(
   { previous_response_id }: ResponsesBody,
   find: FindResponse,
+  recall?: RecallTurns,
 ): MaybePromise<readonly Message[]> {
-  return typeof previous_response_id === 'string' ? loadTurns(previous_response_id, find) : []
+  if (typeof previous_response_id !== 'string') return []
+  return recall?.(parseResponseKey(previous_response_id) ?? '') ?? loadTurns(previous_response_id, find)
 }
 
 async function loadTurns(previousId: string, find: FindResponse): Promise<readonly Message[]> {

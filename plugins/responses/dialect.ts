@@ -5,6 +5,8 @@ import {
   GatewayError,
   type JsonObject,
   type Message,
+  type Reply,
+  ReplyEvent,
   type RequestContext,
 } from '../../core/contract/index.ts'
 import type { ChooseForm } from '../../core/dialects/response-form.ts'
@@ -21,7 +23,8 @@ import type { ResponsesBody } from '../../core/dialects/responses/request-schema
 import { completeResponse, streamResponseEvents } from '../../core/dialects/responses/write-response.ts'
 import { requestIdSuffix } from '../../core/util/ids.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
-import { type FindResponse, loadConversation, resolveReferences } from './conversation.ts'
+import { type FindResponse, loadConversation, type RecallTurns, resolveReferences } from './conversation.ts'
+import type { SessionMemory } from './session-memory.ts'
 import type { ResponseRecorder, ResponseStore } from './store.ts'
 
 /** Creates the dialect of `POST /v1/responses`, which continues stored conversations and stores responses. */
@@ -30,6 +33,7 @@ export function createResponsesDialect(
   activeCalls: ActiveCalls,
   recorder: ResponseRecorder,
   chooseForm: ChooseForm,
+  memory: Pick<SessionMemory, 'recall'>,
 ): Dialect {
   function requireCall(ctx: GatewayContext): ResponsesCall {
     const call = activeCalls.get(ctx)
@@ -40,7 +44,8 @@ export function createResponsesDialect(
   return {
     parseRequest(rawBody, ctx) {
       const find = (responseKey: string) => store.find(responseKey, ctx.account.userId)
-      return chain(parseResponsesCall(rawBody, find), ({ body, input, earlier, request }) => {
+      const recall = (responseKey: string) => memory.recall(ctx.client.session, responseKey)
+      return chain(parseResponsesCall(rawBody, find, recall), ({ body, input, earlier, request }) => {
         const plainToolForm = toPlainToolForm(body)
         activeCalls.add(ctx, {
           body,
@@ -55,6 +60,7 @@ export function createResponsesDialect(
       })
     },
     parseWarnings: parseResponsesWarnings,
+    answer: (exchange) => (activeCalls.get(exchange)?.body.generate === false ? EMPTY_REPLY : undefined),
     writeWhole(exchange, ctx) {
       const call = requireCall(ctx)
       return completeResponse(exchange, call, recorder.persisterFor(exchange, call))
@@ -71,6 +77,15 @@ export function createResponsesDialect(
     errorStyle: 'openai',
     description: responsesDescription,
   }
+}
+
+/** The reply to a request that only prepares the next one. */
+const EMPTY_REPLY: Reply = {
+  type: 'whole',
+  event: new ReplyEvent([
+    { type: 'usage', usage: { input: 0, output: 0 } },
+    { type: 'finish', reason: 'stop' },
+  ]),
 }
 
 /** Creates a parser for requests that are not sent. */
@@ -124,10 +139,14 @@ interface ParsedCall {
 }
 
 /** Parses a call and loads the responses and items that it references. Throws 400 with the invalid field. */
-export function parseResponsesCall(rawBody: JsonObject, find: FindResponse): MaybePromise<ParsedCall> {
+export function parseResponsesCall(
+  rawBody: JsonObject,
+  find: FindResponse,
+  recall?: RecallTurns,
+): MaybePromise<ParsedCall> {
   return chain(resolveReferences(parseResponsesBody(rawBody), find), (body) => {
     const input = parseResponsesInput(body)
-    return chain(loadConversation(body, find), (earlier) => {
+    return chain(loadConversation(body, find, recall), (earlier) => {
       return { body, input, earlier, request: parseResponsesRequest(body, earlier, input) }
     })
   })

@@ -6,6 +6,8 @@ import { createCompactDialect } from './compact-dialect.ts'
 import { createActiveCalls, createResponsesDialect } from './dialect.ts'
 import { createResponseEndpoints } from './endpoints.ts'
 import { createInputTokensEndpoint } from './input-tokens.ts'
+import { createSessionMemory } from './session-memory.ts'
+import { socketEndpoint } from './socket-endpoint.ts'
 import { createResponseRecorder, createResponseStore } from './store.ts'
 
 const DAY_SECONDS = 24 * 60 * 60
@@ -24,19 +26,21 @@ export function createResponses(
     setup(_, host) {
       const store = createResponseStore(log, accounts, Math.ceil(retentionDays * DAY_SECONDS))
       const activeCalls = createActiveCalls()
-      const recorder = createResponseRecorder(store, host.logger)
+      const memory = createSessionMemory()
+      const recorder = createResponseRecorder(store, memory, host.logger)
       return {
         async rejected(exchange, error) {
           const call = activeCalls.get(exchange)
           if (call !== undefined) await recorder.recordFailure(exchange, call, error)
         },
         dialects: {
-          '/v1/responses': createResponsesDialect(store, activeCalls, recorder, chooseForm),
+          '/v1/responses': createResponsesDialect(store, activeCalls, recorder, chooseForm, memory),
           '/v1/responses/compact': createCompactDialect(store.find),
         },
         endpoints: [
           // Before the endpoints whose paths have an id in its place.
           createInputTokensEndpoint(store, snapshotCaller, host),
+          socketEndpoint,
           ...createResponseEndpoints(store, activeCalls, chooseForm),
         ],
       }

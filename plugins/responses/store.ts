@@ -18,6 +18,7 @@ import { createMetadata } from '../../core/events/codec.ts'
 import { type ResponseEvent, responseStream, type StoredResponse } from '../../core/events/domain-events.ts'
 import { createClock } from '../../core/util/clock.ts'
 import type { Accounts } from '../../projections/accounts.ts'
+import type { SessionMemory } from './session-memory.ts'
 import { appendResponse, readResponse } from './stored-events.ts'
 
 /** Responses in the event log, by response key (see `ResponsesCall`). */
@@ -79,7 +80,11 @@ export interface ResponseRecorder {
   recordFailure(exchange: EndedExchange, call: ResponsesCall, error: unknown): Promise<void>
 }
 
-export function createResponseRecorder(store: ResponseStore, logger: Logger): ResponseRecorder {
+export function createResponseRecorder(
+  store: ResponseStore,
+  memory: Pick<SessionMemory, 'remember'>,
+  logger: Logger,
+): ResponseRecorder {
   /** Resolves with false if the response could not be stored. */
   async function save(exchange: EndedExchange, call: ResponsesCall, outcome: Outcome): Promise<boolean> {
     const data: StoredResponse = { userId: exchange.account.userId, form: call.plainToolForm, ...outcome }
@@ -98,8 +103,10 @@ export function createResponseRecorder(store: ResponseStore, logger: Logger): Re
 
   return {
     persisterFor: (exchange, call) => async (response, chunkLengths) => {
+      memory.remember(exchange, call, response)
       if (response.store === false) return response
-      const input = exchange.request.messages.slice(-call.inputCount)
+      const { messages } = exchange.request
+      const input = messages.slice(messages.length - call.inputCount)
       const pace = chunkLengths && { pace: chunkLengths }
       const isStored = await save(exchange, call, { input, response, ...pace })
       // See docs/decisions/responses.md, "An answer that cannot be stored is still sent".

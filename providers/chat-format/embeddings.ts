@@ -1,6 +1,8 @@
 import type { ChatRequest, ReplyEvent } from '../../core/contract/chat.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { OperationFormat } from '../../core/contract/provider.ts'
+import { extractVectors } from '../../core/dialects/embeddings/vector-text.ts'
+import { parseJsonObject } from '../../core/util/json.ts'
 import { asNumber, asObject, asObjects, asString } from '../shared/fields.ts'
 import { dimensionsToSend, inputsOf } from '../shared/inputs.ts'
 import { buildEmbeddingsReply } from '../shared/operation-reply.ts'
@@ -26,6 +28,19 @@ export const openAiEmbeddings: OperationFormat = {
     return { path: '/embeddings', headers, body: JSON.stringify(body), omitted: [] }
   },
   parseReply: parseEmbeddingsReply,
+  parseText: parseEmbeddingsText,
+}
+
+/** Parses a reply without its vectors, whose texts are passed on as they are to clients that want numbers. */
+export function parseEmbeddingsText(json: string, request: ChatRequest): ReplyEvent | undefined {
+  const { text, vectors = [] } = extractVectors(json) ?? {}
+  const body = text === undefined ? undefined : parseJsonObject(text)
+  if (body === undefined || vectors.length === 0 || !Array.isArray(body.data)) return undefined
+  const data = asObjects(body.data).map(({ embedding, ...item }) => ({
+    ...item,
+    embedding: typeof embedding === 'number' ? vectors[embedding] : embedding,
+  }))
+  return parseEmbeddingsReply({ ...body, data }, request)
 }
 
 /** Parses the reply of OpenAI, Mistral and others. Throws a `GatewayError` for any other value. */

@@ -1,5 +1,5 @@
 import type { OperationFormat } from '../../core/contract/provider.ts'
-import { parseEmbeddingsReply } from '../chat-format/embeddings.ts'
+import { parseEmbeddingsReply, parseEmbeddingsText } from '../chat-format/embeddings.ts'
 import { buildChatHeaders } from '../chat-format/request.ts'
 import { dimensionsToSend, textInputsOf } from '../shared/inputs.ts'
 
@@ -12,4 +12,5 @@ export const mistralEmbeddings: OperationFormat = {
     return { path: '/v1/embeddings', headers, body: JSON.stringify(body), omitted: [] }
   },
   parseReply: parseEmbeddingsReply,
+  parseText: parseEmbeddingsText,
 }

@@ -1,5 +1,6 @@
 import type { ChatRequest } from '../../core/contract/chat.ts'
 import type { Model } from '../../core/contract/provider.ts'
+import { findNearestEffort } from '../shared/efforts.ts'
 import type { MistralBody } from './wire.ts'
 
 type Reasoning = Pick<MistralBody, 'reasoning_effort' | 'prompt_mode'>
@@ -20,11 +21,3 @@ export function toMistralReasoning(request: ChatRequest, model: Model | undefine
 }
 
 const REASONING: Reasoning = { prompt_mode: 'reasoning' }
-
-const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
-
-/** The lowest supported effort from the requested one on, else the highest; undefined without any. */
-function findNearestEffort(requested: string, supported: readonly string[]): string | undefined {
-  const rank = EFFORTS.indexOf(requested)
-  return supported.find((effort) => EFFORTS.indexOf(effort) >= rank) ?? supported.at(-1)
-}

@@ -2,6 +2,7 @@ import type { ChatRequest, Message, ToolCall } from '../../core/contract/chat.ts
 import type { Model, ProviderRequest, Target } from '../../core/contract/provider.ts'
 import { buildChatHeaders } from '../chat-format/request.ts'
 import { clampOutputLimit, findChangedFields, outputLimitOf } from '../shared/changed-fields.ts'
+import { EFFORTS, findNearestEffort } from '../shared/efforts.ts'
 
 /**
  * Passes the client's request through (docs/providers.md, "OpenAI"). Changes only the model name, asks
@@ -16,6 +17,8 @@ export function buildOpenAiRequest(request: ChatRequest, target: Target): Provid
   const { field } = outputLimitOf(request)
   const limit = clampOutputLimit(request, target.entry)
   if (limit !== undefined) body[field] = limit
+  const effort = findSentEffort(request, target.entry)
+  if (effort !== undefined) body.reasoning_effort = effort
   if (target.entry?.reasoning) renameTokenLimit(body)
   const omitted = target.entry ? removeUnsupportedFields(body, target.entry) : []
   return {
@@ -23,8 +26,19 @@ export function buildOpenAiRequest(request: ChatRequest, target: Target): Provid
     headers: buildChatHeaders(request.stream === true),
     body: JSON.stringify(body),
     omitted,
-    changed: findChangedFields(request, { [field]: limit }),
+    changed: findChangedFields(request, { [field]: limit, reasoning_effort: effort }),
   }
+}
+
+/**
+ * Returns the nearest effort that the model supports; undefined if that is not known. Efforts that the
+ * gateway does not know are for the provider to judge.
+ */
+function findSentEffort({ reasoning_effort }: ChatRequest, entry: Model | undefined): string | undefined {
+  const { efforts } = entry?.quirks ?? {}
+  if (reasoning_effort == null || efforts === undefined || !EFFORTS.includes(reasoning_effort))
+    return undefined
+  return findNearestEffort(reasoning_effort, efforts)
 }
 
 /**

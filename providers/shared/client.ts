@@ -163,7 +163,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
       })
       const reply = request.stream
         ? await readStream(call, deadline, mayQueue ? MAX_QUEUE_MS : 0)
-        : toReply(await readWhole(call, deadline), deadline, (body) => format.parseReply(body, request))
+        : toReply(await readWhole(call, deadline), deadline, format, request)
       return { reply, omitted, changed }
     } catch (error) {
       deadline.end()
@@ -199,15 +199,18 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
   function toReply(
     response: WholeResponse,
     deadline: CallDeadline,
-    parseReply: (body: unknown) => ReplyEvent,
+    format: Pick<OperationFormat, 'parseReply' | 'parseText'>,
+    request: ChatRequest,
   ): Reply {
     if (isErrorStatus(response.head)) throw toProviderError(response)
     if (!response.complete) {
       throw new GatewayError('provider_error', `${id} sent a reply larger than ${MAX_REPLY_MIB} MiB.`)
     }
     deadline.end()
+    const parsed = format.parseText?.(response.text, request)
+    if (parsed !== undefined) return { type: 'whole', event: parsed }
     const body = parseReplyBody(response.text)
-    const event = parseReply(body)
+    const event = format.parseReply(body, request)
     const native = event[NATIVE]
     if (native === undefined || native.record !== body) return { type: 'whole', event }
     const source = response.text

@@ -6,6 +6,7 @@ import {
   type Vector,
 } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
+import { createTextPart, VectorText } from '../../core/dialects/embeddings/vector-text.ts'
 import { estimateRequestTokens } from '../../core/text/token-estimate.ts'
 
 /** What providers say about a reply that is not a chat. */
@@ -27,12 +28,17 @@ export function buildEmbeddingsReply(
     const message = `The provider did not return ${count === 1 ? 'a vector' : `${count} vectors`}.`
     throw new GatewayError('provider_error', message)
   }
-  const parts = vectors.map((vector, index) => ({ type: 'embedding', index, vector }) as const)
+  const parts = vectors.map((vector, index) =>
+    vector instanceof VectorText
+      ? createTextPart(index, vector)
+      : ({ type: 'embedding', index, vector } as const),
+  )
   return buildReply(parts, request, facts)
 }
 
 /** Only the first number is looked at: vectors are long. */
-function isVector(value: unknown): value is Vector {
+function isVector(value: unknown): value is Vector | VectorText {
+  if (value instanceof VectorText) return true
   if (typeof value === 'string') return value !== ''
   return Array.isArray(value) && typeof value[0] === 'number'
 }

@@ -192,6 +192,18 @@ describe('POST /v1/embeddings with a compatible provider', () => {
       expect(floats.body.data).to.deep.equal([vector(0, [0.25, 2]), vector(1, [0.5, 1])])
       expect(floats.body).to.deep.include({ model: 'bge', usage: { prompt_tokens: 4, total_tokens: 4 } })
       expect(floats.body.signalbox.cost_usd).to.equal(null)
+      const exact = '[ 0.10000000000000000555, -1e-7,2.50 ]'
+      const data = JSON.stringify([vector(1, [1]), vector(0, 'exact')]).replace('"exact"', exact)
+      provider.play({ body: `{"data":${data}}` })
+      const response = await fetch(`${gateway.url}/v1/embeddings`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${gateway.demoKey}` },
+        body: JSON.stringify({ model: 'local:bge', input }),
+      })
+      expect(await response.text()).to.contain(
+        `"embedding":${exact}},{"object":"embedding","index":1,"embedding":[1]}]`,
+      )
+      provider.play({ body: { data: [vector(1, [0.5, 1]), vector(0, [0.25, 2])] } })
       const base64 = await embed({ input, encoding_format: 'base64' })
       expect(base64.body.data.map(({ embedding }: { embedding: string }) => embedding)).to.deep.equal([
         'AACAPgAAAEA=',

@@ -121,6 +121,46 @@ describe("Anthropic's official client", function () {
     )
   })
 
+  it("gets every refusal in Anthropic's form, with the id of the request", async () => {
+    const { call } = await newUser(gateway, 'free')
+    const body = ask('Hi')
+    const cases: [
+      type: string,
+      status: number,
+      path: string,
+      body: unknown,
+      headers?: Record<string, string>,
+    ][] = [
+      ['authentication_error', 401, '/v1/messages', body, { authorization: '' }],
+      ['invalid_request_error', 400, '/v1/messages', '{'],
+      ['invalid_request_error', 400, '/v1/messages', []],
+      ['invalid_request_error', 400, '/v1/messages', undefined],
+      ['invalid_request_error', 415, '/v1/messages', body, { 'content-encoding': 'zstd' }],
+      ['not_found_error', 404, '/v1/messages/batches', body],
+      ['authentication_error', 401, '/v1/messages/count_tokens', body, { authorization: '' }],
+      ['invalid_request_error', 400, '/v1/messages/count_tokens', { model: 'gpt-4o' }],
+      ['not_found_error', 404, '/v1/messages/count_tokens', ask('Hi', { model: 'gpt-99' })],
+    ]
+    for (const [type, status, path, sent, headers] of cases) {
+      const answer = await call('POST', path, sent, headers)
+      expect(answer.status, path).to.equal(status)
+      expect(answer.body.type).to.equal('error')
+      expect(answer.body.error.type, `${path} ${status}`).to.equal(type)
+      expect(answer.body.error.message).to.be.a('string').and.not.equal('')
+      expect(answer.body.request_id).to.equal(answer.headers.get('request-id'))
+    }
+    for (const method of ['GET', 'PUT', 'DELETE']) {
+      for (const path of ['/v1/messages', '/v1/messages/count_tokens']) {
+        const answer = await call(method, path)
+        expect([answer.status, answer.body.error.type]).to.deep.equal([405, 'invalid_request_error'])
+        expect(answer.headers.get('allow')).to.equal('POST')
+      }
+    }
+    // A stream that is refused is an error before it is a stream.
+    const refused = await failure(connect({ apiKey: 'tr_unknown' }).messages.stream(body).finalMessage())
+    expect(refused).to.be.instanceOf(Anthropic.AuthenticationError)
+  })
+
   it('gets the rule that blocked a request, and refusals by budgets', async () => {
     const { id, key, call } = await newUser(gateway)
     const { body } = await call('POST', '/v1/firewall-rules', firewallRuleBody({ action: 'block' }))

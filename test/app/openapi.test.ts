@@ -111,8 +111,10 @@ describe('/openapi.json', () => {
       prototype.register = register
     }
     const described = operationsOf(document).map(({ method, path }) => `${method} ${path}`)
-    const pages = ['/console', '/console/', '/console/assets/{file}'].map((path) => `GET ${path}`)
-    expect([...served].sort()).to.deep.equal([...described, ...pages].sort())
+    // Pages for browsers, and a WebSocket.
+    const unlisted = ['/console', '/console/', '/console/assets/{file}', '/v1/responses']
+    const others = unlisted.map((path) => `GET ${path}`)
+    expect([...served].sort()).to.deep.equal([...described, ...others].sort())
   })
 
   it('has examples that are valid and get responses that match their schemas', async function () {

@@ -202,6 +202,8 @@ describe('the Responses API', () => {
       const last = loose(events.at(-1))
       expect(last.type).to.equal('response.failed')
       expect(last.response.status).to.equal('failed')
+      expect(last.response.output).to.have.length(1)
+      expect(last.response.output[0].status).to.equal('incomplete')
       expect(last.response.error.code).to.equal('server_error')
       expect(last.response.signalbox.error.code).to.equal('provider_unreachable')
       expect(last.sequence_number).to.equal(events.length - 1)

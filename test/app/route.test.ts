@@ -118,6 +118,17 @@ describe('direct routing', () => {
       expect(body.error).to.include({ type: 'invalid_request_error', param: 'temperature' })
     })
 
+    it('415 for a body that is not said to be JSON', async () => {
+      for (const type of ['text/plain', 'application/x-www-form-urlencoded']) {
+        const { status, body, headers } = await route({ prompt: 'x' }, { 'content-type': type })
+        expect(status).to.equal(415)
+        expect(body.error).to.include({ type: 'invalid_request_error', code: 'unsupported_media_type' })
+        expect(headers.get('x-error-code')).to.equal('unsupported_media_type')
+      }
+      const type = 'application/JSON; charset=utf-8'
+      expect((await route({ prompt: 'x' }, { 'content-type': type })).status).to.equal(200)
+    })
+
     it('401 for a wrong key', async () => {
       const { status, body } = await route({ prompt: 'x' }, { authorization: 'Bearer wrong' })
       expect(status).to.equal(401)

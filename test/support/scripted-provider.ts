@@ -5,7 +5,8 @@ import { setTimeout } from 'node:timers/promises'
 
 /** What a provider answers: a body, or the chunks of a stream; in OpenAI's format or another one. */
 export interface Script {
-  readonly body?: object
+  /** A text is sent as it is. */
+  readonly body?: object | string
   /** Of a body; default 200. */
   readonly status?: number
   readonly chunks?: readonly object[]
@@ -42,7 +43,8 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
     const { body, chunks = [], delayMs = 0, until, status = 200 } = current
     await until
     if (body !== undefined) {
-      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+      const text = typeof body === 'string' ? body : JSON.stringify(body)
+      response.writeHead(status, { 'content-type': 'application/json' }).end(text)
       return
     }
     response.writeHead(200, { 'content-type': 'text/event-stream' })

@@ -42,10 +42,15 @@ export function toFailedResponse(
   return {
     ...initial,
     status: 'failed',
-    output,
+    output: toEndedItems(output),
     error: { code: toResponseErrorCode(error), message },
     signalbox,
   }
+}
+
+/** Returns the items of a response that ended early. No item remains in progress. */
+export function toEndedItems(items: readonly JsonObject[]): readonly JsonObject[] {
+  return items.map((item) => (item.status === 'in_progress' ? { ...item, status: 'incomplete' } : item))
 }
 
 function toResponseErrorCode({ wireCode, status }: GatewayError): ResponseErrorCode {

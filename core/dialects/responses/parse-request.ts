@@ -43,6 +43,8 @@ const SHARED_FIELDS = [
  */
 export function parseResponsesBody(value: JsonObject): ResponsesBody {
   const body = validateBody(toOpenAiForm(value))
+  if (body.input.length === 0 && typeof body.input !== 'string' && body.generate !== false)
+    throw new GatewayError('invalid_value', 'input must not be empty.', { param: 'input' })
   for (const param of UNSUPPORTED_FIELDS) {
     if (!body[param]) continue
     throw new GatewayError('unsupported_parameter', `${param} is not supported. Omit it.`, { param })

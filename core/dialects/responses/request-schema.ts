@@ -45,7 +45,7 @@ const format = Type.Unsafe<TextFormat>(
 )
 
 const input = Type.Unsafe<string | readonly InputItem[]>(
-  Type.Union([Type.String(), Type.Array(InputItemSchema, { minItems: 1 })], {
+  Type.Union([Type.String(), Type.Array(InputItemSchema, { 'x-documented': { minItems: 1 } })], {
     description: 'The text of the user, or a list of items.',
   }),
 )
@@ -71,6 +71,9 @@ export const responsesRequestSchema = OpenObject(
   {
     model: Type.Optional(Nullable(ModelName, { description: ModelName.description })),
     input,
+    generate: Type.Optional(
+      NullableBoolean('false stores the input for a following request, without calling a model.'),
+    ),
     instructions: Type.Optional(NullableText('Instructions of the application.')),
     max_output_tokens: Type.Optional(
       Nullable(Type.Integer({ minimum: 1 }), { description: 'Maximum length of the reply, in tokens.' }),

@@ -9,6 +9,7 @@ import type { ResponseForm } from '../../events/domain-events.ts'
 import { buildMetadata, buildSignalboxFields } from '../signalbox-fields.ts'
 import type { ResponsesCall } from './call.ts'
 import { echoOptions } from './echoed-options.ts'
+import { toEndedItems } from './failed-response.ts'
 import type { ItemStatus } from './output-items.ts'
 import type { FlatTool } from './tool-schemas.ts'
 
@@ -87,7 +88,7 @@ export function toLastItemStatus(finishReason: FinishReason): ItemStatus {
 
 /** Converts an initial response to the one that is stored if the client disconnects before the end. */
 export function toCancelledResponse(initial: JsonObject, output: readonly JsonObject[] = []): JsonObject {
-  return { ...initial, status: 'cancelled', output }
+  return { ...initial, status: 'cancelled', output: toEndedItems(output) }
 }
 
 /** Converts a finished response back to its state at the start of the reply. */

@@ -77,5 +77,6 @@ export async function* replaySseRecords(
   const items = Array.isArray(response.output) ? response.output : []
   yield records.open(toInitialResponse(response))
   for (const part of toReplyParts(items, chunkLengths)) yield records.add(part)
-  yield records.close(response.status === 'incomplete' ? 'incomplete' : 'completed') + records.end(response)
+  const status = response.status === 'incomplete' ? 'incomplete' : 'completed'
+  yield (items.length > 0 ? records.close(status) : '') + records.end(response)
 }

@@ -42,10 +42,15 @@ export async function completeResponse(
     if (part.type === 'finish') finishReason = part.reason
     output.add(part)
   }
-  output.close(toLastItemStatus(finishReason))
+  if (needsOutput(call)) output.close(toLastItemStatus(finishReason))
   const finalFields = buildFinalFields(finishReason, exchange, output.items())
   const response: JsonObject = Object.assign(buildInitialResponse(call, exchange), finalFields)
   return toResponseForm(await persist(response), call.form)
+}
+
+/** Replies of models have at least one item, if it is empty. */
+function needsOutput({ body }: ResponsesCall): boolean {
+  return body.generate !== false
 }
 
 /**
@@ -80,7 +85,7 @@ export async function* streamResponseEvents(
       if (text !== '') yield text
       text = ''
     }
-    text += records.close(toLastItemStatus(finishReason))
+    if (needsOutput(call)) text += records.close(toLastItemStatus(finishReason))
     const final = { ...initial, ...buildFinalFields(finishReason, exchange, output.items()) }
     const response = await persist(final, output.chunkLengths())
     isPersisted = true

@@ -13,7 +13,10 @@ import { buildRouteResult } from './result.ts'
 
 /** `POST /route`, which has its own address and does not support streaming. */
 export const routeDialect: Dialect = {
-  parseRequest: parseRouteRequest,
+  parseRequest(body, { headers }) {
+    checkContentType(headers['content-type'])
+    return parseRouteRequest(body)
+  },
   parsePreferences: parseModelPreferences,
   defaults: ['temperature', 'max_tokens'],
   writeWhole: buildRouteResult,
@@ -25,6 +28,13 @@ export const routeDialect: Dialect = {
 }
 
 const parseBody = compileParser(routeRequestSchema)
+
+/** The interface requires JSON to be named as such. A missing header is accepted. */
+function checkContentType(contentType: string | undefined): void {
+  if (contentType === undefined || /^\s*application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(contentType)) return
+  const message = 'The Content-Type of the request is not supported. Use application/json.'
+  throw new GatewayError('unsupported_media_type', message)
+}
 
 /** Documented in docs/api.md, "Direct routing". */
 const DEFAULTS = { temperature: 0.7, max_tokens: 1000, cost_priority: 'balanced' }

@@ -20,7 +20,7 @@ const SWEEP_INTERVAL_MS = 50
  * Creates the drain function of a server. Call it before the server has accepted a connection. See
  * docs/decisions/cluster.md, "Idle connections survive a rolling restart".
  */
-export function createDrain(server: Server): Drain {
+export function createDrain(server: Server, webSockets?: { drain(): void }): Drain {
   const sockets = new Set<Socket>()
   server.on('connection', (socket: Socket) => {
     sockets.add(socket)
@@ -31,6 +31,7 @@ export function createDrain(server: Server): Drain {
   let isClosed = false
 
   async function close(): Promise<void> {
+    webSockets?.drain()
     server.prependListener('request', (_request, response) => response.setHeader('connection', 'close'))
     await new Promise<void>((resolve) => {
       // http.Server.close would also close connections that are still sending a finished response.
@@ -48,6 +49,12 @@ export function createDrain(server: Server): Drain {
     if (!isSending) server.closeIdleConnections()
   }
 
+  function closeAll(): void {
+    server.closeAllConnections()
+    // Those of WebSockets are no longer the server's.
+    for (const socket of sockets) socket.destroy()
+  }
+
   return (graceMs, lingerMs = 0) => {
     closed ??= close()
     if (isClosed) return closed
@@ -56,10 +63,7 @@ export function createDrain(server: Server): Drain {
       sweep()
       timers.push(setInterval(sweep, SWEEP_INTERVAL_MS))
     }
-    timers.push(
-      setTimeout(startSweeping, idleMs),
-      setTimeout(() => server.closeAllConnections(), idleMs + graceMs),
-    )
+    timers.push(setTimeout(startSweeping, idleMs), setTimeout(closeAll, idleMs + graceMs))
     return closed
   }
 }

@@ -1,9 +1,11 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
+import { createServer, IncomingMessage, type RequestListener, type Server } from 'node:http'
 import type { Logger } from 'pino'
 import { buildSecurityHeaders, GatewayResponse, type HttpHeader, PlainResponse } from './default-headers.ts'
 import { DEFAULT_SERVER_LIMITS, type ServerLimits, toNodeOptions } from './limits.ts'
 import { createConnectionRejecter, pendingResponse, rejectOnClientError } from './reject-connection.ts'
-import { tunnelError, validateRequest } from './validate-request.ts'
+import type { SocketServer } from './socket-server.ts'
+import { createRequestClass } from './socket-upgrade.ts'
+import { malformedRequestError, tunnelError, validateRequest } from './validate-request.ts'
 
 export interface ServerOptions {
   readonly limits?: ServerLimits
@@ -12,6 +14,8 @@ export interface ServerOptions {
   readonly logger?: Logger
   /** True if third-party middleware may read and change headers of responses before they are sent. */
   readonly exposesHeaders?: boolean
+  /** Default: requests for an upgrade are answered as if without. */
+  readonly sockets?: SocketServer
 }
 
 /**
@@ -19,26 +23,41 @@ export interface ServerOptions {
  * interprets the same way.
  */
 export function createHardenedServer(handle: RequestListener, options: ServerOptions): Server {
-  const { limits = DEFAULT_SERVER_LIMITS, headers = buildSecurityHeaders(), logger } = options
+  const { limits = DEFAULT_SERVER_LIMITS, headers = buildSecurityHeaders(), logger, sockets } = options
   const Response = options.exposesHeaders ? PlainResponse : GatewayResponse
   const rejecter = createConnectionRejecter(headers, logger)
   const defaultHeaders = headers.flat()
-  const serve = (request: IncomingMessage, response: InstanceType<typeof Response>) => {
+  const rejectInvalid = (request: IncomingMessage): boolean => {
     // Node continues parsing a rejected connection. Requests behind a rejected one must not be served.
-    if (!request.socket.writable || rejecter.isRejected(request.socket)) return
+    if (!request.socket.writable || rejecter.isRejected(request.socket)) return true
     const error = validateRequest(request, limits.maxHeaders)
-    if (error !== undefined) {
-      rejecter.reject(request.socket, error, request)
-      return
-    }
+    if (error !== undefined) rejecter.reject(request.socket, error, request)
+    return error !== undefined
+  }
+  const respond = (request: IncomingMessage, response: GatewayResponse | PlainResponse) => {
     response.setDefaultHeaders(defaultHeaders)
     handle(request, response)
   }
-  const server = createServer({ ...toNodeOptions(limits), ServerResponse: Response }, serve)
+  const serve = (request: IncomingMessage, response: InstanceType<typeof Response>) => {
+    if (!rejectInvalid(request)) respond(request, response)
+  }
+  const Request = sockets ? createRequestClass(sockets.isSocketPath) : IncomingMessage
+  const server = createServer(
+    { ...toNodeOptions(limits), IncomingMessage: Request, ServerResponse: Response },
+    serve,
+  )
   // 100 (Continue) is sent when the body is read: not to callers that are not admitted.
   server.on('checkContinue', serve)
   server.on('checkExpectation', serve)
   server.on('connect', (request, socket) => rejecter.reject(socket, tunnelError(), request))
+  if (sockets !== undefined)
+    server.on('upgrade', (request, socket, head) => {
+      if (rejectInvalid(request)) return
+      if (pendingResponse(socket) === undefined)
+        sockets.accept({ request, socket, head }, respond, rejecter.reject)
+      else
+        rejecter.reject(socket, malformedRequestError('an upgrade follows a response in progress'), request)
+    })
   // Node silently drops headers beyond this count. One more than allowed is enough to detect the excess.
   server.maxHeadersCount = limits.maxHeaders + 1
   if (limits.maxConnections !== null) server.maxConnections = limits.maxConnections

@@ -8,6 +8,7 @@ import {
 } from '../../../../core/contract/index.ts'
 import type { ResponsesCall } from '../../../../core/dialects/responses/call.ts'
 import type { ResponseEvent } from '../../../../core/events/domain-events.ts'
+import { createSessionMemory } from '../../../../plugins/responses/session-memory.ts'
 import { createResponseRecorder } from '../../../../plugins/responses/store.ts'
 import { presenceOf, staying } from '../../../support/presence.ts'
 
@@ -55,7 +56,7 @@ describe('storing responses', () => {
   const createRecorder = (save = async (_: string, event: ResponseEvent) => void saved.push(event)) => {
     saved.length = 0
     const store = { save, find: async () => undefined, remove: async () => undefined }
-    return createResponseRecorder(store, pino({ level: 'silent' }))
+    return createResponseRecorder(store, createSessionMemory(), pino({ level: 'silent' }))
   }
 
   it('stores the response with the input of the call', async () => {

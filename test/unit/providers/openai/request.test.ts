@@ -83,6 +83,18 @@ describe('building a request to OpenAI', () => {
     expect(call.omitted).to.deep.equal(['reasoning_effort'])
   })
 
+  it('sends the nearest effort that the model supports, and reports the change', () => {
+    const efforts = ['minimal', 'low', 'medium', 'high']
+    const limited: Target = { ...reasoning, entry: entry({ reasoning: true, quirks: { efforts } }) }
+    const sent = { none: 'minimal', low: 'low', xhigh: 'high', 'a-new-one': 'a-new-one' }
+    for (const [from, to] of Object.entries(sent)) {
+      const call = openai.buildRequest({ ...request, reasoning_effort: from }, limited)
+      expect(JSON.parse(call.body).reasoning_effort).to.equal(to)
+      expect(call.changed).to.deep.equal(from === to ? [] : [{ param: 'reasoning_effort', from, to }])
+    }
+    expect(bodyOf({ ...request, reasoning_effort: 'xhigh' }, reasoning).reasoning_effort).to.equal('xhigh')
+  })
+
   it('removes fields of other providers from the message history', () => {
     const call = { id: 'call_1', type: 'function', function: { name: 'look', arguments: '{}' } }
     const foreign = { ...call, extra_content: { google: { thought_signature: 'x' } } }

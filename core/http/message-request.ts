@@ -1,0 +1,40 @@
+import { IncomingMessage } from 'node:http'
+import type { JsonObject } from '../contract/index.ts'
+
+/** Returns the body of the request that a message stands for. Throws a `GatewayError` for any other. */
+export type ReadSocketMessage = (message: JsonObject) => JsonObject
+
+/** A message of a WebSocket connection. */
+export interface SocketMessage {
+  /** JSON. */
+  readonly text: Buffer
+  readonly toBody: ReadSocketMessage
+  /** The same object for all messages of a connection. */
+  readonly session: object
+}
+
+/** The headers of an upgrade request that are about the connection, or about a body. */
+const CONNECTION_HEADERS = /^(?:connection|upgrade|sec-websocket-.*|content-.*|transfer-encoding|expect|te)$/
+
+/**
+ * A request that does not come from a connection of its own: a message of a WebSocket connection, or the
+ * request to open one. It has the headers of the upgrade request, so that the same checks apply.
+ */
+export class MessageRequest extends IncomingMessage {
+  readonly message: SocketMessage | undefined
+
+  constructor(method: 'GET' | 'POST', upgrade: IncomingMessage, message?: SocketMessage) {
+    super(upgrade.socket)
+    this.message = message
+    this.method = method
+    this.url = upgrade.url ?? '/'
+    this.httpVersion = upgrade.httpVersion
+    this.headers = message === undefined ? upgrade.headers : withoutConnection(upgrade)
+    this.complete = true
+    this.push(null)
+  }
+}
+
+function withoutConnection({ headers }: IncomingMessage): IncomingMessage['headers'] {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !CONNECTION_HEADERS.test(name)))
+}

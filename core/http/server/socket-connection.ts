@@ -1,0 +1,143 @@
+import type { IncomingMessage } from 'node:http'
+import { createParser } from 'eventsource-parser'
+import type { WebSocket } from 'ws'
+import { MessageRequest, type ReadSocketMessage } from '../message-request.ts'
+import { type HandleMessage, MessageResponse, type ResponseSink } from './message-response.ts'
+
+/** What the client receives in place of a response with an error. */
+export type FormatSocketError = (status: number, body: string, headers: SocketHeaders) => object
+
+export type SocketHeaders = Readonly<Record<string, number | string | string[] | undefined>>
+
+export interface SocketOptions {
+  /** Limit of all messages that wait together, in bytes. */
+  readonly maxWaitingBytes: number
+  readonly formatError: FormatSocketError
+  readonly toBody: ReadSocketMessage
+}
+
+/** Data that the client has not received yet and that is kept for it before the provider has to wait. */
+const MAX_BUFFERED_BYTES = 256 * 1024
+
+/** Close codes of RFC 6455. */
+const GOING_AWAY = 1001
+const POLICY_VIOLATION = 1008
+const INTERNAL_ERROR = 1011
+
+/**
+ * A WebSocket connection. Handles every message as a request with a streamed response, one after the other,
+ * and sends the data of each SSE record as a message.
+ */
+export class SocketConnection {
+  readonly #socket: WebSocket
+  readonly #upgrade: IncomingMessage
+  readonly #handle: HandleMessage
+  readonly #options: SocketOptions
+  readonly #waiting: Buffer[] = []
+  #waitingBytes = 0
+  #current: MessageResponse | undefined
+  #isEnding = false
+  #isAlive = true
+
+  constructor(socket: WebSocket, upgrade: IncomingMessage, handle: HandleMessage, options: SocketOptions) {
+    this.#socket = socket
+    this.#upgrade = upgrade
+    this.#handle = handle
+    this.#options = options
+    socket.on('message', (data: Buffer) => this.#receive(data))
+    socket.on('pong', () => {
+      this.#isAlive = true
+    })
+    socket.on('close', () => {
+      this.#drop()
+      this.#current?.destroy()
+    })
+    // Always followed by `close`.
+    socket.on('error', () => undefined)
+  }
+
+  /** Terminates the connection if the client has not answered since the last call. */
+  checkAlive(): void {
+    if (this.#isAlive) this.#socket.ping()
+    else this.#socket.terminate()
+    this.#isAlive = false
+  }
+
+  /** Closes the connection once the current response has ended. Messages that wait are not handled. */
+  end(lastMessage?: object): void {
+    if (this.#isEnding) return
+    this.#drop()
+    const close = () => {
+      if (lastMessage !== undefined) this.#socket.send(JSON.stringify(lastMessage))
+      this.#socket.close(GOING_AWAY, 'Open another connection.')
+    }
+    if (this.#current === undefined) close()
+    else this.#current.once('close', close)
+  }
+
+  #drop(): void {
+    this.#isEnding = true
+    this.#waiting.length = 0
+  }
+
+  #receive(data: Buffer): void {
+    if (this.#isEnding) return
+    this.#waitingBytes += data.length
+    if (this.#current !== undefined && this.#waitingBytes > this.#options.maxWaitingBytes) {
+      this.#drop()
+      this.#socket.close(POLICY_VIOLATION, 'Too many messages wait for a response.')
+      return
+    }
+    this.#waiting.push(data)
+    if (this.#current === undefined) this.#handleNext()
+  }
+
+  #handleNext(): void {
+    const message = this.#waiting.shift()
+    if (message === undefined) return
+    this.#waitingBytes -= message.length
+    const content = { text: message, toBody: this.#options.toBody, session: this }
+    const request = new MessageRequest('POST', this.#upgrade, content)
+    const response = new MessageResponse(request, this.#createSink())
+    this.#current = response
+    response.once('close', () => {
+      this.#current = undefined
+      if (!response.writableFinished) this.#socket.close(INTERNAL_ERROR, 'The response failed.')
+      else if (response.statusCode === 401) this.#socket.close(POLICY_VIOLATION, 'The key is not valid.')
+      this.#handleNext()
+    })
+    this.#handle(request, response)
+  }
+
+  #createSink(): ResponseSink {
+    const decoder = new TextDecoder()
+    let whole = ''
+    let response: MessageResponse | undefined
+    const parser = createParser({ onEvent: ({ data }) => this.#send(data, response) })
+    return {
+      write: (chunk, writing) => {
+        response = writing
+        const text = typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true })
+        if (isEventStream(writing)) parser.feed(text)
+        else whole += text
+        return this.#socket.bufferedAmount < MAX_BUFFERED_BYTES
+      },
+      end: (ending) => {
+        if (isEventStream(ending)) return
+        const { statusCode } = ending
+        if (statusCode < 400) this.#send(whole, ending)
+        else this.#send(JSON.stringify(this.#options.formatError(statusCode, whole, ending.getHeaders())))
+      },
+    }
+  }
+
+  #send(text: string, response?: MessageResponse): void {
+    this.#socket.send(text, () => {
+      if (this.#socket.bufferedAmount < MAX_BUFFERED_BYTES) response?.emit('drain')
+    })
+  }
+}
+
+function isEventStream(response: MessageResponse): boolean {
+  return String(response.getHeader('content-type')).startsWith('text/event-stream')
+}
