@@ -134,7 +134,7 @@ describe('the features of a prompt', () => {
   })
 })
 
-describe('encoded features', () => {
+describe('encoded features of a prompt', () => {
   it('take about a byte per word and pair', () => {
     const text = Array.from(
       { length: 700 },
