@@ -17,6 +17,7 @@ export const DEFAULT_PLUGIN_NAMES: readonly string[] = [
   'audit',
   'what-if',
   'overview',
+  'feedback',
   'metrics',
   'openapi',
   'console',

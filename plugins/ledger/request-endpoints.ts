@@ -147,6 +147,7 @@ export function parseRequestFilter(
   query: Omit<RequestQueryValues, 'format' | 'cursor' | 'limit'>,
 ): RequestFilter {
   const { key, rule, action, status, model, provider, endpoint, q, since, until } = query
+  const { min_score, max_score } = query
   const separator = rule?.lastIndexOf(':') ?? 0
   return {
     ...(key !== undefined && { keyId: key }),
@@ -158,6 +159,8 @@ export function parseRequestFilter(
     ...(model !== undefined && { model }),
     ...(provider !== undefined && { provider }),
     ...(endpoint !== undefined && { endpoint }),
+    ...(min_score !== undefined && { minScore: min_score }),
+    ...(max_score !== undefined && { maxScore: max_score }),
     ...(q !== undefined && { text: q }),
     ...(since !== undefined && { since: parseTimeParameter(since, 'since') }),
     ...(until !== undefined && { until: parseTimeParameter(until, 'until') }),
