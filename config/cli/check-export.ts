@@ -45,7 +45,7 @@ export async function checkExport(
     [...keys.values()].some((key) => isSignedBy(note, { ...key, name: origin }))
   const tree = createTreeVerifier({ checkpoints, logId, accepts, saved })
   const checker = createRecordChecker(createPluginChecker(plugins).findIssue)
-  for await (const event of readExport(file)) {
+  for await (const event of readEvents(file, parseExportedEvent)) {
     checker.check(event)
     tree.check(event)
   }
@@ -73,13 +73,20 @@ async function readEvidence(file: string) {
 const EVIDENCE_STREAM = new RegExp(`"stream"\\s*:\\s*"(?:${CHECKPOINTS_STREAM}|${LOG_STREAM})"`)
 
 /**
- * Yields the events of a file written by "log export". Throws at the first line that is not such an event.
+ * Yields the events of a file that `checkExport` has accepted. Throws at the first line that is not an event.
  */
-export async function* readExport(file: string): AsyncGenerator<RecordedEvent> {
+export function readExport(file: string): AsyncGenerator<RecordedEvent> {
+  return readEvents(file, parseEvent)
+}
+
+async function* readEvents(
+  file: string,
+  parse: (line: string) => RecordedEvent | undefined,
+): AsyncGenerator<RecordedEvent> {
   let number = 0
   for await (const line of readLines(file)) {
     number += 1
-    const event = parseExportedEvent(line)
+    const event = parse(line)
     if (event === undefined)
       throw new Error(`Line ${number} of ${file} is not an event in the format of "signalbox log export".`)
     yield event
@@ -92,9 +99,13 @@ function readLines(file: string): AsyncIterable<string> {
 
 /** Returns undefined for a line that is not an exported event, to the byte. */
 function parseExportedEvent(line: string): RecordedEvent | undefined {
+  const event = parseEvent(line)
+  return event !== undefined && formatExportedEvent(event) === line ? event : undefined
+}
+
+function parseEvent(line: string): RecordedEvent | undefined {
   const value = parseJson(line)
-  if (!isRecordedEvent(value) || isExpiring(value.stream)) return undefined
-  return formatExportedEvent(value) === line ? value : undefined
+  return isRecordedEvent(value) && !isExpiring(value.stream) ? value : undefined
 }
 
 function isRecordedEvent(value: unknown): value is RecordedEvent {

@@ -194,6 +194,8 @@ export interface NativeRecord {
 export interface RecordPattern {
   /** The text of every matching record up to its first variable string. */
   readonly before: string
+  /** The text between the variable strings, if there are two. */
+  readonly between?: string
   /** The text of every matching record after its last variable string. */
   readonly after: string
   /** Returns the value of the record's first variable string, or undefined if the record does not match. */

@@ -50,6 +50,7 @@ export function buildRecordPattern(
 
   return {
     before,
+    ...(between !== undefined && { between }),
     after,
     read(other) {
       if (!hasTextAt(other, 0, before)) return undefined

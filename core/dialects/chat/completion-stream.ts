@@ -90,8 +90,8 @@ interface ChunkConverter {
 /** Stands for the variable text in a chunk that serves as a template. */
 const PLACEHOLDER = '\u0000'
 
-/** The text of a chunk before and after its variable text; undefined if chunks must be serialized again. */
-type ChunkTemplate = readonly [string, string] | undefined
+/** The text of a chunk around its two variable texts; undefined if chunks must be serialized again. */
+type ChunkTemplate = readonly [head: string, middle: string, tail: string] | undefined
 
 function splitAtPlaceholder(text: string, placeholder: string): readonly [string, string] {
   const [before = '', after = ''] = text.split(placeholder)
@@ -190,19 +190,31 @@ function createChunkConverter(frame: ChunkFrame, wantsUsage: boolean): ChunkConv
   /** The pattern of the previous record that had one, and the template made from it. */
   let cached: { readonly pattern: RecordPattern; readonly template: ChunkTemplate } | undefined
 
-  /** Splices the variable part of a provider record into the template of its pattern. */
+  /** Splices the variable strings of a provider record into the template of its pattern. */
   function fillTemplate(native: NativeRecord, pattern: RecordPattern): string | undefined {
     if (cached?.pattern !== pattern) cached = { pattern, template: buildTemplate(pattern, native.record) }
+    if (cached.template === undefined) return undefined
     const { source = '' } = native
-    const { before, after } = pattern
-    const [head, tail] = cached.template ?? []
-    if (head === undefined || tail === undefined) return undefined
-    return head + source.slice(before.length, source.length - after.length) + tail
+    const { before, between, after } = pattern
+    const [head, middle, tail] = cached.template
+    const end = source.length - after.length
+    if (between === undefined) return head + source.slice(before.length, end) + tail
+    // A quotation mark inside of a string is escaped, so the first match is the end of the text.
+    const textEnd = source.indexOf(between, before.length)
+    return (
+      head +
+      source.slice(before.length, textEnd) +
+      middle +
+      source.slice(textEnd + between.length, end) +
+      tail
+    )
   }
 
-  function buildTemplate({ before, after }: RecordPattern, record: JsonObject): ChunkTemplate {
-    const spliced = spliceChunk(before + PLACEHOLDER + after, record, frame.id, wantsUsage)
-    return spliced === undefined ? undefined : splitAtPlaceholder(spliced, PLACEHOLDER)
+  function buildTemplate({ before, between, after }: RecordPattern, record: JsonObject): ChunkTemplate {
+    const texts = between === undefined ? [before, after] : [before, between, after]
+    const parts = spliceChunk(texts.join(PLACEHOLDER), record, frame.id, wantsUsage)?.split(PLACEHOLDER)
+    if (parts?.length !== texts.length) return undefined
+    return [parts[0] ?? '', between === undefined ? '' : (parts[1] ?? ''), parts.at(-1) ?? '']
   }
 
   return {
