@@ -22,7 +22,7 @@ const withCommand: BackUp = async (dataDir, folder) => {
   expect(stderr).to.equal('')
   expect(code).to.equal(0)
   expect(stdout).to.match(
-    /^ledger\.db: \d+ requests\.\nresponses\.db: 1 stored responses\.\nevents\.db: \d+ events, the newest at position \d+\.\n$/,
+    /^ledger\.db: \d+ requests\.\nresponses\.db: 1 stored responses\.\nevents\.db: \d+ events, the newest at .*\n$/,
   )
 }
 

@@ -20,8 +20,8 @@ export interface BackupSource {
 
 /**
  * Copies files of the data folder, each as a consistent snapshot, while other processes read and write them.
- * Files that do not exist are left out. The folder must be empty or missing. The last file gets its final name
- * last, so a folder that contains it holds a complete backup.
+ * Files that do not exist are left out. The folder must be empty or missing. The last file gets its final
+ * name last, so a folder that contains it holds a complete backup.
  */
 export async function backUpDatabases(
   directory: string,
