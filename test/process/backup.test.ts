@@ -21,9 +21,8 @@ const withCommand: BackUp = async (dataDir, folder) => {
   const { code, stdout, stderr } = await runSignalbox(['log', 'backup', folder], { DATA_DIR: dataDir })
   expect(stderr).to.equal('')
   expect(code).to.equal(0)
-  expect(stdout).to.match(
-    /^ledger\.db: \d+ requests\.\nresponses\.db: 1 stored responses\.\nevents\.db: \d+ events, the newest at .*\n$/,
-  )
+  expect(stdout).to.match(/^ledger\.db: \d+ requests\.\nresponses\.db: 1 stored responses\.\n/)
+  expect(stdout).to.match(/\nevents\.db: \d+ events, the newest at position \d+\.\n$/)
 }
 
 const withSqlite =
