@@ -34,6 +34,7 @@ export function createPastEventReader(log: Pick<EventLog, 'read'>, maxEvents = M
     ttlAutopurge: true,
   })
   const queues = new KeyedQueue()
+  const merge = createMerger()
 
   async function readStream(stream: string): Promise<readonly PastEvent[]> {
     const known = kept.get(stream) ?? []
@@ -44,24 +45,45 @@ export function createPastEventReader(log: Pick<EventLog, 'read'>, maxEvents = M
   }
 
   // Readers of the same stream wait for each other, so that only the first one reads all of it.
-  return (streams) => mergeStreams(streams, (stream) => queues.run(stream, () => readStream(stream)))
+  return async (streams) =>
+    merge(await readEach(streams, (stream) => queues.run(stream, () => readStream(stream))))
 }
 
 /** Reads whole streams, and returns their events in log order. */
-export function readStreams(
+export async function readStreams(
   log: Pick<EventLog, 'read'>,
   streams: readonly string[],
 ): Promise<readonly PastEvent[]> {
-  return mergeStreams(streams, (stream) => readFrom(log, stream, 0))
+  return mergeParts(await readEach(streams, (stream) => readFrom(log, stream, 0)))
 }
 
-async function mergeStreams(
+async function readEach(
   streams: readonly string[],
   read: (stream: string) => Promise<readonly PastEvent[]>,
-): Promise<readonly PastEvent[]> {
+): Promise<readonly (readonly PastEvent[])[]> {
   const parts: (readonly PastEvent[])[] = []
   for (const stream of streams) parts.push(await read(stream))
+  return parts
+}
+
+function mergeParts(parts: readonly (readonly PastEvent[])[]): readonly PastEvent[] {
   return parts.flat().sort((a, b) => a.record.position - b.record.position)
+}
+
+/** Returns the same list for the same parts, so that what was computed from it can be found again. */
+function createMerger(): (parts: readonly (readonly PastEvent[])[]) => readonly PastEvent[] {
+  type Merged = { readonly parts: readonly (readonly PastEvent[])[]; readonly events: readonly PastEvent[] }
+  /** By the longest part. */
+  const merged = new WeakMap<readonly PastEvent[], Merged>()
+  return (parts) => {
+    const [longest = []] = parts.toSorted((a, b) => b.length - a.length)
+    const known = merged.get(longest)
+    if (known?.parts.length === parts.length && known.parts.every((part, n) => part === parts[n]))
+      return known.events
+    const events = mergeParts(parts)
+    merged.set(longest, { parts, events })
+    return events
+  }
 }
 
 async function readFrom(

@@ -1,9 +1,27 @@
-import { backUpSqliteLog, type FileBackup } from '../../core/event-log/sqlite/backup.ts'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { type BackupSource, backUpDatabases, type FileBackup } from '../../core/event-log/sqlite/backup.ts'
+import { EXPIRING_FILE, HISTORY_FILE } from '../../core/event-log/sqlite/check-folder.ts'
 import { copyPublicKeys } from '../../core/event-log/transparency/keys.ts'
 import { keysFolder } from '../../projections/transparency/sign-checkpoints.ts'
 import type { LogSettings } from '../gateway/state.ts'
 
-/** Copies the embedded event log into a folder. Returns one sentence per copied file. */
+const HISTORY: BackupSource = {
+  file: HISTORY_FILE,
+  countSql: 'SELECT count(*), ifnull(max(position), 0) FROM events',
+}
+
+/** The history comes last, so that it contains every user of the other files. */
+const SOURCES: readonly BackupSource[] = [
+  { file: 'ledger.db', countSql: 'SELECT count(*) FROM requests' },
+  { file: EXPIRING_FILE, countSql: 'SELECT count(DISTINCT stream) FROM events' },
+  HISTORY,
+]
+
+/**
+ * Copies the files of the data folder that cannot be recreated into a folder. Returns one sentence per copied
+ * file.
+ */
 export async function backUpLog(
   { data_dir, eventstore_url }: LogSettings,
   folder: string,
@@ -13,14 +31,14 @@ export async function backUpLog(
     throw new Error(
       'The event log is on a server (EVENTSTORE_URL). Back up that server, or use "signalbox log export".',
     )
-  const files = await backUpSqliteLog(data_dir, folder, { historyOnly })
+  if (!existsSync(join(data_dir, HISTORY_FILE))) throw new Error(`no event log found in ${data_dir}`)
+  const files = await backUpDatabases(data_dir, folder, historyOnly ? [HISTORY] : SOURCES)
   // A restored log can be verified with them. The private key stays where it is.
   await copyPublicKeys(keysFolder(data_dir), keysFolder(folder))
   return files.map(describeFileBackup)
 }
 
-function describeFileBackup({ file, events, streams, position }: FileBackup): string {
-  return file === 'events.db'
-    ? `${file}: ${events} events, the newest at position ${position}.`
-    : `${file}: ${streams} stored responses.`
+function describeFileBackup({ file, counts: [count = 0, position] }: FileBackup): string {
+  if (file === HISTORY_FILE) return `${file}: ${count} events, the newest at position ${position}.`
+  return file === EXPIRING_FILE ? `${file}: ${count} stored responses.` : `${file}: ${count} requests.`
 }

@@ -29,10 +29,10 @@ export const LOG_COMMANDS: readonly Command[] = [
   {
     name: 'log backup',
     operands: ['FOLDER'],
-    summary: 'Copy the embedded event log into an empty folder.',
+    summary: 'Copy the event log, stored responses and the request ledger into an empty folder.',
     details: 'A gateway may run meanwhile. Creates the folder if it does not exist.',
     options: {
-      'history-only': { summary: 'Leave out stored responses.' },
+      'history-only': { summary: 'Leave out stored responses and the request ledger.' },
     },
     async run(args) {
       const { runLogBackup } = await import('./log-commands.ts')

@@ -32,6 +32,8 @@ export class Cluster {
   readonly #workers = new Set<ClusterWorker>()
   readonly #slots = new Map<number, WorkerSlot<ServingAddresses>>()
   readonly #stopping = new AbortController()
+  /** Workers that were killed because they missed their heartbeats. */
+  readonly #hung = new WeakSet<ClusterWorker>()
   readonly #metrics = createClusterMetrics(() => [...this.#workers])
   readonly #sharedState = createMemorySharedState()
   readonly #resources: SharedResources
@@ -161,6 +163,7 @@ export class Cluster {
       onMissed: () => {
         if (worker.state !== 'serving') return
         this.#logger.error({ worker: number, pid, timeoutMs }, 'worker missed its heartbeats; killing it')
+        this.#hung.add(worker)
         worker.kill()
       },
     })
@@ -195,8 +198,9 @@ export class Cluster {
       },
       broadcastPosition: async ({ position }) => {
         this.#lastPosition = Math.max(this.#lastPosition, position)
-        await Promise.all(this.#registeredPeers(worker).map((peer) => catchUp(peer, position)))
-        return {}
+        const peers = this.#registeredPeers(worker)
+        await Promise.all(peers.map((peer) => catchUp(peer, position)))
+        return { replaced: peers.filter((peer) => this.#hung.has(peer)).map(({ number }) => number) }
       },
       ...serveLedger(() => this.#resources.ledger),
       openLedger: ({ logId }) => {

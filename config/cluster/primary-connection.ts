@@ -67,7 +67,7 @@ export function connectToPrimary(
       contentType,
       metrics: async () => (await request('metricsPage', {}, RPC_TIMEOUTS_MS.page)).page,
     }),
-    broadcastPosition: async (position) => void (await broadcast(position)),
+    broadcastPosition: async (position) => (await broadcast(position)).replaced,
     async register(own) {
       handlers = own
       const { position } = await request('register', {}, RPC_TIMEOUTS_MS.notice)

@@ -22,8 +22,14 @@ export type PrimaryMethods = SharedStateMethods &
     ready: { params: ServingAddresses; result: Empty }
     /** The worker cannot start, for a reason that the operator can fix. */
     startFailed: { params: { readonly reason: string }; result: Empty }
-    /** Resolves when every other worker has applied all events up to the position. */
-    broadcastPosition: { params: { readonly position: Position }; result: Empty }
+    /**
+     * Resolves when every other worker has applied all events up to the position, with the numbers of those
+     * that were killed meanwhile because they hung.
+     */
+    broadcastPosition: {
+      params: { readonly position: Position }
+      result: { readonly replaced: readonly number[] }
+    }
     /** Opens the request ledger of the event log, which is not awaited. */
     openLedger: { params: { readonly logId: string }; result: Empty }
     /** Resolves when the other workers have written their records of requests. */

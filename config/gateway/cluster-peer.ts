@@ -23,10 +23,11 @@ export interface ClusterPeer {
   /** The aggregated metrics of all workers. */
   metricsPage(contentType: MetricsPage['contentType']): MetricsPage
   /**
-   * Resolves when all other workers have applied all events up to the position. See
-   * docs/decisions/cluster.md, "A change is answered when every worker applies it".
+   * Resolves when all other workers have applied all events up to the position, with the numbers of those
+   * that hung and were killed. See docs/decisions/cluster.md, "A change is answered when every worker applies
+   * it".
    */
-  broadcastPosition(position: Position): Promise<void>
+  broadcastPosition(position: Position): Promise<readonly number[]>
   /**
    * Joins the cluster. Resolves when this worker has applied all events that the other workers have. See
    * docs/decisions/cluster.md, "A new worker learns how far the others are before it listens".

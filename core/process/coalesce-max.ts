@@ -3,16 +3,16 @@
  * call gets the greatest of them. The returned function settles with the call that carried its value, or a
  * greater one.
  */
-export function coalesceMax(
-  send: (greatest: number) => Promise<unknown>,
-): (value: number) => Promise<unknown> {
+export function coalesceMax<Result>(
+  send: (greatest: number) => Promise<Result>,
+): (value: number) => Promise<Result> {
   let inFlight: Promise<unknown> = Promise.resolve()
-  let queued: { greatest: number; readonly sent: Promise<unknown> } | undefined
+  let queued: { greatest: number; readonly sent: Promise<Result> } | undefined
 
-  async function sendNext(batch: { readonly greatest: number }): Promise<void> {
+  async function sendNext(batch: { readonly greatest: number }): Promise<Result> {
     await inFlight.catch(() => undefined)
     queued = undefined
-    await send(batch.greatest)
+    return send(batch.greatest)
   }
 
   return (value) => {

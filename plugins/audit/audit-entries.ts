@@ -74,6 +74,12 @@ export const CHANGES: Readonly<Record<AuditedEvent['type'], readonly [SubjectKin
   FirewallRuleDeleted: ['firewall', 'deleted'],
 }
 
+/** Entries of events that are still kept: pages of a trail are read one after the other. */
+const converted = new WeakMap<
+  readonly PastEvent[],
+  { readonly kinds: RuleKinds; readonly entries: Promise<readonly AuditEntry[]> }
+>()
+
 /**
  * Converts the events of a user or a policy to audit entries, oldest first. Requires all of them, from the
  * first one on.
@@ -82,6 +88,15 @@ export function toAuditEntries(
   events: readonly PastEvent[],
   kinds: RuleKinds,
 ): Promise<readonly AuditEntry[]> {
+  const known = converted.get(events)
+  if (known?.kinds === kinds) return known.entries
+  const entries = convertEvents(events, kinds)
+  converted.set(events, { kinds, entries })
+  entries.catch(() => converted.delete(events))
+  return entries
+}
+
+function convertEvents(events: readonly PastEvent[], kinds: RuleKinds): Promise<readonly AuditEntry[]> {
   const state: AuditedState = {
     rules: emptyUserRules(),
     accounts: createAccounts(),

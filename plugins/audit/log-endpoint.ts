@@ -45,13 +45,13 @@ export function createLogEndpoint(reader: LogReader): Endpoint {
 /** Returns at most `count` entries, newest first. */
 async function findEntries(
   reader: LogReader,
-  { user, since, until, matches }: LogFilter,
+  { user, since, until, terms, matches }: LogFilter,
   below: number,
   count: number,
 ): Promise<readonly LogEntry[]> {
   const found: LogEntry[] = []
   const start = until?.type === 'position' ? Math.min(below, until.position + 1) : below
-  for await (const part of reader.backwards(start, user)) {
+  for await (const part of reader.backwards(start, user, terms)) {
     for (const entry of part) {
       // Times in the log never decrease by more than the clocks of its nodes differ.
       if (matches(entry)) found.push(entry)

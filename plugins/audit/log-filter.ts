@@ -4,6 +4,7 @@ import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
 import { compareToAsOf } from './find-entries.ts'
 import type { LogEntry } from './log-entries.ts'
 import type { adminAuditQuery } from './log-schemas.ts'
+import { type IndexTerm, toIndexTerms } from './part-index.ts'
 
 type AdminAuditQuery = Static<TObject<typeof adminAuditQuery>>
 
@@ -12,6 +13,8 @@ export interface LogFilter {
   readonly user: number | undefined
   readonly since: AsOf | undefined
   readonly until: AsOf | undefined
+  /** What the index of the log knows of the condition. */
+  readonly terms: readonly IndexTerm[]
   matches(entry: LogEntry): boolean
 }
 
@@ -25,6 +28,7 @@ export function parseLogFilter(query: AdminAuditQuery): LogFilter {
     user,
     since,
     until,
+    terms: toIndexTerms({ user, group, policy, actor, kind, rule }),
     matches(entry) {
       const { record } = entry
       const { data, metadata } = record

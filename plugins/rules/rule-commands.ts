@@ -215,7 +215,18 @@ async function writeChanges(
   const command = { stream: rules.stream(ownerId), revision: () => rules.revision(ownerId), decide }
   const written = await writer.write(command, author)
   const after = written ? applyRuleEvents(before, events, written) : before
-  return mapInSlices(changesWithIds, ({ change, ruleId }) => change.outcome(ruleId, after))
+  const results = await mapInSlices(changesWithIds, ({ change, ruleId }) => change.outcome(ruleId, after))
+  const replaced = written?.replacedWorkers ?? []
+  return replaced.length === 0 ? results : results.map((result) => withReplacedWorkers(result, replaced))
+}
+
+/** See docs/decisions/cluster.md, "A worker that hangs is killed". */
+function withReplacedWorkers(result: RuleChangeResult, replaced: readonly number[]): RuleChangeResult {
+  if (result.type !== 'rule') return result
+  const message =
+    `The change was made. Worker ${replaced.join(', ')} did not respond and was replaced; requests in ` +
+    'flight there have failed.'
+  return { ...result, warnings: [...result.warnings, { code: 'workers_replaced', message }] }
 }
 
 /** Pairs each change with the id of its rule, and reserves ids for new rules. */

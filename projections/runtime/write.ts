@@ -50,6 +50,8 @@ interface PluginCommand {
 export interface Written extends Appended {
   /** The time in the metadata of the events. */
   readonly time: string
+  /** Numbers of workers of this node that hung, and were killed while the change waited for them. */
+  readonly replacedWorkers: readonly number[]
 }
 
 export interface EventWriter {
@@ -99,8 +101,11 @@ export interface EventWriterOptions {
   readonly findKnownRequest?: FindKnownRequest
   /** Whether changes of operators, root and commands are refused without a reason. */
   readonly requiresReason?: boolean
-  /** Resolves when the other processes of this node have applied all events up to the position. */
-  readonly broadcastPosition?: ((position: Position) => Promise<void>) | undefined
+  /**
+   * Resolves when the other processes of this node have applied all events up to the position, with the
+   * numbers of those that hung and were killed.
+   */
+  readonly broadcastPosition?: ((position: Position) => Promise<readonly number[]>) | undefined
 }
 
 export function createEventWriter(
@@ -109,7 +114,7 @@ export function createEventWriter(
   clock: Clock,
   options: EventWriterOptions = {},
 ): EventWriter {
-  const { timeoutMs = DEFAULT_TIMEOUT_MS, broadcastPosition = async () => undefined } = options
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, broadcastPosition = async () => [] } = options
   const findKnownRequest = options.findKnownRequest ?? (() => undefined)
   /**
    * Serializes writes to the same stream, so that writers in this process do not conflict with each other.
@@ -132,8 +137,8 @@ export function createEventWriter(
       try {
         const appended = await log.append(command.stream, events, { expectedRevision, metadata })
         if (appended.position <= decidedAt) await refuseOlderLog()
-        await waitUntilApplied(appended, command)
-        return { ...appended, time: metadata.time }
+        const replacedWorkers = await waitUntilApplied(appended, command)
+        return { ...appended, time: metadata.time, replacedWorkers }
       } catch (error) {
         if (!WrongExpectedRevisionError.isInstance(error)) throw error
         if (error.actual < error.expected) await refuseShorterStream(command.stream)
@@ -186,11 +191,17 @@ export function createEventWriter(
     throw new EventLogUnavailableError(message, { outcomeUnknown: true })
   }
 
-  async function waitUntilApplied({ position }: Appended, command: Command | PluginCommand): Promise<void> {
+  /** Resolves with the workers that hung and were killed. */
+  async function waitUntilApplied(
+    { position }: Appended,
+    command: Command | PluginCommand,
+  ): Promise<readonly number[]> {
     const isInternal = 'isInternal' in command && command.isInternal
     const appliedHere = subscription.until(() => subscription.position() >= position, timeoutMs)
     try {
-      await (isInternal ? appliedHere : Promise.all([appliedHere, broadcastPosition(position)]))
+      const appliedElsewhere = isInternal ? [] : broadcastPosition(position)
+      const [replaced] = await Promise.all([appliedElsewhere, appliedHere])
+      return replaced
     } catch (cause) {
       const message = 'the change is in the event log, but not all processes of this node applied it in time'
       throw new EventLogUnavailableError(message, { cause, outcomeUnknown: true })

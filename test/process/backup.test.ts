@@ -21,15 +21,14 @@ const withCommand: BackUp = async (dataDir, folder) => {
   const { code, stdout, stderr } = await runSignalbox(['log', 'backup', folder], { DATA_DIR: dataDir })
   expect(stderr).to.equal('')
   expect(code).to.equal(0)
-  expect(stdout).to.match(
-    /^responses\.db: 1 stored responses\.\nevents\.db: \d+ events, the newest at position \d+\.\n$/,
-  )
+  expect(stdout).to.match(/^ledger\.db: \d+ requests\.\nresponses\.db: 1 stored responses\.\n/)
+  expect(stdout).to.match(/\nevents\.db: \d+ events, the newest at position \d+\.\n$/)
 }
 
 const withSqlite =
   (command: (copy: string) => string): BackUp =>
   async (dataDir, folder) => {
-    for (const file of ['responses.db', 'events.db'])
+    for (const file of ['ledger.db', 'responses.db', 'events.db'])
       await promisify(execFile)('sqlite3', [path.join(dataDir, file), command(path.join(folder, file))])
   }
 
@@ -46,11 +45,15 @@ describe('a backup of a gateway under writes, restored into another folder', () 
   })
 })
 
+const listRequests = async ({ call }: RunningGateway) => (await call('GET', '/v1/requests')).body.data
+
 function containsAcknowledgedChanges(backUp: BackUp): void {
   it('contains every rule acknowledged before, with the same ETags and audit entries', async function () {
     this.timeout(60_000)
     const gateway = await startGatewayOnFiles()
     const response = await storeResponse(gateway)
+    const recorded = await listRequests(gateway)
+    expect(recorded).to.have.length(1)
     const writers = startWriters(gateway)
     await writers.until(30)
     const acknowledged = new Map(writers.acknowledged)
@@ -64,6 +67,7 @@ function containsAcknowledgedChanges(backUp: BackUp): void {
     await expectAcknowledged(restored, acknowledged)
     await expectSameAsOf(gateway, restored, newestPosition(folder))
     expect((await restored.call('GET', `/v1/responses/${response}`)).status).to.equal(200)
+    expect(await listRequests(restored)).to.deep.equal(recorded)
     await gateway.stop()
     expect((await createRule(restored, 'afterwards')).status).to.equal(201)
     await restored.stop()

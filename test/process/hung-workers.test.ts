@@ -22,7 +22,11 @@ describe('a worker that hangs', function () {
       process.kill(pid, 'SIGSTOP')
       // Connections go to the workers in turn; the one that the hung worker got is lost.
       const create = () => gateway.call('POST', '/v1/firewall-rules', RULE, { connection: 'close' })
-      expect((await Promise.any([create(), create()])).status).to.equal(201)
+      const { status, body } = await Promise.any([create(), create()])
+      expect(status).to.equal(201)
+      expect(body.warnings).to.have.length(1)
+      expect(body.warnings[0].code).to.equal('workers_replaced')
+      expect(body.warnings[0].message).to.contain('The change was made. Worker 2 did not respond')
 
       const [killed] = await logged(gateway, 'worker missed its heartbeats; killing it', 1)
       expect(killed).to.include({ worker: 2, pid })

@@ -2,6 +2,7 @@ import { ADMIN_KEY } from '../support/gateway.ts'
 import type { Actor } from './actors/actor.ts'
 import { createAdmin } from './actors/admin.ts'
 import { createLimitedUser } from './actors/limited.ts'
+import { createOperatorAtWork } from './actors/operator.ts'
 import { createScraper, type Scraper } from './actors/scraper.ts'
 import { createRuleWriter, type RuleWriter } from './actors/writer.ts'
 import type { Addresses, HttpClient } from './client.ts'
@@ -60,6 +61,11 @@ export interface Actors {
 export function makeActors(world: World, { writers, limited }: People, addresses: Addresses): Actors {
   const ruleWriters = writers.map((person) => createRuleWriter(world, person, addresses))
   const scraper = createScraper(addresses, world.options.workers)
-  const others = [createAdmin(world, addresses), createLimitedUser(limited, addresses), scraper]
+  const others = [
+    createAdmin(world, addresses),
+    createLimitedUser(limited, addresses),
+    createOperatorAtWork(world, addresses),
+    scraper,
+  ]
   return { all: [...ruleWriters, ...others], writers: ruleWriters, scraper }
 }

@@ -1,10 +1,16 @@
 import { setTimeout } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { ChatRequest } from '../../core/contract/index.ts'
+import { openSqliteLog } from '../../core/event-log/sqlite/sqlite-log.ts'
 import { compilePatternSet } from '../../core/pcre/pattern-set.ts'
 import { currentThreadId, readThreadCpuMs } from '../../core/process/thread-cpu.ts'
+import { toAuditEntries } from '../../plugins/audit/audit-entries.ts'
 import { compileFirewall } from '../../plugins/firewall/compile.ts'
 import { evaluateFirewall } from '../../plugins/firewall/evaluate.ts'
+import { createHistory } from '../../projections/history.ts'
+import { createPastEventReader } from '../../projections/past-events.ts'
+import { generateLog } from '../bench/generate-log.ts'
+import { makeFolder } from '../support/folders.ts'
 import { inspectReply, textEvents } from '../support/inspected-reply.ts'
 import { EVALUATION, patternRun } from '../support/pattern-run.ts'
 import { firewallRule, ruleSet } from '../support/rules.ts'
@@ -79,6 +85,28 @@ describe('the event loop', () => {
     expect(error).to.equal(undefined)
     expect(longestMs).to.be.below(100)
   })
+
+  it('is not blocked by eight readers of a history of 12,000 events', async () => {
+    const directory = await makeFolder()
+    await generateLog(directory, 1, 12_000)
+    const log = await openSqliteLog({ directory })
+    const rules = { show: () => ({}) } as never
+    const [pages, longestMs] = await measureLongestTask(() =>
+      Promise.all(
+        Array.from({ length: 8 }, async () => {
+          // Readers of different users would share nothing.
+          const readEvents = createPastEventReader(log)
+          const history = createHistory(log, { position: () => 0 }, undefined, () =>
+            readEvents(['user-1', 'rules-1']),
+          )
+          return toAuditEntries(await history.eventsOf(1), { routing: rules, firewall: rules })
+        }),
+      ),
+    )
+    await log.close()
+    for (const entries of pages) expect(entries).to.have.length(12_002)
+    expect(longestMs).to.be.below(30)
+  }).timeout(60_000)
 })
 
 const request = (content: string): ChatRequest => ({ messages: [{ role: 'user', content }] })

@@ -5,43 +5,45 @@ import { errorMessage } from '../../util/error-message.ts'
 import { syncFolder } from '../../util/sync-folder.ts'
 import { SqliteDatabase } from './database.ts'
 
-/** One file of a backup; its newest position is 0 if it has no events. */
+/** One file of a backup. */
 export interface FileBackup {
   readonly file: string
-  readonly events: number
-  readonly streams: number
-  readonly position: number
+  /** What the counting query of the file returned. */
+  readonly counts: readonly number[]
+}
+
+/** A file to copy, and a query that returns one row of numbers about its content. */
+export interface BackupSource {
+  readonly file: string
+  readonly countSql: string
 }
 
 /**
- * Copies the embedded log's files, each as a consistent snapshot, while other processes read and write them.
- * The folder must be empty or missing. `events.db` gets its final name last, so a folder that contains it
- * holds a complete backup.
+ * Copies files of the data folder, each as a consistent snapshot, while other processes read and write them.
+ * Files that do not exist are left out. The folder must be empty or missing. The last file gets its final
+ * name last, so a folder that contains it holds a complete backup.
  */
-export async function backUpSqliteLog(
+export async function backUpDatabases(
   directory: string,
   folder: string,
-  { historyOnly = false } = {},
+  sources: readonly BackupSource[],
 ): Promise<readonly FileBackup[]> {
-  if (!existsSync(join(directory, 'events.db'))) throw new Error(`no event log found in ${directory}`)
   await mkdir(folder, { recursive: true, mode: 0o700 })
   if ((await readdir(folder)).length > 0)
     throw new Error(`${folder} is not empty: choose an empty or new folder for the backup`)
 
-  // The history is copied second, so that it contains every user whose responses were copied.
-  const files = [...(historyOnly ? [] : ['responses.db']), 'events.db']
   const copied: FileBackup[] = []
   try {
-    for (const file of files.filter((file) => existsSync(join(directory, file)))) {
+    for (const { file, countSql } of sources.filter(({ file }) => existsSync(join(directory, file)))) {
       const copy = join(folder, `${file}.partial`)
       await copyDatabase(join(directory, file), copy)
-      copied.push({ file, ...verifyCopy(copy) })
+      copied.push({ file, counts: verifyCopy(copy, countSql) })
     }
     for (const { file } of copied) await rename(join(folder, `${file}.partial`), join(folder, file))
     await syncFolder(folder)
     return copied
   } catch (cause) {
-    for (const file of files) await rm(join(folder, `${file}.partial`), { force: true })
+    for (const { file } of sources) await rm(join(folder, `${file}.partial`), { force: true })
     throw new Error(`the backup failed: ${errorMessage(cause)}`, { cause })
   }
 }
@@ -63,18 +65,12 @@ async function copyDatabase(source: string, copy: string): Promise<void> {
 }
 
 /** Reads the whole copy; throws if it is damaged. */
-function verifyCopy(copy: string): Omit<FileBackup, 'file'> {
+function verifyCopy(copy: string, countSql: string): readonly number[] {
   const database = new SqliteDatabase(copy)
   try {
     const result = database.pragma('integrity_check', { simple: true })
     if (result !== 'ok') throw new Error(`the copy is damaged: ${result}`)
-    const [events, streams, position] = database
-      .prepare<[], [number, number, number]>(
-        'SELECT count(*), count(DISTINCT stream), ifnull(max(position), 0) FROM events',
-      )
-      .raw()
-      .get() ?? [0, 0, 0]
-    return { events, streams, position }
+    return database.prepare<[], number[]>(countSql).raw().get() ?? []
   } finally {
     database.close()
   }

@@ -1,4 +1,10 @@
-import { closeDatabase, type DatabaseLayout, openDatabase, takeEventPage } from './database.ts'
+import {
+  closeDatabase,
+  type DatabaseLayout,
+  MAX_STREAM_PAGE_ROWS,
+  openDatabase,
+  takeEventPage,
+} from './database.ts'
 import { guardFile } from './file-guard.ts'
 import type {
   AppendedResponse,
@@ -89,7 +95,7 @@ export function openHistoryStore(request: OpenRequest): HistoryStore {
     },
     readStream({ stream, from }) {
       checkFile()
-      return takeEventPage(selectStream.iterate(stream, from))
+      return takeEventPage(selectStream.iterate(stream, from), MAX_STREAM_PAGE_ROWS)
     },
     readLog({ after, streams }) {
       checkFile()
