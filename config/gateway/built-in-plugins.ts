@@ -50,6 +50,7 @@ import type { Settings } from '../settings/settings.ts'
 import { readVersion, shippedFile } from '../settings/shipped-files.ts'
 import type { ClusterPeer } from './cluster-peer.ts'
 import type { Providers } from './providers.ts'
+import { createRatingImport } from './rating-import.ts'
 import { createRuleServices } from './rule-services.ts'
 import type { State } from './state.ts'
 import { openWhatIfThread } from './what-if-thread.ts'
@@ -139,7 +140,7 @@ export function createBuiltInPlugins(
       reportPrompts: accessLog.reportPrompts,
       cluster: cluster?.ledgerCluster,
     }),
-    createFeedback({ ledger, pending }),
+    createFeedback({ ledger, pending, importing: createRatingImport(settings, providers.catalog) }),
     createFirewall({
       ...ruleServices.own,
       kind: kinds.firewall,

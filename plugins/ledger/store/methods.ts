@@ -6,6 +6,7 @@ import type {
   FeedbackPage,
   FeedbackQuery,
   GivenFeedback,
+  RatingImport,
   RatingPage,
   RatingQuery,
 } from './feedback-queries.ts'
@@ -41,6 +42,9 @@ export type LedgerMethods = {
   ledgerGiveFeedback: { params: GivenFeedback; result: FeedbackOutcome }
   ledgerFeedback: { params: FeedbackQuery; result: FeedbackPage }
   ledgerRatings: { params: RatingQuery; result: RatingPage }
+  ledgerImportRatings: { params: RatingImport; result: Readonly<Record<never, never>> }
+  /** Deletes some of what was imported. */
+  ledgerDeleteImported: { params: Readonly<Record<never, never>>; result: { readonly deleted: number } }
   ledgerLastUse: { params: { readonly userId: number }; result: { readonly keys: readonly LastUse[] } }
   ledgerSeries: { params: SeriesQuery; result: { readonly points: readonly SeriesPoint[] } }
   /** The records that were written after those of an earlier call, whose `next` is `after`. */
@@ -64,6 +68,8 @@ export const LEDGER_TIMEOUTS_MS: Readonly<Record<keyof LedgerMethods, number>> =
   ledgerGiveFeedback: 15_000,
   ledgerFeedback: 15_000,
   ledgerRatings: 30_000,
+  ledgerImportRatings: 15_000,
+  ledgerDeleteImported: 15_000,
   ledgerLastUse: 5000,
   ledgerSeries: 30_000,
   ledgerTail: 5000,

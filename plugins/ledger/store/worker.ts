@@ -69,6 +69,14 @@ const { request } = createRpcPeer<LedgerOwnerMethods, LedgerThreadMethods>(trans
     }),
   ledgerGiveFeedback: ({ ledger, call }) => run(ledger, (store) => store.giveFeedback(call)),
   ledgerFeedback: ({ ledger, call }) => run(ledger, (store) => store.listFeedback(call)),
+  ledgerImportRatings: ({ ledger, call }) =>
+    run(ledger, async (store) => {
+      await store.importRatings(call)
+      return {}
+    }),
+  ledgerDeleteImported: async ({ ledger }) => ({
+    deleted: await run(ledger, (store) => store.deleteImported()),
+  }),
   ledgerRatings: ({ ledger, call }) => run(ledger, (store) => store.ratings(call)),
   ledgerLastUse: async ({ ledger, call }) => ({
     keys: await run(ledger, (store) => store.lastUse(call.userId)),

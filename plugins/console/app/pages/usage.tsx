@@ -60,6 +60,7 @@ function UsageTable({ rows, by }: { readonly rows: readonly UsageRow[]; readonly
         { number: 'Errors' },
         { number: 'Tokens in' },
         { number: 'Tokens out' },
+        { number: 'Score' },
         { number: 'Cost' },
         { hidden: 'Share of the cost' },
       ]}
@@ -74,6 +75,10 @@ function UsageTable({ rows, by }: { readonly rows: readonly UsageRow[]; readonly
             <td class="number">{formatCount(row.errors)}</td>
             <td class="number">{formatCount(row.tokens.input ?? 0)}</td>
             <td class="number">{formatCount(row.tokens.output ?? 0)}</td>
+            <td class="number">
+              {row.mean_score === null ? '–' : row.mean_score.toFixed(2)}
+              {row.ratings > 0 && <small class="muted block">{formatCount(row.ratings)} rated</small>}
+            </td>
             <td class="number">
               {formatUsd(row.cost_usd)}
               {row.unknown_costs > 0 && (
