@@ -133,6 +133,7 @@ export async function startGateway(
       sessions,
       sharedState,
       pluginFolder,
+      trainsRouters: peer?.takesSnapshots ?? true,
       stopping: stopping.signal,
       cluster: peer,
     })
