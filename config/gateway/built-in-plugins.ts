@@ -51,6 +51,7 @@ import { readVersion, shippedFile } from '../settings/shipped-files.ts'
 import type { ClusterPeer } from './cluster-peer.ts'
 import { createLearnedRouting } from './learned-routing.ts'
 import type { Providers } from './providers.ts'
+import { createRatingImport } from './rating-import.ts'
 import { createRuleServices } from './rule-services.ts'
 import type { State } from './state.ts'
 import { openWhatIfThread } from './what-if-thread.ts'
@@ -153,7 +154,7 @@ export function createBuiltInPlugins(
       reportPrompts: accessLog.reportPrompts,
       cluster: cluster?.ledgerCluster,
     }),
-    createFeedback({ ledger, pending }),
+    createFeedback({ ledger, pending, importing: createRatingImport(settings, providers.catalog) }),
     createFirewall({
       ...ruleServices.own,
       kind: kinds.firewall,

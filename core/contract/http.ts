@@ -153,6 +153,8 @@ export interface EndpointDescription {
   readonly body?: TSchema
   /** Complete, valid bodies by name. */
   readonly examples?: Readonly<Record<string, unknown>>
+  /** Another form of the body. */
+  readonly textBody?: TextBody
   readonly responses: Readonly<Record<number, ResponseDescription>>
   /** Error codes of the endpoint, besides those that follow from the other fields. */
   readonly errors?: readonly (ErrorCode | (string & {}))[]
@@ -186,6 +188,18 @@ export interface EndpointCall<CallAccess = Access, Params = unknown, Query = unk
   readonly requestId: string
   readonly client: ClientConnection
   readonly headers: IncomingHttpHeaders
+}
+
+/** A body that is handled as text while it arrives, of any length, in place of JSON. */
+export interface TextBody {
+  readonly types: readonly string[]
+  /** Tells by the query whether the body is such a text. */
+  applies(query: Readonly<Record<string, unknown>>): boolean
+  handle(
+    call: EndpointCall<Access, unknown, Readonly<Record<string, unknown>>, undefined> & {
+      readonly text: AsyncIterable<string>
+    },
+  ): Promise<EndpointResponse>
 }
 
 /** An endpoint as plugins return it: see `endpoint`. */

@@ -28,6 +28,7 @@ import {
   type RepeatableEndpoint,
 } from './idempotency.ts'
 import { createBodyParser, createParamsParser, createQueryParser } from './parse-call.ts'
+import { readTextBody } from './read-body.ts'
 import { sendEventStream } from './send-response.ts'
 
 /** Returns the operator who sent the request, as the author of changes. Rejects requests of anybody else. */
@@ -81,7 +82,7 @@ export function enterEndpoint(
  * authenticated".
  */
 export function composeEndpoint(endpoint: Endpoint, services: EndpointServices): GatewayMiddleware {
-  const { access } = endpoint
+  const { access, textBody } = endpoint
   const { admission, readBody, authenticateOperator, findKnownRequest, recordRead } = services
   const parseParams = createParamsParser(endpoint)
   const parseQuery = createQueryParser(endpoint)
@@ -93,8 +94,12 @@ export function composeEndpoint(endpoint: Endpoint, services: EndpointServices):
     const caller = await identifyCaller(ctx, access, authenticateOperator)
     const params = parseParams(ctx.params, ctx.path)
     const query = parseQuery(ctx.querystring)
-    if (hasBody) await readBody(ctx, noop)
     const { requestId, client, headers } = ctx
+    if (textBody?.applies(query)) {
+      const call = { ...caller, params, query, body: undefined, requestId, client, headers }
+      return sendResponse(ctx, await textBody.handle({ ...call, text: readTextBody(ctx) }))
+    }
+    if (hasBody) await readBody(ctx, noop)
     const body = parseBody(ctx.request.body)
     if (endpoint.audited) await noteRead(ctx, query, caller.author)
     const call = { ...caller, params, query, body, requestId, client, headers }

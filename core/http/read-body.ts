@@ -39,6 +39,26 @@ function sendContinue({ req, res }: GatewayContext): void {
   res.writeContinue()
 }
 
+/**
+ * Yields the text of a body as it arrives, however long it is. Throws 415 if it is compressed. The content
+ * type is ignored.
+ */
+export async function* readTextBody(ctx: GatewayContext): AsyncGenerator<string, void, undefined> {
+  const { headers } = ctx.req
+  if (headers['content-encoding'] !== undefined) {
+    const message = 'The Content-Encoding of the request body is not supported. Send it uncompressed.'
+    throw new GatewayError('unsupported_media_type', message)
+  }
+  if (headers.expect !== undefined) sendContinue(ctx)
+  const text = new TextDecoder('utf-8')
+  try {
+    for await (const chunk of ctx.req) yield text.decode(chunk as Buffer, { stream: true })
+  } catch (error) {
+    throw new GatewayError('malformed_body', 'The request body ended early.', { cause: error })
+  }
+  yield text.decode()
+}
+
 /** Returns the body as an object; throws 400 if it is anything else, or missing. */
 export function requireJsonObject(body: unknown): JsonObject {
   if (!isJsonObject(body)) throw new GatewayError('malformed_body', 'The request body must be a JSON object.')

@@ -11,19 +11,28 @@ import {
 import { invalidParameterError } from '../../core/http/parse-call.ts'
 import type { LedgerReader } from '../ledger/reader.ts'
 import { showFeedback } from '../ledger/show-record.ts'
-import type { FeedbackCursor, FeedbackFilter, StoredFeedback } from '../ledger/store/feedback-queries.ts'
+import type {
+  FeedbackCursor,
+  FeedbackFilter,
+  ImportedRating,
+  StoredFeedback,
+} from '../ledger/store/feedback-queries.ts'
 import { parseTimeParameter } from '../ledger/time-parameter.ts'
+import { type ImportServices, importRatingLines } from './import-ratings.ts'
 import { toRequestId } from './request-ids.ts'
 import {
+  DeletedImport,
   FEEDBACK_PAGE,
   FeedbackInput,
   type FeedbackInputValues,
   FeedbackPageSchema,
   FeedbackSchema,
   feedbackQuery,
+  ImportResultSchema,
+  importQuery,
 } from './schemas.ts'
 
-type FeedbackReader = Pick<LedgerReader, 'giveFeedback' | 'listFeedback'>
+type FeedbackReader = Pick<LedgerReader, 'giveFeedback' | 'listFeedback' | 'importRatings' | 'deleteImported'>
 
 const GIVE = {
   method: 'POST',
@@ -37,7 +46,10 @@ const GIVE = {
 } as const
 
 /** Creates the endpoints for what users and operators say about replies. */
-export function createFeedbackEndpoints(reader: FeedbackReader): readonly Endpoint[] {
+export function createFeedbackEndpoints(
+  reader: FeedbackReader,
+  importing: Omit<ImportServices, 'store'>,
+): readonly Endpoint[] {
   return [
     endpoint({
       ...GIVE,
@@ -53,8 +65,23 @@ export function createFeedbackEndpoints(reader: FeedbackReader): readonly Endpoi
       path: '/admin/feedback',
       access: operator('editor'),
       operationId: 'giveFeedbackForUser',
-      summary: 'Says how good the reply to a request of any user is.',
+      summary: 'Says how good the reply to a request of any user is, or imports rated prompts.',
       tags: ['admin'],
+      query: importQuery,
+      responses: {
+        200: { description: 'What was imported, and which lines were not.', body: data(ImportResultSchema) },
+        ...GIVE.responses,
+      },
+      textBody: {
+        types: ['application/jsonl'],
+        applies: ({ format }) => format === 'jsonl',
+        async handle({ text, author }) {
+          const givenBy = author?.actor.id ?? ''
+          const store = (ratings: readonly ImportedRating[]) =>
+            reader.importRatings({ ratings, givenBy, givenAt: Date.now() })
+          return { status: 200, body: { data: await importRatingLines(text, { ...importing, store }) } }
+        },
+      },
       handle: ({ body, author }) => give(reader, body, author.actor.id),
     }),
     endpoint({
@@ -74,6 +101,17 @@ export function createFeedbackEndpoints(reader: FeedbackReader): readonly Endpoi
         const next_cursor = page.next === undefined ? null : encodeFeedbackCursor(page.next)
         return { status: 200, body: { data: page.feedback.map(showListed), next_cursor } }
       },
+    }),
+    endpoint({
+      method: 'DELETE',
+      path: '/admin/feedback/imported',
+      access: operator('admin'),
+      operationId: 'deleteImportedFeedback',
+      summary: 'Deletes all imported ratings.',
+      tags: ['admin'],
+      responses: { 200: { description: 'They are deleted.', body: data(DeletedImport) } },
+      errors: ['ledger_unavailable'],
+      handle: async () => ({ status: 200, body: { data: { deleted: await reader.deleteImported() } } }),
     }),
   ]
 }

@@ -3,10 +3,12 @@ import type { PendingRecords } from '../ledger/pending-records.ts'
 import { createLedgerReader } from '../ledger/reader.ts'
 import type { Ledger } from '../ledger/store/methods.ts'
 import { createFeedbackEndpoints } from './endpoints.ts'
+import type { ImportServices } from './import-ratings.ts'
 
 export interface FeedbackServices {
   readonly ledger: Pick<Ledger, 'request'>
   readonly pending: PendingRecords
+  readonly importing: Omit<ImportServices, 'store'>
 }
 
 /**
@@ -14,13 +16,13 @@ export interface FeedbackServices {
  * answered request is known. See docs/decisions/feedback.md, "Feedback is kept in the ledger, not in the
  * event log".
  */
-export function createFeedback({ ledger, pending }: FeedbackServices): Plugin {
+export function createFeedback({ ledger, pending, importing }: FeedbackServices): Plugin {
   return {
     name: 'feedback',
     after: ['ledger'],
     setup(_, { logger }) {
       const reader = createLedgerReader(ledger, () => pending.flush(), logger)
-      return { endpoints: createFeedbackEndpoints(reader) }
+      return { endpoints: createFeedbackEndpoints(reader, importing) }
     },
   }
 }

@@ -1,4 +1,4 @@
-import { type Static, StrictObject, Type } from '../../core/contract/index.ts'
+import { type Static, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
 import { Count, NextCursor, pageQuery, TimeParameter } from '../../core/http/schemas.ts'
 import { feedbackFields, nullableText, scoreBound, userFilter } from '../ledger/schemas.ts'
 
@@ -73,3 +73,34 @@ export const feedbackQuery = {
   until: Type.Optional(TimeParameter('Requests that arrived before this time.')),
   ...pageQuery(FEEDBACK_PAGE, 'ZmVlZGJhY2s6NzpxdWFsaXR5'),
 }
+
+export const importQuery = {
+  format: Type.Optional(
+    StringEnum(['json', 'jsonl'], {
+      default: 'json',
+      description:
+        'json: one rating of a request. jsonl: any number of rated prompts, one per line: ' +
+        '{"prompt": "…", "model": "…", "score": 0.8}, and optionally "system": the system prompt.',
+    }),
+  ),
+}
+
+export const ImportResultSchema = Type.Object(
+  {
+    imported: Count('Lines that were imported.'),
+    rejected: Count('Lines with an error.'),
+    errors: Type.Array(
+      Type.Object({
+        line: Count('Number of the line, from 1.'),
+        message: Type.String({ description: 'What is wrong with it.' }),
+      }),
+      { description: 'The first 100 errors.' },
+    ),
+  },
+  { $id: 'FeedbackImport', description: 'What became of the lines of an import.' },
+)
+
+export const DeletedImport = Type.Object(
+  { deleted: Count('Ratings that were deleted.') },
+  { $id: 'DeletedImport', description: 'What was deleted.' },
+)

@@ -2,8 +2,8 @@ import type { ChatRequest, EndedExchange } from '../../core/contract/index.ts'
 import { addToChecksum, EMPTY_CHECKSUM } from '../../core/text/text-checksum.ts'
 import type { LedgerRecord } from './store/record.ts'
 
-/** Characters at each end of a prompt that tell it from others, beside its length. */
-const SAMPLED_CHARS = 256
+/** Characters of the beginning, the middle and the end of a prompt that tell it from others. */
+const SAMPLED_CHARS = 64
 
 /**
  * Returns what the reply says about itself, and the checksum by which the same prompt is recognized. A reply
@@ -31,9 +31,15 @@ function toPromptChecksum({ messages, user }: ChatRequest): number | undefined {
   const { content } = last
   const text = typeof content === 'string' ? content : content?.findLast(({ text }) => text)?.text
   if (text === undefined || text === '') return undefined
-  let checksum = addToChecksum(EMPTY_CHECKSUM, text.slice(0, SAMPLED_CHARS))
-  if (text.length > SAMPLED_CHARS) checksum = addToChecksum(checksum, text.slice(-SAMPLED_CHARS))
+  let checksum = addToChecksum(EMPTY_CHECKSUM, sample(text))
   if (typeof user === 'string') checksum = addToChecksum(checksum, user.slice(0, SAMPLED_CHARS))
   // 53 bits: the checksum, and 21 bits that tell texts and conversations of different lengths apart.
   return checksum * 2 ** 21 + ((text.length * 31 + messages.length) % 2 ** 21)
+}
+
+function sample(text: string): string {
+  if (text.length <= 3 * SAMPLED_CHARS) return text
+  const middle = text.length >> 1
+  const part = text.slice(middle, middle + SAMPLED_CHARS)
+  return text.slice(0, SAMPLED_CHARS) + part + text.slice(-SAMPLED_CHARS)
 }

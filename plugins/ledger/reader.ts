@@ -6,6 +6,7 @@ import type {
   FeedbackPage,
   FeedbackQuery,
   GivenFeedback,
+  RatingImport,
   RatingQuery,
   StoredRating,
 } from './store/feedback-queries.ts'
@@ -31,6 +32,9 @@ export interface LedgerReader {
   deletePromptsOf(userId: number, options?: { readonly withFeedback: boolean }): Promise<number>
   /** Resolves when it is on disk. */
   giveFeedback(feedback: GivenFeedback): Promise<FeedbackOutcome>
+  importRatings(imported: RatingImport): Promise<void>
+  /** Deletes all imported ratings, and returns how many there were. */
+  deleteImported(): Promise<number>
   listFeedback(query: FeedbackQuery): Promise<FeedbackPage>
   /** Yields the rated prompts in the order of their requests, imported ones first. */
   ratings(query: Pick<RatingQuery, 'groupId' | 'since'>): AsyncGenerator<Rating, void, undefined>
@@ -82,6 +86,16 @@ export function createLedgerReader(
     deletePromptsOf: async (userId, options) =>
       (await read('ledgerDeletePrompts', { userId, ...options })).deleted,
     giveFeedback: (feedback) => read('ledgerGiveFeedback', feedback),
+    async importRatings(imported) {
+      await read('ledgerImportRatings', imported)
+    },
+    async deleteImported() {
+      for (let all = 0; ; ) {
+        const { deleted } = await read('ledgerDeleteImported', {})
+        if (deleted === 0) return all
+        all += deleted
+      }
+    },
     listFeedback: (query) => read('ledgerFeedback', query),
     async *ratings(query) {
       for (let after: number | undefined; ; ) {

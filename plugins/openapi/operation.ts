@@ -88,12 +88,15 @@ function findExample(examples: unknown, { type, default: usual, enum: values }: 
 }
 
 function buildRequestBody(endpoint: EndpointDescription, components: Components): JsonObject {
-  const { body, examples, operationId } = endpoint
+  const { body, examples, operationId, textBody } = endpoint
   if (body === undefined) return {}
   const schema = components.addNamed(body, `${capitalize(operationId)}Input`)
   return {
     required: !isOptional(body),
-    content: { 'application/json': { schema, ...(examples && { examples: wrapExamples(examples) }) } },
+    content: {
+      'application/json': { schema, ...(examples && { examples: wrapExamples(examples) }) },
+      ...Object.fromEntries((textBody?.types ?? []).map((type) => [type, { schema: { type: 'string' } }])),
+    },
   }
 }
 

@@ -200,4 +200,75 @@ describe('feedback', () => {
     expect(listed.body.data).to.deep.equal([])
     expect(gateway.stderr()).not.to.contain('a comment with')
   })
+
+  describe('imported as JSON lines', () => {
+    const rate = (prompt: string, score: unknown, more = {}) =>
+      JSON.stringify({ prompt, model: 'gpt-4o', score, ...more })
+
+    async function importLines(body: string | ReadableStream, headers: Record<string, string> = AS_ADMIN) {
+      const options = { method: 'POST', headers, body, duplex: 'half' } as const
+      const response = await fetch(`${gateway.url}/admin/feedback?format=jsonl`, options)
+      const content = (await response.json()) as { data: object }
+      return { status: response.status, body: content }
+    }
+
+    const deleteAll = () => gateway.call('DELETE', '/admin/feedback/imported', undefined, AS_ADMIN)
+
+    afterEach(deleteAll)
+
+    it('is stored line by line, with an error for each line that is not', async () => {
+      const lines = [
+        rate('Prove that there are infinitely many primes.', 1, { system: 'You are a mathematician.' }),
+        rate('', 1),
+        rate('secret words', 1.5),
+        'secret nonsense',
+        '',
+        rate('hello', 1, { model: 'no-such-model' }),
+        rate('hello', true, { user: 'x' }),
+        rate('hello', false, { model: 'openai/gpt-4o-mini' }),
+      ]
+      const { status, body } = await importLines(lines.join('\n'))
+      expect(status, JSON.stringify(body)).to.equal(200)
+      expect(body.data).to.deep.equal({
+        imported: 2,
+        rejected: 5,
+        errors: [
+          { line: 2, message: 'prompt must be a text that is not empty.' },
+          { line: 3, message: 'score must be a number from 0 to 1, or true or false.' },
+          { line: 4, message: 'The line is not a JSON object.' },
+          { line: 6, message: 'model is not in the catalogue: no-such-model.' },
+          { line: 7, message: 'Fields other than prompt, model, score, system are not known.' },
+        ],
+      })
+      expect(gateway.stderr()).not.to.contain('secret')
+      expect((await deleteAll()).body.data).to.deep.equal({ deleted: 2 })
+    })
+
+    it('can be repeated, and is read as it arrives', async () => {
+      const encoder = new TextEncoder()
+      const text = Array.from({ length: 500 }, (_, n) => rate(`Prompt number ${n}: ä€`, n % 2)).join('\n')
+      const bytes = encoder.encode(text)
+      const body = () =>
+        new ReadableStream({
+          start(controller) {
+            for (let at = 0; at < bytes.length; at += 1009) controller.enqueue(bytes.slice(at, at + 1009))
+            controller.close()
+          },
+        })
+      for (const source of [body(), body()]) {
+        const { body: result } = await importLines(source)
+        expect(result.data).to.deep.equal({ imported: 500, rejected: 0, errors: [] })
+      }
+      expect((await deleteAll()).body.data).to.deep.equal({ deleted: 500 })
+    })
+
+    it('is refused for auditors, for compressed bodies, and for another format', async () => {
+      const auditor = await newOperator(gateway, 'auditor')
+      expect((await importLines(rate('hello', 1), auditor.headers)).status).to.equal(403)
+      const gzip = await importLines('x', { ...AS_ADMIN, 'content-encoding': 'gzip' })
+      expect(gzip.status).to.equal(415)
+      const xml = await gateway.call('POST', '/admin/feedback?format=xml', {}, AS_ADMIN)
+      expect(xml.status).to.equal(400)
+    })
+  })
 })

@@ -68,6 +68,8 @@ export async function createSender(gateway: RunningGateway, plan = 'paid') {
   async function own(example: Loose, filled: string): Promise<Loose> {
     if (example.previous_response_id !== undefined)
       return { ...example, previous_response_id: (await newResponse()).id }
+    if (example.request_id !== undefined)
+      return { ...example, request_id: (await newResponse()).x_request_id }
     if (example.operations === undefined) return example
     const operations = example.operations.map(async (operation: Loose) =>
       operation.id === undefined ? operation : { ...operation, id: await newRule(operation.kind, filled) },

@@ -21,6 +21,22 @@ export type FeedbackOutcome =
 /** What somebody said about the reply to a known request. */
 export type RequestFeedback = Omit<GivenFeedback, 'requestId' | 'userId'>
 
+/** A rated prompt that did not pass this gateway. */
+export interface ImportedRating {
+  /** Negative; the same for the same prompt and model. */
+  readonly id: number
+  readonly model: string
+  readonly score: number
+  /** Base64. */
+  readonly features: string
+}
+
+export interface RatingImport {
+  readonly ratings: readonly ImportedRating[]
+  readonly givenBy: string
+  readonly givenAt: number
+}
+
 export interface StoredFeedback extends RequestFeedback {
   readonly requestId: string
   readonly userId: number

@@ -153,7 +153,7 @@ function selectIds(
     // PostgreSQL would join all failed requests of the range with the errors, rather than stop at the limit.
     others.push(engine === 'postgres' ? sql<boolean>`(${isListed} or false)` : isListed)
   }
-  if (score && access !== 'score') others.push(sql<boolean>`exists (${selectScore(db, score)})`)
+  if (score && access !== 'score') others.push(sql<boolean>`exists ${selectScore(db, score)}`)
   if (access === 'rule' && rule) return selectRuleHits(db, rule, others, range, limit)
   let ids = selectRequests(db, access === 'score' ? score : undefined)
     .select('requests.id as id')

@@ -5,6 +5,7 @@ import type {
   FeedbackPage,
   FeedbackQuery,
   GivenFeedback,
+  RatingImport,
   RatingPage,
   RatingQuery,
 } from './feedback-queries.ts'
@@ -40,6 +41,9 @@ export type LedgerMethods = {
   ledgerGiveFeedback: { params: GivenFeedback; result: FeedbackOutcome }
   ledgerFeedback: { params: FeedbackQuery; result: FeedbackPage }
   ledgerRatings: { params: RatingQuery; result: RatingPage }
+  ledgerImportRatings: { params: RatingImport; result: Readonly<Record<never, never>> }
+  /** Deletes some of what was imported. */
+  ledgerDeleteImported: { params: Readonly<Record<never, never>>; result: { readonly deleted: number } }
   ledgerLastUse: { params: { readonly userId: number }; result: { readonly keys: readonly LastUse[] } }
   ledgerSeries: { params: SeriesQuery; result: { readonly points: readonly SeriesPoint[] } }
   /** The records that were written after those of an earlier call, whose `next` is `after`. */
@@ -63,6 +67,8 @@ export const LEDGER_TIMEOUTS_MS: Readonly<Record<keyof LedgerMethods, number>> =
   ledgerGiveFeedback: 15_000,
   ledgerFeedback: 15_000,
   ledgerRatings: 30_000,
+  ledgerImportRatings: 15_000,
+  ledgerDeleteImported: 15_000,
   ledgerLastUse: 5000,
   ledgerSeries: 30_000,
   ledgerTail: 5000,

@@ -5,11 +5,13 @@ import type {
   FeedbackPage,
   FeedbackQuery,
   GivenFeedback,
+  RatingImport,
   RatingPage,
   RatingQuery,
 } from './feedback-queries.ts'
 import { findRecord } from './find-records.ts'
 import { addSignal, giveFeedback } from './give-feedback.ts'
+import { deleteImported, importRatings } from './import-ratings.ts'
 import { listRecords } from './list-records.ts'
 import type { PromptCipher } from './prompt-cipher.ts'
 import { deleteFeedbackOf, deletePromptsOf, findPrompt, readPrompts } from './prompts.ts'
@@ -39,6 +41,9 @@ export interface LedgerStore {
   write(records: readonly LedgerRecord[]): Promise<void>
   /** Resolves when it is on disk. */
   giveFeedback(feedback: GivenFeedback): Promise<FeedbackOutcome>
+  importRatings(imported: RatingImport): Promise<void>
+  /** Deletes some of the imported ratings, and returns how many. */
+  deleteImported(): Promise<number>
   listFeedback(query: FeedbackQuery): Promise<FeedbackPage>
   ratings(query: RatingQuery): Promise<RatingPage>
   find(requestId: string): Promise<StoredRecord | undefined>
@@ -99,6 +104,8 @@ function createLedgerStore(
       })
     },
     giveFeedback: (feedback) => inTurn(() => giveFeedback(db, engine, feedback)),
+    importRatings: (imported) => inTurn(() => importRatings(db, imported)),
+    deleteImported: () => inTurn(() => deleteImported(db)),
     listFeedback: (query) => listFeedback(db, query),
     ratings: (query) => readRatings(db, query),
     find: (requestId) => findRecord(db, requestId),

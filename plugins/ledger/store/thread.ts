@@ -116,6 +116,8 @@ export function createThreadLedger(options: LedgerOptions, logger: Logger): Ledg
 const WRITES: ReadonlySet<keyof LedgerMethods> = new Set([
   'ledgerWrite',
   'ledgerGiveFeedback',
+  'ledgerImportRatings',
+  'ledgerDeleteImported',
   'ledgerDeletePrompts',
   'ledgerTail',
 ])

@@ -62,6 +62,11 @@ createRpcPeer<Record<never, never>, LedgerThreadMethods>(transport, {
   },
   ledgerGiveFeedback: ({ ledger, call }) => storeOf(ledger).giveFeedback(call),
   ledgerFeedback: ({ ledger, call }) => storeOf(ledger).listFeedback(call),
+  async ledgerImportRatings({ ledger, call }) {
+    await storeOf(ledger).importRatings(call)
+    return {}
+  },
+  ledgerDeleteImported: async ({ ledger }) => ({ deleted: await storeOf(ledger).deleteImported() }),
   ledgerRatings: ({ ledger, call }) => storeOf(ledger).ratings(call),
   ledgerLastUse: async ({ ledger, call }) => ({ keys: await storeOf(ledger).lastUse(call.userId) }),
   ledgerSeries: async ({ ledger, call }) => ({ points: await storeOf(ledger).series(call) }),

@@ -130,10 +130,16 @@ function keepsFeedback(locate: () => Promise<LedgerLocation>): void {
     expect(await idsOf({ minScore: 0.75, userId: 2 })).to.deep.equal(
       expected((n) => n % 5 >= 3 && n % 2 === 1),
     )
+    const single = ledgerRecord({ time: NOON + 40_000, userId: 9 })
+    await store.write([single])
+    await store.giveFeedback({ ...feedbackOf(single), score: 0.25 })
+    // The index by user has fewer rows than the scores, and the other way round.
+    expect(await idsOf({ maxScore: 0.5, userId: 9 })).to.deep.equal([single.requestId])
+    expect(await idsOf({ minScore: 0.5, userId: 9 })).to.deep.equal([])
     const since = NOON + 20_000
-    expect(await idsOf({ minScore: 0.25, maxScore: 0.25, model: 'gpt-4o', since })).to.deep.equal(
-      expected((n) => n % 5 === 1 && n >= 20),
-    )
+    expect(
+      await idsOf({ minScore: 0.25, maxScore: 0.25, model: 'gpt-4o', since, until: NOON + 40_000 }),
+    ).to.deep.equal(expected((n) => n % 5 === 1 && n >= 20))
     expect(await idsOf({ minScore: 0.3, maxScore: 0.4 })).to.deep.equal([])
   })
 
@@ -226,6 +232,38 @@ function keepsFeedback(locate: () => Promise<LedgerLocation>): void {
       const sums = await usage({ groupBy, since: NOON / HOUR_MS })
       expect(sums.reduce((sum, { signals }) => sum + signals.asked_again, 0)).to.equal(2)
     }
+  })
+
+  it('keeps imported ratings apart from requests, once however often they are imported', async () => {
+    const ratings = [-5, -9].map((id) => ({ id, model: 'gpt-4o', score: 0.5, features: 'AQI=' }))
+    await store.importRatings({ ratings, givenBy: 'root', givenAt: NOON })
+    await store.importRatings({
+      ratings: [{ ...ratings[0]!, score: 0.75 }],
+      givenBy: 'root',
+      givenAt: NOON + 1,
+    })
+    const record = ledgerRecord({ time: NOON, features: new Uint8Array([1, 2]) })
+    await store.write([record])
+    await store.giveFeedback(feedbackOf(record))
+    const read = async () =>
+      (await store.ratings({ since: 0, limit: 10 })).ratings.map(({ score, time, userId }) => [
+        score,
+        time,
+        userId,
+      ])
+    expect(await read()).to.deep.equal([
+      [0.5, NOON, 0],
+      [0.75, NOON + 1, 0],
+      [1, NOON, 1],
+    ])
+    expect((await store.listFeedback({ filter: {}, limit: 10 })).feedback).to.have.length(1)
+    expect((await usage())[0]).to.include({ ratings: 1 })
+    const retention = { requestDays: 90, promptDays: 30, usageDays: 400 }
+    while (await store.sweep(retention, NOON + 91 * DAY_MS));
+    expect(await read()).to.have.length(2)
+    expect(await store.deleteImported()).to.equal(2)
+    expect(await store.deleteImported()).to.equal(0)
+    expect(await read()).to.deep.equal([])
   })
 
   it('keeps the feedback of two requests of one key apart', async () => {

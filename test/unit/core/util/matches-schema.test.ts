@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { matchesSchema } from '../../../core/util/matches-schema.ts'
+import { matchesSchema } from '../../../../core/util/matches-schema.ts'
 
 describe('matchesSchema', () => {
   const person = {

@@ -1,0 +1,34 @@
+import { createHmac } from 'node:crypto'
+import { lazy } from '../../core/util/lazy.ts'
+import type { ImportServices } from '../../plugins/feedback/import-ratings.ts'
+import { encodeFeatures } from '../../plugins/learned-routing/encode-features.ts'
+import { createFeatureSecret } from '../../plugins/learned-routing/feature-secret.ts'
+import { extractFeatures } from '../../plugins/learned-routing/features.ts'
+import { createFeatureKey, type FeatureKey } from '../../plugins/learned-routing/keyed-hash.ts'
+import type { Catalog } from '../../providers/shared/catalog.ts'
+import type { Settings } from '../settings/settings.ts'
+
+/** What imports of rated prompts need: the features of requests, and the names of models. */
+export function createRatingImport(
+  settings: Pick<Settings, 'data_dir' | 'features_key'>,
+  catalog: Pick<Catalog, 'find'>,
+): Omit<ImportServices, 'store'> {
+  // The first import creates the secret, if nothing else has.
+  const secret = lazy(() => createFeatureSecret(settings.data_dir, settings.features_key).read())
+  const key = lazy((): FeatureKey => createFeatureKey(secret()))
+  return {
+    identify(parts) {
+      const hash = createHmac('sha256', secret())
+      for (const part of parts) hash.update(`${part.length}:${part}`)
+      return hash.digest().readUIntBE(0, 6)
+    },
+    extract: (prompt) => encodeFeatures(extractFeatures(prompt, key())),
+    findModel: (name) => catalog.find(name)?.id ?? matchWithProvider(name, catalog),
+  }
+}
+
+/** `provider/name`, as answers show it. */
+function matchWithProvider(name: string, catalog: Pick<Catalog, 'find'>): string | undefined {
+  const [, provider, model] = /^([^/]+)\/(.+)$/.exec(name) ?? []
+  return provider === undefined || model === undefined ? undefined : catalog.find(model, provider)?.id
+}
