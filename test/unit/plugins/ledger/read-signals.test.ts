@@ -7,7 +7,7 @@ function checksumOf(messages: readonly Message[], more: object = {}, exchange: o
   return readSignals({ request, ...exchange } as unknown as EndedExchange).promptChecksum
 }
 
-const ask = (content: Message['content']): Message => ({ role: 'user', content })
+const ask = (content: NonNullable<Message['content']>): Message => ({ role: 'user', content })
 
 describe('the checksum of a prompt', () => {
   it('is the same for the same prompt, and stays exact', () => {
