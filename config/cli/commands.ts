@@ -1,16 +1,9 @@
 import type { Command } from './command.ts'
 import { LOG_COMMANDS } from './log-command-list.ts'
+import { ROUTER_COMMANDS } from './router-command-list.ts'
+import { REASON, TARGET } from './shared-options.ts'
 
 const USER = 'USER is the id of the user, as shown by "signalbox users list".'
-
-/** The option of commands that change something. */
-const REASON = { reason: { value: 'REASON', summary: 'Why, for the audit trail.' } }
-
-/** The options of commands that work on the rules of a gateway. */
-const TARGET = {
-  url: { value: 'URL', summary: 'Address of a gateway; default: SIGNALBOX_URL, or the settings.' },
-  'key-file': { value: 'FILE', summary: 'File with the key of an operator; default: SIGNALBOX_KEY.' },
-}
 
 /** All commands, in the order of the help. The code of a command is imported when it runs. */
 export const COMMANDS: readonly Command[] = [
@@ -241,5 +234,6 @@ export const COMMANDS: readonly Command[] = [
       return printWhatIf(args)
     },
   },
+  ...ROUTER_COMMANDS,
   ...LOG_COMMANDS,
 ]

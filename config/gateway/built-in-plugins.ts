@@ -49,6 +49,7 @@ import { metricsAddress } from '../settings/metrics-address.ts'
 import type { Settings } from '../settings/settings.ts'
 import { readVersion, shippedFile } from '../settings/shipped-files.ts'
 import type { ClusterPeer } from './cluster-peer.ts'
+import { createLearnedRouting } from './learned-routing.ts'
 import type { Providers } from './providers.ts'
 import { createRatingImport } from './rating-import.ts'
 import { createRuleServices } from './rule-services.ts'
@@ -67,6 +68,8 @@ export interface BuiltInServices {
   readonly sharedState: Pick<SharedState, 'counters' | 'reservations'>
   /** The folder from which plugin packages are resolved. Default: the working directory. */
   readonly pluginFolder?: string
+  /** Whether this process trains routers by schedule. Default: no. */
+  readonly trainsRouters?: boolean
   /** Aborts when the gateway begins to stop. Default: never. */
   readonly stopping?: AbortSignal
   /** Undefined in a single process. */
@@ -107,6 +110,17 @@ export function createBuiltInPlugins(
   const ownMetricsAddress = metricsAddress(settings)
   const chooseForm = createFormChooser(settings.responses.form)
   const evidence = createEvidence(log, { dataDir: settings.data_dir, logId: state.logId })
+  const settleLedger = async () => {
+    await pending.flush()
+    await ledger.request('ledgerFind', { requestId: '' })
+  }
+  const learned = createLearnedRouting(settings, {
+    state,
+    catalog: providers.catalog,
+    isServed: (provider) => providers.byId.has(provider),
+    settleLedger,
+    trainsRouters: services.trainsRouters ?? false,
+  })
   const plugins = [
     createAuth({
       accounts,
@@ -155,7 +169,9 @@ export function createBuiltInPlugins(
       routingCatalog,
       providers: providers.known,
       logId: state.logId,
+      learned: learned.deciding,
     }),
+    learned.plugin,
     createBudget({ accounts, groups, overallBudget: state.overallBudget, writer }, sharedState, {
       async sumCosts(query) {
         await pending.flush()
@@ -218,10 +234,7 @@ export function createBuiltInPlugins(
         state.logId,
         services.pluginFolder ?? process.cwd(),
       ),
-      async settleLedger() {
-        await pending.flush()
-        await ledger.request('ledgerFind', { requestId: '' })
-      },
+      settleLedger,
     }),
     createMetrics({
       live: subscription,

@@ -10,11 +10,11 @@ import type { Settings } from '../settings/settings.ts'
 
 /** What imports of rated prompts need: the features of requests, and the names of models. */
 export function createRatingImport(
-  settings: Pick<Settings, 'data_dir'>,
+  settings: Pick<Settings, 'data_dir' | 'features_key'>,
   catalog: Pick<Catalog, 'find'>,
 ): Omit<ImportServices, 'store'> {
   // The first import creates the secret, if nothing else has.
-  const secret = lazy(() => createFeatureSecret(settings.data_dir, undefined).read())
+  const secret = lazy(() => createFeatureSecret(settings.data_dir, settings.features_key).read())
   const key = lazy((): FeatureKey => createFeatureKey(secret()))
   return {
     identify(parts) {

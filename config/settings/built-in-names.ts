@@ -16,6 +16,7 @@ export const DEFAULT_PLUGIN_NAMES: readonly string[] = [
   'models',
   'audit',
   'what-if',
+  'routers',
   'overview',
   'feedback',
   'metrics',

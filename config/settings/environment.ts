@@ -19,6 +19,7 @@ const VARIABLES = [
   { variable: 'GUARDRAIL_SECRET', setting: 'guardrail_secret' },
   { variable: 'AUDIT_EXPORT_SECRET', setting: 'audit_export_secret' },
   { variable: 'RECORD_KEY', setting: 'record_key' },
+  { variable: 'FEATURES_KEY', setting: 'features_key' },
   { variable: 'LOG_LEVEL', setting: 'log_level' },
 ] as const
 
@@ -80,6 +81,7 @@ const SECRET_VARIABLES = [
   'ADMIN_KEY',
   'AUDIT_EXPORT_SECRET',
   'EVENTSTORE_URL',
+  'FEATURES_KEY',
   'GUARDRAIL_SECRET',
   'LEDGER_URL',
   'RECORD_KEY',

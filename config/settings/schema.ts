@@ -6,6 +6,7 @@ import { LedgerSettings } from './ledger-schema.ts'
 import { ModelRowSchema, ProviderId } from './model-schema.ts'
 import { PluginChanges, PluginListEntry } from './plugin-list-schema.ts'
 import { ProviderRow } from './provider-schema.ts'
+import { RoutingSettings } from './routing-schema.ts'
 import { Milliseconds, Port } from './schema-types.ts'
 import { TimeoutSettings } from './timeout-schema.ts'
 
@@ -115,6 +116,17 @@ export const SettingsSchema = Type.Object(
         }),
       ),
     ),
+    features_key: Type.Optional(
+      Nullable(
+        Type.String({
+          minLength: 16,
+          description:
+            'Secret that the words of prompts are hashed with for learned routing. Without it, it is a ' +
+            'file in data_dir/keys. Several machines need the same one. Prefer the environment variable ' +
+            'FEATURES_KEY.',
+        }),
+      ),
+    ),
     log_level: StringEnum(LOG_LEVELS, {
       description: 'Lowest level that is logged. Environment: LOG_LEVEL.',
     }),
@@ -147,6 +159,7 @@ export const SettingsSchema = Type.Object(
       },
       { description: 'Weights of cost, quality and latency in each routing mode. Only their ratio matters.' },
     ),
+    routing: RoutingSettings,
     timeouts: TimeoutSettings,
     breaker: StrictObject(
       {

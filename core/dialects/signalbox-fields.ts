@@ -18,6 +18,8 @@ export function buildSignalboxFields(exchange: EndedExchange): JsonObject {
   }
   if (costUsd !== undefined) fields.cost_usd = costUsd
   if (cache !== undefined) fields.cache = cache
+  const { version = 0, probability = null } = route?.router ?? {}
+  if (version > 0) fields.router = { version, p: probability }
   if (warnings.length > 0) fields.warnings = warnings
   if (includesTrace) fields.rule_trace = trace
   return fields

@@ -11,8 +11,10 @@ import {
 import { checkModelAllowed, isModelAllowed, modelNotAllowedError } from '../../core/util/allowed-models.ts'
 import { type Capabilities, isRetired } from '../../providers/shared/catalog.ts'
 import type { ParameterFit } from '../../providers/shared/parameter-fit.ts'
+import type { PromptAssessment } from '../learned-routing/assess-prompt.ts'
+import { drawModel, toRouterChoice } from './explore.ts'
 import { modelNotFoundError } from './model-not-found.ts'
-import { rankModels, sortByFit } from './rank-models.ts'
+import { promptQuality, rankModels, sortByFit } from './rank-models.ts'
 import {
   type AskedOperation,
   findMissingCapability,
@@ -80,6 +82,8 @@ interface AutomaticChoice
   readonly preferences: readonly string[]
   /** Restricts the choice to one provider. */
   readonly provider?: string
+  /** What the learned router knows about the prompt. */
+  readonly assessment?: PromptAssessment | undefined
 }
 
 /**
@@ -96,11 +100,19 @@ export function buildAutomaticRoute(
   const { weights, latencyOf, isUsable } = routingCatalog
   const { candidates, requirements, fitOf } = findCandidates(choice.request, routingCatalog, choice)
   const usable = candidates.filter((model) => isUsable(model, choice.userId))
-  const ranked = rankModels(usable, requirements, weights[mode], latencyOf)
+  const { assessment } = choice
+  const qualityOf = assessment?.decides ? promptQuality(assessment) : undefined
+  const ranked = rankModels(usable, requirements, weights[mode], latencyOf, qualityOf)
   const { sorted, bestCount } = sortByFit(ranked, lossOf(requirements, fitOf, routingCatalog))
   const preferred = choice.preferences.flatMap((name) => sorted.filter(({ model }) => hasName(model, name)))
-  const [best, ...others] = new Set([...preferred, ...sorted])
-  if (best === undefined) throw allUnavailableError()
+  const [ranking] = sorted
+  if (ranking === undefined) throw allUnavailableError()
+  const drawn =
+    assessment !== undefined && assessment.explore > 0 && preferred.length === 0
+      ? drawModel(ranking, sorted.slice(0, bestCount), mode, requirements, assessment)
+      : undefined
+  const [best = ranking, ...others] = new Set([...preferred, ...(drawn ? [drawn.chosen] : []), ...sorted])
+  const router = toRouterChoice(assessment, best.model, drawn?.propensity ?? null)
   const targets: Route['targets'] = [targetOf(best.model), ...others.map(({ model }) => targetOf(model))]
   const decisive = preferred.length > 0 ? 'the caller prefers this model' : reason
   const bestTargets = new Set([...preferred, ...sorted.slice(0, bestCount)]).size
@@ -115,6 +127,7 @@ export function buildAutomaticRoute(
       buildAutomaticRoute(mode, reason, { ...choice, preferences: [] }, routingCatalog),
     reason: reasonSentence(decisive, targets[0]),
     score: best.score,
+    ...(router && { router }),
   }
 }
 

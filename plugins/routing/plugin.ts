@@ -15,6 +15,7 @@ import {
 } from '../../core/util/compiled-cache.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import { forEachRuleSet } from '../../core/util/rule-sets.ts'
+import { connectLearnedRouting, type LearnedRoutingServices } from '../learned-routing/connect.ts'
 import { createRuleEndpoints, type RuleEndpointServices } from '../rules/endpoints.ts'
 import { compileRouting } from './compile.ts'
 import { evaluateRouting, type RuleDecision, startDecision } from './evaluate.ts'
@@ -31,6 +32,8 @@ interface RoutingServices extends RuleEndpointServices<RoutingRule, RoutingConte
   readonly providers: ReadonlySet<string>
   /** The draws of splits depend on it. Not a secret, but the same in all processes. */
   readonly logId: string
+  /** Undefined while learned routing is off. */
+  readonly learned?: LearnedRoutingServices | undefined
 }
 
 /**
@@ -38,13 +41,14 @@ interface RoutingServices extends RuleEndpointServices<RoutingRule, RoutingConte
  * serves `/v1/routing-rules`.
  */
 export function createRouting(services: RoutingServices): Plugin {
-  const { routingCatalog, providers, logId } = services
+  const { routingCatalog, providers, logId, learned } = services
   const names = knownNames(routingCatalog, providers)
   return {
     name: 'routing',
     after: ['auth', 'plan'],
     options: compiledCacheOptions,
-    setup(options: CompiledCacheOptions, { operators, metrics }) {
+    setup(options: CompiledCacheOptions, { operators, metrics, logger }) {
+      const assessPrompt = learned && connectLearnedRouting(learned, metrics, logger)
       const compile = (rules: RuleSet) => compileRouting(rules, operators)
       const getCompiled = createCompiledCache(
         compile,
@@ -61,13 +65,15 @@ export function createRouting(services: RoutingServices): Plugin {
           const decision = startDecision(input)
           const resolve = () => {
             const { userId, models } = account
+            const { operation = 'chat' } = exchange
+            const assessment = operation === 'chat' ? assessPrompt?.(exchange) : undefined
             const caller = {
               userId,
               preferences,
               ...(models && { models }),
               ...(parameterNames && { parameterNames }),
+              ...(assessment && { assessment }),
             }
-            const { operation = 'chat' } = exchange
             const find = () =>
               operation === 'chat'
                 ? resolveRoute(requested, decision, caller, routingCatalog)

@@ -20,12 +20,13 @@ export function rankModels(
   requirements: Requirements,
   weights: ScoreWeights,
   latencyOf: (model: Model) => number,
+  qualityOf: (model: Model) => number = catalogueQuality,
 ): readonly RankedModel[] {
   const usage = { input: requirements.inputTokens, output: requirements.outputTokens }
   // The smallest number keeps the logarithm of a free model finite.
   const cost = scaleBetween(candidates.map((model) => Math.log(costOf(model, usage) + Number.MIN_VALUE)))
   const latency = scaleBetween(candidates.map((model) => Math.log(latencyOf(model))))
-  const quality = scaleBetween(candidates.map((model) => -model.quality))
+  const quality = scaleBetween(candidates.map((model) => -qualityOf(model)))
   const total = weights.cost + weights.quality + weights.latency
   return candidates
     .map((model, index) => {
@@ -36,6 +37,26 @@ export function rankModels(
       return { model, score: sum / total }
     })
     .sort((a, b) => b.score - a.score || compareIds(a.model.id, b.model.id))
+}
+
+const catalogueQuality = ({ quality }: Model) => quality
+
+/** The catalogue's scale of quality. */
+const MAX_QUALITY = 100
+
+/**
+ * Returns the quality of models for one prompt: P(good | prompt) where the router knows the model, else the
+ * catalogue's constant.
+ */
+export function promptQuality(assessment: PromptQuality): (model: Model) => number {
+  return (model) => {
+    const probability = assessment.probabilityOf(model.id)
+    return probability === undefined ? model.quality : probability * MAX_QUALITY
+  }
+}
+
+interface PromptQuality {
+  probabilityOf(modelId: string): number | undefined
 }
 
 /**

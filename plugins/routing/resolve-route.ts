@@ -1,5 +1,6 @@
 import type { Route, RoutingDraft, RuleTraceEntry, Target, Warning } from '../../core/contract/index.ts'
 import { isRetired } from '../../providers/shared/catalog.ts'
+import type { PromptAssessment } from '../learned-routing/assess-prompt.ts'
 import { buildAutomaticRoute, buildFixedRoute, findTarget } from './build-route.ts'
 import type { RuleDecision } from './evaluate.ts'
 import type { RequestedModel } from './requested-model.ts'
@@ -20,6 +21,8 @@ export interface RouteCaller {
   readonly preferences: readonly string[]
   /** See `Exchange`. */
   readonly parameterNames?: Readonly<Record<string, string>>
+  /** What the learned router knows about the prompt; undefined while it is off. */
+  readonly assessment?: PromptAssessment | undefined
 }
 
 /**

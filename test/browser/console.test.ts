@@ -284,7 +284,9 @@ describe('the console in a browser', function () {
   })
 
   const PAGES =
-    '/overview /policies /audit /time /requests /usage /simulator /users /groups /operators'.split(' ')
+    '/overview /policies /audit /time /requests /usage /routing /simulator /users /groups /operators'.split(
+      ' ',
+    )
 
   for (const isDark of [false, true]) {
     it(`has ${isDark ? 'enough contrast in the dark' : 'no violation of axe'} on any page, at 1024 × 700`, async () => {

@@ -19,7 +19,7 @@ describe('the process', () => {
   it('prints plugins and sandbox at each start, and the demo key at the first', async () => {
     const first = await startGatewayProcess()
     expect(first.stderr()).to.contain(
-      'auth -> rate-limit -> plan -> responses -> messages -> firewall -> routing -> budget -> ledger -> dispatch -> decorate -> rules -> policies -> models -> audit -> what-if -> overview -> metrics -> openapi -> console',
+      'auth -> rate-limit -> plan -> responses -> messages -> firewall -> routing -> budget -> ledger -> dispatch -> decorate -> rules -> policies -> models -> audit -> what-if -> routers -> overview -> metrics -> openapi -> console',
     )
     expect(first.stderr()).to.contain('stands in for every provider')
     expect(first.demoKey).to.match(/^tr_[0-9A-Za-z]{43}$/)

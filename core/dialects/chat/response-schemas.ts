@@ -24,6 +24,17 @@ export const SignalboxSchema = OpenObject(
     cache: Type.Optional(
       StringEnum(['hit', 'miss'], { description: 'Whether the cache answered, if it applies.' }),
     ),
+    router: Type.Optional(
+      Type.Object(
+        {
+          version: Type.Integer({ minimum: 1, description: 'Version of the router.' }),
+          p: Nullable(Type.Number({ minimum: 0, maximum: 1 }), {
+            description: 'P(good | prompt) of the chosen model; null if the version does not know it.',
+          }),
+        },
+        { description: 'What the learned router said about the chosen model; missing if it was not asked.' },
+      ),
+    ),
     warnings: Type.Optional(Type.Array(WarningSchema, { description: 'Missing if there are none.' })),
     rule_trace: Type.Optional(
       Type.Array(RuleTraceEntrySchema, { description: 'Present if the header x-include-trace is true.' }),

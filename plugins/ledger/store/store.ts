@@ -25,6 +25,7 @@ import type {
   UsageGroup,
   UsageQuery,
 } from './queries.ts'
+import { readFeatures } from './read-features.ts'
 import { listFeedback, readRatings } from './read-feedback.ts'
 import { type LastUse, readLastUse } from './read-last-use.ts'
 import { readSeries, type SeriesPoint, type SeriesQuery } from './read-series.ts'
@@ -54,6 +55,8 @@ export interface LedgerStore {
   list(query: RequestQuery): Promise<RequestPage>
   /** Returns what is recorded of the prompts of these requests, by the id of the record. */
   promptsOf(records: readonly StoredRecord[]): Promise<ReadonlyMap<number, StoredPrompt>>
+  /** Returns the kept features of prompts, by the id of the record. */
+  featuresOf(ids: readonly number[]): Promise<ReadonlyMap<number, Uint8Array>>
   usage(query: UsageQuery): Promise<readonly UsageGroup[]>
   /** Returns the hour of the last request of each key of a user that was used. */
   lastUse(userId: number): Promise<readonly LastUse[]>
@@ -118,6 +121,7 @@ function createLedgerStore(
     },
     list: (query) => listRecords(db, engine, query),
     promptsOf: (records) => readPrompts(db, cipher, records),
+    featuresOf: (ids) => readFeatures(db, ids),
     usage: (query) => readUsage(db, query),
     sumCosts: (query) => sumCosts(db, query),
     series: (query) => readSeries(db, query),

@@ -184,6 +184,17 @@ export interface OperatorRow {
   readonly created_at: string
 }
 
+export interface RouterRow {
+  readonly version: number
+  /** Null: everyone. */
+  readonly group_id: number | null
+  readonly is_active: boolean
+  readonly can_activate: boolean
+  readonly models: readonly { readonly model: string; readonly ratings: number }[]
+  readonly figures: Readonly<Record<string, unknown>>
+  readonly trained_at: string
+}
+
 export interface BudgetState {
   readonly limit_usd: number
   readonly period: string

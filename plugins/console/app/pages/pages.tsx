@@ -7,6 +7,7 @@ import { OverviewPage } from './overview.tsx'
 import { OwnRulesPage } from './own-rules.tsx'
 import { PoliciesPage } from './policies.tsx'
 import { RequestsPage } from './requests.tsx'
+import { RoutingPage } from './routing.tsx'
 import { SimulatorPage } from './simulator.tsx'
 import { TimeTravelPage } from './time-travel.tsx'
 import { UsagePage } from './usage.tsx'
@@ -33,6 +34,7 @@ export const pages: readonly ConsolePage[] = [
   { path: 'time', title: 'Time travel', content: TimeTravelPage, isFor: forAll },
   { path: 'requests', title: 'Requests', content: RequestsPage, isFor: forAll },
   { path: 'usage', title: 'Usage', content: UsagePage, isFor: forAll },
+  { path: 'routing', title: 'Routing', content: RoutingPage, isFor: forOperators },
   { path: 'simulator', title: 'Simulator', content: SimulatorPage, isFor: forAll },
   { path: 'users', title: 'Users', content: UsersPage, isFor: forOperators },
   { path: 'groups', title: 'Groups', content: GroupsPage, isFor: forOperators },

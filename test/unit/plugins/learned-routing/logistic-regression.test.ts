@@ -73,7 +73,7 @@ function toSparse(rows: readonly (readonly number[])[]): SparseRows {
   }
 }
 
-function fit(labels: readonly number[], weights: readonly number[], penalty: number): readonly number[] {
+function solve(labels: readonly number[], weights: readonly number[], penalty: number): readonly number[] {
   return [
     ...fitLogisticRegression(
       {
@@ -95,14 +95,14 @@ function expectClose(actual: readonly number[], expected: readonly number[]): vo
 describe('the logistic regression', () => {
   it('finds the coefficients that scikit-learn finds, for weighted rows', () => {
     for (const { penalty, coefficients, bias } of [REFERENCE.weak, REFERENCE.strong]) {
-      expectClose(fit(REFERENCE.labels, REFERENCE.weights, penalty), [...coefficients, bias])
+      expectClose(solve(REFERENCE.labels, REFERENCE.weights, penalty), [...coefficients, bias])
     }
   })
 
   it('takes labels between 0 and 1 as a share of rows of each kind', () => {
     const { labels, penalty, coefficients, bias } = REFERENCE.soft
     expectClose(
-      fit(
+      solve(
         labels,
         labels.map(() => 1),
         penalty,
@@ -112,12 +112,12 @@ describe('the logistic regression', () => {
   })
 
   it('has the same result each time', () => {
-    const once = fit(REFERENCE.labels, REFERENCE.weights, 1)
-    expect(fit(REFERENCE.labels, REFERENCE.weights, 1)).to.deep.equal(once)
+    const once = solve(REFERENCE.labels, REFERENCE.weights, 1)
+    expect(solve(REFERENCE.labels, REFERENCE.weights, 1)).to.deep.equal(once)
   })
 
   it('ends for rows that a plane separates', () => {
-    const coefficients = fit(
+    const coefficients = solve(
       REFERENCE.rows.map(([first]) => first as number),
       REFERENCE.rows.map(() => 1),
       1e-6,

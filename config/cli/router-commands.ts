@@ -1,0 +1,89 @@
+import type { JsonObject } from '../../core/contract/index.ts'
+import type { ShownReport, ShownRouter } from '../../plugins/learned-routing/schemas.ts'
+import { flatten } from '../../plugins/learned-routing/show-router.ts'
+import { type CommandArgs, UsageError } from './command.ts'
+import { withRouterTarget } from './router-target.ts'
+import { formatColumns } from './table.ts'
+
+/** `router train`: prints the figures of the new version. */
+export function trainRouterVersion(args: CommandArgs): Promise<void> {
+  const isJson = parseFormat(args) === 'json'
+  const group = parseGroup(args)
+  return withRouterTarget(args, async (target) => {
+    const router = await target.train(group)
+    if (isJson) return args.print(JSON.stringify(router))
+    args.print(`Trained version ${router.version}${router.is_active ? ', which is active now' : ''}.`)
+    for (const line of formatFigures([[`VERSION ${router.version}`, router]])) args.print(line)
+  })
+}
+
+/** `router report`: prints the figures of the active version and of the newest one. */
+export function reportRouter(args: CommandArgs): Promise<void> {
+  const isJson = parseFormat(args) === 'json'
+  const group = parseGroup(args)
+  return withRouterTarget(args, async (target) => {
+    const report = await target.report(group)
+    if (isJson) return args.print(JSON.stringify(report))
+    for (const line of formatReport(report)) args.print(line)
+  })
+}
+
+/** `router activate VERSION`. */
+export function activateRouter(args: CommandArgs): Promise<void> {
+  const version = args.operands[0] ?? ''
+  if (!/^[1-9]\d{0,8}$/.test(version)) throw new UsageError('VERSION must be the number of a version.')
+  return withRouterTarget(args, async (target) => {
+    await target.activate(Number(version))
+    args.print(`Version ${version} is active.`)
+  })
+}
+
+/** `router rollback`. */
+export function rollBackRouter(args: CommandArgs): Promise<void> {
+  const group = parseGroup(args)
+  return withRouterTarget(args, async (target) => {
+    const { version } = await target.rollBack(group)
+    args.print(version === null ? 'No version is active.' : `Version ${version} is active again.`)
+  })
+}
+
+function parseGroup({ options }: CommandArgs): number | undefined {
+  const group = options.get('group')
+  if (group === undefined) return undefined
+  if (/^[1-9]\d{0,14}$/.test(group)) return Number(group)
+  throw new UsageError('GROUP must be the id of a group.')
+}
+
+function parseFormat({ options }: CommandArgs): 'text' | 'json' {
+  const format = options.get('format') ?? 'text'
+  if (format === 'text' || format === 'json') return format
+  throw new UsageError('FORMAT must be text or json.')
+}
+
+function formatReport({ active, candidate, verdict }: ShownReport): readonly string[] {
+  const columns: (readonly [string, ShownRouter])[] = []
+  if (active) columns.push([`ACTIVE ${active.version}`, active])
+  if (candidate) columns.push([`CANDIDATE ${candidate.version}`, candidate])
+  return [...formatFigures(columns), verdict]
+}
+
+/** One line per figure, one column per version. */
+function formatFigures(columns: readonly (readonly [string, ShownRouter])[]): readonly string[] {
+  const figures = columns.map(([, router]) => flatten(listFigures(router)))
+  const names = [...new Set(figures.flatMap((values) => [...values.keys()]))]
+  if (names.length === 0) return []
+  return formatColumns([
+    ['', ...columns.map(([title]) => title)],
+    ...names.map((name) => [name, ...figures.map((values) => formatFigure(values.get(name)))]),
+  ])
+}
+
+function listFigures({ figures, models }: ShownRouter): JsonObject {
+  const ratings = Object.fromEntries(models.map((model) => [`ratings of ${model.model}`, model.ratings]))
+  return { ...figures, ...ratings }
+}
+
+function formatFigure(value: unknown): string {
+  if (value === undefined || value === null) return '-'
+  return typeof value === 'number' && !Number.isInteger(value) ? value.toFixed(4) : String(value)
+}

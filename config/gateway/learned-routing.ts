@@ -1,0 +1,101 @@
+import type { Model, Plugin } from '../../core/contract/index.ts'
+import { costOf } from '../../core/util/cost.ts'
+import type { LearnedRoutingServices } from '../../plugins/learned-routing/connect.ts'
+import { createFeatureSecret, type FeatureSecret } from '../../plugins/learned-routing/feature-secret.ts'
+import { createRoutersPlugin } from '../../plugins/learned-routing/plugin.ts'
+import { createRouterCommands } from '../../plugins/learned-routing/router-commands.ts'
+import type { TrainedModelFacts, TrainerServices } from '../../plugins/learned-routing/trainer.ts'
+import { type Catalog, isRetired } from '../../providers/shared/catalog.ts'
+import type { Settings } from '../settings/settings.ts'
+import { openRouterThread, type RouterThread } from './router-thread.ts'
+import type { State } from './state.ts'
+
+interface Dependencies {
+  readonly state: Pick<State, 'logId' | 'log' | 'routers' | 'groups' | 'subscription' | 'writer'>
+  readonly catalog: Pick<Catalog, 'models'>
+  /** Whether a provider is configured. */
+  isServed(provider: string): boolean
+  settleLedger(): Promise<void>
+  /** Whether this process trains by schedule. */
+  readonly trainsRouters: boolean
+}
+
+/** What learned routing consists of: what the plugin `routing` decides with, and the plugin `routers`. */
+export function createLearnedRouting(
+  settings: Settings,
+  { state, catalog, isServed, settleLedger, trainsRouters }: Dependencies,
+): { readonly deciding: LearnedRoutingServices | undefined; readonly plugin: Plugin } {
+  const { routers, groups, subscription, log } = state
+  const { learned, explore, train_every_hours } = settings.routing
+  const { trainer, featureSecret, thread } = createTrainer(settings, { state, catalog, settleLedger })
+  return {
+    deciding:
+      learned === 'off'
+        ? undefined
+        : {
+            mode: { learned, explore },
+            minModelRatings: settings.routing.min_model_ratings,
+            featureSecret,
+            routers,
+            groups,
+            subscription,
+          },
+    plugin: createRoutersPlugin({
+      routers,
+      groups,
+      log,
+      subscription,
+      commands: trainer.commands,
+      trainer,
+      trainEveryHours: trainsRouters && learned !== 'off' ? train_every_hours : 0,
+      replay: (router, range) =>
+        thread.replay({
+          ...range,
+          router,
+          featureKeyId: featureSecret.id(),
+          minModelRatings: settings.routing.min_model_ratings,
+          candidates: catalog.models.filter((model) => isCandidate(model) && isServed(model.provider)),
+          weights: settings.modes,
+        }),
+      closeTrainer: thread.close,
+    }),
+  }
+}
+
+/** What trains versions and changes which one is active, in a gateway or in a command. */
+export function createTrainer(
+  settings: Omit<Settings, 'rereadModels'>,
+  { state, catalog, settleLedger }: Omit<Dependencies, 'trainsRouters' | 'isServed'>,
+): {
+  readonly trainer: TrainerServices
+  readonly featureSecret: FeatureSecret
+  readonly thread: RouterThread
+} {
+  const { activate, train_days, min_ratings } = settings.routing
+  const featureSecret = createFeatureSecret(settings.data_dir, settings.features_key)
+  const thread = openRouterThread(settings, state.logId)
+  const trainer = {
+    commands: createRouterCommands(state.routers, state.writer, featureSecret.id),
+    run: thread.train,
+    settleLedger,
+    facts: () => listFacts(catalog),
+    trainDays: train_days,
+    minRatings: min_ratings,
+    activatesBetter: activate === 'when_better',
+  }
+  return { trainer, featureSecret, thread }
+}
+
+function isCandidate(model: Model): boolean {
+  return (model.operation ?? 'chat') === 'chat' && model.automatic !== false && !isRetired(model)
+}
+
+/** Tokens of a typical request, for the cost of models in figures. */
+const TYPICAL_USAGE = { input: 1000, output: 500 }
+
+function listFacts({ models }: Pick<Catalog, 'models'>): readonly TrainedModelFacts[] {
+  const chats = models.filter(({ operation = 'chat' }) => operation === 'chat')
+  return chats.map((model) => {
+    return { id: model.id, quality: model.quality / 100, cost: costOf(model, TYPICAL_USAGE) }
+  })
+}

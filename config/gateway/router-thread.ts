@@ -1,0 +1,79 @@
+import type { Model } from '../../core/contract/index.ts'
+import { startThread } from '../../core/process/start-thread.ts'
+import type { RouterWhatIf } from '../../plugins/learned-routing/schemas.ts'
+import type { TrainingJob, TrainingOutcome } from '../../plugins/learned-routing/trainer.ts'
+import type { LedgerOptions } from '../../plugins/ledger/store/methods.ts'
+import type { ModeWeights } from '../../plugins/routing/routing-catalog.ts'
+import type { RouterVersion } from '../../projections/routers.ts'
+import type { Settings } from '../settings/settings.ts'
+import { toLedgerOptions } from './ledger.ts'
+
+/** Decides recorded requests again with a version. */
+export interface ReplayJob {
+  readonly router: RouterVersion
+  readonly featureKeyId: string
+  readonly minModelRatings: number
+  readonly candidates: readonly Model[]
+  readonly weights: ModeWeights
+  readonly since: number
+  readonly until: number
+  readonly limit: number
+}
+
+export type RouterJob =
+  | { readonly type: 'train'; readonly job: TrainingJob }
+  | { readonly type: 'replay'; readonly job: ReplayJob }
+
+export interface RouterWorkerData {
+  readonly ledger: LedgerOptions
+  readonly task: RouterJob
+}
+
+/** What the thread answers with. */
+export type RouterMessage = { readonly result: unknown } | { readonly error: string }
+
+/** One job after the other, each in a thread that ends with it. */
+export interface RouterThread {
+  train(job: TrainingJob): Promise<TrainingOutcome>
+  replay(job: ReplayJob): Promise<RouterWhatIf>
+  /** Ends the job that runs, which then rejects. */
+  close(): Promise<void>
+}
+
+export function openRouterThread(settings: Omit<Settings, 'rereadModels'>, logId: string): RouterThread {
+  const ledger = toLedgerOptions(settings, logId)
+  let stop: () => Promise<unknown> = async () => undefined
+  let queue: Promise<unknown> = Promise.resolve()
+
+  async function execute(task: RouterJob): Promise<unknown> {
+    const workerData: RouterWorkerData = { ledger, task }
+    const worker = startThread('./router-worker', import.meta.url, { name: 'router', workerData })
+    stop = () => worker.terminate()
+    try {
+      const message = await new Promise<RouterMessage>((resolve, reject) => {
+        worker.once('message', resolve)
+        worker.once('error', reject)
+        worker.once('exit', () => reject(new Error('the job was stopped')))
+      })
+      if ('error' in message) throw new Error(message.error)
+      return message.result
+    } finally {
+      await worker.terminate()
+    }
+  }
+
+  function run(task: RouterJob): Promise<unknown> {
+    const result = queue.then(() => execute(task))
+    queue = result.catch(() => undefined)
+    return result
+  }
+
+  return {
+    // The worker answers each type of job with its result.
+    train: (job) => run({ type: 'train', job }) as Promise<TrainingOutcome>,
+    replay: (job) => run({ type: 'replay', job }) as Promise<RouterWhatIf>,
+    async close() {
+      await stop()
+    },
+  }
+}

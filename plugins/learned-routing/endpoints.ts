@@ -1,0 +1,192 @@
+import { data, type Endpoint, endpoint, GatewayError, operator, Type } from '../../core/contract/index.ts'
+import type { RouterScope } from '../../core/events/router-events.ts'
+import { invalidParameterError } from '../../core/http/parse-call.ts'
+import { parseAsOf, parseTime } from '../../core/util/as-of.ts'
+import { WRITE_ERRORS } from '../auth/schemas.ts'
+import { readRoutersAt } from './past-routers.ts'
+import { requireRouter, routerNotFoundError } from './router-commands.ts'
+import {
+  asOfQuery,
+  diffQuery,
+  GroupScope,
+  groupQuery,
+  ROUTER_WHAT_IF_LIMIT,
+  RolledBackSchema,
+  RouterDiffSchema,
+  RouterReportSchema,
+  RouterSchema,
+  RouterWhatIfSchema,
+  routerWhatIfQuery,
+  versionParam,
+} from './schemas.ts'
+import type { RouterServices } from './services.ts'
+import { diffRouters, reportRouters, showRouter } from './show-router.ts'
+import { trainVersion } from './trainer.ts'
+
+const common = { tags: ['routers'] }
+const reads = { ...common, method: 'GET', access: operator('auditor') } as const
+const changes = { ...common, method: 'POST', access: operator('editor') } as const
+
+/** Creates the endpoints `/admin/routers`. */
+export function createRouterEndpoints(services: RouterServices): readonly Endpoint[] {
+  const changing = createChangeEndpoints(services)
+  return [...createReadEndpoints(services), ...changing, createWhatIfEndpoint(services)]
+}
+
+function createReadEndpoints({ routers, log, subscription }: RouterServices): readonly Endpoint[] {
+  return [
+    endpoint({
+      ...reads,
+      path: '/admin/routers',
+      operationId: 'listRouters',
+      summary: 'Lists the versions of learned routers, newest first.',
+      query: asOfQuery,
+      responses: {
+        200: {
+          description: 'All versions.',
+          body: data(Type.Array(RouterSchema, { description: 'The versions, newest first.' })),
+        },
+      },
+      async handle({ query }) {
+        const asOf = query.as_of === undefined ? undefined : parseAsOf(query.as_of, 'as_of')
+        const source = asOf === undefined ? routers : await readRoutersAt(log, subscription, asOf)
+        const shown = source.versions().map((router) => showRouter(router, source))
+        return { status: 200, body: { data: shown.reverse() } }
+      },
+    }),
+    endpoint({
+      ...reads,
+      path: '/admin/routers/report',
+      operationId: 'reportRouters',
+      summary: 'Compares the active version of a router with the newest one.',
+      query: groupQuery,
+      responses: { 200: { description: 'Both versions.', body: data(RouterReportSchema) } },
+      handle: ({ query }) => ({ status: 200, body: { data: reportRouters(routers, toScope(query.group)) } }),
+    }),
+    endpoint({
+      ...reads,
+      path: '/admin/routers/diff',
+      operationId: 'diffRouters',
+      summary: 'Returns what differs between two versions.',
+      query: diffQuery,
+      responses: { 200: { description: 'Figures and models that differ.', body: data(RouterDiffSchema) } },
+      errors: ['not_found'],
+      handle({ query }) {
+        const diff = diffRouters(requireRouter(routers, query.from), requireRouter(routers, query.to))
+        return { status: 200, body: { data: diff } }
+      },
+    }),
+    endpoint({
+      ...reads,
+      path: '/admin/routers/{version}',
+      operationId: 'readRouter',
+      summary: 'Returns a version of a learned router.',
+      params: versionParam,
+      notFound: routerNotFoundError,
+      responses: { 200: { description: 'The version.', body: data(RouterSchema) } },
+      handle({ params }) {
+        const router = requireRouter(routers, params.version)
+        return { status: 200, body: { data: showRouter(router, routers) } }
+      },
+    }),
+  ]
+}
+
+/** Without a range, the last days are decided again. */
+const DEFAULT_DAYS = 7
+const DAY_MS = 86_400_000
+
+function createWhatIfEndpoint({ routers, trainer, replay }: RouterServices): Endpoint {
+  return endpoint({
+    ...common,
+    method: 'POST',
+    access: operator('auditor'),
+    path: '/admin/routers/{version}/what-if',
+    operationId: 'tryRouter',
+    summary: 'Decides recorded requests again with a version. Changes nothing.',
+    description:
+      'Covers automatic choices whose features were kept. Every model that is chosen automatically is a ' +
+      'candidate, with the latency of the catalogue.',
+    params: versionParam,
+    query: routerWhatIfQuery,
+    notFound: routerNotFoundError,
+    responses: { 200: { description: 'What would change.', body: data(RouterWhatIfSchema) } },
+    errors: ['conflict', 'ledger_unavailable'],
+    async handle({ params, query }) {
+      const router = requireRouter(routers, params.version)
+      trainer.commands.checkUsable(router)
+      const until = toTime(query.until, 'until') ?? Date.now() + 1
+      const since = toTime(query.since, 'since') ?? until - DEFAULT_DAYS * DAY_MS
+      await trainer.settleLedger()
+      const limit = query.limit ?? ROUTER_WHAT_IF_LIMIT.default
+      return { status: 200, body: { data: await replay(router, { since, until, limit }) } }
+    },
+  })
+}
+
+function toTime(text: string | undefined, name: string): number | undefined {
+  if (text === undefined) return undefined
+  const time = parseTime(text)
+  if (time === undefined) throw invalidParameterError(name, `${name} must be an ISO 8601 time or a date.`)
+  return Date.parse(time)
+}
+
+function createChangeEndpoints(services: RouterServices): readonly Endpoint[] {
+  const { routers, commands, groups } = services
+
+  function requireScope(groupId: number | undefined): RouterScope {
+    if (groupId === undefined || groups.group(groupId) !== undefined) return toScope(groupId)
+    throw new GatewayError('not_found', `Group ${groupId} was not found.`, { param: 'group_id' })
+  }
+
+  return [
+    endpoint({
+      ...changes,
+      path: '/admin/routers/train',
+      operationId: 'trainRouter',
+      summary: 'Trains a new version from the ratings of the last days.',
+      description: 'It is not activated, unless routing.activate is when_better and it is.',
+      body: GroupScope,
+      examples: { everyone: {}, group: { group_id: 7 } },
+      responses: { 201: { description: 'The new version.', body: data(RouterSchema) } },
+      errors: [...WRITE_ERRORS, 'not_found', 'ledger_unavailable'],
+      async handle({ body, author }) {
+        const router = await trainVersion(requireScope(body?.group_id), author, services.trainer)
+        return { status: 201, body: { data: showRouter(router, routers) } }
+      },
+    }),
+    endpoint({
+      ...changes,
+      path: '/admin/routers/rollback',
+      operationId: 'rollBackRouter',
+      summary: 'Activates the version that was active before, or none if there was none.',
+      body: GroupScope,
+      examples: { everyone: {} },
+      responses: { 200: { description: 'What is active now.', body: data(RolledBackSchema) } },
+      errors: WRITE_ERRORS,
+      async handle({ body, author }) {
+        // The scope of a deleted group can be rolled back, too.
+        const router = await commands.rollBack(toScope(body?.group_id), author)
+        return { status: 200, body: { data: { version: router?.version ?? null } } }
+      },
+    }),
+    endpoint({
+      ...changes,
+      path: '/admin/routers/{version}/activate',
+      operationId: 'activateRouter',
+      summary: 'Activates a version for its scope.',
+      params: versionParam,
+      notFound: routerNotFoundError,
+      responses: { 200: { description: 'The active version.', body: data(RouterSchema) } },
+      errors: WRITE_ERRORS,
+      async handle({ params, author }) {
+        const router = await commands.activate(params.version, author)
+        return { status: 200, body: { data: showRouter(router, routers) } }
+      },
+    }),
+  ]
+}
+
+export function toScope(groupId: number | undefined): RouterScope {
+  return groupId === undefined ? { everyone: true } : { groupId }
+}

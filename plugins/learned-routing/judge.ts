@@ -1,0 +1,218 @@
+import { type Contest, createForesight, createStrategies, meanScore } from './baselines.ts'
+import { bootstrap } from './bootstrap.ts'
+import { clusterPrompts } from './cluster-prompts.ts'
+import { estimateExploration } from './exploration.ts'
+import type { Interval, PartFigures, RouterFigures, StrategyFigures } from './figures.ts'
+import { type ModelWeights, predict } from './model.ts'
+import { estimateOutcomes, type Outcomes } from './outcomes.ts'
+import type { LearnedModelInfo } from './rating.ts'
+import type { RatedPrompt } from './split-ratings.ts'
+
+/** A model takes part in learned decisions, and is judged, from this many ratings to learn from. */
+export const MIN_MODEL_RATINGS = 100
+const MIN_HOLDOUT_RATINGS = 10
+const MIN_HOLDOUT_PROMPTS = 50
+const MIN_PART_PROMPTS = 100
+const SAMPLES = 1000
+const PART_SAMPLES = 200
+const CURVE_POINTS = 21
+
+export interface Judged {
+  readonly models: Readonly<Record<string, { readonly ratings: number; readonly weights: ModelWeights }>>
+  /** The mean score of each model in the ratings that it was trained with. */
+  readonly trainedMeans: Readonly<Record<string, number>>
+  readonly holdout: readonly RatedPrompt[]
+  readonly catalogue: Readonly<Record<string, LearnedModelInfo>>
+  readonly seed: number
+}
+
+/** Judges a version on prompts that it has not seen. */
+export function judgeRouter(judged: Judged): RouterFigures {
+  const { holdout, catalogue, seed } = judged
+  const candidates = listCandidates(judged)
+  if (candidates.length < 2) {
+    return notJudged(
+      holdout.length,
+      `Fewer than two models have ${MIN_MODEL_RATINGS} ratings to learn from and ` +
+        `${MIN_HOLDOUT_RATINGS} to be judged by.`,
+    )
+  }
+  const outcomes = estimateOutcomes(holdout, candidates, ({ features }) =>
+    Float64Array.from(candidates, (model) => predict(weightsOf(judged, model), features)),
+  )
+  if (outcomes.prompts.length < MIN_HOLDOUT_PROMPTS) {
+    return notJudged(
+      outcomes.prompts.length,
+      `The newest fifth has ${outcomes.prompts.length} prompts; ${MIN_HOLDOUT_PROMPTS} are needed.`,
+    )
+  }
+  const infos = candidates.map((model) => catalogue[model] as LearnedModelInfo)
+  const contest: Contest = {
+    outcomes,
+    costs: infos.map(({ cost }) => cost),
+    constants: infos.map(({ quality }) => quality),
+  }
+  const { strategies, qualities, shortfalls } = compare(contest, SAMPLES, seed)
+  return {
+    better: shortfalls.length === 0,
+    reason: shortfalls.length === 0 ? null : `Not above ${shortfalls.join(' and ')} with certainty.`,
+    prompts: outcomes.prompts.length,
+    complete: outcomes.complete,
+    candidates: candidates.map((model, at) => ({
+      model,
+      cost: contest.costs[at] as number,
+      ratings: outcomes.ratings[at] as number,
+      quality: qualities[at] as Interval,
+    })),
+    strategies,
+    by_group: compareParts(contest, (prompt) => prompt.group, seed),
+    by_cluster: compareParts(contest, clusterPrompts(outcomes.prompts, seed), seed),
+    exploration: estimateExploration(contest, candidates, { samples: PART_SAMPLES, seed }),
+  }
+}
+
+function weightsOf({ models }: Judged, model: string): ModelWeights {
+  return (models[model] as Judged['models'][string]).weights
+}
+
+/**
+ * The models to choose from, by ascending cost, up to the one that was best before the holdout. If that is
+ * the cheapest, there is no budget to spend, and all models are compared by quality.
+ */
+function listCandidates({ models, trainedMeans, holdout, catalogue }: Judged): readonly string[] {
+  const meanOf = (model: string) => trainedMeans[model] ?? 0
+  const known = Object.keys(models)
+    .filter((model) => (models[model]?.ratings ?? 0) >= MIN_MODEL_RATINGS)
+    .filter((model) => {
+      const rated = holdout.filter(({ ratings }) => ratings.some((rating) => rating.model === model))
+      return rated.length >= MIN_HOLDOUT_RATINGS
+    })
+    .sort((a, b) => costOf(a) - costOf(b) || meanOf(a) - meanOf(b))
+  function costOf(model: string): number {
+    return catalogue[model]?.cost ?? 0
+  }
+  const best = known.reduce((first, model) => (meanOf(model) > meanOf(first) ? model : first), known[0] ?? '')
+  if (known[0] === undefined || costOf(best) === costOf(known[0])) return known
+  return known.slice(0, known.indexOf(best) + 1)
+}
+
+interface Comparison {
+  readonly strategies: Readonly<Record<string, StrategyFigures>>
+  readonly qualities: readonly Interval[]
+  /** The baselines that the version is not above with certainty. */
+  readonly shortfalls: readonly string[]
+  readonly gains: readonly Interval[]
+}
+
+function compare(contest: Contest, samples: number, seed: number): Comparison {
+  const { outcomes, costs } = contest
+  const contenders = createStrategies(contest)
+  const all = outcomes.complete ? [...contenders, createForesight(contest)] : contenders
+  const intervals = bootstrap(outcomes.weights, { samples, seed }, (weights) => {
+    const means = costs.map((_, candidate) => meanScore(outcomes, candidate, weights))
+    const values = all.map((strategy) => strategy.quality(weights))
+    const gains = contenders.slice(1).map((_, at) => (values[0] as number) - (values[at + 1] as number))
+    return [(means.at(-1) as number) - (means[0] as number), ...means, ...values, ...gains]
+  })
+  const [gap, ...others] = intervals as [Interval, ...Interval[]]
+  const qualities = others.slice(0, costs.length)
+  const values = others.slice(costs.length, costs.length + all.length)
+  const gains = others.slice(costs.length + all.length)
+  const cheapest = qualities[0] as Interval
+  const strategies = all.map((strategy, at): [string, StrategyFigures] => {
+    const quality = values[at] as Interval
+    const gain = at === 0 ? undefined : gains[at - 1]
+    return [
+      strategy.name,
+      {
+        quality: roundInterval(quality),
+        apgr: gap.low > 0 ? round((quality.value - cheapest.value) / gap.value) : null,
+        ...(gain && { gain: roundInterval(gain) }),
+        curve: thin(strategy.curve(outcomes.weights)),
+      },
+    ]
+  })
+  return {
+    strategies: Object.fromEntries(strategies),
+    qualities: qualities.map(roundInterval),
+    gains,
+    shortfalls: contenders
+      .slice(1)
+      .flatMap(({ name }, at) => ((gains[at] as Interval).low > 0 ? [] : [name])),
+  }
+}
+
+/** Compares by parts of the prompts that are large enough. */
+function compareParts(
+  contest: Contest,
+  nameOf: (prompt: RatedPrompt, index: number) => string | undefined,
+  seed: number,
+): readonly PartFigures[] {
+  const parts = new Map<string, number[]>()
+  for (const [index, prompt] of contest.outcomes.prompts.entries()) {
+    const name = nameOf(prompt, index)
+    if (name !== undefined) parts.set(name, [...(parts.get(name) ?? []), index])
+  }
+  return [...parts]
+    .filter(([, indices]) => indices.length >= MIN_PART_PROMPTS)
+    .map(([name, indices]) => {
+      const { strategies, gains, shortfalls } = compare(selectPrompts(contest, indices), PART_SAMPLES, seed)
+      const smallest = gains.reduce((least, gain) => (gain.value < least.value ? gain : least))
+      return {
+        name,
+        prompts: indices.length,
+        better: shortfalls.length === 0,
+        quality: Object.fromEntries(
+          Object.entries(strategies).map(([key, { quality }]) => [key, quality.value]),
+        ),
+        gain: roundInterval(smallest),
+      }
+    })
+}
+
+function selectPrompts(contest: Contest, indices: readonly number[]): Contest {
+  const select = <Item>(items: readonly Item[]) => indices.map((index) => items[index] as Item)
+  const { prompts, scores, expected, weights } = contest.outcomes
+  const outcomes: Outcomes = {
+    ...contest.outcomes,
+    prompts: select(prompts),
+    scores: select(scores),
+    expected: select(expected),
+    weights: Float64Array.from(indices, (index) => weights[index] as number),
+  }
+  return { ...contest, outcomes }
+}
+
+function thin(curve: readonly (readonly [number, number])[]): readonly (readonly [number, number])[] {
+  const step = Math.max(1, (curve.length - 1) / (CURVE_POINTS - 1))
+  const count = Math.min(curve.length, CURVE_POINTS)
+  return Array.from({ length: count }, (_, at) => {
+    const [cost, quality] = curve[Math.min(curve.length - 1, Math.round(at * step))] as readonly [
+      number,
+      number,
+    ]
+    return [round(cost), round(quality)] as const
+  })
+}
+
+function roundInterval({ value, low, high }: Interval): Interval {
+  return { value: round(value), low: round(low), high: round(high) }
+}
+
+function round(value: number): number {
+  return Math.round(value * 10_000) / 10_000
+}
+
+function notJudged(prompts: number, reason: string): RouterFigures {
+  return {
+    better: false,
+    reason,
+    prompts,
+    complete: false,
+    candidates: [],
+    strategies: {},
+    by_group: [],
+    by_cluster: [],
+    exploration: null,
+  }
+}

@@ -1,0 +1,111 @@
+import { AppendTooLargeError, type Author, GatewayError } from '../../core/contract/index.ts'
+import {
+  MAX_ROUTER_BYTES,
+  ROUTERS_STREAM,
+  type RouterEvent,
+  type RouterScope,
+  scopeName,
+  type TrainedRouterData,
+} from '../../core/events/router-events.ts'
+import { errorMessage } from '../../core/util/error-message.ts'
+import type { Routers, RouterVersion } from '../../projections/routers.ts'
+import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'
+import { checksumOf, loadRouter } from './active-routers.ts'
+
+/** A router as the learner returns it. */
+export type NewRouter = Omit<TrainedRouterData, 'version' | 'checksum' | 'featureKeyId'>
+
+/**
+ * Changes to routers. Each resolves when all processes of this node use the result, and throws a
+ * `GatewayError` with code `not_found` for an unknown version.
+ */
+export interface RouterCommands {
+  addVersion(router: NewRouter, author: Author): Promise<RouterVersion>
+  /** Throws 409 if the version cannot be used, or is active. */
+  activate(version: number, author: Author): Promise<RouterVersion>
+  /** Activates the version that was active before, or none. Throws 409 if none is active. */
+  rollBack(scope: RouterScope, author: Author): Promise<RouterVersion | undefined>
+  /** Throws 409 if the version cannot be used. */
+  checkUsable(router: RouterVersion): void
+}
+
+export function createRouterCommands(
+  routers: Routers,
+  writer: EventWriter,
+  featureKeyId: () => string,
+): RouterCommands {
+  function write(decide: () => readonly RouterEvent[], author: Author): Promise<unknown> {
+    return writer.write({ stream: ROUTERS_STREAM, revision: routers.revision, decide }, author)
+  }
+
+  const commands: Omit<RouterCommands, 'checkUsable'> = {
+    async addVersion(router, author) {
+      const own = { featureKeyId: featureKeyId(), checksum: checksumOf(router.models) }
+      let version = 0
+      await write(() => {
+        version = routers.nextVersion()
+        const data = { version, ...router, ...own }
+        checkSize(data)
+        return [{ type: 'RouterTrained', data }]
+      }, author)
+      return requireRouter(routers, version)
+    },
+    async activate(version, author) {
+      await write(() => {
+        const router = requireRouter(routers, version)
+        const { scope } = router
+        if (routers.activationsOf(scope).at(-1) === version)
+          throw new GatewayError('conflict', `Version ${version} of the router is active already.`)
+        checkUsable(router, featureKeyId())
+        return [{ type: 'RouterActivated', data: { version, scope } }]
+      }, author)
+      return requireRouter(routers, version)
+    },
+    async rollBack(scope, author) {
+      let version: number | null = null
+      await write(() => {
+        const activations = routers.activationsOf(scope)
+        const from = activations.at(-1)
+        if (from === undefined) {
+          const message = `No version of the router is active for ${scopeName(scope)}.`
+          throw new GatewayError('conflict', message)
+        }
+        version = activations.at(-2) ?? null
+        return [{ type: 'RouterRolledBack', data: { scope, from, version } }]
+      }, author)
+      return version === null ? undefined : requireRouter(routers, version)
+    },
+  }
+  return {
+    addVersion: (...args) => answerInTime(commands.addVersion(...args)),
+    activate: (...args) => answerInTime(commands.activate(...args)),
+    rollBack: (...args) => answerInTime(commands.rollBack(...args)),
+    checkUsable: (router) => checkUsable(router, featureKeyId()),
+  }
+}
+
+/** Throws 404 for an unknown version. */
+export function requireRouter(routers: Pick<Routers, 'version'>, version: number): RouterVersion {
+  const router = routers.version(version)
+  if (router !== undefined) return router
+  throw routerNotFoundError(String(version))
+}
+
+export function routerNotFoundError(version: string): GatewayError {
+  return new GatewayError('not_found', `Version ${version} of the router was not found.`)
+}
+
+function checkSize(data: TrainedRouterData): void {
+  const bytes = Buffer.byteLength(JSON.stringify(data))
+  if (bytes > MAX_ROUTER_BYTES) throw new AppendTooLargeError(ROUTERS_STREAM, bytes)
+}
+
+function checkUsable(router: RouterVersion, featureKeyId: string): void {
+  try {
+    loadRouter(router, featureKeyId, 0)
+  } catch (error) {
+    const reason = errorMessage(error)
+    const message = `Version ${router.version} of the router cannot be used: ${reason}. Train another one.`
+    throw new GatewayError('conflict', message)
+  }
+}

@@ -1,0 +1,151 @@
+import { Nullable, type Static, StrictObject, Type } from '../../core/contract/index.ts'
+import { AnyFields, Count, LogPoint, TimeParameter, Timestamp } from '../../core/http/schemas.ts'
+
+export const versionParam = {
+  version: Type.Integer({ minimum: 1, description: 'Version of the router.', examples: [3] }),
+}
+
+const version = Count('Version, counted over all scopes.')
+
+export const GroupScope = Type.Optional(
+  StrictObject(
+    {
+      group_id: Type.Optional(
+        Type.Integer({ minimum: 1, description: 'The group that it is for. Missing: everyone.' }),
+      ),
+    },
+    { $id: 'RouterScopeInput', description: 'Whose requests the router is for.' },
+  ),
+)
+
+export const groupQuery = {
+  group: Type.Optional(
+    Type.Integer({ minimum: 1, description: 'Id of a group. Missing: the router for everyone.' }),
+  ),
+}
+
+export const asOfQuery = { as_of: Type.Optional(LogPoint('The routers as of a point in time')) }
+
+export const diffQuery = {
+  from: Type.Integer({ minimum: 1, description: 'The first version.', examples: [1] }),
+  to: Type.Integer({ minimum: 1, description: 'The second version.', examples: [2] }),
+}
+
+export const RouterSchema = Type.Object(
+  {
+    version,
+    group_id: Nullable(Type.Integer({ format: 'int64' }), {
+      description: 'The group that it is for; null: everyone.',
+    }),
+    is_active: Type.Boolean({ description: 'Whether it decides, or would with learned: on.' }),
+    can_activate: Type.Boolean({ description: 'Whether its weights are kept.' }),
+    models: Type.Array(
+      Type.Object({
+        model: Type.String({ description: 'Id of the model in the catalogue.' }),
+        ratings: Count('Ratings that it was trained from.'),
+      }),
+      { description: 'The models that it knows, most ratings first.' },
+    ),
+    figures: AnyFields('How it was judged, on the newest fifth of the ratings.'),
+    trained_from: AnyFields('The ratings that it was trained from.'),
+    trained_at: Timestamp('When it was trained.'),
+    position: Count('Log position of the event.'),
+    checksum: Type.String({ description: 'SHA-256 of the weights in hex.' }),
+  },
+  { $id: 'Router', description: 'A version of a learned router.' },
+)
+
+export type ShownRouter = Static<typeof RouterSchema>
+
+const optionalRouter = (description: string) =>
+  Nullable(Type.Object(RouterSchema.properties), { description })
+
+export const RouterReportSchema = Type.Object(
+  {
+    active: optionalRouter('The version that is active; null if there is none.'),
+    candidate: optionalRouter('The newest version, if it is another one; null otherwise.'),
+    verdict: Type.String({ description: 'Whether the candidate, or else the active version, is better.' }),
+    is_better: Type.Boolean({
+      description: 'Whether its interval is above prompt length, the constants and always the best model.',
+    }),
+  },
+  { $id: 'RouterReport', description: 'The active version and the candidate.' },
+)
+
+export const RouterDiffSchema = Type.Object(
+  {
+    figures: Type.Array(
+      Type.Object({
+        name: Type.String({ description: 'Path of the figure, such as apgr.value.' }),
+        from: Type.Unknown({ description: 'Its value in the first version; null if it is missing.' }),
+        to: Type.Unknown({ description: 'Its value in the second version; null if it is missing.' }),
+      }),
+      { description: 'The figures that differ.' },
+    ),
+    models: Type.Array(
+      Type.Object({
+        model: Type.String({ description: 'Id of the model.' }),
+        from: Count('Ratings in the first version; 0 if it does not know the model.'),
+        to: Count('Ratings in the second version.'),
+      }),
+      { description: 'The models whose ratings differ.' },
+    ),
+  },
+  { $id: 'RouterDiff', description: 'What differs between two versions.' },
+)
+
+export const RolledBackSchema = Type.Object(
+  { version: Nullable(version, { description: 'The version that is active now; null: none.' }) },
+  { $id: 'RolledBackRouter', description: 'The result of a roll-back.' },
+)
+
+export const ROUTER_WHAT_IF_LIMIT = { default: 2000, max: 20_000 } as const
+
+export const routerWhatIfQuery = {
+  since: Type.Optional(TimeParameter('Only requests since')),
+  until: Type.Optional(TimeParameter('Only requests before')),
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: ROUTER_WHAT_IF_LIMIT.max,
+      default: ROUTER_WHAT_IF_LIMIT.default,
+      description: 'Maximum number of requests, newest first.',
+    }),
+  ),
+}
+
+const side = (description: string) =>
+  Type.Object(
+    {
+      models: Type.Array(
+        Type.Object({
+          model: Type.String({ description: 'Id of the model.' }),
+          requests: Count('Requests that it gets.'),
+          share: Type.Number({ description: 'The share of these requests, from 0 to 1.' }),
+        }),
+        { description: 'The models that are chosen, most requests first.' },
+      ),
+      cost_usd: Type.Number({ description: 'Cost of these requests, from their recorded tokens.' }),
+      quality: Nullable(Type.Number(), {
+        description: 'Mean P(good | prompt) by the candidate, of the requests whose model it knows.',
+      }),
+    },
+    { description },
+  )
+
+export const RouterWhatIfSchema = Type.Object(
+  {
+    version,
+    requests: Count('Automatic choices with kept features that were decided again.'),
+    changed: Count('Requests that another model would get.'),
+    recorded: side('As it was.'),
+    candidate: side('As it would be.'),
+  },
+  { $id: 'RouterWhatIf', description: 'What a version would have done to recorded requests.' },
+)
+
+export type RouterWhatIf = Static<typeof RouterWhatIfSchema>
+
+export type ShownReport = Static<typeof RouterReportSchema>
+
+export type RolledBack = Static<typeof RolledBackSchema>

@@ -1,0 +1,88 @@
+import { isJsonObject, type JsonObject } from '../../core/contract/index.ts'
+import type { RouterScope } from '../../core/events/router-events.ts'
+import type { Routers, RouterVersion } from '../../projections/routers.ts'
+import type { ShownRouter } from './schemas.ts'
+
+/** A version as the API shows it, without its weights. */
+export function showRouter(router: RouterVersion, routers: Pick<Routers, 'activationsOf'>): ShownRouter {
+  const { version, scope, models, figures, trainedFrom, trainedAt, position, checksum, isKept } = router
+  return {
+    version,
+    group_id: 'groupId' in scope ? scope.groupId : null,
+    is_active: routers.activationsOf(scope).at(-1) === version,
+    can_activate: isKept,
+    models: Object.entries(models)
+      .map(([model, { ratings }]) => ({ model, ratings }))
+      .sort((a, b) => b.ratings - a.ratings),
+    figures,
+    trained_from: trainedFrom,
+    trained_at: trainedAt,
+    position,
+    checksum,
+  }
+}
+
+/** The active version of a scope, and the newest one if that is another. */
+export function reportRouters(routers: Routers, scope: RouterScope) {
+  const activeVersion = routers.activationsOf(scope).at(-1)
+  const active = activeVersion === undefined ? undefined : routers.version(activeVersion)
+  const newest = routers.versions().findLast((router) => isOfScope(router, scope))
+  const candidate = newest?.version === activeVersion ? undefined : newest
+  const judged = candidate ?? active
+  return {
+    active: active ? showRouter(active, routers) : null,
+    candidate: candidate ? showRouter(candidate, routers) : null,
+    verdict: judged ? describeVerdict(judged) : 'No version has been trained yet.',
+    is_better: judged ? isBetter(judged) : false,
+  }
+}
+
+export function isOfScope({ scope }: Pick<RouterVersion, 'scope'>, other: RouterScope): boolean {
+  return ('groupId' in scope ? scope.groupId : 0) === ('groupId' in other ? other.groupId : 0)
+}
+
+/** Whether the judge found the version better than all baselines, by its interval. */
+export function isBetter({ figures }: Pick<RouterVersion, 'figures'>): boolean {
+  return figures.better === true
+}
+
+function describeVerdict(router: RouterVersion): string {
+  const name = `Version ${router.version}`
+  if (isBetter(router)) return `${name} is better than all baselines on the newest fifth of the ratings.`
+  const { reason } = router.figures
+  if (typeof reason === 'string') return `${name} is not better: ${reason}`
+  return `${name} is not better than all baselines on the newest fifth of the ratings.`
+}
+
+/** Returns what differs between two versions. */
+export function diffRouters(from: RouterVersion, to: RouterVersion) {
+  const before = flatten(from.figures)
+  const after = flatten(to.figures)
+  const names = [...new Set([...before.keys(), ...after.keys()])]
+  const ids = [...new Set([...Object.keys(from.models), ...Object.keys(to.models)])]
+  return {
+    figures: names
+      .map((name) => ({ name, from: before.get(name) ?? null, to: after.get(name) ?? null }))
+      .filter((figure) => figure.from !== figure.to),
+    models: ids
+      .map((model) => ({
+        model,
+        from: from.models[model]?.ratings ?? 0,
+        to: to.models[model]?.ratings ?? 0,
+      }))
+      .filter((model) => model.from !== model.to),
+  }
+}
+
+/** Lists the values in an object by their paths, without curves. */
+export function flatten(value: JsonObject, path = ''): ReadonlyMap<string, unknown> {
+  const found = new Map<string, unknown>()
+  for (const [name, field] of Object.entries(value)) {
+    const at = path + name
+    if (name === 'curve') continue
+    const inner = Array.isArray(field) ? Object.fromEntries(field.entries()) : field
+    if (isJsonObject(inner)) for (const [key, leaf] of flatten(inner, `${at}.`)) found.set(key, leaf)
+    else found.set(at, field)
+  }
+  return found
+}

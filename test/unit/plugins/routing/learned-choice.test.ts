@@ -1,0 +1,109 @@
+import { expect } from 'chai'
+import { assessFeatures, type PromptAssessment } from '../../../../plugins/learned-routing/assess-prompt.ts'
+import { encodeFeatures } from '../../../../plugins/learned-routing/encode-features.ts'
+import { extractFeatures } from '../../../../plugins/learned-routing/features.ts'
+import { createFeatureKey } from '../../../../plugins/learned-routing/keyed-hash.ts'
+import { drawModel, toRouterChoice } from '../../../../plugins/routing/explore.ts'
+import { promptQuality, rankModels } from '../../../../plugins/routing/rank-models.ts'
+import { decideAgain } from '../../../../plugins/routing/replay-router.ts'
+import { WEIGHTS } from '../../../support/market.ts'
+import { model } from '../../../support/models.ts'
+
+const KEY = createFeatureKey('a secret for tests')
+const NEEDS = { inputTokens: 1000, outputTokens: 500, tools: false, images: false, json: 0 }
+const latencyOf = ({ latency_ms }: { latency_ms: number }) => latency_ms
+
+// The example of docs/routing.md, "One request by hand".
+const small = model('small', 'acme', { price: { input: 0.1, output: 0.4 }, quality: 60, latency_ms: 500 })
+const medium = model('medium', 'acme', { price: { input: 1, output: 4 }, quality: 80, latency_ms: 1000 })
+const large = model('large', 'acme', { price: { input: 10, output: 40 }, quality: 95, latency_ms: 2000 })
+const candidates = [small, medium, large]
+
+const features = extractFeatures({ lastUserMessage: 'Write a haiku' }, KEY)
+
+/** Weights of words and pairs in the order in which they appear: write, a, write a, haiku, a haiku. */
+function weights(bias: number, ofWords: readonly number[], ofLength: number) {
+  const words = new Float32Array(65_536)
+  for (const [at, weight] of ofWords.entries()) words[features.indices[at] as number] = weight
+  const numbers = new Float32Array(10)
+  numbers[0] = ofLength
+  return { bias, words, numbers }
+}
+
+const router = {
+  version: 3,
+  models: new Map([
+    ['small', weights(0.4, [0.2, 0, 0, 3, 1.2], -0.1)],
+    ['large', weights(1.2, [], 0.05)],
+  ]),
+}
+
+describe('a choice with a learned router', () => {
+  const assessment = assessFeatures(features, router)
+  const rank = (mode: keyof typeof WEIGHTS, qualityOf = promptQuality(assessment)) =>
+    rankModels(candidates, NEEDS, WEIGHTS[mode], latencyOf, qualityOf)
+
+  it('is as the documentation works it out', () => {
+    expect(features.indices).to.have.length(5)
+    expect(assessment.probabilityOf('small')).to.be.closeTo(0.879, 0.001)
+    expect(assessment.probabilityOf('large')).to.be.closeTo(0.801, 0.001)
+    expect(assessment.probabilityOf('medium')).to.equal(undefined)
+    const scores = (ranked: ReturnType<typeof rank>) =>
+      ranked.map(({ model: { id }, score }) => `${id} ${score.toFixed(2)}`)
+    expect(scores(rank('quality'))).to.deep.equal(['small 1.00', 'medium 0.10', 'large 0.01'])
+    expect(scores(rank('quality', ({ quality }) => quality))).to.deep.equal([
+      'large 0.80',
+      'medium 0.56',
+      'small 0.20',
+    ])
+  })
+
+  it('is made again from the version and the kept features', () => {
+    const [best] = rank('quality')
+    const tokens = { input: 1000, output: 500, cached: 0, cacheWrite: 0, reasoning: 0 }
+    const again = decideAgain({ model: 'small', tokens }, 'quality', encodeFeatures(features), {
+      router,
+      candidates,
+      weights: WEIGHTS,
+    })
+    expect(again.model).to.equal(best?.model.id)
+    const probability = assessment.probabilityOf('small')
+    expect(again).to.include({ probability, recordedProbability: probability, cost: 0.0003 })
+  })
+
+  it('explores in the given share, within the price cap, with the propensity of each choice', () => {
+    const [best] = rank('balance')
+    const ranked = rank('balance')
+    if (best === undefined) throw new Error('nothing was ranked')
+    const draw = (mode: 'cost' | 'quality', draws: readonly [number, number]) =>
+      drawModel(best, ranked, mode, NEEDS, { ...withDraws(assessment, draws), explore: 0.2 })
+
+    expect(best.model.id).to.equal('small')
+    expect(draw('quality', [0.2, 0])).to.include({ chosen: best, propensity: 0.8 + 0.2 / 3 })
+    const drawn = draw('quality', [0.1, 0.99])
+    expect(drawn.chosen.model.id).to.equal('large')
+    expect(drawn.propensity).to.be.closeTo(0.2 / 3, 1e-9)
+    // Nothing else costs at most twice as much as the best one.
+    expect(draw('cost', [0.1, 0.99])).to.include({ chosen: best, propensity: 1 })
+  })
+
+  it('is recorded once there is a version or a draw', () => {
+    expect(toRouterChoice(undefined, small, null)).to.equal(undefined)
+    expect(toRouterChoice(assessFeatures(features, undefined), small, null)).to.equal(undefined)
+    expect(toRouterChoice(assessFeatures(features, undefined), small, 0.5)).to.deep.equal({
+      version: 0,
+      probability: null,
+      propensity: 0.5,
+    })
+    expect(toRouterChoice(assessment, medium, null)).to.deep.equal({
+      version: 3,
+      probability: null,
+      propensity: null,
+    })
+  })
+})
+
+function withDraws(assessment: PromptAssessment, draws: readonly [number, number]): PromptAssessment {
+  const probabilityOf = (id: string) => assessment.probabilityOf(id)
+  return { version: assessment.version, decides: true, explore: 0, draws, probabilityOf }
+}
