@@ -35,6 +35,8 @@ import type { RoutingCatalog } from '../../plugins/routing/routing-catalog.ts'
 import { createRoutingRuleKind } from '../../plugins/routing/rule-kind.ts'
 import { createRules } from '../../plugins/rules/plugin.ts'
 import { createRulesFileEndpoints } from '../../plugins/rules-file/endpoints.ts'
+import type { CopyHooks } from '../../plugins/shadow/copy-hooks.ts'
+import { createShadow } from '../../plugins/shadow/plugin.ts'
 import { createTracing } from '../../plugins/tracing/plugin.ts'
 import { createWhatIf } from '../../plugins/what-if/plugin.ts'
 import { createCallerHistory, createCallerSnapshots } from '../../projections/callers.ts'
@@ -102,6 +104,8 @@ export function createBuiltInPlugins(
     isUsable: breakers.isUsable,
   }
   const pending = new PendingRecords()
+  const copies: CopyHooks = {}
+  const { stopping = new AbortController().signal } = services
   const ownMetricsAddress = metricsAddress(settings)
   const chooseForm = createFormChooser(settings.responses.form)
   const evidence = createEvidence(log, { dataDir: settings.data_dir, logId: state.logId })
@@ -136,6 +140,7 @@ export function createBuiltInPlugins(
       accounts,
       groups,
       reportPrompts: accessLog.reportPrompts,
+      copies,
       cluster: cluster?.ledgerCluster,
     }),
     createFirewall({
@@ -153,7 +158,7 @@ export function createBuiltInPlugins(
       providers: providers.known,
       logId: state.logId,
     }),
-    createBudget({ accounts, groups, overallBudget: state.overallBudget, writer }, sharedState, {
+    createBudget({ accounts, groups, overallBudget: state.overallBudget, writer }, sharedState, copies, {
       async sumCosts(query) {
         await pending.flush()
         return ledger.request('ledgerCosts', query)
@@ -162,6 +167,15 @@ export function createBuiltInPlugins(
     createCache(),
     createTracing(readVersion),
     createDispatch({ providers: providers.byId, circuitBreakers: breakers, latency }),
+    createShadow({
+      routingCatalog,
+      providers: providers.byId,
+      circuitBreakers: breakers,
+      logId: state.logId,
+      hooks: copies,
+      stopping,
+      drainMs: settings.timeouts.drain_ms,
+    }),
     createDecorate(chooseForm),
     createRules(kinds, ruleCommands, ruleServices.own, createRulesFileEndpoints({ ...state, kinds })),
     createResponses(log, accounts, settings.responses.retention_days, chooseForm, snapshotCaller),
@@ -202,7 +216,7 @@ export function createBuiltInPlugins(
         isAvailable: providers.isAvailable,
         usesSandbox: providers.sandboxUrl !== undefined,
       },
-      stopping: services.stopping ?? new AbortController().signal,
+      stopping,
     }),
     createWhatIf({
       ...state,

@@ -48,6 +48,8 @@ const OTHER_EVENTS: Readonly<
   PromptsDeleted: ['access', 'prompts_deleted'],
   OverallBudgetSet: ['budget', 'set'],
   OverallBudgetRemoved: ['budget', 'removed'],
+  ShadowBudgetSet: ['budget', 'set'],
+  ShadowBudgetRemoved: ['budget', 'removed'],
   LogCreated: ['log', 'created'],
   IdsReserved: null,
   CheckpointSigned: null,

@@ -146,7 +146,7 @@ async function* toLines(
 export function parseRequestFilter(
   query: Omit<RequestQueryValues, 'format' | 'cursor' | 'limit'>,
 ): RequestFilter {
-  const { key, rule, action, status, model, provider, endpoint, q, since, until } = query
+  const { key, rule, action, status, model, provider, endpoint, copies, q, since, until } = query
   const separator = rule?.lastIndexOf(':') ?? 0
   return {
     ...(key !== undefined && { keyId: key }),
@@ -158,6 +158,7 @@ export function parseRequestFilter(
     ...(model !== undefined && { model }),
     ...(provider !== undefined && { provider }),
     ...(endpoint !== undefined && { endpoint }),
+    ...((copies === 'include' || copies === 'only') && { copies }),
     ...(q !== undefined && { text: q }),
     ...(since !== undefined && { since: parseTimeParameter(since, 'since') }),
     ...(until !== undefined && { until: parseTimeParameter(until, 'until') }),

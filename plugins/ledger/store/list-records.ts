@@ -48,6 +48,7 @@ interface Conditions {
   /** The errors with a text; `many` if there are too many to list. */
   readonly error?: readonly number[] | 'many'
   readonly text?: string
+  readonly copies?: RequestFilter['copies']
   readonly rule?: { readonly kind?: number; readonly rule_id?: number; readonly action?: number }
 }
 
@@ -74,6 +75,7 @@ async function resolveFilter(
     ...(target && { target }),
     ...(path !== undefined && { endpoint: [path] }),
     ...(status !== undefined && { status: [status] }),
+    ...(filter.copies && { copies: filter.copies }),
     ...(errors && {
       error: errors.length > MAX_LISTED_ERRORS ? ('many' as const) : errors,
       text: text ?? '',
@@ -194,7 +196,7 @@ async function countRows(
 ): Promise<number> {
   let rows = 0
   for (const branch of branches) {
-    const only = name === 'rule' && rule ? { rule } : {}
+    const only = { ...(name === 'rule' && rule && { rule }), copies: 'include' as const }
     const probe = selectIds(db, engine, only, name, branch, range, PROBE_ROWS).as('probe')
     const found = await db
       .selectFrom(probe)
@@ -218,8 +220,12 @@ function selectIds(
   range: IdRange,
   limit: number,
 ): IdQuery {
-  const { rule, text, error, ...equal } = conditions
+  const { rule, text, error, copies, ...equal } = conditions
   const others: RawBuilder<boolean>[] = []
+  if (copies === 'only') others.push(sql<boolean>`${sql.ref('requests.shadow_of')} is not null`)
+  // No rule does anything to a copy.
+  else if (copies === undefined && access !== 'rule')
+    others.push(sql<boolean>`${sql.ref('requests.shadow_of')} is null`)
   for (const [name, values] of Object.entries(equal))
     if (name !== access && values) others.push(isOneOf(engine, `requests.${name}`, values))
   if (Array.isArray(error) && access !== 'error') others.push(isOneOf(engine, 'requests.error', error))

@@ -118,6 +118,8 @@ async function insertRows(db: Transaction<LedgerTables>, rows: readonly RecordRo
   const [hours, totals, byRule] = [new UsageSums(), new UsageSums(), new UsageSums()]
   const [days, ruleDays] = [new UsageSums(), new UsageSums()]
   for (const { request, rules } of rows) {
+    // Users neither asked for copies nor pay for them.
+    if (request.shadow_of !== null) continue
     const { user_id, key } = request
     const group_set = request.group_set ?? 0
     const [hour, target, measures] = [hourOf(request), request.target ?? 0, toMeasures(request)]

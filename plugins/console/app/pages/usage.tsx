@@ -37,7 +37,10 @@ export function UsagePage() {
       }
     >
       {isOperator() ? (
-        <BudgetPanel path="/admin/budget" title="Budget of everything together" />
+        <>
+          <BudgetPanel path="/admin/budget" title="Budget of everything together" />
+          <BudgetPanel path="/admin/budget/shadow" title="Budget of copies for other models" />
+        </>
       ) : (
         <OwnBudgets />
       )}
