@@ -5,6 +5,7 @@ import { createIds, type Ids } from './ids.ts'
 import { createOperatorAccounts, type OperatorAccounts } from './operator-accounts.ts'
 import { createOverallBudget, type OverallBudget } from './overall-budget.ts'
 import { createPolicies, type Policies } from './policies.ts'
+import { createRouters, type Routers } from './routers.ts'
 import { createRulesProjection, type Rules } from './rules.ts'
 import type { SavedProjection, SavedState } from './runtime/projection.ts'
 import { createStreamHealth, type StreamHealth } from './runtime/stream-health.ts'
@@ -19,6 +20,7 @@ export interface Projections {
   readonly ids: Ids
   readonly overallBudget: OverallBudget
   readonly operators: OperatorAccounts
+  readonly routers: Routers
   readonly timeline: Timeline
   readonly streams: StreamHealth
   readonly idempotency: IdempotentRequests
@@ -34,6 +36,7 @@ export function createProjections(): Projections {
     ids: createIds(),
     overallBudget: createOverallBudget(),
     operators: createOperatorAccounts(),
+    routers: createRouters(),
     timeline: createTimeline(),
     idempotency: createIdempotentRequests(),
     streams: createStreamHealth(),
@@ -42,8 +45,9 @@ export function createProjections(): Projections {
 
 /** All projections that are folded from domain events, in the order in which they receive them. */
 export function listProjections(projections: Projections): readonly SavedProjection[] {
-  const { accounts, rules, groups, policies, ids, overallBudget, operators, timeline } = projections
-  return [accounts, rules, groups, policies, ids, overallBudget, operators, timeline, projections.idempotency]
+  const { accounts, rules, groups, policies, ids, overallBudget, operators, routers } = projections
+  const { timeline, idempotency } = projections
+  return [accounts, rules, groups, policies, ids, overallBudget, operators, routers, timeline, idempotency]
 }
 
 /** Everything that is saved in snapshots. */

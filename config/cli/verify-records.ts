@@ -18,6 +18,7 @@ import {
   type PolicyEvent,
   policyStream,
 } from '../../core/events/policy-events.ts'
+import { ROUTERS_STREAM } from '../../core/events/router-events.ts'
 import { isWellFormed, REVOCATIONS_STREAM } from '../../core/events/well-formed.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 
@@ -134,6 +135,10 @@ function streamOf(event: DomainEvent): string {
     case 'OperatorChanged':
     case 'OperatorRemoved':
       return OPERATORS_STREAM
+    case 'RouterTrained':
+    case 'RouterActivated':
+    case 'RouterRolledBack':
+      return ROUTERS_STREAM
     case 'OperatorSignedIn':
     case 'OperatorCallsRefused':
     case 'DataRead':

@@ -1,5 +1,5 @@
+import type { Random } from '../../core/util/random.ts'
 import { DEMO_CHANGES, type DemoChange } from './changes.ts'
-import type { Random } from './random.ts'
 import { DEMO_USERS, type DemoUser } from './users.ts'
 
 /** What happens at a time. */

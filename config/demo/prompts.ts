@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../core/contract/index.ts'
-import type { Random } from './random.ts'
+import type { Random } from '../../core/util/random.ts'
 
 /** What a team asks models for. */
 export interface Topic {

@@ -7,8 +7,8 @@ import {
   type Usage,
 } from '../../core/contract/index.ts'
 import { UsageRecorder } from '../../core/pipeline/usage-recorder.ts'
+import type { Random } from '../../core/util/random.ts'
 import type { Topic } from './prompts.ts'
-import type { Random } from './random.ts'
 
 /** What became of a request that no rule refused. */
 export interface DemoReply {

@@ -15,6 +15,7 @@ import { createCache } from '../../plugins/cache/plugin.ts'
 import { createConsole } from '../../plugins/console/plugin.ts'
 import { createDecorate } from '../../plugins/decorate/plugin.ts'
 import { createDispatch } from '../../plugins/dispatch/plugin.ts'
+import { createFeedback } from '../../plugins/feedback/plugin.ts'
 import { createFirewall } from '../../plugins/firewall/plugin.ts'
 import { createFirewallRuleKind } from '../../plugins/firewall/rule-kind.ts'
 import { createGuardrailWebhook } from '../../plugins/guardrail-webhook/plugin.ts'
@@ -143,6 +144,7 @@ export function createBuiltInPlugins(
       copies,
       cluster: cluster?.ledgerCluster,
     }),
+    createFeedback({ ledger, pending }),
     createFirewall({
       ...ruleServices.own,
       kind: kinds.firewall,

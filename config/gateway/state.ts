@@ -19,6 +19,7 @@ import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
 import type { OverallBudget } from '../../projections/overall-budget.ts'
 import type { Policies } from '../../projections/policies.ts'
 import { listProjections, listSaved } from '../../projections/projections.ts'
+import type { Routers } from '../../projections/routers.ts'
 import type { Rules } from '../../projections/rules.ts'
 import { guardLog } from '../../projections/runtime/guard-log.ts'
 import type { StreamHealth } from '../../projections/runtime/stream-health.ts'
@@ -52,6 +53,7 @@ export interface State {
   readonly accountCommands: AccountCommands
   readonly operators: OperatorAccounts
   readonly timeline: Timeline
+  readonly routers: Routers
   readonly operatorCommands: OperatorCommands
   readonly findKnownRequest: FindKnownRequest
   close(): Promise<void>
@@ -134,7 +136,7 @@ async function openAndCatchUp(
       opened.splice(1, 0, signer, keeper)
     }
     const { accounts, rules, groups, policies, streams, idempotency, overallBudget } = projections
-    const { operators, timeline } = projections
+    const { operators, timeline, routers } = projections
     const guarded = guardLog(log, subscription)
     const writer = createEventWriter(guarded, subscription, clock, {
       broadcastPosition: options?.broadcastPosition,
@@ -158,6 +160,7 @@ async function openAndCatchUp(
       accountCommands,
       operators,
       timeline,
+      routers,
       operatorCommands: createOperatorCommands(operators, writer, log),
       findKnownRequest: idempotency.find,
       close,

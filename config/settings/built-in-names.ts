@@ -18,6 +18,7 @@ export const DEFAULT_PLUGIN_NAMES: readonly string[] = [
   'audit',
   'what-if',
   'overview',
+  'feedback',
   'metrics',
   'openapi',
   'console',

@@ -102,9 +102,20 @@ export interface RepliedExchange extends ReplyingExchange {
   readonly costUsd?: number | null
   /** Why the model stopped; undefined until the provider reports it. */
   readonly finishReason?: FinishReason
+  /**
+   * Checks the complete reply as the provider sent it. Set if the request has tools or demands JSON. Parses
+   * the reply, so call it at most once, and not before the response has ended.
+   */
+  answerIssues?(): readonly AnswerIssue[]
   /** Why the reply failed after it had started. */
   readonly error?: GatewayError
 }
+
+/**
+ * `invalid_tool_call`: the arguments of a tool call are not a JSON object. `schema_mismatch`: the text is not
+ * the JSON that the request demands.
+ */
+export type AnswerIssue = 'invalid_tool_call' | 'schema_mismatch'
 
 /** An exchange after its response has ended. Fields are missing if the request failed before their phase. */
 export type EndedExchange = ReplyingExchange & Partial<RepliedExchange>

@@ -10,6 +10,7 @@ import type {
 } from './domain-events.ts'
 import type { OperatorEvent } from './operator-events.ts'
 import type { GroupEvent, PolicyEvent } from './policy-events.ts'
+import type { RouterEvent } from './router-events.ts'
 
 /** Every domain event, discriminated by `type`. */
 export type DomainEvent =
@@ -20,6 +21,7 @@ export type DomainEvent =
   | OverallBudgetEvent
   | OperatorEvent
   | AccessEvent
+  | RouterEvent
   | IdEvent
   | LogEvent
   | CheckpointEvent
@@ -68,6 +70,9 @@ const TYPES: Readonly<Record<DomainEvent['type'], true>> = {
   OperatorCallsRefused: true,
   DataRead: true,
   PromptsDeleted: true,
+  RouterTrained: true,
+  RouterActivated: true,
+  RouterRolledBack: true,
   IdsReserved: true,
   LogCreated: true,
   CheckpointSigned: true,

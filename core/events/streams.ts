@@ -3,6 +3,7 @@ import { ACCESS_STREAM } from './access-events.ts'
 import { IDS_STREAM, OVERALL_BUDGET_STREAM } from './domain-events.ts'
 import { OPERATORS_STREAM } from './operator-events.ts'
 import { PLUGIN_STREAM_PREFIX } from './plugin-events.ts'
+import { ROUTERS_STREAM } from './router-events.ts'
 import { REVOCATIONS_STREAM } from './well-formed.ts'
 
 /**
@@ -21,6 +22,7 @@ export const FOLLOWED_STREAMS: readonly string[] = [
   OVERALL_BUDGET_STREAM,
   OPERATORS_STREAM,
   ACCESS_STREAM,
+  ROUTERS_STREAM,
   PLUGIN_STREAM_PREFIX,
 ]
 

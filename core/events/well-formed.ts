@@ -14,6 +14,7 @@ import {
 } from './domain-events.ts'
 import { OPERATORS_STREAM } from './operator-events.ts'
 import { groupStream, type PolicyContent, policyStream } from './policy-events.ts'
+import { ROUTERS_STREAM, type TrainedRouterData } from './router-events.ts'
 
 /**
  * Whether a decoded event has the fields that its type requires, and is in the stream that it belongs to.
@@ -65,6 +66,16 @@ export function isWellFormed({ type, data }: DomainEvent, { stream }: RecordedEv
       return stream === ACCESS_STREAM && typeof data.operation === 'string'
     case 'PromptsDeleted':
       return stream === ACCESS_STREAM && isId(data.userId)
+    case 'RouterTrained':
+      return stream === ROUTERS_STREAM && isTrainedRouter(data)
+    case 'RouterActivated':
+      return stream === ROUTERS_STREAM && isId(data.version) && isRouterScope(data.scope)
+    case 'RouterRolledBack':
+      return (
+        stream === ROUTERS_STREAM &&
+        (data.version === null || isId(data.version)) &&
+        isRouterScope(data.scope)
+      )
     case 'UserRenamed':
       return isUserStream(stream, data.userId) && typeof data.name === 'string'
     case 'UserDeleted':
@@ -137,6 +148,25 @@ function isBudget(budget: unknown): boolean {
 function hasValidTerms({ expiresAt, models, endpoints }: Partial<Record<keyof KeyTerms, unknown>>): boolean {
   const isList = (list: unknown) => list === undefined || (Array.isArray(list) && list.every(isText))
   return (expiresAt === undefined || isTime(expiresAt)) && isList(models) && isList(endpoints)
+}
+
+/** Whether the weights can be decoded is seen where they are used. */
+function isTrainedRouter(data: TrainedRouterData): boolean {
+  const { version, scope, models, figures, trainedFrom, featureKeyId, checksum } = data
+  const isModel = (model: unknown) =>
+    isJsonObject(model) && Number.isSafeInteger(model.ratings) && typeof model.weights === 'string'
+  return (
+    isId(version) &&
+    isRouterScope(scope) &&
+    isJsonObject(models) &&
+    Object.values(models).every(isModel) &&
+    [figures, trainedFrom].every(isJsonObject) &&
+    [featureKeyId, checksum].every(isText)
+  )
+}
+
+function isRouterScope(scope: unknown): boolean {
+  return isJsonObject(scope) && (scope.everyone === true || isId(scope.groupId))
 }
 
 function isText(value: unknown): boolean {

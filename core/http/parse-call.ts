@@ -87,9 +87,12 @@ export function invalidParameterError(param: string, message: string): GatewayEr
 /** Integers of any other form than `12`, `-3` or `0` stay text, so that they do not match the schema. */
 const INTEGER = /^(?:0|-?[1-9]\d{0,14})$/
 
+const NUMBER = /^-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?$/
+
 /** Converts the text of a parameter to the type of its schema if it has that form. */
 function parseText(schema: TSchema | undefined, text: string): unknown {
   if (schema?.type === 'integer' && INTEGER.test(text)) return Number(text)
+  if (schema?.type === 'number' && NUMBER.test(text)) return Number(text)
   if (schema?.type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true'
   return text
 }

@@ -8,10 +8,11 @@ import type {
   Usage,
 } from '../contract/index.ts'
 import { byteLengthOfPart, estimateRequestTokens, estimateTokens } from '../text/token-estimate.ts'
+import { type AnswerCheck, createAnswerCheck } from './answer-check.ts'
 
 /** The fields of an exchange that reading its reply sets. */
 type UsageState = {
-  -readonly [Field in 'usage' | 'finishReason' | 'costUsd']?: RepliedExchange[Field]
+  -readonly [Field in 'usage' | 'finishReason' | 'costUsd' | 'answerIssues']?: RepliedExchange[Field]
 }
 
 type CostOf = Host['costOf']
@@ -26,10 +27,12 @@ export class UsageRecorder {
   /** UTF-8 bytes of what the model has produced so far. */
   #replyBytes = 0
   #hasEnded = false
+  readonly #check: AnswerCheck | undefined
 
   constructor(exchange: EndedExchange, costOf: CostOf) {
     this.#exchange = exchange
     this.#costOf = costOf
+    this.#check = createAnswerCheck(exchange.request)
   }
 
   record({ parts }: ReplyEvent): void {
@@ -37,7 +40,10 @@ export class UsageRecorder {
     for (const part of parts) {
       if (part.type === 'usage') state.usage = part.usage
       else if (part.type === 'finish') state.finishReason = part.reason
-      else this.#replyBytes += byteLengthOfPart(part)
+      else {
+        this.#replyBytes += byteLengthOfPart(part)
+        this.#check?.add(part)
+      }
     }
   }
 
@@ -45,6 +51,8 @@ export class UsageRecorder {
   complete(): void {
     if (this.#hasEnded) return
     this.#hasEnded = true
+    const check = this.#check
+    if (check !== undefined) (this.#exchange as UsageState).answerIssues = () => check.issues()
     recordCost(this.#exchange, this.#exchange.target, this.#costOf)
   }
 

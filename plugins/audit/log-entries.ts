@@ -1,5 +1,6 @@
 import type { JsonObject, RecordedEvent } from '../../core/contract/index.ts'
 import { type DomainEvent, decodeEvent } from '../../core/events/codec.ts'
+import { showTrainedData } from '../../projections/routers.ts'
 import {
   AUDIT_SUBJECTS,
   type AuditedEvent,
@@ -17,6 +18,7 @@ export const LOG_ENTRY_KINDS = [
   'operator',
   'access',
   'budget',
+  'router',
   'log',
   'unknown',
 ] as const
@@ -50,6 +52,9 @@ const OTHER_EVENTS: Readonly<
   OverallBudgetRemoved: ['budget', 'removed'],
   ShadowBudgetSet: ['budget', 'set'],
   ShadowBudgetRemoved: ['budget', 'removed'],
+  RouterTrained: ['router', 'trained'],
+  RouterActivated: ['router', 'activated'],
+  RouterRolledBack: ['router', 'rolled_back'],
   LogCreated: ['log', 'created'],
   IdsReserved: null,
   CheckpointSigned: null,
@@ -67,7 +72,13 @@ export function toLogEntry(record: RecordedEvent): LogEntry | undefined {
   const entry = OTHER_EVENTS[event.type]
   if (entry === null) return undefined
   const [kind, change] = entry
-  return { record, kind, event: change, id: 'operatorId' in event.data ? event.data.operatorId : null }
+  const shown = event.type === 'RouterTrained' ? { ...record, data: showTrainedData(record.data) } : record
+  return { record: shown, kind, event: change, id: otherIdOf(event) }
+}
+
+function otherIdOf({ data }: DomainEvent): LogEntry['id'] {
+  if ('operatorId' in data) return data.operatorId
+  return 'version' in data ? data.version : null
 }
 
 /** An entry as answers and exports show it: with the content of the event, without hashes of keys. */

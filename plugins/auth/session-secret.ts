@@ -1,64 +1,8 @@
-import { randomBytes, randomUUID } from 'node:crypto'
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { createSecretFile, type SecretFile } from '../../core/util/secret-file.ts'
 
-const SECRET_BYTES = 32
+/** The secret that signs session cookies, created by the first sign-in. */
+export type SessionSecret = SecretFile
 
-/** The secret that signs session cookies. All processes of a data folder have the same one. */
-export interface SessionSecret {
-  /** Undefined if nobody has signed in with this data folder. */
-  read(): Buffer | undefined
-  /** Creates the secret if there is none. */
-  readOrCreate(): Buffer
-}
-
-/** The secret is a file of the folder `keys`, which is created by the first sign-in. */
 export function createSessionSecret(dataDir: string): SessionSecret {
-  const folder = join(dataDir, 'keys')
-  const file = join(folder, 'console-sessions.key')
-  let secret: Buffer | undefined
-
-  function read(): Buffer | undefined {
-    secret ??= readSecret(file)
-    return secret
-  }
-
-  return {
-    read,
-    readOrCreate() {
-      const known = read()
-      if (known !== undefined) return known
-      mkdirSync(folder, { recursive: true, mode: 0o700 })
-      createFile(file)
-      return read() ?? missing(file)
-    },
-  }
-}
-
-/** Under its name, the file is complete, and never replaces that of another process. */
-function createFile(file: string): void {
-  const unfinished = `${file}.${randomUUID()}.tmp`
-  writeFileSync(unfinished, randomBytes(SECRET_BYTES), { flag: 'wx', mode: 0o600 })
-  try {
-    linkSync(unfinished, file)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-  } finally {
-    rmSync(unfinished)
-  }
-}
-
-function readSecret(file: string): Buffer | undefined {
-  try {
-    const secret = readFileSync(file)
-    if (secret.length === SECRET_BYTES) return secret
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
-  throw new Error(`${file} does not have ${SECRET_BYTES} bytes. Delete it: everybody must sign in again.`)
-}
-
-function missing(file: string): never {
-  throw new Error(`${file} was deleted while it was read. Sign in again.`)
+  return createSecretFile(dataDir, 'console-sessions.key', 'everybody must sign in again.')
 }

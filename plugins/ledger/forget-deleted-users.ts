@@ -7,10 +7,10 @@ import type { LedgerReader } from './reader.ts'
 const RETRY_MS = 10_000
 
 /**
- * Deletes the prompts of each user that is deleted from now on. Returns a function that stops it. See
- * docs/decisions/prompt-recording.md, "Prompts are deleted with their user".
+ * Deletes the prompts and the feedback of each user that is deleted from now on. Returns a function that
+ * stops it. See docs/decisions/prompt-recording.md, "Prompts are deleted with their user".
  */
-export function deletePromptsWithUsers(
+export function forgetDeletedUsers(
   accounts: Pick<Accounts, 'onDeletion'>,
   reader: Pick<LedgerReader, 'deletePromptsOf'>,
   logger: Logger,
@@ -19,10 +19,13 @@ export function deletePromptsWithUsers(
 
   async function forget(userId: number): Promise<void> {
     try {
-      const prompts = await reader.deletePromptsOf(userId)
-      logger.info({ userId, prompts }, 'recorded prompts of a deleted user deleted')
+      const prompts = await reader.deletePromptsOf(userId, { withFeedback: true })
+      logger.info({ userId, prompts }, 'recorded prompts and feedback of a deleted user deleted')
     } catch (error) {
-      logger.warn({ userId, reason: errorMessage(error) }, 'recorded prompts not deleted; retrying')
+      logger.warn(
+        { userId, reason: errorMessage(error) },
+        'recorded prompts and feedback not deleted; retrying',
+      )
       const timer = setTimeout(() => {
         timers.delete(timer)
         void forget(userId)

@@ -13,7 +13,7 @@ import { fromKoaError } from '../../core/http/errors.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { Groups } from '../../projections/groups.ts'
 import type { CopyHooks } from '../shadow/copy-hooks.ts'
-import { deletePromptsWithUsers } from './forget-deleted-users.ts'
+import { forgetDeletedUsers } from './forget-deleted-users.ts'
 import type { PendingRecords } from './pending-records.ts'
 import { createPromptEndpoints, PROMPT_ERROR_CODES } from './prompt-endpoints.ts'
 import { createLedgerReader, createLedgerUnavailableError, LEDGER_ERROR_CODES } from './reader.ts'
@@ -62,7 +62,7 @@ export function createLedgerPlugin(services: LedgerServices): Plugin {
       const settle = () => Promise.all([writer.flush(), cluster?.flushLedgers()])
       pending.onFlush(settle)
       const reader = createLedgerReader(ledger, settle, logger)
-      const stopDeletions = deletePromptsWithUsers(accounts, reader, logger)
+      const stopDeletions = forgetDeletedUsers(accounts, reader, logger)
       /** Requests that are recorded before they have ended. */
       const recorded = new WeakSet<EndedExchange>()
       /** Requests that the firewall let pass, if that matters. */
@@ -72,12 +72,20 @@ export function createLedgerPlugin(services: LedgerServices): Plugin {
           ? null
           : toRecordedPrompt(exchange, masked.has(exchange), prompts)
 
+      /** A user who was deleted in the meantime leaves no features. */
+      function withoutDeleted(record: LedgerRecord): LedgerRecord {
+        if (record.features === undefined || accounts.user(record.userId) !== undefined) return record
+        const { features: _, ...rest } = record
+        return rest
+      }
+
       /** The record of a request whose response is about to be sent. */
       function toRecord(exchange: EndedExchange, status: number, error?: unknown): LedgerRecord {
         const { id, traceId, account, endpoint = '', startedAt, client } = exchange
         const ends = { startedAt, endedAt: performance.now(), isAborted: client.isAborted }
         const more = { groups: groups.groupsOf(account.userId), prompt: promptOf(exchange) }
-        return toLedgerRecord({ id, traceId, account, endpoint, status, error, ...ends, exchange, ...more })
+        const outcome = { id, traceId, account, endpoint, status, error, ...ends, exchange, ...more }
+        return withoutDeleted(toLedgerRecord(outcome))
       }
 
       /** The prompt is that of the request, and is not recorded again. */
@@ -91,7 +99,7 @@ export function createLedgerPlugin(services: LedgerServices): Plugin {
         if (!isInference || account === undefined || endpoint === undefined) return
         if (exchange !== undefined && recorded.has(exchange)) return
         const more = { groups: groups.groupsOf(account.userId), prompt: promptOf(exchange) }
-        writer.add(toLedgerRecord({ ...request, account, endpoint, ...more }))
+        writer.add(withoutDeleted(toLedgerRecord({ ...request, account, endpoint, ...more })))
       }
 
       /** A refusal stays a refusal when it cannot be recorded. */

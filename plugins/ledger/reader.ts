@@ -1,6 +1,14 @@
 import type { Logger } from 'pino'
 import { GatewayError } from '../../core/contract/index.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
+import type {
+  FeedbackOutcome,
+  FeedbackPage,
+  FeedbackQuery,
+  GivenFeedback,
+  RatingQuery,
+  StoredRating,
+} from './store/feedback-queries.ts'
 import type { Ledger, LedgerMethods } from './store/methods.ts'
 import type {
   RequestPage,
@@ -20,8 +28,29 @@ export interface LedgerReader {
   series(query: SeriesQuery): Promise<readonly SeriesPoint[]>
   findPrompt(requestId: string): Promise<StoredPrompt | undefined>
   /** Returns the number of prompts that were deleted. */
-  deletePromptsOf(userId: number): Promise<number>
+  deletePromptsOf(userId: number, options?: { readonly withFeedback: boolean }): Promise<number>
+  /** Resolves when it is on disk. */
+  giveFeedback(feedback: GivenFeedback): Promise<FeedbackOutcome>
+  listFeedback(query: FeedbackQuery): Promise<FeedbackPage>
+  /** Yields the rated prompts in the order of their requests, imported ones first. */
+  ratings(query: Pick<RatingQuery, 'groupId' | 'since'>): AsyncGenerator<Rating, void, undefined>
 }
+
+/** A prompt with a score for quality, for training. */
+export interface Rating {
+  readonly model: string
+  /** From 0 to 1. */
+  readonly score: number
+  readonly features: Uint8Array
+  /** When the request arrived, or when it was imported, as a Unix time in milliseconds. */
+  readonly time: number
+  /** Undefined for an imported prompt. */
+  readonly user?: number
+  /** The probability with which the model was drawn, if it was drawn to explore. */
+  readonly propensity?: number
+}
+
+const RATING_PAGE = 500
 
 /**
  * Creates a reader. `settle` writes the records that wait, of all workers, so that a request is found as soon
@@ -50,7 +79,30 @@ export function createLedgerReader(
     usage: async (query) => (await read('ledgerUsage', query)).groups,
     series: async (query) => (await read('ledgerSeries', query)).points,
     findPrompt: async (requestId) => (await read('ledgerPrompt', { requestId })).prompt,
-    deletePromptsOf: async (userId) => (await read('ledgerDeletePrompts', { userId })).deleted,
+    deletePromptsOf: async (userId, options) =>
+      (await read('ledgerDeletePrompts', { userId, ...options })).deleted,
+    giveFeedback: (feedback) => read('ledgerGiveFeedback', feedback),
+    listFeedback: (query) => read('ledgerFeedback', query),
+    async *ratings(query) {
+      for (let after: number | undefined; ; ) {
+        const start = after === undefined ? {} : { after }
+        const page = await read('ledgerRatings', { ...query, ...start, limit: RATING_PAGE })
+        for (const rating of page.ratings) yield toRating(rating)
+        if (page.next === undefined) return
+        after = page.next
+      }
+    },
+  }
+}
+
+function toRating({ model, score, features, time, userId, propensity }: StoredRating): Rating {
+  return {
+    model,
+    score,
+    features: Buffer.from(features, 'base64'),
+    time,
+    ...(userId > 0 && { user: userId }),
+    ...(propensity !== null && { propensity }),
   }
 }
 

@@ -147,6 +147,7 @@ export function parseRequestFilter(
   query: Omit<RequestQueryValues, 'format' | 'cursor' | 'limit'>,
 ): RequestFilter {
   const { key, rule, action, status, model, provider, endpoint, copies, q, since, until } = query
+  const { min_score, max_score } = query
   const separator = rule?.lastIndexOf(':') ?? 0
   return {
     ...(key !== undefined && { keyId: key }),
@@ -159,6 +160,8 @@ export function parseRequestFilter(
     ...(provider !== undefined && { provider }),
     ...(endpoint !== undefined && { endpoint }),
     ...((copies === 'include' || copies === 'only') && { copies }),
+    ...(min_score !== undefined && { minScore: min_score }),
+    ...(max_score !== undefined && { maxScore: max_score }),
     ...(q !== undefined && { text: q }),
     ...(since !== undefined && { since: parseTimeParameter(since, 'since') }),
     ...(until !== undefined && { until: parseTimeParameter(until, 'until') }),

@@ -66,6 +66,14 @@ const tokenCounts = {
 
 export const TokensSchema = Type.Object(tokenCounts, { $id: 'Tokens', description: 'Tokens by type.' })
 
+export const feedbackFields = {
+  name: Type.String({ description: 'What the score is about, such as quality.' }),
+  score: Type.Number({ description: 'From 0 (bad) to 1 (good).' }),
+  comment: nullableText('The comment; null if there is none.'),
+  given_by: Type.String({ description: 'Id of the key or of the operator who gave it.' }),
+  given_at: Timestamp('When it was given.'),
+}
+
 const RouterChoiceSchema = Type.Object(
   {
     version: Count('Version of the router.'),
@@ -79,6 +87,11 @@ const RouterChoiceSchema = Type.Object(
   },
   { $id: 'RouterChoice', description: 'What a learned router contributed to the choice of a model.' },
 )
+
+export const RequestFeedbackSchema = Type.Object(feedbackFields, {
+  $id: 'RequestFeedback',
+  description: 'What somebody said about the reply to a request.',
+})
 
 export const RequestRecordSchema = Type.Object(
   {
@@ -125,6 +138,7 @@ export const RequestRecordSchema = Type.Object(
         'invalid_tool_call (arguments that are not JSON), schema_mismatch (not the form that was ' +
         'demanded), asked_again (the same prompt came again within a minute).',
     }),
+    feedback: Type.Array(RequestFeedbackSchema, { description: 'What was said about the reply, by name.' }),
   },
   { $id: 'RequestRecord', description: 'What happened to a request. Contains no text of it.' },
 )
@@ -190,6 +204,9 @@ export const range = {
   until: Type.Optional(TimeParameter('End of the range, exclusive')),
 }
 
+export const scoreBound = (description: string) =>
+  Type.Optional(Type.Number({ minimum: 0, maximum: 1, description, examples: [0.5] }))
+
 export const requestQuery = {
   key: keyFilter,
   rule: Type.Optional(
@@ -212,6 +229,8 @@ export const requestQuery = {
       description: 'Whether copies of requests for other models are listed, too.',
     }),
   ),
+  min_score: scoreBound('The lowest score for quality. Requests without one do not pass.'),
+  max_score: scoreBound('The highest score for quality. Requests without one do not pass.'),
   q: text('A part of the code or of the message of the error.', 'firewall'),
   ...range,
   format: Type.Optional(

@@ -1,6 +1,7 @@
 import type { JsonObject, RouterChoice } from '../../core/contract/index.ts'
 import { NANOS_PER_USD } from '../../core/util/cost.ts'
 import { toCsvLine } from '../../core/util/csv.ts'
+import type { RequestFeedback } from './store/feedback-queries.ts'
 import type { StoredRecord, UsageGroup } from './store/queries.ts'
 import type { RecordedError } from './store/record.ts'
 import { timeOfRecordId } from './store/record-id.ts'
@@ -40,7 +41,12 @@ export function showRecord(record: StoredRecord): JsonObject {
     routing_arm: record.arm ?? null,
     shadow_of: record.shadowOf ?? null,
     signals: record.signals ?? [],
+    feedback: record.feedback.map(showFeedback),
   }
+}
+
+export function showFeedback({ name, score, comment, givenBy, givenAt }: RequestFeedback): JsonObject {
+  return { name, score, comment, given_by: givenBy, given_at: new Date(givenAt).toISOString() }
 }
 
 function showRouter({ version, probability, propensity }: RouterChoice): JsonObject {
@@ -145,6 +151,7 @@ const CSV_COLUMNS: readonly (readonly [name: string, read: (record: StoredRecord
   ['router_p', ({ router }) => router?.probability],
   ['routing_arm', ({ arm }) => arm],
   ['shadow_of', ({ shadowOf }) => shadowOf],
+  ['score', ({ feedback }) => feedback.find(({ name }) => name === 'quality')?.score],
   ['signals', ({ signals = [] }) => signals.join(' ')],
 ]
 

@@ -8,6 +8,7 @@ import {
 import { fromKoaError } from '../../core/http/errors.ts'
 import { billedTarget } from '../../core/pipeline/usage-recorder.ts'
 import { toNanoUsd } from '../../core/util/cost.ts'
+import { readSignals } from './read-signals.ts'
 import type { LedgerRecord, RecordedError, RecordedPrompt, RecordedTokens } from './store/record.ts'
 
 /** The response of a request, as far as it is known. */
@@ -68,6 +69,7 @@ export function toLedgerRecord(outcome: RequestOutcome): LedgerRecord {
     traceId: outcome.traceId ?? null,
     prompt,
     ...(exchange && readRouting(exchange)),
+    ...(exchange && readSignals(exchange)),
   }
 }
 

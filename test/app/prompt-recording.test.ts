@@ -194,7 +194,7 @@ describe('recorded prompts', () => {
     const [deleted, kept] = [await ask(user, PROMPT), await ask(other, PROMPT)]
     await recorded(gateway, deleted)
     await gateway.call('DELETE', `/admin/users/${user.id}`, undefined, AS_ADMIN)
-    await gateway.wrote('recorded prompts of a deleted user deleted')
+    await gateway.wrote('recorded prompts and feedback of a deleted user deleted')
     expect((await readPrompt(gateway, deleted)).status).to.equal(404)
     expect((await recorded(gateway, kept)).user_id).to.equal(other.id)
     await gateway.stop()

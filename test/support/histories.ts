@@ -24,6 +24,7 @@ function streamOf(event: DomainEvent): string {
   if (event.type === 'IdsReserved') return 'ids'
   if (event.type === 'LogCreated') return 'log'
   if (event.type === 'CheckpointSigned') return 'checkpoints'
+  if (event.type.startsWith('Router')) return 'routers'
   if ('policyId' in event.data) return `policy-${event.data.policyId}`
   if (!('userId' in event.data)) return 'groupId' in event.data ? `group-${event.data.groupId}` : 'budget'
   const { userId } = event.data
@@ -77,7 +78,22 @@ export function buildHistory(users: number, turns: number): readonly DomainEvent
     events.push({ type: 'PolicyUpdated', data: { policyId, changes: { priority: 2 } } })
   }
   events.push({ type: 'PolicyDeleted', data: { policyId: 2_000_002 } })
+  events.push(...trainRouter())
   return events
+}
+
+function trainRouter(): readonly DomainEvent[] {
+  const scope = { everyone: true } as const
+  const models = { 'größe-1': { ratings: 120, weights: 'AAAA' } }
+  const judged = { figures: { apgr: 0.6 }, trainedFrom: { ratings: 120 } }
+  const router = { scope, models, ...judged, featureKeyId: 'key', checksum: 'sum' }
+  return [
+    { type: 'RouterTrained', data: { version: 1, ...router } },
+    { type: 'RouterTrained', data: { version: 2, ...router } },
+    { type: 'RouterActivated', data: { version: 1, scope } },
+    { type: 'RouterActivated', data: { version: 2, scope } },
+    { type: 'RouterRolledBack', data: { scope, from: 2, version: 1 } },
+  ]
 }
 
 function changeRules(userId: number, lastId: number, turn: number): readonly DomainEvent[] {

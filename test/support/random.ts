@@ -1,1 +1,1 @@
-export { createRandom, type Random } from '../../config/demo/random.ts'
+export { createRandom, type Random } from '../../core/util/random.ts'

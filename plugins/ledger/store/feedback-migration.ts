@@ -7,8 +7,8 @@ const NEW_MEASURES = [
   'ratings',
   'score',
   'cut_off',
-  'invalid_tool_calls',
-  'schema_mismatches',
+  'invalid_tool_call',
+  'schema_mismatch',
   'asked_again',
 ] as const
 

@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 import type { RuleTraceEntry, Warning } from '../../../core/contract/index.ts'
+import type { RequestFeedback } from './feedback-queries.ts'
 import type { StoredRecord } from './queries.ts'
 import type { AnswerSignal } from './record.ts'
 import { firstIdAt, timeOfRecordId, toRecordId } from './record-id.ts'
@@ -42,7 +43,29 @@ export async function readRecords(
 ): Promise<readonly StoredRecord[]> {
   if (ids.length === 0) return []
   const rows = await selectRows(db).where('requests.id', 'in', ids).orderBy('requests.id', 'desc').execute()
-  return rows.map(toRecord)
+  const feedback = await readFeedbackOf(db, ids)
+  return rows.map((row) => ({ ...toRecord(row), feedback: feedback.get(row.id) ?? [] }))
+}
+
+/** Returns the feedback about requests, by their ids and then by name. */
+async function readFeedbackOf(
+  db: Kysely<LedgerTables>,
+  ids: readonly number[],
+): Promise<ReadonlyMap<number, RequestFeedback[]>> {
+  const rows = await db
+    .selectFrom('feedback')
+    .selectAll()
+    .where('request', 'in', ids)
+    .orderBy('request')
+    .orderBy('name')
+    .execute()
+  const feedback = new Map<number, RequestFeedback[]>()
+  for (const { request, name, score, comment, given_by: givenBy, given_at: givenAt } of rows) {
+    const list = feedback.get(request) ?? []
+    list.push({ name, score, comment, givenBy, givenAt })
+    feedback.set(request, list)
+  }
+  return feedback
 }
 
 function selectRows(db: Kysely<LedgerTables>) {
@@ -90,7 +113,7 @@ interface JoinedRow extends RequestRow {
   readonly error_rule: number | null
 }
 
-function toRecord(row: JoinedRow): StoredRecord {
+function toRecord(row: JoinedRow): Omit<StoredRecord, 'feedback'> {
   const { provider, model, flags } = row
   return {
     id: row.id,

@@ -1,7 +1,9 @@
 import { type Kysely, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
-import { containsText, findGroupSets, findLabel, readRecords } from './find-records.ts'
-import type { RequestFilter, RequestPage, RequestQuery } from './queries.ts'
+import { readRecords } from './find-records.ts'
+import { QUALITY } from './give-feedback.ts'
+import type { RequestPage, RequestQuery } from './queries.ts'
 import { firstIdAt } from './record-id.ts'
+import { type Conditions, resolveFilter, selectErrors } from './resolve-filter.ts'
 import type { LedgerEngine, LedgerTables } from './tables.ts'
 
 /** Returns one page of the requests that pass the filter, newest first. */
@@ -37,87 +39,6 @@ interface IdRange {
   readonly below: number
 }
 
-/** A filter in the numbers that rows have. Lists are never empty. */
-interface Conditions {
-  readonly user_id?: readonly number[]
-  readonly key?: readonly number[]
-  readonly group_set?: readonly number[]
-  readonly target?: readonly number[]
-  readonly endpoint?: readonly number[]
-  readonly status?: readonly number[]
-  /** The errors with a text; `many` if there are too many to list. */
-  readonly error?: readonly number[] | 'many'
-  readonly text?: string
-  readonly copies?: RequestFilter['copies']
-  readonly rule?: { readonly kind?: number; readonly rule_id?: number; readonly action?: number }
-}
-
-const MAX_LISTED_ERRORS = 50
-
-/** Returns undefined if nothing can pass the filter. */
-async function resolveFilter(
-  db: Kysely<LedgerTables>,
-  filter: RequestFilter,
-): Promise<Conditions | undefined> {
-  const { userId, keyId, groupId, rule, action, status, model, provider, endpoint, text } = filter
-  const label = async (value: string | undefined) =>
-    value === undefined ? undefined : ((await findLabel(db, value)) ?? UNKNOWN)
-  const [key, path, kind, actionLabel] = await Promise.all([keyId, endpoint, rule?.kind, action].map(label))
-  const target = (model ?? provider) ? await findTargets(db, provider, model) : undefined
-  const errors = text === undefined ? undefined : await findErrors(db, text)
-  const groupSets = groupId === undefined ? undefined : await findGroupSets(db, groupId)
-  const isEmpty = target?.length === 0 || groupSets?.length === 0 || errors?.length === 0
-  if (isEmpty || [key, path, kind, actionLabel].includes(UNKNOWN)) return undefined
-  return {
-    ...(userId !== undefined && { user_id: [userId] }),
-    ...(key !== undefined && { key: [key] }),
-    ...(groupSets && { group_set: groupSets }),
-    ...(target && { target }),
-    ...(path !== undefined && { endpoint: [path] }),
-    ...(status !== undefined && { status: [status] }),
-    ...(filter.copies && { copies: filter.copies }),
-    ...(errors && {
-      error: errors.length > MAX_LISTED_ERRORS ? ('many' as const) : errors,
-      text: text ?? '',
-    }),
-    ...((rule || action) && {
-      rule: {
-        ...(rule && { rule_id: rule.id }),
-        ...(kind !== undefined && { kind }),
-        ...(actionLabel !== undefined && { action: actionLabel }),
-      },
-    }),
-  }
-}
-
-/** No label has this id. */
-const UNKNOWN = 0
-
-async function findTargets(
-  db: Kysely<LedgerTables>,
-  provider: string | undefined,
-  model: string | undefined,
-): Promise<readonly number[]> {
-  let query = db.selectFrom('targets').select('id')
-  if (provider !== undefined) query = query.where('provider', '=', provider)
-  if (model !== undefined) query = query.where('model', '=', model)
-  return (await query.execute()).map(({ id }) => id)
-}
-
-async function findErrors(db: Kysely<LedgerTables>, text: string): Promise<readonly number[]> {
-  const found = await selectErrors(db, text)
-    .limit(MAX_LISTED_ERRORS + 1)
-    .execute()
-  return found.map(({ id }) => id)
-}
-
-function selectErrors(db: Kysely<LedgerTables>, text: string) {
-  return db
-    .selectFrom('errors')
-    .select('id')
-    .where((is) => is.or([containsText('errors.code', text), containsText('errors.message', text)]))
-}
-
 /**
  * The way to the rows: an index in which the rows of one value are in the order of time, and one branch for
  * each value. See docs/decisions/ledger.md, "Lists read one index in the order of time".
@@ -129,6 +50,7 @@ interface AccessPath {
 
 type AccessName =
   | 'rule'
+  | 'score'
   | 'user_id'
   | 'key'
   | 'group_set'
@@ -148,8 +70,9 @@ async function chooseAccess(
   conditions: Conditions,
   range: IdRange,
 ): Promise<AccessPath> {
-  const { rule, error, status, text, ...equal } = conditions
+  const { rule, score, error, status, text, ...equal } = conditions
   const paths: AccessPath[] = []
+  if (score) paths.push({ name: 'score', branches: [undefined] })
   if (rule) paths.push({ name: 'rule', branches: [undefined] })
   if (Array.isArray(error)) paths.push({ name: 'error', branches: error })
   for (const name of ['key', 'user_id', 'group_set', 'target', 'endpoint'] as const)
@@ -190,13 +113,17 @@ async function listFailedStatuses(db: Kysely<LedgerTables>): Promise<readonly nu
 async function countRows(
   db: Kysely<LedgerTables>,
   engine: LedgerEngine,
-  { rule }: Conditions,
+  { rule, score }: Conditions,
   { name, branches }: AccessPath,
   range: IdRange,
 ): Promise<number> {
   let rows = 0
   for (const branch of branches) {
-    const only = { ...(name === 'rule' && rule && { rule }), copies: 'include' as const }
+    const only = {
+      ...(name === 'rule' && rule && { rule }),
+      ...(name === 'score' && score && { score }),
+      copies: 'include' as const,
+    }
     const probe = selectIds(db, engine, only, name, branch, range, PROBE_ROWS).as('probe')
     const found = await db
       .selectFrom(probe)
@@ -220,7 +147,7 @@ function selectIds(
   range: IdRange,
   limit: number,
 ): IdQuery {
-  const { rule, text, error, copies, ...equal } = conditions
+  const { rule, score, text, error, copies, ...equal } = conditions
   const others: RawBuilder<boolean>[] = []
   if (copies === 'only') others.push(sql<boolean>`${sql.ref('requests.shadow_of')} is not null`)
   // No rule does anything to a copy.
@@ -234,10 +161,9 @@ function selectIds(
     // PostgreSQL would join all failed requests of the range with the errors, rather than stop at the limit.
     others.push(engine === 'postgres' ? sql<boolean>`(${isListed} or false)` : isListed)
   }
-
+  if (score && access !== 'score') others.push(sql<boolean>`exists (${selectScore(db, score)})`)
   if (access === 'rule' && rule) return selectRuleHits(db, rule, others, range, limit)
-  let ids = db
-    .selectFrom('requests')
+  let ids = selectRequests(db, access === 'score' ? score : undefined)
     .select('requests.id as id')
     .where('requests.id', '>=', range.from)
     .where('requests.id', '<', range.below)
@@ -256,6 +182,30 @@ function selectIds(
     ids = ids.where(({ exists }) => exists(hits))
   }
   return ids
+}
+
+/** Selects all requests, or those with such a score for quality. */
+function selectRequests(db: Kysely<LedgerTables>, score: Conditions['score']) {
+  if (score === undefined) return db.selectFrom('requests')
+  const scored = db
+    .selectFrom('feedback')
+    .innerJoin('requests', 'requests.id', 'feedback.request')
+    .where('feedback.name', '=', QUALITY)
+    .where('feedback.score', '>=', score.min)
+    .where('feedback.score', '<=', score.max)
+  // Only the tables of the query differ, which matter while it is built.
+  return scored as unknown as SelectQueryBuilder<LedgerTables, 'requests', object>
+}
+
+/** Selects the score of a request, if it is such a one. */
+function selectScore(db: Kysely<LedgerTables>, { min, max }: NonNullable<Conditions['score']>) {
+  return db
+    .selectFrom('feedback')
+    .select('feedback.score')
+    .where('feedback.request', '=', sql.ref<number>('requests.id'))
+    .where('feedback.name', '=', QUALITY)
+    .where('feedback.score', '>=', min)
+    .where('feedback.score', '<=', max)
 }
 
 /** Selects requests in which the rule did something. The index by rule, or by action, is in time order. */

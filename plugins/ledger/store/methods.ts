@@ -1,6 +1,14 @@
 import type { EncryptionKey } from '../../../core/util/encryption-keys.ts'
 import type { LedgerLocation } from './database.ts'
 import type {
+  FeedbackOutcome,
+  FeedbackPage,
+  FeedbackQuery,
+  GivenFeedback,
+  RatingPage,
+  RatingQuery,
+} from './feedback-queries.ts'
+import type {
   CostQuery,
   CostSum,
   RequestPage,
@@ -24,7 +32,14 @@ export type LedgerMethods = {
   ledgerUsage: { params: UsageQuery; result: { readonly groups: readonly UsageGroup[] } }
   ledgerCosts: { params: CostQuery; result: CostSum }
   ledgerPrompt: { params: { readonly requestId: string }; result: { readonly prompt?: StoredPrompt } }
-  ledgerDeletePrompts: { params: { readonly userId: number }; result: { readonly deleted: number } }
+  /** Deletes the prompts of a user, and their features. */
+  ledgerDeletePrompts: {
+    params: { readonly userId: number; readonly withFeedback?: boolean }
+    result: { readonly deleted: number }
+  }
+  ledgerGiveFeedback: { params: GivenFeedback; result: FeedbackOutcome }
+  ledgerFeedback: { params: FeedbackQuery; result: FeedbackPage }
+  ledgerRatings: { params: RatingQuery; result: RatingPage }
   ledgerLastUse: { params: { readonly userId: number }; result: { readonly keys: readonly LastUse[] } }
   ledgerSeries: { params: SeriesQuery; result: { readonly points: readonly SeriesPoint[] } }
   /** The records that were written after those of an earlier call, whose `next` is `after`. */
@@ -45,6 +60,9 @@ export const LEDGER_TIMEOUTS_MS: Readonly<Record<keyof LedgerMethods, number>> =
   ledgerCosts: 15_000,
   ledgerPrompt: 5000,
   ledgerDeletePrompts: 60_000,
+  ledgerGiveFeedback: 15_000,
+  ledgerFeedback: 15_000,
+  ledgerRatings: 30_000,
   ledgerLastUse: 5000,
   ledgerSeries: 30_000,
   ledgerTail: 5000,

@@ -43,8 +43,12 @@ function toPrompt(row: PromptRow, cipher: PromptCipher | undefined, requestId: s
   return { requestId, userId, mode, omission, ...decryptPrompt(row, cipher, requestId) }
 }
 
-/** Deletes the prompts of a user, and returns how many there were. */
+/** Deletes the prompts of a user, and their features. Returns how many prompts there were. */
 export async function deletePromptsOf(db: Kysely<LedgerTables>, userId: number): Promise<number> {
+  await deleteAll(() => {
+    const ids = db.selectFrom('rated_prompts').select('id').where('user_id', '=', userId).limit(DELETED_ROWS)
+    return db.deleteFrom('rated_prompts').where('id', 'in', ids).executeTakeFirstOrThrow()
+  })
   for (let deleted = 0; ; ) {
     const ids = db.selectFrom('prompts').select('id').where('user_id', '=', userId).limit(DELETED_ROWS)
     const rows = await deleteRows(db, ids)
@@ -53,6 +57,23 @@ export async function deletePromptsOf(db: Kysely<LedgerTables>, userId: number):
     // Batches are written in between.
     await new Promise(setImmediate)
   }
+}
+
+/** Deletes what was said about the requests of a user, and what the user said. */
+export async function deleteFeedbackOf(db: Kysely<LedgerTables>, userId: number): Promise<void> {
+  await deleteAll(() => {
+    const requests = db
+      .selectFrom('feedback')
+      .select('request')
+      .where('user_id', '=', userId)
+      .limit(DELETED_ROWS)
+    return db.deleteFrom('feedback').where('request', 'in', requests).executeTakeFirstOrThrow()
+  })
+}
+
+/** Deletes rows as long as there are some. Batches are written in between. */
+async function deleteAll(deleteSome: () => Promise<{ readonly numDeletedRows: bigint }>): Promise<void> {
+  while ((await deleteSome()).numDeletedRows > 0n) await new Promise(setImmediate)
 }
 
 /** Deletes some of the prompts before an id. Returns true if there may be more. */

@@ -1,3 +1,4 @@
+import type { RequestFeedback } from './feedback-queries.ts'
 import type { AnswerSignal, LedgerRecord, PromptContent, PromptOmission } from './record.ts'
 
 /** Filters of requests. All that are set must hold. */
@@ -19,6 +20,9 @@ export interface RequestFilter {
   /** Unix times in milliseconds: arrived at or after `since`, and before `until`. */
   readonly since?: number
   readonly until?: number
+  /** Bounds of the score for quality, inclusive. */
+  readonly minScore?: number
+  readonly maxScore?: number
   /** Part of the message or of the code of the error; upper and lower case are the same. */
   readonly text?: string
 }
@@ -42,8 +46,10 @@ export interface RequestPage {
   readonly next?: number
 }
 
-export interface StoredRecord extends Omit<LedgerRecord, 'prompt' | 'features'> {
+export interface StoredRecord extends Omit<LedgerRecord, 'prompt' | 'features' | 'promptChecksum'> {
   readonly id: number
+  /** By name. */
+  readonly feedback: readonly RequestFeedback[]
 }
 
 /** What is recorded of the prompt of a request. */

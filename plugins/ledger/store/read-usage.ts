@@ -97,8 +97,8 @@ function toGroup(row: SummedRow, groupBy: readonly UsageDimension[]): UsageGroup
     score: row.score,
     signals: {
       cut_off: row.cut_off,
-      invalid_tool_call: row.invalid_tool_calls,
-      schema_mismatch: row.schema_mismatches,
+      invalid_tool_call: row.invalid_tool_call,
+      schema_mismatch: row.schema_mismatch,
       asked_again: row.asked_again,
     },
   }

@@ -1,4 +1,10 @@
-import type { ChatRequest, RouterChoice, RuleTraceEntry, Warning } from '../../../core/contract/index.ts'
+import type {
+  AnswerIssue,
+  ChatRequest,
+  RouterChoice,
+  RuleTraceEntry,
+  Warning,
+} from '../../../core/contract/index.ts'
 
 /** One request as the ledger keeps it. Only `prompt` contains text of the request; none is of its reply. */
 export interface LedgerRecord {
@@ -49,6 +55,8 @@ export interface LedgerRecord {
   readonly shadowOf?: string
   /** What the reply and the caller's next request say about the reply. Undefined if there is nothing. */
   readonly signals?: readonly AnswerSignal[]
+  /** Tells whether the same caller sent the same prompt before. Not stored. */
+  readonly promptChecksum?: number
   /** Hashed features of the prompt, encoded. Stored for requests that a model answered. */
   readonly features?: Uint8Array
 }
@@ -58,7 +66,7 @@ export interface LedgerRecord {
  * not JSON. `schema_mismatch`: the reply does not have the form that the request demanded. `asked_again`: the
  * caller sent the same prompt again within a minute.
  */
-export type AnswerSignal = 'cut_off' | 'invalid_tool_call' | 'schema_mismatch' | 'asked_again'
+export type AnswerSignal = AnswerIssue | 'cut_off' | 'asked_again'
 
 /** What is recorded of a prompt: its content, or why there is none. */
 export type RecordedPrompt = {
@@ -136,12 +144,13 @@ function toValues(record: LedgerRecord) {
   const { requestId, userId, keyId, groups, endpoint, requestedModel, mode, reason, status, error } = record
   const { provider, model, attempts, rules, rulesPosition, warnings, tokens, cost } = record
   const { latencyMs, firstTokenMs, isStream, isCacheHit, isAborted, prompt, traceId } = record
-  const { router, arm, shadowOf, signals, features } = record
+  const { router, arm, shadowOf, signals, promptChecksum, features } = record
   const more: RecordExtras = {
     ...(router && { router }),
     ...(arm !== undefined && { arm }),
     ...(shadowOf !== undefined && { shadowOf }),
     ...(signals && { signals }),
+    ...(promptChecksum !== undefined && { promptChecksum }),
     ...(features && { features: toBase64(features) }),
   }
   return [
@@ -153,7 +162,7 @@ function toValues(record: LedgerRecord) {
   ] as const
 }
 
-type RecordExtras = Pick<LedgerRecord, 'router' | 'arm' | 'shadowOf' | 'signals'> & {
+type RecordExtras = Pick<LedgerRecord, 'router' | 'arm' | 'shadowOf' | 'signals' | 'promptChecksum'> & {
   readonly features?: string
 }
 

@@ -52,6 +52,13 @@ async function sweepRequests(db: Kysely<LedgerTables>, oldest: number): Promise<
         .where('request', '<=', last.id)
         .execute()
     }
+    // Imported prompts have negative ids, and are kept.
+    await transaction
+      .deleteFrom('feedback')
+      .where('request', '>', 0)
+      .where('request', '<=', last.id)
+      .execute()
+    await transaction.deleteFrom('rated_prompts').where('id', '>', 0).where('id', '<=', last.id).execute()
     await transaction.deleteFrom('requests').where('id', '<=', last.id).execute()
   })
   return true

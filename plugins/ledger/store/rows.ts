@@ -136,8 +136,8 @@ export function toMeasures(row: RequestRow): UsageMeasures {
     ratings: 0,
     score: 0,
     cut_off: row.signals & SIGNALS.cut_off ? 1 : 0,
-    invalid_tool_calls: row.signals & SIGNALS.invalid_tool_call ? 1 : 0,
-    schema_mismatches: row.signals & SIGNALS.schema_mismatch ? 1 : 0,
+    invalid_tool_call: row.signals & SIGNALS.invalid_tool_call ? 1 : 0,
+    schema_mismatch: row.signals & SIGNALS.schema_mismatch ? 1 : 0,
     asked_again: row.signals & SIGNALS.asked_again ? 1 : 0,
   }
 }

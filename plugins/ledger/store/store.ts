@@ -1,9 +1,18 @@
 import { type LedgerDatabase, type LedgerLocation, openLedgerDatabase } from './database.ts'
 import { createDictionary } from './dictionary.ts'
+import type {
+  FeedbackOutcome,
+  FeedbackPage,
+  FeedbackQuery,
+  GivenFeedback,
+  RatingPage,
+  RatingQuery,
+} from './feedback-queries.ts'
 import { findRecord } from './find-records.ts'
+import { addSignal, giveFeedback } from './give-feedback.ts'
 import { listRecords } from './list-records.ts'
 import type { PromptCipher } from './prompt-cipher.ts'
-import { deletePromptsOf, findPrompt, readPrompts } from './prompts.ts'
+import { deleteFeedbackOf, deletePromptsOf, findPrompt, readPrompts } from './prompts.ts'
 import type {
   CostQuery,
   CostSum,
@@ -14,10 +23,12 @@ import type {
   UsageGroup,
   UsageQuery,
 } from './queries.ts'
+import { listFeedback, readRatings } from './read-feedback.ts'
 import { type LastUse, readLastUse } from './read-last-use.ts'
 import { readSeries, type SeriesPoint, type SeriesQuery } from './read-series.ts'
 import { readUsage, sumCosts } from './read-usage.ts'
 import type { LedgerRecord } from './record.ts'
+import { RepeatWatch } from './repeat-watch.ts'
 import { type LedgerRetention, sweepLedger } from './retention.ts'
 import { writeRecords } from './write-records.ts'
 
@@ -25,10 +36,16 @@ import { writeRecords } from './write-records.ts'
 export interface LedgerStore {
   /** Resolves when the records are on disk. The same record may be written again. */
   write(records: readonly LedgerRecord[]): Promise<void>
+  /** Resolves when it is on disk. */
+  giveFeedback(feedback: GivenFeedback): Promise<FeedbackOutcome>
+  listFeedback(query: FeedbackQuery): Promise<FeedbackPage>
+  ratings(query: RatingQuery): Promise<RatingPage>
   find(requestId: string): Promise<StoredRecord | undefined>
   findPrompt(requestId: string): Promise<StoredPrompt | undefined>
   /** Deletes the prompts of a user for good, and returns how many there were. Their records stay. */
   deletePromptsOf(userId: number): Promise<number>
+  /** Deletes what was said about the requests of a user. Usage keeps the scores. */
+  deleteFeedbackOf(userId: number): Promise<void>
   list(query: RequestQuery): Promise<RequestPage>
   /** Returns what is recorded of the prompts of these requests, by the id of the record. */
   promptsOf(records: readonly StoredRecord[]): Promise<ReadonlyMap<number, StoredPrompt>>
@@ -60,20 +77,37 @@ function createLedgerStore(
   cipher: PromptCipher | undefined,
 ): LedgerStore {
   const dictionary = createDictionary(db)
+  const repeats = new RepeatWatch()
   let writing: Promise<unknown> = Promise.resolve()
+  function inTurn<Result>(run: () => Promise<Result>): Promise<Result> {
+    const result = writing.then(run)
+    writing = result.catch(() => undefined)
+    return result
+  }
+
   return {
     write(records) {
       // One after the other, because the dictionary must not change while a batch is written.
-      const written = writing.then(() => writeRecords(db, dictionary, cipher, records))
-      writing = written.catch(() => undefined)
-      return written
+      return inTurn(async () => {
+        const { within, before } = repeats.find(records)
+        await writeRecords(db, dictionary, cipher, within.size > 0 ? withRepeats(records, within) : records)
+        await addSignal(db, engine, before, 'asked_again')
+        repeats.remember(records)
+      })
     },
+    giveFeedback: (feedback) => inTurn(() => giveFeedback(db, engine, feedback)),
+    listFeedback: (query) => listFeedback(db, query),
+    ratings: (query) => readRatings(db, query),
     find: (requestId) => findRecord(db, requestId),
     findPrompt: (requestId) => findPrompt(db, cipher, requestId),
     async deletePromptsOf(userId) {
       const deleted = await deletePromptsOf(db, userId)
       if (deleted > 0) forgetDeleted()
       return deleted
+    },
+    async deleteFeedbackOf(userId) {
+      await deleteFeedbackOf(db, userId)
+      forgetDeleted()
     },
     list: (query) => listRecords(db, engine, query),
     promptsOf: (records) => readPrompts(db, cipher, records),
@@ -91,4 +125,15 @@ function createLedgerStore(
       await db.destroy()
     },
   }
+}
+
+function withRepeats(
+  records: readonly LedgerRecord[],
+  repeated: ReadonlySet<string>,
+): readonly LedgerRecord[] {
+  return records.map((record) =>
+    repeated.has(record.requestId)
+      ? { ...record, signals: [...(record.signals ?? []), 'asked_again'] }
+      : record,
+  )
 }

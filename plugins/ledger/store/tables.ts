@@ -139,7 +139,10 @@ export interface FeedbackRow {
   given_at: number
 }
 
-/** The hashed features of a prompt, from which routers learn. */
+/**
+ * The hashed features of a prompt, from which routers learn. See docs/decisions/feedback.md, "Features are
+ * kept beside feedback".
+ */
 interface RatedPromptRow {
   /** That of the request; for an imported prompt, an id of the time of the import. */
   id: number
@@ -192,8 +195,8 @@ export interface UsageMeasures {
   ratings: number
   score: number
   cut_off: number
-  invalid_tool_calls: number
-  schema_mismatches: number
+  invalid_tool_call: number
+  schema_mismatch: number
   asked_again: number
 }
 
@@ -211,7 +214,7 @@ export const MEASURES = [
   'ratings',
   'score',
   'cut_off',
-  'invalid_tool_calls',
-  'schema_mismatches',
+  'invalid_tool_call',
+  'schema_mismatch',
   'asked_again',
 ] as const satisfies readonly (keyof UsageMeasures)[]

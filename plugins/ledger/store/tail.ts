@@ -29,8 +29,8 @@ export class TailBuffer {
       this.#records = []
       return
     }
-    for (const { prompt: _, features: __, ...record } of records)
-      this.#records.push({ ...record, id: toRecordId(record.requestId) ?? 0 })
+    for (const { prompt: _, features: __, promptChecksum: ___, ...record } of records)
+      this.#records.push({ ...record, id: toRecordId(record.requestId) ?? 0, feedback: [] })
     if (this.#records.length > MAX_KEPT) this.#records = this.#records.slice(-MAX_KEPT)
   }
 

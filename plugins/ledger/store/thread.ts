@@ -113,6 +113,11 @@ export function createThreadLedger(options: LedgerOptions, logger: Logger): Ledg
 }
 
 /** The thread that writes knows what was written last. */
-const WRITES: ReadonlySet<keyof LedgerMethods> = new Set(['ledgerWrite', 'ledgerDeletePrompts', 'ledgerTail'])
+const WRITES: ReadonlySet<keyof LedgerMethods> = new Set([
+  'ledgerWrite',
+  'ledgerGiveFeedback',
+  'ledgerDeletePrompts',
+  'ledgerTail',
+])
 
 const CLOSE_TIMEOUT_MS = 5000

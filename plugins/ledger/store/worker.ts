@@ -55,9 +55,14 @@ createRpcPeer<Record<never, never>, LedgerThreadMethods>(transport, {
     const prompt = await storeOf(ledger).findPrompt(call.requestId)
     return prompt ? { prompt } : {}
   },
-  ledgerDeletePrompts: async ({ ledger, call }) => ({
-    deleted: await storeOf(ledger).deletePromptsOf(call.userId),
-  }),
+  async ledgerDeletePrompts({ ledger, call: { userId, withFeedback = false } }) {
+    const store = storeOf(ledger)
+    if (withFeedback) await store.deleteFeedbackOf(userId)
+    return { deleted: await store.deletePromptsOf(userId) }
+  },
+  ledgerGiveFeedback: ({ ledger, call }) => storeOf(ledger).giveFeedback(call),
+  ledgerFeedback: ({ ledger, call }) => storeOf(ledger).listFeedback(call),
+  ledgerRatings: ({ ledger, call }) => storeOf(ledger).ratings(call),
   ledgerLastUse: async ({ ledger, call }) => ({ keys: await storeOf(ledger).lastUse(call.userId) }),
   ledgerSeries: async ({ ledger, call }) => ({ points: await storeOf(ledger).series(call) }),
   ledgerTail: ({ ledger, call }) => servedLedger(ledger).tail.read(call.after, Date.now()),

@@ -1,11 +1,12 @@
-import { CompiledQuery, type Kysely, sql, type Transaction } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
+import { addToUsage } from './add-to-usage.ts'
 import type { Dictionary } from './dictionary.ts'
+import { insertAll } from './insert-rows.ts'
 import type { PromptCipher } from './prompt-cipher.ts'
 import type { LedgerRecord } from './record.ts'
 import { nextRecordId } from './record-id.ts'
-import { hourOf, type RecordRows, toMeasures, toRows } from './rows.ts'
-import { type LedgerTables, MEASURES, type UsageMeasures } from './tables.ts'
-import { HOURS_PER_DAY } from './units.ts'
+import { type RecordRows, toMeasures, toRows } from './rows.ts'
+import type { LedgerTables } from './tables.ts'
 
 /**
  * Writes records and adds them to the usage, in one transaction. A record that is already there is skipped,
@@ -115,125 +116,8 @@ async function insertRows(db: Transaction<LedgerTables>, rows: readonly RecordRo
     'rated_prompts',
     rows.flatMap(({ rated }) => rated ?? []),
   )
-  const [hours, totals, byRule] = [new UsageSums(), new UsageSums(), new UsageSums()]
-  const [days, ruleDays] = [new UsageSums(), new UsageSums()]
-  for (const { request, rules } of rows) {
-    // Users neither asked for copies nor pay for them.
-    if (request.shadow_of !== null) continue
-    const { user_id, key } = request
-    const group_set = request.group_set ?? 0
-    const [hour, target, measures] = [hourOf(request), request.target ?? 0, toMeasures(request)]
-    const day = Math.floor(hour / HOURS_PER_DAY)
-    hours.add({ hour, user_id, key, group_set, target }, measures)
-    days.add({ day, user_id, key, group_set, target }, measures)
-    totals.add({ hour, target }, measures)
-    // A rule with several actions counts once.
-    const ruleKeys = new Map(rules.map(({ kind, rule_id }) => [`${kind} ${rule_id}`, { kind, rule_id }]))
-    for (const { kind, rule_id } of ruleKeys.values()) {
-      byRule.add({ hour, kind, rule_id, user_id, key, group_set, target }, measures)
-      ruleDays.add({ day, kind, rule_id, target }, measures)
-    }
-  }
-  await addUsage(db, 'usage_hours', hours)
-  await addUsage(db, 'usage_totals', totals)
-  await addUsage(db, 'usage_rules', byRule)
-  await addUsage(db, 'usage_days', days)
-  await addUsage(db, 'usage_rule_days', ruleDays)
-}
-
-type UsageTable = 'usage_hours' | 'usage_totals' | 'usage_rules' | 'usage_days' | 'usage_rule_days'
-type UsageKey = Readonly<Record<string, number>>
-type UsageRow = UsageKey & UsageMeasures
-
-/** The measures of a batch by key. */
-class UsageSums {
-  readonly #rows = new Map<string, { key: UsageKey; values: readonly number[]; sums: UsageMeasures }>()
-
-  add(key: UsageKey, measures: UsageMeasures): void {
-    const values = Object.values(key)
-    const name = values.join(' ')
-    const row = this.#rows.get(name)
-    if (row === undefined) this.#rows.set(name, { key, values, sums: { ...measures } })
-    else for (const measure of MEASURES) row.sums[measure] += measures[measure]
-  }
-
-  /** In the order of the key, so that gateways that write at the same time lock rows in the same order. */
-  rows(): readonly UsageRow[] {
-    return [...this.#rows.values()]
-      .sort((a, b) => compareKeys(a.values, b.values))
-      .map(({ key, sums }) => ({ ...key, ...sums }) as UsageRow)
-  }
-
-  keyColumns(): readonly string[] {
-    const [first] = this.#rows.values()
-    return Object.keys(first?.key ?? {})
-  }
-}
-
-function compareKeys(a: readonly number[], b: readonly number[]): number {
-  for (const [index, value] of a.entries()) if (value !== b[index]) return value - (b[index] ?? 0)
-  return 0
-}
-
-async function addUsage(db: Transaction<LedgerTables>, table: UsageTable, usage: UsageSums): Promise<void> {
-  const columns = usage.keyColumns()
-  await insertAll(db, table, usage.rows(), columns)
-}
-
-type Row = Readonly<Record<string, number | string | Buffer | null>>
-
-/** The statements of a database by table and number of rows: compiling one takes longer than running it. */
-const statements = new WeakMap<object, Map<string, string>>()
-
-const MAX_ROWS = 256
-
-/** Inserts rows; with `key`, rows of the same key are added up. */
-async function insertAll(
-  db: Transaction<LedgerTables>,
-  table: Exclude<keyof LedgerTables, 'ledger'>,
-  rows: readonly object[],
-  key?: readonly string[],
-): Promise<void> {
-  for (let start = 0; start < rows.length; ) {
-    const left = rows.length - start
-    const count = left >= MAX_ROWS ? MAX_ROWS : 2 ** Math.floor(Math.log2(left))
-    const part = rows.slice(start, start + count) as readonly Row[]
-    const text = statementFor(db, table, part, key)
-    await db.executeQuery(
-      CompiledQuery.raw(
-        text,
-        part.flatMap((row) => Object.values(row)),
-      ),
-    )
-    start += count
-  }
-}
-
-function statementFor(
-  db: Transaction<LedgerTables>,
-  table: Exclude<keyof LedgerTables, 'ledger'>,
-  rows: readonly Row[],
-  key: readonly string[] | undefined,
-): string {
-  const owner = db.getExecutor().adapter
-  const compiled = statements.get(owner) ?? new Map<string, string>()
-  statements.set(owner, compiled)
-  const name = `${table} ${rows.length}`
-  let text = compiled.get(name)
-  if (text === undefined) {
-    const insert = db.insertInto(table).values(rows as never)
-    const sums = Object.fromEntries(
-      MEASURES.map((measure) => [
-        measure,
-        sql`${sql.ref(`${table}.${measure}`)} + ${sql.ref(`excluded.${measure}`)}`,
-      ]),
-    )
-    const query =
-      key === undefined
-        ? insert
-        : insert.onConflict((conflict) => conflict.columns(key as never).doUpdateSet(sums as never))
-    text = query.compile().sql
-    compiled.set(name, text)
-  }
-  return text
+  await addToUsage(
+    db,
+    rows.map(({ request, rules }) => ({ request, rules, measures: toMeasures(request) })),
+  )
 }

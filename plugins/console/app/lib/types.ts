@@ -113,7 +113,17 @@ export interface RequestRecord {
   readonly first_token_ms: number | null
   readonly stream: boolean
   readonly cache_hit: boolean
+  readonly signals: readonly string[]
+  readonly feedback: readonly RequestFeedback[]
   readonly rules?: readonly RuleThenAndNow[]
+}
+
+/** What was said about an answer. */
+export interface RequestFeedback {
+  readonly name: string
+  /** From 0 to 1. */
+  readonly score: number
+  readonly comment: string | null
 }
 
 /** A rule of a request as it decided then, and as it is now. */
@@ -136,6 +146,8 @@ export interface UsageRow {
   readonly unknown_costs: number
   readonly tokens: Readonly<Record<string, number>>
   readonly cost_usd: number
+  readonly ratings: number
+  readonly mean_score: number | null
   readonly [dimension: string]: unknown
 }
 

@@ -7,6 +7,7 @@ import type { RequestRecord, RuleThenAndNow, TraceEntry } from '../lib/types.ts'
 import { Diff } from '../ui/diff.tsx'
 import { Empty, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
 import { ActionBadge, Badge, Stat, StatusBadge, Time, UserLink } from '../ui/values.tsx'
+import { FeedbackPanel } from './feedback-panel.tsx'
 import { summarizeRule } from './rule-summary.ts'
 
 /** What happened to a request, and why. */
@@ -78,6 +79,7 @@ function RequestDetails({ record }: { readonly record: RequestRecord }) {
       <div class="grid">
         <Trace entries={record.rule_trace} rules={record.rules ?? []} />
         <Attempts attempts={record.attempts} />
+        <FeedbackPanel record={record} />
       </div>
       {record.warnings.length > 0 && (
         <Panel title="Warnings">

@@ -8,6 +8,7 @@ import { CheckField, SelectField, TextField } from '../ui/fields.tsx'
 import { Empty, PageLayout } from '../ui/page.tsx'
 import { PagedList } from '../ui/paged-list.tsx'
 import { ActionBadge, Badge, StatusBadge, Time, UserLink } from '../ui/values.tsx'
+import { ScoreBadge } from './feedback-panel.tsx'
 import { RequestPage } from './request.tsx'
 
 export function RequestsPage({ path: [id] }: PageProps) {
@@ -25,6 +26,7 @@ const FILTERS = [
   'provider',
   'endpoint',
   'q',
+  'max_score',
   'since',
   'until',
 ]
@@ -55,6 +57,7 @@ function RequestList() {
           <FilterText key={name} name={name} value={chosen[name] ?? ''} />
         ))}
         <FilterText name="q" label="Error" value={chosen.q ?? ''} />
+        <FilterText name="max_score" label="Score up to" value={chosen.max_score ?? ''} placeholder="0.4" />
         <FilterText name="since" value={chosen.since ?? ''} placeholder="2026-03-01" />
         {others.map((name) => (
           <button key={name} type="button" onClick={() => setQuery({ [name]: undefined })}>
@@ -162,6 +165,7 @@ export function RequestTable({ requests }: { readonly requests: readonly Request
               <td>
                 <StatusBadge status={request.status} />{' '}
                 {request.error && <small class="muted">{request.error.code}</small>}
+                <Score feedback={request.feedback} />
               </td>
               <td>
                 <UserLink id={request.user_id} />
@@ -182,4 +186,9 @@ export function RequestTable({ requests }: { readonly requests: readonly Request
       </table>
     </div>
   )
+}
+
+function Score({ feedback }: Pick<RequestRecord, 'feedback'>) {
+  const quality = feedback.find(({ name }) => name === 'quality')
+  return quality ? <ScoreBadge score={quality.score} /> : null
 }

@@ -73,6 +73,9 @@ function UsageTable({ rows, by }: { readonly rows: readonly UsageRow[]; readonly
               Tokens out
             </th>
             <th scope="col" class="number">
+              Score
+            </th>
+            <th scope="col" class="number">
               Cost
             </th>
             <th scope="col">
@@ -90,6 +93,10 @@ function UsageTable({ rows, by }: { readonly rows: readonly UsageRow[]; readonly
               <td class="number">{formatCount(row.errors)}</td>
               <td class="number">{formatCount(row.tokens.input ?? 0)}</td>
               <td class="number">{formatCount(row.tokens.output ?? 0)}</td>
+              <td class="number">
+                {row.mean_score === null ? '–' : row.mean_score.toFixed(2)}
+                {row.ratings > 0 && <small class="muted block">{formatCount(row.ratings)} rated</small>}
+              </td>
               <td class="number">
                 {formatUsd(row.cost_usd)}
                 {row.unknown_costs > 0 && (

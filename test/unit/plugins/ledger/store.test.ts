@@ -124,7 +124,7 @@ const UNDO_FEEDBACK = [
     (column) => `alter table requests drop column ${column}`,
   ),
   ...['usage_hours', 'usage_totals', 'usage_days', 'usage_rule_days', 'usage_rules'].flatMap((table) =>
-    ['ratings', 'score', 'cut_off', 'invalid_tool_calls', 'schema_mismatches', 'asked_again'].map(
+    ['ratings', 'score', 'cut_off', 'invalid_tool_call', 'schema_mismatch', 'asked_again'].map(
       (column) => `alter table ${table} drop column ${column}`,
     ),
   ),
@@ -145,7 +145,7 @@ async function takesOverEarlierVersion(
   await after.write([ledgerRecord({ time: NOON, signals, features: new Uint8Array([1, 2]) })])
   const { id: _, ...found } = (await after.find(record.requestId))!
   const { prompt, ...fields } = record
-  expect(found).to.deep.equal(fields)
+  expect(found).to.deep.equal({ ...fields, feedback: [] })
   for (const groupBy of [[], ['user'], ['day', 'user']] as const) {
     const [usage] = await after.usage({ groupBy, since: 0, until: 1e6, limit: 10 })
     expect(usage).to.deep.include({ requests: 2, ratings: 0, score: 0 })
@@ -257,7 +257,7 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
     for (const record of [plain, rich, refused]) {
       const { id, ...found } = (await store.find(record.requestId))!
       const { prompt, ...fields } = record
-      expect(found).to.deep.equal(fields)
+      expect(found).to.deep.equal({ ...fields, feedback: [] })
       expect(id).to.be.a('number')
     }
   })

@@ -1,0 +1,151 @@
+import {
+  data,
+  type Endpoint,
+  endpoint,
+  GatewayError,
+  operator,
+  type Static,
+  type TObject,
+  user,
+} from '../../core/contract/index.ts'
+import { invalidParameterError } from '../../core/http/parse-call.ts'
+import type { LedgerReader } from '../ledger/reader.ts'
+import { showFeedback } from '../ledger/show-record.ts'
+import type { FeedbackCursor, FeedbackFilter, StoredFeedback } from '../ledger/store/feedback-queries.ts'
+import { parseTimeParameter } from '../ledger/time-parameter.ts'
+import { toRequestId } from './request-ids.ts'
+import {
+  FEEDBACK_PAGE,
+  FeedbackInput,
+  type FeedbackInputValues,
+  FeedbackPageSchema,
+  FeedbackSchema,
+  feedbackQuery,
+} from './schemas.ts'
+
+type FeedbackReader = Pick<LedgerReader, 'giveFeedback' | 'listFeedback'>
+
+const GIVE = {
+  method: 'POST',
+  description:
+    'Replaces what was said about the request under the same name. Counts, rules and budgets stay as they ' +
+    'are.',
+  body: FeedbackInput,
+  examples: { thumb: { request_id: 'req_gGvBxwr2CTTZ4RYVqXhM0SkL', value: true, comment: 'Precise.' } },
+  responses: { 201: { description: 'It is stored.', body: data(FeedbackSchema) } },
+  errors: ['not_found', 'ledger_unavailable'],
+} as const
+
+/** Creates the endpoints for what users and operators say about replies. */
+export function createFeedbackEndpoints(reader: FeedbackReader): readonly Endpoint[] {
+  return [
+    endpoint({
+      ...GIVE,
+      path: '/v1/feedback',
+      access: user(),
+      operationId: 'giveFeedback',
+      summary: 'Says how good the reply to one of your requests is.',
+      tags: ['inference'],
+      handle: ({ body, account: { userId, keyId } }) => give(reader, body, keyId, { userId }),
+    }),
+    endpoint({
+      ...GIVE,
+      path: '/admin/feedback',
+      access: operator('editor'),
+      operationId: 'giveFeedbackForUser',
+      summary: 'Says how good the reply to a request of any user is.',
+      tags: ['admin'],
+      handle: ({ body, author }) => give(reader, body, author.actor.id),
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/admin/feedback',
+      access: operator('auditor'),
+      operationId: 'listFeedback',
+      summary: 'Lists what was said about the replies to requests of all users, newest requests first.',
+      tags: ['admin'],
+      query: feedbackQuery,
+      responses: { 200: { description: 'A page of feedback.', body: FeedbackPageSchema } },
+      errors: ['ledger_unavailable'],
+      async handle({ query }) {
+        const { limit = FEEDBACK_PAGE.default, cursor } = query
+        const start = cursor === undefined ? {} : { before: decodeFeedbackCursor(cursor) }
+        const page = await reader.listFeedback({ filter: toFilter(query), ...start, limit })
+        const next_cursor = page.next === undefined ? null : encodeFeedbackCursor(page.next)
+        return { status: 200, body: { data: page.feedback.map(showListed), next_cursor } }
+      },
+    }),
+  ]
+}
+
+async function give(
+  reader: FeedbackReader,
+  body: FeedbackInputValues,
+  givenBy: string,
+  caller: { readonly userId?: number } = {},
+) {
+  const { request_id, name = 'quality', comment = null } = body
+  const score = toScore(body)
+  const requestId = toRequestId(request_id)
+  if (requestId === undefined) throw createUnknownRequestError(request_id)
+  const given = { requestId, name, score, comment: comment && withoutNul(comment), givenBy }
+  const feedback = { ...given, givenAt: Date.now() }
+  const result = await reader.giveFeedback({ ...feedback, ...caller })
+  if (result.outcome !== 'given') {
+    if (result.outcome === 'unknown') throw createUnknownRequestError(request_id)
+    const message = 'The request has scores under 20 names already. Use one of these names.'
+    throw invalidParameterError('name', message)
+  }
+  const shown = { x_request_id: requestId, user_id: result.userId, ...showFeedback(feedback) }
+  return { status: 201, body: { data: shown } }
+}
+
+/** Also for a request of another user, whose ids nobody may find out. */
+function createUnknownRequestError(id: string): GatewayError {
+  const advice = 'Send the id of an answer that has ended, or its x-request-id.'
+  const message = `Request ${id} was not found or is no longer recorded. ${advice}`
+  return new GatewayError('not_found', message)
+}
+
+/** Scores are kept in millionths, so that their sums are exact. */
+function toScore({ score, value }: FeedbackInputValues): number {
+  if (score !== undefined && value !== undefined)
+    throw invalidParameterError('value', 'Send either score or value, not both.')
+  if (score === undefined && value === undefined)
+    throw invalidParameterError('score', 'Send a score from 0 to 1, or a value: true or false.')
+  return score === undefined ? Number(value) : Math.round(score * 1e6) / 1e6
+}
+
+/** PostgreSQL does not store this character. */
+function withoutNul(text: string): string {
+  return text.replaceAll('\0', '')
+}
+
+function toFilter(query: Static<TObject<typeof feedbackQuery>>): FeedbackFilter {
+  const { user: userId, name, model, min_score, max_score, since, until } = query
+  return {
+    ...(userId !== undefined && { userId }),
+    ...(name !== undefined && { name }),
+    ...(model !== undefined && { model }),
+    ...(min_score !== undefined && { minScore: min_score }),
+    ...(max_score !== undefined && { maxScore: max_score }),
+    ...(since !== undefined && { since: parseTimeParameter(since, 'since') }),
+    ...(until !== undefined && { until: parseTimeParameter(until, 'until') }),
+  }
+}
+
+function showListed(feedback: StoredFeedback) {
+  const { requestId, userId, provider, model } = feedback
+  return { x_request_id: requestId, user_id: userId, ...showFeedback(feedback), provider, model }
+}
+
+function encodeFeedbackCursor({ request, name }: FeedbackCursor): string {
+  return Buffer.from(`feedback:${request}:${name}`).toString('base64url')
+}
+
+function decodeFeedbackCursor(cursor: string): FeedbackCursor {
+  const text = Buffer.from(cursor, 'base64url').toString()
+  const [, request, name] = /^feedback:(\d{1,16}):([a-z0-9_-]{1,50})$/.exec(text) ?? []
+  if (request !== undefined && name !== undefined) return { request: Number(request), name }
+  throw invalidParameterError('cursor', 'cursor must be the next_cursor of an earlier response.')
+}
