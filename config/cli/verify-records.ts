@@ -128,6 +128,8 @@ function streamOf(event: DomainEvent): string {
       return CHECKPOINTS_STREAM
     case 'OverallBudgetSet':
     case 'OverallBudgetRemoved':
+    case 'ShadowBudgetSet':
+    case 'ShadowBudgetRemoved':
       return OVERALL_BUDGET_STREAM
     case 'OperatorCreated':
     case 'OperatorChanged':

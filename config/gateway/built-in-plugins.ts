@@ -36,6 +36,8 @@ import type { RoutingCatalog } from '../../plugins/routing/routing-catalog.ts'
 import { createRoutingRuleKind } from '../../plugins/routing/rule-kind.ts'
 import { createRules } from '../../plugins/rules/plugin.ts'
 import { createRulesFileEndpoints } from '../../plugins/rules-file/endpoints.ts'
+import type { CopyHooks } from '../../plugins/shadow/copy-hooks.ts'
+import { createShadow } from '../../plugins/shadow/plugin.ts'
 import { createTracing } from '../../plugins/tracing/plugin.ts'
 import { createWhatIf } from '../../plugins/what-if/plugin.ts'
 import { createCallerHistory, createCallerSnapshots } from '../../projections/callers.ts'
@@ -107,6 +109,8 @@ export function createBuiltInPlugins(
     isUsable: breakers.isUsable,
   }
   const pending = new PendingRecords()
+  const copies: CopyHooks = {}
+  const { stopping = new AbortController().signal } = services
   const ownMetricsAddress = metricsAddress(settings)
   const chooseForm = createFormChooser(settings.responses.form)
   const evidence = createEvidence(log, { dataDir: settings.data_dir, logId: state.logId })
@@ -152,6 +156,7 @@ export function createBuiltInPlugins(
       accounts,
       groups,
       reportPrompts: accessLog.reportPrompts,
+      copies,
       cluster: cluster?.ledgerCluster,
     }),
     createFeedback({ ledger, pending, importing: createRatingImport(settings, providers.catalog) }),
@@ -172,7 +177,7 @@ export function createBuiltInPlugins(
       learned: learned.deciding,
     }),
     learned.plugin,
-    createBudget({ accounts, groups, overallBudget: state.overallBudget, writer }, sharedState, {
+    createBudget({ accounts, groups, overallBudget: state.overallBudget, writer }, sharedState, copies, {
       async sumCosts(query) {
         await pending.flush()
         return ledger.request('ledgerCosts', query)
@@ -181,6 +186,15 @@ export function createBuiltInPlugins(
     createCache(),
     createTracing(readVersion),
     createDispatch({ providers: providers.byId, circuitBreakers: breakers, latency }),
+    createShadow({
+      routingCatalog,
+      providers: providers.byId,
+      circuitBreakers: breakers,
+      logId: state.logId,
+      hooks: copies,
+      stopping,
+      drainMs: settings.timeouts.drain_ms,
+    }),
     createDecorate(chooseForm),
     createRules(kinds, ruleCommands, ruleServices.own, createRulesFileEndpoints({ ...state, kinds })),
     createResponses(log, accounts, settings.responses.retention_days, chooseForm, snapshotCaller),
@@ -222,7 +236,7 @@ export function createBuiltInPlugins(
         isAvailable: providers.isAvailable,
         usesSandbox: providers.sandboxUrl !== undefined,
       },
-      stopping: services.stopping ?? new AbortController().signal,
+      stopping,
     }),
     createWhatIf({
       ...state,

@@ -6,14 +6,26 @@ import { EXPIRING_STREAMS } from '../../core/events/streams.ts'
 import type { Settings } from '../settings/settings.ts'
 import { openLongRunningState, type State } from './state.ts'
 
-/** Opens a state on an event log in memory. Nothing is read from the data folder, or written to it. */
-export function openEmptyState(settings: Settings, logger: Logger): Promise<State> {
+/** What splits draw depends on the log; without one, they draw the same in each run. */
+const OFFLINE_LOG_ID = 'offline'
+
+/**
+ * Opens a state on an event log in memory. Nothing is read from the data folder, or written to it. `logId`:
+ * that of the log for which decisions are made again.
+ */
+export async function openEmptyState(
+  settings: Settings,
+  logger: Logger,
+  logId: string = OFFLINE_LOG_ID,
+): Promise<State> {
   const data_dir = join(tmpdir(), `signalbox-offline-${process.pid}`)
-  return openLongRunningState({ ...settings, data_dir, audit: { require_reason: false } }, logger, {
+  const offline = { ...settings, data_dir, audit: { require_reason: false } }
+  const state = await openLongRunningState(offline, logger, {
     signal: new AbortController().signal,
     openLog: async () => createMemoryLog({ expiringStreams: EXPIRING_STREAMS }),
     decorateLog: (log) => log,
     takesSnapshots: false,
     broadcastPosition: undefined,
   })
+  return { ...state, logId }
 }

@@ -48,7 +48,7 @@ const openStore = lazy(
 const openDeciders = lazy(async () => {
   const logger = createLogger('silent')
   const open = async () =>
-    openOfflineGateway(settings, await openEmptyState(settings, logger), logger, pluginFolder)
+    openOfflineGateway(settings, await openEmptyState(settings, logger, ledger.logId), logger, pluginFolder)
   return { before: await open(), after: await open() }
 })
 

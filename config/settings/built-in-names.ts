@@ -8,6 +8,7 @@ export const DEFAULT_PLUGIN_NAMES: readonly string[] = [
   'budget',
   'ledger',
   'dispatch',
+  'shadow',
   'decorate',
   'rules',
   'policies',

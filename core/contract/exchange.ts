@@ -52,6 +52,8 @@ export interface Exchange {
   route?: Route
   /** Hashed features of the prompt, encoded. Set while learned routing is on; the ledger keeps them. */
   features?: Uint8Array
+  /** Set by `shadow`: the target that gets a copy of the request once it is answered. */
+  shadow?: Target
   /** Id of the request that this one is a copy of, for comparison with another model. */
   readonly shadowOf?: string
   /** Models preferred by the caller, best first. They are tried before automatic routing. */

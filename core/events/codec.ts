@@ -61,6 +61,8 @@ const TYPES: Readonly<Record<DomainEvent['type'], true>> = {
   PolicyDeleted: true,
   OverallBudgetSet: true,
   OverallBudgetRemoved: true,
+  ShadowBudgetSet: true,
+  ShadowBudgetRemoved: true,
   OperatorCreated: true,
   OperatorChanged: true,
   OperatorRemoved: true,

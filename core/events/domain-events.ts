@@ -57,10 +57,10 @@ export interface Budget {
   readonly onExceed: (typeof BUDGET_REACTIONS)[number]
 }
 
-/** Changes to the budget of everything together; stream `budget`. */
+/** Changes to the budgets of everything together, and of copies for other models; stream `budget`. */
 export type OverallBudgetEvent =
-  | { type: 'OverallBudgetSet'; data: { budget: Budget } }
-  | { type: 'OverallBudgetRemoved'; data: Readonly<Record<never, never>> }
+  | { type: 'OverallBudgetSet' | 'ShadowBudgetSet'; data: { budget: Budget } }
+  | { type: 'OverallBudgetRemoved' | 'ShadowBudgetRemoved'; data: Readonly<Record<never, never>> }
 
 export const OVERALL_BUDGET_STREAM = 'budget'
 

@@ -41,8 +41,10 @@ export function isWellFormed({ type, data }: DomainEvent, { stream }: RecordedEv
     case 'BudgetRemoved':
       return isUserStream(stream, data.userId)
     case 'OverallBudgetSet':
+    case 'ShadowBudgetSet':
       return stream === OVERALL_BUDGET_STREAM && isBudget(data.budget)
     case 'OverallBudgetRemoved':
+    case 'ShadowBudgetRemoved':
       return stream === OVERALL_BUDGET_STREAM
     case 'OperatorCreated':
       return (

@@ -50,6 +50,8 @@ const OTHER_EVENTS: Readonly<
   PromptsDeleted: ['access', 'prompts_deleted'],
   OverallBudgetSet: ['budget', 'set'],
   OverallBudgetRemoved: ['budget', 'removed'],
+  ShadowBudgetSet: ['budget', 'set'],
+  ShadowBudgetRemoved: ['budget', 'removed'],
   RouterTrained: ['router', 'trained'],
   RouterActivated: ['router', 'activated'],
   RouterRolledBack: ['router', 'rolled_back'],

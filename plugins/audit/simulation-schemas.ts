@@ -166,6 +166,9 @@ export const SimulationSchema = Type.Object(
     routing_score: Nullable(Type.Number(), { description: 'Score of the best target, from 0 to 1.' }),
     routing_arm: nullableText('The model that a split would draw; null if none does.'),
     targets: Type.Array(TargetSchema, { description: 'The models that would be tried, in order.' }),
+    shadow: Nullable(TargetSchema, {
+      description: 'The model that would get a copy of the request; null if none would.',
+    }),
     rules_position: Count('Log position of the rules that decide.'),
   },
   { $id: 'Simulation', description: 'How a request would be handled.' },

@@ -227,13 +227,14 @@ function findBlockingRule({ trace }: Exchange): JsonObject | null {
   return { rule_id, name, ...(origin && { origin }) }
 }
 
-function showRoute({ route }: Exchange): JsonObject {
+function showRoute({ route, shadow }: Exchange): JsonObject {
   return {
     routing_mode: route?.mode ?? null,
     routing_reason: route?.reason ?? null,
     routing_score: route?.score ?? null,
     routing_arm: route?.arm ?? null,
     targets: (route?.targets ?? []).map(showTarget),
+    shadow: shadow === undefined ? null : showTarget(shadow),
   }
 }
 

@@ -13,7 +13,7 @@ import type { BudgetTarget } from './owned-budget.ts'
 export interface BudgetServices {
   readonly accounts: Pick<Accounts, 'user' | 'ownerOfKey' | 'budgetOfKey'>
   readonly groups: Pick<Groups, 'group' | 'groupsOf' | 'revision'>
-  readonly overallBudget: Pick<OverallBudget, 'current' | 'revision'>
+  readonly overallBudget: Pick<OverallBudget, 'current' | 'shadow' | 'revision'>
   readonly writer: EventWriter
 }
 
@@ -46,6 +46,7 @@ export function createBudgetCommands(services: BudgetServices): BudgetCommands {
 
   function find(target: BudgetTarget): Budget | undefined {
     if (target.type === 'all') return overallBudget.current()
+    if (target.type === 'shadow') return overallBudget.shadow()
     return target.type === 'group' ? requireGroup(target.groupId).budget : findOwner(target).budget
   }
 
@@ -54,6 +55,10 @@ export function createBudgetCommands(services: BudgetServices): BudgetCommands {
       return budget
         ? { type: 'OverallBudgetSet', data: { budget } }
         : { type: 'OverallBudgetRemoved', data: {} }
+    if (target.type === 'shadow')
+      return budget
+        ? { type: 'ShadowBudgetSet', data: { budget } }
+        : { type: 'ShadowBudgetRemoved', data: {} }
     if (target.type === 'group') {
       const { groupId } = target
       return budget
@@ -67,7 +72,8 @@ export function createBudgetCommands(services: BudgetServices): BudgetCommands {
 
   /** Returns the stream of a budget, and a function that returns its current revision. */
   function locate(target: BudgetTarget) {
-    if (target.type === 'all') return { stream: OVERALL_BUDGET_STREAM, revision: overallBudget.revision }
+    if (target.type === 'all' || target.type === 'shadow')
+      return { stream: OVERALL_BUDGET_STREAM, revision: overallBudget.revision }
     if (target.type === 'group') {
       const { id } = requireGroup(target.groupId)
       return { stream: groupStream(id), revision: () => groups.revision(id) }

@@ -74,6 +74,10 @@ export function createBudgetEndpoints(services: Services): readonly Endpoint[] {
       params: {},
       toTarget: () => ({ type: 'all' }),
     }),
+    ...createAdminEndpoints('/admin/budget/shadow', 'ShadowBudget', 'copies for other models', services, {
+      params: {},
+      toTarget: () => ({ type: 'shadow' }),
+    }),
     endpoint({
       method: 'GET',
       path: '/v1/budget',

@@ -5,7 +5,13 @@ import { toNanoUsd } from '../../core/util/cost.ts'
 import { type BudgetTarget, formatUsd, type OwnedBudget } from './owned-budget.ts'
 import { periodAt } from './periods.ts'
 
-const NAMES = { user: 'your user', key: 'this API key', group: 'your group', all: 'this gateway' }
+const NAMES = {
+  user: 'your user',
+  key: 'this API key',
+  group: 'your group',
+  all: 'this gateway',
+  shadow: 'copies',
+}
 
 /** Names a budget for callers. What others spend is not for them. */
 export function describeBudget({ target, budget }: OwnedBudget): string {
@@ -16,7 +22,7 @@ export function describeBudget({ target, budget }: OwnedBudget): string {
 }
 
 function isShared({ type }: BudgetTarget): boolean {
-  return type === 'group' || type === 'all'
+  return type !== 'user' && type !== 'key'
 }
 
 /** The error for a request that the rest of the budget does not cover. */

@@ -6,14 +6,18 @@ import type { Groups } from '../../projections/groups.ts'
 import type { OverallBudget } from '../../projections/overall-budget.ts'
 import { periodAt } from './periods.ts'
 
-export const BUDGET_TARGETS = ['user', 'key', 'group', 'all'] as const
+export const BUDGET_TARGETS = ['user', 'key', 'group', 'all', 'shadow'] as const
 
-/** Whose spending a budget limits: that of a user, of one key, of the users in a group, or all of it. */
+/**
+ * Whose spending a budget limits: that of a user, of one key, of the users in a group, all of it, or that of
+ * copies for other models.
+ */
 export type BudgetTarget =
   | { readonly type: 'user'; readonly userId: number }
   | { readonly type: 'key'; readonly keyId: string }
   | { readonly type: 'group'; readonly groupId: number }
   | { readonly type: 'all' }
+  | { readonly type: 'shadow' }
 
 export interface OwnedBudget {
   readonly target: BudgetTarget
@@ -45,6 +49,21 @@ export function budgetsOf(
   return budgets
 }
 
+/**
+ * Returns the budgets that apply to copies for other models. See docs/decisions/limits.md, "Copies count in
+ * their own budget and in that of everything".
+ */
+export function budgetsOfCopies({
+  current,
+  shadow,
+}: Pick<OverallBudget, 'current' | 'shadow'>): readonly OwnedBudget[] {
+  const [ofCopies, ofAll] = [shadow(), current()]
+  return [
+    ...(ofCopies ? [{ target: { type: 'shadow' as const }, budget: ofCopies }] : []),
+    ...(ofAll ? [{ target: { type: 'all' as const }, budget: ofAll }] : []),
+  ]
+}
+
 /** The counter of a budget in the period of `now`. Changes of its limit do not affect it. */
 export function counterKey({ target, budget }: OwnedBudget, now: number): string {
   return `${targetName(target)}:${periodAt(budget.period, now).id}`
@@ -53,7 +72,7 @@ export function counterKey({ target, budget }: OwnedBudget, now: number): string
 function targetName(target: BudgetTarget): string {
   if (target.type === 'user') return `user-${target.userId}`
   if (target.type === 'group') return `group-${target.groupId}`
-  return target.type === 'key' ? `key-${target.keyId}` : 'all'
+  return target.type === 'key' ? `key-${target.keyId}` : target.type
 }
 
 /**

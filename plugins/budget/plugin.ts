@@ -2,10 +2,11 @@ import { type Plugin, type Static, StrictObject, StringEnum, Type } from '../../
 import { HeldReservations } from '../../core/shared-state/held-reservations.ts'
 import type { SharedState } from '../../core/shared-state/shared-state.ts'
 import { chain } from '../../core/util/maybe-promise.ts'
+import type { CopyHooks } from '../shadow/copy-hooks.ts'
 import { type BudgetServices, createBudgetCommands } from './budget-commands.ts'
 import { createBudgetEndpoints } from './endpoints.ts'
 import { BudgetGuard } from './guard.ts'
-import { budgetsOf } from './owned-budget.ts'
+import { budgetsOf, budgetsOfCopies } from './owned-budget.ts'
 import { type CostLedger, Spending } from './spending.ts'
 
 const budgetOptions = StrictObject({
@@ -18,6 +19,7 @@ const budgetOptions = StrictObject({
 export function createBudget(
   services: BudgetServices,
   shared: Pick<SharedState, 'reservations'>,
+  copies: CopyHooks,
   ledger?: CostLedger,
 ): Plugin {
   const { accounts, groups, overallBudget } = services
@@ -30,6 +32,11 @@ export function createBudget(
       const held = new HeldReservations(shared.reservations('budgets'))
       const spending = new Spending(held, ledger)
       const guard = new BudgetGuard(spending, host, options)
+      copies.reserve = (exchange) => {
+        const budgets = budgetsOfCopies(overallBudget)
+        return budgets.length === 0 ? undefined : guard.reserve(exchange, budgets)
+      }
+      copies.settle = (exchange) => guard.settle(exchange)
       return {
         reply(exchange, next) {
           const budgets = budgetsOf(exchange.account, accounts, groups, overallBudget)

@@ -17,13 +17,14 @@ import { periodAt } from './periods.ts'
 export interface CostLedger {
   /**
    * Sums the costs of requests since a time (Unix milliseconds), in billionths of a US dollar: of one user,
-   * of one key, of one group, or of all.
+   * of one key, of one group, of copies for other models, or of all.
    */
   sumCosts(query: {
     readonly since: number
     readonly userId?: number
     readonly keyId?: string
     readonly groupId?: number
+    readonly copies?: true
   }): Promise<{ readonly cost: number }>
 }
 
@@ -105,5 +106,6 @@ export class Spending {
 function toQuery(target: BudgetTarget): Omit<Parameters<CostLedger['sumCosts']>[0], 'since'> {
   if (target.type === 'user') return { userId: target.userId }
   if (target.type === 'group') return { groupId: target.groupId }
+  if (target.type === 'shadow') return { copies: true }
   return target.type === 'key' ? { keyId: target.keyId } : {}
 }

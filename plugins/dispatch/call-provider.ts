@@ -17,8 +17,8 @@ export type CallProvider = (exchange: ReplyingExchange, target: Target) => Promi
 
 export interface DispatchServices {
   readonly providers: ReadonlyMap<string, Provider>
-  readonly circuitBreakers: CircuitBreakers
-  readonly latency: LatencyTracker
+  readonly circuitBreakers: Pick<CircuitBreakers, 'guard'>
+  readonly latency: Omit<LatencyTracker, 'estimateMs'>
 }
 
 export function createCallProvider(services: DispatchServices): CallProvider {

@@ -12,6 +12,7 @@ import type { ReportPromptAccess } from '../../core/events/access-events.ts'
 import { fromKoaError } from '../../core/http/errors.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { Groups } from '../../projections/groups.ts'
+import type { CopyHooks } from '../shadow/copy-hooks.ts'
 import { forgetDeletedUsers } from './forget-deleted-users.ts'
 import type { PendingRecords } from './pending-records.ts'
 import { createPromptEndpoints, PROMPT_ERROR_CODES } from './prompt-endpoints.ts'
@@ -33,6 +34,7 @@ export interface LedgerServices {
   readonly accounts: Pick<Accounts, 'user' | 'onDeletion'>
   readonly groups: Pick<Groups, 'groupsOf'>
   readonly reportPrompts: ReportPromptAccess
+  readonly copies: CopyHooks
   /** The other workers of a cluster. */
   readonly cluster: LedgerCluster | undefined
 }
@@ -49,7 +51,7 @@ export interface LedgerCluster {
  * See docs/decisions/ledger.md, "Requests of strangers are not recorded".
  */
 export function createLedgerPlugin(services: LedgerServices): Plugin {
-  const { ledger, evidence, pending, prompts, accounts, groups, reportPrompts, cluster } = services
+  const { ledger, evidence, pending, prompts, accounts, groups, reportPrompts, copies, cluster } = services
   return definePlugin({
     name: 'ledger',
     after: prompts.recordPrompts === 'masked' ? ['auth', 'firewall'] : ['auth'],
@@ -84,6 +86,12 @@ export function createLedgerPlugin(services: LedgerServices): Plugin {
         const more = { groups: groups.groupsOf(account.userId), prompt: promptOf(exchange) }
         const outcome = { id, traceId, account, endpoint, status, error, ...ends, exchange, ...more }
         return withoutDeleted(toLedgerRecord(outcome))
+      }
+
+      /** The prompt is that of the request, and is not recorded again. */
+      copies.record = ({ exchange, error }) => {
+        const status = error === undefined ? 200 : GatewayError.isInstance(error) ? error.status : 500
+        writer.add({ ...toRecord(exchange, status, error), prompt: null })
       }
 
       function observe(request: EndedRequest): void {

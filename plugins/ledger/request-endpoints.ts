@@ -146,7 +146,7 @@ async function* toLines(
 export function parseRequestFilter(
   query: Omit<RequestQueryValues, 'format' | 'cursor' | 'limit'>,
 ): RequestFilter {
-  const { key, rule, action, status, model, provider, endpoint, q, since, until } = query
+  const { key, rule, action, status, model, provider, endpoint, copies, q, since, until } = query
   const { min_score, max_score } = query
   const separator = rule?.lastIndexOf(':') ?? 0
   return {
@@ -159,6 +159,7 @@ export function parseRequestFilter(
     ...(model !== undefined && { model }),
     ...(provider !== undefined && { provider }),
     ...(endpoint !== undefined && { endpoint }),
+    ...((copies === 'include' || copies === 'only') && { copies }),
     ...(min_score !== undefined && { minScore: min_score }),
     ...(max_score !== undefined && { maxScore: max_score }),
     ...(q !== undefined && { text: q }),

@@ -223,6 +223,12 @@ export const requestQuery = {
   model: text('The model that replied.', 'gpt-4o'),
   provider: text('The provider that replied.', 'openai'),
   endpoint: text('The path of the endpoint.', '/v1/chat/completions'),
+  copies: Type.Optional(
+    StringEnum(['exclude', 'include', 'only'], {
+      default: 'exclude',
+      description: 'Whether copies of requests for other models are listed, too.',
+    }),
+  ),
   min_score: scoreBound('The lowest score for quality. Requests without one do not pass.'),
   max_score: scoreBound('The highest score for quality. Requests without one do not pass.'),
   q: text('A part of the code or of the message of the error.', 'firewall'),

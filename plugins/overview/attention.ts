@@ -5,7 +5,7 @@ import { errorMessage } from '../../core/util/error-message.ts'
 import type { Policies } from '../../projections/policies.ts'
 import type { RuleKinds } from '../audit/diff-rules.ts'
 import { periodAt } from '../budget/periods.ts'
-import type { UsageGroup } from '../ledger/store/queries.ts'
+import type { CostQuery, UsageGroup } from '../ledger/store/queries.ts'
 import { DAY_MS } from '../ledger/store/units.ts'
 import type { AttentionSchema } from './schemas.ts'
 import type { OverviewServices } from './services.ts'
@@ -68,7 +68,7 @@ export async function checkPolicyRules(
 interface NamedBudget {
   readonly title: string
   readonly budget: Budget
-  readonly query: { readonly userId?: number; readonly groupId?: number; readonly keyId?: string }
+  readonly query: Omit<CostQuery, 'since'>
   readonly ids: Pick<Attention, 'user_id' | 'group_id'>
 }
 
@@ -101,6 +101,9 @@ function listBudgets({ accounts, groups, overallBudget }: OverviewServices): rea
   const budgets: NamedBudget[] = []
   const overall = overallBudget.current()
   if (overall) budgets.push({ title: 'everything', budget: overall, query: {}, ids: {} })
+  const ofCopies = overallBudget.shadow()
+  if (ofCopies)
+    budgets.push({ title: 'copies for other models', budget: ofCopies, query: { copies: true }, ids: {} })
   for (const { id, name, budget } of groups.groups())
     if (budget)
       budgets.push({ title: `group "${name}"`, budget, query: { groupId: id }, ids: { group_id: id } })

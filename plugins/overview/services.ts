@@ -31,7 +31,7 @@ export interface OverviewServices {
   readonly groups: Pick<Groups, 'groups'>
   readonly policies: Pick<Policies, 'policies' | 'rulesOf'>
   readonly rules: Pick<Rules, 'of'>
-  readonly overallBudget: Pick<OverallBudget, 'current'>
+  readonly overallBudget: Pick<OverallBudget, 'current' | 'shadow'>
   readonly kinds: RuleKinds
   /** Past rules of users, and of policies. */
   readonly userHistory: Pick<History, 'eventsOf' | 'rulesOf'>

@@ -6,6 +6,7 @@ import { builtInConditions, createBuiltInActions } from '../routing/operators.ts
 import { createRoutingRuleKind } from '../routing/rule-kind.ts'
 import { createSplitAction } from '../routing/split-action.ts'
 import { ruleBodySchema } from '../rules/rule-kind.ts'
+import { createShadowAction } from '../shadow/action.ts'
 import { RuleCasesSchema } from './case-schemas.ts'
 import { RulesFileSchema } from './schemas.ts'
 
@@ -14,11 +15,12 @@ const DRAFT = 'http://json-schema.org/draft-07/schema#'
 /** The JSON schema of a file for editors. It describes rules with the built-in conditions and actions. */
 export function buildEditorSchema(): JsonObject {
   const operators = createOperatorRegistry()
-  const splitAction = createSplitAction({ find: () => undefined }, '')
+  const noModels = { find: () => undefined }
+  const modelActions = [createSplitAction(noModels, ''), createShadowAction(noModels, '')]
   operators.add('the editor schema', {
     conditions: builtInConditions,
     // Providers are settings.
-    actions: [...createBuiltInActions(new Set()), splitAction, cacheAction].map((action) =>
+    actions: [...createBuiltInActions(new Set()), ...modelActions, cacheAction].map((action) =>
       action.name === 'set_provider' ? { ...action, schema: { type: 'string', minLength: 1 } } : action,
     ),
   })

@@ -59,6 +59,7 @@ interface ShowReferences {
 
 function exportBudgets({ accounts, groups: known, overallBudget }: RulesFileState, show: ShowReferences) {
   const overall = overallBudget.current()
+  const shadow = overallBudget.shadow()
   const users = accounts
     .users()
     .flatMap(({ id, budget }) => (budget ? [{ user: show.user(id), budget: showBudget(budget) }] : []))
@@ -72,6 +73,7 @@ function exportBudgets({ accounts, groups: known, overallBudget }: RulesFileStat
   )
   return {
     ...(overall && { overall: showBudget(overall) }),
+    ...(shadow && { shadow: showBudget(shadow) }),
     ...(users.length > 0 && { users }),
     ...(groups.length > 0 && { groups }),
     ...(keys.length > 0 && { keys }),

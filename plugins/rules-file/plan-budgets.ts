@@ -17,15 +17,23 @@ export function planBudgets(entries: BudgetEntries, builder: PlanBuilder): void 
     if (seen.has(owner)) issues.add(path, 'The budget is listed twice.')
     return seen.has(owner) || !seen.add(owner)
   }
-  if (entries.overall !== undefined) {
+  const { overall, shadow } = entries
+  if (overall !== undefined) {
     const name = 'everything together'
-    const change = compareBudgets(null, name, state.overallBudget.current(), entries.overall, builder)
-    const { overall } = entries
-    if (change)
+    if (compareBudgets(null, name, state.overallBudget.current(), overall, builder))
       builder.write({ type: 'budget' }, `budget of ${name}`, () =>
         overall === null
           ? [{ type: 'OverallBudgetRemoved', data: {} }]
           : [{ type: 'OverallBudgetSet', data: { budget: parseBudget(overall) } }],
+      )
+  }
+  if (shadow !== undefined) {
+    const name = 'copies for other models'
+    if (compareBudgets(null, name, state.overallBudget.shadow(), shadow, builder))
+      builder.write({ type: 'budget' }, `budget of ${name}`, () =>
+        shadow === null
+          ? [{ type: 'ShadowBudgetRemoved', data: {} }]
+          : [{ type: 'ShadowBudgetSet', data: { budget: parseBudget(shadow) } }],
       )
   }
   for (const [index, { user, budget }] of (entries.users ?? []).entries()) {

@@ -13,7 +13,7 @@ export interface RulesFileState {
   readonly groups: Pick<Groups, 'group' | 'groups' | 'groupsOf' | 'members' | 'revision'>
   readonly policies: Pick<Policies, 'policy' | 'policies' | 'rulesOf' | 'revision'>
   readonly rules: Pick<Rules, 'of' | 'revision'>
-  readonly overallBudget: Pick<OverallBudget, 'current' | 'revision'>
+  readonly overallBudget: Pick<OverallBudget, 'current' | 'shadow' | 'revision'>
   readonly kinds: RuleKinds
 }
 

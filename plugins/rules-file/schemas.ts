@@ -89,6 +89,7 @@ const budget = Nullable(BudgetInput, { description: 'The budget. null removes it
 const BudgetEntries = StrictObject(
   {
     overall: Type.Optional(budget),
+    shadow: Type.Optional(budget),
     users: Type.Optional(
       Type.Array(
         StrictObject(

@@ -18,6 +18,8 @@ export interface Decision {
   readonly mode: Mode | undefined
   /** The first target. */
   readonly target: Target | undefined
+  /** What gets a copy of the request. */
+  readonly shadow: Target | undefined
   /** The request or a rule names the model. */
   readonly isFixed: boolean
   /** Keys of the rules that did something, by what they did. */
@@ -31,13 +33,17 @@ export interface EvaluatedRequest {
   readonly effects: readonly Effect[]
 }
 
-export function toDecision({ request, trace, route }: Exchange, error: GatewayError | undefined): Decision {
+export function toDecision(
+  { request, trace, route, shadow }: Exchange,
+  error: GatewayError | undefined,
+): Decision {
   return {
     request,
     error,
     trace,
     mode: route?.mode,
     target: route?.targets[0],
+    shadow,
     isFixed: route?.isFixed ?? false,
     applied: {
       mask: keysOf(trace, ({ kind, action }) => kind === 'firewall' && action === 'mask'),
@@ -116,7 +122,7 @@ export function nameOf(target: Pick<Target, 'provider' | 'model'> | undefined): 
 const MAX_TEXT = 500
 
 /** A decision as examples show it. */
-export function showDecision({ request, error, trace, mode, target }: Decision) {
+export function showDecision({ request, error, trace, mode, target, shadow }: Decision) {
   const text = error === undefined ? userTexts(request).at(-1) : undefined
   return {
     outcome: error === undefined ? ('allowed' as const) : ('refused' as const),
@@ -125,6 +131,7 @@ export function showDecision({ request, error, trace, mode, target }: Decision) 
     provider: target?.provider ?? null,
     model: target?.model ?? null,
     routing_mode: mode ?? null,
+    shadow: shadow === undefined ? null : nameOf(shadow),
     rule_trace: trace.map(showEntry),
   }
 }

@@ -40,6 +40,7 @@ const DecisionSchema = Type.Object(
     provider: nullableText('The provider that would be asked first.'),
     model: nullableText('The model that would be asked first.'),
     routing_mode: nullableText('The routing mode.'),
+    shadow: nullableText('The model that would get a copy, as provider/model; null if none would.'),
     rule_trace: Type.Array(RuleTraceEntrySchema, { description: 'The outcome of every rule.' }),
   },
   { $id: 'WhatIfDecision', description: 'How a request would be handled.' },
@@ -122,6 +123,17 @@ const reasons = (description: string) =>
     { description },
   )
 
+const Copies = Type.Object(
+  {
+    requests: Count('Requests that would be copied.'),
+    cost_usd: Type.Number({
+      description: 'What the copies would cost: recorded tokens of the requests at the prices of the models.',
+    }),
+    unknown: Count('Copies whose cost is not known.'),
+  },
+  { $id: 'WhatIfCopies', description: 'Copies of requests for other models.' },
+)
+
 /** What the evaluation of recorded requests finds. */
 const reportFields = {
   requests: Count('Recorded requests that pass the filters, up to the limit.'),
@@ -144,6 +156,10 @@ const reportFields = {
       unknown: Count('Requests whose cost is not known, which are in neither.'),
     },
     { $id: 'WhatIfCost', description: "Cost in US dollars: recorded tokens at today's prices." },
+  ),
+  copies: Type.Object(
+    { before: Copies, after: Copies },
+    { description: 'Copies for other models without and with the drafts; cost_usd is without them.' },
   ),
   drafts: Type.Array(DraftSchema, { description: 'What each draft does.' }),
   examples: Type.Array(ExampleSchema, { description: 'Requests that the drafts change, newest first.' }),

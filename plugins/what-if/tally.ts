@@ -7,6 +7,7 @@ import { DIFFERENCES, type Difference } from './compare-recorded.ts'
 import { type Decision, EFFECTS, type Effect, type EvaluatedRequest, showDecision } from './decision.ts'
 import type { WhatIfJob, WhatIfProgress } from './job.ts'
 import type { WhatIfReport } from './schemas.ts'
+import { CopiesTally } from './tally-copies.ts'
 import { OwnerTally } from './tally-owner.ts'
 
 /** Why a request could not be evaluated. */
@@ -31,6 +32,7 @@ export class WhatIfTally {
   readonly #examples: WhatIfReport['examples'][number][] = []
   readonly #before = { allowed: 0, refused: 0, masked: 0, warned: 0 }
   readonly #after = { allowed: 0, refused: 0, masked: 0, warned: 0 }
+  readonly #copies: Readonly<Record<'before' | 'after', CopiesTally>>
   /** Nano-dollars. */
   readonly #cost = { before: 0, after: 0, unknown: 0 }
   #requests = 0
@@ -41,6 +43,7 @@ export class WhatIfTally {
   constructor({ drafts, examples }: Pick<WhatIfJob, 'drafts' | 'examples'>, costOf: Host['costOf']) {
     this.#costOf = costOf
     this.#maxExamples = examples
+    this.#copies = { before: new CopiesTally(costOf), after: new CopiesTally(costOf) }
     this.#owners = drafts.map((owner) => new OwnerTally(owner))
   }
 
@@ -56,6 +59,8 @@ export class WhatIfTally {
     addOutcome(this.#before, before)
     addOutcome(this.#after, after)
     this.#addCost(request)
+    this.#copies.before.add(request.record, before)
+    this.#copies.after.add(request.record, after)
     for (const effect of effects) increment(this.#effects, effect)
     for (const owner of this.#owners) owner.add(request)
     if (effects.length === 0) this.#unchanged += 1
@@ -108,6 +113,7 @@ export class WhatIfTally {
       },
       outcomes: { before: this.#before, after: this.#after },
       cost_usd: { before: toUsd(before), after: toUsd(after), change: toUsd(after - before), unknown },
+      copies: { before: this.#copies.before.report(), after: this.#copies.after.report() },
       drafts: this.#owners.map((owner) => owner.report()),
       examples: this.#examples,
       reproduced: {

@@ -162,6 +162,23 @@ describe('the action split', () => {
     })
   })
 
+  it('is recorded, and usage by rule and model compares the models', async () => {
+    const ruleId = await addRule(user, { split: { arms: HALVES, sticky_by: 'none' } })
+    const counts = new Map<string, number>()
+    for (const _ of NAMES) {
+      const answer = await ask(user, say('Hello'))
+      const model = modelOf(answer)
+      counts.set(model, (counts.get(model) ?? 0) + 1)
+      const record = await user.call('GET', `/v1/requests/${answer.headers.get('x-request-id')}`)
+      expect(record.body.data.routing_arm).to.equal(model)
+    }
+    const { body } = await user.call('GET', '/v1/usage?group_by=rule&group_by=model')
+    const rows = body.data.filter(({ rule }: { rule: string }) => rule === `routing:${ruleId}`)
+    expect(
+      new Map(rows.map((row: { model: string; requests: number }) => [row.model, row.requests])),
+    ).to.deep.equal(counts)
+  })
+
   it('is simulated, also as a draft', async () => {
     const ruleId = await addRule(user, { split: HALVES })
     const request = { model: 'auto', ...say('Hello'), user: 'Ada' }

@@ -47,6 +47,7 @@ export function buildHistory(users: number, turns: number): readonly DomainEvent
       events.push({ type: 'TokenLimitChanged', data: { userId, tokensPerMinute: 5000 } })
       events.push({ type: 'BudgetSet', data: { userId, keyId: keys[0] as string, budget } })
       events.push({ type: 'OverallBudgetSet', data: { budget } })
+      events.push({ type: 'ShadowBudgetSet', data: { budget } })
     }
   }
   for (let turn = 0; turn < turns; turn++) {

@@ -59,7 +59,7 @@ export async function createSender(gateway: RunningGateway, plan = 'paid') {
       const id = place.startsWith('/v1/models') ? example : await idFor(place, name, filled)
       filled = filled.replace(`{${name}}`, encodeURIComponent(id))
     }
-    if (method === 'GET' && /^\/admin\/.*budget$/.test(filled))
+    if (method === 'GET' && /^\/admin\/.*budget(\/shadow)?$/.test(filled))
       await setBudget(gateway, filled, { limit_usd: 10 })
     return filled
   }

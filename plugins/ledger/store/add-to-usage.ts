@@ -12,7 +12,7 @@ import { HOURS_PER_DAY } from './units.ts'
 
 /** What one request adds to usage. */
 export interface UsageChange {
-  readonly request: Pick<RequestRow, 'id' | 'user_id' | 'key' | 'group_set' | 'target'>
+  readonly request: Pick<RequestRow, 'id' | 'user_id' | 'key' | 'group_set' | 'target' | 'shadow_of'>
   /** The rules that did something. */
   readonly rules: readonly Pick<RequestRuleRow, 'kind' | 'rule_id'>[]
   readonly measures: UsageMeasures
@@ -27,6 +27,8 @@ export async function addToUsage(
   const [days, totals] = [new UsageSums(), new UsageSums()]
   const [byRule, ruleDays] = [new UsageSums(), new UsageSums()]
   for (const { request, rules, measures } of changes) {
+    // Users neither asked for copies nor pay for them.
+    if (request.shadow_of !== null) continue
     const { user_id, key } = request
     const group_set = request.group_set ?? 0
     const [hour, target] = [hourOf(request), request.target ?? 0]

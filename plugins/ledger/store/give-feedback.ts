@@ -76,7 +76,7 @@ export async function addSignal(
 function lockRequest(db: Transaction<LedgerTables>, engine: LedgerEngine, id: number) {
   return db
     .selectFrom('requests')
-    .select(['id', 'user_id', 'key', 'group_set', 'target', 'rules', 'signals'])
+    .select(['id', 'user_id', 'key', 'group_set', 'target', 'shadow_of', 'rules', 'signals'])
     .where('id', '=', id)
     .$if(engine === 'postgres', (query) => query.forUpdate())
     .executeTakeFirst()

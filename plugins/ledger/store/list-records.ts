@@ -119,7 +119,11 @@ async function countRows(
 ): Promise<number> {
   let rows = 0
   for (const branch of branches) {
-    const only = { ...(name === 'rule' && rule && { rule }), ...(name === 'score' && score && { score }) }
+    const only = {
+      ...(name === 'rule' && rule && { rule }),
+      ...(name === 'score' && score && { score }),
+      copies: 'include' as const,
+    }
     const probe = selectIds(db, engine, only, name, branch, range, PROBE_ROWS).as('probe')
     const found = await db
       .selectFrom(probe)
@@ -143,8 +147,12 @@ function selectIds(
   range: IdRange,
   limit: number,
 ): IdQuery {
-  const { rule, score, text, error, ...equal } = conditions
+  const { rule, score, text, error, copies, ...equal } = conditions
   const others: RawBuilder<boolean>[] = []
+  if (copies === 'only') others.push(sql<boolean>`${sql.ref('requests.shadow_of')} is not null`)
+  // No rule does anything to a copy.
+  else if (copies === undefined && access !== 'rule')
+    others.push(sql<boolean>`${sql.ref('requests.shadow_of')} is null`)
   for (const [name, values] of Object.entries(equal))
     if (name !== access && values) others.push(isOneOf(engine, `requests.${name}`, values))
   if (Array.isArray(error) && access !== 'error') others.push(isOneOf(engine, 'requests.error', error))

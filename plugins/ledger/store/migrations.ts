@@ -45,6 +45,7 @@ function listMigrations(engine: LedgerEngine): Record<string, Migration> {
     '003-groups-and-days': { up: (db) => addGroupsAndDays(db, engine) },
     '004-trace-id': { up: (db) => db.schema.alterTable('requests').addColumn('trace_id', 'text').execute() },
     '005-feedback': { up: (db) => addFeedback(db, engine) },
+    '006-copies': { up: indexCopies },
   }
 }
 
@@ -251,6 +252,15 @@ async function sumUpAgain(
     .insertInto(name as never)
     .columns([...key, ...MEASURES, ...(isByCaller ? ['group_set'] : [])] as never)
     .expression(rows as never)
+    .execute()
+}
+
+async function indexCopies(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createIndex('requests_by_shadow_of')
+    .on('requests')
+    .column('shadow_of')
+    .where(sql.ref('shadow_of'), 'is not', null)
     .execute()
 }
 

@@ -15,6 +15,8 @@ export interface RequestFilter {
   readonly model?: string
   readonly provider?: string
   readonly endpoint?: string
+  /** Copies of requests for other models: together with the requests, or alone. Default: left out. */
+  readonly copies?: 'include' | 'only'
   /** Unix times in milliseconds: arrived at or after `since`, and before `until`. */
   readonly since?: number
   readonly until?: number
@@ -107,13 +109,15 @@ export interface UsageGroup {
   readonly signals: Readonly<Record<AnswerSignal, number>>
 }
 
-/** At most one of user, key and group; none means everything. */
+/** At most one of user, key, group and copies; none means everything. Users do not pay for copies. */
 export interface CostQuery {
   /** Unix time in milliseconds. */
   readonly since: number
   readonly userId?: number
   readonly keyId?: string
   readonly groupId?: number
+  /** Copies of requests for other models. */
+  readonly copies?: true
 }
 
 export interface CostSum {

@@ -72,6 +72,7 @@ async function countByStep(db: Kysely<LedgerTables>, query: SeriesQuery): Promis
     .selectFrom('requests')
     .where('id', '>=', firstIdAt(query.since))
     .where('id', '<', firstIdAt(query.until))
+    .where('shadow_of', 'is', null)
     .select([
       step.as('step'),
       sql<number>`count(*)`.as('requests'),
@@ -134,6 +135,7 @@ async function sampleLatencies(
         .select(['latency', 'error'])
         .where('id', '>=', from)
         .where('id', '<', to)
+        .where('shadow_of', 'is', null)
         .orderBy('id')
         .limit(SAMPLE_ROWS)
         .execute()

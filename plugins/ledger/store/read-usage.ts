@@ -105,10 +105,9 @@ function toGroup(row: SummedRow, groupBy: readonly UsageDimension[]): UsageGroup
 }
 
 /** Returns what has been spent since a time, exactly: whole hours by hour, and the rest by request. */
-export async function sumCosts(
-  db: Kysely<LedgerTables>,
-  { since, userId, keyId, groupId }: CostQuery,
-): Promise<CostSum> {
+export async function sumCosts(db: Kysely<LedgerTables>, query: CostQuery): Promise<CostSum> {
+  const { since, userId, keyId, groupId, copies } = query
+  if (copies) return sumCopies(db, since)
   const key = keyId === undefined ? undefined : await findLabel(db, keyId)
   const groupSets = groupId === undefined ? undefined : await findGroupSets(db, groupId)
   if ((keyId !== undefined && key === undefined) || groupSets?.length === 0)
@@ -119,24 +118,38 @@ export async function sumCosts(
   const hours = db
     .selectFrom(selectUsage(db, { ...range, userId, key, groupSets, isByCaller }).as('usage'))
     .select([sumOf('usage.cost').as('cost'), sumOf('usage.unknown_costs').as('unknown')])
-  let rest = db
-    .selectFrom('requests')
+  let rest = selectCosts(db)
     .where('id', '>=', firstIdAt(since))
     .where('id', '<', firstIdAt(firstHour * HOUR_MS))
-    .select([
-      sumOf('requests.cost').as('cost'),
-      sql<number>`coalesce(sum(case when ${sql.ref('requests.cost')} is null then 1 else 0 end), 0)`.as(
-        'unknown',
-      ),
-    ])
+    .where('shadow_of', 'is', null)
   if (userId !== undefined) rest = rest.where('requests.user_id', '=', userId)
   if (key !== undefined) rest = rest.where('requests.key', '=', key)
   if (groupSets !== undefined) rest = rest.where('requests.group_set', 'in', groupSets)
-  const sums = await Promise.all([hours.executeTakeFirstOrThrow(), rest.executeTakeFirstOrThrow()])
+  const [ofHours, ofRest, ofCopies] = await Promise.all([
+    hours.executeTakeFirstOrThrow(),
+    rest.executeTakeFirstOrThrow(),
+    isByCaller ? { cost: 0, unknownCosts: 0 } : sumCopies(db, since),
+  ])
   return {
-    cost: sums.reduce((sum, { cost }) => sum + cost, 0),
-    unknownCosts: sums.reduce((sum, { unknown }) => sum + Number(unknown), 0),
+    cost: ofHours.cost + ofRest.cost + ofCopies.cost,
+    unknownCosts: Number(ofHours.unknown) + Number(ofRest.unknown) + ofCopies.unknownCosts,
   }
+}
+
+/** Usage by hour does not have copies. */
+async function sumCopies(db: Kysely<LedgerTables>, since: number): Promise<CostSum> {
+  const { cost, unknown } = await selectCosts(db)
+    .where('shadow_of', 'is not', null)
+    // An expression, so that the index of copies is used, and not the primary key.
+    .where(sql<number>`${sql.ref('requests.id')} + 0`, '>=', firstIdAt(since))
+    .executeTakeFirstOrThrow()
+  return { cost, unknownCosts: Number(unknown) }
+}
+
+function selectCosts(db: Kysely<LedgerTables>) {
+  const cost = sql.ref('requests.cost')
+  const unknown = sql<number>`coalesce(sum(case when ${cost} is null then 1 else 0 end), 0)`
+  return db.selectFrom('requests').select([sumOf('requests.cost').as('cost'), unknown.as('unknown')])
 }
 
 function sumOf(column: string) {

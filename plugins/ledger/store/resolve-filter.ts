@@ -14,6 +14,7 @@ export interface Conditions {
   /** The errors with a text; `many` if there are too many to list. */
   readonly error?: readonly number[] | 'many'
   readonly text?: string
+  readonly copies?: RequestFilter['copies']
   readonly rule?: { readonly kind?: number; readonly rule_id?: number; readonly action?: number }
   /** Of the quality. */
   readonly score?: { readonly min: number; readonly max: number }
@@ -43,6 +44,7 @@ export async function resolveFilter(
     ...(target && { target }),
     ...(path !== undefined && { endpoint: [path] }),
     ...(status !== undefined && { status: [status] }),
+    ...(filter.copies && { copies: filter.copies }),
     ...(errors && {
       error: errors.length > MAX_LISTED_ERRORS ? ('many' as const) : errors,
       text: text ?? '',

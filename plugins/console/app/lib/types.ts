@@ -85,6 +85,7 @@ export interface TraceEntry {
   readonly origin?: RuleOrigin
   readonly scope?: string
   readonly reason?: string
+  readonly arm?: string
 }
 
 export interface RequestRecord {

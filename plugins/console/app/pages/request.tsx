@@ -115,6 +115,7 @@ export function Trace({ entries, rules }: TraceProps) {
               {entry.origin?.type === 'policy' && (
                 <a href={href(`/policies/${entry.origin.id}`)}>of {entry.origin.name}</a>
               )}{' '}
+              {entry.arm && <code>{entry.arm}</code>}{' '}
               {entry.outcome !== 'applied' && <Badge>{entry.reason ?? entry.outcome}</Badge>}
               {rule && <ThenAndNow {...rule} />}
             </li>

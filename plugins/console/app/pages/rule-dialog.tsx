@@ -59,7 +59,7 @@ export function RuleDialog({ draft, onDone, onClose }: RuleDialogProps) {
               value={json.action_json ?? ''}
               onInput={(action_json) => setJson({ ...json, action_json })}
               issue={issues.action_json}
-              hint="Such as {&quot;set_mode&quot;: &quot;quality&quot;}, set_model, set_provider."
+              hint={'Such as {"set_mode": "quality"}, or with set_model, set_provider, split, shadow.'}
             />
           </>
         ) : (

@@ -38,7 +38,10 @@ export function UsagePage() {
       }
     >
       {isOperator() ? (
-        <BudgetPanel path="/admin/budget" title="Budget of everything together" />
+        <>
+          <BudgetPanel path="/admin/budget" title="Budget of everything together" />
+          <BudgetPanel path="/admin/budget/shadow" title="Budget of copies for other models" />
+        </>
       ) : (
         <OwnBudgets />
       )}

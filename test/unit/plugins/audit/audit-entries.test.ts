@@ -116,7 +116,8 @@ describe('toAuditEntries', () => {
 
   it('knows every type of event about users and rules', async () => {
     const data = { userId: 1, ruleId: 5, keyId: 'key_a' }
-    const isOther = /^(Ids|Log|Checkpoint|OverallBudget|Operator|DataRead|PromptsDeleted|Router[TAR])/
+    const isOther =
+      /^(Ids|Log|Checkpoint|(Overall|Shadow)Budget|Operator|DataRead|PromptsDeleted|Router[TAR])/
     const types = EVENT_TYPES.filter((type) => !isOther.test(type))
     const events = types.map((type) => ({ type, data: type.includes('Rule') ? data : { userId: 1 } }))
     for (const [index, { kind }] of (

@@ -1,0 +1,119 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import {
+  type EndedExchange,
+  GatewayError,
+  type Host,
+  type RepliedExchange,
+  type Reply,
+  type Route,
+  type Target,
+} from '../../core/contract/index.ts'
+import { readReply } from '../../core/pipeline/read-reply.ts'
+import { recordUnreadCost } from '../../core/pipeline/usage-recorder.ts'
+import { CopyConnection, copyExchange } from './copy.ts'
+import type { CopyHooks } from './copy-hooks.ts'
+
+export const COPY_OUTCOMES = [
+  'answered',
+  'failed',
+  'aborted',
+  'dropped',
+  'over_budget',
+  'unavailable',
+] as const
+
+export type CopyOutcome = (typeof COPY_OUTCOMES)[number]
+
+export interface CopyServices extends Pick<Host, 'costOf'> {
+  /** Sends a copy to the target of its route. Rejects with a `GatewayError`. */
+  dispatch(exchange: EndedExchange, route: Route): Promise<Reply>
+  /** False while the circuit of the model is open. */
+  isUsable(target: Target, userId: number): boolean
+  readonly hooks: CopyHooks
+  readonly maxConcurrent: number
+  readonly count: (outcome: CopyOutcome) => void
+  readonly logger: Logger
+}
+
+/** The longest time that a copy takes one of the places. */
+const MAX_COPY_MS = 600_000
+
+/**
+ * Sends copies of answered requests to other models, reads the replies, and drops them. See
+ * docs/decisions/routing.md, "Copies are sent when the response has ended".
+ */
+export class ShadowCopies {
+  readonly #services: CopyServices
+  readonly #open = new Map<CopyConnection, Promise<void>>()
+
+  constructor(services: CopyServices) {
+    this.#services = services
+  }
+
+  get inFlight(): number {
+    return this.#open.size
+  }
+
+  /** Returns immediately. A copy for which there is no place is dropped: a queue would hold prompts. */
+  send(exchange: EndedExchange, target: Target): void {
+    const { count, isUsable, maxConcurrent } = this.#services
+    const isFull = this.#open.size >= maxConcurrent
+    if (isFull || !isUsable(target, exchange.account.userId)) {
+      count(isFull ? 'dropped' : 'unavailable')
+      return
+    }
+    const client = new CopyConnection()
+    const sent = this.#run(copyExchange(exchange, target, client), client)
+      .catch((err: unknown) => this.#services.logger.error({ err, requestId: exchange.id }, 'copy failed'))
+      .finally(() => this.#open.delete(client))
+    this.#open.set(client, sent)
+  }
+
+  /** Waits for the copies in flight, then aborts those that have not ended. */
+  async close(waitMs: number): Promise<void> {
+    if (this.#open.size === 0) return
+    const timer = new AbortController()
+    const ended = Promise.all(this.#open.values())
+    await Promise.race([ended, sleep(waitMs, undefined, { signal: timer.signal }).catch(() => undefined)])
+    timer.abort()
+    for (const client of this.#open.keys()) client.abort(new Error('the gateway is shutting down'))
+    await ended
+  }
+
+  async #run(exchange: EndedExchange, client: CopyConnection): Promise<void> {
+    const { hooks, count, costOf } = this.#services
+    try {
+      await hooks.reserve?.(exchange)
+    } catch (error) {
+      if (!GatewayError.isInstance(error)) throw error
+      count(client.isAborted ? 'aborted' : 'over_budget')
+      return
+    }
+    const timeout = setTimeout(() => client.abort(new Error('the copy took too long')), MAX_COPY_MS).unref()
+    let error: unknown
+    try {
+      await this.#read(exchange)
+    } catch (thrown) {
+      error = thrown
+      recordUnreadCost(exchange, costOf)
+    }
+    clearTimeout(timeout)
+    client.close()
+    hooks.settle?.(exchange)
+    hooks.record?.({ exchange, error })
+    count(error === undefined ? 'answered' : client.isAborted ? 'aborted' : 'failed')
+  }
+
+  async #read(exchange: EndedExchange & { reply?: Reply }): Promise<void> {
+    const { route } = exchange
+    if (route === undefined) throw new TypeError('a copy has no route')
+    const reply = await this.#services.dispatch(exchange, route)
+    exchange.reply = reply
+    const read = await readReply(exchange as RepliedExchange, reply, [], this.#services.costOf)
+    if (read.type === 'whole') return
+    for await (const _ of read.batches) {
+      // Reading records the usage and the time.
+    }
+  }
+}

@@ -1,0 +1,42 @@
+import type { Exchange, Target } from '../../core/contract/index.ts'
+import { isModelAllowed } from '../../core/util/allowed-models.ts'
+import { findTarget } from '../routing/build-route.ts'
+import { findMissingCapability, operationOf, requirementsOf } from '../routing/requirements.ts'
+import { markSkipped } from '../routing/resolve-route.ts'
+import type { RoutingCatalog } from '../routing/routing-catalog.ts'
+import { SHADOW_MODEL } from './action.ts'
+
+/**
+ * Sets the target that gets a copy of a routed request, if a rule named a model. A model that cannot have the
+ * copy changes nothing for the client: only the trace says why.
+ */
+export function setShadow(exchange: Exchange, routingCatalog: RoutingCatalog): void {
+  const model: unknown = exchange.state[SHADOW_MODEL]
+  if (typeof model !== 'string') return
+  const found = findShadow(exchange, model, routingCatalog)
+  if (typeof found !== 'string') {
+    exchange.shadow = found
+    return
+  }
+  exchange.trace.splice(0, Number.POSITIVE_INFINITY, ...markSkipped(exchange.trace, 'shadow', found))
+}
+
+/** Returns the target, or why the model cannot have a copy. */
+function findShadow(
+  { account, request, route, operation = 'chat' }: Exchange,
+  model: string,
+  routingCatalog: RoutingCatalog,
+): Target | string {
+  const { catalog, capabilitiesOf } = routingCatalog
+  const entry = catalog.find(model)
+  if (entry === undefined) return 'model_not_found'
+  const target = findTarget(model, undefined, routingCatalog)
+  const capabilities = capabilitiesOf(target.provider)
+  if (capabilities === undefined) return 'provider_not_configured'
+  // Vectors and categories of different models cannot be compared.
+  if (operation !== 'chat' || operationOf(entry) !== 'chat') return 'model_of_another_operation'
+  if (!isModelAllowed(account, target)) return 'model_not_allowed'
+  if (route?.isFixed && route.targets[0].entry === entry) return 'same_model'
+  const missing = findMissingCapability(entry, capabilities, requirementsOf(request))
+  return missing === undefined ? target : 'unsupported_by_model'
+}

@@ -1,0 +1,94 @@
+import { Gauge } from 'prom-client'
+import { type Plugin, type Static, StrictObject, Type } from '../../core/contract/index.ts'
+import { createCounter } from '../../core/util/metrics.ts'
+import type { CircuitBreakers } from '../../providers/shared/breaker.ts'
+import { createCallProvider, type DispatchServices } from '../dispatch/call-provider.ts'
+import { dispatchExchange } from '../dispatch/dispatch.ts'
+import type { RoutingCatalog } from '../routing/routing-catalog.ts'
+import { createShadowAction } from './action.ts'
+import { COPY_OUTCOMES, type CopyOutcome, ShadowCopies } from './copies.ts'
+import type { CopyHooks } from './copy-hooks.ts'
+import { setShadow } from './find-target.ts'
+
+const shadowOptions = StrictObject({
+  max_concurrent: Type.Integer({
+    minimum: 1,
+    maximum: 1000,
+    default: 16,
+    description: 'Copies in flight per process. Further ones are dropped.',
+  }),
+})
+
+interface ShadowServices extends Pick<DispatchServices, 'providers'> {
+  readonly routingCatalog: RoutingCatalog
+  readonly circuitBreakers: Pick<CircuitBreakers, 'isUsable'>
+  readonly logId: string
+  readonly hooks: CopyHooks
+  /** Aborts when the gateway begins to stop. */
+  readonly stopping: AbortSignal
+  /** How long a stop may take. */
+  readonly drainMs: number
+}
+
+/** What becomes of a copy must not affect the routing of requests. */
+const UNOBSERVED: Pick<DispatchServices, 'circuitBreakers' | 'latency'> = {
+  circuitBreakers: { guard: (_target, _by, call) => call() },
+  latency: {
+    recordFirstEvent: () => undefined,
+    recordRemainder: () => undefined,
+    recordWholeReply: () => undefined,
+  },
+}
+
+/** Sends copies of answered requests to other models, for a comparison (docs/rules.md, "Shadows"). */
+export function createShadow(services: ShadowServices): Plugin {
+  const { routingCatalog, circuitBreakers, providers, logId, hooks, stopping, drainMs } = services
+  const callProvider = createCallProvider({ providers, ...UNOBSERVED })
+  return {
+    name: 'shadow',
+    after: ['routing', 'dispatch'],
+    options: shadowOptions,
+    setup({ max_concurrent }: Static<typeof shadowOptions>, { costOf, logger, metrics }) {
+      const outcomes = createCounter(metrics, {
+        name: 'signalbox_shadow_copies_total',
+        help: 'Copies of requests for other models, by outcome.',
+        labelNames: ['outcome'],
+      })
+      for (const outcome of COPY_OUTCOMES) outcomes(outcome)
+      const copies = new ShadowCopies({
+        dispatch: (exchange, route) => dispatchExchange(exchange, route, callProvider),
+        isUsable: ({ entry }, userId) => entry === undefined || circuitBreakers.isUsable(entry, userId),
+        hooks,
+        maxConcurrent: max_concurrent,
+        count: (outcome: CopyOutcome) => outcomes(outcome).inc(),
+        costOf,
+        logger,
+      })
+      new Gauge({
+        name: 'signalbox_shadow_copies_in_flight',
+        help: 'Copies of requests that have not ended.',
+        registers: [metrics],
+        collect() {
+          this.set(copies.inFlight)
+        },
+      })
+      let stoppingSince: number | undefined
+      stopping.addEventListener('abort', () => (stoppingSince = performance.now()), { once: true })
+      return {
+        actions: [createShadowAction(routingCatalog.catalog, logId)],
+        decide: (exchange) => setShadow(exchange, routingCatalog),
+        observe({ exchange, error, isAborted }) {
+          if (exchange?.shadow === undefined || error !== undefined || isAborted) return
+          const { shadow, target, attempts } = exchange
+          // Only what a provider has just answered can be compared, and not with itself.
+          if (attempts.at(-1)?.outcome !== 'ok' || target?.entry === shadow.entry) return
+          copies.send(exchange, shadow)
+        },
+        async close() {
+          const now = performance.now()
+          await copies.close(Math.max(0, drainMs - (now - (stoppingSince ?? now))))
+        },
+      }
+    },
+  }
+}
