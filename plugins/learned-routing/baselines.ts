@@ -1,5 +1,5 @@
 import type { Outcomes } from './outcomes.ts'
-import { hullSteps, meanQuality, stepsByFigure, stepsByScore, walkCurve } from './strategies.ts'
+import { createBudgetWalk, hullSteps, stepsByFigure, stepsByScore } from './strategies.ts'
 
 /** Ways to choose models that are compared on the same prompts. */
 export interface Contest {
@@ -70,12 +70,13 @@ function budgetStrategy(
   { outcomes: { scores }, costs }: Contest,
   steps: ReturnType<typeof stepsByScore>,
 ): Strategy {
+  const walk = createBudgetWalk(steps, scores, costs)
   return {
     name,
-    quality: (weights) => meanQuality(steps, scores, costs, weights),
+    quality: walk.meanQuality,
     curve(weights) {
       const points: [number, number][] = []
-      walkCurve(steps, scores, costs, weights, (cost, quality) => points.push([cost, quality]))
+      walk.visit(weights, (cost, quality) => points.push([cost, quality]))
       return points
     },
   }

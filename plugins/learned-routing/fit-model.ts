@@ -9,8 +9,9 @@ export interface FittedRow {
   readonly weight: number
 }
 
+// Chosen by the benchmark: a number has an effect on every prompt, so it needs more evidence than a word.
 const WORD_PENALTY = 1
-const NUMBER_PENALTY = 1
+const NUMBER_PENALTY = 30
 
 /** A good and a bad rating of half a weight, so that a model without bad ratings is not infinitely good. */
 const PRIOR_SCORES = [0, 1]

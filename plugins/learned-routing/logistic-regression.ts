@@ -20,7 +20,7 @@ export interface LogisticProblem {
 const MEMORY = 8
 const MAX_ITERATIONS = 200
 /** Ends when the gradient has fallen to this share of what it was at the beginning. */
-const TOLERANCE = 1e-4
+const TOLERANCE = 1e-3
 /** A step must lower the loss by this share of what the gradient promises. */
 const SUFFICIENT_DECREASE = 1e-4
 const MAX_HALVINGS = 30

@@ -50,56 +50,63 @@ export function hullSteps(scores: ArrayLike<number>, costs: readonly number[]): 
   })
 }
 
-/** A point for each budget: what was spent, 0 to 1, and the mean score. */
-export type BudgetCurve = readonly (readonly [cost: number, quality: number])[]
-
-/**
- * Calls `visit` with the points of the curve of a strategy. Steps with the same benefit are taken together:
- * of such prompts, some are drawn.
- */
-export function walkCurve(
-  steps: BudgetSteps,
-  scores: readonly Float64Array[],
-  costs: readonly number[],
-  weights: ArrayLike<number>,
-  visit: (cost: number, quality: number) => void,
-): void {
-  let whole = 0
-  let quality = 0
-  for (let prompt = 0; prompt < scores.length; prompt++) {
-    whole += weights[prompt] as number
-    quality += (weights[prompt] as number) * ((scores[prompt] as Float64Array)[0] as number)
-  }
-  const range = (costs.at(-1) as number) - (costs[0] as number)
-  let cost = 0
-  visit(0, quality / whole)
-  for (let at = 0; at < steps.length; ) {
-    const { benefit } = steps[at] as BudgetStep
-    for (; at < steps.length && (steps[at] as BudgetStep).benefit === benefit; at++) {
-      const { prompt, from, to } = steps[at] as BudgetStep
-      const weight = weights[prompt] as number
-      const score = scores[prompt] as Float64Array
-      cost += weight * ((costs[to] as number) - (costs[from] as number))
-      quality += weight * ((score[to] as number) - (score[from] as number))
-    }
-    visit(cost / whole / range, quality / whole)
-  }
+/** A strategy on given prompts, prepared for many samples of them. */
+export interface BudgetWalk {
+  /** Calls `visit` with the points of the curve for these weights of the prompts. */
+  visit(weights: ArrayLike<number>, visit: (cost: number, quality: number) => void): void
+  /** The mean score over all budgets: the area under the curve. */
+  meanQuality(weights: ArrayLike<number>): number
 }
 
-/** The mean score over all budgets: the area under the curve. */
-export function meanQuality(
+/** Steps with the same benefit are taken together: of such prompts, some are drawn. */
+export function createBudgetWalk(
   steps: BudgetSteps,
   scores: readonly Float64Array[],
   costs: readonly number[],
-  weights: ArrayLike<number>,
-): number {
-  let area = 0
-  let lastCost = 0
-  let lastQuality = 0
-  walkCurve(steps, scores, costs, weights, (cost, quality) => {
-    area += ((quality + lastQuality) / 2) * (cost - lastCost)
-    lastCost = cost
-    lastQuality = quality
+): BudgetWalk {
+  const range = (costs.at(-1) as number) - (costs[0] as number)
+  const first = Float64Array.from(scores, (score) => score[0] as number)
+  const prompts = Uint32Array.from(steps, ({ prompt }) => prompt)
+  const spent = Float64Array.from(
+    steps,
+    ({ from, to }) => ((costs[to] as number) - (costs[from] as number)) / range,
+  )
+  const gained = Float64Array.from(steps, ({ prompt, from, to }) => {
+    const score = scores[prompt] as Float64Array
+    return (score[to] as number) - (score[from] as number)
   })
-  return area
+  const isLast = Uint8Array.from(steps, ({ benefit }, at) => Number(steps[at + 1]?.benefit !== benefit))
+
+  function visit(weights: ArrayLike<number>, visitPoint: (cost: number, quality: number) => void): void {
+    let whole = 0
+    let quality = 0
+    for (let prompt = 0; prompt < first.length; prompt++) {
+      const weight = weights[prompt] as number
+      whole += weight
+      quality += weight * (first[prompt] as number)
+    }
+    let cost = 0
+    visitPoint(0, quality / whole)
+    for (let at = 0; at < prompts.length; at++) {
+      const weight = weights[prompts[at] as number] as number
+      cost += weight * (spent[at] as number)
+      quality += weight * (gained[at] as number)
+      if (isLast[at] === 1) visitPoint(cost / whole, quality / whole)
+    }
+  }
+
+  return {
+    visit,
+    meanQuality(weights) {
+      let area = 0
+      let lastCost = 0
+      let lastQuality = 0
+      visit(weights, (cost, quality) => {
+        area += ((quality + lastQuality) / 2) * (cost - lastCost)
+        lastCost = cost
+        lastQuality = quality
+      })
+      return area
+    },
+  }
 }

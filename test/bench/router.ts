@@ -15,7 +15,7 @@ import { decodeWeights, predict } from '../../plugins/learned-routing/model.ts'
 import type { Rating, TrainedRouter } from '../../plugins/learned-routing/rating.ts'
 import {
   type BudgetSteps,
-  meanQuality,
+  createBudgetWalk,
   stepsByFigure,
   stepsByScore,
 } from '../../plugins/learned-routing/strategies.ts'
@@ -82,10 +82,11 @@ function formatApgr(steps: BudgetSteps, prompts: readonly Prompt[]): string {
   const meanOf = (model: number, weights: Float64Array) =>
     scores.reduce((sum, score, at) => sum + (score[model] as number) * (weights[at] as number), 0) /
     weights.reduce((sum, weight) => sum + weight, 0)
+  const walk = createBudgetWalk(steps, scores, COSTS)
   const sampling = { samples: SAMPLES, seed: 1 }
   const [apgr] = bootstrap(new Float64Array(prompts.length).fill(1), sampling, (weights) => {
     const weaker = meanOf(0, weights)
-    return [(meanQuality(steps, scores, COSTS, weights) - weaker) / (meanOf(1, weights) - weaker)]
+    return [(walk.meanQuality(weights) - weaker) / (meanOf(1, weights) - weaker)]
   })
   const [value, low, high] = [apgr?.value, apgr?.low, apgr?.high].map((figure) => figure?.toFixed(3))
   return `${value} (${low} to ${high})`
