@@ -8,6 +8,7 @@ import { logged, readLog } from '../support/gateway-log.ts'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
 import { readScrape, scrapeUntil } from '../support/metrics.ts'
 import { newUser } from '../support/new-user.ts'
+import { newOperator } from '../support/operators.ts'
 import { ROOT } from '../support/root.ts'
 import { ROUNDS } from '../support/rounds.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
@@ -35,6 +36,25 @@ describe('several workers', function () {
     expect([...pids.keys()].sort()).to.deep.equal([1, 2, 3])
     expect([...pids.values()].every(isAlive)).to.equal(true)
     expect([...pids.values()]).not.to.include(gateway.process.pid)
+  })
+
+  it('share sessions of the console, which all of them end', async () => {
+    const operator = await newOperator(gateway, 'editor')
+    const each = [...(await connectToEach(gateway, 3)).values()]
+    const signIn = await each[0]?.call('POST', '/console/session', undefined, operator.headers)
+    const [cookie = ''] = (signIn?.headers.get('set-cookie') ?? '').split(';')
+    const session = { authorization: '', cookie }
+    const change = { ...session, 'x-csrf-token': signIn?.body.data.csrf_token }
+    for (const [index, { call }] of each.entries()) {
+      expect((await call('GET', '/admin/policies', undefined, session)).status).to.equal(200)
+      const group = { name: `Group of worker ${index}` }
+      expect((await call('POST', '/admin/groups', group, change)).status).to.equal(201)
+    }
+    await gateway.call('DELETE', `/admin/operators/${operator.id}`, undefined, AS_ADMIN)
+    for (const { call, close } of each) {
+      expect((await call('GET', '/admin/policies', undefined, session)).status).to.equal(401)
+      close()
+    }
   })
 
   it('all serve behind the same ports', async () => {

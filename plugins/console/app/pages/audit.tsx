@@ -1,11 +1,14 @@
-import { endpointUrl } from '../lib/api.ts'
+import { endpointUrl, get } from '../lib/api.ts'
 import { humanize } from '../lib/format.ts'
 import { groupName } from '../lib/names.ts'
+import { useResource } from '../lib/resource.ts'
 import { href, route, setQuery } from '../lib/router.ts'
 import { isOperator } from '../lib/session.ts'
-import type { AuditEntry } from '../lib/types.ts'
+import type { AuditEntry, OperatorRow } from '../lib/types.ts'
+import { DateFilter } from '../ui/date-filter.tsx'
 import { Diff } from '../ui/diff.tsx'
-import { SelectField, TextField } from '../ui/fields.tsx'
+import { SelectField } from '../ui/fields.tsx'
+import { FilterText } from '../ui/filter-text.tsx'
 import { Empty, PageLayout } from '../ui/page.tsx'
 import { PagedList } from '../ui/paged-list.tsx'
 import { ActorName, Badge, Time, UserLink } from '../ui/values.tsx'
@@ -29,6 +32,7 @@ export function AuditPage() {
   const position = query.get('position')
   const range = position ? { since: position, until: position } : {}
   const others = ['user', 'group', 'policy', 'rule'].filter((name) => chosen[name])
+  if (!isOperator() && chosen.actor) others.push('actor')
   return (
     <PageLayout title="Audit" actions={isOperator() && <VerificationBadge />}>
       <search class="filters">
@@ -38,15 +42,10 @@ export function AuditPage() {
           options={[['', 'all'], ...(isOperator() ? KINDS : ['routing', 'firewall', 'user', 'key'])]}
           onChange={(kind) => setQuery({ kind })}
         />
-        {isOperator() && (
-          <TextField label="Text" type="search" value={chosen.q ?? ''} onInput={(q) => setQuery({ q })} />
-        )}
-        <TextField
-          label="Since"
-          value={chosen.since ?? ''}
-          onInput={(since) => setQuery({ since })}
-          placeholder="2026-03-01"
-        />
+        {isOperator() && <ActorFilter value={chosen.actor ?? ''} />}
+        {isOperator() && <FilterText name="q" label="Text" value={chosen.q ?? ''} />}
+        <DateFilter name="since" value={chosen.since ?? ''} />
+        <DateFilter name="until" value={chosen.until ?? ''} isEnd />
         {[...others, ...(position ? ['position'] : [])].map((name) => (
           <button key={name} type="button" onClick={() => setQuery({ [name]: undefined })}>
             {name} {query.get(name)} ✕
@@ -78,6 +77,22 @@ export function AuditPage() {
   )
 }
 
+/** Operators of now. Links lead to the changes of others. */
+function ActorFilter({ value }: { readonly value: string }) {
+  const operators = useResource('operators', () => get<readonly OperatorRow[]>('/admin/operators'))
+  const known = [
+    ['root', 'ADMIN_KEY'],
+    ['cli', 'command line'],
+    ['system', 'gateway'],
+    ...(operators.data ?? []).map(({ id, name }) => [id, name]),
+  ] as const
+  const isOther = value !== '' && !known.some(([id]) => id === value)
+  const options = [['', 'all'], ...known, ...(isOther ? [[value, value]] : [])] as [string, string][]
+  return (
+    <SelectField label="Actor" value={value} options={options} onChange={(actor) => setQuery({ actor })} />
+  )
+}
+
 function Entry({ entry }: { readonly entry: AuditEntry }) {
   const { position, time, actor, kind, event, reason, user_id, policy_id, group_id } = entry
   return (
@@ -87,7 +102,11 @@ function Entry({ entry }: { readonly entry: AuditEntry }) {
         <b>
           {humanize(event)} {titleOf(entry)}
         </b>{' '}
-        by <ActorName actor={actor} /> · <Time value={time} />
+        by{' '}
+        <a href={href('/audit', { actor: actor.id })}>
+          <ActorName actor={actor} />
+        </a>{' '}
+        · <Time value={time} />
       </p>
       {reason && <p class="reason">{reason}</p>}
       <p class="muted">

@@ -1,44 +1,65 @@
-import { endpointUrl, send } from '../lib/api.ts'
-import { useResource } from '../lib/resource.ts'
-import { href } from '../lib/router.ts'
-import type { Page, RequestRecord, UserAccount } from '../lib/types.ts'
+import { useCallback } from 'preact/hooks'
+import { endpointUrl, get, send } from '../lib/api.ts'
+import { useInterval, useResource } from '../lib/resource.ts'
+import { hasRole } from '../lib/session.ts'
+import type { Page, Policy, RequestRecord, UserAccount } from '../lib/types.ts'
+import { FirstKey, FirstRequest, FirstRule, ProviderKeys } from './first-run-steps.tsx'
 
-/** Leads through the first steps, until a request has been answered. */
+export interface FirstRunState {
+  readonly configured: readonly string[]
+  readonly users: readonly UserAccount[]
+  readonly requests: number
+  readonly policies: readonly Policy[]
+}
+
+const REFRESH_MS = 3000
+
+/** With so many requests, somebody knows how it works. */
+const KNOWN_REQUESTS = 10
+
+interface ProviderStatus {
+  readonly providers: readonly { readonly provider: string; readonly is_configured: boolean }[]
+  readonly attention: readonly { readonly code: string }[]
+}
+
+async function loadState(): Promise<FirstRunState> {
+  const [users, requests, policies, status] = await Promise.all([
+    send<Page<UserAccount>>('GET', endpointUrl('/admin/users', { limit: 2 })),
+    send<Page<RequestRecord>>('GET', endpointUrl('/admin/requests', { limit: KNOWN_REQUESTS })),
+    get<readonly Policy[]>('/admin/policies'),
+    get<ProviderStatus>('/admin/status'),
+  ])
+  // The sandbox stands in for all providers.
+  const usesSandbox = status.attention.some(({ code }) => code === 'sandbox')
+  const configured = usesSandbox ? [] : status.providers.filter(({ is_configured }) => is_configured)
+  return {
+    configured: configured.map(({ provider }) => provider),
+    users: users.data,
+    requests: requests.data.length,
+    policies,
+  }
+}
+
+/** Leads through the first steps: a key of a provider, a user, a request, and a rule with its effect. */
 export function FirstRun() {
-  const steps = useResource('first-run', async () => {
-    const [users, requests] = await Promise.all([
-      send<Page<UserAccount>>('GET', endpointUrl('/admin/users', { limit: 2 })),
-      send<Page<RequestRecord>>('GET', endpointUrl('/admin/requests', { limit: 1 })),
-    ])
-    return { hasUser: users.data.length > 0, hasRequest: requests.data.length > 0 }
-  })
-  const { data } = steps
-  if (data === undefined || data.hasRequest) return null
+  const state = useResource('first-run', loadState)
+  const { data } = state
+  const isOver =
+    data === undefined || data.requests >= KNOWN_REQUESTS || (data.requests > 0 && data.policies.length > 0)
+  useInterval(
+    REFRESH_MS,
+    useCallback(() => isOver || state.reload(), [isOver]),
+  )
+  if (isOver || !hasRole('admin')) return null
   return (
     <section class="panel first-run" aria-label="First steps">
       <h2>First steps</h2>
       <ol>
-        <li class={data.hasUser ? 'done' : ''}>
-          <a href={href('/users')}>Create a user</a> and a key for it. {data.hasUser && '✓'}
-        </li>
-        <li>
-          Send a first request with the key:
-          <pre>
-            <code>{curlLine()}</code>
-          </pre>
-          Without the key of a provider, the built-in sandbox answers.
-        </li>
-        <li>
-          <a href={href('/policies')}>Make a policy</a>: mask or block something in all requests, and send the
-          request again.
-        </li>
+        <ProviderKeys configured={data.configured} />
+        <FirstKey users={data.users} onCreated={state.reload} />
+        <FirstRequest isDone={data.requests > 0} />
+        <FirstRule user={data.users[0]} onCreated={state.reload} />
       </ol>
     </section>
   )
-}
-
-function curlLine(): string {
-  return `curl ${endpointUrl('/v1/chat/completions')} \\
-  -H "Authorization: Bearer $SIGNALBOX_KEY" -H "Content-Type: application/json" \\
-  -d '{"model": "auto", "messages": [{"role": "user", "content": "Write to ada@example.com"}]}'`
 }

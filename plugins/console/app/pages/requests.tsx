@@ -1,14 +1,17 @@
 import { useEffect, useState } from 'preact/hooks'
 import { endpointUrl } from '../lib/api.ts'
 import { formatMs, formatUsd } from '../lib/format.ts'
+import { useLiveRequests } from '../lib/live.ts'
 import { href, type PageProps, route, setQuery } from '../lib/router.ts'
 import { isOperator } from '../lib/session.ts'
 import type { RequestRecord } from '../lib/types.ts'
+import { DateFilter } from '../ui/date-filter.tsx'
 import { CheckField, SelectField } from '../ui/fields.tsx'
 import { FilterText } from '../ui/filter-text.tsx'
+import { LiveBadge } from '../ui/live-badge.tsx'
 import { Empty, PageLayout } from '../ui/page.tsx'
 import { PagedList } from '../ui/paged-list.tsx'
-import { ActionBadge, Badge, StatusBadge, Time, UserLink } from '../ui/values.tsx'
+import { ActionBadge, StatusBadge, Time, UserLink } from '../ui/values.tsx'
 import { VirtualTable } from '../ui/virtual-list.tsx'
 import { ScoreBadge } from './feedback-panel.tsx'
 import { RequestPage } from './request.tsx'
@@ -42,7 +45,7 @@ function RequestList() {
   const [isLive, setLive] = useState(false)
   const chosen: Record<string, string> = {}
   for (const name of FILTERS) chosen[name] = query.get(name) ?? ''
-  const others = ['user', 'group', 'key', 'rule', 'endpoint', 'until'].filter((name) => chosen[name])
+  const others = ['user', 'group', 'key', 'rule', 'endpoint'].filter((name) => chosen[name])
   return (
     <PageLayout
       title="Requests"
@@ -60,7 +63,8 @@ function RequestList() {
         ))}
         <FilterText name="q" label="Error" value={chosen.q ?? ''} />
         <FilterText name="max_score" label="Score up to" value={chosen.max_score ?? ''} placeholder="0.4" />
-        <FilterText name="since" value={chosen.since ?? ''} placeholder="2026-03-01" />
+        <DateFilter name="since" value={chosen.since ?? ''} />
+        <DateFilter name="until" value={chosen.until ?? ''} isEnd />
         {others.map((name) => (
           <button key={name} type="button" onClick={() => setQuery({ [name]: undefined })}>
             {name} {chosen[name]} ✕
@@ -87,25 +91,13 @@ const LIVE_FILTERS = ['user', 'key', 'status', 'provider', 'model', 'endpoint', 
 /** Requests as they end, newest first. */
 function LiveRequests({ filters }: { readonly filters: Readonly<Record<string, string>> }) {
   const [requests, setRequests] = useState<readonly RequestRecord[]>([])
-  const [isConnected, setConnected] = useState(false)
-  const url = endpointUrl(
-    '/admin/live',
-    Object.fromEntries(LIVE_FILTERS.map((name) => [name, filters[name]])),
-  )
-  useEffect(() => {
-    const source = new EventSource(url)
-    setRequests([])
-    source.onopen = () => setConnected(true)
-    source.onerror = () => setConnected(false)
-    source.addEventListener('request', ({ data }) => {
-      setRequests((old) => [JSON.parse(data) as RequestRecord, ...old].slice(0, MAX_LIVE))
-    })
-    return () => source.close()
-  }, [url])
+  const chosen = Object.fromEntries(LIVE_FILTERS.map((name) => [name, filters[name]]))
+  const state = useLiveRequests(chosen, (record) => setRequests((old) => [record, ...old].slice(0, MAX_LIVE)))
+  useEffect(() => setRequests([]), [JSON.stringify(chosen)])
   return (
     <section class="panel live" aria-label="Live requests">
       <p>
-        <Badge tone={isConnected ? 'good' : 'warn'}>{isConnected ? 'live' : 'connecting'}</Badge>{' '}
+        <LiveBadge state={state} />{' '}
         {requests.length === 0 && <span class="muted">Requests appear here as they end.</span>}
       </p>
       {requests.length > 0 && <RequestTable requests={requests} />}

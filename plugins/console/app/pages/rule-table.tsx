@@ -1,3 +1,4 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { changedFields, type DraftRule, isChangedDraft, sortDrafts } from '../lib/drafts.ts'
 import { formatCount } from '../lib/format.ts'
 import { href } from '../lib/router.ts'
@@ -23,6 +24,23 @@ interface RuleTableProps {
 export function RuleTable(props: RuleTableProps) {
   const { title, canEdit, onAdd } = props
   const drafts = sortDrafts(props.drafts)
+  const table = useRef<HTMLDivElement>(null)
+  const [moved, setMoved] = useState<MovedRule>()
+
+  function move(key: string, targetKey: string, direction?: Direction) {
+    props.onMove(key, targetKey)
+    setMoved({ key, direction })
+  }
+
+  // Browsers take the focus from a row that moves.
+  useEffect(() => {
+    if (!moved?.direction) return
+    const row = [...(table.current?.querySelectorAll('tr') ?? [])].find(({ id }) => id === moved.key)
+    const buttons = [...(row?.querySelectorAll<HTMLButtonElement>('[data-direction]') ?? [])]
+    const same = buttons.find(({ dataset }) => dataset.direction === moved.direction)
+    ;(same ?? buttons[0])?.focus()
+  }, [moved])
+  const place = drafts.findIndex(({ key }) => key === moved?.key)
   const add = canEdit && (
     <button type="button" onClick={onAdd}>
       Add a rule
@@ -33,33 +51,48 @@ export function RuleTable(props: RuleTableProps) {
       {drafts.length === 0 ? (
         <Empty>No rules.</Empty>
       ) : (
-        <Table
-          columns={[
-            'Rule',
-            'Looks for',
-            { number: 'Priority' },
-            { number: 'Hits, 24 h' },
-            { hidden: 'Actions' },
-          ]}
-        >
-          <tbody>
-            {drafts.map((draft, index) => (
-              <RuleRow
-                key={draft.key}
-                draft={draft}
-                above={drafts[index - 1]}
-                below={drafts[index + 1]}
-                {...props}
-              />
-            ))}
-          </tbody>
-        </Table>
+        <div ref={table}>
+          <Table
+            columns={[
+              'Rule',
+              'Looks for',
+              { number: 'Priority' },
+              { number: 'Hits, 24 h' },
+              { hidden: 'Actions' },
+            ]}
+          >
+            <tbody>
+              {drafts.map((draft, index) => (
+                <RuleRow
+                  key={draft.key}
+                  draft={draft}
+                  above={drafts[index - 1]}
+                  below={drafts[index + 1]}
+                  {...props}
+                  onMove={move}
+                />
+              ))}
+            </tbody>
+          </Table>
+          <p class="hidden" role="status">
+            {place >= 0 && `${drafts[place]?.content.name} is number ${place + 1} of ${drafts.length}`}
+          </p>
+        </div>
       )}
     </Panel>
   )
 }
 
-interface RuleRowProps extends Omit<RuleTableProps, 'title' | 'drafts' | 'onAdd'> {
+type Direction = 'up' | 'down'
+
+interface MovedRule {
+  readonly key: string
+  /** Of the button that moved it; undefined if it was dragged. */
+  readonly direction: Direction | undefined
+}
+
+interface RuleRowProps extends Omit<RuleTableProps, 'title' | 'drafts' | 'onAdd' | 'onMove'> {
+  readonly onMove: (key: string, targetKey: string, direction?: Direction) => void
   readonly draft: DraftRule
   readonly above: DraftRule | undefined
   readonly below: DraftRule | undefined
@@ -71,6 +104,7 @@ function RuleRow({ draft, above, below, hits, canEdit, onEdit, onHistory, onMove
   const count = stored && (hits.get(`${kind}:${stored.id}`) ?? 0)
   return (
     <tr
+      id={key}
       class={`${isRemoved ? 'removed' : ''} ${content.is_enabled ? '' : 'off'}`}
       draggable={canEdit}
       onDragStart={(event) => event.dataTransfer?.setData('text/plain', key)}
@@ -99,10 +133,10 @@ function RuleRow({ draft, above, below, hits, canEdit, onEdit, onHistory, onMove
       </td>
       <td class="row-actions">
         {canEdit && above && (
-          <IconButton label={`Move ${content.name} up`} icon="↑" onClick={() => onMove(key, above.key)} />
+          <MoveButton name={content.name} direction="up" onMove={() => onMove(key, above.key, 'up')} />
         )}
         {canEdit && below && (
-          <IconButton label={`Move ${content.name} down`} icon="↓" onClick={() => onMove(key, below.key)} />
+          <MoveButton name={content.name} direction="down" onMove={() => onMove(key, below.key, 'down')} />
         )}
         {stored && (
           <button
@@ -143,16 +177,24 @@ function describeChange(draft: DraftRule): string {
   return `changed: ${Object.keys(changedFields(draft)).join(', ')}`
 }
 
-interface IconButtonProps {
-  readonly label: string
-  readonly icon: string
-  readonly onClick: () => void
+interface MoveButtonProps {
+  readonly name: string
+  readonly direction: Direction
+  readonly onMove: () => void
 }
 
-function IconButton({ label, icon, onClick }: IconButtonProps) {
+function MoveButton({ name, direction, onMove }: MoveButtonProps) {
+  const label = `Move ${name} ${direction}`
   return (
-    <button type="button" class="quiet" aria-label={label} title={label} onClick={onClick}>
-      {icon}
+    <button
+      type="button"
+      class="quiet"
+      aria-label={label}
+      title={label}
+      data-direction={direction}
+      onClick={onMove}
+    >
+      {direction === 'up' ? '↑' : '↓'}
     </button>
   )
 }

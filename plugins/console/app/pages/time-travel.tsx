@@ -1,14 +1,15 @@
 import { useState } from 'preact/hooks'
-import { endpointUrl, get, send } from '../lib/api.ts'
-import { formatTime, humanize, sinceOf } from '../lib/format.ts'
+import { ApiError, get } from '../lib/api.ts'
+import { formatTime, humanize } from '../lib/format.ts'
 import { userNames } from '../lib/names.ts'
-import { useResource } from '../lib/resource.ts'
+import { toError, useResource } from '../lib/resource.ts'
 import { navigate, route, setQuery } from '../lib/router.ts'
+import { type LoadedChanges, loadChanges, readChanges } from '../lib/rule-changes.ts'
 import { isOperator } from '../lib/session.ts'
-import type { AuditEntry, Page, Rule } from '../lib/types.ts'
+import type { Rule } from '../lib/types.ts'
 import { Diff, diffFields } from '../ui/diff.tsx'
 import { Form, SelectField, TextField } from '../ui/fields.tsx'
-import { Empty, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
+import { Empty, ErrorMessage, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
 import { ActionBadge, Badge, Time } from '../ui/values.tsx'
 import { summarizeRule } from './rule-summary.ts'
 
@@ -17,14 +18,13 @@ interface EffectiveRules {
   readonly routing: readonly Rule[]
 }
 
-const RULE_KINDS = new Set(['firewall', 'routing', 'policy', 'group', 'user'])
-
 /** The rules that applied to a user at any time, and how they differ from those of now. */
 export function TimeTravelPage() {
   const { query } = route.value
   const users = [...userNames.value]
   const user = query.get('user') ?? String(users[0]?.[0] ?? '')
-  const changes = useResource(`changes ${user}`, () => loadChanges())
+  const [anchor, setAnchor] = useState(query.get('at') ?? undefined)
+  const changes = useResource(`changes ${anchor}`, () => loadChanges(anchor))
   return (
     <PageLayout title="Time travel">
       <div class="filters">
@@ -37,16 +37,22 @@ export function TimeTravelPage() {
             onChange={(user) => setQuery({ user })}
           />
         )}
+        <JumpToTime
+          onJump={(position) => {
+            setQuery({ at: position })
+            setAnchor(position)
+          }}
+        />
       </div>
       {isOperator() && user === '' ? (
         <Empty>There are no users yet.</Empty>
       ) : (
         <ResourceView resource={changes}>
-          {(entries) =>
-            entries.length === 0 ? (
-              <Empty>No rule was changed in the last 30 days.</Empty>
+          {(loaded) =>
+            loaded.entries.length === 0 ? (
+              <Empty>No rule was changed yet.</Empty>
             ) : (
-              <Travel entries={entries} user={user} />
+              <Travel key={anchor} loaded={loaded} user={user} />
             )
           }
         </ResourceView>
@@ -55,11 +61,35 @@ export function TimeTravelPage() {
   )
 }
 
-/** The changes of the last 30 days, oldest first. */
-async function loadChanges(): Promise<readonly AuditEntry[]> {
-  const path = isOperator() ? '/admin/audit' : '/v1/audit'
-  const page = await send<Page<AuditEntry>>('GET', endpointUrl(path, { since: sinceOf('30d'), limit: 500 }))
-  return page.data.filter(({ kind }) => RULE_KINDS.has(kind)).toReversed()
+/** Goes to the last change before a time. */
+function JumpToTime({ onJump }: { readonly onJump: (position: string | undefined) => void }) {
+  const [time, setTime] = useState('')
+  const [error, setError] = useState<ApiError>()
+  async function jump() {
+    setError(undefined)
+    const until = time === '' ? undefined : new Date(time).toISOString()
+    const { entries } = await readChanges({ until, limit: 1 })
+    const position = entries.at(-1)?.position
+    if (position === undefined) throw new ApiError(0, 'no_changes', 'No rule was changed before then.')
+    onJump(time === '' ? undefined : String(position))
+  }
+  return (
+    <Form
+      class="filters"
+      label="Go to a time"
+      onSubmit={() => jump().catch((thrown: unknown) => setError(toError(thrown)))}
+    >
+      <TextField
+        label="Time"
+        type="datetime-local"
+        value={time}
+        onInput={setTime}
+        hint="Empty: now."
+        issue={error?.message}
+      />
+      <button type="submit">Go</button>
+    </Form>
+  )
 }
 
 /** Finds the rule that blocked a request. */
@@ -84,16 +114,32 @@ function WhyBlocked() {
 }
 
 interface TravelProps {
-  readonly entries: readonly AuditEntry[]
+  readonly loaded: LoadedChanges
   readonly user: string
 }
 
-function Travel({ entries, user }: TravelProps) {
+function Travel({ loaded, user }: TravelProps) {
+  const [{ entries, cursor }, setChanges] = useState(loaded)
+  const [error, setError] = useState<ApiError>()
+  const [isLoading, setLoading] = useState(false)
   const at = Number(route.value.query.get('at') ?? entries.at(-1)?.position)
   const index = Math.max(
     0,
     entries.findLastIndex(({ position }) => position <= at),
   )
+
+  async function loadEarlier() {
+    setLoading(true)
+    setError(undefined)
+    try {
+      const earlier = await readChanges({ cursor })
+      setChanges({ entries: [...earlier.entries, ...entries], cursor: earlier.cursor })
+    } catch (thrown) {
+      setError(toError(thrown))
+    }
+    setLoading(false)
+  }
+
   const entry = entries[index]
   const path = isOperator() ? `/admin/users/${user}/effective-rules` : '/v1/rules/effective'
   const rules = useResource(`${path} ${at}`, async () => {
@@ -105,7 +151,17 @@ function Travel({ entries, user }: TravelProps) {
   })
   return (
     <>
-      <Panel title="Point in time">
+      <Panel
+        title="Point in time"
+        actions={
+          cursor !== null && (
+            <button type="button" disabled={isLoading} onClick={loadEarlier}>
+              {isLoading ? 'Loading…' : 'Earlier changes'}
+            </button>
+          )
+        }
+      >
+        {error && <ErrorMessage error={error} />}
         <label class="slider">
           <span class="hidden">Change, from the oldest to the newest</span>
           <input

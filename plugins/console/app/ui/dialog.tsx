@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import type { ApiError } from '../lib/api.ts'
 import { toError } from '../lib/resource.ts'
+import { CopyButton } from './copy-button.tsx'
 import { Form, TextField } from './fields.tsx'
 import { ErrorMessage } from './page.tsx'
 
@@ -85,7 +86,6 @@ export function ChangeDialog(props: ChangeDialogProps) {
 
 /** Shows a key that cannot be shown again. */
 export function KeyDialog({ secret, onClose }: { readonly secret: string; readonly onClose: () => void }) {
-  const [isCopied, setCopied] = useState(false)
   return (
     <Dialog title="The new key" onClose={onClose}>
       <p>Copy it now. Only a hash of it is stored, so it cannot be shown again.</p>
@@ -93,12 +93,7 @@ export function KeyDialog({ secret, onClose }: { readonly secret: string; readon
         <code class="secret">{secret}</code>
       </p>
       <div class="actions end">
-        <button
-          type="button"
-          onClick={() => navigator.clipboard?.writeText(secret).then(() => setCopied(true))}
-        >
-          {isCopied ? 'Copied' : 'Copy'}
-        </button>
+        <CopyButton text={secret} />
         <button type="button" class="primary" onClick={onClose}>
           Done
         </button>

@@ -10,7 +10,7 @@ interface FieldProps {
 interface TextProps extends FieldProps {
   readonly value: string
   readonly onInput: (value: string) => void
-  readonly type?: 'text' | 'password' | 'number' | 'search' | 'datetime-local'
+  readonly type?: 'text' | 'password' | 'number' | 'search' | 'date' | 'datetime-local'
   readonly rows?: number
   readonly required?: boolean
   readonly autoComplete?: string

@@ -1,0 +1,68 @@
+import type { Actor, RequestRecord } from './types.ts'
+
+/** The figures of a step of time, or of a whole period. */
+export interface Figures {
+  readonly requests: number
+  readonly errors: number
+  readonly blocks: number
+  readonly masks: number
+  readonly cost_usd: number
+  readonly latency_p50_ms: number | null
+  readonly latency_p95_ms: number | null
+}
+
+export interface RuleChange {
+  readonly time: string
+  readonly position: number
+  readonly actor: Actor
+  readonly summary: string
+  readonly reason?: string
+}
+
+export interface Overview {
+  readonly totals: Figures
+  readonly series: readonly (Figures & { readonly time: string })[]
+  readonly changes: readonly RuleChange[]
+}
+
+/** Sums up requests, as the gateway does in `GET /admin/overview`. */
+export function sumFigures(records: readonly RequestRecord[]): Figures {
+  const count = (matches: (record: RequestRecord) => boolean) => records.filter(matches).length
+  const has = (action: string) => (record: RequestRecord) =>
+    record.rule_trace.some((entry) => entry.action === action && entry.outcome === 'applied')
+  const latencies = records
+    .filter(({ error }) => error == null)
+    .map(({ latency_ms }) => latency_ms)
+    .sort((a, b) => a - b)
+  return {
+    requests: records.length,
+    errors: count(({ error }) => error != null),
+    blocks: count(has('block')),
+    masks: count(has('mask')),
+    cost_usd: records.reduce((sum, { cost_usd }) => sum + (cost_usd ?? 0), 0),
+    latency_p50_ms: percentile(latencies, 0.5),
+    latency_p95_ms: percentile(latencies, 0.95),
+  }
+}
+
+function percentile(sorted: readonly number[], share: number): number | null {
+  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? null
+}
+
+/** Returns the figures of the steps before `now`, and of all of them. */
+export function toLiveFigures(
+  records: readonly RequestRecord[],
+  { now, stepMs, steps }: { readonly now: number; readonly stepMs: number; readonly steps: number },
+): Pick<Overview, 'totals' | 'series'> {
+  const end = Math.ceil(now / stepMs) * stepMs
+  const start = end - steps * stepMs
+  const parts: RequestRecord[][] = Array.from({ length: steps }, () => [])
+  for (const record of records) parts[Math.floor((Date.parse(record.time) - start) / stepMs)]?.push(record)
+  return {
+    totals: sumFigures(parts.flat()),
+    series: parts.map((part, index) => ({
+      time: new Date(start + index * stepMs).toISOString(),
+      ...sumFigures(part),
+    })),
+  }
+}
