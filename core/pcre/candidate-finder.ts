@@ -1,5 +1,6 @@
 import RE2 from 're2'
 import { lazy } from '../util/lazy.ts'
+import { toRe2Text } from './re2-text.ts'
 
 /** Finds where a match may begin. */
 export interface CandidateFinder {
@@ -23,11 +24,11 @@ export function createCandidateFinder(source: string, startSource: string): Cand
   const whole = lazy(() => new RE2(source, 'u'))
   const start = lazy(() => new RE2(startSource, 'gu'))
   return {
-    test: (text) => whole().test(text),
+    test: (text) => whole().test(toRe2Text(text)),
     find(text, from) {
       const regex = start()
       regex.lastIndex = from
-      return regex.exec(text)?.index ?? -1
+      return regex.exec(toRe2Text(text))?.index ?? -1
     },
   }
 }

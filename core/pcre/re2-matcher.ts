@@ -1,6 +1,7 @@
 import RE2 from 're2'
 import { lazy } from '../util/lazy.ts'
 import { type EngineMatcher, maxMaskedLength, type PatternMatch } from './matcher.ts'
+import { toRe2Text } from './re2-text.ts'
 import type { Replacement } from './replacement.ts'
 import type { Re2Source } from './to-re2.ts'
 
@@ -24,15 +25,18 @@ export function createRe2Matcher(options: Re2MatcherOptions): EngineMatcher {
   const findingNonEmpty = lazy(() => new RE2(replacing()?.re2Source.source ?? '', 'gu'))
   const fallback = lazy(options.createFallback)
   return {
-    test: (text) => testing().test(text),
+    test: (text) => testing().test(toRe2Text(text)),
     replace(text, replacement) {
       const compiled = replacing()
       const template = compiled && toTemplate(replacement, compiled.re2Source)
       if (compiled === undefined || template === undefined) return fallback().replace(text, replacement)
       const { regex, re2Source } = compiled
-      if (exceedsResultLimit(regex, re2Source, text, replacement)) return undefined
-      const result = text.replace(regex, template)
-      return result.length > maxMaskedLength(text) ? undefined : result
+      const searched = toRe2Text(text)
+      if (exceedsResultLimit(regex, re2Source, searched, replacement)) return undefined
+      const result = searched.replace(regex, template)
+      if (result.length > maxMaskedLength(text)) return undefined
+      // Nothing was replaced, so half a pair stays as it was.
+      return result === searched ? text : result
     },
     find(text, from, replacement) {
       if (replacement === undefined) return findFrom(finding(), options.re2Source, text, from, [])
@@ -51,7 +55,7 @@ function findFrom(
   replacement: Replacement,
 ): PatternMatch | undefined {
   regex.lastIndex = from
-  const match = regex.exec(text)
+  const match = regex.exec(toRe2Text(text))
   if (match === null) return undefined
   const captured = (numbers: readonly number[]) => numbers.map((group) => match[group] ?? '').join('')
   const start = match.index

@@ -1,5 +1,6 @@
 import type RE2 from 're2'
 import type { EngineMatcher, PatternMatch } from './matcher.ts'
+import { toRe2Text } from './re2-text.ts'
 import type { Replacement } from './replacement.ts'
 
 /** A part of a text, whose continuation has not arrived yet. */
@@ -42,6 +43,6 @@ export function scanText(
 /** The first index from which a match is open; the length of the text if there is none. */
 export function findOpen(open: RE2 | undefined, text: string, from: number): number {
   if (open === undefined) return from
-  const found = open.exec(text.slice(from))
+  const found = open.exec(toRe2Text(text.slice(from)))
   return found === null ? text.length : from + found.index
 }

@@ -9,6 +9,7 @@ import type {
 } from '../../core/contract/index.ts'
 import type { PatternRun } from '../../core/pcre/pattern-run.ts'
 import { buildLiteralPattern, compileLiterals, compilePatternSet } from '../../core/pcre/pattern-set.ts'
+import { toRe2Text } from '../../core/pcre/re2-text.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 
 /** The enabled routing rules of a user or a policy, ready to evaluate. */
@@ -164,7 +165,7 @@ function hasLiteral(texts: readonly string[], literals: readonly string[]): bool
 function createLiteralTest(literal: string): (text: string) => boolean {
   try {
     const regex = compileLiterals([literal])
-    return (text) => regex.test(text)
+    return (text) => regex.test(toRe2Text(text))
   } catch {
     // Rules of earlier versions may hold texts that are too long for RE2.
     const lowerCase = literal.toLowerCase()

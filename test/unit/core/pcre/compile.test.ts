@@ -84,6 +84,20 @@ describe('compiling firewall patterns', () => {
     }
   })
 
+  it('searches a text with half of a surrogate pair to its end', async () => {
+    for (const pattern of ['secret', 'secret(?!s)', '\\bsecret$'])
+      for (const half of ['\ud83d', '\udd12']) {
+        const text = `${half} my ${half} secret`
+        const compiled = compile(pattern)
+        expect(await compiled.test(text, patternRun()), pattern).to.equal(true)
+        const masked = await compiled.replace(text, literalReplacement('#'), patternRun())
+        expect(masked.toWellFormed(), pattern).to.equal('\ufffd my \ufffd #')
+        const scanned = { text, from: 3, replacement: literalReplacement('#') }
+        const { matches, openMatch } = await compiled.scan(scanned, patternRun())
+        expect(matches[0] ?? openMatch, pattern).to.include({ start: 7, end: 13 })
+      }
+  })
+
   it('replaces literals without expanding the replacement', () => {
     const replaced = literal('a.b').replace('xA.Bx', literalReplacement('$0\\1'), patternRun())
     expect(replaced).to.equal('x$0\\1x')
