@@ -92,10 +92,10 @@ describe('pages of the console', function () {
 
     await open(`/time?at=${first.body.data[0].position}`)
     await page.locator('del', { hasText: 'secret' }).waitFor()
-    await page.getByLabel('Time', { exact: true }).fill('2020-01-01T00:00')
+    await page.getByLabel('Time, or empty for now').fill('2020-01-01T00:00')
     await page.getByRole('button', { name: 'Go' }).click()
     await page.getByText('No rule was changed before then.').waitFor()
-    await page.getByLabel('Time', { exact: true }).fill('')
+    await page.getByLabel('Time, or empty for now').fill('')
     await page.getByRole('button', { name: 'Go' }).click()
     await page.getByText('changed since').waitFor({ state: 'detached' })
     await policy.remove()

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ApiError } from './lib/api.ts'
 import { loadNames } from './lib/names.ts'
 import { toError } from './lib/resource.ts'
@@ -53,6 +53,11 @@ function CurrentPage() {
 function Shell({ children }: { readonly children: ComponentChildren }) {
   const current = session.value
   const [first = isOperator() ? 'overview' : 'requests'] = route.value.path
+  const nav = useRef<HTMLElement>(null)
+  // On a phone, the pages are a line that scrolls.
+  useEffect(() => {
+    nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
+  }, [first])
   const links = pages.filter(({ title, isFor }) => title !== undefined && isFor(isOperator()))
   return (
     <div class="shell">
@@ -63,7 +68,7 @@ function Shell({ children }: { readonly children: ComponentChildren }) {
         <a class="brand" href={href('/')}>
           <img src={new URL('./icon.svg', import.meta.url).href} alt="" width="24" height="24" /> Signalbox
         </a>
-        <nav aria-label="Pages">
+        <nav ref={nav} aria-label="Pages">
           {links.map(({ path, title }) => (
             <a key={path} href={href(`/${path}`)} aria-current={path === first ? 'page' : undefined}>
               {title}

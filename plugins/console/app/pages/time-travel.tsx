@@ -80,11 +80,10 @@ function JumpToTime({ onJump }: { readonly onJump: (position: string | undefined
       onSubmit={() => jump().catch((thrown: unknown) => setError(toError(thrown)))}
     >
       <TextField
-        label="Time"
+        label="Time, or empty for now"
         type="datetime-local"
         value={time}
         onInput={setTime}
-        hint="Empty: now."
         issue={error?.message}
       />
       <button type="submit">Go</button>

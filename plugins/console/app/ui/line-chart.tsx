@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import { formatTime } from '../lib/format.ts'
+import { toLinePath } from '../lib/line-path.ts'
 
 export interface Series {
   readonly name: string
@@ -69,7 +70,7 @@ export function LineChart({ title, times, series, marks = [], format }: ChartPro
           </line>
         ))}
         {series.map(({ name, tone, values }) => (
-          <path key={name} class={`line ${tone}`} d={toPath(values, x, y)} />
+          <path key={name} class={`line ${tone}`} d={toLinePath(values, x, y)} />
         ))}
         {hovered !== undefined && <line class="cursor" x1={x(index)} x2={x(index)} y1="0" y2={HEIGHT} />}
       </svg>
@@ -79,26 +80,6 @@ export function LineChart({ title, times, series, marks = [], format }: ChartPro
       </div>
     </figure>
   )
-}
-
-/** A line that is interrupted where there is no value. */
-function toPath(
-  values: readonly (number | null)[],
-  x: (index: number) => number,
-  y: (value: number) => number,
-) {
-  let isDrawing = false
-  return values
-    .map((value, index) => {
-      if (value === null) {
-        isDrawing = false
-        return ''
-      }
-      const command = isDrawing ? 'L' : 'M'
-      isDrawing = true
-      return `${command}${x(index).toFixed(1)} ${y(value).toFixed(1)}`
-    })
-    .join('')
 }
 
 function describe(title: string, series: readonly Series[], format: (value: number) => string): string {
