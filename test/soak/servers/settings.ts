@@ -30,24 +30,6 @@ export async function writeSettings(folder: string, providersUrl: string): Promi
     key_variable: FLAKY_KEY,
   }
   const settings = {
-    plugins: [
-      ...[
-        'auth',
-        'rate-limit',
-        'plan',
-        'responses',
-        'firewall',
-        'routing',
-        'ledger',
-        'dispatch',
-        'decorate',
-        'rules',
-        'models',
-        'audit',
-        'metrics',
-        'openapi',
-      ],
-    ],
     providers: { ...Object.fromEntries(flaky), [UNLUCKY_PROVIDER]: unlucky },
     models: ['one', 'two', 'three'].map((name) => ({
       id: `unlucky-${name}`,
