@@ -51,6 +51,7 @@ describe('the page "Routing" of the console', function () {
     expect(entry).to.include({ event: 'activated', reason: 'Better on haikus' })
 
     await page.getByRole('button', { name: 'Roll back' }).click()
+    await dialog.getByLabel('Reason').fill('Worse on theorems')
     await dialog.getByRole('button', { name: 'Roll back' }).click()
     await page.getByRole('button', { name: 'Activate' }).waitFor()
     const [rolledBack] = (await asAdmin(gateway, 'GET', '/admin/audit?kind=router&limit=1')).body.data
