@@ -18,7 +18,7 @@ export interface Dialect {
   parsePreferences?(body: JsonObject): readonly string[]
   /** What requests ask a model for. Default: `chat`. */
   readonly operation?: Operation
-  /** Returns a new list of warnings about what the request asks for and no model gets. The body was parsed. */
+  /** Returns a new list of warnings about what is asked for and no model gets. The body was parsed before. */
   parseWarnings?(body: JsonObject): Warning[]
   /** Names of request fields that the endpoint fills in when the caller omits them. */
   readonly defaults?: readonly string[]
