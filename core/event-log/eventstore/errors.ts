@@ -110,11 +110,14 @@ function describeServerError(error: unknown): string {
 const UNTRUSTED = /certificate|self.signed|unable to (get|verify)|altnames|CERT_/i
 /** A TLS client received something else than TLS. */
 const NOT_TLS = /wrong version number|EPROTO|packet length too long/i
+/** Node 26 and later refuse IP addresses as the name of a TLS server. */
+const ADDRESS_AS_NAME = /ServerName to an IP address/
 /** What a client without TLS sees of a server with TLS, among other causes. */
 const PROTOCOL_ERROR = /protocol error|ECONNRESET|connection dropped|failed to connect|socket hang up/i
 
 /** A hint for messages that come from wrong TLS settings; empty for others. */
 function describeTlsMistake(message: string): string {
+  if (ADDRESS_AS_NAME.test(message)) return '. Name the server by its host name, not by its IP address'
   if (NOT_TLS.test(message)) return '. The server does not use TLS on this port: add tls=false'
   if (UNTRUSTED.test(message))
     return ". The server's certificate is not trusted: set tlsCAFile to the certificate of its authority"

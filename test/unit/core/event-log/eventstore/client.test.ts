@@ -105,7 +105,7 @@ describe('openEventStoreLog', () => {
         const other = await startEventStore(hasTls ? { tls } : {})
         const query = options.replace('OTHER', encodeURIComponent(otherCaFile))
 
-        const error = await rejection(open(`esdb://127.0.0.1:${other.port}?${query}`))
+        const error = await rejection(open(`esdb://localhost:${other.port}?${query}`))
 
         expect(error).to.be.instanceOf(EventLogUnavailableError).and.include({ transient: true })
         expect(error).to.have.property('message').that.includes(hint)
