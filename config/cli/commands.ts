@@ -49,7 +49,7 @@ export const COMMANDS: readonly Command[] = [
     operands: ['NAME', '[FOLDER]'],
     summary: 'Write a plugin package to start from.',
     details:
-      'NAME is the name of the npm package, such as signalbox-feedback. FOLDER is created if it does not ' +
+      'NAME is the name of the npm package, such as signalbox-votes. FOLDER is created if it does not ' +
       'exist; default: NAME in the current folder. Writes package.json, index.js, index.test.js and ' +
       'README.md, never over existing files, and links this gateway in node_modules for "npm test".',
     async run(args) {

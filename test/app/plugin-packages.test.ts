@@ -14,15 +14,15 @@ import { ROOT } from '../support/root.ts'
 import { skip } from '../support/skip.ts'
 import { waitUntil } from '../support/wait.ts'
 
-const PACKAGE = fileURLToPath(new URL('test/fixtures/packages/signalbox-feedback', ROOT))
+const PACKAGE = fileURLToPath(new URL('test/fixtures/packages/signalbox-votes', ROOT))
 
-const FEEDBACK = { use: 'signalbox-feedback', options: { path: '/v1/rating' } }
+const VOTES = { use: 'signalbox-votes', options: { path: '/v1/rating' } }
 
 let installedExample: Promise<string> | undefined
 
 /** The folder of a project in which npm has installed the example package. */
 function installExample(): Promise<string> {
-  installedExample ??= installExamples(['signalbox-feedback'])
+  installedExample ??= installExamples(['signalbox-votes'])
   return installedExample
 }
 
@@ -93,7 +93,7 @@ function followsTheContract(openLogPlace: () => Promise<LogPlace>): void {
     const [auth, limit, plan, ...rest] = BUILT_IN
     withPackage = {
       ...place.environment,
-      CONFIG: await listPlugins(folder, [auth, limit, plan, FEEDBACK, ...rest]),
+      CONFIG: await listPlugins(folder, [auth, limit, plan, VOTES, ...rest]),
     }
     withoutPackage = { ...place.environment, CONFIG: await listPlugins(await makeFolder(), BUILT_IN) }
     gateway = await start(withPackage)
@@ -123,7 +123,7 @@ function followsTheContract(openLogPlace: () => Promise<LogPlace>): void {
     const answer = await gateway.call('POST', '/v1/chat/completions', {
       messages: [{ role: 'user', content: 'Hello' }],
     })
-    expect(answer.headers.get('link')).to.equal('</v1/rating>; rel="feedback"')
+    expect(answer.headers.get('link')).to.equal('</v1/rating>; rel="votes"')
 
     expect((await gateway.call('GET', '/v1/rating', undefined, { authorization: '' })).status).to.equal(401)
     const refused = await rate(gateway, 'very')
@@ -151,7 +151,7 @@ function followsTheContract(openLogPlace: () => Promise<LogPlace>): void {
     const page = await fetch(`${gateway.url}/metrics`, { headers: { authorization } })
     const scrape = readScrape(await page.text())
 
-    expect(scrape.sum('feedback_ratings_total', { verdict: 'good' })).to.equal(21)
+    expect(scrape.sum('votes_total', { verdict: 'good' })).to.equal(21)
     expect(scrape.sum('signalbox_unknown_events_total')).to.equal(0)
   })
 
@@ -189,9 +189,9 @@ function followsTheContract(openLogPlace: () => Promise<LogPlace>): void {
     const [first] = events.filter(({ stream }) => stream.startsWith('plugin-'))
 
     expect(first).to.deep.include({
-      stream: 'plugin-signalbox-feedback:user-1',
+      stream: 'plugin-signalbox-votes:user-1',
       revision: 0,
-      type: 'signalbox-feedback:Rated',
+      type: 'signalbox-votes:Rated',
       data: { userId: 1, good: true },
     })
     expect(first.metadata.actor).to.include({ type: 'key', name: 'demo' })
@@ -230,7 +230,7 @@ function followsTheContract(openLogPlace: () => Promise<LogPlace>): void {
     expect((await gateway.call('GET', '/v1/routing-rules')).status).to.equal(200)
     const verified = await log('verify', withoutPackage)
     expect(verified.stdout).to.contain(
-      'events belong to plugins that are not listed: signalbox-feedback:Rated.',
+      'events belong to plugins that are not listed: signalbox-votes:Rated.',
     )
     expect(verified).to.include({ code: 0, stderr: '' })
 

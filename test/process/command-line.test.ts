@@ -27,11 +27,11 @@ describe('the help of the program', () => {
       [
         'Usage: signalbox log backup FOLDER [--history-only]',
         '',
-        'Copy the embedded event log into an empty folder.',
+        'Copy the event log, stored responses and the request ledger into an empty folder.',
         'A gateway may run meanwhile. Creates the folder if it does not exist.',
         '',
         'Options:',
-        '  --history-only  Leave out stored responses.',
+        '  --history-only  Leave out stored responses and the request ledger.',
         '  --help          Show this help.',
         '',
       ].join('\n'),

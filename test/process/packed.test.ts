@@ -226,13 +226,13 @@ describe('the packed package', () => {
   it('starts with the example package listed', async function () {
     this.timeout(60_000)
     const program = path.join(project, 'node_modules/signalbox/dist/config/main.js')
-    const example = path.join(PROJECT, 'test/fixtures/packages/signalbox-feedback')
-    await symlink(example, path.join(project, 'node_modules/signalbox-feedback'))
-    const CONFIG = await listPlugins(project, [...BUILT_IN, 'signalbox-feedback'])
+    const example = path.join(PROJECT, 'test/fixtures/packages/signalbox-votes')
+    await symlink(example, path.join(project, 'node_modules/signalbox-votes'))
+    const CONFIG = await listPlugins(project, [...BUILT_IN, 'signalbox-votes'])
 
     const gateway = await startGatewayProcess({ CONFIG }, { cwd: project, program })
 
-    const { body } = await gateway.call('POST', '/v1/feedback', { good: true })
+    const { body } = await gateway.call('POST', '/v1/votes', { good: true })
     expect(body.data).to.deep.equal({ good: 1, bad: 0 })
     expect((await gateway.call('GET', '/openapi.json')).body.info.version).to.equal('0.1.0')
     await gateway.stop()
