@@ -19,7 +19,7 @@ describe('the process', () => {
   it('prints plugins and sandbox at each start, and the demo key at the first', async () => {
     const first = await startGatewayProcess()
     expect(first.stderr()).to.contain(
-      'auth -> rate-limit -> plan -> responses -> messages -> firewall -> routing -> budget -> ledger -> dispatch -> decorate -> rules -> policies -> models -> audit -> what-if -> routers -> overview -> metrics -> openapi -> console',
+      'auth -> rate-limit -> plan -> responses -> messages -> firewall -> routing -> budget -> ledger -> dispatch -> shadow -> decorate -> rules -> policies -> models -> audit -> what-if -> routers -> overview -> feedback -> metrics -> openapi -> console',
     )
     expect(first.stderr()).to.contain('stands in for every provider')
     expect(first.demoKey).to.match(/^tr_[0-9A-Za-z]{43}$/)
@@ -96,7 +96,7 @@ describe('the process', () => {
 
   it('does not wait for idle connections when it stops', async function () {
     // Well under the drain time, which is 30 s.
-    this.timeout(10_000)
+    this.timeout(25_000)
     const gateway = await startGatewayProcess()
     const socket = await openSocket(gateway.url)
     await gateway.call('GET', '/healthz')
