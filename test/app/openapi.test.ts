@@ -132,6 +132,8 @@ describe('/openapi.json', () => {
       const { parameters, examples, path } = described
       // Succeeds only for a response whose client has disconnected: see responses.test.ts.
       if (path.endsWith('/cancel')) continue
+      // Succeed only once a router is trained: see router-training.test.ts.
+      if (path.startsWith('/admin/routers/')) continue
       const required = parameters.filter((parameter) => parameter.in === 'query' && parameter.required)
       const query = (more: readonly Loose[]) => {
         const pairs = [...required, ...more].map(({ name, example }): [string, string] => [

@@ -198,6 +198,7 @@ function responsesBodies(): readonly JsonObject[] {
       top_p: 1,
       stream: true,
       store: true,
+      generate: true,
       // Not stored at the provider, so it is not sent.
       metadata: { 'exempt-metakey': 'exempt-metadata' },
       user: 'text-user',
