@@ -248,6 +248,13 @@ export function keyActor({ keyId, name }: Pick<Account, 'keyId' | 'name'>): Acto
   return { type: 'key', id: keyId, name }
 }
 
+/** A WebSocket connection: the same object for all its messages, to keep data by. */
+export interface ClientSession {
+  readonly isClosed: boolean
+  /** Calls `notify` once the connection is closed (immediately if it is). */
+  onClose(notify: () => void): void
+}
+
 /** The connection to the client of a request. */
 export interface ClientConnection {
   /** The client disconnected before the response ended. */
@@ -259,8 +266,8 @@ export interface ClientConnection {
   onAbort(notify: (reason: unknown) => void): () => void
   /** Calls `notify` once the response has ended or the client has disconnected (immediately if it has). */
   onClose(notify: () => void): void
-  /** The WebSocket connection that the request is a message of, to keep data by. Undefined for others. */
-  readonly session?: object | undefined
+  /** The WebSocket connection that the request opens or is a message of. Undefined for other requests. */
+  readonly session?: ClientSession | undefined
   /** Aborts when the client disconnects. Created on first use; `onAbort` is cheaper on the hot path. */
   readonly signal: AbortSignal
 }

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Next } from 'koa'
-import type { ClientConnection, GatewayContext } from '../contract/index.ts'
+import type { ClientConnection, ClientSession, GatewayContext } from '../contract/index.ts'
 import { newRequestId } from '../util/ids.ts'
 import { INCOMPLETE_EVENT } from './incomplete-response.ts'
 import { MessageRequest } from './message-request.ts'
@@ -9,7 +9,7 @@ import { MessageRequest } from './message-request.ts'
 export function identifyRequest(ctx: GatewayContext, next: Next): Promise<void> {
   const requestId = newRequestId()
   const client = new HttpClientConnection(ctx.res)
-  if (ctx.req instanceof MessageRequest) client.session = ctx.req.message?.session
+  if (ctx.req instanceof MessageRequest) client.session = ctx.req.session
   Object.assign(ctx, { requestId, startedAt: performance.now(), client })
   ctx.res.setDefaultHeader('x-request-id', requestId)
   return next()
@@ -24,7 +24,7 @@ const NO_LISTENERS: readonly [] = []
  */
 class HttpClientConnection implements ClientConnection {
   isAborted = false
-  session: object | undefined
+  session: ClientSession | undefined
   #reason: Error | undefined
   #isClosed = false
   #abortListeners: readonly ((reason: unknown) => void)[] = NO_LISTENERS

@@ -1,5 +1,5 @@
 import { IncomingMessage } from 'node:http'
-import type { JsonObject } from '../contract/index.ts'
+import type { ClientSession, JsonObject } from '../contract/index.ts'
 
 /** Returns the body of the request that a message stands for. Throws a `GatewayError` for any other. */
 export type ReadSocketMessage = (message: JsonObject) => JsonObject
@@ -9,8 +9,6 @@ export interface SocketMessage {
   /** JSON. */
   readonly text: Buffer
   readonly toBody: ReadSocketMessage
-  /** The same object for all messages of a connection. */
-  readonly session: object
 }
 
 /** The headers of an upgrade request that are about the connection, or about a body. */
@@ -21,10 +19,17 @@ const CONNECTION_HEADERS = /^(?:connection|upgrade|sec-websocket-.*|content-.*|t
  * request to open one. It has the headers of the upgrade request, so that the same checks apply.
  */
 export class MessageRequest extends IncomingMessage {
+  readonly session: ClientSession
   readonly message: SocketMessage | undefined
 
-  constructor(method: 'GET' | 'POST', upgrade: IncomingMessage, message?: SocketMessage) {
+  constructor(
+    method: 'GET' | 'POST',
+    upgrade: IncomingMessage,
+    session: ClientSession,
+    message?: SocketMessage,
+  ) {
     super(upgrade.socket)
+    this.session = session
     this.message = message
     this.method = method
     this.url = upgrade.url ?? '/'

@@ -1,4 +1,5 @@
 import { type EndedExchange, isJsonObject } from '../../core/contract/index.ts'
+import { countChars } from '../../core/text/count-chars.ts'
 import { withoutMedia } from '../../core/text/without-media.ts'
 import type { PromptContent, PromptOmission, RecordedPrompt } from './store/record.ts'
 
@@ -41,23 +42,4 @@ export function toRecordedPrompt(
 /** Returns the record of a prompt that is not recorded. */
 export function omitPrompt(mode: RecordedPrompt['mode'], omission: PromptOmission): RecordedPrompt {
   return { mode, content: null, omission, chars: 0 }
-}
-
-/** Characters that punctuation adds to each value, about. */
-const VALUE_CHARS = 4
-
-/** Returns about the length of a value as JSON; if it is more than `max`, any number above. */
-export function countChars(value: unknown, max: number): number {
-  if (typeof value === 'string') return value.length + VALUE_CHARS
-  if (typeof value !== 'object' || value === null) return VALUE_CHARS
-  let chars = VALUE_CHARS
-  for (const [name, field] of Array.isArray(value) ? value.map(toUnnamed) : Object.entries(value)) {
-    chars += name.length + countChars(field, max - chars)
-    if (chars > max) return chars
-  }
-  return chars
-}
-
-function toUnnamed(item: unknown): readonly [string, unknown] {
-  return ['', item]
 }

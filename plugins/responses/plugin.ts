@@ -7,7 +7,7 @@ import { createActiveCalls, createResponsesDialect } from './dialect.ts'
 import { createResponseEndpoints } from './endpoints.ts'
 import { createInputTokensEndpoint } from './input-tokens.ts'
 import { createSessionMemory } from './session-memory.ts'
-import { socketEndpoint } from './socket-endpoint.ts'
+import { createSocketEndpoint, SOCKET_ERROR_CODES } from './socket-endpoint.ts'
 import { createResponseRecorder, createResponseStore } from './store.ts'
 
 const DAY_SECONDS = 24 * 60 * 60
@@ -40,9 +40,10 @@ export function createResponses(
         endpoints: [
           // Before the endpoints whose paths have an id in its place.
           createInputTokensEndpoint(store, snapshotCaller, host),
-          socketEndpoint,
+          createSocketEndpoint(),
           ...createResponseEndpoints(store, activeCalls, chooseForm),
         ],
+        errorCodes: SOCKET_ERROR_CODES,
       }
     },
   }

@@ -14,6 +14,7 @@ import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 
 /** The enabled routing rules of a user or a policy, ready to evaluate. */
 export interface CompiledRouting {
+  readonly isPolicy: boolean
   /**
    * Returns, in evaluation order, the rules whose literals occur in the texts and the rules without literals.
    * Only their other conditions need to be evaluated.
@@ -94,6 +95,7 @@ export async function compileRouting(
   }
 
   return {
+    isPolicy: origin !== undefined,
     findCandidates: (texts, run) =>
       literalLists.length === 0 ? rules : chain(findLists(texts(), run()), candidatesOf),
   }

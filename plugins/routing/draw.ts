@@ -9,6 +9,9 @@ export interface SplitArm {
 
 const TWO_TO_48 = 2 ** 48
 
+/** Longer subjects, such as the first message of a conversation, are hashed once and not for each arm. */
+const MAX_SUBJECT_CHARS = 256
+
 /**
  * Returns a number between 0 and 1, both exclusive, that depends on the texts only and looks random. Hashing
  * is one call: an HMAC takes three times as long, and what it adds is not needed for a fixed list of texts.
@@ -29,10 +32,11 @@ export function drawArm<Arm extends SplitArm>(
   seed: readonly string[],
   subject: string,
 ): Arm {
+  const key = subject.length > MAX_SUBJECT_CHARS ? hash('sha256', subject) : subject
   let drawn: Arm | undefined
   let lowest = Number.POSITIVE_INFINITY
   for (const arm of arms) {
-    const distance = -Math.log(drawNumber([...seed, subject, arm.model])) / arm.weight
+    const distance = -Math.log(drawNumber([...seed, key, arm.model])) / arm.weight
     if (distance >= lowest) continue
     lowest = distance
     drawn = arm

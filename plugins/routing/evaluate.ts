@@ -35,7 +35,7 @@ export function evaluateRouting(
       return decision.texts
     }, run),
     (candidates): MaybePromise<RuleDecision> => {
-      const overruled = findOverruled(decision.appliedActions)
+      const overruled = findOverruled(decision.appliedActions, compiled)
       for (const candidate of candidates) {
         if (candidate.matchers.every((matches) => matches(input)))
           applyActions(candidate, input, decision, overruled)
@@ -49,14 +49,16 @@ const NONE: readonly string[] = []
 
 /**
  * Returns the actions that would undo what rule sets of a higher precedence applied: a provider or a mode
- * their model, a model their mode. See docs/decisions/policies.md, "A user's rule cannot undo what a policy
- * chose".
+ * their model, a model their mode, a user's copy for another model the model or provider that a policy sends
+ * the request to. See docs/decisions/policies.md, "A user's rule cannot undo what a policy chose".
  */
-function findOverruled(applied: ReadonlySet<string>): readonly string[] {
+function findOverruled(applied: ReadonlySet<string>, { isPolicy }: CompiledRouting): readonly string[] {
   if (applied.size === 0) return NONE
+  const isTargetChosen = applied.has('set_model') || applied.has('set_provider')
   return [
     ...(applied.has('set_model') ? ['set_provider', 'set_mode'] : NONE),
     ...(applied.has('set_mode') ? ['set_model'] : NONE),
+    ...(isTargetChosen && !isPolicy ? ['shadow'] : NONE),
   ]
 }
 

@@ -4,7 +4,7 @@ import { playStorm, withProvider } from '../support/chat-storm.ts'
 import { AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { scrapeUntil } from '../support/metrics.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
-import { asAdmin, firewallRule, routingRule } from '../support/policies.ts'
+import { asAdmin, firewallRule, newPolicy, routingRule } from '../support/policies.ts'
 import { chunk, type ScriptedProvider, startScriptedProvider } from '../support/scripted-provider.ts'
 import { withSettings } from '../support/settings.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -93,6 +93,28 @@ describe('the action shadow', () => {
     expect(sent.tools).to.have.length(1)
     const trace = answer.body.signalbox.rule_trace
     expect(trace.at(-1)).to.include({ action: 'shadow', outcome: 'applied', arm: SHADOW })
+  })
+
+  it('sends no copy where a policy chose the model or the provider, unless a policy says so', async () => {
+    await addRule()
+    for (const choice of [{ set_provider: 'openai' }, { set_model: 'gpt-4o' }]) {
+      const routing = [routingRule(choice)]
+      const policy = await newPolicy(gateway, { applies_to: { users: [user.id] }, routing })
+      const { body } = await ask('Hello')
+      const entry = { action: 'shadow', outcome: 'skipped', reason: 'overruled_by_policy' }
+      expect(body.signalbox.rule_trace.at(-1)).to.include(entry)
+      await policy.remove()
+    }
+    const routing = [routingRule({ set_model: 'gpt-4o' })]
+    const copying = [routingRule({ shadow: { model: SHADOW, sample: 1 } })]
+    const applies_to = { users: [user.id] }
+    const policies = [
+      await newPolicy(gateway, { applies_to, routing }),
+      await newPolicy(gateway, { applies_to, routing: copying }),
+    ]
+    expect((await ask('Hello')).status).to.equal(200)
+    await waitForCopies(1)
+    for (const policy of policies) await policy.remove()
   })
 
   it('is no part of the requests, usage and budget of the user', async () => {

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { createParser } from 'eventsource-parser'
 import type { WebSocket } from 'ws'
+import type { ClientSession } from '../../contract/index.ts'
 import { MessageRequest, type ReadSocketMessage } from '../message-request.ts'
 import { type HandleMessage, MessageResponse, type ResponseSink } from './message-response.ts'
 
@@ -19,6 +20,9 @@ export interface SocketOptions {
 /** Data that the client has not received yet and that is kept for it before the provider has to wait. */
 const MAX_BUFFERED_BYTES = 256 * 1024
 
+/** Messages that wait. Each takes more memory than its bytes. */
+const MAX_WAITING_MESSAGES = 100
+
 /** Close codes of RFC 6455. */
 const GOING_AWAY = 1001
 const POLICY_VIOLATION = 1008
@@ -28,7 +32,7 @@ const INTERNAL_ERROR = 1011
  * A WebSocket connection. Handles every message as a request with a streamed response, one after the other,
  * and sends the data of each SSE record as a message.
  */
-export class SocketConnection {
+export class SocketConnection implements ClientSession {
   readonly #socket: WebSocket
   readonly #upgrade: IncomingMessage
   readonly #handle: HandleMessage
@@ -54,6 +58,15 @@ export class SocketConnection {
     })
     // Always followed by `close`.
     socket.on('error', () => undefined)
+  }
+
+  get isClosed(): boolean {
+    return this.#socket.readyState === this.#socket.CLOSED
+  }
+
+  onClose(notify: () => void): void {
+    if (this.isClosed) notify()
+    else this.#socket.once('close', notify)
   }
 
   /** Terminates the connection if the client has not answered since the last call. */
@@ -83,27 +96,34 @@ export class SocketConnection {
   #receive(data: Buffer): void {
     if (this.#isEnding) return
     this.#waitingBytes += data.length
-    if (this.#current !== undefined && this.#waitingBytes > this.#options.maxWaitingBytes) {
-      this.#drop()
-      this.#socket.close(POLICY_VIOLATION, 'Too many messages wait for a response.')
+    const isFull =
+      this.#waitingBytes > this.#options.maxWaitingBytes || this.#waiting.length >= MAX_WAITING_MESSAGES
+    if (this.#current !== undefined && isFull) {
+      this.#close(POLICY_VIOLATION, 'Too many messages wait for a response.')
       return
     }
     this.#waiting.push(data)
     if (this.#current === undefined) this.#handleNext()
   }
 
+  /** Messages that wait are not handled: their responses could not be sent. */
+  #close(code: number, reason: string): void {
+    this.#drop()
+    this.#socket.close(code, reason)
+  }
+
   #handleNext(): void {
     const message = this.#waiting.shift()
     if (message === undefined) return
     this.#waitingBytes -= message.length
-    const content = { text: message, toBody: this.#options.toBody, session: this }
-    const request = new MessageRequest('POST', this.#upgrade, content)
+    const content = { text: message, toBody: this.#options.toBody }
+    const request = new MessageRequest('POST', this.#upgrade, this, content)
     const response = new MessageResponse(request, this.#createSink())
     this.#current = response
     response.once('close', () => {
       this.#current = undefined
-      if (!response.writableFinished) this.#socket.close(INTERNAL_ERROR, 'The response failed.')
-      else if (response.statusCode === 401) this.#socket.close(POLICY_VIOLATION, 'The key is not valid.')
+      if (!response.writableFinished) this.#close(INTERNAL_ERROR, 'The response failed.')
+      else if (response.statusCode === 401) this.#close(POLICY_VIOLATION, 'The key is not valid.')
       this.#handleNext()
     })
     this.#handle(request, response)

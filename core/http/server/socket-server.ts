@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
-import { GatewayError } from '../../contract/index.ts'
+import { type ClientSession, GatewayError } from '../../contract/index.ts'
 import type { CorsSettings } from '../cors.ts'
 import { MessageRequest, type ReadSocketMessage } from '../message-request.ts'
 import { type HandleMessage, MessageResponse } from './message-response.ts'
@@ -128,7 +128,7 @@ function requestUpgrade(
   onAdmitted: (requestId: string) => void,
 ): void {
   let body = ''
-  const request = new MessageRequest('GET', upgrade)
+  const request = new MessageRequest('GET', upgrade, toSession(socket))
   const response = new MessageResponse(request, {
     write(chunk) {
       body += Buffer.from(chunk)
@@ -144,6 +144,18 @@ function requestUpgrade(
   socket.once('close', onClose)
   response.once('close', () => socket.off('close', onClose))
   handle(request, response)
+}
+
+function toSession(socket: Duplex): ClientSession {
+  return {
+    get isClosed() {
+      return socket.closed
+    },
+    onClose(notify) {
+      if (socket.closed) notify()
+      else socket.once('close', notify)
+    },
+  }
 }
 
 function formatHead(response: MessageResponse): string {

@@ -34,6 +34,21 @@ describe('the arms that splits draw', () => {
     expect((100 * moved.length) / subjects.length).to.be.closeTo(100 * (40 / 130 - 10 / 100), 1)
   })
 
+  it('are drawn from a subject of 20 million characters as quickly as from one with a single model', () => {
+    const arms = Array.from({ length: 20 }, (_, index) => ({ model: `model-${index}`, weight: 1 }))
+    const subject = 'x'.repeat(20_000_000)
+    const time = (models: typeof arms) => {
+      const start = process.cpuUsage()
+      drawArm(models, ['log_1', '7'], subject)
+      return process.cpuUsage(start).user
+    }
+    time(arms)
+    expect(time(arms)).to.be.below(4 * time(arms.slice(0, 1)))
+    const drawn = (text: string) => drawArm(arms, ['log_1', '7'], text).model
+    const models = Array.from({ length: 50 }, (_, index) => drawn(`${'y'.repeat(1000)}${index}`))
+    expect(new Set(models).size).to.be.above(10)
+  })
+
   it('are independent of those of another rule', () => {
     const one = draw({ a: 50, b: 50 })
     const other = draw({ a: 50, b: 50 }, ['log_1', '8'])
