@@ -181,6 +181,7 @@ describe('a log with versions of routers', () => {
   it('is exported and imported with its versions', async function () {
     this.timeout(20_000)
     const { stdout } = await runCommand(['log', 'export'], { DATA_DIR: dataDir })
+    for (const secret of [FEATURES_KEY, gateway.demoKey, 'haiku']) expect(stdout).not.to.contain(secret)
     const file = path.join(await makeFolder(), 'events.jsonl')
     await writeFile(file, stdout)
     const folder = await makeFolder()
