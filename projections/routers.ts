@@ -55,6 +55,8 @@ export function createRouters(): Routers {
     const { scope } = event.data
     switch (event.type) {
       case 'RouterTrained':
+        // A version does not change, whatever another program writes: nodes may have loaded it.
+        if (versions.has(event.data.version)) break
         versions.set(event.data.version, {
           ...event.data,
           isKept: true,

@@ -1,4 +1,4 @@
-import type { Model } from '../../core/contract/index.ts'
+import { GatewayError, type Model } from '../../core/contract/index.ts'
 import { startThread } from '../../core/process/start-thread.ts'
 import type { RouterWhatIf } from '../../plugins/learned-routing/schemas.ts'
 import type { TrainingJob, TrainingOutcome } from '../../plugins/learned-routing/trainer.ts'
@@ -32,11 +32,15 @@ export interface RouterWorkerData {
 /** What the thread answers with. */
 export type RouterMessage = { readonly result: unknown } | { readonly error: string }
 
+/** Jobs that run or wait. More are refused: each takes seconds of a core, and whoever asks waits. */
+const MAX_JOBS = 4
+
 /** One job after the other, each in a thread that ends with it. */
 export interface RouterThread {
+  /** Rejects with 409 if there are too many jobs, as `replay` does. */
   train(job: TrainingJob): Promise<TrainingOutcome>
   replay(job: ReplayJob): Promise<RouterWhatIf>
-  /** Ends the job that runs, which then rejects. */
+  /** Ends the job that runs. It rejects then, like those that wait. */
   close(): Promise<void>
 }
 
@@ -44,8 +48,11 @@ export function openRouterThread(settings: Omit<Settings, 'rereadModels'>, logId
   const ledger = toLedgerOptions(settings, logId)
   let stop: () => Promise<unknown> = async () => undefined
   let queue: Promise<unknown> = Promise.resolve()
+  let jobs = 0
+  let isClosed = false
 
   async function execute(task: RouterJob): Promise<unknown> {
+    if (isClosed) throw new Error('the gateway stops')
     const workerData: RouterWorkerData = { ledger, task }
     const worker = startThread('./router-worker', import.meta.url, { name: 'router', workerData })
     stop = () => worker.terminate()
@@ -62,10 +69,15 @@ export function openRouterThread(settings: Omit<Settings, 'rereadModels'>, logId
     }
   }
 
-  function run(task: RouterJob): Promise<unknown> {
+  async function run(task: RouterJob): Promise<unknown> {
+    if (jobs === MAX_JOBS) {
+      const message = `${MAX_JOBS} trainings and what-ifs run or wait on this node. Try again in a minute.`
+      throw new GatewayError('conflict', message)
+    }
+    jobs++
     const result = queue.then(() => execute(task))
     queue = result.catch(() => undefined)
-    return result
+    return result.finally(() => jobs--)
   }
 
   return {
@@ -73,6 +85,7 @@ export function openRouterThread(settings: Omit<Settings, 'rereadModels'>, logId
     train: (job) => run({ type: 'train', job }) as Promise<TrainingOutcome>,
     replay: (job) => run({ type: 'replay', job }) as Promise<RouterWhatIf>,
     async close() {
+      isClosed = true
       await stop()
     },
   }

@@ -41,6 +41,9 @@ export const ROUTERS_STREAM = 'routers'
 /** Below what a log takes in one append, with the figures and the metadata. */
 export const MAX_ROUTER_BYTES = 900_000
 
+/** Each takes a quarter of a megabyte in memory once it is decoded, in every process. */
+export const MAX_ROUTER_MODELS = 128
+
 /** Identifies a scope: `everyone`, or `group-{id}`. */
 export function scopeName(scope: RouterScope): string {
   return 'everyone' in scope ? 'everyone' : `group-${scope.groupId}`

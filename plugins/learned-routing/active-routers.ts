@@ -1,6 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { Logger } from 'pino'
-import { type RouterScope, scopeName, type TrainedRouterData } from '../../core/events/router-events.ts'
+import {
+  MAX_ROUTER_MODELS,
+  type RouterScope,
+  scopeName,
+  type TrainedRouterData,
+} from '../../core/events/router-events.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import type { Groups } from '../../projections/groups.ts'
 import type { Routers, RouterVersion } from '../../projections/routers.ts'
@@ -36,21 +41,27 @@ export interface ActiveRouterServices {
 
 export function createActiveRouters(services: ActiveRouterServices): ActiveRouters {
   const { routers, groups, minModelRatings, logger } = services
-  const loaded = new Map<number, LoadedRouter | undefined>()
+  const loaded = new Map<
+    number,
+    { readonly source: RouterVersion | undefined; readonly router?: LoadedRouter }
+  >()
   let byScope = new Map<string, LoadedRouter>()
 
   function load(version: number): LoadedRouter | undefined {
-    if (loaded.has(version)) return loaded.get(version)
-    let router: LoadedRouter | undefined
+    const source = routers.version(version)
+    const known = loaded.get(version)
+    if (known !== undefined && known.source === source) return known.router
     try {
-      router = loadRouter(routers.version(version), services.featureKeyId, minModelRatings)
+      const router = loadRouter(source, services.featureKeyId, minModelRatings)
+      loaded.set(version, { source, router })
+      return router
     } catch (error) {
+      loaded.set(version, { source })
       services.countDamaged()
       const reason = errorMessage(error)
       logger.error({ version, reason }, 'version of the router refused; the one before stays active')
+      return undefined
     }
-    loaded.set(version, router)
-    return router
   }
 
   function refresh(): void {
@@ -66,7 +77,7 @@ export function createActiveRouters(services: ActiveRouterServices): ActiveRoute
     }
     byScope = next
     const used = new Set([...next.values()].map(({ version }) => version))
-    for (const [version, router] of loaded)
+    for (const [version, { router }] of loaded)
       if (router !== undefined && !used.has(version)) loaded.delete(version)
   }
 
@@ -99,6 +110,8 @@ export function loadRouter(
   if (router.featureKeyId !== featureKeyId)
     throw new Error('it was trained with another FEATURES_KEY than this gateway has')
   const known = Object.entries(router.models).filter(([, { ratings }]) => ratings >= minModelRatings)
+  if (known.length > MAX_ROUTER_MODELS)
+    throw new Error(`it has ${known.length} models; ${MAX_ROUTER_MODELS} are the maximum`)
   const models = known.map(([id, { weights }]) => [id, decodeWeights(weights)] as const)
   return { version: router.version, models: new Map(models) }
 }

@@ -70,11 +70,13 @@ export function decodeWeights(text: string): ModelWeights {
   const bias = bytes.readFloatLE(BIAS_AT)
   const numbers = Float32Array.from(NUMBER_NAMES, (_, at) => bytes.readFloatLE(NUMBERS_AT + 4 * at))
   const words = new Float32Array(BUCKETS)
-  for (const [at, bucket] of (buckets ?? []).entries()) {
-    words[bucket] = fromFloat16(bytes.readUInt16LE(WORDS_AT + 2 * at))
+  let isUsable = buckets?.length === count && Number.isFinite(bias) && numbers.every(Number.isFinite)
+  for (let at = 0; isUsable && at < count; at++) {
+    const weight = fromFloat16(bytes.readUInt16LE(WORDS_AT + 2 * at))
+    isUsable = Number.isFinite(weight)
+    words[buckets?.[at] as number] = weight
   }
-  const isUsable = Number.isFinite(bias) && numbers.every(Number.isFinite) && words.every(Number.isFinite)
-  if (buckets?.length !== count || !isUsable) throw new WeightsError('The weights are damaged.')
+  if (!isUsable) throw new WeightsError('The weights are damaged.')
   return { bias, words, numbers }
 }
 

@@ -10,17 +10,22 @@ import {
 import { errorMessage } from '../../core/util/error-message.ts'
 import type { Routers, RouterVersion } from '../../projections/routers.ts'
 import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'
-import { checksumOf, loadRouter } from './active-routers.ts'
+import { checksumOf, isSameScope, loadRouter } from './active-routers.ts'
 
 /** A router as the learner returns it. */
 export type NewRouter = Omit<TrainedRouterData, 'version' | 'checksum' | 'featureKeyId'>
+
+export interface AddVersionOptions {
+  /** Throws 409 if this is not the newest version of the scope any more. 0: there is none. */
+  readonly after?: number
+}
 
 /**
  * Changes to routers. Each resolves when all processes of this node use the result, and throws a
  * `GatewayError` with code `not_found` for an unknown version.
  */
 export interface RouterCommands {
-  addVersion(router: NewRouter, author: Author): Promise<RouterVersion>
+  addVersion(router: NewRouter, author: Author, options?: AddVersionOptions): Promise<RouterVersion>
   /** Throws 409 if the version cannot be used, or is active. */
   activate(version: number, author: Author): Promise<RouterVersion>
   /** Activates the version that was active before, or none. Throws 409 if none is active. */
@@ -39,10 +44,11 @@ export function createRouterCommands(
   }
 
   const commands: Omit<RouterCommands, 'checkUsable'> = {
-    async addVersion(router, author) {
+    async addVersion(router, author, { after } = {}) {
       const own = { featureKeyId: featureKeyId(), checksum: checksumOf(router.models) }
       let version = 0
       await write(() => {
+        if (after !== undefined) checkNewest(routers, router.scope, after)
         version = routers.nextVersion()
         const data = { version, ...router, ...own }
         checkSize(data)
@@ -93,6 +99,13 @@ export function requireRouter(routers: Pick<Routers, 'version'>, version: number
 
 export function routerNotFoundError(version: string): GatewayError {
   return new GatewayError('not_found', `Version ${version} of the router was not found.`)
+}
+
+/** Decided again when another node has appended first, so only one of several trainings is written. */
+function checkNewest(routers: Routers, scope: RouterScope, after: number): void {
+  const newest = routers.versions().findLast((router) => isSameScope(router.scope, scope))
+  if ((newest?.version ?? 0) === after) return
+  throw new GatewayError('conflict', `Version ${newest?.version} of the router was trained meanwhile.`)
 }
 
 function checkSize(data: TrainedRouterData): void {

@@ -11,7 +11,10 @@ const HOUR_MS = 3_600_000
 /** How often it is checked whether a training is due. */
 const CHECK_MS = 600_000
 
-/** Trains the router for everyone when its newest version is old enough. Returns a function that stops it. */
+/**
+ * Trains the router for everyone when its newest version is old enough. Of several nodes that do so at the
+ * same time, the first one writes its version. Returns a function that stops it.
+ */
 export function scheduleTraining(
   everyHours: number,
   routers: Pick<Routers, 'versions'>,
@@ -31,6 +34,7 @@ export function scheduleTraining(
         EVERYONE,
         { actor: SYSTEM_ACTOR, reason: 'scheduled training' },
         trainer,
+        { after: newest?.version ?? 0 },
       )
       logger.info({ version }, 'version of the router trained')
     } catch (error) {

@@ -27,6 +27,8 @@ interface StoredRating {
   /** In base64. */
   readonly features: string
   readonly propensity: number | null
+  /** Ids of groups, separated by commas. */
+  readonly groups: string | null
 }
 
 /** Reads the ratings of a scope and trains a router from them. */
@@ -64,12 +66,13 @@ async function readAllRatings(
       ...(groupId !== undefined && { groupId }),
       ...(after !== undefined && { after }),
     })
-    for (const { features, userId, propensity, ...rating } of page.ratings)
+    for (const { features, userId, propensity, groups, ...rating } of page.ratings)
       ratings.push({
         ...rating,
         features: Buffer.from(features, 'base64'),
         ...(userId > 0 && { user: userId }),
         ...(propensity !== null && { propensity }),
+        ...(groups !== null && { group: groups }),
       })
     after = page.next
   } while (after !== undefined)

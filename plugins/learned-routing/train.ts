@@ -1,3 +1,4 @@
+import { MAX_ROUTER_MODELS } from '../../core/events/router-events.ts'
 import { BUCKETS } from './features.ts'
 import { type FittedRow, fitModel } from './fit-model.ts'
 import { judgeRouter } from './judge.ts'
@@ -54,7 +55,9 @@ function collectRows(prompts: readonly RatedPrompt[]): ReadonlyMap<string, reado
     }
   }
   // The order of models must not depend on that of the ratings.
-  return new Map([...rows].sort(([a], [b]) => (a < b ? -1 : 1)))
+  const sorted = [...rows].sort(([a], [b]) => (a < b ? -1 : 1))
+  const most = sorted.toSorted(([, a], [, b]) => b.length - a.length).slice(0, MAX_ROUTER_MODELS)
+  return new Map(sorted.filter((model) => most.includes(model)))
 }
 
 function meanScore(rows: readonly FittedRow[]): number {

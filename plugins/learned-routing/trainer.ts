@@ -1,7 +1,7 @@
 import { type Author, GatewayError } from '../../core/contract/index.ts'
 import type { RouterScope } from '../../core/events/router-events.ts'
 import type { RouterVersion } from '../../projections/routers.ts'
-import type { NewRouter, RouterCommands } from './router-commands.ts'
+import type { AddVersionOptions, NewRouter, RouterCommands } from './router-commands.ts'
 import { isBetter } from './show-router.ts'
 
 /** What a training needs to know; the ratings are read where it runs. */
@@ -41,12 +41,13 @@ const DAY_MS = 86_400_000
 
 /**
  * Trains a new version for a scope, and activates it if it is better and the settings say so. Throws 409 if
- * there are too few ratings.
+ * there are too few ratings, or another version was trained meanwhile that `options` exclude.
  */
 export async function trainVersion(
   scope: RouterScope,
   author: Author,
   services: TrainerServices,
+  options: AddVersionOptions = {},
 ): Promise<RouterVersion> {
   const { commands, minRatings, trainDays } = services
   await services.settleLedger()
@@ -58,7 +59,7 @@ export async function trainVersion(
       `${minRatings} are needed (routing.min_ratings). Collect feedback with routing.learned: shadow.`
     throw new GatewayError('conflict', message)
   }
-  const router = await commands.addVersion(outcome.router, author)
+  const router = await commands.addVersion(outcome.router, author, options)
   if (services.activatesBetter && isBetter(router)) await commands.activate(router.version, author)
   return router
 }

@@ -109,7 +109,7 @@ export function createLedgerReader(
   }
 }
 
-function toRating({ model, score, features, time, userId, propensity }: StoredRating): Rating {
+function toRating({ model, score, features, time, userId, propensity, groups }: StoredRating): Rating {
   return {
     model,
     score,
@@ -117,6 +117,7 @@ function toRating({ model, score, features, time, userId, propensity }: StoredRa
     time,
     ...(userId > 0 && { user: userId }),
     ...(propensity !== null && { propensity }),
+    ...(groups !== null && { group: groups }),
   }
 }
 

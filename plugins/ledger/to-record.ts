@@ -2,6 +2,8 @@ import {
   type Account,
   type EndedExchange,
   GatewayError,
+  type Route,
+  type RouterChoice,
   type RuleTraceEntry,
   type Warning,
 } from '../../core/contract/index.ts'
@@ -68,19 +70,25 @@ export function toLedgerRecord(outcome: RequestOutcome): LedgerRecord {
     isAborted,
     traceId: outcome.traceId ?? null,
     prompt,
-    ...(exchange && readRouting(exchange)),
+    ...(exchange && readRouting(exchange, target?.model)),
     ...(exchange && readSignals(exchange)),
   }
 }
 
 /** What only requests of learned routing, splits and shadows have. */
-function readRouting({ route, shadowOf, features }: EndedExchange) {
+function readRouting({ route, shadowOf, features }: EndedExchange, model: string | undefined) {
   return {
-    ...(route?.router && { router: route.router }),
+    ...(route?.router && { router: routerChoiceOf(route, route.router, model) }),
     ...(route?.arm !== undefined && { arm: route.arm }),
     ...(shadowOf !== undefined && { shadowOf }),
     ...(features && { features }),
   }
+}
+
+/** A router's figures are those of its first choice. They would be wrong for a model that stood in for it. */
+function routerChoiceOf({ targets }: Route, router: RouterChoice, model: string | undefined): RouterChoice {
+  if (model === undefined || model === targets[0].model) return router
+  return { version: router.version, probability: null, propensity: null }
 }
 
 /** Nano-dollars; null if they are unknown. 0 if no provider replied: nothing was sold then. */

@@ -31,7 +31,8 @@ export function drawModel(
 ): DrawnModel {
   const usage = { input: inputTokens, output: outputTokens }
   const cap = PRICE_CAPS[mode] * costOf(best.model, usage)
-  const drawable = ranked.filter(({ model }) => model === best.model || costOf(model, usage) <= cap)
+  // Not <=: without a cap, that of a free model is not a number.
+  const drawable = ranked.filter(({ model }) => model === best.model || !(costOf(model, usage) > cap))
   const share = explore / drawable.length
   const drawn = whether < explore ? drawable[Math.floor(which * drawable.length)] : undefined
   if (drawn === undefined || drawn.model === best.model)

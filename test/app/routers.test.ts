@@ -176,8 +176,15 @@ describe('learned routing', () => {
     const auditor = await newOperator(gateway, 'auditor')
     const report = (await auditor.call('GET', '/admin/routers/report')).body.data
     expect(report).to.deep.include({ active: null, candidate: null, is_better: false })
-    expect((await auditor.call('POST', '/admin/routers/rollback', {})).status).to.equal(403)
-    expect((await gateway.call('GET', '/admin/routers')).status).to.equal(401)
+    for (const change of ['rollback', 'train', '1/activate'])
+      expect((await auditor.call('POST', `/admin/routers/${change}`, {})).status, change).to.equal(403)
+    for (const [method, path] of [
+      ['GET', ''],
+      ['GET', '/report'],
+      ['POST', '/train'],
+      ['POST', '/1/what-if'],
+    ] as const)
+      expect((await gateway.call(method, `/admin/routers${path}`)).status, path).to.equal(401)
     const training = await admin('POST', '/admin/routers/train', {})
     expect(training.status).to.equal(409)
     expect(training.body.error.message).to.match(/There are 0 ratings .* at least 200/)

@@ -92,6 +92,8 @@ export interface StoredRating {
   /** Base64. */
   readonly features: string
   readonly propensity: number | null
+  /** Ids of the user's groups, separated by commas; null without groups. */
+  readonly groups: string | null
 }
 
 export interface RatingPage {

@@ -79,6 +79,7 @@ export async function readRatings(
     .selectFrom('feedback')
     .innerJoin('rated_prompts', 'rated_prompts.id', 'feedback.request')
     .leftJoin('requests', 'requests.id', 'feedback.request')
+    .leftJoin('group_sets', 'group_sets.id', 'requests.group_set')
     .where('feedback.name', '=', QUALITY)
     .where('feedback.given_at', '>=', since)
     .select([
@@ -89,6 +90,7 @@ export async function readRatings(
       'rated_prompts.model',
       'rated_prompts.features',
       'requests.router_propensity as propensity',
+      'group_sets.value as groups',
     ])
     .orderBy('feedback.request')
     .limit(limit + 1)
@@ -102,6 +104,7 @@ export async function readRatings(
     time: request > 0 ? timeOfRecordId(request) : row.given_at,
     features: Buffer.from(features).toString('base64'),
     propensity: row.propensity,
+    groups: row.groups,
   }))
   const last = rows[limit - 1]
   return { ratings, ...(rows.length > limit && last !== undefined && { next: last.request }) }

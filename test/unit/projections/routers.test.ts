@@ -54,6 +54,17 @@ describe('versions of routers', () => {
     expect(fold(...events, rolledBack(1, null)).activationsOf(EVERYONE)).to.deep.equal([])
   })
 
+  it('do not change when another program writes one again', () => {
+    const again: DomainEvent = {
+      type: 'RouterTrained',
+      data: { ...trained(1).data, checksum: 'other' } as never,
+    }
+
+    const routers = fold(trained(1), activated(1), again)
+    expect(routers.version(1)).to.include({ checksum: 'c', position: fold(trained(1)).version(1)?.position })
+    expect(routers.revision()).to.equal(2)
+  })
+
   it('lose their weights when they are old, unless they were active lately', () => {
     const routers = fold(trained(1), activated(1), ...[2, 3, 4, 5, 6, 7].map((version) => trained(version)))
 

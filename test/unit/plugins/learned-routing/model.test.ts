@@ -76,6 +76,11 @@ describe('the weights of a model', () => {
     }
     const infinite = { ...randomWeights(10), bias: Number.POSITIVE_INFINITY }
     expect(() => decodeWeights(encodeWeights(infinite))).to.throw(WeightsError)
+    for (const absurd of [Number.NaN, Number.NEGATIVE_INFINITY, 65_520]) {
+      const { words, ...rest } = randomWeights(10)
+      words[65_535] = absurd
+      expect(() => decodeWeights(encodeWeights({ ...rest, words }))).to.throw(WeightsError)
+    }
   })
 })
 

@@ -168,7 +168,7 @@ function keepsFeedback(locate: () => Promise<LedgerLocation>): void {
   it('returns the rated prompts whose features are kept, by group and time', async () => {
     const features = new Uint8Array([0, 200, 7])
     const router = { version: 1, probability: 0.5, propensity: 0.1 }
-    const rated = ledgerRecord({ time: NOON, groups: [3], features, router })
+    const rated = ledgerRecord({ time: NOON, groups: [3, 8], features, router })
     const [unrated, plain] = [ledgerRecord({ time: NOON, features }), ledgerRecord({ time: NOON })]
     const failed = ledgerRecord({ time: NOON, features, error: { code: 'x', status: 500 } })
     const later = ledgerRecord({ time: NOON + DAY_MS, features, userId: 2, model: 'gpt-4o-mini' })
@@ -180,11 +180,20 @@ function keepsFeedback(locate: () => Promise<LedgerLocation>): void {
     const common = { score: 0.5, features: text }
     const first = await store.ratings({ since: 0, limit: 1 })
     expect(first.ratings).to.deep.equal([
-      { ...common, model: 'gpt-4o', userId: 1, time: NOON, propensity: 0.1 },
+      { ...common, model: 'gpt-4o', userId: 1, time: NOON, propensity: 0.1, groups: '3,8' },
     ])
     const second = await store.ratings({ since: 0, limit: 1, after: first.next! })
     expect(second).to.deep.equal({
-      ratings: [{ ...common, model: 'gpt-4o-mini', userId: 2, time: NOON + DAY_MS, propensity: null }],
+      ratings: [
+        {
+          ...common,
+          model: 'gpt-4o-mini',
+          userId: 2,
+          time: NOON + DAY_MS,
+          propensity: null,
+          groups: null,
+        },
+      ],
     })
     const count = async (query: { since: number; groupId?: number }) =>
       (await store.ratings({ ...query, limit: 100 })).ratings.length

@@ -27,6 +27,16 @@ function outcome(changes: Partial<RequestOutcome>, exchange?: Partial<EndedExcha
 }
 
 describe('toLedgerRecord', () => {
+  it('has the figures of a learned router only for the model that it chose', () => {
+    const router = { version: 3, probability: 0.7, propensity: 0.05 }
+    const other = { provider: 'openai', model: 'gpt-4o-mini' }
+    const route = { targets: [target, other], router } as unknown as NonNullable<EndedExchange['route']>
+    const routerOf = (answered: typeof target) =>
+      toLedgerRecord(outcome({}, { route, target: answered })).router
+    expect(routerOf(target)).to.deep.equal(router)
+    expect(routerOf(other)).to.deep.equal({ version: 3, probability: null, propensity: null })
+  })
+
   it('has no words of a provider, which may repeat the input', () => {
     const attempts = [{ target, outcome: 'provider_refused', startedAt: 0, ms: 1 }]
     const message = 'openai rejected the request: my secret is too long'

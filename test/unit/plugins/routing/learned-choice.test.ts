@@ -3,10 +3,11 @@ import { assessFeatures, type PromptAssessment } from '../../../../plugins/learn
 import { encodeFeatures } from '../../../../plugins/learned-routing/encode-features.ts'
 import { extractFeatures } from '../../../../plugins/learned-routing/features.ts'
 import { createFeatureKey } from '../../../../plugins/learned-routing/keyed-hash.ts'
+import { buildAutomaticRoute } from '../../../../plugins/routing/build-route.ts'
 import { drawModel, toRouterChoice } from '../../../../plugins/routing/explore.ts'
 import { promptQuality, rankModels } from '../../../../plugins/routing/rank-models.ts'
 import { decideAgain } from '../../../../plugins/routing/replay-router.ts'
-import { WEIGHTS } from '../../../support/market.ts'
+import { market, WEIGHTS } from '../../../support/market.ts'
 import { model } from '../../../support/models.ts'
 
 const KEY = createFeatureKey('a secret for tests')
@@ -85,6 +86,43 @@ describe('a choice with a learned router', () => {
     expect(drawn.propensity).to.be.closeTo(0.2 / 3, 1e-9)
     // Nothing else costs at most twice as much as the best one.
     expect(draw('cost', [0.1, 0.99])).to.include({ chosen: best, propensity: 1 })
+  })
+
+  it('explores the models beside a free one as far as the mode lets it', () => {
+    const free = model('free', 'acme', { price: { input: 0, output: 0 }, quality: 99 })
+    const best = { model: free, score: 1 }
+    const ranked = [best, { model: small, score: 0.5 }]
+    const draw = (mode: 'balance' | 'quality') =>
+      drawModel(best, ranked, mode, NEEDS, { ...withDraws(assessment, [0.1, 0.99]), explore: 0.2 })
+    expect(draw('quality').chosen.model.id).to.equal('small')
+    expect(draw('balance').chosen.model.id).to.equal('free')
+  })
+
+  it('explores only what the key, a rule and the catalogue allow', () => {
+    const manual = model('manual', 'acme', { automatic: false })
+    const models = [...candidates, model('elsewhere', 'other'), manual]
+    const drawn = (choice: { models?: readonly string[]; provider?: string }) => {
+      const draws = Array.from({ length: 20 }, (_, at) => [0, at / 20] as const)
+      const routes = draws.map((numbers) =>
+        buildAutomaticRoute(
+          'quality',
+          'best for the test',
+          {
+            request: { messages: [] },
+            userId: 1,
+            preferences: [],
+            assessment: { ...withDraws(assessment, numbers), explore: 0.2 },
+            ...choice,
+          },
+          market(models),
+        ),
+      )
+      return [...new Set(routes.map(({ targets }) => targets[0].model))].sort()
+    }
+    expect(drawn({})).to.deep.equal(['elsewhere', 'large', 'medium', 'small'])
+    expect(drawn({ models: ['small', 'large'] })).to.deep.equal(['large', 'small'])
+    expect(drawn({ provider: 'other' })).to.deep.equal(['elsewhere'])
+    expect(drawn({ provider: 'acme', models: ['medium', 'elsewhere'] })).to.deep.equal(['medium'])
   })
 
   it('is recorded once there is a version or a draw', () => {

@@ -1,0 +1,30 @@
+import { expect } from 'chai'
+import { openRouterThread } from '../../../../config/gateway/router-thread.ts'
+import { readSettings } from '../../../../config/settings/settings.ts'
+import type { TrainingJob } from '../../../../plugins/learned-routing/trainer.ts'
+import { makeFolder } from '../../../support/folders.ts'
+import { TEST_ENVIRONMENT } from '../../../support/gateway.ts'
+
+const job: TrainingJob = { scope: { everyone: true }, since: 0, minRatings: 1, models: [] }
+
+describe('the thread of routers', () => {
+  it('refuses jobs when several wait, and ends all of them when it is closed', async () => {
+    const settings = readSettings({ ...TEST_ENVIRONMENT, DATA_DIR: await makeFolder() })
+    const thread = openRouterThread(settings, 'log')
+    const messageOf = async () => {
+      try {
+        return (await thread.train(job)).type
+      } catch (error) {
+        return (error as Error).message
+      }
+    }
+    const accepted = Array.from({ length: 4 }, messageOf)
+    expect(await messageOf()).to.match(/^4 trainings and what-ifs run or wait on this node/)
+
+    await thread.close()
+    const [first, ...others] = await Promise.all(accepted)
+    expect(first).to.equal('the job was stopped')
+    expect(new Set(others)).to.deep.equal(new Set(['the gateway stops']))
+    expect(await messageOf()).to.equal('the gateway stops')
+  })
+})

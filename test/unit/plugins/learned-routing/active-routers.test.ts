@@ -1,0 +1,118 @@
+import { expect } from 'chai'
+import type { DomainEvent } from '../../../../core/events/codec.ts'
+import { MAX_ROUTER_MODELS, type TrainedRouterData } from '../../../../core/events/router-events.ts'
+import { createLogger } from '../../../../core/process/logger.ts'
+import { checksumOf, createActiveRouters } from '../../../../plugins/learned-routing/active-routers.ts'
+import { encodeWeights } from '../../../../plugins/learned-routing/model.ts'
+import { createRouterCommands } from '../../../../plugins/learned-routing/router-commands.ts'
+import { scheduleTraining } from '../../../../plugins/learned-routing/schedule-training.ts'
+import type { TrainerServices } from '../../../../plugins/learned-routing/trainer.ts'
+import { createRouters, type Routers } from '../../../../projections/routers.ts'
+import type { EventWriter } from '../../../../projections/runtime/write.ts'
+import { captureOutput } from '../../../support/captured-output.ts'
+import { recordAll } from '../../../support/histories.ts'
+
+const scope = { everyone: true } as const
+const weights = encodeWeights({ bias: 0, words: new Float32Array(65_536), numbers: new Float32Array(10) })
+
+function versionOf(version: number, modelCount = 2): TrainedRouterData {
+  const models = Object.fromEntries(
+    Array.from({ length: modelCount }, (_, at) => [`model-${at}`, { ratings: 1e15, weights }]),
+  )
+  const own = { featureKeyId: 'k', checksum: checksumOf(models) }
+  return { version, scope, models, figures: { better: true }, trainedFrom: {}, ...own }
+}
+
+const trained = (...args: Parameters<typeof versionOf>): DomainEvent => ({
+  type: 'RouterTrained',
+  data: versionOf(...args),
+})
+const activated = (version: number): DomainEvent => ({ type: 'RouterActivated', data: { version, scope } })
+
+/** Routers that events are applied to, as a subscription would. */
+function openRouters() {
+  const routers = createRouters()
+  const events: DomainEvent[] = []
+  const apply = (event: DomainEvent) => {
+    events.push(event)
+    routers.apply(event, recordAll(events).at(-1) as never)
+  }
+  return { routers, events, apply }
+}
+
+function activeOf(routers: Routers) {
+  let damaged = 0
+  const active = createActiveRouters({
+    routers,
+    groups: { groupsOf: () => [] },
+    featureKeyId: 'k',
+    minModelRatings: 100,
+    logger: { error: () => undefined, info: () => undefined },
+    countDamaged: () => damaged++,
+  })
+  return { refresh: active.refresh, version: () => active.of(1)?.version, damaged: () => damaged }
+}
+
+describe('the active version of a router', () => {
+  it('is not one with more models than fit in memory', () => {
+    const { routers, apply } = openRouters()
+    for (const event of [trained(1), activated(1), trained(2, MAX_ROUTER_MODELS + 1), activated(2)])
+      apply(event)
+    const active = activeOf(routers)
+
+    expect(active.version()).to.equal(1)
+    expect(active.damaged()).to.equal(1)
+  })
+
+  it('is one that was activated before it was written, once it is there', () => {
+    const { routers, apply } = openRouters()
+    for (const event of [trained(1), activated(1), activated(2)]) apply(event)
+    const active = activeOf(routers)
+    active.refresh()
+    expect(active.version()).to.equal(1)
+    expect(active.damaged()).to.equal(1)
+
+    apply(trained(2))
+    active.refresh()
+    expect(active.version()).to.equal(2)
+  })
+})
+
+describe('a scheduled training', () => {
+  /** Trains by schedule; meanwhile, another node writes these versions. Returns the events that result. */
+  async function trainBeside(...others: readonly number[]): Promise<readonly string[]> {
+    const { routers, events, apply } = openRouters()
+    const decideTwice: EventWriter['write'] = async ({ decide }) => {
+      decide()
+      // The append finds that another node was first.
+      for (const version of others) apply(trained(version))
+      for (const event of decide()) apply(event as DomainEvent)
+      return undefined
+    }
+    const writer: EventWriter = { checkAvailable: () => undefined, write: decideTwice }
+    const { scope, models, figures, trainedFrom } = versionOf(0)
+    const services: TrainerServices = {
+      commands: createRouterCommands(routers, writer, () => 'k'),
+      run: async () => ({ type: 'trained', router: { scope, models, figures, trainedFrom } }),
+      settleLedger: async () => undefined,
+      facts: () => [],
+      trainDays: 1,
+      minRatings: 1,
+      activatesBetter: false,
+    }
+    const output = captureOutput()
+    const stop = scheduleTraining(1, routers, services, createLogger('debug', { destination: output }))
+    await output.contains('of the router')
+    stop()
+    const versions = events.map(({ data }) => String('version' in data && data.version))
+    return [...versions, JSON.parse(output.text()).msg]
+  }
+
+  it('writes its version', async () => {
+    expect(await trainBeside()).to.deep.equal(['1', 'version of the router trained'])
+  })
+
+  it('writes nothing when another node has trained meanwhile', async () => {
+    expect(await trainBeside(1)).to.deep.equal(['1', 'no version of the router trained'])
+  })
+})
