@@ -87,7 +87,11 @@ export async function createSender(gateway: RunningGateway, plan = 'paid') {
     const response = await fetch((place === '/route' ? gateway.routeUrl : gateway.url) + filled, {
       method,
       redirect: 'manual',
-      headers: { ...(bearer && { authorization: `Bearer ${bearer}` }), ...headers },
+      headers: {
+        ...(bearer && { authorization: `Bearer ${bearer}` }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     })
     const text = await readResponse(response)
