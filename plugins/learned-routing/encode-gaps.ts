@@ -1,7 +1,12 @@
 /** Encodes ascending distinct numbers as the gaps between them, in groups of 7 bits. */
 export function encodeGaps(ascending: Uint16Array): Uint8Array {
   const bytes = new Uint8Array(3 * ascending.length)
-  let end = 0
+  return bytes.slice(0, writeGaps(ascending, bytes, 0))
+}
+
+/** As `encodeGaps`, into an array that has room for three bytes per number. Returns where they end. */
+export function writeGaps(ascending: Uint16Array, bytes: Uint8Array, start: number): number {
+  let end = start
   let previous = -1
   for (const number of ascending) {
     let gap = number - previous - 1
@@ -9,7 +14,7 @@ export function encodeGaps(ascending: Uint16Array): Uint8Array {
     for (; gap > 127; gap >>>= 7) bytes[end++] = (gap & 127) | 128
     bytes[end++] = gap
   }
-  return bytes.slice(0, end)
+  return end
 }
 
 /** Returns undefined if the bytes are no encoded gaps. */
