@@ -1,16 +1,18 @@
 import { type Endpoint, endpoint, operator } from '../../core/contract/index.ts'
 import { toActor } from '../../core/event-log/actor.ts'
 import { decodeCursor, encodeCursor } from '../../core/http/cursor.ts'
+import { createBackgroundYield } from '../../core/util/cooperative-yield.ts'
 import { toCsvLine } from '../../core/util/csv.ts'
-import { compareToAsOf } from './find-entries.ts'
 import { type LogEntry, showLogEntry } from './log-entries.ts'
 import { type LogFilter, parseLogFilter } from './log-filter.ts'
 import { adminAuditQuery, LogEntryPage } from './log-schemas.ts'
 import type { LogReader } from './read-log.ts'
 import { AUDIT_PAGE } from './schemas.ts'
+import { LogSearch } from './search-log.ts'
 
 /** `GET /admin/audit`: everything that changed, and what operators did, newest first or as an export. */
 export function createLogEndpoint(reader: LogReader): Endpoint {
+  const search = new LogSearch(reader)
   return endpoint({
     method: 'GET',
     path: '/admin/audit',
@@ -27,40 +29,20 @@ export function createLogEndpoint(reader: LogReader): Endpoint {
         text: ['application/jsonl', 'text/csv'],
       },
     },
+    errors: ['audit_busy'],
     audited: ({ format = 'json' }) => (format === 'json' ? undefined : 'export'),
-    async handle({ query }) {
+    async handle({ query, client }) {
       const { format = 'json', limit = AUDIT_PAGE.default, cursor } = query
       const filter = parseLogFilter(query)
       if (format !== 'json') return exportEntries(reader, filter, format)
       const below = cursor === undefined ? Number.MAX_SAFE_INTEGER : decodeCursor('below', cursor)
-      const entries = await findEntries(reader, filter, below, limit + 1)
+      const entries = await search.find(filter, below, limit + 1, client.signal)
       const page = entries.slice(0, limit)
       const last = entries.length > limit ? page.at(-1) : undefined
       const next_cursor = last ? encodeCursor('below', last.record.position) : null
       return { status: 200, body: { data: page.map(showLogEntry), next_cursor } }
     },
   })
-}
-
-/** Returns at most `count` entries, newest first. */
-async function findEntries(
-  reader: LogReader,
-  { user, since, until, terms, matches }: LogFilter,
-  below: number,
-  count: number,
-): Promise<readonly LogEntry[]> {
-  const found: LogEntry[] = []
-  const start = until?.type === 'position' ? Math.min(below, until.position + 1) : below
-  for await (const part of reader.backwards(start, user, terms)) {
-    for (const entry of part) {
-      // Times in the log never decrease by more than the clocks of its nodes differ.
-      if (matches(entry)) found.push(entry)
-      if (found.length === count) return found
-    }
-    const oldest = part.at(-1)?.record
-    if (since?.type === 'position' && oldest && compareToAsOf(oldest, since) < 0) break
-  }
-  return found
 }
 
 const FORMATS = {
@@ -93,8 +75,15 @@ async function exportEntries(reader: LogReader, { since, matches }: LogFilter, f
 
   async function* toLines(): AsyncGenerator<string> {
     if (header !== '') yield header
-    for (let part = first; !part.done; part = await parts.next())
-      yield part.value.filter(matches).map(toLine).join('')
+    const slice = createBackgroundYield()
+    for (let part = first; !part.done; part = await parts.next()) {
+      let lines = ''
+      for (const entry of part.value) {
+        if (slice.isDue()) await slice.yieldNow()
+        if (matches(entry)) lines += toLine(entry)
+      }
+      yield lines
+    }
   }
 
   const headers = { 'content-type': type, 'content-disposition': `attachment; filename="audit.${format}"` }

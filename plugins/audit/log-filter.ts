@@ -15,6 +15,8 @@ export interface LogFilter {
   readonly until: AsOf | undefined
   /** What the index of the log knows of the condition. */
   readonly terms: readonly IndexTerm[]
+  /** Whether entries can be left out, so that a page may be far away. */
+  readonly isSelective: boolean
   matches(entry: LogEntry): boolean
 }
 
@@ -24,11 +26,13 @@ export function parseLogFilter(query: AdminAuditQuery): LogFilter {
   const since = query.since === undefined ? undefined : parseAsOf(query.since, 'since')
   const until = query.until === undefined ? undefined : parseAsOf(query.until, 'until')
   const text = query.q?.toLowerCase()
+  const terms = toIndexTerms({ user, group, policy, actor, kind, rule })
   return {
     user,
     since,
     until,
-    terms: toIndexTerms({ user, group, policy, actor, kind, rule }),
+    terms,
+    isSelective: terms.length > 0 || text !== undefined || since !== undefined || until !== undefined,
     matches(entry) {
       const { record } = entry
       const { data, metadata } = record

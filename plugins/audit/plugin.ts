@@ -3,6 +3,7 @@ import { createAuditEndpoint, createDiffEndpoint, createHistoryEndpoints } from 
 import { createEvidenceEndpoints } from './evidence-endpoints.ts'
 import { createLogEndpoint } from './log-endpoint.ts'
 import { createLogReader } from './read-log.ts'
+import { AUDIT_ERROR_CODES } from './search-log.ts'
 import type { AuditServices } from './services.ts'
 import { createAdminSimulationEndpoint, createSimulationEndpoint } from './simulation.ts'
 
@@ -15,6 +16,7 @@ export function createAudit(services: AuditServices): Plugin {
     name: 'audit',
     after: ['auth', 'plan', 'firewall', 'routing'],
     setup: (_, host) => ({
+      errorCodes: AUDIT_ERROR_CODES,
       endpoints: [
         ...createHistoryEndpoints(services.kinds.routing, services),
         ...createHistoryEndpoints(services.kinds.firewall, services),

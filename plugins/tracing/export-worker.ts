@@ -6,7 +6,12 @@ import { BatchSpanProcessor, type ReadableSpan, type SpanExporter } from '@opent
 import { createRpcPeer } from '../../core/process/rpc.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import { toSpans } from './to-spans.ts'
-import type { ExportWorkerData, ExportWorkerMethods, TraceExporterMethods } from './trace-exporter.ts'
+import type {
+  ExportReport,
+  ExportWorkerData,
+  ExportWorkerMethods,
+  TraceExporterMethods,
+} from './trace-exporter.ts'
 
 /**
  * Thread that sends spans over OTLP/HTTP. The exporter reads OpenTelemetry's usual variables, such as
@@ -24,7 +29,11 @@ const source = {
   resource: defaultResource().merge(resourceFromAttributes(attributes)),
   scope: { name: 'signalbox', version },
 }
+/** The processor drops what exceeds this without a word, so the spans that it holds are counted here. */
+const maxQueueSize = Number(process.env.OTEL_BSP_MAX_QUEUE_SIZE) || 2048
+let queued = 0
 const processor = new BatchSpanProcessor({
+  maxQueueSize,
   exporter: reportExports(new OTLPTraceExporter(url ? { url } : {})),
   scheduledDelayMillis: interval,
 })
@@ -36,7 +45,12 @@ const transport = {
 
 const peer = createRpcPeer<TraceExporterMethods, ExportWorkerMethods>(transport, {
   export({ records }) {
-    for (const record of records.flatMap((each) => toSpans(JSON.parse(each), source))) processor.onEnd(record)
+    const spans = records.flatMap((each) => toSpans(JSON.parse(each), source))
+    const taken = spans.slice(0, Math.max(0, maxQueueSize - queued))
+    queued += taken.length
+    for (const span of taken) processor.onEnd(span)
+    const dropped = spans.length - taken.length
+    if (dropped > 0) void report({ spans: dropped, error: 'too many spans wait to be sent' })
     return {}
   },
   async stop() {
@@ -45,15 +59,19 @@ const peer = createRpcPeer<TraceExporterMethods, ExportWorkerMethods>(transport,
   },
 })
 
+async function report(exported: ExportReport): Promise<void> {
+  await peer.request('exported', exported, REPORT_TIMEOUT_MS).catch(() => undefined)
+}
+
 function reportExports(exporter: SpanExporter): SpanExporter {
   return {
     export(spans: ReadableSpan[], done: (result: ExportResult) => void) {
+      queued -= spans.length
       exporter.export(spans, (result) => {
         const isTaken = result.code === ExportResultCode.SUCCESS
         const error = isTaken ? {} : { error: errorMessage(result.error ?? 'the export failed') }
-        const report = peer.request('exported', { spans: spans.length, ...error }, REPORT_TIMEOUT_MS)
         // Whoever stops the thread waits for `done`, and so for the report.
-        void report.catch(() => undefined).then(() => done(result))
+        void report({ spans: spans.length, ...error }).then(() => done(result))
       })
     },
     shutdown: () => exporter.shutdown(),

@@ -36,6 +36,9 @@ const MAX_UNTAKEN = 2048
 const TAKE_TIMEOUT_MS = 30_000
 const STOP_TIMEOUT_MS = 5000
 
+/** A thread that ended, for example because it cannot start, is replaced at most this often. */
+const RESTART_INTERVAL_MS = 10_000
+
 /** Hands sampled traces to a thread that sends them to the collector. The thread starts with the exporter. */
 export class TraceExporter {
   readonly #data: ExportWorkerData
@@ -45,6 +48,7 @@ export class TraceExporter {
   #untaken = 0
   #timer: NodeJS.Timeout | undefined
   #thread: { readonly worker: Worker; readonly peer: RpcPeer<ExportWorkerMethods> } | undefined
+  #startedAt = 0
 
   constructor(data: ExportWorkerData, onExported: (report: ExportReport) => void) {
     this.#data = data
@@ -64,12 +68,14 @@ export class TraceExporter {
     else this.#timer ??= setTimeout(() => void this.#send(), MAX_BATCH_MS).unref()
   }
 
-  /** Sends what waits, as long as the collector takes it in time. */
+  /** Sends what waits, as long as the thread and the collector take it in time. */
   async stop(): Promise<void> {
-    await this.#send()
+    // The thread handles messages in their order, so `stop` does not have to wait for the answer.
+    const sent = this.#send()
     const { worker, peer } = this.#thread ?? {}
     await peer?.request('stop', {}, STOP_TIMEOUT_MS).catch(() => undefined)
     await worker?.terminate()
+    await sent
   }
 
   async #send(): Promise<void> {
@@ -80,9 +86,14 @@ export class TraceExporter {
     if (records.length === 0) return
     this.#waiting = []
     this.#waitingSpans = 0
+    if (this.#thread === undefined) {
+      if (performance.now() - this.#startedAt < RESTART_INTERVAL_MS) {
+        this.#onExported({ spans, error: 'the thread that sends spans has ended' })
+        return
+      }
+      this.#thread = this.#start()
+    }
     this.#untaken += records.length
-    // A thread that ended is replaced.
-    this.#thread ??= this.#start()
     try {
       await this.#thread.peer.request('export', { records }, TAKE_TIMEOUT_MS)
     } catch (error) {
@@ -92,6 +103,7 @@ export class TraceExporter {
   }
 
   #start() {
+    this.#startedAt = performance.now()
     const worker = startThread('./export-worker', import.meta.url, {
       name: 'trace-exporter',
       workerData: this.#data,

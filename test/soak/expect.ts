@@ -3,6 +3,9 @@ import type { Got } from './client.ts'
 /** A response or state differs from what is expected. */
 export class Unexpected extends Error {}
 
+/** A change failed in a way that does not tell whether it was made. */
+export class InDoubt extends Unexpected {}
+
 /** Throws `Unexpected` with the text unless the condition holds. */
 export function must(holds: boolean, what: () => string): asserts holds {
   if (!holds) throw new Unexpected(what())

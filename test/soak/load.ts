@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Actor } from './actors/actor.ts'
 import type { Addresses } from './client.ts'
-import { Unexpected } from './expect.ts'
+import { InDoubt, Unexpected } from './expect.ts'
 import type { Kind, World } from './world.ts'
 
 /** Traffic that continues until it is stopped. */
@@ -89,8 +89,8 @@ export function startLoad(
   }, TICK_MS)
 
   /**
-   * An actor sends one request at a time. After one without a response, and after a restart of the gateway,
-   * it first reads the current state.
+   * An actor sends one request at a time. After one whose outcome is unknown, and after a restart of the
+   * gateway, it first reads the current state.
    */
   async function play(actor: Actor): Promise<void> {
     let life = world.life()
@@ -108,7 +108,7 @@ export function startLoad(
       }
       sent++
       const error = await attempt(actor.name, actor.act)
-      isLost = error !== undefined && !(error instanceof Unexpected)
+      isLost = error instanceof InDoubt || (error !== undefined && !(error instanceof Unexpected))
       await pause(actor.everyMs * (0.5 + chance.integer(1000) / 1000))
     }
   }

@@ -22,7 +22,8 @@ export interface LogWatch {
 
 /** Expected lines that are not JSON: those of the banner and of Node's inspector. */
 const BANNER =
-  /^(|(Signalbox serves at|plugins:|workers:|The event log was empty,| {2}(export|curl| {2}-[Hd])) .*)$/
+  /^(|(Signalbox serves at|plugins:|workers:|The event log was empty,| {2}(export|curl|npx| {2}-[Hd])) .*)$/
+const NO_USER = /^There is no user yet\. /
 const INSPECTOR = /^(Debugger |For help, see: |Starting inspector|Waiting for the debugger)/
 
 export function watchLog(file: string): LogWatch {
@@ -41,7 +42,7 @@ export function watchLog(file: string): LogWatch {
   function take(line: string): void {
     if (line.startsWith('{"level":30')) count('info')
     else if (INSPECTOR.test(line)) findInspectors(line).forEach(noteInspector)
-    else if (!BANNER.test(line)) takeOther(line)
+    else if (!BANNER.test(line) && !NO_USER.test(line)) takeOther(line)
   }
 
   function takeOther(line: string): void {

@@ -66,6 +66,9 @@ export interface SpanCollector {
   spans(): readonly CollectedSpan[]
   /** The status of further answers; 200 at first. */
   answerWith(status: number): void
+  /** Answers no request until `resume`. */
+  pause(): void
+  resume(): void
   close(): void
 }
 
@@ -73,9 +76,12 @@ export async function startSpanCollector(): Promise<SpanCollector> {
   const spans: CollectedSpan[] = []
   const headers: IncomingHttpHeaders[] = []
   let status = 200
+  let resumed = Promise.resolve()
+  let resume = (): void => undefined
   const server = createServer(async (request, response) => {
     const pieces: Buffer[] = []
     for await (const piece of request) pieces.push(piece)
+    await resumed
     headers.push({ ...request.headers, ':path': request.url })
     const body = Buffer.concat(pieces)
     if (status === 200)
@@ -96,6 +102,12 @@ export async function startSpanCollector(): Promise<SpanCollector> {
     answerWith(next) {
       status = next
     },
+    pause() {
+      resumed = new Promise((resolve) => {
+        resume = resolve
+      })
+    },
+    resume: () => resume(),
     close() {
       server.close()
       server.closeAllConnections()

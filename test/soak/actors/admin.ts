@@ -1,10 +1,10 @@
 import { ADMIN_KEY } from '../../support/gateway.ts'
 import { type Addresses, createClient, type Loose } from '../client.ts'
-import { must, mustBe, mustEqual } from '../expect.ts'
+import { must, mustBe, mustEqual, Unexpected } from '../expect.ts'
 import { makePerson, type Person } from '../people.ts'
 import type { World } from '../world.ts'
 import type { Actor } from './actor.ts'
-import { doubtful, type Ledger, noteChange } from './ledger.ts'
+import { doubtful, type Ledger, noteChange, readAfterDoubt } from './ledger.ts'
 
 /** The expected state of a user that the administrator changes. */
 interface Subject {
@@ -28,6 +28,7 @@ export function createAdmin(world: World, addresses: Addresses): Actor {
   const ledgers: Ledger[] = []
   let client = createClient(addresses, 1)
   let current: Subject | undefined
+  let life = world.life()
 
   const change = (
     subject: Subject,
@@ -87,10 +88,15 @@ export function createAdmin(world: World, addresses: Addresses): Actor {
     return `plan ${plan}`
   }
 
-  async function look(): Promise<string> {
+  async function readUsers(): Promise<Loose> {
     const got = await client.ask({ path: '/admin/users', key: ADMIN_KEY })
     mustBe(got, 200)
-    for (const subject of subjects) compare(subject, find(got.body, subject))
+    return got.body
+  }
+
+  async function look(): Promise<string> {
+    const users = await readUsers()
+    for (const subject of subjects) compare(subject, find(users, subject))
     return 'users as they must be'
   }
 
@@ -99,6 +105,7 @@ export function createAdmin(world: World, addresses: Addresses): Actor {
     everyMs: 700,
     ledgers,
     async act() {
+      life = world.life()
       if (subjects.length < 2 || (subjects.length < MOST_SUBJECTS && chance.chance(0.03))) return addUser()
       const subject = chance.pick(subjects)
       current = subject
@@ -110,11 +117,12 @@ export function createAdmin(world: World, addresses: Addresses): Actor {
     async settle(next) {
       await client.close()
       client = createClient(next, 1)
-      const got = await client.ask({ path: '/admin/users', key: ADMIN_KEY })
-      mustBe(got, 200)
-      if (current !== undefined && doubtful(current.ledger).length > 0)
-        adopt(current, find(got.body, current))
-      for (const subject of subjects) compare(subject, find(got.body, subject))
+      const changed = current !== undefined && doubtful(current.ledger).length > 0 ? current : undefined
+      const canBeLate = changed !== undefined && life === world.life()
+      const shows = (users: Loose) => changed !== undefined && differs(changed, find(users, changed))
+      const users = await readAfterDoubt(readUsers, shows, canBeLate)
+      if (changed !== undefined) adopt(changed, find(users, changed))
+      for (const subject of subjects) compare(subject, find(users, subject))
     },
     close: () => client.close(),
   }
@@ -132,7 +140,17 @@ function compare({ person, plan, limit, keys }: Subject, shown: Loose): void {
   }
 }
 
-/** After an unanswered change, the state of the gateway is taken over. */
+function differs(subject: Subject, shown: Loose): boolean {
+  try {
+    compare(subject, shown)
+    return shown.keys.length !== subject.keys.size + 1
+  } catch (error) {
+    if (error instanceof Unexpected) return true
+    throw error
+  }
+}
+
+/** After a change in doubt, the state of the gateway is taken over. */
 function adopt(subject: Subject, shown: Loose): void {
   subject.plan = shown.plan
   subject.limit = shown.requests_per_minute

@@ -13,6 +13,7 @@ const PAGES = [
   '/admin/usage?group_by=model',
   '/admin/audit?limit=50',
   '/admin/audit?actor=root&kind=policy',
+  '/admin/audit?q=never%20said',
   '/admin/policies',
 ]
 
@@ -92,7 +93,8 @@ export function createOperatorAtWork({ chance }: World, addresses: Addresses): A
   async function tryOut(): Promise<string> {
     const since = encodeURIComponent(new Date(Date.now() - WHAT_IF_MS).toISOString())
     const draft = { ...rule(0), pattern: 'a', action: 'block' }
-    const file = { policies: [{ name: 'draft', applies_to: { everyone: true }, firewall_rules: [draft] }] }
+    const common = { is_enabled: true, priority: 0, applies_to: { everyone: true } }
+    const file = { policies: [{ name: 'draft', ...common, firewall_rules: [draft] }] }
     const got = await ask(`/admin/what-if?since=${since}`, 'POST', { file })
     mustBe(got, 200)
     must(got.body.data.requests >= 0, () => `no requests in ${got.text}`)

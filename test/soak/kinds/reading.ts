@@ -1,4 +1,5 @@
 import { MODELS } from '../../support/providers.ts'
+import type { Loose } from '../client.ts'
 import { must, mustBe, mustEqual, mustMatch } from '../expect.ts'
 import { speak } from '../speak.ts'
 import type { Kind, World } from '../world.ts'
@@ -61,7 +62,7 @@ async function lookBack({ client, people, chance }: World): Promise<string> {
   const count = Object.keys(rules).length
   const audit = await client.ask({ path: '/v1/audit?limit=500', key })
   mustBe(audit, 200)
-  const made = audit.body.data.filter(({ actor }: { actor: string }) => actor === keyId)
+  const made = audit.body.data.filter(({ actor }: Loose) => actor.id === keyId)
   mustEqual(made.length, count, 'the number of changes by the user')
   const position = made[0].position
   const [then, now, history, diff] = [

@@ -37,11 +37,27 @@ describe('trace context', () => {
       '',
       'no',
       `00-${TRACE_ID}-0000000000000000-01`,
+      `00-${'0'.repeat(32)}-${CALLER_SPAN}-01`,
       `ff-${TRACE_ID}-${CALLER_SPAN}-01`,
+      `00-${TRACE_ID.toUpperCase()}-${CALLER_SPAN}-01`,
+      `00-${TRACE_ID}-${CALLER_SPAN}-01-more`,
+      `00-${TRACE_ID}-${CALLER_SPAN}-01, 00-${TRACE_ID}-${CALLER_SPAN}-01`,
+      `00-${TRACE_ID}-${CALLER_SPAN}-01${'-x'.repeat(5000)}`,
     ]) {
       const context = createTraceContext({ traceparent, tracestate: 'a=1' }, 0)
       expect(context.traceId).not.to.equal(TRACE_ID)
       expect(toTraceHeaders(context, context.spanId)).to.have.all.keys('traceparent')
     }
+  })
+  it('leaves out members of tracestate that are not valid, and keeps at most 32 members', () => {
+    const withState = (tracestate: string) => {
+      const traceparent = `00-${TRACE_ID}-${CALLER_SPAN}-01`
+      const context = createTraceContext({ traceparent, tracestate }, 0)
+      return toTraceHeaders(context, context.spanId).tracestate
+    }
+    expect(withState(`a=${'x'.repeat(600)}`)).to.equal(undefined)
+    const many = Array.from({ length: 60 }, (_, n) => `k${n}=1`).join()
+    expect(withState(many)?.split(',')).to.have.length(32)
+    expect(withState('no value, UPPER=1,ok=1,bad=\u00e4')).to.equal('ok=1')
   })
 })

@@ -1,0 +1,194 @@
+import { readdir } from 'node:fs/promises'
+import path from 'node:path'
+import { expect } from 'chai'
+import { SqliteDatabase } from '../../../../../core/event-log/sqlite/database.ts'
+import { openSelfHealingStore } from '../../../../../core/event-log/sqlite/self-healing-store.ts'
+import { isDamageError, isUnusableFileError } from '../../../../../core/event-log/sqlite/set-aside.ts'
+import { requestIdAt } from '../../../../../core/util/ids.ts'
+import { openLedgerDatabase } from '../../../../../plugins/ledger/store/database.ts'
+import { ServedLedger } from '../../../../../plugins/ledger/store/served-ledger.ts'
+import { makeFolder } from '../../../../support/folders.ts'
+import { ledgerRecord } from '../../../../support/ledger-records.ts'
+
+const LOG_ID = 'log_1'
+
+const KEPT = requestIdAt(Date.UTC(2026, 2, 10))
+
+const APPEND = {
+  type: 'append',
+  stream: 'response-1',
+  expectedRevision: -1,
+  events: [['Kept', JSON.stringify({ text: 'x'.repeat(20_000) })]],
+  metadata: '{}',
+  maxAge: 3600,
+} as const
+
+describe('a healthy responses.db', () => {
+  let folder: string
+  let file: string
+  beforeEach(async () => {
+    folder = await makeFolder()
+    file = path.join(folder, 'responses.db')
+    const store = open()
+    store.append([APPEND])
+    store.close()
+  })
+
+  const open = (options: { logId?: string; maxPages?: number } = {}) =>
+    openSelfHealingStore(
+      {
+        type: 'open',
+        file,
+        busyTimeout: 10,
+        maxPages: undefined,
+        logId: LOG_ID,
+        setsAside: true,
+        ...options,
+      },
+      () => expect.fail('the file was set aside'),
+    )
+
+  async function expectKept(): Promise<void> {
+    expect((await readdir(folder)).filter((name) => name.endsWith('.db'))).to.deep.equal(['responses.db'])
+    const store = open()
+    expect(store.readStream({ type: 'read-stream', stream: APPEND.stream, from: 0 }).rows).to.have.length(1)
+    store.close()
+  }
+
+  it('stays when another process has locked it, at the start and later', async () => {
+    const store = open()
+    const other = new SqliteDatabase(file)
+    other.exec('BEGIN IMMEDIATE')
+    const append = () => store.append([{ ...APPEND, stream: 'response-2' }])
+    expect(append).to.throw().with.property('code', 'SQLITE_BUSY')
+    store.close()
+    other.exec('ROLLBACK')
+    other.pragma('locking_mode = EXCLUSIVE')
+    other.exec('BEGIN EXCLUSIVE; CREATE TABLE other (id INTEGER)')
+    expect(() => open())
+      .to.throw()
+      .with.property('code', 'SQLITE_BUSY')
+    other.exec('ROLLBACK')
+    other.close()
+    await expectKept()
+  })
+
+  it('stays when the disk is full', async () => {
+    const store = open({ maxPages: 10 })
+    const append = () => {
+      for (let n = 2; n < 20; n++) store.append([{ ...APPEND, stream: `response-${n}` }])
+    }
+    expect(append).to.throw().with.property('code', 'SQLITE_FULL')
+    store.close()
+    await expectKept()
+  })
+
+  it('stays when a newer version has written it', async () => {
+    const database = new SqliteDatabase(file)
+    database.exec('ALTER TABLE events ADD COLUMN added TEXT')
+    database.pragma('user_version = 2')
+    database.close()
+    expect(() => open()).to.throw('newer version')
+    const again = new SqliteDatabase(file)
+    again.pragma('user_version = 1')
+    again.close()
+    await expectKept()
+  })
+
+  it('stays when it belongs to another log', async () => {
+    expect(() => open({ logId: 'log_2' })).to.throw('belongs to event log')
+    await expectKept()
+  })
+})
+
+describe('a healthy ledger.db', () => {
+  let folder: string
+  let file: string
+  beforeEach(async () => {
+    folder = await makeFolder()
+    file = path.join(folder, 'ledger.db')
+    const ledger = serve()
+    await ledger.run((store) => store.write([ledgerRecord({ requestId: KEPT })]))
+    await ledger.close()
+  })
+
+  const serve = () =>
+    new ServedLedger(
+      {
+        location: { engine: 'sqlite', file },
+        logId: LOG_ID,
+        retention: { requestDays: 30, promptDays: 30, usageDays: 30 },
+        keys: [],
+        isWriter: true,
+        owner: 1,
+      },
+      {
+        onSetAside: () => expect.fail('the file was set aside'),
+        onForeign: () => expect.fail('the file was taken for that of another log'),
+      },
+    )
+
+  async function expectKept(): Promise<void> {
+    expect((await readdir(folder)).filter((name) => name.endsWith('.db'))).to.deep.equal(['ledger.db'])
+    const ledger = serve()
+    expect(await ledger.run((store) => store.find(KEPT))).to.include({ requestId: KEPT })
+    await ledger.close()
+  }
+
+  it('stays when a newer version has updated it', async () => {
+    const database = new SqliteDatabase(file)
+    database.exec("INSERT INTO kysely_migration VALUES ('999-future', '2027-01-01T00:00:00.000Z')")
+    database.close()
+    const error = await serve()
+      .opened()
+      .catch((thrown) => thrown)
+    expect(error.message).to.contain('999-future')
+    const again = new SqliteDatabase(file)
+    again.exec("DELETE FROM kysely_migration WHERE name = '999-future'")
+    again.close()
+    await expectKept()
+  })
+
+  it('stays when an update of its tables was interrupted, and is updated then', async () => {
+    const { db } = await openLedgerDatabase({ engine: 'sqlite', file }, LOG_ID)
+    await db.destroy()
+    const database = new SqliteDatabase(file)
+    database.exec("DROP INDEX requests_by_shadow_of; DELETE FROM kysely_migration WHERE name = '006-copies'")
+    // As a process leaves it that is killed in the middle: nothing was committed.
+    database.exec('BEGIN IMMEDIATE; CREATE INDEX requests_by_shadow_of ON requests (shadow_of)')
+    database.close()
+    await expectKept()
+  })
+})
+
+describe('isDamageError', () => {
+  const error = (code: string) => new SqliteDatabase.SqliteError('it failed', code)
+
+  for (const reason of [
+    'BUSY',
+    'BUSY_SNAPSHOT',
+    'LOCKED',
+    'FULL',
+    'CANTOPEN',
+    'CANTOPEN_ISDIR',
+    'PERM',
+    'AUTH',
+  ])
+    it(`is not SQLITE_${reason}`, () =>
+      expect(isUnusableFileError(error(`SQLITE_${reason}`))).to.equal(false))
+
+  for (const reason of ['READONLY', 'READONLY_DBMOVED', 'PROTOCOL', 'NOMEM', 'INTERRUPT', 'SCHEMA', 'NOLFS'])
+    it(`is not SQLITE_${reason}`, () =>
+      expect(isUnusableFileError(error(`SQLITE_${reason}`))).to.equal(false))
+
+  for (const reason of ['IOERR', 'IOERR_WRITE', 'IOERR_FSYNC', 'IOERR_LOCK', 'IOERR_SHMMAP', 'IOERR_ACCESS'])
+    it(`is not SQLITE_${reason}`, () =>
+      expect(isUnusableFileError(error(`SQLITE_${reason}`))).to.equal(false))
+
+  for (const reason of ['CORRUPT', 'CORRUPT_INDEX', 'NOTADB', 'IOERR_READ', 'IOERR_SHORT_READ'])
+    it(`is SQLITE_${reason}`, () => expect(isDamageError(error(`SQLITE_${reason}`))).to.equal(true))
+
+  it('is not an error of the file system', () => {
+    expect(isUnusableFileError(Object.assign(new Error('EACCES'), { code: 'EACCES' }))).to.equal(false)
+  })
+})
