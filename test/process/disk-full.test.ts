@@ -80,7 +80,9 @@ describe('a gateway whose disk is full', () => {
     expect((await create('afterwards')).status).to.equal(201)
   })
 
-  it('exits with 0 on SIGTERM while the disk is full', async () => {
+  it('exits with 0 on SIGTERM while the disk is full', async function () {
+    // Three gateways, each of which tries to save until it stops.
+    this.timeout(60_000)
     await fill()
     await createUntilRefused()
     expect(await gateway.stop(), gateway.stderr()).to.equal(0)
