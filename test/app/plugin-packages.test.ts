@@ -229,9 +229,7 @@ function followsTheContract(openLogPlace: () => Promise<LogPlace>): void {
     expect((await gateway.call('GET', '/v1/audit')).body.data).not.to.have.length(0)
     expect((await gateway.call('GET', '/v1/routing-rules')).status).to.equal(200)
     const verified = await log('verify', withoutPackage)
-    expect(verified.stdout).to.contain(
-      'events belong to plugins that are not listed: signalbox-votes:Rated.',
-    )
+    expect(verified.stdout).to.contain('events belong to plugins that are not listed: signalbox-votes:Rated.')
     expect(verified).to.include({ code: 0, stderr: '' })
 
     await restart(withPackage)
