@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { setFlagsFromString } from 'node:v8'
+import { endIfThreadsAreStuck } from '../core/process/stuck-threads.ts'
 import { describeFailure } from './cli/describe-failure.ts'
 import { runProgram } from './cli/run-program.ts'
 import { ignoreClosedPipes } from './cli/stdout.ts'
@@ -22,3 +23,4 @@ try {
   process.stderr.write(`${message}\n`)
   process.exitCode = exitCode
 }
+endIfThreadsAreStuck()

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { Logger } from 'pino'
 import { createLogger } from '../../core/process/logger.ts'
 import type { RpcTransport } from '../../core/process/rpc.ts'
+import { endIfThreadsAreStuck } from '../../core/process/stuck-threads.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import { introduceFirstUser } from '../gateway/demo-user.ts'
 import { exitCodeOf } from '../gateway/exit-codes.ts'
@@ -32,6 +33,7 @@ export async function runWorker(environment: Environment, workerEnv: WorkerEnv):
     logger.fatal({ err }, 'worker failed')
     return exitCodeOf(err)
   })
+  endIfThreadsAreStuck()
   process.exit(exitCode)
 }
 

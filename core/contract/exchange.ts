@@ -56,6 +56,8 @@ export interface Exchange {
   shadow?: Target
   /** Id of the request that this one is a copy of, for comparison with another model. */
   readonly shadowOf?: string
+  /** Whether a rule of the user, not of a policy, asked for this copy: then the user pays for it. */
+  readonly isOwnCopy?: boolean
   /** Models preferred by the caller, best first. They are tried before automatic routing. */
   readonly preferences: readonly string[]
   /** Request fields that the endpoint filled in. Omitting them for a target needs no warning. */

@@ -48,5 +48,9 @@ const MIN_JOINED_TEXTS = 8
 
 /** Many short texts are first searched as one, for most requests match nothing. */
 export function joinTexts(texts: readonly string[]): readonly string[] {
-  return texts.length < MIN_JOINED_TEXTS ? texts : [texts.join('\n')]
+  return isWorthJoining(texts) ? [texts.join('\n')] : texts
+}
+
+export function isWorthJoining(texts: readonly string[]): boolean {
+  return texts.length >= MIN_JOINED_TEXTS
 }

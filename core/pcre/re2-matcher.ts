@@ -78,15 +78,15 @@ function exceedsResultLimit(
   replacement: Replacement,
 ): boolean {
   const [literalLength, references] = measureReplacement(replacement)
-  const mayExceed = text.length * (literalLength + references) > maxMaskedLength(text)
-  if (!mayExceed) return false
+  const limit = Math.max(maxMaskedLength(text), MAX_BUILT_LENGTH)
+  if (text.length * (1 + literalLength + references) <= limit) return false
   const newlines = toGroupReferences(re2Source.newlineGroups)
   const kept = text.replace(regex, newlines).length
   const matches = text.replace(regex, `x${newlines}`).length - kept
   const matchedLength = text.length - kept
   const shortest = kept + matches * literalLength
   if (shortest > maxMaskedLength(text)) return true
-  return shortest + matchedLength * references > Math.max(maxMaskedLength(text), MAX_BUILT_LENGTH)
+  return shortest + matchedLength * references > limit
 }
 
 /** The length of the literal parts, and the number of groups that are inserted. */

@@ -1,5 +1,5 @@
 import { lazy } from '../util/lazy.ts'
-import { encodeTexts, joinTexts } from './automaton.ts'
+import { encodeTexts, isWorthJoining, joinTexts } from './automaton.ts'
 import { indexTexts, type TextIndex } from './text-index.ts'
 
 /** Texts in the forms that a search of pattern sets needs. Each is made once, when it is needed. */
@@ -30,9 +30,8 @@ export function prepareTexts(texts: readonly string[]): SearchedTexts {
   let length = 0
   for (const text of texts) length += text.length
   const separate = lazy(() => encodeTexts(texts))
-  const joinedTexts = joinTexts(texts)
-  const isJoined = joinedTexts !== texts
-  const joined = isJoined ? lazy(() => encodeTexts(joinedTexts)) : separate
+  const isJoined = isWorthJoining(texts)
+  const joined = isJoined ? lazy(() => encodeTexts(joinTexts(texts))) : separate
   const isIndexed = length <= MAX_INDEXED_LENGTH
   const index = lazy(() => (isIndexed ? indexTexts(joined()) : undefined))
   const prepared: SearchedTexts = { texts, length, isJoined, joined, separate, index }

@@ -1,4 +1,5 @@
 import type { Worker } from 'node:worker_threads'
+import { terminateThread } from './stuck-threads.ts'
 import { lowerThreadPriority, readThreadCpuMs } from './thread-cpu.ts'
 
 /** A job used up its CPU time. */
@@ -232,7 +233,7 @@ export function createWorkerPool<Request, Result>({
     job.reject(new WorkerLimitError('the job was terminated at its CPU limit'))
     thread.worker.unref()
     lowerThreadPriority(thread.threadId)
-    void thread.worker.terminate()
+    terminateThread(thread.worker)
     dispatch()
   }
 

@@ -1,5 +1,6 @@
 import type { CooperativeYield } from '../util/cooperative-yield.ts'
 import { parseJson } from '../util/json.ts'
+import { findStringEnd, isJsonInSteps } from './json-validity.ts'
 
 /** The replacement of a string, number or key of a JSON document; the same text if it stays. */
 type RewriteToken = (text: string) => string
@@ -25,6 +26,7 @@ export const MAX_IMMEDIATE_JSON = 40_000
  * docs/decisions/firewall.md, "JSON in tool calls is masked in its own text".
  */
 export function rewriteJsonText(source: string, rewrite: RewriteToken): RewrittenJson | undefined {
+  if (!mayBeDocument(source) || parseJson(source) === undefined) return undefined
   const steps = rewriteInSteps(source, rewrite)
   let step = steps.next()
   while (!step.done) step = steps.next()
@@ -37,9 +39,14 @@ export async function rewriteLongJsonText(
   rewrite: RewriteToken,
   slice: CooperativeYield,
 ): Promise<RewrittenJson | undefined> {
-  // Parsing the whole text takes a good part of a slice.
-  await slice.yieldNow()
-  const steps = rewriteInSteps(source, rewrite)
+  if (!mayBeDocument(source) || !(await runInSlices(isJsonInSteps(source), slice))) return undefined
+  return runInSlices(rewriteInSteps(source, rewrite), slice)
+}
+
+async function runInSlices<Result>(
+  steps: Generator<undefined, Result>,
+  slice: CooperativeYield,
+): Promise<Result> {
   let step = steps.next()
   while (!step.done) {
     if (slice.isDue()) await slice.yieldNow()
@@ -50,18 +57,15 @@ export async function rewriteLongJsonText(
 
 const TOKENS_PER_STEP = 500
 
-function* rewriteInSteps(
-  source: string,
-  rewrite: RewriteToken,
-): Generator<undefined, RewrittenJson | undefined> {
-  if (!isJsonDocument(source)) return undefined
+/** `source`: a JSON document. */
+function* rewriteInSteps(source: string, rewrite: RewriteToken): Generator<undefined, RewrittenJson> {
   const parts: string[] = []
   let copiedTo = 0
   let hasChangedKey = false
   let count = 0
   for (let start = nextToken(source, 0); start < source.length; ) {
     const isString = source.charCodeAt(start) === QUOTE
-    const end = isString ? endOfString(source, start) : endOfNumber(source, start)
+    const end = isString ? findStringEnd(source, start) : endOfNumber(source, start)
     const text = isString ? decodeString(source.slice(start, end)) : source.slice(start, end)
     const rewritten = isString ? rewrite(text) : rewriteNumber(text, rewrite)
     if (rewritten !== text) {
@@ -81,8 +85,8 @@ function* rewriteInSteps(
   return { text, hasKeyCollision: keyCount < (yield* countKeys(source)) }
 }
 
-function isJsonDocument(source: string): boolean {
-  return /^\s*["[{]/.test(source) && parseJson(source) !== undefined
+function mayBeDocument(source: string): boolean {
+  return /^\s*["[{]/.test(source)
 }
 
 /**
@@ -98,7 +102,6 @@ function rewriteNumber(text: string, rewrite: RewriteToken): string {
 }
 
 const QUOTE = 0x22
-const BACKSLASH = 0x5c
 const MINUS = 0x2d
 
 /** The index of the next string or number; the length of the text if there is none. */
@@ -114,18 +117,6 @@ function startsToken(code: number): boolean {
 
 function isDigit(code: number): boolean {
   return code >= 0x30 && code <= 0x39
-}
-
-function endOfString(source: string, start: number): number {
-  let end = source.indexOf('"', start + 1)
-  while (isEscaped(source, end)) end = source.indexOf('"', end + 1)
-  return end + 1
-}
-
-function isEscaped(source: string, index: number): boolean {
-  let backslashes = 0
-  while (source.charCodeAt(index - backslashes - 1) === BACKSLASH) backslashes += 1
-  return backslashes % 2 === 1
 }
 
 function endOfNumber(source: string, start: number): number {

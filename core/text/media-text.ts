@@ -3,7 +3,7 @@ import { parseDataUrl } from './data-url.ts'
 type RewriteText = (text: string) => string
 
 /** How the bytes of a text file are decoded, so that encoding them again gives the same bytes. */
-type TextEncoding = 'utf8' | 'utf16le' | 'latin1'
+type TextEncoding = 'utf8' | 'utf16le' | 'utf16be' | 'latin1'
 
 /**
  * Rewrites a media value: a URL, a `data:` URL or base64. A text file is decoded, rewritten and encoded
@@ -20,13 +20,35 @@ export function rewriteMedia(value: string, rewrite: RewriteText): string {
   const encoding = detectTextEncoding(file)
   const unchanged = head === file.head ? value : head + value.slice(file.head.length)
   if (encoding === undefined) return isPlausibleBase64(file.base64) ? unchanged : rewrite(value)
-  const text = Buffer.from(file.base64, 'base64').toString(encoding)
-  const rewritten = rewrite(text)
+  const text = decodeText(Buffer.from(file.base64, 'base64'), encoding)
+  const rewritten = rewriteDecoded(text, rewrite)
   // Decoders skip what is not base64, so readable text between it is inspected, too.
   if (rewritten === text) return file.base64.includes(' ') ? rewrite(unchanged) : unchanged
   // A replacement may hold characters that Latin-1 does not have.
   const target = encoding === 'latin1' ? 'utf8' : encoding
-  return toBase64Head(head) + Buffer.from(rewritten, target).toString('base64')
+  return toBase64Head(head) + encodeText(rewritten, target).toString('base64')
+}
+
+/** In UTF-16 without a byte order mark, zero bytes stand between the letters: models read across them. */
+function rewriteDecoded(text: string, rewrite: RewriteText): string {
+  const rewritten = rewrite(text)
+  if (rewritten !== text || !text.includes('\0')) return rewritten
+  const letters = text.replaceAll('\0', '')
+  const rewrittenLetters = rewrite(letters)
+  return rewrittenLetters === letters ? text : rewrittenLetters
+}
+
+function decodeText(bytes: Buffer, encoding: TextEncoding): string {
+  if (encoding !== 'utf16be') return bytes.toString(encoding)
+  // Swapping takes pairs of bytes.
+  return bytes
+    .subarray(0, bytes.length & ~1)
+    .swap16()
+    .toString('utf16le')
+}
+
+function encodeText(text: string, encoding: TextEncoding): Buffer {
+  return encoding === 'utf16be' ? Buffer.from(text, 'utf16le').swap16() : Buffer.from(text, encoding)
 }
 
 /** Whether the value is binary media, which rules do not inspect. */
@@ -94,9 +116,32 @@ const SNIFFED_BYTES = 66
 function detectTextEncoding({ mediaType, base64 }: MediaFile): TextEncoding | undefined {
   const start = Buffer.from(base64.slice(0, (SNIFFED_BYTES / 3) * 4), 'base64')
   if (start[0] === 0xff && start[1] === 0xfe) return 'utf16le'
-  if (!isDeclaredText(mediaType) && !looksLikeText(start)) return undefined
+  if (start[0] === 0xfe && start[1] === 0xff) return 'utf16be'
+  if (!isDeclaredText(mediaType) && isBinary(mediaType, start)) return undefined
   const bytes = Buffer.from(base64, 'base64')
   return isUtf8(bytes) ? 'utf8' : 'latin1'
+}
+
+/**
+ * Whether a file is in a binary format. A control character alone proves nothing: a provider that reads the
+ * file as text would read what follows it.
+ */
+function isBinary(mediaType: string, start: Buffer): boolean {
+  if (looksLikeText(start)) return false
+  return /^(?:image|audio|video)\//.test(mediaType) || hasSignature(start.toString('hex'))
+}
+
+/** How files of the usual formats begin, in hexadecimal digits. */
+const SIGNATURES: readonly string[] = [
+  ...['25504446', '504b0304', 'd0cf11e0', '1f8b', '377abcaf', '52617221'], // PDF, documents, archives
+  ...['89504e47', 'ffd8ff', '47494638', '424d', '49492a00', '4d4d002a', '00000100'], // images
+  ...['52494646', '494433', 'fff1', 'fff2', 'fff3', 'fff9', 'fffa', 'fffb', '4f676753', '664c6143'], // audio
+  ...['1a45dfa3', '000001ba', '000001b3'], // video
+]
+
+function hasSignature(hex: string): boolean {
+  // MP4, and the formats made from it, have a length in front.
+  return SIGNATURES.some((signature) => hex.startsWith(signature)) || hex.startsWith('66747970', 8)
 }
 
 function isDeclaredText(mediaType: string): boolean {

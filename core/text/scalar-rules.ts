@@ -3,6 +3,9 @@ import { INSPECTED, type Position, type ScalarRule } from './position.ts'
 const MAX_PARAMETER_LENGTH = 7
 const SIGNATURE = /^[A-Za-z0-9+/_=-]{64,}$/
 
+/** Roles, types, ids and names. Prose in their place would reach the model. */
+const NAME = /^[!-~]{0,256}$/
+
 /** Whether rules do not inspect a text at a position. JSON and media are inspected in ways of their own. */
 export function isExemptText(text: string, rule: ScalarRule): boolean {
   switch (rule) {
@@ -11,6 +14,7 @@ export function isExemptText(text: string, rule: ScalarRule): boolean {
     case 'media':
       return false
     case 'exempt':
+      return NAME.test(text)
     case 'unsent':
       return true
     case 'signature':

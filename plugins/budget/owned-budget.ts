@@ -50,15 +50,16 @@ export function budgetsOf(
 }
 
 /**
- * Returns the budgets that apply to copies for other models. See docs/decisions/limits.md, "Copies count in
- * their own budget and in that of everything".
+ * Returns the budgets that apply to a copy for another model. `ofCaller`: those of the caller, if the caller
+ * asked for it. See docs/decisions/limits.md, "Copies count for whoever asked for them".
  */
-export function budgetsOfCopies({
-  current,
-  shadow,
-}: Pick<OverallBudget, 'current' | 'shadow'>): readonly OwnedBudget[] {
+export function budgetsOfCopies(
+  { current, shadow }: Pick<OverallBudget, 'current' | 'shadow'>,
+  ofCaller: readonly OwnedBudget[],
+): readonly OwnedBudget[] {
   const [ofCopies, ofAll] = [shadow(), current()]
   return [
+    ...ofCaller.filter(({ target }) => target.type !== 'all'),
     ...(ofCopies ? [{ target: { type: 'shadow' as const }, budget: ofCopies }] : []),
     ...(ofAll ? [{ target: { type: 'all' as const }, budget: ofAll }] : []),
   ]

@@ -33,7 +33,9 @@ export function createBudget(
       const spending = new Spending(held, ledger)
       const guard = new BudgetGuard(spending, host, options)
       copies.reserve = (exchange) => {
-        const budgets = budgetsOfCopies(overallBudget)
+        const { account, isOwnCopy } = exchange
+        const ofCaller = isOwnCopy ? budgetsOf(account, accounts, groups, overallBudget) : []
+        const budgets = budgetsOfCopies(overallBudget, ofCaller)
         return budgets.length === 0 ? undefined : guard.reserve(exchange, budgets)
       }
       copies.settle = (exchange) => guard.settle(exchange)

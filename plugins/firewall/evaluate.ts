@@ -6,6 +6,7 @@ import type {
   Warning,
 } from '../../core/contract/index.ts'
 import { PatternLimitError, type PatternRun } from '../../core/pcre/pattern-run.ts'
+import { hasDocuments } from '../../core/text/content-documents.ts'
 import { requestTexts } from '../../core/text/request-texts.ts'
 import { hasTokenIds } from '../../core/text/token-ids.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
@@ -211,9 +212,10 @@ class FirewallEvaluation {
       const refusal = await this.applyWithinLimit(candidate, isFromSet && candidate.isExactInSet)
       if (refusal !== undefined) return this.outcome(refusal)
       if (this.request !== before) {
-        const ruleIndex = index
+        const next = index + 1
+        if (next === this.firewall.rules.length) break
         const found = await this.searchAgain()
-        queue = found.indexes.filter((later) => later > ruleIndex)
+        queue = found.indexes.filter((later) => later >= next)
         isFromSet = found.isFromSet
       }
       await this.yieldIfDue()
@@ -250,15 +252,20 @@ class FirewallEvaluation {
     isMatch: boolean,
   ): Promise<FirewallRefusal | undefined> {
     const { rule } = candidate
+    // Replacing finds the same matches as a test, except in documents of several values.
+    if (rule.action === 'mask' && !isMatch && !hasDocuments(this.request)) return this.mask(candidate, false)
     if (!isMatch && !(await candidate.pattern.testAny(this.texts, this.run))) return undefined
-    if (rule.action === 'mask') return this.mask(candidate)
+    if (rule.action === 'mask') return this.mask(candidate, true)
     this.trace.push(candidate.applied)
     if (rule.action === 'block') return refuseBy(candidate, 'blocked')
     this.warnings.push(candidate.warning)
     return undefined
   }
 
-  private async mask(candidate: CompiledFirewallRule): Promise<FirewallRefusal | undefined> {
+  private async mask(
+    candidate: CompiledFirewallRule,
+    isMatch: boolean,
+  ): Promise<FirewallRefusal | undefined> {
     const { pattern, replacement, applied } = candidate
     const { request, isIncomplete } = await maskRequest(this.request, {
       replace: (text) => pattern.replace(text, replacement, this.run),
@@ -266,7 +273,7 @@ class FirewallEvaluation {
       pause: () => this.yieldIfDue(),
     })
     if (!isIncomplete && request === this.request) {
-      this.skip(candidate, 'nothing_to_mask')
+      if (isMatch) this.skip(candidate, 'nothing_to_mask')
       return undefined
     }
     this.trace.push(applied)

@@ -36,9 +36,13 @@ export class UnmatchedTexts {
   add(texts: readonly string[]): void {
     if (texts.length < MIN_TEXTS) return
     remembering.set(this, true)
+    let added = 0
     for (const text of texts) {
       if (text.length > MAX_TEXT_LENGTH) continue
+      // The first ones come again. Hashing tens of thousands would hold up others.
+      if (added > MAX_CHARACTERS) return
       this.recent.add(text)
+      added += text.length
       this.characters += text.length
       if (this.characters > MAX_CHARACTERS) this.startGeneration()
     }

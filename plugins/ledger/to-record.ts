@@ -76,11 +76,11 @@ export function toLedgerRecord(outcome: RequestOutcome): LedgerRecord {
 }
 
 /** What only requests of learned routing, splits and shadows have. */
-function readRouting({ route, shadowOf, features }: EndedExchange, model: string | undefined) {
+function readRouting({ route, shadowOf, isOwnCopy, features }: EndedExchange, model: string | undefined) {
   return {
     ...(route?.router && { router: routerChoiceOf(route, route.router, model) }),
     ...(route?.arm !== undefined && { arm: route.arm }),
-    ...(shadowOf !== undefined && { shadowOf }),
+    ...(shadowOf !== undefined && { shadowOf, isOwnCopy: isOwnCopy === true }),
     ...(features && { features }),
   }
 }

@@ -47,10 +47,12 @@ export function copyExchange(
   client: ClientConnection,
 ): EndedExchange {
   const { id, traceId, endpoint, operation, account, policies, rules, rulesPosition } = exchange
-  const { request, defaulted, parameterNames, route, features } = exchange
+  const { request, defaulted, parameterNames, route, features, trace } = exchange
+  const asking = trace.find(({ action, outcome }) => action === 'shadow' && outcome === 'applied')
   return {
     id: newRequestId(),
     shadowOf: id,
+    isOwnCopy: asking?.origin === undefined,
     ...{ traceId, endpoint, operation, account, client },
     headers: {},
     state: {},

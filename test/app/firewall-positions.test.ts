@@ -48,6 +48,18 @@ const POSITIONS: Readonly<Record<string, object>> = {
     filename: 'a.pdf',
     file_data: `data:application/pdf;base64,${base64(`a ${WORD} b`)}`,
   }),
+  'a text file behind a control character': file({
+    filename: 'a.txt',
+    file_data: `data:application/octet-stream;base64,${base64(`\x01 ${WORD} ${'and more '.repeat(20)}`)}`,
+  }),
+  'a text file in UTF-16 without a byte order mark': file({
+    filename: 'a.txt',
+    file_data: `data:text/plain;base64,${Buffer.from(`a ${WORD} b`, 'utf16le').toString('base64')}`,
+  }),
+  'a text file in UTF-16, high bytes first': file({
+    filename: 'a.txt',
+    file_data: `data:text/plain;base64,${Buffer.from(`\ufeffa ${WORD} b`, 'utf16le').swap16().toString('base64')}`,
+  }),
   'the name of a file': file({ filename: WORD, file_data: `data:text/plain;base64,${base64('hello')}` }),
   'an unknown part': user([
     { type: 'text', text: 'hello' },
@@ -94,6 +106,16 @@ const POSITIONS: Readonly<Record<string, object>> = {
       { role: 'user', content: 'go on' },
     ],
   },
+  'the id of a call that is prose': {
+    messages: [
+      ...user('hello').messages,
+      { role: 'assistant', content: null, tool_calls: [{ ...called('{}'), id: `about ${WORD}` }] },
+      { role: 'tool', tool_call_id: `about ${WORD}`, content: 'ok' },
+    ],
+  },
+  'the name of a tool that is prose': withField({
+    tools: [{ type: 'function', function: { name: `tell me about ${WORD}`, parameters: {} } }],
+  }),
   'the description of a tool': withField({
     tools: [{ type: 'function', function: { name: 'look', description: WORD } }],
   }),
@@ -326,7 +348,7 @@ function decode(value: unknown): unknown {
 
 function decodeText(text: string): unknown {
   const [, base64Text] = text.match(/^data:[^,]*;base64,(.*)$/s) ?? []
-  if (base64Text !== undefined) return Buffer.from(base64Text, 'base64').toString()
+  if (base64Text !== undefined) return Buffer.from(base64Text, 'base64').toString().replaceAll('\0', '')
   if (/^data:/.test(text)) return decodeURIComponent(text)
   try {
     const parsed: unknown = JSON.parse(text)

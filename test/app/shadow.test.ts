@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { ANSWER_USD, readBudget, setBudget } from '../support/budgets.ts'
+import { ANSWER_USD, budgetOf, readBudget, setBudget } from '../support/budgets.ts'
 import { playStorm, withProvider } from '../support/chat-storm.ts'
 import { AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { scrapeUntil } from '../support/metrics.ts'
@@ -117,17 +117,39 @@ describe('the action shadow', () => {
     for (const policy of policies) await policy.remove()
   })
 
-  it('is no part of the requests, usage and budget of the user', async () => {
-    await addRule()
+  it('is no part of the requests, usage and budget of the user, if a policy asks for it', async () => {
+    const routing = [routingRule({ shadow: { model: SHADOW, sample: 1 } })]
+    const policy = await newPolicy(gateway, { applies_to: { users: [user.id] }, routing })
     await setBudget(gateway, `/admin/users/${user.id}/budget`, { limit_usd: 1 })
     await ask('Hello')
     await waitForCopies(1)
+    await policy.remove()
     expect((await user.call('GET', '/v1/requests')).body.data).to.have.length(1)
     expect((await user.call('GET', '/v1/requests?copies=include')).body.data).to.have.length(2)
     const [usage] = (await user.call('GET', '/v1/usage')).body.data
     expect(usage).to.include({ requests: 1, cost_usd: ANSWER_USD })
     const { spent_usd } = await readBudget(gateway, `/admin/users/${user.id}/budget`)
     expect(spent_usd).to.be.closeTo(ANSWER_USD, 1e-12)
+  })
+
+  it('counts in the budgets of the user, the key and the groups, if a rule of the user asks for it', async () => {
+    await addRule({ shadow: { model: 'gpt-4o', sample: 1 } })
+    const { body } = await asAdmin(gateway, 'POST', '/admin/groups', { name: 'Copiers' })
+    await asAdmin(gateway, 'PUT', `/admin/groups/${body.data.id}/members/${user.id}`)
+    const paths = [budgetOf.user(user.id), budgetOf.key(user.keyId), budgetOf.group(body.data.id)]
+    for (const path of paths) await setBudget(gateway, path, { limit_usd: 1 })
+    const answer = await ask('Hello', { model: SHADOW })
+    await waitForCopies(1)
+    const spent = answer.body.signalbox.cost_usd + ANSWER_USD
+    for (const path of paths) {
+      const { spent_usd } = await readBudget(gateway, path)
+      expect(spent_usd, path).to.be.closeTo(spent, 1e-12)
+    }
+    const [path = ''] = paths
+    const before = (await scrapeUntil(gateway, () => true)).sum(COPIES, { outcome: 'over_budget' })
+    await setBudget(gateway, path, { limit_usd: spent + 2 * ANSWER_USD })
+    expect((await ask('Hello', { model: SHADOW })).status).to.equal(200)
+    await scrapeUntil(gateway, (metrics) => metrics.sum(COPIES, { outcome: 'over_budget' }) === before + 1)
   })
 
   it('copies streams, and what the copy replies never reaches the client', async () => {
@@ -230,7 +252,7 @@ describe('the action shadow', () => {
     await setBudget(first, '/admin/budget/shadow', { limit_usd: 1 })
     await setBudget(first, '/admin/budget', { limit_usd: 1 })
     const spent = async (path: string) => (await readBudget(first, path)).spent_usd
-    expect(await spent(`/admin/users/${user.id}/budget`)).to.be.closeTo(ANSWER_USD, 1e-12)
+    expect(await spent(`/admin/users/${user.id}/budget`)).to.be.closeTo(ANSWER_USD + copy.cost_usd, 1e-12)
     expect(await spent('/admin/budget/shadow')).to.be.closeTo(copy.cost_usd, 1e-12)
     expect(await spent('/admin/budget')).to.be.closeTo(ANSWER_USD + copy.cost_usd, 1e-12)
     await first.stop()

@@ -109,7 +109,10 @@ export interface UsageGroup {
   readonly signals: Readonly<Record<AnswerSignal, number>>
 }
 
-/** At most one of user, key, group and copies; none means everything. Users do not pay for copies. */
+/**
+ * At most one of user, key, group and copies; none means everything. Users pay for the copies that their own
+ * rules asked for.
+ */
 export interface CostQuery {
   /** Unix time in milliseconds. */
   readonly since: number

@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely'
 import { findGroupSets, findLabel } from './find-records.ts'
 import type { CostQuery, CostSum, UsageDimension, UsageGroup, UsageQuery } from './queries.ts'
 import { firstIdAt } from './record-id.ts'
-import { type LedgerTables, MEASURES, type UsageMeasures } from './tables.ts'
+import { FLAGS, type LedgerTables, MEASURES, type UsageMeasures } from './tables.ts'
 import { HOUR_MS } from './units.ts'
 import { selectUsage } from './usage-source.ts'
 
@@ -107,7 +107,7 @@ function toGroup(row: SummedRow, groupBy: readonly UsageDimension[]): UsageGroup
 /** Returns what has been spent since a time, exactly: whole hours by hour, and the rest by request. */
 export async function sumCosts(db: Kysely<LedgerTables>, query: CostQuery): Promise<CostSum> {
   const { since, userId, keyId, groupId, copies } = query
-  if (copies) return sumCopies(db, since)
+  if (copies) return sumCopies(db, since, (all) => all)
   const key = keyId === undefined ? undefined : await findLabel(db, keyId)
   const groupSets = groupId === undefined ? undefined : await findGroupSets(db, groupId)
   if ((keyId !== undefined && key === undefined) || groupSets?.length === 0)
@@ -118,17 +118,19 @@ export async function sumCosts(db: Kysely<LedgerTables>, query: CostQuery): Prom
   const hours = db
     .selectFrom(selectUsage(db, { ...range, userId, key, groupSets, isByCaller }).as('usage'))
     .select([sumOf('usage.cost').as('cost'), sumOf('usage.unknown_costs').as('unknown')])
-  let rest = selectCosts(db)
+  const ofCaller = (costs: CostSelection): CostSelection => {
+    if (userId !== undefined) return costs.where('requests.user_id', '=', userId)
+    if (key !== undefined) return costs.where('requests.key', '=', key)
+    return groupSets === undefined ? costs : costs.where('requests.group_set', 'in', groupSets)
+  }
+  const rest = ofCaller(selectCosts(db))
     .where('id', '>=', firstIdAt(since))
     .where('id', '<', firstIdAt(firstHour * HOUR_MS))
     .where('shadow_of', 'is', null)
-  if (userId !== undefined) rest = rest.where('requests.user_id', '=', userId)
-  if (key !== undefined) rest = rest.where('requests.key', '=', key)
-  if (groupSets !== undefined) rest = rest.where('requests.group_set', 'in', groupSets)
   const [ofHours, ofRest, ofCopies] = await Promise.all([
     hours.executeTakeFirstOrThrow(),
     rest.executeTakeFirstOrThrow(),
-    isByCaller ? { cost: 0, unknownCosts: 0 } : sumCopies(db, since),
+    sumCopies(db, since, (costs) => (isByCaller ? ofCaller(costs).where(isOwnCopy, '!=', 0) : costs)),
   ])
   return {
     cost: ofHours.cost + ofRest.cost + ofCopies.cost,
@@ -137,14 +139,22 @@ export async function sumCosts(db: Kysely<LedgerTables>, query: CostQuery): Prom
 }
 
 /** Usage by hour does not have copies. */
-async function sumCopies(db: Kysely<LedgerTables>, since: number): Promise<CostSum> {
-  const { cost, unknown } = await selectCosts(db)
+async function sumCopies(
+  db: Kysely<LedgerTables>,
+  since: number,
+  restrict: (costs: CostSelection) => CostSelection,
+): Promise<CostSum> {
+  const { cost, unknown } = await restrict(selectCosts(db))
     .where('shadow_of', 'is not', null)
     // An expression, so that the index of copies is used, and not the primary key.
     .where(sql<number>`${sql.ref('requests.id')} + 0`, '>=', firstIdAt(since))
     .executeTakeFirstOrThrow()
   return { cost, unknownCosts: Number(unknown) }
 }
+
+const isOwnCopy = sql<number>`${sql.ref('requests.flags')} & ${sql.lit(FLAGS.ownCopy)}`
+
+type CostSelection = ReturnType<typeof selectCosts>
 
 function selectCosts(db: Kysely<LedgerTables>) {
   const cost = sql.ref('requests.cost')

@@ -53,6 +53,8 @@ export interface LedgerRecord {
   readonly arm?: string
   /** The request that this one is a copy of. */
   readonly shadowOf?: string
+  /** Whether the user pays for the copy, because a rule of theirs asked for it. */
+  readonly isOwnCopy?: boolean
   /** What the reply and the caller's next request say about the reply. Undefined if there is nothing. */
   readonly signals?: readonly AnswerSignal[]
   /** Tells whether the same caller sent the same prompt before. Not stored. */
@@ -144,11 +146,12 @@ function toValues(record: LedgerRecord) {
   const { requestId, userId, keyId, groups, endpoint, requestedModel, mode, reason, status, error } = record
   const { provider, model, attempts, rules, rulesPosition, warnings, tokens, cost } = record
   const { latencyMs, firstTokenMs, isStream, isCacheHit, isAborted, prompt, traceId } = record
-  const { router, arm, shadowOf, signals, promptChecksum, features } = record
+  const { router, arm, shadowOf, isOwnCopy, signals, promptChecksum, features } = record
   const more: RecordExtras = {
     ...(router && { router }),
     ...(arm !== undefined && { arm }),
     ...(shadowOf !== undefined && { shadowOf }),
+    ...(isOwnCopy && { isOwnCopy }),
     ...(signals && { signals }),
     ...(promptChecksum !== undefined && { promptChecksum }),
     ...(features && { features: toBase64(features) }),
@@ -162,9 +165,10 @@ function toValues(record: LedgerRecord) {
   ] as const
 }
 
-type RecordExtras = Pick<LedgerRecord, 'router' | 'arm' | 'shadowOf' | 'signals' | 'promptChecksum'> & {
-  readonly features?: string
-}
+type RecordExtras = Pick<
+  LedgerRecord,
+  'router' | 'arm' | 'shadowOf' | 'isOwnCopy' | 'signals' | 'promptChecksum'
+> & { readonly features?: string }
 
 function toBase64({ buffer, byteOffset, byteLength }: Uint8Array): string {
   return Buffer.from(buffer, byteOffset, byteLength).toString('base64')

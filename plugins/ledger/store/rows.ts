@@ -68,7 +68,8 @@ export function toRows(
         (record.isStream ? FLAGS.stream : 0) +
         (record.isCacheHit ? FLAGS.cacheHit : 0) +
         (record.isAborted ? FLAGS.aborted : 0) +
-        (requestedModel === null ? FLAGS.modelOmitted : 0),
+        (requestedModel === null ? FLAGS.modelOmitted : 0) +
+        (record.isOwnCopy ? FLAGS.ownCopy : 0),
       trace_id: record.traceId,
       router_version: record.router?.version ?? null,
       router_probability: record.router?.probability ?? null,

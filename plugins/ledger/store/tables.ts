@@ -94,7 +94,7 @@ export interface RequestRow {
   signals: number
 }
 
-export const FLAGS = { stream: 1, cacheHit: 2, aborted: 4, modelOmitted: 8 } as const
+export const FLAGS = { stream: 1, cacheHit: 2, aborted: 4, modelOmitted: 8, ownCopy: 16 } as const
 
 export const SIGNALS: Readonly<Record<AnswerSignal, number>> = {
   cut_off: 1,

@@ -1,0 +1,72 @@
+import { expect } from 'chai'
+import { isJsonInSteps } from '../../../../core/text/json-validity.ts'
+import { createRandom } from '../../../support/random.ts'
+
+const SOURCES = [
+  '{"a":[1,-0.5e+3,true,false,null,"x\\u0041\\n\\"",{"":{}},[]],"b":"\u2028é"}',
+  ' [ 0 , -1 , 2.5 , 1E5 , "\\\\" , { "a" : "b" } ] ',
+  '"text"',
+]
+
+/** Characters that make or break a document. */
+const CHARACTERS = [...'{}[],:"\\ \n\t0123456789-+.eEtrufalsn\u0000\u001f\u00a0']
+
+function run(source: string): boolean {
+  const steps = isJsonInSteps(source)
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done) return value
+  }
+}
+
+function isParsed(source: string): boolean {
+  try {
+    JSON.parse(source)
+    return true
+  } catch {
+    return false
+  }
+}
+
+describe('checking JSON in steps', () => {
+  it('accepts what JSON.parse accepts, and nothing else', () => {
+    const random = createRandom(8259)
+    let valid = 0
+    for (let round = 0; round < 20_000; round++) {
+      let source = random.pick(SOURCES)
+      for (let change = random.integer(3); change > 0; change--) {
+        const at = random.integer(source.length + 1)
+        source = source.slice(0, at) + random.pick(CHARACTERS) + source.slice(at + random.integer(2))
+      }
+      const expected = isParsed(source)
+      if (expected) valid += 1
+      expect(run(source), source).to.equal(expected)
+    }
+    expect(valid).to.be.within(6000, 18_000)
+  })
+
+  it('accepts no empty text, and no end that nothing began', () => {
+    for (const source of [
+      '',
+      ' ',
+      ']',
+      '}',
+      '[}',
+      '{]',
+      '[1}',
+      '{"a":1]',
+      '[1,]',
+      '{"a":1,}',
+      '{"a"}',
+      '1 2',
+    ])
+      expect(run(source), source).to.equal(false)
+  })
+
+  it('takes steps', () => {
+    const steps = isJsonInSteps(JSON.stringify(Array.from({ length: 10_000 }, (_, n) => n)))
+    let count = 0
+    while (!steps.next().done) count += 1
+    expect(count).to.be.above(30)
+  })
+})
