@@ -5,7 +5,7 @@ import type { CallerSnapshot } from '../core/pipeline/inference.ts'
 import type { AsOf } from '../core/util/as-of.ts'
 import { createAccounts, type User } from './accounts.ts'
 import { createGroups } from './groups.ts'
-import { checkNotInFuture, eventsUpTo, foldInSlices, userStreams } from './history.ts'
+import { eventsAsOf, foldInSlices, userStreams } from './history.ts'
 import type { PastEvent, ReadPastEvents } from './past-events.ts'
 import { createPolicies, type Policies } from './policies.ts'
 import type { Projections } from './projections.ts'
@@ -114,9 +114,7 @@ export function createCallerHistory(
   return async (userId, asOf) => {
     if (asOf?.type === 'position') await catchUp(asOf.position)
     const all = await readEvents(userId)
-    const time = now()
-    if (asOf !== undefined) checkNotInFuture(asOf, subscription.position(), time, all)
-    const past = asOf === undefined ? all : eventsUpTo(all, asOf, time)
+    const past = eventsAsOf(all, asOf, subscription.position(), now())
     const { policies, ...caller } = await foldCaller(userId, past)
     return { ...caller, policies: policies.map(useCurrent) }
   }

@@ -1,8 +1,10 @@
+import type BetterSqlite3 from 'better-sqlite3'
 import {
   closeDatabase,
   type DatabaseLayout,
   MAX_STREAM_PAGE_ROWS,
   openDatabase,
+  type SqliteDatabase,
   takeEventPage,
 } from './database.ts'
 import { guardFile } from './file-guard.ts'
@@ -55,11 +57,7 @@ export function openHistoryStore(request: OpenRequest): HistoryStore {
   const insert = database.prepare<[string, number, string, string, string]>(
     'INSERT INTO events (stream, revision, type, data, metadata) VALUES (?, ?, ?, ?, ?)',
   )
-  const selectStream = database
-    .prepare<[string, number], EventRow>(
-      `SELECT ${COLUMNS} FROM events WHERE stream = ? AND revision >= ? ORDER BY revision`,
-    )
-    .raw()
+  const selectStream = prepareStreamRead(database)
   const selectLog = database
     .prepare<[number], EventRow>(`SELECT ${COLUMNS} FROM events WHERE position > ? ORDER BY position`)
     .raw()
@@ -107,6 +105,17 @@ export function openHistoryStore(request: OpenRequest): HistoryStore {
     dataVersion: () => dataVersion.get(),
     close: () => closeDatabase(database),
   }
+}
+
+/** Prepares a query for the events of a stream from a revision on. */
+export function prepareStreamRead(
+  database: SqliteDatabase,
+): BetterSqlite3.Statement<[string, number], EventRow> {
+  return database
+    .prepare<[string, number], EventRow>(
+      `SELECT ${COLUMNS} FROM events WHERE stream = ? AND revision >= ? ORDER BY revision`,
+    )
+    .raw()
 }
 
 /**

@@ -24,6 +24,7 @@ import {
   listLeftovers,
 } from './check-folder.ts'
 import type { SetAsideFile } from './damaged-files.ts'
+import { parseEventRow, UnreadableEventError } from './event-row.ts'
 import { LazyThread, SqliteThread } from './thread.ts'
 import type { AppendRequest, EventPage, EventRow } from './worker-protocol.ts'
 
@@ -256,30 +257,12 @@ class SqliteLog implements EventLog {
   }
 }
 
-/** The text of a stored event was changed. */
-export class UnreadableEventError extends Error {
-  constructor([position, stream, revision]: EventRow, issue: string) {
-    super(`Event ${revision} of ${stream}, at position ${position}, ${issue}.`)
-    this.name = 'UnreadableEventError'
-  }
-}
-
 function toRecordedEvent(row: EventRow, isStrict: boolean): RecordedEvent {
-  const record = parseRow(row)
+  const record = parseEventRow(row)
   if (!isStrict) return record
   const leaf = encodeEventLeaf(record)
   const [, , , , data, metadata] = row
   if (!leaf.endsWith(`,${data},${metadata}]`))
     throw new UnreadableEventError(row, 'is not stored as it was written')
   return Object.assign(record, { [ENCODED_LEAF]: leaf })
-}
-
-function parseRow(row: EventRow): RecordedEvent {
-  const [position, stream, revision, type, data, metadata] = row
-  try {
-    // Both texts were serialized by `append` from values of these types.
-    return { position, stream, revision, type, data: JSON.parse(data), metadata: JSON.parse(metadata) }
-  } catch {
-    throw new UnreadableEventError(row, 'is not valid JSON')
-  }
 }
