@@ -7,6 +7,7 @@ import {
   type SqliteDatabase,
   takeEventPage,
 } from './database.ts'
+import { hashRowLeaves } from './event-row.ts'
 import { guardFile } from './file-guard.ts'
 import type {
   AppendedResponse,
@@ -95,11 +96,12 @@ export function openHistoryStore(request: OpenRequest): HistoryStore {
       checkFile()
       return takeEventPage(selectStream.iterate(stream, from), MAX_STREAM_PAGE_ROWS)
     },
-    readLog({ after, streams }) {
+    readLog({ after, streams, hashesLeaves = false }) {
       checkFile()
-      return takeEventPage(
+      const page = takeEventPage(
         streams === undefined ? selectLog.iterate(after) : selectCategory.iterate(after, streams, streams),
       )
+      return hashesLeaves ? { ...page, leafHashes: hashRowLeaves(page.rows) } : page
     },
     checkFile,
     dataVersion: () => dataVersion.get(),
