@@ -5,7 +5,7 @@ import type { CallerSnapshot } from '../core/pipeline/inference.ts'
 import type { AsOf } from '../core/util/as-of.ts'
 import { createAccounts, type User } from './accounts.ts'
 import { createGroups } from './groups.ts'
-import { checkNotInFuture, eventsUpTo, foldInSlices, userStreams } from './history.ts'
+import { eventsAsOf, foldInSlices, userStreams } from './history.ts'
 import type { PastEvent, ReadPastEvents } from './past-events.ts'
 import { createPolicies, type Policies } from './policies.ts'
 import type { Projections } from './projections.ts'
@@ -53,7 +53,8 @@ export interface CallerAt extends Pick<CallerSnapshot, 'policies' | 'policyPosit
 
 /** Folds events with the same functions as the live projections. */
 async function foldCaller(userId: number, events: readonly PastEvent[]): Promise<CallerAt> {
-  const [accounts, groups, policies] = [createAccounts(), createGroups(), createPolicies()]
+  const [accounts, policies] = [createAccounts(), createPolicies()]
+  const groups = createGroups((groupId) => policies.policyOfGroup(groupId) !== undefined)
   const rules = emptyUserRules()
   await foldInSlices(events, (event, record) => {
     if (isRuleEvent(event) && 'userId' in event.data) evolveUserRules(rules, event, record)
@@ -113,9 +114,7 @@ export function createCallerHistory(
   return async (userId, asOf) => {
     if (asOf?.type === 'position') await catchUp(asOf.position)
     const all = await readEvents(userId)
-    const time = now()
-    if (asOf !== undefined) checkNotInFuture(asOf, subscription.position(), time, all)
-    const past = asOf === undefined ? all : eventsUpTo(all, asOf, time)
+    const past = eventsAsOf(all, asOf, subscription.position(), now())
     const { policies, ...caller } = await foldCaller(userId, past)
     return { ...caller, policies: policies.map(useCurrent) }
   }

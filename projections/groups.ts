@@ -41,7 +41,11 @@ interface Combination {
 
 const NONE: Combination = { ids: [], deletedAt: 0 }
 
-export function createGroups(): Groups {
+/**
+ * `isInUse` tells whether a policy applies to a group: then its deletion, which another process decided on
+ * before it knew the policy, has no effect. See docs/decisions/policies.md, "A policy keeps its groups".
+ */
+export function createGroups(isInUse: (groupId: number) => boolean = () => false): Groups {
   const groups = new Map<number, Group>()
   const combinations = new Map<string, Combination>()
   /** Includes combinations that have become equal to another one. */
@@ -75,6 +79,12 @@ export function createGroups(): Groups {
     }
   }
 
+  /** The event counts as one of the group's, because revisions are those of the stream. */
+  function keepGroup(id: number, { revision }: EventEntry): void {
+    const group = groups.get(id)
+    if (group !== undefined) groups.set(id, { ...group, revision: revision + 1 })
+  }
+
   return {
     name: 'groups',
     apply(event, record) {
@@ -89,6 +99,7 @@ export function createGroups(): Groups {
       if (event.type === 'UserDeleted') setGroups(event.data.userId, [])
       if (!isGroupEvent(event)) return
       const { groupId } = event.data
+      if (event.type === 'GroupDeleted' && isInUse(groupId)) return keepGroup(groupId, record)
       const group = evolveGroup(groups.get(groupId), event, record)
       if (group === undefined) removeGroup(groupId, record.position)
       else groups.set(groupId, group)

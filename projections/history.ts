@@ -13,7 +13,7 @@ import { createBackgroundYield, mapInSlices } from '../core/util/cooperative-yie
 import { createAccounts, type User } from './accounts.ts'
 import { type PastEvent, readStreams } from './past-events.ts'
 import type { Subscription } from './runtime/subscribe.ts'
-import { emptyUserRules, evolveUserRules, toRuleSet, type UserRules } from './user-rules.ts'
+import { copyUserRules, emptyUserRules, evolveUserRules, toRuleSet, type UserRules } from './user-rules.ts'
 
 /** A user's past state. `user` is undefined before the user was created. The caller may modify `rules`. */
 interface UserAt {
@@ -45,11 +45,7 @@ export function createHistory(
     readStreams(log, userStreams(userId)),
 ): History {
   async function eventsOf(ownerId: number, asOf?: AsOf): Promise<readonly PastEvent[]> {
-    const events = await readEvents(ownerId)
-    if (asOf === undefined) return events
-    const time = now()
-    checkNotInFuture(asOf, subscription.position(), time, events)
-    return eventsUpTo(events, asOf, time)
+    return eventsAsOf(await readEvents(ownerId), asOf, subscription.position(), now())
   }
 
   return {
@@ -62,6 +58,21 @@ export function createHistory(
   }
 }
 
+/**
+ * The events up to `asOf`, by default all. `position` is the newest one that was applied, `now` the time in
+ * Unix milliseconds. Throws 400 if `asOf` is in the future.
+ */
+export function eventsAsOf(
+  events: readonly PastEvent[],
+  asOf: AsOf | undefined,
+  position: Position,
+  now: number,
+): readonly PastEvent[] {
+  if (asOf === undefined) return events
+  checkNotInFuture(asOf, position, now, events)
+  return eventsUpTo(events, asOf, now)
+}
+
 /** Folds events with the same functions as the live projections. */
 export async function foldUser(userId: number, events: readonly PastEvent[]): Promise<UserAt> {
   const accounts = createAccounts()
@@ -71,6 +82,28 @@ export async function foldUser(userId: number, events: readonly PastEvent[]): Pr
     else accounts.apply(event, record)
   })
   return { user: accounts.user(userId), rules }
+}
+
+/**
+ * Folds the rules after two prefixes of the same events. Rules that did not change between them are the same
+ * objects.
+ */
+export async function foldRulesTwice(
+  first: readonly PastEvent[],
+  second: readonly PastEvent[],
+): Promise<readonly [UserRules, UserRules]> {
+  const [shorter, longer] = first.length < second.length ? [first, second] : [second, first]
+  const earlier = await foldRules(emptyUserRules(), shorter)
+  const later = await foldRules(copyUserRules(earlier), longer.slice(shorter.length))
+  return first === shorter ? [earlier, later] : [later, earlier]
+}
+
+/** Applies the events of rules. */
+export async function foldRules(rules: UserRules, events: readonly PastEvent[]): Promise<UserRules> {
+  await foldInSlices(events, (event, record) => {
+    if (isRuleEvent(event)) evolveUserRules(rules, event, record)
+  })
+  return rules
 }
 
 /** Applies the events that this version can decode, in slices: a history may have many thousands. */

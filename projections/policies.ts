@@ -28,6 +28,8 @@ export interface Policies extends SavedProjection {
   policy(id: number): Policy | undefined
   /** In evaluation order. */
   policies(): readonly Policy[]
+  /** The first policy that names the group, whether it is enabled or not. */
+  policyOfGroup(groupId: number): Policy | undefined
   /** Ids of all policies that were ever created, ascending. */
   allIds(): readonly number[]
   /** A policy's current rules. Returns the same object until its next rule event, or until it is renamed. */
@@ -117,6 +119,8 @@ export function createPolicies(): Policies {
     },
     policy: (id) => states.get(id)?.settings,
     policies: inOrder,
+    policyOfGroup: (groupId) =>
+      inOrder().find(({ appliesTo }) => !('everyone' in appliesTo) && appliesTo.groups.includes(groupId)),
     allIds: () => [...states.keys()].sort((a, b) => a - b),
     rulesOf,
     revision: (policyId) => states.get(policyId)?.revision ?? -1,

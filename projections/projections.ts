@@ -28,11 +28,12 @@ export interface Projections {
 
 /** Creates the state before the first event. */
 export function createProjections(): Projections {
+  const policies = createPolicies()
   return {
     accounts: createAccounts(),
     rules: createRulesProjection(),
-    groups: createGroups(),
-    policies: createPolicies(),
+    groups: createGroups((groupId) => policies.policyOfGroup(groupId) !== undefined),
+    policies,
     ids: createIds(),
     overallBudget: createOverallBudget(),
     operators: createOperatorAccounts(),

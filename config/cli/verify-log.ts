@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { EventLog, Plugin, RecordedEvent, StreamAnomaly } from '../../core/contract/index.ts'
 import { readToEnd } from '../../core/event-log/read-to-end.ts'
-import { UnreadableEventError } from '../../core/event-log/sqlite/sqlite-log.ts'
+import { UnreadableEventError } from '../../core/event-log/sqlite/event-row.ts'
 import type { TreeVerifier } from '../../core/event-log/transparency/verify-tree.ts'
 import { createPluginCodec, pluginOfStream, withoutPluginPrefix } from '../../core/events/plugin-events.ts'
 import { createProjections, listProjections, type Projections } from '../../projections/projections.ts'
@@ -47,10 +47,11 @@ export async function verifyLog(
   const readIssues: string[] = []
   try {
     for await (const record of readToEnd(log, 0, undefined, noteAnomaly)) {
-      checker.check(record)
       tree.check(record)
+      checker.check(record)
       // The state is only compared with snapshots.
-      if (snapshots.arePending()) apply(projections, record)
+      if (!snapshots.arePending()) continue
+      apply(projections, record)
       await snapshots.compare(record, projections)
     }
   } catch (error) {

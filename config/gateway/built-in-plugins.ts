@@ -5,6 +5,7 @@ import { createMemorySharedState } from '../../core/shared-state/memory.ts'
 import type { SharedState } from '../../core/shared-state/shared-state.ts'
 import { resolveAllowedModel } from '../../core/util/allowed-models.ts'
 import type { RuleKinds } from '../../plugins/audit/diff-rules.ts'
+import type { HistoryThread } from '../../plugins/audit/history-thread.ts'
 import { createAudit } from '../../plugins/audit/plugin.ts'
 import type { AccessLog } from '../../plugins/auth/access-log.ts'
 import type { AuthFailureLimiter } from '../../plugins/auth/auth-failures.ts'
@@ -70,6 +71,8 @@ export interface BuiltInServices {
   readonly sharedState: Pick<SharedState, 'counters' | 'reservations'>
   /** The folder from which plugin packages are resolved. Default: the working directory. */
   readonly pluginFolder?: string
+  /** Default: none; long histories are read in this thread, too. */
+  readonly historyThread?: HistoryThread | undefined
   /** Whether this process trains routers by schedule. Default: no. */
   readonly trainsRouters?: boolean
   /** Aborts when the gateway begins to stop. Default: never. */
@@ -92,7 +95,7 @@ export function createBuiltInPlugins(
     firewall: createFirewallRuleKind(evaluatesResponses),
   }
   const readPastEvents = createPastEventReader(log)
-  const ruleServices = createRuleServices(state, kinds, readPastEvents)
+  const ruleServices = createRuleServices(state, kinds, readPastEvents, services.historyThread)
   const { commands: ruleCommands } = ruleServices.own
   const readCallerAt = createCallerHistory(log, readPastEvents, subscription, policies)
   const snapshotCaller = createCallerSnapshots(state)

@@ -24,6 +24,7 @@ import type { Settings } from '../settings/settings.ts'
 import { openAuditExport } from './audit-export.ts'
 import type { ClusterPeer } from './cluster-peer.ts'
 import { openLedger } from './ledger.ts'
+import { openRuleHistoryThread } from './rule-history-thread.ts'
 import { openSharedState } from './shared-state.ts'
 import { openLongRunningState, type State } from './state.ts'
 import { watchModels } from './watch-models.ts'
@@ -123,6 +124,9 @@ export async function startGateway(
       accounts: state.accounts,
       operators: state.operators,
     })
+    // Another log than that of the settings can only be read in this thread.
+    const historyThread = openLog ? undefined : openRuleHistoryThread(settings, state.logId)
+    if (historyThread) opened.push(historyThread)
     const ledger = await openLedger(settings, state.logId, peer, logger)
     opened.push(ledger)
     const plugins = createBuiltInPlugins(settings, {
@@ -135,6 +139,7 @@ export async function startGateway(
       sessions,
       sharedState,
       pluginFolder,
+      historyThread,
       trainsRouters: peer?.takesSnapshots ?? true,
       stopping: stopping.signal,
       cluster: peer,

@@ -1,6 +1,9 @@
 import { rulesStream } from '../../core/events/domain-events.ts'
 import { policyStream } from '../../core/events/policy-events.ts'
 import type { RuleKinds } from '../../plugins/audit/diff-rules.ts'
+import { createHistoryMethods } from '../../plugins/audit/history-methods.ts'
+import { createRuleHistory } from '../../plugins/audit/history-reader.ts'
+import type { HistoryThread } from '../../plugins/audit/history-thread.ts'
 import type { RuleHistoryServices } from '../../plugins/audit/services.ts'
 import { createPolicyScope, policyNotFoundError } from '../../plugins/policies/policy-scope.ts'
 import { createUserRulesScope } from '../../plugins/policies/user-rules-scope.ts'
@@ -18,8 +21,19 @@ export function createRuleServices(
   state: RuleState,
   kinds: RuleKinds,
   readPastEvents: ReadPastEvents,
+  historyThread: HistoryThread | undefined,
 ): Readonly<Record<'own' | 'ofUsers' | 'ofPolicies', RuleHistoryServices>> {
   const { log, subscription, accounts, rules, policies, ids, writer } = state
+
+  const past = createRuleHistory({
+    subscription,
+    readHere: createHistoryMethods(readPastEvents, kinds),
+    thread: historyThread,
+    countEvents: (owner) =>
+      'policyId' in owner
+        ? policies.revision(owner.policyId)
+        : rules.revision(owner.userId) + (accounts.user(owner.userId)?.revision ?? 0),
+  })
 
   function createServices(
     scope: RuleScope,
@@ -31,7 +45,7 @@ export function createRuleServices(
       routing: (id, past) => createRuleCommands(kinds.routing, past ?? current(id), owned.owner(id)),
       firewall: (id, past) => createRuleCommands(kinds.firewall, past ?? current(id), owned.owner(id)),
     }
-    return { scope, rules: owned, ids, writer, history, subscription, kinds, commands }
+    return { scope, rules: owned, ids, writer, history, past, subscription, kinds, commands }
   }
 
   const userRules: OwnedRules = {

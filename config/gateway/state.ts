@@ -246,22 +246,22 @@ export type LogSettings = Pick<Settings, 'data_dir' | 'eventstore_url'>
 /**
  * Opens the event log that is configured. Rejects with an `EventLogUnavailableError`. `pipelinesAppends`
  * keeps the order of concurrent appends on a server, as on the embedded log.
- * `isStrict`: see `SqliteLogOptions`.
+ * `hashesLeaves`: see `SqliteLogOptions`.
  */
 export async function openLog(
   { data_dir, eventstore_url }: LogSettings,
   {
     pipelinesAppends = false,
-    isStrict = false,
+    hashesLeaves = false,
     logger,
-  }: { pipelinesAppends?: boolean; isStrict?: boolean; logger?: Logger } = {},
+  }: { pipelinesAppends?: boolean; hashesLeaves?: boolean; logger?: Logger } = {},
 ): Promise<EventLog> {
   await protectFolder(data_dir, logger)
   if (!eventstore_url)
     return openSqliteLog({
       directory: data_dir,
       expiringStreams: EXPIRING_STREAMS,
-      isStrict,
+      hashesLeaves,
       ...(logger && { onSetAside: (file) => reportSetAside(logger, file) }),
     })
   // Imported on demand: the client is a third of the code that a start would load.

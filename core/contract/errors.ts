@@ -140,6 +140,15 @@ export const ERROR_CODES = {
     503,
     'The file of the event log is damaged, so changes are refused; the operator must restore it.',
   ),
+  audit_busy: define(
+    429,
+    'rate_limit_error',
+    'Too many searches of the audit trail, or reads of past rules and changes, are waiting.',
+  ),
+  history_unavailable: unavailable(
+    503,
+    'Past rules or changes could not be read within the limits of time and memory.',
+  ),
   event_log_full: unavailable(507, 'The event log has no disk space left.'),
   // Provider errors: see docs/providers.md, "Errors and retries", and docs/routing.md, "Failover".
   provider_refused: invalid(400, 'The provider refused the request.'),

@@ -172,6 +172,8 @@ export interface EndpointResponse {
   readonly headers?: Readonly<Record<string, string>>
   /** A JSON value, or text if `headers` has a content type. */
   readonly body?: unknown
+  /** The body as JSON text in UTF-8, in place of `body`. */
+  readonly json?: Uint8Array
   /** Complete SSE records, in place of a body; or parts of a text if `headers` has a content type. */
   readonly stream?: AsyncIterable<string>
 }

@@ -29,7 +29,7 @@ import {
 } from './idempotency.ts'
 import { createBodyParser, createParamsParser, createQueryParser } from './parse-call.ts'
 import { readTextBody } from './read-body.ts'
-import { sendEventStream } from './send-response.ts'
+import { sendEventStream, sendJsonText } from './send-response.ts'
 
 /** Returns the operator who sent the request, as the author of changes. Rejects requests of anybody else. */
 export type AuthenticateOperator = (request: Admission, role: OperatorRole) => MaybePromise<Author>
@@ -48,6 +48,8 @@ export interface EndpointServices {
   readonly authenticateOperator: AuthenticateOperator | undefined
   readonly recordRead: RecordRead
   readonly findKnownRequest: FindKnownRequest
+  /** Third-party middleware sees the responses. */
+  readonly usesKoa: boolean
 }
 
 /** Returns the path of an endpoint in the router's notation, which metric labels and logs show, too. */
@@ -83,7 +85,7 @@ export function enterEndpoint(
  */
 export function composeEndpoint(endpoint: Endpoint, services: EndpointServices): GatewayMiddleware {
   const { access, textBody } = endpoint
-  const { admission, readBody, authenticateOperator, findKnownRequest, recordRead } = services
+  const { admission, readBody, authenticateOperator, findKnownRequest, recordRead, usesKoa } = services
   const parseParams = createParamsParser(endpoint)
   const parseQuery = createQueryParser(endpoint)
   const parseBody = createBodyParser(endpoint)
@@ -97,13 +99,13 @@ export function composeEndpoint(endpoint: Endpoint, services: EndpointServices):
     const { requestId, client, headers } = ctx
     if (textBody?.applies(query)) {
       const call = { ...caller, params, query, body: undefined, requestId, client, headers }
-      return sendResponse(ctx, await textBody.handle({ ...call, text: readTextBody(ctx) }))
+      return sendResponse(ctx, await textBody.handle({ ...call, text: readTextBody(ctx) }), usesKoa)
     }
     if (hasBody) await readBody(ctx, noop)
     const body = parseBody(ctx.request.body)
     if (endpoint.audited) await noteRead(ctx, query, caller.author)
     const call = { ...caller, params, query, body, requestId, client, headers }
-    sendResponse(ctx, await (repeat ? repeat(ctx, call) : endpoint.handle(call)))
+    sendResponse(ctx, await (repeat ? repeat(ctx, call) : endpoint.handle(call)), usesKoa)
   }
 
   /** Before the endpoint is called: what cannot be recorded is not handed over. */
@@ -186,10 +188,12 @@ function withReason(author: Author, { headers }: RoutedContext): Author {
   return reason === undefined ? author : { ...author, reason }
 }
 
-function sendResponse(ctx: GatewayContext, { status, headers = {}, body, stream }: EndpointResponse): void {
+function sendResponse(ctx: GatewayContext, response: EndpointResponse, usesKoa: boolean): void {
+  const { status, headers = {}, body, json, stream } = response
   if (stream !== undefined) sendEventStream(ctx, stream)
+  if (json !== undefined) sendJsonText(ctx, status, json, usesKoa)
   for (const [name, value] of Object.entries(headers)) ctx.set(name, value)
-  if (stream !== undefined) return
+  if (stream !== undefined || json !== undefined) return
   ctx.status = isUnchanged(ctx, status, headers.etag) ? 304 : status
   ctx.body = ctx.status === 304 ? null : body
 }

@@ -47,6 +47,18 @@ export function sendEventStream(ctx: GatewayContext, records: AsyncIterable<stri
   ctx.body = toReadable(records)
 }
 
+/** Sends a JSON text. Third-party middleware sees its value. */
+export function sendJsonText(ctx: GatewayContext, status: number, json: Uint8Array, usesKoa: boolean): void {
+  const text = Buffer.from(json.buffer, json.byteOffset, json.byteLength)
+  const send = () => {
+    ctx.body = text
+    ctx.type = 'application/json; charset=utf-8'
+  }
+  ctx.status = status
+  if (usesKoa) setLazyBody(ctx, { read: () => JSON.parse(text.toString()), send })
+  else send()
+}
+
 function setStreamHeaders(ctx: GatewayContext): void {
   for (const [name, value] of STREAM_HEADERS) ctx.set(name, value)
 }

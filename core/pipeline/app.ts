@@ -93,6 +93,7 @@ function addDeclaredEndpoints(routes: Routes, parts: AppParts, listener: 'main' 
     authenticateOperator,
     recordRead,
     findKnownRequest,
+    usesKoa: hasThirdPartyMiddleware(steps),
   }
   for (const probe of createProbes(parts)) routes.add('the gateway', probe, composeEndpoint(probe, services))
   for (const { title, parts } of steps) {

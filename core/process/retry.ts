@@ -49,7 +49,14 @@ interface RetryOptions {
   readonly shouldRetry?: (error: unknown) => boolean
   /** Called before each delay, for example to log the error. */
   readonly onRetry?: (error: unknown, delayMs: number) => void
+  /** Waits between attempts. Default: a timer. */
+  readonly wait?: Wait
 }
+
+/** Resolves after `delayMs`, or when the signal aborts. */
+export type Wait = (delayMs: number, signal: AbortSignal | undefined) => Promise<unknown>
+
+const waitForTimer: Wait = (delayMs, signal) => untilAborted(sleep(delayMs, undefined, { signal }), signal)
 
 /**
  * Calls `run` until it succeeds, and resolves to its result. Rejects with the last error if `shouldRetry`
@@ -58,7 +65,7 @@ interface RetryOptions {
  */
 export async function retry<Result>(
   run: () => Promise<Result>,
-  { backoff, signal, shouldRetry = () => true, onRetry }: RetryOptions,
+  { backoff, signal, shouldRetry = () => true, onRetry, wait = waitForTimer }: RetryOptions,
 ): Promise<Result> {
   for (;;) {
     signal?.throwIfAborted()
@@ -70,7 +77,7 @@ export async function retry<Result>(
       const delayMs = backoff.nextMs()
       if (delayMs === undefined) throw error
       onRetry?.(error, delayMs)
-      if (delayMs > 0) await untilAborted(sleep(delayMs, undefined, { signal }), signal)
+      if (delayMs > 0) await wait(delayMs, signal)
     }
   }
 }

@@ -1,16 +1,28 @@
 import { errorMessage } from '../util/error-message.ts'
+import type { MaybePromise } from '../util/maybe-promise.ts'
 
 /** Methods by name, each with its parameters and its result. Both travel as JSON. */
-type MethodTable = Record<string, { readonly params: unknown; readonly result: unknown }>
+export type MethodTable = Record<string, { readonly params: unknown; readonly result: unknown }>
 
 /**
  * Implements the methods of one end. An error that a handler throws rejects the caller's promise with the
  * same message.
  */
 export type RpcHandlers<Table extends MethodTable> = {
-  readonly [Method in keyof Table]: (
-    params: Table[Method]['params'],
-  ) => Table[Method]['result'] | Promise<Table[Method]['result']>
+  readonly [Method in keyof Table]: (params: Table[Method]['params']) => RpcResult<Table[Method]['result']>
+}
+
+type RpcResult<Result> = MaybePromise<Result | MovedResult<Result>>
+
+/** A result with buffers that are moved to another thread instead of copied. */
+export class MovedResult<Result> {
+  readonly result: Result
+  readonly buffers: readonly ArrayBuffer[]
+
+  constructor(result: Result, buffers: readonly ArrayBuffer[]) {
+    this.result = result
+    this.buffers = buffers
+  }
 }
 
 /** One end of a connection on which both ends call methods of each other. */
@@ -30,7 +42,8 @@ export interface RpcPeer<RemoteMethods extends MethodTable> {
 
 /** Carries messages between the two ends, for example over the IPC channel of a child process. */
 export interface RpcTransport {
-  send(message: unknown): void
+  /** `moved` are buffers in the message that need not be copied. */
+  send(message: unknown, moved?: readonly ArrayBuffer[]): void
   listen(receive: (message: unknown) => void): void
 }
 
@@ -66,6 +79,7 @@ export function createRpcPeer<RemoteMethods extends MethodTable, LocalMethods ex
 ): RpcPeer<RemoteMethods> {
   const pending = new Map<number, PendingRequest>()
   let outgoing: RpcMessage[] = []
+  let moved: ArrayBuffer[] = []
   let lastId = 0
   let isClosed = false
 
@@ -75,9 +89,10 @@ export function createRpcPeer<RemoteMethods extends MethodTable, LocalMethods ex
   }
 
   function flush(): void {
-    const messages = outgoing
+    const [messages, buffers] = [outgoing, moved]
     outgoing = []
-    if (!isClosed) transport.send({ [BATCH_KEY]: messages })
+    moved = []
+    if (!isClosed) transport.send({ [BATCH_KEY]: messages }, buffers)
   }
 
   function receive(message: RpcMessage): void {
@@ -88,7 +103,10 @@ export function createRpcPeer<RemoteMethods extends MethodTable, LocalMethods ex
 
   async function respond(replyTo: number, method: string, params: unknown): Promise<void> {
     try {
-      send({ replyTo, result: await handlers[method]?.(params) })
+      const result = await handlers[method]?.(params)
+      if (!(result instanceof MovedResult)) return send({ replyTo, result })
+      moved.push(...result.buffers)
+      send({ replyTo, result: result.result })
     } catch (error) {
       send({ replyTo, error: errorMessage(error) })
     }

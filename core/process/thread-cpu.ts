@@ -28,10 +28,13 @@ export function readThreadCpuMs(threadId: number | undefined): number {
  * Lets all other threads run first. Linux has a priority per thread; elsewhere, and without an id, nothing
  * happens.
  */
-export function lowerThreadPriority(threadId: number | undefined): void {
+export function lowerThreadPriority(
+  threadId: number | undefined,
+  priority: number = os.constants.priority.PRIORITY_LOW,
+): void {
   if (threadId === undefined) return
   try {
-    os.setPriority(threadId, os.constants.priority.PRIORITY_LOW)
+    os.setPriority(threadId, priority)
   } catch {
     // The thread has exited.
   }

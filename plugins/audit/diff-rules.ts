@@ -32,9 +32,11 @@ function diffKind<Rule extends RoutingRule | FirewallRule, Content>(
   return {
     added: to.filter(({ id }) => !earlier.has(id)).map(show),
     changed: to.flatMap((rule) => {
-      const changes = diffFields({ ...earlier.get(rule.id) }, { ...rule })
-      const isChanged = earlier.has(rule.id) && Object.keys(changes).length > 0
-      return isChanged ? [{ id: rule.id, name: rule.name, changes }] : []
+      const before = earlier.get(rule.id)
+      // Most rules are the same object in both states.
+      if (before === undefined || before === rule) return []
+      const changes = diffFields({ ...before }, { ...rule })
+      return Object.keys(changes).length > 0 ? [{ id: rule.id, name: rule.name, changes }] : []
     }),
     removed: from.filter(({ id }) => !laterIds.has(id)).map(show),
   }

@@ -12,16 +12,14 @@ import { parseIfMatch } from '../../core/http/conditional.ts'
 import { repeatable } from '../../core/http/idempotency.ts'
 import { dataWithWarnings } from '../../core/http/schemas.ts'
 import { fixedBackoff, retry } from '../../core/process/retry.ts'
-import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
-import { foldUser, toPastRuleSet } from '../../projections/history.ts'
+import { parseAsOf } from '../../core/util/as-of.ts'
 import type { PastEvent } from '../../projections/past-events.ts'
-import { RULE_WRITE_ERRORS, replayRuleChange, toRuleResponse } from '../rules/endpoints.ts'
+import { HISTORY_ERRORS, RULE_WRITE_ERRORS, replayRuleChange, toRuleResponse } from '../rules/endpoints.ts'
 import { executeRuleChanges, type RuleChangeResult, ruleNotFoundError } from '../rules/rule-commands.ts'
 import type { RuleKind } from '../rules/rule-kind.ts'
 import { etagHeader, ifMatchHeader, ruleId } from '../rules/schemas.ts'
 import { type AuditEntry, toAuditEntries } from './audit-entries.ts'
-import { diffRules } from './diff-rules.ts'
-import { findAuditEntries, parseAuditQuery, showAuditEntry } from './find-entries.ts'
+import { parseAuditQuery } from './find-entries.ts'
 import { HistoryChangedError, revertRule } from './revert.ts'
 import { auditQuery, ChangeList, ChangePage, DiffSchema, diffQuery, Revert } from './schemas.ts'
 import type { AuditServices, RuleHistoryServices } from './services.ts'
@@ -29,7 +27,7 @@ import type { AuditServices, RuleHistoryServices } from './services.ts'
 const tags = ['audit']
 
 /** `GET /v1/audit`: all changes to the caller's rules, keys and plan, newest first. */
-export function createAuditEndpoint({ history, kinds }: AuditServices) {
+export function createAuditEndpoint({ past }: AuditServices) {
   return endpoint({
     method: 'GET',
     path: '/v1/audit',
@@ -39,25 +37,17 @@ export function createAuditEndpoint({ history, kinds }: AuditServices) {
     tags,
     query: auditQuery,
     responses: { 200: { description: 'A page of changes.', body: ChangePage } },
-    async handle({ account, query }) {
-      const parsed = parseAuditQuery(query)
-      const all = await toAuditEntries(await history.eventsOf(account.userId), kinds)
-      const { entries, next } = findAuditEntries(all, parsed)
-      return { status: 200, body: { data: entries.map(showAuditEntry), next_cursor: next } }
+    errors: HISTORY_ERRORS,
+    async handle({ account, query, client }) {
+      const owner = { userId: account.userId }
+      const json = await past.page({ owner, filter: parseAuditQuery(query) }, client.signal)
+      return { status: 200, json }
     },
   })
 }
 
 /** `GET …/rules/diff`: how the rules differ between two points in time. */
-export function createDiffEndpoint({ history, kinds, scope }: RuleHistoryServices) {
-  /** The rules, and the position of the last event about their owner. */
-  async function readState(ownerId: number, asOf: AsOf | undefined) {
-    const events = await history.eventsOf(ownerId, asOf)
-    const position = events.at(-1)?.record.position ?? 0
-    const { rules } = await foldUser(ownerId, events)
-    return { position, rules: toPastRuleSet(ownerId, rules) }
-  }
-
+export function createDiffEndpoint({ past, rules, scope }: RuleHistoryServices) {
   return endpoint({
     method: 'GET',
     path: `${scope.path}/rules/diff`,
@@ -68,14 +58,13 @@ export function createDiffEndpoint({ history, kinds, scope }: RuleHistoryService
     tags,
     query: diffQuery,
     responses: { 200: { description: 'The differences.', body: data(DiffSchema) } },
-    errors: ['missing_parameter'],
+    errors: ['missing_parameter', ...HISTORY_ERRORS],
     async handle(call) {
       const { query } = call
-      const ownerId = scope.ownerOf(call, true)
-      const from = await readState(ownerId, parseAsOf(query.from, 'from'))
-      const to = await readState(ownerId, query.to === undefined ? undefined : parseAsOf(query.to, 'to'))
-      const changes = diffRules(from.rules, to.rules, kinds)
-      return { status: 200, body: { data: { from: from.position, to: to.position, ...changes } } }
+      const owner = rules.owner(scope.ownerOf(call, true))
+      const from = parseAsOf(query.from, 'from')
+      const to = query.to === undefined ? undefined : parseAsOf(query.to, 'to')
+      return { status: 200, json: await past.diff({ owner, from, to }, call.client.signal) }
     },
   })
 }
@@ -130,9 +119,13 @@ export function createHistoryEndpoints<Rule extends RoutingRule | FirewallRule, 
       summary: 'Lists the changes to a rule, oldest first.',
       description: 'Works for deleted rules, too.',
       responses: { 200: { description: 'All changes to the rule.', body: ChangeList } },
+      errors: HISTORY_ERRORS,
       async handle(call) {
-        const { entries } = await readHistory(scope.ownerOf(call, true), call.params.id)
-        return { status: 200, body: { data: entries.map(showAuditEntry) } }
+        const owner = services.rules.owner(scope.ownerOf(call, true))
+        const query = { owner, kind: kind.name, ruleId: call.params.id }
+        const json = await services.past.changes(query, call.client.signal)
+        if (json === undefined) throw ruleNotFoundError(kind.name)
+        return { status: 200, json }
       },
     }),
     repeatable(

@@ -7,7 +7,7 @@ import { AUDIT_PAGE, type auditQuery } from './schemas.ts'
 import { showRecord } from './show-record.ts'
 
 /** The filters and the page of `GET /v1/audit`. */
-interface AuditQuery {
+export interface AuditQuery {
   /** Inclusive, like `until`. */
   readonly since: AsOf | undefined
   readonly until: AsOf | undefined

@@ -3,7 +3,6 @@ import { createAuditEndpoint, createDiffEndpoint, createHistoryEndpoints } from 
 import { createEvidenceEndpoints } from './evidence-endpoints.ts'
 import { createLogEndpoint } from './log-endpoint.ts'
 import { createLogReader } from './read-log.ts'
-import { AUDIT_ERROR_CODES } from './search-log.ts'
 import type { AuditServices } from './services.ts'
 import { createAdminSimulationEndpoint, createSimulationEndpoint } from './simulation.ts'
 
@@ -16,7 +15,6 @@ export function createAudit(services: AuditServices): Plugin {
     name: 'audit',
     after: ['auth', 'plan', 'firewall', 'routing'],
     setup: (_, host) => ({
-      errorCodes: AUDIT_ERROR_CODES,
       endpoints: [
         ...createHistoryEndpoints(services.kinds.routing, services),
         ...createHistoryEndpoints(services.kinds.firewall, services),

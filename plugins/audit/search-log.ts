@@ -54,15 +54,9 @@ async function findEntries(
   return found
 }
 
-const AUDIT_BUSY = { status: 429, type: 'rate_limit_error' } as const
-
-export const AUDIT_ERROR_CODES = {
-  audit_busy: { ...AUDIT_BUSY, description: 'Too many searches of the audit trail are waiting.' },
-} as const
-
 function createBusyError(): GatewayError {
   const message =
     'Too many searches of the audit trail are waiting. Try again later, or narrow the search by user, ' +
     'since or until.'
-  return new GatewayError({ ...AUDIT_BUSY, code: 'audit_busy', message, retryAfter: 2 })
+  return new GatewayError('audit_busy', message, { retryAfter: 2 })
 }

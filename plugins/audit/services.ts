@@ -11,11 +11,13 @@ import type { RuleCommandSet } from '../rules/batch.ts'
 import type { RuleServices } from '../rules/rule-commands.ts'
 import type { RuleScope } from '../rules/rule-scope.ts'
 import type { RuleKinds } from './diff-rules.ts'
+import type { RuleHistory } from './history-methods.ts'
 
 /** What the history of rules depends on, those of users or those of policies. */
 export interface RuleHistoryServices extends RuleServices {
   readonly scope: RuleScope
   readonly history: History
+  readonly past: RuleHistory
   readonly subscription: Subscription
   readonly kinds: RuleKinds
   readonly commands: RuleCommandSet

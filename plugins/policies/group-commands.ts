@@ -15,7 +15,7 @@ import { createEntityStream } from './entity-stream.ts'
 export interface GroupServices {
   readonly accounts: Pick<Accounts, 'user'>
   readonly groups: Groups
-  readonly policies: Pick<Policies, 'policies'>
+  readonly policies: Pick<Policies, 'policyOfGroup'>
   readonly ids: IdSource
   readonly writer: EventWriter
   readonly history: Pick<History, 'eventsOfChange'>
@@ -57,9 +57,7 @@ export function createGroupCommands(services: GroupServices): GroupCommands {
   )
 
   function requireUnused(id: number): void {
-    const policy = services.policies
-      .policies()
-      .find(({ appliesTo }) => !('everyone' in appliesTo) && appliesTo.groups.includes(id))
+    const policy = services.policies.policyOfGroup(id)
     if (policy === undefined) return
     const message =
       `Policy ${policy.id} ("${policy.name}") applies to group ${id}. ` +
@@ -91,6 +89,8 @@ export function createGroupCommands(services: GroupServices): GroupCommands {
         return { type: 'GroupDeleted', data: { groupId: id } } as const
       }
       await stream.write(id, decide, author)
+      // Another process may have created a policy for the group meanwhile: then it was not deleted.
+      if (groups.group(id) !== undefined) requireUnused(id)
     },
     async setMember(groupId, userId, isMember, author) {
       const member = () => requireUser(accounts, userId)

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Author } from '../../core/contract/index.ts'
+import { type Author, GatewayError } from '../../core/contract/index.ts'
 import {
   type PolicyContent,
   type PolicyEvent,
@@ -60,13 +60,34 @@ export function createPolicyCommands(services: PolicyServices): PolicyCommands {
     services,
   )
 
+  async function removePolicy(id: number, expected: ExpectedRevisions, author: Author): Promise<void> {
+    const decide = () => {
+      stream.requireRevision(id, expected)
+      return { type: 'PolicyDeleted', data: { policyId: id } } as const
+    }
+    await stream.write(id, decide, author)
+  }
+
   return {
     requirePolicy: stream.require,
     async createPolicy(content, author) {
       requireMembers(content.appliesTo, services)
       const policyId = await ids.reserve(1, author)
-      const decide = () => ({ type: 'PolicyCreated', data: { policyId, ...content } }) as const
-      return (await stream.write(policyId, decide, author)) ?? stream.require(policyId)
+      const decide = () => {
+        requireMembers(content.appliesTo, services)
+        return { type: 'PolicyCreated', data: { policyId, ...content } } as const
+      }
+      const policy = (await stream.write(policyId, decide, author)) ?? stream.require(policyId)
+      try {
+        // Another process may have deleted a group meanwhile.
+        requireMembers(content.appliesTo, services)
+      } catch (error) {
+        // The request's Idempotency-Key stands for the creation.
+        const { idempotency: _, ...remover } = author
+        await removePolicy(policyId, 'any', remover)
+        throw error
+      }
+      return policy
     },
     createdPolicy: (change) => stream.created(change, 'PolicyCreated'),
     async changePolicy(id, changes, expected, author) {
@@ -76,16 +97,23 @@ export function createPolicyCommands(services: PolicyServices): PolicyCommands {
         if (isDeepStrictEqual({ ...policy, ...changes }, policy)) return undefined
         return { type: 'PolicyUpdated', data: { policyId: id, changes } } as const
       }
-      return (await stream.write(id, decide, author)) ?? stream.require(id)
+      const policy = (await stream.write(id, decide, author)) ?? stream.require(id)
+      if (changes.appliesTo !== undefined) requireKeptGroups(policy, services)
+      return policy
     },
-    async deletePolicy(id, expected, author) {
-      const decide = () => {
-        stream.requireRevision(id, expected)
-        return { type: 'PolicyDeleted', data: { policyId: id } } as const
-      }
-      await stream.write(id, decide, author)
-    },
+    deletePolicy: removePolicy,
   }
+}
+
+/** Throws 409 if another process deleted a group while the policy was changed to apply to it. */
+function requireKeptGroups({ id, appliesTo }: Policy, { groups }: PolicyServices): void {
+  if ('everyone' in appliesTo) return
+  const lost = appliesTo.groups.find((groupId) => groups.group(groupId) === undefined)
+  if (lost === undefined) return
+  const message =
+    `Policy ${id} was changed, but group ${lost} was deleted at the same time. ` +
+    'Change applies_to of the policy again.'
+  throw new GatewayError('conflict', message)
 }
 
 /** Throws 400 if the policy names nobody, or a group or a user that does not exist. */

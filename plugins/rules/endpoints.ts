@@ -14,13 +14,13 @@ import { type AppliedChange, repeatable } from '../../core/http/idempotency.ts'
 import { dataWithWarnings, Success } from '../../core/http/schemas.ts'
 import { parseAsOf } from '../../core/util/as-of.ts'
 import type { History } from '../../projections/history.ts'
+import type { PastRules } from './past-rules.ts'
 import { changedRuleId, pastCommands, readRuleChange } from './replay.ts'
 import {
   type CreateRuleCommands,
   executeRuleChanges,
   type RuleChange,
   type RuleChangeResult,
-  type RuleCommands,
   type RuleServices,
   ruleNotFoundError,
 } from './rule-commands.ts'
@@ -32,17 +32,21 @@ export interface RuleEndpointServices<Rule extends RoutingRule | FirewallRule, C
   readonly kind: RuleKind<Rule, Content>
   readonly createCommands: CreateRuleCommands
   readonly history: History
+  readonly past: PastRules
   readonly scope: RuleScope
 }
 
 /** Errors of endpoints that change rules. */
 export const RULE_WRITE_ERRORS = ['conflict', 'change_too_large', 'event_log_full'] as const
 
+/** Errors of endpoints that read the past. */
+export const HISTORY_ERRORS = ['audit_busy', 'history_unavailable'] as const
+
 /** Creates the endpoints to list, create, read, update and delete rules of one kind. */
 export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Content>(
   services: RuleEndpointServices<Rule, Content>,
 ): readonly Endpoint[] {
-  const { kind, createCommands, history, scope } = services
+  const { kind, createCommands, past, scope } = services
   const { name, schema, errorStyle, examples, change, errors } = kind.api
   const { operation, whose } = scope
   const path = `${scope.path}/${kind.api.path}`
@@ -53,12 +57,12 @@ export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Con
   const notFound = () => ruleNotFoundError(kind.name)
   const Rule = dataWithWarnings(schema)
 
-  /** Commands on the rules as of the time or position in `as_of`; on the current rules without it. */
-  async function commandsAsOf(ownerId: number, asOf: string | undefined): Promise<RuleCommands> {
-    if (asOf === undefined) return createCommands(ownerId)
-    const rules = await history.rulesOf(ownerId, parseAsOf(asOf, 'as_of'))
-    return createCommands(ownerId, () => rules)
-  }
+  /** The owner's rules as of the time or position in `as_of`. */
+  const pastQuery = (call: EndpointCall, asOf: string) => ({
+    owner: services.rules.owner(scope.ownerOf(call, true)),
+    kind: kind.name,
+    asOf: parseAsOf(asOf, 'as_of'),
+  })
 
   async function execute(status: number, change: RuleChange, ownerId: number, author: Author) {
     const [result] = await executeRuleChanges([change], services, ownerId, author)
@@ -73,6 +77,7 @@ export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Con
       operationId: `list${operation}${name}s`,
       summary: `Lists ${whose} rules in evaluation order.`,
       query: asOfQuery,
+      errors: HISTORY_ERRORS,
       responses: {
         200: {
           description: 'The rules, in evaluation order.',
@@ -81,7 +86,9 @@ export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Con
       },
       async handle(call) {
         const { as_of: asOf } = call.query
-        const commands = await commandsAsOf(scope.ownerOf(call, asOf !== undefined), asOf)
+        if (asOf !== undefined)
+          return { status: 200, json: await past.list(pastQuery(call, asOf), call.client.signal) }
+        const commands = createCommands(scope.ownerOf(call))
         await commands.prepare()
         return { status: 200, body: { data: commands.list() } }
       },
@@ -118,13 +125,21 @@ export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Con
       params,
       query: asOfQuery,
       headers: ifNoneMatchHeader,
+      errors: HISTORY_ERRORS,
       responses: { 200: { description: 'The rule.', headers: etagHeader, body: Rule } },
       notFound,
       async handle(call) {
         const { as_of: asOf } = call.query
-        const commands = await commandsAsOf(scope.ownerOf(call, asOf !== undefined), asOf)
+        const { id: ruleId } = call.params
+        const rules =
+          asOf === undefined
+            ? undefined
+            : await past.find({ ...pastQuery(call, asOf), ruleId }, call.client.signal)
+        const commands = rules
+          ? createCommands(rules.ownerId, () => rules)
+          : createCommands(scope.ownerOf(call))
         await commands.prepare()
-        return toRuleResponse(200, commands.show(call.params.id))
+        return toRuleResponse(200, commands.show(ruleId))
       },
     }),
     endpoint({

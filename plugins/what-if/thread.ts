@@ -1,5 +1,6 @@
 import type { Worker } from 'node:worker_threads'
-import { createRpcPeer, type RpcHandlers, type RpcPeer } from '../../core/process/rpc.ts'
+import type { RpcHandlers } from '../../core/process/rpc.ts'
+import { createRpcThread } from '../../core/process/rpc-thread.ts'
 import type { WhatIfHostMethods, WhatIfJob, WhatIfOutcome, WhatIfThreadMethods } from './job.ts'
 
 /** What a job needs from the process that starts it. */
@@ -31,73 +32,43 @@ const IDLE_MS = 60_000
 /** Jobs that wait for another one. */
 const MAX_WAITING = 4
 
-interface Running {
-  readonly worker: Worker
-  readonly peer: RpcPeer<WhatIfThreadMethods>
-  handlers: RpcHandlers<WhatIfHostMethods> | undefined
-}
-
 export function createWhatIfThread(startWorker: () => Worker): WhatIfThread {
-  let running: Running | undefined
   let queue: Promise<unknown> = Promise.resolve()
   let waiting = 0
-  let idleTimer: NodeJS.Timeout | undefined
-
-  function start(): Running {
-    const worker = startWorker()
-    const transport = {
-      send: (message: unknown) => worker.postMessage(message),
-      listen: (receive: (message: unknown) => void) => void worker.on('message', receive),
-    }
-    const current = () => {
-      if (started.handlers === undefined) throw new Error('no job is running')
-      return started.handlers
-    }
-    const peer = createRpcPeer<WhatIfThreadMethods, WhatIfHostMethods>(transport, {
+  let handlers: RpcHandlers<WhatIfHostMethods> | undefined
+  const current = () => {
+    if (handlers === undefined) throw new Error('no job is running')
+    return handlers
+  }
+  const thread = createRpcThread<WhatIfThreadMethods, WhatIfHostMethods>({
+    startWorker,
+    handlers: {
       callers: (params) => current().callers(params),
       progress: (params) => current().progress(params),
-    })
-    const started: Running = { worker, peer, handlers: undefined }
-    const end = () => {
-      peer.close()
-      if (running === started) running = undefined
-    }
-    worker.on('error', end)
-    worker.on('exit', end)
-    // A job in flight keeps the process alive by its timeout.
-    worker.unref()
-    return started
-  }
+    },
+    idleMs: IDLE_MS,
+  })
 
-  async function stop(): Promise<void> {
-    clearTimeout(idleTimer)
-    const stopped = running
-    running = undefined
-    stopped?.peer.close()
-    await stopped?.worker.terminate()
-  }
-
-  async function execute({ job, handlers, signal }: WhatIfRun): Promise<WhatIfOutcome> {
+  function execute(run: WhatIfRun): Promise<WhatIfOutcome> {
+    const { job, signal } = run
     signal.throwIfAborted()
-    clearTimeout(idleTimer)
-    running ??= start()
-    const { peer } = running
-    running.handlers = handlers
-    const cancel = () => void peer.request('cancel', {}, CANCEL_TIMEOUT_MS).catch(stop)
-    signal.addEventListener('abort', cancel, { once: true })
-    try {
-      const outcome = await peer.request('run', job, RUN_TIMEOUT_MS)
-      signal.throwIfAborted()
-      return outcome
-    } catch (error) {
-      // A thread that failed or did not finish is not used again.
-      if (!signal.aborted) await stop()
-      throw error
-    } finally {
-      signal.removeEventListener('abort', cancel)
-      if (running !== undefined) running.handlers = undefined
-      idleTimer = setTimeout(stop, IDLE_MS).unref()
-    }
+    return thread.use(async (peer) => {
+      handlers = run.handlers
+      const cancel = () => void peer.request('cancel', {}, CANCEL_TIMEOUT_MS).catch(thread.stop)
+      signal.addEventListener('abort', cancel, { once: true })
+      try {
+        const outcome = await peer.request('run', job, RUN_TIMEOUT_MS)
+        signal.throwIfAborted()
+        return outcome
+      } catch (error) {
+        // A thread that failed or did not finish is not used again.
+        if (!signal.aborted) await thread.stop()
+        throw error
+      } finally {
+        signal.removeEventListener('abort', cancel)
+        handlers = undefined
+      }
+    })
   }
 
   return {
@@ -108,6 +79,6 @@ export function createWhatIfThread(startWorker: () => Worker): WhatIfThread {
       queue = result.catch(() => undefined)
       return result
     },
-    close: stop,
+    close: thread.stop,
   }
 }

@@ -5,7 +5,7 @@ import { text as readText } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { expect } from 'chai'
-import { chatBody } from '../support/bodies.ts'
+import { chatBody, routingRuleBody } from '../support/bodies.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { BUILT_IN, installAll, listPlugins } from '../support/plugins.ts'
 import { ROOT } from '../support/root.ts'
@@ -71,6 +71,18 @@ describe('ordinary Koa middleware', () => {
       request.on('response', resolve).on('error', reject)
     })
   }
+
+  it('sees past changes as an object, which are read as text', async () => {
+    const rule = routingRuleBody({ name: 'The track' })
+    const { id } = (await gateway.call('POST', '/v1/routing-rules', rule)).body.data
+    const readName = async (headers: Record<string, string>) => {
+      const response = await send('GET', `/v1/routing-rules/${id}/history`, headers)
+      expect(response.headers['content-type']).to.equal('application/json; charset=utf-8')
+      return JSON.parse(await readText(response)).data[0].after.name
+    }
+    expect(await readName({ 'x-rewrite': 'object' })).to.equal('The TRACK')
+    expect(await readName({})).to.equal('The track')
+  })
 
   const REPLIES = { 'a whole reply': {}, 'a streamed reply': { stream: true } }
 

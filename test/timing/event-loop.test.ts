@@ -1,10 +1,13 @@
 import { setTimeout } from 'node:timers/promises'
 import { expect } from 'chai'
+import { openRuleHistoryThread } from '../../config/gateway/rule-history-thread.ts'
 import type { ChatRequest } from '../../core/contract/index.ts'
 import { openSqliteLog } from '../../core/event-log/sqlite/sqlite-log.ts'
+import { ensureLogId } from '../../core/events/log-identity.ts'
 import { compilePatternSet } from '../../core/pcre/pattern-set.ts'
 import { currentThreadId, readThreadCpuMs } from '../../core/process/thread-cpu.ts'
 import { toAuditEntries } from '../../plugins/audit/audit-entries.ts'
+import type { HistoryCall } from '../../plugins/audit/history-methods.ts'
 import { compileFirewall } from '../../plugins/firewall/compile.ts'
 import { evaluateFirewall } from '../../plugins/firewall/evaluate.ts'
 import { createHistory } from '../../projections/history.ts'
@@ -85,6 +88,27 @@ describe('the event loop', () => {
     expect(error).to.equal(undefined)
     expect(longestMs).to.be.below(100)
   })
+
+  it('is not blocked by eight readers of a history of 12,000 events in its thread', async () => {
+    const data_dir = await makeFolder()
+    await generateLog(data_dir, 1, 12_000)
+    const log = await openSqliteLog({ directory: data_dir })
+    const logId = await ensureLogId(log, '2026-01-01T00:00:00.000000Z')
+    await log.close()
+    const thread = openRuleHistoryThread({ data_dir, eventstore_url: null }, logId)
+    const owner = { userId: 1 }
+    const asOf = { type: 'position', position: 12_000, param: 'as_of' } as const
+    const call: HistoryCall = { method: 'list', query: { owner, kind: 'firewall', asOf } }
+    const present = { position: 20_000, time: Date.now() }
+    const { signal } = new AbortController()
+    const read = () => thread.read(call, present, signal)
+    const first = await read()
+    const [bodies, longestMs] = await measureLongestTask(() => Promise.all(Array.from({ length: 8 }, read)))
+    await thread.close()
+    expect((first as Uint8Array).length).to.be.above(500_000)
+    for (const body of bodies) expect(body).to.deep.equal(first)
+    expect(longestMs).to.be.below(10)
+  }).timeout(60_000)
 
   it('is not blocked by eight readers of a history of 12,000 events', async () => {
     const directory = await makeFolder()

@@ -1,10 +1,13 @@
+import type BetterSqlite3 from 'better-sqlite3'
 import {
   closeDatabase,
   type DatabaseLayout,
   MAX_STREAM_PAGE_ROWS,
   openDatabase,
+  type SqliteDatabase,
   takeEventPage,
 } from './database.ts'
+import { hashRowLeaves } from './event-row.ts'
 import { guardFile } from './file-guard.ts'
 import type {
   AppendedResponse,
@@ -55,11 +58,7 @@ export function openHistoryStore(request: OpenRequest): HistoryStore {
   const insert = database.prepare<[string, number, string, string, string]>(
     'INSERT INTO events (stream, revision, type, data, metadata) VALUES (?, ?, ?, ?, ?)',
   )
-  const selectStream = database
-    .prepare<[string, number], EventRow>(
-      `SELECT ${COLUMNS} FROM events WHERE stream = ? AND revision >= ? ORDER BY revision`,
-    )
-    .raw()
+  const selectStream = prepareStreamRead(database)
   const selectLog = database
     .prepare<[number], EventRow>(`SELECT ${COLUMNS} FROM events WHERE position > ? ORDER BY position`)
     .raw()
@@ -97,16 +96,28 @@ export function openHistoryStore(request: OpenRequest): HistoryStore {
       checkFile()
       return takeEventPage(selectStream.iterate(stream, from), MAX_STREAM_PAGE_ROWS)
     },
-    readLog({ after, streams }) {
+    readLog({ after, streams, hashesLeaves = false }) {
       checkFile()
-      return takeEventPage(
+      const page = takeEventPage(
         streams === undefined ? selectLog.iterate(after) : selectCategory.iterate(after, streams, streams),
       )
+      return hashesLeaves ? { ...page, leafHashes: hashRowLeaves(page.rows) } : page
     },
     checkFile,
     dataVersion: () => dataVersion.get(),
     close: () => closeDatabase(database),
   }
+}
+
+/** Prepares a query for the events of a stream from a revision on. */
+export function prepareStreamRead(
+  database: SqliteDatabase,
+): BetterSqlite3.Statement<[string, number], EventRow> {
+  return database
+    .prepare<[string, number], EventRow>(
+      `SELECT ${COLUMNS} FROM events WHERE stream = ? AND revision >= ? ORDER BY revision`,
+    )
+    .raw()
 }
 
 /**

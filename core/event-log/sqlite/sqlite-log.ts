@@ -14,7 +14,8 @@ import {
 import { AutoResetEvent } from '../../util/auto-reset-event.ts'
 import { chain, type MaybePromise } from '../../util/maybe-promise.ts'
 import { checkAppend, checkDeletable, encodeEvents, LOG_STREAM, matchesStream } from '../streams.ts'
-import { ENCODED_LEAF, encodeEventLeaf } from '../transparency/event-leaf.ts'
+import { withStoredLeaf } from '../transparency/event-leaf.ts'
+import { HASH_BYTES } from '../transparency/merkle-tree.ts'
 import {
   createLeftoversError,
   EXPIRING_FILE,
@@ -24,8 +25,9 @@ import {
   listLeftovers,
 } from './check-folder.ts'
 import type { SetAsideFile } from './damaged-files.ts'
+import { parseEventRow, StoredRowLeaf } from './event-row.ts'
 import { LazyThread, SqliteThread } from './thread.ts'
-import type { AppendRequest, EventPage, EventRow } from './worker-protocol.ts'
+import type { AppendRequest, EventPage } from './worker-protocol.ts'
 
 export interface SqliteLogOptions {
   /**
@@ -42,8 +44,8 @@ export interface SqliteLogOptions {
   readonly busyTimeout?: number
   /** Size of a file at which the log counts as full, in pages of 4 KiB. Unlimited by default. */
   readonly maxPages?: number
-  /** Refuses events whose text is not what `append` writes, even if it means the same. False by default. */
-  readonly isStrict?: boolean
+  /** Subscribers get the hashes of leaves as they are stored, for a verification. False by default. */
+  readonly hashesLeaves?: boolean
   /**
    * Called when `responses.db` was found damaged and an empty file has taken its place. Without it, such a
    * file is an error.
@@ -61,7 +63,7 @@ export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog
     expiringStreams = [],
     busyTimeout = 5000,
     maxPages,
-    isStrict = false,
+    hashesLeaves = false,
     onSetAside,
   } = options
   await createDirectory(directory)
@@ -89,7 +91,7 @@ export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog
   try {
     if (hasHeld && (await isEmpty(history))) throw createLeftoversError(directory, leftovers)
     const expiring = existsSync(join(directory, EXPIRING_FILE)) ? await openExpiring() : undefined
-    return new SqliteLog(history, new LazyThread(openExpiring, expiring), expiringStreams, isStrict)
+    return new SqliteLog(history, new LazyThread(openExpiring, expiring), expiringStreams, hashesLeaves)
   } catch (error) {
     await history.terminate()
     throw error
@@ -139,19 +141,19 @@ class SqliteLog implements EventLog {
   readonly #history: SqliteThread
   readonly #expiring: LazyThread
   readonly #expiringStreams: readonly string[]
-  readonly #isStrict: boolean
+  readonly #hashesLeaves: boolean
   #closed: Promise<unknown> | undefined
 
   constructor(
     history: SqliteThread,
     expiring: LazyThread,
     expiringStreams: readonly string[],
-    isStrict: boolean,
+    hashesLeaves: boolean,
   ) {
     this.#history = history
     this.#expiring = expiring
     this.#expiringStreams = expiringStreams
-    this.#isStrict = isStrict
+    this.#hashesLeaves = hashesLeaves
   }
 
   async append(
@@ -183,7 +185,7 @@ class SqliteLog implements EventLog {
     do {
       page = await thread.request({ type: 'read-stream', stream, from: next })
       for (const row of page.rows) {
-        const event = toRecordedEvent(row, this.#isStrict)
+        const event = parseEventRow(row)
         yield event
         next = event.revision + 1
       }
@@ -205,13 +207,13 @@ class SqliteLog implements EventLog {
     try {
       let next = this.#readLog(position, streams)
       while (!hasEnded()) {
-        const { rows, more } = await next
+        const { rows, more, leafHashes } = await next
         // Prefetched: the worker reads the next page while the subscriber processes this one.
         if (more) next = this.#readLog(rows.at(-1)?.[0] ?? position, streams)
-        for (const row of rows) {
+        for (const [index, row] of rows.entries()) {
           if (hasEnded()) return
-          const event = toRecordedEvent(row, this.#isStrict)
-          yield event
+          const event = parseEventRow(row)
+          yield leafHashes ? withStoredLeaf(event, new StoredRowLeaf(row, hashAt(leafHashes, index))) : event
           position = event.position
         }
         if (more || hasEnded()) continue
@@ -241,7 +243,7 @@ class SqliteLog implements EventLog {
   }
 
   #readLog(after: Position, streams: string | undefined): Promise<EventPage> {
-    const page = this.#history.request({ type: 'read-log', after, streams })
+    const page = this.#history.request({ type: 'read-log', after, streams, hashesLeaves: this.#hashesLeaves })
     // A prefetched page may never be awaited; its rejection must not end the process.
     page.catch(() => undefined)
     return page
@@ -256,30 +258,6 @@ class SqliteLog implements EventLog {
   }
 }
 
-/** The text of a stored event was changed. */
-export class UnreadableEventError extends Error {
-  constructor([position, stream, revision]: EventRow, issue: string) {
-    super(`Event ${revision} of ${stream}, at position ${position}, ${issue}.`)
-    this.name = 'UnreadableEventError'
-  }
-}
-
-function toRecordedEvent(row: EventRow, isStrict: boolean): RecordedEvent {
-  const record = parseRow(row)
-  if (!isStrict) return record
-  const leaf = encodeEventLeaf(record)
-  const [, , , , data, metadata] = row
-  if (!leaf.endsWith(`,${data},${metadata}]`))
-    throw new UnreadableEventError(row, 'is not stored as it was written')
-  return Object.assign(record, { [ENCODED_LEAF]: leaf })
-}
-
-function parseRow(row: EventRow): RecordedEvent {
-  const [position, stream, revision, type, data, metadata] = row
-  try {
-    // Both texts were serialized by `append` from values of these types.
-    return { position, stream, revision, type, data: JSON.parse(data), metadata: JSON.parse(metadata) }
-  } catch {
-    throw new UnreadableEventError(row, 'is not valid JSON')
-  }
+function hashAt({ buffer, byteOffset }: Uint8Array, index: number): Buffer {
+  return Buffer.from(buffer, byteOffset + index * HASH_BYTES, HASH_BYTES)
 }

@@ -46,6 +46,8 @@ export interface ReadLogRequest {
   readonly type: 'read-log'
   readonly after: Position
   readonly streams: string | undefined
+  /** Whether the page has the hashes of the leaves. */
+  readonly hashesLeaves?: boolean
 }
 
 interface DeleteStreamRequest {
@@ -88,6 +90,8 @@ export interface EventPage {
   readonly type: 'page'
   readonly rows: readonly EventRow[]
   readonly more: boolean
+  /** The hash of the leaf of each row, as it is stored. */
+  readonly leafHashes?: Uint8Array
 }
 
 export type EventRow = readonly [

@@ -5,11 +5,37 @@ import type { RecordedEvent } from '../../contract/event-log.ts'
  * their stored order and no white space. It does not contain the position, which changes when a log is
  * imported. See docs/decisions/evidence.md, "Leaves are what an event says, not where it is".
  */
-export function encodeEventLeaf(event: RecordedEvent & { readonly [ENCODED_LEAF]?: string }): string {
-  if (event[ENCODED_LEAF] !== undefined) return event[ENCODED_LEAF]
-  const { stream, revision, type, data, metadata } = event
+export function encodeEventLeaf({ stream, revision, type, data, metadata }: RecordedEvent): string {
   return JSON.stringify([stream, revision, type, data, metadata])
 }
 
-/** The leaf of an event that a log has encoded already. */
-export const ENCODED_LEAF = Symbol('encodedLeaf')
+/** The leaf of an event whose data and metadata are stored as text, if the text is as it was written. */
+export function joinStoredLeaf(
+  { stream, revision, type }: Pick<RecordedEvent, 'stream' | 'revision' | 'type'>,
+  data: string,
+  metadata: string,
+): string {
+  return `[${JSON.stringify(stream)},${revision},${JSON.stringify(type)},${data},${metadata}]`
+}
+
+/**
+ * What a log knows of the leaf of an event that it has read for a verification. See
+ * docs/decisions/evidence.md, "A verification hashes what is stored".
+ */
+export interface StoredLeaf {
+  /** The hash of the leaf with the texts that are stored, whatever they look like. */
+  readonly hash: Buffer
+  /** Throws if the texts are not as they were written, even if they mean the same. */
+  requireAsWritten(event: RecordedEvent): void
+}
+
+const STORED_LEAF = Symbol('storedLeaf')
+
+export function withStoredLeaf(event: RecordedEvent, leaf: StoredLeaf): RecordedEvent {
+  return Object.assign(event, { [STORED_LEAF]: leaf })
+}
+
+/** Returns undefined if the log has read the event for another purpose, or keeps no texts. */
+export function storedLeafOf(event: RecordedEvent & { [STORED_LEAF]?: StoredLeaf }): StoredLeaf | undefined {
+  return event[STORED_LEAF]
+}

@@ -12,7 +12,8 @@ export interface ChangedEvent {
 
 /** Compares the events of a log, in log order, with their recorded hashes, and finds the first difference. */
 export interface ChangedEventFinder {
-  check(record: RecordedEvent, leafHash: Buffer): void
+  /** Returns whether the event is the one that was recorded; false after the first difference. */
+  check(record: RecordedEvent, leafHash: Buffer): boolean
   /** The first difference; undefined if there is none. Call it after the last event. */
   found(): ChangedEvent | undefined
 }
@@ -47,10 +48,12 @@ export function createChangedEventFinder(recorded: RecordedLeaves): ChangedEvent
 
   return {
     check(record, hash) {
+      const index = size++
       if (first !== undefined) second ??= hash
-      else if (size < recorded.size && !isRecorded(recorded, size, record.position, hash))
-        first = { record, index: size, hash }
-      size += 1
+      if (first !== undefined || index >= recorded.size) return false
+      if (isRecorded(recorded, index, record.position, hash)) return true
+      first = { record, index, hash }
+      return false
     },
     found: describe,
   }

@@ -2,7 +2,7 @@ import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Position } from '../../contract/event-log.ts'
 import { HASH_BYTES, MerkleTree } from './merkle-tree.ts'
-import { HASHES_FILE, leafOffset, POSITION_BYTES, POSITIONS_FILE } from './tree-files.ts'
+import { decodePosition, HASHES_FILE, leafOffset, POSITION_BYTES, POSITIONS_FILE } from './tree-files.ts'
 
 const CHUNK_BYTES = 1024 * 1024
 
@@ -32,7 +32,7 @@ export class RecordedLeaves {
   positionOf(index: number): Position | undefined {
     if (index >= this.size) return undefined
     const bytes = this.#positions.read(index * POSITION_BYTES, POSITION_BYTES)
-    return bytes && Number(bytes.readBigUInt64BE())
+    return bytes && decodePosition(bytes)
   }
 
   /** The root of the first leaves, computed from their hashes; undefined if there are fewer. */

@@ -89,7 +89,7 @@ export class TreeFiles {
   }
 
   async positionOf(index: number): Promise<Position> {
-    return Number((await this.readPositions(index, index + 1)).readBigUInt64BE())
+    return decodePosition(await this.readPositions(index, index + 1))
   }
 
   /** The index of the leaf at a position; undefined if no event was there. */
@@ -133,12 +133,22 @@ export function leafOffset(index: number): number {
   return count
 }
 
+/** Without `BigInt`: a verification reads millions of them. */
 export function encodePositions(positions: readonly Position[]): Buffer {
   const bytes = Buffer.alloc(positions.length * POSITION_BYTES)
-  for (const [index, position] of positions.entries())
-    bytes.writeBigUInt64BE(BigInt(position), index * POSITION_BYTES)
+  for (const [index, position] of positions.entries()) {
+    bytes.writeUInt32BE(Math.floor(position / UINT32), index * POSITION_BYTES)
+    bytes.writeUInt32BE(position % UINT32, index * POSITION_BYTES + 4)
+  }
   return bytes
 }
+
+/** Reads one position from the bytes of the file. */
+export function decodePosition(bytes: Buffer): Position {
+  return bytes.readUInt32BE(0) * UINT32 + bytes.readUInt32BE(4)
+}
+
+const UINT32 = 2 ** 32
 
 async function readExactly(file: FileHandle, offset: number, length: number): Promise<Buffer> {
   const bytes = Buffer.alloc(length)

@@ -2,7 +2,7 @@ import type { Position, RecordedEvent } from '../../contract/event-log.ts'
 import { CHECKPOINTS_STREAM, LOG_STREAM } from '../streams.ts'
 import { originOf, type SignedCheckpoint } from './checkpoint.ts'
 import { parseStoredCheckpoint, type StoredCheckpoint } from './checkpoint-stream.ts'
-import { encodeEventLeaf } from './event-leaf.ts'
+import { encodeEventLeaf, storedLeafOf } from './event-leaf.ts'
 import { createChangedEventFinder } from './find-changed-event.ts'
 import { hashLeaf, MerkleTree } from './merkle-tree.ts'
 import { createPositionHashes } from './position-hashes.ts'
@@ -24,6 +24,7 @@ export interface TreeVerification {
 
 /** Checks the events of a log, in log order, against its checkpoints. */
 export interface TreeVerifier {
+  /** Throws if the log tells that the event is not stored as it was written. */
   check(record: RecordedEvent): void
   facts(): readonly string[]
   /** Call it after the last event. */
@@ -128,10 +129,13 @@ export function createTreeVerifier(verification: TreeVerification): TreeVerifier
 
   return {
     check(record) {
+      const stored = storedLeafOf(record)
+      const leaf = stored?.hash ?? hashLeaf(encodeEventLeaf(record))
+      // The recorded hash is that of an event as it was written.
+      const isRecorded = finder?.check(record, leaf) ?? false
+      if (!isRecorded) stored?.requireAsWritten(record)
       if (record.stream === LOG_STREAM) origins.add(originOf(String(record.data.id)))
       if (record.stream === CHECKPOINTS_STREAM) checkStored(record)
-      const leaf = hashLeaf(encodeEventLeaf(record))
-      finder?.check(record, leaf)
       tree.append(leaf)
       positions.add(record.position)
       if (sizes.has(tree.size)) heads.set(tree.size, { root: tree.root(), position: record.position })

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { EventLog, Position } from '../../../core/contract/index.ts'
 import { isPluginStream } from '../../../core/events/plugin-events.ts'
-import { exponentialBackoff, retry } from '../../../core/process/retry.ts'
+import { exponentialBackoff, retry, type Wait } from '../../../core/process/retry.ts'
 import { AutoResetEvent } from '../../../core/util/auto-reset-event.ts'
 import { errorMessage } from '../../../core/util/error-message.ts'
 import { showLogEntry, toLogEntry } from '../log-entries.ts'
@@ -11,6 +11,9 @@ import type { ExportedEntry, ExportTarget } from './targets.ts'
 const MAX_BATCH = 100
 /** Entries read ahead while the target does not respond. */
 const MAX_WAITING = 1000
+/** Characters of a batch, and of what is read ahead. One entry may exceed both. */
+const MAX_BATCH_CHARACTERS = 1024 * 1024
+const MAX_WAITING_CHARACTERS = 4 * 1024 * 1024
 const BACKOFF = { firstMs: 200, maxMs: 60_000 }
 
 interface ExporterOptions {
@@ -18,6 +21,8 @@ interface ExporterOptions {
   readonly target: ExportTarget
   readonly positions: PositionFile
   readonly logger: Logger
+  /** Waits between attempts. Default: a timer. */
+  readonly wait?: Wait
 }
 
 /**
@@ -26,10 +31,11 @@ interface ExporterOptions {
  * that the target has accepted. See docs/decisions/operators.md, "The log is the queue of the export".
  */
 export function startAuditExport(options: ExporterOptions): { close(): Promise<void> } {
-  const { log, target, positions, logger } = options
+  const { log, target, positions, logger, wait } = options
   const abort = new AbortController()
   const { signal } = abort
   const waiting: ExportedEntry[] = []
+  let waitingCharacters = 0
   const added = new AutoResetEvent()
   const taken = new AutoResetEvent()
 
@@ -37,6 +43,7 @@ export function startAuditExport(options: ExporterOptions): { close(): Promise<v
     retry(run, {
       backoff,
       signal,
+      ...(wait && { wait }),
       shouldRetry: () => !signal.aborted,
       onRetry: (error) => logger.warn({ target: target.name, reason: errorMessage(error) }, message),
     })
@@ -52,18 +59,23 @@ export function startAuditExport(options: ExporterOptions): { close(): Promise<v
       const entry = isPluginStream(item.stream) ? undefined : toLogEntry(item)
       if (entry === undefined) continue
       const { position, metadata } = item
-      waiting.push({ ...showLogEntry(entry), position, time: metadata.time })
+      const text = JSON.stringify(showLogEntry(entry))
+      waiting.push({ position, time: metadata.time, text })
+      waitingCharacters += text.length
       added.set()
-      while (waiting.length >= MAX_WAITING && !signal.aborted) await taken.wait()
+      while (isFull() && !signal.aborted) await taken.wait()
     }
     if (!signal.aborted) throw new Error('the event log ended the subscription')
   }
 
+  const isFull = () => waiting.length >= MAX_WAITING || waitingCharacters >= MAX_WAITING_CHARACTERS
+
   async function sendBatch(): Promise<void> {
-    const batch = waiting.slice(0, MAX_BATCH)
+    const batch = takeBatch(waiting)
     await target.send(batch, signal)
     await positions.write(batch.at(-1)?.position ?? 0)
     waiting.splice(0, batch.length)
+    for (const { text } of batch) waitingCharacters -= text.length
     taken.set()
   }
 
@@ -93,4 +105,14 @@ export function startAuditExport(options: ExporterOptions): { close(): Promise<v
       await running
     },
   }
+}
+
+/** The first entries that make up a batch. */
+function takeBatch(waiting: readonly ExportedEntry[]): readonly ExportedEntry[] {
+  let characters = 0
+  const end = waiting.findIndex(({ text }, index) => {
+    characters += text.length
+    return index > 0 && (index === MAX_BATCH || characters > MAX_BATCH_CHARACTERS)
+  })
+  return end < 0 ? waiting.slice() : waiting.slice(0, end)
 }

@@ -2,12 +2,13 @@ import { createHmac, hash } from 'node:crypto'
 import { mkdir, open } from 'node:fs/promises'
 import path from 'node:path'
 import { request } from 'undici'
-import type { JsonObject } from '../../../core/contract/index.ts'
 
 /** An entry as it is exported. */
-export interface ExportedEntry extends JsonObject {
+export interface ExportedEntry {
   readonly position: number
   readonly time: string
+  /** The entry in JSON. */
+  readonly text: string
 }
 
 /** Where entries of the audit trail go. */
@@ -31,7 +32,7 @@ export function createWebhookTarget(url: string, secret: string, logId: string):
     name: new URL(url).origin,
     id: hash('sha256', url),
     async send(entries, signal) {
-      const body = JSON.stringify({ log: logId, entries })
+      const body = `{"log":${JSON.stringify(logId)},"entries":[${entries.map(({ text }) => text).join()}]}`
       const id = `${logId}.${entries[0]?.position}-${entries.at(-1)?.position}`
       const timestamp = String(Math.floor(Date.now() / 1000))
       const hmac = createHmac('sha256', secret).update(`${id}.${timestamp}.${body}`).digest('base64')
@@ -75,9 +76,9 @@ export function createFolderTarget(folder: string): ExportTarget {
 
 function groupByDay(entries: readonly ExportedEntry[]): ReadonlyMap<string, string> {
   const byDay = new Map<string, string>()
-  for (const entry of entries) {
-    const day = entry.time.slice(0, 10)
-    byDay.set(day, `${byDay.get(day) ?? ''}${JSON.stringify(entry)}\n`)
+  for (const { time, text } of entries) {
+    const day = time.slice(0, 10)
+    byDay.set(day, `${byDay.get(day) ?? ''}${text}\n`)
   }
   return byDay
 }

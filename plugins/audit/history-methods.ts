@@ -1,0 +1,122 @@
+import type { Position, RuleSet } from '../../core/contract/index.ts'
+import type { RuleOwner } from '../../core/events/domain-events.ts'
+import { policyStream } from '../../core/events/policy-events.ts'
+import type { AsOf } from '../../core/util/as-of.ts'
+import {
+  eventsAsOf,
+  foldRules,
+  foldRulesTwice,
+  toPastRuleSet,
+  userStreams,
+} from '../../projections/history.ts'
+import type { PastEvent, ReadPastEvents } from '../../projections/past-events.ts'
+import type { RuleKindName } from '../../projections/rules.ts'
+import { emptyUserRules, type UserRules } from '../../projections/user-rules.ts'
+import type { PastRules } from '../rules/past-rules.ts'
+import { createRuleCommands } from '../rules/rule-commands.ts'
+import { type AuditEntry, toAuditEntries } from './audit-entries.ts'
+import { diffRules, type RuleKinds } from './diff-rules.ts'
+import { type AuditQuery, findAuditEntries, showAuditEntry } from './find-entries.ts'
+
+interface OwnerQuery {
+  readonly owner: RuleOwner
+}
+
+/** What is read from the events of one owner. Texts are bodies in JSON. */
+export interface RuleHistory extends PastRules {
+  /** `{data: {from, to, routing, firewall}}`. Throws 400 if a point in time is in the future. */
+  diff(query: OwnerQuery & { from: AsOf; to: AsOf | undefined }, signal: AbortSignal): Promise<Uint8Array>
+  /** `{data: [change…]}` of one rule; undefined if there was no such rule. */
+  changes(
+    query: OwnerQuery & { kind: RuleKindName; ruleId: number },
+    signal: AbortSignal,
+  ): Promise<Uint8Array | undefined>
+  /** `{data: [change…], next_cursor}`: a page of all changes. */
+  page(query: OwnerQuery & { filter: AuditQuery }, signal: AbortSignal): Promise<Uint8Array>
+}
+
+/** What counts as now. */
+export interface Present {
+  /** The newest position that the node has applied. */
+  readonly position: Position
+  /** Unix milliseconds. */
+  readonly time: number
+}
+
+/** The methods of `RuleHistory` as calls that can be sent to a thread. */
+export type HistoryCall = {
+  [Method in keyof RuleHistory]: {
+    readonly method: Method
+    readonly query: Parameters<RuleHistory[Method]>[0]
+  }
+}[keyof RuleHistory]
+
+export type HistoryResult = Awaited<ReturnType<RuleHistory[keyof RuleHistory]>>
+
+/** Answers calls in the calling thread, in slices. `kinds` are only used to show rules. */
+export function createHistoryMethods(
+  readPastEvents: ReadPastEvents,
+  kinds: RuleKinds,
+): (call: HistoryCall, present: Present) => Promise<HistoryResult> {
+  const readEvents = (owner: RuleOwner) =>
+    readPastEvents('policyId' in owner ? [policyStream(owner.policyId)] : userStreams(owner.userId))
+
+  async function readEntries(owner: RuleOwner): Promise<readonly AuditEntry[]> {
+    return toAuditEntries(await readEvents(owner), kinds)
+  }
+
+  async function readRules(owner: RuleOwner, asOf: AsOf, { position, time }: Present): Promise<RuleSet> {
+    const events = eventsAsOf(await readEvents(owner), asOf, position, time)
+    return toPastRuleSet(ownerIdOf(owner), await foldRules(emptyUserRules(), events))
+  }
+
+  return async ({ method, query }, present) => {
+    const { owner } = query
+    switch (method) {
+      case 'list': {
+        const rules = await readRules(owner, query.asOf, present)
+        const commands =
+          query.kind === 'routing'
+            ? createRuleCommands(kinds.routing, () => rules, owner)
+            : createRuleCommands(kinds.firewall, () => rules, owner)
+        await commands.prepare()
+        return toJson({ data: commands.list() })
+      }
+      case 'find': {
+        const { routing, firewall, ...rules } = await readRules(owner, query.asOf, present)
+        const isSought = (kind: RuleKindName, id: number) => kind === query.kind && id === query.ruleId
+        return {
+          ...rules,
+          routing: routing.filter(({ id }) => isSought('routing', id)),
+          firewall: firewall.filter(({ id }) => isSought('firewall', id)),
+        }
+      }
+      case 'diff': {
+        const events = await readEvents(owner)
+        const earlier = eventsAsOf(events, query.from, present.position, present.time)
+        const later = eventsAsOf(events, query.to, present.position, present.time)
+        const [before, after] = await foldRulesTwice(earlier, later)
+        const toRules = (rules: UserRules) => toPastRuleSet(ownerIdOf(owner), rules)
+        const changes = diffRules(toRules(before), toRules(after), kinds)
+        return toJson({ data: { from: lastPosition(earlier), to: lastPosition(later), ...changes } })
+      }
+      case 'changes': {
+        const entries = await readEntries(owner)
+        const found = entries.filter(({ kind, id }) => kind === query.kind && id === query.ruleId)
+        return found.length === 0 ? undefined : toJson({ data: found.map(showAuditEntry) })
+      }
+      case 'page': {
+        const { entries, next } = findAuditEntries(await readEntries(owner), query.filter)
+        return toJson({ data: entries.map(showAuditEntry), next_cursor: next })
+      }
+    }
+  }
+}
+
+const toJson = (body: object): Uint8Array => new TextEncoder().encode(JSON.stringify(body))
+
+const ownerIdOf = (owner: RuleOwner) => ('policyId' in owner ? owner.policyId : owner.userId)
+
+function lastPosition(events: readonly PastEvent[]): Position {
+  return events.at(-1)?.record.position ?? 0
+}

@@ -1,0 +1,68 @@
+import type { Worker } from 'node:worker_threads'
+import { GatewayError } from '../../core/contract/index.ts'
+import { createRpcThread } from '../../core/process/rpc-thread.ts'
+import type { HistoryCall, HistoryResult, Present } from './history-methods.ts'
+import { type HistoryOutcome, type HistoryThreadMethods, resultOf } from './history-protocol.ts'
+import { TurnQueue } from './turn-queue.ts'
+
+/** Reads the history of rules in a thread of its own, one call at a time. */
+export interface HistoryThread {
+  /**
+   * Rejects with 429 if too many calls wait, with 503 if the thread runs out of time or memory, and with the
+   * signal's reason if it aborts before the call's turn.
+   */
+  read(call: HistoryCall, present: Present, signal: AbortSignal): Promise<HistoryResult>
+  close(): Promise<void>
+}
+
+/** Calls that wait. Each takes some 20 ms for a history of 12,000 events. */
+const MAX_WAITING = 64
+
+/** Enough for a million events. */
+const TIMEOUT_MS = 30_000
+
+/** Pages are read one after the other, by people. */
+const IDLE_MS = 60_000
+
+export function createHistoryThread(startWorker: () => Worker, timeoutMs = TIMEOUT_MS): HistoryThread {
+  const queue = new TurnQueue(1, MAX_WAITING)
+  const thread = createRpcThread<HistoryThreadMethods, Record<never, never>>({
+    startWorker,
+    handlers: {},
+    idleMs: IDLE_MS,
+  })
+
+  async function request(call: HistoryCall, present: Present): Promise<HistoryOutcome> {
+    try {
+      const outcome = await thread.use((peer) => peer.request('read', { ...call, present }, timeoutMs))
+      // The next call opens the event log again.
+      if ('unavailable' in outcome) await thread.stop()
+      return outcome
+    } catch (cause) {
+      // A thread that failed or did not finish is not used again.
+      await thread.stop()
+      throw createUnavailableError(cause)
+    }
+  }
+
+  return {
+    async read(call, present, signal) {
+      const outcome = queue.run(() => request(call, present), signal)
+      if (outcome === undefined) throw createBusyError()
+      return resultOf(await outcome)
+    },
+    close: thread.stop,
+  }
+}
+
+function createBusyError(): GatewayError {
+  const message = 'Too many reads of past rules and changes are waiting. Try again later.'
+  return new GatewayError('audit_busy', message, { retryAfter: 2 })
+}
+
+function createUnavailableError(cause: unknown): GatewayError {
+  const message =
+    'The history could not be read within its limits of time and memory. Try again later; if this happens ' +
+    'again, it is too long for this node.'
+  return new GatewayError('history_unavailable', message, { cause })
+}

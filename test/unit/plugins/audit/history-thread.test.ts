@@ -1,0 +1,80 @@
+import { Worker } from 'node:worker_threads'
+import { expect } from 'chai'
+import type { GatewayError } from '../../../../core/contract/index.ts'
+import type { HistoryCall } from '../../../../plugins/audit/history-methods.ts'
+import { createHistoryThread } from '../../../../plugins/audit/history-thread.ts'
+
+/** A thread that answers each call with what the JavaScript expression `answer` gives. */
+const workerOf = (answer: string, maxHeapMb?: number) => () =>
+  new Worker(
+    `const { parentPort } = require('node:worker_threads')
+    parentPort.on('message', async ({ signalbox: [{ id, method, params }] }) => {
+      parentPort.postMessage({ signalbox: [{ replyTo: id, result: await (${answer}) }] })
+    })`,
+    { eval: true, ...(maxHeapMb && { resourceLimits: { maxOldGenerationSizeMb: maxHeapMb } }) },
+  )
+
+const CALL: HistoryCall = { method: 'changes', query: { owner: { userId: 1 }, kind: 'routing', ruleId: 2 } }
+const PRESENT = { position: 9, time: 0 }
+const FOREVER = new AbortController().signal
+const rejection = (promise: Promise<unknown>): Promise<GatewayError> =>
+  promise.then(
+    () => expect.fail('the call succeeded'),
+    (error) => error,
+  )
+
+describe('the thread that reads histories', () => {
+  it('returns bodies', async () => {
+    const thread = createHistoryThread(workerOf('({ result: new Uint8Array([params.query.ruleId]) })'))
+    expect(await thread.read(CALL, PRESENT, FOREVER)).to.deep.equal(new Uint8Array([2]))
+    await thread.close()
+  })
+
+  it('passes on errors that readers can act on', async () => {
+    const refused = "({ refused: { code: 'invalid_value', message: 'Not yet.', param: 'as_of' } })"
+    const refusing = createHistoryThread(workerOf(refused))
+    const error = await rejection(refusing.read(CALL, PRESENT, FOREVER))
+    expect(error).to.include({ status: 400, message: 'Not yet.' })
+    expect(error.details.param).to.equal('as_of')
+    const away = createHistoryThread(workerOf("({ unavailable: 'locked' })"))
+    expect(await rejection(away.read(CALL, PRESENT, FOREVER))).to.include({ message: 'locked' })
+    await Promise.all([refusing.close(), away.close()])
+  })
+
+  it('refuses calls when too many wait, and forgets those whose clients disconnect', async () => {
+    const thread = createHistoryThread(workerOf('new Promise(() => {})'))
+    const clients = Array.from({ length: 64 }, () => new AbortController())
+    const first = rejection(thread.read(CALL, PRESENT, FOREVER))
+    const others = clients.map(({ signal }) => rejection(thread.read(CALL, PRESENT, signal)))
+    const refused = await rejection(thread.read(CALL, PRESENT, FOREVER))
+    expect(refused).to.include({ status: 429, code: 'audit_busy' })
+    expect(refused.details.retryAfter).to.equal(2)
+    for (const client of clients) client.abort(new Error('disconnected'))
+    for (const error of await Promise.all(others)) expect(error.message).to.equal('disconnected')
+    await thread.close()
+    expect(await first).to.include({ status: 503, code: 'history_unavailable' })
+  })
+
+  it('is replaced when it runs out of memory', async () => {
+    const eat = `(() => { const list = []; for (;;) list.push(new Array(10_000).fill(list.length)) })()`
+    let answer = eat
+    const thread = createHistoryThread(() => workerOf(answer, 16)())
+    const error = await rejection(thread.read(CALL, PRESENT, FOREVER))
+    expect(error).to.include({ status: 503, code: 'history_unavailable' })
+    answer = '({ result: undefined })'
+    expect(await thread.read(CALL, PRESENT, FOREVER)).to.equal(undefined)
+    await thread.close()
+  })
+
+  it('is replaced when it does not answer in time', async () => {
+    let started = 0
+    const thread = createHistoryThread(() => {
+      started += 1
+      return workerOf('(() => { for (;;); })()')()
+    }, 50)
+    expect(await rejection(thread.read(CALL, PRESENT, FOREVER))).to.include({ status: 503 })
+    expect(await rejection(thread.read(CALL, PRESENT, FOREVER))).to.include({ status: 503 })
+    expect(started).to.equal(2)
+    await thread.close()
+  })
+})
