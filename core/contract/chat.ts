@@ -98,6 +98,10 @@ export interface Usage {
   readonly cached?: number
   readonly cacheWrite?: number
   readonly reasoning?: number
+  /** Of `cacheWrite`, kept for an hour: twice the price of input. */
+  readonly cacheWriteHour?: number
+  /** The price, compared with the usual one, of a faster tier. */
+  readonly priceFactor?: number
   /** Estimated by the gateway, because the reply ended before the provider reported its usage. */
   readonly isEstimated?: true
 }

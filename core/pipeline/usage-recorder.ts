@@ -8,6 +8,7 @@ import type {
   Usage,
 } from '../contract/index.ts'
 import { byteLengthOfPart, estimateRequestTokens, estimateTokens } from '../text/token-estimate.ts'
+import { askedPriceFactor } from '../util/price-terms.ts'
 import { type AnswerCheck, createAnswerCheck } from './answer-check.ts'
 
 /** The fields of an exchange that reading its reply sets. */
@@ -71,7 +72,12 @@ export class UsageRecorder {
     const { usage, finishReason, request } = this.#exchange
     // Some providers report a usage with every record; the last one that arrived may lag behind the text.
     const output = Math.max(usage?.output ?? 0, estimateTokens(this.#replyBytes))
-    if (usage === undefined) setEstimate(this.#exchange, { input: estimateRequestTokens(request), output })
+    if (usage === undefined)
+      setEstimate(this.#exchange, {
+        input: estimateRequestTokens(request),
+        output,
+        ...askedPriceFactor(request),
+      })
     else if (finishReason === undefined) setEstimate(this.#exchange, { ...usage, output })
   }
 }
@@ -91,7 +97,7 @@ export function recordUnreadCost(exchange: EndedExchange, costOf: CostOf): void 
   }
   const cancelled = cancelledAttempt(exchange)
   if (cancelled === undefined) return
-  setEstimate(exchange, { input: estimateRequestTokens(request), output: 0 })
+  setEstimate(exchange, { input: estimateRequestTokens(request), output: 0, ...askedPriceFactor(request) })
   recordCost(exchange, cancelled.target, costOf)
 }
 

@@ -18,14 +18,15 @@ export function roundUsd(usd: number): number {
  * limit.
  */
 export function costOf(model: Pick<Model, 'price'>, usage: Usage): number {
-  const { input, output, cached = 0, cacheWrite = 0 } = usage
+  const { input, output, cached = 0, cacheWrite = 0, cacheWriteHour = 0, priceFactor = 1 } = usage
   const price = selectPrice(model, input)
   const sum =
     Math.max(0, input - cached - cacheWrite) * price.input +
     cached * (price.cached ?? price.input) +
-    cacheWrite * (price.cache_write ?? price.input) +
+    (cacheWrite - cacheWriteHour) * (price.cache_write ?? price.input) +
+    cacheWriteHour * 2 * price.input +
     output * price.output
-  return sum / 1e6
+  return (priceFactor * sum) / 1e6
 }
 
 function selectPrice({ price }: Pick<Model, 'price'>, inputTokens: number): Price {

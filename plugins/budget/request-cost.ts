@@ -1,6 +1,7 @@
 import type { EndedExchange, Host, ReplyingExchange, Route, Target } from '../../core/contract/index.ts'
 import { maxReplyTokens, measurePrompt, UPPER_BOUND } from '../../core/text/token-bounds.ts'
 import { NANOS_PER_USD, toNanoUsd } from '../../core/util/cost.ts'
+import { askedPriceFactor, asksForHourCache } from '../../core/util/price-terms.ts'
 import { providerUseOf } from '../../core/util/provider-use.ts'
 import { targetsToTry } from '../dispatch/next-target.ts'
 
@@ -28,12 +29,14 @@ export function worstCaseOf(
   costOf: CostOf,
 ) {
   const promptTokens = measurePrompt(request, UPPER_BOUND, operation)
+  const factor = askedPriceFactor(request)
   const costs = targetsToTry(route).map((target) => {
     const input = promptTokens(target.entry)
     const output = maxReplyTokens(request, target.entry, operation)
     // Some providers charge more for input that they write to their cache.
-    const plain = costOf({ input, output }, target)
-    const written = costOf({ input, output, cacheWrite: input }, target)
+    const plain = costOf({ input, output, ...factor }, target)
+    const cacheWriteHour = asksForHourCache(request) ? input : 0
+    const written = costOf({ input, output, cacheWrite: input, cacheWriteHour, ...factor }, target)
     if (plain === undefined || written === undefined) throw new UnknownPriceError(target)
     return Math.max(plain, written)
   })

@@ -3,18 +3,25 @@ import { parseResponseKey } from '../../core/dialects/responses/call.ts'
 import { parseItems } from '../../core/dialects/responses/parse-input-items.ts'
 import type { InputItem, ResponsesBody } from '../../core/dialects/responses/request-schema.ts'
 import type { StoredResponse } from '../../core/events/domain-events.ts'
+import { countChars } from '../../core/text/count-chars.ts'
 import type { MaybePromise } from '../../core/util/maybe-promise.ts'
 
 /** Finds a stored response of the caller by its response key. */
 export type FindResponse = (responseKey: string) => Promise<StoredResponse | undefined>
+
+/**
+ * Characters of what one request loads. A turn can be as long as a body, a conversation can have any number
+ * of them, and an item can be referenced any number of times.
+ */
+const MAX_LOADED_CHARS = 64 * 1024 * 1024
 
 /** Returns the messages of all turns up to a response that the caller's connection remembers. */
 export type RecallTurns = (responseKey: string) => readonly Message[] | undefined
 
 /**
  * Loads the messages of all turns up to the previous response, oldest first; empty if there is none. Every
- * turn is stored and expires separately: throws 400 if one is missing. Instructions are not inherited. See
- * docs/decisions/responses.md, "Turns are stored individually".
+ * turn is stored and expires separately: throws 400 if one is missing, and 413 if they are too long together.
+ * Instructions are not inherited. See docs/decisions/responses.md, "Turns are stored individually".
  */
 export function loadConversation(
   { previous_response_id }: ResponsesBody,
@@ -27,21 +34,61 @@ export function loadConversation(
 
 async function loadTurns(previousId: string, find: FindResponse): Promise<readonly Message[]> {
   const turns: (readonly Message[])[] = []
+  const addLoaded = createLoadLimit('previous_response_id')
   for (let id: unknown = previousId; typeof id === 'string'; ) {
     const stored = await find(parseResponseKey(id) ?? '')
     if (stored === undefined || !isFinishedResponse(stored)) throw previousResponseError(id, previousId)
+    addLoaded(stored)
     turns.push([...stored.input, ...parseItems(outputItems(stored), 'output')])
     id = stored.response.previous_response_id
   }
   return turns.reverse().flat()
 }
 
-/** Replaces item references in the input by the stored items. */
+/** Replaces item references in the input by the stored items. Throws 413 if these are too long together. */
 export function resolveReferences(body: ResponsesBody, find: FindResponse): MaybePromise<ResponsesBody> {
   const { input } = body
   if (typeof input === 'string' || !input.some(isReference)) return body
-  const items = input.map((item) => (isReference(item) ? resolveReference(item, find) : item))
-  return Promise.all(items).then((input) => ({ ...body, input }))
+  return resolveItems(input, find).then((items) => ({ ...body, input: items }))
+}
+
+/** Loads each response once, and one after the other: together they could fill the memory. */
+async function resolveItems(input: readonly InputItem[], find: FindResponse): Promise<InputItem[]> {
+  const addLoaded = createLoadLimit('input')
+  const outputs = new Map<string, readonly InputItem[]>()
+  const items: InputItem[] = []
+  for (const item of input) {
+    const responseKey = isReference(item) ? findResponseKey(item) : undefined
+    if (responseKey === undefined) {
+      items.push(item)
+      continue
+    }
+    let output = outputs.get(responseKey)
+    if (output === undefined) {
+      const stored = await find(responseKey)
+      addLoaded(stored)
+      output = stored === undefined ? [] : outputItems(stored)
+      outputs.set(responseKey, output)
+    }
+    const referenced = output.find(({ id }) => id === item.id)
+    addLoaded(referenced)
+    // If there is none, `parseItems` rejects the reference.
+    items.push(referenced ?? item)
+  }
+  return items
+}
+
+/** Returns a function to call with what was loaded. It throws 413 if that is too long together. */
+function createLoadLimit(param: string): (loaded: unknown) => void {
+  let left = MAX_LOADED_CHARS
+  return (loaded) => {
+    left -= countChars(loaded, left)
+    if (left >= 0) return
+    const message =
+      `${param} refers to more than ${MAX_LOADED_CHARS} characters of stored responses. ` +
+      'Begin a new conversation.'
+    throw new GatewayError('body_too_large', message, { param })
+  }
 }
 
 /** True if the model finished the response, even if cut off, so that it can be replayed and continued. */
@@ -53,14 +100,9 @@ function isReference(item: InputItem): boolean {
   return item.type === 'item_reference'
 }
 
-/**
- * Finds the stored item, whose id contains its response key. If there is none, returns the reference, which
- * `parseItems` then rejects.
- */
-async function resolveReference(reference: InputItem, find: FindResponse): Promise<InputItem> {
-  const responseKey = /^[a-z]+_([0-9A-Za-z]{24})\d+$/.exec(String(reference.id))?.[1]
-  const stored = responseKey === undefined ? undefined : await find(responseKey)
-  return (stored && outputItems(stored).find(({ id }) => id === reference.id)) ?? reference
+/** The id of an item contains the key of its response. */
+function findResponseKey({ id }: InputItem): string | undefined {
+  return /^[a-z]+_([0-9A-Za-z]{24})\d+$/.exec(String(id))?.[1]
 }
 
 function outputItems({ response }: StoredResponse): readonly (JsonObject & InputItem)[] {

@@ -3,7 +3,13 @@ import { buildAutomaticRoute, buildFixedRoute, findTarget } from './build-route.
 import type { RuleDecision } from './evaluate.ts'
 import type { RequestedModel } from './requested-model.ts'
 import { operationOf } from './requirements.ts'
-import { findUnusableModel, markSkipped, type RouteCaller, type RouteResolution } from './resolve-route.ts'
+import {
+  findRequestedModel,
+  findUnusableModel,
+  markSkipped,
+  type RouteCaller,
+  type RouteResolution,
+} from './resolve-route.ts'
 import type { RoutingCatalog } from './routing-catalog.ts'
 
 interface OperationCaller extends RouteCaller {
@@ -97,13 +103,8 @@ function findFixedModel(
     const target = findTarget(model, provider, routingCatalog)
     return { target, reason: `a routing rule set the model ${model}`, isRequested: false }
   }
-  if (requested.type === 'auto') return undefined
-  const named = { reason: 'the request named the model', isRequested: true }
-  if (provider === undefined)
-    return { ...named, target: findTarget(requested.model, requested.provider, routingCatalog) }
-  const entry = routingCatalog.catalog.find(requested.model, provider)
-  const isOffered = entry === undefined ? requested.provider === provider : operationOf(entry) === operation
-  return isOffered ? { ...named, target: findTarget(requested.model, provider, routingCatalog) } : undefined
+  const target = findRequestedModel(requested, provider, routingCatalog, operation)
+  return target && { target, reason: 'the request named the model', isRequested: true }
 }
 
 /** The length of the vectors that the request asks for, or that the model which it names has. */

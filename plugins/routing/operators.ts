@@ -11,7 +11,7 @@ import {
 } from '../../core/contract/index.ts'
 import { ModelName } from '../../core/dialects/schema-types.ts'
 
-/** Longer texts of `contains` would take long to search. */
+/** Longer texts of `contains` would take long to search, and longer warnings would be in every answer. */
 const MAX_TEXT_LENGTH = 1000
 
 /** The built-in conditions of `match_json` (docs/api.md, "Match conditions"). */
@@ -114,10 +114,13 @@ export function createBuiltInActions(providers: ReadonlySet<string>): readonly A
       schema: {
         type: ['string', 'object'],
         minLength: 1,
+        maxLength: MAX_TEXT_LENGTH,
         required: ['message'],
-        properties: { message: { type: 'string', minLength: 1, description: 'The warning.' } },
+        properties: {
+          message: { type: 'string', minLength: 1, maxLength: MAX_TEXT_LENGTH, description: 'The warning.' },
+        },
       },
-      description: 'a non-empty string or an object such as {"message": "text"}',
+      description: `a text of 1 to ${MAX_TEXT_LENGTH} characters or an object such as {"message": "text"}`,
       combine: 'all',
       apply(value, draft) {
         draft.warnings.push(warningOf(isJsonObject(value) ? String(value.message) : String(value)))

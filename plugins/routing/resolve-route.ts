@@ -1,9 +1,17 @@
-import type { Route, RoutingDraft, RuleTraceEntry, Target, Warning } from '../../core/contract/index.ts'
+import type {
+  Operation,
+  Route,
+  RoutingDraft,
+  RuleTraceEntry,
+  Target,
+  Warning,
+} from '../../core/contract/index.ts'
 import { isRetired } from '../../providers/shared/catalog.ts'
 import type { PromptAssessment } from '../learned-routing/assess-prompt.ts'
 import { buildAutomaticRoute, buildFixedRoute, findTarget } from './build-route.ts'
 import type { RuleDecision } from './evaluate.ts'
 import type { RequestedModel } from './requested-model.ts'
+import { operationOf } from './requirements.ts'
 import type { RoutingCatalog } from './routing-catalog.ts'
 
 export interface RouteResolution {
@@ -80,7 +88,8 @@ function findRoute(
     const reason = `a routing rule set the model ${model}`
     return buildFixedRoute(target, requestedMode, reason, request, routingCatalog, caller)
   }
-  const kept = mode === undefined ? keepRequestedModel(requested, provider, routingCatalog) : undefined
+  const isKept = provider !== undefined && mode === undefined
+  const kept = isKept ? findRequestedModel(requested, provider, routingCatalog) : undefined
   if (kept !== undefined) {
     const reason = `the request named the model, and a routing rule set the provider ${provider}`
     return buildFixedRoute(kept, requestedMode, reason, request, routingCatalog, caller)
@@ -103,16 +112,25 @@ function findRoute(
   return buildFixedRoute(target, requestedMode, reason, request, routingCatalog, caller)
 }
 
-/** The requested model, if a rule sets a provider that offers it. */
-function keepRequestedModel(
+/**
+ * The model that the request names, at the provider that a rule sets, if any. Undefined if that provider does
+ * not offer it, or only for another operation.
+ */
+export function findRequestedModel(
   requested: RequestedModel,
   provider: string | undefined,
   routingCatalog: RoutingCatalog,
+  operation?: Operation,
 ): Target | undefined {
-  if (requested.type === 'auto' || provider === undefined) return undefined
-  const isOffered = routingCatalog.catalog.find(requested.model, provider) !== undefined
-  if (!isOffered && requested.provider !== provider) return undefined
-  return findTarget(requested.model, provider, routingCatalog)
+  if (requested.type === 'auto') return undefined
+  const { model } = requested
+  if (provider === undefined) return findTarget(model, requested.provider, routingCatalog)
+  const entry = routingCatalog.catalog.find(model, provider)
+  const isOffered =
+    entry === undefined
+      ? requested.provider === provider
+      : operation === undefined || operationOf(entry) === operation
+  return isOffered ? findTarget(model, provider, routingCatalog) : undefined
 }
 
 /**

@@ -1,57 +1,98 @@
-import { GatewayError, type RuleSet } from '../../core/contract/index.ts'
+import {
+  type FirewallRule,
+  GatewayError,
+  type JsonObject,
+  type RoutingRule,
+  type RuleSet,
+} from '../../core/contract/index.ts'
 import type { RuleEvent } from '../../core/events/domain-events.ts'
 
 /**
- * Characters of all patterns of a user or a policy: those of firewall rules, and the conditions of routing
- * rules as JSON. They are compiled together.
+ * Limits for the rules of a user or a policy, in characters. Patterns are those of firewall rules, and the
+ * conditions of routing rules as JSON: they are compiled together. Actions are those of routing rules as
+ * JSON: a request may get the warnings of all of them.
  */
-const MAX_PATTERN_CHARACTERS = 500_000
+const LIMITS = { patterns: 500_000, actions: 1_000_000 }
 
-/** Throws 400 if the events would take the patterns of an owner beyond the limit, or further beyond it. */
+interface RuleSize {
+  readonly patterns: number
+  readonly actions: number
+}
+
+const NOTHING: RuleSize = { patterns: 0, actions: 0 }
+
+/**
+ * Throws 400 if the events would take the patterns or the actions of an owner beyond the limit, or further
+ * beyond it.
+ */
 export function checkPatternSize(rules: RuleSet, events: readonly RuleEvent[]): void {
-  const sizes = sizesOf(rules)
-  const before = sum(sizes)
+  const changed = new Map<number, RuleSize>(events.map(({ data }) => [data.ruleId, NOTHING]))
+  const before = { patterns: 0, actions: 0 }
+  for (const list of [rules.routing, rules.firewall])
+    for (const rule of list) {
+      const size = sizeOfRule(rule)
+      before.patterns += size.patterns
+      before.actions += size.actions
+      if (changed.has(rule.id)) changed.set(rule.id, size)
+    }
+  const after = { ...before }
   for (const event of events) {
-    const size = sizeOf(event)
-    if (size !== undefined) sizes.set(event.data.ruleId, size)
+    const { ruleId } = event.data
+    const old = changed.get(ruleId) ?? NOTHING
+    const size = sizeAfter(event, old)
+    after.patterns += size.patterns - old.patterns
+    after.actions += size.actions - old.actions
+    changed.set(ruleId, size)
   }
-  const after = sum(sizes)
-  if (after <= MAX_PATTERN_CHARACTERS || after <= before) return
-  throw new GatewayError(
-    'invalid_rule',
-    `The patterns of all rules together would have ${after} characters; ${MAX_PATTERN_CHARACTERS} are ` +
-      'allowed. Shorten or delete some.',
-  )
+  for (const what of ['patterns', 'actions'] as const) {
+    if (after[what] <= LIMITS[what] || after[what] <= before[what]) continue
+    const message =
+      `The ${what} of all rules together would have ${after[what]} characters; ${LIMITS[what]} are ` +
+      'allowed. Shorten or delete some.'
+    throw new GatewayError('invalid_rule', message)
+  }
 }
 
-function sizesOf({ firewall, routing }: RuleSet): Map<number, number> {
-  const sizes = new Map<number, number>()
-  for (const { id, pattern } of firewall) sizes.set(id, pattern.length)
-  for (const { id, match_json } of routing) sizes.set(id, JSON.stringify(match_json).length)
-  return sizes
+/** A rule that changes is another object. Measuring thousands for every change would hold up others. */
+const sizes = new WeakMap<RoutingRule | FirewallRule, RuleSize>()
+
+function sizeOfRule(rule: RoutingRule | FirewallRule): RuleSize {
+  const known = sizes.get(rule)
+  if (known !== undefined) return known
+  const size =
+    'pattern' in rule
+      ? { patterns: rule.pattern.length, actions: 0 }
+      : { patterns: lengthOf(rule.match_json), actions: lengthOf(rule.action_json) }
+  sizes.set(rule, size)
+  return size
 }
 
-/** The new size of the event's rule; undefined if it stays. */
-function sizeOf(event: RuleEvent): number | undefined {
+/** The size of the event's rule after it. */
+function sizeAfter(event: RuleEvent, old: RuleSize): RuleSize {
   switch (event.type) {
     case 'FirewallRuleCreated':
-      return event.data.content.pattern.length
+      return { patterns: event.data.content.pattern.length, actions: 0 }
     case 'FirewallRuleUpdated':
-      return event.data.changes.pattern?.length
-    case 'RoutingRuleCreated':
-      return JSON.stringify(event.data.content.match_json).length
-    case 'RoutingRuleUpdated':
-      return event.data.changes.match_json && JSON.stringify(event.data.changes.match_json).length
+      return { patterns: event.data.changes.pattern?.length ?? old.patterns, actions: 0 }
+    case 'RoutingRuleCreated': {
+      const { match_json, action_json } = event.data.content
+      return { patterns: lengthOf(match_json), actions: lengthOf(action_json) }
+    }
+    case 'RoutingRuleUpdated': {
+      const { match_json, action_json } = event.data.changes
+      return {
+        patterns: match_json === undefined ? old.patterns : lengthOf(match_json),
+        actions: action_json === undefined ? old.actions : lengthOf(action_json),
+      }
+    }
     case 'FirewallRuleDeleted':
     case 'RoutingRuleDeleted':
-      return 0
+      return NOTHING
     default:
       return event satisfies never
   }
 }
 
-function sum(sizes: ReadonlyMap<number, number>): number {
-  let total = 0
-  for (const size of sizes.values()) total += size
-  return total
+function lengthOf(json: JsonObject): number {
+  return JSON.stringify(json).length
 }

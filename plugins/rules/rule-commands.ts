@@ -71,7 +71,7 @@ export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Cont
   const list = () => rules()[kind.name] as unknown as readonly Rule[]
 
   function find(ruleId: number, expected: ExpectedRevisions = 'any'): Rule {
-    const rule = rulesById(list()).get(ruleId)
+    const rule = findById(list(), ruleId)
     if (rule === undefined) throw ruleNotFoundError(kind.name)
     checkRevision(rule.revision, expected)
     return rule
@@ -136,16 +136,22 @@ export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Cont
   }
 }
 
-const indexes = new WeakMap<readonly object[], ReadonlyMap<number, unknown>>()
+/** Lists that were searched, by how often, and their indexes. */
+const searched = new WeakMap<readonly object[], number | ReadonlyMap<number, unknown>>()
 
-/** A batch finds a thousand rules in the same list. */
-function rulesById<Rule extends { readonly id: number }>(rules: readonly Rule[]): ReadonlyMap<number, Rule> {
+/** Single changes search a list a few times. */
+const MAX_SEARCHES = 8
+
+/** A batch finds a thousand rules in the same list, for which an index is worth its time. */
+function findById<Rule extends { readonly id: number }>(
+  rules: readonly Rule[],
+  id: number,
+): Rule | undefined {
+  const known = searched.get(rules) ?? 0
   // The cast is safe: the index of a list holds its rules.
-  const index = indexes.get(rules) as ReadonlyMap<number, Rule> | undefined
-  if (index !== undefined) return index
-  const created = new Map(rules.map((rule) => [rule.id, rule]))
-  indexes.set(rules, created)
-  return created
+  if (typeof known !== 'number') return known.get(id) as Rule | undefined
+  searched.set(rules, known < MAX_SEARCHES ? known + 1 : new Map(rules.map((rule) => [rule.id, rule])))
+  return rules.find((rule) => rule.id === id)
 }
 
 /** Throws 412 if the rule does not have one of the expected revisions. */

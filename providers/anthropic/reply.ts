@@ -2,6 +2,7 @@ import { type FinishReason, ReplyEvent, type ReplyPart, type Usage } from '../..
 import { GatewayError } from '../../core/contract/errors.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import { addToChecksum, EMPTY_CHECKSUM } from '../../core/text/text-checksum.ts'
+import { toPriceFactor } from '../../core/util/price-terms.ts'
 import { asNumber, asObject, asObjects, asString } from '../shared/fields.ts'
 import { parseAnthropicErrorRecord } from './errors.ts'
 import { toBlockStart, toExtraPart, toMessageParts, toSignaturePart } from './extra-parts.ts'
@@ -77,12 +78,15 @@ export function toAnthropicUsage(usage: JsonObject): Usage {
   const cached = asNumber(usage.cache_read_input_tokens)
   const cacheWrite = asNumber(usage.cache_creation_input_tokens)
   const reasoning = asNumber(asObject(usage.output_tokens_details).thinking_tokens)
+  const cacheWriteHour = asNumber(asObject(usage.cache_creation).ephemeral_1h_input_tokens)
   return {
     input: (asNumber(usage.input_tokens) ?? 0) + (cached ?? 0) + (cacheWrite ?? 0),
     output: asNumber(usage.output_tokens) ?? 0,
     ...(cached !== undefined && { cached }),
     ...(cacheWrite !== undefined && { cacheWrite }),
+    ...(cacheWriteHour && { cacheWriteHour }),
     ...(reasoning !== undefined && { reasoning }),
+    ...toPriceFactor({ speed: usage.speed, region: usage.inference_geo }),
   }
 }
 

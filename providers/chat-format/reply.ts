@@ -1,6 +1,7 @@
 import { type FinishReason, ReplyEvent, type ReplyPart, type Usage } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
+import { toPriceFactor } from '../../core/util/price-terms.ts'
 import { asNumber, asObject, asObjects, asString } from '../shared/fields.ts'
 import { isChatErrorRecord, parseChatErrorRecord } from './errors.ts'
 import { createToolCallReader } from './tools.ts'
@@ -13,7 +14,7 @@ export function parseChatReply(body: unknown): ReplyEvent {
   if (!choice) throw new GatewayError('provider_error', "The provider's reply is not a chat completion.")
 
   const message = asObject(choice.message)
-  const usage = toChatUsage(native.usage)
+  const usage = toChatUsage(native.usage, native.service_tier)
   const parts: ReplyPart[] = [{ type: 'start', id: asString(native.id), model: asString(native.model) }]
   addContentParts(parts, message)
   if (message.tool_calls !== undefined) parts.push(...createToolCallReader()(message.tool_calls))
@@ -81,8 +82,11 @@ function addChunks(parts: ReplyPart[], chunks: readonly unknown[]): void {
   }
 }
 
-/** Token counts. Undefined for records without any, which are all chunks of a stream but one. */
-export function toChatUsage(value: unknown): Usage | undefined {
+/**
+ * Token counts. Undefined for records without any, which are all chunks of a stream but one. `tier`:
+ * `service_tier` of the reply.
+ */
+export function toChatUsage(value: unknown, tier?: unknown): Usage | undefined {
   if (!isJsonObject(value)) return undefined
   const cached = cachedTokensOf(value)
   const cacheWrite = asNumber(asObject(value.prompt_tokens_details).cache_write_tokens)
@@ -97,6 +101,7 @@ export function toChatUsage(value: unknown): Usage | undefined {
     ...(cached !== undefined && { cached }),
     ...(cacheWrite !== undefined && { cacheWrite }),
     ...(reasoning !== undefined && { reasoning }),
+    ...toPriceFactor({ tier }),
   }
 }
 

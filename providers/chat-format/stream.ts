@@ -40,7 +40,7 @@ export function createChatStreamReader(): StreamReader {
       hasFinished = true
     }
     // Some providers send the usage with the finish reason. Clients get it afterwards.
-    const usage = toChatUsage(chunk.usage)
+    const usage = toChatUsage(chunk.usage, chunk.service_tier)
     if (usage) parts.push({ type: 'usage', usage })
     return parts
   }

@@ -1,10 +1,14 @@
 import { expect } from 'chai'
 import { chatBody } from '../support/bodies.ts'
+import { budgetOf, setBudget } from '../support/budgets.ts'
+import { playStorm, withProvider } from '../support/chat-storm.ts'
 import { type PriceOf, readPrices, tokensOf } from '../support/costs.ts'
 import { type Body, DIALECTS, readRecords } from '../support/dialects.ts'
 import { postAs } from '../support/example-packages.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { type Scrape, scrape, scrapeUntil } from '../support/metrics.ts'
+import { newUser } from '../support/new-user.ts'
+import { completionOf, type ScriptedProvider, startScriptedProvider } from '../support/scripted-provider.ts'
 import { disconnectInMidStream, post, receivedText } from '../support/streams.ts'
 
 const COST = 'signalbox_cost_usd_total'
@@ -54,6 +58,41 @@ describe('the cost of a request', () => {
       const { cost_usd } = body.signalbox
       expect(cost_usd).to.equal(Number(cost_usd.toFixed(9)))
     }
+  })
+})
+
+describe('the cost of the tier priority', () => {
+  let provider: ScriptedProvider
+  let gateway: RunningGateway
+  before(async () => {
+    provider = await startScriptedProvider()
+    gateway = await startGateway(withProvider(provider))
+  })
+  after(async () => {
+    await gateway.stop()
+    provider.close()
+  })
+
+  async function ask(service_tier: string, served: string) {
+    const user = await newUser(gateway)
+    playStorm(provider)
+    const { body } = await user.call('POST', '/v1/chat/completions', chatBody('Hello', { max_tokens: 40 }))
+    const usual: number = body.signalbox.cost_usd
+    provider.play({ body: { ...completionOf(10, 40), service_tier: served } })
+    // Enough for the usual price of the request, and for no more than half of it again.
+    await setBudget(gateway, budgetOf.user(user.id), { limit_usd: 3 * usual })
+    const asked = chatBody('Hello', { max_tokens: 40, service_tier })
+    const { status, body: answer } = await user.call('POST', '/v1/chat/completions', asked)
+    return { status, ratio: answer.signalbox?.cost_usd / usual }
+  }
+
+  it('is twice the usual one, by the tier that served the request', async () => {
+    expect(await ask('auto', 'priority')).to.deep.equal({ status: 200, ratio: 2 })
+    expect(await ask('auto', 'default')).to.deep.equal({ status: 200, ratio: 1 })
+  })
+
+  it('is reserved in budgets', async () => {
+    expect((await ask('priority', 'default')).status).to.equal(402)
   })
 })
 

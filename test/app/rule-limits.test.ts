@@ -57,6 +57,25 @@ describe('the limits of rules', function () {
     }
   })
 
+  it('refuse warnings that would be too long in an answer, each and together', async () => {
+    const warning = (length: number) => routingRuleBody({ action_json: { add_warning: 'x'.repeat(length) } })
+    const { status, body } = await user.call('POST', '/v1/routing-rules', warning(1001))
+    expect(status).to.equal(422)
+    expect(body.error.errors.action_json?.[0]).to.contain('1000')
+    const operations = Array.from({ length: 600 }, () => ({
+      kind: 'routing',
+      op: 'create',
+      data: warning(1000),
+    }))
+    expect((await user.call('POST', '/v1/rules/batch', { operations })).status).to.equal(200)
+    const more = await user.call('POST', '/v1/rules/batch', { operations })
+    expect([more.status, more.body.error.message]).to.deep.equal([
+      400,
+      'The actions of all rules together would have 1221600 characters; 1000000 are allowed. ' +
+        'Shorten or delete some.',
+    ])
+  })
+
   it('refuse a text of more than 1,000 characters in contains', async () => {
     for (const contains of ['x'.repeat(1001), ['x', 'x'.repeat(1001)]]) {
       const { status, body } = await user.call(

@@ -23,6 +23,16 @@ describe('costOf', () => {
     expect(costOf({ price }, { ...usage, reasoning: 900 })).to.equal(costOf({ price }, usage))
   })
 
+  it('is a multiple of the usual price in a faster tier', () => {
+    const usage = { input: 1000, cached: 600, output: 500 }
+    expect(costOf({ price }, { ...usage, priceFactor: 6 })).to.equal(6 * costOf({ price }, usage))
+  })
+
+  it('is twice the price of input for what is cached for an hour', () => {
+    const usage = { input: 1000, cacheWrite: 900, cacheWriteHour: 500, output: 0 }
+    expect(costOf({ price }, usage)).to.be.closeTo((100 * 2 + 400 * 2.5 + 500 * 4) / 1e6, 1e-15)
+  })
+
   it('is 0 without usage', () => {
     expect(costOf({ price }, { input: 0, output: 0 })).to.equal(0)
   })

@@ -464,6 +464,20 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
     expect(await since(NOON + 10 * HOUR_MS)).to.equal(0)
   })
 
+  it('sums up copies for everything, and for whoever asked for them', async () => {
+    const who = { userId: 7, keyId: 'key_7', groups: [3], shadowOf: requestIdAt(NOON, '0'.repeat(17)) }
+    await store.write([
+      ledgerRecord({ time: NOON, ...who, cost: 100, isOwnCopy: true }),
+      ledgerRecord({ time: NOON, ...who, cost: 20 }),
+    ])
+    const sum = async (query: object) => (await store.sumCosts({ since: NOON, ...query })).cost
+    expect(await sum({})).to.equal(120)
+    expect(await sum({ copies: true })).to.equal(120)
+    for (const query of [{ userId: 7 }, { keyId: 'key_7' }, { groupId: 3 }])
+      expect(await sum(query), JSON.stringify(query)).to.equal(100)
+    expect(await sum({ userId: 8 })).to.equal(0)
+  })
+
   it('deletes what is too old, by whole days, and what only that used', async () => {
     const old = ledgerRecord({
       time: NOON,

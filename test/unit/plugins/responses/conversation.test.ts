@@ -81,6 +81,54 @@ describe('loading a conversation', () => {
   }
 })
 
+/** Ten million characters, in one string for all. */
+const LONG = 'x'.repeat(10_000_000)
+
+const rejection = (work: unknown): Promise<GatewayError> =>
+  Promise.resolve(work).then(
+    () => expect.fail(),
+    (error) => error,
+  )
+
+describe('the limit of what a request loads', () => {
+  const long = (n: number, previous: number | null): StoredResponse => ({
+    ...turn(n, previous),
+    input: [{ role: 'user', content: LONG }],
+  })
+
+  it('ends a conversation of many long turns', async () => {
+    const stored = Object.fromEntries(
+      [1, 2, 3, 4, 5, 6, 7, 8, 9].map((n) => [n, long(n, n === 1 ? null : n - 1)]),
+    )
+    let loaded = 0
+    const counted = (key: string) => {
+      loaded += 1
+      return find(stored)(key)
+    }
+    const body = { input: 'x', previous_response_id: `resp_${keyOf(9)}` }
+    const error = await rejection(loadConversation(body, counted))
+    expect(error).to.include({ status: 413, code: 'body_too_large' })
+    expect(error.details.param).to.equal('previous_response_id')
+    expect(loaded).to.equal(7)
+    expect(await load(6, stored)).to.have.length(12)
+  })
+
+  it('counts each reference to an item, and loads its response once', async () => {
+    const output = [{ id: `msg_${keyOf(1)}00`, type: 'message', role: 'assistant', content: LONG }]
+    let loaded = 0
+    const counted = (key: string) => {
+      loaded += 1
+      return find({ 1: turn(1, null, { output }) })(key)
+    }
+    const referring = (times: number) => ({
+      input: Array.from({ length: times }, () => ({ type: 'item_reference', id: `msg_${keyOf(1)}00` })),
+    })
+    expect((await resolveReferences(referring(5), counted)).input).to.have.length(5)
+    expect(await rejection(resolveReferences(referring(1000), counted))).to.include({ status: 413 })
+    expect(loaded).to.equal(2)
+  })
+})
+
 describe('resolving item references', () => {
   const reference = (id: string) => ({ type: 'item_reference', id })
 
