@@ -35,9 +35,16 @@ export interface OwnModels {
 
 export const NO_OWN_MODELS: OwnModels = { models: [], model_aliases: {} }
 
-/** Reads `config/models.yaml`. */
+let shippedModels: ModelRows | undefined
+
+/** Reads `config/models.yaml`, once in a process. */
 export function readShippedModels(issues: string[] = []): ModelRows {
-  return readModelRows(shippedFile('config/models.yaml'), 'models.yaml', issues)
+  if (shippedModels !== undefined) return shippedModels
+  const found: string[] = []
+  const rows = readModelRows(shippedFile('config/models.yaml'), 'models.yaml', found)
+  if (found.length === 0) shippedModels = rows
+  issues.push(...found)
+  return rows
 }
 
 /** All rows: those of `models.yaml` in the data folder replace shipped ones, and the operator's own both. */

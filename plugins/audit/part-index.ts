@@ -1,6 +1,6 @@
-import { LRUCache } from 'lru-cache'
 import type { Position } from '../../core/contract/index.ts'
 import { toActor } from '../../core/event-log/actor.ts'
+import { createBoundedCache } from '../../core/util/bounded-cache.ts'
 import type { LogEntry } from './log-entries.ts'
 
 /** Words of 32 bits of a part's filter: with 4000 terms, 3 of 100 parts are read in vain. */
@@ -36,7 +36,7 @@ export function toIndexTerms(query: Readonly<Partial<Record<TermName, unknown>>>
  * ends, and never changes.
  */
 export class PartIndex {
-  readonly #filters = new LRUCache<Position, Uint32Array>({ max: MAX_PARTS })
+  readonly #filters = createBoundedCache<Position, Uint32Array>(MAX_PARTS)
 
   has(end: Position): boolean {
     return this.#filters.has(end)

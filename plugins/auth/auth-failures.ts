@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http'
-import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import { Counter, type Registry } from 'prom-client'
 import { GatewayError } from '../../core/contract/index.ts'
@@ -7,6 +6,7 @@ import { addressGroup, type ClientAddressResolver } from '../../core/http/client
 import { retryAdvice, toRetryAfterSeconds } from '../../core/http/retry-after.ts'
 import { createMemoryCounters } from '../../core/shared-state/memory.ts'
 import type { SharedCounters } from '../../core/shared-state/shared-state.ts'
+import { createBoundedCache } from '../../core/util/bounded-cache.ts'
 
 /** Kinds of keys are counted separately, so that invalid API keys do not lock out operators. */
 type KeyKind = 'api' | 'admin'
@@ -42,7 +42,7 @@ const WINDOW_SECONDS = 60
 export function createAuthFailureLimiter(options: AuthFailureLimiterOptions): AuthFailureLimiter {
   const { limit, counters, resolveAddress, recordOutcome, logger } = options
   // When the window of each address at its limit ends, so that requests with a valid key need no counter.
-  const limitedUntil = new LRUCache<string, number>({ max: MAX_LIMITED_ADDRESSES })
+  const limitedUntil = createBoundedCache<string, number>(MAX_LIMITED_ADDRESSES)
   // Counts while the shared counters are unavailable.
   const localCounters = createMemoryCounters()
   const count = async (id: string) => {

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createBoundedCache } from '../../core/util/bounded-cache.ts'
 import { SandboxError } from './shared/wire-format.ts'
 
 /** The faults of one response. `…After` is the number of stream events sent before the fault. */
@@ -54,7 +54,7 @@ export type PickFault = (userText: string, model: string) => Fault
  * counted by their exact text, so tests that count should use a unique marker.
  */
 export function createFaultPicker(): FaultPicker {
-  const useCounts = new LRUCache<string, number>({ max: 10_000 })
+  const useCounts = createBoundedCache<string, number>(10_000)
   let defaultFault = NO_FAULT
 
   function applies({ text, fault }: Marker, model: string): boolean {

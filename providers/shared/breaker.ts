@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache'
 import type { Model, Target } from '../../core/contract/index.ts'
+import { createBoundedCache } from '../../core/util/bounded-cache.ts'
 import type { CircuitState } from './circuit.ts'
 import { type BreakerCall, type BreakerSettings, type CallerRecord, ModelBreaker } from './model-breaker.ts'
 
@@ -40,11 +40,10 @@ export function createCircuitBreakers(
   now: () => number = () => performance.now(),
 ): CircuitBreakers {
   const byModel = new Map<Model, ModelBreaker>()
-  const byName = new LRUCache<string, ModelBreaker>({ max: MAX_UNCATALOGUED })
-  const records = new LRUCache<CallerRecord, ModelBreaker>({
-    max: MAX_CALLER_RECORDS,
-    dispose: (breaker, record) => breaker.forget(record),
-  })
+  const byName = createBoundedCache<string, ModelBreaker>(MAX_UNCATALOGUED)
+  const records = createBoundedCache<CallerRecord, ModelBreaker>(MAX_CALLER_RECORDS, (breaker, record) =>
+    breaker.forget(record),
+  )
 
   function breakerOf({ provider, model, entry }: Target): ModelBreaker {
     const name = `${provider}:${model}`

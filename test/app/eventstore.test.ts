@@ -76,8 +76,8 @@ describe('a gateway on EventStoreDB, when the server is unavailable', () => {
   })
 
   it('answers all waiting requests when the server does not respond', async function () {
-    // Two timeouts of the event log, of 4.5 s each, answer all requests.
-    this.timeout(22_000)
+    // Two timeouts of the event log, of 4.5 s each, answer all requests; one for each would take 90 s.
+    this.timeout(60_000)
     server.delay(60_000)
     const [{ id }] = (await gateway.call('GET', '/v1/firewall-rules')).body.data
     const change = (n: number) => gateway.call('PATCH', `/v1/firewall-rules/${id}`, { priority: n })

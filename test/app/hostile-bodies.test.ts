@@ -33,7 +33,13 @@ describe('hostile bodies', function () {
 
   for (const name of FIELD_NAMES) {
     it(`have fields named ${name} without failing`, async () => {
+      const sendChat = async (body: object) => {
+        const { status, body: answer } = await send('/v1/chat/completions', body)
+        expect(status, JSON.stringify({ body, answer })).to.be.below(500)
+      }
       for (const model of Object.values(MODELS)) {
+        await sendChat({ model, messages: [{ role: name, content: 'x' }] })
+        await sendChat({ model, messages: [user], tools: [{ type: name }], tool_choice: name })
         for (const value of ['x', 1, null, { a: 1 }, [name]]) {
           const field = { [name]: value }
           for (const body of [
@@ -41,15 +47,11 @@ describe('hostile bodies', function () {
             { model, messages: [{ ...user, ...field }] },
             { model, messages: [{ ...user, content: [{ type: 'text', text: 'x', ...field }] }] },
             { model, messages: [{ ...user, content: [{ type: name, ...field }] }] },
-            { model, messages: [{ role: name, content: 'x' }] },
             { model, messages: [user], tools: [{ type: 'function', function: { name: 'f', ...field } }] },
-            { model, messages: [user], tools: [{ type: name }], tool_choice: name },
             { model, messages: [user], response_format: { type: name, ...field } },
             { model, messages: [user], metadata: field, reasoning_effort: name },
-          ]) {
-            const { status, body: answer } = await send('/v1/chat/completions', body)
-            expect(status, JSON.stringify({ body, answer })).to.be.below(500)
-          }
+          ])
+            await sendChat(body)
         }
       }
       for (const body of [

@@ -13,6 +13,7 @@ import { writeSettings } from '../support/settings-file.ts'
 describe('/openapi.json', () => {
   let gateway: RunningGateway
   let document: Loose
+  let judging: ReturnType<typeof createJudge>
 
   before(async () => {
     const environment = {
@@ -26,6 +27,7 @@ describe('/openapi.json', () => {
     await stop()
     gateway = await startGateway(environment, { dataDir, demoKey })
     document = (await gateway.call('GET', '/openapi.json', undefined, { authorization: '' })).body
+    judging = createJudge(document)
   })
   after(() => gateway.stop())
 
@@ -34,7 +36,7 @@ describe('/openapi.json', () => {
 
   it('is an OpenAPI 3.1 document whose schemas compile, with summary and responses for every operation', () => {
     expect(document.openapi).to.equal('3.1.0')
-    const { compile } = createJudge(document)
+    const { compile } = judging
     for (const name of Object.keys(document.components.schemas)) compile('components', 'schemas', name)
     const operations = operationsOf(document)
     const ids = operations.map(({ operation }) => operation.operationId)
@@ -120,7 +122,7 @@ describe('/openapi.json', () => {
   it('has examples that are valid and get responses that match their schemas', async function () {
     // Hundreds of requests.
     this.timeout(60_000)
-    const { judge, judgeBody } = createJudge(document)
+    const { judge, judgeBody } = judging
     const { fill, own, send } = await createSender(gateway)
     const faults: string[] = []
     const note = (what: string, described: Described, answer: Answer) => {
@@ -169,7 +171,7 @@ describe('/openapi.json', () => {
   })
 
   it('describes the errors for a missing key, an unknown id, an invalid body and the free plan', async () => {
-    const { judge } = createJudge(document)
+    const { judge } = judging
     const { fill, send } = await createSender(gateway)
     const free = await createSender(gateway, 'free')
     const faults: string[] = []
@@ -195,7 +197,7 @@ describe('/openapi.json', () => {
   })
 
   it('describes the errors for invalid rules, stale revisions and blocked requests', async () => {
-    const { judge } = createJudge(document)
+    const { judge } = judging
     const { fill, send } = await createSender(gateway)
     const find = (id: string) => {
       const found = operationsOf(document).find(({ operation }) => operation.operationId === id)

@@ -19,7 +19,7 @@ function pageOfUsers(address: string): object {
 }
 
 describe('long lists of the console', function () {
-  this.timeout(30_000)
+  this.timeout(60_000)
   const console = useConsole()
 
   it('have few rows in the document, and load as they are scrolled', async () => {

@@ -3,8 +3,9 @@ import { rm, statfs, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'chai'
 import { firewallRuleBody } from '../support/bodies.ts'
+import { runCommand } from '../support/command.ts'
 import { makeFolder } from '../support/folders.ts'
-import { type GatewayProcess, runSignalbox, startGatewayProcess } from '../support/gateway-process.ts'
+import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
 import { patternsOf } from '../support/rule-patterns.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
 import { skip } from '../support/skip.ts'
@@ -60,7 +61,7 @@ describe('a gateway whose disk is full', () => {
     await rm(filler())
     expect((await create('after')).status).to.equal(201)
     expect(await patternsOf(gateway)).to.deep.equal([...kept, 'after'])
-    const { code, stderr } = await runSignalbox(['log', 'verify'], { DATA_DIR: disk })
+    const { code, stderr } = await runCommand(['log', 'verify'], { DATA_DIR: disk })
     expect(stderr).to.equal('')
     expect(code).to.equal(0)
   })

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { openSqliteLog } from '../../core/event-log/sqlite/sqlite-log.ts'
 import { firewallRuleBody } from '../support/bodies.ts'
 import { makeFolder } from '../support/folders.ts'
+import { type RunningGateway, startGatewayOnFiles } from '../support/gateway.ts'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
 import { ROUNDS } from '../support/rounds.ts'
 
@@ -21,7 +22,7 @@ describe('a gateway that is killed', () => {
       await killWhileWriting(gateway, round, acknowledged)
     }
 
-    const gateway = await startGatewayProcess({}, { dataDir, demoKey: demoKey ?? '' })
+    const gateway = await startGatewayOnFiles({}, { dataDir, demoKey: demoKey ?? '' })
     await expectAll(gateway, acknowledged)
     await gateway.stop()
     await expectGaplessRevisions(dataDir)
@@ -46,7 +47,7 @@ async function killWhileWriting(gateway: GatewayProcess, round: number, acknowle
   await killed
 }
 
-async function expectAll(gateway: GatewayProcess, acknowledged: ReadonlyMap<string, number>) {
+async function expectAll(gateway: RunningGateway, acknowledged: ReadonlyMap<string, number>) {
   const { body } = await gateway.call('GET', '/v1/firewall-rules')
   const there = new Map(body.data.map(({ name, id }: { name: string; id: number }) => [name, id]))
   for (const [name, id] of acknowledged) expect(there.get(name), name).to.equal(id)

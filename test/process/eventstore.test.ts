@@ -2,9 +2,13 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect } from 'chai'
+import { runCommand } from '../support/command.ts'
 import { startEventStore } from '../support/eventstore/server.ts'
 import { makeFolder } from '../support/folders.ts'
-import { runSignalbox, spawnSignalbox, startGatewayProcess } from '../support/gateway-process.ts'
+import { AS_ADMIN, startGateway } from '../support/gateway.ts'
+import { type GatewayProcess, spawnSignalbox, startGatewayProcess } from '../support/gateway-process.ts'
+import { ROUNDS } from '../support/rounds.ts'
+import { connectToEach } from '../support/workers.ts'
 
 describe('the program, when EventStoreDB is unavailable', () => {
   let environment: Record<string, string>
@@ -13,7 +17,7 @@ describe('the program, when EventStoreDB is unavailable', () => {
   })
 
   it('fails a command with a sentence', async () => {
-    const { code, stderr } = await runSignalbox(['users', 'list'], environment)
+    const { code, stderr } = await runCommand(['users', 'list'], environment)
 
     expect(code).to.equal(1)
     expect(stderr).to.contain('the event log server cannot be reached')
@@ -32,12 +36,13 @@ describe('the program, when EventStoreDB is unavailable', () => {
 
 describe('the program, when its event log is replaced', () => {
   for (const workers of ['1', '2']) {
-    it(`exits with 78, with WORKERS=${workers}, and starts on the new one`, async function () {
+    it(`exits with 78, with WORKERS=${workers}, and starts on the new one; before, it accepts new keys at once`, async function () {
       this.timeout(60_000)
       const file = join(await makeFolder(), 'events.db')
       const server = await startEventStore({ file })
       const environment = { EVENTSTORE_URL: server.connectionString, WORKERS: workers }
       const gateway = await startGatewayProcess(environment)
+      await expectNewKeysAccepted(gateway, Number(workers))
       const exited = once(gateway.process, 'exit')
       await server.stop()
       const empty = await startEventStore({ port: server.port })
@@ -45,10 +50,22 @@ describe('the program, when its event log is replaced', () => {
       expect(await exited).to.deep.equal([78, null])
       expect(gateway.stderr()).to.contain('event log replaced; the gateway must be started again')
       const { dataDir } = gateway
-      const again = await startGatewayProcess(environment, { dataDir })
+      const again = await startGateway(environment, { dataDir })
       expect(again.demoKey).not.to.be.oneOf(['', gateway.demoKey])
-      expect(await again.stop()).to.equal(0)
+      await again.stop()
       await empty.stop()
     })
   }
 })
+
+/** Each worker accepts keys that others issued from the next request on. */
+async function expectNewKeysAccepted(gateway: GatewayProcess, workers: number): Promise<void> {
+  const each = workers === 1 ? [gateway] : [...(await connectToEach(gateway, workers)).values()]
+  for (let n = 0; n < ROUNDS.workerKeys; n++) {
+    const made = await each[n % workers]!.call('POST', '/admin/users/1/keys', undefined, AS_ADMIN)
+    const bearer = { authorization: `Bearer ${made.body.data.key}` }
+    for (const connection of each)
+      expect((await connection.call('GET', '/v1/models', undefined, bearer)).status).to.equal(200)
+  }
+  for (const connection of each) if ('close' in connection) connection.close()
+}

@@ -8,6 +8,7 @@ import {
   withProvider,
 } from '../support/chat-storm.ts'
 import { makeFolder } from '../support/folders.ts'
+import { type RunningGateway, startGatewayOnFiles } from '../support/gateway.ts'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
 import { ROUNDS } from '../support/rounds.ts'
@@ -38,7 +39,7 @@ describe('the reservations of a gateway that was killed', function () {
   }
 
   /** All of the budget that was not spent can be used, and not more. */
-  async function expectExactRest(gateway: GatewayProcess, user: TestUser): Promise<void> {
+  async function expectExactRest(gateway: RunningGateway, user: TestUser): Promise<void> {
     const state = await readBudget(gateway, budgetOf.user(user.id))
     expect(state.spent_usd).to.be.closeTo(SERVED * ANSWER_USD, 1e-12)
     const isFinal = ({ status }: { status: number }) => status === 402
@@ -52,7 +53,7 @@ describe('the reservations of a gateway that was killed', function () {
     const first = await startGatewayProcess(withProvider(started.provider), { dataDir })
     const user = await newUser(first)
     await killWithReservations(first, user)
-    const second = await startGatewayProcess(withProvider(started.provider), { dataDir })
+    const second = await startGatewayOnFiles(withProvider(started.provider), { dataDir })
     expect((await readBudget(second, budgetOf.user(user.id))).reserved_usd).to.equal(0)
     await expectExactRest(second, user)
     await second.stop()

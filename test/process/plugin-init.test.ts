@@ -4,7 +4,8 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { makeFolder } from '../support/folders.ts'
-import { runSignalbox, startGatewayProcess } from '../support/gateway-process.ts'
+import { startGateway } from '../support/gateway.ts'
+import { runSignalbox } from '../support/gateway-process.ts'
 import { writeSettings } from '../support/settings-file.ts'
 
 const execute = promisify(execFile)
@@ -32,7 +33,7 @@ describe('"plugin init"', () => {
 
     const added = { use: './signalbox-short/index.js', before: 'firewall', options: { max_messages: 1 } }
     const CONFIG = await writeSettings(`plugins: ${JSON.stringify({ add: [added] })}`)
-    const gateway = await startGatewayProcess({ CONFIG }, { cwd: folder })
+    const gateway = await startGateway({ CONFIG }, { pluginFolder: folder })
     const ask = (...texts: readonly string[]) =>
       gateway.call('POST', '/v1/chat/completions', {
         messages: texts.map((content) => ({ role: 'user', content })),

@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'chai'
+import { runCommand } from '../support/command.ts'
 import { makeFolder } from '../support/folders.ts'
 import { type GatewayProcess, runSignalbox, startGatewayProcess } from '../support/gateway-process.ts'
 import { SECRET, writeSecret } from '../support/secrets.ts'
@@ -14,7 +15,7 @@ describe('secrets in files', () => {
       await writeSecret(`${SECRET} ${SECRET}`),
       '/nowhere/key',
     ]
-    const { code, stderr } = await runSignalbox(['config', 'check'], {
+    const { code, stderr } = await runCommand(['config', 'check'], {
       ADMIN_KEY: SECRET,
       ADMIN_KEY_FILE: twice,
       OPENAI_API_KEY_FILE: words,
@@ -54,7 +55,7 @@ describe('invalid secrets', () => {
 
   it('are refused as options of the command line', async () => {
     for (const option of ['--admin-key', '--api-key', '--key', '--redis-url']) {
-      const { code, stderr } = await runSignalbox(['start', `${option}=${SECRET}`])
+      const { code, stderr } = await runCommand(['start', `${option}=${SECRET}`])
       expect(code).to.equal(2)
       expect(stderr).to.contain('Usage:').and.not.to.contain(SECRET)
     }

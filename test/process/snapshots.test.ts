@@ -1,7 +1,9 @@
 import { expect } from 'chai'
 import { firewallRuleBody } from '../support/bodies.ts'
+import { runCommand } from '../support/command.ts'
 import { makeFolder } from '../support/folders.ts'
-import { type GatewayProcess, runSignalbox, startGatewayProcess } from '../support/gateway-process.ts'
+import { startGatewayOnFiles } from '../support/gateway.ts'
+import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
 import { ROUNDS } from '../support/rounds.ts'
 import { listSnapshots, patternsOf } from '../support/rule-patterns.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
@@ -22,14 +24,14 @@ describe('a gateway that is killed while it takes a snapshot', () => {
       expect(await patternsOf(gateway)).to.include.members([...acknowledged])
       await killWhileWriting(gateway, round, acknowledged)
     }
-    const gateway = await startGatewayProcess(settings, { dataDir, demoKey: demoKey ?? '' })
+    const gateway = await startGatewayOnFiles(settings, { dataDir, demoKey: demoKey ?? '' })
     expect(await patternsOf(gateway)).to.include.members([...acknowledged])
     // The killed gateway may not have removed the oldest snapshot. The next snapshot does.
     expect((await gateway.call('POST', '/v1/firewall-rules', rule('the last'))).status).to.equal(201)
     await gateway.stop()
 
     expect(await listSnapshots(dataDir)).to.have.length(2)
-    const { code, stdout, stderr } = await runSignalbox(['log', 'verify'], { DATA_DIR: dataDir })
+    const { code, stdout, stderr } = await runCommand(['log', 'verify'], { DATA_DIR: dataDir })
     expect(stderr).to.equal('')
     expect(stdout.match(/matches the events/g)).to.have.length(2)
     expect(code).to.equal(0)

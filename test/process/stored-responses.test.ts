@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
 import { makeFolder } from '../support/folders.ts'
+import { type RunningGateway, startGatewayOnFiles } from '../support/gateway.ts'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
 import { INSPECTED, openHeap } from '../support/heap.ts'
 import { providersAt } from '../support/providers.ts'
@@ -40,14 +41,14 @@ describe('stored responses', () => {
       await expectAll(gateway, answered)
       await stopWhileAnswering(gateway, signal, answered)
     }
-    const gateway = await startGatewayProcess(providersAt(sandbox), { dataDir, demoKey: demoKey ?? '' })
+    const gateway = await startGatewayOnFiles(providersAt(sandbox), { dataDir, demoKey: demoKey ?? '' })
     await expectAll(gateway, answered)
     await gateway.stop()
     expect(answered.size).to.be.greaterThan(50 * ROUNDS.responseKills)
   })
 
   async function expectAll(
-    gateway: GatewayProcess,
+    gateway: RunningGateway,
     answered: ReadonlyMap<string, { text: string; stream: boolean }>,
   ) {
     for (const [id, { text, stream }] of answered)

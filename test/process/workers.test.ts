@@ -1,32 +1,30 @@
 import { readFile } from 'node:fs/promises'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { chatBody, firewallRuleBody } from '../support/bodies.ts'
-import { startEventStore } from '../support/eventstore/server.ts'
 import { AS_ADMIN, startGateway } from '../support/gateway.ts'
-import { logged, readLog } from '../support/gateway-log.ts'
+import { readLog } from '../support/gateway-log.ts'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
-import { readScrape, scrapeUntil } from '../support/metrics.ts'
+import { scrapePage, scrapeUntil } from '../support/metrics.ts'
 import { newUser } from '../support/new-user.ts'
 import { newOperator } from '../support/operators.ts'
 import { ROOT } from '../support/root.ts'
 import { ROUNDS } from '../support/rounds.ts'
-import { UNLIMITED, withSettings } from '../support/settings.ts'
+import { withSettings } from '../support/settings.ts'
 import { streamText } from '../support/streams.ts'
-import { waitUntil } from '../support/wait.ts'
-import { connectToEach, isAlive, openConnection, workerPids } from '../support/workers.ts'
+import { connectToEach, expectExactLimit, isAlive, openConnection, workerPids } from '../support/workers.ts'
 import { parseYaml } from '../support/yaml.ts'
-
-/** A kept-alive connection would delay a rolling restart: its worker serves until the client closes it. */
-const CLOSE = { connection: 'close' }
 
 describe('several workers', function () {
   this.timeout(60_000)
   let gateway: GatewayProcess
   before(async () => {
-    gateway = await startGatewayProcess({ WORKERS: '3' })
+    const settings = await withSettings(
+      'rate_limits: { requests_per_minute: { free: 60, paid: null } }\n' +
+        'limits: { auth_failures_per_minute: null }\n',
+    )
+    gateway = await startGatewayProcess({ ...settings, WORKERS: '3' })
   })
-  after(() => gateway.stop())
+  after(() => gateway?.stop())
 
   it('print one ready line, one key and their number', async () => {
     expect(gateway.stderr().match(/Signalbox serves at/g)).to.have.length(1)
@@ -200,109 +198,20 @@ describe('several workers', function () {
     const served = readLog(gateway).filter(({ msg }) => msg === 'request')
     expect(new Set(served.map(({ worker }) => worker))).to.deep.equal(new Set([1, 2, 3]))
   })
-})
 
-describe('several workers on EventStoreDB', function () {
-  this.timeout(60_000)
+  it('allow 64 clients exactly as many requests as the rate limit', () => expectExactLimit(gateway))
 
-  it('accept a new key from the next request on', async () => {
-    const server = await startEventStore()
-    const gateway = await startGatewayProcess({ WORKERS: '2', EVENTSTORE_URL: server.connectionString })
-    const each = [...(await connectToEach(gateway, 2)).values()]
-    for (let n = 0; n < ROUNDS.workerKeys; n++) {
-      const made = await each[n % 2]!.call('POST', '/admin/users/1/keys', undefined, AS_ADMIN)
-      const bearer = { authorization: `Bearer ${made.body.data.key}` }
-      for (const connection of each)
-        expect((await connection.call('GET', '/v1/models', undefined, bearer)).status).to.equal(200)
-    }
-    for (const connection of each) connection.close()
-    expect(await gateway.stop()).to.equal(0)
-    await server.stop()
-  })
-})
-
-describe('the rate limit of several workers', function () {
-  this.timeout(60_000)
-  let two: GatewayProcess
-  before(async () => {
-    const settings = await withSettings('timeouts: { keep_alive_ms: 500 }')
-    two = await startGatewayProcess({ ...settings, WORKERS: '2' })
-  })
-  after(() => two.stop())
-
-  it('allows 64 clients on 2 of them exactly as many requests as the limit', () => expectExactLimit(two))
-
-  it('allows 64 clients on 3 of them exactly as many requests as the limit', async () => {
-    const three = await startGatewayProcess({ WORKERS: '3', CONFIG: '' })
-    await expectExactLimit(three)
-    await three.stop()
-  })
-
-  async function expectExactLimit(gateway: GatewayProcess): Promise<void> {
-    const user = await newUser(gateway, 'free')
-    const statuses = await Promise.all(
-      Array.from({ length: 64 }, async () => {
-        const connection = openConnection(gateway, { keepAlive: true })
-        const answers = []
-        for (let n = 0; n < 4; n++) {
-          const bearer = { authorization: `Bearer ${user.key}` }
-          answers.push((await connection.call('GET', '/v1/models', undefined, bearer)).status)
-        }
-        connection.close()
-        return answers
-      }),
-    )
-    const count = (status: number) => statuses.flat().filter((one) => one === status).length
-    expect({ allowed: count(200), refused: count(429) }).to.deep.equal({ allowed: 60, refused: 196 })
-  }
-
-  it('continues its count through a rolling restart', async () => {
-    const remaining = async () =>
-      (await two.call('GET', '/v1/models', undefined, CLOSE)).headers.get('x-ratelimit-remaining-requests')
-    expect(await remaining()).to.equal('599')
-    two.process.kill('SIGHUP')
-    await logged(two, 'rolling restart completed')
-    expect(await remaining()).to.equal('598')
-  })
-})
-
-async function scrape(url: string, headers = {}) {
-  const response = await fetch(url, { headers: { ...headers, ...CLOSE } })
-  expect(response.status).to.equal(200)
-  expect(response.headers.get('content-type')).to.match(/^text\/plain; version=0\.0\.4/)
-  return readScrape(await response.text())
-}
-
-describe('the metrics of several workers', function () {
-  this.timeout(60_000)
-  const REQUESTS = 'signalbox_http_requests_total'
-  const MODELS = { endpoint: '/v1/models', status: '200' }
-
-  async function askOften(gateway: GatewayProcess, times: number): Promise<void> {
-    for (let n = 0; n < times; n++) {
-      const connection = openConnection(gateway, { keepAlive: false })
-      expect((await connection.call('GET', '/v1/models')).status).to.equal(200)
-    }
-  }
-
-  let gateway: GatewayProcess
-  let startedAfter: number
-  before(async () => {
-    startedAfter = Math.floor(Date.now() / 1000)
-    gateway = await startGatewayProcess({ WORKERS: '2' })
-  })
-  after(() => gateway.stop())
-
-  it('are all documented', async () => {
+  it('serve metrics of all of them, which are documented', async () => {
     const text = await readFile(new URL('docs/metrics.md', ROOT), 'utf8')
-    const { names } = await scrape(`${gateway.url}/metrics`, AS_ADMIN)
+    const { names, sum } = await scrapePage(`${gateway.url}/metrics`, AS_ADMIN)
+    expect(sum('signalbox_workers', { state: 'serving' })).to.equal(3)
     const bases = [...names].map((name) => name.replace(/_(bucket|sum|count)$/, ''))
     expect(
       bases.filter((name) => !/^(nodejs|process)_/.test(name) && !text.includes(`\`${name}\``)),
     ).to.deep.equal([])
   })
 
-  it('have, with those of a single process, every name and label that dashboard and alerts use', async () => {
+  it('serve, with a single process, every metric and label that dashboard and alerts use', async () => {
     const single = await startGateway()
     await single.call('POST', '/v1/chat/completions', chatBody('Hello'))
     await streamText(single, chatBody('Hello'))
@@ -312,7 +221,7 @@ describe('the metrics of several workers', function () {
       single,
       ({ sum }) => sum('signalbox_rule_actions_total') === 1,
     )
-    const ofSeveral = await scrape(`${gateway.url}/metrics`, AS_ADMIN)
+    const ofSeveral = await scrapePage(`${gateway.url}/metrics`, AS_ADMIN)
     await single.stop()
     const [allNames, allSamples] = [
       [...names, ...ofSeveral.names],
@@ -343,114 +252,4 @@ describe('the metrics of several workers', function () {
       }
     }
   })
-
-  it('are sums over all workers, and never decrease when a worker is replaced', async () => {
-    const page = () => scrape(`${gateway.url}/metrics`, AS_ADMIN)
-    const settled = async (requests: number) => {
-      let metrics = await page()
-      while (metrics.sum(REQUESTS, MODELS) < requests) metrics = await page()
-      expect(metrics.sum(REQUESTS, MODELS)).to.equal(requests)
-      return metrics
-    }
-    await askOften(gateway, 20)
-    const { sum, names } = await settled(20)
-    expect(sum('signalbox_workers', { state: 'serving' })).to.equal(2)
-    expect(sum('signalbox_event_log_followed')).to.equal(1)
-    expect(sum('signalbox_projection_position')).to.be.within(1, 10)
-    expect(sum('process_start_time_seconds')).to.be.within(startedAfter, Date.now() / 1000)
-    expect([...names]).to.include.members(['signalbox_overhead_seconds_bucket', 'process_cpu_seconds_total'])
-
-    const [first = 0] = (await workerPids(gateway, 2)).values()
-    process.kill(first, 'SIGKILL')
-    await workerPids(gateway, 3)
-    await askOften(gateway, 10)
-    const { sum: afterDeath } = await settled(30)
-    expect(afterDeath('signalbox_worker_restarts_total', { reason: 'exited' })).to.equal(1)
-
-    gateway.process.kill('SIGHUP')
-    let asked = 30
-    while (!gateway.stderr().includes('rolling restart completed')) {
-      await askOften(gateway, 1)
-      await settled(++asked)
-    }
-    const { sum: afterRenewal } = await settled(asked)
-    expect(afterRenewal('signalbox_worker_restarts_total', { reason: 'restarted' })).to.equal(2)
-    expect(
-      afterRenewal('signalbox_http_request_duration_seconds_count', { endpoint: '/v1/models' }),
-    ).to.equal(asked)
-  })
 })
-
-describe('a rolling restart', function () {
-  this.timeout(120_000)
-
-  it('refuses no connection, fails no request, interrupts no stream and stops no metrics', async () => {
-    const settings = await withSettings(`${UNLIMITED}timeouts: { keep_alive_ms: 3000 }`)
-    const gateway = await startGatewayProcess({ ...settings, WORKERS: '2', METRICS_PORT: '0' })
-    const metrics = gateway.stderr().match(/http:\/\/[\d.:]+\/metrics/)?.[0] ?? ''
-    const hidden = await fetch(`${gateway.url}/metrics`, { headers: { ...AS_ADMIN, ...CLOSE } })
-    expect(hidden.status).to.equal(404)
-    const before = await workerPids(gateway, 2)
-    const traffic = startTraffic(gateway)
-    const stream = streamText(gateway, chatBody('A long one [[sandbox:token-delay=150]]'))
-    await traffic.sent(50)
-
-    gateway.process.kill('SIGHUP')
-    let pages = 0
-    while (!gateway.stderr().includes('rolling restart completed')) {
-      const { sum } = await scrape(metrics)
-      expect(sum('signalbox_workers', { state: 'serving' })).to.equal(2)
-      pages++
-    }
-    expect(pages).to.be.above(3)
-    expect(await stream)
-      .to.match(/\[DONE\]\s*$/)
-      .and.not.to.contain('error')
-    await traffic.sent(50)
-
-    const { failures, sent } = await traffic.stop()
-    expect(failures).to.deep.equal([])
-    expect(sent).to.be.above(100)
-    const after = await workerPids(gateway, 4)
-    expect([...before.values()].filter(isAlive)).to.deep.equal([])
-    expect([...after.values()].every(isAlive)).to.equal(true)
-    expect(await gateway.stop()).to.equal(0)
-  })
-})
-
-/** Starts clients that send requests in sequence: on kept-alive connections, with pauses, and on new ones. */
-function startTraffic(gateway: GatewayProcess) {
-  const failures: string[] = []
-  let sent = 0
-  let stopped = false
-  const client = async (keepAlive: boolean, pauseMs: number) => {
-    const connection = openConnection(gateway, { keepAlive })
-    while (!stopped) {
-      try {
-        const { status } = await connection.call('POST', '/v1/chat/completions', chatBody('Hello'))
-        if (status !== 200) failures.push(`status ${status}`)
-      } catch (error) {
-        failures.push(String(error))
-      }
-      sent++
-      await sleep(pauseMs)
-    }
-    connection.close()
-  }
-  const clients = [
-    ...[0, 0, 10, 50, 300, 1000].map((pauseMs) => client(true, pauseMs)),
-    ...[0, 20, 50].map((pauseMs) => client(false, pauseMs)),
-  ]
-  return {
-    /** Resolves once so many more requests have ended. */
-    async sent(more: number) {
-      const enough = sent + more
-      await waitUntil(() => sent >= enough)
-    },
-    async stop() {
-      stopped = true
-      await Promise.all(clients)
-      return { failures, sent }
-    },
-  }
-}

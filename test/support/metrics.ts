@@ -21,9 +21,15 @@ export interface Scrape {
 }
 
 /** Scrapes `/metrics` with the admin key. */
-export async function scrape(gateway: RunningGateway): Promise<Scrape> {
-  const response = await fetch(`${gateway.url}/metrics`, { headers: AS_ADMIN })
+export function scrape(gateway: RunningGateway): Promise<Scrape> {
+  return scrapePage(`${gateway.url}/metrics`, AS_ADMIN)
+}
+
+/** Scrapes a page of metrics. */
+export async function scrapePage(url: string, headers: Record<string, string>): Promise<Scrape> {
+  const response = await fetch(url, { headers })
   expect(response.status).to.equal(200)
+  expect(response.headers.get('content-type')).to.match(/^text\/plain; version=0\.0\.4/)
   return readScrape(await response.text())
 }
 

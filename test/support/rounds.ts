@@ -8,9 +8,11 @@ const choose = <Value>(short: Value, long: Value) => (isLong ? long : short)
 
 export const ROUNDS = {
   /** Kills of a gateway while clients write rules. */
-  kills: choose(3, 20),
+  kills: choose(2, 20),
+  /** After how many acknowledgements a process that appends to the embedded log is killed. */
+  killedAfter: choose([1, 75, 150], [1, 20, 75, 150, 300]),
   /** Kills of a gateway while it refuses requests. */
-  ledgerKills: choose(2, 20),
+  ledgerKills: choose(1, 20),
   /** Whether a test waits for a minute until reservations have ended. */
   awaitsExpiry: choose(false, true),
   /** Kills of an event store of one node while clients change rules. */
@@ -38,15 +40,17 @@ export const ROUNDS = {
   /** Clients that send made-up models, paths, keys and methods. */
   inventedClients: choose(100, 600),
   /** Random histories of rules that are simulated. */
-  simulatedHistories: Number(process.env.SIMULATE_HISTORIES ?? choose(30, 300)),
+  simulatedHistories: Number(process.env.SIMULATE_HISTORIES ?? choose(15, 300)),
   /** Random histories of policies, groups, users and plans, whose decisions are decided again. */
-  policyHistories: Number(process.env.POLICY_HISTORIES ?? choose(200, 2000)),
+  policyHistories: Number(process.env.POLICY_HISTORIES ?? choose(80, 2000)),
   /** Characters of prose around a text that a rule must find. */
   padding: choose([0, 1e4, 1e5], [0, 1e4, 1e5, 1e6, 19e6]),
   /** Changes of the rows, the file, the server and the export of a log, which its checkpoints must find. */
-  mutations: choose(15, 500),
+  mutations: choose(8, 500),
   /** Requests of all kinds whose costs are added up. */
   costs: choose(220, 20_000),
+  /** Random patterns of rules that look at streamed replies. */
+  replyPatterns: choose(60, 600),
   /** A factor for the rounds of random input for rules. */
   fuzz: choose(1, 4),
 }

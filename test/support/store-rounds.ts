@@ -44,6 +44,8 @@ export interface Rounds {
 /** Changes that must be acknowledged before and after each disturbance. */
 const CHANGES_BETWEEN = 12
 const WRITERS = 8
+/** Less would keep the processor busy with refusals while the store is away. */
+const RETRY_MS = 50
 /** Changes that are made during a disturbance, which may last long on a busy machine. */
 const CHANGES_DURING = 60
 
@@ -76,7 +78,7 @@ export async function runRounds(options: Rounds): Promise<RoundCounts> {
       if (answer !== undefined && answer.status !== 503)
         throw new Error(`${pattern}: ${answer.status} ${JSON.stringify(answer.body)}`)
       failures += 1
-      await sleep(10)
+      await sleep(RETRY_MS)
       if (repeats) continue
       const isRefused = answer?.body.error.message.includes('Nothing was changed') ?? false
       return void (isRefused ? refused : doubtful).add(pattern)

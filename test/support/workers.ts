@@ -1,7 +1,9 @@
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
+import { expect } from 'chai'
 import type { Answer, RunningGateway } from './gateway.ts'
 import { logged, waitForLines } from './gateway-log.ts'
+import { newUser } from './new-user.ts'
 
 /** The process id of each worker by number, once `started` workers have been ready, with replaced ones. */
 export async function workerPids(gateway: RunningGateway, started: number): Promise<Map<number, number>> {
@@ -73,4 +75,23 @@ export async function connectToEach(
 async function workerOf(gateway: RunningGateway, requestId: string): Promise<number> {
   const [line] = await waitForLines(gateway, (candidate) => candidate.requestId === requestId)
   return Number(line?.worker)
+}
+
+/** 64 clients of a user of the free plan get exactly the 60 responses that its rate limit allows. */
+export async function expectExactLimit(gateway: RunningGateway): Promise<void> {
+  const user = await newUser(gateway, 'free')
+  const statuses = await Promise.all(
+    Array.from({ length: 64 }, async () => {
+      const connection = openConnection(gateway, { keepAlive: true })
+      const answers = []
+      for (let n = 0; n < 4; n++) {
+        const bearer = { authorization: `Bearer ${user.key}` }
+        answers.push((await connection.call('GET', '/v1/models', undefined, bearer)).status)
+      }
+      connection.close()
+      return answers
+    }),
+  )
+  const count = (status: number) => statuses.flat().filter((one) => one === status).length
+  expect({ allowed: count(200), refused: count(429) }).to.deep.equal({ allowed: 60, refused: 196 })
 }

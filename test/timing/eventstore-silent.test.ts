@@ -1,7 +1,10 @@
 import { expect } from 'chai'
 import { openLog } from '../../config/gateway/state.ts'
+import { EventLogUnavailableError } from '../../core/contract/event-log.ts'
+import { openEventStoreLog } from '../../core/event-log/eventstore/eventstore-log.ts'
+import { FOLLOWED_STREAMS } from '../../core/events/streams.ts'
 import { firewallRuleBody } from '../support/bodies.ts'
-import { metadata } from '../support/event-log-suite.ts'
+import { metadata, rejection } from '../support/event-log-suite.ts'
 import { startEventStoreCluster } from '../support/eventstore/cluster.ts'
 import { startEventStore } from '../support/eventstore/server.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
@@ -18,6 +21,26 @@ async function measure<Result>(run: () => Promise<Result>): Promise<{ result: Re
   const result = await run()
   return { result, ms: performance.now() - startedAt }
 }
+
+describe('a log on EventStoreDB that cannot be opened', () => {
+  const failToOpen = (connectionString: string) =>
+    measure(() =>
+      rejection(openEventStoreLog({ connectionString, timeoutMs: 100, followedStreams: FOLLOWED_STREAMS })),
+    )
+
+  it('is reported within a second if nothing listens, and after the timeout if nothing responds', async () => {
+    const server = await startEventStore()
+    server.delay(60_000)
+    const silent = await failToOpen(server.connectionString)
+    await server.stop()
+    const absent = await failToOpen(server.connectionString)
+
+    for (const { result, ms } of [silent, absent]) {
+      expect(result).to.be.instanceOf(EventLogUnavailableError)
+      expect(ms).to.be.below(1000)
+    }
+  })
+})
 
 describe('an EventStoreDB that stops responding', () => {
   it('is away within 3 s; changes are answered within 10 s, and responses are not delayed', async function () {

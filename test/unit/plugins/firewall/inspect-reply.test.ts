@@ -3,6 +3,7 @@ import type { FirewallRule } from '../../../../core/contract/index.ts'
 import { compilePattern } from '../../../../core/pcre/patterns.ts'
 import { inspectReply, textEvents, textOf } from '../../../support/inspected-reply.ts'
 import { createRandom, type Random } from '../../../support/random.ts'
+import { ROUNDS } from '../../../support/rounds.ts'
 import { firewallRule } from '../../../support/rules.ts'
 
 const regex = (pattern: string, more: Partial<FirewallRule> = {}) =>
@@ -61,7 +62,7 @@ describe('the inspection of a stream', () => {
   it('masks and blocks the same as in a whole reply: random patterns, texts and chunks', async () => {
     const random = createRandom(11)
     let matched = 0
-    for (let index = 0; index < 150; index++) {
+    for (let index = 0; index < ROUNDS.replyPatterns; index++) {
       const pattern = randomPattern(random)
       const text = Array.from({ length: 1 + random.integer(14) }, () =>
         random.pick(['a', 'b', ' ', '\n']),
@@ -77,7 +78,7 @@ describe('the inspection of a stream', () => {
         if (whole.trace.some(({ outcome }) => outcome === 'applied')) matched++
       }
     }
-    expect(matched).to.be.greaterThan(50)
+    expect(matched).to.be.greaterThan(ROUNDS.replyPatterns / 3)
   })
 
   it('gives the result of a whole reply for many rules, of which a few look at each chunk', async () => {

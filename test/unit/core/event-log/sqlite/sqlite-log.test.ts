@@ -26,6 +26,7 @@ import {
   revisions,
 } from '../../../../support/event-log-suite.ts'
 import { nodeArguments } from '../../../../support/root.ts'
+import { ROUNDS } from '../../../../support/rounds.ts'
 
 eventLogContract('the SQLite log', openInTemporaryDirectory)
 
@@ -165,7 +166,7 @@ describe('the SQLite log', () => {
   describe('when its process is killed', () => {
     it('keeps every acknowledged event and no partial append', async () => {
       const acknowledged: number[] = []
-      for (const limit of [1, 20, 75, 150, 300]) {
+      for (const limit of ROUNDS.killedAfter) {
         const { child, lines } = await startProcess('append-until-killed', directory)
         let acknowledgements = 0
         lines.on('line', (position) => {
