@@ -55,6 +55,7 @@ export function createWhatIfThread(startWorker: () => Worker): WhatIfThread {
     }
     const peer = createRpcPeer<WhatIfThreadMethods, WhatIfHostMethods>(transport, {
       callers: (params) => current().callers(params),
+      replies: (params) => current().replies(params),
       progress: (params) => current().progress(params),
     })
     const started: Running = { worker, peer, handlers: undefined }

@@ -111,8 +111,9 @@ export interface UsageGroup {
 
 /** At most one of user, key, group and copies; none means everything. Users do not pay for copies. */
 export interface CostQuery {
-  /** Unix time in milliseconds. */
+  /** Unix times in milliseconds: arrived at or after `since`, and before `until`. */
   readonly since: number
+  readonly until?: number
   readonly userId?: number
   readonly keyId?: string
   readonly groupId?: number
