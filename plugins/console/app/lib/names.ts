@@ -1,5 +1,5 @@
 import { type Signal, signal } from '@preact/signals'
-import { get, send } from './api.ts'
+import { ApiError, get, send } from './api.ts'
 import { isOperator } from './session.ts'
 import type { Page } from './types.ts'
 
@@ -52,15 +52,17 @@ class NameCache {
       if (ids.length === 0) break
       const found = await Promise.all(ids.map((id) => this.#read(id)))
       for (const id of ids) this.#wanted.delete(id)
-      this.add(found)
+      const known = found.flatMap((named) => named ?? [])
+      if (known.length > 0) this.add(known)
     }
     this.#isReading = false
   }
 
-  /** What was deleted, or cannot be read, keeps its id as its name. */
-  async #read(id: number): Promise<Named> {
-    const unknown = { id, name: `${this.#noun} ${id}` }
-    return get<Named>(`${this.#path}/${id}`).catch(() => unknown)
+  /** What was deleted keeps its id as its name. Undefined: it could not be read, and is read again later. */
+  async #read(id: number): Promise<Named | undefined> {
+    return get<Named>(`${this.#path}/${id}`).catch((error: unknown) =>
+      error instanceof ApiError && error.status === 404 ? { id, name: `${this.#noun} ${id}` } : undefined,
+    )
   }
 }
 
