@@ -20,22 +20,40 @@ export function formatWhatIf(result: ShownWhatIf): readonly string[] {
     '',
     `Cost: ${formatUsd(cost.before)} -> ${formatUsd(cost.after)} (${formatChange(cost.change)})` +
       (cost.unknown > 0 ? `; unknown for ${formatCount(cost.unknown)}.` : '.'),
+    ...formatLimits(result),
+    ...formatReplies(result),
     ...limitations.map(({ message }) => message),
   ]
 }
 
+function formatLimits({ limits: { before, after } }: ShownWhatIf): readonly string[] {
+  const names = Object.keys(before) as (keyof typeof before)[]
+  const listed = names
+    .filter((name) => before[name] > 0 || after[name] > 0)
+    .map((name) => `${name} ${before[name]} -> ${after[name]}`)
+  return listed.length === 0 ? [] : [`Requests under budgets and limits: ${listed.join(', ')}.`]
+}
+
+function formatReplies({ replies: { evaluated, not_evaluated } }: ShownWhatIf): readonly string[] {
+  if (evaluated === 0 && not_evaluated.length === 0) return []
+  const missing = not_evaluated.length === 0 ? '' : `; not evaluated: ${listReasons(not_evaluated)}`
+  return [`Replies under response rules: ${evaluated} evaluated${missing}.`]
+}
+
+function listReasons(reasons: readonly { readonly reason: string; readonly requests: number }[]): string {
+  return reasons.map((entry) => `${entry.requests} ${entry.reason}`).join(', ')
+}
+
 function formatScope(result: ShownWhatIf): readonly string[] {
   const { requests, evaluated, not_evaluated, is_truncated, since, until, reproduced } = result
-  const listed = (reasons: readonly { reason: string; requests: number }[]) =>
-    reasons.map((entry) => `${entry.requests} ${entry.reason}`).join(', ')
   const newest = is_truncated ? ' (the newest; there are more)' : ''
   const { same, different, explained } = reproduced
   const differing = [...explained, ...(different > 0 ? [{ reason: 'different', requests: different }] : [])]
   return [
     `${formatCount(requests)} from ${since} to ${until}${newest}; ${evaluated} evaluated.`,
-    ...(not_evaluated.length > 0 ? [`Not evaluated: ${listed(not_evaluated)}.`] : []),
+    ...(not_evaluated.length > 0 ? [`Not evaluated: ${listReasons(not_evaluated)}.`] : []),
     `Today's rules decide about ${same} as recorded` +
-      (differing.length > 0 ? `, and otherwise about: ${listed(differing)}.` : '.'),
+      (differing.length > 0 ? `, and otherwise about: ${listReasons(differing)}.` : '.'),
   ]
 }
 

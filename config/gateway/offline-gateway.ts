@@ -1,9 +1,10 @@
 import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
-import type { Exchange, Host, Plugin } from '../../core/contract/index.ts'
+import type { EndedExchange, Exchange, Host, Plugin, ReplyEvent } from '../../core/contract/index.ts'
 import { createAdapterRegistry } from '../../core/pipeline/adapter-registry.ts'
 import type { PluginStep } from '../../core/pipeline/load.ts'
 import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
+import { transformWholeReply } from '../../core/pipeline/read-reply.ts'
 import { setUpPlugins } from '../../core/pipeline/set-up.ts'
 import { retryWhileUnavailable } from '../../core/process/retry.ts'
 import { createMemorySharedState } from '../../core/shared-state/memory.ts'
@@ -27,6 +28,11 @@ export interface OfflineGateway {
   readonly costOf: Host['costOf']
   /** Runs the phase `decide` of all plugins. Throws the error that would refuse the request. */
   decide(exchange: Exchange): Promise<void>
+  /**
+   * Applies response rules to the reply of an exchange that was decided about. Throws the error that would
+   * refuse the reply. Undefined: response rules are not in force.
+   */
+  readonly inspectReply: ((exchange: EndedExchange, event: ReplyEvent) => Promise<ReplyEvent>) | undefined
   close(): Promise<void>
 }
 
@@ -101,11 +107,24 @@ export async function openOfflineGateway(
     async decide(exchange) {
       for (const { parts } of pipeline.steps) await parts.decide?.(exchange)
     },
+    inspectReply: createReplyInspection(pipeline.steps),
     async close() {
       closing.abort()
       await pipeline.close()
       await providers.close()
       await sharedState.close()
     },
+  }
+}
+
+function createReplyInspection(steps: readonly PluginStep[]): OfflineGateway['inspectReply'] {
+  const firewall = steps.find(({ plugin, isBuiltIn }) => isBuiltIn && plugin.name === 'firewall')
+  const inspect = firewall?.parts.inspect
+  if (inspect === undefined) return undefined
+  return async (exchange, event) => {
+    // The firewall knows an exchange by its identity.
+    const replied = Object.assign(exchange, { reply: { type: 'whole' as const, event } })
+    const transforms = [inspect(replied) ?? []].flat()
+    return transformWholeReply(event, transforms)
   }
 }

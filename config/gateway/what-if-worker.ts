@@ -3,6 +3,7 @@ import { createLogger } from '../../core/process/logger.ts'
 import { createRpcPeer } from '../../core/process/rpc.ts'
 import { currentThreadId, lowerThreadPriority } from '../../core/process/thread-cpu.ts'
 import { lazy } from '../../core/util/lazy.ts'
+import { BUDGET_DEFAULTS } from '../../plugins/budget/plugin.ts'
 import { createPromptCipher } from '../../plugins/ledger/store/prompt-cipher.ts'
 import { type LedgerStore, openLedgerStore } from '../../plugins/ledger/store/store.ts'
 import { evaluateDrafts } from '../../plugins/what-if/evaluate.ts'
@@ -28,6 +29,7 @@ lowerThreadPriority(currentThreadId())
 
 const PROGRESS_TIMEOUT_MS = 30_000
 const CALLERS_TIMEOUT_MS = 30_000
+const REPLIES_TIMEOUT_MS = 30_000
 
 const transport = {
   send: (message: unknown) => parentPort?.postMessage(message),
@@ -67,11 +69,17 @@ async function run(job: WhatIfJob): Promise<WhatIfOutcome> {
     ledger: store,
     before,
     after,
+    limits: toReplayOptions(before),
     callersOf,
+    repliesOf,
     report: (progress) => void host.request('progress', progress, PROGRESS_TIMEOUT_MS).catch(() => undefined),
     isCancelled: () => isCancelled,
   })
-  return { report, plugins: before.steps.map(describeStep) }
+  return {
+    report,
+    plugins: before.steps.map(describeStep),
+    inspectsReplies: before.inspectReply !== undefined,
+  }
 }
 
 /** The process answers with as many as it can copy without holding its event loop. */
@@ -84,6 +92,22 @@ async function callersOf(userIds: readonly number[]): Promise<readonly CurrentCa
     start += callers.length
   }
   return found
+}
+
+/** The process answers with as many as it may copy at once. */
+async function repliesOf(requests: WhatIfHostMethods['replies']['params']['requests']) {
+  const { replies } = await host.request('replies', { requests }, REPLIES_TIMEOUT_MS)
+  return replies
+}
+
+/** The limits of the plugins that are listed. */
+function toReplayOptions({ steps }: OfflineGateway) {
+  const isListed = (name: string) => steps.some(({ plugin, isBuiltIn }) => isBuiltIn && plugin.name === name)
+  const { options = {} } = settings.plugins.find(({ use }) => use === 'budget') ?? {}
+  return {
+    budget: isListed('budget') ? { ...BUDGET_DEFAULTS, ...options } : undefined,
+    rateLimits: isListed('rate-limit') ? settings.rate_limits : undefined,
+  }
 }
 
 function describeStep({ plugin, parts, isBuiltIn }: OfflineGateway['steps'][number]) {

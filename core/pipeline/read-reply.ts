@@ -19,17 +19,24 @@ export function readReply(
   usage.record(reply.event)
   usage.complete()
   if (transforms.length === 0) return reply
-  return transformWhole(reply.event, transforms).catch((error: unknown) => {
-    recordError(exchange, error)
-    throw error
-  })
+  return transformWholeReply(reply.event, transforms).then(
+    (event) => ({ type: 'whole', event }),
+    (error: unknown) => {
+      recordError(exchange, error)
+      throw error
+    },
+  )
 }
 
-async function transformWhole(event: ReplyEvent, transforms: readonly ReplyTransform[]): Promise<Reply> {
+/** Passes the one event of a whole reply through transforms. */
+export async function transformWholeReply(
+  event: ReplyEvent,
+  transforms: readonly ReplyTransform[],
+): Promise<ReplyEvent> {
   const events = await transformEvents([event], transforms, true)
   const [only] = events
-  if (only !== undefined && events.length === 1) return { type: 'whole', event: only }
-  return { type: 'whole', event: event.withParts(events.flatMap(({ parts }) => parts)) }
+  if (only !== undefined && events.length === 1) return only
+  return event.withParts(events.flatMap(({ parts }) => parts))
 }
 
 function recordError(exchange: RepliedExchange, error: unknown): void {

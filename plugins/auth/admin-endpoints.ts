@@ -1,6 +1,7 @@
 import { type Endpoint, endpoint, type JsonObject, operator, Type } from '../../core/contract/index.ts'
 import { decodeCursor, encodeCursor } from '../../core/http/cursor.ts'
 import { repeatable } from '../../core/http/idempotency.ts'
+import { matchesName, nameFilter } from '../../core/http/name-filter.ts'
 import { NextCursor, pageQuery, Success } from '../../core/http/schemas.ts'
 import type { Accounts, User } from '../../projections/accounts.ts'
 import type { Groups } from '../../projections/groups.ts'
@@ -15,21 +16,11 @@ const PAGE = { default: 100, max: 1000 }
 
 const common = { access: operator('admin'), tags: ['admin'] }
 
-const nameFilter = Type.Optional(
-  Type.String({
-    minLength: 1,
-    maxLength: 128,
-    description: 'A part of the name, whose case is ignored, or the id.',
-    examples: ['ada'],
-  }),
-)
-
 /** Returns the first users after an id whose name contains the text, or whose id it is. */
 function findUsers(users: readonly User[], after: number, text: string, limit: number): readonly User[] {
   const found: User[] = []
   for (const user of users) {
-    const { id, name } = user
-    if (id <= after || (text !== '' && !name.toLowerCase().includes(text) && String(id) !== text)) continue
+    if (user.id <= after || !matchesName(user, text)) continue
     found.push(user)
     if (found.length === limit) break
   }

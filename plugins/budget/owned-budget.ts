@@ -1,8 +1,6 @@
 import type { Account } from '../../core/contract/index.ts'
 import type { Budget } from '../../core/events/domain-events.ts'
 import { NANOS_PER_USD } from '../../core/util/cost.ts'
-import type { Accounts } from '../../projections/accounts.ts'
-import type { Groups } from '../../projections/groups.ts'
 import type { OverallBudget } from '../../projections/overall-budget.ts'
 import { periodAt } from './periods.ts'
 
@@ -26,11 +24,27 @@ export interface OwnedBudget {
 
 const NO_BUDGETS: readonly OwnedBudget[] = []
 
+interface BudgetOwner {
+  readonly budget?: Budget
+}
+
+/** The budgets of users, keys and groups. */
+export interface BudgetSource {
+  readonly accounts: {
+    user(id: number): BudgetOwner | undefined
+    budgetOfKey(keyId: string): Budget | undefined
+  }
+  readonly groups: {
+    group(id: number): BudgetOwner | undefined
+    groupsOf(userId: number): readonly number[]
+  }
+}
+
 /** Returns the budgets that apply to a caller. Called for every request. */
 export function budgetsOf(
   { userId, keyId }: Pick<Account, 'userId' | 'keyId'>,
-  accounts: Pick<Accounts, 'user' | 'budgetOfKey'>,
-  groups: Pick<Groups, 'group' | 'groupsOf'>,
+  accounts: BudgetSource['accounts'],
+  groups: BudgetSource['groups'],
   overall: Pick<OverallBudget, 'current'>,
 ): readonly OwnedBudget[] {
   const ofUser = accounts.user(userId)?.budget

@@ -5,14 +5,20 @@ import { chain } from '../../core/util/maybe-promise.ts'
 import type { CopyHooks } from '../shadow/copy-hooks.ts'
 import { type BudgetServices, createBudgetCommands } from './budget-commands.ts'
 import { createBudgetEndpoints } from './endpoints.ts'
-import { BudgetGuard } from './guard.ts'
+import { BudgetGuard, type GuardOptions } from './guard.ts'
 import { budgetsOf, budgetsOfCopies } from './owned-budget.ts'
 import { type CostLedger, Spending } from './spending.ts'
 
+export const BUDGET_DEFAULTS: GuardOptions = {
+  unknown_price: 'refuse',
+  on_redis_failure: 'refuse',
+  wait_ms: 5000,
+}
+
 const budgetOptions = StrictObject({
-  unknown_price: StringEnum(['refuse', 'allow'], { default: 'refuse' }),
-  on_redis_failure: StringEnum(['refuse', 'allow'], { default: 'refuse' }),
-  wait_ms: Type.Integer({ minimum: 0, maximum: 60_000, default: 5000 }),
+  unknown_price: StringEnum(['refuse', 'allow'], { default: BUDGET_DEFAULTS.unknown_price }),
+  on_redis_failure: StringEnum(['refuse', 'allow'], { default: BUDGET_DEFAULTS.on_redis_failure }),
+  wait_ms: Type.Integer({ minimum: 0, maximum: 60_000, default: BUDGET_DEFAULTS.wait_ms }),
 })
 
 /** Limits what users, keys and everything together may spend (docs/budgets.md). */

@@ -9,6 +9,7 @@ import {
 import { parseIfMatch } from '../../core/http/conditional.ts'
 import { decodeCursor, encodeCursor } from '../../core/http/cursor.ts'
 import { repeatable } from '../../core/http/idempotency.ts'
+import { matchesName, nameFilter } from '../../core/http/name-filter.ts'
 import { pageQuery, Success } from '../../core/http/schemas.ts'
 import type { Group } from '../../projections/groups.ts'
 import { userId } from '../auth/schemas.ts'
@@ -48,9 +49,13 @@ export function createGroupEndpoints(services: GroupServices): readonly Endpoint
       path: '/admin/groups',
       operationId: 'listGroups',
       summary: 'Lists all groups, in pages sorted by id.',
-      query: pageQuery(PAGE, 'YWZ0ZXI6Nw'),
+      query: { ...pageQuery(PAGE, 'YWZ0ZXI6Nw'), q: nameFilter },
       responses: { 200: { description: 'A page of groups.', body: GroupPage } },
-      handle: ({ query }) => toPage(groups.groups(), query, showGroup),
+      handle({ query: { q = '', ...page } }) {
+        const text = q.toLowerCase()
+        const found = groups.groups().filter((group) => matchesName(group, text))
+        return toPage(found, page, showGroup)
+      },
     }),
     repeatable(
       endpoint({

@@ -1,6 +1,7 @@
 import type { Registry } from 'prom-client'
 import {
   type Account,
+  type EndedRequest,
   GatewayError,
   PLANS,
   type PluginParts,
@@ -22,7 +23,7 @@ import { limitOf, type RateLimitSettings, WINDOW_SECONDS } from './settings.ts'
  * A request whose predecessor has just ended may arrive before the predecessor's end is counted, so a request
  * waits this long for others to end.
  */
-const WAIT_MS = 100
+export const USAGE_WAIT_MS = 100
 
 /** What is reserved for a request; entries are undefined without a limit. */
 interface UsageEntries {
@@ -38,6 +39,12 @@ interface HeldUsage {
   readonly entries: UsageEntries
 }
 
+interface UsageLimit {
+  readonly reply: NonNullable<PluginParts['reply']>
+  /** Settles what was reserved. */
+  observe(ended: Pick<EndedRequest, 'exchange'>): void
+}
+
 /**
  * Limits the tokens per minute and the inference requests at the same time of each user. Tokens are reserved
  * before a provider is called and settled when the response has ended. See docs/decisions/limits.md, "Tokens
@@ -47,7 +54,8 @@ export function createUsageLimit(
   settings: RateLimitSettings,
   reservations: HeldReservations,
   metrics: Registry,
-): Required<Pick<PluginParts, 'reply' | 'observe'>> {
+  waitMs = USAGE_WAIT_MS,
+): UsageLimit {
   const recordOutcome = createUsageMetric(metrics)
 
   function reserve(exchange: ReplyingExchange, entries: UsageEntries): MaybePromise<void> {
@@ -69,7 +77,7 @@ export function createUsageLimit(
       recordOutcome(account.plan, isAllowed ? 'allowed_uncounted' : 'refused_uncounted')
       if (!isAllowed) throw counterUnavailable()
     }
-    const result = reservations.reserve(listEntries(entries), { waitMs: WAIT_MS, client })
+    const result = reservations.reserve(listEntries(entries), { waitMs, client })
     return result instanceof Promise ? result.then(onResult, onUnavailable) : onResult(result)
   }
 

@@ -1,7 +1,8 @@
 import type { RuleTraceEntry } from '../../core/contract/index.ts'
 import type { StoredPrompt, StoredRecord } from '../ledger/store/queries.ts'
-import { type Decision, nameOf } from './decision.ts'
+import { type Decision, nameOf, responseKeysOf } from './decision.ts'
 import type { CurrentCaller } from './job.ts'
+import { isRefusedByLimit } from './limit-errors.ts'
 
 /**
  * Why today's rules decide otherwise than what was recorded. `different`: for a reason that is not known,
@@ -11,6 +12,7 @@ export const DIFFERENCES = [
   'rules_changed',
   'recorded_masked',
   'left_out',
+  'limits',
   'not_decided',
   'time_limit',
   'automatic_choice',
@@ -30,6 +32,8 @@ export function findDifference(
   if (record.rulesPosition !== caller.rulesPosition) return 'rules_changed'
   if (prompt.mode === 'masked' && record.rules.some(isAppliedMask)) return 'recorded_masked'
   if ((prompt.content?.leftOut.length ?? 0) > 0) return 'left_out'
+  // Limits were changed, or requests that count in them are not known, or ended in another order.
+  if (isLimited(record) !== (decision.admitted.error !== undefined)) return 'limits'
   // Another plugin refused it, or the client left, before its model was chosen.
   if (decision.error === undefined && record.mode === null) return 'not_decided'
   if ([...record.rules, ...decision.trace].some(({ reason }) => reason === 'time_limit')) return 'time_limit'
@@ -38,16 +42,28 @@ export function findDifference(
 }
 
 function isReproduced(record: StoredRecord, decision: Decision): boolean {
-  if (!isSameTrace(record, decision)) return false
+  if (!isSameTrace(record, decision) || !isSameReply(record, decision)) return false
   if (decision.error !== undefined) return record.error?.code === decision.error.code
+  if (isLimited(record)) return false
   if (record.mode !== decision.mode) return false
   const [first = record] = record.attempts
   // Without a reply no target is recorded.
   return first.provider === null || nameOf(decision.target) === `${first.provider}/${first.model}`
 }
 
-function isAppliedMask({ kind, action, outcome }: RuleTraceEntry): boolean {
-  return kind === 'firewall' && action === 'mask' && outcome === 'applied'
+function isLimited({ error }: StoredRecord): boolean {
+  return error !== null && isRefusedByLimit(error.code)
+}
+
+/** A reply that is not known has nothing to compare. */
+function isSameReply({ rules }: StoredRecord, { reply }: Decision): boolean {
+  if (reply === undefined) return true
+  const recorded = responseKeysOf(rules).all
+  return recorded.size === reply.applied.all.size && [...recorded].every((key) => reply.applied.all.has(key))
+}
+
+function isAppliedMask({ kind, action, outcome, scope }: RuleTraceEntry): boolean {
+  return kind === 'firewall' && action === 'mask' && outcome === 'applied' && scope === undefined
 }
 
 function isSameTrace({ rules }: StoredRecord, { trace }: Decision): boolean {

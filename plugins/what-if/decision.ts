@@ -9,6 +9,8 @@ import type {
 import { userTexts } from '../../core/text/request-texts.ts'
 import { showDraftId } from '../audit/drafts.ts'
 import type { StoredRecord } from '../ledger/store/queries.ts'
+import type { InspectedReply } from './decide-recorded.ts'
+import type { Admitted } from './limits-replay.ts'
 
 /** What the rules decide about a recorded request. */
 export interface Decision {
@@ -22,7 +24,16 @@ export interface Decision {
   readonly shadow: Target | undefined
   /** The request or a rule names the model. */
   readonly isFixed: boolean
-  /** Keys of the rules that did something, by what they did. */
+  /** Keys of the rules that did something, by what they did to the request. */
+  readonly applied: Readonly<Record<'mask' | 'warn' | 'all', ReadonlySet<string>>>
+  /** How it passed budgets and limits. Their error is in `error`, too. */
+  readonly admitted: Admitted
+  /** Undefined if no reply is known. */
+  readonly reply: RepliedDecision | undefined
+}
+
+interface RepliedDecision extends InspectedReply {
+  /** Keys of the response rules that did something, by what they did. */
   readonly applied: Readonly<Record<'mask' | 'warn' | 'all', ReadonlySet<string>>>
 }
 
@@ -35,22 +46,34 @@ export interface EvaluatedRequest {
 
 export function toDecision(
   { request, trace, route, shadow }: Exchange,
-  error: GatewayError | undefined,
+  refusal: GatewayError | undefined,
+  admitted: Admitted,
+  inspected?: InspectedReply,
 ): Decision {
   return {
     request,
-    error,
+    error: refusal ?? admitted.error,
+    admitted,
     trace,
     mode: route?.mode,
     target: route?.targets[0],
     shadow,
     isFixed: route?.isFixed ?? false,
-    applied: {
-      mask: keysOf(trace, ({ kind, action }) => kind === 'firewall' && action === 'mask'),
-      warn: keysOf(trace, ({ kind, action }) => kind === 'firewall' && action === 'warn'),
-      all: keysOf(trace, () => true),
-    },
+    applied: { ...firewallKeysOf(trace, undefined), all: keysOf(trace, () => true) },
+    reply: inspected && { ...inspected, applied: responseKeysOf(trace) },
   }
+}
+
+/** Keys of the response rules that did something. */
+export function responseKeysOf(trace: readonly RuleTraceEntry[]): RepliedDecision['applied'] {
+  const all = keysOf(trace, ({ scope }) => scope === 'response')
+  return { ...firewallKeysOf(trace, 'response'), all }
+}
+
+function firewallKeysOf(trace: readonly RuleTraceEntry[], meant: RuleTraceEntry['scope']) {
+  const keys = (name: string) =>
+    keysOf(trace, ({ kind, action, scope }) => kind === 'firewall' && action === name && scope === meant)
+  return { mask: keys('mask'), warn: keys('warn') }
 }
 
 function keysOf(
@@ -77,6 +100,14 @@ export const EFFECTS = [
   'warned',
   'unwarned',
   'routed',
+  'over_limit',
+  'within_limit',
+  'reply_blocked',
+  'reply_unblocked',
+  'reply_masked',
+  'reply_unmasked',
+  'reply_warned',
+  'reply_unwarned',
 ] as const
 
 export type Effect = (typeof EFFECTS)[number]
@@ -86,8 +117,8 @@ export function findEffects(before: Decision, after: Decision): readonly Effect[
   if (before === after) return []
   if (before.error !== undefined && after.error !== undefined)
     return describeRefusal(before) === describeRefusal(after) ? [] : ['blocked_otherwise']
-  if (after.error !== undefined) return ['blocked']
-  if (before.error !== undefined) return ['unblocked']
+  if (after.error !== undefined) return [after.admitted.error ? 'over_limit' : 'blocked']
+  if (before.error !== undefined) return [before.admitted.error ? 'within_limit' : 'unblocked']
   const effects: Effect[] = []
   const [masked, unmasked] = difference(before.applied.mask, after.applied.mask)
   if (masked) effects.push('masked')
@@ -97,7 +128,22 @@ export function findEffects(before: Decision, after: Decision): readonly Effect[
   if (warned) effects.push('warned')
   if (unwarned) effects.push('unwarned')
   if (nameOf(before.target) !== nameOf(after.target)) effects.push('routed')
-  return effects
+  return [...effects, ...findReplyEffects(before.reply, after.reply)]
+}
+
+function findReplyEffects(before: Decision['reply'], after: Decision['reply']): readonly Effect[] {
+  if (before === undefined || after === undefined) return []
+  if (before.error !== undefined && after.error !== undefined) return []
+  if (after.error !== undefined) return ['reply_blocked']
+  if (before.error !== undefined) return ['reply_unblocked']
+  const [masked, unmasked] = difference(before.applied.mask, after.applied.mask)
+  const [warned, unwarned] = difference(before.applied.warn, after.applied.warn)
+  return [
+    ...(masked ? (['reply_masked'] as const) : []),
+    ...(unmasked ? (['reply_unmasked'] as const) : []),
+    ...(warned ? (['reply_warned'] as const) : []),
+    ...(unwarned ? (['reply_unwarned'] as const) : []),
+  ]
 }
 
 function describeRefusal({ error }: Decision): string {
@@ -122,18 +168,31 @@ export function nameOf(target: Pick<Target, 'provider' | 'model'> | undefined): 
 const MAX_TEXT = 500
 
 /** A decision as examples show it. */
-export function showDecision({ request, error, trace, mode, target, shadow }: Decision) {
+export function showDecision({ request, error, trace, mode, target, shadow, reply }: Decision) {
   const text = error === undefined ? userTexts(request).at(-1) : undefined
   return {
     outcome: error === undefined ? ('allowed' as const) : ('refused' as const),
-    ...(error && { error: { code: error.code, http_status: error.status, message: error.message } }),
+    ...(error && { error: showError(error) }),
     text: text === undefined ? null : text.slice(0, MAX_TEXT),
     provider: target?.provider ?? null,
     model: target?.model ?? null,
     routing_mode: mode ?? null,
     shadow: shadow === undefined ? null : nameOf(shadow),
+    ...(reply && { reply: showReply(reply) }),
     rule_trace: trace.map(showEntry),
   }
+}
+
+function showReply({ error, text }: InspectedReply) {
+  return {
+    outcome: error === undefined ? ('allowed' as const) : ('refused' as const),
+    ...(error && { error: showError(error) }),
+    text: text === null ? null : text.slice(0, MAX_TEXT),
+  }
+}
+
+function showError({ code, status, message }: GatewayError) {
+  return { code, http_status: status, message }
 }
 
 function showEntry(entry: RuleTraceEntry): RuleTraceEntry {

@@ -29,8 +29,8 @@ export interface DraftRule {
 export interface DraftEvents {
   readonly events: readonly DomainEvent[]
   readonly owners: readonly DraftOwner[]
-  /** The drafts change budgets, which decide when a request is sent. */
-  readonly hasBudgets: boolean
+  /** The drafts change the budget of copies for other models. */
+  readonly changesCopyBudget: boolean
 }
 
 const toId: ToId = (id) => (typeof id === 'number' ? id : FIRST_DRAFT_ID + id.newIndex)
@@ -44,21 +44,19 @@ type DraftState = Pick<RulesFileState, 'accounts' | 'groups' | 'policies' | 'rul
 export function toDraftEvents({ writes }: RulesPlan, state: DraftState): DraftEvents {
   const events: DomainEvent[] = []
   const owners = new Map<string, DraftOwner>()
-  let hasBudgets = false
+  let changesCopyBudget = false
   for (const write of writes) {
     const appended = write.events.flatMap((event) => event(toId))
     events.push(...appended)
-    if (appended.some(({ type }) => BUDGET_EVENT.test(type))) hasBudgets = true
+    if (appended.some(({ type }) => type.startsWith('ShadowBudget'))) changesCopyBudget = true
     for (const owner of describeWrite(write, appended, state)) {
       const key = `${owner.type} ${owner.id}`
       const known = owners.get(key)
       owners.set(key, known ? { ...known, members: [...known.members, ...owner.members] } : owner)
     }
   }
-  return { events, owners: [...owners.values()], hasBudgets }
+  return { events, owners: [...owners.values()], changesCopyBudget }
 }
-
-const BUDGET_EVENT = /Budget(Set|Removed)$/
 
 function describeWrite(
   { owner }: StreamWrite,

@@ -1,5 +1,6 @@
-import type { Plan, Position, RuleSet } from '../../core/contract/index.ts'
+import type { JsonObject, Plan, Position, RuleSet, UserLimits } from '../../core/contract/index.ts'
 import type { DomainEvent } from '../../core/events/codec.ts'
+import type { Budget } from '../../core/events/domain-events.ts'
 import type { RequestFilter } from '../ledger/store/queries.ts'
 import type { DraftOwner } from './draft-events.ts'
 import type { ListedPlugin } from './limitations.ts'
@@ -14,6 +15,11 @@ export interface WhatIfJob {
   readonly examples: number
   /** The policies as they are, as saved by their projection. */
   readonly policies: readonly string[]
+  /** The budgets of everything, and of groups by id. Those of users come with them. */
+  readonly budgets: {
+    readonly overall: Budget | undefined
+    readonly groups: readonly (readonly [id: number, budget: Budget])[]
+  }
   /** What the drafts would append. */
   readonly events: readonly DomainEvent[]
   readonly drafts: readonly DraftOwner[]
@@ -29,8 +35,20 @@ export interface CurrentCaller {
   readonly rules: RuleSet
   /** Log position of the newest event that the user's requests depend on. */
   readonly rulesPosition: Position
-  /** The user's keys, and the models that they are restricted to. */
-  readonly keys: readonly { readonly id: string; readonly models?: readonly string[] }[]
+  /** The user's keys, the models that they are restricted to, and their budgets. */
+  readonly keys: readonly {
+    readonly id: string
+    readonly models?: readonly string[]
+    readonly budget?: Budget
+  }[]
+  readonly limits: UserLimits
+  readonly budget?: Budget
+}
+
+/** A request to `/v1/responses`. */
+export interface RepliedRequest {
+  readonly requestId: string
+  readonly userId: number
 }
 
 export interface WhatIfProgress {
@@ -42,6 +60,8 @@ export interface WhatIfProgress {
 export interface WhatIfOutcome {
   readonly report: WhatIfReport
   readonly plugins: readonly ListedPlugin[]
+  /** Whether response rules are in force. */
+  readonly inspectsReplies: boolean
 }
 
 /** What the thread serves. */
@@ -57,6 +77,14 @@ export type WhatIfHostMethods = {
   callers: {
     params: { readonly userIds: readonly number[] }
     result: { readonly callers: readonly (CurrentCaller | null)[] }
+  }
+  /**
+   * Returns the output items of the stored responses of the first of these requests, as many as may be copied
+   * at once; null for those that are not stored.
+   */
+  replies: {
+    params: { readonly requests: readonly RepliedRequest[] }
+    result: { readonly replies: readonly (readonly JsonObject[] | null)[] }
   }
   progress: { params: WhatIfProgress; result: Readonly<Record<never, never>> }
 }

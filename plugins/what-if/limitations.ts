@@ -1,4 +1,7 @@
+import type { RequestFilter } from '../ledger/store/queries.ts'
+import { findCoverage } from './budget-coverage.ts'
 import type { DraftEvents } from './draft-events.ts'
+import type { WhatIfReport } from './schemas.ts'
 
 /** A plugin that every request passes through. */
 export interface ListedPlugin {
@@ -16,20 +19,34 @@ interface Limitation {
   readonly message: string
 }
 
-/** Built-in plugins that refuse or change requests in another phase than `decide`. */
+interface Evaluated {
+  readonly plugins: readonly ListedPlugin[]
+  readonly drafts: Pick<DraftEvents, 'changesCopyBudget'>
+  readonly filter: RequestFilter
+  readonly report: Pick<WhatIfReport, 'limits'>
+  /** Whether response rules are in force. */
+  readonly inspectsReplies: boolean
+}
+
+/** Built-in plugins that are not evaluated. */
 const ACTING: ReadonlyMap<string, string> = new Map([
-  ['rate-limit', 'Limits of requests, tokens and concurrency are not evaluated.'],
-  ['budget', 'Budgets are not evaluated: they may refuse or downgrade requests when they are sent.'],
+  [
+    'rate-limit',
+    'The limit of requests per minute is not evaluated: it counts before rules do. Drafts do not change it.',
+  ],
   ['cache', 'Stored replies are not looked up: requests that the cache answered cost nothing.'],
 ])
 
-/** Returns what an evaluation of the phase `decide` does not tell. */
-export function listLimitations(
-  plugins: readonly ListedPlugin[],
-  { hasBudgets }: Pick<DraftEvents, 'hasBudgets'>,
-): readonly Limitation[] {
-  const limitations: Limitation[] = [...GENERAL]
-  for (const { name, isBuiltIn, decides, actsElsewhere, hasState } of plugins) {
+/** Returns what an evaluation does not tell. */
+export function listLimitations(evaluated: Evaluated): readonly Limitation[] {
+  const limitations: Limitation[] = [...GENERAL, ...listLimits(evaluated)]
+  if (!evaluated.inspectsReplies)
+    limitations.push({
+      code: 'response_rules',
+      message:
+        'Rules with the scope response are not in force: the setting firewall.evaluate_responses is off.',
+    })
+  for (const { name, isBuiltIn, decides, actsElsewhere, hasState } of evaluated.plugins) {
     const known = ACTING.get(name)
     const add = (message: string) => limitations.push({ code: 'plugin', message })
     if (isBuiltIn && known !== undefined) add(known)
@@ -39,8 +56,46 @@ export function listLimitations(
     else if (!isBuiltIn && !decides && actsElsewhere)
       add(`Plugin "${name}" has no phase "decide", so what it does is not evaluated.`)
   }
-  if (hasBudgets) limitations.push({ code: 'budgets', message: 'The budgets of the file are not evaluated.' })
   return limitations
+}
+
+/** What is not known about budgets and limits. */
+function listLimits({ plugins, drafts, filter, report }: Evaluated): readonly Limitation[] {
+  const isListed = (name: string) => plugins.some((plugin) => plugin.isBuiltIn && plugin.name === name)
+  const covered = findCoverage(filter)
+  const limitations: Limitation[] = []
+  const add = (code: string, message: string) => limitations.push({ code, message })
+  if (isListed('budget')) {
+    const missing = Object.entries(OWNERS).filter(([type]) => !covered[type as keyof typeof OWNERS])
+    if (missing.length > 0)
+      add(
+        'budgets',
+        `Budgets of ${listNames(missing.map(([, name]) => name))} are not evaluated: ${LEFT_OUT}.`,
+      )
+    if (drafts.changesCopyBudget) add('budgets', 'The budget of copies is not evaluated.')
+  }
+  if (isListed('rate-limit')) {
+    const subject = 'Limits of tokens and of requests at the same time'
+    if (!covered.user) add('limits', `${subject} are not evaluated: ${LEFT_OUT}.`)
+    else add('limits', `${subject} begin with the first request: those of the minute before are not counted.`)
+  }
+  const { estimated } = report.limits
+  if (estimated > 0)
+    add('estimated', `${countOf(estimated)} not sent then, so the most that they could cost counts.`)
+  return limitations
+}
+
+const OWNERS = { user: 'users', key: 'keys', group: 'groups', all: 'everything' }
+
+const LEFT_OUT = 'requests that the filters leave out count in them'
+
+function listNames(names: readonly string[]): string {
+  if (names.length < 3) return names.join(' and of ')
+  return `${names.slice(0, -1).join(', of ')} and of ${names.at(-1)}`
+}
+
+function countOf(requests: number): string {
+  return requests === 1 ? '1 request was' : `${requests} requests were`
 }
 
 /** See docs/decisions/what-if.md, "The catalogue's latencies are used". */
@@ -51,5 +106,31 @@ const GENERAL: readonly Limitation[] = [
       'Automatic choices use the latencies of the catalogue, and all models count as available: live ones ' +
       'follow measured latencies and open circuits.',
   },
-  { code: 'response_rules', message: 'Rules with the scope response are not evaluated.' },
 ]
+
+const REASONS: Readonly<Record<string, string>> = {
+  not_recorded: 'nothing is recorded to evaluate',
+  refused: 'refused before all of the text was masked',
+  too_long: 'longer than ledger.max_prompt_chars',
+  queue_full: 'the ledger was away',
+  no_key: 'recorded without a RECORD_KEY',
+  unreadable: 'RECORD_KEY does not have the key',
+  user_deleted: 'the user was deleted',
+  rate_limited: 'refused by the limit of requests per minute, before the rules',
+  model_unavailable: 'the model or its provider is not available any more',
+  failed: 'a plugin failed',
+  recorded_masked: 'stored after a response rule had masked it',
+  other_model: 'another model would reply',
+}
+
+/** Adds the reason as a sentence about what is counted: requests or replies. */
+export function explain<Entry extends { readonly reason: string; readonly requests: number }>(
+  entry: Entry,
+  counted: 'request' | 'reply',
+): Entry & { readonly message: string } {
+  const { reason, requests } = entry
+  const subject = requests === 1 ? `1 ${counted} is` : `${requests} ${PLURALS[counted]} are`
+  return { ...entry, message: `${subject} not evaluated: ${REASONS[reason] ?? reason}.` }
+}
+
+const PLURALS = { request: 'requests', reply: 'replies' }

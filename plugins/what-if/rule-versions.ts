@@ -15,6 +15,14 @@ export interface RuleVersion {
 export interface RuleVersions {
   readonly before: RuleVersion
   readonly after: RuleVersion
+  readonly groups: Readonly<Record<'before' | 'after', readonly number[]>>
+}
+
+/** Whether a rule inspects replies. */
+export function hasResponseRules({ policies, rules }: RuleVersion): boolean {
+  return [...policies, rules].some(({ firewall }) =>
+    firewall.some(({ scope, is_enabled }) => is_enabled && scope === 'response'),
+  )
 }
 
 /** Arbitrary: no decision depends on when a rule was changed. */
@@ -47,7 +55,8 @@ export class DraftedRules {
   /** Returns the versions for a user. To be kept: the rule sets are compiled by their identity. */
   versionsFor({ userId, groups, rules }: CurrentCaller): RuleVersions {
     const before = { policies: this.#before.ruleSetsFor(userId, groups), rules }
-    const policies = this.#after.ruleSetsFor(userId, this.#groupsAfter(userId, groups))
+    const groupsAfter = this.#groupsAfter(userId, groups)
+    const policies = this.#after.ruleSetsFor(userId, groupsAfter)
     const events = this.#ownRules.get(userId)
     const drafted = events && applyRuleEvents(rules, events, { ...DRAFT, position: 0, time: '' })
     const isSame =
@@ -57,7 +66,8 @@ export class DraftedRules {
         ({ ownerId }, index) =>
           ownerId === before.policies[index]?.ownerId && !this.#changedPolicies.has(ownerId),
       )
-    return { before, after: isSame ? before : { policies, rules: drafted ?? rules } }
+    const after = isSame ? before : { policies, rules: drafted ?? rules }
+    return { before, after, groups: { before: groups, after: groupsAfter } }
   }
 
   #groupsAfter(userId: number, groups: readonly number[]): readonly number[] {

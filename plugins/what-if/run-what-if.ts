@@ -1,7 +1,8 @@
-import type { Account } from '../../core/contract/index.ts'
+import type { Account, EventLog } from '../../core/contract/index.ts'
 import { invalidParameterError } from '../../core/http/parse-call.ts'
 import type { CallerSnapshot } from '../../core/pipeline/inference.ts'
 import { rulesPositionOf } from '../../core/pipeline/inference.ts'
+import type { Accounts } from '../../projections/accounts.ts'
 import type { Policies } from '../../projections/policies.ts'
 import { createLedgerUnavailableError } from '../ledger/reader.ts'
 import type { RequestFilter } from '../ledger/store/queries.ts'
@@ -9,12 +10,15 @@ import { DAY_MS } from '../ledger/store/units.ts'
 import { planFile, type RulesFileServices } from '../rules-file/apply.ts'
 import type { RulesFile } from '../rules-file/schemas.ts'
 import { toDraftEvents } from './draft-events.ts'
-import type { CurrentCaller, WhatIfProgress } from './job.ts'
-import { listLimitations } from './limitations.ts'
+import type { CurrentCaller, WhatIfJob, WhatIfProgress } from './job.ts'
+import { explain, listLimitations } from './limitations.ts'
+import { readReplies } from './recorded-replies.ts'
 import type { ShownWhatIf } from './schemas.ts'
 import type { WhatIfThread } from './thread.ts'
 
 export interface WhatIfServices extends RulesFileServices {
+  readonly log: Pick<EventLog, 'read'>
+  readonly accounts: RulesFileServices['accounts'] & Pick<Accounts, 'ownerOfKey'>
   readonly policies: RulesFileServices['policies'] & Pick<Policies, 'save'>
   snapshotCaller(account: Account): CallerSnapshot
   readonly thread: WhatIfThread
@@ -51,17 +55,19 @@ export async function runWhatIf(
   await services.settleLedger().catch((cause: unknown) => {
     throw createLedgerUnavailableError('Requests cannot be read at the moment. Retry later.', cause)
   })
-  const { report, plugins } = await services.thread.run({
+  const { report, plugins, inspectsReplies } = await services.thread.run({
     job: {
       filter: { ...filter, since, until },
       limit,
       examples,
       policies: [...services.policies.save()],
+      budgets: readBudgets(services),
       events: drafts.events,
       drafts: drafts.owners,
     },
     handlers: {
       callers: ({ userIds }) => ({ callers: readCallers(userIds, services) }),
+      replies: async ({ requests }) => ({ replies: await readReplies(requests, services) }),
       progress(progress) {
         onProgress(progress)
         return {}
@@ -74,8 +80,20 @@ export async function runWhatIf(
     since: new Date(since).toISOString(),
     until: new Date(until).toISOString(),
     ...report,
-    limitations: [...listLimitations(plugins, drafts)],
+    not_evaluated: report.not_evaluated.map((entry) => explain(entry, 'request')),
+    replies: {
+      ...report.replies,
+      not_evaluated: report.replies.not_evaluated.map((entry) => explain(entry, 'reply')),
+    },
+    limitations: [...listLimitations({ plugins, drafts, filter, report, inspectsReplies })],
     elapsed_ms: Math.round(performance.now() - startedAt),
+  }
+}
+
+function readBudgets({ groups, overallBudget }: WhatIfServices): WhatIfJob['budgets'] {
+  return {
+    overall: overallBudget.current(),
+    groups: groups.groups().flatMap(({ id, budget }) => (budget ? [[id, budget] as const] : [])),
   }
 }
 
@@ -104,7 +122,7 @@ function readCaller(
 ): CurrentCaller | null {
   const user = accounts.user(userId)
   if (user === undefined) return null
-  const { name, plan, position, keys } = user
+  const { name, plan, position, keys, budget, requestsPerMinute, tokensPerMinute, maxConcurrent } = user
   const caller = snapshotCaller({ userId, name, plan, keyId: '', position })
   return {
     userId,
@@ -114,6 +132,16 @@ function readCaller(
     groups: groups.groupsOf(userId),
     rules: caller.rules,
     rulesPosition: rulesPositionOf(caller),
-    keys: keys.map(({ id, models }) => ({ id, ...(models && { models }) })),
+    keys: keys.map(({ id, models, budget }) => ({
+      id,
+      ...(models && { models }),
+      ...(budget && { budget }),
+    })),
+    limits: {
+      ...(requestsPerMinute !== undefined && { requestsPerMinute }),
+      ...(tokensPerMinute !== undefined && { tokensPerMinute }),
+      ...(maxConcurrent !== undefined && { maxConcurrent }),
+    },
+    ...(budget && { budget }),
   }
 }

@@ -32,6 +32,15 @@ export const WhatIfInput = StrictObject(
 
 const nullableText = (description: string) => Nullable(Type.String(), { description })
 
+const ReplyDecision = Type.Object(
+  {
+    outcome: StringEnum(['allowed', 'refused'], { description: 'Whether the reply would be sent.' }),
+    error: Type.Optional(RecordedErrorSchema),
+    text: nullableText('The text of the reply as it would be sent; null if it is refused.'),
+  },
+  { $id: 'WhatIfReply', description: 'How the stored reply of a request would be handled.' },
+)
+
 const DecisionSchema = Type.Object(
   {
     outcome: StringEnum(['allowed', 'refused'], { description: 'Whether the request would be allowed.' }),
@@ -41,6 +50,7 @@ const DecisionSchema = Type.Object(
     model: nullableText('The model that would be asked first.'),
     routing_mode: nullableText('The routing mode.'),
     shadow: nullableText('The model that would get a copy, as provider/model; null if none would.'),
+    reply: Type.Optional(ReplyDecision),
     rule_trace: Type.Array(RuleTraceEntrySchema, { description: 'The outcome of every rule.' }),
   },
   { $id: 'WhatIfDecision', description: 'How a request would be handled.' },
@@ -67,6 +77,14 @@ const effects = {
   warned: Count('With a further warning.'),
   unwarned: Count('Without a warning that there would be.'),
   routed: Count('Sent to another model first.'),
+  over_limit: Count('Refused by a budget or a limit with the drafts only.'),
+  within_limit: Count('Refused by a budget or a limit without the drafts only.'),
+  reply_blocked: Count('With a reply that is refused with the drafts only.'),
+  reply_unblocked: Count('With a reply that is refused without the drafts only.'),
+  reply_masked: Count('With a reply that a further rule masks.'),
+  reply_unmasked: Count('With a reply that a rule no longer masks.'),
+  reply_warned: Count('With a further warning about the reply.'),
+  reply_unwarned: Count('Without a warning about the reply that there would be.'),
 }
 
 const DraftRuleSchema = Type.Object(
@@ -117,6 +135,7 @@ const reasons = (description: string) =>
       {
         reason: Type.String({ description: 'The reason; see docs/what-if.md.' }),
         requests: Count('Requests.'),
+        message: Type.Optional(Type.String({ description: 'The reason, as a sentence.' })),
       },
       { $id: 'WhatIfReason', description: 'Why some requests are not evaluated or differ.' },
     ),
@@ -132,6 +151,20 @@ const Copies = Type.Object(
     unknown: Count('Copies whose cost is not known.'),
   },
   { $id: 'WhatIfCopies', description: 'Copies of requests for other models.' },
+)
+
+const Limits = Type.Object(
+  {
+    user: Count('Requests that the budget of their user refuses.'),
+    key: Count('Requests that the budget of their API key refuses.'),
+    group: Count('Requests that the budget of a group refuses.'),
+    all: Count('Requests that the budget of everything refuses.'),
+    price: Count('Requests under a budget for models without a price.'),
+    tokens: Count('Requests that the limit of tokens per minute refuses.'),
+    concurrency: Count('Requests that the limit of requests at the same time refuses.'),
+    downgraded: Count('Requests that a budget routes in the mode cost.'),
+  },
+  { $id: 'WhatIfLimits', description: 'What budgets and limits do to requests that the rules allow.' },
 )
 
 /** What the evaluation of recorded requests finds. */
@@ -156,6 +189,23 @@ const reportFields = {
       unknown: Count('Requests whose cost is not known, which are in neither.'),
     },
     { $id: 'WhatIfCost', description: "Cost in US dollars: recorded tokens at today's prices." },
+  ),
+  limits: Type.Object(
+    {
+      before: Limits,
+      after: Limits,
+      estimated: Count('Requests that were not sent then, and now count with the most that they could cost.'),
+    },
+    {
+      description: 'Budgets and limits, replayed in the order of the requests, without and with the drafts.',
+    },
+  ),
+  replies: Type.Object(
+    {
+      evaluated: Count('Requests with a stored reply that response rules were evaluated on.'),
+      not_evaluated: reasons('Why the others were not, among those that response rules apply to.'),
+    },
+    { $id: 'WhatIfReplies', description: 'Replies that response rules inspect, without or with the drafts.' },
   ),
   copies: Type.Object(
     { before: Copies, after: Copies },

@@ -8,7 +8,9 @@ import { type Decision, EFFECTS, type Effect, type EvaluatedRequest, showDecisio
 import type { WhatIfJob, WhatIfProgress } from './job.ts'
 import type { WhatIfReport } from './schemas.ts'
 import { CopiesTally } from './tally-copies.ts'
+import { LimitsTally } from './tally-limits.ts'
 import { OwnerTally } from './tally-owner.ts'
+import { RepliesTally } from './tally-replies.ts'
 
 /** Why a request could not be evaluated. */
 export type UnevaluatedReason =
@@ -16,6 +18,7 @@ export type UnevaluatedReason =
   | 'not_recorded'
   | 'unreadable'
   | 'user_deleted'
+  | 'rate_limited'
   | 'model_unavailable'
   | 'failed'
 
@@ -29,9 +32,11 @@ export class WhatIfTally {
   readonly #unevaluated = new Map<UnevaluatedReason, number>()
   readonly #differences = new Map<Difference, number>()
   readonly #effects = new Map<Effect, number>()
-  readonly #examples: WhatIfReport['examples'][number][] = []
+  readonly #examples: EvaluatedRequest[] = []
   readonly #before = { allowed: 0, refused: 0, masked: 0, warned: 0 }
   readonly #after = { allowed: 0, refused: 0, masked: 0, warned: 0 }
+  readonly replies = new RepliesTally()
+  readonly #limits = new LimitsTally()
   readonly #copies: Readonly<Record<'before' | 'after', CopiesTally>>
   /** Nano-dollars. */
   readonly #cost = { before: 0, after: 0, unknown: 0 }
@@ -59,12 +64,20 @@ export class WhatIfTally {
     addOutcome(this.#before, before)
     addOutcome(this.#after, after)
     this.#addCost(request)
+    this.#limits.add(before, after)
     this.#copies.before.add(request.record, before)
     this.#copies.after.add(request.record, after)
     for (const effect of effects) increment(this.#effects, effect)
     for (const owner of this.#owners) owner.add(request)
     if (effects.length === 0) this.#unchanged += 1
-    else if (this.#examples.length < this.#maxExamples) this.#examples.push(showExample(request))
+    else this.#addExample(request)
+  }
+
+  /** Keeps the newest. */
+  #addExample(request: EvaluatedRequest): void {
+    if (this.#maxExamples === 0) return
+    if (this.#examples.length === this.#maxExamples) this.#examples.shift()
+    this.#examples.push(request)
   }
 
   /** Counts how the decision of today's rules differs from what was recorded. */
@@ -115,7 +128,9 @@ export class WhatIfTally {
       cost_usd: { before: toUsd(before), after: toUsd(after), change: toUsd(after - before), unknown },
       copies: { before: this.#copies.before.report(), after: this.#copies.after.report() },
       drafts: this.#owners.map((owner) => owner.report()),
-      examples: this.#examples,
+      limits: this.#limits.report(),
+      replies: this.replies.report(),
+      examples: this.#examples.toReversed().map(showExample),
       reproduced: {
         same: this.#reproduced,
         different: this.#differences.get('different') ?? 0,

@@ -44,6 +44,7 @@ export function createWhatIfThread(startWorker: () => Worker): WhatIfThread {
     startWorker,
     handlers: {
       callers: (params) => current().callers(params),
+      replies: (params) => current().replies(params),
       progress: (params) => current().progress(params),
     },
     idleMs: IDLE_MS,

@@ -49,6 +49,23 @@ describe('groups', () => {
     expectError(await admin('DELETE', `/admin/groups/${id}`), [404, 'not_found'])
   })
 
+  it('are found by a part of the name or by the id, in pages', async () => {
+    const ids: number[] = []
+    for (const name of ['Night shift', 'night watch', 'Day shift']) ids.push((await create({ name })).id)
+    const find = async (query: string) => {
+      const { status, body } = await admin('GET', `/admin/groups?${query}`)
+      expect(status, query).to.equal(200)
+      return [body.data.map(({ id }: { id: number }) => id), body.next_cursor]
+    }
+    expect(await find('q=NIGHT')).to.deep.equal([[ids[0], ids[1]], null])
+    expect(await find(`q=${ids[2]}`)).to.deep.equal([[ids[2]], null])
+    const [first, cursor] = await find('q=night&limit=1')
+    expect(first).to.deep.equal([ids[0]])
+    expect(await find(`q=night&limit=1&cursor=${cursor}`)).to.deep.equal([[ids[1]], null])
+    expect(await find('q=nobody')).to.deep.equal([[], null])
+    expectError(await admin('GET', '/admin/groups?q='), [400, 'invalid_value'])
+  })
+
   it('have members, who are shown with the group and whose groups are shown with them', async () => {
     const [ada, ben] = [await newUser(gateway), await newUser(gateway)]
     const [first, second] = [await create(), await create()]

@@ -45,6 +45,14 @@ const NO_EFFECTS = {
   warned: 0,
   unwarned: 0,
   routed: 0,
+  over_limit: 0,
+  within_limit: 0,
+  reply_blocked: 0,
+  reply_unblocked: 0,
+  reply_masked: 0,
+  reply_unmasked: 0,
+  reply_warned: 0,
+  reply_unwarned: 0,
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: drafts of any answer
@@ -203,7 +211,8 @@ describe('what-if on recorded requests', function () {
     await user.call('POST', '/v1/firewall-rules', firewallRule())
     const result = await whatIf(gateway, {}, `user=${user.id}`)
     expect(result).to.include({ requests: 3, evaluated: 2 })
-    expect(result.not_evaluated).to.deep.equal([{ reason: 'not_recorded', requests: 1 }])
+    const message = '1 request is not evaluated: nothing is recorded to evaluate.'
+    expect(result.not_evaluated).to.deep.equal([{ reason: 'not_recorded', requests: 1, message }])
     expect(result.effects).to.deep.equal({ ...NO_EFFECTS, unchanged: 2 })
     expect(result.reproduced).to.deep.equal({
       same: 1,
@@ -305,7 +314,8 @@ describe('what-if on recorded requests', function () {
       await ask(user, 'forbidden')
       await ask(user, 'hello')
       const result = await whatIf(masking, {}, `user=${user.id}`)
-      expect(result.not_evaluated).to.deep.equal([{ reason: 'refused', requests: 1 }])
+      const message = '1 request is not evaluated: refused before all of the text was masked.'
+      expect(result.not_evaluated).to.deep.equal([{ reason: 'refused', requests: 1, message }])
       expect(result.reproduced).to.deep.equal({
         same: 1,
         different: 0,

@@ -1,8 +1,6 @@
 import { expect } from 'chai'
-import type { Browser } from 'playwright-core'
-import { openWindow, requireBrowser } from '../support/browser.ts'
-import { buildConsole } from '../support/console.ts'
-import { ADMIN_KEY, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { useConsole } from '../support/console-suite.ts'
+import { startGateway } from '../support/gateway.ts'
 import { newUser } from '../support/new-user.ts'
 import { asAdmin } from '../support/policies.ts'
 import { goodAt, trainedData, writeVersions } from '../support/routers.ts'
@@ -10,20 +8,10 @@ import { withSettings } from '../support/settings.ts'
 
 describe('the page "Routing" of the console', function () {
   this.timeout(60_000)
-  let browser: Browser
-  let gateway: RunningGateway
-
-  before(async function () {
-    browser = await requireBrowser(this)
-    await buildConsole()
-    gateway = await startGateway(await withSettings('routing: { learned: "on" }\n'))
-  })
-  after(async () => {
-    await browser?.close()
-    await gateway?.stop()
-  })
+  const console = useConsole(async () => startGateway(await withSettings('routing: { learned: "on" }\n')))
 
   it('shows versions with their figures, activates one with a reason, and rolls back', async () => {
+    const { gateway, window } = console
     const { dataDir } = gateway
     const models = { 'gpt-4o': goodAt('haiku', dataDir) }
     const curve = [0.5, 0.8].map((quality, cost) => [cost, quality])
@@ -33,8 +21,6 @@ describe('the page "Routing" of the console', function () {
     // This change waits until the node has applied the events before it.
     await newUser(gateway)
 
-    const window = await openWindow(browser, gateway.url)
-    await window.signIn(ADMIN_KEY)
     await window.open('/routing')
     const { page } = window
     await page.getByText('Version 1 is better than all baselines').waitFor()
@@ -56,7 +42,5 @@ describe('the page "Routing" of the console', function () {
     await page.getByRole('button', { name: 'Activate' }).waitFor()
     const [rolledBack] = (await asAdmin(gateway, 'GET', '/admin/audit?kind=router&limit=1')).body.data
     expect(rolledBack.event).to.equal('rolled_back')
-    expect(window.problems).to.deep.equal([])
-    await window.context.close()
   })
 })

@@ -114,8 +114,9 @@ export interface UsageGroup {
  * rules asked for.
  */
 export interface CostQuery {
-  /** Unix time in milliseconds. */
+  /** Unix times in milliseconds: arrived at or after `since`, and before `until`. */
   readonly since: number
+  readonly until?: number
   readonly userId?: number
   readonly keyId?: string
   readonly groupId?: number

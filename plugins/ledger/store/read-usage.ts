@@ -104,17 +104,18 @@ function toGroup(row: SummedRow, groupBy: readonly UsageDimension[]): UsageGroup
   }
 }
 
-/** Returns what has been spent since a time, exactly: whole hours by hour, and the rest by request. */
+/** Returns what was spent in a range of time, exactly: whole hours by hour, and the rest by request. */
 export async function sumCosts(db: Kysely<LedgerTables>, query: CostQuery): Promise<CostSum> {
-  const { since, userId, keyId, groupId, copies } = query
-  if (copies) return sumCopies(db, since, (all) => all)
+  const { since, until, userId, keyId, groupId, copies } = query
+  if (copies) return sumCopies(db, query, (all) => all)
   const key = keyId === undefined ? undefined : await findLabel(db, keyId)
   const groupSets = groupId === undefined ? undefined : await findGroupSets(db, groupId)
   if ((keyId !== undefined && key === undefined) || groupSets?.length === 0)
     return { cost: 0, unknownCosts: 0 }
-  const firstHour = Math.ceil(since / HOUR_MS)
+  const endHour = until === undefined ? Number.MAX_SAFE_INTEGER : Math.floor(until / HOUR_MS)
+  const firstHour = Math.min(Math.ceil(since / HOUR_MS), endHour)
   const isByCaller = [userId, key, groupSets].some((filter) => filter !== undefined)
-  const range = { since: firstHour, until: Number.MAX_SAFE_INTEGER }
+  const range = { since: firstHour, until: endHour }
   const hours = db
     .selectFrom(selectUsage(db, { ...range, userId, key, groupSets, isByCaller }).as('usage'))
     .select([sumOf('usage.cost').as('cost'), sumOf('usage.unknown_costs').as('unknown')])
@@ -123,14 +124,19 @@ export async function sumCosts(db: Kysely<LedgerTables>, query: CostQuery): Prom
     if (key !== undefined) return costs.where('requests.key', '=', key)
     return groupSets === undefined ? costs : costs.where('requests.group_set', 'in', groupSets)
   }
-  const rest = ofCaller(selectCosts(db))
-    .where('id', '>=', firstIdAt(since))
-    .where('id', '<', firstIdAt(firstHour * HOUR_MS))
-    .where('shadow_of', 'is', null)
+  const isBefore = sql<boolean>`${sql.ref('requests.id')} < ${firstIdAt(firstHour * HOUR_MS)}`
+  let rest = ofCaller(selectCosts(db)).where('id', '>=', firstIdAt(since)).where('shadow_of', 'is', null)
+  if (until === undefined) rest = rest.where(isBefore)
+  else {
+    const isAfter = sql<boolean>`${sql.ref('requests.id')} >= ${firstIdAt(endHour * HOUR_MS)}`
+    rest = rest.where('id', '<', firstIdAt(until)).where(sql<boolean>`(${isBefore} or ${isAfter})`)
+  }
+  const ofOwnCopies = (costs: CostSelection) =>
+    isByCaller ? ofCaller(costs).where(isOwnCopy, '!=', 0) : costs
   const [ofHours, ofRest, ofCopies] = await Promise.all([
     hours.executeTakeFirstOrThrow(),
     rest.executeTakeFirstOrThrow(),
-    sumCopies(db, since, (costs) => (isByCaller ? ofCaller(costs).where(isOwnCopy, '!=', 0) : costs)),
+    sumCopies(db, query, ofOwnCopies),
   ])
   return {
     cost: ofHours.cost + ofRest.cost + ofCopies.cost,
@@ -141,14 +147,14 @@ export async function sumCosts(db: Kysely<LedgerTables>, query: CostQuery): Prom
 /** Usage by hour does not have copies. */
 async function sumCopies(
   db: Kysely<LedgerTables>,
-  since: number,
+  { since, until }: Pick<CostQuery, 'since' | 'until'>,
   restrict: (costs: CostSelection) => CostSelection,
 ): Promise<CostSum> {
-  const { cost, unknown } = await restrict(selectCosts(db))
-    .where('shadow_of', 'is not', null)
-    // An expression, so that the index of copies is used, and not the primary key.
-    .where(sql<number>`${sql.ref('requests.id')} + 0`, '>=', firstIdAt(since))
-    .executeTakeFirstOrThrow()
+  // An expression, so that the index of copies is used, and not the primary key.
+  const id = sql<number>`${sql.ref('requests.id')} + 0`
+  let copies = restrict(selectCosts(db)).where('shadow_of', 'is not', null).where(id, '>=', firstIdAt(since))
+  if (until !== undefined) copies = copies.where(id, '<', firstIdAt(until))
+  const { cost, unknown } = await copies.executeTakeFirstOrThrow()
   return { cost, unknownCosts: Number(unknown) }
 }
 

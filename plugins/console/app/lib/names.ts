@@ -1,21 +1,92 @@
-import { signal } from '@preact/signals'
-import { send } from './api.ts'
-import type { Group, Page, UserAccount } from './types.ts'
+import { type Signal, signal } from '@preact/signals'
+import { ApiError, get, send } from './api.ts'
+import { isOperator } from './session.ts'
+import type { Page } from './types.ts'
 
-/** Users and groups by id, for pages that show names of them. */
-export const userNames = signal<ReadonlyMap<number, string>>(new Map())
-export const groupNames = signal<ReadonlyMap<number, string>>(new Map())
+export interface Named {
+  readonly id: number
+  readonly name: string
+}
 
-const MAX_PAGES = 10
+/** Names that are read at once at the start, and by id later. */
+const FIRST_NAMES = 500
+const CONCURRENT = 4
 
-/** Loads the names. A large gateway has more users than the console needs names of: the ids stand in. */
+/** Names by id, of users or of groups. Those that a page shows are read when it shows them. */
+class NameCache {
+  readonly #path: string
+  readonly #noun: string
+  readonly #names: Signal<ReadonlyMap<number, string>> = signal(new Map())
+  readonly #wanted = new Set<number>()
+  #isReading = false
+
+  constructor(path: string, noun: string) {
+    this.#path = path
+    this.#noun = noun
+  }
+
+  async load(): Promise<void> {
+    const { data } = await send<Page<Named>>('GET', `${this.#path}?limit=${FIRST_NAMES}`)
+    this.add(data)
+  }
+
+  add(items: readonly Named[]): void {
+    this.#names.value = new Map([...this.#names.value, ...items.map(({ id, name }) => [id, name] as const)])
+  }
+
+  /** Until the name is known, the id stands in. */
+  of(id: number): string {
+    const name = this.#names.value.get(id)
+    if (name === undefined && isOperator()) {
+      this.#wanted.add(id)
+      if (!this.#isReading) queueMicrotask(() => this.#readWanted())
+    }
+    return name ?? `${this.#noun} ${id}`
+  }
+
+  async #readWanted(): Promise<void> {
+    if (this.#isReading) return
+    this.#isReading = true
+    for (;;) {
+      const ids = [...this.#wanted].slice(0, CONCURRENT)
+      if (ids.length === 0) break
+      const found = await Promise.all(ids.map((id) => this.#read(id)))
+      for (const id of ids) this.#wanted.delete(id)
+      const known = found.flatMap((named) => named ?? [])
+      if (known.length > 0) this.add(known)
+    }
+    this.#isReading = false
+  }
+
+  /** What was deleted keeps its id as its name. Undefined: it could not be read, and is read again later. */
+  async #read(id: number): Promise<Named | undefined> {
+    return get<Named>(`${this.#path}/${id}`).catch((error: unknown) =>
+      error instanceof ApiError && error.status === 404 ? { id, name: `${this.#noun} ${id}` } : undefined,
+    )
+  }
+}
+
+const users = new NameCache('/admin/users', 'user')
+const groups = new NameCache('/admin/groups', 'group')
+
 export async function loadNames(): Promise<void> {
-  const [users, groups] = await Promise.all([
-    listAll<UserAccount>('/admin/users', MAX_PAGES),
-    listAll<Group>('/admin/groups', MAX_PAGES),
-  ])
-  userNames.value = new Map(users.map(({ id, name }) => [id, name]))
-  groupNames.value = new Map(groups.map(({ id, name }) => [id, name]))
+  await Promise.all([users.load(), groups.load()])
+}
+
+export function addUserNames(items: readonly Named[]): void {
+  users.add(items)
+}
+
+export function addGroupNames(items: readonly Named[]): void {
+  groups.add(items)
+}
+
+export function userName(id: number | null | undefined): string {
+  return id == null ? '' : users.of(id)
+}
+
+export function groupName(id: number): string {
+  return groups.of(id)
 }
 
 /** Reads all pages of a list, up to a number of them. */
@@ -29,12 +100,4 @@ export async function listAll<Item>(path: string, pages: number): Promise<readon
     cursor = answer.next_cursor
   }
   return items
-}
-
-export function userName(id: number | null | undefined): string {
-  return id == null ? '' : (userNames.value.get(id) ?? `user ${id}`)
-}
-
-export function groupName(id: number): string {
-  return groupNames.value.get(id) ?? `group ${id}`
 }

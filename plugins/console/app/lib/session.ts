@@ -19,3 +19,8 @@ export function hasRole(role: Role): boolean {
 export function isOperator(): boolean {
   return session.value?.role != null
 }
+
+/** Whether the rules of the past may be read: users need a paid plan for rules. */
+export function canReadPastRules(): boolean {
+  return isOperator() || session.value?.plan === 'paid'
+}

@@ -3,7 +3,7 @@ import { humanize } from '../lib/format.ts'
 import { groupName } from '../lib/names.ts'
 import { useResource } from '../lib/resource.ts'
 import { href, route, setQuery } from '../lib/router.ts'
-import { isOperator } from '../lib/session.ts'
+import { canReadPastRules, isOperator } from '../lib/session.ts'
 import type { AuditEntry, OperatorRow } from '../lib/types.ts'
 import { DateFilter } from '../ui/date-filter.tsx'
 import { Diff } from '../ui/diff.tsx'
@@ -11,7 +11,8 @@ import { SelectField } from '../ui/fields.tsx'
 import { FilterText } from '../ui/filter-text.tsx'
 import { Empty, PageLayout } from '../ui/page.tsx'
 import { PagedList } from '../ui/paged-list.tsx'
-import { ActorName, Badge, Time, UserLink } from '../ui/values.tsx'
+import { CallerFilters } from '../ui/pickers.tsx'
+import { ActorName, Badge, PolicyLink, Time, UserLink } from '../ui/values.tsx'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { ProofButton, VerificationBadge } from './verification.tsx'
 
@@ -31,7 +32,7 @@ export function AuditPage() {
   for (const name of filters) chosen[name] = query.get(name) ?? ''
   const position = query.get('position')
   const range = position ? { since: position, until: position } : {}
-  const others = ['user', 'group', 'policy', 'rule'].filter((name) => chosen[name])
+  const others = ['policy', 'rule'].filter((name) => chosen[name])
   if (!isOperator() && chosen.actor) others.push('actor')
   return (
     <PageLayout title="Audit" actions={isOperator() && <VerificationBadge />}>
@@ -43,6 +44,7 @@ export function AuditPage() {
           onChange={(kind) => setQuery({ kind })}
         />
         {isOperator() && <ActorFilter value={chosen.actor ?? ''} />}
+        {isOperator() && <CallerFilters chosen={chosen} />}
         {isOperator() && <FilterText name="q" label="Text" value={chosen.q ?? ''} />}
         <DateFilter name="since" value={chosen.since ?? ''} />
         <DateFilter name="until" value={chosen.until ?? ''} isEnd />
@@ -120,11 +122,16 @@ function Entry({ entry }: { readonly entry: AuditEntry }) {
         {policy_id !== undefined && (
           <>
             {' '}
-            · <a href={href(`/policies/${policy_id}`)}>policy {policy_id}</a>
+            · <PolicyLink origin={{ type: 'policy', id: policy_id }} />
           </>
         )}
-        {group_id !== undefined && ` · ${groupName(group_id)}`} ·{' '}
-        <a href={href('/time', { at: position, user: user_id ?? undefined })}>Rules then</a>
+        {group_id !== undefined && ` · ${groupName(group_id)}`}
+        {canReadPastRules() && (
+          <>
+            {' '}
+            · <a href={href('/time', { at: position, user: user_id ?? undefined })}>Rules then</a>
+          </>
+        )}
         {isOperator() && (
           <>
             {' '}

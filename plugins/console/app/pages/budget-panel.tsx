@@ -14,7 +14,7 @@ import { Empty, Panel, ResourceView } from '../ui/page.tsx'
 export function BudgetPanel({ path, title = 'Budget' }: { readonly path: string; readonly title?: string }) {
   const budget = useResource(path, () => get<BudgetState>(path).catch(orNone))
   const current = budget.data ?? undefined
-  const actions = hasRole('admin') && (
+  const actions = hasRole('admin') && budget.data !== undefined && (
     <>
       <DialogButton label={current ? 'Change' : 'Set a budget'}>
         {(close) => (

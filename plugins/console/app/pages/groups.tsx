@@ -1,15 +1,16 @@
 import { useState } from 'preact/hooks'
 import { send } from '../lib/api.ts'
-import { listAll, loadNames, userNames } from '../lib/names.ts'
+import { addGroupNames, listAll } from '../lib/names.ts'
 import { useResource } from '../lib/resource.ts'
 import { href, type PageProps } from '../lib/router.ts'
 import { hasRole } from '../lib/session.ts'
 import type { Group } from '../lib/types.ts'
 import { ChangeDialog } from '../ui/dialog.tsx'
 import { ConfirmButton, DeleteButton, DialogButton } from '../ui/dialog-button.tsx'
-import { SelectField, TextField } from '../ui/fields.tsx'
+import { TextField } from '../ui/fields.tsx'
 import { Empty, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
 import { PagedList } from '../ui/paged-list.tsx'
+import { UserPicker } from '../ui/pickers.tsx'
 import { UserLink } from '../ui/values.tsx'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { BudgetPanel } from './budget-panel.tsx'
@@ -61,9 +62,9 @@ interface NewGroupProps {
 function NewGroup({ onCreated, onClose }: NewGroupProps) {
   const [name, setName] = useState('')
   async function create(reason: string) {
-    await send('POST', '/admin/groups', { name }, { reason })
+    const { data } = await send<{ data: Group }>('POST', '/admin/groups', { name }, { reason })
+    addGroupNames([data])
     onCreated()
-    await loadNames()
   }
   return (
     <ChangeDialog title="New group" action="Create" onSave={create} onClose={onClose}>
@@ -88,16 +89,10 @@ function GroupPage({ id }: { readonly id: number }) {
   })
   const change = (method: string, member: string | number, reason: string) =>
     send(method, `${path}/members/${member}`, undefined, { reason }).then(group.reload)
-  const others = [...userNames.value].filter(
-    ([id]) => !group.data?.members.some((member) => member.id === id),
-  )
-
   const buttons = hasRole('editor') && (
     <>
-      <DialogButton label="Add a user" disabled={others.length === 0}>
-        {(close) => (
-          <AddMember users={others} onAdd={(user, reason) => change('PUT', user, reason)} onClose={close} />
-        )}
+      <DialogButton label="Add a user">
+        {(close) => <AddMember onAdd={(user, reason) => change('PUT', user, reason)} onClose={close} />}
       </DialogButton>
       <DeleteButton name={group.data?.name ?? 'the group'} path={path} list="/groups" />
     </>
@@ -136,21 +131,15 @@ function GroupPage({ id }: { readonly id: number }) {
 }
 
 interface AddMemberProps {
-  readonly users: readonly (readonly [id: number, name: string])[]
   readonly onAdd: (user: string, reason: string) => Promise<unknown>
   readonly onClose: () => void
 }
 
-function AddMember({ users, onAdd, onClose }: AddMemberProps) {
-  const [user, setUser] = useState(String(users[0]?.[0] ?? ''))
+function AddMember({ onAdd, onClose }: AddMemberProps) {
+  const [user, setUser] = useState('')
   return (
     <ChangeDialog title="Add a user" action="Add" onClose={onClose} onSave={(reason) => onAdd(user, reason)}>
-      <SelectField
-        label="User"
-        value={user}
-        options={users.map(([id, name]) => [String(id), name] as const)}
-        onChange={setUser}
-      />
+      <UserPicker value={user} onChange={setUser} required />
     </ChangeDialog>
   )
 }

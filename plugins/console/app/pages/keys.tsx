@@ -31,7 +31,7 @@ export function KeyPanel({ userId }: { readonly userId: number }) {
 
   const create = isAdmin && (
     <DialogButton label="New key">
-      {(close) => <NewKey onClose={close} onCreate={(body, reason) => issue(path, body, reason)} />}
+      {(close) => <NewKey onClose={close} onIssue={(body, reason) => issue(path, body, reason)} />}
     </DialogButton>
   )
   return (
@@ -68,7 +68,7 @@ function KeyActions({ id, onIssue, onRevoked }: KeyActionsProps) {
     <span class="actions">
       <DialogButton label="Rotate" kind="quiet">
         {(close) => (
-          <RotateKey onClose={close} onRotate={(body, reason) => onIssue(`${path}/rotate`, body, reason)} />
+          <RotateKey onClose={close} onIssue={(body, reason) => onIssue(`${path}/rotate`, body, reason)} />
         )}
       </DialogButton>
       <ConfirmButton
@@ -119,12 +119,12 @@ function KeyRow({ apiKey, children }: KeyRowProps) {
   )
 }
 
-interface NewKeyProps {
-  readonly onCreate: (body: object, reason: string) => Promise<void>
+interface IssueProps {
+  readonly onIssue: (body: object, reason: string) => Promise<void>
   readonly onClose: () => void
 }
 
-function NewKey({ onCreate, onClose }: NewKeyProps) {
+function NewKey({ onIssue, onClose }: IssueProps) {
   const [name, setName] = useState('')
   const [expiry, setExpiry] = useState('')
   const body = {
@@ -132,12 +132,7 @@ function NewKey({ onCreate, onClose }: NewKeyProps) {
     ...(expiry && { expires_at: new Date(expiry).toISOString() }),
   }
   return (
-    <ChangeDialog
-      title="New key"
-      action="Create"
-      onSave={(reason) => onCreate(body, reason)}
-      onClose={onClose}
-    >
+    <IssueDialog title="New key" action="Create" body={body} onIssue={onIssue} onClose={onClose}>
       <TextField label="Name" value={name} onInput={setName} hint="Such as the program that uses it." />
       <TextField
         label="Expires"
@@ -146,25 +141,15 @@ function NewKey({ onCreate, onClose }: NewKeyProps) {
         onInput={setExpiry}
         hint="Empty: never."
       />
-    </ChangeDialog>
+    </IssueDialog>
   )
 }
 
-interface RotateKeyProps {
-  readonly onRotate: (body: object, reason: string) => Promise<void>
-  readonly onClose: () => void
-}
-
-function RotateKey({ onRotate, onClose }: RotateKeyProps) {
+function RotateKey({ onIssue, onClose }: IssueProps) {
   const [hours, setHours] = useState('24')
   const body = { overlap_seconds: Math.round(Number(hours) * 3600) }
   return (
-    <ChangeDialog
-      title="Rotate the key"
-      action="Rotate"
-      onSave={(reason) => onRotate(body, reason)}
-      onClose={onClose}
-    >
+    <IssueDialog title="Rotate the key" action="Rotate" body={body} onIssue={onIssue} onClose={onClose}>
       <p>A new key with the same name and restrictions is created.</p>
       <TextField
         label="Hours until the old key expires"
@@ -173,6 +158,17 @@ function RotateKey({ onRotate, onClose }: RotateKeyProps) {
         onInput={setHours}
         hint="Both keys are valid until then."
       />
-    </ChangeDialog>
+    </IssueDialog>
   )
+}
+
+interface IssueDialogProps extends IssueProps {
+  readonly title: string
+  readonly action: string
+  readonly body: object
+  readonly children: ComponentChildren
+}
+
+function IssueDialog({ body, onIssue, ...dialog }: IssueDialogProps) {
+  return <ChangeDialog {...dialog} onSave={(reason) => onIssue(body, reason)} />
 }

@@ -1,5 +1,6 @@
 import type { ComponentType } from 'preact'
 import type { PageProps } from '../lib/router.ts'
+import { canReadPastRules } from '../lib/session.ts'
 import { AuditPage } from './audit.tsx'
 import { GroupsPage } from './groups.tsx'
 import { OperatorsPage } from './operators.tsx'
@@ -25,13 +26,14 @@ interface ConsolePage {
 const forOperators = (isOperator: boolean) => isOperator
 const forUsers = (isOperator: boolean) => !isOperator
 const forAll = () => true
+const forRuleOwners = () => canReadPastRules()
 
 export const pages: readonly ConsolePage[] = [
   { path: 'overview', title: 'Overview', content: OverviewPage, isFor: forOperators },
   { path: 'policies', title: 'Policies', content: PoliciesPage, isFor: forOperators },
   { path: 'rules', title: 'My rules', content: OwnRulesPage, isFor: forUsers },
   { path: 'audit', title: 'Audit', content: AuditPage, isFor: forAll },
-  { path: 'time', title: 'Time travel', content: TimeTravelPage, isFor: forAll },
+  { path: 'time', title: 'Time travel', content: TimeTravelPage, isFor: forRuleOwners },
   { path: 'requests', title: 'Requests', content: RequestsPage, isFor: forAll },
   { path: 'usage', title: 'Usage', content: UsagePage, isFor: forAll },
   { path: 'routing', title: 'Routing', content: RoutingPage, isFor: forOperators },

@@ -1,6 +1,7 @@
-import { groupName, groupNames, userName, userNames } from '../lib/names.ts'
+import { groupName, userName } from '../lib/names.ts'
 import type { Policy, PolicyTargets } from '../lib/types.ts'
 import { CheckField, TextField } from '../ui/fields.tsx'
+import { GroupListPicker, UserListPicker } from '../ui/pickers.tsx'
 
 /** The settings of a policy in a form. */
 export interface PolicyInput {
@@ -59,44 +60,11 @@ export function PolicyFields({ input, onChange }: PolicyFieldsProps) {
         />
         {!everyone && (
           <>
-            <Choices
-              names={groupNames.value}
-              chosen={groups}
-              suffix=" (group)"
-              onChange={(groups) => set({ applies_to: { groups, users } })}
-            />
-            <Choices
-              names={userNames.value}
-              chosen={users}
-              onChange={(users) => set({ applies_to: { groups, users } })}
-            />
+            <GroupListPicker chosen={groups} onChange={(groups) => set({ applies_to: { groups, users } })} />
+            <UserListPicker chosen={users} onChange={(users) => set({ applies_to: { groups, users } })} />
           </>
         )}
       </fieldset>
     </>
-  )
-}
-
-interface ChoicesProps {
-  readonly names: ReadonlyMap<number, string>
-  readonly chosen: readonly number[]
-  readonly suffix?: string
-  readonly onChange: (chosen: readonly number[]) => void
-}
-
-function Choices({ names, chosen, suffix = '', onChange }: ChoicesProps) {
-  return (
-    <div class="scroll">
-      {[...names].map(([id, name]) => (
-        <CheckField
-          key={id}
-          label={name + suffix}
-          checked={chosen.includes(id)}
-          onChange={(isChosen) =>
-            onChange(isChosen ? [...chosen, id] : chosen.filter((other) => other !== id))
-          }
-        />
-      ))}
-    </div>
   )
 }

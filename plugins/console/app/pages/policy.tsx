@@ -6,7 +6,7 @@ import { hasRole } from '../lib/session.ts'
 import type { Policy } from '../lib/types.ts'
 import { ChangeDialog } from '../ui/dialog.tsx'
 import { DeleteButton, DialogButton } from '../ui/dialog-button.tsx'
-import { PageLayout, ResourceView } from '../ui/page.tsx'
+import { PageLayout, ResourcePage } from '../ui/page.tsx'
 import { Badge } from '../ui/values.tsx'
 import { describeTargets, PolicyFields, toPolicyBody, toPolicyInput } from './policy-fields.tsx'
 import { RuleEditor } from './rule-editor.tsx'
@@ -16,9 +16,9 @@ export function PolicyPage({ id }: { readonly id: number }) {
   const path = `/admin/policies/${id}`
   const policy = useResource(path, () => get<Policy>(path))
   return (
-    <ResourceView resource={policy}>
+    <ResourcePage title={`Policy ${id}`} resource={policy}>
       {(policy_) => <PolicyDetails policy={policy_} path={path} reload={policy.reload} />}
-    </ResourceView>
+    </ResourcePage>
   )
 }
 

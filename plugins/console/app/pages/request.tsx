@@ -2,11 +2,11 @@ import { get } from '../lib/api.ts'
 import { formatCount, formatMs, formatUsd } from '../lib/format.ts'
 import { useResource } from '../lib/resource.ts'
 import { href } from '../lib/router.ts'
-import { isOperator } from '../lib/session.ts'
+import { canReadPastRules, isOperator } from '../lib/session.ts'
 import type { RequestRecord, RuleThenAndNow, TraceEntry } from '../lib/types.ts'
 import { Diff } from '../ui/diff.tsx'
 import { Empty, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
-import { ActionBadge, Badge, Stat, StatusBadge, Time, UserLink } from '../ui/values.tsx'
+import { ActionBadge, Badge, PolicyLink, Stat, StatusBadge, Time, UserLink } from '../ui/values.tsx'
 import { FeedbackPanel } from './feedback-panel.tsx'
 import { summarizeRule } from './rule-summary.ts'
 
@@ -37,7 +37,7 @@ function RequestDetails({ record }: { readonly record: RequestRecord }) {
               {block.origin?.type === 'policy' && (
                 <>
                   {' '}
-                  of the policy <a href={href(`/policies/${block.origin.id}`)}>{block.origin.name}</a>
+                  of the policy <PolicyLink origin={block.origin} />
                 </>
               )}{' '}
               blocked it.
@@ -69,10 +69,14 @@ function RequestDetails({ record }: { readonly record: RequestRecord }) {
         <Stat label="Endpoint" value={<code>{record.endpoint}</code>} />
       </dl>
       <p>
-        <a href={href('/time', { user: user_id, at: rules_position })}>
-          The rules of then (position {rules_position})
-        </a>{' '}
-        ·{' '}
+        {canReadPastRules() && (
+          <>
+            <a href={href('/time', { user: user_id, at: rules_position })}>
+              The rules of then (position {rules_position})
+            </a>{' '}
+            ·{' '}
+          </>
+        )}
         <a href={href('/simulator', { user: user_id, at: rules_position, request: record.x_request_id })}>
           Open in the simulator
         </a>{' '}
@@ -113,7 +117,9 @@ export function Trace({ entries, rules }: TraceProps) {
             <li key={`${entry.kind}${entry.rule_id}${entry.action}${entry.scope}`}>
               <ActionBadge action={entry.action} /> <b>{entry.name}</b>{' '}
               {entry.origin?.type === 'policy' && (
-                <a href={href(`/policies/${entry.origin.id}`)}>of {entry.origin.name}</a>
+                <>
+                  of <PolicyLink origin={entry.origin} rule={`${entry.kind}:${entry.rule_id}`} />
+                </>
               )}{' '}
               {entry.arm && <code>{entry.arm}</code>}{' '}
               {entry.outcome !== 'applied' && <Badge>{entry.reason ?? entry.outcome}</Badge>}

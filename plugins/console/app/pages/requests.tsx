@@ -11,6 +11,7 @@ import { FilterText } from '../ui/filter-text.tsx'
 import { LiveBadge } from '../ui/live-badge.tsx'
 import { Empty, PageLayout } from '../ui/page.tsx'
 import { PagedList } from '../ui/paged-list.tsx'
+import { CallerFilters } from '../ui/pickers.tsx'
 import { ActionBadge, StatusBadge, Time, UserLink } from '../ui/values.tsx'
 import { VirtualTable } from '../ui/virtual-list.tsx'
 import { ScoreBadge } from './feedback-panel.tsx'
@@ -45,7 +46,7 @@ function RequestList() {
   const [isLive, setLive] = useState(false)
   const chosen: Record<string, string> = {}
   for (const name of FILTERS) chosen[name] = query.get(name) ?? ''
-  const others = ['user', 'group', 'key', 'rule', 'endpoint'].filter((name) => chosen[name])
+  const others = ['key', 'rule', 'endpoint'].filter((name) => chosen[name])
   return (
     <PageLayout
       title="Requests"
@@ -58,6 +59,7 @@ function RequestList() {
           options={[['', 'all'], ...ACTIONS]}
           onChange={(action) => setQuery({ action })}
         />
+        {isOperator() && <CallerFilters chosen={chosen} />}
         {['status', 'model', 'provider'].map((name) => (
           <FilterText key={name} name={name} value={chosen[name] ?? ''} />
         ))}

@@ -11,6 +11,7 @@ import {
 } from '../lib/drafts.ts'
 import { sinceOf } from '../lib/format.ts'
 import { useResource } from '../lib/resource.ts'
+import { route, setQuery } from '../lib/router.ts'
 import { isOperator } from '../lib/session.ts'
 import type { Policy, Rule, RuleKind, UsageRow } from '../lib/types.ts'
 import { ChangeDialog } from '../ui/dialog.tsx'
@@ -79,10 +80,19 @@ type OpenDialog =
 
 function Editor({ path, canEdit, policy, loaded, reload }: EditorProps) {
   const [drafts, setDrafts] = useState(loaded.drafts)
-  const [dialog, setDialog] = useState<OpenDialog>()
+  // The history of a rule has an address.
+  const shared = loaded.drafts.find(({ key }) => key === route.value.query.get('rule'))
+  const [dialog, setDialog] = useState<OpenDialog | undefined>(shared && { type: 'history', draft: shared })
   useEffect(() => setDrafts(loaded.drafts), [loaded])
   const changed = drafts.filter(isChangedDraft)
-  const close = () => setDialog(undefined)
+  function close() {
+    setDialog(undefined)
+    setQuery({ rule: undefined })
+  }
+  function openHistory(draft: DraftRule) {
+    setDialog({ type: 'history', draft })
+    setQuery({ rule: draft.key })
+  }
 
   function put(draft: DraftRule) {
     const isKnown = drafts.some(({ key }) => key === draft.key)
@@ -103,7 +113,7 @@ function Editor({ path, canEdit, policy, loaded, reload }: EditorProps) {
       canEdit={canEdit}
       onAdd={() => setDialog({ type: 'rule', draft: newDraft(kind, NEW_RULES[kind]) })}
       onEdit={(draft) => setDialog({ type: 'rule', draft })}
-      onHistory={(draft) => setDialog({ type: 'history', draft })}
+      onHistory={openHistory}
       onMove={(key, target) => setDrafts(moveDraft(drafts, key, target))}
       onRemove={(draft) => put({ ...draft, isRemoved: !draft.isRemoved })}
     />

@@ -1,12 +1,12 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { ApiError, get, send } from '../lib/api.ts'
-import { userNames } from '../lib/names.ts'
 import { toError, useResource } from '../lib/resource.ts'
 import { href, route } from '../lib/router.ts'
 import { isOperator } from '../lib/session.ts'
 import type { TraceEntry } from '../lib/types.ts'
-import { Form, SelectField, TextField } from '../ui/fields.tsx'
+import { Form, TextField } from '../ui/fields.tsx'
 import { ErrorMessage, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
+import { findFirstUser, UserPicker } from '../ui/pickers.tsx'
 import { Badge } from '../ui/values.tsx'
 import { Trace } from './request.tsx'
 
@@ -71,20 +71,22 @@ function RecordedNote({ id, prompt }: { readonly id: string; readonly prompt: Re
 /** The form. A recorded request is shown as JSON. */
 function Simulator({ recorded }: { readonly recorded: RecordedPrompt['request'] | undefined }) {
   const { query } = route.value
-  const users = [...userNames.value]
   const [user, setUser] = useState(query.get('user') ?? '')
+  useEffect(() => {
+    if (isOperator() && user === '')
+      findFirstUser().then(setUser, (thrown: unknown) => setError(toError(thrown)))
+  }, [])
   const [asOf, setAsOf] = useState(query.get('at') ?? '')
   const [model, setModel] = useState('auto')
   const [text, setText] = useState(recorded ? JSON.stringify(recorded, null, 2) : '')
   const [result, setResult] = useState<Simulation>()
   const [error, setError] = useState<ApiError>()
-  const chosenUser = user || String(users[0]?.[0] ?? '')
 
   async function simulate() {
     const request = recorded ? parseRequest(text) : { model, messages: [{ role: 'user', content: text }] }
     const as_of = /^\d+$/.test(asOf) ? Number(asOf) : asOf
     const at = asOf === '' ? {} : { as_of }
-    const body = isOperator() ? { user_id: Number(chosenUser), request, ...at } : { ...request, ...at }
+    const body = isOperator() ? { user_id: Number(user), request, ...at } : { ...request, ...at }
     const path = isOperator() ? '/admin/simulate' : '/v1/simulate'
     const { data } = await send<{ data: Simulation }>('POST', path, body)
     return data
@@ -99,14 +101,7 @@ function Simulator({ recorded }: { readonly recorded: RecordedPrompt['request'] 
     <>
       <Form onSubmit={run} class="panel" label="Simulated request">
         <div class="row">
-          {isOperator() && (
-            <SelectField
-              label="User"
-              value={chosenUser}
-              options={users.map(([id, name]) => [String(id), name] as const)}
-              onChange={setUser}
-            />
-          )}
+          {isOperator() && <UserPicker value={user} onChange={setUser} required />}
           {!recorded && <TextField label="Model" value={model} onInput={setModel} required />}
           <TextField
             label="Rules as of"

@@ -1,15 +1,15 @@
 import { useState } from 'preact/hooks'
 import { ApiError, get } from '../lib/api.ts'
 import { formatTime, humanize } from '../lib/format.ts'
-import { userNames } from '../lib/names.ts'
 import { toError, useResource } from '../lib/resource.ts'
 import { navigate, route, setQuery } from '../lib/router.ts'
 import { type LoadedChanges, loadChanges, readChanges } from '../lib/rule-changes.ts'
 import { isOperator } from '../lib/session.ts'
 import type { Rule } from '../lib/types.ts'
 import { Diff, diffFields } from '../ui/diff.tsx'
-import { Form, SelectField, TextField } from '../ui/fields.tsx'
+import { Form, TextField } from '../ui/fields.tsx'
 import { Empty, ErrorMessage, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
+import { findFirstUser, UserPicker } from '../ui/pickers.tsx'
 import { ActionBadge, Badge, Time } from '../ui/values.tsx'
 import { summarizeRule } from './rule-summary.ts'
 
@@ -21,21 +21,17 @@ interface EffectiveRules {
 /** The rules that applied to a user at any time, and how they differ from those of now. */
 export function TimeTravelPage() {
   const { query } = route.value
-  const users = [...userNames.value]
-  const user = query.get('user') ?? String(users[0]?.[0] ?? '')
+  const chosen = query.get('user') ?? ''
+  const first = useResource('first user', () => (isOperator() && !chosen ? findFirstUser() : none()))
+  const user = chosen || first.data || ''
   const [anchor, setAnchor] = useState(query.get('at') ?? undefined)
   const changes = useResource(`changes ${anchor}`, () => loadChanges(anchor))
   return (
     <PageLayout title="Time travel">
       <div class="filters">
         <WhyBlocked />
-        {isOperator() && users.length > 0 && (
-          <SelectField
-            label="Rules for"
-            value={user}
-            options={users.map(([id, name]) => [String(id), name] as const)}
-            onChange={(user) => setQuery({ user })}
-          />
+        {isOperator() && (
+          <UserPicker label="Rules for" value={user} onChange={(user) => user && setQuery({ user })} />
         )}
         <JumpToTime
           onJump={(position) => {
@@ -44,22 +40,28 @@ export function TimeTravelPage() {
           }}
         />
       </div>
-      {isOperator() && user === '' ? (
-        <Empty>There are no users yet.</Empty>
-      ) : (
-        <ResourceView resource={changes}>
-          {(loaded) =>
-            loaded.entries.length === 0 ? (
-              <Empty>No rule was changed yet.</Empty>
-            ) : (
-              <Travel key={anchor} loaded={loaded} user={user} />
-            )
-          }
-        </ResourceView>
-      )}
+      <ResourceView resource={first}>
+        {() =>
+          isOperator() && user === '' ? (
+            <Empty>There are no users yet.</Empty>
+          ) : (
+            <ResourceView resource={changes}>
+              {(loaded) =>
+                loaded.entries.length === 0 ? (
+                  <Empty>No rule was changed yet.</Empty>
+                ) : (
+                  <Travel key={anchor} loaded={loaded} user={user} />
+                )
+              }
+            </ResourceView>
+          )
+        }
+      </ResourceView>
     </PageLayout>
   )
 }
+
+const none = () => Promise.resolve('')
 
 /** Goes to the last change before a time. */
 function JumpToTime({ onJump }: { readonly onJump: (position: string | undefined) => void }) {

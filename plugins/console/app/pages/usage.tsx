@@ -112,12 +112,17 @@ type OwnBudgets = Readonly<Record<'user' | 'key', BudgetState | null>>
 /** The budgets of the user who is signed in. */
 function OwnBudgets() {
   const budgets = useResource('budgets', () => get<OwnBudgets>('/v1/budget'))
-  const { user = null, key = null } = budgets.data ?? {}
-  if (!user && !key) return null
   return (
     <Panel title="Budgets">
-      {user && <BudgetLine name="Yours" budget={user} />}
-      {key && <BudgetLine name="This key" budget={key} />}
+      <ResourceView resource={budgets}>
+        {({ user, key }) => (
+          <>
+            {!user && !key && <Empty>No limit on what you spend.</Empty>}
+            {user && <BudgetLine name="Yours" budget={user} />}
+            {key && <BudgetLine name="This key" budget={key} />}
+          </>
+        )}
+      </ResourceView>
     </Panel>
   )
 }

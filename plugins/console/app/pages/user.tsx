@@ -8,7 +8,7 @@ import type { UserAccount } from '../lib/types.ts'
 import { ChangeDialog } from '../ui/dialog.tsx'
 import { DeleteButton, DialogButton } from '../ui/dialog-button.tsx'
 import { SelectField, TextField } from '../ui/fields.tsx'
-import { PageLayout, ResourceView } from '../ui/page.tsx'
+import { PageLayout, ResourcePage } from '../ui/page.tsx'
 import { Badge, Time } from '../ui/values.tsx'
 import { BudgetPanel } from './budget-panel.tsx'
 import { KeyPanel } from './keys.tsx'
@@ -19,9 +19,9 @@ export function UserPage({ id }: { readonly id: number }) {
   const path = `/admin/users/${id}`
   const user = useResource(path, () => get<UserAccount>(path))
   return (
-    <ResourceView resource={user}>
+    <ResourcePage title={`User ${id}`} resource={user}>
       {(account) => <UserDetails user={account} path={path} reload={user.reload} />}
-    </ResourceView>
+    </ResourcePage>
   )
 }
 

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { send } from '../lib/api.ts'
-import { groupName, loadNames } from '../lib/names.ts'
+import { addUserNames, groupName } from '../lib/names.ts'
 import { href, navigate, type PageProps, route } from '../lib/router.ts'
 import { hasRole } from '../lib/session.ts'
 import type { UserAccount } from '../lib/types.ts'
@@ -76,7 +76,7 @@ function NewUser({ onClose }: { readonly onClose: () => void }) {
   const [plan, setPlan] = useState('paid')
   async function create(reason: string) {
     const { data } = await send<{ data: UserAccount }>('POST', '/admin/users', { name, plan }, { reason })
-    await loadNames()
+    addUserNames([data])
     navigate(`/users/${data.id}`)
   }
   return (

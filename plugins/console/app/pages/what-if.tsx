@@ -11,19 +11,23 @@ import { Badge } from '../ui/values.tsx'
 interface Decision {
   readonly outcome: string
   readonly text?: string | null
+  readonly error?: { readonly message?: string }
+  readonly reply?: { readonly outcome: string; readonly text: string | null }
   readonly provider: string | null
   readonly model: string | null
+}
+
+interface Explained {
+  readonly message: string
 }
 
 interface WhatIfResult {
   readonly requests: number
   readonly evaluated: number
-  readonly not_evaluated: readonly {
-    readonly reason: string
-    readonly requests: number
-    readonly message: string
-  }[]
-  readonly limitations: readonly { readonly code: string; readonly message: string }[]
+  readonly not_evaluated: readonly Explained[]
+  readonly limitations: readonly Explained[]
+  readonly limits: Readonly<Record<'before' | 'after', Readonly<Record<string, number>>>>
+  readonly replies: { readonly evaluated: number; readonly not_evaluated: readonly Explained[] }
   readonly effects: Readonly<Record<string, number>>
   readonly cost_usd: { readonly before: number; readonly after: number; readonly change: number }
   readonly examples: readonly {
@@ -75,22 +79,19 @@ export function WhatIf({ policy, drafts }: WhatIfProps) {
   )
 }
 
-function Effects({
-  requests,
-  evaluated,
-  not_evaluated,
-  limitations,
-  effects,
-  cost_usd,
-  examples,
-}: WhatIfResult) {
+function Effects(result: WhatIfResult) {
+  const { requests, evaluated, not_evaluated, limitations, effects, cost_usd, limits, replies, examples } =
+    result
   const counted = Object.entries(effects).filter(([name, count]) => count > 0 && name !== 'unchanged')
   return (
     <output>
       <p>
         {formatCount(evaluated)} of {formatCount(requests)} requests evaluated.{' '}
         {counted.length === 0 && 'None would be handled differently.'}
+        {replies.evaluated > 0 &&
+          ` Response rules were evaluated on ${formatCount(replies.evaluated)} replies.`}
       </p>
+      <LimitCounts {...limits} />
       <ul class="inline">
         {counted.map(([name, count]) => (
           <li key={name}>
@@ -104,7 +105,7 @@ function Effects({
           </li>
         )}
       </ul>
-      {[...not_evaluated, ...limitations].map(({ message }) => (
+      {[...not_evaluated, ...replies.not_evaluated, ...limitations].map(({ message }) => (
         <p key={message} class="muted">
           {message}
         </p>
@@ -129,14 +130,28 @@ function Effects({
   )
 }
 
+/** Requests under budgets and limits, if there are any. */
+function LimitCounts({ before, after }: WhatIfResult['limits']) {
+  const names = Object.keys(before).filter((name) => before[name] || after[name])
+  if (names.length === 0) return null
+  const counts = names.map((name) => `${humanize(name)} ${before[name]} → ${after[name]}`)
+  return <p>Requests under budgets and limits: {counts.join(', ')}</p>
+}
+
 function DecisionText({ title, decision }: { readonly title: string; readonly decision: Decision }) {
-  const { outcome, text, provider, model } = decision
+  const { outcome, error, text, reply, provider, model } = decision
   return (
     <div>
       <small class="muted">
         {title}: {outcome} {provider && `${provider}/${model}`}
       </small>
+      {error?.message && <p>{error.message}</p>}
       {text && <pre>{text}</pre>}
+      {reply && (
+        <small class="muted block">
+          reply {reply.outcome}: {reply.text}
+        </small>
+      )}
     </div>
   )
 }

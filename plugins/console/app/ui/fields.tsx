@@ -60,7 +60,7 @@ interface FieldNoteProps {
   readonly issue: string | undefined
 }
 
-function FieldNote({ id, hint, issue }: FieldNoteProps) {
+export function FieldNote({ id, hint, issue }: FieldNoteProps) {
   if (id === undefined) return null
   return (
     <small id={id} class={issue ? 'issue' : 'muted'}>

@@ -42,6 +42,21 @@ export function ResourceView<Data>({ resource, children }: ViewProps<Data>) {
   )
 }
 
+interface ResourcePageProps<Data> extends ViewProps<Data> {
+  /** The heading until the data is there, which then brings its own page. */
+  readonly title: string
+}
+
+/** A page about one object: it has a heading also while it is loading, and if it cannot be loaded. */
+export function ResourcePage<Data>({ title, resource, children }: ResourcePageProps<Data>) {
+  if (resource.data !== undefined) return <ResourceView resource={resource}>{children}</ResourceView>
+  return (
+    <PageLayout title={title}>
+      <ResourceView resource={resource}>{children}</ResourceView>
+    </PageLayout>
+  )
+}
+
 export function Loading() {
   return (
     <p class="loading" role="status">

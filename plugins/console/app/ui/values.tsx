@@ -3,7 +3,7 @@ import { formatAge, formatTime, formatUtc } from '../lib/format.ts'
 import { userName } from '../lib/names.ts'
 import { href } from '../lib/router.ts'
 import { isOperator } from '../lib/session.ts'
-import type { Actor } from '../lib/types.ts'
+import type { Actor, RuleOrigin } from '../lib/types.ts'
 
 /** A time in the zone of the viewer; UTC on hover. */
 export function Time({
@@ -54,6 +54,12 @@ export function UserLink({ id }: { readonly id: number | null | undefined }) {
   if (id == null) return <span class="muted">–</span>
   if (!isOperator()) return <span>you</span>
   return <a href={href(`/users/${id}`)}>{userName(id)}</a>
+}
+
+/** Links operators to a policy, or to one of its rules, such as `firewall:12`. */
+export function PolicyLink({ origin, rule }: { readonly origin: RuleOrigin; readonly rule?: string }) {
+  const { id, name = `policy ${id}` } = origin
+  return isOperator() ? <a href={href(`/policies/${id}`, { rule })}>{name}</a> : <span>{name}</span>
 }
 
 interface StatProps {

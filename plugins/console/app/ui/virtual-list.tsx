@@ -8,10 +8,13 @@ interface BlockProps<Item> {
   readonly children: (items: readonly Item[], first: number) => ComponentChildren
 }
 
-/** The items of a block. Scrolling does not render them again. */
+/** The items of a block. Scrolling does not render them again, nor do pages that are added below. */
 class Block<Item> extends Component<BlockProps<Item>> {
   override shouldComponentUpdate({ items }: BlockProps<Item>): boolean {
-    return items !== this.props.items
+    const first = this.props.block * BLOCK_SIZE
+    for (let index = first; index < first + BLOCK_SIZE; index++)
+      if (items[index] !== this.props.items[index]) return true
+    return false
   }
 
   render({ items, block, children }: BlockProps<Item>) {

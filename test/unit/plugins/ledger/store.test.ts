@@ -462,6 +462,13 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
     expect(await since(NOON, { keyId: 'key_1' })).to.equal(400_000_001)
     expect(await since(NOON, { keyId: 'none' })).to.equal(0)
     expect(await since(NOON + 10 * HOUR_MS)).to.equal(0)
+    const until = (minutes: number, start = NOON) => since(start, { until: NOON + minutes * 60_000 })
+    expect(await until(59)).to.equal(0)
+    expect(await until(59.1)).to.equal(100_000_000)
+    expect(await until(59.6, NOON + 59.1 * 60_000)).to.equal(200_000_000)
+    expect(await until(60)).to.equal(300_000_000)
+    expect(await until(60.1)).to.equal(600_000_000)
+    expect(await until(600)).to.equal(600_000_001)
   })
 
   it('sums up copies for everything, and for whoever asked for them', async () => {

@@ -4,7 +4,15 @@ import { expect } from 'chai'
 import type { WhatIfJob } from '../../../../plugins/what-if/job.ts'
 import { createWhatIfThread, WhatIfBusyError } from '../../../../plugins/what-if/thread.ts'
 
-const JOB: WhatIfJob = { filter: {}, limit: 1, examples: 0, policies: [], events: [], drafts: [] }
+const JOB: WhatIfJob = {
+  filter: {},
+  limit: 1,
+  examples: 0,
+  policies: [],
+  budgets: { overall: undefined, groups: [] },
+  events: [],
+  drafts: [],
+}
 
 interface Sent {
   readonly id: number
@@ -51,7 +59,11 @@ describe('the thread that evaluates drafts', () => {
     workers.push(worker)
     return worker as unknown as Worker
   }
-  const handlers = { callers: () => ({ callers: [] }), progress: () => ({}) }
+  const handlers = {
+    callers: () => ({ callers: [] }),
+    replies: () => ({ replies: [] }),
+    progress: () => ({}),
+  }
   beforeEach(() => void workers.splice(0))
 
   it('evaluates one job after the other, and refuses more than may wait', async () => {
