@@ -17,6 +17,12 @@ const Price = {
 const Quirks = StrictObject(
   {
     forced_tools: Type.Optional(Type.Boolean({ description: 'False if a forced tool_choice is refused.' })),
+    responses: Type.Optional(
+      Type.Boolean({
+        description:
+          'True if tools with reasoning, and the effort max, are taken in the Responses API only (openai).',
+      }),
+    ),
     thinking: Type.Optional(
       StringEnum(['effort', 'budget', 'prompt_mode'], {
         description:

@@ -253,6 +253,8 @@ export function keyActor({ keyId, name }: Pick<Account, 'keyId' | 'name'>): Acto
 /** A WebSocket connection: the same object for all its messages, to keep data by. */
 export interface ClientSession {
   readonly isClosed: boolean
+  /** The user who opened it, set by the endpoint that admits it. Connections of a user share limits. */
+  owner?: number | undefined
   /** Calls `notify` once the connection is closed (immediately if it is). */
   onClose(notify: () => void): void
 }

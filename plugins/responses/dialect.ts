@@ -12,6 +12,7 @@ import {
 import type { ChooseForm } from '../../core/dialects/response-form.ts'
 import { type ResponsesCall, toPlainToolForm } from '../../core/dialects/responses/call.ts'
 import { RESPONSES_NAMES, toResponsesPath } from '../../core/dialects/responses/caller-path.ts'
+import { findClientTools } from '../../core/dialects/responses/client-tools.ts'
 import { responsesDescription } from '../../core/dialects/responses/description.ts'
 import {
   parseResponsesBody,
@@ -20,6 +21,8 @@ import {
   parseResponsesWarnings,
 } from '../../core/dialects/responses/parse-request.ts'
 import type { ResponsesBody } from '../../core/dialects/responses/request-schema.ts'
+import type { FlatTool } from '../../core/dialects/responses/tool-schemas.ts'
+import { findLoadedTools } from '../../core/dialects/responses/tool-search.ts'
 import { completeResponse, streamResponseEvents } from '../../core/dialects/responses/write-response.ts'
 import { requestIdSuffix } from '../../core/util/ids.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
@@ -45,19 +48,23 @@ export function createResponsesDialect(
     parseRequest(rawBody, ctx) {
       const find = (responseKey: string) => store.find(responseKey, ctx.account.userId)
       const recall = (responseKey: string) => memory.recall(ctx.client.session, responseKey)
-      return chain(parseResponsesCall(rawBody, find, recall), ({ body, input, earlier, request }) => {
-        const plainToolForm = toPlainToolForm(body)
-        activeCalls.add(ctx, {
-          body,
-          responseKey: requestIdSuffix(ctx.requestId),
-          createdAt: Math.floor(Date.now() / 1000),
-          form: chooseForm(ctx.headers, plainToolForm),
-          plainToolForm,
-          inputCount: input.length,
-          earlierCount: earlier.length,
-        })
-        return request
-      })
+      return chain(
+        parseResponsesCall(rawBody, find, recall),
+        ({ body, input, earlier, loadedTools, request }) => {
+          const plainToolForm = toPlainToolForm(body)
+          activeCalls.add(ctx, {
+            body,
+            clientTools: findClientTools([...(body.tools ?? []), ...loadedTools]),
+            responseKey: requestIdSuffix(ctx.requestId),
+            createdAt: Math.floor(Date.now() / 1000),
+            form: chooseForm(ctx.headers, plainToolForm),
+            plainToolForm,
+            inputCount: input.length,
+            earlierCount: earlier.length,
+          })
+          return request
+        },
+      )
     },
     parseWarnings: parseResponsesWarnings,
     answer: (exchange) => (activeCalls.get(exchange)?.body.generate === false ? EMPTY_REPLY : undefined),
@@ -135,6 +142,8 @@ interface ParsedCall {
   readonly input: readonly Message[]
   /** Messages of earlier turns. */
   readonly earlier: readonly Message[]
+  /** What searches for tools found in the messages. */
+  readonly loadedTools: readonly FlatTool[]
   readonly request: ChatRequest
 }
 
@@ -147,7 +156,9 @@ export function parseResponsesCall(
   return chain(resolveReferences(parseResponsesBody(rawBody), find), (body) => {
     const input = parseResponsesInput(body)
     return chain(loadConversation(body, find, recall), (earlier) => {
-      return { body, input, earlier, request: parseResponsesRequest(body, earlier, input) }
+      const loadedTools = findLoadedTools([...earlier, ...input], body.tools)
+      const request = parseResponsesRequest(body, earlier, input, loadedTools)
+      return { body, input, earlier, loadedTools, request }
     })
   })
 }

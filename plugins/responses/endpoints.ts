@@ -17,6 +17,7 @@ import { parseResponseKey } from '../../core/dialects/responses/call.ts'
 import { findClientTools } from '../../core/dialects/responses/client-tools.ts'
 import { toResponseForm } from '../../core/dialects/responses/response.ts'
 import { replaySseRecords } from '../../core/dialects/responses/sse-records.ts'
+import { findLoadedTools } from '../../core/dialects/responses/tool-search.ts'
 import type { StoredResponse } from '../../core/events/domain-events.ts'
 import { isFinishedResponse } from './conversation.ts'
 import type { ActiveCalls } from './dialect.ts'
@@ -157,7 +158,9 @@ export function createResponseEndpoints(
       responses: { 200: { description: 'A page of input items.', body: InputItemList } },
       async handle({ account, params, query }) {
         const { responseKey, input, response } = await findResponse(account, params.id)
-        const items = toInputItems(input, responseKey, findClientTools(response.tools))
+        const declared = Array.isArray(response.tools) ? response.tools : []
+        const tools = findClientTools([...declared, ...findLoadedTools(input, declared)])
+        const items = toInputItems(input, responseKey, tools)
         return { status: 200, body: listItems(items, query) }
       },
     }),

@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache'
 import {
   type ClientSession,
   type EndedExchange,
@@ -20,47 +19,96 @@ export interface SessionMemory {
   recall(session: ClientSession | undefined, responseKey: string): readonly Message[] | undefined
 }
 
-/** Characters of all connections of a process together. Those that were used least recently are forgotten. */
-const MAX_CHARS = 128 * 1024 * 1024
+export interface SessionMemoryLimits {
+  /** Characters of all connections of a process. */
+  readonly total: number
+  /** Characters of the connections of one user. */
+  readonly perUser: number
+  /** Characters of a conversation. A longer one is not remembered. */
+  readonly perConversation: number
+}
 
-/** Characters of a conversation. A longer one is not remembered. */
-const MAX_CONVERSATION_CHARS = 16 * 1024 * 1024
+const LIMITS: SessionMemoryLimits = {
+  total: 128 * 1024 * 1024,
+  perUser: 64 * 1024 * 1024,
+  perConversation: 16 * 1024 * 1024,
+}
 
 interface RememberedTurns {
   readonly responseKey: string
   readonly messages: readonly Message[]
+  readonly size: number
 }
 
-export function createSessionMemory(
-  maxChars = MAX_CHARS,
-  maxConversationChars = MAX_CONVERSATION_CHARS,
-): SessionMemory {
-  const last = new LRUCache<ClientSession, RememberedTurns>({ maxSize: maxChars })
+/** The connections of a user, those that were used least recently first. */
+interface UserMemory {
+  readonly turns: Map<ClientSession, RememberedTurns>
+  size: number
+}
+
+/** When it is full, the user who takes most of it loses what was used least recently. */
+export function createSessionMemory(limits: SessionMemoryLimits = LIMITS): SessionMemory {
+  const users = new Map<number | undefined, UserMemory>()
   const watched = new WeakSet<ClientSession>()
+  let totalSize = 0
+
+  function forget(session: ClientSession): RememberedTurns | undefined {
+    const user = users.get(session.owner)
+    const turns = user?.turns.get(session)
+    if (user === undefined || turns === undefined) return undefined
+    user.turns.delete(session)
+    user.size -= turns.size
+    totalSize -= turns.size
+    if (user.turns.size === 0) users.delete(session.owner)
+    return turns
+  }
+
+  function add(session: ClientSession, turns: RememberedTurns): void {
+    const user = users.get(session.owner) ?? { turns: new Map(), size: 0 }
+    users.set(session.owner, user)
+    user.turns.set(session, turns)
+    user.size += turns.size
+    totalSize += turns.size
+    while (user.size > limits.perUser) forgetOldest(user)
+    while (totalSize > limits.total) forgetOldest(findLargest(users.values()))
+  }
+
+  function forgetOldest(user: UserMemory | undefined): void {
+    for (const session of user?.turns.keys() ?? []) return void forget(session)
+  }
 
   function watch(session: ClientSession): void {
     if (watched.has(session)) return
     watched.add(session)
-    session.onClose(() => last.delete(session))
+    session.onClose(() => forget(session))
   }
 
   return {
     remember({ client, request }, { responseKey, inputCount, earlierCount }, { status, output }) {
       const { session } = client
       if (session === undefined || session.isClosed) return
-      last.delete(session)
+      forget(session)
       if (status !== 'completed' && status !== 'incomplete') return
       const items: readonly JsonObject[] = Array.isArray(output) ? output.filter(isJsonObject) : []
       const turns = request.messages.slice(request.messages.length - inputCount - earlierCount)
       const messages = [...turns, ...parseItems(items, 'output')]
-      const size = countChars(messages, maxConversationChars)
-      if (size > maxConversationChars) return
+      const size = countChars(messages, limits.perConversation)
+      if (size > limits.perConversation) return
       watch(session)
-      last.set(session, { responseKey, messages }, { size })
+      add(session, { responseKey, messages, size })
     },
     recall(session, responseKey) {
-      const turns = session && last.get(session)
-      return turns?.responseKey === responseKey ? turns.messages : undefined
+      const turns = session && forget(session)
+      if (session === undefined || turns === undefined) return undefined
+      // The connection is now the one that was used most recently.
+      add(session, turns)
+      return turns.responseKey === responseKey ? turns.messages : undefined
     },
   }
+}
+
+function findLargest(users: Iterable<UserMemory>): UserMemory | undefined {
+  let largest: UserMemory | undefined
+  for (const user of users) if (largest === undefined || user.size > largest.size) largest = user
+  return largest
 }

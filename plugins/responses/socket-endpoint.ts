@@ -1,27 +1,23 @@
 import { type Endpoint, endpoint, GatewayError, user } from '../../core/contract/index.ts'
+import { createSharedQuota } from '../../core/util/shared-quota.ts'
 
-/** Open connections per key and process. Each can hold a conversation in memory. */
-const MAX_CONNECTIONS = 100
+/** Open connections per process. Each can hold a conversation in memory. */
+const MAX_CONNECTIONS = { perKey: 100, perUser: 200, total: 2000 }
 
 const TOO_MANY_CONNECTIONS = { status: 429, type: 'rate_limit_error' } as const
 
 export const SOCKET_ERROR_CODES = {
   too_many_connections: {
     ...TOO_MANY_CONNECTIONS,
-    description: 'The API key has too many WebSocket connections open.',
+    description: 'The API key, its user or all users have too many WebSocket connections open.',
   },
 } as const
 
 /** Admits the callers of WebSocket connections. Any other request with this method is 426. */
 export function createSocketEndpoint(): Endpoint {
-  /** Open connections by the id of their key. */
-  const open = new Map<string, number>()
-
-  function close(keyId: string): void {
-    const others = (open.get(keyId) ?? 1) - 1
-    if (others === 0) open.delete(keyId)
-    else open.set(keyId, others)
-  }
+  const { perKey, perUser, total } = MAX_CONNECTIONS
+  const ofKeys = createSharedQuota<string>({ perOwner: perKey, total })
+  const ofUsers = createSharedQuota<number>({ perOwner: perUser, total })
 
   return endpoint({
     method: 'GET',
@@ -34,12 +30,21 @@ export function createSocketEndpoint(): Endpoint {
     isUnlisted: true,
     responses: { 101: { description: 'The connection is a WebSocket from now on.' } },
     errors: ['upgrade_required', 'too_many_connections'],
-    async handle({ account: { keyId }, client: { session } }) {
+    async handle({ account: { keyId, userId }, client: { session } }) {
       if (session === undefined) throw createUpgradeRequiredError()
-      const count = (open.get(keyId) ?? 0) + 1
-      if (count > MAX_CONNECTIONS) throw createTooManyConnectionsError()
-      open.set(keyId, count)
-      session.onClose(() => close(keyId))
+      const exceededOfUser = ofUsers.take(userId, 1)
+      if (exceededOfUser === 'total') throw createTooManyConnectionsError('The gateway has', total)
+      if (exceededOfUser !== undefined) throw createTooManyConnectionsError('The user has', perUser)
+      const exceededOfKey = ofKeys.take(keyId, 1)
+      if (exceededOfKey !== undefined) {
+        ofUsers.release(userId, 1)
+        throw createTooManyConnectionsError('The key has', perKey)
+      }
+      session.owner = userId
+      session.onClose(() => {
+        ofUsers.release(userId, 1)
+        ofKeys.release(keyId, 1)
+      })
       return { status: 101, body: '' }
     },
   })
@@ -50,9 +55,10 @@ function createUpgradeRequiredError(): GatewayError {
   return new GatewayError('upgrade_required', message, { headers: { upgrade: 'websocket' } })
 }
 
-function createTooManyConnectionsError(): GatewayError {
+/** `holder` is the subject of the message with its verb. */
+function createTooManyConnectionsError(holder: string, limit: number): GatewayError {
   const message =
-    `The key has ${MAX_CONNECTIONS} WebSocket connections open already, which is the limit. ` +
+    `${holder} ${limit} WebSocket connections open already, which is the limit. ` +
     'Close one, or send further messages on them.'
   return new GatewayError({
     ...TOO_MANY_CONNECTIONS,

@@ -3,12 +3,17 @@ import type { Model, ProviderRequest, Target } from '../../core/contract/provide
 import { buildChatHeaders } from '../chat-format/request.ts'
 import { clampOutputLimit, findChangedFields, outputLimitOf } from '../shared/changed-fields.ts'
 import { EFFORTS, findNearestEffort } from '../shared/efforts.ts'
+import { buildResponsesRequest, requiresResponses } from './responses-request.ts'
 
 /**
- * Passes the client's request through (docs/providers.md, "OpenAI"). Changes only the model name, asks
+ * Passes the client's request through (docs/providers.md, "OpenAI"), unless the model takes it only in the
+ * Responses API. Changes only the model name, asks
  * streams for their usage, and leaves out what the model does not support.
  */
 export function buildOpenAiRequest(request: ChatRequest, target: Target): ProviderRequest {
+  const effort = findSentEffort(request, target.entry)
+  const asked = effort ?? request.reasoning_effort ?? undefined
+  if (requiresResponses(request, asked, target.entry)) return buildResponsesRequest(request, target, asked)
   const messages = withoutForeignFields(request.messages)
   const body: Record<string, unknown> = { ...request, model: target.model, messages }
   // OpenAI accepts metadata only with `store`; without it, metadata is for routing rules.
@@ -17,7 +22,6 @@ export function buildOpenAiRequest(request: ChatRequest, target: Target): Provid
   const { field } = outputLimitOf(request)
   const limit = clampOutputLimit(request, target.entry)
   if (limit !== undefined) body[field] = limit
-  const effort = findSentEffort(request, target.entry)
   if (effort !== undefined) body.reasoning_effort = effort
   if (target.entry?.reasoning) renameTokenLimit(body)
   const omitted = target.entry ? removeUnsupportedFields(body, target.entry) : []

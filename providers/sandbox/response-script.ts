@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { setTimeout } from 'node:timers/promises'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import type { SseEvent } from '../../core/contract/index.ts'
 import { type Fault, NO_FAULT } from './faults.ts'
 import type { ModelReply } from './shared/model-reply.ts'
@@ -35,7 +35,7 @@ export async function sendScript(
     if (!response.write(chunk)) await once(response, 'drain', { signal: client })
   }
   if (script.ending === 'end') response.end()
-  else dropConnection(response)
+  else await dropConnection(response)
 }
 
 async function delay(ms: number, client: AbortSignal): Promise<void> {
@@ -43,8 +43,10 @@ async function delay(ms: number, client: AbortSignal): Promise<void> {
 }
 
 /** Closes the connection in the middle of the response, after flushing what was written. */
-function dropConnection(response: ServerResponse): void {
+async function dropConnection(response: ServerResponse): Promise<void> {
   response.flushHeaders()
+  // Node collects what is written in one turn of the event loop, and version 26 drops it with the connection.
+  await setImmediate()
   response.socket?.destroySoon()
 }
 

@@ -100,6 +100,7 @@ const CASES: readonly ParameterCase[] = [
     parameters: { tools, tool_choice: named },
     sent: {
       openai: { tool_choice: named },
+      responses: { tool_choice: { type: 'function', name: 'listen' } },
       anthropic: { tool_choice: { type: 'tool', name: 'listen' } },
       gemini: { toolConfig: { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: ['listen'] } } },
       mistral: { tool_choice: named },
@@ -114,6 +115,13 @@ const CASES: readonly ParameterCase[] = [
     },
     sent: {
       openai: { tool_choice: { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [named] } } },
+      responses: {
+        tool_choice: {
+          type: 'allowed_tools',
+          mode: 'required',
+          tools: [{ type: 'function', name: 'listen' }],
+        },
+      },
       anthropic: { tool_choice: { type: 'any' }, tools: [{ name: 'listen' }] },
       gemini: { toolConfig: { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: ['listen'] } } },
       mistral: { tool_choice: 'any', tools: [{ function: { name: 'listen' } }] },
@@ -219,7 +227,9 @@ describe('an automatic choice, by what the request asks for', () => {
       it(`sends ${title} with ${mode} to a model that honours it`, async () => {
         const { answer, provider, warnings, sent } = await ask(parameters, mode)
         expect(warnings, `${provider}/${answer.body.model}`).to.deep.equal([])
-        const part = expected[provider]
+        // OpenAI's newest models get tools in the Responses API.
+        const isResponse = sandbox.requests.at(-1)?.path.endsWith('/responses') === true
+        const part = (isResponse ? expected.responses : undefined) ?? expected[provider]
         expect(part, `${provider}/${answer.body.model} was not expected`).to.not.equal(undefined)
         expect(pick(sent, part)).to.deep.equal(part)
         const isForced = 'tool_choice' in parameters

@@ -54,13 +54,22 @@ describe('limits of Responses over WebSocket', () => {
     return socket
   }
 
-  it('limits the connections of a key', async () => {
-    const clients = await Promise.all(Array.from({ length: 100 }, () => open()))
-    const authorization = `Bearer ${user.key}`
-    const refused = await refusedUpgrade(gateway.url, { authorization })
-    expect(refused.status).to.equal(429)
-    expect(refused.headers).to.include({ 'x-error-code': 'too_many_connections', 'retry-after': '30' })
-    completed(await (await open((await user.issueKey()).key)).create({ ...REQUEST, input: 'Hi' }))
+  it('limits the connections of a key and of a user', async () => {
+    const openMany = (key: string) => Promise.all(Array.from({ length: 100 }, () => open(key)))
+    const expectRefusal = async (key: string, message: RegExp) => {
+      const refused = await refusedUpgrade(gateway.url, { authorization: `Bearer ${key}` })
+      expect(refused.status).to.equal(429)
+      expect(refused.headers).to.include({ 'x-error-code': 'too_many_connections', 'retry-after': '30' })
+      expect(refused.body.error.message).to.match(message)
+    }
+    const clients = await openMany(user.key)
+    await expectRefusal(user.key, /^The key has 100 /)
+    const second = (await user.issueKey()).key
+    const [client] = await openMany(second)
+    completed(await (client as ResponseSocket).create({ ...REQUEST, input: 'Hi' }))
+    await expectRefusal((await user.issueKey()).key, /^The user has 200 /)
+    const neighbour = await newUser(gateway)
+    completed(await (await open(neighbour.key)).create({ ...REQUEST, input: 'Hi' }))
     clients[0]?.socket.close()
     await waitUntil(() => open().catch(() => undefined))
   })
@@ -71,6 +80,51 @@ describe('limits of Responses over WebSocket', () => {
     client.socket.send(JSON.stringify({ type: 'response.create', ...REQUEST, input: 'Hi' }))
     for (let message = 0; message < 101; message++) client.socket.send('')
     expect(await client.closed).to.equal(1008)
+  })
+
+  describe('for data that waits', () => {
+    let small: RunningGateway
+    before(async () => {
+      const settings = await withSettings(`${UNLIMITED}limits: { body_bytes: 10000 }\n`)
+      small = await startGateway({ ...withProvider(provider), ...settings })
+    })
+    after(() => small.stop())
+
+    const openFive = async (key: string) => {
+      const clients = await Promise.all(Array.from({ length: 5 }, () => openResponseSocket(small.url, key)))
+      sockets.push(...clients)
+      return clients
+    }
+    const firstClosed = (clients: readonly ResponseSocket[]) =>
+      Promise.race(clients.map(({ closed }) => closed))
+
+    it('of all connections of a user, while others go on', async () => {
+      const [greedy, neighbour] = [await newUser(small), await newUser(small)]
+      provider.play({ ...ANSWER, until: new Promise(() => undefined) })
+      const clients = await openFive(greedy.key)
+      const busy = JSON.stringify({ type: 'response.create', ...REQUEST, input: 'Hi' })
+      const waiting = JSON.stringify({ type: 'response.create', ...REQUEST, input: 'x'.repeat(9000) })
+      for (const { socket } of clients) for (const text of [busy, waiting]) socket.send(text)
+      expect(await firstClosed(clients)).to.equal(1008)
+      expect(clients.filter(({ socket }) => socket.readyState === socket.OPEN)).to.have.length(4)
+      provider.play(ANSWER)
+      const client = await openResponseSocket(small.url, neighbour.key)
+      sockets.push(client)
+      completed(await client.create({ ...REQUEST, input: 'x'.repeat(9000) }))
+    })
+
+    it('also of messages that are not complete, and gives it back', async () => {
+      const greedy = await newUser(small)
+      const clients = await openFive(greedy.key)
+      for (const { socket } of clients) socket.send('x'.repeat(9000), { fin: false })
+      expect(await firstClosed(clients)).to.equal(1008)
+      for (const { socket } of clients) socket.terminate()
+      await Promise.all(clients.map(({ closed }) => closed))
+      const [client] = await openFive(greedy.key)
+      for (let turn = 0; turn < 6; turn++) {
+        completed(await (client as ResponseSocket).create({ ...REQUEST, input: 'x'.repeat(9000) }))
+      }
+    })
   })
 
   it('keeps the connection after a response that failed', async () => {

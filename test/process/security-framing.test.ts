@@ -57,6 +57,9 @@ const REFUSED: Readonly<Record<string, string>> = {
   'two Hosts': `${GET}Host: elsewhere\r\n\r\n`,
   'HTTP/0.9': 'GET /healthz\r\n\r\n',
   'HTTP/1.2': 'GET /healthz HTTP/1.2\r\nHost: gateway\r\n\r\n',
+  'RTSP/1.0': 'GET /healthz RTSP/1.0\r\n\r\n',
+  'RTSP/1.0 with a Host': 'OPTIONS /healthz RTSP/1.0\r\nHost: gateway\r\nConnection: keep-alive\r\n\r\n',
+  'ICE/1.0': 'SOURCE /healthz ICE/1.0\r\n\r\n',
   'HTTP/2 with prior knowledge': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
   'a space in the path': 'GET /healthz /readyz HTTP/1.1\r\nHost: gateway\r\n\r\n',
   'an unknown method': 'SMUGGLE /healthz HTTP/1.1\r\nHost: gateway\r\n\r\n',
@@ -113,6 +116,11 @@ describe('a request that proxies and servers may interpret differently', () => {
       expect(answer?.status).to.equal(431)
       expect(JSON.parse(answer?.body ?? '').error).to.include({ http_status: 431 })
     }
+  })
+
+  it('may have the version 1.0 of HTTP', async () => {
+    const [answer] = splitAnswers(await send('GET /healthz HTTP/1.0\r\n\r\n'))
+    expect(answer?.status).to.equal(200)
   })
 
   it('gets 405 for CONNECT, and nothing after it is served', async () => {

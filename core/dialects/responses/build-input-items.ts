@@ -1,5 +1,7 @@
 import type { ContentPart, JsonObject, Message, ToolCall } from '../../contract/index.ts'
-import { type ClientTools, toCustomInput } from './client-tools.ts'
+import { type ClientTool, type ClientTools, toCustomInput } from './client-tools.ts'
+import { toEchoedTool } from './echoed-options.ts'
+import { parseSearchResult, toSearchArguments } from './tool-search.ts'
 
 /**
  * Converts canonical messages to input items, whose ids consist of the response key and their index. Calls of
@@ -19,27 +21,47 @@ export function toInputItems(
 }
 
 /** An item without its id. */
-type DraftItem = JsonObject & { readonly idPrefix: 'msg' | 'rs' | 'fc' | 'fco' | 'ctc' | 'ctco' }
+type DraftItem = JsonObject & {
+  readonly idPrefix: 'msg' | 'rs' | 'fc' | 'fco' | 'ctc' | 'ctco' | 'tsc' | 'tso'
+}
 
 function toClientItems(items: readonly DraftItem[], tools: NonNullable<ClientTools>): readonly DraftItem[] {
-  const customCalls = new Set<unknown>()
+  const calledKinds = new Map<unknown, ClientTool['kind']>()
   return items.map((item) => {
-    if (item.type === 'function_call_output' && customCalls.has(item.call_id))
-      return { ...item, idPrefix: 'ctco', type: 'custom_tool_call_output' }
+    if (item.type === 'function_call_output') return toClientOutput(item, calledKinds.get(item.call_id))
     const tool = item.type === 'function_call' ? tools.get(String(item.name)) : undefined
     if (tool === undefined) return item
-    const { isCustom, ...names } = tool
-    if (!isCustom) return { ...item, ...names }
-    customCalls.add(item.call_id)
-    const { arguments: json, ...call } = item
-    return {
-      ...call,
-      ...names,
-      idPrefix: 'ctc',
-      type: 'custom_tool_call',
-      input: toCustomInput(String(json)),
-    }
+    calledKinds.set(item.call_id, tool.kind)
+    return toClientCall(item, tool)
   })
+}
+
+function toClientCall(item: DraftItem, { kind, ...names }: ClientTool): DraftItem {
+  const { arguments: json, name: _, ...call } = item
+  switch (kind) {
+    case 'function':
+      return { ...item, ...names }
+    case 'custom':
+      return {
+        ...call,
+        ...names,
+        idPrefix: 'ctc',
+        type: 'custom_tool_call',
+        input: toCustomInput(String(json)),
+      }
+    case 'search': {
+      const fields = { execution: 'client', arguments: toSearchArguments(String(json)) }
+      return { ...call, idPrefix: 'tsc', type: 'tool_search_call', ...fields }
+    }
+  }
+}
+
+function toClientOutput(item: DraftItem, kind: ClientTool['kind'] | undefined): DraftItem {
+  if (kind === 'custom') return { ...item, idPrefix: 'ctco', type: 'custom_tool_call_output' }
+  if (kind !== 'search') return item
+  const { output, ...fields } = item
+  const tools = parseSearchResult(output).map(toEchoedTool)
+  return { ...fields, idPrefix: 'tso', type: 'tool_search_output', execution: 'client', tools }
 }
 
 function toDraftItems(message: Message): readonly DraftItem[] {
@@ -97,7 +119,8 @@ function toCallOutputItem({ tool_call_id, content }: Message): DraftItem {
   }
 }
 
-function toItemContent(content: Message['content'], textType: TextPartType): readonly JsonObject[] {
+/** Converts the content of a message to parts of an item. */
+export function toItemContent(content: Message['content'], textType: TextPartType): readonly JsonObject[] {
   const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? [])
   return parts.map((part) => toItemPart(part, textType))
 }

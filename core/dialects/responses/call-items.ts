@@ -8,18 +8,24 @@ import {
   itemId,
   type OutputItem,
 } from './output-items.ts'
+import { toSearchArguments } from './tool-search.ts'
 
 /** The call of a tool under construction. */
 export interface CallItem extends OutputItem {
-  readonly type: 'function_call' | 'custom_tool_call'
+  readonly type: 'function_call' | 'custom_tool_call' | 'tool_search_call'
   add(json: string): void
 }
 
 /** Creates the item of a call: as its client tool, or else as a plain function. */
 export function createCallItem(context: ItemContext, start: ToolStart, tool?: ClientTool): CallItem {
-  return tool?.isCustom
-    ? createCustomCallItem(context, start, tool)
-    : createFunctionCallItem(context, start, tool)
+  switch (tool?.kind) {
+    case 'custom':
+      return createCustomCallItem(context, start, tool)
+    case 'search':
+      return createSearchCallItem(context, start)
+    default:
+      return createFunctionCallItem(context, start, tool)
+  }
 }
 
 /** Creates a function call. `extra_content` is data that the provider expects back with the call's result. */
@@ -101,6 +107,38 @@ function createCustomCallItem(
       const input = toCustomInput(json)
       if (input !== '') emit?.({ type: 'response.custom_tool_call_input.delta', ...position, delta: input })
       emit?.({ type: 'response.custom_tool_call_input.done', ...position, input })
+      emit?.(itemDoneEvent(index, toJson()))
+    },
+    toJson,
+  }
+}
+
+/** Creates a call of the client's search for tools. Its arguments are complete in the last event only. */
+function createSearchCallItem(context: ItemContext, { id: call_id, extra_content }: ToolStart): CallItem {
+  const { index, emit } = context
+  const id = itemId('tsc', context)
+  let json = ''
+  let status: ItemStatus | 'in_progress' = 'in_progress'
+
+  const toJson = (): JsonObject => ({
+    id,
+    type: 'tool_search_call',
+    status,
+    call_id,
+    execution: 'client',
+    arguments: toSearchArguments(json),
+    ...(extra_content && { extra_content }),
+  })
+
+  emit?.(itemAddedEvent(index, toJson()))
+  return {
+    type: 'tool_search_call',
+    index,
+    add(delta) {
+      json += delta
+    },
+    close(finalStatus) {
+      status = finalStatus
       emit?.(itemDoneEvent(index, toJson()))
     },
     toJson,

@@ -1,9 +1,12 @@
 import type { ResponseForm } from '../../events/domain-events.ts'
+import type { ClientTools } from './client-tools.ts'
 import type { ResponsesBody } from './request-schema.ts'
 
 /** Data about a call of the Responses API in addition to its exchange. */
 export interface ResponsesCall {
   readonly body: ResponsesBody
+  /** The client tools of the request, with those that searches found. */
+  readonly clientTools: ClientTools
   /**
    * The 24 characters that the response id (`resp_…`) and the request id of the call (`req_…`) share.
    * Clients may refer to the response by either id.

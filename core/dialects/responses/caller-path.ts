@@ -39,7 +39,7 @@ function toInputPath({ body, ...call }: ResponsesCall, index: number, rest: stri
 }
 
 function isToolCall({ type }: InputItem): boolean {
-  return type === 'function_call' || type === 'custom_tool_call'
+  return type === 'function_call' || type === 'custom_tool_call' || type === 'tool_search_call'
 }
 
 function isReasoning({ type }: InputItem): boolean {

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type ReplyPart } from '../../contract/index.ts'
 import type { ChunkLengths } from '../../events/domain-events.ts'
-import { toCustomArguments, toFunctionName } from './client-tools.ts'
+import { TOOL_SEARCH, toCustomArguments, toFunctionName } from './client-tools.ts'
 
 /** Creates a recorder for the lengths of an output's chunks, with which the stream can be replayed. */
 export function createChunkLengthRecorder() {
@@ -40,7 +40,7 @@ function createItemReaders(output: readonly JsonObject[]): readonly ItemReader[]
 }
 
 function isCall({ type }: JsonObject): boolean {
-  return type === 'function_call' || type === 'custom_tool_call'
+  return type === 'function_call' || type === 'custom_tool_call' || type === 'tool_search_call'
 }
 
 /** A chunk of length 0 is the start of the call. */
@@ -50,11 +50,13 @@ function createCallReader(item: JsonObject, index: number): ItemReader {
     type: 'tool-start',
     index,
     id: String(call_id),
-    name: toFunctionName(String(name), namespace),
+    name: type === 'tool_search_call' ? TOOL_SEARCH : toFunctionName(String(name), namespace),
     ...(isJsonObject(extra_content) && { extra_content }),
   }
   if (type === 'custom_tool_call')
     return () => [start, { type: 'tool-json', index, json: toCustomArguments(item.input) }]
+  if (type === 'tool_search_call')
+    return () => [start, { type: 'tool-json', index, json: JSON.stringify(json) }]
   const split = createSplitter(String(json))
   return (length) => (length === 0 ? [start] : [{ type: 'tool-json', index, json: split(length) }])
 }
@@ -88,7 +90,7 @@ function wholeTextLengths(output: readonly JsonObject[]): ChunkLengths {
 }
 
 function itemLengths(item: JsonObject): readonly number[] {
-  if (item.type === 'custom_tool_call') return [0]
+  if (item.type === 'custom_tool_call' || item.type === 'tool_search_call') return [0]
   if (item.type === 'function_call') return [0, ...nonZero(String(item.arguments).length)]
   return textContents(item).flatMap(({ text }) => nonZero(text.length))
 }

@@ -2,25 +2,42 @@ import { GatewayError, isJsonObject, type JsonObject, type Tool } from '../../co
 import type { ResponsesBody } from './request-schema.ts'
 import type { FlatTool } from './tool-schemas.ts'
 
-// Tools that the client runs, and that only the Responses API has: custom tools, whose input is any text, and
-// namespaces of tools. Models get them as functions, so that every provider can call them. See docs/api.md,
-// "Tools of responses".
+// Tools that the client runs, and that only the Responses API has: custom tools, whose input is any text,
+// namespaces of tools, and the search for tools. Models get them as functions, so that every provider can
+// call them. See docs/api.md, "Tools of responses".
 
 /** A tool that is called by another name or with another input than the function that models get. */
 export interface ClientTool {
   readonly name: string
   readonly namespace?: string
-  /** The input is a text, which the function gets as its argument `input`. */
-  readonly isCustom: boolean
+  /** The input of a `custom` tool is a text, which the function gets as its argument `input`. */
+  readonly kind: 'function' | 'custom' | 'search'
 }
+
+/** The name of the function that searches for tools. */
+export const TOOL_SEARCH = 'tool_search'
 
 /** By the name of the function that models get. Undefined if all tools are plain functions. */
 export type ClientTools = ReadonlyMap<string, ClientTool> | undefined
 
-/** Collects the tools of a request, or those that a response repeats, that models get as other functions. */
+/** Collects the tools of a request that models get as other functions. */
 export function findClientTools(tools: unknown): ClientTools {
   if (!Array.isArray(tools)) return undefined
-  const found = tools.filter(isJsonObject).flatMap(toClientTools)
+  return toToolMap(tools.filter(isJsonObject).flatMap(toClientTools))
+}
+
+/** Collects the client tools that the calls of an output belong to. */
+export function findCalledTools(output: readonly JsonObject[]): ClientTools {
+  const found = output.flatMap(({ type, name, namespace }): readonly ClientTool[] => {
+    if (type === 'tool_search_call') return [{ name: TOOL_SEARCH, kind: 'search' }]
+    if (type !== 'custom_tool_call' && typeof namespace !== 'string') return []
+    const kind = type === 'custom_tool_call' ? 'custom' : 'function'
+    return [{ name: String(name), ...(typeof namespace === 'string' && { namespace }), kind }]
+  })
+  return toToolMap(found)
+}
+
+function toToolMap(found: readonly ClientTool[]): ClientTools {
   return found.length === 0
     ? undefined
     : new Map(found.map((tool) => [toFunctionName(tool.name, tool.namespace), tool]))
@@ -28,12 +45,20 @@ export function findClientTools(tools: unknown): ClientTools {
 
 function toClientTools(tool: JsonObject): readonly ClientTool[] {
   const { type, name, tools } = tool
+  if (isClientSearch(tool)) return [{ name: TOOL_SEARCH, kind: 'search' }]
   if (typeof name !== 'string') return []
-  if (type === 'custom') return [{ name, isCustom: true }]
+  if (type === 'custom') return [{ name, kind: 'custom' }]
   if (type !== 'namespace' || !Array.isArray(tools)) return []
-  return tools
-    .filter(isJsonObject)
-    .map((inner) => ({ name: String(inner.name), namespace: name, isCustom: inner.type === 'custom' }))
+  return tools.filter(isJsonObject).map((inner) => ({
+    name: String(inner.name),
+    namespace: name,
+    kind: inner.type === 'custom' ? 'custom' : 'function',
+  }))
+}
+
+/** The search for tools runs at OpenAI unless the request says that the client runs it. */
+export function isClientSearch({ type, execution }: JsonObject): boolean {
+  return type === 'tool_search' && execution === 'client'
 }
 
 /** Providers accept names of up to 64 characters. */
@@ -72,17 +97,37 @@ const HOSTED_TOOL = new RegExp(
 )
 
 /**
- * Converts tools to the chat-completions format, without hosted tools that the client can do without. Drops
- * those that `allowed_tools` does not list. Throws 400 for a hosted tool that is required.
+ * Converts tools to the chat-completions format, without hosted tools that the client can do without, and
+ * with those that searches have found. Drops those that `allowed_tools` does not list. Throws 400 for a
+ * hosted tool that is required.
  */
-export function toChatTools({ tools, tool_choice: choice }: ResponsesBody): readonly Tool[] {
-  const functions = (tools ?? []).flatMap((tool, index) => {
+export function toChatTools(
+  { tools, tool_choice: choice }: ResponsesBody,
+  loaded: readonly FlatTool[] = [],
+): readonly Tool[] {
+  const declared = (tools ?? []).flatMap((tool, index) => {
     const path = `tools[${index}]`
     return isOmitted(tool, tools ?? []) ? [] : toFunctions(tool, path)
   })
+  const functions = loaded.length === 0 ? declared : addLoaded(declared, loaded)
   if (!isJsonObject(choice) || choice.type !== 'allowed_tools') return functions
   const allowed = allowedNames(choice)
   return functions.filter((tool) => allowed.has(tool.function?.name))
+}
+
+/** Adds what is not declared yet: providers refuse two functions of one name. */
+function addLoaded(declared: readonly Tool[], loaded: readonly FlatTool[]): readonly Tool[] {
+  const functions = [...declared, ...loaded.flatMap((tool) => toFunctions(tool, 'input'))]
+  const byName = new Map(functions.toReversed().map((tool) => [tool.function?.name, tool]))
+  return functions.filter((tool) => byName.get(tool.function?.name) === tool)
+}
+
+/**
+ * Throws 400 for a tool that a search found and models cannot get, with its place in the list at `path`.
+ */
+export function checkFoundTools(tools: unknown, path: string): void {
+  if (!Array.isArray(tools)) throw unsupportedToolError(path, typeof tools)
+  for (const [index, tool] of tools.entries()) toFunctions(tool, `${path}[${index}]`)
 }
 
 /** The hosted tools that are not sent, by their type. */
@@ -91,15 +136,16 @@ export function findOmittedTools({ tools }: Pick<ResponsesBody, 'tools'>): reado
 }
 
 /** A hosted tool is optional if the client says so, or if it offers tools of its own beside it. */
-function isOmitted({ type, optional }: FlatTool, all: readonly FlatTool[]): boolean {
-  if (!HOSTED_TOOL.test(type)) return false
-  return optional === true || all.some((other) => CLIENT_TOOLS.has(other.type))
+function isOmitted(tool: FlatTool, all: readonly FlatTool[]): boolean {
+  if (!HOSTED_TOOL.test(tool.type) || isClientSearch(tool)) return false
+  return tool.optional === true || all.some((other) => CLIENT_TOOLS.has(other.type) || isClientSearch(other))
 }
 
 const CLIENT_TOOLS: ReadonlySet<string> = new Set(['function', 'custom', 'namespace'])
 
 function toFunctions(tool: FlatTool, path: string, namespace?: string): readonly Tool[] {
   const { type, name } = tool
+  if (namespace === undefined && isClientSearch(tool)) return [toFunction(tool, TOOL_SEARCH)]
   if (typeof name !== 'string') throw unsupportedToolError(path, type)
   switch (type) {
     case 'function':
@@ -150,7 +196,11 @@ function toCustomFunction({ description, format }: FlatTool, name: string): Tool
 
 function allowedNames({ tools }: JsonObject): ReadonlySet<unknown> {
   const named = Array.isArray(tools) ? tools.filter(isJsonObject) : []
-  return new Set(named.map(({ name, namespace }) => toFunctionName(String(name), namespace)))
+  return new Set(
+    named.map(({ type, name, namespace }) =>
+      type === 'tool_search' ? TOOL_SEARCH : toFunctionName(String(name), namespace),
+    ),
+  )
 }
 
 /**

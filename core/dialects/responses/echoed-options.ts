@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../contract/index.ts'
 import type { ResponsesBody } from './request-schema.ts'
+import type { FlatTool } from './tool-schemas.ts'
 
 /** The values that OpenAI's description has for options of a request; strict clients read no others. */
 export const ECHOED_VALUES = {
@@ -41,4 +42,10 @@ function echoToolChoice(choice: JsonObject): unknown {
 function echoFormat(format: JsonObject | null | undefined): JsonObject {
   const { description, ...fields } = format ?? { type: 'text' }
   return { ...fields, ...(description != null && { description }) }
+}
+
+/** Adds the fields that OpenAI's clients require of a tool. */
+export function toEchoedTool(tool: FlatTool): JsonObject {
+  if (tool.type === 'namespace') return { ...tool, description: tool.description ?? '' }
+  return tool.type === 'function' ? { parameters: null, strict: null, ...tool } : tool
 }

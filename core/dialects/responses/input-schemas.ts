@@ -1,5 +1,6 @@
 import { Nullable, StringEnum, Type } from '../../contract/index.ts'
 import { AnyObject, Constant, NullableText, OpenObject, Text, Variants } from '../schema-types.ts'
+import { ToolSchema } from './tool-schemas.ts'
 
 // The input items of the Responses API, in requests and in lists.
 
@@ -94,6 +95,24 @@ const CustomCallOutput = OpenObject(
   { $id: 'InputCustomCallOutput', description: 'The result of a call of a custom tool.' },
 )
 
+const ToolSearchCall = OpenObject(
+  {
+    type: Constant('tool_search_call'),
+    call_id: Text('Id of the call, which its result refers to.'),
+    arguments: Type.Unknown({ description: 'The arguments of the search.' }),
+  },
+  { $id: 'InputToolSearchCall', description: "A call of the client's search for tools in an earlier reply." },
+)
+
+const ToolSearchOutput = OpenObject(
+  {
+    type: Constant('tool_search_output'),
+    call_id: Text('Id of the call.'),
+    tools: Type.Array(ToolSchema, { description: 'The tools that were found, which the model may call.' }),
+  },
+  { $id: 'InputToolSearchOutput', description: "The result of the client's search for tools." },
+)
+
 function reasoningText($id: string) {
   return OpenObject(
     { type: Type.Optional(Text('Kind of the text.')), text: Text('The text.') },
@@ -131,6 +150,7 @@ export const InputItemSchema = Variants(
   'type',
   [
     ...[Message, FunctionCall, FunctionCallOutput, CustomCall, CustomCallOutput],
+    ...[ToolSearchCall, ToolSearchOutput],
     ...[Reasoning, ItemReference, InputCompaction],
   ],
   { $id: 'InputItem', description: 'An item of the conversation.' },

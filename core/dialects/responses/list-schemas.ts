@@ -1,7 +1,7 @@
 import { StringEnum, Type } from '../../contract/index.ts'
 import { AnyObject, Constant, EmptyList, OpenObject, Text, Variants } from '../schema-types.ts'
 import { IMAGE_DETAILS } from './build-input-items.ts'
-import { SummaryText } from './response-schemas.ts'
+import { ListedTools, SummaryText } from './response-schemas.ts'
 
 // The input items of stored responses, as lists return them.
 
@@ -129,6 +129,30 @@ const ListedCustomOutput = callOutput(
   'The result of a call of a custom tool.',
 )
 
+const ListedSearchCall = OpenObject(
+  {
+    id,
+    type: Constant('tool_search_call'),
+    status,
+    call_id: Text('Id of the call.'),
+    execution: Type.Literal('client', { description: 'Always client.' }),
+    arguments: Type.Unknown({ description: 'The arguments of the search.' }),
+  },
+  { $id: 'ListedSearchCall', description: "A call of the client's search for tools." },
+)
+
+const ListedSearchOutput = OpenObject(
+  {
+    id,
+    type: Constant('tool_search_output'),
+    status,
+    call_id: Text('Id of the call.'),
+    execution: Type.Literal('client', { description: 'Always client.' }),
+    tools: ListedTools('The tools that were found.'),
+  },
+  { $id: 'ListedSearchOutput', description: "The result of the client's search for tools." },
+)
+
 const ListedReasoning = OpenObject(
   {
     id,
@@ -142,7 +166,7 @@ const ListedReasoning = OpenObject(
 export const ListedItem = Type.Union(
   [
     ...[ListedInputMessage, ListedOutputMessage, ListedFunctionCall, ListedCallOutput, ListedReasoning],
-    ...[ListedCustomCall, ListedCustomOutput],
+    ...[ListedCustomCall, ListedCustomOutput, ListedSearchCall, ListedSearchOutput],
   ],
   { $id: 'ListedItem', description: 'An input item of a stored response.' },
 )

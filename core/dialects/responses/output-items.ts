@@ -145,7 +145,10 @@ export function createReasoningItem(context: ItemContext): ReasoningItem {
 }
 
 /** Builds an id from response key and output index, so that an item has the same id in every replay. */
-export function itemId(prefix: 'msg' | 'fc' | 'ctc' | 'rs', { responseKey, index }: ItemContext): string {
+export function itemId(
+  prefix: 'msg' | 'fc' | 'ctc' | 'tsc' | 'rs',
+  { responseKey, index }: ItemContext,
+): string {
   return `${prefix}_${responseKey}${String(index).padStart(2, '0')}`
 }
 

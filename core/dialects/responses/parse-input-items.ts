@@ -6,9 +6,10 @@ import {
   type Message,
   type ToolCall,
 } from '../../contract/index.ts'
-import { toCustomArguments, toFunctionName } from './client-tools.ts'
+import { TOOL_SEARCH, toCustomArguments, toFunctionName } from './client-tools.ts'
 import { parseCompaction } from './compaction.ts'
 import type { InputItem } from './request-schema.ts'
+import { toSearchResult } from './tool-search.ts'
 
 /** One turn of the assistant. Its reasoning, text and function calls are separate items but one message. */
 interface AssistantTurn {
@@ -59,6 +60,7 @@ export function parseItems(
         break
       case 'function_call':
       case 'custom_tool_call':
+      case 'tool_search_call':
         continueTurn(() => false).calls.push(toToolCall(item))
         break
       case 'function_call_output':
@@ -68,6 +70,14 @@ export function parseItems(
           role: 'tool',
           tool_call_id: String(item.call_id),
           content: toChatContent(item.output, path),
+        })
+        break
+      case 'tool_search_output':
+        endTurn()
+        messages.push({
+          role: 'tool',
+          tool_call_id: String(item.call_id),
+          content: toSearchResult(item, path),
         })
         break
       case 'compaction':
@@ -107,13 +117,30 @@ function toRole(role: unknown): Message['role'] {
   return role === 'system' || role === 'developer' ? role : 'user'
 }
 
-function toToolCall({ type, call_id, name, namespace, extra_content, ...item }: InputItem): ToolCall {
-  const json = type === 'custom_tool_call' ? toCustomArguments(item.input) : String(item.arguments)
+function toToolCall({ call_id, extra_content, ...item }: InputItem): ToolCall {
   return {
     id: String(call_id),
     type: 'function',
-    function: { name: toFunctionName(String(name), namespace), arguments: json },
+    function: toCalledFunction(item),
     ...(isJsonObject(extra_content) && { extra_content }),
+  }
+}
+
+function toCalledFunction({
+  type,
+  name,
+  namespace,
+  input,
+  arguments: json,
+}: InputItem): ToolCall['function'] {
+  const functionName = toFunctionName(String(name), namespace)
+  switch (type) {
+    case 'custom_tool_call':
+      return { name: functionName, arguments: toCustomArguments(input) }
+    case 'tool_search_call':
+      return { name: TOOL_SEARCH, arguments: typeof json === 'string' ? json : JSON.stringify(json) }
+    default:
+      return { name: functionName, arguments: String(json) }
   }
 }
 

@@ -11,6 +11,7 @@ import { findOmittedTools, toChatToolChoice, toChatTools } from './client-tools.
 import { toOpenAiForm } from './other-forms.ts'
 import { parseItems } from './parse-input-items.ts'
 import { type ResponsesBody, responsesRequestSchema, type TextFormat } from './request-schema.ts'
+import type { FlatTool } from './tool-schemas.ts'
 
 const validateBody = compileParser(responsesRequestSchema)
 
@@ -57,14 +58,18 @@ export function parseResponsesInput({ input }: ResponsesBody): readonly Message[
   return typeof input === 'string' ? [{ role: 'user', content: input }] : parseItems(input, 'input')
 }
 
-/** Builds the canonical request from the instructions, the messages of earlier turns and the call's input. */
+/**
+ * Builds the canonical request from the instructions, the messages of earlier turns, the call's input, and
+ * the tools that searches found in them.
+ */
 export function parseResponsesRequest(
   body: ResponsesBody,
   earlier: readonly Message[],
   input: readonly Message[],
+  loadedTools: readonly FlatTool[] = [],
 ): ChatRequest {
   const { model, instructions, max_output_tokens, reasoning, text, stream } = body
-  const tools = toChatTools(body)
+  const tools = toChatTools(body, loadedTools)
   const toolChoice = toChatToolChoice(body)
   checkToolChoice({ tools, ...toolChoice })
   return {

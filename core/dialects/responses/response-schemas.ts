@@ -3,7 +3,7 @@ import { ResponseMetadata, SignalboxSchema } from '../chat/response-schemas.ts'
 import { AnyObject, Constant, EmptyList, NullableText, OpenObject, Text, Variants } from '../schema-types.ts'
 import { ECHOED_VALUES } from './echoed-options.ts'
 import { RESPONSE_ERROR_CODES } from './failed-response.ts'
-import { CustomTool, ListedNamespace } from './tool-schemas.ts'
+import { CustomTool, ListedNamespace, SearchTool } from './tool-schemas.ts'
 
 // The response object of the Responses API, with its output items.
 
@@ -79,6 +79,18 @@ const OutputCustomCall = OpenObject(
   { $id: 'OutputCustomCall', description: 'A call of a custom tool.' },
 )
 
+const OutputToolSearch = OpenObject(
+  {
+    id,
+    type: Constant('tool_search_call'),
+    status,
+    call_id: Text('Id of the call, which its result refers to.'),
+    execution: Type.Literal('client', { description: 'Always client.' }),
+    arguments: Type.Unknown({ description: 'The arguments of the search, complete in the last event.' }),
+  },
+  { $id: 'OutputToolSearch', description: "A call of the client's search for tools." },
+)
+
 const OutputReasoning = OpenObject(
   {
     id,
@@ -91,7 +103,7 @@ const OutputReasoning = OpenObject(
 
 export const OutputItem = Variants(
   'type',
-  [OutputMessage, OutputFunctionCall, OutputReasoning, OutputCustomCall],
+  [OutputMessage, OutputFunctionCall, OutputReasoning, OutputCustomCall, OutputToolSearch],
   { $id: 'OutputItem', description: 'An item of the output.' },
 )
 
@@ -132,6 +144,12 @@ const ListedTool = OpenObject(
   },
   { $id: 'ListedTool', description: 'A function that the model may call.' },
 )
+
+/** Tools as responses and lists repeat them. */
+export function ListedTools(description: string) {
+  const tools = Variants('type', [ListedTool, CustomTool, ListedNamespace, SearchTool])
+  return Type.Array(tools, { description })
+}
 
 const EchoedTool = OpenObject(
   { type: Constant('function'), name: Text('Name of the function.') },
@@ -203,9 +221,7 @@ export const ResponseSchema = OpenObject(
     max_output_tokens: Nullable(Type.Integer(), { description: 'Maximum length of the reply, in tokens.' }),
     temperature: Type.Number({ description: 'Randomness.' }),
     top_p: Type.Number({ description: 'Share of the probability mass that is sampled from.' }),
-    tools: Type.Array(Variants('type', [ListedTool, CustomTool, ListedNamespace]), {
-      description: 'The tools of the request.',
-    }),
+    tools: ListedTools('The tools of the request.'),
     tool_choice: Type.Union([StringEnum(ECHOED_VALUES.tool_choice), EchoedTool, EchoedAllowedTools], {
       description: 'auto, none, required, or the tool to call.',
     }),

@@ -8,10 +8,9 @@ import {
 import type { ResponseForm } from '../../events/domain-events.ts'
 import { buildMetadata, buildSignalboxFields } from '../signalbox-fields.ts'
 import type { ResponsesCall } from './call.ts'
-import { echoOptions } from './echoed-options.ts'
+import { echoOptions, toEchoedTool } from './echoed-options.ts'
 import { toEndedItems } from './failed-response.ts'
 import type { ItemStatus } from './output-items.ts'
-import type { FlatTool } from './tool-schemas.ts'
 
 /**
  * Builds the response object as it is before the reply has started.
@@ -129,12 +128,6 @@ export function toResponsesUsage({ input, output, cached, cacheWrite, reasoning 
     output_tokens_details: { reasoning_tokens: reasoning ?? 0 },
     total_tokens: input + output,
   }
-}
-
-/** Adds the fields that OpenAI's clients require of a tool. */
-function toEchoedTool(tool: FlatTool): JsonObject {
-  if (tool.type === 'namespace') return { ...tool, description: tool.description ?? '' }
-  return tool.type === 'function' ? { parameters: null, strict: null, ...tool } : tool
 }
 
 /** Returns the instructions as they were sent to the model: the firewall may have masked them. */

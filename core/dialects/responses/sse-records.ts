@@ -1,7 +1,7 @@
 import type { JsonObject, ReplyPart } from '../../contract/index.ts'
 import type { ChunkLengths } from '../../events/domain-events.ts'
 import { toReplyParts } from './chunk-lengths.ts'
-import { type ClientTools, findClientTools } from './client-tools.ts'
+import { type ClientTools, findCalledTools } from './client-tools.ts'
 import { createResponseOutput, type ResponseOutput } from './output.ts'
 import type { ItemStatus, OutputEvent } from './output-items.ts'
 import { toInitialResponse, toResponseForm, toResponsesUsage } from './response.ts'
@@ -73,8 +73,8 @@ export async function* replaySseRecords(
   chunkLengths?: ChunkLengths,
   startingAfter?: number,
 ): AsyncGenerator<string> {
-  const records = createSseRecords(responseKey, findClientTools(response.tools), startingAfter)
   const items = Array.isArray(response.output) ? response.output : []
+  const records = createSseRecords(responseKey, findCalledTools(items), startingAfter)
   yield records.open(toInitialResponse(response))
   for (const part of toReplyParts(items, chunkLengths)) yield records.add(part)
   const status = response.status === 'incomplete' ? 'incomplete' : 'completed'

@@ -64,13 +64,29 @@ export const ListedNamespace = OpenObject(
   { $id: 'ListedNamespace', description: 'Tools under a common name.' },
 )
 
+export const SearchTool = OpenObject(
+  {
+    type: Type.Literal('tool_search', { description: 'Always tool_search.' }),
+    execution: Type.Optional(
+      StringEnum(['client', 'server'], {
+        description: 'Who searches. Models get a search of the client only.',
+      }),
+    ),
+    description: Type.Optional(NullableText('What it finds.')),
+    parameters: Type.Optional(
+      Nullable(AnyObject('JSON Schema of the arguments.'), { description: 'JSON Schema of the arguments.' }),
+    ),
+  },
+  { $id: 'ToolSearch', description: 'A search for tools that the request does not list.' },
+)
+
 /** `{type:"function", name, parameters}`. Chat completions nest these fields in `function`. */
 export interface FlatTool extends JsonObject {
   readonly type: string
 }
 
 export const ToolSchema = Type.Unsafe<FlatTool>(
-  Variants('type', [FunctionTool, CustomTool, NamespaceTool], {
+  Variants('type', [FunctionTool, CustomTool, NamespaceTool, SearchTool], {
     $id: 'Tool',
     description: 'A tool that the model may call.',
   }),

@@ -8,7 +8,6 @@ import type { ChunkLengths } from '../../events/domain-events.ts'
 import { buildSignalboxFields } from '../signalbox-fields.ts'
 import { recordReplyError } from '../stream-error.ts'
 import type { ResponsesCall } from './call.ts'
-import { findClientTools } from './client-tools.ts'
 import { toFailedResponse } from './failed-response.ts'
 import { createResponseOutput } from './output.ts'
 import {
@@ -36,7 +35,7 @@ export async function completeResponse(
 ): Promise<JsonObject> {
   if (exchange.reply?.type !== 'whole')
     throw new GatewayError('internal_error', 'The exchange has no whole reply.')
-  const output = createResponseOutput(call.responseKey, findClientTools(call.body.tools))
+  const output = createResponseOutput(call.responseKey, call.clientTools)
   let finishReason: FinishReason = 'stop'
   for (const part of exchange.reply.event.parts) {
     if (part.type === 'finish') finishReason = part.reason
@@ -66,7 +65,7 @@ export async function* streamResponseEvents(
   if (exchange.reply?.type !== 'stream')
     throw new GatewayError('internal_error', 'The exchange has no streamed reply.')
   const initial = buildInitialResponse(call, exchange)
-  const records = createSseRecords(call.responseKey, findClientTools(call.body.tools))
+  const records = createSseRecords(call.responseKey, call.clientTools)
   const { output } = records
   let finishReason: FinishReason = 'stop'
   let isPersisted = false

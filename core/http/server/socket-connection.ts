@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { createParser } from 'eventsource-parser'
 import type { WebSocket } from 'ws'
 import type { ClientSession } from '../../contract/index.ts'
+import type { SharedQuota } from '../../util/shared-quota.ts'
 import { MessageRequest, type ReadSocketMessage } from '../message-request.ts'
 import { type HandleMessage, MessageResponse, type ResponseSink } from './message-response.ts'
 
@@ -13,6 +14,10 @@ export type SocketHeaders = Readonly<Record<string, number | string | string[] |
 export interface SocketOptions {
   /** Limit of all messages that wait together, in bytes. */
   readonly maxWaitingBytes: number
+  /** Bytes of messages that are being received or wait, of all connections. */
+  readonly unhandledBytes: SharedQuota<number | undefined>
+  /** See `ClientSession`. */
+  readonly owner: number | undefined
   readonly formatError: FormatSocketError
   readonly toBody: ReadSocketMessage
 }
@@ -27,6 +32,7 @@ const MAX_WAITING_MESSAGES = 100
 const GOING_AWAY = 1001
 const POLICY_VIOLATION = 1008
 const INTERNAL_ERROR = 1011
+const TRY_AGAIN_LATER = 1013
 
 /**
  * A WebSocket connection. Handles every message as a request with a streamed response, one after the other,
@@ -39,6 +45,8 @@ export class SocketConnection implements ClientSession {
   readonly #options: SocketOptions
   readonly #waiting: Buffer[] = []
   #waitingBytes = 0
+  /** Bytes that arrived since the last message: of its successor, and of frames without content. */
+  #incomingBytes = 0
   #current: MessageResponse | undefined
   #isEnding = false
   #isAlive = true
@@ -48,6 +56,8 @@ export class SocketConnection implements ClientSession {
     this.#upgrade = upgrade
     this.#handle = handle
     this.#options = options
+    // Before the data is parsed, so that the bytes of a message count before it is complete.
+    upgrade.socket.prependListener('data', (data: Buffer) => this.#countIncoming(data.length))
     socket.on('message', (data: Buffer) => this.#receive(data))
     socket.on('pong', () => {
       this.#isAlive = true
@@ -58,6 +68,10 @@ export class SocketConnection implements ClientSession {
     })
     // Always followed by `close`.
     socket.on('error', () => undefined)
+  }
+
+  get owner(): number | undefined {
+    return this.#options.owner
   }
 
   get isClosed(): boolean {
@@ -91,19 +105,44 @@ export class SocketConnection implements ClientSession {
   #drop(): void {
     this.#isEnding = true
     this.#waiting.length = 0
+    this.#release(this.#waitingBytes + this.#incomingBytes)
+    this.#waitingBytes = 0
+    this.#incomingBytes = 0
+  }
+
+  #release(bytes: number): void {
+    this.#options.unhandledBytes.release(this.owner, bytes)
+  }
+
+  /** Closes the connection if too much is unhandled. */
+  #take(bytes: number): boolean {
+    const exceeded = this.#options.unhandledBytes.take(this.owner, bytes)
+    if (exceeded === 'perOwner') this.#close(POLICY_VIOLATION, 'Too much data of this user waits.')
+    if (exceeded === 'total') this.#close(TRY_AGAIN_LATER, 'Too much data waits. Try again later.')
+    return exceeded === undefined
+  }
+
+  #countIncoming(bytes: number): void {
+    if (!this.#isEnding && this.#take(bytes)) this.#incomingBytes += bytes
   }
 
   #receive(data: Buffer): void {
     if (this.#isEnding) return
-    this.#waitingBytes += data.length
-    const isFull =
-      this.#waitingBytes > this.#options.maxWaitingBytes || this.#waiting.length >= MAX_WAITING_MESSAGES
-    if (this.#current !== undefined && isFull) {
-      this.#close(POLICY_VIOLATION, 'Too many messages wait for a response.')
+    this.#release(this.#incomingBytes)
+    this.#incomingBytes = 0
+    if (this.#current === undefined) {
+      this.#handleMessage(data)
       return
     }
-    this.#waiting.push(data)
-    if (this.#current === undefined) this.#handleNext()
+    const isFull =
+      this.#waitingBytes + data.length > this.#options.maxWaitingBytes ||
+      this.#waiting.length >= MAX_WAITING_MESSAGES
+    if (isFull) {
+      this.#close(POLICY_VIOLATION, 'Too many messages wait for a response.')
+    } else if (this.#take(data.length)) {
+      this.#waiting.push(data)
+      this.#waitingBytes += data.length
+    }
   }
 
   /** Messages that wait are not handled: their responses could not be sent. */
@@ -116,6 +155,11 @@ export class SocketConnection implements ClientSession {
     const message = this.#waiting.shift()
     if (message === undefined) return
     this.#waitingBytes -= message.length
+    this.#release(message.length)
+    this.#handleMessage(message)
+  }
+
+  #handleMessage(message: Buffer): void {
     const content = { text: message, toBody: this.#options.toBody }
     const request = new MessageRequest('POST', this.#upgrade, this, content)
     const response = new MessageResponse(request, this.#createSink())

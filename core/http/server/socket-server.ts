@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import { type ClientSession, GatewayError } from '../../contract/index.ts'
+import { createSharedQuota } from '../../util/shared-quota.ts'
 import type { CorsSettings } from '../cors.ts'
 import { MessageRequest, type ReadSocketMessage } from '../message-request.ts'
 import { type HandleMessage, MessageResponse } from './message-response.ts'
@@ -41,6 +42,10 @@ export interface SocketServerOptions extends SocketEndpoint {
 /** Interval at which clients must answer a ping, which also keeps proxies from closing the connection. */
 const PING_INTERVAL_MS = 30_000
 
+/** Messages of the maximum size that the connections of a user, and of all users, can hold unhandled. */
+const MAX_MESSAGES_PER_USER = 4
+const MAX_MESSAGES = 16
+
 /** As OpenAI's. */
 const MAX_CONNECTION_MS = 60 * 60_000
 
@@ -54,6 +59,10 @@ export function createSocketServer(options: SocketServerOptions): SocketServer {
     clientTracking: false,
   })
   const connections = new Set<SocketConnection>()
+  const unhandledBytes = createSharedQuota<number | undefined>({
+    perOwner: MAX_MESSAGES_PER_USER * maxBytes,
+    total: MAX_MESSAGES * maxBytes,
+  })
   let isDraining = false
   let pings: NodeJS.Timeout | undefined
 
@@ -61,12 +70,12 @@ export function createSocketServer(options: SocketServerOptions): SocketServer {
     for (const connection of connections) connection.checkAlive()
   }
 
-  function open(upgrade: Upgrade, handle: HandleMessage, requestId: string): void {
+  function open(upgrade: Upgrade, handle: HandleMessage, requestId: string, owner?: number): void {
     const { request, socket, head } = upgrade
     const addHeaders = (headers: string[]) => headers.push(`x-request-id: ${requestId}`)
     server.once('headers', addHeaders)
     server.handleUpgrade(request, socket, head, (webSocket) => {
-      const connectionOptions = { maxWaitingBytes: maxBytes, formatError, toBody }
+      const connectionOptions = { maxWaitingBytes: maxBytes, unhandledBytes, owner, formatError, toBody }
       const connection = new SocketConnection(webSocket, request, handle, connectionOptions)
       connections.add(connection)
       pings ??= setInterval(pingAll, PING_INTERVAL_MS).unref()
@@ -90,7 +99,7 @@ export function createSocketServer(options: SocketServerOptions): SocketServer {
       socket.on('error', () => socket.destroy())
       const error = findUpgradeIssue(request, cors)
       if (error !== undefined) return reject(socket, error, request)
-      requestUpgrade(request, socket, handle, (requestId) => open(upgrade, handle, requestId))
+      requestUpgrade(request, socket, handle, (requestId, owner) => open(upgrade, handle, requestId, owner))
     },
     drain() {
       isDraining = true
@@ -125,10 +134,11 @@ function requestUpgrade(
   upgrade: IncomingMessage,
   socket: Duplex,
   handle: HandleMessage,
-  onAdmitted: (requestId: string) => void,
+  onAdmitted: (requestId: string, owner: number | undefined) => void,
 ): void {
   let body = ''
-  const request = new MessageRequest('GET', upgrade, toSession(socket))
+  const session = toSession(socket)
+  const request = new MessageRequest('GET', upgrade, session)
   const response = new MessageResponse(request, {
     write(chunk) {
       body += Buffer.from(chunk)
@@ -136,7 +146,7 @@ function requestUpgrade(
     },
     end(ended) {
       if (socket.destroyed) return
-      if (ended.statusCode === 101) onAdmitted(String(ended.getHeader('x-request-id')))
+      if (ended.statusCode === 101) onAdmitted(String(ended.getHeader('x-request-id')), session.owner)
       else socket.end(formatHead(ended) + body)
     },
   })

@@ -13,6 +13,8 @@ export function validateRequest(request: IncomingMessage, maxHeaders: number): G
     return new GatewayError('headers_too_large', `The request has more than ${maxHeaders} headers.`)
   if (httpVersion !== '1.1' && httpVersion !== '1.0')
     return malformedRequestError('the HTTP version must be 1.1 or 1.0')
+  if (httpVersion === '1.0' && namesOtherProtocol(request))
+    return malformedRequestError('the protocol must be HTTP')
   const transferEncoding = request.headers['transfer-encoding']
   if (
     transferEncoding !== undefined &&
@@ -29,6 +31,19 @@ export function validateRequest(request: IncomingMessage, maxHeaders: number): G
   }
   return undefined
 }
+
+/**
+ * True for the request lines of RTSP/1.0 and ICE/1.0, which Node's parser takes for HTTP/1.0 without telling.
+ * Reads them in the data that it is parsing; there is no public API. A line that arrived in an earlier packet
+ * than the end of the headers is not seen.
+ */
+function namesOtherProtocol({ socket, url }: IncomingMessage): boolean {
+  const { parser } = socket as { parser?: { getCurrentBuffer?(): Buffer | undefined } | null }
+  const data = parser?.getCurrentBuffer?.()
+  return data !== undefined && OTHER_PROTOCOLS.some((name) => data.includes(`${url} ${name}/1.0\r`))
+}
+
+const OTHER_PROTOCOLS = ['RTSP', 'ICE']
 
 /** The characters of a host with a port: RFC 3986, "Authority", without user information. */
 const HOST = /^[\w.~%!$&'()*+,;=:[\]-]*$/

@@ -5,12 +5,14 @@ import { type ChatCall, SandboxError, type WireFormat } from '../shared/wire-for
 import { parseOpenAiEmbeddings } from './embeddings.ts'
 import { toOpenAiBody, toOpenAiStream } from './reply.ts'
 import { parseOpenAiRequest } from './request.ts'
+import { parseSandboxResponse } from './responses.ts'
 
 const MODELS = ['gpt-6-sol', 'gpt-5.6-terra', 'gpt-5-mini', 'gpt-4.1', 'gpt-4o-mini']
 
-/** What is not a chat, by path. */
+/** What is not a chat completion, by path. */
 const OPERATIONS: ReadonlyMap<string, (body: unknown) => ChatCall> = new Map([
   ['/v1/embeddings', parseOpenAiEmbeddings],
+  ['/v1/responses', parseSandboxResponse],
   ['/v1/moderations', (body) => parseModeration(body, 'openai')],
 ])
 
@@ -38,12 +40,25 @@ function parseCall(body: unknown): ChatCall {
   const { stream_options: options } = body
   const includesUsage = isJsonObject(options) && options.include_usage === true
   const unknownFields = findUnknownFields(body)
+  checkToolsWithReasoning(body)
   return {
     request: parseOpenAiRequest(body),
     isStream: body.stream === true,
     toBody: (reply) => toOpenAiBody(reply, unknownFields),
     toStream: (reply) => toOpenAiStream(reply, unknownFields, includesUsage),
   }
+}
+
+/** Models that refuse tools in chat completions unless they are told not to reason. */
+const REASONS_BY_DEFAULT = /^gpt-(?:5\.[56]|6)/
+
+function checkToolsWithReasoning({ model, tools, reasoning_effort: effort }: JsonObject): void {
+  if (!Array.isArray(tools) || tools.length === 0 || effort === 'none') return
+  if (!REASONS_BY_DEFAULT.test(String(model))) return
+  const message =
+    `Function tools with reasoning_effort are not supported for ${model} in /v1/chat/completions. To use ` +
+    "function tools, use /v1/responses or set reasoning_effort to 'none'."
+  throw new SandboxError(400, message, { param: 'reasoning_effort' })
 }
 
 interface ErrorKind {

@@ -2,14 +2,21 @@
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { API_KEY, BASE_URL, runCases } from './cases.mjs'
 import { callWith, inFolder, runTool } from './run-tool.mjs'
 
 /** Codex knows this model, and offers `apply_patch` as a custom tool only to models that it knows. */
 const KNOWN_MODEL = 'gpt-5.5'
 
-/** Runs one turn. Resolves with the events, and the contents of the file `hello.txt`, if there is one. */
-async function runTurn(model, prompt) {
+/** An MCP server. Codex offers the tools of such servers by `tool_search` to models that it knows. */
+const MCP_SERVER = fileURLToPath(new URL('mcp-server.mjs', import.meta.url))
+
+/**
+ * Runs one turn per prompt. Resolves with the events, the last text, and the contents of the file
+ * `hello.txt`, if there is one.
+ */
+async function runTurns(model, ...prompts) {
   return await inFolder(async (folder) => {
     const config = `model = "${model}"
 model_provider = "signalbox"
@@ -22,13 +29,18 @@ env_key = "API_KEY"
 wire_api = "responses"
 [analytics]
 enabled = false
+[mcp_servers.handbook]
+command = "${process.execPath}"
+args = ["${MCP_SERVER}"]
+default_tools_approval_mode = "approve"
 `
     await writeFile(path.join(folder, 'config.toml'), config)
-    const args = [process.env.CODEX_SCRIPT, 'exec', '--json', '--skip-git-repo-check', prompt]
-    const output = await runTool(process.execPath, args, {
-      cwd: folder,
-      env: { CODEX_HOME: folder, API_KEY },
-    })
+    let output = ''
+    for (const [index, prompt] of prompts.entries()) {
+      const turn = index === 0 ? [] : ['resume', '--last']
+      const args = [process.env.CODEX_SCRIPT, 'exec', '--json', '--skip-git-repo-check', ...turn, prompt]
+      output += await runTool(process.execPath, args, { cwd: folder, env: { CODEX_HOME: folder, API_KEY } })
+    }
     const lines = output.split('\n').filter((line) => line.startsWith('{'))
     const items = lines.map((line) => JSON.parse(line).item).filter(Boolean)
     const file = await readFile(path.join(folder, 'hello.txt'), 'utf8').catch(() => undefined)
@@ -56,25 +68,39 @@ async function routeTo(model) {
 
 await runCases('codex', {
   async text(model) {
-    const { text } = await runTurn(model, 'Say hello')
+    const { text } = await runTurns(model, 'Say hello')
     assert.match(text, /Say hello.*answering as/s)
   },
   async 'tool result'(model) {
     const prompt = `Use exec_command ${callWith({ cmd: 'echo from-codex' })}`
-    const { items, text } = await runTurn(model, prompt)
+    const { items, text } = await runTurns(model, prompt)
     assert.ok(items.some(({ type }) => type === 'command_execution'))
     assert.match(text, /from-codex/)
   },
   async 'namespace tool'(model) {
-    const { text } = await runTurn(model, `Use multi_agent_v1__close_agent ${callWith({ target: 'nobody' })}`)
+    const { text } = await runTurns(
+      model,
+      `Use multi_agent_v1__close_agent ${callWith({ target: 'nobody' })}`,
+    )
     assert.match(text, /The tool answered/)
     assert.doesNotMatch(text, /unsupported|unknown tool/i)
+  },
+  async 'tool search'(model) {
+    await routeTo(model)
+    const { items, text } = await runTurns(
+      KNOWN_MODEL,
+      `Use tool_search for ${model} ${callWith({ query: 'page of the handbook' })}`,
+      `Use mcp__handbook__lookup for ${model} ${callWith({ page: '7' })}`,
+    )
+    const call = items.findLast(({ type }) => type === 'mcp_tool_call')
+    assert.equal(call?.status, 'completed', JSON.stringify(items))
+    assert.match(text, /Page 7 says hello/)
   },
   async apply_patch(model) {
     await routeTo(model)
     const input = '*** Begin Patch\n*** Add File: hello.txt\n+Hello\n*** End Patch\n'
     const prompt = `Use apply_patch for ${model} ${callWith({ input })}`
-    const { file, text } = await runTurn(KNOWN_MODEL, prompt)
+    const { file, text } = await runTurns(KNOWN_MODEL, prompt)
     assert.equal(file, 'Hello\n')
     assert.match(text, new RegExp(`answering as ${model}`))
   },

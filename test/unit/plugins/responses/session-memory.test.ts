@@ -4,12 +4,14 @@ import type { ResponsesCall } from '../../../../core/dialects/responses/call.ts'
 import { createSessionMemory } from '../../../../plugins/responses/session-memory.ts'
 
 const KEY = 'abcdefghijklmnopqrstuvwx'
+const LIMITS = { total: 3000, perUser: 3000, perConversation: 2000 }
 const COMPLETED = { status: 'completed', output: [] }
 
-function createSession(): ClientSession & { close(): void } {
+function createSession(owner = 1): ClientSession & { close(): void } {
   const listeners: (() => void)[] = []
   let isClosed = false
   return {
+    owner,
     get isClosed() {
       return isClosed
     },
@@ -28,7 +30,7 @@ const said = (content: string, session: ClientSession) =>
 
 describe('the memory of WebSocket connections', () => {
   it('forgets the connections that were used least recently when it is full', () => {
-    const memory = createSessionMemory(3000, 2000)
+    const memory = createSessionMemory(LIMITS)
     const [first, second, third] = [createSession(), createSession(), createSession()]
     for (const session of [first, second]) memory.remember(said('x'.repeat(1000), session), call, COMPLETED)
     expect(memory.recall(first, KEY)).to.have.length(1)
@@ -40,8 +42,28 @@ describe('the memory of WebSocket connections', () => {
     ])
   })
 
+  it('limits the connections of a user together', () => {
+    const memory = createSessionMemory({ ...LIMITS, perUser: 2000 })
+    const sessions = [createSession(), createSession(), createSession()]
+    for (const session of sessions) memory.remember(said('x'.repeat(900), session), call, COMPLETED)
+    expect(sessions.map((session) => memory.recall(session, KEY)?.length)).to.deep.equal([undefined, 1, 1])
+  })
+
+  it('takes from the user with most when it is full, and not from others', () => {
+    const memory = createSessionMemory(LIMITS)
+    const quiet = createSession(2)
+    memory.remember(said('x'.repeat(900), quiet), call, COMPLETED)
+    const busy = Array.from({ length: 5 }, () => createSession(1))
+    for (const session of busy) memory.remember(said('x'.repeat(900), session), call, COMPLETED)
+    expect(memory.recall(quiet, KEY)).to.have.length(1)
+    expect(busy.map((session) => memory.recall(session, KEY)?.length)).to.deep.equal([
+      ...[undefined, undefined, undefined],
+      ...[1, 1],
+    ])
+  })
+
   it('remembers no conversation that is too long, nor the one before', () => {
-    const memory = createSessionMemory(3000, 2000)
+    const memory = createSessionMemory(LIMITS)
     const session = createSession()
     memory.remember(said('short', session), call, COMPLETED)
     memory.remember(said('x'.repeat(2001), session), { ...call, responseKey: 'other' }, COMPLETED)

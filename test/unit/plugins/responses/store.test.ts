@@ -16,6 +16,7 @@ const RESPONSE_KEY = 'abcdefghijklmnopqrstuvwx'
 
 const call: ResponsesCall = {
   body: { input: 'Now', instructions: 'a secret', previous_response_id: 'resp_before' },
+  clientTools: undefined,
   responseKey: RESPONSE_KEY,
   createdAt: 1,
   form: 'openai',

@@ -1,0 +1,163 @@
+import { type FinishReason, ReplyEvent, type ReplyPart, type Usage } from '../../core/contract/chat.ts'
+import { GatewayError } from '../../core/contract/errors.ts'
+import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
+import type { SseEvent, StreamReader } from '../../core/contract/provider.ts'
+import { parseJsonObject } from '../../core/util/json.ts'
+import { isChatErrorRecord, parseChatErrorRecord } from '../chat-format/errors.ts'
+import { parseChatReply } from '../chat-format/reply.ts'
+import { createChatStreamReader } from '../chat-format/stream.ts'
+import { incompleteReplyError, malformedRecordError } from '../shared/errors.ts'
+import { asNumber, asObject, asObjects, asString } from '../shared/fields.ts'
+import { toReplyEvents } from '../shared/stream.ts'
+
+/** Parses a chat completion or a response. Throws a `GatewayError` for an error and for any other value. */
+export function parseOpenAiReply(body: unknown): ReplyEvent {
+  const native = asObject(body)
+  return native.object === 'response' ? parseResponse(native) : parseChatReply(body)
+}
+
+/** Reads the stream of a chat completion or of a response: their first events differ. */
+export function createOpenAiStreamReader(): StreamReader {
+  let reader: StreamReader | undefined
+  return {
+    isDone: () => reader?.isDone?.() === true,
+    read(event) {
+      reader ??= isResponseEvent(event) ? createResponseStreamReader() : createChatStreamReader()
+      return reader.read(event)
+    },
+    end() {
+      if (reader === undefined) throw incompleteReplyError()
+      return reader.end()
+    },
+  }
+}
+
+function isResponseEvent({ event }: SseEvent): boolean {
+  return event.startsWith('response.') || event === 'error'
+}
+
+function parseResponse(response: JsonObject): ReplyEvent {
+  throwIfFailed(response)
+  const parts: ReplyPart[] = [toStart(response)]
+  let callCount = 0
+  for (const item of asObjects(response.output)) {
+    const isCall = item.type === 'function_call' || item.type === 'custom_tool_call'
+    if (isCall) parts.push(...toCallParts(item, callCount++))
+    else parts.push(...toTextParts(item))
+  }
+  parts.push(...toEndParts(response, callCount > 0).toReversed())
+  return new ReplyEvent(parts)
+}
+
+function throwIfFailed(response: JsonObject): void {
+  if (isJsonObject(response.error)) throw parseChatErrorRecord(response)
+  if (response.status !== 'failed' && response.status !== 'cancelled') return
+  throw new GatewayError('provider_error', `The provider's response is ${response.status}.`)
+}
+
+function toStart({ id, model }: JsonObject): ReplyPart {
+  return { type: 'start', id: asString(id), model: asString(model) }
+}
+
+function toTextParts({ type, content, summary }: JsonObject): readonly ReplyPart[] {
+  return asObjects(type === 'reasoning' ? summary : content).flatMap((part): readonly ReplyPart[] => {
+    if (part.type === 'refusal') return [{ type: 'refusal', text: asString(part.refusal) }]
+    return [{ type: type === 'reasoning' ? 'reasoning' : 'text', text: asString(part.text) }]
+  })
+}
+
+function toCallStart({ type, call_id, name }: JsonObject, index: number): ReplyPart {
+  const isCustom = type === 'custom_tool_call'
+  const start = { type: 'tool-start' as const, index, id: asString(call_id), name: asString(name) }
+  return isCustom ? { ...start, custom: true } : start
+}
+
+function toCallParts(item: JsonObject, index: number): readonly ReplyPart[] {
+  const json = asString(item.type === 'custom_tool_call' ? item.input : item.arguments)
+  const start = toCallStart(item, index)
+  return json === '' ? [start] : [start, { type: 'tool-json', index, json }]
+}
+
+/** The finish reason, then the usage. */
+function toEndParts(response: JsonObject, hasCalls: boolean): readonly ReplyPart[] {
+  const usage = toUsage(response.usage)
+  const finish: ReplyPart = { type: 'finish', reason: toFinishReason(response, hasCalls) }
+  return usage === undefined ? [finish] : [finish, { type: 'usage', usage }]
+}
+
+function toFinishReason({ status, incomplete_details }: JsonObject, hasCalls: boolean): FinishReason {
+  if (status === 'incomplete')
+    return asObject(incomplete_details).reason === 'content_filter' ? 'content_filter' : 'length'
+  return hasCalls ? 'tool_calls' : 'stop'
+}
+
+function toUsage(value: unknown): Usage | undefined {
+  if (!isJsonObject(value)) return undefined
+  const { cached_tokens, cache_write_tokens } = asObject(value.input_tokens_details)
+  const reasoning = asNumber(asObject(value.output_tokens_details).reasoning_tokens)
+  const cached = asNumber(cached_tokens)
+  const cacheWrite = asNumber(cache_write_tokens)
+  return {
+    input: asNumber(value.input_tokens) ?? 0,
+    output: asNumber(value.output_tokens) ?? 0,
+    ...(cached !== undefined && { cached }),
+    ...(cacheWrite !== undefined && { cacheWrite }),
+    ...(reasoning !== undefined && { reasoning }),
+  }
+}
+
+/** Reads the events of a response: https://platform.openai.com/docs/api-reference/responses-streaming */
+function createResponseStreamReader(): StreamReader {
+  /** Numbers of the calls, by the index of their item. */
+  const calls = new Map<unknown, number>()
+  let isDone = false
+
+  function toParts({ type, ...event }: JsonObject): readonly ReplyPart[] {
+    const index = calls.get(event.output_index)
+    switch (type) {
+      case 'response.created':
+        return [toStart(asObject(event.response))]
+      case 'response.output_text.delta':
+        return [{ type: 'text', text: asString(event.delta) }]
+      case 'response.refusal.delta':
+        return [{ type: 'refusal', text: asString(event.delta) }]
+      case 'response.reasoning_summary_text.delta':
+        return [{ type: 'reasoning', text: asString(event.delta) }]
+      case 'response.output_item.added': {
+        const item = asObject(event.item)
+        if (item.type !== 'function_call' && item.type !== 'custom_tool_call') return []
+        calls.set(event.output_index, calls.size)
+        return [toCallStart(item, calls.size - 1)]
+      }
+      case 'response.function_call_arguments.delta':
+      case 'response.custom_tool_call_input.delta':
+        return index === undefined ? [] : [{ type: 'tool-json', index, json: asString(event.delta) }]
+      case 'response.completed':
+      case 'response.incomplete':
+        isDone = true
+        return toEndParts(asObject(event.response), calls.size > 0)
+      case 'response.failed':
+        throwIfFailed(asObject(event.response))
+        throw new GatewayError('provider_error', "The provider's response failed.")
+      case 'error':
+        throw parseChatErrorRecord({ error: event })
+      default:
+        return []
+    }
+  }
+
+  return {
+    isDone: () => isDone,
+    read({ data }) {
+      if (isDone || data === '') return []
+      const event = parseJsonObject(data)
+      if (event === undefined) throw malformedRecordError()
+      if (isChatErrorRecord(event)) throw parseChatErrorRecord(event)
+      return toReplyEvents(toParts(event))
+    },
+    end() {
+      if (isDone) return []
+      throw incompleteReplyError()
+    },
+  }
+}

@@ -1,0 +1,112 @@
+import { GatewayError, isJsonObject, type JsonObject, type ReplyPart } from '../../../core/contract/index.ts'
+import { createResponseOutput } from '../../../core/dialects/responses/output.ts'
+import type { OutputEvent } from '../../../core/dialects/responses/output-items.ts'
+import {
+  parseResponsesBody,
+  parseResponsesInput,
+  parseResponsesRequest,
+} from '../../../core/dialects/responses/parse-request.ts'
+import type { ModelReply } from '../shared/model-reply.ts'
+import { splitText } from '../shared/tokens.ts'
+import { fieldSet } from '../shared/unknown-fields.ts'
+import { type ChatCall, SandboxError, type StreamEvents } from '../shared/wire-format.ts'
+import { parseOpenAiRequest } from './request.ts'
+
+/** Parses a request of OpenAI's Responses API. Throws a `SandboxError` (400) if OpenAI would reject it. */
+export function parseSandboxResponse(body: unknown): ChatCall {
+  if (!isJsonObject(body)) throw new SandboxError(400, 'We could not parse the JSON body of your request.')
+  const unknownFields = Object.keys(body)
+    .filter((name) => !KNOWN_FIELDS.has(name))
+    .sort()
+  return {
+    request: parseOpenAiRequest(toChatBody(body)),
+    isStream: body.stream === true,
+    toBody: (reply) => JSON.stringify(toResponse(reply, unknownFields)),
+    toStream: (reply) => toStream(reply, unknownFields),
+  }
+}
+
+const KNOWN_FIELDS = fieldSet(
+  `model input instructions stream stream_options store background conversation previous_response_id include
+  max_output_tokens max_tool_calls metadata parallel_tool_calls prompt prompt_cache_key prompt_cache_retention
+  reasoning safety_identifier service_tier temperature text tool_choice tools top_logprobs top_p truncation
+  user context_management moderation`,
+)
+
+function toChatBody(value: JsonObject): JsonObject {
+  try {
+    const body = parseResponsesBody(value)
+    return { ...parseResponsesRequest(body, [], parseResponsesInput(body)) }
+  } catch (error) {
+    if (!GatewayError.isInstance(error)) throw error
+    const { param } = error.details
+    throw new SandboxError(400, error.message, param === undefined ? {} : { param })
+  }
+}
+
+function toResponse(reply: ModelReply, unknownFields: readonly string[]): JsonObject {
+  const output = createResponseOutput(reply.id)
+  for (const part of toParts(reply)) output.add(part)
+  output.close(isIncomplete(reply) ? 'incomplete' : 'completed')
+  return { ...toEnvelope(reply, unknownFields), ...toEnd(reply), output: output.items() }
+}
+
+function toStream(reply: ModelReply, unknownFields: readonly string[]): StreamEvents {
+  const events: OutputEvent[] = []
+  const output = createResponseOutput(reply.id, undefined, (event) => events.push(event))
+  const response = { ...toEnvelope(reply, unknownFields), status: 'in_progress', output: [] }
+  for (const type of ['response.created', 'response.in_progress']) events.push({ type, response })
+  for (const part of toParts(reply)) output.add(part)
+  output.close(isIncomplete(reply) ? 'incomplete' : 'completed')
+  const end = { ...response, ...toEnd(reply), output: output.items() }
+  const content = events.map(toEvent)
+  return { content, closing: [toEvent({ type: `response.${end.status}`, response: end }, content.length)] }
+}
+
+function toEvent({ type, ...fields }: OutputEvent, sequence_number: number) {
+  return { event: type, data: JSON.stringify({ type, sequence_number, ...fields }) }
+}
+
+function toEnvelope({ id, created, model }: ModelReply, unknownFields: readonly string[]): JsonObject {
+  return {
+    id: `resp_${id}`,
+    object: 'response',
+    created_at: created,
+    model,
+    error: null,
+    incomplete_details: null,
+    x_sandbox: { unknown_fields: unknownFields },
+  }
+}
+
+function isIncomplete({ finish }: ModelReply): boolean {
+  return finish === 'length' || finish === 'content_filter'
+}
+
+function toEnd(reply: ModelReply) {
+  const { input, output, cached = 0, reasoning = 0 } = reply.usage
+  const reason = reply.finish === 'length' ? 'max_output_tokens' : 'content_filter'
+  return {
+    status: isIncomplete(reply) ? 'incomplete' : 'completed',
+    ...(isIncomplete(reply) && { incomplete_details: { reason } }),
+    usage: {
+      input_tokens: input,
+      input_tokens_details: { cached_tokens: cached },
+      output_tokens: output,
+      output_tokens_details: { reasoning_tokens: reasoning },
+      total_tokens: input + output,
+    },
+  }
+}
+
+function toParts({ reasoning = '', text, refusal = '', toolCalls }: ModelReply): readonly ReplyPart[] {
+  return [
+    ...splitText(reasoning).map((piece) => ({ type: 'reasoning', text: piece }) as const),
+    ...splitText(text).map((piece) => ({ type: 'text', text: piece }) as const),
+    ...splitText(refusal).map((piece) => ({ type: 'refusal', text: piece }) as const),
+    ...toolCalls.flatMap(({ id, name, argumentsJson }, index): readonly ReplyPart[] => [
+      { type: 'tool-start', index, id, name },
+      ...splitText(argumentsJson).map((json) => ({ type: 'tool-json', index, json }) as const),
+    ]),
+  ]
+}
