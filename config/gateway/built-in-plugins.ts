@@ -65,11 +65,13 @@ export interface BuiltInServices {
   readonly providers: Pick<Providers, 'byId' | 'known' | 'catalog' | 'isAvailable' | 'sandboxUrl'>
   readonly operators: OperatorRegistry
   readonly authFailures: AuthFailureLimiter
-  readonly accessLog: Pick<AccessLog, 'reportPrompts'>
+  readonly accessLog: Pick<AccessLog, 'reportPrompts' | 'reportRatings'>
   readonly sessions: Sessions
   readonly sharedState: Pick<SharedState, 'counters' | 'reservations'>
   /** The folder from which plugin packages are resolved. Default: the working directory. */
   readonly pluginFolder?: string
+  /** Repeats a call while the event log is unavailable, until the start is cancelled. */
+  retry(run: () => Promise<void>): Promise<void>
   /** Whether this process trains routers by schedule. Default: no. */
   readonly trainsRouters?: boolean
   /** Aborts when the gateway begins to stop. Default: never. */
@@ -124,7 +126,9 @@ export function createBuiltInPlugins(
     isServed: (provider) => providers.byId.has(provider),
     settleLedger,
     trainsRouters: services.trainsRouters ?? false,
+    retry: services.retry,
   })
+  const importing = createRatingImport(learned.featureSecret, providers.catalog)
   const plugins = [
     createAuth({
       accounts,
@@ -159,7 +163,7 @@ export function createBuiltInPlugins(
       copies,
       cluster: cluster?.ledgerCluster,
     }),
-    createFeedback({ ledger, pending, importing: createRatingImport(settings, providers.catalog) }),
+    createFeedback({ ledger, pending, importing, reportRatings: accessLog.reportRatings }),
     createFirewall({
       ...ruleServices.own,
       kind: kinds.firewall,
@@ -289,5 +293,6 @@ export function declareBuiltInPlugins(settings: Settings): ReadonlyMap<string, P
     accessLog: {} as AccessLog,
     sessions: {} as Sessions,
     sharedState: createMemorySharedState(),
+    retry: (run) => run(),
   })
 }

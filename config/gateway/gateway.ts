@@ -135,6 +135,7 @@ export async function startGateway(
       sessions,
       sharedState,
       pluginFolder,
+      retry,
       trainsRouters: peer?.takesSnapshots ?? true,
       stopping: stopping.signal,
       cluster: peer,

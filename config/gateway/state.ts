@@ -11,7 +11,7 @@ import { listSetAside, reportSetAside } from '../../core/event-log/sqlite/damage
 import { quickCheckHistory } from '../../core/event-log/sqlite/quick-check.ts'
 import { openSqliteLog } from '../../core/event-log/sqlite/sqlite-log.ts'
 import { ensureLogId } from '../../core/events/log-identity.ts'
-import { EXPIRING_STREAMS, FOLLOWED_STREAMS } from '../../core/events/streams.ts'
+import { EXPIRING_STREAMS, FOLLOWED_STREAMS, UNFOLLOWED_STREAMS } from '../../core/events/streams.ts'
 import type { FindKnownRequest } from '../../core/http/idempotency.ts'
 import { retryWhileUnavailable } from '../../core/process/retry.ts'
 import { untilAborted } from '../../core/process/timeout.ts'
@@ -261,6 +261,7 @@ export async function openLog(
     return openSqliteLog({
       directory: data_dir,
       expiringStreams: EXPIRING_STREAMS,
+      unfollowedStreams: UNFOLLOWED_STREAMS,
       isStrict,
       ...(logger && { onSetAside: (file) => reportSetAside(logger, file) }),
     })
@@ -269,6 +270,7 @@ export async function openLog(
   return openEventStoreLog({
     connectionString: eventstore_url,
     followedStreams: FOLLOWED_STREAMS,
+    unfollowedStreams: UNFOLLOWED_STREAMS,
     expiringStreams: EXPIRING_STREAMS,
     pipelinesAppends,
   })

@@ -60,8 +60,13 @@ export function openHistoryStore(request: OpenRequest): HistoryStore {
       `SELECT ${COLUMNS} FROM events WHERE stream = ? AND revision >= ? ORDER BY revision`,
     )
     .raw()
+  const unfollowed = request.unfollowedStreams ?? []
+  const isFollowed = unfollowed.map(() => 'AND substr(stream, 1, length(?)) <> ?').join(' ')
+  const skipped = unfollowed.flatMap((category) => [category, category])
   const selectLog = database
-    .prepare<[number], EventRow>(`SELECT ${COLUMNS} FROM events WHERE position > ? ORDER BY position`)
+    .prepare<[number, ...string[]], EventRow>(
+      `SELECT ${COLUMNS} FROM events WHERE position > ? ${isFollowed} ORDER BY position`,
+    )
     .raw()
   // NOT INDEXED scans by position. With the index on streams, SQLite would sort all remaining events for each
   // page.
@@ -100,7 +105,9 @@ export function openHistoryStore(request: OpenRequest): HistoryStore {
     readLog({ after, streams }) {
       checkFile()
       return takeEventPage(
-        streams === undefined ? selectLog.iterate(after) : selectCategory.iterate(after, streams, streams),
+        streams === undefined
+          ? selectLog.iterate(after, ...skipped)
+          : selectCategory.iterate(after, streams, streams),
       )
     },
     checkFile,
