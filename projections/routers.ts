@@ -1,18 +1,21 @@
 import type { JsonObject, Position, RecordedEvent } from '../core/contract/index.ts'
 import {
+  type RatedModel,
+  ROUTERS_STREAM,
   type RouterEvent,
   type RouterScope,
+  type RouterVersionData,
+  routerWeightsStream,
   scopeName,
-  type TrainedModel,
   type TrainedRouterData,
 } from '../core/events/router-events.ts'
 import type { SavedProjection } from './runtime/projection.ts'
 
-/** A trained version of a router. Its weights stay encoded. */
-export interface RouterVersion extends Omit<TrainedRouterData, 'models'> {
-  readonly models: Readonly<Record<string, TrainedModel>>
-  /** Whether the weights are kept, so that the version can be activated. */
-  readonly isKept: boolean
+/** A trained version of a router, without its weights. */
+export interface RouterVersion extends Omit<RouterVersionData, 'models' | 'bytes'> {
+  readonly models: Readonly<Record<string, RatedModel>>
+  /** Where the event with its weights is; later events of the stream may hold them again. */
+  readonly weightsAt: { readonly stream: string; readonly revision: number }
   readonly trainedAt: string
   readonly position: Position
 }
@@ -37,8 +40,7 @@ export interface Routers extends SavedProjection {
   revision(): number
 }
 
-/** Per scope. The weights of older versions are dropped unless they were active lately. */
-const KEPT_CANDIDATES = 4
+/** How often the router of a scope can be rolled back. */
 const KEPT_ACTIVATIONS = 4
 
 type SavedLine = { readonly revision: number; readonly active: ScopeActivations[] } | RouterVersion
@@ -51,28 +53,24 @@ export function createRouters(): Routers {
 
   const activationsOf = (scope: RouterScope) => active.get(scopeName(scope))?.versions ?? []
 
-  function evolve(event: RouterEvent, { position, metadata }: RecordedEvent): void {
+  function evolve(event: RouterEvent, record: RecordedEvent): void {
     const { scope } = event.data
     switch (event.type) {
       case 'RouterTrained':
+      case 'RouterVersionTrained':
         // A version does not change, whatever another program writes: nodes may have loaded it.
-        if (versions.has(event.data.version)) break
-        versions.set(event.data.version, {
-          ...event.data,
-          isKept: true,
-          trainedAt: metadata.time,
-          position,
-        })
-        dropWeights(scope)
+        if (!versions.has(event.data.version)) versions.set(event.data.version, toVersion(event, record))
         break
       case 'RouterActivated': {
         const { version } = event.data
+        if (!versions.has(version)) break
         const previous = activationsOf(scope).filter((other) => other !== version)
         setActive(scope, [...previous, version].slice(-KEPT_ACTIVATIONS))
         break
       }
       case 'RouterRolledBack': {
         const { from, version } = event.data
+        if (version !== null && !versions.has(version)) break
         const previous = activationsOf(scope).filter((other) => other !== from && other !== version)
         setActive(scope, version === null ? [] : [...previous, version])
         break
@@ -84,16 +82,6 @@ export function createRouters(): Routers {
 
   function setActive(scope: RouterScope, list: readonly number[]): void {
     active.set(scopeName(scope), { scope, versions: list })
-    dropWeights(scope)
-  }
-
-  function dropWeights(scope: RouterScope): void {
-    const name = scopeName(scope)
-    const ofScope = [...versions.values()].filter((router) => scopeName(router.scope) === name)
-    const activations = activationsOf(scope)
-    for (const router of ofScope.slice(0, -KEPT_CANDIDATES))
-      if (router.isKept && !activations.includes(router.version))
-        versions.set(router.version, withoutWeights(router))
   }
 
   return {
@@ -129,23 +117,45 @@ function* serialize(state: SavedLine, versions: readonly RouterVersion[]): Gener
 }
 
 function isRouterEvent(event: { readonly type: string }): event is RouterEvent {
-  return (
-    event.type === 'RouterTrained' || event.type === 'RouterActivated' || event.type === 'RouterRolledBack'
-  )
+  switch (event.type as RouterEvent['type']) {
+    case 'RouterTrained':
+    case 'RouterVersionTrained':
+    case 'RouterActivated':
+    case 'RouterRolledBack':
+      return true
+    default:
+      return false
+  }
 }
 
-function withoutWeights(router: RouterVersion): RouterVersion {
-  return { ...router, models: dropModelWeights(router.models), isKept: false }
+function toVersion(
+  { type, data }: Extract<RouterEvent, { data: TrainedRouterData | RouterVersionData }>,
+  { position, revision, metadata }: RecordedEvent,
+): RouterVersion {
+  const { version, scope, figures, trainedFrom, featureKeyId, checksum } = data
+  const isLegacy = type === 'RouterTrained'
+  return {
+    version,
+    scope,
+    models: withoutWeights(data.models),
+    figures,
+    trainedFrom,
+    featureKeyId,
+    checksum,
+    weightsAt: isLegacy
+      ? { stream: ROUTERS_STREAM, revision }
+      : { stream: routerWeightsStream(checksum), revision: 0 },
+    trainedAt: metadata.time,
+    position,
+  }
 }
 
-/** What is shown of the models of a version: their weights are long. */
-export function dropModelWeights(models: Readonly<Record<string, TrainedModel>>) {
-  const entries = Object.entries(models).map(([id, { ratings }]) => [id, { ratings, weights: '' }] as const)
-  return Object.fromEntries(entries)
+/** What is kept and shown of the models of a version. */
+function withoutWeights(models: Readonly<Record<string, RatedModel>>): RouterVersion['models'] {
+  return Object.fromEntries(Object.entries(models).map(([id, { ratings }]) => [id, { ratings }]))
 }
 
-/** What the audit trail shows of a `RouterTrained`. */
+/** The data of a `RouterTrained` without its weights. */
 export function showTrainedData(data: JsonObject): JsonObject {
-  const models = Object.entries(data.models as TrainedRouterData['models'])
-  return { ...data, models: Object.fromEntries(models.map(([id, { ratings }]) => [id, { ratings }])) }
+  return { ...data, models: withoutWeights((data as TrainedRouterData).models) }
 }

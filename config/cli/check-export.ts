@@ -11,7 +11,7 @@ import {
   type VerifierKey,
 } from '../../core/event-log/transparency/signed-note.ts'
 import { createTreeVerifier } from '../../core/event-log/transparency/verify-tree.ts'
-import { isExpiring } from '../../core/events/streams.ts'
+import { isExpiring, isFollowed } from '../../core/events/streams.ts'
 import { parseJson } from '../../core/util/json.ts'
 import { formatExportedEvent } from './export-log.ts'
 import { createPluginChecker } from './verify-log.ts'
@@ -47,7 +47,7 @@ export async function checkExport(
   const checker = createRecordChecker(createPluginChecker(plugins).findIssue)
   for await (const event of readEvents(file, parseExportedEvent)) {
     checker.check(event)
-    tree.check(event)
+    if (isFollowed(event.stream)) tree.check(event)
   }
   const issues = [...tree.issues(), ...checker.issues()]
   if (issues.length > 0)

@@ -2,6 +2,7 @@ import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { EventLog, Position, RecordedEvent } from '../../core/contract/index.ts'
 import { readToEnd } from '../../core/event-log/read-to-end.ts'
+import { ALL_STREAMS } from '../../core/event-log/streams.ts'
 import { isBrokenPipe } from './stdout.ts'
 
 /**
@@ -17,7 +18,7 @@ export async function exportLog(log: EventLog, from: Position, output: Writable)
 }
 
 async function* formatEvents(log: EventLog, from: Position): AsyncGenerator<string> {
-  for await (const event of readToEnd(log, from)) yield `${formatExportedEvent(event)}\n`
+  for await (const event of readToEnd(log, from, ALL_STREAMS)) yield `${formatExportedEvent(event)}\n`
 }
 
 /** The line of an event, without the line break. */

@@ -6,7 +6,7 @@ import {
   WrongExpectedRevisionError,
 } from '../../core/contract/index.ts'
 import { readToEnd } from '../../core/event-log/read-to-end.ts'
-import { LOG_STREAM } from '../../core/event-log/streams.ts'
+import { ALL_STREAMS, LOG_STREAM } from '../../core/event-log/streams.ts'
 import type { SignedCheckpoint } from '../../core/event-log/transparency/checkpoint.ts'
 import type { VerifierKey } from '../../core/event-log/transparency/signed-note.ts'
 import { appendLogId, ensureLogId } from '../../core/events/log-identity.ts'
@@ -76,7 +76,7 @@ async function skipExisting(log: EventLog, events: AsyncIterator<RecordedEvent>)
   let existing = 0
   let hasOwnId = false
   let next: RecordedEvent | undefined
-  for await (const stored of readToEnd(log)) {
+  for await (const stored of readToEnd(log, 0, ALL_STREAMS)) {
     next ??= await readNext(events)
     if (next !== undefined && isSameEvent(stored, next)) {
       next = undefined

@@ -2,8 +2,10 @@ import { isDeepStrictEqual } from 'node:util'
 import type { EventLog, Plugin, RecordedEvent, StreamAnomaly } from '../../core/contract/index.ts'
 import { readToEnd } from '../../core/event-log/read-to-end.ts'
 import { UnreadableEventError } from '../../core/event-log/sqlite/event-row.ts'
+import { ALL_STREAMS } from '../../core/event-log/streams.ts'
 import type { TreeVerifier } from '../../core/event-log/transparency/verify-tree.ts'
 import { createPluginCodec, pluginOfStream, withoutPluginPrefix } from '../../core/events/plugin-events.ts'
+import { isFollowed } from '../../core/events/streams.ts'
 import { createProjections, listProjections, type Projections } from '../../projections/projections.ts'
 import { createPluginState } from '../../projections/runtime/plugin-event-store.ts'
 import { applyRecord } from '../../projections/runtime/projection.ts'
@@ -46,11 +48,12 @@ export async function verifyLog(
   }
   const readIssues: string[] = []
   try {
-    for await (const record of readToEnd(log, 0, undefined, noteAnomaly)) {
-      tree.check(record)
+    for await (const record of readToEnd(log, 0, ALL_STREAMS, noteAnomaly)) {
+      const isInTree = isFollowed(record.stream)
+      if (isInTree) tree.check(record)
       checker.check(record)
       // The state is only compared with snapshots.
-      if (!snapshots.arePending()) continue
+      if (!isInTree || !snapshots.arePending()) continue
       apply(projections, record)
       await snapshots.compare(record, projections)
     }

@@ -18,7 +18,14 @@ import {
   type PolicyEvent,
   policyStream,
 } from '../../core/events/policy-events.ts'
-import { ROUTERS_STREAM } from '../../core/events/router-events.ts'
+import {
+  checksumOf,
+  modelsOfWeights,
+  ROUTER_WEIGHTS_PREFIX,
+  ROUTERS_STREAM,
+  routerWeightsStream,
+} from '../../core/events/router-events.ts'
+import { isFollowed } from '../../core/events/streams.ts'
 import { isWellFormed, REVOCATIONS_STREAM } from '../../core/events/well-formed.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 
@@ -60,6 +67,11 @@ export function createRecordChecker(
       if (issue !== undefined) report(record, issue)
       return
     }
+    if (!isFollowed(record.stream)) {
+      const issue = findWeightsIssue(record)
+      if (issue !== undefined) report(record, issue)
+      return
+    }
     const event = decodeEvent(record)
     if (event === undefined) {
       const name = `${record.type}, schema ${record.metadata.schema}`
@@ -69,6 +81,8 @@ export function createRecordChecker(
     if (event.type === 'KeyRevoked' && record.stream === REVOCATIONS_STREAM) return
     if (record.stream !== streamOf(event)) report(record, `belongs to stream ${streamOf(event)}`)
     else if (!isWellFormed(event, record)) report(record, 'is malformed')
+    else if (event.type === 'RouterVersionTrained' && !counts.has(routerWeightsStream(event.data.checksum)))
+      report(record, 'has no weights in the log')
     const id = createdId(event)
     if (id === undefined) return
     if (assignedIds.has(id)) report(record, `assigns the id ${id}, which is already taken`)
@@ -116,6 +130,14 @@ export function createRecordChecker(
   }
 }
 
+/** Weights are named by their checksum, so that they prove themselves. */
+function findWeightsIssue(record: RecordedEvent): string | undefined {
+  const models = modelsOfWeights(record)
+  if (models === undefined) return 'is malformed'
+  const isNamed = record.stream === ROUTER_WEIGHTS_PREFIX + checksumOf(models)
+  return isNamed ? undefined : 'has weights that do not match the name of its stream'
+}
+
 type OwnedEvent = UserEvent | RuleEvent | PolicyEvent | GroupEvent
 
 function streamOf(event: DomainEvent): string {
@@ -136,6 +158,7 @@ function streamOf(event: DomainEvent): string {
     case 'OperatorRemoved':
       return OPERATORS_STREAM
     case 'RouterTrained':
+    case 'RouterVersionTrained':
     case 'RouterActivated':
     case 'RouterRolledBack':
       return ROUTERS_STREAM
@@ -143,6 +166,8 @@ function streamOf(event: DomainEvent): string {
     case 'OperatorCallsRefused':
     case 'DataRead':
     case 'PromptsDeleted':
+    case 'RatingsImported':
+    case 'ImportedRatingsDeleted':
       return ACCESS_STREAM
     default:
       return ownedStreamOf(event.data)

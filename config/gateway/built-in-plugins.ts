@@ -66,13 +66,15 @@ export interface BuiltInServices {
   readonly providers: Pick<Providers, 'byId' | 'known' | 'catalog' | 'isAvailable' | 'sandboxUrl'>
   readonly operators: OperatorRegistry
   readonly authFailures: AuthFailureLimiter
-  readonly accessLog: Pick<AccessLog, 'reportPrompts'>
+  readonly accessLog: Pick<AccessLog, 'reportPrompts' | 'reportRatings'>
   readonly sessions: Sessions
   readonly sharedState: Pick<SharedState, 'counters' | 'reservations'>
   /** The folder from which plugin packages are resolved. Default: the working directory. */
   readonly pluginFolder?: string
   /** Default: none; long histories are read in this thread, too. */
   readonly historyThread?: HistoryThread | undefined
+  /** Repeats a call while the event log is unavailable, until the start is cancelled. */
+  retry(run: () => Promise<void>): Promise<void>
   /** Whether this process trains routers by schedule. Default: no. */
   readonly trainsRouters?: boolean
   /** Aborts when the gateway begins to stop. Default: never. */
@@ -127,7 +129,9 @@ export function createBuiltInPlugins(
     isServed: (provider) => providers.byId.has(provider),
     settleLedger,
     trainsRouters: services.trainsRouters ?? false,
+    retry: services.retry,
   })
+  const importing = createRatingImport(learned.featureSecret, providers.catalog)
   const plugins = [
     createAuth({
       accounts,
@@ -162,7 +166,7 @@ export function createBuiltInPlugins(
       copies,
       cluster: cluster?.ledgerCluster,
     }),
-    createFeedback({ ledger, pending, importing: createRatingImport(settings, providers.catalog) }),
+    createFeedback({ ledger, pending, importing, reportRatings: accessLog.reportRatings }),
     createFirewall({
       ...ruleServices.own,
       kind: kinds.firewall,
@@ -292,5 +296,6 @@ export function declareBuiltInPlugins(settings: Settings): ReadonlyMap<string, P
     accessLog: {} as AccessLog,
     sessions: {} as Sessions,
     sharedState: createMemorySharedState(),
+    retry: (run) => run(),
   })
 }

@@ -2,7 +2,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { createMemoryLog } from '../../core/event-log/memory.ts'
-import { EXPIRING_STREAMS } from '../../core/events/streams.ts'
+import { EXPIRING_STREAMS, UNFOLLOWED_STREAMS } from '../../core/events/streams.ts'
 import type { Settings } from '../settings/settings.ts'
 import { openLongRunningState, type State } from './state.ts'
 
@@ -22,7 +22,8 @@ export async function openEmptyState(
   const offline = { ...settings, data_dir, audit: { require_reason: false } }
   const state = await openLongRunningState(offline, logger, {
     signal: new AbortController().signal,
-    openLog: async () => createMemoryLog({ expiringStreams: EXPIRING_STREAMS }),
+    openLog: async () =>
+      createMemoryLog({ expiringStreams: EXPIRING_STREAMS, unfollowedStreams: UNFOLLOWED_STREAMS }),
     decorateLog: (log) => log,
     takesSnapshots: false,
     broadcastPosition: undefined,

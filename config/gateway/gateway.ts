@@ -140,6 +140,7 @@ export async function startGateway(
       sharedState,
       pluginFolder,
       historyThread,
+      retry,
       trainsRouters: peer?.takesSnapshots ?? true,
       stopping: stopping.signal,
       cluster: peer,

@@ -5,6 +5,7 @@ import { createFeatureSecret, type FeatureSecret } from '../../plugins/learned-r
 import { createRoutersPlugin } from '../../plugins/learned-routing/plugin.ts'
 import { createRouterCommands } from '../../plugins/learned-routing/router-commands.ts'
 import type { TrainedModelFacts, TrainerServices } from '../../plugins/learned-routing/trainer.ts'
+import { MAX_QUALITY } from '../../plugins/routing/rank-models.ts'
 import { type Catalog, isRetired } from '../../providers/shared/catalog.ts'
 import type { Settings } from '../settings/settings.ts'
 import { openRouterThread, type RouterThread } from './router-thread.ts'
@@ -16,19 +17,29 @@ interface Dependencies {
   /** Whether a provider is configured. */
   isServed(provider: string): boolean
   settleLedger(): Promise<void>
+  /** Repeats a call while the event log is unavailable. */
+  retry(run: () => Promise<void>): Promise<void>
   /** Whether this process trains by schedule. */
   readonly trainsRouters: boolean
 }
 
-/** What learned routing consists of: what the plugin `routing` decides with, and the plugin `routers`. */
+/** What learned routing consists of. */
+interface LearnedRouting {
+  readonly featureSecret: FeatureSecret
+  /** What the plugin `routing` decides with; undefined while it is off. */
+  readonly deciding: LearnedRoutingServices | undefined
+  readonly plugin: Plugin
+}
+
 export function createLearnedRouting(
   settings: Settings,
-  { state, catalog, isServed, settleLedger, trainsRouters }: Dependencies,
-): { readonly deciding: LearnedRoutingServices | undefined; readonly plugin: Plugin } {
+  { state, catalog, isServed, settleLedger, trainsRouters, retry }: Dependencies,
+): LearnedRouting {
   const { routers, groups, subscription, log } = state
   const { learned, explore, train_every_hours } = settings.routing
   const { trainer, featureSecret, thread } = createTrainer(settings, { state, catalog, settleLedger })
   return {
+    featureSecret,
     deciding:
       learned === 'off'
         ? undefined
@@ -38,7 +49,9 @@ export function createLearnedRouting(
             featureSecret,
             routers,
             groups,
+            log,
             subscription,
+            retry,
           },
     plugin: createRoutersPlugin({
       routers,
@@ -48,10 +61,11 @@ export function createLearnedRouting(
       commands: trainer.commands,
       trainer,
       trainEveryHours: trainsRouters && learned !== 'off' ? train_every_hours : 0,
-      replay: (router, range) =>
+      replay: (router, models, range) =>
         thread.replay({
           ...range,
           router,
+          models,
           featureKeyId: featureSecret.id(),
           minModelRatings: settings.routing.min_model_ratings,
           candidates: catalog.models.filter((model) => isCandidate(model) && isServed(model.provider)),
@@ -65,7 +79,7 @@ export function createLearnedRouting(
 /** What trains versions and changes which one is active, in a gateway or in a command. */
 export function createTrainer(
   settings: Omit<Settings, 'rereadModels'>,
-  { state, catalog, settleLedger }: Omit<Dependencies, 'trainsRouters' | 'isServed'>,
+  { state, catalog, settleLedger }: Pick<Dependencies, 'state' | 'catalog' | 'settleLedger'>,
 ): {
   readonly trainer: TrainerServices
   readonly featureSecret: FeatureSecret
@@ -75,7 +89,7 @@ export function createTrainer(
   const featureSecret = createFeatureSecret(settings.data_dir, settings.features_key)
   const thread = openRouterThread(settings, state.logId)
   const trainer = {
-    commands: createRouterCommands(state.routers, state.writer, featureSecret.id),
+    commands: createRouterCommands(state.routers, state.writer, state.log, featureSecret.id),
     run: thread.train,
     settleLedger,
     facts: () => listFacts(catalog),
@@ -96,6 +110,6 @@ const TYPICAL_USAGE = { input: 1000, output: 500 }
 function listFacts({ models }: Pick<Catalog, 'models'>): readonly TrainedModelFacts[] {
   const chats = models.filter(({ operation = 'chat' }) => operation === 'chat')
   return chats.map((model) => {
-    return { id: model.id, quality: model.quality / 100, cost: costOf(model, TYPICAL_USAGE) }
+    return { id: model.id, quality: model.quality / MAX_QUALITY, cost: costOf(model, TYPICAL_USAGE) }
   })
 }

@@ -73,17 +73,18 @@ export async function openOfflineGateway(
   }
   // The gateway that serves may have the port.
   const { metrics_port: _, ...ownSettings } = settings
+  const retry = (run: () => Promise<void>) => retryWhileUnavailable(run, logger, closing.signal)
   const plugins = createBuiltInPlugins(ownSettings, {
     state,
+    retry,
     ledger: { request: failClosed },
     providers,
     operators,
     authFailures,
-    accessLog: { reportPrompts: failClosed },
+    accessLog: { reportPrompts: failClosed, reportRatings: failClosed },
     sessions: NO_SESSIONS,
     sharedState,
   })
-  const retry = (run: () => Promise<void>) => retryWhileUnavailable(run, logger, closing.signal)
   const pipeline = await setUpPlugins(settings.plugins, plugins, pluginFolder, {
     log,
     logger,

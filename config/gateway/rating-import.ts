@@ -2,19 +2,18 @@ import { createHmac } from 'node:crypto'
 import { lazy } from '../../core/util/lazy.ts'
 import type { ImportServices } from '../../plugins/feedback/import-ratings.ts'
 import { encodeFeatures } from '../../plugins/learned-routing/encode-features.ts'
-import { createFeatureSecret } from '../../plugins/learned-routing/feature-secret.ts'
+import type { FeatureSecret } from '../../plugins/learned-routing/feature-secret.ts'
 import { extractFeatures } from '../../plugins/learned-routing/features.ts'
 import { createFeatureKey, type FeatureKey } from '../../plugins/learned-routing/keyed-hash.ts'
 import type { Catalog } from '../../providers/shared/catalog.ts'
-import type { Settings } from '../settings/settings.ts'
 
 /** What imports of rated prompts need: the features of requests, and the names of models. */
 export function createRatingImport(
-  settings: Pick<Settings, 'data_dir' | 'features_key'>,
+  featureSecret: FeatureSecret,
   catalog: Pick<Catalog, 'find'>,
-): Omit<ImportServices, 'store'> {
+): Omit<ImportServices, 'store' | 'report'> {
   // The first import creates the secret, if nothing else has.
-  const secret = lazy(() => createFeatureSecret(settings.data_dir, settings.features_key).read())
+  const secret = lazy(() => featureSecret.read())
   const key = lazy((): FeatureKey => createFeatureKey(secret()))
   return {
     identify(parts) {

@@ -1,4 +1,5 @@
 import { GatewayError, type Model } from '../../core/contract/index.ts'
+import type { TrainedModels } from '../../core/events/router-events.ts'
 import { startThread } from '../../core/process/start-thread.ts'
 import type { RouterWhatIf } from '../../plugins/learned-routing/schemas.ts'
 import type { TrainingJob, TrainingOutcome } from '../../plugins/learned-routing/trainer.ts'
@@ -11,6 +12,7 @@ import { toLedgerOptions } from './ledger.ts'
 /** Decides recorded requests again with a version. */
 export interface ReplayJob {
   readonly router: RouterVersion
+  readonly models: TrainedModels
   readonly featureKeyId: string
   readonly minModelRatings: number
   readonly candidates: readonly Model[]

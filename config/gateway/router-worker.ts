@@ -25,8 +25,9 @@ function execute({ type, job }: RouterJob, store: LedgerStore): Promise<unknown>
   return type === 'train' ? trainFromLedger(job, store) : replay(job, store)
 }
 
-function replay({ router, featureKeyId, minModelRatings, ...more }: ReplayJob, store: LedgerStore) {
-  return replayRouter({ ...more, router: loadRouter(router, featureKeyId, minModelRatings) }, store)
+function replay(job: ReplayJob, store: LedgerStore) {
+  const { router, models, featureKeyId, minModelRatings, ...more } = job
+  return replayRouter({ ...more, router: loadRouter(router, models, featureKeyId, minModelRatings) }, store)
 }
 
 const message = await run().catch((error: unknown) => ({ error: errorMessage(error) }))

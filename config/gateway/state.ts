@@ -11,7 +11,7 @@ import { listSetAside, reportSetAside } from '../../core/event-log/sqlite/damage
 import { quickCheckHistory } from '../../core/event-log/sqlite/quick-check.ts'
 import { openSqliteLog } from '../../core/event-log/sqlite/sqlite-log.ts'
 import { ensureLogId } from '../../core/events/log-identity.ts'
-import { EXPIRING_STREAMS, FOLLOWED_STREAMS } from '../../core/events/streams.ts'
+import { EXPIRING_STREAMS, FOLLOWED_STREAMS, UNFOLLOWED_STREAMS } from '../../core/events/streams.ts'
 import type { FindKnownRequest } from '../../core/http/idempotency.ts'
 import { retryWhileUnavailable } from '../../core/process/retry.ts'
 import { untilAborted } from '../../core/process/timeout.ts'
@@ -262,6 +262,7 @@ export async function openLog(
       directory: data_dir,
       expiringStreams: EXPIRING_STREAMS,
       hashesLeaves,
+      unfollowedStreams: UNFOLLOWED_STREAMS,
       ...(logger && { onSetAside: (file) => reportSetAside(logger, file) }),
     })
   // Imported on demand: the client is a third of the code that a start would load.
@@ -269,6 +270,7 @@ export async function openLog(
   return openEventStoreLog({
     connectionString: eventstore_url,
     followedStreams: FOLLOWED_STREAMS,
+    unfollowedStreams: UNFOLLOWED_STREAMS,
     expiringStreams: EXPIRING_STREAMS,
     pipelinesAppends,
   })

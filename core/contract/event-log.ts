@@ -96,7 +96,8 @@ export interface EventLog {
   /**
    * Yields every event after position `from` in log order: stored events first, then `caught-up` once, then
    * new events of all processes. Ends when the signal aborts. `streams` is a stream name prefix (a category
-   * with its `-`) that filters the events. `onAnomaly` receives, in log order, what is not an event of
+   * with its `-`) that filters the events; by default, the streams that nobody follows are left out, and the
+   * empty prefix includes them. `onAnomaly` receives, in log order, what is not an event of
    * Signalbox.
    */
   subscribe(

@@ -18,6 +18,8 @@ interface MemoryLogOptions {
    * default.
    */
   readonly expiringStreams?: readonly string[]
+  /** Categories of streams that subscriptions skip unless they ask for them. None by default. */
+  readonly unfollowedStreams?: readonly string[]
   /**
    * The events of the log. Logs that share a storage behave like processes that share a file. Empty by
    * default.
@@ -72,12 +74,15 @@ export function createMemoryLog(options: MemoryLogOptions = {}): EventLog {
 class MemoryLog implements EventLog {
   readonly #storage: MemoryStorage
   readonly #expiringStreams: readonly string[]
+  readonly #unfollowedStreams: readonly string[]
   readonly #now: () => number
   readonly #closing = new AbortController()
 
-  constructor({ expiringStreams = [], storage = createMemoryStorage(), now = Date.now }: MemoryLogOptions) {
-    this.#storage = storage
+  constructor(options: MemoryLogOptions) {
+    const { expiringStreams = [], unfollowedStreams = [], now = Date.now } = options
+    this.#storage = options.storage ?? createMemoryStorage()
     this.#expiringStreams = expiringStreams
+    this.#unfollowedStreams = unfollowedStreams
     this.#now = now
   }
 
@@ -117,7 +122,7 @@ class MemoryLog implements EventLog {
   async *subscribe(
     from: Position,
     signal: AbortSignal,
-    streams = '',
+    streams?: string,
   ): AsyncGenerator<RecordedEvent | 'caught-up'> {
     const { history, subscribers } = this.#storage
     const abort = AbortSignal.any([signal, this.#closing.signal])
@@ -134,7 +139,7 @@ class MemoryLog implements EventLog {
         const event = history[index]
         if (event !== undefined) {
           index += 1
-          if (event.stream.startsWith(streams)) yield toRecordedEvent(event)
+          if (this.#isSubscribed(event.stream, streams)) yield toRecordedEvent(event)
           if (slice.isDue()) await slice.yieldNow()
         } else if (isCaughtUp) {
           await appended.wait()
@@ -196,6 +201,12 @@ class MemoryLog implements EventLog {
   #liveEvents(stream: string): readonly ExpiringEvent[] {
     const now = this.#now()
     return this.#storage.expiringStreams.get(stream)?.filter(({ expiresAt }) => expiresAt > now) ?? []
+  }
+
+  #isSubscribed(stream: string, streams: string | undefined): boolean {
+    return streams === undefined
+      ? !matchesStream(this.#unfollowedStreams, stream)
+      : stream.startsWith(streams)
   }
 
   #isExpiring(stream: string): boolean {

@@ -2,7 +2,7 @@ import type { EventLog, Position, RecordedEvent, StreamAnomaly } from '../contra
 
 /**
  * Reads the events after `from` in log order and ends once it has caught up. `streams`, a category with its
- * `-`, restricts the read to that category.
+ * `-`, restricts the read to that category; `ALL_STREAMS` extends it to those that nobody follows.
  */
 export async function* readToEnd(
   log: Pick<EventLog, 'subscribe'>,

@@ -8,6 +8,9 @@ import {
 /** The stream of the log's identity: a single event `LogCreated {id}`. */
 export const LOG_STREAM = 'log'
 
+/** As the prefix of a subscription: the streams that nobody follows, too. */
+export const ALL_STREAMS = ''
+
 /** The stream of signed checkpoints over the log. */
 export const CHECKPOINTS_STREAM = 'checkpoints'
 

@@ -16,6 +16,9 @@ export type AccessEvent =
       data: { read: AuditedRead; operation: string; path: string; query: string; userId?: number }
     }
   | { type: 'PromptsDeleted'; data: { userId: number; prompts: number } }
+  /** Rated prompts that were imported, and lines that were not. */
+  | { type: 'RatingsImported'; data: { ratings: number; rejected: number } }
+  | { type: 'ImportedRatingsDeleted'; data: { ratings: number } }
 
 export type RefusedCalls = {
   /** The client's address, IPv6 by /64. */
@@ -28,6 +31,12 @@ export type RefusedCalls = {
 }
 
 export const ACCESS_STREAM = 'access'
+
+/** Called when rated prompts were imported, or deleted. If it rejects, so does the request. */
+export type ReportRatingChange = (
+  event: Extract<AccessEvent, { type: 'RatingsImported' | 'ImportedRatingsDeleted' }>,
+  author: Author,
+) => Promise<void>
 
 /** Called with each access to recorded prompts, before it is answered. If it rejects, the access fails. */
 export type ReportPromptAccess = (

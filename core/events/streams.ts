@@ -3,7 +3,7 @@ import { ACCESS_STREAM } from './access-events.ts'
 import { IDS_STREAM, OVERALL_BUDGET_STREAM } from './domain-events.ts'
 import { OPERATORS_STREAM } from './operator-events.ts'
 import { PLUGIN_STREAM_PREFIX } from './plugin-events.ts'
-import { ROUTERS_STREAM } from './router-events.ts'
+import { ROUTER_WEIGHTS_PREFIX, ROUTERS_STREAM } from './router-events.ts'
 import { REVOCATIONS_STREAM } from './well-formed.ts'
 
 /**
@@ -25,6 +25,17 @@ export const FOLLOWED_STREAMS: readonly string[] = [
   ROUTERS_STREAM,
   PLUGIN_STREAM_PREFIX,
 ]
+
+/**
+ * Permanent streams that subscriptions skip, because their events are large and read on demand. Exports and
+ * verifications include them.
+ */
+export const UNFOLLOWED_STREAMS: readonly string[] = [ROUTER_WEIGHTS_PREFIX]
+
+/** Whether the transparency log has the events of the stream, and projections receive them. */
+export function isFollowed(stream: string): boolean {
+  return !matchesStream(UNFOLLOWED_STREAMS, stream)
+}
 
 /** Streams whose events are deleted when their `maxAge` has passed. All other events are permanent. */
 export const EXPIRING_STREAMS: readonly string[] = ['response-']

@@ -14,7 +14,13 @@ import {
 } from './domain-events.ts'
 import { OPERATORS_STREAM } from './operator-events.ts'
 import { groupStream, type PolicyContent, policyStream } from './policy-events.ts'
-import { ROUTERS_STREAM, type TrainedRouterData } from './router-events.ts'
+import {
+  isRatedModel,
+  isTrainedModels,
+  ROUTERS_STREAM,
+  type RouterVersionData,
+  type TrainedRouterData,
+} from './router-events.ts'
 
 /**
  * Whether a decoded event has the fields that its type requires, and is in the stream that it belongs to.
@@ -66,8 +72,13 @@ export function isWellFormed({ type, data }: DomainEvent, { stream }: RecordedEv
       return stream === ACCESS_STREAM && typeof data.operation === 'string'
     case 'PromptsDeleted':
       return stream === ACCESS_STREAM && isId(data.userId)
+    case 'RatingsImported':
+    case 'ImportedRatingsDeleted':
+      return stream === ACCESS_STREAM && Number.isSafeInteger(data.ratings)
     case 'RouterTrained':
-      return stream === ROUTERS_STREAM && isTrainedRouter(data)
+      return stream === ROUTERS_STREAM && isDescribedRouter(data) && isTrainedModels(data.models)
+    case 'RouterVersionTrained':
+      return stream === ROUTERS_STREAM && isDescribedRouter(data) && hasRatedModels(data)
     case 'RouterActivated':
       return stream === ROUTERS_STREAM && isId(data.version) && isRouterScope(data.scope)
     case 'RouterRolledBack':
@@ -151,18 +162,18 @@ function hasValidTerms({ expiresAt, models, endpoints }: Partial<Record<keyof Ke
 }
 
 /** Whether the weights can be decoded is seen where they are used. */
-function isTrainedRouter(data: TrainedRouterData): boolean {
-  const { version, scope, models, figures, trainedFrom, featureKeyId, checksum } = data
-  const isModel = (model: unknown) =>
-    isJsonObject(model) && Number.isSafeInteger(model.ratings) && typeof model.weights === 'string'
+function isDescribedRouter(data: TrainedRouterData | RouterVersionData): boolean {
+  const { version, scope, figures, trainedFrom, featureKeyId, checksum } = data
   return (
     isId(version) &&
     isRouterScope(scope) &&
-    isJsonObject(models) &&
-    Object.values(models).every(isModel) &&
     [figures, trainedFrom].every(isJsonObject) &&
     [featureKeyId, checksum].every(isText)
   )
+}
+
+function hasRatedModels({ models, bytes }: RouterVersionData): boolean {
+  return isJsonObject(models) && Object.values(models).every(isRatedModel) && Number.isSafeInteger(bytes)
 }
 
 function isRouterScope(scope: unknown): boolean {

@@ -7,6 +7,7 @@ import {
   type AccessEvent,
   type RefusedCalls,
   type ReportPromptAccess,
+  type ReportRatingChange,
 } from '../../core/events/access-events.ts'
 import { addressGroup, type ClientAddressResolver } from '../../core/http/client-address.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
@@ -26,6 +27,8 @@ export interface AccessLog {
   read(data: Extract<AccessEvent, { type: 'DataRead' }>['data'], author: Author): Promise<void>
   /** Records that recorded prompts are read or were deleted. Rejects if it cannot be recorded. */
   readonly reportPrompts: ReportPromptAccess
+  /** Records that rated prompts were imported or deleted. Rejects if it cannot be recorded. */
+  readonly reportRatings: ReportRatingChange
   /** Records what was counted. */
   close(): Promise<void>
 }
@@ -121,6 +124,7 @@ export function createAccessLog({ writer, operators, resolveAddress, logger }: A
       const data = { read: 'prompts' as const, operation: 'readPrompt', path, query: '', userId }
       return write({ type: 'DataRead', data }, author)
     },
+    reportRatings: write,
     close: flush,
   }
 }

@@ -8,15 +8,12 @@ import {
   type TObject,
   user,
 } from '../../core/contract/index.ts'
+import { SYSTEM_ACTOR } from '../../core/event-log/actor.ts'
+import type { ReportRatingChange } from '../../core/events/access-events.ts'
 import { invalidParameterError } from '../../core/http/parse-call.ts'
 import type { LedgerReader } from '../ledger/reader.ts'
 import { showFeedback } from '../ledger/show-record.ts'
-import type {
-  FeedbackCursor,
-  FeedbackFilter,
-  ImportedRating,
-  StoredFeedback,
-} from '../ledger/store/feedback-queries.ts'
+import type { FeedbackCursor, FeedbackFilter, StoredFeedback } from '../ledger/store/feedback-queries.ts'
 import { parseTimeParameter } from '../ledger/time-parameter.ts'
 import { type ImportServices, importRatingLines } from './import-ratings.ts'
 import { toRequestId } from './request-ids.ts'
@@ -48,7 +45,8 @@ const GIVE = {
 /** Creates the endpoints for what users and operators say about replies. */
 export function createFeedbackEndpoints(
   reader: FeedbackReader,
-  importing: Omit<ImportServices, 'store'>,
+  importing: Omit<ImportServices, 'store' | 'report'>,
+  report: ReportRatingChange,
 ): readonly Endpoint[] {
   return [
     endpoint({
@@ -75,11 +73,14 @@ export function createFeedbackEndpoints(
       textBody: {
         types: ['application/jsonl'],
         applies: ({ format }) => format === 'jsonl',
-        async handle({ text, author }) {
-          const givenBy = author?.actor.id ?? ''
-          const store = (ratings: readonly ImportedRating[]) =>
-            reader.importRatings({ ratings, givenBy, givenAt: Date.now() })
-          return { status: 200, body: { data: await importRatingLines(text, { ...importing, store }) } }
+        async handle({ text, author = { actor: SYSTEM_ACTOR } }) {
+          const givenBy = author.actor.id
+          const result = await importRatingLines(text, {
+            ...importing,
+            store: (ratings) => reader.importRatings({ ratings, givenBy, givenAt: Date.now() }),
+            report: (counts) => report({ type: 'RatingsImported', data: counts }, author),
+          })
+          return { status: 200, body: { data: result } }
         },
       },
       handle: ({ body, author }) => give(reader, body, author.actor.id),
@@ -111,7 +112,11 @@ export function createFeedbackEndpoints(
       tags: ['admin'],
       responses: { 200: { description: 'They are deleted.', body: data(DeletedImport) } },
       errors: ['ledger_unavailable'],
-      handle: async () => ({ status: 200, body: { data: { deleted: await reader.deleteImported() } } }),
+      async handle({ author }) {
+        const deleted = await reader.deleteImported()
+        await report({ type: 'ImportedRatingsDeleted', data: { ratings: deleted } }, author)
+        return { status: 200, body: { data: { deleted } } }
+      },
     }),
   ]
 }

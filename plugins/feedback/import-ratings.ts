@@ -23,6 +23,8 @@ export interface ImportServices {
   /** Returns the name of a model as the catalogue writes it; undefined if it does not have it. */
   readonly findModel: (name: string) => string | undefined
   readonly store: (ratings: readonly ImportedRating[]) => Promise<void>
+  /** Called once at the end, also if the client disconnected before. */
+  readonly report: (counts: { readonly ratings: number; readonly rejected: number }) => Promise<void>
 }
 
 export interface ImportResult {
@@ -38,7 +40,7 @@ export interface ImportResult {
  */
 export async function importRatingLines(
   text: AsyncIterable<string>,
-  { extract, identify, findModel, store }: ImportServices,
+  { extract, identify, findModel, store, report }: ImportServices,
 ): Promise<ImportResult> {
   let [imported, rejected] = [0, 0]
   const errors: { line: number; message: string }[] = []
@@ -48,31 +50,36 @@ export async function importRatingLines(
     imported += batch.length
     batch = []
   }
-  for await (const { number, text: line } of readLines(text, MAX_LINE_CHARS)) {
-    if (line?.trim() === '') continue
-    const rating = line === undefined ? 'The line is longer than 1,000,000 characters.' : parseRating(line)
-    const model = typeof rating === 'string' ? undefined : findModel(rating.model)
-    if (typeof rating === 'string' || model === undefined) {
-      rejected += 1
-      const message = typeof rating === 'string' ? rating : `model is not in the catalogue: ${rating.model}.`
-      if (errors.length < MAX_ERRORS) errors.push({ line: number, message })
-      continue
+  try {
+    for await (const { number, text: line } of readLines(text, MAX_LINE_CHARS)) {
+      if (line?.trim() === '') continue
+      const rating = line === undefined ? 'The line is longer than 1,000,000 characters.' : parseRating(line)
+      const model = typeof rating === 'string' ? undefined : findModel(rating.model)
+      if (typeof rating === 'string' || model === undefined) {
+        rejected += 1
+        const message =
+          typeof rating === 'string' ? rating : `model is not in the catalogue: ${rating.model}.`
+        if (errors.length < MAX_ERRORS) errors.push({ line: number, message })
+        continue
+      }
+      const { prompt, system, score } = rating
+      const features = extract({
+        lastUserMessage: prompt,
+        ...(system !== undefined && { systemPrompt: system }),
+      })
+      // See docs/decisions/feedback.md, "Imported prompts have ids of their own content".
+      batch.push({
+        id: -1 - identify([model, system ?? '', prompt]),
+        model,
+        score,
+        features: Buffer.from(features).toString('base64'),
+      })
+      if (batch.length >= BATCH) await flush()
     }
-    const { prompt, system, score } = rating
-    const features = extract({
-      lastUserMessage: prompt,
-      ...(system !== undefined && { systemPrompt: system }),
-    })
-    // See docs/decisions/feedback.md, "Imported prompts have ids of their own content".
-    batch.push({
-      id: -1 - identify([model, system ?? '', prompt]),
-      model,
-      score,
-      features: Buffer.from(features).toString('base64'),
-    })
-    if (batch.length >= BATCH) await flush()
+    await flush()
+  } finally {
+    await report({ ratings: imported, rejected })
   }
-  await flush()
   return { imported, rejected, errors }
 }
 

@@ -1,4 +1,5 @@
 import type { Plugin } from '../../core/contract/index.ts'
+import type { ReportRatingChange } from '../../core/events/access-events.ts'
 import type { PendingRecords } from '../ledger/pending-records.ts'
 import { createLedgerReader } from '../ledger/reader.ts'
 import type { Ledger } from '../ledger/store/methods.ts'
@@ -8,7 +9,8 @@ import type { ImportServices } from './import-ratings.ts'
 export interface FeedbackServices {
   readonly ledger: Pick<Ledger, 'request'>
   readonly pending: PendingRecords
-  readonly importing: Omit<ImportServices, 'store'>
+  readonly importing: Omit<ImportServices, 'store' | 'report'>
+  readonly reportRatings: ReportRatingChange
 }
 
 /**
@@ -16,13 +18,13 @@ export interface FeedbackServices {
  * answered request is known. See docs/decisions/feedback.md, "Feedback is kept in the ledger, not in the
  * event log".
  */
-export function createFeedback({ ledger, pending, importing }: FeedbackServices): Plugin {
+export function createFeedback({ ledger, pending, importing, reportRatings }: FeedbackServices): Plugin {
   return {
     name: 'feedback',
     after: ['ledger'],
     setup(_, { logger }) {
       const reader = createLedgerReader(ledger, () => pending.flush(), logger)
-      return { endpoints: createFeedbackEndpoints(reader, importing) }
+      return { endpoints: createFeedbackEndpoints(reader, importing, reportRatings) }
     },
   }
 }

@@ -1,15 +1,20 @@
-import { createHash } from 'node:crypto'
 import type { Logger } from 'pino'
+import { type EventLog, EventLogUnavailableError, type RecordedEvent } from '../../core/contract/index.ts'
+import { decodeEvent } from '../../core/events/codec.ts'
 import {
+  checksumOf,
   MAX_ROUTER_MODELS,
+  ROUTERS_STREAM,
   type RouterScope,
   scopeName,
-  type TrainedRouterData,
+  type TrainedModels,
 } from '../../core/events/router-events.ts'
+import { isWellFormed } from '../../core/events/well-formed.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import type { Groups } from '../../projections/groups.ts'
 import type { Routers, RouterVersion } from '../../projections/routers.ts'
 import { decodeWeights, type ModelWeights } from './model.ts'
+import { readRouterModels } from './router-weights.ts'
 
 /** A version whose weights are decoded. */
 export interface LoadedRouter {
@@ -18,6 +23,8 @@ export interface LoadedRouter {
   readonly models: ReadonlyMap<string, ModelWeights>
 }
 
+type LogReader = Pick<EventLog, 'read'>
+
 /**
  * The versions that decide. See docs/decisions/routing.md, "A version that cannot be used leaves the one
  * before active".
@@ -25,12 +32,16 @@ export interface LoadedRouter {
 export interface ActiveRouters {
   /** The version for a user: that of the user's first group that has one, else of everyone. */
   of(userId: number): LoadedRouter | undefined
-  /** Decodes versions that were activated since. Called after events about routers, never by requests. */
+  /** Loads the versions that are active. */
+  load(log: LogReader): Promise<void>
+  /** Loads the version that an event, which is applied next, activates; undefined if it activates none. */
+  prepare(record: RecordedEvent, log: LogReader): Promise<void> | undefined
+  /** Switches to the versions that are active now, all of which must be loaded. */
   refresh(): void
 }
 
 export interface ActiveRouterServices {
-  readonly routers: Pick<Routers, 'version' | 'activations'>
+  readonly routers: Pick<Routers, 'version' | 'activations' | 'activationsOf'>
   readonly groups: Pick<Groups, 'groupsOf'>
   readonly featureKeyId: string
   readonly minModelRatings: number
@@ -41,22 +52,22 @@ export interface ActiveRouterServices {
 
 export function createActiveRouters(services: ActiveRouterServices): ActiveRouters {
   const { routers, groups, minModelRatings, logger } = services
-  const loaded = new Map<
-    number,
-    { readonly source: RouterVersion | undefined; readonly router?: LoadedRouter }
-  >()
+  /** By version; undefined for one that cannot be used. */
+  const loaded = new Map<number, LoadedRouter | undefined>()
   let byScope = new Map<string, LoadedRouter>()
 
-  function load(version: number): LoadedRouter | undefined {
+  /** Rejects only if the log is unavailable. */
+  async function loadVersion(version: number, log: LogReader): Promise<LoadedRouter | undefined> {
     const source = routers.version(version)
-    const known = loaded.get(version)
-    if (known !== undefined && known.source === source) return known.router
+    if (source === undefined || loaded.has(version)) return loaded.get(version)
     try {
-      const router = loadRouter(source, services.featureKeyId, minModelRatings)
-      loaded.set(version, { source, router })
+      const models = await readRouterModels(log, source)
+      const router = loadRouter(source, models, services.featureKeyId, minModelRatings)
+      loaded.set(version, router)
       return router
     } catch (error) {
-      loaded.set(version, { source })
+      if (EventLogUnavailableError.isInstance(error)) throw error
+      loaded.set(version, undefined)
       services.countDamaged()
       const reason = errorMessage(error)
       logger.error({ version, reason }, 'version of the router refused; the one before stays active')
@@ -64,26 +75,43 @@ export function createActiveRouters(services: ActiveRouterServices): ActiveRoute
     }
   }
 
+  /** Loads the newest version that can be used. `versions` are the oldest first. */
+  async function loadNewest(versions: readonly number[], log: LogReader): Promise<void> {
+    for (const version of versions.toReversed()) if (await loadVersion(version, log)) return
+  }
+
   function refresh(): void {
     const next = new Map<string, LoadedRouter>()
     for (const { scope, versions } of routers.activations()) {
-      // The newest that can be used.
-      for (const version of versions.toReversed()) {
-        const router = load(version)
-        if (router === undefined) continue
-        next.set(scopeName(scope), router)
-        break
-      }
+      const usable = versions.toReversed().map((version) => loaded.get(version))
+      const newest = usable.find((router) => router !== undefined)
+      if (newest !== undefined) next.set(scopeName(scope), newest)
     }
     byScope = next
     const used = new Set([...next.values()].map(({ version }) => version))
-    for (const [version, { router }] of loaded)
+    for (const [version, router] of loaded)
       if (router !== undefined && !used.has(version)) loaded.delete(version)
   }
 
-  refresh()
   return {
     refresh,
+    async load(log) {
+      for (const { versions } of routers.activations()) await loadNewest(versions, log)
+      refresh()
+    },
+    prepare(record, log) {
+      if (record.stream !== ROUTERS_STREAM) return undefined
+      const event = decodeEvent(record)
+      if (event === undefined || !isWellFormed(event, record)) return undefined
+      if (event.type === 'RouterActivated') {
+        const { scope, version } = event.data
+        return loadNewest([...routers.activationsOf(scope), version], log)
+      }
+      if (event.type !== 'RouterRolledBack') return undefined
+      const { scope, from, version } = event.data
+      const others = routers.activationsOf(scope).filter((other) => other !== from)
+      return loadNewest(version === null ? [] : [...others, version], log)
+    },
     of(userId) {
       if (byScope.size === 0) return undefined
       const everyone = byScope.get('everyone')
@@ -97,31 +125,21 @@ export function createActiveRouters(services: ActiveRouterServices): ActiveRoute
   }
 }
 
-/** Throws if the version cannot be used. */
+/** Decodes a version. Throws if it cannot be used. */
 export function loadRouter(
-  router: RouterVersion | undefined,
+  router: RouterVersion,
+  trained: TrainedModels,
   featureKeyId: string,
   minModelRatings: number,
 ): LoadedRouter {
-  if (router === undefined) throw new Error('there is no such version')
-  if (!router.isKept) throw new Error('its weights are not kept any more')
-  if (checksumOf(router.models) !== router.checksum)
-    throw new Error('its weights are not those that were trained')
+  if (checksumOf(trained) !== router.checksum) throw new Error('its weights are not those that were trained')
   if (router.featureKeyId !== featureKeyId)
     throw new Error('it was trained with another FEATURES_KEY than this gateway has')
-  const known = Object.entries(router.models).filter(([, { ratings }]) => ratings >= minModelRatings)
+  const known = Object.entries(trained).filter(([, { ratings }]) => ratings >= minModelRatings)
   if (known.length > MAX_ROUTER_MODELS)
     throw new Error(`it has ${known.length} models; ${MAX_ROUTER_MODELS} are the maximum`)
   const models = known.map(([id, { weights }]) => [id, decodeWeights(weights)] as const)
   return { version: router.version, models: new Map(models) }
-}
-
-/** SHA-256 of the models of a version, in hex. */
-export function checksumOf(models: TrainedRouterData['models']): string {
-  const sorted = Object.keys(models).toSorted()
-  const hash = createHash('sha256')
-  for (const id of sorted) hash.update(JSON.stringify([id, models[id]?.ratings, models[id]?.weights]))
-  return hash.digest('hex')
 }
 
 /** Whether two scopes are the same. */

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { Counter, Gauge, type Registry } from 'prom-client'
+import type { EventLog } from '../../core/contract/index.ts'
 import { ROUTERS_STREAM } from '../../core/events/router-events.ts'
 import type { Groups } from '../../projections/groups.ts'
 import type { Routers } from '../../projections/routers.ts'
@@ -16,18 +17,22 @@ export interface LearnedRoutingServices {
   readonly featureSecret: FeatureSecret
   readonly routers: Routers
   readonly groups: Pick<Groups, 'groupsOf'>
-  readonly subscription: Pick<Subscription, 'onApplied'>
+  readonly log: Pick<EventLog, 'read'>
+  /** Repeats a call while the event log is unavailable. */
+  retry(run: () => Promise<void>): Promise<void>
+  readonly subscription: Pick<Subscription, 'onApplied' | 'prepareEvents'>
 }
 
 /**
- * Loads the active versions, now and whenever that changes, and returns the function that assesses prompts
- * with them. A version is in force from the position of its event on, in every process.
+ * Loads the active versions, and each one that is activated later, and resolves with the function that
+ * assesses prompts with them. A version is in force from the position of its event on, in every process.
  */
-export function connectLearnedRouting(
-  { mode, minModelRatings, featureSecret, routers, groups, subscription }: LearnedRoutingServices,
+export async function connectLearnedRouting(
+  services: LearnedRoutingServices,
   metrics: Registry,
   logger: Logger,
-): AssessPrompt {
+): Promise<AssessPrompt> {
+  const { mode, minModelRatings, featureSecret, routers, groups, log, subscription, retry } = services
   const registers = [metrics]
   const refused = new Counter({
     name: 'signalbox_router_versions_refused_total',
@@ -52,8 +57,10 @@ export function connectLearnedRouting(
     logger,
     countDamaged: () => refused.inc(),
   })
+  subscription.prepareEvents(active.prepare)
   subscription.onApplied(({ stream }) => {
     if (stream === ROUTERS_STREAM) active.refresh()
   })
+  await retry(() => active.load(log))
   return createPromptAssessor(mode, createFeatureKey(featureSecret.read()), active.of)
 }

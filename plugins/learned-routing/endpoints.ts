@@ -3,6 +3,7 @@ import type { RouterScope } from '../../core/events/router-events.ts'
 import { invalidParameterError } from '../../core/http/parse-call.ts'
 import { parseAsOf, parseTime } from '../../core/util/as-of.ts'
 import { WRITE_ERRORS } from '../auth/schemas.ts'
+import { DAY_MS } from '../ledger/store/units.ts'
 import { readRoutersAt } from './past-routers.ts'
 import { requireRouter, routerNotFoundError } from './router-commands.ts'
 import {
@@ -94,7 +95,6 @@ function createReadEndpoints({ routers, log, subscription }: RouterServices): re
 
 /** Without a range, the last days are decided again. */
 const DEFAULT_DAYS = 7
-const DAY_MS = 86_400_000
 
 function createWhatIfEndpoint({ routers, trainer, replay }: RouterServices): Endpoint {
   return endpoint({
@@ -111,15 +111,15 @@ function createWhatIfEndpoint({ routers, trainer, replay }: RouterServices): End
     query: routerWhatIfQuery,
     notFound: routerNotFoundError,
     responses: { 200: { description: 'What would change.', body: data(RouterWhatIfSchema) } },
-    errors: ['conflict', 'ledger_unavailable'],
+    errors: ['conflict', 'ledger_unavailable', 'event_log_unavailable'],
     async handle({ params, query }) {
       const router = requireRouter(routers, params.version)
-      trainer.commands.checkUsable(router)
+      const models = await trainer.commands.readUsable(router)
       const until = toTime(query.until, 'until') ?? Date.now() + 1
       const since = toTime(query.since, 'since') ?? until - DEFAULT_DAYS * DAY_MS
       await trainer.settleLedger()
       const limit = query.limit ?? ROUTER_WHAT_IF_LIMIT.default
-      return { status: 200, body: { data: await replay(router, { since, until, limit }) } }
+      return { status: 200, body: { data: await replay(router, models, { since, until, limit }) } }
     },
   })
 }

@@ -59,3 +59,9 @@ export interface RouterFigures {
   readonly by_cluster: readonly PartFigures[]
   readonly exploration: ExplorationFigures | null
 }
+
+/** Says that the stored version learned from more ratings than the one that was judged. */
+export interface TrainedFigures extends RouterFigures {
+  /** The numbers of ratings that each fit learned from. */
+  readonly fits: { readonly judged: number; readonly stored: number }
+}

@@ -1,16 +1,16 @@
 import type { EventLog } from '../../core/contract/index.ts'
-import { decodeEvent } from '../../core/events/codec.ts'
+import { type DomainEvent, decodeEvent } from '../../core/events/codec.ts'
 import { ROUTERS_STREAM } from '../../core/events/router-events.ts'
 import { isWellFormed } from '../../core/events/well-formed.ts'
 import type { AsOf } from '../../core/util/as-of.ts'
 import { checkNotInFuture, eventsUpTo } from '../../projections/history.ts'
 import type { PastEvent } from '../../projections/past-events.ts'
-import { createRouters, dropModelWeights, type Routers } from '../../projections/routers.ts'
+import { createRouters, type Routers, showTrainedData } from '../../projections/routers.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
 
 /**
- * Returns the routers as of a point in time, without weights: a log can hold hundreds of versions. Throws 400
- * if it is in the future.
+ * Returns the routers as of a point in time. The weights of versions that have them in their event are
+ * dropped: a log can hold hundreds of them. Throws 400 if it is in the future.
  */
 export async function readRoutersAt(
   log: Pick<EventLog, 'read'>,
@@ -23,8 +23,8 @@ export async function readRoutersAt(
     if (event === undefined || !isWellFormed(event, record)) continue
     if (event.type !== 'RouterTrained') events.push({ record, event })
     else {
-      const data = { ...event.data, models: dropModelWeights(event.data.models) }
-      events.push({ record: { ...record, data }, event: { ...event, data } })
+      const data = showTrainedData(event.data)
+      events.push({ record: { ...record, data }, event: { ...event, data } as DomainEvent })
     }
   }
   const now = Date.now()

@@ -23,7 +23,7 @@ export function weighRatings(ratings: readonly Rated[]): Float64Array {
   })
 }
 
-export function countByRater(ratings: readonly Rated[]): ReadonlyMap<string | number, number> {
+function countByRater(ratings: readonly Rated[]): ReadonlyMap<string | number, number> {
   const counts = new Map<string | number, number>()
   for (const { user } of ratings) if (user != null) counts.set(user, (counts.get(user) ?? 0) + 1)
   return counts

@@ -1,4 +1,4 @@
-import type { RouterFigures } from './figures.ts'
+import type { TrainedFigures } from './figures.ts'
 
 /** Somebody's opinion of an answer, with what is kept of the prompt. */
 export interface Rating {
@@ -46,6 +46,6 @@ export interface TrainedFrom {
 
 export interface TrainedRouter {
   readonly models: Readonly<Record<string, { readonly ratings: number; readonly weights: string }>>
-  readonly figures: RouterFigures
+  readonly figures: TrainedFigures
   readonly trained_from: TrainedFrom
 }

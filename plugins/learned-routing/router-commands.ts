@@ -1,16 +1,23 @@
-import { AppendTooLargeError, type Author, GatewayError } from '../../core/contract/index.ts'
 import {
-  MAX_ROUTER_BYTES,
+  type Author,
+  type EventLog,
+  EventLogUnavailableError,
+  GatewayError,
+} from '../../core/contract/index.ts'
+import {
+  checksumOf,
   ROUTERS_STREAM,
   type RouterEvent,
   type RouterScope,
   scopeName,
+  type TrainedModels,
   type TrainedRouterData,
 } from '../../core/events/router-events.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import type { Routers, RouterVersion } from '../../projections/routers.ts'
 import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'
-import { checksumOf, isSameScope, loadRouter } from './active-routers.ts'
+import { isSameScope, loadRouter } from './active-routers.ts'
+import { readRouterModels, storeRouterModels } from './router-weights.ts'
 
 /** A router as the learner returns it. */
 export type NewRouter = Omit<TrainedRouterData, 'version' | 'checksum' | 'featureKeyId'>
@@ -30,42 +37,66 @@ export interface RouterCommands {
   activate(version: number, author: Author): Promise<RouterVersion>
   /** Activates the version that was active before, or none. Throws 409 if none is active. */
   rollBack(scope: RouterScope, author: Author): Promise<RouterVersion | undefined>
-  /** Throws 409 if the version cannot be used. */
-  checkUsable(router: RouterVersion): void
+  /** Reads the models of a version with their weights. Throws 409 if it cannot be used. */
+  readUsable(router: RouterVersion): Promise<TrainedModels>
+  /** Throws 400 if the author must give a reason and gives none. */
+  checkAuthor(author: Author): void
 }
 
 export function createRouterCommands(
   routers: Routers,
   writer: EventWriter,
+  log: Pick<EventLog, 'read'>,
   featureKeyId: () => string,
 ): RouterCommands {
   function write(decide: () => readonly RouterEvent[], author: Author): Promise<unknown> {
     return writer.write({ stream: ROUTERS_STREAM, revision: routers.revision, decide }, author)
   }
 
-  const commands: Omit<RouterCommands, 'checkUsable'> = {
-    async addVersion(router, author, { after } = {}) {
-      const own = { featureKeyId: featureKeyId(), checksum: checksumOf(router.models) }
+  async function readUsable(router: RouterVersion): Promise<TrainedModels> {
+    try {
+      const models = await readRouterModels(log, router)
+      loadRouter(router, models, featureKeyId(), 0)
+      return models
+    } catch (error) {
+      if (EventLogUnavailableError.isInstance(error)) throw error
+      const reason = errorMessage(error)
+      const message = `Version ${router.version} of the router cannot be used: ${reason}. Train another one.`
+      throw new GatewayError('conflict', message)
+    }
+  }
+
+  const commands: Pick<RouterCommands, 'addVersion' | 'activate' | 'rollBack'> = {
+    async addVersion({ models, ...router }, author, { after } = {}) {
+      const check = () => after !== undefined && checkNewest(routers, router.scope, after)
+      check()
+      // First, so that a version in the log always has its weights.
+      const bytes = await storeRouterModels(models, author, log, writer)
+      const data = {
+        ...router,
+        models: Object.fromEntries(Object.entries(models).map(([id, { ratings }]) => [id, { ratings }])),
+        bytes,
+        featureKeyId: featureKeyId(),
+        checksum: checksumOf(models),
+      }
       let version = 0
       await write(() => {
-        if (after !== undefined) checkNewest(routers, router.scope, after)
+        check()
         version = routers.nextVersion()
-        const data = { version, ...router, ...own }
-        checkSize(data)
-        return [{ type: 'RouterTrained', data }]
+        return [{ type: 'RouterVersionTrained', data: { version, ...data } }]
       }, author)
       return requireRouter(routers, version)
     },
     async activate(version, author) {
+      const router = requireRouter(routers, version)
+      await readUsable(router)
       await write(() => {
-        const router = requireRouter(routers, version)
         const { scope } = router
         if (routers.activationsOf(scope).at(-1) === version)
           throw new GatewayError('conflict', `Version ${version} of the router is active already.`)
-        checkUsable(router, featureKeyId())
         return [{ type: 'RouterActivated', data: { version, scope } }]
       }, author)
-      return requireRouter(routers, version)
+      return router
     },
     async rollBack(scope, author) {
       let version: number | null = null
@@ -86,7 +117,8 @@ export function createRouterCommands(
     addVersion: (...args) => answerInTime(commands.addVersion(...args)),
     activate: (...args) => answerInTime(commands.activate(...args)),
     rollBack: (...args) => answerInTime(commands.rollBack(...args)),
-    checkUsable: (router) => checkUsable(router, featureKeyId()),
+    readUsable,
+    checkAuthor: (author) => writer.checkAuthor(author),
   }
 }
 
@@ -106,19 +138,4 @@ function checkNewest(routers: Routers, scope: RouterScope, after: number): void 
   const newest = routers.versions().findLast((router) => isSameScope(router.scope, scope))
   if ((newest?.version ?? 0) === after) return
   throw new GatewayError('conflict', `Version ${newest?.version} of the router was trained meanwhile.`)
-}
-
-function checkSize(data: TrainedRouterData): void {
-  const bytes = Buffer.byteLength(JSON.stringify(data))
-  if (bytes > MAX_ROUTER_BYTES) throw new AppendTooLargeError(ROUTERS_STREAM, bytes)
-}
-
-function checkUsable(router: RouterVersion, featureKeyId: string): void {
-  try {
-    loadRouter(router, featureKeyId, 0)
-  } catch (error) {
-    const reason = errorMessage(error)
-    const message = `Version ${router.version} of the router cannot be used: ${reason}. Train another one.`
-    throw new GatewayError('conflict', message)
-  }
 }

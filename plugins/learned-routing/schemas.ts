@@ -38,7 +38,6 @@ export const RouterSchema = Type.Object(
       description: 'The group that it is for; null: everyone.',
     }),
     is_active: Type.Boolean({ description: 'Whether it decides, or would with learned: on.' }),
-    can_activate: Type.Boolean({ description: 'Whether its weights are kept.' }),
     models: Type.Array(
       Type.Object({
         model: Type.String({ description: 'Id of the model in the catalogue.' }),

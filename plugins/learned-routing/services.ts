@@ -1,4 +1,5 @@
 import type { EventLog } from '../../core/contract/index.ts'
+import type { TrainedModels } from '../../core/events/router-events.ts'
 import type { Groups } from '../../projections/groups.ts'
 import type { Routers, RouterVersion } from '../../projections/routers.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
@@ -15,7 +16,7 @@ export interface RouterServices {
   readonly commands: RouterCommands
   readonly trainer: TrainerServices
   /** Decides recorded requests again with a version. Rejects if it cannot be used. */
-  replay(router: RouterVersion, range: ReplayRange): Promise<RouterWhatIf>
+  replay(router: RouterVersion, models: TrainedModels, range: ReplayRange): Promise<RouterWhatIf>
 }
 
 /** Which requests are decided again: Unix times in milliseconds, and their maximum number. */

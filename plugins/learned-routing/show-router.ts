@@ -5,12 +5,11 @@ import type { ShownRouter } from './schemas.ts'
 
 /** A version as the API shows it, without its weights. */
 export function showRouter(router: RouterVersion, routers: Pick<Routers, 'activationsOf'>): ShownRouter {
-  const { version, scope, models, figures, trainedFrom, trainedAt, position, checksum, isKept } = router
+  const { version, scope, models, figures, trainedFrom, trainedAt, position, checksum } = router
   return {
     version,
     group_id: 'groupId' in scope ? scope.groupId : null,
     is_active: routers.activationsOf(scope).at(-1) === version,
-    can_activate: isKept,
     models: Object.entries(models)
       .map(([model, { ratings }]) => ({ model, ratings }))
       .sort((a, b) => b.ratings - a.ratings),

@@ -1,34 +1,17 @@
 import { MAX_ROUTER_BYTES } from '../../core/events/router-events.ts'
-import type { Rating } from './rating.ts'
-import { trainRouter } from './train.ts'
+import type { RatingPage, RatingQuery } from '../ledger/store/feedback-queries.ts'
+import { createRatingCollection, type RatingCollection } from './collect-ratings.ts'
+import { trainCollected } from './train.ts'
 import type { TrainingJob, TrainingOutcome } from './trainer.ts'
 
 const PAGE_SIZE = 2000
 
-/** What figures and the rest of the event may take. */
-const FIGURES_BYTES = 100_000
+/** What the names of the models may take beside their weights. */
+const NAMES_BYTES = 50_000
 
 /** The ledger, as far as it keeps ratings. */
 interface RatingSource {
-  ratings(query: {
-    readonly since: number
-    readonly limit: number
-    readonly groupId?: number
-    readonly after?: number
-  }): Promise<{ readonly ratings: readonly StoredRating[]; readonly next?: number }>
-}
-
-interface StoredRating {
-  readonly model: string
-  readonly score: number
-  /** 0: an import of an operator. */
-  readonly userId: number
-  readonly time: number
-  /** In base64. */
-  readonly features: string
-  readonly propensity: number | null
-  /** Ids of groups, separated by commas. */
-  readonly groups: string | null
+  ratings(query: RatingQuery): Promise<RatingPage>
 }
 
 /** Reads the ratings of a scope and trains a router from them. */
@@ -36,11 +19,12 @@ export async function trainFromLedger(
   { scope, since, minRatings, models }: TrainingJob,
   ledger: RatingSource,
 ): Promise<TrainingOutcome> {
-  const ratings = await readAllRatings(ledger, since, 'groupId' in scope ? scope.groupId : undefined)
   const catalogue = Object.fromEntries(models.map(({ id, cost, quality }) => [id, { cost, quality }]))
-  const known = ratings.filter(({ model }) => Object.hasOwn(catalogue, model))
-  if (known.length < minRatings) return { type: 'too_few', ratings: known.length }
-  const trained = trainRouter(known, { catalogue, maxBytes: MAX_ROUTER_BYTES - FIGURES_BYTES })
+  const collection = createRatingCollection(catalogue)
+  const group = 'groupId' in scope ? { groupId: scope.groupId } : {}
+  await readRatings(ledger, { since, limit: PAGE_SIZE, ...group }, collection)
+  if (collection.used() < minRatings) return { type: 'too_few', ratings: collection.used() }
+  const trained = trainCollected(collection, { catalogue, maxBytes: MAX_ROUTER_BYTES - NAMES_BYTES })
   return {
     type: 'trained',
     router: {
@@ -52,22 +36,16 @@ export async function trainFromLedger(
   }
 }
 
-async function readAllRatings(
+async function readRatings(
   ledger: RatingSource,
-  since: number,
-  groupId: number | undefined,
-): Promise<readonly Rating[]> {
-  const ratings: Rating[] = []
+  query: RatingQuery,
+  collection: RatingCollection,
+): Promise<void> {
   let after: number | undefined
   do {
-    const page = await ledger.ratings({
-      since,
-      limit: PAGE_SIZE,
-      ...(groupId !== undefined && { groupId }),
-      ...(after !== undefined && { after }),
-    })
+    const page = await ledger.ratings({ ...query, ...(after !== undefined && { after }) })
     for (const { features, userId, propensity, groups, ...rating } of page.ratings)
-      ratings.push({
+      collection.add({
         ...rating,
         features: Buffer.from(features, 'base64'),
         ...(userId > 0 && { user: userId }),
@@ -76,5 +54,4 @@ async function readAllRatings(
       })
     after = page.next
   } while (after !== undefined)
-  return ratings
 }

@@ -1,38 +1,40 @@
 import { MAX_ROUTER_MODELS } from '../../core/events/router-events.ts'
+import { createRatingCollection, type RatingCollection } from './collect-ratings.ts'
 import { BUCKETS } from './features.ts'
 import { type FittedRow, fitModel } from './fit-model.ts'
 import { judgeRouter } from './judge.ts'
 import { decodeWeights, encodeWeights } from './model.ts'
-import { countByRater } from './rater-weights.ts'
-import type { Rating, TrainedFrom, TrainedRouter, TrainingOptions } from './rating.ts'
-import { type RatedPrompt, splitRatings } from './split-ratings.ts'
+import type { Rating, TrainedRouter, TrainingOptions } from './rating.ts'
+import { type RatedPrompt, splitRatings, weighPrompts } from './split-ratings.ts'
 
 const DEFAULT_MAX_BYTES = 900_000
 /** Of a word in base64: two bytes of weight, one or two of gap. */
 const BYTES_PER_WORD = 5
 
+/** As `trainCollected`, from ratings in memory. */
+export function trainRouter(ratings: Iterable<Rating>, options: TrainingOptions): TrainedRouter {
+  const collection = createRatingCollection(options.catalogue)
+  for (const rating of ratings) collection.add(rating)
+  return trainCollected(collection, options)
+}
+
 /**
- * Trains a version on the older ratings and judges it on the newest. What was judged is what is activated:
- * the newest fifth is not learned from. Pure: the same ratings and seed yield the same version. Takes
- * seconds, so it belongs in a thread.
+ * Judges on the newest ratings what is learned from the older ones, then fits the version to all of them. See
+ * docs/decisions/learned-routing.md, "The version is fitted to all ratings". Pure: the same ratings and seed
+ * yield the same version. Takes seconds, so it belongs in a thread.
  */
-export function trainRouter(
-  ratings: readonly Rating[],
+export function trainCollected(
+  collection: RatingCollection,
   { catalogue, maxBytes = DEFAULT_MAX_BYTES, seed = 1 }: TrainingOptions,
 ): TrainedRouter {
-  const { training, holdout, skipped } = splitRatings(ratings, catalogue)
+  const prompts = collection.prompts()
+  const { training, holdout } = splitRatings(prompts)
   const rowsOf = collectRows(training)
-  const maxWords = Math.min(BUCKETS, Math.floor(maxBytes / BYTES_PER_WORD / Math.max(1, rowsOf.size)))
-  const models = Object.fromEntries(
-    [...rowsOf].map(([model, rows]) => [
-      model,
-      { ratings: rows.length, weights: encodeWeights(fitModel(rows), maxWords) },
-    ]),
-  )
+  const judged = fitModels(rowsOf, maxBytes)
   const figures = judgeRouter({
-    // As they will be read, with their precision.
+    // As they would be read, with their precision.
     models: Object.fromEntries(
-      Object.entries(models).map(([model, { ratings, weights }]) => [
+      Object.entries(judged).map(([model, { ratings, weights }]) => [
         model,
         { ratings, weights: decodeWeights(weights) },
       ]),
@@ -42,7 +44,21 @@ export function trainRouter(
     catalogue,
     seed,
   })
-  return { models, figures, trained_from: describeRatings(ratings, skipped) }
+  const models = fitModels(collectRows(weighPrompts(prompts)), maxBytes)
+  const countOf = (fitted: typeof models) =>
+    Object.values(fitted).reduce((sum, { ratings }) => sum + ratings, 0)
+  const fits = { judged: countOf(judged), stored: countOf(models) }
+  return { models, figures: { ...figures, fits }, trained_from: collection.describe() }
+}
+
+function fitModels(rowsOf: ReadonlyMap<string, readonly FittedRow[]>, maxBytes: number) {
+  const maxWords = Math.min(BUCKETS, Math.floor(maxBytes / BYTES_PER_WORD / Math.max(1, rowsOf.size)))
+  return Object.fromEntries(
+    [...rowsOf].map(([model, rows]) => [
+      model,
+      { ratings: rows.length, weights: encodeWeights(fitModel(rows), maxWords) },
+    ]),
+  )
 }
 
 function collectRows(prompts: readonly RatedPrompt[]): ReadonlyMap<string, readonly FittedRow[]> {
@@ -63,25 +79,4 @@ function collectRows(prompts: readonly RatedPrompt[]): ReadonlyMap<string, reado
 function meanScore(rows: readonly FittedRow[]): number {
   const whole = rows.reduce((sum, { weight }) => sum + weight, 0)
   return rows.reduce((sum, { score, weight }) => sum + score * weight, 0) / whole
-}
-
-function describeRatings(ratings: readonly Rating[], skipped: number): TrainedFrom {
-  const counts = [...countByRater(ratings).values()]
-  let since = Number.POSITIVE_INFINITY
-  let until = Number.NEGATIVE_INFINITY
-  for (const { time } of ratings) {
-    since = Math.min(since, time)
-    until = Math.max(until, time)
-  }
-  const isEmpty = ratings.length === 0
-  return {
-    ratings: ratings.length - skipped,
-    skipped,
-    raters: counts.length,
-    largest_rater_share: isEmpty
-      ? 0
-      : Math.round((counts.reduce((a, b) => Math.max(a, b), 0) / ratings.length) * 1000) / 1000,
-    since: isEmpty ? null : new Date(since).toISOString(),
-    until: isEmpty ? null : new Date(until).toISOString(),
-  }
 }

@@ -1,6 +1,7 @@
 import { type Author, GatewayError } from '../../core/contract/index.ts'
 import type { RouterScope } from '../../core/events/router-events.ts'
 import type { RouterVersion } from '../../projections/routers.ts'
+import { DAY_MS } from '../ledger/store/units.ts'
 import type { AddVersionOptions, NewRouter, RouterCommands } from './router-commands.ts'
 import { isBetter } from './show-router.ts'
 
@@ -37,8 +38,6 @@ export interface TrainerServices {
   readonly activatesBetter: boolean
 }
 
-const DAY_MS = 86_400_000
-
 /**
  * Trains a new version for a scope, and activates it if it is better and the settings say so. Throws 409 if
  * there are too few ratings, or another version was trained meanwhile that `options` exclude.
@@ -50,6 +49,7 @@ export async function trainVersion(
   options: AddVersionOptions = {},
 ): Promise<RouterVersion> {
   const { commands, minRatings, trainDays } = services
+  commands.checkAuthor(author)
   await services.settleLedger()
   const since = Date.now() - trainDays * DAY_MS
   const outcome = await services.run({ scope, since, minRatings, models: services.facts() })

@@ -7,8 +7,6 @@ import type {
   FeedbackQuery,
   GivenFeedback,
   RatingImport,
-  RatingQuery,
-  StoredRating,
 } from './store/feedback-queries.ts'
 import type { Ledger, LedgerMethods } from './store/methods.ts'
 import type {
@@ -36,25 +34,7 @@ export interface LedgerReader {
   /** Deletes all imported ratings, and returns how many there were. */
   deleteImported(): Promise<number>
   listFeedback(query: FeedbackQuery): Promise<FeedbackPage>
-  /** Yields the rated prompts in the order of their requests, imported ones first. */
-  ratings(query: Pick<RatingQuery, 'groupId' | 'since'>): AsyncGenerator<Rating, void, undefined>
 }
-
-/** A prompt with a score for quality, for training. */
-export interface Rating {
-  readonly model: string
-  /** From 0 to 1. */
-  readonly score: number
-  readonly features: Uint8Array
-  /** When the request arrived, or when it was imported, as a Unix time in milliseconds. */
-  readonly time: number
-  /** Undefined for an imported prompt. */
-  readonly user?: number
-  /** The probability with which the model was drawn, if it was drawn to explore. */
-  readonly propensity?: number
-}
-
-const RATING_PAGE = 500
 
 /**
  * Creates a reader. `settle` writes the records that wait, of all workers, so that a request is found as soon
@@ -97,27 +77,6 @@ export function createLedgerReader(
       }
     },
     listFeedback: (query) => read('ledgerFeedback', query),
-    async *ratings(query) {
-      for (let after: number | undefined; ; ) {
-        const start = after === undefined ? {} : { after }
-        const page = await read('ledgerRatings', { ...query, ...start, limit: RATING_PAGE })
-        for (const rating of page.ratings) yield toRating(rating)
-        if (page.next === undefined) return
-        after = page.next
-      }
-    },
-  }
-}
-
-function toRating({ model, score, features, time, userId, propensity, groups }: StoredRating): Rating {
-  return {
-    model,
-    score,
-    features: Buffer.from(features, 'base64'),
-    time,
-    ...(userId > 0 && { user: userId }),
-    ...(propensity !== null && { propensity }),
-    ...(groups !== null && { group: groups }),
   }
 }
 

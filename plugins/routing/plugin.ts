@@ -47,8 +47,8 @@ export function createRouting(services: RoutingServices): Plugin {
     name: 'routing',
     after: ['auth', 'plan'],
     options: compiledCacheOptions,
-    setup(options: CompiledCacheOptions, { operators, metrics, logger }) {
-      const assessPrompt = learned && connectLearnedRouting(learned, metrics, logger)
+    async setup(options: CompiledCacheOptions, { operators, metrics, logger }) {
+      const assessPrompt = learned && (await connectLearnedRouting(learned, metrics, logger))
       const compile = (rules: RuleSet) => compileRouting(rules, operators)
       const getCompiled = createCompiledCache(
         compile,

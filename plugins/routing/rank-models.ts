@@ -42,7 +42,7 @@ export function rankModels(
 const catalogueQuality = ({ quality }: Model) => quality
 
 /** The catalogue's scale of quality. */
-const MAX_QUALITY = 100
+export const MAX_QUALITY = 100
 
 /**
  * Returns the quality of models for one prompt: P(good | prompt) where the router knows the model, else the

@@ -30,6 +30,11 @@ type AppliedListener = (record: RecordedEvent, delayMs: number) => void
 /** Receives an event of a plugin's stream. Returns false if no plugin could decode it. */
 type PluginEventListener = (record: RecordedEvent) => boolean
 
+/**
+ * Prepares what an event needs once it is applied. May read the log, also while it counts as away for others.
+ */
+type Preparation = (record: RecordedEvent, log: Pick<EventLog, 'read'>) => Promise<void> | undefined
+
 /** Keeps projections up to date with the event log. */
 export interface Subscription {
   /** Resolves when all events that were in the log at the start have been applied. */
@@ -69,6 +74,12 @@ export interface Subscription {
   noteOutcome(error?: unknown): void
   /** Calls the listener for every event that is applied after catching up. */
   onApplied(listener: AppliedListener): void
+  /**
+   * Applies each further event when its preparation has resolved, and those behind it later. If it rejects
+   * with `EventLogUnavailableError`, the event is received again once the log is available. Replaces the
+   * previous preparation.
+   */
+  prepareEvents(preparation: Preparation): void
   /** Calls the listener for every further event of a plugin's stream. Replaces the previous listener. */
   onPluginEvent(listener: PluginEventListener): void
   /**
@@ -107,6 +118,7 @@ export function subscribeProjections(
   const waiters = new ConditionWaiters()
   const listeners: AppliedListener[] = []
   let applyPluginEvent: PluginEventListener = () => true
+  let prepare: Preparation = () => undefined
   const counts = { received: 0, skipped: 0, foreign: 0 }
   const outage = createOutageLog(logger)
   let state: Exclude<SubscriptionState, 'denied' | 'damaged'> = 'catching-up'
@@ -196,8 +208,12 @@ export function subscribeProjections(
       isChecked = true
       if (abort.signal.aborted) return
       backoff.reset()
-      if (item !== 'caught-up') receive(item)
-      else {
+      if (item !== 'caught-up') {
+        const prepared = prepare(item, log)
+        if (prepared !== undefined) await prepared
+        if (abort.signal.aborted) return
+        receive(item)
+      } else {
         if (state === 'away') logger.info('event log available again')
         state = 'following'
         outage.end()
@@ -264,6 +280,9 @@ export function subscribeProjections(
       else if (error !== undefined) outage.note(error, 'event log call failed')
     },
     onApplied: (listener) => listeners.push(listener),
+    prepareEvents(preparation) {
+      prepare = preparation
+    },
     onPluginEvent(listener) {
       applyPluginEvent = listener
     },

@@ -64,6 +64,10 @@ export interface EventWriter {
    * and with `AppliedBeforeError` if a request with the author's `Idempotency-Key` has made the change.
    */
   write(command: Command | PluginCommand, author: Author): Promise<Written | undefined>
+  /** Appends to a stream that nobody follows, at any revision. Resolves when the events are on disk. */
+  store(stream: string, events: readonly NewEvent[], author: Author): Promise<void>
+  /** Throws 400 if the author must give a reason and gives none. For changes that are long in the making. */
+  checkAuthor(author: Author): void
 }
 
 const MAX_ATTEMPTS = 50
@@ -208,11 +212,21 @@ export function createEventWriter(
     }
   }
 
+  function checkAuthor(author: Author): void {
+    if (options.requiresReason) checkReason(author)
+  }
+
   return {
     checkAvailable: subscription.checkAvailable,
+    checkAuthor,
+    async store(stream, events, author) {
+      checkAuthor(author)
+      const metadata = createMetadata(author, clock())
+      await log.append(stream, events, { expectedRevision: 'any', metadata })
+    },
     async write(command, author) {
       const isRecord = 'isRecord' in command && command.isRecord
-      if (options.requiresReason && !isRecord) checkReason(author)
+      if (!isRecord) checkAuthor(author)
       const write = () => writeWithRetry(command, author)
       return command.revision === undefined ? write() : queues.run(command.stream, write)
     },

@@ -242,6 +242,11 @@ describe('feedback', () => {
       })
       expect(gateway.stderr()).not.to.contain('secret')
       expect((await deleteAll()).body.data).to.deep.equal({ deleted: 2 })
+      const trail = await gateway.call('GET', '/admin/audit?kind=access&limit=2', undefined, AS_ADMIN)
+      expect(trail.body.data[0]).to.deep.include({ event: 'ratings_deleted', data: { ratings: 2 } })
+      const imported = { event: 'ratings_imported', data: { ratings: 2, rejected: 5 } }
+      expect(trail.body.data[1]).to.deep.include(imported)
+      expect(trail.body.data[1].actor).to.include({ type: 'root' })
     })
 
     it('can be repeated, and is read as it arrives', async () => {

@@ -1,8 +1,12 @@
 import { createHash } from 'node:crypto'
-import { readFile, writeFile } from 'node:fs/promises'
+import { cp, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'chai'
 import { openLog } from '../../config/gateway/state.ts'
+import type { RecordedEvent } from '../../core/contract/index.ts'
+import { readToEnd } from '../../core/event-log/read-to-end.ts'
+import { openSqliteLog } from '../../core/event-log/sqlite/sqlite-log.ts'
+import { ALL_STREAMS } from '../../core/event-log/streams.ts'
 import type { RouterEvent } from '../../core/events/router-events.ts'
 import { runCommand } from '../support/command.ts'
 import { startEventStore } from '../support/eventstore/server.ts'
@@ -10,7 +14,14 @@ import { makeFolder } from '../support/folders.ts'
 import { AS_ADMIN, type RunningGateway, startGateway, startGatewayOnFiles } from '../support/gateway.ts'
 import { newUser } from '../support/new-user.ts'
 import { asAdmin } from '../support/policies.ts'
-import { goodAt, trainedData, writeRouterEvents, writeVersions } from '../support/routers.ts'
+import {
+  goodAt,
+  trainedData,
+  versionTrained,
+  writeRouterEvents,
+  writeVersions,
+  writeWeights,
+} from '../support/routers.ts'
 import { listSnapshots } from '../support/rule-patterns.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -174,8 +185,63 @@ describe('a log with versions of routers', () => {
     }
   }
 
-  it('is verified, weights included', async () => {
+  it('is verified, weights included', async function () {
+    this.timeout(20_000)
     expect((await verify(dataDir)).stdout).to.contain('No issues found')
+
+    const folder = await makeFolder()
+    const changed = versionData(3, dataDir, FEATURES_KEY)
+    const log = await openSqliteLog({ directory: folder })
+    await writeWeights(log, changed.checksum, versionData(2, dataDir, FEATURES_KEY).models)
+    await writeRouterEvents(
+      folder,
+      [1, 3].map((version) => versionTrained(versionData(version, dataDir))),
+      log,
+    )
+    await log.close()
+    const { code, stderr } = await verify(folder)
+    expect(code).to.equal(1)
+    expect(stderr).to.match(/Event 0 of router-weights-\w+, .* has weights that do not match the name/)
+    expect(stderr).to.match(/Event 0 of routers, .* has no weights in the log/)
+  })
+
+  it('has no weights in what every node follows', async () => {
+    const log = await openLog({ data_dir: dataDir, eventstore_url: null })
+    const followed: string[] = []
+    for await (const event of readToEnd(log)) followed.push(JSON.stringify(event))
+    const all: RecordedEvent[] = []
+    for await (const event of readToEnd(log, 0, ALL_STREAMS)) all.push(event)
+    await log.close()
+
+    expect(followed.filter((text) => text.includes('RouterVersionTrained'))).to.have.length(2)
+    for (const text of followed) expect(text).not.to.contain('"weights"')
+    const weights = all.filter(({ stream }) => stream.startsWith('router-weights-'))
+    expect(weights).to.have.length(2)
+    for (const { data } of weights) expect(JSON.stringify(data)).to.contain('"weights"')
+  })
+
+  it('is read when an earlier version of the gateway wrote it, with the weights in the event', async function () {
+    this.timeout(20_000)
+    const folder = await makeFolder()
+    await cp(path.join(dataDir, 'keys'), path.join(folder, 'keys'), { recursive: true })
+    const log = await openSqliteLog({ directory: folder })
+    const trained = [1, 2].map((version): RouterEvent => {
+      return { type: 'RouterTrained', data: versionData(version, dataDir, FEATURES_KEY) }
+    })
+    await writeRouterEvents(folder, [...trained, activated(2), activated(1)], log)
+    await log.close()
+    const started = await startGatewayOnFiles(settings, { dataDir: folder })
+    try {
+      const asked = await ask(started)
+      expect(asked).to.include({ model: CHEAP, version: 1 })
+      expect((await asAdmin(started, 'POST', '/admin/routers/rollback', {})).body.data.version).to.equal(2)
+      const trail = await asAdmin(started, 'GET', '/admin/audit?kind=router&limit=4')
+      expect(trail.body.data.at(-1)).to.include({ event: 'trained', id: 2 })
+      expect(JSON.stringify(trail.body)).not.to.contain('weights')
+    } finally {
+      await started.stop()
+    }
+    expect((await verify(folder)).stdout).to.contain('No issues found')
   })
 
   it('is exported and imported with its versions', async function () {

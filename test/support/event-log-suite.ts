@@ -7,6 +7,7 @@ import {
   type RecordedEvent,
   WrongExpectedRevisionError,
 } from '../../core/contract/event-log.ts'
+import { ALL_STREAMS } from '../../core/event-log/streams.ts'
 import type { EventReference } from '../../projections/runtime/check-log.ts'
 
 /** An empty log in a new store. */
@@ -261,6 +262,23 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
         expect(await plugins.take(1)).to.deep.equal([7])
         const users = new Subscriber(log.subscribe(0, abort.signal, 'user-'))
         expect(await users.take(4)).to.deep.equal([2, 3, 6, 'caught-up'])
+      })
+
+      it('skips streams that nobody follows, unless it is asked for them', async () => {
+        await append('user-1', 1)
+        await append('router-weights-a', 2, 3)
+        await append('user-1', 4)
+        const subscriber = subscribe()
+        expect(await subscriber.take(3)).to.deep.equal([1, 4, 'caught-up'])
+
+        await append('router-weights-b', 5)
+        const { position } = await append('user-2', 6)
+        expect(await subscriber.take(1)).to.deep.equal([6])
+        const weights = new Subscriber(log.subscribe(0, abort.signal, 'router-weights-'))
+        expect(await weights.take(4)).to.deep.equal([2, 3, 5, 'caught-up'])
+        const all = new Subscriber(log.subscribe(0, abort.signal, ALL_STREAMS))
+        expect(await all.take(7)).to.deep.equal([1, 2, 3, 4, 5, 6, 'caught-up'])
+        expect(await subscribe(position).take(1)).to.deep.equal(['caught-up'])
       })
 
       it('yields caught-up first on an empty log', async () => {

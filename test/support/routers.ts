@@ -2,12 +2,15 @@ import type { EventLog } from '../../core/contract/index.ts'
 import { SYSTEM_ACTOR } from '../../core/event-log/actor.ts'
 import { createMetadata } from '../../core/events/codec.ts'
 import {
+  checksumOf,
+  ROUTER_WEIGHTS_STORED,
   ROUTERS_STREAM,
   type RouterEvent,
   type RouterScope,
+  routerWeightsStream,
+  type TrainedModels,
   type TrainedRouterData,
 } from '../../core/events/router-events.ts'
-import { checksumOf } from '../../plugins/learned-routing/active-routers.ts'
 import { createFeatureSecret } from '../../plugins/learned-routing/feature-secret.ts'
 import { extractFeatures } from '../../plugins/learned-routing/features.ts'
 import { createFeatureKey } from '../../plugins/learned-routing/keyed-hash.ts'
@@ -35,7 +38,7 @@ interface NewVersion {
   readonly damage?: (data: TrainedRouterData) => TrainedRouterData
 }
 
-/** Returns a version as a training would write it. */
+/** Returns a version with its weights, as a training of an earlier version of the gateway wrote it. */
 export function trainedData(version: number, dataDir: string, options: NewVersion): TrainedRouterData {
   const { scope = { everyone: true }, ratings = 200, figures = { better: true } } = options
   const { damage, featuresKey } = options
@@ -54,14 +57,27 @@ export function trainedData(version: number, dataDir: string, options: NewVersio
   return damage?.(data) ?? data
 }
 
+/** Returns the event of a version whose weights are in a stream of their own. */
+export function versionTrained({ models, ...data }: TrainedRouterData): RouterEvent {
+  const rated = Object.entries(models).map(([id, { ratings }]) => [id, { ratings }])
+  const bytes = JSON.stringify({ models }).length
+  return { type: 'RouterVersionTrained', data: { ...data, models: Object.fromEntries(rated), bytes } }
+}
+
 /** Writes versions to the log in memory of a data folder, as other nodes would. Returns the last position. */
-export function writeVersions(
+export async function writeVersions(
   dataDir: string,
   versions: readonly TrainedRouterData[],
-  log?: EventLog,
+  log: EventLog = openMemoryLog(dataDir),
 ): Promise<number> {
-  const events = versions.map((data): RouterEvent => ({ type: 'RouterTrained', data }))
-  return writeRouterEvents(dataDir, events, log)
+  for (const { checksum, models } of versions) await writeWeights(log, checksum, models)
+  return writeRouterEvents(dataDir, versions.map(versionTrained), log)
+}
+
+/** Writes weights to the stream of a checksum, whether it is theirs or not. */
+export async function writeWeights(log: EventLog, checksum: string, models: TrainedModels): Promise<void> {
+  const event = { type: ROUTER_WEIGHTS_STORED, data: { models } }
+  await log.append(routerWeightsStream(checksum), [event], { expectedRevision: 'any', metadata: metadata() })
 }
 
 /** As `writeVersions`, for events of any type. */
@@ -70,11 +86,15 @@ export async function writeRouterEvents(
   events: readonly RouterEvent[],
   log: EventLog = openMemoryLog(dataDir),
 ): Promise<number> {
-  const metadata = createMetadata({ actor: SYSTEM_ACTOR }, new Date().toISOString().replace('Z', '000Z'))
   let last = 0
   for (const event of events) {
-    const { position } = await log.append(ROUTERS_STREAM, [event], { expectedRevision: 'any', metadata })
+    const options = { expectedRevision: 'any', metadata: metadata() } as const
+    const { position } = await log.append(ROUTERS_STREAM, [event], options)
     last = position
   }
   return last
+}
+
+function metadata() {
+  return createMetadata({ actor: SYSTEM_ACTOR }, new Date().toISOString().replace('Z', '000Z'))
 }

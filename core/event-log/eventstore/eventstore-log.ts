@@ -22,6 +22,8 @@ export interface EventStoreLogOptions {
   readonly connectionString: string
   /** Streams that subscribers receive. A name that ends in `-` is a category. */
   readonly followedStreams: readonly string[]
+  /** Streams that subscribers receive only if they ask for them. None by default. */
+  readonly unfollowedStreams?: readonly string[]
   /** Streams whose events are deleted after their `maxAge`. None by default. */
   readonly expiringStreams?: readonly string[]
   /** Precedes the name of every stream on the server, so that several logs can share it. */
@@ -41,7 +43,7 @@ export interface EventStoreLogOptions {
  */
 export async function openEventStoreLog(options: EventStoreLogOptions): Promise<EventLog> {
   const { connectionString, streamPrefix = '', timeoutMs = 4500 } = options
-  const { followedStreams, expiringStreams = [], pipelinesAppends = false } = options
+  const { followedStreams, unfollowedStreams = [], expiringStreams = [], pipelinesAppends = false } = options
   const { client, readServerVersion, openAppendPipeline, close } = connectEventStore(connectionString)
   try {
     const version = await withTimeout(readServerVersion(), timeoutMs)
@@ -57,7 +59,7 @@ export async function openEventStoreLog(options: EventStoreLogOptions): Promise<
       reportsCaughtUp: reportsCaughtUp(version),
     }
     await checkReadAccess(server)
-    return new EventStoreLog(server, followedStreams, expiringStreams)
+    return new EventStoreLog(server, { followedStreams, unfollowedStreams, expiringStreams })
   } catch (error) {
     close()
     throw toUnavailableError(error)
@@ -70,22 +72,20 @@ function reportsCaughtUp(version: string): boolean {
   return major > 23 || (major === 23 && minor >= 10)
 }
 
+type StreamsByUse = Required<
+  Pick<EventStoreLogOptions, 'followedStreams' | 'unfollowedStreams' | 'expiringStreams'>
+>
+
 class EventStoreLog implements EventLog {
   readonly #server: EventStoreServer
-  readonly #followedStreams: readonly string[]
-  readonly #expiringStreams: readonly string[]
+  readonly #streams: StreamsByUse
   readonly #appends = new Set<Promise<unknown>>()
   readonly #closing = new AbortController()
   #closed: Promise<void> | undefined
 
-  constructor(
-    server: EventStoreServer,
-    followedStreams: readonly string[],
-    expiringStreams: readonly string[],
-  ) {
+  constructor(server: EventStoreServer, streams: StreamsByUse) {
     this.#server = server
-    this.#followedStreams = followedStreams
-    this.#expiringStreams = expiringStreams
+    this.#streams = streams
     // Every read adds a listener, and commands read many streams at the same time.
     setMaxListeners(0, this.#closing.signal)
   }
@@ -127,7 +127,7 @@ class EventStoreLog implements EventLog {
     onAnomaly?: (anomaly: StreamAnomaly) => void,
   ): AsyncGenerator<RecordedEvent | 'caught-up'> {
     const abort = AbortSignal.any([signal, this.#closing.signal])
-    const names = streams === undefined ? this.#followedStreams : [streams]
+    const names = this.#subscribedStreams(streams)
     try {
       yield* subscribeToStreams(this.#server, from, abort, names, onAnomaly)
     } catch (error) {
@@ -159,8 +159,15 @@ class EventStoreLog implements EventLog {
     this.#server.close()
   }
 
+  #subscribedStreams(streams: string | undefined): readonly string[] {
+    const { followedStreams, unfollowedStreams } = this.#streams
+    if (streams === undefined) return followedStreams
+    // The empty prefix would match the events of other programs, too.
+    return streams === '' ? [...followedStreams, ...unfollowedStreams] : [streams]
+  }
+
   #isExpiring(stream: string): boolean {
-    return matchesStream(this.#expiringStreams, stream)
+    return matchesStream(this.#streams.expiringStreams, stream)
   }
 
   #checkOpen(): void {

@@ -59,8 +59,13 @@ export function openHistoryStore(request: OpenRequest): HistoryStore {
     'INSERT INTO events (stream, revision, type, data, metadata) VALUES (?, ?, ?, ?, ?)',
   )
   const selectStream = prepareStreamRead(database)
+  const unfollowed = request.unfollowedStreams ?? []
+  const isFollowed = unfollowed.map(() => 'AND substr(stream, 1, length(?)) <> ?').join(' ')
+  const skipped = unfollowed.flatMap((category) => [category, category])
   const selectLog = database
-    .prepare<[number], EventRow>(`SELECT ${COLUMNS} FROM events WHERE position > ? ORDER BY position`)
+    .prepare<[number, ...string[]], EventRow>(
+      `SELECT ${COLUMNS} FROM events WHERE position > ? ${isFollowed} ORDER BY position`,
+    )
     .raw()
   // NOT INDEXED scans by position. With the index on streams, SQLite would sort all remaining events for each
   // page.
@@ -99,7 +104,9 @@ export function openHistoryStore(request: OpenRequest): HistoryStore {
     readLog({ after, streams, hashesLeaves = false }) {
       checkFile()
       const page = takeEventPage(
-        streams === undefined ? selectLog.iterate(after) : selectCategory.iterate(after, streams, streams),
+        streams === undefined
+          ? selectLog.iterate(after, ...skipped)
+          : selectCategory.iterate(after, streams, streams),
       )
       return hashesLeaves ? { ...page, leafHashes: hashRowLeaves(page.rows) } : page
     },

@@ -40,6 +40,8 @@ export interface SqliteLogOptions {
    * default.
    */
   readonly expiringStreams?: readonly string[]
+  /** Categories of streams that subscriptions skip unless they ask for them. None by default. */
+  readonly unfollowedStreams?: readonly string[]
   /** How long a write waits for locks of other processes, in milliseconds. 5000 by default. */
   readonly busyTimeout?: number
   /** Size of a file at which the log counts as full, in pages of 4 KiB. Unlimited by default. */
@@ -61,6 +63,7 @@ export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog
   const {
     directory,
     expiringStreams = [],
+    unfollowedStreams = [],
     busyTimeout = 5000,
     maxPages,
     hashesLeaves = false,
@@ -79,7 +82,7 @@ export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog
     const thread = new SqliteThread(file, script, onSetAside)
     try {
       const setsAside = onSetAside !== undefined
-      await thread.request({ type: 'open', file, busyTimeout, maxPages, logId, setsAside })
+      await thread.request({ type: 'open', file, busyTimeout, maxPages, logId, setsAside, unfollowedStreams })
       return thread
     } catch (error) {
       await thread.terminate()

@@ -18,6 +18,8 @@ export interface OpenRequest {
   readonly busyTimeout: number
   /** Maximum size of the file, in pages of 4 KiB. */
   readonly maxPages: number | undefined
+  /** Streams that `read-log` leaves out unless it names streams; for the history store only. */
+  readonly unfollowedStreams?: readonly string[]
   /** Id of the log that the file must belong to; for the expiring store only. */
   readonly logId?: string | undefined
   /** Whether a damaged file is replaced by an empty one; for the expiring store only. */
@@ -41,7 +43,7 @@ export interface ReadStreamRequest {
   readonly from: number
 }
 
-/** Reads the events after a position, of all streams or of those whose names begin with `streams`. */
+/** Reads the events after a position, of followed streams or of those whose names begin with `streams`. */
 export interface ReadLogRequest {
   readonly type: 'read-log'
   readonly after: Position

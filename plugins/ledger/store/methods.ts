@@ -7,8 +7,6 @@ import type {
   FeedbackQuery,
   GivenFeedback,
   RatingImport,
-  RatingPage,
-  RatingQuery,
 } from './feedback-queries.ts'
 import type {
   CostQuery,
@@ -41,7 +39,6 @@ export type LedgerMethods = {
   }
   ledgerGiveFeedback: { params: GivenFeedback; result: FeedbackOutcome }
   ledgerFeedback: { params: FeedbackQuery; result: FeedbackPage }
-  ledgerRatings: { params: RatingQuery; result: RatingPage }
   ledgerImportRatings: { params: RatingImport; result: Readonly<Record<never, never>> }
   /** Deletes some of what was imported. */
   ledgerDeleteImported: { params: Readonly<Record<never, never>>; result: { readonly deleted: number } }
@@ -67,7 +64,6 @@ export const LEDGER_TIMEOUTS_MS: Readonly<Record<keyof LedgerMethods, number>> =
   ledgerDeletePrompts: 60_000,
   ledgerGiveFeedback: 15_000,
   ledgerFeedback: 15_000,
-  ledgerRatings: 30_000,
   ledgerImportRatings: 15_000,
   ledgerDeleteImported: 15_000,
   ledgerLastUse: 5000,

@@ -13,7 +13,6 @@ export function serveLedger(ledger: () => Ledger): RpcHandlers<LedgerMethods> {
     ledgerDeletePrompts: (params) => ledger().request('ledgerDeletePrompts', params),
     ledgerGiveFeedback: (params) => ledger().request('ledgerGiveFeedback', params),
     ledgerFeedback: (params) => ledger().request('ledgerFeedback', params),
-    ledgerRatings: (params) => ledger().request('ledgerRatings', params),
     ledgerImportRatings: (params) => ledger().request('ledgerImportRatings', params),
     ledgerDeleteImported: (params) => ledger().request('ledgerDeleteImported', params),
     ledgerLastUse: (params) => ledger().request('ledgerLastUse', params),

@@ -77,7 +77,6 @@ const { request } = createRpcPeer<LedgerOwnerMethods, LedgerThreadMethods>(trans
   ledgerDeleteImported: async ({ ledger }) => ({
     deleted: await run(ledger, (store) => store.deleteImported()),
   }),
-  ledgerRatings: ({ ledger, call }) => run(ledger, (store) => store.ratings(call)),
   ledgerLastUse: async ({ ledger, call }) => ({
     keys: await run(ledger, (store) => store.lastUse(call.userId)),
   }),

@@ -8,17 +8,18 @@ import { recordAll } from '../../support/histories.ts'
 const EVERYONE = { everyone: true } as const
 const GROUP = { groupId: 7 } as const
 
-const trained = (version: number, scope: RouterScope = EVERYONE): DomainEvent => ({
+const described = (version: number, scope: RouterScope = EVERYONE) => {
+  const judged = { figures: {}, trainedFrom: { ratings: 120 } }
+  return { version, scope, ...judged, featureKeyId: 'k', checksum: 'c' }
+}
+const trained = (version: number, scope?: RouterScope): DomainEvent => ({
+  type: 'RouterVersionTrained',
+  data: { ...described(version, scope), models: { 'gpt-x': { ratings: 120 } }, bytes: 100 },
+})
+/** As versions of the gateway wrote it that kept the weights in the event. */
+const trainedBefore = (version: number): DomainEvent => ({
   type: 'RouterTrained',
-  data: {
-    version,
-    scope,
-    models: { 'gpt-x': { ratings: 120, weights: 'AAAA' } },
-    figures: {},
-    trainedFrom: { ratings: 120 },
-    featureKeyId: 'k',
-    checksum: 'c',
-  },
+  data: { ...described(version), models: { 'gpt-x': { ratings: 120, weights: 'AAAA' } } },
 })
 const activated = (version: number, scope: RouterScope = EVERYONE): DomainEvent => ({
   type: 'RouterActivated',
@@ -56,7 +57,7 @@ describe('versions of routers', () => {
 
   it('do not change when another program writes one again', () => {
     const again: DomainEvent = {
-      type: 'RouterTrained',
+      type: 'RouterVersionTrained',
       data: { ...trained(1).data, checksum: 'other' } as never,
     }
 
@@ -65,12 +66,20 @@ describe('versions of routers', () => {
     expect(routers.revision()).to.equal(2)
   })
 
-  it('lose their weights when they are old, unless they were active lately', () => {
-    const routers = fold(trained(1), activated(1), ...[2, 3, 4, 5, 6, 7].map((version) => trained(version)))
+  it('have their weights elsewhere, those of earlier events, too', () => {
+    const routers = fold(trained(1), trainedBefore(2))
 
-    const kept = routers.versions().filter(({ isKept }) => isKept)
-    expect(kept.map(({ version }) => version)).to.deep.equal([1, 4, 5, 6, 7])
-    expect(routers.version(2)?.models).to.deep.equal({ 'gpt-x': { ratings: 120, weights: '' } })
+    for (const version of [1, 2])
+      expect(routers.version(version)?.models).to.deep.equal({ 'gpt-x': { ratings: 120 } })
+    expect(routers.version(1)?.weightsAt).to.deep.equal({ stream: 'router-weights-c', revision: 0 })
+    expect(routers.version(2)?.weightsAt).to.deep.equal({ stream: 'routers', revision: 1 })
+  })
+
+  it('are not activated by events about versions that are not there', () => {
+    const routers = fold(trained(1), activated(1), activated(2), rolledBack(1, 7))
+
+    expect(routers.activationsOf(EVERYONE)).to.deep.equal([1])
+    expect(fold(activated(1), trained(1)).activations()).to.deep.equal([])
   })
 
   it('are saved and loaded, also while events are applied', () => {
@@ -88,14 +97,18 @@ describe('versions of routers', () => {
 
   it('are not applied from events that lack something', () => {
     const isApplied = (event: DomainEvent) => isWellFormed(event, recordAll([event])[0] as never)
-    const change = (data: object) =>
-      ({ type: 'RouterTrained', data: { ...trained(1).data, ...data } }) as unknown as DomainEvent
+    const change = ({ type, data }: DomainEvent, changes: object) =>
+      ({ type, data: { ...data, ...changes } }) as unknown as DomainEvent
 
-    expect(isApplied(trained(1))).to.equal(true)
-    expect(isApplied(change({ version: 0 }))).to.equal(false)
-    expect(isApplied(change({ models: { 'gpt-x': { ratings: 1 } } }))).to.equal(false)
-    expect(isApplied(change({ scope: {} }))).to.equal(false)
-    expect(isApplied(change({ checksum: undefined }))).to.equal(false)
+    for (const event of [trained(1), trainedBefore(1)]) {
+      expect(isApplied(event)).to.equal(true)
+      expect(isApplied(change(event, { version: 0 }))).to.equal(false)
+      expect(isApplied(change(event, { models: { 'gpt-x': {} } }))).to.equal(false)
+      expect(isApplied(change(event, { scope: {} }))).to.equal(false)
+      expect(isApplied(change(event, { checksum: undefined }))).to.equal(false)
+    }
+    expect(isApplied(change(trainedBefore(1), { models: { 'gpt-x': { ratings: 1 } } }))).to.equal(false)
+    expect(isApplied(change(trained(1), { bytes: 'many' }))).to.equal(false)
     expect(isApplied(activated(0))).to.equal(false)
   })
 })

@@ -190,7 +190,6 @@ export interface RouterRow {
   /** Null: everyone. */
   readonly group_id: number | null
   readonly is_active: boolean
-  readonly can_activate: boolean
   readonly models: readonly { readonly model: string; readonly ratings: number }[]
   readonly figures: Readonly<Record<string, unknown>>
   readonly trained_at: string

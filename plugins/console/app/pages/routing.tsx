@@ -57,7 +57,6 @@ export function RoutingPage() {
                 title={`Version ${router.version}`}
                 actions={
                   canChange &&
-                  router.can_activate &&
                   !router.is_active && (
                     <button
                       type="button"

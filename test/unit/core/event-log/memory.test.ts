@@ -6,7 +6,7 @@ import {
   type MemoryStorage,
 } from '../../../../core/event-log/memory.ts'
 import { readToEnd } from '../../../../core/event-log/read-to-end.ts'
-import { EXPIRING_STREAMS } from '../../../../core/events/streams.ts'
+import { EXPIRING_STREAMS, UNFOLLOWED_STREAMS } from '../../../../core/events/streams.ts'
 import {
   collect,
   eventLogContract,
@@ -23,7 +23,13 @@ describe('the in-memory log', () => {
   let now: number
   let log: EventLog
 
-  const open = () => createMemoryLog({ expiringStreams: EXPIRING_STREAMS, storage, now: () => now })
+  const open = () =>
+    createMemoryLog({
+      expiringStreams: EXPIRING_STREAMS,
+      unfollowedStreams: UNFOLLOWED_STREAMS,
+      storage,
+      now: () => now,
+    })
   const append = (stream: string, n: number) =>
     log.append(stream, [numbered(n)], { expectedRevision: 'any', metadata })
   const store = (stream: string, maxAge: number) =>
@@ -127,7 +133,8 @@ describe('the in-memory log', () => {
 
 function openMemoryLog(): OpenedLog {
   const storage = createMemoryStorage()
-  const open = () => createMemoryLog({ expiringStreams: EXPIRING_STREAMS, storage })
+  const open = () =>
+    createMemoryLog({ expiringStreams: EXPIRING_STREAMS, unfollowedStreams: UNFOLLOWED_STREAMS, storage })
   let log = open()
   return {
     log,

@@ -116,9 +116,9 @@ describe('toAuditEntries', () => {
 
   it('knows every type of event about users and rules', async () => {
     const data = { userId: 1, ruleId: 5, keyId: 'key_a' }
-    const isOther =
-      /^(Ids|Log|Checkpoint|(Overall|Shadow)Budget|Operator|DataRead|PromptsDeleted|Router[TAR])/
-    const types = EVENT_TYPES.filter((type) => !isOther.test(type))
+    const isShared = /^(Ids|Log|Checkpoint|(Overall|Shadow)Budget|Operator|Router[TARV])/
+    const isAccess = /^(DataRead|PromptsDeleted|Ratings|Imported)/
+    const types = EVENT_TYPES.filter((type) => !isShared.test(type) && !isAccess.test(type))
     const events = types.map((type) => ({ type, data: type.includes('Rule') ? data : { userId: 1 } }))
     for (const [index, { kind }] of (
       await toAuditEntries(pastEvents(...(events as never[])), kinds)

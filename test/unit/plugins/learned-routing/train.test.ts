@@ -53,6 +53,12 @@ describe('training a router', () => {
     expect(figures.strategies.catalogue!.apgr).to.be.closeTo(0.5, 0.001)
   })
 
+  it('learns from all ratings what it stores, and judges what it learned from the older ones', () => {
+    const { models, figures } = train(makeRatings(1000))
+    expect(figures.fits).to.deep.equal({ judged: 800, stored: 1000 })
+    expect(models.small!.ratings + models.large!.ratings).to.equal(1000)
+  })
+
   it('knows foresight where all candidates were rated', () => {
     const { figures } = train(makeRatings(800, { both: true }))
     expect(figures).to.include({ better: true, complete: true, prompts: 80 })

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { openEventStoreLog } from '../../../../../core/event-log/eventstore/eventstore-log.ts'
-import { EXPIRING_STREAMS, FOLLOWED_STREAMS } from '../../../../../core/events/streams.ts'
+import { EXPIRING_STREAMS, FOLLOWED_STREAMS, UNFOLLOWED_STREAMS } from '../../../../../core/events/streams.ts'
 import { eventLogContract, type OpenedLog } from '../../../../support/event-log-suite.ts'
 import { startEventStore } from '../../../../support/eventstore/server.ts'
 
@@ -30,6 +30,7 @@ async function opened(
       connectionString,
       streamPrefix,
       followedStreams: FOLLOWED_STREAMS,
+      unfollowedStreams: UNFOLLOWED_STREAMS,
       expiringStreams: EXPIRING_STREAMS,
     })
   let log = await open()

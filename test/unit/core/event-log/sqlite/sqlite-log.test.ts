@@ -15,7 +15,7 @@ import {
 } from '../../../../../core/contract/event-log.ts'
 import { SqliteDatabase } from '../../../../../core/event-log/sqlite/database.ts'
 import { openSqliteLog, type SqliteLogOptions } from '../../../../../core/event-log/sqlite/sqlite-log.ts'
-import { EXPIRING_STREAMS } from '../../../../../core/events/streams.ts'
+import { EXPIRING_STREAMS, UNFOLLOWED_STREAMS } from '../../../../../core/events/streams.ts'
 import {
   collect,
   eventLogContract,
@@ -45,7 +45,12 @@ describe('the SQLite log', () => {
   })
 
   async function open(limits: Omit<SqliteLogOptions, 'directory'> = {}): Promise<EventLog> {
-    const log = await openSqliteLog({ directory, expiringStreams: EXPIRING_STREAMS, ...limits })
+    const log = await openSqliteLog({
+      directory,
+      unfollowedStreams: UNFOLLOWED_STREAMS,
+      expiringStreams: EXPIRING_STREAMS,
+      ...limits,
+    })
     logs.push(log)
     return log
   }
@@ -343,12 +348,20 @@ describe('the SQLite log', () => {
 
 async function openInTemporaryDirectory(): Promise<OpenedLog> {
   const directory = await createTemporaryDirectory()
-  let log = await openSqliteLog({ directory, expiringStreams: EXPIRING_STREAMS })
+  let log = await openSqliteLog({
+    directory,
+    unfollowedStreams: UNFOLLOWED_STREAMS,
+    expiringStreams: EXPIRING_STREAMS,
+  })
   return {
     log,
     async reopen() {
       await log.close()
-      log = await openSqliteLog({ directory, expiringStreams: EXPIRING_STREAMS })
+      log = await openSqliteLog({
+        directory,
+        unfollowedStreams: UNFOLLOWED_STREAMS,
+        expiringStreams: EXPIRING_STREAMS,
+      })
       return log
     },
     async dispose() {
