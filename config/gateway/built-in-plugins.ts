@@ -89,7 +89,6 @@ export function createBuiltInPlugins(
   services: BuiltInServices,
 ): ReadonlyMap<string, Plugin> {
   const { state, ledger, providers, operators, authFailures, accessLog, sharedState, cluster } = services
-  const { sessions } = services
   const { log, subscription, accounts, rules, groups, policies, ids, writer } = state
   const { evaluate_responses: evaluatesResponses } = settings.firewall
   const kinds: RuleKinds = {
@@ -148,7 +147,7 @@ export function createBuiltInPlugins(
       },
       operators: state.operators,
       operatorCommands: state.operatorCommands,
-      sessions,
+      sessions: services.sessions,
     }),
     createRateLimit(settings.rate_limits, sharedState),
     createPlan(),
@@ -230,7 +229,7 @@ export function createBuiltInPlugins(
     }),
     createOverview({
       ...state,
-      sessions,
+      sessions: services.sessions,
       ledger,
       pending,
       evidence,
@@ -267,7 +266,7 @@ export function createBuiltInPlugins(
       exposedAt: cluster && ownMetricsAddress ? 'none' : (ownMetricsAddress ?? 'main'),
       sharedPage: cluster?.metricsPage,
     }),
-    createConsole(sessions, state.operators, shippedFile('dist/plugins/console/static')),
+    createConsole(services.sessions, state.operators, shippedFile('dist/plugins/console/static')),
     createOpenApi({
       version: readVersion(),
       direct: { host: settings.host, port: settings.route_port },
