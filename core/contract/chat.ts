@@ -161,14 +161,20 @@ export interface ToolStart {
 /** Key of the native record of a reply event. Only the core and the adapters in this repository use it. */
 export const NATIVE: unique symbol = Symbol('native')
 
+/** Key of the text run of a reply event. Only the core and the adapters in this repository use it. */
+export const TEXT_RUN: unique symbol = Symbol('text run')
+
 /**
- * One record of a reply: a stream event or a complete body. Events are immutable; `withParts` returns a
- * changed one. A reply that no plugin changes is passed on to clients of the same format as the provider sent
- * it, including fields that `parts` does not describe.
+ * One record of a reply: a stream event or a complete body; or several text records of a stream that arrived
+ * together, with one part each. Transforms get records one by one. Events are immutable; `withParts` returns
+ * a changed one. A reply that no plugin changes is passed on to clients of the same format as the provider
+ * sent it, including fields that `parts` does not describe.
  */
 export class ReplyEvent {
-  readonly parts: readonly ReplyPart[]
+  /** Declared only, so that a run can read its parts on demand. */
+  declare readonly parts: readonly ReplyPart[]
   declare readonly [NATIVE]?: NativeRecord
+  declare [TEXT_RUN]?: TextRun
 
   /** `native` is the provider's record, for providers whose format is the canonical one (OpenAI's chat). */
   constructor(parts: readonly ReplyPart[], native?: NativeRecord) {
@@ -202,8 +208,50 @@ export interface RecordPattern {
   readonly between?: string
   /** The text of every matching record after its last variable string. */
   readonly after: string
+  /** The record that the template was made from. */
+  readonly example: JsonObject
   /** Returns the value of the record's first variable string, or undefined if the record does not match. */
   read(record: string): string | undefined
+}
+
+/**
+ * Consecutive text records of a stream with the same pattern, which arrived together and are not parsed. See
+ * docs/decisions/replies.md, "Text records that arrive together are one event".
+ */
+export interface TextRun {
+  readonly pattern: RecordPattern
+  /** The text that contains the records. */
+  readonly source: string
+  /** Where the variable strings of each record begin and end in `source`: 2 or 4 positions per record. */
+  readonly bounds: readonly number[]
+  /** One part per record, except for records without text. */
+  readonly parts: readonly ReplyPart[]
+  /** The UTF-8 bytes of the text that the model produced. */
+  readonly textBytes: number
+  /** Returns one event per record. */
+  split(): readonly ReplyEvent[]
+}
+
+/** The event of a run. Its parts are read on first access: most streams are passed on without it. */
+export class TextRunEvent extends ReplyEvent {
+  constructor(run: TextRun) {
+    super([])
+    this[TEXT_RUN] = run
+  }
+}
+
+// Not an accessor of the class: TypeScript allows none in place of a property.
+Object.defineProperty(TextRunEvent.prototype, 'parts', {
+  get(this: ReplyEvent) {
+    return this[TEXT_RUN]?.parts
+  },
+  set() {},
+})
+
+/** Returns the events of a batch with one event per record. Only the core uses it. */
+export function splitRuns(batch: readonly ReplyEvent[]): readonly ReplyEvent[] {
+  if (batch.every((event) => event[TEXT_RUN] === undefined)) return batch
+  return batch.flatMap((event) => event[TEXT_RUN]?.split() ?? event)
 }
 
 /**

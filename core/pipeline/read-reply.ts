@@ -1,3 +1,4 @@
+import { splitRuns } from '../contract/chat.ts'
 import type { Host, RepliedExchange, Reply, ReplyEvent, ReplyTransform } from '../contract/index.ts'
 import { recordReplyError } from '../dialects/stream-error.ts'
 import type { MaybePromise } from '../util/maybe-promise.ts'
@@ -90,7 +91,7 @@ class ReadBatches implements AsyncIterable<readonly ReplyEvent[]>, AsyncIterator
     if (this.#transforms.length === 0) return result
     const isLast = result.done === true
     this.#isEnded = isLast
-    return transformEvents(batch, this.#transforms, isLast).then(
+    return transformEvents(splitRuns(batch), this.#transforms, isLast).then(
       (events) => {
         if (events.length > 0) return { done: false, value: events }
         return isLast ? DONE : this.next()

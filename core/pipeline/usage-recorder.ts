@@ -1,3 +1,4 @@
+import { TEXT_RUN } from '../contract/chat.ts'
 import type {
   Attempt,
   EndedExchange,
@@ -36,9 +37,14 @@ export class UsageRecorder {
     this.#check = createAnswerCheck(exchange.request)
   }
 
-  record({ parts }: ReplyEvent): void {
+  record(event: ReplyEvent): void {
+    const run = event[TEXT_RUN]
+    if (run !== undefined && this.#check === undefined) {
+      this.#replyBytes += run.textBytes
+      return
+    }
     const state: UsageState = this.#exchange
-    for (const part of parts) {
+    for (const part of event.parts) {
       if (part.type === 'usage') state.usage = part.usage
       else if (part.type === 'finish') state.finishReason = part.reason
       else {

@@ -1,3 +1,4 @@
+import { splitRuns } from '../../core/contract/chat.ts'
 import type { Reply, ReplyEvent, ReplyPart, Vector } from '../../core/contract/index.ts'
 import { byteLengthOfPart } from '../../core/text/token-estimate.ts'
 import { type CachedContent, toCachedContent } from './cached-reply.ts'
@@ -31,7 +32,7 @@ async function* recordBatches(
   const recorder = new PartRecorder()
   const batches: (readonly (readonly ReplyPart[])[])[] = []
   for await (const batch of source) {
-    const parts = batch.map((event) => event.parts)
+    const parts = splitRuns(batch).map((event) => event.parts)
     for (const eventParts of parts) recorder.add(eventParts)
     if (recorder.isTooLarge) batches.length = 0
     else batches.push(parts)

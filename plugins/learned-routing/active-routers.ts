@@ -13,14 +13,15 @@ import { isWellFormed } from '../../core/events/well-formed.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import type { Groups } from '../../projections/groups.ts'
 import type { Routers, RouterVersion } from '../../projections/routers.ts'
-import { decodeWeights, type ModelWeights } from './model.ts'
+import { decodeWeights } from './model.ts'
+import { ModelTable } from './model-table.ts'
 import { readRouterModels } from './router-weights.ts'
 
 /** A version whose weights are decoded. */
 export interface LoadedRouter {
   readonly version: number
   /** Models that it knows from enough ratings, by the catalogue's id. */
-  readonly models: ReadonlyMap<string, ModelWeights>
+  readonly models: ModelTable
 }
 
 type LogReader = Pick<EventLog, 'read'>
@@ -139,7 +140,7 @@ export function loadRouter(
   if (known.length > MAX_ROUTER_MODELS)
     throw new Error(`it has ${known.length} models; ${MAX_ROUTER_MODELS} are the maximum`)
   const models = known.map(([id, { weights }]) => [id, decodeWeights(weights)] as const)
-  return { version: router.version, models: new Map(models) }
+  return { version: router.version, models: new ModelTable(models) }
 }
 
 /** Whether two scopes are the same. */

@@ -3,7 +3,6 @@ import type { LoadedRouter } from './active-routers.ts'
 import { encodeFeatures } from './encode-features.ts'
 import { extractFeatures, type PromptFeatures, type PromptText } from './features.ts'
 import type { FeatureKey } from './keyed-hash.ts'
-import { predict } from './model.ts'
 
 /** What learned routing knows about the prompt of one request. */
 export interface PromptAssessment {
@@ -54,6 +53,8 @@ class RouterAssessment implements PromptAssessment {
   readonly #requestId: string
   readonly #features: PromptFeatures
   readonly #router: LoadedRouter | undefined
+  /** Computed for all models when the first one is asked for. */
+  #probabilities: Float64Array | undefined
 
   constructor(
     requestId: string,
@@ -75,8 +76,11 @@ class RouterAssessment implements PromptAssessment {
   }
 
   probabilityOf(modelId: string): number | undefined {
-    const weights = this.#router?.models.get(modelId)
-    return weights && predict(weights, this.#features)
+    const models = this.#router?.models
+    const column = models?.columnOf(modelId)
+    if (models === undefined || column === undefined) return undefined
+    this.#probabilities ??= models.predictAll(this.#features)
+    return this.#probabilities[column]
   }
 }
 

@@ -8,7 +8,8 @@ export function encodeGaps(ascending: Uint16Array): Uint8Array {
 export function writeGaps(ascending: Uint16Array, bytes: Uint8Array, start: number): number {
   let end = start
   let previous = -1
-  for (const number of ascending) {
+  for (let at = 0; at < ascending.length; at++) {
+    const number = ascending[at] as number
     let gap = number - previous - 1
     previous = number
     for (; gap > 127; gap >>>= 7) bytes[end++] = (gap & 127) | 128

@@ -118,17 +118,24 @@ function firstTokenMs(exchange: EndedExchange | undefined, startedAt: number): n
   return last?.outcome === 'ok' ? Math.round(last.startedAt + last.ms - startedAt) : null
 }
 
+/** Lists that later records may share. */
+const MAX_SHARED_LISTS = 256
+
 /**
- * Copies a list. One that is equal to the previous one shares its copy: the rules of a user usually produce
- * the same entries for each request.
+ * Copies a list. One that is equal to the latest that began with the same item shares its copy: the rules of
+ * a user usually produce the same entries for each request.
  */
 function createListCopier<Item>(): (items: readonly Item[]) => readonly Item[] {
-  let last: readonly Item[] = []
+  const latest = new Map<Item, readonly Item[]>()
   return (items) => {
-    if (items.length === 0) return NONE
-    const isSame = items.length === last.length && items.every((item, index) => item === last[index])
-    if (!isSame) last = items.slice()
-    return last
+    const [first] = items
+    if (first === undefined) return NONE
+    const last = latest.get(first)
+    if (last?.length === items.length && items.every((item, index) => item === last[index])) return last
+    const copy = items.slice()
+    if (latest.size >= MAX_SHARED_LISTS) latest.clear()
+    latest.set(first, copy)
+    return copy
   }
 }
 

@@ -129,7 +129,7 @@ export function createAnthropicStreamReader(): StreamReader {
       const event = parseJsonObject(data)
       if (!event) throw malformedRecordError()
       const parts = toParts(event)
-      if (event.type === 'content_block_delta') textRecords.learn(data, parts)
+      if (event.type === 'content_block_delta') textRecords.learn(data, event, parts)
       return toReplyEvents(parts)
     },
     end() {

@@ -58,9 +58,10 @@ export function createChatStreamReader(): StreamReader {
       const chunk = parseChunk(data)
       if (isChatErrorRecord(chunk)) throw parseChatErrorRecord(chunk)
       const parts = toParts(chunk)
-      textRecords.learn(data, parts)
+      textRecords.learn(data, chunk, parts)
       return [new ReplyEvent(parts, { record: chunk, source: data })]
     },
+    readRun: (body, start) => (isDone ? undefined : textRecords.readRun(body, start, toUnparsedRecord)),
     end() {
       if (isDone || hasFinished) return NO_EVENTS
       throw incompleteReplyError()
@@ -81,6 +82,10 @@ class UnparsedTextRecord implements NativeRecord {
   get record(): JsonObject {
     return parseChunk(this.source)
   }
+}
+
+function toUnparsedRecord(source: string, pattern: RecordPattern): NativeRecord {
+  return new UnparsedTextRecord(source, pattern)
 }
 
 function parseChunk(data: string): JsonObject {

@@ -34,7 +34,7 @@ export function createGeminiStreamReader(): StreamReader {
       if (!record) throw malformedRecordError()
       if (record.error != null) throw parseGeminiErrorRecord(record)
       const parts = reader.read(record)
-      textRecords.learn(data, parts)
+      textRecords.learn(data, record, parts)
       return toReplyEvents(withFirstUsage(parts))
     },
     end: () => toReplyEvents(reader.end()),

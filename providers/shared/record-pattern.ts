@@ -1,4 +1,8 @@
 import type { RecordPattern, ReplyPart } from '../../core/contract/chat.ts'
+import type { JsonObject } from '../../core/contract/json.ts'
+import type { RecordRun } from '../../core/contract/provider.ts'
+import { endOfString } from './json-string.ts'
+import { buildRunFrame, type RunFrame, readTextRun, type ToNativeRecord } from './text-run.ts'
 
 /**
  * Most records of a stream are equal except for a few characters of text. Recognizes those and extracts their
@@ -7,6 +11,7 @@ import type { RecordPattern, ReplyPart } from '../../core/contract/chat.ts'
 export class TextRecordMatcher {
   /** The pattern of the latest learned record; undefined before the first one. */
   pattern: RecordPattern | undefined
+  #frame: RunFrame | undefined
   readonly #field: string
   readonly #paddingField: string | undefined
 
@@ -23,10 +28,16 @@ export class TextRecordMatcher {
     return this.pattern?.read(record)
   }
 
-  /** Learns the pattern of a record that holds nothing but text. `parts` is the parsed record. */
-  learn(record: string, parts: readonly ReplyPart[]): void {
-    if (parts.length === 1 && parts[0]?.type === 'text')
-      this.pattern = buildRecordPattern(record, this.#field, this.#paddingField)
+  /** Reads matching records from the body of a stream, from a position where a record begins. */
+  readRun(body: string, start: number, toNative: ToNativeRecord): RecordRun | undefined {
+    return this.#frame && readTextRun(body, start, this.#frame, toNative)
+  }
+
+  /** Learns the pattern of a record that holds nothing but text, from its JSON text and its parts. */
+  learn(source: string, record: JsonObject, parts: readonly ReplyPart[]): void {
+    if (parts.length !== 1 || parts[0]?.type !== 'text') return
+    this.pattern = buildRecordPattern(source, record, this.#field, this.#paddingField)
+    this.#frame = this.pattern && buildRunFrame(this.pattern)
   }
 }
 
@@ -35,23 +46,25 @@ export class TextRecordMatcher {
  * has it, may be any strings. Returns undefined unless the positions of these values in the text are certain.
  */
 export function buildRecordPattern(
-  record: string,
+  source: string,
+  example: JsonObject,
   field: string,
   paddingField?: string,
 ): RecordPattern | undefined {
   const names = paddingField === undefined ? [field] : [field, paddingField]
-  const ranges = names.map((name) => findValue(record, name)).filter((range) => range !== undefined)
+  const ranges = names.map((name) => findValue(source, name)).filter((range) => range !== undefined)
   const [first, second] = ranges
   if (first === undefined || first.field !== field) return undefined
   if (second !== undefined && second.start < first.end) return undefined
-  const before = record.slice(0, first.start)
-  const between = second && record.slice(first.end, second.start)
-  const after = record.slice((second ?? first).end)
+  const before = source.slice(0, first.start)
+  const between = second && source.slice(first.end, second.start)
+  const after = source.slice((second ?? first).end)
 
   return {
     before,
     ...(between !== undefined && { between }),
     after,
+    example,
     read(other) {
       if (!hasTextAt(other, 0, before)) return undefined
       const textEnd = endOfString(other, before.length)
@@ -90,13 +103,4 @@ function findValue(record: string, field: string): ValueRange | undefined {
 /** Like `startsWith`, which compares character by character and takes ten times as long for long texts. */
 function hasTextAt(record: string, index: number, text: string): boolean {
   return record.slice(index, index + text.length) === text
-}
-
-/** The inside of a JSON string: no control characters, and only the escape sequences of JSON. */
-const STRING_CONTENT = /(?:[^"\\\p{Cc}]|[\x7f-\x9f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*/uy
-
-function endOfString(text: string, start: number): number {
-  STRING_CONTENT.lastIndex = start
-  STRING_CONTENT.test(text)
-  return STRING_CONTENT.lastIndex
 }

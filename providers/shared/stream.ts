@@ -2,7 +2,7 @@ import { ReplyEvent, type ReplyPart } from '../../core/contract/chat.ts'
 import type { StreamReader } from '../../core/contract/provider.ts'
 import type { CallDeadline } from './call-deadline.ts'
 import { type ProviderCall, toNetworkError } from './http.ts'
-import { createSseReader } from './sse.ts'
+import { createSseReader, RECORD_END, type SseReader } from './sse.ts'
 
 /** Time for a provider to close a complete stream, so that its connection can be reused, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 500
@@ -32,7 +32,7 @@ export async function* readBatches(
     for (let chunks = await call.read(); chunks !== undefined; chunks = await call.read()) {
       // Concatenated, because fast streams arrive in a hundred small chunks.
       const bytes = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)
-      for (const event of sse.feed(bytes)) batch.push(...reader.read(event))
+      readEvents(sse.decode(bytes), sse, reader, batch)
       if (batch.length > 0) {
         deadline.pause()
         hasStarted = true
@@ -57,6 +57,28 @@ export async function* readBatches(
     // Takes effect only if the consumer stopped before the end.
     call.abort(READER_STOPPED)
   }
+}
+
+/** Adds the events of a text to a batch. Records that the reader does not have to parse are not parsed. */
+export function readEvents(body: string, sse: SseReader, reader: StreamReader, batch: ReplyEvent[]): void {
+  let start = 0
+  while (start < body.length) {
+    const run = sse.isBetweenRecords ? reader.readRun?.(body, start) : undefined
+    if (run === undefined) {
+      const end = reader.readRun === undefined ? body.length : endOfRecord(body, start)
+      for (const event of sse.parse(body.slice(start, end))) batch.push(...reader.read(event))
+      start = end
+    } else {
+      batch.push(run.event)
+      start = run.end
+    }
+  }
+}
+
+/** Returns the position after the record, or after the text if it does not end there. */
+function endOfRecord(body: string, start: number): number {
+  const index = body.indexOf(RECORD_END, start)
+  return index === -1 ? body.length : index + RECORD_END.length
 }
 
 /** Wraps the parts of one record in an event. Returns no event if there are no parts. */

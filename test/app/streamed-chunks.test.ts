@@ -35,7 +35,6 @@ describe('chunks that a provider sends in the format of the client', () => {
   let key: string
   before(async () => {
     provider = await startScriptedProvider()
-    provider.play({ chunks: CHUNKS })
     gateway = await startGateway(withProvider(provider))
     key = (await newUser(gateway)).key
   })
@@ -44,28 +43,50 @@ describe('chunks that a provider sends in the format of the client', () => {
     provider?.close()
   })
 
-  async function readChunks(more: object) {
-    const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+  async function read(path: string, body: object) {
+    const response = await fetch(gateway.url + path, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify(chatBody('Which track?', { model: 'gpt-4o', stream: true, ...more })),
+      body: JSON.stringify({ ...body, model: 'gpt-4o', stream: true }),
     })
     return readRecords(await response.text())
   }
 
-  for (const include_usage of [false, true]) {
-    it(`keeps every field but the id${include_usage ? '' : ' and the usage, which was not asked for'}`, async () => {
-      const records = await readChunks({ stream_options: { include_usage } })
-      const [first] = records
-      expect(first.id).to.match(/^chatcmpl-\w{24}$/)
-      const expected = CHUNKS.slice(1, -2).map(({ usage, ...rest }) => ({
-        ...rest,
-        id: first.id,
-        ...(include_usage && { usage }),
-      }))
-      expect(records.slice(1, 1 + expected.length)).to.deep.equal(expected)
-      const usages = records.map(({ usage }) => usage).filter((usage) => usage)
-      expect(usages).to.deep.equal(include_usage ? [USAGE] : [])
-    })
+  const readChunks = (more: object) => read('/v1/chat/completions', chatBody('Which track?', more))
+
+  const arrivals = { 'in one packet': 0, 'one by one': 2 }
+  for (const [arrival, delayMs] of Object.entries(arrivals)) {
+    for (const include_usage of [false, true]) {
+      const kept = include_usage ? 'the id' : 'the id and the usage, which was not asked for'
+      it(`keeps every field but ${kept}, ${arrival}`, async () => {
+        provider.play({ chunks: CHUNKS, delayMs })
+        await expectSameFields(include_usage)
+      })
+    }
+  }
+
+  it('are one record each in other forms', async () => {
+    provider.play({ chunks: CHUNKS })
+    const sent = TEXTS.filter((text) => text !== '')
+    const completions = await read('/v1/completions', { prompt: 'Which track?' })
+    const texts = completions.flatMap(({ choices }) => choices?.[0]?.text || [])
+    expect(texts).to.deep.equal(sent)
+    const messages = await read('/v1/messages', { ...chatBody('Which track?'), max_tokens: 9 })
+    const deltas = messages.flatMap(({ delta }) => delta?.text || [])
+    expect(deltas).to.deep.equal(sent)
+  })
+
+  async function expectSameFields(include_usage: boolean): Promise<void> {
+    const records = await readChunks({ stream_options: { include_usage } })
+    const [first] = records
+    expect(first.id).to.match(/^chatcmpl-\w{24}$/)
+    const expected = CHUNKS.slice(1, -2).map(({ usage, ...rest }) => ({
+      ...rest,
+      id: first.id,
+      ...(include_usage && { usage }),
+    }))
+    expect(records.slice(1, 1 + expected.length)).to.deep.equal(expected)
+    const usages = records.map(({ usage }) => usage).filter((usage) => usage)
+    expect(usages).to.deep.equal(include_usage ? [USAGE] : [])
   }
 })

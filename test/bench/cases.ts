@@ -1,5 +1,5 @@
 import { ask, type Case, type Cell, CHAT } from './case.ts'
-import { PACE_MARKER, PACE_MS, writePrompt } from './prompts.ts'
+import { BURST_MARKER, PACE_MARKER, PACE_MS, writePrompt } from './prompts.ts'
 import { PROVIDERS } from './providers.ts'
 import { STREAM_RECORDS } from './recorded-answers.ts'
 import type { ServerName } from './servers.ts'
@@ -23,6 +23,7 @@ function compare(servers: readonly ServerName[], body: string, isSound: Cell['is
   })
 }
 
+const burst = ask(writePrompt(400, BURST_MARKER), { stream: true })
 const ALL: readonly ServerName[] = ['a', 'b', 'c', 'd', 'e']
 
 const chats: readonly Case[] = [64, 10].flatMap((connections) => [
@@ -61,6 +62,15 @@ const pacedStreams: Case = {
   weight: 5,
   spreadMs: PACE_MS * STREAM_RECORDS,
 }
+
+/** Where the records cost more than the rest of a request. */
+const burstStreams: readonly Case[] = [64, 10].map((connections) => ({
+  id: `burst-${connections}`,
+  title: `streams of 103 records with padding, 32 per packet, ${connections} connections`,
+  connections,
+  base: 'b',
+  cells: compare(ALL, burst, isStream),
+}))
 
 const otherProviders: readonly Case[] = others.flatMap(({ name, model, wholePath, streamPath }) => {
   const cells = (path: string, more: object, isSound: Cell['isSound']): readonly Cell[] => {
@@ -172,6 +182,7 @@ const creations: readonly Case[] = [1, 64].map((connections) => ({
 export const CASES: readonly Case[] = [
   ...chats,
   pacedStreams,
+  ...burstStreams,
   manyRules,
   ...responses,
   ...otherProviders,

@@ -39,6 +39,11 @@ export function readGoals(
       'paced stream, streams per second of processor time, (d) ÷ (b)',
       find('paced-10')?.ratios.d?.perCpuSecond,
     ),
+    atLeast(
+      'streams in packets of 32 records, per second of CPU time of the main thread, (d) ÷ (b)',
+      0.9,
+      find('burst-10')?.ratios.d?.perMainSecond,
+    ),
     atMost('time to first token, added to (a), p50', 1, added('first50'), 'ms'),
     atMost('time to first token, added to (a), p99', 5, added('first99'), 'ms'),
     atLeast('requests/s, 5,000 rules ÷ 10', 0.9, rate('rules-64', '5,000 rules')),

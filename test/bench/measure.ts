@@ -99,8 +99,11 @@ async function measureCell(
   const aim = aimOf(cell, server)
   await load(aim, { connections, seconds: RUN_UP_SECONDS })
   const before = server.process.cpuSeconds()
+  const mainBefore = server.process.mainThreadSeconds()
   const result = await load(aim, { connections, seconds, spreadMs })
   const cpu = server.process.cpuSeconds() - before
   const cpuMicros = (cpu * 1e6) / Math.max(1, result.requests)
-  return { ...result, cpuMicros, busy: (cpu * result.perSecond) / Math.max(1, result.requests) }
+  const main = server.process.mainThreadSeconds() - mainBefore
+  const mainMicros = (main * 1e6) / Math.max(1, result.requests)
+  return { ...result, cpuMicros, mainMicros, busy: (cpu * result.perSecond) / Math.max(1, result.requests) }
 }

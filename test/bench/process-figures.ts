@@ -13,6 +13,14 @@ export function readCpuSeconds(pid: number): number {
   return sum(ticks) / TICKS_PER_SECOND
 }
 
+/** CPU time of the main threads, on which requests are served, in seconds. */
+export function readMainThreadSeconds(pid: number): number {
+  const nanoseconds = familyOf(pid).map((member) =>
+    Number(read(member, `task/${member}/schedstat`).split(' ')[0] ?? 0),
+  )
+  return sum(nanoseconds) / 1e9
+}
+
 /** Resident memory in megabytes: current and maximum. */
 export function readMemory(pid: number): { now: number; peak: number } {
   const statuses = familyOf(pid).map((member) => read(member, 'status'))

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface, type Interface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { readCpuSeconds, readMemory } from './process-figures.ts'
+import { readCpuSeconds, readMainThreadSeconds, readMemory } from './process-figures.ts'
 
 /** A server in a separate process. */
 export interface ServerProcess {
@@ -17,6 +17,8 @@ export interface ServerProcess {
   ask(line: string): Promise<string>
   /** CPU time of the process and its children so far, in seconds. */
   cpuSeconds(): number
+  /** The same of the main threads only. */
+  mainThreadSeconds(): number
   /** Resident memory in megabytes: current and maximum. */
   memory(): { now: number; peak: number }
   stop(): Promise<void>
@@ -67,6 +69,7 @@ export async function startProcess(
       return answer
     },
     cpuSeconds: () => readCpuSeconds(pid),
+    mainThreadSeconds: () => readMainThreadSeconds(pid),
     memory: () => readMemory(pid),
     async stop() {
       child.kill('SIGTERM')

@@ -2,6 +2,9 @@
 export const PACE_MARKER = '[[paced]]'
 export const PACE_MS = 2
 
+/** Marks a prompt for which the upstream sends OpenAI's stream in packets of many records. */
+export const BURST_MARKER = '[[burst]]'
+
 const LOREM = 'Lorem ipsum dolor sit amet, consectetur. '
 
 /** Returns a text of the given number of bytes that the ten matching rules match. */

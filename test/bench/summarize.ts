@@ -6,6 +6,8 @@ import { median } from './median.ts'
 export interface Figures extends Load {
   /** CPU time of the server's process per request, in microseconds. */
   readonly cpuMicros: number
+  /** The same of the main threads only. */
+  readonly mainMicros: number
   /** CPU usage of that process; 1 is one core. Well below 1, something else was the bottleneck. */
   readonly busy: number
 }
@@ -24,6 +26,8 @@ interface Ratios {
   readonly rate: number
   /** Requests per second of CPU time. */
   readonly perCpuSecond: number
+  /** Requests per second of CPU time of the main threads. */
+  readonly perMainSecond: number
 }
 
 /** Summarizes the figures of all rounds by label. */
@@ -51,6 +55,7 @@ export function summarize(one: Case, rounds: ReadonlyMap<string, readonly Figure
           {
             rate: against(seen, (here, there) => here.perSecond / there.perSecond),
             perCpuSecond: against(seen, (here, there) => there.cpuMicros / here.cpuMicros),
+            perMainSecond: against(seen, (here, there) => there.mainMicros / here.mainMicros),
           },
         ]),
     ),
@@ -70,6 +75,7 @@ function medians(seen: readonly Figures[]): Figures {
     first99: of('first99'),
     loadBusy: of('loadBusy'),
     cpuMicros: of('cpuMicros'),
+    mainMicros: of('mainMicros'),
     busy: of('busy'),
   }
 }

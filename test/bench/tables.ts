@@ -5,7 +5,8 @@ import type { CaseResult } from './summarize.ts'
 export type Table = readonly (readonly string[])[]
 
 /**
- * `÷ base` is the rate relative to the baseline, `CPU ÷` the same per second of CPU time of the server.
+ * `÷ base` is the rate relative to the baseline, `CPU ÷` the same per second of CPU time of the server, and
+ * `main ÷` per second of CPU time of its main thread.
  * `added` is the median latency minus that of (a), `first` the time to the first byte of the body. `busy` and
  * `load` are the CPU usage of the server and of the load generator.
  */
@@ -16,6 +17,8 @@ export function tabulate({ base, figures, ratios }: CaseResult): Table {
     '÷ base',
     'CPU µs',
     'CPU ÷',
+    'main µs',
+    'main ÷',
     'p50 ms',
     'p95',
     'p99',
@@ -32,6 +35,8 @@ export function tabulate({ base, figures, ratios }: CaseResult): Table {
     label === base ? 'base' : (ratios[label]?.rate.toFixed(2) ?? ''),
     found.cpuMicros.toFixed(0),
     ratios[label]?.perCpuSecond.toFixed(2) ?? '',
+    found.mainMicros.toFixed(0),
+    ratios[label]?.perMainSecond.toFixed(2) ?? '',
     ...[found.p50, found.p95, found.p99].map((time) => time.toFixed(2)),
     upstream === undefined || label === 'a' ? '' : (found.p50 - upstream.p50).toFixed(2),
     ...[found.first50, found.first99].map((time) => time.toFixed(2)),

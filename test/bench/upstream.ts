@@ -1,29 +1,36 @@
 /**
  * Imitates five providers at minimal cost: it sends prepared bytes, chosen by the first path segment. A
- * stream is sent at once, or one record every two milliseconds if the prompt has the pace marker.
+ * stream is sent at once; one record every two milliseconds if the prompt has the pace marker; in packets of
+ * 32 records of OpenAI's present form if it has the burst marker.
  */
 import { createServer, type Socket } from 'node:net'
+import { buildBurst } from './burst.ts'
 import { MessageReader } from './message-reader.ts'
-import { PACE_MARKER, PACE_MS } from './prompts.ts'
+import { BURST_MARKER, PACE_MARKER, PACE_MS } from './prompts.ts'
 import { type Answers, recordAnswers } from './recorded-answers.ts'
 
 const answers = await recordAnswers()
 const atOnce = new Map([...answers].map(([provider, { stream }]) => [provider, Buffer.concat(stream)]))
+const burst = buildBurst()
 
 const server = createServer({ noDelay: true }, (socket) => {
   const reader = new MessageReader()
   let streams = false
   let isPaced = false
+  let isBurst = false
   socket.on('data', (bytes) => {
     const isOver = reader.take(bytes, (body) => {
       streams ||= body.includes('"stream":true')
       isPaced ||= body.includes(PACE_MARKER)
+      isBurst ||= body.includes(BURST_MARKER)
     })
     if (!isOver) return
-    answer(socket, reader.head, streams, isPaced)
+    if (isBurst) writePackets(socket, 0)
+    else answer(socket, reader.head, streams, isPaced)
     reader.reset()
     streams = false
     isPaced = false
+    isBurst = false
   })
   socket.on('error', () => {})
 })
@@ -54,4 +61,12 @@ function writeSlowly(socket: Socket, { stream }: Answers): void {
     for (; next < due; next++) socket.write(rest[next] ?? '')
     if (next === rest.length || socket.destroyed) clearInterval(timer)
   }, PACE_MS)
+}
+
+/** Sends one packet per turn of the event loop. */
+function writePackets(socket: Socket, next: number): void {
+  const packet = burst[next]
+  if (packet === undefined || socket.destroyed) return
+  socket.write(packet)
+  setImmediate(writePackets, socket, next + 1)
 }

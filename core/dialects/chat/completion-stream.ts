@@ -1,16 +1,16 @@
-import { NATIVE } from '../../contract/chat.ts'
+import { NATIVE, TEXT_RUN, type TextRun } from '../../contract/chat.ts'
 import {
   GatewayError,
   type JsonObject,
-  type NativeRecord,
-  type RecordPattern,
   type RepliedExchange,
   type ReplyEvent,
   type ReplyPart,
 } from '../../contract/index.ts'
 import { formatError } from '../../http/errors.ts'
 import { relatedId } from '../../util/ids.ts'
+import { isAnswerText } from '../answer-text.ts'
 import { recordReplyError } from '../stream-error.ts'
+import { ChunkTemplates, spliceChunk } from './chunk-template.ts'
 import { decorateRecord, toCompletionToolCall, toCompletionUsage } from './completion.ts'
 
 /**
@@ -28,29 +28,38 @@ export async function* streamChatChunks(exchange: RepliedExchange): AsyncGenerat
     created: Math.floor(Date.now() / 1000),
     model: exchange.target?.model ?? '',
   }
-  const { toChunks, toChunkTexts, usageChunk } = createChunkConverter(frame, wantsUsage)
+  const { toChunks, toChunkTexts, runToRecords, usageChunk } = createChunkConverter(frame, wantsUsage)
   let isFirst = true
   let isFinished = false
   let held: JsonObject | undefined
+
+  function toRecords(event: ReplyEvent): string {
+    isFinished ||= event.parts.some(({ type }) => type === 'finish')
+    let text = ''
+    if (!isFirst && !isFinished) {
+      for (const chunk of toChunkTexts(event)) text += `data: ${chunk}\n\n`
+      return text
+    }
+    for (const chunk of toChunks(event)) {
+      if (held !== undefined) text += toSseRecord(held)
+      held = isFirst ? decorateRecord(chunk, chunk.id, exchange.decoration?.first()) : chunk
+      isFirst = false
+      if (!isFinished) {
+        text += toSseRecord(held)
+        held = undefined
+      }
+    }
+    return text
+  }
 
   try {
     for await (const batch of exchange.reply.batches) {
       let text = ''
       for (const event of batch) {
-        isFinished ||= event.parts.some(({ type }) => type === 'finish')
-        if (!isFirst && !isFinished) {
-          for (const chunk of toChunkTexts(event)) text += `data: ${chunk}\n\n`
-          continue
-        }
-        for (const chunk of toChunks(event)) {
-          if (held !== undefined) text += toSseRecord(held)
-          held = isFirst ? decorateRecord(chunk, chunk.id, exchange.decoration?.first()) : chunk
-          isFirst = false
-          if (!isFinished) {
-            text += toSseRecord(held)
-            held = undefined
-          }
-        }
+        const run = event[TEXT_RUN]
+        const records = run && !isFirst && !isFinished ? runToRecords(run) : undefined
+        if (records !== undefined) text += records
+        else for (const each of run?.split() ?? [event]) text += toRecords(each)
       }
       if (text !== '') yield text
     }
@@ -83,15 +92,14 @@ interface ChunkConverter {
   toChunks(event: ReplyEvent): readonly JsonObject[]
   /** Returns the same chunks as JSON texts. Faster, and sufficient for most of a stream. */
   toChunkTexts(event: ReplyEvent): readonly string[]
+  /** Returns the SSE records of a run of text chunks; undefined if they must be converted one by one. */
+  runToRecords(run: TextRun): string | undefined
   /** Returns the usage chunk, which follows all other chunks; undefined if the client did not request it. */
   usageChunk(): JsonObject | undefined
 }
 
 /** Stands for the variable text in a chunk that serves as a template. */
 const PLACEHOLDER = '\u0000'
-
-/** The text of a chunk around its two variable texts; undefined if chunks must be serialized again. */
-type ChunkTemplate = readonly [head: string, middle: string, tail: string] | undefined
 
 function splitAtPlaceholder(text: string, placeholder: string): readonly [string, string] {
   const [before = '', after = ''] = text.split(placeholder)
@@ -187,75 +195,22 @@ function createChunkConverter(frame: ChunkFrame, wantsUsage: boolean): ChunkConv
     return textTemplate[0] + JSON.stringify(text) + textTemplate[1]
   }
 
-  /** The pattern of the previous record that had one, and the template made from it. */
-  let cached: { readonly pattern: RecordPattern; readonly template: ChunkTemplate } | undefined
-
-  /** Splices the variable strings of a provider record into the template of its pattern. */
-  function fillTemplate(native: NativeRecord, pattern: RecordPattern): string | undefined {
-    if (cached?.pattern !== pattern) cached = { pattern, template: buildTemplate(pattern, native.record) }
-    if (cached.template === undefined) return undefined
-    const { source = '' } = native
-    const { before, between, after } = pattern
-    const [head, middle, tail] = cached.template
-    const end = source.length - after.length
-    if (between === undefined) return head + source.slice(before.length, end) + tail
-    // A quotation mark inside of a string is escaped, so the first match is the end of the text.
-    const textEnd = source.indexOf(between, before.length)
-    return (
-      head +
-      source.slice(before.length, textEnd) +
-      middle +
-      source.slice(textEnd + between.length, end) +
-      tail
-    )
-  }
-
-  function buildTemplate({ before, between, after }: RecordPattern, record: JsonObject): ChunkTemplate {
-    const texts = between === undefined ? [before, after] : [before, between, after]
-    const parts = spliceChunk(texts.join(PLACEHOLDER), record, frame.id, wantsUsage)?.split(PLACEHOLDER)
-    if (parts?.length !== texts.length) return undefined
-    return [parts[0] ?? '', between === undefined ? '' : (parts[1] ?? ''), parts.at(-1) ?? '']
-  }
+  const templates = new ChunkTemplates(frame.id, wantsUsage)
 
   return {
     toChunks,
     toChunkTexts(event) {
       const native = event[NATIVE]
       if (native === undefined) {
-        const { parts } = event
-        const [part] = parts
-        if (parts.length === 1 && part?.type === 'text') return [toTextChunk(part.text)]
+        if (event.parts.every(isAnswerText)) return event.parts.map(({ text }) => toTextChunk(text))
       } else if (native.pattern !== undefined) {
-        const text = fillTemplate(native, native.pattern)
+        const text = templates.fill(native, native.pattern)
         if (text !== undefined) return [text]
       }
       const spliced = native?.source && spliceChunk(native.source, native.record, frame.id, wantsUsage)
       return spliced ? [spliced] : toChunks(event).map((chunk) => JSON.stringify(chunk))
     },
+    runToRecords: (run) => templates.fillRun(run),
     usageChunk: () => (wantsUsage ? usageChunk : undefined),
   }
-}
-
-const EMPTY_USAGE = ',"usage":null'
-
-/**
- * Replaces the id in the text of a provider's chunk, because serializing objects again is half the work of a
- * stream. Removes an empty usage that the client did not request. Returns undefined if the text does not have
- * the expected form, or if the chunk needs other changes. See docs/decisions/replies.md, "A chunk in the
- * client's own format is passed through as text".
- */
-function spliceChunk(
-  source: string,
-  record: JsonObject,
-  id: string,
-  wantsUsage: boolean,
-): string | undefined {
-  const head = `{"id":"${record.id}",`
-  if (!source.startsWith(head) || source.includes('\n')) return undefined
-  if (record.usage !== undefined && record.usage !== null) return undefined
-  if (record.usage === undefined || wantsUsage) return `{"id":"${id}",${source.slice(head.length)}`
-  // Quotation marks inside strings are escaped, so every match is a field. A single one is the chunk's own.
-  const index = source.indexOf(EMPTY_USAGE)
-  if (index === -1 || index !== source.lastIndexOf(EMPTY_USAGE)) return undefined
-  return `{"id":"${id}",${source.slice(head.length, index)}${source.slice(index + EMPTY_USAGE.length)}`
 }

@@ -1,3 +1,4 @@
+import { splitRuns } from '../../contract/chat.ts'
 import { GatewayError, type JsonObject, type RepliedExchange } from '../../contract/index.ts'
 import { formatError } from '../../http/errors.ts'
 import { toCompletionUsage } from '../chat/completion.ts'
@@ -23,7 +24,7 @@ export async function* streamTextCompletion(exchange: RepliedExchange): AsyncGen
   try {
     for await (const batch of reply.batches) {
       let records = ''
-      for (const { parts } of batch) {
+      for (const { parts } of splitRuns(batch)) {
         addToCompletedText(completed, parts)
         if (completed.text === '') continue
         const choice = toTextChoice(completed.text, null)

@@ -1,5 +1,6 @@
 import { GatewayError, type JsonObject, type RepliedExchange, type ReplyEvent } from '../../contract/index.ts'
 import { formatError } from '../../http/errors.ts'
+import { isAnswerText } from '../answer-text.ts'
 import { recordReplyError } from '../stream-error.ts'
 import { BlockEvents } from './block-events.ts'
 import { asksForThinking, buildEmptyMessage, extensionFields, MessageEnding } from './message.ts'
@@ -26,11 +27,12 @@ export async function* streamMessageEvents(exchange: RepliedExchange): AsyncGene
   }
 
   function toText(event: ReplyEvent): string {
-    const [only] = event.parts
     const openText = blocks.openText
-    if (event.parts.length === 1 && only?.type === 'text' && openText !== undefined)
-      return toTextRecord(openText, only.text)
     let text = ''
+    if (openText !== undefined && event.parts.every(isAnswerText)) {
+      for (const part of event.parts) text += toTextRecord(openText, part.text)
+      return text
+    }
     for (const part of event.parts) ending.add(part)
     if (!hasStarted) text += start(modelOf(event))
     for (const part of event.parts) for (const each of blocks.add(part)) text += toSseRecord(each)

@@ -26,25 +26,20 @@ export async function addToUsage(
   const hours = new UsageSums<HourKey>()
   const [days, totals] = [new UsageSums(), new UsageSums()]
   const [byRule, ruleDays] = [new UsageSums(), new UsageSums()]
-  for (const { request, rules, measures } of changes) {
-    // Users neither asked for copies nor pay for them.
-    if (request.shadow_of !== null) continue
-    const { user_id, key } = request
-    const group_set = request.group_set ?? 0
-    const [hour, target] = [hourOf(request), request.target ?? 0]
-    const day = Math.floor(hour / HOURS_PER_DAY)
-    hours.add({ hour, user_id, key, group_set, target }, measures)
-    // A rule with several actions counts once.
-    const ruleKeys = new Map(rules.map(({ kind, rule_id }) => [`${kind} ${rule_id}`, { kind, rule_id }]))
-    for (const { kind, rule_id } of ruleKeys.values()) {
-      byRule.add({ hour, kind, rule_id, user_id, key, group_set, target }, measures)
-      ruleDays.add({ day, kind, rule_id, target }, measures)
+  // Everything is added up from the sums of callers instead of from every record: that takes as long as the
+  // rest of a row, and ten times as long for ten rules.
+  for (const [rules, sums] of sumByRules(changes)) {
+    for (const { measures, key: caller } of sums.entries()) {
+      hours.add(caller, measures)
+      for (const rule of rules) {
+        byRule.add({ hour: caller.hour, ...rule, ...withoutHour(caller) }, measures)
+        ruleDays.add({ day: dayOf(caller), ...rule, target: caller.target }, measures)
+      }
     }
   }
-  // From the sums instead of every record: adding takes as long as the rest of a row.
-  for (const { hour, user_id, key, group_set, target, ...measures } of hours.rows()) {
-    days.add({ day: Math.floor(hour / HOURS_PER_DAY), user_id, key, group_set, target }, measures)
-    totals.add({ hour, target }, measures)
+  for (const { key: caller, measures } of hours.entries()) {
+    days.add({ day: dayOf(caller), ...withoutHour(caller) }, measures)
+    totals.add({ hour: caller.hour, target: caller.target }, measures)
   }
   await addUsage(db, 'usage_hours', hours)
   await addUsage(db, 'usage_totals', totals)
@@ -53,27 +48,65 @@ export async function addToUsage(
   await addUsage(db, 'usage_rule_days', ruleDays)
 }
 
+/** Sums the requests of each hour, caller and target that the same rules did something to. */
+function sumByRules(changes: readonly UsageChange[]): ReadonlyMap<readonly RuleKey[], UsageSums<HourKey>> {
+  const keys = new Map<UsageChange['rules'], readonly RuleKey[]>()
+  const sums = new Map<readonly RuleKey[], UsageSums<HourKey>>()
+  for (const { request, rules, measures } of changes) {
+    // Users neither asked for copies nor pay for them.
+    if (request.shadow_of !== null) continue
+    const ruleKeys = keys.get(rules) ?? distinctRules(rules)
+    keys.set(rules, ruleKeys)
+    const own = sums.get(ruleKeys) ?? new UsageSums<HourKey>()
+    sums.set(ruleKeys, own)
+    const { user_id, key } = request
+    const group_set = request.group_set ?? 0
+    own.add({ hour: hourOf(request), user_id, key, group_set, target: request.target ?? 0 }, measures)
+  }
+  return sums
+}
+
+type RuleKey = Pick<RequestRuleRow, 'kind' | 'rule_id'>
+
+/** A rule with several actions counts once. */
+function distinctRules(rules: UsageChange['rules']): readonly RuleKey[] {
+  const distinct = new Map(rules.map(({ kind, rule_id }) => [`${kind} ${rule_id}`, { kind, rule_id }]))
+  return [...distinct.values()]
+}
+
+function dayOf({ hour }: HourKey): number {
+  return Math.floor(hour / HOURS_PER_DAY)
+}
+
+function withoutHour({ user_id, key, group_set, target }: HourKey): Omit<HourKey, 'hour'> {
+  return { user_id, key, group_set, target }
+}
+
 type UsageTable = 'usage_hours' | 'usage_totals' | 'usage_rules' | 'usage_days' | 'usage_rule_days'
 type UsageKey = Readonly<Record<string, number>>
 type HourKey = Omit<LedgerTables['usage_hours'], keyof UsageMeasures>
 
 /** The measures of a batch by key. */
 class UsageSums<Key extends UsageKey = UsageKey> {
-  readonly #rows = new Map<string, { key: Key; values: readonly number[]; sums: UsageMeasures }>()
+  readonly #rows = new Map<string, { key: Key; values: readonly number[]; measures: UsageMeasures }>()
 
   add(key: Key, measures: UsageMeasures): void {
     const values = Object.values(key)
     const name = values.join(' ')
     const row = this.#rows.get(name)
-    if (row === undefined) this.#rows.set(name, { key, values, sums: { ...measures } })
-    else for (const measure of MEASURES) row.sums[measure] += measures[measure]
+    if (row === undefined) this.#rows.set(name, { key, values, measures: { ...measures } })
+    else for (const measure of MEASURES) row.measures[measure] += measures[measure]
+  }
+
+  entries(): Iterable<{ readonly key: Key; readonly measures: UsageMeasures }> {
+    return this.#rows.values()
   }
 
   /** In the order of the key, so that gateways that write at the same time lock rows in the same order. */
   rows(): readonly (Key & UsageMeasures)[] {
     return [...this.#rows.values()]
       .sort((a, b) => compareKeys(a.values, b.values))
-      .map(({ key, sums }) => ({ ...key, ...sums }))
+      .map(({ key, measures }) => ({ ...key, ...measures }))
   }
 
   keyColumns(): readonly string[] {

@@ -117,7 +117,7 @@ export function createDictionary(db: Kysely<LedgerTables>): Dictionary {
         errors.clear()
         errorsKnownSince = now
       }
-      await addLabels(new Set(records.flatMap(labelsOf)))
+      await addLabels(labelsOf(records))
       const withGroups = records.filter(({ groups }) => groups.length > 0)
       await addGroupSets(new Map(withGroups.map(({ groups }) => [groups.join(), groups])))
       await addTargets(records)
@@ -130,10 +130,16 @@ export function createDictionary(db: Kysely<LedgerTables>): Dictionary {
   }
 }
 
-function labelsOf({ keyId, endpoint, mode, reason, arm, rules }: LedgerRecord): string[] {
-  const values = [keyId, endpoint, ...[mode ?? [], reason ?? [], arm ?? []].flat()]
-  for (const { kind, action } of rules) values.push(kind, action)
-  return values.map(shorten)
+function labelsOf(records: readonly LedgerRecord[]): ReadonlySet<string> {
+  const values = new Set<string>()
+  for (const { keyId, endpoint, mode, reason, arm } of records) {
+    values.add(keyId).add(endpoint)
+    for (const value of [mode, reason, arm]) if (value != null) values.add(value)
+  }
+  // Most records share their list.
+  for (const rules of new Set(records.map((record) => record.rules)))
+    for (const { kind, action } of rules) values.add(kind).add(action)
+  return new Set([...values].map(shorten))
 }
 
 /** Names come from rules and from providers, so their length is not bounded. */

@@ -129,20 +129,37 @@ export interface RecordedTokens {
 
 /**
  * Returns records as JSON text. They cross threads and processes as text, because structured cloning of
- * thousands of objects would hold the event loop; values without names are a third of the size.
+ * thousands of objects would hold the event loop; values without names are a third of the size. Lists of
+ * rules and warnings that records share are written once.
  */
 export function encodeRecords(records: readonly LedgerRecord[]): string {
-  return JSON.stringify(records.map(toValues))
+  const lists = new Map<SharedList, number>()
+  const share: ShareList = (list) => {
+    const known = lists.get(list)
+    if (known !== undefined) return known
+    lists.set(list, lists.size)
+    return lists.size - 1
+  }
+  const values = records.map((record) => toValues(record, share))
+  return JSON.stringify([[...lists.keys()], values])
 }
 
 /** Parses what `encodeRecords` has returned. */
 export function decodeRecords(text: string): readonly LedgerRecord[] {
-  return (JSON.parse(text) as readonly RecordValues[]).map(fromValues)
+  const [lists, records]: EncodedRecords = JSON.parse(text)
+  return records.map((values) => fromValues(values, lists))
 }
+
+type SharedList = readonly RuleTraceEntry[] | readonly Warning[]
+
+/** Returns the index of a list among those of all records. */
+type ShareList = (list: SharedList) => number
 
 type RecordValues = ReturnType<typeof toValues>
 
-function toValues(record: LedgerRecord) {
+type EncodedRecords = readonly [lists: readonly SharedList[], records: readonly RecordValues[]]
+
+function toValues(record: LedgerRecord, share: ShareList) {
   const { requestId, userId, keyId, groups, endpoint, requestedModel, mode, reason, status, error } = record
   const { provider, model, attempts, rules, rulesPosition, warnings, tokens, cost } = record
   const { latencyMs, firstTokenMs, isStream, isCacheHit, isAborted, prompt, traceId } = record
@@ -158,7 +175,7 @@ function toValues(record: LedgerRecord) {
   }
   return [
     [requestId, userId, keyId, groups, endpoint, requestedModel, mode, reason, status, error],
-    [provider, model, attempts, rules, rulesPosition, warnings, tokens, cost],
+    [provider, model, attempts, share(rules), rulesPosition, share(warnings), tokens, cost],
     [latencyMs, firstTokenMs, isStream, isCacheHit, isAborted, prompt, traceId],
     // Most records have none of these.
     more,
@@ -174,10 +191,16 @@ function toBase64({ buffer, byteOffset, byteLength }: Uint8Array): string {
   return Buffer.from(buffer, byteOffset, byteLength).toString('base64')
 }
 
-function fromValues([who, what, how, { features, ...more }]: RecordValues): LedgerRecord {
+function fromValues(
+  [who, what, how, { features, ...more }]: RecordValues,
+  lists: readonly SharedList[],
+): LedgerRecord {
   const [requestId, userId, keyId, groups, endpoint, requestedModel, mode, reason, status, error] = who
-  const [provider, model, attempts, rules, rulesPosition, warnings, tokens, cost] = what
+  const [provider, model, attempts, ruleList, rulesPosition, warningList, tokens, cost] = what
   const [latencyMs, firstTokenMs, isStream, isCacheHit, isAborted, prompt, traceId] = how
+  // The casts are safe: `toValues` has written these indexes.
+  const rules = (lists[ruleList] ?? []) as readonly RuleTraceEntry[]
+  const warnings = (lists[warningList] ?? []) as readonly Warning[]
   return {
     requestId,
     userId,

@@ -15,29 +15,63 @@ import {
 } from './tables.ts'
 import { HOUR_MS } from './units.ts'
 
+/** A rule that did something to a request. */
+export type AppliedRule = Omit<RequestRuleRow, 'request'>
+
 /** The rows of one record. */
 export interface RecordRows {
   readonly request: RequestRow
-  readonly rules: readonly RequestRuleRow[]
+  /** Records whose rules are the same list share this list. */
+  readonly rules: readonly AppliedRule[]
   readonly prompt: PromptRow | undefined
   readonly rated: LedgerTables['rated_prompts'] | undefined
 }
 
-/** Returns the row of a record. The dictionary knows its texts. */
-export function toRows(
+/** Returns a function that returns the rows of one record of a batch. The dictionary knows their texts. */
+export function createRowBuilder(
+  dictionary: Dictionary,
+  cipher: PromptCipher | undefined,
+): (record: LedgerRecord) => RecordRows {
+  const rulesOf = memoize((rules: LedgerRecord['rules']) => toAppliedRules(rules, dictionary))
+  const encode = memoize(encodeList)
+  return (record) => toRows(record, dictionary, cipher, rulesOf, encode)
+}
+
+/** Converts each list once: most records of a batch share theirs. */
+function memoize<List extends readonly unknown[], Value>(
+  convert: (list: List) => Value,
+): (list: List) => Value {
+  const known = new Map<List, Value>()
+  return (list) => {
+    let value = known.get(list)
+    if (value === undefined) {
+      value = convert(list)
+      known.set(list, value)
+    }
+    return value
+  }
+}
+
+function toAppliedRules(rules: LedgerRecord['rules'], dictionary: Dictionary): readonly AppliedRule[] {
+  const applied = new Map<string, AppliedRule>()
+  for (const { kind, rule_id, action, outcome } of rules) {
+    if (outcome !== 'applied') continue
+    const rule = { kind: dictionary.label(kind), rule_id, action: dictionary.label(action) }
+    applied.set(`${rule.kind} ${rule_id} ${rule.action}`, rule)
+  }
+  return [...applied.values()]
+}
+
+function toRows(
   record: LedgerRecord,
   dictionary: Dictionary,
   cipher: PromptCipher | undefined,
+  rulesOf: (rules: LedgerRecord['rules']) => readonly AppliedRule[],
+  encode: (list: readonly unknown[]) => string | null,
 ): RecordRows {
   const { requestId, provider, model, requestedModel, tokens, rules, warnings } = record
   const id = toRecordId(requestId)
   if (id === undefined) throw new Error(`"${requestId}" is not a request id`)
-  const applied = new Map<string, RequestRuleRow>()
-  for (const { kind, rule_id, action, outcome } of rules) {
-    if (outcome !== 'applied') continue
-    const row = { kind: dictionary.label(kind), rule_id, request: id, action: dictionary.label(action) }
-    applied.set(`${row.kind} ${rule_id} ${row.action}`, row)
-  }
   return {
     request: {
       id,
@@ -53,9 +87,9 @@ export function toRows(
       error: record.error === null ? null : dictionary.error(record.error),
       target: provider === null || model === null ? null : dictionary.target(provider, model),
       attempts: encodeAttempts(record),
-      rules: encodeList(rules),
+      rules: encode(rules),
       rules_position: record.rulesPosition,
-      warnings: encodeList(warnings),
+      warnings: encode(warnings),
       input: tokens?.input ?? null,
       cached: tokens?.cached ?? null,
       cache_write: tokens?.cacheWrite ?? null,
@@ -78,7 +112,7 @@ export function toRows(
       shadow_of: record.shadowOf ?? null,
       signals: (record.signals ?? []).reduce((sum, signal) => sum | SIGNALS[signal], 0),
     },
-    rules: [...applied.values()],
+    rules: rulesOf(rules),
     prompt: toPromptRow(record, id, cipher),
     rated: toRatedPrompt(record, id),
   }

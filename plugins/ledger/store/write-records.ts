@@ -5,8 +5,8 @@ import { insertAll } from './insert-rows.ts'
 import type { PromptCipher } from './prompt-cipher.ts'
 import type { LedgerRecord } from './record.ts'
 import { nextRecordId } from './record-id.ts'
-import { type RecordRows, toMeasures, toRows } from './rows.ts'
-import type { LedgerTables } from './tables.ts'
+import { createRowBuilder, type RecordRows, toMeasures } from './rows.ts'
+import type { LedgerTables, RequestRuleRow } from './tables.ts'
 
 /**
  * Writes records and adds them to the usage, in one transaction. A record that is already there is skipped,
@@ -19,9 +19,7 @@ export async function writeRecords(
   records: readonly LedgerRecord[],
 ): Promise<void> {
   await dictionary.add(records, Date.now())
-  let rows: readonly RecordRows[] = moveDuplicates(
-    records.map((record) => toRows(record, dictionary, cipher)),
-  )
+  let rows = moveDuplicates(records.map(createRowBuilder(dictionary, cipher)))
   for (let attempt = 1; rows.length > 0; attempt++) {
     try {
       await db.transaction().execute((transaction) => insertRows(transaction, rows))
@@ -77,7 +75,7 @@ function place(
     return [
       {
         request: { ...row.request, id },
-        rules: row.rules.map((rule) => ({ ...rule, request: id })),
+        rules: row.rules,
         prompt: row.prompt && { ...row.prompt, id },
         rated: row.rated && { ...row.rated, id },
       },
@@ -95,17 +93,17 @@ function isUniqueViolation(error: unknown): boolean {
 /** PostgreSQL's code. */
 const UNIQUE_VIOLATION = '23505'
 
+function toRuleRows({ request, rules }: RecordRows): readonly RequestRuleRow[] {
+  return rules.map(({ kind, rule_id, action }) => ({ kind, rule_id, request: request.id, action }))
+}
+
 async function insertRows(db: Transaction<LedgerTables>, rows: readonly RecordRows[]): Promise<void> {
   await insertAll(
     db,
     'requests',
     rows.map(({ request }) => request),
   )
-  await insertAll(
-    db,
-    'request_rules',
-    rows.flatMap(({ rules }) => rules),
-  )
+  await insertAll(db, 'request_rules', rows.flatMap(toRuleRows))
   await insertAll(
     db,
     'prompts',

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { TEXT_RUN } from '../../../../core/contract/chat.ts'
 import {
   type EndedExchange,
   ReplyEvent,
@@ -6,6 +7,9 @@ import {
   type Usage,
 } from '../../../../core/contract/index.ts'
 import { billedTarget, recordUnreadCost, UsageRecorder } from '../../../../core/pipeline/usage-recorder.ts'
+import { createChatStreamReader } from '../../../../providers/chat-format/stream.ts'
+import { createSseReader } from '../../../../providers/shared/sse.ts'
+import { readEvents } from '../../../../providers/shared/stream.ts'
 
 const target = { provider: 'openai', model: 'gpt-4o' }
 
@@ -23,6 +27,20 @@ const exchangeOf = (more: object = {}) =>
 const text = (length: number): ReplyPart => ({ type: 'text', text: 'y'.repeat(length) })
 const usage = (input: number, output: number): ReplyPart => ({ type: 'usage', usage: { input, output } })
 const finish: ReplyPart = { type: 'finish', reason: 'stop' }
+
+/** One event with these texts as one run. */
+function readRun(texts: readonly string[]): readonly ReplyEvent[] {
+  const toRecord = (content: string) => `data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\n`
+  const sse = createSseReader()
+  const reader = createChatStreamReader()
+  const events: ReplyEvent[] = []
+  // The first record is parsed, and teaches what the others look like.
+  const opening = [toRecord(''), toRecord('a')].join('')
+  readEvents(opening + texts.map(toRecord).join(''), sse, reader, events)
+  const runs = events.filter((event) => event[TEXT_RUN] !== undefined)
+  expect(runs).to.have.length(1)
+  return runs
+}
 
 function record(exchange: EndedExchange, ...parts: readonly ReplyPart[]): UsageRecorder {
   const recorder = new UsageRecorder(exchange, costOf)
@@ -58,6 +76,17 @@ describe('the recorded usage and cost', () => {
     const tool: ReplyPart = { type: 'tool-start', index: 0, id: 'call_1', name: 'abcd' }
     record(exchange, text(40), tool, { type: 'tool-json', index: 0, json: '{"a":1}1' }).endEarly()
     expect(exchange).to.deep.include({ usage: { input: 10, output: 13, isEstimated: true }, costUsd: 23 })
+  })
+
+  it('of a reply that ends early include text records that were not parsed', () => {
+    for (const tools of [undefined, [{ type: 'function' }]]) {
+      const exchange = exchangeOf({ request: { ...request, ...(tools && { tools }) } })
+      const recorder = new UsageRecorder(exchange, costOf)
+      for (const event of readRun(['é'.repeat(10), '"\n', '\u20ac'])) recorder.record(event)
+      recorder.endEarly()
+      // 20 bytes, 2 and 3.
+      expect(exchange.usage?.output).to.equal(7)
+    }
   })
 
   it('of a reply that ends early have the counts that were reported, and the text behind them', () => {

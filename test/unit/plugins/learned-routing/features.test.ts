@@ -135,6 +135,15 @@ describe('the features of a prompt', () => {
 })
 
 describe('encoded features of a prompt', () => {
+  it('have ascending buckets after encoding, also the first and last ones', () => {
+    const numbers = new Float32Array(NUMBER_NAMES.length)
+    const buckets = [65_535, 1024, 0, 32, 31, 1023, 63, 40_000]
+    for (const indices of [buckets, buckets.slice(2), []]) {
+      const decoded = decodeFeatures(encodeFeatures({ indices: Uint16Array.from(indices), numbers }))
+      expect([...decoded.indices]).to.deep.equal(indices.toSorted((a, b) => a - b))
+    }
+  })
+
   it('take about a byte per word and pair', () => {
     const text = Array.from(
       { length: 700 },

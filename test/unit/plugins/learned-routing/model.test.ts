@@ -9,6 +9,7 @@ import {
   predict,
   WeightsError,
 } from '../../../../plugins/learned-routing/model.ts'
+import { ModelTable } from '../../../../plugins/learned-routing/model-table.ts'
 import { createRandom } from '../../../support/random.ts'
 
 const KEY = createFeatureKey('secret')
@@ -35,6 +36,18 @@ describe('the weights of a model', () => {
     )
     numbers[0] = -1
     expect(predict({ bias: 0, words, numbers }, features('1+1'))).to.be.closeTo(1 / (1 + Math.exp(2)), 1e-6)
+  })
+
+  it('predict the same beside those of other models', () => {
+    const models = [1, 5000, 65_536].map((count) => [`model-${count}`, randomWeights(count)] as const)
+    const table = new ModelTable(models)
+    for (const text of ['', 'prove this', 'Which of the following is a prime number? 7, 8, 9 or 10.']) {
+      const prompt = features(text)
+      const probabilities = table.predictAll(prompt)
+      for (const [id, weights] of models)
+        expect(probabilities[table.columnOf(id) ?? -1]).to.equal(predict(weights, prompt))
+    }
+    expect(table.columnOf('another')).to.equal(undefined)
   })
 
   it('predict the same after encoding, within half precision', () => {

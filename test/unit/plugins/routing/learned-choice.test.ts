@@ -3,6 +3,7 @@ import { assessFeatures, type PromptAssessment } from '../../../../plugins/learn
 import { encodeFeatures } from '../../../../plugins/learned-routing/encode-features.ts'
 import { extractFeatures } from '../../../../plugins/learned-routing/features.ts'
 import { createFeatureKey } from '../../../../plugins/learned-routing/keyed-hash.ts'
+import { ModelTable } from '../../../../plugins/learned-routing/model-table.ts'
 import { buildAutomaticRoute } from '../../../../plugins/routing/build-route.ts'
 import { drawModel, toRouterChoice } from '../../../../plugins/routing/explore.ts'
 import { promptQuality, rankModels } from '../../../../plugins/routing/rank-models.ts'
@@ -33,7 +34,7 @@ function weights(bias: number, ofWords: readonly number[], ofLength: number) {
 
 const router = {
   version: 3,
-  models: new Map([
+  models: new ModelTable([
     ['small', weights(0.4, [0.2, 0, 0, 3, 1.2], -0.1)],
     ['large', weights(1.2, [], 0.05)],
   ]),

@@ -1,5 +1,8 @@
 import { expect } from 'chai'
-import { buildRecordPattern } from '../../../../providers/shared/record-pattern.ts'
+import { buildRecordPattern as build } from '../../../../providers/shared/record-pattern.ts'
+
+const buildRecordPattern = (source: string, field: string, padding?: string) =>
+  build(source, JSON.parse(source), field, padding)
 
 const chunk = (content: unknown, more: object = {}) =>
   JSON.stringify({ id: 'a', choices: [{ index: 0, delta: { content }, finish_reason: null }], ...more })

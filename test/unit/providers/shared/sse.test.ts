@@ -1,11 +1,20 @@
+import { StringDecoder } from 'node:string_decoder'
 import { expect } from 'chai'
+import { createParser } from 'eventsource-parser'
 import type { SseEvent } from '../../../../core/contract/provider.ts'
 import { createSseReader } from '../../../../providers/shared/sse.ts'
 import { CUTS, cutBytes } from '../../../support/cut-bytes.ts'
+import { createRandom } from '../../../support/random.ts'
 
 function readAll(text: string, cut = 1000): SseEvent[] {
   const reader = createSseReader()
   return [...cutBytes(text, cut).flatMap((bytes) => reader.feed(bytes)), ...reader.end()]
+}
+
+/** Decodes pieces of so many bytes. */
+function chunksOf(text: string, size: number): readonly string[] {
+  const decoder = new StringDecoder('utf8')
+  return cutBytes(text, size).map((bytes) => decoder.write(Buffer.from(bytes)))
 }
 
 describe('reading server-sent events', () => {
@@ -42,6 +51,25 @@ describe('reading server-sent events', () => {
       })
     }
   }
+
+  it('reads the same as a parser, whatever the lines are and wherever they are cut', () => {
+    const random = createRandom(11)
+    const pieces = ['data: a', 'data: ', 'data:b', 'data', 'event: x', 'event: ', 'id: 1', ': c', ' ', 'é']
+    const ends = ['\n', '\n', '\n', '\n\n', '\n\n', '\r', '\r\n', '']
+    for (let run = 0; run < 600; run++) {
+      const lines = Array.from(
+        { length: 1 + random.integer(8) },
+        () => random.pick(pieces) + random.pick(ends),
+      )
+      const text = lines.join('')
+      const expected: SseEvent[] = []
+      const parser = createParser({ onEvent: ({ event = '', data }) => expected.push({ event, data }) })
+      const cut = 1 + random.integer(20)
+      for (const piece of chunksOf(text, cut)) parser.feed(piece)
+      parser.feed('\n\n')
+      expect(readAll(text, cut), JSON.stringify([text, cut])).to.deep.equal(expected)
+    }
+  })
 
   it('returns a record as soon as its blank line arrives', () => {
     const reader = createSseReader()

@@ -1,0 +1,97 @@
+import { expect } from 'chai'
+import { NATIVE, type ReplyEvent, splitRuns, TEXT_RUN } from '../../../../core/contract/chat.ts'
+import { createChatStreamReader } from '../../../../providers/chat-format/stream.ts'
+import { createSseReader } from '../../../../providers/shared/sse.ts'
+import { readEvents } from '../../../../providers/shared/stream.ts'
+import { cutBytes } from '../../../support/cut-bytes.ts'
+
+const TEXTS = ['Track', ' nine', ' "quoted"', ' \\"},"usage":null', '\n', '', ' 漢 😀', '\u0041é', '.']
+
+const frame = { id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'gpt-4o' }
+const chunk = (delta: object, finish_reason: string | null = null, padding?: string) => ({
+  ...frame,
+  choices: [{ index: 0, delta, logprobs: null, finish_reason }],
+  ...(padding !== undefined && { usage: null, obfuscation: padding }),
+})
+const USAGE = { prompt_tokens: 3, completion_tokens: 8, total_tokens: 11 }
+
+function chunksOf(isPadded: boolean): readonly object[] {
+  const padding = (size: number) => (isPadded ? 'x'.repeat(size) : undefined)
+  return [
+    chunk({ role: 'assistant', content: '' }, null, padding(2)),
+    ...TEXTS.map((content, index) => chunk({ content }, null, padding(index))),
+    chunk({ content: 'refused', refusal: 'No.' }, null, padding(1)),
+    ...TEXTS.map((content) => chunk({ content }, null, padding(0))),
+    chunk({}, 'stop', padding(3)),
+    { ...frame, choices: [], usage: USAGE },
+  ]
+}
+
+const toBody = (chunks: readonly object[]) =>
+  `${chunks.map((each) => `data: ${JSON.stringify(each)}\n\n`).join('')}data: [DONE]\n\n`
+
+/** Reads a body as the network delivers it, in pieces of `size` bytes. */
+function read(body: string, size: number): readonly ReplyEvent[] {
+  const sse = createSseReader()
+  const reader = createChatStreamReader()
+  const events: ReplyEvent[] = []
+  for (const bytes of cutBytes(body, size)) readEvents(sse.decode(bytes), sse, reader, events)
+  for (const record of sse.end()) events.push(...reader.read(record))
+  return events
+}
+
+/** Reads every record as JSON. */
+function readParsed(body: string) {
+  const reader = createChatStreamReader()
+  const { readRun: _, ...parsing } = reader
+  const sse = createSseReader()
+  const events: ReplyEvent[] = []
+  for (const record of [...sse.feed(Buffer.from(body)), ...sse.end()]) events.push(...parsing.read(record))
+  return events
+}
+
+const describeEvents = (events: readonly ReplyEvent[]) =>
+  events.map((event) => ({
+    parts: event.parts,
+    record: event[NATIVE]?.record,
+    source: event[NATIVE]?.source,
+  }))
+
+describe('text records that arrive together', () => {
+  for (const isPadded of [false, true]) {
+    it(`read the same as records that are parsed, wherever they are cut${isPadded ? ', with padding' : ''}`, () => {
+      const body = toBody(chunksOf(isPadded))
+      const expected = describeEvents(readParsed(body))
+      const sizes = [...Array.from({ length: 40 }, (_, index) => index + 1), 200, 333, 1000, 5000, 1e6]
+      for (const size of sizes)
+        expect(describeEvents(splitRuns(read(body, size))), `${size}`).to.deep.equal(expected)
+    })
+  }
+
+  it('are one event, which is not parsed', () => {
+    const events = read(toBody(chunksOf(true)), 1e6)
+    const runs = events.flatMap((event) => event[TEXT_RUN] ?? [])
+    expect(runs.map(({ bounds }) => bounds.length / 4)).to.deep.equal([TEXTS.length - 1, TEXTS.length])
+    expect(events).to.have.length(7)
+  })
+
+  it('have the parts and the bytes of their texts', () => {
+    const [run] = read(toBody(chunksOf(false)), 1e6).flatMap((event) => event[TEXT_RUN] ?? [])
+    const texts = TEXTS.slice(1)
+    const expected = texts.filter((text) => text !== '').map((text) => ({ type: 'text', text }))
+    expect(run?.parts).to.deep.equal(expected)
+    expect(run?.textBytes).to.equal(Buffer.byteLength(texts.join('')))
+  })
+
+  it('end before a record that is not JSON', () => {
+    const [role, first, second] = chunksOf(true).map((each) => `data: ${JSON.stringify(each)}\n\n`)
+    const broken = second?.replace('nine', 'ni\\xne')
+    expect(() => read(`${role}${first}${second}${broken}`, 1e6)).to.throw('malformed')
+  })
+
+  it('end at the end of the reply', () => {
+    const [role, first, second] = chunksOf(true).map((each) => `data: ${JSON.stringify(each)}\n\n`)
+    const events = read(`${role}${first}data: [DONE]\n\n${second}`, 1e6)
+    expect(events).to.have.length(2)
+  })
+})
