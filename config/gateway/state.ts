@@ -244,17 +244,17 @@ async function protectFolder(folder: string, logger?: Logger): Promise<void> {
 export type LogSettings = Pick<Settings, 'data_dir' | 'eventstore_url'>
 
 /**
- * Opens the event log that is configured. Rejects with an `EventLogUnavailableError`. `pipelinesAppends`
+ * Opens the event log that is configured. Rejects with an `EventLogUnavailableError`. `ordersAppends`
  * keeps the order of concurrent appends on a server, as on the embedded log.
  * `isStrict`: see `SqliteLogOptions`.
  */
 export async function openLog(
   { data_dir, eventstore_url }: LogSettings,
   {
-    pipelinesAppends = false,
+    ordersAppends = false,
     isStrict = false,
     logger,
-  }: { pipelinesAppends?: boolean; isStrict?: boolean; logger?: Logger } = {},
+  }: { ordersAppends?: boolean; isStrict?: boolean; logger?: Logger } = {},
 ): Promise<EventLog> {
   await protectFolder(data_dir, logger)
   if (!eventstore_url)
@@ -270,6 +270,6 @@ export async function openLog(
     connectionString: eventstore_url,
     followedStreams: FOLLOWED_STREAMS,
     expiringStreams: EXPIRING_STREAMS,
-    pipelinesAppends,
+    ordersAppends,
   })
 }
