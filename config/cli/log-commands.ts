@@ -39,7 +39,7 @@ export async function runLogImport(args: CommandArgs): Promise<void> {
     const skipped = existing > 0 ? `; ${existing} were in the event log already` : ''
     print(`Imported ${written} events${skipped}.`)
   }
-  await withLog(environment, run, { pipelinesAppends: true })
+  await withLog(environment, run, { ordersAppends: true })
 }
 
 export async function runLogBackup({ operands, options, environment, print }: CommandArgs): Promise<void> {

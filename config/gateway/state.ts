@@ -244,17 +244,17 @@ async function protectFolder(folder: string, logger?: Logger): Promise<void> {
 export type LogSettings = Pick<Settings, 'data_dir' | 'eventstore_url'>
 
 /**
- * Opens the event log that is configured. Rejects with an `EventLogUnavailableError`. `pipelinesAppends`
+ * Opens the event log that is configured. Rejects with an `EventLogUnavailableError`. `ordersAppends`
  * keeps the order of concurrent appends on a server, as on the embedded log.
  * `hashesLeaves`: see `SqliteLogOptions`.
  */
 export async function openLog(
   { data_dir, eventstore_url }: LogSettings,
   {
-    pipelinesAppends = false,
+    ordersAppends = false,
     hashesLeaves = false,
     logger,
-  }: { pipelinesAppends?: boolean; hashesLeaves?: boolean; logger?: Logger } = {},
+  }: { ordersAppends?: boolean; hashesLeaves?: boolean; logger?: Logger } = {},
 ): Promise<EventLog> {
   await protectFolder(data_dir, logger)
   if (!eventstore_url)
@@ -272,6 +272,6 @@ export async function openLog(
     followedStreams: FOLLOWED_STREAMS,
     unfollowedStreams: UNFOLLOWED_STREAMS,
     expiringStreams: EXPIRING_STREAMS,
-    pipelinesAppends,
+    ordersAppends,
   })
 }

@@ -12,6 +12,7 @@ import { openLog } from '../../config/gateway/state.ts'
 import { copyFolder, makeFolder } from '../support/folders.ts'
 import { ADMIN_KEY, createClient, TEST_ENVIRONMENT } from '../support/gateway.ts'
 import { ROOT } from '../support/root.ts'
+import { measureBareAppends } from './bare-appends.ts'
 import { generateLog } from './generate-log.ts'
 import { describeMachine } from './machine.ts'
 import { benchFile, type ServerProcess, startProcess } from './processes.ts'
@@ -21,6 +22,9 @@ const PROGRAM = fileURLToPath(new URL('dist/config/main.js', ROOT))
 const USERS = Number(process.env.BENCH_USERS ?? 6000)
 const RESPONSE_EVENTS = 300_000
 const ROUNDS = 3
+const WRITERS = 32
+/** Code is compiled while it runs, in the gateway as in the server. */
+const WARM_UP_SECONDS = 5
 
 type Kind = 'embedded' | 'server'
 /** The best of three, by turns, because other programs only ever make it slower. */
@@ -44,7 +48,7 @@ await exportTo(source, file)
 
 /** Events per second, and per second of this process's CPU time. */
 async function measureImport(url: string | null) {
-  const log = await openLog({ data_dir: await makeFolder(), eventstore_url: url }, { pipelinesAppends: true })
+  const log = await openLog({ data_dir: await makeFolder(), eventstore_url: url }, { ordersAppends: true })
   const cpuBefore = process.cpuUsage()
   const begun = performance.now()
   await importLog(log, file, 500)
@@ -128,19 +132,24 @@ const clientOf = (gateway: ServerProcess) => createClient(JSON.parse(gateway.lin
 
 const changes = { perCpuSecond: none() }
 const perSecond = await onEach(async (gateway, kind) => {
-  const keys = await createUsers(clientOf(gateway), 32)
-  await addRules(clientOf(gateway), keys, 1)
+  const { base_url } = JSON.parse(gateway.line)
+  await addRules(base_url, await createUsers(clientOf(gateway), WRITERS), WARM_UP_SECONDS)
+  // Others, because the size of a user's rules counts as well.
+  const keys = await createUsers(clientOf(gateway), WRITERS)
   const cpuBefore = gateway.cpuSeconds()
-  const result = await addRules(clientOf(gateway), keys, 3)
+  const result = await addRules(base_url, keys, 3)
   const perCpuSecond = result.count / (gateway.cpuSeconds() - cpuBefore)
   changes.perCpuSecond[kind] = Math.max(changes.perCpuSecond[kind], perCpuSecond)
   return result.count / result.seconds
 })
-report('32 writers', 'changes/s', perSecond, 'server ≥ 2,500')
+report(`${WRITERS} writers`, 'changes/s', perSecond, 'server ≥ 2,500')
 report("the same per second of the gateway's CPU time", 'changes/s', changes.perCpuSecond)
 
 const DELAY_MS = 50
 const store = await startServer()
+await measureBareAppends(store.line, WRITERS, WARM_UP_SECONDS)
+const bare = await measureBareAppends(store.line, WRITERS, 3)
+write(`${WRITERS} writers of the official client, without a gateway: ${bare.toFixed(0)} appends/s`)
 const gateway = await startGateway(await makeFolder(), store.line)
 const [key = ''] = await createUsers(clientOf(gateway), 1)
 await postResponses(clientOf(gateway), key, 50)

@@ -1,5 +1,6 @@
 import { firewallRuleBody } from '../support/bodies.ts'
 import type { RunningGateway } from '../support/gateway.ts'
+import { load } from './load.ts'
 import { median } from './median.ts'
 
 type Client = Pick<RunningGateway, 'call'>
@@ -17,20 +18,17 @@ export async function createUsers({ call }: Client, count: number): Promise<read
 }
 
 /** Lets every key create rules, one after the other, for a time. Returns how many were created. */
-export async function addRules({ call }: Client, keys: readonly string[], seconds: number) {
-  const begun = performance.now()
-  const end = begun + seconds * 1000
-  let count = 0
-  const create = async (key: string) => {
-    while (performance.now() < end) {
-      const rule = firewallRuleBody({ name: `rule ${count}`, pattern: `pattern ${count}`, action: 'warn' })
-      const { status, body } = await call('POST', '/v1/firewall-rules', rule, bearer(key))
-      if (status !== 201) throw new Error(`${status}: ${JSON.stringify(body)}`)
-      count += 1
-    }
-  }
-  await Promise.all(keys.map(create))
-  return { count, seconds: (performance.now() - begun) / 1000 }
+export async function addRules(baseUrl: string, keys: readonly string[], seconds: number) {
+  const url = `${baseUrl}/v1/firewall-rules`
+  const loads = await Promise.all(
+    keys.map((key, n) => {
+      const rule = firewallRuleBody({ name: `rule ${n}`, pattern: `pattern ${n}`, action: 'warn' })
+      return load({ url, headers: bearer(key), body: JSON.stringify(rule) }, { connections: 1, seconds })
+    }),
+  )
+  const failures = loads.reduce((sum, one) => sum + one.failures, 0)
+  if (failures > 0) throw new Error(`${failures} rules were not created`)
+  return { count: loads.reduce((sum, one) => sum + one.requests, 0), seconds }
 }
 
 /** Median milliseconds of a response that is stored. */

@@ -1,11 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import {
-  ANY,
-  type AppendExpectedRevision,
-  type AppendResult,
-  type EventData,
-  jsonEvent,
   MaxAppendSizeExceededError,
-  NO_STREAM,
   StreamDeletedError,
   WrongExpectedVersionError,
 } from '@eventstore/db-client'
@@ -14,7 +9,6 @@ import {
   type AppendOptions,
   AppendTooLargeError,
   EventLogUnavailableError,
-  type EventMetadata,
   type ExpectedRevision,
   type NewEvent,
   type Position,
@@ -22,9 +16,10 @@ import {
   WrongExpectedRevisionError,
 } from '../../contract/event-log.ts'
 import { type EncodedEvents, encodeEvents } from '../streams.ts'
+import type { AppendAnswer, JsonEvent } from './append-messages.ts'
 import type { EventStoreServer } from './client.ts'
 import { isTransientError, mayHaveReachedServer, toUnavailableError, withTimeout } from './errors.ts'
-import { toPosition } from './record.ts'
+import { METADATA_PREFIX, toPosition } from './record.ts'
 import { iterateSource } from './subscribe.ts'
 
 /**
@@ -42,21 +37,11 @@ export async function appendEvents(
   const name = server.streamPrefix + stream
   const encoded = encodeEvents(stream, events, metadata)
   try {
-    const append = server.pipeline
-      ? server.pipeline.append(name, toJsonEvents(events, encoded), expectedRevision)
-      : appendWithRetry(server, name, prepareEvents(events, metadata), expectedRevision)
+    const append = () => send(server, name, toJsonEvents(events, encoded), expectedRevision)
     const isFirst = maxAge !== undefined && expectedRevision === -1
-    const result = await (isFirst ? expireAfter(server, name, maxAge, append) : append)
-    const revision = Number(result.nextExpectedRevision)
-    // With throwOnAppendFailure=false in the connection string, the client returns failures instead of
-    // throwing.
-    if (!result.success) throw new WrongExpectedRevisionError(stream, Number(expectedRevision), revision)
-    const position = result.position
-      ? toPosition(result.position)
-      : await readPositionOf(server, name, revision)
-    return { revision, position }
+    const { revision, position } = await (isFirst ? expireAfter(server, name, maxAge, append) : append())
+    return { revision, position: position ?? (await readPositionOf(server, name, revision)) }
   } catch (error) {
-    if (WrongExpectedRevisionError.isInstance(error)) throw error
     if (error instanceof WrongExpectedVersionError)
       throw toWrongRevisionError(stream, expectedRevision, error)
     if (error instanceof MaxAppendSizeExceededError)
@@ -76,9 +61,9 @@ async function expireAfter(
   server: EventStoreServer,
   name: string,
   maxAge: number,
-  append: Promise<AppendResult>,
-): Promise<AppendResult> {
-  const [expiry, appended] = await Promise.allSettled([setMaxAge(server, name, maxAge), append])
+  append: () => Promise<AppendAnswer>,
+): Promise<AppendAnswer> {
+  const [expiry, appended] = await Promise.allSettled([setMaxAge(server, name, maxAge), append()])
   if (appended.status === 'rejected') throw appended.reason
   if (expiry.status === 'fulfilled') return appended.value
   try {
@@ -91,30 +76,28 @@ async function expireAfter(
 }
 
 /** Sets the stream's `$maxAge` in seconds. */
-async function setMaxAge(
-  { client, timeoutMs }: EventStoreServer,
+async function setMaxAge(server: EventStoreServer, name: string, maxAge: number): Promise<void> {
+  const data = JSON.stringify({ $maxAge: maxAge })
+  await send(
+    server,
+    METADATA_PREFIX + name,
+    [{ id: randomUUID(), type: '$metadata', data, metadata: '' }],
+    'any',
+  )
+}
+
+function toJsonEvents(events: readonly NewEvent[], { data, metadata }: EncodedEvents): JsonEvent[] {
+  return events.map(({ type }, index) => ({ id: randomUUID(), type, data: data[index] ?? '', metadata }))
+}
+
+async function send(
+  { appends, retriesAppends, timeoutMs }: EventStoreServer,
   name: string,
-  maxAge: number,
-): Promise<void> {
-  await withTimeout(client.setStreamMetadata(name, { maxAge }, { deadline: timeoutMs }), timeoutMs)
-}
-
-function prepareEvents(events: readonly NewEvent[], metadata: EventMetadata): EventData[] {
-  return events.map(({ type, data }) => jsonEvent({ type, data, metadata: { ...metadata } }))
-}
-
-function toJsonEvents(events: readonly NewEvent[], { data, metadata }: EncodedEvents) {
-  return events.map(({ type }, index) => ({ type, data: data[index] ?? '', metadata }))
-}
-
-async function appendWithRetry(
-  { client, timeoutMs }: EventStoreServer,
-  name: string,
-  events: EventData[],
+  events: readonly JsonEvent[],
   expected: ExpectedRevision,
-): Promise<AppendResult> {
-  const options = { expectedRevision: toServerRevision(expected), deadline: timeoutMs }
-  const append = () => withTimeout(client.appendToStream(name, events, options), timeoutMs)
+): Promise<AppendAnswer> {
+  if (!retriesAppends) return appends.append(name, events, expected)
+  const append = () => withTimeout(appends.append(name, events, expected), timeoutMs)
   try {
     return await append()
   } catch (first) {
@@ -124,11 +107,6 @@ async function appendWithRetry(
       throw toUnavailableError(second, mayHaveReachedServer(first) || mayHaveReachedServer(second))
     })
   }
-}
-
-function toServerRevision(expected: ExpectedRevision): AppendExpectedRevision {
-  if (expected === 'any') return ANY
-  return expected === -1 ? NO_STREAM : BigInt(expected)
 }
 
 function toWrongRevisionError(

@@ -1,29 +1,37 @@
 import { EventStoreDBClient } from '@eventstore/db-client'
-import { type AppendPipeline, openAppendPipeline } from './append-pipeline.ts'
+import type { Position } from '../../contract/event-log.ts'
+import { type Appender, openAppendPipeline } from './append-pipeline.ts'
 import type { ClientInternals } from './client-internals.ts'
 import {
   invalidConnectionStringError,
   parseConnectionString,
   withDefaultOptions,
 } from './connection-string.ts'
+import { createSharedAppends } from './shared-appends.ts'
+import { openSubscription, type SubscriptionCall } from './subscription-call.ts'
 
 /** The official client, plus functions that its public API lacks. */
 interface EventStoreConnection {
   readonly client: EventStoreDBClient
   /** Resolves with the server's version, such as `24.10.0`, or `unknown` if the server does not report it. */
   readServerVersion(): Promise<string>
-  openAppendPipeline(timeoutMs: number): Promise<AppendPipeline>
+  /** Sends all appends over one call, in their order. */
+  openOrderedAppends(timeoutMs: number): Promise<Appender>
+  createSharedAppends(timeoutMs: number): Appender
+  openSubscription(from: Position, prefixes: readonly string[]): Promise<SubscriptionCall>
   /** Cancels calls in flight and closes the connection. */
   close(): void
 }
 
 /** A connection to a server, with the settings of its log. */
-export interface EventStoreServer extends Pick<EventStoreConnection, 'client' | 'close'> {
+export interface EventStoreServer
+  extends Pick<EventStoreConnection, 'client' | 'openSubscription' | 'close'> {
   readonly streamPrefix: string
   /** Maximum time to wait for a response. */
   readonly timeoutMs: number
-  /** Takes all appends, if there is one. They are not retried then, which would change their order. */
-  readonly pipeline: AppendPipeline | undefined
+  readonly appends: Appender
+  /** False if appends are sent in order, which a retry would change. */
+  readonly retriesAppends: boolean
   /** Whether the server notifies subscriptions when they have caught up. */
   readonly reportsCaughtUp: boolean
 }
@@ -36,12 +44,13 @@ export function connectEventStore(connectionString: string): EventStoreConnectio
   const client = createClient(withDefaultOptions(parseConnectionString(connectionString)))
   // Safe for the version in the lock file: the class has these members, but its types declare them protected.
   const internals = client as unknown as ClientInternals
-  disableBatchAppend(internals)
   ignoreFailedReconnects(internals)
   return {
     client,
     readServerVersion: async () => (await internals.capabilities).serverVersion,
-    openAppendPipeline: (timeoutMs) => openAppendPipeline(internals, timeoutMs),
+    openOrderedAppends: (timeoutMs) => openAppendPipeline(internals, timeoutMs),
+    openSubscription: (from, prefixes) => openSubscription(internals, from, prefixes),
+    createSharedAppends: (timeoutMs) => createSharedAppends(internals, timeoutMs),
     close() {
       // Cancels calls synchronously. Its promise is not awaited: after a read that was stopped early, it was
       // seen not to settle.
@@ -69,16 +78,6 @@ function createClient(connectionString: string): EventStoreDBClient {
 function describeClientError(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return 'expected' in error ? `expected ${error.expected}` : error.message
-}
-
-/**
- * Makes the client send each append as its own call, by reporting that the server does not support batch
- * append. The client would prefer batch append, but that ignores deadlines and keeps the appends of all
- * clients in one table: a response that arrives after a connection broke ends the process
- * (KurrentDB-Client-NodeJS#523, not fixed in this version).
- */
-function disableBatchAppend(internals: ClientInternals): void {
-  internals.supports = () => Promise.resolve(false)
 }
 
 /**

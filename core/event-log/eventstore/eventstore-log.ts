@@ -31,10 +31,10 @@ export interface EventStoreLogOptions {
   /** Maximum time to wait for a response, in milliseconds. 4500 by default. */
   readonly timeoutMs?: number
   /**
-   * Writes concurrent appends in the order of the calls, many per round trip, and does not retry them. False
-   * by default. See docs/decisions/event-log.md, "Only a command pipelines appends".
+   * Writes concurrent appends in the order of the calls, and does not retry them. False by default. See
+   * docs/decisions/event-log.md, "Appends share calls".
    */
-  readonly pipelinesAppends?: boolean
+  readonly ordersAppends?: boolean
 }
 
 /**
@@ -43,19 +43,22 @@ export interface EventStoreLogOptions {
  */
 export async function openEventStoreLog(options: EventStoreLogOptions): Promise<EventLog> {
   const { connectionString, streamPrefix = '', timeoutMs = 4500 } = options
-  const { followedStreams, unfollowedStreams = [], expiringStreams = [], pipelinesAppends = false } = options
-  const { client, readServerVersion, openAppendPipeline, close } = connectEventStore(connectionString)
+  const { followedStreams, unfollowedStreams = [], expiringStreams = [], ordersAppends = false } = options
+  const connection = connectEventStore(connectionString)
+  const { client, openSubscription, readServerVersion, close } = connection
   try {
     const version = await withTimeout(readServerVersion(), timeoutMs)
-    const pipeline = pipelinesAppends
-      ? await withTimeout(openAppendPipeline(timeoutMs), timeoutMs)
-      : undefined
+    const appends = ordersAppends
+      ? await withTimeout(connection.openOrderedAppends(timeoutMs), timeoutMs)
+      : connection.createSharedAppends(timeoutMs)
     const server = {
       client,
+      openSubscription,
       close,
       streamPrefix,
       timeoutMs,
-      pipeline,
+      appends,
+      retriesAppends: !ordersAppends,
       reportsCaughtUp: reportsCaughtUp(version),
     }
     await checkReadAccess(server)
@@ -156,6 +159,7 @@ class EventStoreLog implements EventLog {
   async #close(): Promise<void> {
     await Promise.allSettled(this.#appends)
     this.#closing.abort()
+    this.#server.appends.close()
     this.#server.close()
   }
 

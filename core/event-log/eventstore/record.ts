@@ -1,18 +1,21 @@
-import type { Position as ServerPosition } from '@eventstore/db-client'
 import type { Position, RecordedEvent, StreamAnomaly } from '../../contract/event-log.ts'
 import { isJsonObject } from '../../contract/json.ts'
 import { isEventMetadata } from '../actor.ts'
 import { matchesStream } from '../streams.ts'
 
-/** The properties of the client's events that are used here. */
-interface ServerEvent {
+/** An event as the client or a subscription reads it. */
+export interface ServerEvent {
   readonly streamId: string
-  readonly revision: bigint
+  readonly revision: bigint | number
   readonly type: string
   readonly isJson: boolean
   readonly data: unknown
   readonly metadata: unknown
   readonly position?: ServerPosition
+}
+
+interface ServerPosition {
+  readonly commit: bigint | number
 }
 
 /**
@@ -65,13 +68,4 @@ export function toPosition({ commit }: ServerPosition): Position {
   const position = Number(commit)
   if (!Number.isSafeInteger(position)) throw new Error(`log position ${commit} exceeds 2^53`)
   return position
-}
-
-/**
- * The position from which a subscription receives the events after `position`. An event's commit and prepare
- * positions are equal unless it was written in an explicit transaction, which only the TCP clients of
- * EventStoreDB 5 supported.
- */
-export function toServerPosition(position: Position): ServerPosition | 'start' {
-  return position === 0 ? 'start' : { commit: BigInt(position), prepare: BigInt(position) }
 }

@@ -1,10 +1,11 @@
 import type { Readable } from 'node:stream'
-import { type AllStreamResolvedEvent, BACKWARDS, END, streamNameFilter } from '@eventstore/db-client'
+import { BACKWARDS, END } from '@eventstore/db-client'
 import type { Position, RecordedEvent, StreamAnomaly } from '../../contract/event-log.ts'
+import { untilAborted } from '../../process/timeout.ts'
 import { matchesStream } from '../streams.ts'
 import type { EventStoreServer } from './client.ts'
-import { isInvalidPosition, ServerTimeoutError } from './errors.ts'
-import { METADATA_PREFIX, toPosition, toRecordedEvent, toServerPosition, toStreamAnomaly } from './record.ts'
+import { isInvalidPosition, ServerTimeoutError, withTimeout } from './errors.ts'
+import { METADATA_PREFIX, type ServerEvent, toPosition, toRecordedEvent, toStreamAnomaly } from './record.ts'
 
 type OnAnomaly = (anomaly: StreamAnomaly) => void
 
@@ -69,15 +70,8 @@ async function readLastPosition(
   return from
 }
 
-/**
- * The server looks at this many events at a time for some that pass the filter, and sends a checkpoint, which
- * is not used, after 1,000 such windows. By default, it sends one after every 32 events: thousands at a start
- * behind many stored responses.
- */
-const SEARCH = { maxSearchWindow: 1000, checkpointInterval: 1000 } as const
-
 async function* subscribeToAll(
-  { client, streamPrefix, timeoutMs }: EventStoreServer,
+  { openSubscription, streamPrefix, timeoutMs }: EventStoreServer,
   from: Position,
   signal: AbortSignal,
   names: readonly string[],
@@ -85,25 +79,23 @@ async function* subscribeToAll(
 ): AsyncGenerator<RecordedEvent | 'caught-up'> {
   const streams = names.map((name) => streamPrefix + name)
   const prefixes = [...streams, ...streams.map((name) => METADATA_PREFIX + name)]
-  const source = client.subscribeToAll({
-    fromPosition: toServerPosition(from),
-    filter: streamNameFilter({ prefixes, ...SEARCH }),
+  const opening = openSubscription(from, prefixes)
+  const source = await withTimeout(untilAborted(opening, signal), timeoutMs).catch((error) => {
+    opening.then((late) => late.unsubscribe(), ignore)
+    if (!signal.aborted) throw error
   })
-  // Pushed into the stream, so that it is delivered after the events that are still buffered.
-  source.once('caughtUp', () => source.push('caught-up'))
+  if (!source) return
   const timer = setTimeout(() => source.destroy(new ServerTimeoutError()), timeoutMs)
-  source.once('confirmation', () => clearTimeout(timer))
   try {
-    for await (const item of iterateSource<AllStreamResolvedEvent | 'caught-up'>(
-      source,
-      () => source.unsubscribe(),
-      signal,
-    )) {
-      const event = item === 'caught-up' ? undefined : item.event
-      const record = event ? toFollowedEvent(event, streamPrefix, names) : 'caught-up'
-      const anomaly = event && !record ? toStreamAnomaly(event, streamPrefix, names) : undefined
-      if (record) yield record
-      if (anomaly) onAnomaly(anomaly)
+    for await (const item of iterateSource(source, async () => source.unsubscribe(), signal)) {
+      if (item === 'confirmed') clearTimeout(timer)
+      else if (item === 'caught-up') yield item
+      else if (item !== 'other') {
+        const record = toFollowedEvent(item, streamPrefix, names)
+        const anomaly = record ? undefined : toStreamAnomaly(item, streamPrefix, names)
+        if (record) yield record
+        if (anomaly) onAnomaly(anomaly)
+      }
     }
   } finally {
     clearTimeout(timer)
@@ -115,7 +107,7 @@ async function* subscribeToAll(
  * `ids-of-another-program`.
  */
 function toFollowedEvent(
-  event: AllStreamResolvedEvent['event'],
+  event: ServerEvent | undefined,
   streamPrefix: string,
   names: readonly string[],
 ): RecordedEvent | undefined {

@@ -17,6 +17,10 @@ export interface Faults {
 export interface InjectedFaults extends Faults {
   /** Delays a call, or throws. */
   beforeCall(kind: CallKind): Promise<void>
+  /** Resolves when a call may go on; undefined if it is not delayed. */
+  delayed(): Promise<void> | undefined
+  /** Throws if calls of this kind are refused. */
+  checkRefused(kind: CallKind): void
   /** Whether the response to an append that was executed is to be lost. */
   losesResponse(): boolean
 }
@@ -25,7 +29,13 @@ export function createFaults(): InjectedFaults {
   let delayMs = 0
   let responsesToLose = 0
   let refused: { error: Partial<ServiceError>; kinds: readonly CallKind[] | undefined } | undefined
+  const delayed = () => (delayMs > 0 ? sleep(delayMs, undefined, { ref: false }) : undefined)
+  const checkRefused = (kind: CallKind) => {
+    if (refused && (refused.kinds?.includes(kind) ?? true)) throw refused.error
+  }
   return {
+    delayed,
+    checkRefused,
     delay(milliseconds) {
       delayMs = milliseconds
     },
@@ -39,8 +49,8 @@ export function createFaults(): InjectedFaults {
       refused = undefined
     },
     async beforeCall(kind) {
-      if (delayMs > 0) await sleep(delayMs, undefined, { ref: false })
-      if (refused && (refused.kinds?.includes(kind) ?? true)) throw refused.error
+      await delayed()
+      checkRefused(kind)
     },
     losesResponse() {
       if (responsesToLose === 0) return false

@@ -34,6 +34,8 @@ interface NodeOptions {
 export interface Node extends Faults, Gate {
   /** Events that subscriptions of this node looked at, whether they passed the filter or not. */
   scanned(): number
+  /** Calls of batch append that clients have opened. */
+  appendCalls(): number
 }
 
 /** 16 MiB, plus what Kestrel allows on top. */
@@ -43,6 +45,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   const { store, version, tls, members } = options
   const faults = createFaults()
   let scanned = 0
+  let appendCalls = 0
 
   const checkUser = (metadata: Metadata, operation: 'read' | 'write') =>
     checkAccess(options.users?.(), metadata, operation)
@@ -71,10 +74,8 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   }
 
   /** Runs the handler of a call with a stream of responses. */
-  async function streamTo(call: ReadCall | BatchAppendCall, kind: CallKind, handle: () => Promise<void>) {
+  async function streamTo(call: ReadCall | BatchAppendCall, handle: () => Promise<void> | void) {
     try {
-      await faults.beforeCall(kind)
-      checkLeader(call.metadata)
       await handle()
     } catch (error) {
       call.emit('error', toInternalError(error))
@@ -89,12 +90,26 @@ export async function startNode(options: NodeOptions): Promise<Node> {
         return handleAppend(call, store, () => checkUser(call.metadata, 'write'))
       }),
     batchAppend: (call: BatchAppendCall) =>
-      streamTo(call, 'append', () =>
-        handleBatchAppend(call, store, async () => {
-          await faults.beforeCall('append')
-          checkUser(call.metadata, 'write')
-        }),
-      ),
+      streamTo(call, () => {
+        appendCalls += 1
+        // The password and the rights of a user are those at the start of a call.
+        const users = options.users?.()
+        checkAccess(users, call.metadata, 'read')
+        return handleBatchAppend(call, {
+          store,
+          delay: faults.delayed,
+          check() {
+            faults.checkRefused('append')
+            checkLeader(call.metadata)
+            checkAccess(users, call.metadata, 'write')
+          },
+          losesAnswer() {
+            const isLost = faults.losesResponse()
+            if (isLost) gate.dropConnections()
+            return isLost
+          },
+        })
+      }),
     delete: (call: DeleteCall, respond: sendUnaryData<unknown>) =>
       respondTo('delete', respond, () => {
         checkLeader(call.metadata)
@@ -106,16 +121,18 @@ export async function startNode(options: NodeOptions): Promise<Node> {
         return handleTombstone(call, store, () => checkUser(call.metadata, 'write'))
       }),
     read: (call: ReadCall) =>
-      streamTo(call, 'read', () =>
-        handleRead(call, {
+      streamTo(call, async () => {
+        await faults.beforeCall('read')
+        checkLeader(call.metadata)
+        await handleRead(call, {
           store,
           reportsCaughtUp: reportsCaughtUp(version),
           checkAccess: () => checkUser(call.metadata, 'read'),
           onScanned(events) {
             scanned += events
           },
-        }),
-      ),
+        })
+      }),
   })
   grpc.addService(features.ServerFeaturesService, {
     getSupportedMethods: (_: unknown, respond: sendUnaryData<unknown>) =>
@@ -136,6 +153,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     ...faults,
     ...gate,
     scanned: () => scanned,
+    appendCalls: () => appendCalls,
     async close() {
       const closed = gate.close()
       grpc.forceShutdown()

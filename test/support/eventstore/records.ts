@@ -60,7 +60,7 @@ export class Records {
 
   /** Writes events from revision `first` on, all or none. Returns the position of the last one. */
   write(stream: string, first: number, events: readonly ProposedEvent[]): number {
-    const position = this.#insertAll.immediate(stream, first, events)
+    const position = this.#insertAll(stream, first, events)
     this.#last.set(stream, first + events.length - 1)
     return position
   }
@@ -144,18 +144,21 @@ function sizeOf({ data, metadata }: Pick<StoredEvent, 'data' | 'metadata'>): num
   return RECORD_BYTES + data.length + metadata.length
 }
 
-/** Inserts events in one transaction, and returns the position of the last one. */
+/** Inserts events, several in one transaction, and returns the position of the last one. */
 function prepareInserts(database: SqliteDatabase, takePosition: (event: ProposedEvent) => number) {
   const insert = database.prepare(
     `INSERT INTO events VALUES
       (@position, @stream, @revision, @id, @type, @contentType, @data, @metadata, @created)`,
   )
-  return database.transaction((stream: string, first: number, events: readonly ProposedEvent[]) => {
+  const insertAll = (stream: string, first: number, events: readonly ProposedEvent[]) => {
     let position = 0
     for (const [index, event] of events.entries()) {
       position = takePosition(event)
       insert.run({ ...event, stream, position, revision: first + index, created: Date.now() })
     }
     return position
-  })
+  }
+  const insertTogether = database.transaction(insertAll).immediate
+  return (stream: string, first: number, events: readonly ProposedEvent[]) =>
+    events.length === 1 ? insertAll(stream, first, events) : insertTogether(stream, first, events)
 }

@@ -28,6 +28,8 @@ export interface EventStore extends Faults, Omit<Gate, 'close'> {
   readonly store: Store
   /** Events that subscriptions looked at, whether they passed the filter or not. */
   scanned(): number
+  /** Calls of batch append that clients have opened. */
+  appendCalls(): number
   /** Replaces the users and their passwords. */
   setUsers(users: Users): void
   stop(): Promise<void>

@@ -13,9 +13,9 @@ describe('the EventStoreDB log, when it pipelines appends', () => {
     server = await startEventStore()
     log = await openEventStoreLog({
       connectionString: server.connectionString,
-      timeoutMs: 300,
+      timeoutMs: 1000,
       followedStreams: FOLLOWED_STREAMS,
-      pipelinesAppends: true,
+      ordersAppends: true,
     })
   })
 

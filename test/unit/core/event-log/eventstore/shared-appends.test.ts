@@ -1,0 +1,104 @@
+import { expect } from 'chai'
+import { type EventLog, EventLogUnavailableError } from '../../../../../core/contract/event-log.ts'
+import { openEventStoreLog } from '../../../../../core/event-log/eventstore/eventstore-log.ts'
+import { EXPIRING_STREAMS, FOLLOWED_STREAMS } from '../../../../../core/events/streams.ts'
+import { collect, metadata, numbered, rejection } from '../../../../support/event-log-suite.ts'
+import { type EventStore, startEventStore } from '../../../../support/eventstore/server.ts'
+import { waitUntil } from '../../../../support/wait.ts'
+
+describe('the EventStoreDB log, when appends share calls', () => {
+  let server: EventStore
+  let log: EventLog
+
+  beforeEach(async () => {
+    server = await startEventStore()
+    log = await openEventStoreLog({
+      connectionString: server.connectionString,
+      followedStreams: FOLLOWED_STREAMS,
+      expiringStreams: EXPIRING_STREAMS,
+    })
+  })
+
+  afterEach(async () => {
+    await log.close()
+    await server.stop()
+  })
+
+  const append = (stream: string, expectedRevision: number | 'any' = 'any') =>
+    log.append(stream, [numbered(0)], { expectedRevision, metadata })
+
+  it('sends concurrent appends over one call', async () => {
+    const appended = await Promise.all(Array.from({ length: 100 }, (_, n) => append(`user-${n}`, -1)))
+
+    expect(server.appendCalls()).to.equal(1)
+    expect(new Set(appended.map(({ position }) => position))).to.have.property('size', 100)
+  })
+
+  it('writes the events of a response and its expiry over one call', async () => {
+    const options = { expectedRevision: -1, metadata, maxAge: 60 }
+    await log.append('response-1', [numbered(0)], options)
+
+    expect(server.appendCalls()).to.equal(1)
+    expect(server.store.readStream('$$response-1', 0, 'forwards', 9)).to.have.length(1)
+  })
+
+  it('opens another call after a while, which disturbs neither appends nor subscriptions', async () => {
+    const subscription = log.subscribe(0, new AbortController().signal)[Symbol.asyncIterator]()
+    let written = 0
+    await waitUntil(async () => {
+      await Promise.all([append('user-1'), append('user-2')])
+      written += 2
+      return server.appendCalls() === 3
+    })
+
+    const received: unknown[] = []
+    while (received.length < written) {
+      const { value } = await subscription.next()
+      if (value !== 'caught-up') received.push(value)
+    }
+    expect(await collect(log.read('user-1'))).to.have.length(written / 2)
+  })
+
+  it('rejects those that the server refuses, and no other', async () => {
+    server.store.tombstone('user-9', 'any')
+    const [first, wrong, deleted, last] = await Promise.all([
+      append('user-1', -1),
+      rejection(append('user-1', 5)),
+      rejection(append('user-9', -1)),
+      append('user-1', 0),
+    ])
+
+    expect(wrong).to.include({ name: 'WrongExpectedRevisionError', expected: 5, actual: 0 })
+    expect(deleted).to.include({ name: 'StreamDamagedError', stream: 'user-9' })
+    expect([first.revision, last.revision]).to.deep.equal([0, 1])
+    expect(server.appendCalls()).to.equal(1)
+  })
+
+  it('sends all again, with the same ids, if the call breaks before they are answered', async () => {
+    server.loseResponses(1)
+    const appended = await Promise.all(Array.from({ length: 20 }, (_, n) => append(`user-${n}`, -1)))
+
+    expect(appended.map(({ revision }) => revision)).to.deep.equal(Array.from({ length: 20 }, () => 0))
+    expect(server.store.readAll(0, 'forwards', 100)).to.have.length(20)
+    expect(server.appendCalls()).to.equal(2)
+  })
+
+  it('leaves a server that is not ready, and goes on when it is', async () => {
+    await append('user-1', -1)
+    server.refuse('not-ready', {}, ['append'])
+    const error = await rejection(append('user-1', 0))
+    server.accept()
+
+    expect(error).to.be.instanceOf(EventLogUnavailableError).and.include({ transient: true })
+    expect(error).to.have.property('message').that.includes('Server Is Not Ready')
+    expect(await append('user-1', 0)).to.include({ revision: 1 })
+  })
+
+  it('reports that access is denied', async () => {
+    server.refuse('access-denied', {}, ['append'])
+
+    const error = await rejection(append('user-1', -1))
+
+    expect(error).to.be.instanceOf(EventLogUnavailableError).and.include({ accessDenied: true })
+  })
+})
