@@ -10,6 +10,7 @@ import type {
 import type { PatternRun } from '../../core/pcre/pattern-run.ts'
 import { buildLiteralPattern, compileLiterals, compilePatternSet } from '../../core/pcre/pattern-set.ts'
 import { toRe2Text } from '../../core/pcre/re2-text.ts'
+import { mapInSlices } from '../../core/util/cooperative-yield.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 
 /** The enabled routing rules of a user or a policy, ready to evaluate. */
@@ -52,24 +53,23 @@ export async function compileRouting(
   const literalLists: (readonly string[])[] = []
   /** The index of the rule that each literal list belongs to. */
   const listOwners: number[] = []
-  const rules = routing
-    .filter((rule) => rule.is_enabled)
-    .map((rule, index) => {
-      const matchers: Matcher[] = []
-      /** Indexes of the rule's literal lists, which must all be found. They are consecutive. */
-      const listIndexes: number[] = []
-      for (const [name, value] of Object.entries(rule.match_json)) {
-        const condition = conditions.get(name)
-        // A condition whose plugin is no longer loaded never matches; ignoring it could match every request.
-        if (condition === undefined) matchers.push(() => false)
-        else if ('matcher' in condition) matchers.push(condition.matcher(value))
-        else {
-          listOwners.push(index)
-          listIndexes.push(literalLists.push(condition.literals(value)) - 1)
-        }
+  const enabled = routing.filter((rule) => rule.is_enabled)
+  const rules = await mapInSlices(enabled, (rule, index) => {
+    const matchers: Matcher[] = []
+    /** Indexes of the rule's literal lists, which must all be found. They are consecutive. */
+    const listIndexes: number[] = []
+    for (const [name, value] of Object.entries(rule.match_json)) {
+      const condition = conditions.get(name)
+      // A condition whose plugin is no longer loaded never matches; ignoring it could match every request.
+      if (condition === undefined) matchers.push(() => false)
+      else if ('matcher' in condition) matchers.push(condition.matcher(value))
+      else {
+        listOwners.push(index)
+        listIndexes.push(literalLists.push(condition.literals(value)) - 1)
       }
-      return { index, matchers, listIndexes, ...compileActions(rule, origin, actions) }
-    })
+    }
+    return { index, matchers, listIndexes, ...compileActions(rule, origin, actions) }
+  })
 
   const findLists = await compileSearch(literalLists)
   const withoutLiterals = rules.filter(({ listIndexes }) => listIndexes.length === 0)
