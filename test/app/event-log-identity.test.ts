@@ -1,5 +1,6 @@
 import { copyFile, cp, rename, rm, truncate, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { firewallRuleBody } from '../support/bodies.ts'
 import { captureOutput } from '../support/captured-output.ts'
@@ -101,8 +102,10 @@ describe('a gateway whose EventStoreDB is replaced', () => {
     expect((await addRule(gateway, 'second')).status).to.equal(201)
     await restart(copy)
     const answers: number[] = []
-    while ((await gateway.call('GET', '/readyz')).body.event_log !== 'replaced')
+    while ((await gateway.call('GET', '/readyz')).body.event_log !== 'replaced') {
       answers.push((await addRule(gateway, `change ${answers.length}`)).status)
+      await sleep(5)
+    }
 
     expect(answers).to.not.include(201)
     await expectReplaced(gateway)

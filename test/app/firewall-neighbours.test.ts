@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { firewallRuleBody, routingRuleBody } from '../support/bodies.ts'
 import { prose } from '../support/evasion.ts'
@@ -67,6 +68,7 @@ describe('a user whose patterns take long', function () {
     while (!isOver || rounds < 5) {
       await Promise.all(neighbours.map((ask) => ask()))
       rounds += 1
+      await sleep(20)
     }
     await over
   })

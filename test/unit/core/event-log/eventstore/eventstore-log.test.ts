@@ -4,8 +4,10 @@ import { EXPIRING_STREAMS, FOLLOWED_STREAMS, UNFOLLOWED_STREAMS } from '../../..
 import { eventLogContract, type OpenedLog } from '../../../../support/event-log-suite.ts'
 import { startEventStore } from '../../../../support/eventstore/server.ts'
 
-eventLogContract('the EventStoreDB log', () => openAtTestServer('24.10.0'))
-eventLogContract('the EventStoreDB log on a server before 23.10', () => openAtTestServer('22.10.5'))
+// Ten pages of the test server.
+const size = { manyEvents: 1000 }
+eventLogContract('the EventStoreDB log', () => openAtTestServer('24.10.0'), size)
+eventLogContract('the EventStoreDB log on a server before 23.10', () => openAtTestServer('22.10.5'), size)
 
 const url = process.env.EVENTSTORE_URL
 if (url) eventLogContract('the EventStoreDB log on EVENTSTORE_URL', () => openAtRealServer(url))
