@@ -40,6 +40,11 @@ function residentMb({ process: { pid } }: GatewayProcess): number {
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) / 1024
 }
 
+function mainThreadCpuMs({ process: { pid } }: GatewayProcess): number {
+  const [nanoseconds] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'latin1').split(' ')
+  return Number(nanoseconds) / 1e6
+}
+
 /** Returns milliseconds. */
 async function read(url: string, path: string): Promise<number> {
   const begun = performance.now()
@@ -53,13 +58,15 @@ async function read(url: string, path: string): Promise<number> {
 async function runReaders(url: string): Promise<void> {
   const paths = Object.values(READS)
   let count = 0
-  process.on('message', () => process.send?.({ count }, () => process.exit()))
+  process.on('message', () => process.send?.(count, () => process.exit()))
   const loop = async (first: number) => {
     for (let n = first; ; n++) {
       await read(url, paths[n % paths.length] ?? '')
       count += 1
     }
   }
+  await Promise.race(Array.from({ length: READERS }, (_, n) => read(url, paths[n % paths.length] ?? '')))
+  process.send?.('begun')
   await Promise.all(Array.from({ length: READERS }, (_, n) => loop(n)))
 }
 
@@ -95,12 +102,14 @@ async function chatFor(seconds: number, chat: () => Promise<number>): Promise<re
 
 async function measureReaders({ gateway, chat }: Measured) {
   const readers: ChildProcess = fork(fileURLToPath(import.meta.url), ['readers', gateway.url])
-  await setTimeout(1000)
+  await once(readers, 'message')
+  const begun = performance.now()
   const times = await chatFor(SECONDS, chat)
   readers.send('end')
-  const [{ count }] = (await once(readers, 'message')) as [{ count: number }]
+  const [count] = await once(readers, 'message')
+  const perSecond = (1000 * Number(count)) / (performance.now() - begun)
   await once(readers, 'exit')
-  return { times, perSecond: count / (SECONDS + 1) }
+  return { times, perSecond }
 }
 
 async function main(other: string | undefined): Promise<void> {
@@ -126,7 +135,10 @@ async function main(other: string | undefined): Promise<void> {
       const { name, gateway, chat } = version
       for (const [kind, path] of Object.entries(READS)) {
         const times: number[] = []
+        const cpuBefore = mainThreadCpuMs(gateway)
         for (let n = 0; n < 10; n++) times.push(await read(gateway.url, path))
+        const cpuMs = mainThreadCpuMs(gateway) - cpuBefore
+        note(name, `${kind}, CPU of the event loop, ms`, cpuMs / times.length)
         note(name, `${kind}, p50, ms`, median(times))
         note(name, `${kind}, slowest of 10, ms`, Math.max(...times))
       }
