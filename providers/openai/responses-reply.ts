@@ -106,17 +106,22 @@ function toUsage(value: unknown): Usage | undefined {
   }
 }
 
-/** Reads the events of a response: https://platform.openai.com/docs/api-reference/responses-streaming */
+/**
+ * Reads the events of a response: https://platform.openai.com/docs/api-reference/responses-streaming. The
+ * reply starts with its first content: until then another target can still answer.
+ */
 function createResponseStreamReader(): StreamReader {
   /** Numbers of the calls, by the index of their item. */
   const calls = new Map<unknown, number>()
+  let start: ReplyPart | undefined
   let isDone = false
 
   function toParts({ type, ...event }: JsonObject): readonly ReplyPart[] {
     const index = calls.get(event.output_index)
     switch (type) {
       case 'response.created':
-        return [toStart(asObject(event.response))]
+        start = toStart(asObject(event.response))
+        return []
       case 'response.output_text.delta':
         return [{ type: 'text', text: asString(event.delta) }]
       case 'response.refusal.delta':
@@ -153,7 +158,11 @@ function createResponseStreamReader(): StreamReader {
       const event = parseJsonObject(data)
       if (event === undefined) throw malformedRecordError()
       if (isChatErrorRecord(event)) throw parseChatErrorRecord(event)
-      return toReplyEvents(toParts(event))
+      const parts = toParts(event)
+      if (start === undefined || parts.length === 0) return toReplyEvents(parts)
+      const first = [start, ...parts]
+      start = undefined
+      return toReplyEvents(first)
     },
     end() {
       if (isDone) return []

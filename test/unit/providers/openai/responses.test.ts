@@ -133,6 +133,18 @@ describe('a stream of the Responses API', () => {
     ])
   })
 
+  it('starts with its first content, so that another target can answer before', () => {
+    const reader = openai.createStreamReader()
+    const read = (event: JsonObject) =>
+      reader.read({ event: String(event.type), data: JSON.stringify(event) }).flatMap(({ parts }) => parts)
+    expect(read(start)).to.deep.equal([])
+    const item = { type: 'reasoning' }
+    expect(read({ type: 'response.output_item.added', output_index: 0, item })).to.deep.equal([])
+    const parts = read({ type: 'response.output_text.delta', delta: 'Hi' })
+    expect(parts.map(({ type }) => type)).to.deep.equal(['start', 'text'])
+    expect(read({ type: 'response.output_text.delta', delta: '!' })).to.have.length(1)
+  })
+
   it('fails with the error of its events, and if it ends early', () => {
     const error = { code: 'rate_limit_exceeded', message: 'Too fast.' }
     const failures: readonly [readonly JsonObject[], RegExp][] = [
