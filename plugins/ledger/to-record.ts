@@ -80,7 +80,8 @@ function readRouting({ route, shadowOf, isOwnCopy, features }: EndedExchange, mo
   return {
     ...(route?.router && { router: routerChoiceOf(route, route.router, model) }),
     ...(route?.arm !== undefined && { arm: route.arm }),
-    ...(shadowOf !== undefined && { shadowOf, isOwnCopy: isOwnCopy === true }),
+    ...(shadowOf !== undefined && { shadowOf }),
+    ...(isOwnCopy && { isOwnCopy }),
     ...(features && { features }),
   }
 }
