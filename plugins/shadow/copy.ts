@@ -47,7 +47,7 @@ export function copyExchange(
   client: ClientConnection,
 ): EndedExchange {
   const { id, traceId, endpoint, operation, account, policies, rules, rulesPosition } = exchange
-  const { request, defaulted, parameterNames, route, features } = exchange
+  const { request, defaulted, parameterNames, route, features, trace } = exchange
   return {
     id: newRequestId(),
     shadowOf: id,
@@ -69,7 +69,8 @@ export function copyExchange(
       score: 1,
     },
     warnings: [],
-    trace: [],
+    // The record of the copy names the rule that sent it.
+    trace: trace.filter(({ action, outcome }) => action === 'shadow' && outcome === 'applied'),
     attempts: [],
     res: NO_RESPONSE,
   }
