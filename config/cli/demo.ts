@@ -10,7 +10,7 @@ import { runSingleProcess } from './run-single-process.ts'
 export async function runDemo({ options, environment, print }: CommandArgs): Promise<void> {
   const days = parseCount(options.get('days') ?? '30', 'DAYS', 1, MAX_DAYS)
   const seed = parseCount(options.get('seed') ?? '1', 'SEED', 0, 2 ** 31 - 1)
-  const settings = withoutProviderKeys(readSettings({ ...environment, WORKERS: '1' }))
+  const settings = withFeatures(withoutProviderKeys(readSettings({ ...environment, WORKERS: '1' })))
   await checkSettings(settings)
   const logger = createLogger(settings.log_level)
   const demo = await fillDemo(settings, { days, seed, end: Date.now() }, logger)
@@ -31,6 +31,12 @@ function parseCount(text: string, name: string, min: number, max: number): numbe
 function withoutProviderKeys(settings: Settings): Settings {
   const rows = Object.entries(settings.providers).map(([id, row]) => [id, { ...row, api_key: undefined }])
   return { ...settings, providers: Object.fromEntries(rows) }
+}
+
+/** Keeps features of prompts, so that a router can be trained. */
+function withFeatures(settings: Settings): Settings {
+  const { routing } = settings
+  return routing.learned === 'off' ? { ...settings, routing: { ...routing, learned: 'shadow' } } : settings
 }
 
 /** Throws an error unless the demo can have the data folder for itself. */

@@ -78,6 +78,11 @@ export class DemoCast {
     return { userId, name, plan: user.plan, keyId: this.#key(name, keyName).id, position }
   }
 
+  /** The operator who trains routers. */
+  trainer(): Author {
+    return this.#authorOf(DEMO_OPERATORS[1].name, 'OPS-131: ratings of the period')
+  }
+
   keys(): DemoKeys {
     const operatorKey = this.#operators.get(DEMO_OPERATORS[0].name)?.key ?? ''
     const [{ name, keys }] = DEMO_USERS

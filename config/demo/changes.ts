@@ -47,6 +47,11 @@ const falcon = (is_enabled: boolean, groups: string[]): RulesFile => ({
 /** A limit in whole dollars that leaves room for what single requests reserve, also after a quiet day. */
 const limit = (usd: number) => Math.max(20, Math.ceil(usd))
 
+const HALVES = [
+  { model: 'gpt-5-nano', weight: 50 },
+  { model: 'gpt-5.4-mini', weight: 50 },
+]
+
 /** All changes of rules, in the order of their times. */
 export const DEMO_CHANGES: readonly DemoChange[] = [
   {
@@ -98,6 +103,20 @@ export const DEMO_CHANGES: readonly DemoChange[] = [
     by: 'Ines Marques',
     reason: 'Legal starts its pilot',
     file: { groups: [{ name: 'Legal', members: ['contract-review'] }] },
+  },
+  {
+    at: 0.3,
+    by: 'Tom Okafor',
+    reason: 'OPS-94: is the small model good enough for support?',
+    file: {
+      policies: [
+        {
+          ...{ name: 'Trial of a small model', is_enabled: true, priority: 5 },
+          applies_to: { groups: ['Support'] },
+          routing_rules: [routing('Halves', {}, { split: HALVES })],
+        },
+      ],
+    },
   },
   {
     at: 0.34,

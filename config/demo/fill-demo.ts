@@ -3,15 +3,20 @@ import type { Model } from '../../core/contract/index.ts'
 import { createClock } from '../../core/util/clock.ts'
 import { NANOS_PER_USD } from '../../core/util/cost.ts'
 import { createRandom } from '../../core/util/random.ts'
+import { trainVersion } from '../../plugins/learned-routing/trainer.ts'
+import type { GivenFeedback } from '../../plugins/ledger/store/feedback-queries.ts'
+import type { Ledger } from '../../plugins/ledger/store/methods.ts'
 import { encodeRecords, type LedgerRecord } from '../../plugins/ledger/store/record.ts'
 import { createCallerSnapshots } from '../../projections/callers.ts'
 import { isRetired } from '../../providers/shared/catalog.ts'
+import { createTrainer } from '../gateway/learned-routing.ts'
 import { openOwnLedger } from '../gateway/ledger.ts'
 import { openOfflineGateway } from '../gateway/offline-gateway.ts'
-import { openLongRunningState } from '../gateway/state.ts'
+import { openLongRunningState, type State } from '../gateway/state.ts'
 import type { Settings } from '../settings/settings.ts'
 import { DemoCast, type DemoKeys } from './cast.ts'
 import { planDemo } from './plan-demo.ts'
+import { rateDemoReply } from './ratings.ts'
 import { createDemoTraffic, timeOfRecord } from './traffic.ts'
 
 export interface DemoOptions {
@@ -61,6 +66,10 @@ export async function fillDemo(
     const traffic = createDemoTraffic({ ...services, models, prompts }, random)
     const cast = new DemoCast(services)
     const records: LedgerRecord[] = []
+    const feedback: GivenFeedback[] = []
+    // Of its own, so that requests do not depend on what is said about them.
+    const opinions = createRandom(options.seed + 1)
+    const qualityOf = new Map(settings.models.map(({ id, quality }) => [id, quality]))
     for (const step of steps) {
       now = step.time
       if (step.type === 'operators') await cast.addOperators()
@@ -72,15 +81,41 @@ export async function fillDemo(
       else {
         const user = random.weighted(cast.users())
         const key = random.chance(0.85) ? user.keys[0] : random.pick(user.keys)
-        records.push(await traffic(now, user, cast.accountOf(user, key)))
+        const record = await traffic(now, user, cast.accountOf(user, key))
+        records.push(record)
+        const quality = qualityOf.get(record.model ?? '') ?? 0
+        const opinion = rateDemoReply(record, { time: now, topic: user.topic, quality }, opinions)
+        if (opinion !== undefined) feedback.push(opinion)
       }
     }
     for (let first = 0; first < records.length; first += BATCH)
       await ledger.request('ledgerWrite', { records: encodeRecords(records.slice(first, first + BATCH)) })
+    for (const opinion of feedback) await ledger.request('ledgerGiveFeedback', opinion)
     now = options.end
+    await trainRouter(settings, state, ledger, feedback.length, cast)
     return { requests: records.length, events: state.subscription.position(), ...cast.keys() }
   } finally {
     for (const part of opened.toReversed()) await part.close()
+  }
+}
+
+/** Trains a router and activates it, if features are kept, and the period is long enough for its ratings. */
+async function trainRouter(
+  settings: Settings,
+  state: State,
+  ledger: Ledger,
+  ratings: number,
+  cast: DemoCast,
+): Promise<void> {
+  const { learned, min_ratings } = settings.routing
+  if (learned === 'off' || ratings < min_ratings) return
+  const settleLedger = async () => void (await ledger.request('ledgerFind', { requestId: '' }))
+  const { trainer, thread } = createTrainer(settings, { state, catalog: settings, settleLedger })
+  try {
+    const { version } = await trainVersion({ everyone: true }, cast.trainer(), trainer)
+    await trainer.commands.activate(version, cast.trainer())
+  } finally {
+    await thread.close()
   }
 }
 

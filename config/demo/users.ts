@@ -7,7 +7,7 @@ interface DemoOperator {
 }
 
 /** Operators, by the names that changes refer to. */
-export const DEMO_OPERATORS: readonly [DemoOperator, ...DemoOperator[]] = [
+export const DEMO_OPERATORS: readonly [DemoOperator, DemoOperator, ...DemoOperator[]] = [
   { name: 'Ines Marques', role: 'admin' },
   { name: 'Tom Okafor', role: 'editor' },
   { name: 'Lena Brandt', role: 'auditor' },

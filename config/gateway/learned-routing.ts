@@ -61,16 +61,19 @@ export function createLearnedRouting(
       commands: trainer.commands,
       trainer,
       trainEveryHours: trainsRouters && learned !== 'off' ? train_every_hours : 0,
-      replay: (router, models, range) =>
-        thread.replay({
-          ...range,
-          router,
-          models,
-          featureKeyId: featureSecret.id(),
-          minModelRatings: settings.routing.min_model_ratings,
-          candidates: catalog.models.filter((model) => isCandidate(model) && isServed(model.provider)),
-          weights: settings.modes,
-        }),
+      replay: (router, models, range, signal) =>
+        thread.replay(
+          {
+            ...range,
+            router,
+            models,
+            featureKeyId: featureSecret.id(),
+            minModelRatings: settings.routing.min_model_ratings,
+            candidates: catalog.models.filter((model) => isCandidate(model) && isServed(model.provider)),
+            weights: settings.modes,
+          },
+          signal,
+        ),
       closeTrainer: thread.close,
     }),
   }

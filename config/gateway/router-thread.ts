@@ -41,7 +41,8 @@ const MAX_JOBS = 4
 export interface RouterThread {
   /** Rejects with 409 if there are too many jobs, as `replay` does. */
   train(job: TrainingJob): Promise<TrainingOutcome>
-  replay(job: ReplayJob): Promise<RouterWhatIf>
+  /** Ends and rejects when the signal aborts. */
+  replay(job: ReplayJob, signal: AbortSignal): Promise<RouterWhatIf>
   /** Ends the job that runs. It rejects then, like those that wait. */
   close(): Promise<void>
 }
@@ -53,11 +54,14 @@ export function openRouterThread(settings: Omit<Settings, 'rereadModels'>, logId
   let jobs = 0
   let isClosed = false
 
-  async function execute(task: RouterJob): Promise<unknown> {
+  async function execute(task: RouterJob, signal?: AbortSignal): Promise<unknown> {
     if (isClosed) throw new Error('the gateway stops')
+    signal?.throwIfAborted()
     const workerData: RouterWorkerData = { ledger, task }
     const worker = startThread('./router-worker', import.meta.url, { name: 'router', workerData })
-    stop = () => worker.terminate()
+    const end = () => worker.terminate()
+    stop = end
+    signal?.addEventListener('abort', end, { once: true })
     try {
       const message = await new Promise<RouterMessage>((resolve, reject) => {
         worker.once('message', resolve)
@@ -66,18 +70,22 @@ export function openRouterThread(settings: Omit<Settings, 'rereadModels'>, logId
       })
       if ('error' in message) throw new Error(message.error)
       return message.result
+    } catch (error) {
+      signal?.throwIfAborted()
+      throw error
     } finally {
+      signal?.removeEventListener('abort', end)
       await worker.terminate()
     }
   }
 
-  async function run(task: RouterJob): Promise<unknown> {
+  async function run(task: RouterJob, signal?: AbortSignal): Promise<unknown> {
     if (jobs === MAX_JOBS) {
       const message = `${MAX_JOBS} trainings and what-ifs run or wait on this node. Try again in a minute.`
       throw new GatewayError('conflict', message)
     }
     jobs++
-    const result = queue.then(() => execute(task))
+    const result = queue.then(() => execute(task, signal))
     queue = result.catch(() => undefined)
     return result.finally(() => jobs--)
   }
@@ -85,7 +93,7 @@ export function openRouterThread(settings: Omit<Settings, 'rereadModels'>, logId
   return {
     // The worker answers each type of job with its result.
     train: (job) => run({ type: 'train', job }) as Promise<TrainingOutcome>,
-    replay: (job) => run({ type: 'replay', job }) as Promise<RouterWhatIf>,
+    replay: (job, signal) => run({ type: 'replay', job }, signal) as Promise<RouterWhatIf>,
     async close() {
       isClosed = true
       await stop()

@@ -111,15 +111,16 @@ function createWhatIfEndpoint({ routers, trainer, replay }: RouterServices): End
     query: routerWhatIfQuery,
     notFound: routerNotFoundError,
     responses: { 200: { description: 'What would change.', body: data(RouterWhatIfSchema) } },
-    errors: ['conflict', 'ledger_unavailable', 'event_log_unavailable'],
-    async handle({ params, query }) {
+    errors: ['conflict', 'ledger_unavailable'],
+    async handle({ params, query, client }) {
       const router = requireRouter(routers, params.version)
       const models = await trainer.commands.readUsable(router)
       const until = toTime(query.until, 'until') ?? Date.now() + 1
       const since = toTime(query.since, 'since') ?? until - DEFAULT_DAYS * DAY_MS
       await trainer.settleLedger()
       const limit = query.limit ?? ROUTER_WHAT_IF_LIMIT.default
-      return { status: 200, body: { data: await replay(router, models, { since, until, limit }) } }
+      const range = { since, until, limit }
+      return { status: 200, body: { data: await replay(router, models, range, client.signal) } }
     },
   })
 }

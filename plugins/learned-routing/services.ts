@@ -15,8 +15,13 @@ export interface RouterServices {
   readonly subscription: Pick<Subscription, 'position'>
   readonly commands: RouterCommands
   readonly trainer: TrainerServices
-  /** Decides recorded requests again with a version. Rejects if it cannot be used. */
-  replay(router: RouterVersion, models: TrainedModels, range: ReplayRange): Promise<RouterWhatIf>
+  /** Decides recorded requests again with a version. Rejects if it cannot be used or the signal aborts. */
+  replay(
+    router: RouterVersion,
+    models: TrainedModels,
+    range: ReplayRange,
+    signal: AbortSignal,
+  ): Promise<RouterWhatIf>
 }
 
 /** Which requests are decided again: Unix times in milliseconds, and their maximum number. */

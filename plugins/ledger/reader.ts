@@ -10,6 +10,8 @@ import type {
 } from './store/feedback-queries.ts'
 import type { Ledger, LedgerMethods } from './store/methods.ts'
 import type {
+  CopyQuery,
+  CopySums,
   RequestPage,
   RequestQuery,
   StoredPrompt,
@@ -24,6 +26,7 @@ export interface LedgerReader {
   find(requestId: string): Promise<StoredRecord | undefined>
   list(query: RequestQuery): Promise<RequestPage>
   usage(query: UsageQuery): Promise<readonly UsageGroup[]>
+  copies(query: CopyQuery): Promise<readonly CopySums[]>
   series(query: SeriesQuery): Promise<readonly SeriesPoint[]>
   findPrompt(requestId: string): Promise<StoredPrompt | undefined>
   /** Returns the number of prompts that were deleted. */
@@ -61,6 +64,7 @@ export function createLedgerReader(
     find: async (requestId) => (await read('ledgerFind', { requestId })).record,
     list: (query) => read('ledgerList', query),
     usage: async (query) => (await read('ledgerUsage', query)).groups,
+    copies: async (query) => (await read('ledgerCopies', query)).sums,
     series: async (query) => (await read('ledgerSeries', query)).points,
     findPrompt: async (requestId) => (await read('ledgerPrompt', { requestId })).prompt,
     deletePromptsOf: async (userId, options) =>

@@ -2,7 +2,7 @@ import type { JsonObject, RouterChoice } from '../../core/contract/index.ts'
 import { NANOS_PER_USD } from '../../core/util/cost.ts'
 import { toCsvLine } from '../../core/util/csv.ts'
 import type { RequestFeedback } from './store/feedback-queries.ts'
-import type { StoredRecord, UsageGroup } from './store/queries.ts'
+import type { CopySums, StoredRecord, UsageGroup } from './store/queries.ts'
 import type { RecordedError } from './store/record.ts'
 import { timeOfRecordId } from './store/record-id.ts'
 import { DAY_MS, HOUR_MS, SCORE_UNITS } from './store/units.ts'
@@ -91,7 +91,7 @@ function toDollars(nanoDollars: number): number {
 
 /** Shows a group of usage as the endpoints return it. */
 export function showUsage(group: UsageGroup): JsonObject {
-  const { user, group: groupId, key, model, provider, rule, hour, day } = group
+  const { user, group: groupId, key, model, provider, rule, arm, hour, day } = group
   return {
     ...(user !== undefined && { user }),
     ...(groupId !== undefined && { group: groupId }),
@@ -99,6 +99,7 @@ export function showUsage(group: UsageGroup): JsonObject {
     ...(model !== undefined && { model }),
     ...(provider !== undefined && { provider }),
     ...(rule !== undefined && { rule: `${rule.kind}:${rule.id}` }),
+    ...(arm !== undefined && { arm }),
     ...(hour !== undefined && { hour: new Date(hour * HOUR_MS).toISOString() }),
     ...(day !== undefined && { day: new Date(day * DAY_MS).toISOString().slice(0, 10) }),
     requests: group.requests,
@@ -113,7 +114,25 @@ export function showUsage(group: UsageGroup): JsonObject {
   }
 }
 
-function toMeanScore({ ratings, score }: UsageGroup): number {
+/** Shows the copies of a rule for a model. */
+export function showCopies(sums: CopySums): JsonObject {
+  const { rule, provider, model, copies, errors, unknownCosts, cost, latencyMs, ratings } = sums
+  return {
+    rule: rule && `${rule.kind}:${rule.id}`,
+    provider,
+    model,
+    copies,
+    errors,
+    unknown_costs: unknownCosts,
+    tokens: { input: sums.input, output: sums.output },
+    cost_usd: toDollars(cost),
+    latency_ms: latencyMs,
+    ratings,
+    mean_score: ratings === 0 ? null : toMeanScore(sums),
+  }
+}
+
+function toMeanScore({ ratings, score }: Pick<UsageGroup, 'ratings' | 'score'>): number {
   return Math.round(score / ratings) / SCORE_UNITS
 }
 

@@ -8,14 +8,27 @@ import {
 } from '../../core/contract/index.ts'
 import { invalidParameterError } from '../../core/http/parse-call.ts'
 import type { LedgerReader } from './reader.ts'
-import { showUsage } from './show-record.ts'
-import type { UsageDimension, UsageQuery } from './store/queries.ts'
+import { showCopies, showUsage } from './show-record.ts'
+import type { CopyQuery, UsageDimension, UsageQuery } from './store/queries.ts'
 import { DAY_MS, HOUR_MS } from './store/units.ts'
 import { parseTimeParameter } from './time-parameter.ts'
-import { adminUsageQuery, UsageReport, usageQuery } from './usage-schemas.ts'
+import {
+  adminCopyQuery,
+  adminUsageQuery,
+  CopyReport,
+  copyQuery,
+  UsageReport,
+  usageQuery,
+} from './usage-schemas.ts'
 
 const common = {
   responses: { 200: { description: 'The usage.', body: UsageReport } },
+  errors: ['ledger_unavailable'],
+} as const
+
+const copies = {
+  method: 'GET',
+  responses: { 200: { description: 'The copies.', body: CopyReport } },
   errors: ['ledger_unavailable'],
 } as const
 
@@ -48,6 +61,27 @@ export function createUsageEndpoints(reader: LedgerReader): readonly Endpoint[] 
           ...(query.group !== undefined && { groupId: query.group }),
         }),
     }),
+    endpoint({
+      ...copies,
+      path: '/v1/usage/copies',
+      access: user(),
+      operationId: 'readCopies',
+      summary: 'Returns the copies of your requests for other models, by rule and model.',
+      tags: ['inference'],
+      query: copyQuery,
+      handle: ({ query, account }) => respondCopies(reader, query, { userId: account.userId }),
+    }),
+    endpoint({
+      ...copies,
+      path: '/admin/usage/copies',
+      access: operator('auditor'),
+      operationId: 'readAllCopies',
+      summary: 'Returns the copies of requests of all users for other models, by rule and model.',
+      tags: ['admin'],
+      query: adminCopyQuery,
+      handle: ({ query }) =>
+        respondCopies(reader, query, query.user === undefined ? {} : { userId: query.user }),
+    }),
   ]
 }
 
@@ -64,10 +98,7 @@ async function respond(
   caller: Pick<UsageQuery, 'userId' | 'groupId'>,
 ) {
   const { group_by = [], key } = query
-  const until = query.until === undefined ? Date.now() : parseTimeParameter(query.until, 'until')
-  const since =
-    query.since === undefined ? until - DEFAULT_DAYS * DAY_MS : parseTimeParameter(query.since, 'since')
-  if (since > until) throw invalidParameterError('since', 'since must not be after until.')
+  const { since, until } = parseRange(query)
   const range = { since: Math.floor(since / HOUR_MS), until: Math.ceil(until / HOUR_MS) }
   const groups = await reader.usage({
     // The schema allows no others.
@@ -85,6 +116,26 @@ async function respond(
     status: 200,
     body: { data: groups.map(showUsage), since: toTime(range.since), until: toTime(range.until) },
   }
+}
+
+async function respondCopies(
+  reader: LedgerReader,
+  query: Static<TObject<typeof copyQuery>>,
+  caller: Pick<CopyQuery, 'userId'>,
+) {
+  const { since, until } = parseRange(query)
+  const sums = await reader.copies({ since, until, ...caller })
+  const times = { since: new Date(since).toISOString(), until: new Date(until).toISOString() }
+  return { status: 200, body: { data: sums.map(showCopies), ...times } }
+}
+
+function parseRange(query: Static<TObject<typeof copyQuery>>) {
+  // Of now: requests of this millisecond are part of it.
+  const until = query.until === undefined ? Date.now() + 1 : parseTimeParameter(query.until, 'until')
+  const since =
+    query.since === undefined ? until - DEFAULT_DAYS * DAY_MS : parseTimeParameter(query.since, 'since')
+  if (since > until) throw invalidParameterError('since', 'since must not be after until.')
+  return { since, until }
 }
 
 function toTime(hour: number): string {

@@ -35,6 +35,9 @@ const UsageSchema = Type.Object(
     rule: Type.Optional(
       Type.String({ description: 'A rule that did something. A request counts for each of its rules.' }),
     ),
+    arm: Type.Optional(
+      Type.String({ description: 'The model that a split has drawn. Other requests are left out.' }),
+    ),
     hour: Type.Optional(Timestamp('Start of the hour.')),
     day: Type.Optional(Type.String({ description: 'Date in UTC, such as 2026-03-01.' })),
     ...usageFields,
@@ -50,6 +53,41 @@ export const UsageReport = Type.Object(
   },
   { $id: 'UsageReport', description: 'Usage.' },
 )
+
+const CopyUsageSchema = Type.Object(
+  {
+    rule: nullableText('The rule that sent them, such as routing:7; null if it was not recorded.'),
+    provider: nullableText('The provider of the other model.'),
+    model: nullableText('The other model.'),
+    copies: Count('Copies that were sent.'),
+    errors: Count('Copies that failed.'),
+    unknown_costs: Count('Copies whose cost is unknown; cost_usd does not include them.'),
+    tokens: Type.Object(
+      { input: Count('Tokens of the prompts.'), output: Count('Tokens of the replies.') },
+      { description: 'Tokens.' },
+    ),
+    cost_usd: Type.Number({ description: 'Cost in US dollars.' }),
+    latency_ms: Nullable(Type.Integer(), {
+      description: 'Mean time until the reply ended, of those that were answered; null if there are none.',
+    }),
+    ratings: Count('Copies with a score for quality.'),
+    mean_score: Nullable(Type.Number(), { description: 'Mean of these scores; null if there are none.' }),
+  },
+  { $id: 'CopyUsage', description: 'The copies of one rule for one model.' },
+)
+
+export const CopyReport = Type.Object(
+  {
+    data: Type.Array(CopyUsageSchema, { description: 'The copies by rule and model.' }),
+    since: Timestamp('Start of the range.'),
+    until: Timestamp('End of the range.'),
+  },
+  { $id: 'CopyReport', description: 'Copies of requests for other models.' },
+)
+
+export const copyQuery = range
+
+export const adminCopyQuery = { user: userFilter, ...range }
 
 function usageParameters(dimensions: readonly string[]) {
   return {

@@ -48,11 +48,12 @@ export function copyExchange(
 ): EndedExchange {
   const { id, traceId, endpoint, operation, account, policies, rules, rulesPosition } = exchange
   const { request, defaulted, parameterNames, route, features, trace } = exchange
-  const asking = trace.find(({ action, outcome }) => action === 'shadow' && outcome === 'applied')
+  // The record of the copy names the rule that sent it.
+  const asking = trace.filter(({ action, outcome }) => action === 'shadow' && outcome === 'applied')
   return {
     id: newRequestId(),
     shadowOf: id,
-    isOwnCopy: asking?.origin === undefined,
+    isOwnCopy: asking[0]?.origin === undefined,
     ...{ traceId, endpoint, operation, account, client },
     headers: {},
     state: {},
@@ -71,7 +72,7 @@ export function copyExchange(
       score: 1,
     },
     warnings: [],
-    trace: [],
+    trace: asking,
     attempts: [],
     res: NO_RESPONSE,
   }

@@ -100,6 +100,18 @@ describe('"signalbox demo"', function () {
     expect(policies.map(({ name }: { name: string }) => name)).to.include('Personal data')
   })
 
+  it('has ratings, a split and a router, which the console shows', async () => {
+    const [total] = (await read('/admin/usage')).data
+    expect(total.ratings).to.be.above(200)
+    expect(total.mean_score).to.be.within(0.4, 0.95)
+    const arms = (await read('/admin/usage?group_by=arm')).data
+    expect(arms.map(({ arm }: { arm: string }) => arm)).to.deep.equal(['gpt-5-nano', 'gpt-5.4-mini'])
+    const [router] = (await read('/admin/routers')).data
+    expect(router).to.include({ version: 1, is_active: true })
+    expect(router.trained_from.ratings).to.equal(total.ratings)
+    expect(router.figures.fits.stored).to.equal(total.ratings)
+  })
+
   it('serves with the keys that it prints, by the rules that it made', async () => {
     const allowed = await gateway.call(
       'POST',

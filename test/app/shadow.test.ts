@@ -53,6 +53,7 @@ describe('the action shadow', () => {
   const addRule = async (action: object = { shadow: { model: SHADOW, sample: 1 } }) => {
     const { status, body } = await user.call('POST', '/v1/routing-rules', routingRule(action))
     expect(status, JSON.stringify(body)).to.equal(201)
+    return body.data.id as number
   }
 
   const ask = (content: string, more: object = {}) => {
@@ -93,6 +94,44 @@ describe('the action shadow', () => {
     expect(sent.tools).to.have.length(1)
     const trace = answer.body.signalbox.rule_trace
     expect(trace.at(-1)).to.include({ action: 'shadow', outcome: 'applied', arm: SHADOW })
+  })
+
+  it('is summed up by rule and model, for users and for operators', async () => {
+    const rule = await addRule()
+    await ask('Hello')
+    await waitForCopies(1)
+    other.play({ status: 401, body: { error: { message: 'no' } } })
+    await ask('Hello again')
+    const copies = await waitForCopies(2)
+    const copy = copies.find(({ status }: { status: number }) => status === 200)
+    const rated = { request_id: copy.x_request_id, score: 0.5 }
+    expect((await user.call('POST', '/v1/feedback', rated)).status).to.equal(201)
+
+    const { body } = await user.call('GET', '/v1/usage/copies')
+    const common = { rule: `routing:${rule}`, unknown_costs: 0 }
+    const failed = { provider: null, model: null, copies: 1, errors: 1, latency_ms: null, mean_score: null }
+    expect(body.data[0]).to.include({ ...common, ...failed, ratings: 0, cost_usd: 0 })
+    const answered = {
+      provider: 'deepseek',
+      model: SHADOW,
+      copies: 1,
+      errors: 0,
+      ratings: 1,
+      mean_score: 0.5,
+    }
+    expect(body.data[1]).to.include({ ...common, ...answered, cost_usd: copy.cost_usd })
+    expect(body.data[1].latency_ms).to.equal(copy.latency_ms)
+    expect(body.data[1].tokens).to.deep.equal({ input: 10, output: 40 })
+    const ofRule = await user.call('GET', `/v1/requests?copies=only&rule=routing:${rule}`)
+    expect(ofRule.body.data).to.have.length(2)
+
+    const all = await asAdmin(gateway, 'GET', `/admin/usage/copies?user=${user.id}`)
+    expect(all.body.data).to.deep.equal(body.data)
+    const nobody = await asAdmin(gateway, 'GET', '/admin/usage/copies?user=999999')
+    expect(nobody.body.data).to.deep.equal([])
+    expect((await user.call('GET', '/v1/usage/copies?since=2001-01-01&until=2001-01-02')).body.data).to.be
+      .empty
+    expect((await user.call('GET', '/v1/usage/copies?group=1')).status).to.equal(400)
   })
 
   it('sends no copy where a policy chose the model or the provider, unless a policy says so', async () => {

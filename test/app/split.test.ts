@@ -60,6 +60,54 @@ describe('the action split', () => {
       expect(modelOf(await ask(user, { ...say('Something else'), user: name }))).to.equal(model)
   })
 
+  it('is summed up by arm, with scores, beside any other field', async () => {
+    const ruleId = await addRule(user, { split: HALVES })
+    const answers = [await ask(user, say('Hello'))]
+    for (const name of NAMES) answers.push(await ask(user, { ...say('Hello'), user: name }))
+    const [first] = answers as [Answer]
+    const score = { request_id: first.body.x_request_id, score: 0.25 }
+    expect((await user.call('POST', '/v1/feedback', score)).status).to.equal(201)
+
+    const usage = async (query: string) => (await user.call('GET', `/v1/usage?${query}`)).body.data
+    const byArm = await usage('group_by=arm&group_by=rule&group_by=model')
+    expect(byArm.map(({ arm }: Answer['body']) => arm)).to.deep.equal(['claude-sonnet-5', 'gpt-4o'])
+    for (const { arm, rule, model, requests, ratings, mean_score, cost_usd } of byArm) {
+      const own = answers.filter((answer) => modelOf(answer) === arm)
+      expect({ rule, model, requests }).to.deep.equal({
+        rule: `routing:${ruleId}`,
+        model: arm,
+        requests: own.length,
+      })
+      const isRated = arm === modelOf(first)
+      expect({ ratings, mean_score }).to.deep.equal(
+        isRated ? { ratings: 1, mean_score: 0.25 } : { ratings: 0, mean_score: null },
+      )
+      expect(cost_usd).to.be.above(0)
+    }
+    // The tables of usage and the requests lead to the same sums.
+    const [{ arm: _, ...fromRequests }, ...others] = await usage('group_by=arm')
+    const fromTables = (await usage('group_by=model')).find(
+      ({ model }: Answer['body']) => model === 'claude-sonnet-5',
+    )
+    expect({ ...fromRequests, model: 'claude-sonnet-5' }).to.deep.equal(fromTables)
+    expect(others).to.have.length(1)
+
+    await user.call('DELETE', `/v1/routing-rules/${ruleId}`)
+    await ask(user, { ...say('Hello'), model: 'gpt-4o' })
+    const after = await usage('group_by=arm')
+    expect(after.map(({ requests }: Answer['body']) => requests)).to.deep.equal(
+      byArm.map(({ requests }: Answer['body']) => requests),
+    )
+    const path = `/admin/usage?user=${user.id}&group_by=arm&group_by=hour&group_by=day`
+    const byHour = (await asAdmin(gateway, 'GET', path)).body.data
+    const hour = (time: unknown) => new Date(String(time)).getTime() / 3_600_000
+    for (const sum of byHour) {
+      expect(hour(sum.hour)).to.be.closeTo(Date.now() / 3_600_000, 1.01)
+      expect(sum.hour.slice(0, 10)).to.equal(sum.day)
+    }
+    expect(new Set(byHour.map(({ arm }: Answer['body']) => arm))).to.have.property('size', 2)
+  })
+
   it('does not move when another rule changes, and moves few when a weight changes', async () => {
     const ruleId = await addRule(user, { split: HALVES }, { priority: 1 })
     const draw = async () => {

@@ -9,6 +9,8 @@ import type {
   RatingImport,
 } from './feedback-queries.ts'
 import type {
+  CopyQuery,
+  CopySums,
   CostQuery,
   CostSum,
   RequestPage,
@@ -43,6 +45,7 @@ export type LedgerMethods = {
   /** Deletes some of what was imported. */
   ledgerDeleteImported: { params: Readonly<Record<never, never>>; result: { readonly deleted: number } }
   ledgerLastUse: { params: { readonly userId: number }; result: { readonly keys: readonly LastUse[] } }
+  ledgerCopies: { params: CopyQuery; result: { readonly sums: readonly CopySums[] } }
   ledgerSeries: { params: SeriesQuery; result: { readonly points: readonly SeriesPoint[] } }
   /** The records that were written after those of an earlier call, whose `next` is `after`. */
   ledgerTail: { params: { readonly after?: number }; result: LedgerTail }
@@ -67,6 +70,7 @@ export const LEDGER_TIMEOUTS_MS: Readonly<Record<keyof LedgerMethods, number>> =
   ledgerImportRatings: 15_000,
   ledgerDeleteImported: 15_000,
   ledgerLastUse: 5000,
+  ledgerCopies: 30_000,
   ledgerSeries: 30_000,
   ledgerTail: 5000,
 }

@@ -46,6 +46,7 @@ function listMigrations(engine: LedgerEngine): Record<string, Migration> {
     '004-trace-id': { up: (db) => db.schema.alterTable('requests').addColumn('trace_id', 'text').execute() },
     '005-feedback': { up: (db) => addFeedback(db, engine) },
     '006-copies': { up: indexCopies },
+    '007-arms': { up: indexArms },
   }
 }
 
@@ -261,6 +262,15 @@ async function indexCopies(db: Kysely<unknown>): Promise<void> {
     .on('requests')
     .column('shadow_of')
     .where(sql.ref('shadow_of'), 'is not', null)
+    .execute()
+}
+
+async function indexArms(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createIndex('requests_by_arm')
+    .on('requests')
+    .column('routing_arm')
+    .where(sql.ref('routing_arm'), 'is not', null)
     .execute()
 }
 

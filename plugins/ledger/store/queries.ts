@@ -64,7 +64,17 @@ export interface StoredPrompt {
   readonly unreadable?: string
 }
 
-export const USAGE_DIMENSIONS = ['user', 'group', 'key', 'model', 'provider', 'rule', 'hour', 'day'] as const
+export const USAGE_DIMENSIONS = [
+  'user',
+  'group',
+  'key',
+  'model',
+  'provider',
+  'rule',
+  'arm',
+  'hour',
+  'day',
+] as const
 
 export type UsageDimension = (typeof USAGE_DIMENSIONS)[number]
 
@@ -88,6 +98,8 @@ export interface UsageGroup {
   readonly model?: string | null
   readonly provider?: string | null
   readonly rule?: RuleReference
+  /** The model that a split has drawn. Requests without one are left out. */
+  readonly arm?: string
   /** Hours since 1970. */
   readonly hour?: number
   /** Days since 1970. */
@@ -107,6 +119,33 @@ export interface UsageGroup {
   readonly ratings: number
   readonly score: number
   readonly signals: Readonly<Record<AnswerSignal, number>>
+}
+
+/** Unix times in milliseconds: arrived at or after `since`, and before `until`. */
+export interface CopyQuery {
+  readonly since: number
+  readonly until: number
+  readonly userId?: number
+}
+
+/** The copies of one rule for one model. */
+export interface CopySums {
+  /** Null for copies that were recorded without their rule. */
+  readonly rule: RuleReference | null
+  readonly provider: string | null
+  readonly model: string | null
+  readonly copies: number
+  readonly errors: number
+  readonly unknownCosts: number
+  /** Nano-dollars. */
+  readonly cost: number
+  readonly input: number
+  readonly output: number
+  /** Mean of those that were answered; null if there are none. */
+  readonly latencyMs: number | null
+  /** Copies with a score for quality, and the sum of these scores in millionths. */
+  readonly ratings: number
+  readonly score: number
 }
 
 /**

@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import { findGroupSets, findLabel } from './find-records.ts'
 import type { CostQuery, CostSum, UsageDimension, UsageGroup, UsageQuery } from './queries.ts'
+import { readArmUsage } from './read-arm-usage.ts'
 import { firstIdAt } from './record-id.ts'
 import { FLAGS, type LedgerTables, MEASURES, type UsageMeasures } from './tables.ts'
 import { HOUR_MS } from './units.ts'
@@ -14,6 +15,8 @@ const EXPRESSIONS: Readonly<Record<UsageDimension, Readonly<Record<string, strin
   model: { model: 'targets.model' },
   provider: { provider: 'targets.provider' },
   rule: { rule_kind: 'kinds.value', rule_id: 'usage.rule_id' },
+  // See `readArmUsage`.
+  arm: {},
   hour: { hour: 'usage.hour' },
   day: { day: 'usage.hour' },
 }
@@ -26,6 +29,7 @@ interface SummedRow extends UsageMeasures {
   readonly provider?: string | null
   readonly rule_kind?: string | null
   readonly rule_id?: number
+  readonly arm?: string
   readonly hour?: number
   readonly day?: number
 }
@@ -41,6 +45,10 @@ export async function readUsage(
   const key = keyId === undefined ? undefined : await findLabel(db, keyId)
   const groupSets = groupId === undefined ? undefined : await findGroupSets(db, groupId)
   if ((keyId !== undefined && key === undefined) || groupSets?.length === 0) return []
+  if (groupBy.includes('arm')) {
+    const rows = await readArmUsage(db, { groupBy, since, until, userId, key, groupSets, limit })
+    return (rows as readonly SummedRow[]).map((row) => toGroup(row, groupBy))
+  }
   const isByCaller = [userId, key, groupSets].some((filter) => filter !== undefined) || groupBy.some(isCaller)
   const isByRule = groupBy.includes('rule')
   const needsHours = groupBy.includes('hour')
@@ -73,7 +81,7 @@ function isCaller(dimension: UsageDimension): boolean {
 }
 
 function toGroup(row: SummedRow, groupBy: readonly UsageDimension[]): UsageGroup {
-  const { user, group, key, model = null, provider = null, rule_kind, rule_id, hour, day } = row
+  const { user, group, key, model = null, provider = null, rule_kind, rule_id, arm, hour, day } = row
   return {
     ...(user !== undefined && { user }),
     ...(group !== undefined && { group }),
@@ -81,6 +89,7 @@ function toGroup(row: SummedRow, groupBy: readonly UsageDimension[]): UsageGroup
     ...(groupBy.includes('model') && { model }),
     ...(groupBy.includes('provider') && { provider }),
     ...(rule_id !== undefined && { rule: { kind: rule_kind ?? '', id: rule_id } }),
+    ...(arm !== undefined && { arm }),
     ...(hour !== undefined && { hour }),
     ...(day !== undefined && { day }),
     requests: row.requests,

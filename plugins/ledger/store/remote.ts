@@ -16,6 +16,7 @@ export function serveLedger(ledger: () => Ledger): RpcHandlers<LedgerMethods> {
     ledgerImportRatings: (params) => ledger().request('ledgerImportRatings', params),
     ledgerDeleteImported: (params) => ledger().request('ledgerDeleteImported', params),
     ledgerLastUse: (params) => ledger().request('ledgerLastUse', params),
+    ledgerCopies: (params) => ledger().request('ledgerCopies', params),
     ledgerSeries: (params) => ledger().request('ledgerSeries', params),
     ledgerTail: (params) => ledger().request('ledgerTail', params),
   }

@@ -16,6 +16,8 @@ import { listRecords } from './list-records.ts'
 import type { PromptCipher } from './prompt-cipher.ts'
 import { deleteFeedbackOf, deletePromptsOf, findPrompt, readPrompts } from './prompts.ts'
 import type {
+  CopyQuery,
+  CopySums,
   CostQuery,
   CostSum,
   RequestPage,
@@ -25,6 +27,7 @@ import type {
   UsageGroup,
   UsageQuery,
 } from './queries.ts'
+import { readCopies } from './read-copies.ts'
 import { readFeatures } from './read-features.ts'
 import { listFeedback, readRatings } from './read-feedback.ts'
 import { type LastUse, readLastUse } from './read-last-use.ts'
@@ -61,6 +64,8 @@ export interface LedgerStore {
   /** Returns the hour of the last request of each key of a user that was used. */
   lastUse(userId: number): Promise<readonly LastUse[]>
   sumCosts(query: CostQuery): Promise<CostSum>
+  /** Returns sums of the copies for other models, by rule and model. */
+  copies(query: CopyQuery): Promise<readonly CopySums[]>
   /** Returns the steps of a range that have requests, in order. */
   series(query: SeriesQuery): Promise<readonly SeriesPoint[]>
   /** Deletes some of what is too old. Returns true if there may be more. */
@@ -124,6 +129,7 @@ function createLedgerStore(
     featuresOf: (ids) => readFeatures(db, ids),
     usage: (query) => readUsage(db, query),
     sumCosts: (query) => sumCosts(db, query),
+    copies: (query) => readCopies(db, query),
     series: (query) => readSeries(db, query),
     lastUse: (userId) => readLastUse(db, userId),
     async sweep(retention, now) {

@@ -143,7 +143,7 @@ export interface FeedbackRow {
  * The hashed features of a prompt, from which routers learn. See docs/decisions/feedback.md, "Features are
  * kept beside feedback".
  */
-interface RatedPromptRow {
+export interface RatedPromptRow {
   /** That of the request; for an imported prompt, an id of the time of the import. */
   id: number
   /** 0 for an imported prompt. */
@@ -153,18 +153,18 @@ interface RatedPromptRow {
 }
 
 /** Texts of small sets, which are stored once. */
-interface LabelRow {
+export interface LabelRow {
   id: Generated<number>
   value: string
 }
 
-interface TargetRow {
+export interface TargetRow {
   id: Generated<number>
   provider: string
   model: string
 }
 
-interface ErrorRow {
+export interface ErrorRow {
   id: Generated<number>
   /** Hash of the other columns, which may be too long for an index. */
   digest: string

@@ -80,6 +80,7 @@ const { request } = createRpcPeer<LedgerOwnerMethods, LedgerThreadMethods>(trans
   ledgerLastUse: async ({ ledger, call }) => ({
     keys: await run(ledger, (store) => store.lastUse(call.userId)),
   }),
+  ledgerCopies: async ({ ledger, call }) => ({ sums: await run(ledger, (store) => store.copies(call)) }),
   ledgerSeries: async ({ ledger, call }) => ({ points: await run(ledger, (store) => store.series(call)) }),
   ledgerTail: ({ ledger, call }) => entryOf(ledger).tail.read(call.after, Date.now()),
 })

@@ -113,6 +113,16 @@ export interface RequestRecord {
   readonly first_token_ms: number | null
   readonly stream: boolean
   readonly cache_hit: boolean
+  /** The version of a learned router, what it thought of the model, and how probable the choice was. */
+  readonly router: {
+    readonly version: number
+    readonly p: number | null
+    readonly propensity: number | null
+  } | null
+  /** The model that a split has drawn. */
+  readonly routing_arm: string | null
+  /** The request that this one is a copy of. */
+  readonly shadow_of: string | null
   readonly signals: readonly string[]
   readonly feedback: readonly RequestFeedback[]
   readonly rules?: readonly RuleThenAndNow[]

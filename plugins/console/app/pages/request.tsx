@@ -67,7 +67,18 @@ function RequestDetails({ record }: { readonly record: RequestRecord }) {
           }
         />
         <Stat label="Endpoint" value={<code>{record.endpoint}</code>} />
+        {record.routing_arm && <Stat label="Drawn by a split" value={record.routing_arm} />}
+        {record.router && <RouterStat {...record.router} />}
       </dl>
+      {record.shadow_of && (
+        <p>
+          A copy of{' '}
+          <a href={href(`/requests/${encodeURIComponent(record.shadow_of)}`)}>
+            request <code>{record.shadow_of}</code>
+          </a>{' '}
+          for another model. The client did not get this reply.
+        </p>
+      )}
       <p>
         {canReadPastRules() && (
           <>
@@ -100,6 +111,19 @@ function RequestDetails({ record }: { readonly record: RequestRecord }) {
     </>
   )
 }
+
+function RouterStat({ version, p, propensity }: NonNullable<RequestRecord['router']>) {
+  const drawn = propensity !== null && `drawn with probability ${formatShare(propensity)}`
+  return (
+    <Stat
+      label={`Router, version ${version}`}
+      value={p === null ? 'model unknown' : `P(good) ${formatShare(p)}`}
+      note={drawn}
+    />
+  )
+}
+
+const formatShare = (share: number) => `${Math.round(share * 1000) / 10} %`
 
 interface TraceProps {
   readonly entries: readonly TraceEntry[]

@@ -13,9 +13,9 @@ import { BudgetLine, BudgetPanel } from './budget-panel.tsx'
 
 const PERIODS = ['24h', '7d', '30d'] as const
 
-const DIMENSIONS = ['user', 'group', 'key', 'model', 'provider', 'rule', 'day'] as const
+const DIMENSIONS = ['user', 'group', 'key', 'model', 'provider', 'rule', 'arm', 'day'] as const
 
-const OWN_DIMENSIONS = ['key', 'model', 'provider', 'rule', 'day'] as const
+const OWN_DIMENSIONS = ['key', 'model', 'provider', 'rule', 'arm', 'day'] as const
 
 /** Requests, tokens and cost by what the address names. */
 export function UsagePage() {
@@ -102,7 +102,7 @@ function UsageTable({ rows, by }: { readonly rows: readonly UsageRow[]; readonly
 function RowName({ by, value }: { readonly by: string; readonly value: unknown }) {
   if (value === null || value === undefined) return <span class="muted">none</span>
   const text = String(value)
-  if (by === 'day') return <>{text}</>
+  if (by === 'day' || by === 'arm') return <>{text}</>
   const name = by === 'user' ? userName(Number(text)) : by === 'group' ? groupName(Number(text)) : text
   return <a href={href('/requests', { [by]: text })}>{name}</a>
 }

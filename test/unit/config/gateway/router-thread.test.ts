@@ -1,5 +1,6 @@
+import { setImmediate } from 'node:timers/promises'
 import { expect } from 'chai'
-import { openRouterThread } from '../../../../config/gateway/router-thread.ts'
+import { openRouterThread, type ReplayJob } from '../../../../config/gateway/router-thread.ts'
 import { readSettings } from '../../../../config/settings/settings.ts'
 import type { TrainingJob } from '../../../../plugins/learned-routing/trainer.ts'
 import { makeFolder } from '../../../support/folders.ts'
@@ -26,5 +27,22 @@ describe('the thread of routers', () => {
     expect(first).to.equal('the job was stopped')
     expect(new Set(others)).to.deep.equal(new Set(['the gateway stops']))
     expect(await messageOf()).to.equal('the gateway stops')
+  })
+
+  it('ends a what-if whose caller has gone, running or waiting, and goes on with the next job', async () => {
+    const settings = readSettings({ ...TEST_ENVIRONMENT, DATA_DIR: await makeFolder() })
+    const thread = openRouterThread(settings, 'log')
+    const callers = [new AbortController(), new AbortController()]
+    const replays = callers.map(({ signal }) =>
+      thread.replay({} as ReplayJob, signal).catch((error: Error) => error.message),
+    )
+    await setImmediate()
+    for (const [index, caller] of callers.entries()) caller.abort(new Error(`caller ${index} has gone`))
+    expect(await Promise.all(replays)).to.deep.equal(['caller 0 has gone', 'caller 1 has gone'])
+
+    // There is no ledger, which the thread of the next job finds out.
+    const next = await thread.train(job).catch((error: Error) => error.message)
+    expect(next).to.equal('unable to open database file')
+    await thread.close()
   })
 })

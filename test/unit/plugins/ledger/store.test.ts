@@ -118,6 +118,7 @@ describe('the ledger on PostgreSQL', () => {
 /** Makes the tables those of the version before feedback. */
 const UNDO_FEEDBACK = [
   'drop index requests_by_shadow_of',
+  'drop index requests_by_arm',
   'drop table feedback',
   'drop table rated_prompts',
   ...['router_version', 'router_probability', 'router_propensity', 'routing_arm', 'shadow_of', 'signals'].map(

@@ -153,9 +153,9 @@ describe('a healthy ledger.db', () => {
     const { db } = await openLedgerDatabase({ engine: 'sqlite', file }, LOG_ID)
     await db.destroy()
     const database = new SqliteDatabase(file)
-    database.exec("DROP INDEX requests_by_shadow_of; DELETE FROM kysely_migration WHERE name = '006-copies'")
+    database.exec("DROP INDEX requests_by_arm; DELETE FROM kysely_migration WHERE name = '007-arms'")
     // As a process leaves it that is killed in the middle: nothing was committed.
-    database.exec('BEGIN IMMEDIATE; CREATE INDEX requests_by_shadow_of ON requests (shadow_of)')
+    database.exec('BEGIN IMMEDIATE; CREATE INDEX requests_by_arm ON requests (routing_arm)')
     database.close()
     await expectKept()
   })
