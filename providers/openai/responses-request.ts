@@ -8,7 +8,8 @@ import { asObject, asObjects } from '../shared/fields.ts'
 
 /**
  * True for requests that the model takes in the Responses API only: with tools, unless it does not reason,
- * and with the effort `max`. See docs/providers.md, "OpenAI".
+ * and with the effort `max`. See docs/providers.md, "OpenAI", and docs/decisions/replies.md, "OpenAI is asked
+ * in two APIs".
  */
 export function requiresResponses(
   { tools }: ChatRequest,

@@ -18,6 +18,8 @@ export class MessageResponse extends PlainResponse<MessageRequest> {
   constructor(request: MessageRequest, sink: ResponseSink) {
     super(request)
     this.#sink = sink
+    // From Node 24 on, Node's own is true only for responses that it has sent itself.
+    Object.defineProperty(this, 'writableFinished', { get: () => this.finished })
   }
 
   override write(chunk: unknown): boolean {
