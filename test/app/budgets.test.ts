@@ -354,7 +354,7 @@ describe('budgets', () => {
 })
 
 describe('budgets in Redis', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
   const started = useRedisAndProvider()
 
   it('are exact over two gateways with 200 clients', async () => {

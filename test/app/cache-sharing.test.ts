@@ -11,7 +11,7 @@ import { type RunningRedis, requireRedis } from '../support/redis.ts'
 const EVALUATED = 'firewall: { evaluate_responses: true }\n'
 
 describe('who sees cached replies', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
   let sandbox: Sandbox
   /** Gateways by the option `shared`. */
   const gateways = new Map<boolean, RunningGateway>()

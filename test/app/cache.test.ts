@@ -11,7 +11,7 @@ import { MODELS, PROVIDERS } from '../support/providers.ts'
 import { disconnectInMidStream } from '../support/streams.ts'
 
 describe('the cache', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
   let sandbox: Sandbox
   let gateway: RunningGateway
   let user: TestUser

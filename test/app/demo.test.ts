@@ -18,7 +18,7 @@ const DAY_MS = 86_400_000
 
 describe('"signalbox demo"', function () {
   // Each change waits for the disk.
-  this.timeout(60_000)
+  this.timeout(180_000)
 
   let dataDir: string
   let gateway: RunningGateway

@@ -113,7 +113,7 @@ describe('the event log of several gateways', () => {
 describe('a start while a cluster has no leader', () => {
   for (const form of ['connectionString', 'discoverString'] as const) {
     it(`waits with a line every few seconds: ${form}`, async function () {
-      this.timeout(60_000)
+      this.timeout(180_000)
       const cluster = await startEventStoreCluster({ heartbeatMs: 50, electionMs: 50 })
       const [first, second, third] = cluster.nodes
       await first?.kill()

@@ -217,7 +217,7 @@ const OTHER_BODIES: readonly (readonly [string, object])[] = [
 ]
 
 describe('the firewall inspects', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
   let sandbox: Sandbox
   let gateway: RunningGateway
 

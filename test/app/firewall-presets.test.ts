@@ -9,7 +9,7 @@ const rule = (more: object) =>
   firewallRuleBody({ type: 'preset', pattern: 'card_number', replacement: '[card $0]', ...more })
 
 describe('firewall presets', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
   let sandbox: Sandbox
   let gateway: RunningGateway
 

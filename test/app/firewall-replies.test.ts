@@ -19,7 +19,7 @@ const RULES: Readonly<Record<string, object>> = {
 const WARNING = { code: 'firewall', message: 'Firewall rule "Warn" triggered.', scope: 'response' }
 
 describe('firewall rules with the scope response', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
   let sandbox: Sandbox
   let gateway: RunningGateway
   const ids: Record<string, number> = {}

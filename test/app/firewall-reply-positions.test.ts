@@ -36,7 +36,7 @@ export default {
 const secretRule = (more: object = {}) => firewallRuleBody({ scope: 'response', ...more })
 
 describe('firewall rules with the scope response, by what a provider sends', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
   let provider: ScriptedProvider
   const gateways: RunningGateway[] = []
 

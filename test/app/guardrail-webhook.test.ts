@@ -17,7 +17,7 @@ const SECRET = 'a-secret-of-the-guardrail'
 const CHAT = '/v1/chat/completions'
 
 describe('the plugin guardrail-webhook', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
   let sandbox: Sandbox
   const gateways: RunningGateway[] = []
   const servers: Server[] = []

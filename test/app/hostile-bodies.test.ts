@@ -15,7 +15,7 @@ const FIELD_NAMES = [
 ]
 
 describe('hostile bodies', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
   let sandbox: Sandbox
   let gateway: RunningGateway
 

@@ -14,7 +14,7 @@ describe('a gateway with its ledger in PostgreSQL', () => {
   let server: RunningPostgres
 
   before(async function () {
-    this.timeout(60_000)
+    this.timeout(180_000)
     server = await requirePostgres(this)
   })
 
@@ -27,7 +27,7 @@ describe('a gateway with its ledger in PostgreSQL', () => {
   }
 
   it('answers while the database is down, and records the requests when it is back', async function () {
-    this.timeout(60_000)
+    this.timeout(180_000)
     const gateway = await startGateway({ LEDGER_URL: server.url })
     await gateway.call('POST', '/v1/firewall-rules', BLOCK)
     const before = await askFor(gateway, 'hello')
@@ -54,7 +54,7 @@ describe('a gateway with its ledger in PostgreSQL', () => {
   })
 
   it('answers while the database hangs', async function () {
-    this.timeout(60_000)
+    this.timeout(180_000)
     const gateway = await startGateway({ LEDGER_URL: server.url })
     await gateway.call('POST', '/v1/firewall-rules', BLOCK)
     expect((await askFor(gateway, 'a secret')).status).to.equal(403)
@@ -83,7 +83,7 @@ describe('required evidence', () => {
   let gateway: RunningGateway
 
   before(async function () {
-    this.timeout(60_000)
+    this.timeout(180_000)
     server = await requirePostgres(this)
     const CONFIG = await writeSettings(
       'ledger: { evidence: required }\nrate_limits: { requests_per_minute: { free: null, paid: null } }\n',

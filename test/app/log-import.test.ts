@@ -32,7 +32,7 @@ describe('"log import"', () => {
     runCommand(['log', 'import', from], { DATA_DIR: dataDir })
 
   it('moves a log to EventStoreDB and back, with the same events, order and rules', async function () {
-    this.timeout(60_000)
+    this.timeout(180_000)
     const server = await startEventStore()
     const onServer = { EVENTSTORE_URL: server.connectionString, DATA_DIR: await makeFolder() }
     expect(await runCommand(['log', 'import', file], onServer)).to.include({ code: 0, stderr: '' })

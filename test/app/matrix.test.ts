@@ -22,7 +22,7 @@ describe('the matrix of providers and abilities, with the OpenAI SDK', () => {
   const table = new Map<string, Map<string, Outcome>>()
 
   before(async function () {
-    this.timeout(60_000)
+    this.timeout(180_000)
     sandbox = await startSandbox({ record: 1000 })
     await fill(NO_BREAKERS, { ...ABILITIES, ...FAILURES })
     await fill('capabilities: interface\n', OF_INTERFACE)

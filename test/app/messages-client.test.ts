@@ -13,7 +13,7 @@ const ask = (content: string, more: object = {}) => ({
 })
 
 describe("Anthropic's official client", function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
   let sandbox: Sandbox
   let gateway: RunningGateway
 

@@ -15,7 +15,7 @@ const WEATHER: Anthropic.Tool = {
 }
 
 describe("POST /v1/messages, with Anthropic's official client", function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
   let sandbox: Sandbox
   let gateway: RunningGateway
   let client: Anthropic

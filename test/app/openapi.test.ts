@@ -121,7 +121,7 @@ describe('/openapi.json', () => {
 
   it('has examples that are valid and get responses that match their schemas', async function () {
     // Hundreds of requests.
-    this.timeout(60_000)
+    this.timeout(180_000)
     const { judge, judgeBody } = judging
     const { fill, own, send } = await createSender(gateway)
     const faults: string[] = []

@@ -42,7 +42,7 @@ describe('the page about plugins', () => {
   })
 
   it('shows settings and commands that work as described', async function () {
-    this.timeout(60_000)
+    this.timeout(180_000)
     if (!(await hasCurl())) skip(this, 'curl is not installed')
     const folder = await installExample()
     const page = await readFile(new URL('docs/plugins.md', ROOT), 'utf8')
@@ -86,7 +86,7 @@ function followsTheContract(openLogPlace: () => Promise<LogPlace>): void {
   let gateway: RunningGateway
 
   before(async function () {
-    this.timeout(60_000)
+    this.timeout(180_000)
     place = await openLogPlace()
     folder = await installExample()
     dataDir = await makeFolder()
@@ -200,7 +200,7 @@ function followsTheContract(openLogPlace: () => Promise<LogPlace>): void {
   })
 
   it('sees on one node what another node has written', async function () {
-    this.timeout(60_000)
+    this.timeout(180_000)
     const other = await start(withPackage)
     expect(await ratings(other)).to.deep.equal(await ratings(gateway))
 
@@ -212,7 +212,7 @@ function followsTheContract(openLogPlace: () => Promise<LogPlace>): void {
   })
 
   it('rebuilds its state after a start from a snapshot, which does not contain it', async function () {
-    this.timeout(60_000)
+    this.timeout(180_000)
     const before = await ratings(gateway)
     await restart(withPackage)
     expect(await ratings(gateway)).to.deep.equal(before)
@@ -237,7 +237,7 @@ function followsTheContract(openLogPlace: () => Promise<LogPlace>): void {
   })
 
   it('has its events and state verified with the log', async function () {
-    this.timeout(60_000)
+    this.timeout(180_000)
     const { code, stdout, stderr } = await log('verify', withPackage)
 
     expect(stderr).to.equal('')

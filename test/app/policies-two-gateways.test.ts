@@ -56,7 +56,7 @@ describe('two gateways on EventStoreDB, while policies change under load', () =>
   }
 
   it('no request mixes two states, and each is explained by its position', async function () {
-    this.timeout(60_000)
+    this.timeout(180_000)
     const policy = await newPolicy(gateways[0], { firewall: [mask('alpha', '0'), mask('beta', '0')] })
     const [alpha, beta] = policy.ruleIds
     const seen: Seen[] = []

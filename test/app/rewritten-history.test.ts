@@ -102,7 +102,7 @@ describe('two nodes that sign checkpoints over one log', () => {
   after(() => server?.stop())
 
   it('sign one after the other, each with its key', async function () {
-    this.timeout(60_000)
+    this.timeout(180_000)
     server = await startEventStore()
     const eventstore_url = server.connectionString
     const [first, second] = [await makeFolder(), await makeFolder()]

@@ -48,7 +48,7 @@ describe('a gateway on an event log with events of a newer version', () => {
   })
 
   it('refuses changes to rules with unknown events, and accepts all others', async function () {
-    this.timeout(60_000)
+    this.timeout(180_000)
     const { status, body } = await call(touched, 'POST', '/v1/firewall-rules', rule)
     expect(status).to.equal(503)
     expect(body.error.message).to.be.a('string')

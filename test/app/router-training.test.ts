@@ -24,7 +24,7 @@ function ratedPrompts(count: number): string {
 }
 
 describe('the training of a router', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
   let gateway: RunningGateway
   before(async () => {
     const yaml =

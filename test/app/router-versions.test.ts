@@ -54,7 +54,7 @@ const versionData = (version: number, folder: string, featuresKey?: string) =>
 
 describe('versions of routers on two nodes', () => {
   it('decide on each node as its state says, which is the same as of each position', async function () {
-    this.timeout(60_000)
+    this.timeout(180_000)
     const server = await startEventStore()
     const { connectionString } = server
     const settings = { ...(await withSettings(LEARNED)), EVENTSTORE_URL: connectionString, FEATURES_KEY }
@@ -245,7 +245,7 @@ describe('a log with versions of routers', () => {
   })
 
   it('is exported and imported with its versions', async function () {
-    this.timeout(60_000)
+    this.timeout(180_000)
     const { stdout } = await runCommand(['log', 'export'], { DATA_DIR: dataDir })
     for (const secret of [FEATURES_KEY, gateway.demoKey, 'haiku']) expect(stdout).not.to.contain(secret)
     const file = path.join(await makeFolder(), 'events.jsonl')
@@ -260,14 +260,14 @@ describe('a log with versions of routers', () => {
   })
 
   it('is backed up with its versions', async function () {
-    this.timeout(60_000)
+    this.timeout(180_000)
     const folder = await makeFolder()
     expect(await runCommand(['log', 'backup', folder], { DATA_DIR: dataDir })).to.include({ code: 0 })
     await startsWithVersion(folder)
   })
 
   it('starts from a snapshot with its versions, and without one that lacks them', async function () {
-    this.timeout(60_000)
+    this.timeout(180_000)
     const [name = ''] = await listSnapshots(dataDir)
     const file = path.join(dataDir, 'snapshots', name)
     const text = await readFile(file, 'utf8')

@@ -7,7 +7,7 @@ const firewallRule = (more: object) =>
   firewallRuleBody({ type: 'regex', pattern: 'x', action: 'warn', ...more })
 
 describe('the limits of rules', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
   let gateway: RunningGateway
   let user: TestUser
 

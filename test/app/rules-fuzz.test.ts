@@ -11,7 +11,7 @@ const SEED = Number(process.env.FUZZ_SEED ?? 20261120)
 const rule = (more: object) => firewallRuleBody({ name: 'fuzz', pattern: undefined, ...more })
 
 describe(`rules under random input (seed ${SEED})`, function () {
-  this.timeout(60_000 * ROUNDS.fuzz)
+  this.timeout(180_000 * ROUNDS.fuzz)
   let sandbox: Sandbox
   let gateway: RunningGateway
 

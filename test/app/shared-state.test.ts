@@ -19,7 +19,7 @@ describe('counters and records of plugins', () => {
   })
 
   describe('in Redis', function () {
-    this.timeout(60_000)
+    this.timeout(180_000)
     let redis: RunningRedis
     let gateways: readonly RunningGateway[] = []
     before(async function () {

@@ -21,7 +21,7 @@ const newTraceId = (() => {
 })()
 
 describe('tracing', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
   let sandbox: Sandbox
   let collector: SpanCollector
   let gateway: RunningGateway

@@ -220,7 +220,7 @@ describe('usage limits', () => {
 })
 
 describe('usage limits in Redis', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
   const started = useRedisAndProvider()
 
   it('are exact over two gateways', async () => {

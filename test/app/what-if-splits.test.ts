@@ -13,7 +13,7 @@ const SPLIT = {
 }
 
 describe('what-if with splits and shadows', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
   let gateway: RunningGateway
   let user: TestUser
 

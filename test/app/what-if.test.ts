@@ -63,7 +63,7 @@ const rulesOf = ({ rules }: any) =>
 const DRAFT_POLICY = { name: 'Draft', is_enabled: true, priority: 5, applies_to: { everyone: true } }
 
 describe('what-if on recorded requests', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
   let gateway: RunningGateway
 
   before(async () => {

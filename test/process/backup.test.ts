@@ -49,7 +49,7 @@ const listRequests = async ({ call }: RunningGateway) => (await call('GET', '/v1
 
 function containsAcknowledgedChanges(backUp: BackUp): void {
   it('contains every rule acknowledged before, with the same ETags and audit entries', async function () {
-    this.timeout(60_000)
+    this.timeout(180_000)
     const gateway = await startGatewayOnFiles()
     const response = await storeResponse(gateway)
     const recorded = await listRequests(gateway)
@@ -77,7 +77,7 @@ function containsAcknowledgedChanges(backUp: BackUp): void {
 describe('a copy of the data folder', () => {
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     it(`of a gateway that was stopped with ${signal} is complete`, async function () {
-      this.timeout(60_000)
+      this.timeout(180_000)
       const gateway = await startGatewayProcess()
       const response = await storeResponse(gateway)
       const writers = startWriters(gateway)

@@ -8,7 +8,7 @@ const LANGUAGES = await loadLanguages()
 
 /** The short form of `npm run test:clients`. It installs nothing. */
 describe('client libraries', function () {
-  this.timeout(120_000)
+  this.timeout(180_000)
   let gateway: Awaited<ReturnType<typeof startCalledGateway>>
 
   before(async () => {

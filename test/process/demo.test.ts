@@ -8,7 +8,7 @@ import { spawnSignalbox } from '../support/gateway-process.ts'
 
 describe('the gateway of "signalbox demo"', function () {
   // Each change waits for the disk.
-  this.timeout(60_000)
+  this.timeout(180_000)
 
   it('serves on the sandbox, and prints where to sign in', async () => {
     const child = spawnSignalbox(['demo', '--days', '1'], {

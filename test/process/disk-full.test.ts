@@ -83,7 +83,7 @@ describe('a gateway whose disk is full', () => {
 
   it('exits with 0 on SIGTERM while the disk is full', async function () {
     // Three gateways, each of which tries to save until it stops.
-    this.timeout(60_000)
+    this.timeout(180_000)
     await fill()
     await createUntilRefused()
     expect(await gateway.stop(), gateway.stderr()).to.equal(0)

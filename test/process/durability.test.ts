@@ -10,7 +10,7 @@ const rule = (name: string) => firewallRuleBody({ name, pattern: name, action: '
 
 describe('a gateway that is killed', () => {
   it(`has every acknowledged rule after ${ROUNDS.kills} kills, and no partial writes`, async function () {
-    this.timeout(120_000)
+    this.timeout(180_000)
     const dataDir = await makeFolder()
     const acknowledged = new Map<string, number>()
     let demoKey: string | undefined

@@ -12,7 +12,7 @@ const RULE = {
 }
 
 describe('a worker that hangs', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
 
   it('is killed and replaced, and a change that waits for it is made and answered so', async () => {
     const CONFIG = await writeSettings(`${UNLIMITED}timeouts: { heartbeat_ms: 1000 }\n`)

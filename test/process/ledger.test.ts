@@ -69,14 +69,14 @@ describe('the ledger of two workers in PostgreSQL', () => {
   let server: RunningPostgres
 
   before(async function () {
-    this.timeout(60_000)
+    this.timeout(180_000)
     server = await requirePostgres(this)
   })
 
   after(() => server?.stop())
 
   it('finds there what any worker answered, with its prompts and no text of them', async function () {
-    this.timeout(60_000)
+    this.timeout(180_000)
     const gateway = await startGatewayProcess({
       ...(await withSettings(`${UNLIMITED}ledger: { record_prompts: full }\n`)),
       ...{ LEDGER_URL: server.url, WORKERS: '2', RECORD_KEY: randomBytes(32).toString('hex') },

@@ -7,7 +7,7 @@ import { UNLIMITED, withSettings } from '../support/settings.ts'
 import { connectToEach } from '../support/workers.ts'
 
 describe('operators of a gateway with workers', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
 
   it('watch and evaluate the requests of all of them on any of them', async () => {
     const gateway = await startGatewayProcess({

@@ -141,7 +141,7 @@ describe('the packed package', () => {
   let files: readonly string[]
 
   before(async function () {
-    this.timeout(60_000)
+    this.timeout(180_000)
     ;({ project, files } = await installPacked())
   })
 
@@ -188,7 +188,7 @@ describe('the packed package', () => {
   })
 
   it('has types that compile in a strict project and reject errors', async function () {
-    this.timeout(60_000)
+    this.timeout(180_000)
     await writeFile(path.join(project, 'typed.ts'), TYPED)
     await writeFile(path.join(project, 'wrong.ts'), WRONG)
     await writeFile(path.join(project, 'wrong-options.ts'), WRONG_OPTIONS)
@@ -216,7 +216,7 @@ describe('the packed package', () => {
   })
 
   it('writes a plugin package that passes its tests', async function () {
-    this.timeout(60_000)
+    this.timeout(180_000)
     const program = path.join(project, 'node_modules/signalbox/dist/config/main.js')
     await execute(process.execPath, [program, 'plugin', 'init', 'signalbox-short'], { cwd: project })
     const cwd = path.join(project, 'signalbox-short')
@@ -224,7 +224,7 @@ describe('the packed package', () => {
   })
 
   it('starts with the example package listed', async function () {
-    this.timeout(60_000)
+    this.timeout(180_000)
     const program = path.join(project, 'node_modules/signalbox/dist/config/main.js')
     const example = path.join(PROJECT, 'test/fixtures/packages/signalbox-votes')
     await symlink(example, path.join(project, 'node_modules/signalbox-votes'))

@@ -14,7 +14,7 @@ const FILES = ['README.md', 'index.js', 'index.test.js', 'package.json']
 
 describe('"plugin init"', () => {
   it('writes a package that passes its tests and works in a gateway', async function () {
-    this.timeout(90_000)
+    this.timeout(180_000)
     const folder = await makeFolder()
     const { code, stdout, stderr } = await runSignalbox(['plugin', 'init', 'signalbox-short'], {}, folder)
     expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' })

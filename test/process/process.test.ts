@@ -15,7 +15,7 @@ import { disconnectInMidStream, startStream } from '../support/streams.ts'
 import { waitUntil } from '../support/wait.ts'
 
 describe('the process', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
 
   it('prints a banner, the demo key at the first start, and then lines of JSON; signals end it after its streams', async () => {
     const first = await startGatewayProcess({ WORKERS: '1' })

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
+import { runCommand } from '../support/command.ts'
 import { type EchoingProvider, MISDEEDS, startEchoingProvider } from '../support/echoing-provider.ts'
 import { type EventStore, startEventStore } from '../support/eventstore/server.ts'
 import { makeFolder } from '../support/folders.ts'
@@ -52,7 +53,7 @@ interface Responses {
 
 for (const log of ['the embedded log', 'EventStoreDB']) {
   describe(`keys, passwords and prompts, on ${log}`, function () {
-    this.timeout(120_000)
+    this.timeout(180_000)
     let sandbox: Sandbox
     let provider: EchoingProvider
     let redis: RunningRedis | undefined
@@ -85,7 +86,8 @@ for (const log of ['the embedded log', 'EventStoreDB']) {
       }
       const command = (...args: string[]) => runSignalbox(args, { ...environment, DATA_DIR: dataDir })
 
-      const added = await command('users', 'add', '--name', 'Ada', '--plan', 'paid')
+      const user = ['users', 'add', '--name', 'Ada', '--plan', 'paid']
+      const added = await runCommand(user, { ...environment, DATA_DIR: dataDir })
       const { key } = JSON.parse(added.stdout)
       gateway = await startGatewayProcess(environment, { dataDir, demoKey: key })
       let stdout = ''
@@ -166,7 +168,7 @@ for (const log of ['the embedded log', 'EventStoreDB']) {
     })
 
     it('would be found in each form', () => {
-      const all = [...outside, ...stored]
+      const log = outside[0] ?? expect.fail('nothing was logged')
       for (const [name, text] of Object.entries(secrets)) {
         const forms = [
           text,
@@ -175,10 +177,8 @@ for (const log of ['the embedded log', 'EventStoreDB']) {
           Buffer.from(`user:${text}`).toString('base64'),
         ]
         for (const form of forms) {
-          const planted = all.map((found) =>
-            found === all[0] ? { ...found, bytes: Buffer.concat([found.bytes, Buffer.from(form)]) } : found,
-          )
-          expect(findLeaks(secrets, planted), form).to.include(`${name} in the log`)
+          const planted = { ...log, bytes: Buffer.concat([log.bytes, Buffer.from(form)]) }
+          expect(findLeaks(secrets, [planted]), form).to.include(`${name} in the log`)
         }
       }
     })

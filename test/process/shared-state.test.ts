@@ -7,7 +7,7 @@ import { installTally } from '../support/tally-plugin.ts'
 import { type Connection, connectToEach } from '../support/workers.ts'
 
 describe('two workers', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
   let gateway: GatewayProcess
   let connections: readonly Connection[]
   before(async () => {

@@ -10,7 +10,7 @@ import { UNLIMITED, withSettings } from '../support/settings.ts'
 
 describe('a gateway that is killed while it takes a snapshot', () => {
   it(`has every acknowledged rule after ${ROUNDS.snapshotKills} kills while it takes a snapshot`, async function () {
-    this.timeout(120_000)
+    this.timeout(180_000)
     const settings = await withSettings(`${UNLIMITED}snapshots: { every_events: 1 }`)
     const dataDir = await makeFolder()
     const acknowledged = new Set<string>()

@@ -18,7 +18,7 @@ const LIMIT_USD = 0.04
 const LIMIT_TOKENS = 6000
 
 describe('limits of two workers', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
   let provider: ScriptedProvider
   before(async () => {
     provider = await startScriptedProvider()

@@ -24,7 +24,7 @@ describe('stored responses', () => {
   after(() => sandbox.close())
 
   it('survive restarts and kills', async function () {
-    this.timeout(120_000)
+    this.timeout(180_000)
     const dataDir = await makeFolder()
     const answered = new Map<string, { text: string; stream: boolean }>()
     let demoKey: string | undefined
@@ -92,7 +92,7 @@ describe('stored responses', () => {
 
 describe(`${STREAMS} streamed responses at once`, () => {
   it('are all stored, and leak no memory', async function () {
-    this.timeout(120_000)
+    this.timeout(180_000)
     const sandbox = await startSandbox()
     const plugins = ['auth', 'plan', 'responses', 'firewall', 'routing', 'dispatch', 'decorate']
     const CONFIG = await writeSettings(JSON.stringify({ plugins }))

@@ -71,7 +71,7 @@ function expectSnapshotsOfOneWorker(gateway: GatewayProcess): void {
 }
 
 describe('a worker that exits', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
 
   it('is replaced, and the streams of the other worker continue, and when all exit, on the same ports, until SIGINT', async () => {
     const CONFIG = await writeSettings(`${UNLIMITED}snapshots: { every_events: 3 }`)
@@ -121,7 +121,7 @@ describe('a worker that exits', function () {
 })
 
 describe('the start of several workers', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
 
   it('that is refused ends the program with one sentence', async () => {
     const trap = await makeTrap()
@@ -158,7 +158,7 @@ describe('the start of several workers', function () {
 })
 
 describe('a rolling restart of the workers', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
   const NOT_RENEWED = 'rolling restart failed; the current workers stay'
 
   it('applies new settings, including more and fewer workers, or keeps the workers if they are invalid', async () => {
@@ -199,7 +199,7 @@ describe('a rolling restart of the workers', function () {
 })
 
 describe('stopping several workers', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
 
   it('happens when the primary is killed; with a provider, they create no user and say how to', async () => {
     const gateway = await startGatewayProcess({ WORKERS: '2', OPENAI_API_KEY: 'a-real-key' })

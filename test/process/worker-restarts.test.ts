@@ -17,7 +17,7 @@ const CLOSE = { connection: 'close' }
 const COUNTED = '/v1/firewall-rules'
 
 describe('two workers that are replaced', function () {
-  this.timeout(120_000)
+  this.timeout(180_000)
   let gateway: GatewayProcess
   let metrics: string
   let startedAfter: number

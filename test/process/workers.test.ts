@@ -15,7 +15,7 @@ import { connectToEach, expectExactLimit, isAlive, openConnection, workerPids } 
 import { parseYaml } from '../support/yaml.ts'
 
 describe('several workers', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
   let gateway: GatewayProcess
   before(async () => {
     const settings = await withSettings(

@@ -52,6 +52,10 @@ export async function startGatewayProcess(
   const lines = createInterface(child.stdout)
   const exited = once(child, 'close') as Promise<[number | null]>
   void exited.then(output.end)
+  // A test that timed out while the gateway started does not stop it.
+  const killAtExit = () => child.kill('SIGKILL')
+  process.once('exit', killAtExit)
+  void exited.then(() => process.off('exit', killAtExit))
 
   const readyLine = await Promise.race([once(lines, 'line'), exited.then(() => undefined)])
   if (readyLine === undefined) throw new Error(`the gateway did not start:\n${output.text()}`)

@@ -10,7 +10,7 @@ import { newUser, type TestUser } from '../../support/new-user.ts'
 import { waitUntil } from '../../support/wait.ts'
 
 describe('signalbox-budget', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
   const USD_PER_DAY = 0.002
   let gateway: RunningGateway
   let budgeted: number

@@ -8,7 +8,7 @@ import { MODELS, PROVIDERS } from '../../support/providers.ts'
 import { receivedText } from '../../support/streams.ts'
 
 describe('signalbox-exact-cache', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
   let gateway: RunningGateway
   let user: TestUser
   before(async () => {

@@ -6,7 +6,7 @@ import type { RunningGateway } from '../../support/gateway.ts'
 import { MODELS, PROVIDERS } from '../../support/providers.ts'
 
 describe('signalbox-redactor', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
   const CARD = '4111-2222-3333-4444'
   let gateway: RunningGateway
   before(async () => {

@@ -33,7 +33,7 @@ function createClient() {
 }
 
 describe('a worker pool', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
 
   const run = (
     pool: WorkerPool<TestJob, number>,

@@ -20,7 +20,7 @@ describe('feedback in a ledger on PostgreSQL', () => {
   let server: RunningPostgres
 
   before(async function () {
-    this.timeout(60_000)
+    this.timeout(180_000)
     server = await requirePostgres(this)
   })
 

@@ -67,7 +67,7 @@ describe('the ledger on PostgreSQL', () => {
   let server: RunningPostgres
 
   before(async function () {
-    this.timeout(60_000)
+    this.timeout(180_000)
     server = await requirePostgres(this)
   })
 

@@ -8,7 +8,7 @@ import { waitUntil } from '../../../support/wait.ts'
 const QUEUE = 'OTEL_BSP_MAX_QUEUE_SIZE'
 
 describe('TraceExporter', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
   const reports: ExportReport[] = []
   const total = () => reports.reduce((sum, { spans }) => sum + spans, 0)
 
