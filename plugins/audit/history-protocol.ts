@@ -8,11 +8,13 @@ export type HistoryThreadMethods = {
   read: { params: HistoryCall & { readonly present: Present }; result: HistoryOutcome }
 }
 
-/** Errors that their reader can act on. Any other one rejects the call. */
+/** A call rejects only if the thread ends. */
 export type HistoryOutcome =
   | { readonly result: HistoryResult }
   | { readonly refused: RefusedRead }
   | { readonly unavailable: string }
+  /** Another error, such as an event that cannot be parsed. */
+  | { readonly failed: string }
 
 interface RefusedRead {
   readonly code: string
@@ -33,7 +35,7 @@ export function serveHistory(
         return new MovedResult<HistoryOutcome>({ result }, buffers)
       } catch (error) {
         if (EventLogUnavailableError.isInstance(error)) return { unavailable: errorMessage(error) }
-        if (!GatewayError.isInstance(error)) throw error
+        if (!GatewayError.isInstance(error)) return { failed: errorMessage(error) }
         const { code, message, details } = error
         return { refused: { code, message, param: details.param } }
       }
@@ -44,6 +46,7 @@ export function serveHistory(
 /** Returns the result, or throws the error that the thread has caught. */
 export function resultOf(outcome: HistoryOutcome): HistoryResult {
   if ('result' in outcome) return outcome.result
+  if ('failed' in outcome) throw new Error(outcome.failed)
   if ('unavailable' in outcome) throw new EventLogUnavailableError(outcome.unavailable)
   const { code, message, param } = outcome.refused
   // Safe: the errors of reads have codes of the gateway.

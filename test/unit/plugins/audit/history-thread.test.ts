@@ -30,7 +30,7 @@ describe('the thread that reads histories', () => {
     await thread.close()
   })
 
-  it('passes on errors that readers can act on', async () => {
+  it('passes on errors of a read', async () => {
     const refused = "({ refused: { code: 'invalid_value', message: 'Not yet.', param: 'as_of' } })"
     const refusing = createHistoryThread(workerOf(refused))
     const error = await rejection(refusing.read(CALL, PRESENT, FOREVER))
@@ -38,7 +38,10 @@ describe('the thread that reads histories', () => {
     expect(error.details.param).to.equal('as_of')
     const away = createHistoryThread(workerOf("({ unavailable: 'locked' })"))
     expect(await rejection(away.read(CALL, PRESENT, FOREVER))).to.include({ message: 'locked' })
-    await Promise.all([refusing.close(), away.close()])
+    const broken = createHistoryThread(workerOf("({ failed: 'Event 3 is not valid JSON.' })"))
+    const failure = await rejection(broken.read(CALL, PRESENT, FOREVER))
+    expect(failure).to.include({ name: 'Error', message: 'Event 3 is not valid JSON.' })
+    await Promise.all([refusing.close(), away.close(), broken.close()])
   })
 
   it('refuses calls when too many wait, and forgets those whose clients disconnect', async () => {
