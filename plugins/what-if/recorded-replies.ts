@@ -25,7 +25,10 @@ interface ReplySource {
   readonly accounts: Pick<Accounts, 'ownerOfKey'>
 }
 
-/** Returns the output of the stored responses of the first of the requests; null for what is not stored. */
+/**
+ * Returns the output of the stored responses of the first of the requests; null for what is not stored. See
+ * docs/decisions/what-if.md, "Replies are those that are stored".
+ */
 export async function readReplies(
   requests: readonly RepliedRequest[],
   { log, accounts }: ReplySource,
