@@ -47,8 +47,8 @@ interface InFlight {
 
 /**
  * Replays the budgets and the limits of tokens and concurrency with requests in the order of their arrival,
- * with the code that limits live requests and a clock that follows the records. See
- * docs/decisions/what-if.md, "Limits are replayed by the code that limits".
+ * and a clock that follows the records. See docs/decisions/what-if.md, "Limits are replayed by the code that
+ * limits".
  */
 export class LimitsReplay {
   readonly #options: LimitsReplayOptions

@@ -1,5 +1,5 @@
 import type { RefObject } from 'preact'
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 
 /** Rows of a block. Pages of lists are multiples of it. */
 export const BLOCK_SIZE = 20
@@ -42,26 +42,21 @@ export function useVirtualBlocks(count: number): VirtualBlocks {
     setRange((old) => (isSameRange(old, next) ? old : next))
   }
 
-  const latest = useRef(update)
-  latest.current = update
-  const frame = useRef(0)
-  // Measured in the next frame: right after rendering, it would force another layout of the whole table.
-  const schedule = useCallback(() => {
-    frame.current ||= requestAnimationFrame(() => {
-      frame.current = 0
-      latest.current()
-    })
-  }, [])
-  useEffect(schedule)
+  useLayoutEffect(update)
   useEffect(() => {
+    let frame = 0
+    const schedule = () => {
+      cancelAnimationFrame(frame)
+      frame = requestAnimationFrame(update)
+    }
     addEventListener('scroll', schedule, { passive: true })
     addEventListener('resize', schedule)
     return () => {
-      cancelAnimationFrame(frame.current)
+      cancelAnimationFrame(frame)
       removeEventListener('scroll', schedule)
       removeEventListener('resize', schedule)
     }
-  }, [])
+  })
 
   const end = Math.min(range.end, total)
   const first = Math.min(range.first, Math.max(0, end - 1))
