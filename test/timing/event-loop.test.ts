@@ -102,11 +102,11 @@ describe('the event loop', () => {
     const present = { position: 20_000, time: Date.now() }
     const { signal } = new AbortController()
     const read = () => thread.read(call, present, signal)
-    const first = await read()
+    const first = (await read()) as Uint8Array
     const [bodies, longestMs] = await measureLongestTask(() => Promise.all(Array.from({ length: 8 }, read)))
     await thread.close()
-    expect((first as Uint8Array).length).to.be.above(500_000)
-    for (const body of bodies) expect(body).to.deep.equal(first)
+    expect(first.length).to.be.above(400_000)
+    for (const body of bodies) expect(Buffer.compare(body as Uint8Array, first)).to.equal(0)
     expect(longestMs).to.be.below(10)
   }).timeout(60_000)
 
