@@ -39,6 +39,8 @@ function readItem(item: OutputItem): string[] {
       return [`${item.name}(${item.arguments})`]
     case 'custom_tool_call':
       return [`${item.name}(${item.input})`]
+    case 'tool_search_call':
+      return [`${item.type}(${JSON.stringify(item.arguments)})`]
     case 'reasoning':
       return item.summary.map(({ text }) => text)
     default:

@@ -43,6 +43,9 @@ export function readResponse({ output, usage }: Json<'createResponse', 200>) {
       case 'custom_tool_call':
         calls.push([item.name, item.input])
         break
+      case 'tool_search_call':
+        calls.push([item.type, JSON.stringify(item.arguments)])
+        break
       case 'reasoning':
         for (const { text } of item.summary) texts.push(text)
         break
