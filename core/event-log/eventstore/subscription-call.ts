@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import { UnavailableError } from '@eventstore/db-client'
 import shared from '@eventstore/db-client/generated/shared_pb.js'
 import grpc from '@eventstore/db-client/generated/streams_grpc_pb.js'
@@ -10,7 +11,9 @@ import { decodeReadResponse, type SubscriptionItem } from './read-response.ts'
 type Request = InstanceType<typeof streams.ReadReq>
 
 /** A call of `Streams.Read`: a readable stream of what the server sends. */
-export type SubscriptionCall = Awaited<ReturnType<typeof openSubscription>>
+export interface SubscriptionCall extends Readable {
+  unsubscribe(): void
+}
 
 /**
  * Subscribes to the events after a position in streams whose names begin with one of the prefixes. The
@@ -20,7 +23,7 @@ export async function openSubscription(
   internals: ClientInternals,
   from: Position,
   prefixes: readonly string[],
-) {
+): Promise<SubscriptionCall> {
   const client = await internals.getGRPCClient(grpc.StreamsClient, 'subscribeToAll')
   const [metadata, options] = internals.callArguments({}, { deadline: Infinity })
   const call = client.makeServerStreamRequest<Request, SubscriptionItem>(
