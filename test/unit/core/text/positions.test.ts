@@ -190,6 +190,18 @@ function responsesBodies(): readonly JsonObject[] {
           input: 'text-patch',
         },
         { type: 'custom_tool_call_output', call_id: 'exempt-custom', output: 'text-patched' },
+        {
+          type: 'tool_search_call',
+          call_id: 'exempt-search',
+          execution: 'client',
+          arguments: { query: 'text-query' },
+        },
+        {
+          type: 'tool_search_output',
+          call_id: 'exempt-search',
+          // The names of what was found are inspected as part of the result.
+          tools: [{ type: 'function', name: 'text-found', description: 'text-foundtext', parameters: {} }],
+        },
         { type: 'compaction', encrypted_content: COMPACTED },
       ],
       max_output_tokens: 10,
@@ -205,6 +217,12 @@ function responsesBodies(): readonly JsonObject[] {
       previous_response_id: 'exempt-previous',
       parallel_tool_calls: true,
       tools: [
+        {
+          type: 'tool_search',
+          execution: 'client',
+          description: 'text-searchtext',
+          parameters: { type: 'object', properties: { 'text-searched': { type: 'string' } } },
+        },
         {
           type: 'function',
           name: 'exempt-tool',
