@@ -67,6 +67,22 @@ describe('pages of the console', function () {
     expect(await page.getByLabel('Until').inputValue()).to.equal('2020-03-01')
   })
 
+  it('have an address for each key and each operator, which leads to it', async () => {
+    const { page, open, checkAccessibility } = console.window
+    const operator = await newOperator(console.gateway, 'auditor', 'Katherine')
+    const { body } = await asAdmin(console.gateway, 'POST', '/admin/users/1/keys', { name: 'laptop' })
+    const current = page.locator('[aria-current=true]')
+
+    await open('/users/1')
+    await page.getByRole('link', { name: body.data.id }).click()
+    await current.getByText('laptop').waitFor()
+    expect(page.url()).to.contain(`/users/1?key=${body.data.id}`)
+
+    await open(`/operators?operator=${operator.id}`)
+    await current.getByText('Katherine').waitFor()
+    await checkAccessibility('an operator by its address')
+  })
+
   it('travel back over more changes than are read at once, and to a time', async () => {
     const { page, open, checkAccessibility } = console.window
     const policy = await newPolicy(console.gateway, {

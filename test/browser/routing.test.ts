@@ -27,6 +27,9 @@ describe('the page "Routing" of the console', function () {
     await page.getByRole('img', { name: 'Quality 0.500 to 0.800 at costs 0 to 1' }).waitFor()
     await page.getByText('gpt-4o (200)').waitFor()
 
+    await page.getByRole('link', { name: 'Address' }).click()
+    await page.locator('[aria-current=true]').getByText('Version 1').waitFor()
+
     await page.getByRole('button', { name: 'Activate' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel('Reason').fill('Better on haikus')

@@ -9,6 +9,7 @@ import { ChangeDialog, KeyDialog } from '../ui/dialog.tsx'
 import { ConfirmButton, DialogButton } from '../ui/dialog-button.tsx'
 import { TextField } from '../ui/fields.tsx'
 import { Empty, Panel, ResourceView } from '../ui/page.tsx'
+import { useAddress } from '../ui/use-address.ts'
 import { Badge, Time } from '../ui/values.tsx'
 
 interface IssuedKey {
@@ -43,7 +44,7 @@ export function KeyPanel({ userId }: { readonly userId: number }) {
           ) : (
             <ul class="list">
               {list.map((key) => (
-                <KeyRow key={key.id} apiKey={key}>
+                <KeyRow key={key.id} apiKey={key} userId={userId}>
                   {isAdmin && <KeyActions id={key.id} onIssue={issue} onRevoked={keys.reload} />}
                 </KeyRow>
               ))}
@@ -85,19 +86,22 @@ function KeyActions({ id, onIssue, onRevoked }: KeyActionsProps) {
 
 interface KeyRowProps {
   readonly apiKey: ApiKey
+  readonly userId: number
   /** What can be done with the key while it is not revoked. */
   readonly children: ComponentChildren
 }
 
-function KeyRow({ apiKey, children }: KeyRowProps) {
+function KeyRow({ apiKey, userId, children }: KeyRowProps) {
   const { id, name, models, expires_at, revoked_at, last_used_at } = apiKey
+  const address = useAddress<HTMLLIElement>('key', id)
   const isExpired = expires_at !== undefined && Date.parse(expires_at) <= Date.now()
   return (
-    <li class={`spread ${revoked_at || isExpired ? 'off' : ''}`}>
+    <li {...address} class={`spread ${revoked_at || isExpired ? 'off' : ''}`}>
       <span>
-        <b>{name ?? 'unnamed'}</b> <a href={href('/requests', { key: id })}>{id}</a>{' '}
+        <b>{name ?? 'unnamed'}</b> <a href={href(`/users/${userId}`, { key: id })}>{id}</a>{' '}
         {revoked_at && <Badge>revoked</Badge>} {isExpired && !revoked_at && <Badge>expired</Badge>}
         <small class="muted block">
+          <a href={href('/requests', { key: id })}>Requests</a> ·{' '}
           {models && `models: ${models.join(', ')} · `}
           {last_used_at ? (
             <>

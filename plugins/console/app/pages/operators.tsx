@@ -8,6 +8,7 @@ import { ChangeDialog, KeyDialog } from '../ui/dialog.tsx'
 import { ConfirmButton, DialogButton } from '../ui/dialog-button.tsx'
 import { SelectField, TextField } from '../ui/fields.tsx'
 import { Empty, PageLayout, ResourceView } from '../ui/page.tsx'
+import { useAddress } from '../ui/use-address.ts'
 import { Badge, Time } from '../ui/values.tsx'
 
 const ROLES = ['auditor', 'editor', 'admin'] as const
@@ -44,36 +45,7 @@ export function OperatorsPage() {
           ) : (
             <ul class="list panel">
               {list.map((operator) => (
-                <li key={operator.id} class="spread">
-                  <span>
-                    <b>{operator.name}</b> <Badge>{operator.role}</Badge>{' '}
-                    <small class="muted">
-                      since <Time value={operator.created_at} /> ·{' '}
-                      <a href={href('/audit', { actor: operator.id })}>Changes</a>
-                    </small>
-                  </span>
-                  {isAdmin && (
-                    <span class="actions">
-                      <DialogButton label="Role" kind="quiet">
-                        {(close) => (
-                          <OperatorRole operator={operator} onSaved={operators.reload} onClose={close} />
-                        )}
-                      </DialogButton>
-                      <ConfirmButton
-                        label="Remove"
-                        kind="quiet"
-                        title={`Remove ${operator.name}?`}
-                        onConfirm={(reason) =>
-                          send('DELETE', `/admin/operators/${operator.id}`, undefined, { reason }).then(
-                            operators.reload,
-                          )
-                        }
-                      >
-                        <p>The key and all sessions end immediately.</p>
-                      </ConfirmButton>
-                    </span>
-                  )}
-                </li>
+                <OperatorItem key={operator.id} operator={operator} onChanged={operators.reload} />
               ))}
             </ul>
           )
@@ -81,6 +53,46 @@ export function OperatorsPage() {
       </ResourceView>
       {secret && <KeyDialog secret={secret} onClose={() => setSecret(undefined)} />}
     </PageLayout>
+  )
+}
+
+interface OperatorItemProps {
+  readonly operator: OperatorRow
+  readonly onChanged: () => void
+}
+
+function OperatorItem({ operator, onChanged }: OperatorItemProps) {
+  const address = useAddress<HTMLLIElement>('operator', operator.id)
+  return (
+    <li {...address} class="spread">
+      <span>
+        <b>
+          <a href={href('/operators', { operator: operator.id })}>{operator.name}</a>
+        </b>{' '}
+        <Badge>{operator.role}</Badge>{' '}
+        <small class="muted">
+          since <Time value={operator.created_at} /> ·{' '}
+          <a href={href('/audit', { actor: operator.id })}>Changes</a>
+        </small>
+      </span>
+      {hasRole('admin') && (
+        <span class="actions">
+          <DialogButton label="Role" kind="quiet">
+            {(close) => <OperatorRole operator={operator} onSaved={onChanged} onClose={close} />}
+          </DialogButton>
+          <ConfirmButton
+            label="Remove"
+            kind="quiet"
+            title={`Remove ${operator.name}?`}
+            onConfirm={(reason) =>
+              send('DELETE', `/admin/operators/${operator.id}`, undefined, { reason }).then(onChanged)
+            }
+          >
+            <p>The key and all sessions end immediately.</p>
+          </ConfirmButton>
+        </span>
+      )}
+    </li>
   )
 }
 

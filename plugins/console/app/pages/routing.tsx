@@ -6,6 +6,7 @@ import { hasRole } from '../lib/session.ts'
 import type { RouterRow } from '../lib/types.ts'
 import { ChangeDialog } from '../ui/dialog.tsx'
 import { Empty, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
+import { useAddress } from '../ui/use-address.ts'
 import { Badge, Time } from '../ui/values.tsx'
 import { RouterFigures } from './router-figures.tsx'
 
@@ -52,24 +53,11 @@ export function RoutingPage() {
             <Empty>No version has been trained. Collect ratings with routing.learned: shadow first.</Empty>
           ) : (
             list.map((router) => (
-              <Panel
+              <RouterPanel
                 key={router.version}
-                title={`Version ${router.version}`}
-                actions={
-                  canChange &&
-                  !router.is_active && (
-                    <button
-                      type="button"
-                      class="quiet"
-                      onClick={() => setDialog({ type: 'activate', version: router.version })}
-                    >
-                      Activate
-                    </button>
-                  )
-                }
-              >
-                <RouterSummary router={router} />
-              </Panel>
+                router={router}
+                onActivate={() => setDialog({ type: 'activate', version: router.version })}
+              />
             ))
           )
         }
@@ -90,6 +78,33 @@ export function RoutingPage() {
   )
 }
 
+interface RouterPanelProps {
+  readonly router: RouterRow
+  readonly onActivate: () => void
+}
+
+function RouterPanel({ router, onActivate }: RouterPanelProps) {
+  const { version, is_active } = router
+  const address = useAddress<HTMLDivElement>('version', String(version))
+  const canActivate = hasRole('editor') && !is_active
+  return (
+    <div {...address}>
+      <Panel
+        title={`Version ${version}`}
+        actions={
+          canActivate && (
+            <button type="button" class="quiet" onClick={onActivate}>
+              Activate
+            </button>
+          )
+        }
+      >
+        <RouterSummary router={router} />
+      </Panel>
+    </div>
+  )
+}
+
 function RouterSummary({ router }: { readonly router: RouterRow }) {
   const ratings = router.models.map(({ model, ratings }) => `${model} (${ratings})`).join(', ')
   return (
@@ -98,7 +113,8 @@ function RouterSummary({ router }: { readonly router: RouterRow }) {
         {router.is_active && <Badge>active</Badge>} For{' '}
         {router.group_id === null ? 'everyone' : `group ${router.group_id}`}, trained{' '}
         <Time value={router.trained_at} /> from ratings of {ratings || 'no model'}.{' '}
-        <a href={href('/audit', { kind: 'router' })}>Changes</a>
+        <a href={href('/audit', { kind: 'router' })}>Changes</a> ·{' '}
+        <a href={href('/routing', { version: router.version })}>Address</a>
       </p>
       <RouterFigures figures={router.figures} />
     </>
