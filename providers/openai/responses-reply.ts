@@ -25,6 +25,7 @@ export function createOpenAiStreamReader(): StreamReader {
       reader ??= isResponseEvent(event) ? createResponseStreamReader() : createChatStreamReader()
       return reader.read(event)
     },
+    readRun: (body, start) => reader?.readRun?.(body, start),
     end() {
       if (reader === undefined) throw incompleteReplyError()
       return reader.end()
