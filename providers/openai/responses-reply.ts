@@ -3,6 +3,7 @@ import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import type { SseEvent, StreamReader } from '../../core/contract/provider.ts'
 import { parseJsonObject } from '../../core/util/json.ts'
+import { toPriceFactor } from '../../core/util/price-terms.ts'
 import { isChatErrorRecord, parseChatErrorRecord } from '../chat-format/errors.ts'
 import { parseChatReply } from '../chat-format/reply.ts'
 import { createChatStreamReader } from '../chat-format/stream.ts'
@@ -25,6 +26,7 @@ export function createOpenAiStreamReader(): StreamReader {
       reader ??= isResponseEvent(event) ? createResponseStreamReader() : createChatStreamReader()
       return reader.read(event)
     },
+    readRun: (body, start) => reader?.readRun?.(body, start),
     end() {
       if (reader === undefined) throw incompleteReplyError()
       return reader.end()
@@ -80,7 +82,7 @@ function toCallParts(item: JsonObject, index: number): readonly ReplyPart[] {
 
 /** The finish reason, then the usage. */
 function toEndParts(response: JsonObject, hasCalls: boolean): readonly ReplyPart[] {
-  const usage = toUsage(response.usage)
+  const usage = toUsage(response)
   const finish: ReplyPart = { type: 'finish', reason: toFinishReason(response, hasCalls) }
   return usage === undefined ? [finish] : [finish, { type: 'usage', usage }]
 }
@@ -91,7 +93,7 @@ function toFinishReason({ status, incomplete_details }: JsonObject, hasCalls: bo
   return hasCalls ? 'tool_calls' : 'stop'
 }
 
-function toUsage(value: unknown): Usage | undefined {
+function toUsage({ usage: value, service_tier: tier }: JsonObject): Usage | undefined {
   if (!isJsonObject(value)) return undefined
   const { cached_tokens, cache_write_tokens } = asObject(value.input_tokens_details)
   const reasoning = asNumber(asObject(value.output_tokens_details).reasoning_tokens)
@@ -103,6 +105,7 @@ function toUsage(value: unknown): Usage | undefined {
     ...(cached !== undefined && { cached }),
     ...(cacheWrite !== undefined && { cacheWrite }),
     ...(reasoning !== undefined && { reasoning }),
+    ...toPriceFactor({ tier }),
   }
 }
 

@@ -59,6 +59,8 @@ export function buildRecordPattern(
   const before = source.slice(0, first.start)
   const between = second && source.slice(first.end, second.start)
   const after = source.slice((second ?? first).end)
+  // An escape sequence can spell the name of the field, or end in it.
+  if ([before, between, after].some((text) => text?.includes('\\'))) return undefined
 
   return {
     before,

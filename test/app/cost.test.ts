@@ -91,6 +91,19 @@ describe('the cost of the tier priority', () => {
     expect(await ask('auto', 'default')).to.deep.equal({ status: 200, ratio: 1 })
   })
 
+  it("counts, too, when OpenAI's Responses API is asked", async () => {
+    const tools = [{ type: 'function', function: { name: 'search' } }]
+    const costOf = async (service_tier: string) => {
+      const usage = { input_tokens: 10, output_tokens: 40 }
+      provider.play({ body: { id: 'r', object: 'response', status: 'completed', service_tier, usage } })
+      const question = chatBody('Hello', { model: 'gpt-6.2-sol', tools })
+      return (await gateway.call('POST', '/v1/chat/completions', question)).body.signalbox.cost_usd
+    }
+    const usual = await costOf('default')
+    expect(usual).to.be.above(0)
+    expect(await costOf('priority')).to.equal(2 * usual)
+  })
+
   it('is reserved in budgets', async () => {
     expect((await ask('priority', 'default')).status).to.equal(402)
   })

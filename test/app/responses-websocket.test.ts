@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { connect } from 'node:net'
 import { expect } from 'chai'
 import OpenAI from 'openai'
 import { ResponsesWS } from 'openai/resources/responses/ws'
@@ -8,6 +9,7 @@ import { newUser, type TestUser } from '../support/new-user.ts'
 import { openSocket, readToEnd } from '../support/raw-http.ts'
 import { connectSocket, openResponseSocket, refusedUpgrade } from '../support/response-socket.ts'
 import { withSettings } from '../support/settings.ts'
+import { waitUntil } from '../support/wait.ts'
 
 const SETTINGS = `
 rate_limits: { requests_per_minute: { free: 4, paid: null } }
@@ -182,6 +184,23 @@ describe('Responses over WebSocket', () => {
     const plain = await user.call('GET', '/v1/responses')
     expect(plain.status).to.equal(426)
     expect(plain.headers.get('upgrade')).to.equal('websocket')
+  })
+
+  it('closes the connection of a refused upgrade, even if the client keeps its side open', async () => {
+    const { hostname, port } = new URL(gateway.url)
+    const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true })
+    socket.write(
+      'GET /v1/responses HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\n' +
+        `sec-websocket-version: 13\r\nsec-websocket-key: ${'A'.repeat(22)}==\r\n\r\n`,
+    )
+    await once(socket.resume(), 'end')
+    // Writing to a connection that the other side has closed fails, but not at the first time.
+    const failed = once(socket, 'error').then(([error]) => error as NodeJS.ErrnoException)
+    await waitUntil(() => {
+      socket.write('x')
+      return socket.destroyed
+    })
+    expect((await failed).code).to.be.oneOf(['EPIPE', 'ECONNRESET'])
   })
 
   it('closes the connection of a message over the size limit', async () => {

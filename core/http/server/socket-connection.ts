@@ -28,6 +28,9 @@ const MAX_BUFFERED_BYTES = 256 * 1024
 /** Messages that wait. Each takes more memory than its bytes. */
 const MAX_WAITING_MESSAGES = 100
 
+/** What is still read of a connection that ends, so that a client can answer and complete its message. */
+const MAX_LATE_BYTES = 64 * 1024
+
 /** Close codes of RFC 6455. */
 const GOING_AWAY = 1001
 const POLICY_VIOLATION = 1008
@@ -47,6 +50,7 @@ export class SocketConnection implements ClientSession {
   #waitingBytes = 0
   /** Bytes that arrived since the last message: of its successor, and of frames without content. */
   #incomingBytes = 0
+  #lateBytes = 0
   #current: MessageResponse | undefined
   #isEnding = false
   #isAlive = true
@@ -123,7 +127,14 @@ export class SocketConnection implements ClientSession {
   }
 
   #countIncoming(bytes: number): void {
-    if (!this.#isEnding && this.#take(bytes)) this.#incomingBytes += bytes
+    if (this.#isEnding) this.#countLate(bytes)
+    else if (this.#take(bytes)) this.#incomingBytes += bytes
+  }
+
+  /** Data that no limit counts any more would be kept until its message is complete. */
+  #countLate(bytes: number): void {
+    this.#lateBytes += bytes
+    if (this.#lateBytes > MAX_LATE_BYTES) this.#socket.pause()
   }
 
   #receive(data: Buffer): void {

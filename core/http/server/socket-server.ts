@@ -147,7 +147,7 @@ function requestUpgrade(
     end(ended) {
       if (socket.destroyed) return
       if (ended.statusCode === 101) onAdmitted(String(ended.getHeader('x-request-id')), session.owner)
-      else socket.end(formatHead(ended) + body)
+      else socket.end(formatHead(ended) + body, () => socket.destroy())
     },
   })
   const onClose = () => response.destroy()

@@ -108,7 +108,7 @@ function readAll(events: readonly JsonObject[]): readonly ReplyPart[] {
 }
 
 describe('a stream of the Responses API', () => {
-  it('has custom calls, cached tokens and the reason of its end', () => {
+  it('has custom calls, cached tokens, the price of its tier and the reason of its end', () => {
     const item = { type: 'custom_tool_call', call_id: 'c1', name: 'patch' }
     const usage = {
       input_tokens: 9,
@@ -116,7 +116,8 @@ describe('a stream of the Responses API', () => {
       output_tokens: 5,
       output_tokens_details: { reasoning_tokens: 2 },
     }
-    const response = { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' }, usage }
+    const incomplete_details = { reason: 'max_output_tokens' }
+    const response = { status: 'incomplete', incomplete_details, service_tier: 'priority', usage }
     const parts = readAll([
       start,
       { type: 'response.output_item.added', output_index: 1, item },
@@ -129,7 +130,7 @@ describe('a stream of the Responses API', () => {
       { type: 'tool-start', index: 0, id: 'c1', name: 'patch', custom: true },
       { type: 'tool-json', index: 0, json: 'a' },
       { type: 'finish', reason: 'length' },
-      { type: 'usage', usage: { input: 9, output: 5, cached: 4, reasoning: 2 } },
+      { type: 'usage', usage: { input: 9, output: 5, cached: 4, reasoning: 2, priceFactor: 2 } },
     ])
   })
 

@@ -73,6 +73,10 @@ describe('the pattern of a record', () => {
 
   const unclear: Record<string, string> = {
     'the field comes twice': chunk('Hi', { message: { content: 'x' } }),
+    'it comes twice, once with an escape sequence in its name': chunk('Hi', {
+      message: { content: 'Hi' },
+    }).replace('content', 'conten\\u0074'),
+    'its name is the end of another one': chunk('Hi').replace('content', 'a\\"content'),
     'its name is a value, too': chunk('Hi', { kind: 'content' }),
     'there is a space before the value': chunk('Hi').replace('"content":', '"content": '),
     'it is no string': chunk(7),

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { NATIVE, type ReplyEvent, splitRuns, TEXT_RUN } from '../../../../core/contract/chat.ts'
 import { createChatStreamReader } from '../../../../providers/chat-format/stream.ts'
+import { openai } from '../../../../providers/openai/adapter.ts'
 import { createSseReader } from '../../../../providers/shared/sse.ts'
 import { readEvents } from '../../../../providers/shared/stream.ts'
 import { cutBytes } from '../../../support/cut-bytes.ts'
@@ -31,9 +32,8 @@ const toBody = (chunks: readonly object[]) =>
   `${chunks.map((each) => `data: ${JSON.stringify(each)}\n\n`).join('')}data: [DONE]\n\n`
 
 /** Reads a body as the network delivers it, in pieces of `size` bytes. */
-function read(body: string, size: number): readonly ReplyEvent[] {
+function read(body: string, size: number, reader = createChatStreamReader()): readonly ReplyEvent[] {
   const sse = createSseReader()
-  const reader = createChatStreamReader()
   const events: ReplyEvent[] = []
   for (const bytes of cutBytes(body, size)) readEvents(sse.decode(bytes), sse, reader, events)
   for (const record of sse.end()) events.push(...reader.read(record))
@@ -73,6 +73,14 @@ describe('text records that arrive together', () => {
     const runs = events.flatMap((event) => event[TEXT_RUN] ?? [])
     expect(runs.map(({ bounds }) => bounds.length / 4)).to.deep.equal([TEXTS.length - 1, TEXTS.length])
     expect(events).to.have.length(7)
+  })
+
+  it('are one event also in streams of OpenAI, which has two kinds of them', () => {
+    const body = toBody(chunksOf(true))
+    expect(read(body, 1e6, openai.createStreamReader())).to.have.length(7)
+    expect(describeEvents(splitRuns(read(body, 100, openai.createStreamReader())))).to.deep.equal(
+      describeEvents(readParsed(body)),
+    )
   })
 
   it('have the parts and the bytes of their texts', () => {
