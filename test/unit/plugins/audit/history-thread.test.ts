@@ -74,6 +74,18 @@ describe('the thread that reads histories', () => {
     await thread.close()
   })
 
+  it('is not started again by calls that wait when it is closed', async () => {
+    let started = 0
+    const thread = createHistoryThread(() => {
+      started += 1
+      return workerOf('new Promise(() => {})')()
+    }, 200)
+    const reads = [1, 2, 3].map((userId) => rejection(thread.read(callOf(userId), PRESENT, FOREVER)))
+    await thread.close()
+    for (const error of await Promise.all(reads)) expect(error.code).to.equal('history_unavailable')
+    expect(started).to.equal(1)
+  })
+
   it('is replaced when it runs out of memory', async () => {
     const eat = `(() => { const list = []; for (;;) list.push(new Array(10_000).fill(list.length)) })()`
     let answer = eat
