@@ -1,6 +1,5 @@
 import type { Worker } from 'node:worker_threads'
 import { GatewayError } from '../../core/contract/index.ts'
-import { ChannelClosedError } from '../../core/process/rpc.ts'
 import { createRpcThread } from '../../core/process/rpc-thread.ts'
 import { createSharedQuota } from '../../core/util/shared-quota.ts'
 import type { HistoryCall, HistoryResult, Present } from './history-methods.ts'
@@ -37,11 +36,8 @@ export function createHistoryThread(startWorker: () => Worker, timeoutMs = TIMEO
     handlers: {},
     idleMs: IDLE_MS,
   })
-  let isClosed = false
 
   async function request(call: HistoryCall, present: Present): Promise<HistoryOutcome> {
-    // The end of the call before would start another thread.
-    if (isClosed) throw createUnavailableError(new ChannelClosedError())
     try {
       const outcome = await thread.use((peer) => peer.request('read', { ...call, present }, timeoutMs))
       // The next call opens the event log again.
@@ -66,10 +62,7 @@ export function createHistoryThread(startWorker: () => Worker, timeoutMs = TIMEO
         calls.release(owner, 1)
       }
     },
-    close() {
-      isClosed = true
-      return thread.stop()
-    },
+    close: thread.close,
   }
 }
 
