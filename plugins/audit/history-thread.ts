@@ -9,8 +9,8 @@ import { TurnQueue } from './turn-queue.ts'
 /** Reads the history of rules in a thread of its own, one call at a time. */
 export interface HistoryThread {
   /**
-   * Rejects with 429 if too many calls wait, in all or for the same history, with 503 if the thread runs out of time or memory, and with the
-   * signal's reason if it aborts before the call's turn.
+   * Rejects with 429 if too many calls wait, in all or for the same history, with 503 if the thread runs out
+   * of time or memory, and with the signal's reason if it aborts before the call's turn.
    */
   read(call: HistoryCall, present: Present, signal: AbortSignal): Promise<HistoryResult>
   close(): Promise<void>

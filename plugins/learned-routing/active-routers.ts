@@ -76,7 +76,7 @@ export function createActiveRouters(services: ActiveRouterServices): ActiveRoute
     }
   }
 
-  /** A version that was refused is read again when it is activated: its weights may have been stored again. */
+  /** Lets a version that was refused be read again: its weights may have been stored since. */
   function forgetRefused(version: number): void {
     if (loaded.get(version) === undefined) loaded.delete(version)
   }
