@@ -1,5 +1,5 @@
 import type { Worker } from 'node:worker_threads'
-import { createRpcPeer, type MethodTable, type RpcHandlers, type RpcPeer } from './rpc.ts'
+import { ChannelClosedError, createRpcPeer, type MethodTable, type RpcHandlers, type RpcPeer } from './rpc.ts'
 
 interface RpcThreadOptions<LocalMethods extends MethodTable> {
   readonly startWorker: () => Worker
@@ -14,6 +14,8 @@ export interface RpcThread<RemoteMethods extends MethodTable> {
   use<Result>(run: (peer: RpcPeer<RemoteMethods>) => Promise<Result>): Promise<Result>
   /** Ends the thread. What it has not answered rejects with a `ChannelClosedError`. */
   stop(): Promise<void>
+  /** As `stop`. The thread does not start again: further calls reject with a `ChannelClosedError`. */
+  close(): Promise<void>
 }
 
 export function createRpcThread<RemoteMethods extends MethodTable, LocalMethods extends MethodTable>({
@@ -27,6 +29,7 @@ export function createRpcThread<RemoteMethods extends MethodTable, LocalMethods 
   }
   let running: Running | undefined
   let uses = 0
+  let isClosed = false
   let idleTimer: NodeJS.Timeout | undefined
 
   function start(): Running {
@@ -57,6 +60,7 @@ export function createRpcThread<RemoteMethods extends MethodTable, LocalMethods 
 
   return {
     async use(run) {
+      if (isClosed) throw new ChannelClosedError()
       clearTimeout(idleTimer)
       running ??= start()
       uses += 1
@@ -68,5 +72,9 @@ export function createRpcThread<RemoteMethods extends MethodTable, LocalMethods 
       }
     },
     stop,
+    close() {
+      isClosed = true
+      return stop()
+    },
   }
 }

@@ -1,6 +1,7 @@
 import type { Worker } from 'node:worker_threads'
 import { GatewayError } from '../../core/contract/index.ts'
 import { createRpcThread } from '../../core/process/rpc-thread.ts'
+import { createSharedQuota } from '../../core/util/shared-quota.ts'
 import type { HistoryCall, HistoryResult, Present } from './history-methods.ts'
 import { type HistoryOutcome, type HistoryThreadMethods, resultOf } from './history-protocol.ts'
 import { TurnQueue } from './turn-queue.ts'
@@ -8,8 +9,8 @@ import { TurnQueue } from './turn-queue.ts'
 /** Reads the history of rules in a thread of its own, one call at a time. */
 export interface HistoryThread {
   /**
-   * Rejects with 429 if too many calls wait, with 503 if the thread runs out of time or memory, and with the
-   * signal's reason if it aborts before the call's turn.
+   * Rejects with 429 if too many calls wait, in all or for the same history, with 503 if the thread runs out
+   * of time or memory, and with the signal's reason if it aborts before the call's turn.
    */
   read(call: HistoryCall, present: Present, signal: AbortSignal): Promise<HistoryResult>
   close(): Promise<void>
@@ -17,6 +18,9 @@ export interface HistoryThread {
 
 /** Calls that wait. Each takes some 20 ms for a history of 12,000 events. */
 const MAX_WAITING = 64
+
+/** Calls that run or wait for the history of one user or policy, so that others are answered, too. */
+const MAX_PER_OWNER = 16
 
 /** Enough for a million events. */
 const TIMEOUT_MS = 30_000
@@ -26,6 +30,7 @@ const IDLE_MS = 60_000
 
 export function createHistoryThread(startWorker: () => Worker, timeoutMs = TIMEOUT_MS): HistoryThread {
   const queue = new TurnQueue(1, MAX_WAITING)
+  const calls = createSharedQuota<string>({ perOwner: MAX_PER_OWNER, total: MAX_WAITING + 1 })
   const thread = createRpcThread<HistoryThreadMethods, Record<never, never>>({
     startWorker,
     handlers: {},
@@ -47,11 +52,17 @@ export function createHistoryThread(startWorker: () => Worker, timeoutMs = TIMEO
 
   return {
     async read(call, present, signal) {
-      const outcome = queue.run(() => request(call, present), signal)
-      if (outcome === undefined) throw createBusyError()
-      return resultOf(await outcome)
+      const owner = JSON.stringify(call.query.owner)
+      if (calls.take(owner, 1) !== undefined) throw createBusyError()
+      try {
+        const outcome = await queue.run(() => request(call, present), signal)
+        if (outcome === undefined) throw createBusyError()
+        return resultOf(outcome)
+      } finally {
+        calls.release(owner, 1)
+      }
     },
-    close: thread.stop,
+    close: thread.close,
   }
 }
 

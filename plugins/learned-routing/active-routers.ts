@@ -76,6 +76,11 @@ export function createActiveRouters(services: ActiveRouterServices): ActiveRoute
     }
   }
 
+  /** Lets a version that was refused be read again: its weights may have been stored since. */
+  function forgetRefused(version: number): void {
+    if (loaded.get(version) === undefined) loaded.delete(version)
+  }
+
   /** Loads the newest version that can be used. `versions` are the oldest first. */
   async function loadNewest(versions: readonly number[], log: LogReader): Promise<void> {
     for (const version of versions.toReversed()) if (await loadVersion(version, log)) return
@@ -106,10 +111,12 @@ export function createActiveRouters(services: ActiveRouterServices): ActiveRoute
       if (event === undefined || !isWellFormed(event, record)) return undefined
       if (event.type === 'RouterActivated') {
         const { scope, version } = event.data
+        forgetRefused(version)
         return loadNewest([...routers.activationsOf(scope), version], log)
       }
       if (event.type !== 'RouterRolledBack') return undefined
       const { scope, from, version } = event.data
+      if (version !== null) forgetRefused(version)
       const others = routers.activationsOf(scope).filter((other) => other !== from)
       return loadNewest(version === null ? [] : [...others, version], log)
     },

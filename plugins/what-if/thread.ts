@@ -80,6 +80,6 @@ export function createWhatIfThread(startWorker: () => Worker): WhatIfThread {
       queue = result.catch(() => undefined)
       return result
     },
-    close: thread.stop,
+    close: thread.close,
   }
 }

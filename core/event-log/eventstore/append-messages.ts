@@ -1,5 +1,6 @@
 import { UnavailableError, UnknownError } from '@eventstore/db-client'
 import { unpackToCommandError } from '@eventstore/db-client/dist/streams/appendToStream/unpackError.js'
+import { parseUUID } from '@eventstore/db-client/dist/utils/grpcUUID.js'
 import streams from '@eventstore/db-client/generated/streams_pb.js'
 import type { ExpectedRevision, Position } from '../../contract/event-log.ts'
 import { ProtobufReader } from './protobuf.ts'
@@ -76,7 +77,7 @@ export function decodeAppendResponse(bytes: Buffer): AppendResponse {
   let id = ''
   let answer: AppendAnswer | undefined
   for (let field = reader.next(); field !== 0; field = reader.next()) {
-    if (field === 1) id = decodeId(reader.message())
+    if (field === 1) id = decodeId(reader.message()) ?? decodeStructuredId(bytes)
     else if (field === 2) return { id, answer: undefined, error: decodeError(bytes) }
     else if (field === 3) answer = decodeAnswer(reader.message())
     else reader.skip()
@@ -84,12 +85,17 @@ export function decodeAppendResponse(bytes: Buffer): AppendResponse {
   return { id, answer, error: undefined }
 }
 
-function decodeId(reader: ProtobufReader): string {
+function decodeId(reader: ProtobufReader): string | undefined {
   for (let field = reader.next(); field !== 0; field = reader.next()) {
     if (field === 2) return reader.string()
     reader.skip()
   }
-  return ''
+  return undefined
+}
+
+/** Early versions of the server repeat an id as two integers, later ones as it was sent. */
+function decodeStructuredId(bytes: Buffer): string {
+  return parseUUID(streams.BatchAppendResp.deserializeBinary(bytes).getCorrelationId()) ?? ''
 }
 
 function decodeAnswer(reader: ProtobufReader): AppendAnswer {

@@ -85,7 +85,7 @@ export async function openAppendPipeline(
     const append = pending.get(id)
     pending.delete(id)
     if (answer) append?.resolve(answer)
-    else append?.reject(error)
+    else append?.reject(error ?? new UnknownError(undefined, 'the server answered without a result'))
     if (error instanceof UnavailableError) {
       reportFailed()
       void internals.handleError(client, error)

@@ -31,6 +31,8 @@ export function createSharedAppends(internals: ClientInternals, timeoutMs: numbe
         clearTimeout(timer)
         open.delete(pipeline)
         retire()
+        // A call that stays open keeps the connection, which the client has left.
+        pipeline.drain()
       })
     }, retire)
     return opened

@@ -116,7 +116,7 @@ function toGroup(row: SummedRow, groupBy: readonly UsageDimension[]): UsageGroup
 /** Returns what was spent in a range of time, exactly: whole hours by hour, and the rest by request. */
 export async function sumCosts(db: Kysely<LedgerTables>, query: CostQuery): Promise<CostSum> {
   const { since, until, userId, keyId, groupId, copies } = query
-  if (copies) return sumCopies(db, query, (all) => all)
+  if (copies) return sumCopies(db, query)
   const key = keyId === undefined ? undefined : await findLabel(db, keyId)
   const groupSets = groupId === undefined ? undefined : await findGroupSets(db, groupId)
   if ((keyId !== undefined && key === undefined) || groupSets?.length === 0)
@@ -140,12 +140,11 @@ export async function sumCosts(db: Kysely<LedgerTables>, query: CostQuery): Prom
     const isAfter = sql<boolean>`${sql.ref('requests.id')} >= ${firstIdAt(endHour * HOUR_MS)}`
     rest = rest.where('id', '<', firstIdAt(until)).where(sql<boolean>`(${isBefore} or ${isAfter})`)
   }
-  const ofOwnCopies = (costs: CostSelection) =>
-    isByCaller ? ofCaller(costs).where(isOwnCopy, '!=', 0) : costs
+  const ofOwnCopies = (costs: CostSelection) => ofCaller(costs).where(isOwnCopy, '!=', 0)
   const [ofHours, ofRest, ofCopies] = await Promise.all([
     hours.executeTakeFirstOrThrow(),
     rest.executeTakeFirstOrThrow(),
-    sumCopies(db, query, ofOwnCopies),
+    sumCopies(db, query, isByCaller ? ofOwnCopies : undefined),
   ])
   return {
     cost: ofHours.cost + ofRest.cost + ofCopies.cost,
@@ -157,11 +156,14 @@ export async function sumCosts(db: Kysely<LedgerTables>, query: CostQuery): Prom
 async function sumCopies(
   db: Kysely<LedgerTables>,
   { since, until }: Pick<CostQuery, 'since' | 'until'>,
-  restrict: (costs: CostSelection) => CostSelection,
+  ofCaller?: (costs: CostSelection) => CostSelection,
 ): Promise<CostSum> {
-  // An expression, so that the index of copies is used, and not the primary key.
-  const id = sql<number>`${sql.ref('requests.id')} + 0`
-  let copies = restrict(selectCosts(db)).where('shadow_of', 'is not', null).where(id, '>=', firstIdAt(since))
+  const ref = sql.ref<number>('requests.id')
+  // An expression, so that the index of copies is used, and not the primary key. Indexes of callers are in
+  // the order of ids: without one, all requests of a caller would be read.
+  const id = ofCaller ? sql<number>`${ref}` : sql<number>`${ref} + 0`
+  const selected = ofCaller ? ofCaller(selectCosts(db)) : selectCosts(db)
+  let copies = selected.where('shadow_of', 'is not', null).where(id, '>=', firstIdAt(since))
   if (until !== undefined) copies = copies.where(id, '<', firstIdAt(until))
   const { cost, unknown } = await copies.executeTakeFirstOrThrow()
   return { cost, unknownCosts: Number(unknown) }

@@ -14,7 +14,10 @@ const workerOf = (answer: string, maxHeapMb?: number) => () =>
     { eval: true, ...(maxHeapMb && { resourceLimits: { maxOldGenerationSizeMb: maxHeapMb } }) },
   )
 
-const CALL: HistoryCall = { method: 'changes', query: { owner: { userId: 1 }, kind: 'routing', ruleId: 2 } }
+const callOf = (userId: number): HistoryCall => {
+  return { method: 'changes', query: { owner: { userId }, kind: 'routing', ruleId: 2 } }
+}
+const CALL = callOf(1)
 const PRESENT = { position: 9, time: 0 }
 const FOREVER = new AbortController().signal
 const rejection = (promise: Promise<unknown>): Promise<GatewayError> =>
@@ -48,14 +51,39 @@ describe('the thread that reads histories', () => {
     const thread = createHistoryThread(workerOf('new Promise(() => {})'))
     const clients = Array.from({ length: 64 }, () => new AbortController())
     const first = rejection(thread.read(CALL, PRESENT, FOREVER))
-    const others = clients.map(({ signal }) => rejection(thread.read(CALL, PRESENT, signal)))
-    const refused = await rejection(thread.read(CALL, PRESENT, FOREVER))
+    const others = clients.map(({ signal }, n) => rejection(thread.read(callOf(n), PRESENT, signal)))
+    const refused = await rejection(thread.read(callOf(99), PRESENT, FOREVER))
     expect(refused).to.include({ status: 429, code: 'audit_busy' })
     expect(refused.details.retryAfter).to.equal(2)
     for (const client of clients) client.abort(new Error('disconnected'))
     for (const error of await Promise.all(others)) expect(error.message).to.equal('disconnected')
     await thread.close()
     expect(await first).to.include({ status: 503, code: 'history_unavailable' })
+  })
+
+  it('keeps places for others when one history is read many times', async () => {
+    const thread = createHistoryThread(workerOf('({ result: undefined })'))
+    const reads = Array.from({ length: 60 }, () => thread.read(CALL, PRESENT, new AbortController().signal))
+    const other = thread.read(callOf(2), PRESENT, FOREVER)
+    const outcomes = await Promise.allSettled(reads)
+    const refused = outcomes.filter((outcome) => outcome.status === 'rejected')
+    expect(refused).to.have.length(44)
+    for (const { reason } of refused) expect(reason).to.include({ status: 429, code: 'audit_busy' })
+    expect(await other).to.equal(undefined)
+    expect(await thread.read(CALL, PRESENT, FOREVER)).to.equal(undefined)
+    await thread.close()
+  })
+
+  it('is not started again by calls that wait when it is closed', async () => {
+    let started = 0
+    const thread = createHistoryThread(() => {
+      started += 1
+      return workerOf('new Promise(() => {})')()
+    }, 200)
+    const reads = [1, 2, 3].map((userId) => rejection(thread.read(callOf(userId), PRESENT, FOREVER)))
+    await thread.close()
+    for (const error of await Promise.all(reads)) expect(error.code).to.equal('history_unavailable')
+    expect(started).to.equal(1)
   })
 
   it('is replaced when it runs out of memory', async () => {

@@ -32,6 +32,10 @@ function versionOf(version: number, modelCount = 2): TrainedRouterData {
 const trained = (...args: Parameters<typeof versionOf>): DomainEvent => versionTrained(versionOf(...args))
 const activated = (version: number): DomainEvent => ({ type: 'RouterActivated', data: { version, scope } })
 
+const rolledBack = (from: number): DomainEvent => {
+  return { type: 'RouterRolledBack', data: { scope, from, version: null } }
+}
+
 /** Routers that events are applied to, as a subscription would. */
 function openRouters() {
   const routers = createRouters()
@@ -43,6 +47,13 @@ function openRouters() {
   return { routers, events, apply }
 }
 
+const SERVICES = {
+  groups: { groupsOf: () => [] },
+  featureKeyId: 'k',
+  minModelRatings: 100,
+  logger: { error: () => undefined, info: () => undefined },
+}
+
 async function activeOf(routers: Routers) {
   let damaged = 0
   const log = createMemoryLog()
@@ -50,14 +61,7 @@ async function activeOf(routers: Routers) {
     const { checksum, models } = versionOf(1, count)
     await writeWeights(log, checksum, models)
   }
-  const active = createActiveRouters({
-    routers,
-    groups: { groupsOf: () => [] },
-    featureKeyId: 'k',
-    minModelRatings: 100,
-    logger: { error: () => undefined, info: () => undefined },
-    countDamaged: () => damaged++,
-  })
+  const active = createActiveRouters({ ...SERVICES, routers, countDamaged: () => damaged++ })
   await active.load(log)
   return { version: () => active.of(1)?.version, damaged: () => damaged }
 }
@@ -71,6 +75,24 @@ describe('the active version of a router', () => {
 
     expect(active.version()).to.equal(1)
     expect(active.damaged()).to.equal(1)
+  })
+
+  it('is one whose weights were missing, once they are stored and it is activated again', async () => {
+    const { routers, events, apply } = openRouters()
+    const log = createMemoryLog()
+    for (const event of [trained(1), activated(1)]) apply(event)
+    const active = createActiveRouters({ ...SERVICES, routers, countDamaged: () => undefined })
+    await active.load(log)
+    expect(active.of(1)).to.equal(undefined)
+    const { checksum, models } = versionOf(1)
+    await writeWeights(log, checksum, models)
+
+    for (const event of [rolledBack(1), activated(1)]) {
+      await active.prepare(recordAll([...events, event]).at(-1) as never, log)
+      apply(event)
+      active.refresh()
+    }
+    expect(active.of(1)?.version).to.equal(1)
   })
 })
 

@@ -3,14 +3,17 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { expect } from 'chai'
+import { type CompiledQuery, Kysely, SqliteDialect } from 'kysely'
 import type { RuleTraceEntry } from '../../../../core/contract/index.ts'
 import { parseEncryptionKeys } from '../../../../core/util/encryption-keys.ts'
 import { requestIdAt } from '../../../../core/util/ids.ts'
 import type { LedgerLocation } from '../../../../plugins/ledger/store/database.ts'
 import { createPromptCipher } from '../../../../plugins/ledger/store/prompt-cipher.ts'
 import type { RequestFilter, UsageQuery } from '../../../../plugins/ledger/store/queries.ts'
+import { sumCosts } from '../../../../plugins/ledger/store/read-usage.ts'
 import type { LedgerRecord } from '../../../../plugins/ledger/store/record.ts'
 import { type LedgerStore, openLedgerStore } from '../../../../plugins/ledger/store/store.ts'
+import type { LedgerTables } from '../../../../plugins/ledger/store/tables.ts'
 import { DAY_MS, HOUR_MS } from '../../../../plugins/ledger/store/units.ts'
 import { makeFolder } from '../../../support/folders.ts'
 import { ledgerRecord } from '../../../support/ledger-records.ts'
@@ -53,6 +56,30 @@ describe('the ledger on SQLite', () => {
       },
       { engine: 'sqlite', file: path.join(await makeFolder(), 'ledger.db') },
     ))
+
+  it('reads no copies from before a period to sum up what a caller has spent in it', async () => {
+    const file = path.join(await makeFolder(), 'ledger.db')
+    const store = await openLedgerStore({ engine: 'sqlite', file }, 'log_a')
+    await store.write([ledgerRecord({ time: NOON, keyId: 'key_1' })])
+    await store.close()
+    const database = new Database(file)
+    const queries: CompiledQuery[] = []
+    const db = new Kysely<LedgerTables>({
+      dialect: new SqliteDialect({ database }),
+      log: ({ query }) => void queries.push(query),
+    })
+    await sumCosts(db, { since: NOON, userId: 7 })
+    await sumCosts(db, { since: NOON, keyId: 'key_1' })
+    const ofCopies = queries.filter((query) => query.sql.includes('"shadow_of" is not null'))
+    const plans = ofCopies.map((query) => {
+      const steps = database.prepare(`explain query plan ${query.sql}`).all(...query.parameters)
+      return JSON.stringify(steps)
+    })
+    expect(plans).to.have.length(2)
+    expect(plans[0]).to.include('(user_id=? AND rowid>?)')
+    expect(plans[1]).to.include('(key=? AND rowid>?)')
+    await db.destroy()
+  })
 
   it('refuses a file that belongs to another event log', async () => {
     const location = { engine: 'sqlite', file: path.join(await makeFolder(), 'ledger.db') } as const

@@ -116,4 +116,14 @@ describe('the thread that evaluates drafts', () => {
     expect(await again).to.equal('again')
     await thread.close()
   })
+  it('starts no thread for jobs that wait when it is closed', async () => {
+    const thread = createWhatIfThread(start)
+    const { signal } = new AbortController()
+    const run = () => thread.run({ job: JOB, handlers, signal }).catch((error: unknown) => error)
+    const jobs = [run(), run()]
+    await new Promise(setImmediate)
+    await thread.close()
+    for (const error of await Promise.all(jobs)) expect(error).to.have.property('name', 'ChannelClosedError')
+    expect(workers).to.have.length(1)
+  })
 })

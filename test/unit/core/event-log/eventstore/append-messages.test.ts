@@ -78,6 +78,18 @@ describe('decodeAppendResponse', () => {
     })
   })
 
+  it('reads ids as two integers, which servers may answer with', () => {
+    const structured = new shared.UUID.Structured()
+    structured.setMostSignificantBits('16384').setLeastSignificantBits(String(-(2n ** 63n) + 42n))
+    const success = new streams.BatchAppendResp.Success().setCurrentRevision('7')
+    const response = new streams.BatchAppendResp().setSuccess(success)
+    response.setCorrelationId(new shared.UUID().setStructured(structured))
+
+    const { id, answer } = decodeAppendResponse(Buffer.from(response.serializeBinary()))
+    expect(id).to.equal(ID)
+    expect(answer).to.deep.equal({ revision: 7, position: undefined })
+  })
+
   it('reads a response without a position', () => {
     const success = new streams.BatchAppendResp.Success().setCurrentRevision('0')
     success.setNoPosition(new shared.Empty())

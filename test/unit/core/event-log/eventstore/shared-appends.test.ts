@@ -1,6 +1,11 @@
+import { EventEmitter } from 'node:events'
+import { UnavailableError } from '@eventstore/db-client'
 import { expect } from 'chai'
 import { type EventLog, EventLogUnavailableError } from '../../../../../core/contract/event-log.ts'
+import type { AppendResponse } from '../../../../../core/event-log/eventstore/append-messages.ts'
+import type { ClientInternals } from '../../../../../core/event-log/eventstore/client-internals.ts'
 import { openEventStoreLog } from '../../../../../core/event-log/eventstore/eventstore-log.ts'
+import { createSharedAppends } from '../../../../../core/event-log/eventstore/shared-appends.ts'
 import { EXPIRING_STREAMS, FOLLOWED_STREAMS } from '../../../../../core/events/streams.ts'
 import { collect, metadata, numbered, rejection } from '../../../../support/event-log-suite.ts'
 import { type EventStore, startEventStore } from '../../../../support/eventstore/server.ts'
@@ -100,5 +105,50 @@ describe('the EventStoreDB log, when appends share calls', () => {
     const error = await rejection(append('user-1', -1))
 
     expect(error).to.be.instanceOf(EventLogUnavailableError).and.include({ accessDenied: true })
+  })
+})
+
+/** A call in which the server answers every append with an error. */
+class RefusingCall extends EventEmitter {
+  isCanceled = false
+  readonly #error: Error | undefined
+
+  constructor(error: Error | undefined) {
+    super()
+    this.#error = error
+  }
+
+  write({ id }: { readonly id: string }): void {
+    const response: AppendResponse = { id, answer: undefined, error: this.#error }
+    setImmediate(() => this.emit('data', response))
+  }
+
+  cancel(): void {
+    this.isCanceled = true
+  }
+}
+
+describe('createSharedAppends', () => {
+  function connect(call: RefusingCall) {
+    const internals = {
+      getGRPCClient: async () => ({ makeBidiStreamRequest: () => call }),
+      callArguments: () => [],
+      handleError: async () => undefined,
+    }
+    return createSharedAppends(internals as unknown as ClientInternals, 1000)
+  }
+
+  it('ends the call to a server that is busy, whose connection would stay open with it', async () => {
+    const call = new RefusingCall(new UnavailableError(undefined, 'Server Is Busy'))
+
+    expect(await rejection(connect(call).append('user-1', [], -1))).to.be.instanceOf(UnavailableError)
+    await new Promise(setImmediate)
+    expect(call.isCanceled).to.equal(true)
+  })
+
+  it('rejects with an error if the server answers neither with a result nor with an error', async () => {
+    const call = new RefusingCall(undefined)
+
+    expect(await rejection(connect(call).append('user-1', [], -1))).to.include({ type: 'unknown' })
   })
 })
