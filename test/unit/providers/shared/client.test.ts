@@ -447,14 +447,14 @@ describe('the provider client', () => {
     })
 
     it('may delay the first event of a queued request while it sends comments', async () => {
-      provider = connect({ timeouts: { first_byte_ms: 100, idle_ms: 100 } })
+      provider = connect({ timeouts: { first_byte_ms: 500, idle_ms: 500 } })
       respond = (_, serverResponse) => {
         const response = stream(serverResponse)
         const timer = sendEvery(20, response, ': keep-alive\n\n')
         setTimeout(() => {
           clearInterval(timer)
           response.end(record(chunk('late', 'stop')))
-        }, 300)
+        }, 1200)
       }
       const sent = await provider.send(streamed, target, staying, { mayQueue: true })
       expect(textOf(await collect(batchesOf(sent)))).to.equal('late')
