@@ -4,6 +4,7 @@ import { openStreamReader } from '../../core/event-log/sqlite/stream-reader.ts'
 import { readLogId } from '../../core/events/log-identity.ts'
 import { EXPIRING_STREAMS, FOLLOWED_STREAMS } from '../../core/events/streams.ts'
 import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
+import { createPortTransport } from '../../core/process/port-transport.ts'
 import { createRpcPeer } from '../../core/process/rpc.ts'
 import { currentThreadId, lowerThreadPriority } from '../../core/process/thread-cpu.ts'
 import { createHistoryMethods } from '../../plugins/audit/history-methods.ts'
@@ -49,12 +50,7 @@ const reading = openLog().then((log) => createHistoryMethods(createPastEventRead
 // Each call reports it.
 reading.catch(() => undefined)
 
-const transport = {
-  send: (message: unknown, moved: readonly ArrayBuffer[] = []) => parentPort?.postMessage(message, moved),
-  listen: (receive: (message: unknown) => void) => void parentPort?.on('message', receive),
-}
-
 createRpcPeer(
-  transport,
+  createPortTransport(parentPort),
   serveHistory(async (call, present) => (await reading)(call, present)),
 )

@@ -1,5 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { createLogger } from '../../core/process/logger.ts'
+import { createPortTransport } from '../../core/process/port-transport.ts'
 import { createRpcPeer } from '../../core/process/rpc.ts'
 import { currentThreadId, lowerThreadPriority } from '../../core/process/thread-cpu.ts'
 import { lazy } from '../../core/util/lazy.ts'
@@ -31,11 +32,6 @@ const PROGRESS_TIMEOUT_MS = 30_000
 const CALLERS_TIMEOUT_MS = 30_000
 const REPLIES_TIMEOUT_MS = 30_000
 
-const transport = {
-  send: (message: unknown) => parentPort?.postMessage(message),
-  listen: (receive: (message: unknown) => void) => void parentPort?.on('message', receive),
-}
-
 let isCancelled = false
 
 const openStore = lazy(
@@ -54,7 +50,7 @@ const openDeciders = lazy(async () => {
   return { before: await open(), after: await open() }
 })
 
-const host = createRpcPeer<WhatIfHostMethods, WhatIfThreadMethods>(transport, {
+const host = createRpcPeer<WhatIfHostMethods, WhatIfThreadMethods>(createPortTransport(parentPort), {
   run,
   cancel() {
     isCancelled = true

@@ -1,4 +1,5 @@
 import type { Worker } from 'node:worker_threads'
+import { createPortTransport } from './port-transport.ts'
 import { ChannelClosedError, createRpcPeer, type MethodTable, type RpcHandlers, type RpcPeer } from './rpc.ts'
 
 interface RpcThreadOptions<LocalMethods extends MethodTable> {
@@ -34,11 +35,10 @@ export function createRpcThread<RemoteMethods extends MethodTable, LocalMethods 
 
   function start(): Running {
     const worker = startWorker()
-    const transport = {
-      send: (message: unknown) => worker.postMessage(message),
-      listen: (receive: (message: unknown) => void) => void worker.on('message', receive),
+    const started = {
+      worker,
+      peer: createRpcPeer<RemoteMethods, LocalMethods>(createPortTransport(worker), handlers),
     }
-    const started = { worker, peer: createRpcPeer<RemoteMethods, LocalMethods>(transport, handlers) }
     const end = () => {
       started.peer.close()
       if (running === started) running = undefined

@@ -3,6 +3,7 @@ import { type ExportResult, ExportResultCode } from '@opentelemetry/core'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources'
 import { BatchSpanProcessor, type ReadableSpan, type SpanExporter } from '@opentelemetry/sdk-trace'
+import { createPortTransport } from '../../core/process/port-transport.ts'
 import { createRpcPeer } from '../../core/process/rpc.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import { toSpans } from './to-spans.ts'
@@ -38,12 +39,7 @@ const processor = new BatchSpanProcessor({
   scheduledDelayMillis: interval,
 })
 
-const transport = {
-  send: (message: unknown) => parentPort?.postMessage(message),
-  listen: (receive: (message: unknown) => void) => void parentPort?.on('message', receive),
-}
-
-const peer = createRpcPeer<TraceExporterMethods, ExportWorkerMethods>(transport, {
+const peer = createRpcPeer<TraceExporterMethods, ExportWorkerMethods>(createPortTransport(parentPort), {
   export({ records }) {
     const spans = records.flatMap((each) => toSpans(JSON.parse(each), source))
     const taken = spans.slice(0, Math.max(0, maxQueueSize - queued))

@@ -1,4 +1,5 @@
 import type { Worker } from 'node:worker_threads'
+import { createPortTransport } from '../../core/process/port-transport.ts'
 import { createRpcPeer, type RpcPeer } from '../../core/process/rpc.ts'
 import { startThread } from '../../core/process/start-thread.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
@@ -108,11 +109,7 @@ export class TraceExporter {
       name: 'trace-exporter',
       workerData: this.#data,
     })
-    const transport = {
-      send: (message: unknown) => worker.postMessage(message),
-      listen: (receive: (message: unknown) => void) => void worker.on('message', receive),
-    }
-    const peer = createRpcPeer<ExportWorkerMethods, TraceExporterMethods>(transport, {
+    const peer = createRpcPeer<ExportWorkerMethods, TraceExporterMethods>(createPortTransport(worker), {
       exported: (report) => {
         this.#onExported(report)
         return {}

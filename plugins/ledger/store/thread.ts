@@ -1,6 +1,7 @@
 import type { Worker } from 'node:worker_threads'
 import type { Logger } from 'pino'
 import { reportSetAside, type SetAsideFile } from '../../../core/event-log/sqlite/damaged-files.ts'
+import { createPortTransport } from '../../../core/process/port-transport.ts'
 import { createRpcPeer, type RpcPeer } from '../../../core/process/rpc.ts'
 import { startThread } from '../../../core/process/start-thread.ts'
 import {
@@ -44,11 +45,7 @@ function startLedgerThread(role: Role): LedgerThread {
     resourceLimits: { maxYoungGenerationSizeMb: 6 },
   })
   let isAlive = true
-  const transport = {
-    send: (message: unknown) => worker.postMessage(message),
-    listen: (receive: (message: unknown) => void) => void worker.on('message', receive),
-  }
-  const peer = createRpcPeer<LedgerThreadMethods, LedgerOwnerMethods>(transport, {
+  const peer = createRpcPeer<LedgerThreadMethods, LedgerOwnerMethods>(createPortTransport(worker), {
     movedFile({ owner, file }) {
       owners.get(owner)?.(file)
       return {}

@@ -1,5 +1,6 @@
 import { parentPort } from 'node:worker_threads'
 import type { SetAsideFile } from '../../../core/event-log/sqlite/damaged-files.ts'
+import { createPortTransport } from '../../../core/process/port-transport.ts'
 import { createRpcPeer } from '../../../core/process/rpc.ts'
 import type {
   ForeignFile,
@@ -30,12 +31,7 @@ interface LedgerEntry {
 const ledgers = new Map<number, LedgerEntry>()
 let lastLedger = 0
 
-const transport = {
-  send: (message: unknown) => parentPort?.postMessage(message),
-  listen: (receive: (message: unknown) => void) => void parentPort?.on('message', receive),
-}
-
-const { request } = createRpcPeer<LedgerOwnerMethods, LedgerThreadMethods>(transport, {
+const { request } = createRpcPeer<LedgerOwnerMethods, LedgerThreadMethods>(createPortTransport(parentPort), {
   open: openLedger,
   async close({ ledger }) {
     const entry = ledgers.get(ledger)
