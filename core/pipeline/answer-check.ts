@@ -1,4 +1,5 @@
 import { type AnswerIssue, type ChatRequest, isJsonObject, type ReplyPart } from '../contract/index.ts'
+import { parseJson } from '../util/json.ts'
 import { matchesSchema } from '../util/matches-schema.ts'
 
 /** Characters of a reply that are checked; a longer one is not. */
@@ -51,15 +52,6 @@ export class AnswerCheck {
   #hasRoom(text: string): boolean {
     this.#chars += text.length
     return this.#chars <= MAX_CHARS
-  }
-}
-
-/** Undefined if it is not JSON. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }
 

@@ -1,4 +1,5 @@
 import { GatewayError, isJsonObject, type JsonObject, type Tool } from '../../contract/index.ts'
+import { parseJson } from '../../util/json.ts'
 import type { ResponsesBody } from './request-schema.ts'
 import type { FlatTool } from './tool-schemas.ts'
 
@@ -78,14 +79,10 @@ export function toCustomArguments(input: unknown): string {
 
 /** The same backwards. Arguments that a model wrote in another form are the input as they are. */
 export function toCustomInput(json: string): string {
-  try {
-    const value: unknown = JSON.parse(json)
-    if (typeof value === 'string') return value
-    if (isJsonObject(value) && typeof value.input === 'string') return value.input
-  } catch {
-    // The model was cut off, or wrote the input itself.
-  }
-  return json
+  const value = parseJson(json)
+  if (typeof value === 'string') return value
+  // Otherwise, the model was cut off, or wrote the input itself.
+  return isJsonObject(value) && typeof value.input === 'string' ? value.input : json
 }
 
 /** Tools that run at OpenAI, or that only its models know without a schema. */

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type Message } from '../../contract/index.ts'
+import { parseJson } from '../../util/json.ts'
 import { checkFoundTools, isClientSearch, TOOL_SEARCH } from './client-tools.ts'
 import type { FlatTool } from './tool-schemas.ts'
 
@@ -7,12 +8,10 @@ import type { FlatTool } from './tool-schemas.ts'
 
 /** Converts the arguments of the function to those of the search. */
 export function toSearchArguments(json: string): unknown {
-  try {
-    return JSON.parse(json)
-  } catch {
-    // The model is not done, was cut off, or wrote no JSON.
-    return json === '' ? {} : json
-  }
+  const value = parseJson(json)
+  if (value !== undefined) return value
+  // The model is not done, was cut off, or wrote no JSON.
+  return json === '' ? {} : json
 }
 
 /**
@@ -26,14 +25,9 @@ export function toSearchResult({ tools }: JsonObject, path: string): string {
 
 /** Returns the tools in a result of `toSearchResult`; none in any other text. */
 export function parseSearchResult(content: unknown): readonly FlatTool[] {
-  if (typeof content !== 'string') return []
-  try {
-    const result: unknown = JSON.parse(content)
-    const tools = isJsonObject(result) && Array.isArray(result.tools) ? result.tools : []
-    return tools.filter((tool): tool is FlatTool => isModelTool(tool, false))
-  } catch {
-    return []
-  }
+  const result = typeof content === 'string' ? parseJson(content) : undefined
+  const tools = isJsonObject(result) && Array.isArray(result.tools) ? result.tools : []
+  return tools.filter((tool): tool is FlatTool => isModelTool(tool, false))
 }
 
 /** A client can send any text as the result of a function, so it is not sure that the tools were checked. */
