@@ -211,6 +211,18 @@ describe('metrics', () => {
   })
 })
 
+describe('the overhead', () => {
+  it('does not include waiting for a provider', async () => {
+    const gateway = await startGateway()
+    await gateway.call('POST', '/v1/chat/completions', chatBody('Hello [[sandbox:first-byte=400]]'))
+    const { sum } = await scrapeUntil(gateway, ({ sum }) => sum('signalbox_overhead_seconds_count') === 1)
+    const duration = sum('gen_ai_client_operation_duration_seconds_sum')
+    expect(duration).to.be.at.least(0.4)
+    expect(sum('signalbox_overhead_seconds_sum')).to.be.within(0, duration - 0.35)
+    await gateway.stop()
+  })
+})
+
 describe('the address of the metrics', () => {
   it('does not exist without an admin key', async () => {
     const gateway = await startGateway({ ADMIN_KEY: '' })

@@ -7,6 +7,7 @@ import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { openSocket, readToEnd, splitAnswers } from '../support/raw-http.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
 import { expectTimeout, chatHead as head, SHORT_TIMEOUTS } from '../support/slow-client.ts'
+import { post } from '../support/streams.ts'
 
 describe('a client that is slow', () => {
   let gateway: RunningGateway
@@ -49,6 +50,14 @@ describe('a client that is slow', () => {
     const socket = await openSocket(gateway.url)
     socket.write('GET /healthz HTTP/1.1\r\nHost: gateway\r\n\r\n')
     expect(splitAnswers(await readToEnd(socket)).map(({ status }) => status)).to.deep.equal([200])
+  })
+
+  it('may receive a stream that takes longer than the request timeout', async () => {
+    const body = chatBody('A slow one [[sandbox:token-delay=150]]', { stream: true })
+    const response = await post(gateway, '/v1/chat/completions', body)
+    const started = performance.now()
+    expect(await response.text()).to.contain('[DONE]')
+    expect(performance.now() - started).to.be.greaterThan(2500)
   })
 
   it('may wait for its response longer than the other timeouts', async () => {
