@@ -106,6 +106,15 @@ const manyRules: Case = {
   quick: ['ten rules', '5,000 rules'],
 }
 
+const ledger: Case = {
+  id: 'ledger-64',
+  title: 'ledger, costs and budgets compared with none, whole responses, 0.5 KB prompt, 64 connections',
+  connections: 64,
+  base: 'no ledger',
+  cells: compare(['no ledger', 'd', 'budgets', 'b'], small, isWhole),
+  turns: 3,
+}
+
 const responses: readonly Case[] = [64, 10].map((connections) => ({
   id: `responses-${connections}`,
   title: `/v1/responses, stored durably, compared with chat, gateway without rules, ${connections} connections`,
@@ -184,6 +193,7 @@ export const CASES: readonly Case[] = [
   pacedStreams,
   ...burstStreams,
   manyRules,
+  ledger,
   ...responses,
   ...otherProviders,
   workers,

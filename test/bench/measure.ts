@@ -9,9 +9,10 @@ const ROUNDS = 5
 /** The longest measurement of a cell per round. */
 const LONGEST_SECONDS = 3
 const SHORTEST_SECONDS = 0.1
-/** Share of the total time. Code that is not compiled yet is several times slower. */
-const WARM_UP = 0.3
-const LONGEST_WARM_UP = 20
+/** The longest warm-up, as a share of the total time. */
+const WARM_UP = 0.4
+/** CPU time of a server's main thread until V8 has optimized its code, which is several times slower before. */
+const WARM_CPU_SECONDS = 20
 const WARM_UP_CONNECTIONS = 4
 /**
  * V8 shrinks the heap of an idle server. Requests are not measured until it has grown again.
@@ -34,14 +35,8 @@ export async function measureCases(
   const jobs = ready.flatMap((one) => one.cells.map((cell) => ({ one, cell, seen: [] as Figures[] })))
   for (const { one, cell } of jobs) await checkAnswer(one, cell, serverOf(servers, cell))
   tell('warming up')
-  const warmUp = Math.min(LONGEST_WARM_UP, secondsUntil(deadline) * WARM_UP)
-  await Promise.all(
-    jobs.map(({ one, cell }) => {
-      const seconds = Math.min(warmUp, one.warmUpSeconds ?? warmUp)
-      const connections = one.warmUpConnections ?? WARM_UP_CONNECTIONS
-      return load(aimOf(cell, serverOf(servers, cell)), { connections, seconds })
-    }),
-  )
+  const warmUpMs = secondsUntil(deadline) * 1000 * WARM_UP
+  await Promise.all(jobs.map(({ one, cell }) => warmUp(one, cell, serverOf(servers, cell), warmUpMs)))
 
   const round = ready.flatMap((one) => {
     const own = jobs.filter((job) => job.one === one)
@@ -88,6 +83,18 @@ async function checkAnswer({ id }: Case, cell: Cell, server: BenchGateway): Prom
   const text = await response.text()
   if (response.ok && cell.isSound(text)) return
   throw new Error(`${id}: ${cell.label} answered ${response.status} ${text.slice(0, 500)}`)
+}
+
+async function warmUp(
+  { warmUpSeconds, warmUpConnections }: Case,
+  cell: Cell,
+  server: BenchGateway,
+  longestMs: number,
+): Promise<void> {
+  const until = performance.now() + Math.min(longestMs, (warmUpSeconds ?? Number.POSITIVE_INFINITY) * 1000)
+  const connections = warmUpConnections ?? WARM_UP_CONNECTIONS
+  while (performance.now() < until && server.process.mainThreadSeconds() < WARM_CPU_SECONDS)
+    await load(aimOf(cell, server), { connections, seconds: Math.min(1, (until - performance.now()) / 1000) })
 }
 
 async function measureCell(
