@@ -15,6 +15,9 @@ const large = ask(writePrompt(100_000))
 const streamed = ask(writePrompt(400), { stream: true })
 const paced = ask(writePrompt(400, PACE_MARKER), { stream: true })
 
+/** For servers that are idle in all other cases of a round. */
+const LONG_RUN_UP_SECONDS = 2
+
 /** Sends the same body to several servers. */
 function compare(servers: readonly ServerName[], body: string, isSound: Cell['isSound']): readonly Cell[] {
   return servers.map((server) => {
@@ -112,6 +115,7 @@ const ledger: Case = {
   connections: 64,
   base: 'no ledger',
   cells: compare(['no ledger', 'd', 'budgets', 'b'], small, isWhole),
+  runUpSeconds: LONG_RUN_UP_SECONDS,
   turns: 3,
 }
 
@@ -139,6 +143,7 @@ const workers: Case = {
   connections: 64,
   base: 'd',
   warmUpConnections: 32,
+  runUpSeconds: LONG_RUN_UP_SECONDS,
   cells: compare(['d', '2 workers'], small, isWhole),
 }
 
@@ -149,6 +154,7 @@ const middleware: readonly Case[] = [
     connections: 64,
     base: 'c',
     cells: compare(['c', 'middleware'], small, isWhole),
+    runUpSeconds: LONG_RUN_UP_SECONDS,
     turns: 3,
   },
   {
@@ -157,6 +163,7 @@ const middleware: readonly Case[] = [
     connections: 10,
     base: 'c',
     cells: compare(['c', 'middleware'], streamed, isStream),
+    runUpSeconds: LONG_RUN_UP_SECONDS,
   },
 ]
 

@@ -14,9 +14,7 @@ const WARM_UP = 0.4
 /** CPU time of a server's main thread until V8 has optimized its code, which is several times slower before. */
 const WARM_CPU_SECONDS = 20
 const WARM_UP_CONNECTIONS = 4
-/**
- * V8 shrinks the heap of an idle server. Requests are not measured until it has grown again.
- */
+/** V8 shrinks the heap of an idle server. Requests are not measured until it has grown again. */
 const RUN_UP_SECONDS = 0.2
 /** Allows for requests in flight at the end of a cell. */
 const SLACK_SECONDS = 2 * 0.05
@@ -45,8 +43,11 @@ export async function measureCases(
   const shares = round.reduce((sum, { one }) => sum + (one.weight ?? 1), 0)
   for (let number = 1; number <= ROUNDS && performance.now() < deadline; number++) {
     tell(`round ${number} of ${ROUNDS}`)
-    const left =
-      secondsUntil(deadline) / (ROUNDS - number + 1) - round.length * (RUN_UP_SECONDS + SLACK_SECONDS)
+    const unmeasured = round.reduce(
+      (sum, { one }) => sum + (one.runUpSeconds ?? RUN_UP_SECONDS) + SLACK_SECONDS,
+      0,
+    )
+    const left = secondsUntil(deadline) / (ROUNDS - number + 1) - unmeasured
     const share = Math.min(LONGEST_SECONDS, Math.max(SHORTEST_SECONDS, left / shares))
     for (const { one, cell, seen } of round)
       seen.push(await measureCell(one, cell, serverOf(servers, cell), share * (one.weight ?? 1)))
@@ -98,13 +99,13 @@ async function warmUp(
 }
 
 async function measureCell(
-  { connections, spreadMs = 0 }: Case,
+  { connections, spreadMs = 0, runUpSeconds = RUN_UP_SECONDS }: Case,
   cell: Cell,
   server: BenchGateway,
   seconds: number,
 ): Promise<Figures> {
   const aim = aimOf(cell, server)
-  await load(aim, { connections, seconds: RUN_UP_SECONDS })
+  await load(aim, { connections, seconds: runUpSeconds })
   const before = server.process.cpuSeconds()
   const mainBefore = server.process.mainThreadSeconds()
   const result = await load(aim, { connections, seconds, spreadMs })
