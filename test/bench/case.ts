@@ -21,7 +21,7 @@ export interface Case {
   readonly warmUpSeconds?: number
   /** Raised if only this case warms up a server. */
   readonly warmUpConnections?: number
-  /** Load before each measurement that is not counted. Raised if a server of this case is idle in all others. */
+  /** Uncounted load before each measurement. Raised if a server of this case is idle in all others. */
   readonly runUpSeconds?: number
 }
 

@@ -11,7 +11,7 @@ const LONGEST_SECONDS = 3
 const SHORTEST_SECONDS = 0.1
 /** The longest warm-up, as a share of the total time. */
 const WARM_UP = 0.4
-/** CPU time of a server's main thread until V8 has optimized its code, which is several times slower before. */
+/** CPU time of a server's main thread after which V8 has optimized its code. */
 const WARM_CPU_SECONDS = 20
 const WARM_UP_CONNECTIONS = 4
 /** V8 shrinks the heap of an idle server. Requests are not measured until it has grown again. */
