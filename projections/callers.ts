@@ -54,7 +54,7 @@ export interface CallerAt extends Pick<CallerSnapshot, 'policies' | 'policyPosit
 /** Folds events with the same functions as the live projections. */
 async function foldCaller(userId: number, events: readonly PastEvent[]): Promise<CallerAt> {
   const [accounts, policies] = [createAccounts(), createPolicies()]
-  const groups = createGroups((groupId) => policies.policyOfGroup(groupId) !== undefined)
+  const groups = createGroups((groupId) => policies.policyOfGroup(groupId)?.id)
   const rules = emptyUserRules()
   await foldInSlices(events, (event, record) => {
     if (isRuleEvent(event) && 'userId' in event.data) evolveUserRules(rules, event, record)

@@ -27,7 +27,12 @@ export interface Groups extends SavedProjection {
   members(groupId: number): readonly number[]
   /** Position at which a group that the user was in was last deleted; 0 if none was since they joined one. */
   deletedAt(userId: number): Position
+  /** Events that had no effect, because another node decided on them before it knew of an earlier event. */
+  withoutEffect(): ReadonlyMap<Position, LostRace>
 }
+
+/** The policy that kept a group from being deleted; null: the group of a member was deleted already. */
+export type LostRace = { readonly policyId: number | null }
 
 /**
  * The groups that some users have in common. Changes when one of them is deleted. See
@@ -42,15 +47,17 @@ interface Combination {
 const NONE: Combination = { ids: [], deletedAt: 0 }
 
 /**
- * `isInUse` tells whether a policy applies to a group: then its deletion, which another process decided on
- * before it knew the policy, has no effect. See docs/decisions/policies.md, "A policy keeps its groups".
+ * `findPolicy` returns the id of a policy that applies to a group: then the group's deletion, which another
+ * process decided on before it knew the policy, has no effect. See docs/decisions/policies.md, "A policy
+ * keeps its groups".
  */
-export function createGroups(isInUse: (groupId: number) => boolean = () => false): Groups {
+export function createGroups(findPolicy: (groupId: number) => number | undefined = () => undefined): Groups {
   const groups = new Map<number, Group>()
   const combinations = new Map<string, Combination>()
   /** Includes combinations that have become equal to another one. */
   const all = new Set<Combination>()
   const combinationOf = new Map<number, Combination>()
+  const withoutEffect = new Map<Position, LostRace>()
 
   function combine(ids: readonly number[], deletedAt: Position): Combination {
     const key = keyOf({ ids, deletedAt })
@@ -80,9 +87,10 @@ export function createGroups(isInUse: (groupId: number) => boolean = () => false
   }
 
   /** The event counts as one of the group's, because revisions are those of the stream. */
-  function keepGroup(id: number, { revision }: EventEntry): void {
+  function keepGroup(id: number, policyId: number, { position, revision }: EventEntry): void {
     const group = groups.get(id)
     if (group !== undefined) groups.set(id, { ...group, revision: revision + 1 })
+    withoutEffect.set(position, { policyId })
   }
 
   return {
@@ -90,16 +98,18 @@ export function createGroups(isInUse: (groupId: number) => boolean = () => false
     apply(event, record) {
       if (event.type === 'UserAddedToGroup' || event.type === 'UserRemovedFromGroup') {
         const { userId, groupId } = event.data
+        // Another node may have written this before it applied the deletion of the group.
+        if (!groups.has(groupId)) return void withoutEffect.set(record.position, { policyId: null })
         const others = (combinationOf.get(userId) ?? NONE).ids.filter((id) => id !== groupId)
-        // Another node may have deleted the group before it applied the deletion.
-        const isAdded = event.type === 'UserAddedToGroup' && groups.has(groupId)
+        const isAdded = event.type === 'UserAddedToGroup'
         setGroups(userId, isAdded ? [...others, groupId].sort((a, b) => a - b) : others)
         return
       }
       if (event.type === 'UserDeleted') setGroups(event.data.userId, [])
       if (!isGroupEvent(event)) return
       const { groupId } = event.data
-      if (event.type === 'GroupDeleted' && isInUse(groupId)) return keepGroup(groupId, record)
+      const keptBy = event.type === 'GroupDeleted' ? findPolicy(groupId) : undefined
+      if (keptBy !== undefined) return keepGroup(groupId, keptBy, record)
       const group = evolveGroup(groups.get(groupId), event, record)
       if (group === undefined) removeGroup(groupId, record.position)
       else groups.set(groupId, group)
@@ -115,15 +125,18 @@ export function createGroups(isInUse: (groupId: number) => boolean = () => false
       return userIds.sort((a, b) => a - b)
     },
     deletedAt: (userId) => (combinationOf.get(userId) ?? NONE).deletedAt,
+    withoutEffect: () => withoutEffect,
     save() {
       const copies = new Map([...all].map((combination) => [combination, { ...combination }]))
-      return serializeGroups([...groups.values()], new Map(combinationOf), copies)
+      return serializeGroups([...groups.values()], new Map(combinationOf), copies, [...withoutEffect])
     },
     load(lines) {
       for (const line of lines) {
         const [part, content]: SavedPart = JSON.parse(line.toString())
         if (part === 'group') groups.set(content.id, content)
-        else for (const [userId, ids, deletedAt] of content) setGroups(userId, ids, deletedAt)
+        else if (part === 'members')
+          for (const [userId, ids, deletedAt] of content) setGroups(userId, ids, deletedAt)
+        else for (const [position, race] of content) withoutEffect.set(position, race)
       }
     },
   }
@@ -174,7 +187,10 @@ export function evolveGroup(
   }
 }
 
-type SavedPart = readonly ['group', Group] | readonly ['members', readonly SavedMember[]]
+type SavedPart =
+  | readonly ['group', Group]
+  | readonly ['members', readonly SavedMember[]]
+  | readonly ['without-effect', readonly (readonly [Position, LostRace])[]]
 
 type SavedMember = readonly [userId: number, groupIds: readonly number[], deletedAt: Position]
 
@@ -185,6 +201,7 @@ function* serializeGroups(
   groups: readonly Group[],
   combinationOf: ReadonlyMap<number, Combination>,
   copies: ReadonlyMap<Combination, Combination>,
+  withoutEffect: readonly (readonly [Position, LostRace])[],
 ): Generator<string> {
   const toLine = (part: SavedPart) => JSON.stringify(part)
   for (const group of groups) yield toLine(['group', group])
@@ -197,4 +214,5 @@ function* serializeGroups(
     users = []
   }
   if (users.length > 0) yield toLine(['members', users])
+  if (withoutEffect.length > 0) yield toLine(['without-effect', withoutEffect])
 }

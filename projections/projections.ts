@@ -32,7 +32,7 @@ export function createProjections(): Projections {
   return {
     accounts: createAccounts(),
     rules: createRulesProjection(),
-    groups: createGroups((groupId) => policies.policyOfGroup(groupId) !== undefined),
+    groups: createGroups((groupId) => policies.policyOfGroup(groupId)?.id),
     policies,
     ids: createIds(),
     overallBudget: createOverallBudget(),

@@ -12,7 +12,7 @@ import {
 import type { SavedProjection } from './runtime/projection.ts'
 
 /** A trained version of a router, without its weights. */
-export interface RouterVersion extends Omit<RouterVersionData, 'models' | 'bytes'> {
+export interface RouterVersion extends Omit<RouterVersionData, 'models' | 'bytes' | 'weightsLeaf'> {
   readonly models: Readonly<Record<string, RatedModel>>
   /** Where the event with its weights is; later events of the stream may hold them again. */
   readonly weightsAt: { readonly stream: string; readonly revision: number }

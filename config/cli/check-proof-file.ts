@@ -22,6 +22,11 @@ export async function runProofCheck({ operands: [file = ''], options, print }: C
   if (key === undefined) throw new Error('The key in the proof is not a public key.')
   const checked = checkProof(proof, ({ note, origin }) => isSignedBy(note, { ...key, name: origin }))
   if (typeof checked === 'string') throw new Error(`The proof is not valid. ${checked}`)
+  // The same key can sign for another log, such as one that was made up beside the true one.
+  if (checked.origin !== key.name)
+    throw new Error(
+      `The proof is not valid. Its checkpoint is of ${checked.origin}, and the key is that of ${key.name}.`,
+    )
   print(`Event: ${proof.leaf}`)
   print(`It is event ${proof.index} of the ${checked.size} that ${checked.origin} had at the checkpoint.`)
   print(describeKey(key, givenKey !== undefined))

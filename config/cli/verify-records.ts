@@ -1,5 +1,6 @@
 import type { RecordedEvent, StreamAnomaly } from '../../core/contract/index.ts'
 import { CHECKPOINTS_STREAM, LOG_STREAM } from '../../core/event-log/streams.ts'
+import { hashEventLeaf } from '../../core/event-log/transparency/event-leaf.ts'
 import { ACCESS_STREAM } from '../../core/events/access-events.ts'
 import { type DomainEvent, decodeEvent } from '../../core/events/codec.ts'
 import {
@@ -23,6 +24,7 @@ import {
   modelsOfWeights,
   ROUTER_WEIGHTS_PREFIX,
   ROUTERS_STREAM,
+  type RouterVersionData,
   routerWeightsStream,
 } from '../../core/events/router-events.ts'
 import { isFollowed } from '../../core/events/streams.ts'
@@ -52,6 +54,8 @@ export function createRecordChecker(
   const counts = new Map<string, number>()
   const foreign = new Map<string, number>()
   const assignedIds = new Set<number>()
+  /** Hashes of the leaves of events with weights, by stream. */
+  const weightsLeaves = new Map<string, readonly string[]>()
   const issues: string[] = []
   let events = 0
   let lastPosition = 0
@@ -68,6 +72,8 @@ export function createRecordChecker(
       return
     }
     if (!isFollowed(record.stream)) {
+      const leaf = hashEventLeaf(record).toString('hex')
+      weightsLeaves.set(record.stream, [...(weightsLeaves.get(record.stream) ?? []), leaf])
       const issue = findWeightsIssue(record)
       if (issue !== undefined) report(record, issue)
       return
@@ -81,12 +87,22 @@ export function createRecordChecker(
     if (event.type === 'KeyRevoked' && record.stream === REVOCATIONS_STREAM) return
     if (record.stream !== streamOf(event)) report(record, `belongs to stream ${streamOf(event)}`)
     else if (!isWellFormed(event, record)) report(record, 'is malformed')
-    else if (event.type === 'RouterVersionTrained' && !counts.has(routerWeightsStream(event.data.checksum)))
-      report(record, 'has no weights in the log')
+    else if (event.type === 'RouterVersionTrained') {
+      const issue = findVersionIssue(event.data)
+      if (issue !== undefined) report(record, issue)
+    }
     const id = createdId(event)
     if (id === undefined) return
     if (assignedIds.has(id)) report(record, `assigns the id ${id}, which is already taken`)
     assignedIds.add(id)
+  }
+
+  /** The events with weights are not in the tree: the event of the version, which is, has their hash. */
+  function findVersionIssue({ checksum, weightsLeaf }: RouterVersionData): string | undefined {
+    const leaves = weightsLeaves.get(routerWeightsStream(checksum))
+    if (leaves === undefined) return 'has no weights in the log'
+    if (weightsLeaf === undefined || leaves.includes(weightsLeaf)) return undefined
+    return 'has weights whose event was changed'
   }
 
   function list(issue: string): void {

@@ -3,11 +3,13 @@ import type { Logger } from 'pino'
 import { startAuditExport } from '../../plugins/audit/export/exporter.ts'
 import { createPositionFile } from '../../plugins/audit/export/position-file.ts'
 import { createFolderTarget, createWebhookTarget } from '../../plugins/audit/export/targets.ts'
+import { createLostRaceFinder } from '../../plugins/audit/lost-races.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { State } from './state.ts'
 
 /** Starts the configured export of the audit trail. Returns undefined if there is none. */
-export function openAuditExport(settings: Settings, { log, logId }: State, logger: Logger) {
+export function openAuditExport(settings: Settings, state: State, logger: Logger) {
+  const { log, logId } = state
   const { webhook_url, folder } = settings.audit.export ?? {}
   if (webhook_url === undefined && folder === undefined) return undefined
   const target =
@@ -15,5 +17,6 @@ export function openAuditExport(settings: Settings, { log, logId }: State, logge
       ? createFolderTarget(folder ?? '')
       : createWebhookTarget(webhook_url, settings.audit_export_secret ?? '', logId)
   const file = join(settings.data_dir, 'audit-export.json')
-  return startAuditExport({ log, target, positions: createPositionFile(file, logId, target.id), logger })
+  const positions = createPositionFile(file, logId, target.id)
+  return startAuditExport({ log, findLostRace: createLostRaceFinder(state), target, positions, logger })
 }

@@ -207,13 +207,11 @@ export function createBuiltInPlugins(
     createMessages(snapshotCaller),
     createModels(routingCatalog, providers.known),
     createAudit({
+      ...state,
       ...ruleServices.own,
-      accounts,
-      policies,
       policyCommands: ruleServices.ofPolicies.commands,
       readCallerAt,
       evidence,
-      timeline: state.timeline,
       snapshotCaller,
     }),
     createPolicies({

@@ -14,7 +14,10 @@ import { createHistory, userStreams } from '../../projections/history.ts'
 import type { ReadPastEvents } from '../../projections/past-events.ts'
 import type { State } from './state.ts'
 
-type RuleState = Pick<State, 'log' | 'subscription' | 'accounts' | 'rules' | 'policies' | 'ids' | 'writer'>
+type RuleState = Pick<
+  State,
+  'log' | 'subscription' | 'accounts' | 'rules' | 'groups' | 'policies' | 'ids' | 'writer'
+>
 
 /** What the endpoints for rules depend on: for users' own rules, and for those of policies. */
 export function createRuleServices(
@@ -27,6 +30,7 @@ export function createRuleServices(
 
   const past = createRuleHistory({
     subscription,
+    groups: state.groups,
     readHere: createHistoryMethods(readPastEvents, kinds),
     thread: historyThread,
     countEvents: (owner) =>

@@ -33,6 +33,8 @@ export interface GatewayFields {
   errorStyle?: ErrorStyle
   /** Set by the `auth` plugin. */
   account: Account
+  /** Throws if the account may not be used any more, once the body has arrived. Set by the `auth` plugin. */
+  confirmAccount?: (account: Account) => void
   /** The W3C trace id, set by the `tracing` plugin: 32 hexadecimal digits. */
   traceId?: string
   /** Set on inference endpoints once the body is read. */
@@ -50,7 +52,14 @@ export interface Admission
   extends Pick<GatewayContext, 'method' | 'path' | 'headers' | 'req'>,
     Pick<
       GatewayFields,
-      'requestId' | 'startedAt' | 'client' | 'endpoint' | 'isInference' | 'access' | 'traceId'
+      | 'requestId'
+      | 'startedAt'
+      | 'client'
+      | 'endpoint'
+      | 'isInference'
+      | 'access'
+      | 'confirmAccount'
+      | 'traceId'
     > {
   /** Set by `auth`; undefined before. */
   account?: Account

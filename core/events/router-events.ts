@@ -26,6 +26,11 @@ export type RouterVersionData = RouterDescription & {
   readonly models: Readonly<Record<string, RatedModel>>
   /** Size of the event with the weights. */
   readonly bytes: number
+  /**
+   * Hash of the leaf of the event with the weights, in hex, by which the transparency log covers that event,
+   * too. Events of earlier versions of the gateway lack it.
+   */
+  readonly weightsLeaf?: string
 }
 
 type RouterDescription = {

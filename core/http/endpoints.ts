@@ -93,7 +93,7 @@ export function composeEndpoint(endpoint: Endpoint, services: EndpointServices):
   const repeat = isRepeatable(endpoint) ? handleRepeatable(endpoint, findKnownRequest) : undefined
 
   async function handle(ctx: RoutedContext): Promise<void> {
-    const caller = await identifyCaller(ctx, access, authenticateOperator)
+    let caller = await identifyCaller(ctx, access, authenticateOperator)
     const params = parseParams(ctx.params, ctx.path)
     const query = parseQuery(ctx.querystring)
     const { requestId, client, headers } = ctx
@@ -101,7 +101,11 @@ export function composeEndpoint(endpoint: Endpoint, services: EndpointServices):
       const call = { ...caller, params, query, body: undefined, requestId, client, headers }
       return sendResponse(ctx, await textBody.handle({ ...call, text: readTextBody(ctx) }), usesKoa)
     }
-    if (hasBody) await readBody(ctx, noop)
+    if (hasBody) {
+      await readBody(ctx, noop)
+      ctx.confirmAccount?.(ctx.account)
+      if (access.type === 'operator') caller = await identifyCaller(ctx, access, authenticateOperator)
+    }
     const body = parseBody(ctx.request.body)
     if (endpoint.audited) await noteRead(ctx, query, caller.author)
     const call = { ...caller, params, query, body, requestId, client, headers }

@@ -109,14 +109,15 @@ function openExchange(
     for (const notify of onRejected) await notify(exchange, error)
     throw error
   }
-  return (ctx, next) =>
-    chain(
-      createExchange(dialect, requestedBody(ctx), ctx, snapshotCaller(requireAccount(ctx))),
-      (exchange) => {
-        ctx.exchange = exchange
-        return next().catch((error: unknown) => reject(exchange, error))
-      },
-    )
+  return (ctx, next) => {
+    const account = requireAccount(ctx)
+    ctx.confirmAccount?.(account)
+    const created = createExchange(dialect, requestedBody(ctx), ctx, snapshotCaller(account))
+    return chain(created, (exchange) => {
+      ctx.exchange = exchange
+      return next().catch((error: unknown) => reject(exchange, error))
+    })
+  }
 }
 
 function requestedBody({ request, deployment }: GatewayContext): JsonObject {

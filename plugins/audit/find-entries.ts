@@ -3,6 +3,7 @@ import { toActor } from '../../core/event-log/actor.ts'
 import { decodeCursor, encodeCursor } from '../../core/http/cursor.ts'
 import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
 import type { AuditEntry } from './audit-entries.ts'
+import { describeLostRace, type LostRaces } from './lost-races.ts'
 import { AUDIT_PAGE, type auditQuery } from './schemas.ts'
 import { showRecord } from './show-record.ts'
 
@@ -71,8 +72,10 @@ export function compareToAsOf({ position, metadata }: RecordedEvent, asOf: AsOf)
   return Number(metadata.time > asOf.time) - Number(metadata.time < asOf.time)
 }
 
-/** Formats an entry as `/v1/audit` and the history endpoints return it. */
-export function showAuditEntry(entry: AuditEntry): JsonObject {
+/** Formats an entry as `/v1/audit` and the history endpoints return it. No change of a rule loses a race. */
+export function showAuditEntry(entry: AuditEntry, lostRaces: LostRaces = new Map()): JsonObject {
+  const noEffect = describeLostRace(lostRaces.get(entry.record.position))
+  const before = entry.before()
   return {
     ...showRecord(entry.record),
     kind: entry.kind,
@@ -80,7 +83,8 @@ export function showAuditEntry(entry: AuditEntry): JsonObject {
     revision: entry.revision,
     event: entry.event,
     ...(entry.revertedTo !== undefined && { reverted_to: entry.revertedTo }),
-    before: entry.before(),
-    after: entry.after(),
+    ...(noEffect !== undefined && { no_effect: noEffect }),
+    before,
+    after: noEffect === undefined ? entry.after() : before,
   }
 }

@@ -17,6 +17,7 @@ import { createRuleCommands } from '../rules/rule-commands.ts'
 import { type AuditEntry, toAuditEntries } from './audit-entries.ts'
 import { diffRules, type RuleKinds } from './diff-rules.ts'
 import { type AuditQuery, findAuditEntries, showAuditEntry } from './find-entries.ts'
+import { isContested, type LostRaces } from './lost-races.ts'
 
 interface OwnerQuery {
   readonly owner: RuleOwner
@@ -41,6 +42,7 @@ export interface Present {
   readonly position: Position
   /** Unix milliseconds. */
   readonly time: number
+  readonly lostRaces: LostRaces
 }
 
 /** The methods of `RuleHistory` as calls that can be sent to a thread. */
@@ -103,11 +105,15 @@ export function createHistoryMethods(
       case 'changes': {
         const entries = await readEntries(owner)
         const found = entries.filter(({ kind, id }) => kind === query.kind && id === query.ruleId)
-        return found.length === 0 ? undefined : toJson({ data: found.map(showAuditEntry) })
+        return found.length === 0 ? undefined : toJson({ data: found.map((entry) => showAuditEntry(entry)) })
       }
       case 'page': {
-        const { entries, next } = findAuditEntries(await readEntries(owner), query.filter)
-        return toJson({ data: entries.map(showAuditEntry), next_cursor: next })
+        const isDecided = ({ record }: AuditEntry) =>
+          record.position <= present.position || !isContested(record)
+        const known = (await readEntries(owner)).filter(isDecided)
+        const { entries, next } = findAuditEntries(known, query.filter)
+        const show = (entry: AuditEntry) => showAuditEntry(entry, present.lostRaces)
+        return toJson({ data: entries.map(show), next_cursor: next })
       }
     }
   }

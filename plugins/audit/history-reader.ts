@@ -1,10 +1,12 @@
 import type { RuleOwner } from '../../core/events/domain-events.ts'
+import type { Groups } from '../../projections/groups.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
 import type { HistoryCall, HistoryResult, Present, RuleHistory } from './history-methods.ts'
 import type { HistoryThread } from './history-thread.ts'
 
 interface RuleHistoryOptions {
   readonly subscription: Pick<Subscription, 'position' | 'checkAvailable'>
+  readonly groups: Pick<Groups, 'withoutEffect'>
   /** Answers in this thread. */
   readonly readHere: (call: HistoryCall, present: Present) => Promise<HistoryResult>
   /** Undefined if no thread can open the event log. */
@@ -22,11 +24,11 @@ const MIN_EVENTS_FOR_THREAD = 500
 
 /** See docs/decisions/event-log.md, "Long histories are read in a thread of their own". */
 export function createRuleHistory(options: RuleHistoryOptions): RuleHistory {
-  const { subscription, readHere, thread, countEvents, now = Date.now } = options
+  const { subscription, groups, readHere, thread, countEvents, now = Date.now } = options
 
   async function read(call: HistoryCall, signal: AbortSignal): Promise<HistoryResult> {
     subscription.checkAvailable()
-    const present = { position: subscription.position(), time: now() }
+    const present = { position: subscription.position(), time: now(), lostRaces: groups.withoutEffect() }
     const isLong = countEvents(call.query.owner) >= MIN_EVENTS_FOR_THREAD
     return isLong && thread ? thread.read(call, present, signal) : readHere(call, present)
   }

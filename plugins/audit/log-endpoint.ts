@@ -55,14 +55,16 @@ const FORMATS = {
     type: 'text/csv; charset=utf-8',
     header: toCsvLine([
       ...['position', 'time', 'actor_type', 'actor_id', 'actor_name', 'reason', 'request_id'],
-      ...['kind', 'id', 'event', 'user_id', 'data'],
+      ...['kind', 'id', 'event', 'user_id', 'data', 'no_effect'],
     ]),
     toLine(entry: LogEntry) {
-      const { position, time, reason, request_id, kind, id, event, user_id, data } = showLogEntry(entry)
+      const { data, no_effect, ...shown } = showLogEntry(entry)
+      const { position, time, reason, request_id, kind, id, event, user_id } = shown
       const { type, id: actorId, name } = toActor(entry.record.metadata.actor)
       const actor = [type, actorId, name]
       const content = JSON.stringify(data)
-      return toCsvLine([position, time, ...actor, reason, request_id, kind, id, event, user_id, content])
+      const subject = [kind, id, event, user_id]
+      return toCsvLine([position, time, ...actor, reason, request_id, ...subject, content, no_effect])
     },
   },
 }

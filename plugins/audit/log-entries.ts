@@ -32,6 +32,8 @@ export interface LogEntry {
   /** The kind of change; for an unknown event, its type. */
   readonly event: string
   readonly id: number | string | null
+  /** Why the event had no effect; missing if it had one. */
+  readonly noEffect?: string | undefined
 }
 
 /**
@@ -85,7 +87,7 @@ function otherIdOf({ data }: DomainEvent): LogEntry['id'] {
 }
 
 /** An entry as answers and exports show it: with the content of the event, without hashes of keys. */
-export function showLogEntry({ record, kind, event, id }: LogEntry): JsonObject {
+export function showLogEntry({ record, kind, event, id, noEffect }: LogEntry): JsonObject {
   const { data } = record
   const { hash: _, ...content } = data
   return {
@@ -96,6 +98,7 @@ export function showLogEntry({ record, kind, event, id }: LogEntry): JsonObject 
     user_id: typeof data.userId === 'number' ? data.userId : null,
     ...(typeof data.groupId === 'number' && { group_id: data.groupId }),
     ...(typeof data.policyId === 'number' && { policy_id: data.policyId }),
+    ...(noEffect !== undefined && { no_effect: noEffect }),
     data: content,
   }
 }

@@ -1,7 +1,7 @@
 import { Nullable, StringEnum, Type } from '../../core/contract/index.ts'
 import { AnyFields, Count, NextCursor, Timestamp } from '../../core/http/schemas.ts'
 import { LOG_ENTRY_KINDS } from './log-entries.ts'
-import { ActorSchema, auditQuery } from './schemas.ts'
+import { ActorSchema, auditQuery, NoEffect } from './schemas.ts'
 
 const { since, until, actor, limit, cursor } = auditQuery
 
@@ -53,6 +53,7 @@ const LogEntrySchema = Type.Object(
     }),
     group_id: Type.Optional(Count('The group that it is about.')),
     policy_id: Type.Optional(Count('The policy that it is about.')),
+    no_effect: NoEffect,
     data: AnyFields('The content of the event.'),
   },
   { $id: 'AuditEntry', description: 'An entry of the audit trail.' },

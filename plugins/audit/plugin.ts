@@ -2,6 +2,7 @@ import type { Plugin } from '../../core/contract/index.ts'
 import { createAuditEndpoint, createDiffEndpoint, createHistoryEndpoints } from './endpoints.ts'
 import { createEvidenceEndpoints } from './evidence-endpoints.ts'
 import { createLogEndpoint } from './log-endpoint.ts'
+import { createLostRaceFinder } from './lost-races.ts'
 import { createLogReader } from './read-log.ts'
 import type { AuditServices } from './services.ts'
 import { createAdminSimulationEndpoint, createSimulationEndpoint } from './simulation.ts'
@@ -19,7 +20,9 @@ export function createAudit(services: AuditServices): Plugin {
         ...createHistoryEndpoints(services.kinds.routing, services),
         ...createHistoryEndpoints(services.kinds.firewall, services),
         createAuditEndpoint(services),
-        createLogEndpoint(createLogReader(host.log, services.timeline, services.history)),
+        createLogEndpoint(
+          createLogReader(host.log, services.timeline, services.history, createLostRaceFinder(services)),
+        ),
         createDiffEndpoint(services),
         ...createEvidenceEndpoints(services.evidence),
         createSimulationEndpoint(services, host),

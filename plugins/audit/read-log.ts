@@ -7,6 +7,7 @@ import { createBackgroundYield } from '../../core/util/cooperative-yield.ts'
 import type { History } from '../../projections/history.ts'
 import type { Timeline } from '../../projections/timeline.ts'
 import { type LogEntry, toLogEntry } from './log-entries.ts'
+import type { FindLostRace } from './lost-races.ts'
 import { type IndexTerm, PartIndex } from './part-index.ts'
 
 /** Reads the entries of the log, in parts of a few thousand events. Events of plugins are none. */
@@ -43,6 +44,7 @@ export function createLogReader(
   log: Pick<EventLog, 'read' | 'subscribe'>,
   timeline: Pick<Timeline, 'marks'>,
   history: Pick<History, 'eventsOf'>,
+  findLostRace: FindLostRace,
 ): LogReader {
   const index = new PartIndex()
 
@@ -65,7 +67,7 @@ export function createLogReader(
         entries.filter(({ record }) => record.position > after && record.position <= end),
       )
     }
-    return entries.toReversed()
+    return (await noteLostRaces(entries, findLostRace)).toReversed()
   }
 
   /** The parts before and including a position, newest first. */
@@ -88,7 +90,8 @@ export function createLogReader(
       if (slice.isDue()) await slice.yieldNow()
       if (record.position <= to) addEntry(entries, record)
     }
-    return entries.sort((a, b) => b.record.position - a.record.position)
+    entries.sort((a, b) => b.record.position - a.record.position)
+    return noteLostRaces(entries, findLostRace)
   }
 
   return {
@@ -114,10 +117,10 @@ export function createLogReader(
         if (slice.isDue()) await slice.yieldNow()
         addEntry(entries, record)
         if (entries.length < PART) continue
-        yield entries
+        yield await noteLostRaces(entries, findLostRace)
         entries = []
       }
-      yield entries
+      yield await noteLostRaces(entries, findLostRace)
     },
   }
 }
@@ -126,4 +129,13 @@ function addEntry(entries: LogEntry[], record: RecordedEvent): void {
   if (isPluginStream(record.stream)) return
   const entry = toLogEntry(record)
   if (entry !== undefined) entries.push(entry)
+}
+
+/** Notes in the entries why events had no effect. Modifies the list. */
+async function noteLostRaces(entries: LogEntry[], findLostRace: FindLostRace): Promise<readonly LogEntry[]> {
+  for (const [index, entry] of entries.entries()) {
+    const finding = findLostRace(entry.record)
+    if (finding !== undefined) entries[index] = { ...entry, noEffect: await finding }
+  }
+  return entries
 }

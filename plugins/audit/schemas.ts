@@ -41,6 +41,12 @@ export const ActorSchema = Type.Object(
   { $id: 'Actor', description: 'Who made a change.' },
 )
 
+export const NoEffect = Type.Optional(
+  Type.String({
+    description: 'Why the event changed nothing: another node was faster. Missing if it had an effect.',
+  }),
+)
+
 const ChangeSchema = Type.Object(
   {
     position: Count('Log position of the change.'),
@@ -57,6 +63,7 @@ const ChangeSchema = Type.Object(
     revision: Type.Integer({ description: 'Number of the change among those of the object, from 1.' }),
     event: Type.String({ description: 'Kind of the change, such as created, updated or deleted.' }),
     reverted_to: Type.Optional(Type.Integer({ description: 'The revision that was restored.' })),
+    no_effect: NoEffect,
     before: Nullable(AnyFields('The object'), {
       description: 'The object before the change; null if it did not exist.',
     }),

@@ -2,6 +2,7 @@ import type { Account } from '../../core/contract/index.ts'
 import type { CallerSnapshot } from '../../core/pipeline/inference.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { ReadCallerAt } from '../../projections/callers.ts'
+import type { Groups } from '../../projections/groups.ts'
 import type { History } from '../../projections/history.ts'
 import type { Policies } from '../../projections/policies.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
@@ -26,6 +27,7 @@ export interface RuleHistoryServices extends RuleServices {
 /** The services that the audit plugin depends on. */
 export interface AuditServices extends RuleHistoryServices {
   readonly accounts: Pick<Accounts, 'ownerOfKey' | 'user'>
+  readonly groups: Pick<Groups, 'withoutEffect'>
   readonly policies: Pick<Policies, 'policy' | 'policies' | 'rulesOf'>
   readonly policyCommands: RuleCommandSet
   readonly timeline: Pick<Timeline, 'marks'>

@@ -18,19 +18,17 @@ export function requireApiKey(
   authFailures: AuthFailureLimiter,
   sessions: Pick<Sessions, 'authenticate'>,
 ) {
+  const confirmAccount = confirmKey(accounts)
   return (request: Admission): MaybePromise<void> => {
     const key = apiKeyOf(request)
     const account =
       key === undefined ? accountOfSession(request, sessions) : accounts.byKeyHash(hashApiKey(key))
     if (account === undefined) {
-      const error = new GatewayError(
-        'invalid_api_key',
-        'Invalid API key: unknown or revoked. Send a valid key as "Authorization: Bearer <API_KEY>".',
-      )
-      return throwResolved(authFailures.recordFailure('api', request.req, error))
+      return throwResolved(authFailures.recordFailure('api', request.req, createUnknownKeyError()))
     }
     // Set first, so that refusals are recorded as the user's.
     request.account = account
+    request.confirmAccount = confirmAccount
     checkRestrictions(account, request.path)
     const damaged = streams.damageOf(account.userId)
     if (damaged) throw createDamagedError(`stream ${damaged.stream} of the event log ${damaged.damage}`)
@@ -51,13 +49,34 @@ function accountOfSession(request: Admission, sessions: Pick<Sessions, 'authenti
 
 /** Throws 401 if the key has expired, and 403 if it is restricted to other endpoints. */
 function checkRestrictions({ keyId, keyExpiresAtMs, endpoints }: Account, path: string): void {
-  if (keyExpiresAtMs !== undefined && Date.now() >= keyExpiresAtMs) {
-    const message = `The API key ${keyId} has expired. Ask an operator for a new one.`
-    throw new GatewayError('key_expired', message)
-  }
+  checkExpiry(keyId, keyExpiresAtMs)
   if (endpoints === undefined || endpoints.some((allowed) => isAtOrBelow(path, allowed))) return
   const message = `This key may not use ${path}. It may use: ${endpoints.join(', ')}.`
   throw new GatewayError('endpoint_not_allowed', message)
+}
+
+function checkExpiry(keyId: string, expiresAtMs: number | undefined): void {
+  if (expiresAtMs === undefined || Date.now() < expiresAtMs) return
+  const message = `The API key ${keyId} has expired. Ask an operator for a new one.`
+  throw new GatewayError('key_expired', message)
+}
+
+/**
+ * Returns a function that throws 401 if the key was revoked or has expired since the request was admitted:
+ * its client decides when the body arrives. See docs/decisions/http.md, "The body is read after the caller is
+ * authenticated".
+ */
+function confirmKey(accounts: Pick<Accounts, 'user'>): (account: Account) => void {
+  return ({ userId, keyId }) => {
+    const key = accounts.user(userId)?.keys.find(({ id }) => id === keyId)
+    if (key === undefined || key.revokedAt !== null) throw createUnknownKeyError()
+    if (key.expiresAt !== undefined) checkExpiry(keyId, Date.parse(key.expiresAt))
+  }
+}
+
+function createUnknownKeyError(): GatewayError {
+  const advice = 'Send a valid key as "Authorization: Bearer <API_KEY>".'
+  return new GatewayError('invalid_api_key', `Invalid API key: unknown or revoked. ${advice}`)
 }
 
 function isAtOrBelow(path: string, allowed: string): boolean {

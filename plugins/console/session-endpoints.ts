@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import {
+  type Actor,
   data,
   type Endpoint,
   endpoint,
@@ -72,6 +73,13 @@ export function createSessionEndpoints(
     return { status: 201, headers: { 'set-cookie': cookie }, body: { data: showSession(session) } }
   }
 
+  function holderOf({ type, id }: Actor): SessionHolder {
+    if (type === 'root') return { type: 'root' }
+    const operator = operators.find(id)
+    if (operator === undefined) throw new GatewayError('invalid_api_key', 'The operator was removed.')
+    return { type: 'operator', operator }
+  }
+
   return [
     endpoint({
       ...common,
@@ -85,9 +93,7 @@ export function createSessionEndpoints(
       examples: { root: { path: '/' } },
       responses: signInResponses,
       handle({ author, headers, body }) {
-        const found = operators.find(author.actor.id)
-        const holder = found === undefined ? ROOT : ({ type: 'operator', operator: found } as const)
-        return start(holder, headers, body?.path)
+        return start(holderOf(author.actor), headers, body?.path)
       },
     }),
     endpoint({
@@ -142,8 +148,6 @@ export function createSessionEndpoints(
     }),
   ]
 }
-
-const ROOT: SessionHolder = { type: 'root' }
 
 /** A session must not start another one: it would never end. */
 function requireKey(headers: IncomingHttpHeaders): void {

@@ -71,11 +71,11 @@ export function createRouterCommands(
       const check = () => after !== undefined && checkNewest(routers, router.scope, after)
       check()
       // First, so that a version in the log always has its weights.
-      const bytes = await storeRouterModels(models, author, log, writer)
+      const stored = await storeRouterModels(models, author, log, writer)
       const data = {
         ...router,
         models: Object.fromEntries(Object.entries(models).map(([id, { ratings }]) => [id, { ratings }])),
-        bytes,
+        ...stored,
         featureKeyId: featureKeyId(),
         checksum: checksumOf(models),
       }

@@ -1,4 +1,11 @@
-import { AppendTooLargeError, type Author, type EventLog } from '../../core/contract/index.ts'
+import {
+  AppendTooLargeError,
+  type Author,
+  type EventLog,
+  EventLogUnavailableError,
+  type RecordedEvent,
+} from '../../core/contract/index.ts'
+import { hashEventLeaf } from '../../core/event-log/transparency/event-leaf.ts'
 import {
   checksumOf,
   MAX_ROUTER_BYTES,
@@ -26,35 +33,50 @@ export async function readRouterModels(
   )
 }
 
-/**
- * Writes the weights of a version, unless the log has them: the same ratings yield the same weights. Resolves
- * with the size of the event.
- */
+/** The event with the weights of a version. */
+interface StoredWeights {
+  readonly bytes: number
+  /** Hash of its leaf, in hex. */
+  readonly weightsLeaf: string
+}
+
+/** Writes the weights of a version, unless the log has them: the same ratings yield the same weights. */
 export async function storeRouterModels(
   models: TrainedModels,
   author: Author,
   log: Pick<EventLog, 'read'>,
   writer: Pick<EventWriter, 'store'>,
-): Promise<number> {
+): Promise<StoredWeights> {
   const checksum = checksumOf(models)
   const stream = routerWeightsStream(checksum)
   const bytes = Buffer.byteLength(JSON.stringify({ models }))
   if (bytes > MAX_ROUTER_BYTES) throw new AppendTooLargeError(stream, bytes, MAX_ROUTER_BYTES)
-  const stored = await findModels(log, checksum, { stream, revision: 0 })
-  if (stored.models === undefined)
+  const find = async () => (await findModels(log, checksum, { stream, revision: 0 })).record
+  let record = await find()
+  if (record === undefined) {
     await writer.store(stream, [{ type: ROUTER_WEIGHTS_STORED, data: { models } }], author)
-  return bytes
+    record = await find()
+  }
+  if (record === undefined) throw new EventLogUnavailableError('the weights cannot be read back yet')
+  return { bytes, weightsLeaf: hashEventLeaf(record).toString('hex') }
+}
+
+interface FoundModels {
+  readonly models?: TrainedModels
+  /** The event that has them. */
+  readonly record?: RecordedEvent
+  readonly isMissing: boolean
 }
 
 async function findModels(
   log: Pick<EventLog, 'read'>,
   checksum: string,
   { stream, revision }: RouterVersion['weightsAt'],
-): Promise<{ readonly models?: TrainedModels; readonly isMissing: boolean }> {
+): Promise<FoundModels> {
   let isMissing = true
   for await (const record of log.read(stream, revision)) {
     const models = modelsOfWeights(record)
-    if (models !== undefined && checksumOf(models) === checksum) return { models, isMissing: false }
+    if (models !== undefined && checksumOf(models) === checksum) return { models, record, isMissing: false }
     isMissing = false
     // Further events are other versions. In a stream of weights, they replace a damaged one.
     if (stream === ROUTERS_STREAM) break

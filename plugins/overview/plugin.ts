@@ -6,6 +6,7 @@ import {
   operator,
   type Plugin,
 } from '../../core/contract/index.ts'
+import { createLostRaceFinder } from '../audit/lost-races.ts'
 import { createLogReader } from '../audit/read-log.ts'
 import { createLedgerReader, createLedgerUnavailableError, type LedgerReader } from '../ledger/reader.ts'
 import { requestId } from '../ledger/schemas.ts'
@@ -56,7 +57,8 @@ export function createOverview(services: OverviewServices): Plugin {
 }
 
 function createOverviewEndpoint(services: OverviewServices, reader: LedgerReader): Endpoint {
-  const logReader = createLogReader(services.log, services.timeline, services.userHistory)
+  const findLostRace = createLostRaceFinder(services)
+  const logReader = createLogReader(services.log, services.timeline, services.userHistory, findLostRace)
   const read = createRecentCache(async (range: Range) => {
     const steps = stepsOf(range, Date.now())
     const [points, changes] = await Promise.all([

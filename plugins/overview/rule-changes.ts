@@ -32,14 +32,15 @@ function timeOf({ record }: LogEntry): number {
   return Date.parse(record.metadata.time)
 }
 
-function showChange({ record, kind, id, event }: LogEntry) {
+function showChange({ record, kind, id, event, noEffect }: LogEntry) {
   const { position, metadata } = record
   const name = nameIn(record.data)
+  const change = noEffect === undefined ? event : `${event}, without effect`
   return {
     time: metadata.time,
     position,
     actor: toActor(metadata.actor),
-    summary: `${TITLES[kind]} ${id}${name === undefined ? '' : ` "${name}"`} ${event}`,
+    summary: `${TITLES[kind]} ${id}${name === undefined ? '' : ` "${name}"`} ${change}`,
     ...(metadata.reason !== undefined && { reason: metadata.reason }),
   }
 }

@@ -21,14 +21,14 @@ export interface OverviewServices {
   readonly ledger: Pick<Ledger, 'request'>
   readonly pending: PendingRecords
   readonly log: Pick<EventLog, 'read' | 'subscribe'>
-  readonly subscription: Pick<Subscription, 'state' | 'position' | 'newest'>
+  readonly subscription: Pick<Subscription, 'state' | 'position' | 'newest' | 'until'>
   readonly streams: Pick<StreamHealth, 'damaged'>
   readonly timeline: Pick<Timeline, 'marks'>
   readonly evidence: Pick<Evidence, 'coverage'>
   readonly accounts: Pick<Accounts, 'users'>
   readonly operators: Pick<OperatorAccounts, 'find'>
   readonly sessions: Pick<Sessions, 'find'>
-  readonly groups: Pick<Groups, 'groups'>
+  readonly groups: Pick<Groups, 'groups' | 'withoutEffect'>
   readonly policies: Pick<Policies, 'policies' | 'rulesOf'>
   readonly rules: Pick<Rules, 'of'>
   readonly overallBudget: Pick<OverallBudget, 'current' | 'shadow'>

@@ -37,7 +37,7 @@ export interface GroupCommands {
   ): Promise<Group>
   /** Throws 409 if a policy applies to the group: it would no longer apply to its users. */
   deleteGroup(id: number, expected: ExpectedRevisions, author: Author): Promise<void>
-  /** Adds a user to a group, or removes them. Does nothing if that is so already. */
+  /** Adds a user to a group, or removes them. Does nothing if that is so already. Throws 404. */
   setMember(groupId: number, userId: number, isMember: boolean, author: Author): Promise<void>
 }
 
@@ -106,6 +106,8 @@ export function createGroupCommands(services: GroupServices): GroupCommands {
         },
       }
       await answerInTime(writer.write(command, author))
+      // Another process may have deleted the group meanwhile: then the user was not added.
+      if (isMember) stream.require(groupId)
     },
   }
 }

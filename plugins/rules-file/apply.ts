@@ -6,6 +6,7 @@ import { errorMessage } from '../../core/util/error-message.ts'
 import type { IdSource } from '../../projections/ids.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
 import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'
+import { findLostReference } from './lost-references.ts'
 import { planRulesFile } from './plan.ts'
 import {
   type PlannedChange,
@@ -101,11 +102,20 @@ async function appendWrite(
   author: Author,
 ): Promise<void> {
   const current = () => streamRevision(toExistingOwner(owner, toId), state)
+  const planned = events.flatMap((event) => event(toId))
+  function requireReferences(): void {
+    const issue = findLostReference(planned, state)
+    if (issue !== undefined) throw new GatewayError('conflict', issue)
+  }
   const decide = () => {
-    if (current() === revision) return events.flatMap((event) => event(toId))
-    throw new GatewayError('conflict', `Something else changed the ${title} meanwhile.`)
+    if (current() !== revision)
+      throw new GatewayError('conflict', `Something else changed the ${title} meanwhile.`)
+    requireReferences()
+    return planned
   }
   await writer.write({ stream: streamOf(owner, toId), revision: current, decide }, author)
+  // Another node may have written first.
+  requireReferences()
 }
 
 function toExistingOwner(owner: StreamOwner, toId: ToId): StreamOwner {

@@ -38,20 +38,23 @@ export class PlanBuilder {
     return { newIndex: this.#newIds++ }
   }
 
-  /** Adds events to those that are appended to the stream of the owner. */
+  /**
+   * Adds events to those that are appended to the stream of the owner. `revision` is that of the stream when
+   * what it is compared with was read: pass it if the plan has waited since.
+   */
   write(
     owner: StreamOwner,
     title: string,
     events: (toId: ToId) => readonly DomainEvent[],
-    phase: Phase = owner.type,
+    {
+      phase = owner.type,
+      revision = streamRevision(owner, this.state),
+    }: { phase?: Phase; revision?: number } = {},
   ): void {
     const key = JSON.stringify(owner)
     const known = this.#writes.get(key)
     if (known !== undefined) known.events.push(events)
-    else {
-      const revision = streamRevision(owner, this.state)
-      this.#writes.set(key, { owner, title, revision, events: [events], phase })
-    }
+    else this.#writes.set(key, { owner, title, revision, events: [events], phase })
   }
 
   build(position: Position): RulesPlan {

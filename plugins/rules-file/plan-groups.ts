@@ -91,7 +91,7 @@ function planMembers(
 
 function planRemoval({ id, name, description }: Group, builder: PlanBuilder): void {
   const events = () => [{ type: 'GroupDeleted', data: { groupId: id } } as const]
-  builder.write({ type: 'group', id }, `group "${name}"`, events, 'removed-group')
+  builder.write({ type: 'group', id }, `group "${name}"`, events, { phase: 'removed-group' })
   const fields = diffFields({ name, description }, {})
   builder.changes.push({ action: 'remove', type: 'group', id, name, fields })
 }

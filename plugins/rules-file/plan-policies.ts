@@ -13,11 +13,14 @@ import type { PolicyEntry } from './schemas.ts'
 export async function planPolicies(entries: readonly PolicyEntry[], builder: PlanBuilder): Promise<void> {
   const { issues, state } = builder
   const known = state.policies.policies()
+  // Read together: rules are compiled between two entries, and others may change a policy meanwhile.
+  const revisions = new Map(known.map(({ id }) => [id, state.policies.revision(id)]))
   const listed = new Set<Policy>()
   for (const { path, entry, found: policy } of matchEntries('policy', 'policies', entries, known, issues)) {
     if (policy) listed.add(policy)
-    if (!entry.absent) await planPolicy(path, entry, policy, builder)
-    else if (policy) planRemoval(policy, builder)
+    const revision = policy ? (revisions.get(policy.id) ?? -1) : -1
+    if (!entry.absent) await planPolicy(path, entry, { policy, revision }, builder)
+    else if (policy) planRemoval(policy, revision, builder)
   }
   // Policies of the file refer to groups that are there afterwards.
   for (const policy of known) {
@@ -40,10 +43,17 @@ type PlannedScope =
   | { readonly everyone: true }
   | { readonly groups: readonly PlannedId[]; readonly users: readonly number[] }
 
+interface KnownPolicy {
+  /** Undefined for a new policy. */
+  readonly policy: Policy | undefined
+  /** Revision of its stream. */
+  readonly revision: number
+}
+
 async function planPolicy(
   path: string,
   entry: PolicyEntry,
-  policy: Policy | undefined,
+  { policy, revision }: KnownPolicy,
   builder: PlanBuilder,
 ): Promise<void> {
   const content = parsePolicy(path, entry, policy, builder)
@@ -59,7 +69,7 @@ async function planPolicy(
   const isChanged = Object.keys(fields).length > 0
   if (!isChanged && Object.keys(rules.changes).length === 0) return
 
-  builder.write({ type: 'policy', id }, `policy "${content.name}"`, (toId) => {
+  const toEvents = (toId: ToId) => {
     const policyId = toId(id)
     const settings = { ...content, appliesTo: toScope(appliesTo, toId) }
     const changes = pickChanged(settings, toEventFields(fields))
@@ -68,7 +78,8 @@ async function planPolicy(
       ...(policy && isChanged ? [{ type: 'PolicyUpdated', data: { policyId, changes } } as const] : []),
       ...rules.events(toId, { policyId }),
     ]
-  })
+  }
+  builder.write({ type: 'policy', id }, `policy "${content.name}"`, toEvents, { revision })
   builder.changes.push({
     ...{ action: policy ? 'change' : 'add', type: 'policy', id: policy?.id ?? null, name: content.name },
     ...(isChanged && { fields }),
@@ -130,10 +141,10 @@ function toEventFields({ is_enabled, applies_to, ...fields }: Readonly<Record<st
   }
 }
 
-function planRemoval(policy: Policy, builder: PlanBuilder): void {
+function planRemoval(policy: Policy, revision: number, builder: PlanBuilder): void {
   const { id, name } = policy
   const events = () => [{ type: 'PolicyDeleted', data: { policyId: id } } as const]
-  builder.write({ type: 'policy', id }, `policy "${name}"`, events)
+  builder.write({ type: 'policy', id }, `policy "${name}"`, events, { revision })
   const { firewall, routing } = builder.state.policies.rulesOf(id)
   const { kinds } = builder.state
   builder.changes.push({

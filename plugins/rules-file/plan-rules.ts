@@ -30,12 +30,12 @@ export async function planUsers(entries: readonly UserEntry[], builder: PlanBuil
     }
     if (seen.has(userId)) issues.add(path, 'The user is listed twice.')
     seen.add(userId)
+    const revision = state.rules.revision(userId)
     const { changes, events } = await planRules(path, entry, state.rules.of(userId), builder)
     if (Object.keys(changes).length === 0) continue
     const name = references.userName(userId)
-    builder.write({ type: 'rules', id: userId }, `rules of user "${name}"`, (toId) =>
-      events(toId, { userId }),
-    )
+    const toEvents = (toId: ToId) => events(toId, { userId })
+    builder.write({ type: 'rules', id: userId }, `rules of user "${name}"`, toEvents, { revision })
     builder.changes.push({ action: 'change', type: 'user', id: userId, name, ...changes })
   }
 }

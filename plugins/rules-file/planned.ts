@@ -11,7 +11,7 @@ import type { RuleKinds } from '../audit/diff-rules.ts'
 export interface RulesFileState {
   readonly accounts: Pick<Accounts, 'user' | 'users' | 'ownerOfKey'>
   readonly groups: Pick<Groups, 'group' | 'groups' | 'groupsOf' | 'members' | 'revision'>
-  readonly policies: Pick<Policies, 'policy' | 'policies' | 'rulesOf' | 'revision'>
+  readonly policies: Pick<Policies, 'policy' | 'policies' | 'policyOfGroup' | 'rulesOf' | 'revision'>
   readonly rules: Pick<Rules, 'of' | 'revision'>
   readonly overallBudget: Pick<OverallBudget, 'current' | 'shadow' | 'revision'>
   readonly kinds: RuleKinds

@@ -137,6 +137,22 @@ describe('a changed event', () => {
       }
     })
 
+    it('is found in an event with weights of a router, too, which are not in the tree', async () => {
+      for (const sql of [
+        "UPDATE events SET metadata = replace(metadata, 'system', 'sustem')",
+        `UPDATE events SET data = json_set(data, '$.more', 1)`,
+        'DELETE FROM events',
+      ]) {
+        restore()
+        read((database) => database.exec(`${sql} WHERE stream LIKE 'router-weights-%'`))
+        const { code, stderr } = await verify()
+        expect(code, sql).to.equal(1)
+        expect(stderr).to.match(
+          /^Event 1 of routers, at position \d+, has (no weights in|weights whose event was changed)/m,
+        )
+      }
+    })
+
     it('is between two checkpoints if its hash is not recorded', async () => {
       restore()
       const folder = await copyFolder(dataDir)

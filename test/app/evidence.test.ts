@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'chai'
+import { formatVerifierKey, parseVerifierKey } from '../../core/event-log/transparency/signed-note.ts'
 import { routingRuleBody } from '../support/bodies.ts'
 import { runCommand } from '../support/command.ts'
 import { makeFolder } from '../support/folders.ts'
@@ -38,6 +39,12 @@ describe('evidence', () => {
     const file = path.join(await makeFolder(), 'proof.json')
     await writeFile(file, text)
     return runCommand(['proof', 'check', file, ...options])
+  }
+
+  /** The same key, as it would sign for another log. */
+  const renamedKey = (text: string) => {
+    const { publicKey = Buffer.alloc(0) } = parseVerifierKey(text) ?? {}
+    return formatVerifierKey({ name: 'signalbox/log_other', publicKey })
   }
 
   before(async () => {
@@ -104,6 +111,9 @@ describe('evidence', () => {
       expect(code, JSON.stringify(change)).to.equal(1)
     }
     expect((await checkFile(JSON.stringify(body), '--key', otherKey.trim())).code).to.equal(1)
+    const ofOther = await checkFile(JSON.stringify(body), '--key', renamedKey(data.key))
+    expect(ofOther.code).to.equal(1)
+    expect(ofOther.stderr).to.contain('and the key is that of signalbox/log_other.')
     expect((await checkFile('{}')).code).to.equal(1)
     expect((await checkFile(JSON.stringify(body), '--key', 'key')).code).to.equal(2)
   })

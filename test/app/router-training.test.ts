@@ -40,6 +40,11 @@ describe('the training of a router', function () {
     return (await gateway.call('POST', '/v1/chat/completions', body)).body
   }
 
+  const auditedData = async (kind: string): Promise<object[]> => {
+    const { body } = await asAdmin(gateway, 'GET', `/admin/audit?kind=${kind}`)
+    return body.data.map(({ data }: { data: object }) => data)
+  }
+
   it('leads from rated prompts to a version that is activated, decides, and is taken back', async () => {
     const imported = await fetch(`${gateway.url}/admin/feedback?format=jsonl`, {
       method: 'POST',
@@ -51,6 +56,10 @@ describe('the training of a router', function () {
     const trained = await router('train', '--reason', 'first ratings')
     expect(trained.stderr).to.equal('')
     expect(trained.stdout).to.match(/^Trained version 1\.\n/)
+    const [version] = await auditedData('router')
+    expect(version)
+      .to.have.property('weightsLeaf')
+      .that.matches(/^[0-9a-f]{64}$/)
     const report = await router('report')
     expect(report.stdout)
       .to.contain('CANDIDATE 1')

@@ -99,7 +99,7 @@ describe('the event loop', () => {
     const owner = { userId: 1 }
     const asOf = { type: 'position', position: 12_000, param: 'as_of' } as const
     const call: HistoryCall = { method: 'list', query: { owner, kind: 'firewall', asOf } }
-    const present = { position: 20_000, time: Date.now() }
+    const present = { position: 20_000, time: Date.now(), lostRaces: new Map() }
     const { signal } = new AbortController()
     const read = () => thread.read(call, present, signal)
     const first = (await read()) as Uint8Array

@@ -1,4 +1,5 @@
 import type { RecordedEvent } from '../../contract/event-log.ts'
+import { hashLeaf } from './merkle-tree.ts'
 
 /**
  * The leaf of an event: a JSON array of its stream, revision, type, data and metadata, with the fields in
@@ -7,6 +8,14 @@ import type { RecordedEvent } from '../../contract/event-log.ts'
  */
 export function encodeEventLeaf({ stream, revision, type, data, metadata }: RecordedEvent): string {
   return JSON.stringify([stream, revision, type, data, metadata])
+}
+
+/**
+ * The hash of an event's leaf: of its texts as they are stored if the log has read it for a verification, and
+ * of its values otherwise.
+ */
+export function hashEventLeaf(event: RecordedEvent): Buffer {
+  return storedLeafOf(event)?.hash ?? hashLeaf(encodeEventLeaf(event))
 }
 
 /** The leaf of an event whose data and metadata are stored as text, if the text is as it was written. */

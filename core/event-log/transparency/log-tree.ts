@@ -2,8 +2,7 @@ import type { Logger } from 'pino'
 import type { EventLog, Position, RecordedEvent } from '../../contract/event-log.ts'
 import { createCooperativeYield } from '../../util/cooperative-yield.ts'
 import { readToEnd } from '../read-to-end.ts'
-import { encodeEventLeaf } from './event-leaf.ts'
-import { hashLeaf } from './merkle-tree.ts'
+import { hashEventLeaf } from './event-leaf.ts'
 import { TreeFiles } from './tree-files.ts'
 
 /** Leaves that are kept in memory at a time. */
@@ -30,7 +29,7 @@ export async function advanceLogTree(files: TreeFiles, log: Pick<EventLog, 'subs
   const slice = createCooperativeYield(SLICE_MS)
   let pending = 0
   for await (const record of readToEnd(log, files.lastPosition)) {
-    files.append(record.position, hashLeaf(encodeEventLeaf(record)))
+    files.append(record.position, hashEventLeaf(record))
     pending += 1
     if (pending % FLUSH_LEAVES === 0) await files.flush()
     if (slice.isDue()) await slice.yieldNow()
@@ -48,7 +47,7 @@ export async function readLeafEvent(
   const record = await readAfter(log, index === 0 ? 0 : await files.positionOf(index - 1))
   if (record === undefined || record.position !== position) return undefined
   const stored = await files.readHash({ level: 0, index })
-  return hashLeaf(encodeEventLeaf(record)).equals(stored) ? record : undefined
+  return hashEventLeaf(record).equals(stored) ? record : undefined
 }
 
 /** Whether the last leaf is still an event of the log. */

@@ -2,9 +2,9 @@ import type { Position, RecordedEvent } from '../../contract/event-log.ts'
 import { CHECKPOINTS_STREAM, LOG_STREAM } from '../streams.ts'
 import { originOf, type SignedCheckpoint } from './checkpoint.ts'
 import { parseStoredCheckpoint, type StoredCheckpoint } from './checkpoint-stream.ts'
-import { encodeEventLeaf, storedLeafOf } from './event-leaf.ts'
+import { hashEventLeaf, storedLeafOf } from './event-leaf.ts'
 import { createChangedEventFinder } from './find-changed-event.ts'
-import { hashLeaf, MerkleTree } from './merkle-tree.ts'
+import { MerkleTree } from './merkle-tree.ts'
 import { createPositionHashes } from './position-hashes.ts'
 import type { RecordedLeaves } from './recorded-leaves.ts'
 import { formatVerifierKey, isSignedBy } from './signed-note.ts'
@@ -130,7 +130,7 @@ export function createTreeVerifier(verification: TreeVerification): TreeVerifier
   return {
     check(record) {
       const stored = storedLeafOf(record)
-      const leaf = stored?.hash ?? hashLeaf(encodeEventLeaf(record))
+      const leaf = hashEventLeaf(record)
       // The recorded hash is that of an event as it was written.
       const isRecorded = finder?.check(record, leaf) ?? false
       if (!isRecorded) stored?.requireAsWritten(record)

@@ -5,6 +5,7 @@ import { exponentialBackoff, retry, type Wait } from '../../../core/process/retr
 import { AutoResetEvent } from '../../../core/util/auto-reset-event.ts'
 import { errorMessage } from '../../../core/util/error-message.ts'
 import { showLogEntry, toLogEntry } from '../log-entries.ts'
+import type { FindLostRace } from '../lost-races.ts'
 import type { PositionFile } from './position-file.ts'
 import type { ExportedEntry, ExportTarget } from './targets.ts'
 
@@ -18,6 +19,7 @@ const BACKOFF = { firstMs: 200, maxMs: 60_000 }
 
 interface ExporterOptions {
   readonly log: Pick<EventLog, 'subscribe'>
+  readonly findLostRace: FindLostRace
   readonly target: ExportTarget
   readonly positions: PositionFile
   readonly logger: Logger
@@ -31,7 +33,7 @@ interface ExporterOptions {
  * that the target has accepted. See docs/decisions/operators.md, "The log is the queue of the export".
  */
 export function startAuditExport(options: ExporterOptions): { close(): Promise<void> } {
-  const { log, target, positions, logger, wait } = options
+  const { log, findLostRace, target, positions, logger, wait } = options
   const abort = new AbortController()
   const { signal } = abort
   const waiting: ExportedEntry[] = []
@@ -55,11 +57,12 @@ export function startAuditExport(options: ExporterOptions): { close(): Promise<v
     for await (const item of log.subscribe(read, signal)) {
       readBackoff.reset()
       if (item === 'caught-up') continue
-      read = item.position
       const entry = isPluginStream(item.stream) ? undefined : toLogEntry(item)
+      const noEffect = await findLostRace(item)
+      read = item.position
       if (entry === undefined) continue
       const { position, metadata } = item
-      const text = JSON.stringify(showLogEntry(entry))
+      const text = JSON.stringify(showLogEntry({ ...entry, noEffect }))
       waiting.push({ position, time: metadata.time, text })
       waitingCharacters += text.length
       added.set()

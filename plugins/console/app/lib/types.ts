@@ -67,6 +67,7 @@ export interface AuditEntry {
   readonly kind: string
   readonly id: number | string | null
   readonly event: string
+  readonly no_effect?: string
   readonly user_id?: number | null
   readonly policy_id?: number
   readonly group_id?: number

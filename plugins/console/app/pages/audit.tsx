@@ -96,7 +96,7 @@ function ActorFilter({ value }: { readonly value: string }) {
 }
 
 function Entry({ entry }: { readonly entry: AuditEntry }) {
-  const { position, time, actor, kind, event, reason, user_id, policy_id, group_id } = entry
+  const { position, time, actor, kind, event, reason, no_effect, user_id, policy_id, group_id } = entry
   return (
     <li>
       <p>
@@ -111,6 +111,7 @@ function Entry({ entry }: { readonly entry: AuditEntry }) {
         · <Time value={time} />
       </p>
       {reason && <p class="reason">{reason}</p>}
+      {no_effect && <p class="reason">Without effect: {no_effect}</p>}
       <p class="muted">
         <a href={href('/audit', { position })}>Position {position}</a>
         {user_id != null && (

@@ -22,7 +22,7 @@ import {
 const firewallRuleKind = createFirewallRuleKind(false)
 const kinds = { routing: createRoutingRuleKind(createOperatorRegistry()), firewall: firewallRuleKind }
 const entriesOf = async (events: readonly PastEvent[]) =>
-  (await toAuditEntries(events, kinds)).map(showAuditEntry)
+  (await toAuditEntries(events, kinds)).map((entry) => showAuditEntry(entry))
 
 describe('toAuditEntries', () => {
   it('includes actor, time, and the state before and after each change', async () => {

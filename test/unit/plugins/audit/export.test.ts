@@ -93,6 +93,7 @@ function createTarget(isDead: () => boolean) {
 }
 
 const logger = pino({ level: 'silent' })
+const findLostRace = () => undefined
 const range = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, n) => first + n)
 
 async function newPositions(node = 'node-1') {
@@ -106,7 +107,7 @@ describe('an audit export', () => {
     let isDead = false
     const { target, accepted } = createTarget(() => isDead)
     const positions = await newPositions()
-    const start = () => startAuditExport({ log, target, positions, logger, wait: time.wait })
+    const start = () => startAuditExport({ log, findLostRace, target, positions, logger, wait: time.wait })
 
     let exporting = start()
     await append(150)
@@ -144,7 +145,7 @@ describe('an audit export', () => {
       const { target, accepted, batches } = createTarget(() => isDead)
       for (let n = 0; n < 10; n++) await append(events / 10, length)
       const positions = await newPositions()
-      const exporting = startAuditExport({ log, target, positions, logger, wait: time.wait })
+      const exporting = startAuditExport({ log, findLostRace, target, positions, logger, wait: time.wait })
       await waitUntil(() => read() >= ahead)
       await time.passTo(HOUR_MS)
       await append(1)
@@ -175,7 +176,10 @@ describe('an audit export', () => {
       ['node-1', 'node-2'].map(async (node) => {
         const positions = await newPositions(node)
         const wait = () => nextImmediate()
-        return { positions, exporting: startAuditExport({ log, target: failing, positions, logger, wait }) }
+        return {
+          positions,
+          exporting: startAuditExport({ log, findLostRace, target: failing, positions, logger, wait }),
+        }
       }),
     )
     for (let n = 0; n < 10; n++) await append(100)

@@ -18,7 +18,7 @@ const callOf = (userId: number): HistoryCall => {
   return { method: 'changes', query: { owner: { userId }, kind: 'routing', ruleId: 2 } }
 }
 const CALL = callOf(1)
-const PRESENT = { position: 9, time: 0 }
+const PRESENT = { position: 9, time: 0, lostRaces: new Map() }
 const FOREVER = new AbortController().signal
 const rejection = (promise: Promise<unknown>): Promise<GatewayError> =>
   promise.then(

@@ -37,7 +37,8 @@ describe('createLogReader', () => {
       }
     }
     const history = { eventsOf: async () => [] }
-    reader = createLogReader({ read: log.read.bind(log), subscribe: counting }, timeline, history)
+    const source = { read: log.read.bind(log), subscribe: counting }
+    reader = createLogReader(source, timeline, history, () => undefined)
   })
 
   beforeEach(() => {

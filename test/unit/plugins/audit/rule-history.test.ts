@@ -9,8 +9,10 @@ describe('the history of rules', () => {
     return new Uint8Array()
   }
   const subscription = { position: () => 7, checkAvailable: () => undefined }
+  const lostRaces = new Map([[5, { policyId: 1 }]])
   const options = {
     subscription,
+    groups: { withoutEffect: () => lostRaces },
     readHere: answerAs('here'),
     thread: { read: answerAs('thread'), close: async () => undefined },
     countEvents: (owner: object) => ('policyId' in owner ? 500 : 499),
@@ -20,7 +22,7 @@ describe('the history of rules', () => {
 
   const page = { owner: { userId: 1 }, filter: {} as never }
   const changes = { owner: { policyId: 2 }, kind: 'routing', ruleId: 3 } as const
-  const present = { position: 7, time: 1000 }
+  const present = { position: 7, time: 1000, lostRaces }
 
   it('is read in a thread of its own if it is long', async () => {
     const history = createRuleHistory(options)

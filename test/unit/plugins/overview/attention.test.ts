@@ -55,6 +55,7 @@ describe('what needs attention', () => {
       state: () => 'following' as const,
       newest: () => ({ metadata: { time } }) as never,
       position: () => 7,
+      until: async () => undefined,
     })
     const streams = { damaged: () => [] }
     const codes = (...args: Parameters<typeof checkLog>) => checkLog(...args).map(({ code }) => code)
