@@ -165,6 +165,7 @@ export async function startGateway(
       sharedState,
       costOf: providers.costOf,
       hasOperators: authenticateOperator !== undefined,
+      pluginTimeoutMs: settings.timeouts.plugin_ms,
       openEvents: (plugins: readonly Plugin[]) =>
         openPluginEventStores(plugins, { log, subscription, writer, logger, retry }),
     }

@@ -94,6 +94,7 @@ export async function openOfflineGateway(
     sharedState,
     costOf: providers.costOf,
     hasOperators: false,
+    pluginTimeoutMs: settings.timeouts.plugin_ms,
     openEvents: (list: readonly Plugin[]) =>
       openPluginEventStores(list, { log, subscription, writer, logger, retry }),
   })

@@ -9,6 +9,10 @@ export const TimeoutSettings = StrictObject({
       'model, comments of the provider about its queue extend this up to ten minutes.',
   ),
   idle_ms: Milliseconds('Between two chunks of a response of a provider.'),
+  plugin_ms: Milliseconds(
+    'For a phase of a plugin package, and for each batch of a stream that it makes. The time of next() ' +
+      'does not count.',
+  ),
   heartbeat_ms: Type.Integer({
     minimum: 100,
     maximum: 6000,

@@ -245,7 +245,9 @@ Object.defineProperty(TextRunEvent.prototype, 'parts', {
   get(this: ReplyEvent) {
     return this[TEXT_RUN]?.parts
   },
-  set() {},
+  set(this: ReplyEvent) {
+    if (this[TEXT_RUN] !== undefined) throw new TypeError('Events are immutable. Use withParts.')
+  },
 })
 
 /** Returns the events of a batch with one event per record. Only the core uses it. */

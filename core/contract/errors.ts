@@ -222,6 +222,8 @@ export class GatewayError extends Error {
   constructor(error: CustomError | ErrorCode, message = '', details: ErrorDetails = {}) {
     const custom = typeof error === 'string' ? toCustomError(error, message, details) : error
     const { code, status, type = 'invalid_request_error', message: text, ...rest } = custom
+    if (!(status >= 400 && status <= 599))
+      throw new TypeError(`${status} is not the status of an error. Pass one from 400 to 599.`)
     super(redactApiKeys(text), { cause: rest.cause })
     this.name = 'GatewayError'
     this.code = code

@@ -41,6 +41,11 @@ export function EmptyList(item: string) {
   return Type.Unsafe<never[]>(Type.Array(AnyObject(item), { description: 'Always empty.' }))
 }
 
+/** A field that is always null. Generators of clients do not support the type null alone. */
+export function AlwaysNull(reason: string) {
+  return Type.Unsafe<null>(Nullable(AnyObject(reason), { description: `Always null: ${reason}.` }))
+}
+
 /** A field with one value. */
 export function Constant<const Value extends string>(value: Value) {
   return Type.Literal(value, { description: `Always ${value}.` })

@@ -144,7 +144,7 @@ export function handleErrors(
       ctx.error = error
       if (error.status >= 500 && !isLoggedElsewhere(thrown))
         logger.error({ err: thrown, requestId: ctx.requestId, traceId: ctx.traceId }, error.message)
-      for (const [name, value] of Object.entries(error.details.headers ?? {})) ctx.set(name, value)
+      setErrorHeaders(ctx, error, logger)
       if (error.details.retryAfter !== undefined) ctx.set('retry-after', String(error.details.retryAfter))
       ctx.set('x-error-code', Object.hasOwn(errorCodes, error.code) ? error.code : 'refused')
       ctx.status = error.status
@@ -153,6 +153,17 @@ export function handleErrors(
     } finally {
       discardUnreadBody(ctx)
       onHandled(ctx)
+    }
+  }
+}
+
+/** A plugin may name a header that cannot be sent: then the error is answered without it. */
+function setErrorHeaders(ctx: GatewayContext, { details }: GatewayError, logger: Logger): void {
+  for (const [name, value] of Object.entries(details.headers ?? {})) {
+    try {
+      ctx.set(name, value)
+    } catch (err) {
+      logger.error({ err, requestId: ctx.requestId }, 'a header of an error cannot be sent')
     }
   }
 }

@@ -21,6 +21,7 @@ export function createBodyReader(limit: number) {
     const { 'content-length': length, 'content-encoding': encoding, 'transfer-encoding': transfer } = headers
     if (!METHODS_WITH_BODY.includes(method) || (length ?? transfer) === undefined) return Promise.resolve()
     if (length !== undefined && Number(length) > limit) return Promise.reject(bodyTooLargeError(limit))
+    if (ctx.req.readableEnded) return parseConsumedBody(ctx.request, limit)
     if (headers.expect !== undefined) sendContinue(ctx)
     if (encoding === undefined) return readPlainBody(ctx, limit)
     return loadReader()
@@ -40,6 +41,20 @@ async function readMessage({ message }: MessageRequest, { request }: GatewayCont
   if (message === undefined) return
   const body: unknown = message.toBody(requireJsonObject(parseBody(message.text)))
   Object.assign(request, { body })
+}
+
+/**
+ * Koa middleware such as koa-bodyparser has read the body. It keeps the text, which is parsed like any other:
+ * its own parser has other limits.
+ */
+async function parseConsumedBody(request: GatewayContext['request'], limit: number): Promise<void> {
+  const { rawBody } = request as { rawBody?: unknown }
+  if (typeof rawBody !== 'string') {
+    const message = 'Middleware has read the request body. Remove it from the plugins: the gateway reads it.'
+    throw new GatewayError('internal_error', message)
+  }
+  if (rawBody.length > limit) throw bodyTooLargeError(limit)
+  request.body = parseBodyText(rawBody)
 }
 
 /** Tells a client that waits for admission to send the body. */
@@ -108,14 +123,15 @@ function readPlainBody({ req, request }: GatewayContext, limit: number): Promise
  * `__proto__`, which would set the prototype of an object that it is copied into, and for a value that is
  * nested too deep.
  */
-function parseBody(bytes: Buffer) {
-  const text = decoder.decode(bytes)
+function parseBodyText(text: string) {
   if (text === '') return undefined
   const value = parseJson(text)
   if (typeof value !== 'object' || value === null) throw new SyntaxError('neither an object nor an array')
   if (text.length > SAFE_JSON_LENGTH) checkDepth(value)
   return value
 }
+
+const parseBody = (bytes: Buffer) => parseBodyText(decoder.decode(bytes))
 
 const decoder = new TextDecoder('utf-8')
 

@@ -10,8 +10,19 @@ import type { EndedRequest, GatewayContext, RequestObserver } from '../contract/
  */
 export function notifyObservers(observers: readonly RequestObserver[], logger: Logger) {
   return (ctx: GatewayContext): void => {
-    ctx.client.onClose(() => notifyAll(observers, toEndedRequest(ctx), logger))
+    ctx.client.onClose(() => {
+      logFailedStream(ctx, logger)
+      notifyAll(observers, toEndedRequest(ctx), logger)
+    })
   }
+}
+
+/** Unexpected errors are logged when they are answered, except those of a response that has started. */
+function logFailedStream(ctx: GatewayContext, logger: Logger): void {
+  const { error, exchange, requestId, traceId }: Partial<GatewayContext> = ctx
+  const failure = error === undefined ? exchange?.error : undefined
+  if (failure?.code !== 'internal_error') return
+  logger.error({ err: failure.cause ?? failure, requestId, traceId }, failure.message)
 }
 
 /** An observer that throws does not affect the others. */

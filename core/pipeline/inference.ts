@@ -28,6 +28,7 @@ import { chain, type MaybePromise } from '../util/maybe-promise.ts'
 import { composeAdmission, hasThirdPartyMiddleware } from './admission.ts'
 import type { PluginStep } from './load.ts'
 import { readReply } from './read-reply.ts'
+import { releaseReply } from './release-reply.ts'
 import { toReplyType } from './reply-type.ts'
 import { recordUnreadCost } from './usage-recorder.ts'
 
@@ -79,9 +80,7 @@ export function composeInference(
     ...list(steps, 'decide').map(toDecideMiddleware),
     ...toSentMiddleware(dialect),
     respond(dialect, list(steps, 'inspect'), sender, costOf), // waits for the reply; inspect; writes it
-    ...toOwnReplyMiddleware(dialect),
-    ...list(steps, 'reply').map(toReplyMiddleware), // an onion; dispatch calls the provider
-    rejectUnanswered,
+    ...toReplyOnion(dialect, list(steps, 'reply')), // dispatch calls the provider
   ])
 }
 
@@ -102,8 +101,11 @@ function openExchange(
   { snapshotCaller, costOf }: InferenceParts,
   onRejected: readonly NonNullable<PluginParts['rejected']>[],
 ): GatewayMiddleware {
-  async function reject(exchange: EndedExchange, thrown: unknown): Promise<never> {
+  async function reject(exchange: OpenExchange, thrown: unknown): Promise<never> {
+    const { reply } = exchange
+    exchange.isAnswered = true
     recordUnreadCost(exchange, costOf)
+    if (reply !== undefined) releaseReply(reply)
     const named = nameCallerPath(thrown, dialect, exchange)
     const error = toErrorInStyle(named, dialect.errorStyle, exchange.route !== undefined)
     for (const notify of onRejected) await notify(exchange, error)
@@ -188,39 +190,56 @@ function toSentMiddleware({ toSentRequest }: Dialect): readonly GatewayMiddlewar
   ]
 }
 
-function toOwnReplyMiddleware({ answer }: Dialect): readonly GatewayMiddleware[] {
+/** Koa's types know middleware without a result only. */
+function toReplyOnion(
+  dialect: Dialect,
+  plugins: readonly NonNullable<PluginParts['reply']>[],
+): readonly GatewayMiddleware[] {
+  const layers = [...toOwnReplyMiddleware(dialect), ...plugins.map(toReplyMiddleware), rejectUnanswered]
+  return layers as unknown as readonly GatewayMiddleware[]
+}
+
+function toOwnReplyMiddleware({ answer }: Dialect): readonly ReplyMiddleware[] {
   if (answer === undefined) return []
   return [
     (ctx, next) => {
       const exchange: OpenExchange = ctx.exchange
       const reply = answer(exchange)
-      if (reply === undefined) return next()
-      exchange.reply = reply
+      return reply === undefined ? next() : acceptReply(exchange, reply)
     },
   ]
 }
 
 /** The exchange while its reply is being produced. */
-type OpenExchange = EndedExchange & { reply?: Reply }
+type OpenExchange = EndedExchange & {
+  reply?: Reply
+  /** The reply is being sent, or the request has failed. */
+  isAnswered?: true
+}
 
-function toReplyMiddleware(answer: NonNullable<PluginParts['reply']>): GatewayMiddleware {
+/** A layer of the onion. `next()` resolves with the reply of the layers inside, as Koa's does not. */
+type ReplyMiddleware = (ctx: GatewayContext, next: () => Promise<Reply>) => MaybePromise<Reply>
+
+function toReplyMiddleware(answer: NonNullable<PluginParts['reply']>): ReplyMiddleware {
   return (ctx, next) => {
-    const exchange: OpenExchange = ctx.exchange
-    return chain(
-      answer(exchange, () => next().then(() => requireReply(exchange))),
-      (reply): MaybePromise<void> => {
-        exchange.reply = reply
-      },
-    )
+    const { exchange } = ctx
+    return chain(answer(exchange, next), (reply): MaybePromise<Reply> => acceptReply(exchange, reply))
   }
 }
 
-function requireReply({ reply }: OpenExchange): Reply {
-  if (reply !== undefined) return reply
-  throw new GatewayError('internal_error', 'A plugin answered the request without a reply.')
+/** Makes a reply that of the exchange. Nobody reads one that a plugin listed earlier did not wait for. */
+function acceptReply(exchange: OpenExchange, reply: Reply | undefined): Reply {
+  if (reply === undefined)
+    throw new GatewayError('internal_error', 'A plugin answered the request without a reply.')
+  if (exchange.isAnswered) {
+    releaseReply(reply)
+    throw new GatewayError('internal_error', 'The request was answered before this reply arrived.')
+  }
+  exchange.reply = reply
+  return reply
 }
 
-const rejectUnanswered: GatewayMiddleware = () => {
+const rejectUnanswered: ReplyMiddleware = () => {
   const message = 'No plugin produced a reply. Add "dispatch" to the list of plugins.'
   throw new GatewayError('internal_error', message)
 }
@@ -233,8 +252,8 @@ function respond(
   costOf: Host['costOf'],
 ): GatewayMiddleware {
   return (ctx, next) =>
-    next().then(() =>
-      chain(inspectReply(ctx.exchange, inspectors, costOf), (exchange): MaybePromise<void> => {
+    next().then((reply: Reply) =>
+      chain(inspectReply(ctx.exchange, reply, inspectors, costOf), (exchange): MaybePromise<void> => {
         if (exchange.decoration !== undefined)
           for (const [name, value] of exchange.decoration.headers) ctx.res.setDefaultHeader(name, value)
         if (exchange.reply.type === 'stream') sender.sendStream(ctx, dialect.writeStream(exchange, ctx))
@@ -246,11 +265,13 @@ function respond(
 /** A plugin may answer a request for a stream with a whole reply, and the other way round. */
 function inspectReply(
   exchange: OpenExchange,
+  given: Reply,
   inspectors: readonly NonNullable<PluginParts['inspect']>[],
   costOf: Host['costOf'],
 ): MaybePromise<RepliedExchange> {
   const wanted = exchange.request.stream === true ? 'stream' : 'whole'
-  return chain(toReplyType(requireReply(exchange), wanted), (reply) => {
+  exchange.isAnswered = true
+  return chain(toReplyType(given, wanted), (reply) => {
     exchange.reply = reply
     return createTransforms(exchange, reply, inspectors, costOf)
   })
@@ -263,20 +284,9 @@ function createTransforms(
   costOf: Host['costOf'],
 ): MaybePromise<RepliedExchange> {
   const replied = exchange as OpenExchange & { reply: Reply }
-  let transforms: readonly ReplyTransform[]
-  try {
-    transforms = inspectors.flatMap((inspect) => inspect(replied) ?? [])
-  } catch (error) {
-    releaseReply(reply)
-    throw error
-  }
+  const transforms: readonly ReplyTransform[] = inspectors.flatMap((inspect) => inspect(replied) ?? [])
   return chain(readReply(replied, reply, transforms, costOf), (inspected) => {
     replied.reply = inspected
     return replied
   })
-}
-
-/** Releases the provider connection of a stream that nobody will read. */
-function releaseReply(reply: Reply): void {
-  if (reply.type === 'stream') void reply.batches[Symbol.asyncIterator]().return?.()
 }

@@ -9,7 +9,7 @@ export function parsePluginParts(parts: unknown): PluginParts {
   if (!validate(parts)) {
     throw new Error(`setup returned an invalid result: ${describeSchemaErrors(validate.errors).join('; ')}`)
   }
-  for (const name of FUNCTIONS) {
+  for (const name of PLUGIN_FUNCTIONS) {
     if (parts[name] !== undefined) checkFunction(name, parts[name])
   }
   for (const condition of parts.conditions ?? []) {
@@ -38,7 +38,8 @@ export function parsePluginParts(parts: unknown): PluginParts {
   return parts
 }
 
-const FUNCTIONS = [
+/** The parts that are functions. */
+export const PLUGIN_FUNCTIONS = [
   'admit',
   'decide',
   'reply',
@@ -111,7 +112,7 @@ const partsValidator = lazy(() =>
     type: 'object',
     additionalProperties: false,
     properties: {
-      ...Object.fromEntries(FUNCTIONS.map((name) => [name, {}])),
+      ...Object.fromEntries(PLUGIN_FUNCTIONS.map((name) => [name, {}])),
       providers: { type: 'array', items: adapterSchema },
       dialects: { type: 'object' },
       conditions: { type: 'array', items: operatorSchema },

@@ -2,6 +2,7 @@ import { splitRuns } from '../contract/chat.ts'
 import type { Host, RepliedExchange, Reply, ReplyEvent, ReplyTransform } from '../contract/index.ts'
 import { recordReplyError } from '../dialects/stream-error.ts'
 import type { MaybePromise } from '../util/maybe-promise.ts'
+import { releaseIterator } from './release-reply.ts'
 import { UsageRecorder } from './usage-recorder.ts'
 
 /**
@@ -62,8 +63,12 @@ class ReadBatches implements AsyncIterable<readonly ReplyEvent[]>, AsyncIterator
     this.#source = batches[Symbol.asyncIterator]()
     this.#transforms = transforms
     this.#usage = usage
-    // Before the observers see the request: the provider's stream may still be open then.
-    exchange.client.onClose(() => usage.endEarly())
+    // Before the observers see the request: the provider's stream may still be open then. It stays open if
+    // middleware has replaced the response without reading it.
+    exchange.client.onClose(() => {
+      usage.endEarly()
+      if (!this.#isEnded) releaseIterator(this.#source)
+    })
   }
 
   [Symbol.asyncIterator](): this {
@@ -87,10 +92,10 @@ class ReadBatches implements AsyncIterable<readonly ReplyEvent[]>, AsyncIterator
   ): MaybePromise<IteratorResult<readonly ReplyEvent[]>> => {
     const batch: readonly ReplyEvent[] = result.done ? [] : result.value
     for (const event of batch) this.#usage.record(event)
-    if (result.done) this.#usage.complete()
-    if (this.#transforms.length === 0) return result
     const isLast = result.done === true
     this.#isEnded = isLast
+    if (isLast) this.#usage.complete()
+    if (this.#transforms.length === 0) return result
     return transformEvents(splitRuns(batch), this.#transforms, isLast).then(
       (events) => {
         if (events.length > 0) return { done: false, value: events }
@@ -125,9 +130,14 @@ async function transformEvents(
   let current = events
   for (const transform of transforms) {
     const transformed: ReplyEvent[] = []
-    for (const event of current) transformed.push(...(await transform.transform(event)))
-    if (isLast && transform.flush) transformed.push(...(await transform.flush()))
+    for (const event of current) addEvents(transformed, await transform.transform(event))
+    if (isLast && transform.flush) addEvents(transformed, await transform.flush())
     current = transformed
   }
   return current
+}
+
+/** Not `push(...events)`, which overflows the stack for 100,000 events. */
+function addEvents(list: ReplyEvent[], events: readonly ReplyEvent[]): void {
+  for (const event of events) list.push(event)
 }

@@ -12,6 +12,6 @@ async function* yieldOnce(event: ReplyEvent): AsyncIterable<readonly ReplyEvent[
 
 async function collect(batches: AsyncIterable<readonly ReplyEvent[]>): Promise<Reply> {
   const events: ReplyEvent[] = []
-  for await (const batch of batches) events.push(...batch)
+  for await (const batch of batches) for (const event of batch) events.push(event)
   return { type: 'whole', event: new ReplyEvent(events.flatMap(({ parts }) => parts)) }
 }

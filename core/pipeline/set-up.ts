@@ -1,10 +1,13 @@
+import type { Logger } from 'pino'
 import type { Host, JsonObject, Plugin, PluginEvents, PluginParts } from '../contract/index.ts'
+import { withTimeout } from '../process/timeout.ts'
 import { createPluginServices } from '../shared-state/plugin-services.ts'
 import type { SharedState } from '../shared-state/shared-state.ts'
 import { errorSummary } from '../util/error-message.ts'
 import { compileOptionsValidator, describeSchemaErrors } from '../util/json-schema.ts'
 import type { AdapterRegistry } from './adapter-registry.ts'
 import { checkPluginOrder } from './check-order.ts'
+import { guardPlugin } from './guard-plugin.ts'
 import { loadPlugin, type PluginEntry, type PluginStep } from './load.ts'
 import { createMetricOwners } from './metric-owners.ts'
 import type { MutableOperatorRegistry } from './operator-registry.ts'
@@ -29,6 +32,8 @@ type HostServices = Omit<Host, 'decide' | 'api' | 'events' | 'operators' | 'coun
   readonly adapters: AdapterRegistry
   /** Whether endpoints for operators are served. */
   readonly hasOperators: boolean
+  /** Maximum time of one phase of a plugin package, in milliseconds. */
+  readonly pluginTimeoutMs: number
   openEvents(plugins: readonly Plugin[]): Promise<ReadonlyMap<string, PluginEvents>>
 }
 
@@ -40,7 +45,7 @@ export async function setUpPlugins(
   entries: readonly PluginEntry[],
   builtIns: ReadonlyMap<string, Plugin>,
   folder: string,
-  { openEvents, hasOperators, sharedState, adapters, ...services }: HostServices,
+  { openEvents, hasOperators, pluginTimeoutMs, sharedState, adapters, ...services }: HostServices,
 ): Promise<Pipeline> {
   const list: ListedPlugin[] = []
   for (const entry of entries) list.push(await loadListedPlugin(entry, builtIns, folder))
@@ -58,20 +63,19 @@ export async function setUpPlugins(
     },
     api: () => describeApi(steps, hasOperators),
   } satisfies Omit<Host, 'events' | 'counters' | 'store'>
+  const { logger } = services
   const close = async () => {
-    for (const { parts } of steps.toReversed()) await parts.close?.()
+    for (const step of steps.toReversed()) await closePlugin(step, logger)
   }
   try {
     for (const loaded of parsed) {
       const { plugin, isBuiltIn, title } = loaded
       const ownEvents = events.get(plugin.name) ?? createMissingEvents(plugin.name)
       const metrics = isBuiltIn ? services.metrics : metricOwners.viewFor(title)
-      const parts = await setUp(loaded, {
-        ...host,
-        ...createPluginServices(sharedState, plugin.name),
-        metrics,
-        events: ownEvents,
-      })
+      const own = { ...createPluginServices(sharedState, plugin.name), metrics, events: ownEvents }
+      const made = await setUp(loaded, { ...host, ...own }, pluginTimeoutMs)
+      const guard = { title, logger, timeoutMs: pluginTimeoutMs }
+      const parts = isBuiltIn ? made : guardPlugin(made, guard)
       metricOwners.claim(title)
       steps.push({ plugin, parts, isBuiltIn, title })
       services.operators.add(title, parts)
@@ -84,6 +88,20 @@ export async function setUpPlugins(
     throw error
   }
   return { steps, close }
+}
+
+/** Time for a package to close, in milliseconds: a worker that takes 10 s to exit is killed. */
+const MAX_CLOSE_MS = 5000
+
+/** Closes one plugin. If it fails, the others and the event log must be closed nevertheless. */
+async function closePlugin({ parts, isBuiltIn, title }: PluginStep, logger: Logger): Promise<void> {
+  try {
+    const closed = Promise.resolve(parts.close?.())
+    const createError = () => new Error(`close did not end within ${MAX_CLOSE_MS} ms`)
+    await (isBuiltIn ? closed : withTimeout(closed, MAX_CLOSE_MS, createError))
+  } catch (err) {
+    logger.error({ err }, `${title} could not be closed`)
+  }
 }
 
 /** A plugin from the settings, with its options. */
@@ -126,13 +144,22 @@ function compileOptions({ plugin: { options = NO_OPTIONS }, isBuiltIn, title }: 
   }
 }
 
-async function setUp({ plugin, options, isBuiltIn, title }: ListedPlugin, host: Host): Promise<PluginParts> {
+async function setUp(
+  { plugin, options, isBuiltIn, title }: ListedPlugin,
+  host: Host,
+  timeoutMs: number,
+): Promise<PluginParts> {
   try {
-    const parts = await plugin.setup(options, host)
-    return isBuiltIn ? parts : parsePluginParts(parts)
+    if (isBuiltIn) return await plugin.setup(options, host)
+    const createError = () => new Error(`setup did not end within ${timeoutMs} ms (timeouts.plugin_ms)`)
+    return parsePluginParts(await withTimeout(callSetup(plugin, options, host), timeoutMs, createError))
   } catch (cause) {
     throw new Error(`${title} could not be set up: ${errorSummary(cause)}.`, { cause })
   }
+}
+
+async function callSetup(plugin: Plugin, options: JsonObject, host: Host): Promise<PluginParts> {
+  return plugin.setup(options, host)
 }
 
 /** For plugins that declare no events: every method throws. */

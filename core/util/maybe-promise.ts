@@ -21,6 +21,6 @@ export function chain<Value, Result>(
   return isPromiseLike(value) ? Promise.resolve(value).then(next) : next(value)
 }
 
-function isPromiseLike<Value>(value: MaybePromise<Value>): value is Promise<Value> {
+export function isPromiseLike<Value>(value: MaybePromise<Value>): value is Promise<Value> {
   return typeof (value as { readonly then?: unknown } | undefined | null)?.then === 'function'
 }

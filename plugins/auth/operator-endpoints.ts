@@ -38,12 +38,12 @@ const OperatorSchema = Type.Object(operatorFields, {
   description: 'Somebody who operates the gateway.',
 })
 
-const NewOperatorSchema = Type.Object(
+const OperatorWithKeySchema = Type.Object(
   {
     ...operatorFields,
     key: Type.String({ description: 'The key. It is stored as a hash and cannot be retrieved again.' }),
   },
-  { $id: 'NewOperator', description: 'An operator with the key.' },
+  { $id: 'OperatorWithKey', description: 'An operator with the key.' },
 )
 
 const params = {
@@ -70,7 +70,7 @@ export function createOperatorEndpoints(
         description: 'The key is returned only once.',
         body: OperatorInput,
         examples: { auditor: { name: 'Grace', role: 'auditor' } },
-        responses: { 201: { description: 'The new operator.', body: data(NewOperatorSchema) } },
+        responses: { 201: { description: 'The new operator.', body: data(OperatorWithKeySchema) } },
         errors: WRITE_ERRORS,
         async handle({ body, author, headers }) {
           const key = author.idempotency && (await deriveRepeatedKey('op', headers, 'operator'))

@@ -69,7 +69,7 @@ export function readTextRun(
 }
 
 function toTextParts(text: string): readonly ReplyPart[] {
-  return text === '' ? [] : [{ type: 'text', text }]
+  return text === '' ? [] : [Object.freeze({ type: 'text', text })]
 }
 
 class UnparsedRun implements TextRun {
@@ -94,7 +94,7 @@ class UnparsedRun implements TextRun {
   }
 
   get parts(): readonly ReplyPart[] {
-    this.#parts ??= this.#mapRecords((index) => toTextParts(this.#textAt(index))).flat()
+    this.#parts ??= Object.freeze(this.#mapRecords((index) => toTextParts(this.#textAt(index))).flat())
     return this.#parts
   }
 

@@ -56,8 +56,24 @@ describe('/openapi.json', () => {
       const types = [schema.type].flat().filter((type) => type !== 'null')
       if (types.length > 1) issues.push(`${path} has several types`)
       if (schema.if !== undefined) issues.push(`${path} has a condition`)
+      if (Object.values<Loose>(schema.properties ?? {}).some(({ type }) => type === 'null'))
+        issues.push(`${path} has a property that is null alone`)
       for (const [name, property] of Object.entries<Loose>(schema.properties ?? {}))
         if (!property.$ref && !property.description) issues.push(`${path}.${name} has no description`)
+    }
+    expect(issues).to.deep.equal([])
+  })
+
+  it('has names that stay unique in generated clients', () => {
+    const names = Object.keys(document.components.schemas)
+    const issues: string[] = []
+    for (const name of names) {
+      // In Go, the constructor of X is NewX.
+      if (names.includes(`New${name}`)) issues.push(`New${name} is also the constructor of ${name}`)
+      for (const [property, { type }] of Object.entries<Loose>(resolve({ $ref: name }).properties ?? {})) {
+        const inline = name + property.replaceAll(/(?:^|_)(\w)/g, (_, letter) => letter.toUpperCase())
+        if (type === 'object' && names.includes(inline)) issues.push(`${inline} is also a type of ${name}`)
+      }
     }
     expect(issues).to.deep.equal([])
   })

@@ -1,6 +1,6 @@
 import { type JsonObject, Nullable, StringEnum, type TProperties, Type } from '../../contract/index.ts'
 import { RuleTraceEntrySchema, WarningSchema } from '../../http/schemas.ts'
-import { AnyObject, NullableText, OpenObject, Text } from '../schema-types.ts'
+import { AlwaysNull, AnyObject, NullableText, OpenObject, Text } from '../schema-types.ts'
 
 // The responses of chat completions: whole completions and the chunks of streams.
 
@@ -103,7 +103,7 @@ const AssistantReply = OpenObject(
   { $id: 'ChatReply', description: 'The reply of the model.' },
 )
 
-const logprobs = Type.Null({ description: 'Always null: log probabilities are not supported.' })
+export const logprobs = AlwaysNull('log probabilities are not supported')
 
 const index = Type.Integer({ minimum: 0, description: 'Always 0.' })
 

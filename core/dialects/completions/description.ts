@@ -1,6 +1,6 @@
 import { type InferenceDescription, Nullable, StringEnum, Type } from '../../contract/index.ts'
 import { errorBodySchema } from '../../http/errors.ts'
-import { completionFields, optionalFields, replyExtensions } from '../chat/response-schemas.ts'
+import { completionFields, logprobs, optionalFields, replyExtensions } from '../chat/response-schemas.ts'
 import { inferenceHeaders, replyHeaders } from '../inference-description.ts'
 import { OpenObject, Text } from '../schema-types.ts'
 import { completionsRequestSchema } from './request-schema.ts'
@@ -12,7 +12,7 @@ const FinishReason = StringEnum(['stop', 'length', 'content_filter'], {
 const choiceFields = {
   text: Text('The text, or more of it.'),
   index: Type.Integer({ minimum: 0, description: 'Always 0.' }),
-  logprobs: Type.Null({ description: 'Always null: log probabilities are not supported.' }),
+  logprobs,
 }
 
 const TextChoice = OpenObject(

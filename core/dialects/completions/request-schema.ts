@@ -37,7 +37,7 @@ export const completionsRequestSchema = OpenObject(
     logprobs: Type.Optional(
       Nullable(Type.Integer(), {
         description: 'Not supported: must be null.',
-        'x-documented': { type: 'null' },
+        'x-documented': { not: { type: 'integer' } },
       }),
     ),
   },

@@ -19,7 +19,7 @@ function block($id: string, description: string, properties: Readonly<Record<str
   return OpenObject({ ...properties, cache_control: cacheControl }, { $id, description })
 }
 
-export const TextBlockInput = block('MessageTextInput', 'Text.', {
+export const TextBlockInput = block('MessageTextParam', 'Text.', {
   type: Constant('text'),
   text: Text('The text.'),
 })
@@ -35,18 +35,18 @@ const source = (description: string) =>
     { description },
   )
 
-const ImageInput = block('MessageImageInput', 'An image.', {
+const ImageInput = block('MessageImageParam', 'An image.', {
   type: Constant('image'),
   source: source('Where the image is.'),
 })
 
-const DocumentInput = block('MessageDocumentInput', 'A document: a PDF or a text.', {
+const DocumentInput = block('MessageDocumentParam', 'A document: a PDF or a text.', {
   type: Constant('document'),
   source: source('Where the document is.'),
   title: Type.Optional(Nullable(Type.String(), { description: 'Title of the document.' })),
 })
 
-const ToolUseInput = block('MessageToolUseInput', 'A call of a tool in an earlier reply.', {
+const ToolUseInput = block('MessageToolUseParam', 'A call of a tool in an earlier reply.', {
   type: Constant('tool_use'),
   id: Text('Id of the call, which its result refers to.'),
   name: Text('Name of the tool.'),
@@ -61,21 +61,21 @@ const ResultBlock = Type.Unsafe<MessageBlock>(
   }),
 )
 
-const ToolResultInput = block('MessageToolResultInput', 'The result of a call.', {
+const ToolResultInput = block('MessageToolResultParam', 'The result of a call.', {
   type: Constant('tool_result'),
   tool_use_id: Text('Id of the call.'),
   content: Type.Optional(contentOf(ResultBlock)),
   is_error: Type.Optional(Nullable(Type.Boolean(), { description: 'The call failed.' })),
 })
 
-const ThinkingInput = block('MessageThinkingInput', 'Thinking of an earlier reply, unchanged.', {
+const ThinkingInput = block('MessageThinkingParam', 'Thinking of an earlier reply, unchanged.', {
   type: Constant('thinking'),
   thinking: Text('The thinking.'),
   signature: Type.Optional(Text("The provider's signature; blocks without one are not sent to Anthropic.")),
 })
 
 const RedactedThinkingInput = block(
-  'MessageRedactedThinkingInput',
+  'MessageRedactedThinkingParam',
   'Encrypted thinking of an earlier reply.',
   {
     type: Constant('redacted_thinking'),

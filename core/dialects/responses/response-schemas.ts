@@ -1,6 +1,15 @@
 import { Nullable, StringEnum, Type } from '../../contract/index.ts'
 import { ResponseMetadata, SignalboxSchema } from '../chat/response-schemas.ts'
-import { AnyObject, Constant, EmptyList, NullableText, OpenObject, Text, Variants } from '../schema-types.ts'
+import {
+  AlwaysNull,
+  AnyObject,
+  Constant,
+  EmptyList,
+  NullableText,
+  OpenObject,
+  Text,
+  Variants,
+} from '../schema-types.ts'
 import { ECHOED_VALUES } from './echoed-options.ts'
 import { RESPONSE_ERROR_CODES } from './failed-response.ts'
 import { CustomTool, ListedNamespace, SearchTool } from './tool-schemas.ts'
@@ -261,7 +270,7 @@ export const ResponseSchema = OpenObject(
     max_tool_calls: Nullable(Type.Integer(), {
       description: 'Maximum number of calls of hosted tools, of which there are none.',
     }),
-    access_programs: Type.Null({ description: 'Always null: OpenAI alone has such programs.' }),
+    access_programs: AlwaysNull('OpenAI alone has such programs'),
     safety_identifier: NullableText('The safety identifier of the request.'),
     prompt_cache_key: NullableText('The cache key of the request.'),
     user: Type.Optional(Text('The user of the request.')),

@@ -28,6 +28,14 @@ describe('a GatewayError', () => {
     expect(error.mayFailOver).to.equal(false)
   })
 
+  it('refuses a status that is not that of an error', () => {
+    for (const status of [200, 399, 600, Number.NaN])
+      expect(() => new GatewayError({ code: 'card_number', status, message: 'A card number.' })).to.throw(
+        TypeError,
+        `${status} is not the status of an error. Pass one from 400 to 599.`,
+      )
+  })
+
   it('refuses a code that is not defined, and says how to define one', () => {
     expect(() => new GatewayError('card_number' as 'refused', 'A card number.')).to.throw(
       TypeError,

@@ -230,6 +230,42 @@ describe('setUpPlugins rejects, with a single-line message,', () => {
   }
 })
 
+describe('setUpPlugins, with a package that', () => {
+  it('never ends its setup, rejects', async () => {
+    const folder = await installAll({
+      x: `export default { name: 'x', contract: 2, setup: () => new Promise(() => undefined) }`,
+    })
+    const services = { ...createServices(), pluginTimeoutMs: 10 }
+    const error = await setUpPlugins([{ use: 'x', options: {} }], BUILT_INS, folder, services).catch(
+      (error: Error) => error,
+    )
+    expect(error).to.have.property(
+      'message',
+      'plugin "x" could not be set up: setup did not end within 10 ms (timeouts.plugin_ms).',
+    )
+  })
+
+  it('fails to close, closes the others', async () => {
+    const folder = await installAll({
+      x: x('', `close() { throw new Error('stuck') }`),
+      y: x('', `close: () => Promise.reject('stuck')`).replace("'x'", "'y'"),
+    })
+    let isClosed = false
+    const last: Plugin = {
+      name: 'last',
+      setup: () => ({
+        async close() {
+          isClosed = true
+        },
+      }),
+    }
+    const entries = ['last', 'x', 'y'].map((use) => ({ use, options: {} }))
+    const { close } = await setUpPlugins(entries, new Map([['last', last]]), folder, createServices())
+    await close()
+    expect(isClosed).to.equal(true)
+  })
+})
+
 describe('setUpPlugins passes options', () => {
   const options = StrictObject({
     limit: Type.Integer({ minimum: 1, default: 10 }),
@@ -270,6 +306,7 @@ function createServices(): Parameters<typeof setUpPlugins>[3] {
     operators: createOperatorRegistry(),
     sharedState: createMemorySharedState(),
     costOf: () => undefined,
+    pluginTimeoutMs: 1000,
     adapters: createAdapterRegistry([]),
     hasOperators: true,
     openEvents: async () => new Map(),

@@ -1,0 +1,84 @@
+import { NATIVE, TEXT_RUN } from '../contract/chat.ts'
+import { isJsonObject, type Reply, type ReplyEvent, type ReplyPart } from '../contract/index.ts'
+import { mapBatches, type WaitForBatch } from './map-batches.ts'
+
+/**
+ * Returns a reply whose events are checked: those of a stream when they arrive, for which `wait` waits.
+ * Throws a `TypeError` if it is no reply. `title` names it in messages, none of which contains its text.
+ */
+export function checkReply(value: unknown, title: string, wait?: WaitForBatch): Reply {
+  if (!isJsonObject(value)) throw new TypeError(`${title} is ${describeType(value)} in place of a reply`)
+  if (value.type === 'whole') return { type: 'whole', event: checkEvent(value.event, title) }
+  if (value.type !== 'stream') throw new TypeError(`${title} is neither of type "whole" nor "stream"`)
+  const { batches } = value
+  const check = (batch: unknown) => checkEvents(batch, title)
+  if (isAsyncIterable(batches)) return { type: 'stream', batches: mapBatches(batches, check, wait) }
+  throw new TypeError(`${title} is a stream whose batches are not an async iterable`)
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+  return typeof (value as Partial<AsyncIterable<unknown>> | undefined)?.[Symbol.asyncIterator] === 'function'
+}
+
+/**
+ * Returns a list of events. Throws a `TypeError` if it is none. `title` says where the list comes from; the
+ * event `known` is not checked.
+ */
+export function checkEvents(value: unknown, title: string, known?: ReplyEvent): readonly ReplyEvent[] {
+  if (!Array.isArray(value))
+    throw new TypeError(`${title} has ${describeType(value)} in place of a list of events`)
+  for (const event of value) if (event !== known) checkEvent(event, title)
+  return value
+}
+
+/** Accepts events of another copy of the contract, which a plugin may have bundled. */
+function checkEvent(value: unknown, title: string): ReplyEvent {
+  const event = value as Partial<ReplyEvent> | undefined | null
+  if (event?.[NATIVE] !== undefined || event?.[TEXT_RUN] !== undefined) return event as ReplyEvent
+  if (!Array.isArray(event?.parts) || typeof event.withParts !== 'function')
+    throw new TypeError(`${title} has ${describeType(value)} in place of a ReplyEvent`)
+  event.parts.forEach((part: unknown, index) => {
+    const issue = findPartIssue(part)
+    if (issue !== undefined) throw new TypeError(`${title} has an invalid part: parts[${index}]${issue}`)
+  })
+  return event as ReplyEvent
+}
+
+const isString = (value: unknown) => typeof value === 'string'
+const isCount = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0
+
+/** The required fields of each type of part, and what their values are. */
+const FIELDS: Readonly<Record<ReplyPart['type'], Readonly<Record<string, Check>>>> = {
+  start: { id: isString, model: isString },
+  text: { text: isString },
+  reasoning: { text: isString },
+  refusal: { text: isString },
+  'tool-start': { index: isCount, id: isString, name: isString },
+  'tool-json': { index: isCount, json: isString },
+  usage: { usage: (value) => isJsonObject(value) && isCount(value.input) && isCount(value.output) },
+  finish: { reason: (value) => FINISH_REASONS.has(value) },
+  extra: { place: isString, content: isJsonObject },
+  embedding: { index: isCount, vector: (value) => isString(value) || Array.isArray(value) },
+  moderation: { result: isJsonObject },
+}
+
+type Check = (value: unknown) => boolean
+
+const FINISH_REASONS: ReadonlySet<unknown> = new Set(['stop', 'length', 'tool_calls', 'content_filter'])
+
+function findPartIssue(part: unknown): string | undefined {
+  if (!isJsonObject(part)) return ` is ${describeType(part)}`
+  const { type } = part
+  if (typeof type !== 'string' || !Object.hasOwn(FIELDS, type)) return '.type is not a type of reply parts'
+  for (const [name, isValid] of Object.entries(FIELDS[type as ReplyPart['type']]))
+    if (!isValid(part[name])) return `.${name} is not valid for the type ${type}`
+  return undefined
+}
+
+/** Names the type of a value, and nothing of its content. */
+export function describeType(value: unknown): string {
+  if (value === undefined || value === null) return String(value)
+  if (Array.isArray(value)) return 'a list'
+  if (typeof (value as { readonly then?: unknown }).then === 'function') return 'a promise'
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
+}

@@ -1,0 +1,84 @@
+import type { GatewayMiddleware, PluginParts, RequestObserver } from '../contract/index.ts'
+import { isPromiseLike } from '../util/maybe-promise.ts'
+import { guardInspect } from './guard-inspect.ts'
+import { handled, type PluginGuard, runPhase } from './guard-phase.ts'
+import { guardReply } from './guard-reply.ts'
+import { PLUGIN_FUNCTIONS } from './parse-plugin-parts.ts'
+
+/**
+ * Wraps the phases of a plugin package: a mistake in its code ends one request with an error that names the
+ * plugin. Built-in plugins are on the hot path, and are not wrapped. See docs/decisions/plugins.md, "A
+ * mistake of a package ends one request".
+ */
+export function guardPlugin(parts: PluginParts, guard: PluginGuard): PluginParts {
+  const bound = bindMethods(parts)
+  const { admit, decide, reply, inspect, rejected, middleware, observe } = bound
+  return {
+    ...bound,
+    ...(admit && { admit: (request) => runPhase(guard, 'admit', request.client, () => admit(request)) }),
+    ...(decide && {
+      decide: (exchange) => runPhase(guard, 'decide', exchange.client, () => decide(exchange)),
+    }),
+    ...(reply && { reply: guardReply(reply, guard) }),
+    ...(inspect && { inspect: guardInspect(inspect, guard) }),
+    ...(rejected && { rejected: guardRejected(rejected, guard) }),
+    ...(middleware && { middleware: guardMiddleware(middleware, guard) }),
+    ...(observe && { observe: guardObserver(observe, guard) }),
+  }
+}
+
+/** Plugins may return an instance of a class, whose methods a spread would leave behind. */
+function bindMethods(parts: PluginParts): PluginParts {
+  const methods = PLUGIN_FUNCTIONS.flatMap((name) => {
+    const method = parts[name] as ((...parameters: unknown[]) => unknown) | undefined
+    return method === undefined ? [] : [[name, method.bind(parts)] as const]
+  })
+  return { ...parts, ...Object.fromEntries(methods) }
+}
+
+type NotifyRejected = NonNullable<PluginParts['rejected']>
+
+/** The client gets the error that the request was rejected with, and the other plugins are notified. */
+function guardRejected(rejected: NotifyRejected, guard: PluginGuard): NotifyRejected {
+  return async (exchange, error) => {
+    try {
+      await runPhase(guard, 'rejected', exchange.client, () => rejected(exchange, error))
+    } catch (err) {
+      guard.logger.error({ err, requestId: exchange.id }, `${guard.title} failed in rejected`)
+    }
+  }
+}
+
+/** An async observer, whose errors nobody else would handle. */
+function guardObserver(observe: RequestObserver, { title, logger }: PluginGuard): RequestObserver {
+  return (request) => {
+    const result: unknown = observe(request)
+    if (!isPromiseLike(result)) return
+    Promise.resolve(result).catch((err: unknown) => {
+      logger.error({ err, requestId: request.id }, `${title} failed in observe`)
+    })
+  }
+}
+
+/**
+ * Koa middleware that does not wait for `next()` is common: the response waits for it nevertheless. Adds as
+ * little as possible, because all requests pass it.
+ */
+function guardMiddleware(middleware: GatewayMiddleware, { title }: PluginGuard): GatewayMiddleware {
+  return async (ctx, next) => {
+    let inner: Promise<unknown> | undefined
+    let isPending = false
+    const settle = () => {
+      isPending = false
+    }
+    await middleware(ctx, () => {
+      if (inner !== undefined)
+        return handled(Promise.reject(new Error(`${title} called next() more than once`)))
+      isPending = true
+      inner = next()
+      inner.then(settle, settle)
+      return inner
+    })
+    if (isPending && ctx.status === 404 && ctx.respond !== false) await inner
+  }
+}

@@ -1,0 +1,52 @@
+import type { PluginParts, Reply } from '../contract/index.ts'
+import { checkReply } from './check-reply.ts'
+import { freezeReply } from './freeze-reply.ts'
+import { createPhaseTimer, handled, type PluginGuard, runPhase } from './guard-phase.ts'
+import { releaseReply } from './release-reply.ts'
+
+type AnswerRequest = NonNullable<PluginParts['reply']>
+
+/**
+ * Wraps `reply` of a plugin package: it may call `next` once and must return a reply. The reply of `next` is
+ * released if the plugin does not return it.
+ */
+export function guardReply(reply: AnswerRequest, guard: PluginGuard): AnswerRequest {
+  return (exchange, next) => {
+    const { client } = exchange
+    const timer = createPhaseTimer(guard, 'reply', client)
+    let inner: Promise<Reply> | undefined
+    let received: { readonly reply: Reply; readonly shown: Reply } | undefined
+    let isEnded = false
+
+    function callNext(): Promise<Reply> {
+      if (inner !== undefined || isEnded) {
+        const issue = inner === undefined ? 'after reply had ended' : 'more than once, in reply'
+        return handled(Promise.reject(new Error(`${guard.title} called next() ${issue}`)))
+      }
+      timer.pause()
+      inner = next().then((reply) => {
+        received = { reply, shown: freezeReply(reply) }
+        if (isEnded) releaseReply(reply)
+        return received.shown
+      })
+      handled(inner.finally(() => timer.resume()))
+      return handled(inner)
+    }
+
+    /** The streams of `next` have timeouts of their own. */
+    function check(result: Reply): Reply {
+      const title = `the reply of ${guard.title}`
+      if (received === undefined)
+        return checkReply(result, title, (next) => runPhase(guard, 'the stream of its reply', client, next))
+      const { reply, shown } = received
+      if (result === shown) return reply
+      client.onClose(() => releaseReply(reply))
+      return checkReply(result, title)
+    }
+
+    const answer = async () => check(await reply(exchange, callNext))
+    return Promise.resolve(runPhase(guard, 'reply', client, answer, timer)).finally(() => {
+      isEnded = true
+    })
+  }
+}
