@@ -178,8 +178,11 @@ export interface Quirks {
    * (mistral).
    */
   readonly efforts?: readonly string[]
-  /** True if tools with reasoning, and the effort `max`, are accepted in the Responses API only (openai). */
-  readonly responses?: boolean
+  /**
+   * True if tools with reasoning, and the effort `max`, are accepted in the Responses API only (openai);
+   * `always` if every request is.
+   */
+  readonly responses?: boolean | 'always'
   /** The only mode with `top_p` support (deepseek): `thinking`, from 0.95, or `plain` replies. */
   readonly top_p?: 'thinking' | 'plain'
 }
