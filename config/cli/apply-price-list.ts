@@ -1,5 +1,6 @@
 import type { Model, Price } from '../../core/contract/index.ts'
 import { type Catalog, createCatalog, isRetired, withoutDate } from '../../providers/shared/catalog.ts'
+import { findNewQuirks } from './new-model-quirks.ts'
 import { comparePrice, type PriceChange } from './price-changes.ts'
 import { type ListedPrices, listCatalogPrices, PRICE_NAMES, type PriceName } from './price-list.ts'
 
@@ -122,6 +123,8 @@ function isNewModel(
 ): boolean {
   if (!facts?.isChat || facts.isDeprecated || isRetired({ ...(facts.retires && { retires: facts.retires }) }))
     return false
+  // What only OpenAI's Responses API serves can be asked nowhere else.
+  if (facts.responses === 'always' && provider !== 'openai') return false
   if (model.startsWith('ft:') || !rows.some((row) => row.provider === provider)) return false
   const undated = withoutDate(model)
   return undated === model || !listed.some((entry) => entry.provider === provider && entry.model === undated)
@@ -150,7 +153,7 @@ function addModel(entry: ListedPrices, rows: readonly Model[], acceptsAll: boole
     capabilities: { tools: facts.tools, images: facts.images, json: facts.schema ? 'schema' : 'none' },
     reasoning: isOpenAiReasoning,
     sampling: sampling ?? !isOpenAiReasoning,
-    quirks: {},
+    quirks: findNewQuirks(rows, entry),
     automatic: false,
     ...(retires !== undefined && { retires }),
   }

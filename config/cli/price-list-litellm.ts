@@ -60,7 +60,7 @@ function parseFacts(entry: JsonObject): ListedFacts {
   const integer = (value: unknown) => (Number.isSafeInteger(value) ? Number(value) : undefined)
   const sampling = entry.supports_sampling_params
   return {
-    isChat: mode === 'chat' && (!Array.isArray(output) || output.includes('text')),
+    isChat: (mode === 'chat' || mode === 'responses') && (!Array.isArray(output) || output.includes('text')),
     isDeprecated: false,
     retires: typeof date === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(date) ? date : undefined,
     // The limit of the input is at most the context.
@@ -71,5 +71,12 @@ function parseFacts(entry: JsonObject): ListedFacts {
     schema: entry.supports_response_schema === true,
     reasoning: entry.supports_reasoning === true,
     sampling: typeof sampling === 'boolean' ? sampling : undefined,
+    responses: mode === 'responses' ? 'always' : parseEndpoints(entry.supported_endpoints),
   }
+}
+
+/** Undefined if both APIs serve the model: the list does not say which one takes its tools. */
+function parseEndpoints(endpoints: unknown): ListedFacts['responses'] {
+  if (!Array.isArray(endpoints) || endpoints.includes('/v1/responses')) return undefined
+  return false
 }

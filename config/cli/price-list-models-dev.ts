@@ -54,7 +54,7 @@ function findTier({
 }
 
 function parseFacts(entry: JsonObject): ListedFacts {
-  const { modalities, limit, temperature } = entry
+  const { modalities, limit, temperature, provider } = entry
   const { input, output } = isJsonObject(modalities) ? modalities : {}
   const { context, output: maxOutput } = isJsonObject(limit) ? limit : {}
   const integer = (value: unknown) => (Number.isSafeInteger(value) ? Number(value) : undefined)
@@ -69,5 +69,12 @@ function parseFacts(entry: JsonObject): ListedFacts {
     schema: entry.structured_output === true,
     reasoning: entry.reasoning === true,
     sampling: typeof temperature === 'boolean' ? temperature : undefined,
+    responses: parseShape(isJsonObject(provider) ? provider.shape : undefined),
   }
+}
+
+/** The API of a model. For most models of OpenAI, models.dev says nothing. */
+function parseShape(shape: unknown): ListedFacts['responses'] {
+  if (shape === 'responses') return 'always'
+  return shape === 'completions' ? false : undefined
 }

@@ -38,6 +38,8 @@ export interface ListedFacts {
   readonly schema: boolean
   readonly reasoning: boolean
   readonly sampling: boolean | undefined
+  /** Whether OpenAI's Responses API is needed: `always` if nothing else serves the model. */
+  readonly responses: 'always' | false | undefined
 }
 
 /** Returns the prices of a row of the catalogue. Prices that it leaves out are those of input and output. */

@@ -18,9 +18,10 @@ const Quirks = StrictObject(
   {
     forced_tools: Type.Optional(Type.Boolean({ description: 'False if a forced tool_choice is refused.' })),
     responses: Type.Optional(
-      Type.Boolean({
+      Type.Union([Type.Boolean(), Type.Literal('always')], {
         description:
-          'True if tools with reasoning, and the effort max, are taken in the Responses API only (openai).',
+          'True if tools with reasoning, and the effort max, are taken in the Responses API only (openai); ' +
+          'always if every request is.',
       }),
     ),
     thinking: Type.Optional(

@@ -66,7 +66,7 @@ export function definePlugin<
 export interface PluginParts {
   /**
    * Admits a request before its body is read; throw a `GatewayError` to reject it. Runs for inference
-   * endpoints and for endpoints of authenticated callers.
+   * endpoints, for endpoints of authenticated callers, and for unknown paths if the request has an API key.
    */
   admit?(request: Admission): MaybePromise<void>
   /**

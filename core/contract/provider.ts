@@ -84,6 +84,8 @@ export interface ProviderAdapter {
   readonly format: string
   /** Set if `buildRequest` reads `extra_content.anthropic`; otherwise it is converted or left out before. */
   readonly readsAnthropicContent?: true
+  /** Reads calls of custom tools in messages. They are converted to calls of functions otherwise. */
+  readonly readsCustomCalls?: true
   /** Builds the headers that carry the API key. The setting `auth` of a provider replaces them. */
   buildAuthHeaders(apiKey: string): Readonly<Record<string, string>>
   /** Throws a `GatewayError` for a request that the format cannot express. */
@@ -178,8 +180,11 @@ export interface Quirks {
    * (mistral).
    */
   readonly efforts?: readonly string[]
-  /** True if tools with reasoning, and the effort `max`, are accepted in the Responses API only (openai). */
-  readonly responses?: boolean
+  /**
+   * True if tools with reasoning, and the effort `max`, are accepted in the Responses API only (openai);
+   * `always` if every request is.
+   */
+  readonly responses?: boolean | 'always'
   /** The only mode with `top_p` support (deepseek): `thinking`, from 0.95, or `plain` replies. */
   readonly top_p?: 'thinking' | 'plain'
 }

@@ -21,6 +21,19 @@ export function checkToolChoice({ tools, tool_choice: choice }: Pick<ChatRequest
   )
 }
 
+/** Throws 400 for an earlier call of neither a function nor a custom tool. */
+export function checkToolCalls({ messages }: Pick<ChatRequest, 'messages'>): void {
+  for (const [index, { tool_calls }] of messages.entries()) {
+    if (tool_calls == null) continue
+    const missing = tool_calls.findIndex(
+      ({ function: called, custom }) => called === undefined && !isJsonObject(custom),
+    )
+    if (missing === -1) continue
+    const param = `messages[${index}].tool_calls[${missing}].function`
+    throw new GatewayError('missing_parameter', `${param} is required.`, { param })
+  }
+}
+
 function toolChoiceError(code: 'missing_parameter' | 'invalid_value', message: string): GatewayError {
   return new GatewayError(code, message, { param: 'tool_choice' })
 }

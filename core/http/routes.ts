@@ -1,12 +1,15 @@
 import Router from '@koa/router'
 import type { DefaultState } from 'koa'
 import {
+  type Admission,
   type EndpointDescription,
+  type GatewayContext,
   GatewayError,
   type GatewayFields,
   type GatewayMiddleware,
 } from '../contract/index.ts'
 import { errorSummary } from '../util/error-message.ts'
+import { API_KEY_PREFIX } from '../util/ids.ts'
 import { addAnthropicRequestId, toRoutePath } from './endpoints.ts'
 import { pathNotFoundError } from './parse-call.ts'
 
@@ -74,21 +77,41 @@ export function isAnthropicPath(path: string): boolean {
   return path.startsWith('/v1/messages')
 }
 
-/** Rejects requests without a route: 405 with `allow` if the path has other methods, or else 404. */
-export function rejectUnmatched({ hasPath }: Pick<Routes, 'hasPath'>): GatewayMiddleware {
-  return (ctx) => {
+/**
+ * Rejects requests without a route: 405 with `allow` if the path has other methods, or else 404. Requests
+ * with an API key are admitted first, so that they count, and have the headers of the rate limit. See
+ * docs/decisions/limits.md, "Unknown paths count, too".
+ */
+export function rejectUnmatched(
+  { hasPath }: Pick<Routes, 'hasPath'>,
+  admit: (request: Admission) => Promise<void>,
+): GatewayMiddleware {
+  function reject(ctx: GatewayContext): never {
     // Set by @koa/router, but missing from Koa's types.
     const { matched = [] } = ctx as { matched?: readonly { readonly methods: readonly string[] }[] }
-    ctx.errorStyle = 'openai'
-    if (isAnthropicPath(ctx.path)) {
-      ctx.errorStyle = 'anthropic'
-      addAnthropicRequestId(ctx)
-    }
     const allowed = [...new Set(matched.flatMap(({ methods }) => methods))].join(', ')
     if (allowed === '') throw pathNotFoundError(ctx.path, findIntendedPath(ctx.path, hasPath))
     const message = `${ctx.path} does not support ${ctx.method}. Supported methods: ${allowed}.`
     throw new GatewayError('method_not_allowed', message, { headers: { allow: allowed } })
   }
+
+  return async (ctx) => {
+    ctx.errorStyle = 'openai'
+    if (isAnthropicPath(ctx.path)) {
+      ctx.errorStyle = 'anthropic'
+      addAnthropicRequestId(ctx)
+    }
+    if (hasUserKey(ctx)) await admit(ctx)
+    reject(ctx)
+  }
+}
+
+/** The keys of operators, and what other services take for a key, are checked by endpoints only. */
+function hasUserKey({ headers }: Pick<Admission, 'headers'>): boolean {
+  const { authorization, 'x-api-key': key, 'api-key': azureKey } = headers
+  return [authorization?.replace(/^Bearer +/i, ''), key, azureKey].some((each) =>
+    each?.toString().startsWith(API_KEY_PREFIX),
+  )
 }
 
 /** OpenAI's clients expect a base URL with `/v1`, Anthropic's one without it. */

@@ -1,4 +1,4 @@
-import type { GatewayMiddleware, PluginParts } from '../contract/index.ts'
+import type { Admission, GatewayMiddleware, PluginParts } from '../contract/index.ts'
 import { chain } from '../util/maybe-promise.ts'
 import type { PluginStep } from './load.ts'
 
@@ -11,6 +11,16 @@ export function composeAdmission(steps: readonly PluginStep[]): readonly Gateway
     ...(admit ? [toAdmitMiddleware(admit)] : []),
     ...(middleware ? [middleware] : []),
   ])
+}
+
+/** Returns the plugins' `admit` functions as one, for requests without a route. Middleware sees none. */
+export function composeUnmatchedAdmission(
+  steps: readonly PluginStep[],
+): (request: Admission) => Promise<void> {
+  const admits = steps.flatMap(({ parts: { admit } }) => admit ?? [])
+  return async (request) => {
+    for (const admit of admits) await admit(request)
+  }
 }
 
 function toAdmitMiddleware(admit: NonNullable<PluginParts['admit']>): GatewayMiddleware {

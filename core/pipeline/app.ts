@@ -12,7 +12,7 @@ import { createProbes, PROBES, type Readiness } from '../http/probes.ts'
 import { createBodyReader } from '../http/read-body.ts'
 import { logRequests, notifyObservers } from '../http/request-observers.ts'
 import { createRoutes, isAnthropicPath, normalizePath, type Routes, rejectUnmatched } from '../http/routes.ts'
-import { composeAdmission, hasThirdPartyMiddleware } from './admission.ts'
+import { composeAdmission, composeUnmatchedAdmission, hasThirdPartyMiddleware } from './admission.ts'
 import { composeInference, type InferenceParts } from './inference.ts'
 import {
   collectErrorCodes,
@@ -68,7 +68,7 @@ function createBaseApp(
     // Third-party middleware expects the fields that the router sets on the context.
     ...(usesKoa ? [] : [dispatchInference(inferenceRoutes)]),
     routes.dispatch,
-    rejectUnmatched(routes),
+    rejectUnmatched(routes, composeUnmatchedAdmission(steps)),
   ]
   for (const step of middleware) app.use(step as Koa.Middleware)
   return app

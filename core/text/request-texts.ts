@@ -57,7 +57,8 @@ function countCharacters(messages: readonly Message[]): number {
     if (typeof content === 'string') count += content.length
     else for (const { text } of content ?? []) count += text?.length ?? 0
     count += reasoning_content?.length ?? 0
-    for (const call of tool_calls ?? []) count += call.function?.arguments?.length ?? 0
+    for (const { function: called, custom } of tool_calls ?? [])
+      count += called?.arguments?.length ?? String(Object(custom).input ?? '').length
   }
   return count
 }

@@ -56,8 +56,10 @@ export function byteLengthOfPart(part: ReplyPart): number {
 
 function byteLengthOfCalls({ reasoning_content, tool_calls }: Message): number {
   let bytes = reasoning_content ? Buffer.byteLength(reasoning_content) : 0
-  for (const { function: called } of tool_calls ?? [])
+  for (const { function: called, custom } of tool_calls ?? []) {
     bytes += Buffer.byteLength(`${called?.name ?? ''}${called?.arguments ?? ''}`)
+    if (custom !== undefined) bytes += byteLengthOfJson(custom)
+  }
   return bytes
 }
 

@@ -33,9 +33,11 @@ export function newLogId(): string {
   return `log_${random24()}`
 }
 
+export const API_KEY_PREFIX = 'tr_'
+
 /** Returns a new API key: `tr_` and 43 base62 characters from a CSPRNG, about 256 bits. */
 export function newApiKey(): string {
-  return `tr_${random43()}`
+  return `${API_KEY_PREFIX}${random43()}`
 }
 
 /** Returns a new id of an operator: `operator_` and 24 base62 characters from a CSPRNG. */

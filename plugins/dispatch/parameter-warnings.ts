@@ -9,18 +9,21 @@ export function addParameterWarnings(
 ): void {
   if (omitted.length === 0 && changed.length === 0) return
   const { defaulted, parameterNames, preferences, route, warnings } = exchange
-  // Models of an automatic choice are tried in the order in which they honour the parameters.
+  // Models of an automatic choice are tried in the order in which they honour the parameters, whatever the
+  // messages hold.
   const isForced = route === undefined || route.isFixed || preferences.length > 0
-  const cause = isForced ? '' : ' No available model supports all parameters of this request.'
+  const causeOf = (param: string) => (isForced || param.endsWith(' in messages') ? '' : NO_BETTER_MODEL)
   const nameOf = (param: string) => parameterNames?.[param] ?? param
   const warn = (param: string, message: string) => {
-    if (!defaulted.includes(param)) warnings.push({ code: 'parameter', message: message + cause })
+    if (!defaulted.includes(param)) warnings.push({ code: 'parameter', message: message + causeOf(param) })
   }
   for (const param of omitted)
     warn(param, `${nameOf(param)} was omitted because ${model} does not support it.`)
   for (const { param, from, to, reason = `${model} does not support the original value` } of changed)
     warn(param, `${nameOf(param)} was changed from ${show(from)} to ${show(to)}: ${reason}.`)
 }
+
+const NO_BETTER_MODEL = ' No available model supports all parameters of this request.'
 
 const MAX_SHOWN_CHARS = 100
 

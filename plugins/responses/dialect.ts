@@ -12,6 +12,7 @@ import {
 import type { ChooseForm } from '../../core/dialects/response-form.ts'
 import { type ResponsesCall, toPlainToolForm } from '../../core/dialects/responses/call.ts'
 import { RESPONSES_NAMES, toResponsesPath } from '../../core/dialects/responses/caller-path.ts'
+import { checkCallOutputs } from '../../core/dialects/responses/check-call-outputs.ts'
 import { findClientTools } from '../../core/dialects/responses/client-tools.ts'
 import { responsesDescription } from '../../core/dialects/responses/description.ts'
 import {
@@ -156,6 +157,7 @@ export function parseResponsesCall(
   return chain(resolveReferences(parseResponsesBody(rawBody), find), (body) => {
     const input = parseResponsesInput(body)
     return chain(loadConversation(body, find, recall), (earlier) => {
+      checkCallOutputs(body, earlier, input)
       const loadedTools = findLoadedTools([...earlier, ...input], body.tools)
       const request = parseResponsesRequest(body, earlier, input, loadedTools)
       return { body, input, earlier, loadedTools, request }

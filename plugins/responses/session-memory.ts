@@ -15,7 +15,10 @@ import { countChars } from '../../core/text/count-chars.ts'
  */
 export interface SessionMemory {
   remember(exchange: EndedExchange, call: ResponsesCall, response: JsonObject): void
-  /** Returns the messages of all turns up to the response, if it is the last one of the connection. */
+  /**
+   * Returns the messages of all turns up to the response, if it is the last one of the connection, and
+   * forgets them: a request that fails to continue the response evicts it, as at OpenAI.
+   */
   recall(session: ClientSession | undefined, responseKey: string): readonly Message[] | undefined
 }
 
@@ -98,11 +101,9 @@ export function createSessionMemory(limits: SessionMemoryLimits = LIMITS): Sessi
       add(session, { responseKey, messages, size })
     },
     recall(session, responseKey) {
-      const turns = session && forget(session)
-      if (session === undefined || turns === undefined) return undefined
-      // The connection is now the one that was used most recently.
-      add(session, turns)
-      return turns.responseKey === responseKey ? turns.messages : undefined
+      const turns = session && users.get(session.owner)?.turns.get(session)
+      if (session === undefined || turns?.responseKey !== responseKey) return undefined
+      return forget(session)?.messages
     },
   }
 }

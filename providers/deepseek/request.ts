@@ -23,7 +23,7 @@ export function buildDeepSeekRequest(request: ChatRequest, target: Target): Prov
     headers: buildChatHeaders(request.stream === true),
     body: JSON.stringify(body),
     omitted: [
-      ...findOmittedFields(request, isSentIn(body, RENAMED_FIELDS)),
+      ...findOmittedFields(request, isSentIn(body, RENAMED_FIELDS), 'user'),
       ...(request.tools?.some((tool) => tool.function?.strict === true) ? ['strict in tools'] : []),
     ],
     changed: findChanges(request, body),

@@ -13,6 +13,7 @@ import { createOpenAiStreamReader, parseOpenAiReply } from './responses-reply.ts
  */
 export const openai = {
   format: 'openai',
+  readsCustomCalls: true,
   buildAuthHeaders: buildBearerAuth,
   buildRequest: buildOpenAiRequest,
   parseReply: parseOpenAiReply,

@@ -1,39 +1,49 @@
-import type { ChatRequest, Message, Tool } from '../../core/contract/chat.ts'
-import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
-import type { Model, ParameterChange, ProviderRequest, Target } from '../../core/contract/provider.ts'
-import { toItemContent } from '../../core/dialects/responses/build-input-items.ts'
+import type { ChatRequest, Tool } from '../../core/contract/chat.ts'
+import type { JsonObject } from '../../core/contract/json.ts'
+import type { Model, ProviderRequest, Target } from '../../core/contract/provider.ts'
 import { buildChatHeaders } from '../chat-format/request.ts'
 import { clampOutputLimit, findChangedFields, outputLimitOf } from '../shared/changed-fields.ts'
 import { asObject, asObjects } from '../shared/fields.ts'
+import { isDefaultValue } from '../shared/omitted-fields.ts'
+import { unsupportedParameterError } from '../shared/request-errors.ts'
+import { toResponsesInput } from './responses-input.ts'
 
 /**
  * True for requests that the model takes in the Responses API only: with tools, unless it does not reason,
- * and with the effort `max`. See docs/providers.md, "OpenAI", and docs/decisions/replies.md, "OpenAI is asked
- * in two APIs".
+ * and with the effort `max`; for some models, all. See docs/providers.md, "OpenAI", and
+ * docs/decisions/replies.md, "OpenAI is asked in two APIs".
  */
 export function requiresResponses(
   { tools }: ChatRequest,
   effort: unknown,
   entry: Model | undefined,
 ): boolean {
-  if (entry?.quirks.responses !== true) return false
+  const quirk = entry?.quirks.responses
+  if (quirk === 'always') return true
+  if (quirk !== true) return false
   return effort === 'max' || (effort !== 'none' && tools != null && tools.length > 0)
 }
 
 /** The API refuses lower limits. */
 const MIN_OUTPUT_TOKENS = 16
 
-/** Fields of chat completions that are converted, or that need not be sent. */
-const READ_FIELDS: ReadonlySet<string> = new Set([
-  ...['model', 'messages', 'tools', 'tool_choice', 'parallel_tool_calls', 'response_format', 'verbosity'],
-  ...['reasoning_effort', 'max_tokens', 'max_completion_tokens', 'stream', 'stream_options', 'store'],
-  ...['metadata', 'n', 'logprobs'],
+/** Fields of chat completions that are converted. Without `store`, metadata is for routing rules. */
+const CONVERTED_FIELDS: ReadonlySet<string> = new Set([
+  ...['model', 'messages', 'response_format', 'verbosity', 'reasoning_effort', 'max_tokens'],
+  ...['max_completion_tokens', 'stream', 'stream_options', 'store', 'metadata'],
 ])
+
+/** Fields that are converted together with tools. */
+const TOOL_FIELDS: ReadonlySet<string> = new Set(['tools', 'tool_choice', 'parallel_tool_calls'])
 
 /** Fields that both APIs have. */
 const SHARED_FIELDS: ReadonlySet<string> = new Set([
-  ...['user', 'service_tier', 'prompt_cache_key', 'prompt_cache_retention', 'safety_identifier'],
+  ...['user', 'service_tier', 'prompt_cache_key', 'prompt_cache_retention', 'prompt_cache_options'],
+  'safety_identifier',
 ])
+
+/** The same, for models with sampling parameters. */
+const SHARED_SAMPLING_FIELDS: ReadonlySet<string> = new Set(['temperature', 'top_p'])
 
 /** Converts a request to the Responses API, without storing anything there. */
 export function buildResponsesRequest(
@@ -41,84 +51,53 @@ export function buildResponsesRequest(
   target: Target,
   effort: string | undefined,
 ): ProviderRequest {
-  const { field, limit } = outputLimitOf(request)
+  const { field } = outputLimitOf(request)
   const clamped = clampOutputLimit(request, target.entry)
-  const sentLimit = clamped === undefined ? undefined : Math.max(MIN_OUTPUT_TOKENS, clamped)
+  const limit = clamped === undefined ? undefined : Math.max(MIN_OUTPUT_TOKENS, clamped)
   const isStored = request.store === true
-  const otherFields = Object.keys(request).filter((name) => request[name] != null && !READ_FIELDS.has(name))
+  const { shared, omitted } = sortOtherFields(request, target.entry)
+  const messages = toResponsesInput(request.messages)
   const body = {
     model: target.model,
-    input: toInput(request.messages),
+    input: messages.input,
     store: isStored,
-    ...(request.stream === true && { stream: true }),
-    ...(sentLimit !== undefined && { max_output_tokens: sentLimit }),
+    ...toStreamFields(request),
+    ...(limit !== undefined && { max_output_tokens: limit }),
     ...(effort !== undefined && { reasoning: { effort } }),
     ...toTextOptions(request),
     ...toToolOptions(request),
     ...(isStored && request.metadata != null && { metadata: request.metadata }),
-    ...Object.fromEntries(
-      otherFields.filter((name) => SHARED_FIELDS.has(name)).map((name) => [name, request[name]]),
-    ),
+    ...Object.fromEntries(shared.map((name) => [name, request[name]])),
   }
   return {
     path: '/responses',
     headers: buildChatHeaders(request.stream === true),
     body: JSON.stringify(body),
-    omitted: otherFields.filter((name) => !SHARED_FIELDS.has(name)),
-    changed: describeChanges(request, { field, limit, sentLimit, effort }),
+    omitted: [...omitted, ...messages.omitted],
+    changed: findChangedFields(request, { [field]: limit, reasoning_effort: effort }),
   }
 }
 
-function describeChanges(
-  request: ChatRequest,
-  sent: {
-    field: string
-    limit: number | undefined
-    sentLimit: number | undefined
-    effort: string | undefined
-  },
-): readonly ParameterChange[] {
-  return findChangedFields(request, { [sent.field]: sent.sentLimit, reasoning_effort: sent.effort })
-}
-
-function toInput(messages: readonly Message[]): readonly JsonObject[] {
-  const customCalls = new Set<unknown>()
-  return messages.flatMap((message): readonly JsonObject[] => {
-    const { role, content, tool_calls, tool_call_id } = message
-    switch (role) {
-      case 'assistant':
-        return [
-          ...toAssistantMessage(message),
-          ...(tool_calls ?? []).map((call) => toCall(call, customCalls)),
-        ]
-      case 'tool': {
-        const type = customCalls.has(tool_call_id) ? 'custom_tool_call_output' : 'function_call_output'
-        const output = typeof content === 'string' ? content : toItemContent(content, 'input_text')
-        return [{ type, call_id: tool_call_id, output }]
-      }
-      default:
-        return [{ type: 'message', role, content: toItemContent(content, 'input_text') }]
-    }
-  })
-}
-
-function toAssistantMessage({ content, refusal }: Message): readonly JsonObject[] {
-  const parts = [
-    ...(content == null || content === '' ? [] : toItemContent(content, 'output_text')),
-    ...(typeof refusal === 'string' ? [{ type: 'refusal', refusal }] : []),
-  ]
-  return parts.length === 0 ? [] : [{ type: 'message', role: 'assistant', content: parts }]
-}
-
-/** Adds the id of a call of a custom tool to `customCalls`. */
-function toCall(call: JsonObject, customCalls: Set<unknown>): JsonObject {
-  const { id, custom, function: called } = call
-  if (!isJsonObject(custom)) {
-    const { name, arguments: json } = asObject(called)
-    return { type: 'function_call', call_id: id, name, arguments: json }
+/** The fields that are not converted: those that both APIs have, and those that cannot be sent. */
+function sortOtherFields(request: ChatRequest, entry: Model | undefined) {
+  const shared: string[] = []
+  const omitted: string[] = []
+  const hasTools = request.tools != null && request.tools.length > 0
+  for (const name of Object.keys(request)) {
+    const value = request[name]
+    if (value == null || CONVERTED_FIELDS.has(name) || (hasTools && TOOL_FIELDS.has(name))) continue
+    const isSampled = entry?.sampling !== false && SHARED_SAMPLING_FIELDS.has(name)
+    if (isSampled || SHARED_FIELDS.has(name)) shared.push(name)
+    else if (!isDefaultValue(name, value)) omitted.push(name)
   }
-  customCalls.add(id)
-  return { type: 'custom_tool_call', call_id: id, name: custom.name, input: custom.input }
+  return { shared, omitted }
+}
+
+/** Usage is always reported here. */
+function toStreamFields({ stream, stream_options }: ChatRequest): JsonObject {
+  if (stream !== true) return {}
+  const { include_obfuscation } = asObject(stream_options)
+  return { stream, ...(include_obfuscation != null && { stream_options: { include_obfuscation } }) }
 }
 
 function toTextOptions({ response_format, verbosity }: ChatRequest): JsonObject {
@@ -142,9 +121,12 @@ function toToolOptions({ tools, tool_choice, parallel_tool_calls }: ChatRequest)
   }
 }
 
-function toTool({ type, function: called, ...tool }: Tool): JsonObject {
+/** Other tools are hosted ones there: OpenAI would run them, although chat completions have none. */
+function toTool({ type, function: called, ...tool }: Tool, index: number): JsonObject {
   if (type === 'function') return { parameters: null, ...called, type, strict: called?.strict === true }
-  const custom = asObject(tool[type])
+  if (type !== 'custom')
+    throw unsupportedParameterError(`tools[${index}]`, 'must be a function or a custom tool.')
+  const custom = asObject(tool.custom)
   const { type: formatType, grammar } = asObject(custom.format)
   return {
     ...custom,

@@ -13,6 +13,7 @@ import type {
 import { parseJson } from '../../core/util/json.ts'
 import { CallDeadline } from './call-deadline.ts'
 import type { Capabilities } from './catalog.ts'
+import { withFunctionCalls } from './custom-calls.ts'
 import { parseErrorByStatus } from './errors-by-status.ts'
 import {
   ProviderCall,
@@ -129,7 +130,8 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     target: Target,
     format: Pick<OperationFormat, 'buildRequest'> = adapter,
   ): { built: ProviderRequest; deviations: Deviations } {
-    const plain = adapter.readsAnthropicContent ? { request, omitted: [] } : toPlainRequest(request)
+    const called = adapter.readsCustomCalls ? request : withFunctionCalls(request)
+    const plain = adapter.readsAnthropicContent ? { request: called, omitted: [] } : toPlainRequest(called)
     const built = format.buildRequest(plain.request, target)
     const omitted = toCallerNames(request, built.omitted)
     const deviations = {

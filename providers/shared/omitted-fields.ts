@@ -1,16 +1,21 @@
-import type { ChatRequest } from '../../core/contract/chat.ts'
+import type { ChatRequest, Message } from '../../core/contract/chat.ts'
 
 /**
  * Names the fields of a request that ask for something but are not sent, so that the caller can be warned.
  * Fields that do not affect the reply, and values that are the default anyway, are not reported.
+ * `namedRole`: messages of this role keep the names of their authors.
  */
 export function findOmittedFields(
   request: ChatRequest,
   isSent: (field: string) => boolean,
+  namedRole?: Message['role'],
 ): readonly string[] {
-  return Object.keys(request).filter(
+  const fields = Object.keys(request).filter(
     (field) => !UNRELATED_FIELDS.has(field) && !isDefaultValue(field, request[field]) && !isSent(field),
   )
+  // The name of a tool is that of its call.
+  const losesName = ({ role, name }: Message) => name != null && role !== 'tool' && role !== namedRole
+  return request.messages.some(losesName) ? [...fields, 'name in messages'] : fields
 }
 
 /** The names of a request field in a provider's body, for fields that are named differently there. */
@@ -26,7 +31,7 @@ export function isSentIn(body: object, renamed: RenamedFields = {}): (field: str
 /** Fields about delivery, storage, accounting, caching and speed. */
 export const UNRELATED_FIELDS: ReadonlySet<string> = new Set(
   `model messages stream stream_options user safety_identifier metadata store service_tier prompt_cache_key
-  prompt_cache_retention prediction extra_content`.split(/\s+/),
+  prompt_cache_retention prompt_cache_options prediction extra_content`.split(/\s+/),
 )
 
 const DEFAULTS: Readonly<Record<string, readonly unknown[]>> = {
@@ -42,5 +47,6 @@ const DEFAULTS: Readonly<Record<string, readonly unknown[]>> = {
 /** Whether a field has no value, or the value that it has by default. */
 export function isDefaultValue(field: string, value: unknown): boolean {
   if (value == null || (Array.isArray(value) && value.length === 0)) return true
+  if (field === 'modalities' && Array.isArray(value)) return value.every((each) => each === 'text')
   return Object.hasOwn(DEFAULTS, field) && DEFAULTS[field]?.includes(value) === true
 }

@@ -148,12 +148,13 @@ describe('tools of responses', () => {
   it('are inspected by rules', async () => {
     const { call } = await newUser(gateway)
     await call('POST', '/v1/firewall-rules', firewallRuleBody({ action: 'block' }))
+    const patching = { type: 'custom_tool_call', call_id: 'c', name: 'apply_patch', input: 'a' }
     const leaks = [
       { tools: [{ ...patch, description: 'A secret' }] },
       { tools: [{ ...patch, format: { ...patch.format, definition: 'start: "secret"' } }] },
       { tools: [{ ...docs, tools: [{ ...search, description: 'A secret' }] }] },
-      { input: [{ type: 'custom_tool_call', call_id: 'c', name: 'apply_patch', input: 'secret' }] },
-      { input: [{ type: 'custom_tool_call_output', call_id: 'c', output: 'secret' }] },
+      { input: [{ ...patching, input: 'secret' }] },
+      { input: [patching, { type: 'custom_tool_call_output', call_id: 'c', output: 'secret' }] },
     ]
     for (const leak of leaks) {
       const { status } = await call('POST', '/v1/responses', { model: 'gpt-4o', input: 'Hi', ...leak })

@@ -122,6 +122,37 @@ describe("tools for OpenAI's newest models", () => {
       expect(messages).to.contain(word)
   })
 
+  it('warn of everything else that the API has no place for, by its name', async () => {
+    const { signalbox } = (await chat({
+      messages: [{ ...user, name: 'ada' }],
+      functions: [search.function],
+      function_call: 'auto',
+      audio: { voice: 'ash', format: 'mp3' },
+      modalities: ['text', 'audio'],
+      seed: 7,
+      unheard_of: 1,
+      prompt_cache_key: 'key',
+    })) as unknown as { signalbox: { warnings: { code: string; message: string }[] } }
+    expect(sent().body).to.include({ prompt_cache_key: 'key' })
+    expect(signalbox.warnings).to.deep.equal(
+      ['functions', 'function_call', 'audio', 'modalities', 'seed', 'unheard_of', 'name in messages'].map(
+        (name) => ({
+          code: 'parameter',
+          message: `${name} was omitted because ${MODEL} does not support it.`,
+        }),
+      ),
+    )
+  })
+
+  it('must be functions or custom tools: OpenAI would run any others', async () => {
+    const mcp = { type: 'mcp', mcp: { server_label: 'x', server_url: 'https://example.com' } }
+    const error = await chat({ tools: [search, mcp] }).then(
+      () => expect.fail('It did not fail.'),
+      (thrown: { status?: number; param?: string }) => thrown,
+    )
+    expect(error).to.include({ status: 400, param: 'tools[1]' })
+  })
+
   it('are not needed for the effort max, which only that API has', async () => {
     await chat({ tools: undefined, reasoning_effort: 'max' })
     expect(sent()).to.have.nested.property('body.reasoning.effort', 'max')

@@ -41,6 +41,33 @@ describe('the rate limit', () => {
     expect(limitHeaders(missing)).to.include({ limit: '60', remaining: '58' })
   })
 
+  it('counts and shows requests to unknown paths, and of unsupported methods', async () => {
+    const user = await addLimitedUser(gateway, 'free')
+    const at = (method: string, path: string, headers: Record<string, string> = user.headers) =>
+      gateway.call(method, path, undefined, headers)
+    const unknown = await at('GET', '/v1/assistants')
+    expect(unknown.status).to.equal(404)
+    expect(limitHeaders(unknown)).to.deep.equal({ limit: '60', remaining: '59', reset: '1m0s' })
+    const [key = ''] = user.headers.authorization.split(' ').slice(1)
+    const anthropic = await at('POST', '/v1/messages/batches', { authorization: '', 'x-api-key': key })
+    expect([anthropic.status, anthropic.body.type]).to.deep.equal([404, 'error'])
+    expect(limitHeaders(anthropic)).to.include({ remaining: '58' })
+    const wrongMethod = await at('DELETE', '/v1/models')
+    expect(wrongMethod.status).to.equal(405)
+    expect(limitHeaders(wrongMethod)).to.include({ remaining: '57' })
+    await user.change({ requests_per_minute: 1 })
+    expect((await at('GET', '/v1/assistants')).status).to.equal(429)
+  })
+
+  it('rejects invalid keys on unknown paths, too: the headers would tell valid ones', async () => {
+    const { status, headers } = await gateway.call('GET', '/v1/assistants', undefined, {
+      authorization: `Bearer tr_${'x'.repeat(43)}`,
+    })
+    expect([status, headers.has('x-ratelimit-limit-requests')]).to.deep.equal([401, false])
+    for (const other of [{ authorization: 'Bearer sk-1' }, { authorization: '' }, AS_ADMIN])
+      expect((await gateway.call('GET', '/v1/assistants', undefined, other)).status).to.equal(404)
+  })
+
   it('is 600 on the paid plan', async () => {
     expect(limitHeaders(await (await addLimitedUser(gateway, 'paid')).get()).limit).to.equal('600')
   })

@@ -102,6 +102,20 @@ describe('Responses over WebSocket', () => {
     client.socket.close()
   })
 
+  it('forgets a response that is not stored when a request fails to continue it', async () => {
+    const client = await open()
+    const first = await client.create({ model: MODEL, store: false, input: said('The word is ember.') })
+    const { id } = (first.at(-1) as { response: { id: string } }).response
+    const next = { model: MODEL, store: false, previous_response_id: id }
+    const output = { type: 'function_call_output', call_id: 'call_missing', output: 'none' }
+    const [failed] = await client.create({ ...next, input: [output] })
+    expect(failed).to.include({ type: 'error', status: 400, param: 'input[0].call_id' })
+    expect(failed).to.have.nested.property('error.message').that.contains('call_missing')
+    const [stale] = await client.create({ ...next, input: said('Which word?') })
+    expect(stale).to.have.nested.property('error.code', 'previous_response_not_found')
+    client.socket.close()
+  })
+
   it('prepares a request without calling a model', async () => {
     const client = await open()
     const events = await client.create({

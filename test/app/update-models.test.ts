@@ -4,10 +4,12 @@ import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { expect } from 'chai'
 import { load } from 'js-yaml'
+import { startSandbox } from '../../providers/sandbox/server.ts'
 import { chatBody } from '../support/bodies.ts'
 import { runCommand } from '../support/command.ts'
 import { makeFolder } from '../support/folders.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
+import { providersAt } from '../support/providers.ts'
 
 /** Entries of LiteLLM's file, in USD per token. */
 const LITELLM = {
@@ -45,6 +47,17 @@ const LITELLM = {
     supports_response_schema: true,
     supports_vision: true,
     supports_reasoning: true,
+  },
+  'gpt-99-pro': {
+    litellm_provider: 'openai',
+    mode: 'responses',
+    max_input_tokens: 500000,
+    max_output_tokens: 100000,
+    input_cost_per_token: 7e-5,
+    output_cost_per_token: 2.1e-4,
+    supports_function_calling: true,
+    supports_reasoning: true,
+    supported_endpoints: ['/v1/responses', '/v1/batch'],
   },
   'gpt-99-2026-11-01': { litellm_provider: 'openai', mode: 'chat', input_cost_per_token: 7e-6 },
   'gpt-4.1': { litellm_provider: 'openai', mode: 'chat', input_cost_per_token: 0, output_cost_per_token: 0 },
@@ -129,12 +142,13 @@ describe('signalbox models update', () => {
       ['cheaper', 'openai', 'gpt-4o', 'cached', '1.25', '1', '-20 %'],
       ['retired', 'openai', 'gpt-4o-mini', '2026-02-01'],
       ['new', 'openai', 'gpt-99', 'input', '-', '7'],
+      ['new', 'openai', 'gpt-99-pro', 'input', '-', '70'],
       ['refused', 'openai', 'gpt-4.1', 'input', '2', '0', '-100 %'],
       ['refused', 'openai', 'gpt-4.1', 'output', '8', '0', '-100 %'],
       ['incomplete', 'gemini', 'gemini-9'],
     ])
     expect(stdout).to.contain('--accept')
-    const [changed, retired, added, ...others] = await written()
+    const [changed, retired, added, pro, ...others] = await written()
     expect(others).to.deep.equal([])
     expect(changed).to.deep.include({
       id: 'gpt-4o',
@@ -151,8 +165,10 @@ describe('signalbox models update', () => {
       capabilities: { tools: true, images: true, json: 'schema' },
       reasoning: true,
       sampling: false,
+      quirks: { responses: true },
       automatic: false,
     })
+    expect(pro).to.deep.include({ id: 'gpt-99-pro', quirks: { responses: 'always' } })
   })
 
   it("applies models.dev's api.json", async () => {
@@ -184,6 +200,7 @@ describe('signalbox models update', () => {
       'gpt-4o',
       'gpt-4o-mini',
       'gpt-99',
+      'gpt-99-pro',
       'gemini-9-flash',
       'gemini-3.8-flash',
     ])
@@ -201,7 +218,7 @@ describe('signalbox models update', () => {
   })
 
   it('writes nothing with --dry-run, nor for a source that it cannot read', async () => {
-    expect((await update(LITELLM, '--dry-run')).rows).to.have.length(7)
+    expect((await update(LITELLM, '--dry-run')).rows).to.have.length(8)
     for (const [content, reason] of [
       ['{', 'is not valid YAML or JSON'],
       [{ hello: 'world' }, 'has no prices'],
@@ -266,6 +283,23 @@ describe('signalbox models update', () => {
       expect(gateway.stderr()).to.contain('models.yaml: [0].context is required')
       expect((await chat('gpt-99')).status).to.equal(200)
     })
+  })
+
+  it('asks new models of OpenAI in the API that takes the request', async () => {
+    await update(LITELLM)
+    const sandbox = await startSandbox({ record: 5 })
+    const gateway = await startGateway({ ...providersAt(sandbox), DATA_DIR: dataDir }, { dataDir })
+    const tools = [{ type: 'function', function: { name: 'look' } }]
+    for (const [body, path] of [
+      [chatBody('Hello', { model: 'gpt-99' }), '/openai/v1/chat/completions'],
+      [chatBody('Hello', { model: 'gpt-99', tools }), '/openai/v1/responses'],
+      [chatBody('Hello', { model: 'gpt-99-pro' }), '/openai/v1/responses'],
+    ] as const) {
+      const { status } = await gateway.call('POST', '/v1/chat/completions', body)
+      expect([status, sandbox.requests.at(-1)?.path]).to.deep.equal([200, path])
+    }
+    await gateway.stop()
+    await sandbox.close()
   })
 
   it('is read at a start, which a broken file does not prevent', async () => {

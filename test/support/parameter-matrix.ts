@@ -72,6 +72,7 @@ const ROWS: readonly Row[] = [
   row('`metadata` with `store: true`', 'metadata', { tenant: 'acme' }, { store: true }),
   code('service_tier', 'auto'),
   code('service_tier', 'flex'),
+  row('`name` of a message', 'messages', [{ role: 'user', content: 'Hello', name: 'ada' }]),
   row('`prediction`', 'prediction', { type: 'content', content: 'text' }),
   row('`prompt_cache_key`', 'prompt_cache_key', 'key'),
   row('`safety_identifier`', 'safety_identifier', 'user-7'),

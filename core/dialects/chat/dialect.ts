@@ -1,6 +1,6 @@
 import { type ChatRequest, type Dialect, GatewayError, type JsonObject } from '../../contract/index.ts'
 import { compileParser } from '../../util/json-schema.ts'
-import { checkChatResponseFormat, checkToolChoice } from '../check-request.ts'
+import { checkChatResponseFormat, checkToolCalls, checkToolChoice } from '../check-request.ts'
 import { buildChatCompletion } from './completion.ts'
 import { streamChatChunks } from './completion-stream.ts'
 import { chatDescription } from './description.ts'
@@ -24,6 +24,7 @@ function parseChatRequest(body: JsonObject): ChatRequest {
     throw unsupportedError('n', 'n greater than 1 is not supported. Omit it or set it to 1.')
   if (request.logprobs === true)
     throw unsupportedError('logprobs', 'logprobs is not supported. Omit it or set it to false.')
+  checkToolCalls(request)
   checkToolChoice(request)
   checkChatResponseFormat(request)
   if (hasNoNulls(request)) return request

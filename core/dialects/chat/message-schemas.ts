@@ -1,8 +1,8 @@
 import {
   type JsonObject,
   Nullable,
-  type Static,
   StringEnum,
+  type ToolCall,
   type TSchema,
   Type,
 } from '../../contract/index.ts'
@@ -89,10 +89,18 @@ const name = Type.Optional(Type.Unsafe<unknown>({ type: 'string', description: '
 const ToolCallSchema = OpenObject(
   {
     id: Text('Id of the call, which its result refers to.'),
-    type: Type.Optional(Text('Always function.')),
-    function: OpenObject(
-      { name: Text('Name of the function.'), arguments: Text('The arguments as JSON text.') },
-      { description: 'The called function.' },
+    type: Type.Optional(Text('function or custom.')),
+    function: Type.Optional(
+      OpenObject(
+        { name: Text('Name of the function.'), arguments: Text('The arguments as JSON text.') },
+        { description: 'The called function.' },
+      ),
+    ),
+    custom: Type.Optional(
+      OpenObject(
+        { name: Text('Name of the tool.'), input: Text('The input, as the model wrote it.') },
+        { description: 'The called custom tool, in place of a function.' },
+      ),
     ),
     extra_content: Type.Optional(AnyObject("Provider data to send back with the call's result.")),
   },
@@ -134,7 +142,8 @@ function message($id: string, description: string, properties: Readonly<Record<s
 export interface AnyMessage extends JsonObject {
   readonly role: 'system' | 'developer' | 'user' | 'assistant' | 'tool' | 'function'
   readonly content?: string | readonly AnyPart[] | null
-  readonly tool_calls?: readonly Static<typeof ToolCallSchema>[] | null
+  /** Each has a function, or what `checkToolCalls` accepts in its place. */
+  readonly tool_calls?: readonly ToolCall[] | null
   readonly tool_call_id?: string
 }
 

@@ -37,6 +37,7 @@ const SHARED_FIELDS = [
   'safety_identifier',
   'prompt_cache_key',
   'prompt_cache_retention',
+  'prompt_cache_options',
 ]
 
 /**

@@ -96,8 +96,8 @@ const KNOWN_FIELDS = fieldSet(
   `messages model stream stream_options temperature top_p max_tokens max_completion_tokens stop n seed
   presence_penalty frequency_penalty logit_bias logprobs top_logprobs tools tool_choice parallel_tool_calls
   functions function_call response_format reasoning_effort verbosity user metadata store service_tier
-  modalities audio prediction web_search_options prompt_cache_key prompt_cache_retention safety_identifier
-  moderation`,
+  modalities audio prediction web_search_options prompt_cache_key prompt_cache_retention
+  prompt_cache_options safety_identifier moderation`,
 )
 
 /** Returns the names of the fields that OpenAI's chat requests do not have, sorted. */

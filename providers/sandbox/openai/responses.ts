@@ -29,8 +29,8 @@ export function parseSandboxResponse(body: unknown): ChatCall {
 const KNOWN_FIELDS = fieldSet(
   `model input instructions stream stream_options store background conversation previous_response_id include
   max_output_tokens max_tool_calls metadata parallel_tool_calls prompt prompt_cache_key prompt_cache_retention
-  reasoning safety_identifier service_tier temperature text tool_choice tools top_logprobs top_p truncation
-  user context_management moderation`,
+  prompt_cache_options reasoning safety_identifier service_tier temperature text tool_choice tools
+  top_logprobs top_p truncation user context_management moderation`,
 )
 
 function toChatBody(value: JsonObject): JsonObject {

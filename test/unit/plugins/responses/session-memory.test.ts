@@ -33,7 +33,7 @@ describe('the memory of WebSocket connections', () => {
     const memory = createSessionMemory(LIMITS)
     const [first, second, third] = [createSession(), createSession(), createSession()]
     for (const session of [first, second]) memory.remember(said('x'.repeat(1000), session), call, COMPLETED)
-    expect(memory.recall(first, KEY)).to.have.length(1)
+    memory.remember(said('y'.repeat(1000), first), call, COMPLETED)
     memory.remember(said('x'.repeat(1000), third), call, COMPLETED)
     expect([first, second, third].map((session) => memory.recall(session, KEY)?.length)).to.deep.equal([
       1,
@@ -60,6 +60,15 @@ describe('the memory of WebSocket connections', () => {
       ...[undefined, undefined, undefined],
       ...[1, 1],
     ])
+  })
+
+  it('forgets what a request continues, so that nothing is left if it fails', () => {
+    const memory = createSessionMemory(LIMITS)
+    const session = createSession()
+    memory.remember(said('short', session), call, COMPLETED)
+    expect(memory.recall(session, 'other')).to.equal(undefined)
+    expect(memory.recall(session, KEY)).to.have.length(1)
+    expect(memory.recall(session, KEY)).to.equal(undefined)
   })
 
   it('remembers no conversation that is too long, nor the one before', () => {

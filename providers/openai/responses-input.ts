@@ -1,0 +1,111 @@
+import type { ContentPart, Message } from '../../core/contract/chat.ts'
+import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
+import { toItemContent } from '../../core/dialects/responses/build-input-items.ts'
+import { asObject } from '../shared/fields.ts'
+import { functionRoleError } from '../shared/request-errors.ts'
+
+interface ResponsesInput {
+  readonly input: readonly JsonObject[]
+  /** What items have no place for, such as `name in messages`. */
+  readonly omitted: readonly string[]
+}
+
+/** Converts the messages of a chat to items of the Responses API. */
+export function toResponsesInput(messages: readonly Message[]): ResponsesInput {
+  const customCalls = new Set<unknown>()
+  const omitted = new Set<string>()
+  /** Ids of the last calls in the old format, which has none, by the name of the function. */
+  const oldCalls = new Map<unknown, string>()
+
+  function toAssistantItems(message: Message, index: number): readonly JsonObject[] {
+    const { tool_calls, function_call } = message
+    const items = [...toAssistantMessage(message, omitted)]
+    for (const call of tool_calls ?? []) items.push(toCall(call, customCalls))
+    if (isJsonObject(function_call)) {
+      const { name, arguments: json } = function_call
+      const id = `call_${index}`
+      oldCalls.set(name, id)
+      items.push({ type: 'function_call', call_id: id, name, arguments: json })
+    }
+    return items
+  }
+
+  function toItems(message: Message, index: number): readonly JsonObject[] {
+    const { role, content, tool_call_id } = message
+    for (const field of findOmittedIn(message)) omitted.add(`${field} in messages`)
+    switch (role) {
+      case 'assistant':
+        return toAssistantItems(message, index)
+      case 'tool': {
+        const type = customCalls.has(tool_call_id) ? 'custom_tool_call_output' : 'function_call_output'
+        return [{ type, call_id: tool_call_id, output: toOutput(content) }]
+      }
+      case 'function': {
+        const call_id = oldCalls.get(message.name)
+        if (call_id === undefined) throw functionRoleError(`messages[${index}]`)
+        return [{ type: 'function_call_output', call_id, output: toOutput(content) }]
+      }
+      default:
+        return [{ type: 'message', role, content: toInputContent(content) }]
+    }
+  }
+
+  return { input: messages.flatMap(toItems), omitted: [...omitted] }
+}
+
+/**
+ * Fields that are converted, and those of replies that clients send back: reasoning is not carried from turn
+ * to turn, as in chat completions.
+ */
+const READ_FIELDS: ReadonlySet<string> = new Set([
+  ...['role', 'content', 'refusal', 'tool_calls', 'tool_call_id', 'function_call'],
+  ...['reasoning_content', 'annotations', 'extra_content'],
+])
+
+/** Names the fields of a message that are not sent. The name of a tool is that of its call. */
+function findOmittedIn(message: Message): readonly string[] {
+  const isOfTool = message.role === 'tool' || message.role === 'function'
+  return Object.keys(message).filter((field) => {
+    return message[field] != null && !READ_FIELDS.has(field) && !(isOfTool && field === 'name')
+  })
+}
+
+function toAssistantMessage({ content, refusal }: Message, omitted: Set<string>): readonly JsonObject[] {
+  const parts = [
+    ...(content == null || content === '' ? [] : toItemContent(content, 'output_text')),
+    ...(typeof refusal === 'string' ? [{ type: 'refusal', refusal }] : []),
+  ]
+  if (Array.isArray(content) && content.some(hasBreakpoint)) omitted.add(`${BREAKPOINT} in messages`)
+  return parts.length === 0 ? [] : [{ type: 'message', role: 'assistant', content: parts }]
+}
+
+/** Adds the id of a call of a custom tool to `customCalls`. */
+function toCall(call: JsonObject, customCalls: Set<unknown>): JsonObject {
+  const { id, custom, function: called } = call
+  if (!isJsonObject(custom)) {
+    const { name, arguments: json } = asObject(called)
+    return { type: 'function_call', call_id: id, name, arguments: json }
+  }
+  customCalls.add(id)
+  return { type: 'custom_tool_call', call_id: id, name: custom.name, input: custom.input }
+}
+
+function toOutput(content: Message['content']): unknown {
+  return typeof content === 'string' ? content : toInputContent(content)
+}
+
+function toInputContent(content: Message['content']): readonly JsonObject[] {
+  const parts = toItemContent(content, 'input_text')
+  if (!Array.isArray(content) || !content.some(hasBreakpoint)) return parts
+  return parts.map((part, index) => {
+    const breakpoint = content[index]?.[BREAKPOINT]
+    return breakpoint == null ? part : { ...part, [BREAKPOINT]: breakpoint }
+  })
+}
+
+/** Where OpenAI's cache of prompts is to end. Only parts of input have it in the Responses API. */
+const BREAKPOINT = 'prompt_cache_breakpoint'
+
+function hasBreakpoint(part: ContentPart): boolean {
+  return part[BREAKPOINT] != null
+}
