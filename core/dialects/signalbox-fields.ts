@@ -1,4 +1,4 @@
-import { type EndedExchange, isJsonObject, type JsonObject } from '../contract/index.ts'
+import { type EndedExchange, isJsonObject, type JsonObject, type Warning } from '../contract/index.ts'
 import type { ResponseForm } from '../events/domain-events.ts'
 
 /** The provider shown if a plugin answered the request itself. */
@@ -44,11 +44,19 @@ export function buildMetadata(own: unknown, fields: JsonObject, form: ResponseFo
   let freeEntries = MAX_ENTRIES - Object.keys(ownEntries).length
   for (const name of REPEATED) {
     const value = fields[name]
-    if (freeEntries <= 0 || value == null || Object.hasOwn(ownEntries, name)) continue
+    if (freeEntries <= 0 || value == null || Object.hasOwn(ownEntries, name) || isTooLong(value)) continue
     const text = typeof value === 'string' ? value : JSON.stringify(value)
     if (text.length > MAX_TEXT) continue
     metadata[name] = text
     freeEntries--
   }
   return metadata
+}
+
+/** Whether a list is longer than metadata may be, without writing it as JSON. False is not certain. */
+function isTooLong(value: unknown): boolean {
+  if (!Array.isArray(value)) return false
+  let length = 0
+  for (const warning of value as readonly Warning[]) length += warning.message.length
+  return length > MAX_TEXT
 }

@@ -79,17 +79,19 @@ const DIRECT_SENDER: ResponseSender = {
   // Waits, so that the responses of one event-loop turn are written together (docs/decisions/http.md).
   sendWhole: (ctx, body) =>
     nextImmediate().then(() => writeWhole(ctx, typeof body === 'string' ? body : JSON.stringify(body))),
-  sendStream(ctx, records) {
-    setStreamHeaders(ctx)
-    pipeRecords(ctx, records, 200)
-  },
+  sendStream: (ctx, records) => pipeRecords(ctx, records, 200, STREAM_HEADER_LIST),
 }
 
-/** Writes the head and the records to the socket, bypassing Koa. */
-function pipeRecords(ctx: GatewayContext, records: AsyncIterable<string>, status: number): void {
+/** Writes the head and the records to the socket, bypassing Koa. `headers`: alternating names and values. */
+function pipeRecords(
+  ctx: GatewayContext,
+  records: AsyncIterable<string>,
+  status: number,
+  headers?: string[],
+): void {
   ctx.respond = false
   if (!ctx.writable) return
-  ctx.res.writeHead(status)
+  ctx.res.writeHead(status, headers)
   pumpRecords(ctx, records[Symbol.asyncIterator]()).catch((error: unknown) => {
     ctx.app.emit('error', error, ctx)
     ctx.res.destroy()
@@ -101,6 +103,9 @@ const STREAM_HEADERS: readonly (readonly [string, string])[] = [
   ['cache-control', 'no-store, no-transform'],
   ['x-accel-buffering', 'no'],
 ]
+
+/** The same as alternating names and values. */
+const STREAM_HEADER_LIST = STREAM_HEADERS.flat()
 
 function writeWhole(ctx: GatewayContext, text: string): void {
   ctx.respond = false

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Automaton, buildAutomaton, searchTexts } from './automaton.ts'
+import type { LiteralSearch } from './literal-search.ts'
 import type { SearchedTexts } from './searched-texts.ts'
 import { type HashedLiterals, hashLiterals, type TextIndex } from './text-index.ts'
 
@@ -10,6 +11,8 @@ export interface SetPattern {
   readonly compileCost: number
   /** Every match contains one of these; see `findRequiredLiteral`. Undefined if that is not known. */
   readonly literals?: readonly string[] | undefined
+  /** Whether a text in ASCII that contains one of the literals, in any case, is a match. */
+  readonly isLiteral?: boolean
 }
 
 /**
@@ -25,6 +28,8 @@ interface PatternChunks {
 }
 
 interface SelectedChunks {
+  /** Indexes of patterns that were found without an automaton. */
+  readonly found: readonly number[]
   /** The number of patterns that have to be searched for. */
   readonly patternCount: number
   /** Returns the indexes of patterns that match any of the texts, in no order. */
@@ -33,6 +38,7 @@ interface SelectedChunks {
 
 interface Chunk {
   readonly automaton: Automaton
+  readonly patterns: readonly SetPattern[]
   /** The indexes of its patterns in the set. */
   readonly indexes: readonly number[]
   /** Every match contains one of these; undefined if there are patterns without a literal. */
@@ -45,16 +51,19 @@ const MAX_CHUNK = { patterns: 350, compileCost: 8_000 }
 /** Searching up to two automata in a shorter text takes less time than looking for literals. */
 const MIN_INDEXED = { chunks: 3, length: 512 }
 
+/** Searching an automaton in a shorter text takes less time than looking at its patterns one by one. */
+const MIN_LITERAL_SEARCH_LENGTH = 2000
+
 /** Builds one automaton per chunk; resolves with undefined if one of them cannot be built. */
 export async function buildChunks(patterns: readonly SetPattern[]): Promise<PatternChunks | undefined> {
   const groups = groupPatterns(patterns)
   const chunks: Chunk[] = []
   for (const indexes of groups) {
     await setImmediate()
-    const automaton = buildAutomaton(indexes.map((index) => patterns[index]?.source ?? ''))
+    const members = indexes.flatMap((index) => patterns[index] ?? [])
+    const automaton = buildAutomaton(members.map(({ source }) => source))
     if (automaton === undefined) return undefined
-    const literals = literalsOf(indexes.map((index) => patterns[index]))
-    chunks.push({ automaton, indexes, literals })
+    chunks.push({ automaton, patterns: members, indexes, literals: literalsOf(members) })
   }
   await setImmediate()
   const hasLiterals = chunks.some(({ literals }) => literals !== undefined)
@@ -62,18 +71,61 @@ export async function buildChunks(patterns: readonly SetPattern[]): Promise<Patt
     select(texts) {
       const isLong = chunks.length >= MIN_INDEXED.chunks || texts.length >= MIN_INDEXED.length
       const index = hasLiterals && isLong ? texts.index() : undefined
-      const selected = index === undefined ? chunks : chunks.filter((chunk) => mayMatch(chunk, index))
-      return {
-        patternCount: selected.reduce((sum, { indexes }) => sum + indexes.length, 0),
-        search: (encoded) => searchChunks(selected, encoded),
-      }
+      return index === undefined ? toSelected(chunks, NONE) : selectByLiterals(chunks, index, texts)
     },
   }
 }
 
+const NONE: readonly number[] = []
+
+function toSelected(chunks: readonly Chunk[], found: readonly number[]): SelectedChunks {
+  return {
+    found,
+    patternCount: chunks.reduce((sum, { indexes }) => sum + indexes.length, 0),
+    search: (encoded) => searchChunks(chunks, encoded),
+  }
+}
+
+function selectByLiterals(chunks: readonly Chunk[], index: TextIndex, texts: SearchedTexts): SelectedChunks {
+  const mayFindLiterals = index.isAscii && texts.length >= MIN_LITERAL_SEARCH_LENGTH
+  const selected: Chunk[] = []
+  const found: number[] = []
+  for (const chunk of chunks) {
+    if (!mayMatch(chunk, index)) continue
+    const matches = mayFindLiterals ? findLiterals(chunk, index, texts.literals()) : undefined
+    if (matches === undefined) selected.push(chunk)
+    else found.push(...matches)
+  }
+  return toSelected(selected, found)
+}
+
+/**
+ * Finds the patterns of a chunk without its automaton, if all of those that may match are literals: reading a
+ * long text with an automaton takes many times as long. Returns undefined if some are not.
+ */
+function findLiterals(
+  { patterns, indexes }: Chunk,
+  index: TextIndex,
+  search: LiteralSearch,
+): readonly number[] | undefined {
+  const found: number[] = []
+  for (const [position, { literals, isLiteral }] of patterns.entries()) {
+    if (literals === undefined) return undefined
+    for (const literal of literals) {
+      if (!index.mayContain(literal)) continue
+      const isFound = isLiteral ? search.contains(literal) : undefined
+      if (isFound === undefined) return undefined
+      if (!isFound) continue
+      found.push(indexes[position] ?? -1)
+      break
+    }
+  }
+  return found
+}
+
 /** Undefined if a pattern has no literal. */
-function literalsOf(patterns: readonly (SetPattern | undefined)[]): HashedLiterals | undefined {
-  const lists = patterns.map((pattern) => pattern?.literals).filter((list) => list !== undefined)
+function literalsOf(patterns: readonly SetPattern[]): HashedLiterals | undefined {
+  const lists = patterns.map(({ literals }) => literals).filter((list) => list !== undefined)
   return lists.length === patterns.length ? hashLiterals(lists.flat()) : undefined
 }
 

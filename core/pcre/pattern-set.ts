@@ -6,7 +6,7 @@ import { isJoinable } from './automaton.ts'
 import { packTexts } from './packed-texts.ts'
 import { buildChunks, type FoundPatterns, type SetPattern } from './pattern-chunks.ts'
 import type { PatternRun } from './pattern-run.ts'
-import { toRequiredLiteral } from './required-literal.ts'
+import { isWholeLiteral, toRequiredLiteral } from './required-literal.ts'
 import { prepareTexts } from './searched-texts.ts'
 
 /** Patterns that are searched together, in one automaton per chunk. */
@@ -73,15 +73,16 @@ export async function compilePatternSet(patterns: readonly SetPattern[]): Promis
       const { length } = prepared
       if (!isLocal || length > MAX_LOCAL_TEXT_LENGTH) return searchInWorker(sources, texts, run)
       if (chunks === undefined) return undefined
-      const { patternCount, search } = chunks.select(prepared)
-      if (patternCount === 0) return NONE
+      const { found, patternCount, search } = chunks.select(prepared)
+      if (patternCount === 0) return sortUnique(found)
       const work = patternCount * length
       if (isExpensive(work)) return searchInWorker(sources, texts, run)
       // Most requests match nothing, and many short texts are searched faster as one.
       if (canJoin && prepared.isJoined && measured(work, () => search(prepared.joined()))?.length === 0)
-        return NONE
+        return sortUnique(found)
       if (texts.length > MAX_LOCAL_TEXTS || isExpensive(work)) return searchInWorker(sources, texts, run)
-      return sortUnique(measured(work, () => search(prepared.separate())))
+      const searched = measured(work, () => search(prepared.separate()))
+      return searched && sortUnique(found.length === 0 ? searched : [...found, ...searched])
     },
   }
 }
@@ -96,7 +97,7 @@ async function searchInWorker(
   const first = await run.runJob({ type: 'search', set, texts: packed })
   const found =
     first === 'unknown set' ? await run.runJob({ type: 'search', set, sources, texts: packed }) : first
-  return found === 'unknown set' ? undefined : sortUnique(found)
+  return found === 'unknown set' || found === undefined ? undefined : sortUnique(found)
 }
 
 const setIds = new WeakMap<readonly string[], number>()
@@ -110,8 +111,8 @@ function setIdOf(sources: readonly string[]): number {
 }
 
 /** Searches of several texts return a pattern once per text. */
-function sortUnique(indexes: readonly number[] | undefined): FoundPatterns {
-  if (indexes === undefined || isAscending(indexes)) return indexes
+function sortUnique(indexes: readonly number[]): readonly number[] {
+  if (isAscending(indexes)) return indexes
   return [...new Set(indexes)].sort((a, b) => a - b)
 }
 
@@ -129,7 +130,9 @@ export function buildLiteralPattern(literals: readonly string[]): SetPattern {
   const source = `(?i:${literals.map(escapeLiteral).join('|')})`
   const compileCost = literals.reduce((sum, literal) => sum + literal.length, 0)
   const required = literals.map(toRequiredLiteral).filter((literal) => literal !== undefined)
-  return { source, compileCost, literals: required.length === literals.length ? required : undefined }
+  if (required.length < literals.length) return { source, compileCost }
+  const isLiteral = literals.every((literal, index) => isWholeLiteral(literal, required[index]))
+  return { source, compileCost, literals: required, isLiteral }
 }
 
 /** Compiles a regular expression that matches any of the literals, ignoring case. */

@@ -3,8 +3,8 @@ import type { Node, SetItem } from './ast.ts'
 /** Longer ones are cut: what is left finds a text as well. */
 const MAX_LITERAL_LENGTH = 24
 
-/** A shorter one occurs in nearly every text. */
-export const MIN_LITERAL_LENGTH = 4
+/** A shorter one occurs in nearly every text, and the index of a text cannot tell. */
+const MIN_LITERAL_LENGTH = 5
 
 const ASCII = /^\p{ASCII}*$/u
 
@@ -28,6 +28,11 @@ export function findRequiredLiteral(root: Node): string | undefined {
 /** Returns what every text with the literal, in any case, contains, as `findRequiredLiteral` does. */
 export function toRequiredLiteral(literal: string): string | undefined {
   return ASCII.test(literal) ? cutLiteral(literal.toLowerCase()) : undefined
+}
+
+/** Whether what `toRequiredLiteral` has returned is all of the literal, and on one line. */
+export function isWholeLiteral(literal: string, required: string | undefined): boolean {
+  return literal.toLowerCase() === required && !literal.includes('\n')
 }
 
 function cutLiteral(literal: string): string | undefined {

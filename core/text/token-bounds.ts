@@ -45,13 +45,14 @@ type ModelLimits = Pick<Model, 'context' | 'max_output'> & Partial<Pick<Model, '
  * message by itself.
  */
 export function measurePrompt(
-  { messages, ...others }: ChatRequest,
+  request: ChatRequest,
   measure: TokenMeasure,
   operation: Operation = 'chat',
 ): (model?: Pick<ModelLimits, 'context'>) => number {
-  let bytes = jsonBytes(others)
+  const { messages } = request
+  let bytes = fieldBytes(request, 'messages')
   // What tools of the provider add to the prompt is not known before.
-  let tokens = runsProviderTools(others) ? measure.fileTokens : TOKENS_PER_MESSAGE
+  let tokens = runsProviderTools(request) ? measure.fileTokens : TOKENS_PER_MESSAGE
   for (const message of messages) {
     const content = messageContent(message, measure)
     bytes += content.bytes
@@ -78,8 +79,9 @@ export function maxReplyTokens(
   return model === UNKNOWN_MODEL ? most : Math.min(most, model.max_output)
 }
 
-function messageContent({ content, ...others }: Message, { imageTokens, fileTokens }: TokenMeasure) {
-  let bytes = jsonBytes(others)
+function messageContent(message: Message, { imageTokens, fileTokens }: TokenMeasure) {
+  const { content } = message
+  let bytes = fieldBytes(message, 'content')
   let mediaTokens = 0
   if (!Array.isArray(content)) return { bytes: bytes + jsonBytes(content), mediaTokens }
   for (const part of content) {
@@ -115,9 +117,17 @@ const PUNCTUATION_BYTES = 4
 function jsonBytes(value: unknown): number {
   if (typeof value === 'string') return Buffer.byteLength(value) + PUNCTUATION_BYTES
   if (typeof value !== 'object' || value === null) return String(value).length + PUNCTUATION_BYTES
+  if (!Array.isArray(value)) return fieldBytes(value)
   let bytes = PUNCTUATION_BYTES
-  if (Array.isArray(value)) for (const item of value) bytes += jsonBytes(item)
-  // Cheaper than Object.entries. Parsed JSON inherits no fields.
-  else for (const name in value) bytes += name.length + jsonBytes((value as JsonObject)[name])
+  for (const item of value) bytes += jsonBytes(item)
+  return bytes
+}
+
+/** The same for an object, without one of its fields. */
+function fieldBytes(value: object, excluded?: string): number {
+  let bytes = PUNCTUATION_BYTES
+  // Cheaper than Object.entries, or than a copy without the field. Parsed JSON inherits no fields.
+  for (const name in value)
+    if (name !== excluded) bytes += name.length + jsonBytes((value as JsonObject)[name])
   return bytes
 }

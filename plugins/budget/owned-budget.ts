@@ -79,15 +79,32 @@ export function budgetsOfCopies(
   ]
 }
 
-/** The counter of a budget in the period of `now`. Changes of its limit do not affect it. */
-export function counterKey({ target, budget }: OwnedBudget, now: number): string {
-  return `${targetName(target)}:${periodAt(budget.period, now).id}`
+interface KnownKey {
+  readonly type: BudgetTarget['type']
+  readonly owner: string | number | undefined
+  readonly period: string
+  readonly key: string
 }
 
-function targetName(target: BudgetTarget): string {
-  if (target.type === 'user') return `user-${target.userId}`
-  if (target.type === 'group') return `group-${target.groupId}`
-  return target.type === 'key' ? `key-${target.keyId}` : target.type
+/** The latest keys: a string that is built for each request has to be hashed for each. */
+const knownKeys = new WeakMap<Budget, KnownKey>()
+
+/** The counter of a budget in the period of `now`. Changes of its limit do not affect it. */
+export function counterKey({ target, budget }: OwnedBudget, now: number): string {
+  const { id: period } = periodAt(budget.period, now)
+  const { type } = target
+  const owner = ownerOf(target)
+  const known = knownKeys.get(budget)
+  if (known?.period === period && known.type === type && known.owner === owner) return known.key
+  const key = `${owner === undefined ? type : `${type}-${owner}`}:${period}`
+  knownKeys.set(budget, { type, owner, period, key })
+  return key
+}
+
+function ownerOf(target: BudgetTarget): string | number | undefined {
+  if (target.type === 'user') return target.userId
+  if (target.type === 'group') return target.groupId
+  return target.type === 'key' ? target.keyId : undefined
 }
 
 /**

@@ -5,6 +5,7 @@ import type { PatternRun } from '../../core/pcre/pattern-run.ts'
 import { compilePatternSet } from '../../core/pcre/pattern-set.ts'
 import { type CompiledPattern, compilePattern, preparePatterns } from '../../core/pcre/patterns.ts'
 import { literalReplacement, parseReplacement, type Replacement } from '../../core/pcre/replacement.ts'
+import { isWholeLiteral } from '../../core/pcre/required-literal.ts'
 import { mapInSlices } from '../../core/util/cooperative-yield.ts'
 import { UnmatchedTexts } from './unmatched-texts.ts'
 
@@ -62,7 +63,7 @@ export async function compileFirewall(
   const allIndexes = [...rules.keys()]
   const inSet = allIndexes.filter((index) => isInSet(rules[index]?.pattern))
   const notInSet = allIndexes.filter((index) => !isInSet(rules[index]?.pattern))
-  const set = await compilePatternSet(inSet.map((index) => toSetPattern(rules[index]?.pattern)))
+  const set = await compilePatternSet(inSet.flatMap((index) => rules[index] ?? []).map(toSetPattern))
 
   function toCandidates(found: FoundPatterns): Candidates {
     // The automaton ran out of memory. No rule may be skipped for that reason.
@@ -89,12 +90,11 @@ export function patternSource({ type, pattern }: Pick<FirewallRule, 'type' | 'pa
   return { kind: type === 'substring' ? 'literal' : type, text: pattern }
 }
 
-function toSetPattern(pattern: CompiledPattern | undefined): SetPattern {
-  return {
-    source: pattern?.re2SetSource ?? '',
-    compileCost: pattern?.compileCost ?? 0,
-    literals: pattern?.literal === undefined ? undefined : [pattern.literal],
-  }
+function toSetPattern({ pattern, rule }: CompiledFirewallRule): SetPattern {
+  const { re2SetSource: source = '', compileCost, literal } = pattern
+  if (literal === undefined) return { source, compileCost }
+  const isLiteral = rule.type === 'substring' && isWholeLiteral(rule.pattern, literal)
+  return { source, compileCost, literals: [literal], isLiteral }
 }
 
 /** Undefined if the pattern cannot be evaluated. */

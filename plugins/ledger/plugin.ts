@@ -98,8 +98,23 @@ export function createLedgerPlugin(services: LedgerServices): Plugin {
         const { account, endpoint, exchange, isInference } = request
         if (!isInference || account === undefined || endpoint === undefined) return
         if (exchange !== undefined && recorded.has(exchange)) return
-        const more = { groups: groups.groupsOf(account.userId), prompt: promptOf(exchange) }
-        writer.add(withoutDeleted(toLedgerRecord({ ...request, account, endpoint, ...more })))
+        const { id, traceId, status, error, isAborted, startedAt, endedAt } = request
+        // Not a spread of the request, which takes as long as the rest of the record.
+        const outcome = {
+          id,
+          traceId,
+          account,
+          groups: groups.groupsOf(account.userId),
+          endpoint,
+          status,
+          error,
+          isAborted,
+          startedAt,
+          endedAt,
+          exchange,
+          prompt: promptOf(exchange),
+        }
+        writer.add(withoutDeleted(toLedgerRecord(outcome)))
       }
 
       /** A refusal stays a refusal when it cannot be recorded. */

@@ -1,45 +1,45 @@
-import type { ChatRequest, EndedExchange } from '../../core/contract/index.ts'
+import type { EndedExchange } from '../../core/contract/index.ts'
 import { addToChecksum, EMPTY_CHECKSUM } from '../../core/text/text-checksum.ts'
-import type { LedgerRecord } from './store/record.ts'
+import type { AnswerSignal } from './store/record.ts'
 
 /** Characters of the beginning, the middle and the end of a prompt that tell it from others. */
 const SAMPLED_CHARS = 64
 
-/**
- * Returns what the reply says about itself, and the checksum by which the same prompt is recognized. A reply
- * that was cut off is not checked for its form.
- */
-export function readSignals(exchange: EndedExchange): Pick<LedgerRecord, 'signals' | 'promptChecksum'> {
-  const { finishReason, operation = 'chat', request, shadowOf } = exchange
-  const isCutOff = finishReason === 'length'
-  const issues = finishReason === undefined || isCutOff ? [] : (exchange.answerIssues?.() ?? [])
-  const promptChecksum =
-    operation === 'chat' && shadowOf === undefined ? toPromptChecksum(request) : undefined
-  return {
-    ...(isCutOff ? { signals: ['cut_off'] } : issues.length > 0 && { signals: issues }),
-    ...(promptChecksum !== undefined && { promptChecksum }),
-  }
+const NONE: readonly AnswerSignal[] = []
+const CUT_OFF: readonly AnswerSignal[] = ['cut_off']
+
+/** Returns what the reply says about itself. One that was cut off is not checked for its form. */
+export function readSignals({ finishReason, answerIssues }: EndedExchange): readonly AnswerSignal[] {
+  if (finishReason === 'length') return CUT_OFF
+  return finishReason === undefined ? NONE : (answerIssues?.() ?? NONE)
 }
 
 /**
- * Undefined if the request does not end with text of a user. Samples long texts: a collision costs a wrong
- * signal, and this is on the hot path.
+ * Returns the checksum by which the same prompt is recognized; undefined if the request does not end with
+ * text of a user. Samples long texts: a collision costs a wrong signal, and this is on the hot path.
  */
-function toPromptChecksum({ messages, user }: ChatRequest): number | undefined {
+export function readPromptChecksum({
+  operation = 'chat',
+  shadowOf,
+  request: { messages, user },
+}: EndedExchange): number | undefined {
+  if (operation !== 'chat' || shadowOf !== undefined) return undefined
   const last = messages.at(-1)
   if (last?.role !== 'user') return undefined
   const { content } = last
   const text = typeof content === 'string' ? content : content?.findLast(({ text }) => text)?.text
   if (text === undefined || text === '') return undefined
-  let checksum = addToChecksum(EMPTY_CHECKSUM, sample(text))
-  if (typeof user === 'string') checksum = addToChecksum(checksum, user.slice(0, SAMPLED_CHARS))
+  let checksum = addSample(text)
+  if (typeof user === 'string') checksum = addToChecksum(checksum, user, 0, SAMPLED_CHARS)
   // 53 bits: the checksum, and 21 bits that tell texts and conversations of different lengths apart.
   return checksum * 2 ** 21 + ((text.length * 31 + messages.length) % 2 ** 21)
 }
 
-function sample(text: string): string {
-  if (text.length <= 3 * SAMPLED_CHARS) return text
-  const middle = text.length >> 1
-  const part = text.slice(middle, middle + SAMPLED_CHARS)
-  return text.slice(0, SAMPLED_CHARS) + part + text.slice(-SAMPLED_CHARS)
+function addSample(text: string): number {
+  const { length } = text
+  if (length <= 3 * SAMPLED_CHARS) return addToChecksum(EMPTY_CHECKSUM, text)
+  const middle = length >> 1
+  const first = addToChecksum(EMPTY_CHECKSUM, text, 0, SAMPLED_CHARS)
+  const second = addToChecksum(first, text, middle, middle + SAMPLED_CHARS)
+  return addToChecksum(second, text, length - SAMPLED_CHARS)
 }

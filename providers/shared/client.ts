@@ -148,30 +148,42 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     { mayQueue = false, operation = 'chat', headers: further }: SendOptions = {},
   ): Promise<SentRequest> {
     const format = operation === 'chat' ? adapter : findOperation(operation, target)
-    const {
-      built: { path, headers, body },
-      deviations: { omitted, changed },
-    } = build(request, target, format)
     let call: ProviderCall | undefined
     const deadline = new CallDeadline(id, client, timeouts.first_byte_ms, (reason) => call?.abort(reason))
     try {
       if (deadline.aborted !== undefined) throw deadline.aborted.reason
-      call = new ProviderCall(pool, {
-        method: 'POST',
-        path: addQuery(basePath + path, query),
-        // A spread of two objects takes 0.5 µs longer.
-        headers: Object.assign({}, further, headers, authHeaders),
-        body,
-      })
+      const started = start(request, target, format, further)
+      call = started.call
       const reply = request.stream
         ? await readStream(call, deadline, mayQueue ? MAX_QUEUE_MS : 0)
         : toReply(await readWhole(call, deadline), deadline, format, request)
+      const { omitted, changed } = started.deviations
       return { reply, omitted, changed }
     } catch (error) {
       deadline.end()
-      call?.abort(error)
+      if (call === undefined) throw error
+      call.abort(error)
       throw toNetworkError(error, id, deadline.aborted)
     }
+  }
+
+  /** Not part of `send`: while it waits, its frame would keep the body, which may be large. */
+  function start(
+    request: ChatRequest,
+    target: Target,
+    format: Pick<OperationFormat, 'buildRequest'>,
+    further: SendOptions['headers'],
+  ): { call: ProviderCall; deviations: Deviations } {
+    const { built, deviations } = build(request, target, format)
+    const { path, headers, body } = built
+    const call = new ProviderCall(pool, {
+      method: 'POST',
+      path: addQuery(basePath + path, query),
+      // A spread of two objects takes 0.5 µs longer.
+      headers: Object.assign({}, further, headers, authHeaders),
+      body,
+    })
+    return { call, deviations }
   }
 
   function findOperation(operation: Exclude<Operation, 'chat'>, { model }: Target): OperationFormat {

@@ -9,10 +9,11 @@ import { asObject, asString } from './fields.ts'
  * another format. `omitted` names what has no counterpart. Returns the same request if it holds nothing.
  */
 export function toPlainRequest(request: ChatRequest): { request: ChatRequest; omitted: readonly string[] } {
-  const { extra_content, ...plain } = request
-  if (!isJsonObject(extra_content?.anthropic)) return { request, omitted: [] }
+  const anthropic = request.extra_content?.anthropic
+  if (!isJsonObject(anthropic)) return { request, omitted: [] }
+  const { extra_content: _, ...plain } = request
   const omitted = new Set<string>()
-  const { fields } = extra_content.anthropic
+  const { fields } = anthropic
   const tools = plain.tools?.flatMap((tool) => toPlainTool(tool, omitted))
   const converted = {
     ...plain,

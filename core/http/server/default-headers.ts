@@ -29,8 +29,12 @@ export class GatewayResponse<Request extends IncomingMessage = IncomingMessage>
   override writeHead(status: number, message?: string | Headers, headers?: Headers): this {
     const defaults = this.#defaults
     this.#defaults = []
-    if (message === undefined && headers === undefined && this.getHeaderNames().length === 0)
-      return super.writeHead(status, defaults)
+    const isList = message === undefined || Array.isArray(message)
+    if (isList && headers === undefined && this.getHeaderNames().length === 0)
+      return super.writeHead(
+        status,
+        message === undefined ? defaults : [...message, ...without(defaults, message)],
+      )
     for (let index = 0; index < defaults.length; index += 2) {
       const name = defaults[index] ?? ''
       if (!this.hasHeader(name)) this.setHeader(name, defaults[index + 1] ?? '')
@@ -38,6 +42,14 @@ export class GatewayResponse<Request extends IncomingMessage = IncomingMessage>
     // The cast selects one of two overloads: Node accepts headers as the second or the third argument.
     return super.writeHead(status, message as string, headers)
   }
+}
+
+/** Leaves out the headers that `others` has, too. Both are alternating names and values. */
+function without(headers: readonly string[], others: readonly OutgoingHttpHeader[]): readonly string[] {
+  return headers.filter((_, index) => {
+    const name = headers[index - (index % 2)]
+    return !others.some((other, position) => position % 2 === 0 && other === name)
+  })
 }
 
 /** A response that sets every header immediately, so that middleware can read, change and remove it. */

@@ -11,18 +11,19 @@ describe('the text that every match of a pattern contains', () => {
     'ab(cd)e(?>f)': 'abcdef',
     'x(?:longer){2,}yz': 'longer',
     'long\\bword': 'longword',
-    'some(thing)?': 'some',
+    'quite(some)?': 'quite',
     'one|another': undefined,
     '(?:text)*': undefined,
     'a.b.c.d': undefined,
     abc: undefined,
-    'ab[kK]d': 'abkd',
-    'ab[kx]d': undefined,
-    'ab[^k]d': undefined,
+    'ab[kK]de': 'abkde',
+    'ab[kx]de': undefined,
+    'ab[^k]de': undefined,
     'abä(?=defg)d': undefined,
-    '/(?<!no)what/': 'what',
-    '(word)\\1': 'word',
-    '(?:ab){1}cd': 'abcd',
+    '/(?<!no)where/': 'where',
+    '(words)\\1': 'words',
+    '(?:ab){1}cde': 'abcde',
+    abcd: undefined,
   }
   for (const [pattern, literal] of Object.entries(cases))
     it(`is ${literal ?? 'not known'} for ${pattern}`, () => {
@@ -102,6 +103,7 @@ describe('a set of many patterns', () => {
     const fillers = [
       '',
       'lorem ipsum '.repeat(60),
+      'dolor sit amet '.repeat(150),
       'x'.repeat(39),
       'é '.repeat(300),
       'ask for more'.repeat(60),
@@ -113,6 +115,18 @@ describe('a set of many patterns', () => {
       )
       expect(await set.find(texts, patternRun()), JSON.stringify(texts)).to.deep.equal(expected)
     }
+  })
+
+  it('finds few and many literals at every offset of a long text', async () => {
+    const words = Array.from({ length: 20 }, (_, n) => `item${n}.`)
+    const set = await compilePatternSet(words.map((word) => buildLiteralPattern([word])))
+    for (let offset = 0; offset < 8; offset++) {
+      const filler = `${'x'.repeat(offset)}${'y '.repeat(1200)}`
+      expect(await set.find([`${filler}ITEM7.`], patternRun())).to.deep.equal([7])
+      expect(await set.find([filler + words.join('')], patternRun())).to.deep.equal([...words.keys()])
+      expect(await set.find([filler, words.join(' '), 'item'], patternRun())).to.have.lengthOf(20)
+    }
+    expect(await set.find([`${'y '.repeat(1200)}item7`, '.'], patternRun())).to.deep.equal([])
   })
 
   it('finds a literal among many with the same end, at the beginning and the end of a text', async () => {

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import type { EndedExchange, Message } from '../../../../core/contract/index.ts'
-import { readSignals } from '../../../../plugins/ledger/read-signals.ts'
+import { readPromptChecksum } from '../../../../plugins/ledger/read-signals.ts'
 
 function checksumOf(messages: readonly Message[], more: object = {}, exchange: object = {}) {
   const request = { messages, ...more }
-  return readSignals({ request, ...exchange } as unknown as EndedExchange).promptChecksum
+  return readPromptChecksum({ request, ...exchange } as unknown as EndedExchange)
 }
 
 const ask = (content: NonNullable<Message['content']>): Message => ({ role: 'user', content })
