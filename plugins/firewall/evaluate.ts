@@ -250,6 +250,7 @@ class FirewallEvaluation {
     const { request, isIncomplete } = await maskRequest(this.request, {
       replace: (text) => pattern.replace(text, replacement, this.run),
       matches: (text) => pattern.test(text, this.run),
+      mayMatchAny: pattern.mayMatchAny,
       pause: () => this.yieldIfDue(),
     })
     if (!isIncomplete && request === this.request) {
