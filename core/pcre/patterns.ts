@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { createCooperativeYield, mapInSlices } from '../util/cooperative-yield.ts'
 import { lazy } from '../util/lazy.ts'
 import type { MaybePromise } from '../util/maybe-promise.ts'
+import { isJoinable } from './automaton.ts'
 import { analyzeBeginning, analyzePattern, createMatcher } from './compile.ts'
 import { maxMaskedLength } from './matcher.ts'
 import { packTexts } from './packed-texts.ts'
@@ -26,6 +27,8 @@ export interface CompiledPattern {
   test(text: string, run: PatternRun): MaybePromise<boolean>
   /** Whether the pattern matches any of the texts. Does not hold the event loop, however many there are. */
   testAny(texts: readonly string[], run: PatternRun): Promise<boolean>
+  /** Whether the pattern may match any of a few short texts. False is certain. */
+  mayMatchAny(texts: readonly string[]): boolean
   /** Replaces every non-empty match. Returns a promise like `test`. */
   replace(text: string, replacement: Replacement, run: PatternRun): MaybePromise<string>
   /** Scans a text of which more will follow. Returns a promise like `test`. */
@@ -95,7 +98,8 @@ export function compilePattern(source: PatternSource): CompiledPattern | NotEval
 function buildPattern(source: PatternSource, analysis: PatternAnalysis): CompiledPattern | NotEvaluable {
   if ('error' in analysis) return analysis
   const isLocal = source.text.length <= MAX_LOCAL_LENGTH
-  const { engine, positions } = analysis
+  const { engine, positions, re2SetSource } = analysis
+  const canJoin = re2SetSource !== undefined && isJoinable([re2SetSource])
   const matcher = lazy(() => createMatcher(source))
   /** Whether RE2 takes at most about 2 ms, in the worst case. */
   const isQuickInRe2 = (length: number) => isLocal && positions * length * MAX_MS_PER_STEP <= MAX_RE2_MS
@@ -144,6 +148,11 @@ function buildPattern(source: PatternSource, analysis: PatternAnalysis): Compile
         if (slice.isDue()) await slice.yieldNow()
       }
       return false
+    },
+    mayMatchAny(texts) {
+      const joined = canJoin ? texts.join('\n') : undefined
+      if (joined === undefined || !isQuickInRe2(joined.length)) return true
+      return engine === 're2' ? matcher().test(joined) : matcher().mayMatch?.(joined) !== false
     },
     replace(text, replacement, run) {
       const isShort = text.length * replacementLength(replacement) <= MAX_LOCAL_RESULT

@@ -18,7 +18,7 @@ export function documentTexts(
   for (const message of request.messages) {
     if (!Array.isArray(message.content)) continue
     const content = mapContent(message, rewriter)
-    documents.push(...contentDocuments(content))
+    documents.push(...contentDocuments(content), ...concatenatedText(content))
     const result = joinedResult(message, content)
     if (result === undefined) continue
     const tokens: string[] = []
@@ -51,6 +51,15 @@ export function contentDocuments(content: unknown): readonly string[] {
 }
 
 /**
+ * The texts of a content that is a list, joined directly, as models read them: a word may be divided between
+ * two parts. Empty if there are fewer than two.
+ */
+export function concatenatedText(content: unknown): readonly string[] {
+  const lines = linesOf(content as readonly ContentPart[])
+  return lines.length < 2 ? [] : [lines.join('')]
+}
+
+/**
  * The parts of a tool result may be a JSON document together, which some providers receive parsed. Undefined
  * for other messages.
  */
@@ -61,7 +70,7 @@ export function joinedResult({ role }: Message, content: unknown): string | unde
 }
 
 function linesOf(parts: readonly ContentPart[]): readonly string[] {
-  return parts.flatMap(({ text }) => (typeof text === 'string' ? [text] : []))
+  return parts.flatMap(({ text, refusal }) => [text, refusal].filter((each) => typeof each === 'string'))
 }
 
 function isText({ type }: ContentPart): boolean {

@@ -95,11 +95,15 @@ function mayBeDocument(source: string): boolean {
  */
 function rewriteNumber(text: string, rewrite: RewriteToken): string {
   const rewritten = rewrite(text)
+  if (PLAIN_INTEGER.test(text)) return rewritten
   const usual = String(Number(text))
   if (rewritten !== text || usual === text) return rewritten
   const rewrittenUsual = rewrite(usual)
   return rewrittenUsual === usual ? text : rewrittenUsual
 }
+
+/** Converting a number to its usual form and back takes ten times as long as this. */
+const PLAIN_INTEGER = /^-?[1-9]\d{0,14}$/
 
 const QUOTE = 0x22
 const MINUS = 0x2d

@@ -25,7 +25,7 @@ export interface Position {
  * - `media`: binary media is exempt; a text file in base64 is decoded and inspected; anything else is text.
  * - `exempt`: a string or number that is never inspected; objects and lists in its place are.
  * - `unsent`: sent to no provider, so nothing in it is inspected.
- * - `parameter`: a number of up to seven characters is exempt; a longer one is inspected.
+ * - `parameter`: a number of up to seven characters is exempt; anything else is inspected.
  * - `signature`: opaque base64 of at least 64 characters is exempt; anything else is inspected.
  * - a set of words: these words are exempt; anything else is inspected.
  */

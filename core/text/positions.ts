@@ -28,6 +28,8 @@ const PARTS = {
   image_url: objectOf({ url: MEDIA, detail: oneOf('auto', 'low', 'high', 'original') }, 'media'),
   input_audio: objectOf({ data: MEDIA, format: oneOf('wav', 'mp3', 'flac', 'ogg', 'webm', 'm4a', 'aac') }),
   file: objectOf({ file_data: MEDIA, file_id: EXEMPT, filename: INSPECTED }),
+  document_url: MEDIA,
+  document_name: INSPECTED,
   cache_control: CACHE_CONTROL,
   extra_content: EXTRA_CONTENT,
 }

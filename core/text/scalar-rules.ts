@@ -1,6 +1,10 @@
 import { INSPECTED, type Position, type ScalarRule } from './position.ts'
 
 const MAX_PARAMETER_LENGTH = 7
+
+/** A string in place of a number. A word of seven letters would be exempt otherwise. */
+const NUMBER_TEXT = /^[\d.+-]{0,7}$/
+
 const SIGNATURE = /^[A-Za-z0-9+/_=-]{64,}$/
 
 /** Roles, types, ids and names. Prose in their place would reach the model. */
@@ -20,7 +24,7 @@ export function isExemptText(text: string, rule: ScalarRule): boolean {
     case 'signature':
       return SIGNATURE.test(text)
     case 'parameter':
-      return text.length <= MAX_PARAMETER_LENGTH
+      return NUMBER_TEXT.test(text)
     default:
       return rule.has(text)
   }
@@ -28,7 +32,9 @@ export function isExemptText(text: string, rule: ScalarRule): boolean {
 
 /** Whether rules do not inspect a number, given as text. */
 export function isExemptNumber(text: string, rule: ScalarRule): boolean {
-  return rule === 'exempt' || rule === 'unsent' || (rule === 'parameter' && isExemptText(text, rule))
+  return (
+    rule === 'exempt' || rule === 'unsent' || (rule === 'parameter' && text.length <= MAX_PARAMETER_LENGTH)
+  )
 }
 
 /** The position of the items of a list. An id or a role is exempt, a list of texts in its place is not. */

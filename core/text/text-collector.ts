@@ -6,6 +6,9 @@ import type { TextVisitor } from './visit-texts.ts'
 /** Short texts repeat often, such as the keys of a list of objects. Hashing long ones would cost more. */
 const MAX_DEDUPLICATED_LENGTH = 64
 
+/** What repeats does so early. A larger set would take longer than the texts that it leaves out. */
+const MAX_SEEN_TEXTS = 2000
+
 /** A few texts are compared one by one. */
 const MAX_COMPARED_TEXTS = 8
 
@@ -40,7 +43,7 @@ export class TextCollector implements TextVisitor {
       this.seen = new Set(this.texts)
     }
     if (this.seen.has(text)) return false
-    this.seen.add(text)
+    if (this.seen.size < MAX_SEEN_TEXTS) this.seen.add(text)
     return true
   }
 

@@ -1,10 +1,4 @@
-import type {
-  ChatRequest,
-  FirewallRule,
-  RuleOrigin,
-  RuleTraceEntry,
-  Warning,
-} from '../../core/contract/index.ts'
+import type { ChatRequest, FirewallRule, RuleTraceEntry, Warning } from '../../core/contract/index.ts'
 import { PatternLimitError, type PatternRun } from '../../core/pcre/pattern-run.ts'
 import { hasDocuments } from '../../core/text/content-documents.ts'
 import { requestTexts } from '../../core/text/request-texts.ts'
@@ -18,6 +12,7 @@ import {
   firewallWarning,
 } from './compile.ts'
 import { maskRequest } from './mask.ts'
+import { type FirewallRefusal, refuseBy } from './refusal.ts'
 
 export interface FirewallOutcome {
   /** The request after masking; the same object if nothing was masked. */
@@ -28,18 +23,6 @@ export interface FirewallOutcome {
   readonly trace: readonly RuleTraceEntry[]
   /** The rules whose pattern did not finish within the limits of the request. */
   readonly unfinished: readonly FirewallRule[]
-}
-
-export interface FirewallRefusal {
-  readonly rule: FirewallRule
-  /** Set if the rule belongs to a policy. */
-  readonly origin?: RuleOrigin
-  /**
-   * `blocked`: the rule blocks. `not_maskable`: the rule masks, and a match cannot be replaced.
-   * `match_too_long`: the same, because it exceeds what a stream may hold back. `unfinished`: the rule blocks
-   * or masks, and its pattern did not finish. `token_ids`: the same, and the request has no text to inspect.
-   */
-  readonly reason: 'blocked' | 'not_maskable' | 'match_too_long' | 'unfinished' | 'token_ids'
 }
 
 export interface EvaluationOptions {
@@ -94,14 +77,6 @@ function collectTexts(
   })
 }
 
-/** The refusal of a request by a rule. */
-export function refuseBy(
-  { rule, applied: { origin } }: CompiledFirewallRule,
-  reason: FirewallRefusal['reason'],
-): FirewallRefusal {
-  return { rule, reason, ...(origin && { origin }) }
-}
-
 /** The warning for a rule that was ignored because its pattern did not finish. */
 export function unfinishedWarning({ rule, applied }: CompiledFirewallRule): Warning {
   return firewallWarning(rule, applied.origin, 'was not evaluated: its pattern exceeded the time limit')
@@ -130,12 +105,17 @@ function refuseTokenIds({ rules }: CompiledFirewall, request: ChatRequest): Fire
   return { request, refusal, warnings, trace, unfinished: [] }
 }
 
+/** Searching a longer text for candidates takes longer than testing a single rule. */
+const MAX_SEARCHED_LENGTH = 250_000
+
 /** If the search does not finish, every rule is tested by itself, and fails closed if it does not finish. */
 function findCandidates(
   firewall: CompiledFirewall,
   texts: readonly string[],
   run: PatternRun,
 ): MaybePromise<Candidates> {
+  if (firewall.rules.length === 1 && texts.some(({ length }) => length > MAX_SEARCHED_LENGTH))
+    return allCandidates(firewall)
   const candidates = firewall.findCandidates(texts, run)
   if (!(candidates instanceof Promise)) return candidates
   return candidates.catch((error: unknown) => {
@@ -270,6 +250,7 @@ class FirewallEvaluation {
     const { request, isIncomplete } = await maskRequest(this.request, {
       replace: (text) => pattern.replace(text, replacement, this.run),
       matches: (text) => pattern.test(text, this.run),
+      mayMatchAny: pattern.mayMatchAny,
       pause: () => this.yieldIfDue(),
     })
     if (!isIncomplete && request === this.request) {

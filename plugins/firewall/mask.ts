@@ -1,5 +1,6 @@
 import type { ChatRequest } from '../../core/contract/index.ts'
 import { documentTexts, hasDocuments } from '../../core/text/content-documents.ts'
+import type { RewrittenDocuments } from '../../core/text/json-text.ts'
 import { rewriteLongDocuments } from '../../core/text/long-documents.ts'
 import { mapRequest } from '../../core/text/map-request.ts'
 import { inspectedValues } from '../../core/text/request-texts.ts'
@@ -9,7 +10,9 @@ import type { MaybePromise } from '../../core/util/maybe-promise.ts'
 export interface Masking {
   replace(text: string): MaybePromise<string>
   matches(text: string): MaybePromise<boolean>
-  /** Called between two texts, so that many texts do not hold the event loop. */
+  /** Whether any of a few short texts may change. */
+  mayMatchAny(texts: readonly string[]): boolean
+  /** Called between groups of texts, so that many texts do not hold the event loop. */
   pause(): Promise<void>
 }
 
@@ -20,27 +23,69 @@ export interface MaskResult {
   readonly isIncomplete: boolean
 }
 
+/** Texts with their replacements, and the long JSON documents that were rewritten with them. */
+interface Rewriting {
+  readonly rewrite: (text: string) => string
+  readonly rewrittenDocuments: RewrittenDocuments
+}
+
 /** Replaces every match in the inspected values of a request. */
 export async function maskRequest(request: ChatRequest, masking: Masking): Promise<MaskResult> {
-  const replacements = new Map<string, string>()
-  for (const value of await inspectedValues(request)) {
-    const replaced = await masking.replace(value)
-    if (replaced !== value) replacements.set(value, replaced)
-    await masking.pause()
-  }
+  const replacements = await replaceValues(await inspectedValues(request), masking)
   let isIncomplete = false
-  const rewrite = (text: string) => replacements.get(text) ?? text
+  const rewriting = await prepareRewriting(request, replacements)
+  await masking.pause()
   const masked = mapRequest(request, {
-    rewrite,
-    rewrittenDocuments: await rewriteLongDocuments(request, rewrite),
+    ...rewriting,
     refuse() {
       isIncomplete = true
     },
   })
   return {
     request: masked,
-    isIncomplete: isIncomplete || (await hasUnreplaceableMatch(request, replacements, masking)),
+    isIncomplete: isIncomplete || (await hasUnreplaceableMatch(request, replacements, rewriting, masking)),
   }
+}
+
+/** Searching several short values at once takes less time than each: most of them do not match. */
+const MAX_GROUP = { values: 50, length: 2000 }
+
+async function replaceValues(
+  values: readonly string[],
+  { replace, mayMatchAny, pause }: Masking,
+): Promise<ReadonlyMap<string, string>> {
+  const replacements = new Map<string, string>()
+  for (let start = 0; start < values.length; ) {
+    const group = takeGroup(values, start)
+    start += group.length
+    const mayMatch = group.length === 1 || mayMatchAny(group)
+    for (const value of mayMatch ? group : []) {
+      const replaced = replace(value)
+      const result = typeof replaced === 'string' ? replaced : await replaced
+      if (result !== value) replacements.set(value, result)
+    }
+    await pause()
+  }
+  return replacements
+}
+
+/** At least one value. */
+function takeGroup(values: readonly string[], start: number): readonly string[] {
+  let end = start + 1
+  let length = values[start]?.length ?? 0
+  for (; end < values.length && end - start < MAX_GROUP.values; end++) {
+    length += values[end]?.length ?? 0
+    if (length > MAX_GROUP.length) break
+  }
+  return values.slice(start, end)
+}
+
+async function prepareRewriting(
+  request: ChatRequest,
+  replacements: ReadonlyMap<string, string>,
+): Promise<Rewriting> {
+  const rewrite = (text: string) => replacements.get(text) ?? text
+  return { rewrite, rewrittenDocuments: await rewriteLongDocuments(request, rewrite) }
 }
 
 /**
@@ -50,33 +95,40 @@ export async function maskRequest(request: ChatRequest, masking: Masking): Promi
 async function hasUnreplaceableMatch(
   request: ChatRequest,
   replacements: ReadonlyMap<string, string>,
+  rewriting: Rewriting,
   masking: Masking,
 ): Promise<boolean> {
   const { matches } = masking
   if (!hasDocuments(request)) return false
   const remaining = await withoutMatches(replacements, masking)
-  const documents = await rewrittenTexts(request, (text) => remaining.get(text) ?? text)
+  const documents = documentTexts(
+    request,
+    remaining === replacements ? rewriting : await prepareRewriting(request, remaining),
+  )
   const matching: number[] = []
   for (const [index, document] of documents.entries()) if (await matches(document)) matching.push(index)
   if (matching.length === 0) return false
-  const syntax = await rewrittenTexts(request, () => '')
+  const rewrite = () => ''
+  const rewrittenDocuments = await rewriteLongDocuments(request, rewrite)
+  const syntax = documentTexts(request, { rewrite, rewrittenDocuments })
   for (const index of matching) if (!(await matches(syntax[index] ?? ''))) return true
   return false
 }
 
-async function rewrittenTexts(request: ChatRequest, rewrite: (text: string) => string) {
-  return documentTexts(request, {
-    rewrite,
-    rewrittenDocuments: await rewriteLongDocuments(request, rewrite),
-  })
-}
-
-/** What remains of the replaced values; nothing of those whose replacement matches again. */
-async function withoutMatches(replacements: ReadonlyMap<string, string>, { matches, pause }: Masking) {
-  const remaining = new Map<string, string>()
+/**
+ * What remains of the replaced values: nothing of those whose replacement matches again. The same object if
+ * there are none.
+ */
+async function withoutMatches(
+  replacements: ReadonlyMap<string, string>,
+  { matches, pause }: Masking,
+): Promise<ReadonlyMap<string, string>> {
+  const matching: string[] = []
   for (const [value, replaced] of replacements) {
-    remaining.set(value, (await matches(replaced)) ? '' : replaced)
+    if (await matches(replaced)) matching.push(value)
     await pause()
   }
-  return remaining
+  return matching.length === 0
+    ? replacements
+    : new Map([...replacements, ...matching.map((value) => [value, ''] as const)])
 }

@@ -1,6 +1,25 @@
-import { GatewayError } from '../../core/contract/index.ts'
-import { quoteRule } from './compile.ts'
-import type { FirewallRefusal } from './evaluate.ts'
+import { type FirewallRule, GatewayError, type RuleOrigin } from '../../core/contract/index.ts'
+import { type CompiledFirewallRule, quoteRule } from './compile.ts'
+
+export interface FirewallRefusal {
+  readonly rule: FirewallRule
+  /** Set if the rule belongs to a policy. */
+  readonly origin?: RuleOrigin
+  /**
+   * `blocked`: the rule blocks. `not_maskable`: the rule masks, and a match cannot be replaced.
+   * `match_too_long`: the same, because it exceeds what a stream may hold back. `unfinished`: the rule blocks
+   * or masks, and its pattern did not finish. `token_ids`: the same, and the request has no text to inspect.
+   */
+  readonly reason: 'blocked' | 'not_maskable' | 'match_too_long' | 'unfinished' | 'token_ids'
+}
+
+/** The refusal of a request by a rule. */
+export function refuseBy(
+  { rule, applied: { origin } }: CompiledFirewallRule,
+  reason: FirewallRefusal['reason'],
+): FirewallRefusal {
+  return { rule, reason, ...(origin && { origin }) }
+}
 
 /** A refusal has the body of a block; its code tells a pattern that did not finish. */
 export function toRefusalError({ rule: { id, name }, origin, reason }: FirewallRefusal): GatewayError {

@@ -1,7 +1,7 @@
 import type { Exchange, FirewallRule } from '../../core/contract/index.ts'
 import type { CompiledFirewallRule } from './compile.ts'
-import { type FirewallOutcome, type FirewallRefusal, refuseBy, unfinishedWarning } from './evaluate.ts'
-import { toRefusalError } from './refusal.ts'
+import { type FirewallOutcome, unfinishedWarning } from './evaluate.ts'
+import { type FirewallRefusal, refuseBy, toRefusalError } from './refusal.ts'
 
 /** Records what rules did to a reply, on its exchange: each rule once, however often it matched. */
 export interface ReplyReport {

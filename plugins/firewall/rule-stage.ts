@@ -2,7 +2,7 @@ import { maxMaskedLengthOf, type PatternMatch } from '../../core/pcre/matcher.ts
 import { PatternLimitError, type PatternRun } from '../../core/pcre/pattern-run.ts'
 import type { ScanResult } from '../../core/pcre/scan.ts'
 import type { CompiledFirewallRule } from './compile.ts'
-import { refuseBy } from './evaluate.ts'
+import { refuseBy } from './refusal.ts'
 import type { ReplyReport } from './reply-report.ts'
 import { findWindowEnd } from './window.ts'
 

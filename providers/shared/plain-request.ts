@@ -124,7 +124,8 @@ function thinkingIn(content: readonly ContentPart[]): string {
     .map(({ extra_content }) => asObject(extra_content?.anthropic))
     .filter(({ type }) => type === 'thinking')
     .map(({ thinking }) => asString(thinking))
-    .join('')
+    .filter((thinking) => thinking !== '')
+    .join('\n')
 }
 
 function toPlainParts(part: ContentPart, omitted: Set<string>): readonly ContentPart[] {
