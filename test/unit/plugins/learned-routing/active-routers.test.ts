@@ -15,6 +15,7 @@ import type { TrainerServices } from '../../../../plugins/learned-routing/traine
 import { createRouters, type Routers } from '../../../../projections/routers.ts'
 import type { EventWriter } from '../../../../projections/runtime/write.ts'
 import { captureOutput } from '../../../support/captured-output.ts'
+import { metadata } from '../../../support/event-log-suite.ts'
 import { recordAll } from '../../../support/histories.ts'
 import { versionTrained, writeWeights } from '../../../support/routers.ts'
 
@@ -107,7 +108,10 @@ describe('a scheduled training', () => {
       for (const event of decide()) apply(event as DomainEvent)
       return undefined
     }
-    const store = async () => undefined
+    const log = createMemoryLog()
+    const store: EventWriter['store'] = async (stream, events) => {
+      await log.append(stream, events, { expectedRevision: 'any', metadata })
+    }
     const writer: EventWriter = {
       checkAvailable: () => undefined,
       checkAuthor: () => undefined,
@@ -116,7 +120,7 @@ describe('a scheduled training', () => {
     }
     const { scope, models, figures, trainedFrom } = versionOf(0)
     const services: TrainerServices = {
-      commands: createRouterCommands(routers, writer, createMemoryLog(), () => 'k'),
+      commands: createRouterCommands(routers, writer, log, () => 'k'),
       run: async () => ({ type: 'trained', router: { scope, models, figures, trainedFrom } }),
       settleLedger: async () => undefined,
       facts: () => [],
