@@ -27,9 +27,9 @@ function decodePercent(text: string, encoding: 'latin1' | 'base64'): string {
   let length = 0
   for (let index = 0; index < bytes.length; index++) {
     let byte = bytes[index] as number
-    const digits = byte === PERCENT ? bytes.toString('latin1', index + 1, index + 3) : ''
-    if (/^[\da-f]{2}$/i.test(digits)) {
-      byte = Number.parseInt(digits, 16)
+    const decoded = byte === PERCENT ? hexValue(bytes[index + 1]) * 16 + hexValue(bytes[index + 2]) : -1
+    if (decoded >= 0) {
+      byte = decoded
       index += 2
     }
     bytes[length++] = byte
@@ -38,3 +38,10 @@ function decodePercent(text: string, encoding: 'latin1' | 'base64'): string {
 }
 
 const PERCENT = 0x25
+
+/** Of the code of a hexadecimal digit; negative for other characters. */
+function hexValue(code = 0): number {
+  if (code >= 0x30 && code <= 0x39) return code - 0x30
+  const lower = code | 0x20
+  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1000
+}

@@ -5,8 +5,8 @@ type RewriteText = (text: string) => string
 /** How the bytes of a text file are read. */
 type TextEncoding = 'utf8' | 'latin1' | 'utf16le' | 'utf16be'
 
-/** A reading of a file that has changed. */
-interface ChangedReading {
+/** What a provider may read in a file. */
+interface Reading {
   readonly encoding: TextEncoding
   /** In UTF-16 without a byte order mark, zero bytes stand between the letters: models read across them. */
   readonly isWithoutZeros: boolean
@@ -18,82 +18,79 @@ interface ChangedReading {
  * encoding of a text that is not UTF-8, so all readings are rewritten. Returns undefined if none changes.
  */
 export function rewriteTextFile(base64: string, rewrite: RewriteText): string | undefined {
-  const changed: ChangedReading[] = []
+  const changed: Reading[] = []
   for (const bytes of decodeBase64(base64)) {
-    for (const { encoding, text } of readingsOf(bytes)) {
-      const reading = rewriteReading(text, encoding, rewrite)
-      if (reading !== undefined) changed.push(reading)
+    for (const reading of readingsOf(bytes)) {
+      const text = rewrite(reading.text)
+      if (text !== reading.text) changed.push({ ...reading, text })
     }
   }
   const [first] = changed
   if (first === undefined) return undefined
   const bytes = encodeText(first.text, first.isWithoutZeros ? 'utf8' : first.encoding)
-  // In UTF-8, the text has one reading, so no other one keeps its match.
+  // In UTF-8 without zeros, a text has one reading, so no other one keeps its match.
   const isCovered = changed.every((reading) => isReadAs(bytes, reading))
-  return (isCovered ? bytes : Buffer.from(first.text)).toString('base64')
+  const { text } = changed.find(({ isWithoutZeros }) => isWithoutZeros) ?? first
+  return (isCovered ? bytes : Buffer.from(text)).toString('base64')
 }
 
-function rewriteReading(
-  text: string,
-  encoding: TextEncoding,
-  rewrite: RewriteText,
-): ChangedReading | undefined {
-  const rewritten = rewrite(text)
-  if (rewritten !== text) return { encoding, isWithoutZeros: false, text: rewritten }
-  if (!text.includes('\0')) return undefined
-  const letters = withoutZeros(text)
-  const rewrittenLetters = rewrite(letters)
-  if (rewrittenLetters === letters) return undefined
-  return { encoding, isWithoutZeros: true, text: rewrittenLetters }
+function isReadAs(bytes: Buffer, { encoding, isWithoutZeros, text }: Reading): boolean {
+  return decodeText(isWithoutZeros ? withoutByte(bytes, 0) : bytes, encoding) === text
 }
 
-function isReadAs(bytes: Buffer, { encoding, isWithoutZeros, text }: ChangedReading): boolean {
-  const read = decodeText(bytes, encoding)
-  return (isWithoutZeros ? withoutZeros(read) : read) === text
-}
+const PADDING = 0x3d
 
-function withoutZeros(text: string): string {
-  return text.replaceAll('\0', '')
-}
+/** A file has one. */
+const MAX_PADDINGS = 1000
 
-/** Some decoders end at a `=`, some skip it. */
+/** Some decoders end at a `=`, some skip it, and some go on with the next four characters. */
 function decodeBase64(base64: string): readonly Buffer[] {
   const bytes = Buffer.from(base64, 'base64')
   const end = base64.indexOf('=')
   if (end === -1 || /^[=\s]*$/.test(base64.slice(end))) return [bytes]
-  const parts = base64.split(/=+/)
-  return [bytes, Buffer.from(parts.join(''), 'base64'), Buffer.concat(parts.map(toBytes))]
+  const unpadded = withoutByte(Buffer.from(base64), PADDING).toString()
+  const parts = base64.split(/=+/, MAX_PADDINGS + 1)
+  const joined = parts.length > MAX_PADDINGS ? [] : [Buffer.concat(parts.map(toBytes))]
+  return [bytes, Buffer.from(unpadded, 'base64'), ...joined]
 }
 
 function toBytes(base64: string): Buffer {
   return Buffer.from(base64, 'base64')
 }
 
+/** A large file may have millions of them, which replacing in a text would take seconds for. */
+function withoutByte(bytes: Buffer, byte: number): Buffer {
+  const kept = Buffer.allocUnsafe(bytes.length)
+  let length = 0
+  for (let index = 0; index < bytes.length; index++) {
+    const each = bytes[index] as number
+    if (each !== byte) kept[length++] = each
+  }
+  return kept.subarray(0, length)
+}
+
 /** Control characters that texts in UTF-8 do not have. */
 const CONTROL = /[^\t-\r -\uffff]/
-
-interface Reading {
-  readonly encoding: TextEncoding
-  readonly text: string
-}
 
 const SINGLE: readonly TextEncoding[] = ['latin1', 'utf8']
 const WIDE: readonly TextEncoding[] = ['utf16le', 'utf16be']
 
 /** How a provider may read the bytes; the likely ones, and those that keep every byte, come first. */
 function* readingsOf(bytes: Buffer): Generator<Reading> {
-  const utf8: Reading = { encoding: 'utf8', text: bytes.toString() }
+  const utf8: Reading = { encoding: 'utf8', isWithoutZeros: false, text: bytes.toString() }
   const isValidUtf8 = isUtf8(bytes)
   if (isValidUtf8 && !CONTROL.test(utf8.text)) {
     yield utf8
     return
   }
-  const isWide = hasUtf16Mark(bytes) || utf8.text.includes('\0')
-  const encodings = isWide ? [...WIDE, ...SINGLE] : [...SINGLE, ...WIDE]
-  for (const encoding of encodings) {
-    if (encoding === 'utf8') yield utf8
-    else if (encoding !== 'latin1' || !isValidUtf8) yield { encoding, text: decodeText(bytes, encoding) }
-  }
+  const hasZeros = bytes.includes(0)
+  const single = SINGLE.filter((encoding) => encoding === 'utf8' || !isValidUtf8)
+  const encodings = hasUtf16Mark(bytes) || hasZeros ? [...WIDE, ...single] : [...single, ...WIDE]
+  for (const encoding of encodings)
+    yield encoding === 'utf8' ? utf8 : { encoding, isWithoutZeros: false, text: decodeText(bytes, encoding) }
+  if (!hasZeros) return
+  const letters = withoutByte(bytes, 0)
+  for (const encoding of single) yield { encoding, isWithoutZeros: true, text: decodeText(letters, encoding) }
 }
 
 export function hasUtf16Mark(bytes: Buffer): boolean {

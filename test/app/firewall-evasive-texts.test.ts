@@ -40,6 +40,9 @@ const CHAT_BODIES: Readonly<Record<string, object>> = {
   'a text file behind base64 that has ended': file(
     `data:text/plain;base64,${encoded(filler).slice(0, -1)}=${encoded(`a ${WORD} b`)}`,
   ),
+  'a text file behind much padding': file(
+    `data:text/plain;base64,QQ${'='.repeat(500)}${encoded(`a ${WORD} b`)}`,
+  ),
   'a text file in base64 with a = inside': file(
     `data:text/plain;base64,${encoded(`a ${WORD} b`).replace(/^(.{6})/, '$1=')}`,
   ),

@@ -1,0 +1,95 @@
+import { expect } from 'chai'
+import { firewallRuleBody } from '../support/bodies.ts'
+import { type Body, DIALECTS, readRecords } from '../support/dialects.ts'
+import { type RunningGateway, startGateway } from '../support/gateway.ts'
+import { chunk, type ScriptedProvider, startScriptedProvider } from '../support/scripted-provider.ts'
+import { UNLIMITED, withSettings } from '../support/settings.ts'
+
+const EVALUATED = `${UNLIMITED}firewall: { evaluate_responses: true }\n`
+const STREAMING = Object.entries(DIALECTS).filter(([, { streams }]) => streams)
+
+/** Divides a text at every offset, and `step` characters behind it. */
+function divisions(text: string, step: number): readonly (readonly string[])[] {
+  const borders = Array.from({ length: text.length + 1 }, (_, index) => index)
+  return borders.map((first) => {
+    const second = Math.min(text.length, first + step)
+    return [text.slice(0, first), text.slice(first, second), text.slice(second)]
+  })
+}
+
+describe('rules for replies, wherever chunks end', function () {
+  this.timeout(120_000)
+  let provider: ScriptedProvider
+  let gateway: RunningGateway
+
+  before(async () => {
+    provider = await startScriptedProvider()
+    const environment = { OPENAI_API_KEY: 'provider-key', OPENAI_BASE_URL: provider.url }
+    gateway = await startGateway({ ...environment, ...(await withSettings(EVALUATED)) })
+    for (const rule of [
+      { pattern: 'secret', replacement: '[gone]' },
+      { type: 'regex', pattern: '\\d{4} ?\\d{4}', replacement: '[number]' },
+      { pattern: 'launch code', action: 'block' },
+    ])
+      await gateway.call('POST', '/v1/firewall-rules', firewallRuleBody({ scope: 'response', ...rule }))
+  })
+  after(async () => {
+    await gateway?.stop()
+    provider?.close()
+  })
+
+  async function ask(dialect: (typeof STREAMING)[number][1], more: object = {}): Promise<string> {
+    const response = await fetch(dialect.url(gateway), {
+      method: 'POST',
+      headers: { authorization: `Bearer ${gateway.demoKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ ...dialect.body('gpt-4o', 'Hello'), stream: true, ...more }),
+    })
+    let text = ''
+    for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      text += piece
+      // The connection of a stream that fails stays open for a second.
+      if (text.includes('Request blocked') && text.endsWith('\n\n')) break
+    }
+    return text
+  }
+
+  for (const [name, dialect] of STREAMING) {
+    it(`mask a text: ${name}`, async () => {
+      for (const pieces of divisions('A SECRET: 4711 0815.', 3)) {
+        provider.play({ chunks: [...pieces.map((content) => chunk({ content })), chunk({}, 'stop')] })
+        const text = await ask(dialect)
+        const said = readRecords(text).map(dialect.deltaOf).join('')
+        expect(said, JSON.stringify(pieces)).to.equal('A [gone]: [number].')
+        expect(text).not.to.match(/secret|4711|0815/i)
+      }
+    })
+
+    it(`block a text and send nothing of the match: ${name}`, async () => {
+      for (const pieces of divisions('The launch code is', 4)) {
+        provider.play({ chunks: [...pieces.map((content) => chunk({ content })), chunk({}, 'stop')] })
+        const text = await ask(dialect)
+        expect(text, JSON.stringify(pieces)).to.contain('Request blocked by firewall rule')
+        expect(text, JSON.stringify(pieces)).not.to.contain('launch')
+        const said = readRecords(text).map(dialect.deltaOf).join('')
+        expect('The ', JSON.stringify(pieces)).to.match(new RegExp(`^${said}`))
+      }
+    })
+  }
+
+  it('mask arguments of tool calls, also between the digits of an escape', async () => {
+    const { 'chat completions': dialect } = DIALECTS
+    const tools = [{ type: 'function', function: { name: 'look', parameters: { type: 'object' } } }]
+    for (const pieces of divisions('{"q":"a \\u0073ecret","n":47110815,"m":1.50}', 5)) {
+      const start = { index: 0, id: 'call_1', type: 'function', function: { name: 'look', arguments: '' } }
+      const deltas = pieces.map((json) =>
+        chunk({ tool_calls: [{ index: 0, function: { arguments: json } }] }),
+      )
+      provider.play({ chunks: [chunk({ tool_calls: [start] }), ...deltas, chunk({}, 'tool_calls')] })
+      const calls = readRecords(await ask(dialect, { tools })).flatMap(
+        ({ choices }) => choices[0]?.delta.tool_calls ?? [],
+      )
+      const json = calls.map((call: Body) => call.function?.arguments ?? '').join('')
+      expect(json, JSON.stringify(pieces)).to.equal('{"q":"a [gone]","n":"[number]","m":1.50}')
+    }
+  })
+})
