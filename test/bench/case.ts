@@ -21,6 +21,8 @@ export interface Case {
   readonly warmUpSeconds?: number
   /** Raised if only this case warms up a server. */
   readonly warmUpConnections?: number
+  /** Uncounted load before each measurement. Raised if a server of this case is idle in all others. */
+  readonly runUpSeconds?: number
 }
 
 export interface Cell {

@@ -15,6 +15,9 @@ const large = ask(writePrompt(100_000))
 const streamed = ask(writePrompt(400), { stream: true })
 const paced = ask(writePrompt(400, PACE_MARKER), { stream: true })
 
+/** For servers that are idle in all other cases of a round. */
+const LONG_RUN_UP_SECONDS = 2
+
 /** Sends the same body to several servers. */
 function compare(servers: readonly ServerName[], body: string, isSound: Cell['isSound']): readonly Cell[] {
   return servers.map((server) => {
@@ -106,6 +109,16 @@ const manyRules: Case = {
   quick: ['ten rules', '5,000 rules'],
 }
 
+const ledger: Case = {
+  id: 'ledger-64',
+  title: 'ledger, costs and budgets compared with none, whole responses, 0.5 KB prompt, 64 connections',
+  connections: 64,
+  base: 'no ledger',
+  cells: compare(['no ledger', 'd', 'budgets', 'b'], small, isWhole),
+  runUpSeconds: LONG_RUN_UP_SECONDS,
+  turns: 3,
+}
+
 const responses: readonly Case[] = [64, 10].map((connections) => ({
   id: `responses-${connections}`,
   title: `/v1/responses, stored durably, compared with chat, gateway without rules, ${connections} connections`,
@@ -130,6 +143,7 @@ const workers: Case = {
   connections: 64,
   base: 'd',
   warmUpConnections: 32,
+  runUpSeconds: LONG_RUN_UP_SECONDS,
   cells: compare(['d', '2 workers'], small, isWhole),
 }
 
@@ -140,6 +154,7 @@ const middleware: readonly Case[] = [
     connections: 64,
     base: 'c',
     cells: compare(['c', 'middleware'], small, isWhole),
+    runUpSeconds: LONG_RUN_UP_SECONDS,
     turns: 3,
   },
   {
@@ -148,6 +163,7 @@ const middleware: readonly Case[] = [
     connections: 10,
     base: 'c',
     cells: compare(['c', 'middleware'], streamed, isStream),
+    runUpSeconds: LONG_RUN_UP_SECONDS,
   },
 ]
 
@@ -184,6 +200,7 @@ export const CASES: readonly Case[] = [
   pacedStreams,
   ...burstStreams,
   manyRules,
+  ledger,
   ...responses,
   ...otherProviders,
   workers,

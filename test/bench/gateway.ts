@@ -22,6 +22,10 @@ export interface GatewayOptions {
   readonly workers?: number
   /** Source of a Koa middleware, which runs before the built-in plugins. */
   readonly middleware?: string
+  /** Plugins of the default list that are left out. */
+  readonly without?: readonly string[]
+  /** Whether the user and all users together have budgets, which are never reached. */
+  readonly budgets?: boolean
   /** Arguments for Node itself. */
   readonly nodeArgs?: readonly string[]
 }
@@ -34,13 +38,14 @@ export interface BenchGateway {
 
 /** Starts the built gateway with the shipped settings and a rate limit that is never reached. */
 export async function startGateway(options: GatewayOptions): Promise<BenchGateway> {
-  const { folder, name, upstream, rules, workers, middleware, nodeArgs = [] } = options
+  const { folder, name, upstream, rules, workers, middleware, without, budgets, nodeArgs = [] } = options
   const settings = path.join(folder, `${name}.json`)
   const rate_limits = { requests_per_minute: { paid: 1_000_000_000 } }
-  const plugins = middleware && {
-    plugins: { add: [{ use: writeMiddleware(folder, middleware), before: 'auth' }] },
+  const plugins = {
+    ...(middleware && { add: [{ use: writeMiddleware(folder, middleware), before: 'auth' }] }),
+    ...(without && { remove: without }),
   }
-  writeFileSync(settings, JSON.stringify({ rate_limits, ...plugins }))
+  writeFileSync(settings, JSON.stringify({ rate_limits, ...((middleware || without) && { plugins }) }))
   const process = await startProcess([...nodeArgs, PROGRAM, 'start'], {
     PORT: '0',
     ROUTE_PORT: '0',
@@ -53,6 +58,7 @@ export async function startGateway(options: GatewayOptions): Promise<BenchGatewa
   const url: string = JSON.parse(process.line).base_url
   const key = await createFirstUser(url, ADMIN_KEY)
   if (rules !== undefined) await makeRules(url, key, rules)
+  if (budgets) for (const path of ['/admin/users/1/budget', '/admin/budget']) await setBudget(url + path)
   return { url, headers: { authorization: `Bearer ${key}` }, process }
 }
 
@@ -71,9 +77,17 @@ export async function addUser(gateway: BenchGateway, rules: number): Promise<Ben
   return { ...gateway, headers: { authorization: `Bearer ${key}` } }
 }
 
-async function administer(url: string, body: object): Promise<{ id?: number; key?: string }> {
+async function setBudget(url: string): Promise<void> {
+  await administer(url, { limit_usd: 1_000_000, period: 'month', on_exceed: 'refuse' }, 'PUT')
+}
+
+async function administer(
+  url: string,
+  body: object,
+  method: 'POST' | 'PUT' = 'POST',
+): Promise<{ id?: number; key?: string }> {
   const headers = { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': 'application/json' }
-  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
+  const response = await fetch(url, { method, headers, body: JSON.stringify(body) })
   if (!response.ok) throw new Error(`${url}: ${await response.text()}`)
   const { data } = (await response.json()) as { data: { id?: number; key?: string } }
   return data

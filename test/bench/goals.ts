@@ -47,6 +47,7 @@ export function readGoals(
     atMost('time to first token, added to (a), p50', 1, added('first50'), 'ms'),
     atMost('time to first token, added to (a), p99', 5, added('first99'), 'ms'),
     atLeast('requests/s, 5,000 rules ÷ 10', 0.9, rate('rules-64', '5,000 rules')),
+    atLeast('ledger, costs and budgets on ÷ off', 0.9, rate('ledger-64', 'budgets')),
     atLeast('/v1/responses ÷ chat, 64 connections', 0.6, rate('responses-64', 'responses')),
     atLeast('a no-op Koa middleware ÷ none, whole responses', 0.8, rate('middleware-whole-64', 'middleware')),
     open('the same, streams', rate('middleware-stream-10', 'middleware')),

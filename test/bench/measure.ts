@@ -9,13 +9,12 @@ const ROUNDS = 5
 /** The longest measurement of a cell per round. */
 const LONGEST_SECONDS = 3
 const SHORTEST_SECONDS = 0.1
-/** Share of the total time. Code that is not compiled yet is several times slower. */
-const WARM_UP = 0.3
-const LONGEST_WARM_UP = 20
+/** The longest warm-up, as a share of the total time. */
+const WARM_UP = 0.4
+/** CPU time of a server's main thread after which V8 has optimized its code. */
+const WARM_CPU_SECONDS = 20
 const WARM_UP_CONNECTIONS = 4
-/**
- * V8 shrinks the heap of an idle server. Requests are not measured until it has grown again.
- */
+/** V8 shrinks the heap of an idle server. Requests are not measured until it has grown again. */
 const RUN_UP_SECONDS = 0.2
 /** Allows for requests in flight at the end of a cell. */
 const SLACK_SECONDS = 2 * 0.05
@@ -34,14 +33,8 @@ export async function measureCases(
   const jobs = ready.flatMap((one) => one.cells.map((cell) => ({ one, cell, seen: [] as Figures[] })))
   for (const { one, cell } of jobs) await checkAnswer(one, cell, serverOf(servers, cell))
   tell('warming up')
-  const warmUp = Math.min(LONGEST_WARM_UP, secondsUntil(deadline) * WARM_UP)
-  await Promise.all(
-    jobs.map(({ one, cell }) => {
-      const seconds = Math.min(warmUp, one.warmUpSeconds ?? warmUp)
-      const connections = one.warmUpConnections ?? WARM_UP_CONNECTIONS
-      return load(aimOf(cell, serverOf(servers, cell)), { connections, seconds })
-    }),
-  )
+  const warmUpMs = secondsUntil(deadline) * 1000 * WARM_UP
+  await Promise.all(jobs.map(({ one, cell }) => warmUp(one, cell, serverOf(servers, cell), warmUpMs)))
 
   const round = ready.flatMap((one) => {
     const own = jobs.filter((job) => job.one === one)
@@ -50,8 +43,11 @@ export async function measureCases(
   const shares = round.reduce((sum, { one }) => sum + (one.weight ?? 1), 0)
   for (let number = 1; number <= ROUNDS && performance.now() < deadline; number++) {
     tell(`round ${number} of ${ROUNDS}`)
-    const left =
-      secondsUntil(deadline) / (ROUNDS - number + 1) - round.length * (RUN_UP_SECONDS + SLACK_SECONDS)
+    const unmeasured = round.reduce(
+      (sum, { one }) => sum + (one.runUpSeconds ?? RUN_UP_SECONDS) + SLACK_SECONDS,
+      0,
+    )
+    const left = secondsUntil(deadline) / (ROUNDS - number + 1) - unmeasured
     const share = Math.min(LONGEST_SECONDS, Math.max(SHORTEST_SECONDS, left / shares))
     for (const { one, cell, seen } of round)
       seen.push(await measureCell(one, cell, serverOf(servers, cell), share * (one.weight ?? 1)))
@@ -90,14 +86,26 @@ async function checkAnswer({ id }: Case, cell: Cell, server: BenchGateway): Prom
   throw new Error(`${id}: ${cell.label} answered ${response.status} ${text.slice(0, 500)}`)
 }
 
+async function warmUp(
+  { warmUpSeconds, warmUpConnections }: Case,
+  cell: Cell,
+  server: BenchGateway,
+  longestMs: number,
+): Promise<void> {
+  const until = performance.now() + Math.min(longestMs, (warmUpSeconds ?? Number.POSITIVE_INFINITY) * 1000)
+  const connections = warmUpConnections ?? WARM_UP_CONNECTIONS
+  while (performance.now() < until && server.process.mainThreadSeconds() < WARM_CPU_SECONDS)
+    await load(aimOf(cell, server), { connections, seconds: Math.min(1, (until - performance.now()) / 1000) })
+}
+
 async function measureCell(
-  { connections, spreadMs = 0 }: Case,
+  { connections, spreadMs = 0, runUpSeconds = RUN_UP_SECONDS }: Case,
   cell: Cell,
   server: BenchGateway,
   seconds: number,
 ): Promise<Figures> {
   const aim = aimOf(cell, server)
-  await load(aim, { connections, seconds: RUN_UP_SECONDS })
+  await load(aim, { connections, seconds: runUpSeconds })
   const before = server.process.cpuSeconds()
   const mainBefore = server.process.mainThreadSeconds()
   const result = await load(aim, { connections, seconds, spreadMs })

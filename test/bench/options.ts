@@ -37,7 +37,7 @@ function quickly(one: (typeof CASES)[number]): typeof CASES {
 }
 
 function readSeconds({ quick, seconds }: { quick: boolean; seconds?: string | undefined }): number {
-  if (seconds === undefined) return quick ? 28 : 285
+  if (seconds === undefined) return quick ? 90 : 900
   const number = Number(seconds)
   if (!(number >= 5)) throw new Error('--seconds takes how long the whole may take: 5 or more.')
   return number

@@ -1,5 +1,5 @@
 import { lazy } from '../../core/util/lazy.ts'
-import { addUser, type BenchGateway, startGateway } from './gateway.ts'
+import { addUser, type BenchGateway, type GatewayOptions, startGateway } from './gateway.ts'
 import { startPortkey } from './portkey.ts'
 import { benchFile, type ServerProcess, startProcess } from './processes.ts'
 
@@ -15,6 +15,8 @@ export type ServerName =
   | '2 workers'
   | 'rules'
   | 'middleware'
+  | 'no ledger'
+  | 'budgets'
 
 export const LEGEND: Readonly<Record<ServerName, string>> = {
   a: 'the upstream itself',
@@ -26,6 +28,8 @@ export const LEGEND: Readonly<Record<ServerName, string>> = {
   '5,000 rules': 'another one, with 2,500 routing and 2,500 firewall rules that do not match, 10 that do',
   '2 workers': 'as (d), with two processes',
   rules: 'the gateway, where rules are created',
+  'no ledger': 'as (d), without ledger and budgets',
+  budgets: 'as (d), with budgets for the user and for all users together',
   middleware: 'as (c), with a Koa middleware of a third party that only calls next()',
 }
 
@@ -38,15 +42,9 @@ export async function startServers(needed: ReadonlySet<ServerName>, folder: stri
   const upstream = await startProcess(benchFile('upstream.ts'))
   const servers = new Map<ServerName, BenchGateway>([['a', bare(upstream)]])
   const missing = new Map<ServerName, string>()
-  const gateway = (name: string, rules?: number, workers?: number) =>
-    startGateway({
-      folder,
-      name,
-      upstream: upstream.line,
-      ...(rules !== undefined && { rules }),
-      ...(workers !== undefined && { workers }),
-    })
-  const shared = lazy(() => gateway('d', 100))
+  const gateway = (name: string, more: Partial<GatewayOptions> = {}) =>
+    startGateway({ folder, name, upstream: upstream.line, ...more })
+  const shared = lazy(() => gateway('d', { rules: 100 }))
   const starts: Readonly<Record<Exclude<ServerName, 'a'>, () => Promise<BenchGateway>>> = {
     b: async () => bare(await startProcess(benchFile('reference.ts'), { UPSTREAM: upstream.line })),
     c: () => gateway('c'),
@@ -54,10 +52,15 @@ export async function startServers(needed: ReadonlySet<ServerName>, folder: stri
     e: () => startPortkey(folder, upstream.line),
     'ten rules': async () => addUser(await shared(), 0),
     '5,000 rules': async () => addUser(await shared(), 2500),
-    '2 workers': () => gateway('workers', 100, 2),
+    '2 workers': () => gateway('workers', { rules: 100, workers: 2 }),
     rules: () => gateway('rules'),
-    middleware: () =>
-      startGateway({ folder, name: 'middleware', upstream: upstream.line, middleware: NO_OP_MIDDLEWARE }),
+    middleware: () => gateway('middleware', { middleware: NO_OP_MIDDLEWARE }),
+    'no ledger': () =>
+      gateway('no-ledger', {
+        rules: 100,
+        without: ['ledger', 'budget', 'what-if', 'overview', 'feedback', 'routers'],
+      }),
+    budgets: () => gateway('budgets', { rules: 100, budgets: true }),
   }
   for (const name of needed) {
     if (name === 'a') continue

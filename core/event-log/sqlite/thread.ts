@@ -71,8 +71,9 @@ export class SqliteThread {
       this.#lastId += 1
       this.#pending.set(this.#lastId, { resolve, reject })
       this.#unsent.push(encodeRequest({ id: this.#lastId, request }))
-      if (this.#unsent.length === 1) setImmediate(() => this.#sendBatch())
-      else if (this.#unsent.length === MAX_BATCH_SIZE) this.#sendBatch()
+      // A reader that processes a page without leaving the turn has asked for the next page before it.
+      if (request.type === 'read-log' || this.#unsent.length === MAX_BATCH_SIZE) this.#sendBatch()
+      else if (this.#unsent.length === 1) setImmediate(() => this.#sendBatch())
     })
     this.#updateRef()
     // Safe: the id matches the response to the request, and the worker responds to each request with its own
