@@ -132,7 +132,7 @@ function dispatchInference(handlers: ReadonlyMap<string, GatewayMiddleware>): Ga
   }
 }
 
-/** Does the same with a router of their own, which tries a tenth of the patterns that the router of all has. */
+/** Does the same with a router of their own: the one of all routes would try ten times as many patterns. */
 function routeInference(handlers: ReadonlyMap<string, GatewayMiddleware>): GatewayMiddleware {
   const routes = createRoutes()
   for (const [path, handle] of handlers) routes.add('the gateway', { method: 'POST', path }, handle)
