@@ -66,7 +66,7 @@ function createBaseApp(
     rewriteAzurePath,
     refuseIfReplaced(parts.logState),
     // Third-party middleware expects the fields that the router sets on the context.
-    ...(usesKoa ? [] : [dispatchInference(inferenceRoutes)]),
+    usesKoa ? routeInference(inferenceRoutes) : dispatchInference(inferenceRoutes),
     routes.dispatch,
     rejectUnmatched(routes, composeUnmatchedAdmission(steps)),
   ]
@@ -130,4 +130,11 @@ function dispatchInference(handlers: ReadonlyMap<string, GatewayMiddleware>): Ga
     const handle = ctx.method === 'POST' ? handlers.get(ctx.path) : undefined
     return handle === undefined ? next() : handle(ctx, next)
   }
+}
+
+/** Does the same with a router of their own: the one of all routes would try ten times as many patterns. */
+function routeInference(handlers: ReadonlyMap<string, GatewayMiddleware>): GatewayMiddleware {
+  const routes = createRoutes()
+  for (const [path, handle] of handlers) routes.add('the gateway', { method: 'POST', path }, handle)
+  return routes.dispatch
 }

@@ -18,10 +18,7 @@ export async function readAsClient(reply: Reply): Promise<OpenAI.ChatCompletion>
     reply,
     client: staying,
   } as Partial<RepliedExchange> as RepliedExchange
-  if (reply.type === 'whole') {
-    const answer = buildChatCompletion(exchange)
-    return JSON.parse(typeof answer === 'string' ? answer : JSON.stringify(answer))
-  }
+  if (reply.type === 'whole') return JSON.parse(buildChatCompletion(exchange))
   let text = ''
   for await (const records of streamChatChunks(exchange)) text += records
   const lines = text.split('\n\n').map((record) => record.replace(/^data: /, ''))

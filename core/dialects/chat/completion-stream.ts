@@ -11,7 +11,7 @@ import { relatedId } from '../../util/ids.ts'
 import { isAnswerText } from '../answer-text.ts'
 import { recordReplyError } from '../stream-error.ts'
 import { ChunkTemplates, spliceChunk } from './chunk-template.ts'
-import { decorateRecord, toCompletionToolCall, toCompletionUsage } from './completion.ts'
+import { toCompletionToolCall, toCompletionUsage, writeDecorated } from './completion.ts'
 
 /**
  * Streams chat-completion chunks as SSE. The first record carries the extension fields that are already
@@ -42,12 +42,12 @@ export async function* streamChatChunks(exchange: RepliedExchange): AsyncGenerat
     }
     for (const chunk of toChunks(event)) {
       if (held !== undefined) text += toSseRecord(held)
-      held = isFirst ? decorateRecord(chunk, chunk.id, exchange.decoration?.first()) : chunk
+      const extension = isFirst ? exchange.decoration?.first() : undefined
       isFirst = false
       if (!isFinished) {
-        text += toSseRecord(held)
+        text += `data: ${writeDecorated(chunk, extension)}\n\n`
         held = undefined
-      }
+      } else held = { ...chunk, ...extension }
     }
     return text
   }
@@ -66,7 +66,7 @@ export async function* streamChatChunks(exchange: RepliedExchange): AsyncGenerat
     const usage = usageChunk()
     const secondLast = held && usage ? toSseRecord(held) : ''
     const last = usage ?? held
-    const lastRecord = last ? toSseRecord(decorateRecord(last, last.id, exchange.decoration?.last())) : ''
+    const lastRecord = last ? `data: ${writeDecorated(last, exchange.decoration?.last())}\n\n` : ''
     yield `${secondLast}${lastRecord}data: [DONE]\n\n`
   } catch (error) {
     if (exchange.client.isAborted) return

@@ -10,10 +10,10 @@ import {
 import { relatedId } from '../../util/ids.ts'
 
 /**
- * Builds a chat completion with the gateway's extension fields, as an object or as JSON text. If the provider
- * uses the same format, all of its fields are kept.
+ * Writes a chat completion with the gateway's extension fields as JSON. If the provider uses the same format,
+ * all of its fields are kept.
  */
-export function buildChatCompletion(exchange: RepliedExchange): JsonObject | string {
+export function buildChatCompletion(exchange: RepliedExchange): string {
   if (exchange.reply?.type !== 'whole')
     throw new GatewayError('internal_error', 'The exchange has no whole reply.')
   const { event } = exchange.reply
@@ -23,20 +23,24 @@ export function buildChatCompletion(exchange: RepliedExchange): JsonObject | str
   if (record === undefined) {
     const completion = buildCompletionFromParts(event.parts)
     const model = completion.model || (exchange.target?.model ?? '')
-    return decorateRecord({ ...completion, model }, id, extension)
+    return writeDecorated({ ...completion, id, model }, extension)
   }
-  if (!hasCompleteChoices(record)) return decorateRecord(completeChoices(record), id, extension)
+  if (!hasCompleteChoices(record)) return writeDecorated({ ...completeChoices(record), id }, extension)
   const spliced = source && extension && spliceCompletion(source, record, id, extension)
-  return spliced || decorateRecord(record, id, extension)
+  return spliced || writeDecorated({ ...record, id }, extension)
 }
 
-/** Sets the id of a completion or chunk and adds the extension fields. */
-export function decorateRecord(
-  record: JsonObject,
-  id: unknown,
-  extension: JsonObject | undefined,
-): JsonObject {
-  return { ...record, id, ...extension }
+/**
+ * Writes a completion or chunk with the extension fields as JSON. Joining two texts takes half the time of
+ * writing an object with the fields of both.
+ */
+export function writeDecorated(record: JsonObject, extension: JsonObject | undefined): string {
+  if (extension === undefined) return JSON.stringify(record)
+  for (const name in extension) if (name in record) return JSON.stringify({ ...record, ...extension })
+  const fields = JSON.stringify(extension)
+  return fields === '{}'
+    ? JSON.stringify(record)
+    : `${JSON.stringify(record).slice(0, -1)},${fields.slice(1)}`
 }
 
 /** True if all choices have the fields that OpenAI's clients require. Other providers leave some out. */
