@@ -19,6 +19,8 @@ export interface GatewayOptions {
    * Default: no rules.
    */
   readonly rules?: number
+  /** The key of a user, for a data folder that has users. */
+  readonly key?: string
   readonly workers?: number
   /** Source of a Koa middleware, which runs before the built-in plugins. */
   readonly middleware?: string
@@ -56,7 +58,7 @@ export async function startGateway(options: GatewayOptions): Promise<BenchGatewa
     ...(workers !== undefined && { WORKERS: String(workers) }),
   })
   const url: string = JSON.parse(process.line).base_url
-  const key = await createFirstUser(url, ADMIN_KEY)
+  const key = options.key ?? (await createFirstUser(url, ADMIN_KEY))
   if (rules !== undefined) await makeRules(url, key, rules)
   if (budgets) for (const path of ['/admin/users/1/budget', '/admin/budget']) await setBudget(url + path)
   return { url, headers: { authorization: `Bearer ${key}` }, process }
@@ -81,7 +83,8 @@ async function setBudget(url: string): Promise<void> {
   await administer(url, { limit_usd: 1_000_000, period: 'month', on_exceed: 'refuse' }, 'PUT')
 }
 
-async function administer(
+/** Calls an endpoint for operators. */
+export async function administer(
   url: string,
   body: object,
   method: 'POST' | 'PUT' = 'POST',
