@@ -90,11 +90,22 @@ const reply = (...content: readonly object[]) => ({
   messages: [...user('hello').messages, { role: 'assistant', content }, ...user('go on').messages],
 })
 const MESSAGES_BODY = reply(...texts(begin, end))
-const THINKING_BODY = reply(
-  { type: 'thinking', thinking: begin, signature: 'S'.repeat(80) },
-  { type: 'thinking', thinking: end, signature: 'S'.repeat(80) },
-  { type: 'text', text: 'hm' },
-)
+/** Other providers get thinking only with the calls behind it. */
+const THINKING_BODY = {
+  max_tokens: 100,
+  messages: [
+    ...user('hello').messages,
+    {
+      role: 'assistant',
+      content: [
+        { type: 'thinking', thinking: begin, signature: 'S'.repeat(80) },
+        { type: 'thinking', thinking: end, signature: 'S'.repeat(80) },
+        { type: 'tool_use', id: 'toolu_1', name: 'look', input: {} },
+      ],
+    },
+    ...user([{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'ok' }]).messages,
+  ],
+}
 
 describe('the firewall finds', function () {
   this.timeout(120_000)
@@ -165,11 +176,11 @@ describe('the firewall finds', function () {
       await expectRefusal(() => ask('/v1/messages', model, MESSAGES_BODY))
   })
 
-  it('thinking in two blocks, which stay apart for other providers', async () => {
+  it('no word in two blocks of thinking, which stay apart for other providers', async () => {
     await addRules('block')
     const { status } = await ask('/v1/messages', MODELS.deepseek, THINKING_BODY)
     expect(status).to.equal(200)
-    expect(JSON.stringify(sandbox.requests.at(-1)?.body)).not.to.contain(WORD)
+    expect(JSON.stringify(sandbox.requests.at(-1)?.body)).to.contain(`${begin}\\n${end}`)
   })
 
   it('a word that is divided between parts of the input of a response', async () => {

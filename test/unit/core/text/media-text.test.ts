@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { parseDataUrl } from '../../../../core/text/data-url.ts'
 import { isBinaryMedia, rewriteMedia } from '../../../../core/text/media-text.ts'
+import { createRandom } from '../../../support/random.ts'
 
 const HEAD = 'data:text/plain;base64,'
 const base64 = (bytes: Buffer | string) => Buffer.from(bytes as string).toString('base64')
@@ -45,6 +46,31 @@ describe('masking a text file', () => {
     }
   })
 
+  it('leaves no match in any reading of random files and URLs', () => {
+    const random = createRandom(23)
+    const pieces = [
+      ...['secret', 'Größe', ' hello ', '\0', 'BM'].map((text) => Buffer.from(text)),
+      ...[Buffer.from('Größe', 'latin1'), Buffer.from('secret Größe', 'utf16le')],
+      ...[Buffer.from('secret', 'utf16le').swap16(), Buffer.from([0xff, 0xfe]), Buffer.from([0xfe, 0xff])],
+    ]
+    let masked = 0
+    for (let round = 0; round < 1000; round++) {
+      const picked = Array.from({ length: 1 + random.integer(5) }, () => random.pick(pieces))
+      const bytes = Buffer.concat([...picked, Buffer.from([random.integer(256)])])
+      const type = random.pick(['text/plain', 'application/octet-stream', '', 'application/pdf', 'a/b'])
+      const url = random.pick([
+        `data:${type};base64,${base64(bytes)}`,
+        `data:${type};base64,${base64(bytes).replace(/^(..)/, '$1=')}`,
+        `data:${type};base64,${base64(bytes).replace('c', '%63')}`,
+        `data:${type},${bytes.toString('hex').replace(/../g, '%$&')}`,
+      ])
+      const result = rewriteMedia(url, mask)
+      masked += result === url ? 0 : 1
+      for (const reading of readingsOf(result)) expect(mask(reading), url).to.equal(reading)
+    }
+    expect(masked).to.be.above(500)
+  })
+
   it('returns a file without a match unchanged', () => {
     for (const bytes of [
       Buffer.from('hello'),
@@ -54,6 +80,25 @@ describe('masking a text file', () => {
       expect(rewriteMedia(HEAD + base64(bytes), mask)).to.equal(HEAD + base64(bytes))
   })
 })
+
+/** What decoders make of a `data:` URL. */
+function readingsOf(url: string): readonly string[] {
+  const data = url.slice(url.indexOf(',') + 1)
+  const decoded = Buffer.from(
+    data.replace(/%([\da-f]{2})/gi, (_, digits) => String.fromCharCode(Number.parseInt(digits, 16))),
+    'latin1',
+  )
+  const text = decoded.toString('latin1')
+  const toBytes = (part: string) => Buffer.from(part, 'base64')
+  const files = url.includes(';base64,')
+    ? [toBytes(text), toBytes(text.replaceAll('=', '')), Buffer.concat(text.split('=').map(toBytes))]
+    : [decoded]
+  return files.flatMap((bytes) => {
+    const swapped = Buffer.from(bytes.subarray(0, bytes.length & ~1)).swap16()
+    const readings = [bytes.toString(), bytes.toString('latin1'), bytes.toString('utf16le')]
+    return [...readings, swapped.toString('utf16le')].flatMap((each) => [each, each.replaceAll('\0', '')])
+  })
+}
 
 describe('binary media', () => {
   const bytes = (start: string) => Buffer.concat([Buffer.from(start, 'latin1'), Buffer.alloc(120, 7)])
