@@ -74,17 +74,25 @@ export function isAnthropicPath(path: string): boolean {
   return path.startsWith('/v1/messages')
 }
 
+interface MatchedRoute {
+  readonly path: unknown
+  readonly methods: readonly string[]
+}
+
 /** Rejects requests without a route: 405 with `allow` if the path has other methods, or else 404. */
 export function rejectUnmatched({ hasPath }: Pick<Routes, 'hasPath'>): GatewayMiddleware {
   return (ctx) => {
     // Set by @koa/router, but missing from Koa's types.
-    const { matched = [] } = ctx as { matched?: readonly { readonly methods: readonly string[] }[] }
+    const { matched = [] } = ctx as { matched?: readonly MatchedRoute[] }
     ctx.errorStyle = 'openai'
     if (isAnthropicPath(ctx.path)) {
       ctx.errorStyle = 'anthropic'
       addAnthropicRequestId(ctx)
     }
-    const allowed = [...new Set(matched.flatMap(({ methods }) => methods))].join(', ')
+    // In `/v1/responses/compact`, `compact` is no id for the methods of `/v1/responses/{id}`.
+    const own = matched.filter(({ path }) => path === ctx.path)
+    const routes = own.length > 0 ? own : matched
+    const allowed = [...new Set(routes.flatMap(({ methods }) => methods))].join(', ')
     if (allowed === '') throw pathNotFoundError(ctx.path, findIntendedPath(ctx.path, hasPath))
     const message = `${ctx.path} does not support ${ctx.method}. Supported methods: ${allowed}.`
     throw new GatewayError('method_not_allowed', message, { headers: { allow: allowed } })
