@@ -18,9 +18,10 @@ export const inferenceHeaders: TProperties = {
     }),
   ),
   'x-cache': Type.Optional(
-    StringEnum(['on', 'no-store'], {
+    Type.String({
       description:
-        'If the operator has switched on the cache: on uses it for any temperature, no-store not at all.',
+        'on uses the cache for any temperature, no-store not at all. Ignored, whatever its value, if the ' +
+        'gateway has no cache.',
       examples: ['on'],
     }),
   ),

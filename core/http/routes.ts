@@ -77,6 +77,11 @@ export function isAnthropicPath(path: string): boolean {
   return path.startsWith('/v1/messages')
 }
 
+interface MatchedRoute {
+  readonly path: unknown
+  readonly methods: readonly string[]
+}
+
 /**
  * Rejects requests without a route: 405 with `allow` if the path has other methods, or else 404. Requests
  * with an API key are admitted first, so that they count, and have the headers of the rate limit. See
@@ -88,8 +93,11 @@ export function rejectUnmatched(
 ): GatewayMiddleware {
   function reject(ctx: GatewayContext): never {
     // Set by @koa/router, but missing from Koa's types.
-    const { matched = [] } = ctx as { matched?: readonly { readonly methods: readonly string[] }[] }
-    const allowed = [...new Set(matched.flatMap(({ methods }) => methods))].join(', ')
+    const { matched = [] } = ctx as { matched?: readonly MatchedRoute[] }
+    // In `/v1/responses/compact`, `compact` is no id for the methods of `/v1/responses/{id}`.
+    const own = matched.filter(({ path }) => path === ctx.path)
+    const routes = own.length > 0 ? own : matched
+    const allowed = [...new Set(routes.flatMap(({ methods }) => methods))].join(', ')
     if (allowed === '') throw pathNotFoundError(ctx.path, findIntendedPath(ctx.path, hasPath))
     const message = `${ctx.path} does not support ${ctx.method}. Supported methods: ${allowed}.`
     throw new GatewayError('method_not_allowed', message, { headers: { allow: allowed } })

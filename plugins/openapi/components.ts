@@ -43,7 +43,7 @@ export function createComponents(): Components {
   }
 
   function renderFields({ $id: _, ...schema }: JsonObject): JsonObject {
-    const { patternProperties, discriminator, ...fields } = schema
+    const { patternProperties, discriminator, ...fields } = replaceBooleanConst(schema)
     const { 'x-documented': documented } = schema
     const entries = Object.entries({ ...fields, ...Object(documented) }).filter(
       ([key]) => !key.startsWith('x-'),
@@ -97,6 +97,14 @@ const KEYWORDS_BY_TYPE: Readonly<Record<string, readonly string[]>> = {
   object: ['properties', 'required', 'additionalProperties', 'patternProperties', 'propertyNames'],
   string: ['minLength', 'maxLength', 'pattern', 'format'],
   number: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
+}
+
+/** A boolean with one value: generated Java does not compile with it, and `not` is ignored. */
+function replaceBooleanConst(schema: JsonObject): JsonObject {
+  const { const: value, ...others } = schema
+  return typeof value === 'boolean' && others.type === 'boolean'
+    ? { ...others, not: { const: !value } }
+    : schema
 }
 
 /** Turns a list of types into a union: many generators do not support two types beside null. */

@@ -73,6 +73,15 @@ describe('tools of responses', () => {
     })
   }
 
+  it('of the kind custom have a known form of input, also in a namespace', async () => {
+    const wrong = { ...patch, format: { ...patch.format, type: 'song' } }
+    for (const tools of [[wrong], [{ ...docs, tools: [wrong] }]]) {
+      const { status, body } = await post({ input: 'Hi', tools })
+      expect(status).to.equal(400)
+      expect(body.error.param).to.match(/^tools\[0\].*format\.type$/)
+    }
+  })
+
   it('are functions for models, with the grammar in the description', async () => {
     await ask('Hi', { tools: [patch, docs], tool_choice: { type: 'custom', name: 'apply_patch' } })
     const { tools, tool_choice } = Object(sandbox.requests.at(-1)?.body)

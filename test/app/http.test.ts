@@ -138,6 +138,11 @@ describe('HTTP', () => {
       expect(headers.get('x-error-code')).to.equal('method_not_allowed')
     })
 
+    it('allow the methods of themselves, not those of a path with a parameter in their place', async () => {
+      const { status, headers } = await user.call('PUT', '/v1/responses/compact')
+      expect([status, headers.get('allow')]).to.deep.equal([405, 'POST'])
+    })
+
     it('may be read with HEAD', async () => {
       const { status, headers, body } = await user.call('HEAD', `/v1/routing-rules/${ruleId}`)
       expect(status).to.equal(200)

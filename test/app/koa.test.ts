@@ -9,6 +9,7 @@ import { chatBody, routingRuleBody } from '../support/bodies.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { BUILT_IN, installAll, listPlugins } from '../support/plugins.ts'
 import { ROOT } from '../support/root.ts'
+import { UNLIMITED, withSettings } from '../support/settings.ts'
 
 /** Reads streams as a Koa middleware may: with `for await`, `on('data')` or `pipeline`. */
 const REWRITE = `import { PassThrough, Readable, Transform, pipeline } from 'node:stream'
@@ -46,15 +47,15 @@ describe('ordinary Koa middleware', () => {
       const installed = fileURLToPath(new URL(`node_modules/${name}`, ROOT))
       await symlink(installed, path.join(pluginFolder, 'node_modules', name))
     }
-    const list = [
-      'koa-response-time',
-      { use: 'koa-compress', options: { threshold: 0 } },
-      'koa-conditional-get',
-      'koa-etag',
-      'rewrite',
-      ...BUILT_IN,
+    const add = [
+      { use: 'koa-response-time', before: 'auth' },
+      { use: 'koa-compress', before: 'auth', options: { threshold: 0 } },
+      { use: 'koa-conditional-get', before: 'auth' },
+      { use: 'koa-etag', before: 'auth' },
+      { use: 'rewrite', before: 'auth' },
     ]
-    gateway = await startGateway({ CONFIG: await listPlugins(pluginFolder, list) }, { pluginFolder })
+    const plugins = JSON.stringify({ add, remove: ['overview', 'console'] })
+    gateway = await startGateway(await withSettings(`${UNLIMITED}plugins: ${plugins}\n`), { pluginFolder })
   })
   after(() => gateway.stop())
 

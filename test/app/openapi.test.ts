@@ -58,6 +58,7 @@ describe('/openapi.json', () => {
       if (schema.if !== undefined) issues.push(`${path} has a condition`)
       if (Object.values<Loose>(schema.properties ?? {}).some(({ type }) => type === 'null'))
         issues.push(`${path} has a property that is null alone`)
+      if (schema.type === 'boolean' && schema.const !== undefined) issues.push(`${path} has one value`)
       for (const [name, property] of Object.entries<Loose>(schema.properties ?? {}))
         if (!property.$ref && !property.description) issues.push(`${path}.${name} has no description`)
     }

@@ -32,7 +32,7 @@ const InputFormat = Variants(
       { $id: 'GrammarInput', description: 'Text that matches a grammar, which models read.' },
     ),
   ],
-  { $id: 'CustomToolInput', description: 'Form of the input.' },
+  { isClosed: true, $id: 'CustomToolInput', description: 'Form of the input.' },
 )
 
 export const CustomTool = OpenObject(

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { Ajv2020 } from 'ajv/dist/2020.js'
+import type { Loose } from '../openapi.ts'
 import type { AnswerKind, RecordedAnswer } from './record-answers.ts'
 
 const SCHEMAS: Readonly<Partial<Record<AnswerKind, string>>> = {
@@ -12,7 +13,7 @@ const SCHEMAS: Readonly<Partial<Record<AnswerKind, string>>> = {
   models: 'ListModelsResponse',
   error: 'ErrorResponse',
   'text completion': 'CreateCompletionResponse',
-  'text chunk': 'CreateCompletionResponse',
+  'text chunk': 'TextChunk',
   embeddings: 'CreateEmbeddingResponse',
   moderation: 'CreateModerationResponse',
 }
@@ -26,6 +27,8 @@ export async function loadOpenAiJudge(file: string): Promise<(answer: RecordedAn
     const { nullable: __, ...schema } = value
     return { anyOf: [schema, { type: 'null' }] }
   })
+  const { schemas } = description.components
+  schemas.TextChunk = toTextChunk(schemas.CreateCompletionResponse)
   ajv.addSchema({ $id: 'openai', ...description })
   return ({ kind, value }) => {
     const validate = ajv.getSchema(`openai#/components/schemas/${SCHEMAS[kind]}`)
@@ -33,4 +36,18 @@ export async function loadOpenAiJudge(file: string): Promise<(answer: RecordedAn
     if (validate(value)) return []
     return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`)
   }
+}
+
+/**
+ * The description has one schema for whole completions and for the records of streams, in which OpenAI's API
+ * sends null for the reason and the usage until the text ends.
+ */
+function toTextChunk(completion: Loose): Loose {
+  const chunk = structuredClone(completion)
+  const makeNullable = (properties: Loose, name: string) => {
+    properties[name] = { anyOf: [properties[name], { type: 'null' }] }
+  }
+  makeNullable(chunk.properties, 'usage')
+  makeNullable(chunk.properties.choices.items.properties, 'finish_reason')
+  return chunk
 }
