@@ -60,3 +60,16 @@ function isTooLong(value: unknown): boolean {
   for (const warning of value as readonly Warning[]) length += warning.message.length
   return length > MAX_TEXT
 }
+
+/**
+ * Writes an answer, or a record of a stream, with the extension fields as JSON. Joining two texts takes half
+ * the time of writing an object with the fields of both.
+ */
+export function writeDecorated(record: JsonObject, extension: JsonObject | undefined): string {
+  if (extension === undefined) return JSON.stringify(record)
+  for (const name in extension) if (name in record) return JSON.stringify({ ...record, ...extension })
+  const fields = JSON.stringify(extension)
+  return fields === '{}'
+    ? JSON.stringify(record)
+    : `${JSON.stringify(record).slice(0, -1)},${fields.slice(1)}`
+}

@@ -56,6 +56,7 @@ describe('headers for browsers', () => {
       ])
         expect(headers.has(name), name).to.equal(false)
     }
+    expect(answers[1]?.headers.get('cache-control')).to.equal('no-store, no-transform')
     await Promise.all(answers.map((answer) => answer.text()))
   })
 
@@ -132,6 +133,9 @@ describe('pages of other origins (CORS)', () => {
         ...['limit', 'remaining', 'reset'].map((name) => `x-ratelimit-${name}-requests`),
       ])
       expect(answer.headers.get('vary')).to.match(/\bOrigin\b/)
+      const isStream = answer.headers.get('content-type')?.startsWith('text/event-stream')
+      const caching = isStream ? 'no-store, no-transform' : 'no-store'
+      expect(answer.headers.get('cache-control')).to.equal(caching)
       await answer.text()
     }
   })

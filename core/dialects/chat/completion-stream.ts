@@ -9,9 +9,10 @@ import {
 import { formatError } from '../../http/errors.ts'
 import { relatedId } from '../../util/ids.ts'
 import { isAnswerText } from '../answer-text.ts'
+import { writeDecorated } from '../signalbox-fields.ts'
 import { recordReplyError } from '../stream-error.ts'
 import { ChunkTemplates, spliceChunk } from './chunk-template.ts'
-import { toCompletionToolCall, toCompletionUsage, writeDecorated } from './completion.ts'
+import { toCompletionToolCall, toCompletionUsage } from './completion.ts'
 
 /**
  * Streams chat-completion chunks as SSE. The first record carries the extension fields that are already

@@ -8,11 +8,11 @@ import {
 } from '../../contract/index.ts'
 import { relatedId } from '../../util/ids.ts'
 import { parseJson } from '../../util/json.ts'
-import { buildMetadata } from '../signalbox-fields.ts'
+import { buildMetadata, writeDecorated } from '../signalbox-fields.ts'
 import { type BlockEvent, BlockEvents } from './block-events.ts'
 
-/** Builds a message of Anthropic's Messages API from a whole reply. */
-export function buildMessage(exchange: RepliedExchange): JsonObject {
+/** Writes a message of Anthropic's Messages API as JSON, from a whole reply. */
+export function buildMessage(exchange: RepliedExchange): string {
   if (exchange.reply?.type !== 'whole')
     throw new GatewayError('internal_error', 'The exchange has no whole reply.')
   const { parts } = exchange.reply.event
@@ -26,13 +26,9 @@ export function buildMessage(exchange: RepliedExchange): JsonObject {
   for (const event of blocks.close()) applyEvent(content, event)
   const start = parts.find(({ type }) => type === 'start')
   const { delta, usage } = ending.build(blocks.hasCalls)
-  return {
-    ...buildEmptyMessage(exchange, start?.type === 'start' ? start.model : ''),
-    content: content.map(withParsedInput),
-    ...delta,
-    usage,
-    ...extensionFields(exchange, exchange.decoration?.last()),
-  }
+  const empty = buildEmptyMessage(exchange, start?.type === 'start' ? start.model : '')
+  const message = Object.assign(empty, { content: content.map(withParsedInput) }, delta, { usage })
+  return writeDecorated(message, extensionFields(exchange, exchange.decoration?.last()))
 }
 
 /** Clients that do not ask for thinking often read the first block as the text. */
