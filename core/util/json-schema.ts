@@ -39,22 +39,13 @@ export function createLazyTypeGuard<T>(schema: JsonObject): (value: unknown) => 
 }
 
 /**
- * Compiles a built-in schema into a parser of request bodies: it returns the value with its type, or throws a
- * `GatewayError` (400) that names the field and the constraint.
+ * Returns a parser of request bodies for a built-in schema: it returns the value with its type, or throws a
+ * `GatewayError` (400) that names the field and the constraint. The schema is compiled on first use.
  */
-export function compileParser<Schema extends TSchema>(schema: Schema): (value: unknown) => Static<Schema> {
-  const validate = compileSchema<Static<Schema>>(toValidationSchema(schema), 'first-error')
-  return createParser(() => validate)
-}
-
-/** Like `compileParser`, but compiles the schema on first use: for all endpoints except inference. */
 export function createLazyParser<Schema extends TSchema>(schema: Schema): (value: unknown) => Static<Schema> {
-  return createParser(compileSchemaLazily<Static<Schema>>(() => toValidationSchema(schema), 'first-error'))
-}
-
-function createParser<T>(validator: () => ValidateFunction<T>): (value: unknown) => T {
+  const compile = compileSchemaLazily<Static<Schema>>(() => toValidationSchema(schema), 'first-error')
   return (value) => {
-    const validate = validator()
+    const validate = compile()
     if (validate(value)) return value
     throw toGatewayError(validate.errors)
   }
