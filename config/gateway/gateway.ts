@@ -14,6 +14,7 @@ import { hasThirdPartyMiddleware } from '../../core/pipeline/admission.ts'
 import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
 import { setUpPlugins } from '../../core/pipeline/set-up.ts'
 import { retryWhileUnavailable } from '../../core/process/retry.ts'
+import { createWarmUp } from '../../core/util/warm-up.ts'
 import { createAccessLog } from '../../plugins/auth/access-log.ts'
 import { createAuthFailureLimiter, createAuthFailureMetric } from '../../plugins/auth/auth-failures.ts'
 import { createSessionSecret } from '../../plugins/auth/session-secret.ts'
@@ -174,6 +175,8 @@ export async function startGateway(
     providers.connect(adapters.adapters)
 
     let isStopping = false
+    const warmUp = createWarmUp()
+    opened.push({ close: async () => warmUp.stop() })
     const parts = {
       steps: pipeline.steps,
       snapshotCaller: createCallerSnapshots(state),
@@ -188,6 +191,7 @@ export async function startGateway(
       logState: state.subscription.state,
       damagedStreams: () => state.streams.damaged().map(({ stream }) => stream),
       damagedFiles: state.damagedFiles,
+      onceServing: warmUp.add,
     }
     const auditExport = peer?.takesSnapshots === false ? undefined : openAuditExport(settings, state, logger)
     if (auditExport) opened.push(auditExport)
@@ -210,6 +214,7 @@ export async function startGateway(
     opened.push({ close: () => main.stop(settings.timeouts.drain_ms) })
     const direct = await listen(createRouteApp(parts), settings.host, settings.route_port, serverOptions)
     opened.push({ close: () => direct.stop(settings.timeouts.drain_ms) })
+    warmUp.start().catch((err) => logger.error({ err }, 'warm-up after the start failed'))
     const drain = async (lingerMs: number) => {
       stopping.abort()
       const { drain_ms } = settings.timeouts

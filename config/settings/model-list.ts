@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { MODE_SPELLINGS, type Mode, type Model, parseMode } from '../../core/contract/index.ts'
 import { compileValidator, describeSchemaErrors } from '../../core/util/json-schema.ts'
-import { readYaml } from './read-yaml.ts'
+import { readShippedYaml, readYaml } from './read-yaml.ts'
 import type { SettingsDocument } from './schema.ts'
 import { SettingsError } from './settings-error.ts'
 import { shippedFile } from './shipped-files.ts'
@@ -17,10 +17,12 @@ export function updatedModelsFile(dataDir: string): string {
   return path.join(dataDir, 'models.yaml')
 }
 
+type Read = (file: string, issues: string[]) => unknown
+
 /** Reads rows of the catalogue. Adds what is wrong with them to `issues`. */
-function readModelRows(file: string, name: string, issues: string[]): ModelRows {
+function readModelRows(read: Read, file: string, name: string, issues: string[]): ModelRows {
   const found: string[] = []
-  const rows = readYaml(file, found)
+  const rows = read(file, found)
   if (found.length === 0 && validateModels(rows)) return rows
   const invalid = found.length > 0 ? found : describeSchemaErrors(validateModels.errors)
   issues.push(...invalid.map((issue) => (found.length > 0 ? issue : `${name}: ${issue}`)))
@@ -41,7 +43,7 @@ let shippedModels: ModelRows | undefined
 export function readShippedModels(issues: string[] = []): ModelRows {
   if (shippedModels !== undefined) return shippedModels
   const found: string[] = []
-  const rows = readModelRows(shippedFile('config/models.yaml'), 'models.yaml', found)
+  const rows = readModelRows(readShippedYaml, 'config/models.yaml', 'models.yaml', found)
   if (found.length === 0) shippedModels = rows
   issues.push(...found)
   return rows
@@ -71,7 +73,7 @@ export function readUpdatedModels(dataDir: string): ModelRows {
   const file = updatedModelsFile(dataDir)
   if (!existsSync(file)) return []
   const issues: string[] = []
-  const rows = readModelRows(file, file, issues)
+  const rows = readModelRows(readYaml, file, file, issues)
   if (issues.length > 0) throw new SettingsError(issues)
   return rows
 }

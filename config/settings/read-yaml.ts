@@ -1,5 +1,22 @@
-import { readFileSync } from 'node:fs'
+import { hash } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
 import { loadAll, YAMLException } from 'js-yaml'
+import { shippedFile } from './shipped-files.ts'
+
+/**
+ * Reads a YAML file of this package, by its path from the root. `npm run build` converts these files to JSON,
+ * under a name from their content: parsing the YAML took a tenth of a start.
+ */
+export function readShippedYaml(name: string, issues: string[]): unknown {
+  const file = shippedFile(name)
+  const converted = convertedFile(file)
+  return existsSync(converted) ? JSON.parse(readFileSync(converted, 'utf8')) : readYaml(file, issues)
+}
+
+/** The path of the JSON for the current content of a YAML file. */
+export function convertedFile(file: string): string {
+  return shippedFile(`dist/settings/${hash('sha256', readFileSync(file)).slice(0, 32)}.json`)
+}
 
 /**
  * Reads the value in a YAML file. Adds a syntax error to `issues` by line and column, without the text at

@@ -16,7 +16,7 @@ import {
 } from './environment.ts'
 import { combineModels, readModeAliases, readShippedModels, readUpdatedModels } from './model-list.ts'
 import { resolvePluginList } from './plugin-list.ts'
-import { readYaml } from './read-yaml.ts'
+import { readShippedYaml, readYaml } from './read-yaml.ts'
 import type { SettingsDocument } from './schema.ts'
 import { SettingsError } from './settings-error.ts'
 import { shippedFile } from './shipped-files.ts'
@@ -66,7 +66,7 @@ const validate = compileValidator<SettingsDocument>(schema)
 export function readSettings(processEnvironment: Environment): Settings {
   const issues: string[] = []
   const ownFile = processEnvironment.CONFIG
-  const shipped = toMap(readYaml(shippedFile('config/default.yaml'), issues), 'default.yaml', issues)
+  const shipped = toMap(readShippedYaml('config/default.yaml', issues), 'default.yaml', issues)
   const ownAsWritten = ownFile ? toMap(readYaml(ownFile, issues), ownFile, issues) : {}
   const { settings: own, warnings } = replaceDeprecatedSettings(ownAsWritten, issues)
   const merged = mergeSettings(mergeSettings(shipped, buildPresetSettings(own.capabilities)), own)

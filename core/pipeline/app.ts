@@ -28,6 +28,8 @@ export interface AppParts extends InferenceParts, Readiness {
   readonly authenticateOperator: AuthenticateOperator | undefined
   readonly recordRead: RecordRead
   readonly findKnownRequest: FindKnownRequest
+  /** Runs a function soon after the gateway serves: what a first request needs, but the start does not. */
+  readonly onceServing: (prepare: () => void) => void
 }
 
 /** Creates the main application: probes, inference endpoints and the endpoints of the plugins. */
@@ -57,6 +59,7 @@ function createBaseApp(
   // Before declared endpoints, whose paths may have a parameter in place of a word: `/v1/responses/{id}`.
   const inferenceRoutes = addInferenceEndpoints(routes, parts, inferenceEndpoints)
   addDeclaredEndpoints(routes, parts, listener)
+  parts.onceServing(routes.prepare)
   const middleware: readonly GatewayMiddleware[] = [
     ...(usesKoa ? [sendLazyBody] : []),
     identifyRequest,

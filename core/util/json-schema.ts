@@ -1,15 +1,11 @@
-import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import type { ErrorObject, ValidateFunction } from 'ajv'
 import { GatewayError, type JsonObject, type Static, type TSchema } from '../contract/index.ts'
-import { AJV_OPTIONS, compileSchema } from './compile-schema.ts'
+import { ALL_ERRORS, compileSchema, compileSchemaLazily, createAjv } from './compile-schema.ts'
 import { lazy } from './lazy.ts'
 import { toValidationSchema } from './validation-schema.ts'
 
-/** For input of operators and plugins: the code is compiled faster, and runs a quarter slower. */
-const ALL_ERRORS = { ...AJV_OPTIONS, allErrors: true, code: { optimize: false } }
-
-const untrustedAjv = lazy(() => new Ajv(ALL_ERRORS))
-const optionsAjv = lazy(() => new Ajv({ ...ALL_ERRORS, validateSchema: false, useDefaults: true }))
-const untrustedOptionsAjv = lazy(() => new Ajv({ ...ALL_ERRORS, useDefaults: true }))
+const untrustedAjv = lazy(() => createAjv(ALL_ERRORS))
+const untrustedOptionsAjv = lazy(() => createAjv({ ...ALL_ERRORS, useDefaults: true }))
 
 /** Compiles a built-in schema into a validator that finds all errors. Use it for input of operators. */
 export function compileValidator<T>(schema: JsonObject): ValidateFunction<T> {
@@ -32,31 +28,27 @@ export function compileOptionsValidator(
   schema: JsonObject,
   isBuiltIn: boolean,
 ): ValidateFunction<JsonObject> {
-  return (isBuiltIn ? optionsAjv() : untrustedOptionsAjv()).compile<JsonObject>(schema)
+  if (isBuiltIn) return compileSchema<JsonObject>(schema, 'all-errors-with-defaults')
+  return untrustedOptionsAjv().compile<JsonObject>(schema)
 }
 
 /** Returns a type guard for a built-in schema. The schema is compiled on first use. */
 export function createLazyTypeGuard<T>(schema: JsonObject): (value: unknown) => value is T {
-  const validate = lazy(() => compileSchema<T>(toValidationSchema(schema), 'first-error'))
+  const validate = compileSchemaLazily<T>(() => toValidationSchema(schema), 'first-error')
   return (value): value is T => validate()(value)
 }
 
 /**
- * Compiles a built-in schema into a parser of request bodies: it returns the value with its type, or throws a
- * `GatewayError` (400) that names the field and the constraint.
+ * Returns a parser of request bodies for a built-in schema: it returns the value with its type, or throws a
+ * `GatewayError` (400) that names the field and the constraint. The schema is compiled on first use.
  */
-export function compileParser<Schema extends TSchema>(schema: Schema): (value: unknown) => Static<Schema> {
-  const validate = compileSchema<Static<Schema>>(toValidationSchema(schema), 'first-error')
+export function createLazyParser<Schema extends TSchema>(schema: Schema): (value: unknown) => Static<Schema> {
+  const compile = compileSchemaLazily<Static<Schema>>(() => toValidationSchema(schema), 'first-error')
   return (value) => {
+    const validate = compile()
     if (validate(value)) return value
     throw toGatewayError(validate.errors)
   }
-}
-
-/** Like `compileParser`, but compiles the schema on first use: for all endpoints except inference. */
-export function createLazyParser<Schema extends TSchema>(schema: Schema): (value: unknown) => Static<Schema> {
-  const parse = lazy(() => compileParser(schema))
-  return (value) => parse()(value)
 }
 
 function toGatewayError(errors: SchemaErrors): GatewayError {

@@ -5,20 +5,18 @@
  */
 import { createWriteStream } from 'node:fs'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { exportLog } from '../../config/cli/export-log.ts'
 import { importLog } from '../../config/cli/import-log.ts'
 import { openLog } from '../../config/gateway/state.ts'
 import { copyFolder, makeFolder } from '../support/folders.ts'
 import { ADMIN_KEY, createClient, TEST_ENVIRONMENT } from '../support/gateway.ts'
-import { ROOT } from '../support/root.ts'
+import { PROGRAM } from '../support/root.ts'
 import { measureBareAppends } from './bare-appends.ts'
 import { generateLog } from './generate-log.ts'
 import { describeMachine } from './machine.ts'
 import { benchFile, type ServerProcess, startProcess } from './processes.ts'
 import { addRules, createUsers, postResponses } from './store-load.ts'
 
-const PROGRAM = fileURLToPath(new URL('dist/config/main.js', ROOT))
 const USERS = Number(process.env.BENCH_USERS ?? 6000)
 const RESPONSE_EVENTS = 300_000
 const ROUNDS = 3

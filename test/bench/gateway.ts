@@ -1,12 +1,10 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { createFirstUser } from '../support/first-user.ts'
-import { ROOT } from '../support/root.ts'
+import { PROGRAM } from '../support/root.ts'
 import { type ServerProcess, startProcess } from './processes.ts'
 import { makeRules } from './rule-sets.ts'
 
-const PROGRAM = fileURLToPath(new URL('dist/config/main.js', ROOT))
 const ADMIN_KEY = 'an-admin-key-for-the-bench'
 
 export interface GatewayOptions {

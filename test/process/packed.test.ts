@@ -157,7 +157,7 @@ describe('the packed package', () => {
       'config/rules-file.schema.json',
       'config/schema.json',
       'config/plugin-template/index.js',
-      'dist/config/main.js',
+      'dist/program/main.js',
       'dist/core/contract/index.d.ts',
       'dist/plugins/console/static/index.html',
     ])
@@ -167,10 +167,11 @@ describe('the packed package', () => {
       /^config\/rules-(file|cases)\.schema\.json$/,
       /^config\/(default\.yaml|models\.yaml|schema\.json|(deploy|plugin-template)\/.+)$/,
       new RegExp(`^dist/(${FOLDERS.join('|')})/.+\\.(js|d\\.ts)$`),
-      /^dist\/core\/util\/validators\/\w+\.cjs$/,
+      /^dist\/(validators\/\w+\.cjs|settings\/\w+\.json)$/,
+      /^dist\/program\/([\w./-]+)\.js(\.map)?$/,
       /^dist\/plugins\/console\/static\/(index\.html|assets\/(index|icon)-[\w-]+\.(js|css|svg))$/,
     ]
-    expect(files.filter((file) => file.startsWith('dist/core/util/validators/'))).not.to.be.empty
+    expect(files.filter((file) => file.startsWith('dist/validators/'))).not.to.be.empty
     expect(files.filter((file) => !known.some((pattern) => pattern.test(file)))).to.deep.equal([])
   })
 
@@ -217,7 +218,7 @@ describe('the packed package', () => {
 
   it('writes a plugin package that passes its tests', async function () {
     this.timeout(180_000)
-    const program = path.join(project, 'node_modules/signalbox/dist/config/main.js')
+    const program = path.join(project, 'node_modules/signalbox/dist/program/main.js')
     await execute(process.execPath, [program, 'plugin', 'init', 'signalbox-short'], { cwd: project })
     const cwd = path.join(project, 'signalbox-short')
     expect((await execute('npm', ['test', '--offline'], { cwd })).stdout).to.match(/^. fail 0$/m)
@@ -225,7 +226,7 @@ describe('the packed package', () => {
 
   it('starts with the example package listed', async function () {
     this.timeout(180_000)
-    const program = path.join(project, 'node_modules/signalbox/dist/config/main.js')
+    const program = path.join(project, 'node_modules/signalbox/dist/program/main.js')
     const example = path.join(PROJECT, 'test/fixtures/packages/signalbox-votes')
     await symlink(example, path.join(project, 'node_modules/signalbox-votes'))
     const CONFIG = await listPlugins(project, [...BUILT_IN, 'signalbox-votes'])

@@ -1,16 +1,12 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { captureOutput } from './captured-output.ts'
 import { createFirstUser } from './first-user.ts'
 import { makeFolder } from './folders.ts'
 import { ADMIN_KEY, createClient, type RunningGateway, TEST_ENVIRONMENT } from './gateway.ts'
-import { ROOT } from './root.ts'
-
-/** The compiled program: `npm test` compiles first. */
-const PROGRAM = fileURLToPath(new URL('dist/config/main.js', ROOT))
+import { PROGRAM } from './root.ts'
 
 /** V8's optimizing compiler takes a third of the CPU time of a process that runs for a second. */
 const UNOPTIMIZED = ['--no-opt']

@@ -9,6 +9,9 @@ const CODE = new URL('../../', import.meta.url)
 /** The repository's root folder, as a URL that ends with `/`. */
 export const ROOT = EXTENSION === '.js' ? new URL('../', CODE) : CODE
 
+/** The program as users start it: `npm run build` and `npm test` bundle it. */
+export const PROGRAM = fileURLToPath(new URL('dist/program/main.js', ROOT))
+
 /** Node's options for a process that imports modules of this repository. */
 export const NODE_OPTIONS: readonly string[] = EXTENSION === '.js' ? [] : ['--import', 'tsx']
 

@@ -1,5 +1,5 @@
 import { type ChatRequest, type Dialect, GatewayError, type JsonObject } from '../../contract/index.ts'
-import { compileParser } from '../../util/json-schema.ts'
+import { createLazyParser } from '../../util/json-schema.ts'
 import { checkChatResponseFormat, checkToolCalls, checkToolChoice } from '../check-request.ts'
 import { buildChatCompletion } from './completion.ts'
 import { streamChatChunks } from './completion-stream.ts'
@@ -15,7 +15,7 @@ export const chatDialect: Dialect = {
   description: chatDescription,
 }
 
-const parseBody = compileParser(chatRequestSchema)
+const parseBody = createLazyParser(chatRequestSchema)
 
 /** Parses a chat-completions body. It already is the canonical form, so it is validated but not copied. */
 function parseChatRequest(body: JsonObject): ChatRequest {

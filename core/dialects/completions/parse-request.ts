@@ -1,9 +1,9 @@
 import { type ChatRequest, GatewayError, type JsonObject } from '../../contract/index.ts'
-import { compileParser } from '../../util/json-schema.ts'
+import { createLazyParser } from '../../util/json-schema.ts'
 import { CONVERSATION_FIELDS, withoutFields } from '../operation-fields.ts'
 import { completionsRequestSchema } from './request-schema.ts'
 
-const parseBody = compileParser(completionsRequestSchema)
+const parseBody = createLazyParser(completionsRequestSchema)
 
 /** Parses the body of `POST /v1/completions` as a chat with one message of the user. */
 export function parseCompletionsRequest(body: JsonObject): ChatRequest {

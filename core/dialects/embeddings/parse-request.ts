@@ -1,9 +1,9 @@
 import { type ChatRequest, type JsonObject, type Message, TokenIds } from '../../contract/index.ts'
-import { compileParser } from '../../util/json-schema.ts'
+import { createLazyParser } from '../../util/json-schema.ts'
 import { TEXT_FIELDS, withoutFields } from '../operation-fields.ts'
 import { embeddingsRequestSchema } from './request-schema.ts'
 
-const parseBody = compileParser(embeddingsRequestSchema)
+const parseBody = createLazyParser(embeddingsRequestSchema)
 
 /**
  * Parses the body of `POST /v1/embeddings`. Each text becomes a message of the user, so that everything that

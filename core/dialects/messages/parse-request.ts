@@ -1,12 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { type ChatRequest, GatewayError, type JsonObject, type Tool } from '../../contract/index.ts'
-import { compileParser } from '../../util/json-schema.ts'
+import { createLazyParser } from '../../util/json-schema.ts'
 import { checkResponseFormat, checkToolChoice } from '../check-request.ts'
 import { parseMessages, toExtraContent } from './parse-messages.ts'
 import { countTokensRequestSchema, type MessagesBody, messagesRequestSchema } from './request-schema.ts'
 
-const parseBody = compileParser(messagesRequestSchema)
-const parseCountBody = compileParser(countTokensRequestSchema)
+const parseBody = createLazyParser(messagesRequestSchema)
+const parseCountBody = createLazyParser(countTokensRequestSchema)
 
 /** Converts a body of `POST /v1/messages` to a canonical request. Throws 400 with the invalid parameter. */
 export function parseMessagesRequest(body: JsonObject, headers: IncomingHttpHeaders): ChatRequest {

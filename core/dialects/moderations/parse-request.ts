@@ -1,9 +1,9 @@
 import type { ChatRequest, ContentPart, JsonObject, Message } from '../../contract/index.ts'
-import { compileParser } from '../../util/json-schema.ts'
+import { createLazyParser } from '../../util/json-schema.ts'
 import { TEXT_FIELDS, withoutFields } from '../operation-fields.ts'
 import { moderationsRequestSchema } from './request-schema.ts'
 
-const parseBody = compileParser(moderationsRequestSchema)
+const parseBody = createLazyParser(moderationsRequestSchema)
 
 /**
  * Parses the body of `POST /v1/moderations`. Each text becomes a message of the user, as for embeddings;

@@ -5,7 +5,7 @@ import {
   type Message,
   type Warning,
 } from '../../contract/index.ts'
-import { compileParser } from '../../util/json-schema.ts'
+import { createLazyParser } from '../../util/json-schema.ts'
 import { checkToolChoice } from '../check-request.ts'
 import { findOmittedTools, toChatToolChoice, toChatTools } from './client-tools.ts'
 import { toOpenAiForm } from './other-forms.ts'
@@ -13,7 +13,7 @@ import { parseItems } from './parse-input-items.ts'
 import { type ResponsesBody, responsesRequestSchema, type TextFormat } from './request-schema.ts'
 import type { FlatTool } from './tool-schemas.ts'
 
-const validateBody = compileParser(responsesRequestSchema)
+const validateBody = createLazyParser(responsesRequestSchema)
 
 /** Fields that request features of OpenAI's own servers. */
 const UNSUPPORTED_FIELDS = [

@@ -5,7 +5,7 @@ import {
   type JsonObject,
   parseMode,
 } from '../../contract/index.ts'
-import { compileParser } from '../../util/json-schema.ts'
+import { createLazyParser } from '../../util/json-schema.ts'
 import { checkChatResponseFormat, checkToolChoice } from '../check-request.ts'
 import { routeDescription } from './description.ts'
 import { routeRequestSchema } from './request-schema.ts'
@@ -27,7 +27,7 @@ export const routeDialect: Dialect = {
   description: routeDescription,
 }
 
-const parseBody = compileParser(routeRequestSchema)
+const parseBody = createLazyParser(routeRequestSchema)
 
 /** The interface requires JSON to be named as such. A missing header is accepted. */
 function checkContentType(contentType: string | undefined): void {

@@ -1,7 +1,7 @@
 import { createHmac, hash } from 'node:crypto'
 import { mkdir, open } from 'node:fs/promises'
 import path from 'node:path'
-import { request } from 'undici'
+import { Pool } from 'undici'
 
 /** An entry as it is exported. */
 export interface ExportedEntry {
@@ -28,16 +28,19 @@ const TIMEOUT_MS = 10_000
  * `webhook-signature` is `v1,` and the HMAC-SHA256 of id, timestamp and body in Base64.
  */
 export function createWebhookTarget(url: string, secret: string, logId: string): ExportTarget {
+  const { origin, pathname, search } = new URL(url)
+  const pool = new Pool(origin)
   return {
-    name: new URL(url).origin,
+    name: origin,
     id: hash('sha256', url),
     async send(entries, signal) {
       const body = `{"log":${JSON.stringify(logId)},"entries":[${entries.map(({ text }) => text).join()}]}`
       const id = `${logId}.${entries[0]?.position}-${entries.at(-1)?.position}`
       const timestamp = String(Math.floor(Date.now() / 1000))
       const hmac = createHmac('sha256', secret).update(`${id}.${timestamp}.${body}`).digest('base64')
-      const response = await request(url, {
+      const response = await pool.request({
         method: 'POST',
+        path: pathname + search,
         headers: {
           'content-type': 'application/json',
           'webhook-id': id,

@@ -3,15 +3,12 @@ import { once } from 'node:events'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { ADMIN_KEY } from '../../support/gateway.ts'
 import { INSPECTED } from '../../support/heap.ts'
 import { providersAt } from '../../support/providers.ts'
-import { ROOT } from '../../support/root.ts'
+import { PROGRAM } from '../../support/root.ts'
 import { treeOf } from './process-tree.ts'
 import { FLAKY_KEY } from './settings.ts'
-
-const PROGRAM = fileURLToPath(new URL('dist/config/main.js', ROOT))
 
 /** The built gateway in a separate process, with or without workers. */
 export interface GatewayProcess {

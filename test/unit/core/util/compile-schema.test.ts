@@ -4,11 +4,13 @@ import path from 'node:path'
 import type { ValidateFunction } from 'ajv'
 import { expect } from 'chai'
 import { Type } from '../../../../core/contract/index.ts'
-import { compileSchema, generateValidators } from '../../../../core/util/compile-schema.ts'
+import { collectSchemas, compileSchema, generateValidators } from '../../../../core/util/compile-schema.ts'
 import { describeSchemaErrors } from '../../../../core/util/json-schema.ts'
 import { makeFolder } from '../../../support/folders.ts'
 
 describe('a generated validator', () => {
+  before(collectSchemas)
+
   // Of this test only, so that no build has generated it.
   const schema = Type.Object(
     { name: Type.String({ minLength: 2 }), ports: Type.Array(Type.Integer({ minimum: 1, maximum: 9 })) },

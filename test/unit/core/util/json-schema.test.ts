@@ -4,9 +4,9 @@ import { Ajv } from 'ajv'
 import { expect } from 'chai'
 import { GatewayError, type JsonObject, StrictObject, Type } from '../../../../core/contract/index.ts'
 import {
-  compileParser,
   compileUntrustedValidator,
   compileValidator,
+  createLazyParser,
   createLazyTypeGuard,
   describeSchemaErrors,
 } from '../../../../core/util/json-schema.ts'
@@ -256,7 +256,7 @@ describe('the schemas of the project', () => {
 })
 
 describe('parsers of request bodies', () => {
-  const parse = compileParser(
+  const parse = createLazyParser(
     StrictObject({
       name: Type.String({ maxLength: 5 }),
       list: Type.Optional(Type.Array(Type.String())),

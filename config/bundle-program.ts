@@ -1,0 +1,148 @@
+/**
+ * Bundles the program into `dist/program`, as a step of `npm run build`: a start reads some dozen files in
+ * place of about a thousand. See docs/decisions/runtime.md, "The program is bundled, the package is not".
+ */
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { builtinModules } from 'node:module'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build, type Plugin } from 'vite'
+import { PACKAGE_FOLDER } from '../core/util/package-folder.ts'
+
+const ROOT = fileURLToPath(PACKAGE_FOLDER)
+const OUTPUT = path.join(ROOT, 'dist/program')
+const FOLDERS = ['core', 'projections', 'providers', 'plugins', 'config']
+
+/** Native packages, and large ones that most processes never load. Node resolves them at run time. */
+const EXTERNAL = [
+  /^better-sqlite3/,
+  /^re2$/,
+  /^@eventstore\//,
+  /^(ioredis|pg|koa-body|ajv|vite)(\/|$)/,
+  /^@opentelemetry\/(?!api$)/,
+  ...builtinModules.map((name) => new RegExp(`^(node:)?${name}$`)),
+  /^node:/,
+]
+
+/** Returns the path of a source file from the root, undefined for files of dependencies. */
+function sourcePath(file: string): string | undefined {
+  const relative = path.relative(ROOT, file)
+  return FOLDERS.includes(relative.split(path.sep)[0] ?? '') ? relative : undefined
+}
+
+const PROGRAM = ['config/main', 'core/contract/index']
+
+/** The modules that run in threads, by path from the root, without extension. */
+function listThreads(): readonly string[] {
+  const sources = FOLDERS.flatMap((folder) =>
+    readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts') && !file.startsWith(path.join('console', 'app')))
+      .map((file) => path.join(folder, file)),
+  )
+  const threads = sources.flatMap((file) => {
+    const code = readFileSync(path.join(ROOT, file), 'utf8')
+    if (!code.includes('startThread(')) return []
+    const names = [...code.matchAll(/'(\.\/[\w-]*worker)'/g)].map(([, name = '']) => name)
+    return names.map((name) => path.join(path.dirname(file), name))
+  })
+  return [...new Set(threads)]
+}
+
+/** A module sees the URL that it has in `dist`, below `dist/program`: it starts threads from there. */
+const keepModuleUrls: Plugin = {
+  name: 'keep-module-urls',
+  transform(code, id) {
+    const file = sourcePath(id)
+    if (file === undefined || !code.includes('import.meta.url')) return undefined
+    const url = `new URL(${JSON.stringify(file.replace(/\.ts$/, '.js'))}, __PROGRAM__).href`
+    return { code: code.replaceAll('import.meta.url', url), map: null }
+  },
+  renderChunk(code, { fileName }) {
+    if (!code.includes('__PROGRAM__')) return undefined
+    const up = '../'.repeat(fileName.split('/').length - 1) || './'
+    return { code: code.replaceAll('__PROGRAM__', `new URL('${up}', import.meta.url)`), map: null }
+  },
+}
+
+/**
+ * The gateway uses undici's pool only. The whole of undici would be a fifth of the code of a start. Importing
+ * anything else fails the build.
+ */
+const onlyPoolOfUndici: Plugin = {
+  name: 'only-pool-of-undici',
+  enforce: 'pre',
+  resolveId: (source) => (source === 'undici' ? '\0undici' : undefined),
+  load(id) {
+    if (id !== '\0undici') return undefined
+    return `import Dispatcher from 'undici/lib/dispatcher/dispatcher.js'
+      import Pool from 'undici/lib/dispatcher/pool.js'
+      import request from 'undici/lib/api/api-request.js'
+      Dispatcher.prototype.request = request
+      export { Pool }`
+  },
+}
+
+/** npm installs the same version of it for koa and for type-is, with a table of 180 KB each. */
+const shareMimeTypes: Plugin = {
+  name: 'share-mime-types',
+  enforce: 'pre',
+  resolveId(source, importer) {
+    if (source !== 'mime-types' || !importer?.includes('/node_modules/type-is/')) return undefined
+    return this.resolve(source, path.join(ROOT, 'node_modules/koa/lib/response.js'), { skipSelf: true })
+  },
+}
+
+/**
+ * Modules that every process loads share a file. Those of the gateway stay apart: together, they would take a
+ * tenth of the CPU time of a start less, and 12 MB of memory more.
+ */
+const BASE = /^(core\/(contract|util|process|events)|config\/settings)\//
+
+async function bundle(entries: readonly string[], chunks: string, base?: RegExp): Promise<void> {
+  const groups = base ? [{ name: 'base', test: (id: string) => base.test(sourcePath(id) ?? '') }] : []
+  await build({
+    configFile: false,
+    root: ROOT,
+    logLevel: 'error',
+    plugins: [onlyPoolOfUndici, shareMimeTypes, keepModuleUrls],
+    resolve: { mainFields: ['main'] },
+    ssr: { noExternal: true, resolve: { conditions: ['node'], mainFields: ['main'] } },
+    build: {
+      ssr: true,
+      outDir: OUTPUT,
+      emptyOutDir: false,
+      copyPublicDir: false,
+      target: 'esnext',
+      minify: false,
+      sourcemap: true,
+      reportCompressedSize: false,
+      rolldownOptions: {
+        input: Object.fromEntries(entries.map((entry) => [entry, path.join(ROOT, `${entry}.ts`)])),
+        external: EXTERNAL,
+        output: {
+          format: 'es',
+          entryFileNames: ({ name }) => (name === 'config/main' ? 'main.js' : '[name].js'),
+          chunkFileNames: `${chunks}/[name]-[hash].js`,
+          keepNames: true,
+          comments: false,
+          sourcemapExcludeSources: true,
+          codeSplitting: { groups },
+        },
+      },
+    },
+  })
+}
+
+/** V8 keeps a source with any other character as UTF-16, and compiles it more slowly. */
+function escapeNonAscii(file: string): void {
+  const code = readFileSync(file, 'utf8')
+  const toEscape = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
+  writeFileSync(file, code.replace(/[^\0-\x7f]/g, toEscape))
+}
+
+rmSync(OUTPUT, { recursive: true, force: true })
+// Apart: what threads share with the program would be split into a hundred small files for both.
+await bundle(PROGRAM, 'chunks', BASE)
+await bundle(listThreads(), 'threads')
+for (const file of readdirSync(OUTPUT, { recursive: true, encoding: 'utf8' }))
+  if (file.endsWith('.js')) escapeNonAscii(path.join(OUTPUT, file))
