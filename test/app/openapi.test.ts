@@ -125,7 +125,10 @@ describe('/openapi.json', () => {
       return Reflect.apply(register, this, given)
     }
     try {
-      await (await startGateway()).stop()
+      const started = await startGateway()
+      // Each listener creates its router after the start, or for the first request that needs it.
+      for (const url of [started.url, started.routeUrl]) await fetch(`${url}/healthz`)
+      await started.stop()
     } finally {
       prototype.register = register
     }
