@@ -12,10 +12,27 @@ import type { MistralAssistantMessage, MistralContent, MistralContentChunk, Mist
 export function toMistralMessages(messages: readonly Message[]): readonly MistralMessage[] {
   const idOf = createToolCallIdMapper()
   const last = messages.length - 1
-  return messages.map((message, index) => {
+  return withInstructionsBeforeLast(messages).map((message, index) => {
     const converted = toMistralMessage(message, idOf)
     return converted.role === 'assistant' && index === last ? withPrefix(converted) : converted
   })
+}
+
+/**
+ * Mistral replies to a user or a tool only. Instructions at the end, such as those of Claude Code, go before
+ * the user's message, or before the call whose results they follow. Otherwise they are the user's.
+ */
+function withInstructionsBeforeLast(messages: readonly Message[]): readonly Message[] {
+  const end = messages.findLastIndex(({ role }) => role !== 'system' && role !== 'developer')
+  if (end === messages.length - 1) return messages
+  const instructions = messages.slice(end + 1)
+  if (end === -1 || messages[end]?.role === 'assistant') {
+    const said = instructions.map((message) => ({ ...message, role: 'user' as const }))
+    return [...messages.slice(0, end + 1), ...said]
+  }
+  let start = end
+  while (start > 0 && messages[start]?.role === 'tool') start--
+  return [...messages.slice(0, start), ...instructions, ...messages.slice(start, end + 1)]
 }
 
 function toMistralMessage(message: Message, idOf: ToolCallIdMapper): MistralMessage {

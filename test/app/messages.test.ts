@@ -38,6 +38,14 @@ describe("POST /v1/messages, with Anthropic's official client", function () {
   for (const provider of PROVIDERS) {
     const model = MODELS[provider] ?? ''
 
+    it(`${provider}: instructions at the end, as Claude Code sends them`, async () => {
+      const messages = [user('Which track?'), { role: 'system', content: 'Be brief.' }]
+      const body = { model, max_tokens: 1000, messages }
+      const { status, body: message } = await gateway.call('POST', '/v1/messages', body)
+      expect(status, JSON.stringify(message)).to.equal(200)
+      expect(JSON.stringify(received())).to.contain('Be brief.')
+    })
+
     it(`${provider}: text, whole and streamed`, async () => {
       const request = { model, max_tokens: 1000, system: 'Be kind.', messages: [user('Grüße, 世界')] }
       const whole: Anthropic.Message = await client.messages.create(request)

@@ -55,8 +55,8 @@ describe('metrics', () => {
     expect(count('/v1/chat/completions', 'POST', '400', 'paid')).to.equal(1)
     expect(count('/v1/routing-rules/:id', 'GET', '404', 'paid')).to.equal(1)
     expect(count('/v1/models', 'GET', '401', 'none')).to.equal(1)
-    expect(count('other', 'other', '404', 'none')).to.equal(1)
-    expect(count('other', 'other', '405', 'none')).to.equal(1)
+    expect(count('other', 'other', '404', 'paid')).to.equal(1)
+    expect(count('other', 'other', '405', 'paid')).to.equal(1)
     expect(count('/route', 'POST', '401', 'none')).to.equal(1)
   })
 

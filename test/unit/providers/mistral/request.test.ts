@@ -139,9 +139,8 @@ describe('building a request to Mistral', () => {
         { type: 'text', text: 'Be brief.' },
         { type: 'text', text: 'Be kind.' },
       ]
-      expect(messagesOf([{ role: 'developer', content }])).to.deep.equal([
-        { role: 'system', content: 'Be brief.\nBe kind.' },
-      ])
+      const [first] = messagesOf([{ role: 'developer', content }, ...request.messages])
+      expect(first).to.deep.equal({ role: 'system', content: 'Be brief.\nBe kind.' })
     })
 
     it('mark an assistant message at the end as a prefix', () => {
@@ -150,6 +149,32 @@ describe('building a request to Mistral', () => {
         { role: 'assistant', content: 'One,' },
       ]
       expect(messagesOf(messages).at(-1)).to.deep.equal({ role: 'assistant', content: 'One,', prefix: true })
+    })
+
+    it("end with a user or a tool: instructions at the end go before them, or are the user's", () => {
+      const system = { role: 'system', content: 'Be brief.' } as const
+      const user = { role: 'user', content: 'Which track?' } as const
+      const said = { role: 'assistant', content: 'One,' } as const
+      const called = { id: 'abcdefghi', type: 'function', function: { name: 'look', arguments: '{}' } }
+      const call = { role: 'assistant', content: '', tool_calls: [called] } as const
+      const result = { role: 'tool', content: 'Page 7', tool_call_id: 'abcdefghi' } as const
+      const asUser = { ...system, role: 'user' }
+      for (const [messages, sent] of [
+        [
+          [user, said, user, system, system],
+          [user, said, system, system, user],
+        ],
+        [
+          [user, call, result, system],
+          [user, system, call, result],
+        ],
+        [
+          [user, said, system],
+          [user, said, asUser],
+        ],
+        [[system], [asUser]],
+      ] as const)
+        expect(messagesOf([...messages])).to.deep.equal(sent)
     })
 
     it('can hold images, audio and files, each with known fields only', () => {
