@@ -95,17 +95,20 @@ export function composeEndpoint(endpoint: Endpoint, services: EndpointServices):
 
   async function handle(ctx: RoutedContext): Promise<void> {
     let caller = await identifyCaller(ctx, access, authenticateOperator)
+    const confirm = async () => {
+      ctx.confirmAccount?.(ctx.account)
+      if (access.type === 'operator') caller = await identifyCaller(ctx, access, authenticateOperator)
+    }
     const params = parseParams(ctx.params, ctx.path)
     const query = parseQuery(ctx.querystring)
     const { requestId, client, headers } = ctx
     if (textBody?.applies(query)) {
       const call = { ...caller, params, query, body: undefined, requestId, client, headers }
-      return sendResponse(ctx, await textBody.handle({ ...call, text: readTextBody(ctx) }), usesKoa)
+      return sendResponse(ctx, await textBody.handle({ ...call, text: readTextBody(ctx, confirm) }), usesKoa)
     }
     if (hasBody) {
       await readBody(ctx, noop)
-      ctx.confirmAccount?.(ctx.account)
-      if (access.type === 'operator') caller = await identifyCaller(ctx, access, authenticateOperator)
+      await confirm()
     }
     const body = parseBody(ctx.request.body)
     if (endpoint.audited) await noteRead(ctx, query, caller.author)

@@ -64,10 +64,13 @@ function sendContinue({ req, res }: GatewayContext): void {
 }
 
 /**
- * Yields the text of a body as it arrives, however long it is. Throws 415 if it is compressed. The content
- * type is ignored.
+ * Yields the text of a body as it arrives, however long it is. `confirm` is called before each piece, and
+ * rejects if the caller may not send more. Throws 415 if the body is compressed. The content type is ignored.
  */
-export async function* readTextBody(ctx: GatewayContext): AsyncGenerator<string, void, undefined> {
+export async function* readTextBody(
+  ctx: GatewayContext,
+  confirm: () => Promise<void>,
+): AsyncGenerator<string, void, undefined> {
   const { headers } = ctx.req
   if (headers['content-encoding'] !== undefined) {
     const message = 'The Content-Encoding of the request body is not supported. Send it uncompressed.'
@@ -75,12 +78,21 @@ export async function* readTextBody(ctx: GatewayContext): AsyncGenerator<string,
   }
   if (headers.expect !== undefined) sendContinue(ctx)
   const text = new TextDecoder('utf-8')
+  // A client that may not send more gets the response before the connection closes.
+  for await (const chunk of requireComplete(ctx.req.iterator({ destroyOnReturn: false }))) {
+    await confirm()
+    yield text.decode(chunk, { stream: true })
+  }
+  await confirm()
+  yield text.decode()
+}
+
+async function* requireComplete(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
   try {
-    for await (const chunk of ctx.req) yield text.decode(chunk as Buffer, { stream: true })
+    yield* body
   } catch (error) {
     throw new GatewayError('malformed_body', 'The request body ended early.', { cause: error })
   }
-  yield text.decode()
 }
 
 /** Returns the body as an object; throws 400 if it is anything else, or missing. */

@@ -52,11 +52,29 @@ export function contentDocuments(content: unknown): readonly string[] {
 
 /**
  * The texts of a content that is a list, joined directly, as models read them: a word may be divided between
- * two parts. Empty if there are fewer than two.
+ * two parts. So may one in a document or a search result of Anthropic's. Lists with fewer than two have none.
  */
 export function concatenatedText(content: unknown): readonly string[] {
-  const lines = linesOf(content as readonly ContentPart[])
-  return lines.length < 2 ? [] : [lines.join('')]
+  const parts = content as readonly ContentPart[]
+  return [parts, ...parts.flatMap(nestedBlocks)].flatMap((list: TextList) => {
+    const lines = linesOf(list)
+    return lines.length < 2 ? [] : [lines.join('')]
+  })
+}
+
+/** Parts of a message, or blocks. */
+type TextList = readonly { readonly text?: unknown; readonly refusal?: unknown }[]
+
+const NO_BLOCKS: readonly TextList[] = []
+
+/** The blocks that a block of Anthropic has: those of a search result, or of the source of a document. */
+function nestedBlocks({ extra_content }: ContentPart): readonly TextList[] {
+  const block = extra_content?.anthropic
+  if (block === undefined) return NO_BLOCKS
+  const { content, source } = Object(block)
+  const lists: readonly unknown[] = [content, Object(source).content]
+  // Nothing validates them before the provider does.
+  return lists.filter(Array.isArray).map((list) => list.filter(isJsonObject))
 }
 
 /**
@@ -69,7 +87,7 @@ export function joinedResult({ role }: Message, content: unknown): string | unde
   return lines.length < 2 ? undefined : lines.join('\n')
 }
 
-function linesOf(parts: readonly ContentPart[]): readonly string[] {
+function linesOf(parts: TextList): readonly string[] {
   return parts.flatMap(({ text, refusal }) => [text, refusal].filter((each) => typeof each === 'string'))
 }
 

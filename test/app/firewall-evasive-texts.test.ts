@@ -89,6 +89,10 @@ const reply = (...content: readonly object[]) => ({
   max_tokens: 100,
   messages: [...user('hello').messages, { role: 'assistant', content }, ...user('go on').messages],
 })
+const DIVIDED_BLOCKS = [
+  { type: 'document', source: { type: 'content', content: texts(begin, end) } },
+  { type: 'search_result', source: 'https://example.com', title: 'a title', content: texts(begin, end) },
+]
 const MESSAGES_BODY = reply(...texts(begin, end))
 /** Other providers get thinking only with the calls behind it. */
 const THINKING_BODY = {
@@ -174,6 +178,23 @@ describe('the firewall finds', function () {
   it('a word that is divided between parts of an earlier reply, which other providers get as one text', async () => {
     for (const model of [MODELS.openai, MODELS.anthropic])
       await expectRefusal(() => ask('/v1/messages', model, MESSAGES_BODY))
+  })
+
+  it('a word that is divided between the blocks of a document or of a search result', async () => {
+    for (const block of DIVIDED_BLOCKS) {
+      const body = { max_tokens: 100, ...user([block]) }
+      await expectRefusal(() => ask('/v1/messages', MODELS.anthropic, body))
+    }
+  })
+
+  it('such a word, which no provider receives when it is masked', async () => {
+    await addRules('mask')
+    const before = sandbox.requests.length
+    for (const block of DIVIDED_BLOCKS) {
+      const { status } = await ask('/v1/messages', MODELS.anthropic, { max_tokens: 100, ...user([block]) })
+      expect(status).to.equal(403)
+    }
+    expect(sandbox.requests.length).to.equal(before)
   })
 
   it('no word in two blocks of thinking, which stay apart for other providers', async () => {

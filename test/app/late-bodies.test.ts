@@ -94,6 +94,25 @@ describe('a request whose body arrives after its caller was shut out', () => {
     expect((await asAdmin(gateway, 'GET', '/admin/policies')).body.data).to.deep.equal([])
   })
 
+  it('is not imported for an operator who was removed, also while it arrives', async () => {
+    const body = { prompt: 'Hello', model: 'gpt-4o', score: 1 }
+    const path = '/admin/feedback?format=jsonl'
+    const { id, headers } = await newOperator(gateway, 'editor')
+    expect(await send({ path, headers, body }, () => remove(`/admin/operators/${id}`))).to.deep.equal(ofKey)
+    const other = await newOperator(gateway, 'editor')
+    const sent = request(gateway.url + path, {
+      method: 'POST',
+      headers: { ...other.headers, expect: '100-continue' },
+    })
+    sent.flushHeaders()
+    await once(sent, 'continue')
+    await remove(`/admin/operators/${other.id}`)
+    sent.write(`${JSON.stringify(body)}\n`)
+    const [response]: IncomingMessage[] = await once(sent, 'response')
+    expect(response?.statusCode).to.equal(401)
+    sent.destroy()
+  })
+
   it('starts no session of the console for an operator who was removed meanwhile', async () => {
     const { id, headers } = await newOperator(gateway, 'auditor')
     const signIn = { path: '/console/session', headers, body: { path: '/' } }
