@@ -133,9 +133,15 @@ async function bundle(entries: readonly string[], chunks: string, base?: RegExp)
   })
 }
 
+/** Where an escape sequence would have another meaning: behind a backslash, and in texts of `String.raw`. */
+const NOT_ESCAPABLE = /(?<!\\)(?:\\\\)*\\[^\0-\x7f]|\braw`[^`]*[^\0-\x7f]/
+
 /** V8 keeps a source with any other character as UTF-16, and compiles it more slowly. */
 function escapeNonAscii(file: string): void {
   const code = readFileSync(file, 'utf8')
+  const [found] = NOT_ESCAPABLE.exec(code) ?? []
+  if (found !== undefined)
+    throw new Error(`${file}: write ${JSON.stringify(found)} with an escape sequence in the source.`)
   const toEscape = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
   writeFileSync(file, code.replace(/[^\0-\x7f]/g, toEscape))
 }

@@ -38,7 +38,7 @@ interface Route {
 }
 
 /** Only parameters, and characters without a meaning in the notation of the router, between slashes. */
-const PLAIN_PATH = /^(?:\/(?:[\w.~-]*|:\w+))+$/
+const PLAIN_PATH = /^(?:\/(?:[\w.~-]*|:[A-Za-z_]\w*))+$/
 
 export function createRoutes(): Routes {
   const routes: Route[] = []

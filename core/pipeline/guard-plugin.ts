@@ -3,7 +3,7 @@ import { isPromiseLike } from '../util/maybe-promise.ts'
 import { guardInspect } from './guard-inspect.ts'
 import { handled, type PluginGuard, runPhase } from './guard-phase.ts'
 import { guardReply } from './guard-reply.ts'
-import { PLUGIN_FUNCTIONS } from './parse-plugin-parts.ts'
+import { PLUGIN_PARTS } from './parse-plugin-parts.ts'
 
 /**
  * Wraps the phases of a plugin package: a mistake in its code ends one request with an error that names the
@@ -11,7 +11,7 @@ import { PLUGIN_FUNCTIONS } from './parse-plugin-parts.ts'
  * mistake of a package ends one request".
  */
 export function guardPlugin(parts: PluginParts, guard: PluginGuard): PluginParts {
-  const bound = bindMethods(parts)
+  const bound = bindParts(parts)
   const { admit, decide, reply, inspect, rejected, middleware, observe } = bound
   return {
     ...bound,
@@ -27,13 +27,13 @@ export function guardPlugin(parts: PluginParts, guard: PluginGuard): PluginParts
   }
 }
 
-/** Plugins may return an instance of a class, whose methods a spread would leave behind. */
-function bindMethods(parts: PluginParts): PluginParts {
-  const methods = PLUGIN_FUNCTIONS.flatMap((name) => {
-    const method = parts[name] as ((...parameters: unknown[]) => unknown) | undefined
-    return method === undefined ? [] : [[name, method.bind(parts)] as const]
+/** Plugins may return an instance of a class, whose methods and getters a spread would leave behind. */
+function bindParts(parts: PluginParts): PluginParts {
+  const bound = PLUGIN_PARTS.map((name) => {
+    const part: unknown = parts[name]
+    return [name, typeof part === 'function' ? part.bind(parts) : part] as const
   })
-  return { ...parts, ...Object.fromEntries(methods) }
+  return Object.fromEntries(bound.filter(([, part]) => part !== undefined))
 }
 
 type NotifyRejected = NonNullable<PluginParts['rejected']>

@@ -50,6 +50,18 @@ export const PLUGIN_FUNCTIONS = [
   'close',
 ] as const
 
+const PLUGIN_VALUES = [
+  'providers',
+  'dialects',
+  'conditions',
+  'actions',
+  'endpoints',
+  'errorCodes',
+] as const satisfies readonly (keyof PluginParts)[]
+
+/** The names of all parts. */
+export const PLUGIN_PARTS = [...PLUGIN_FUNCTIONS, ...PLUGIN_VALUES] as const
+
 const ADAPTER_FUNCTIONS = ['buildAuthHeaders', 'buildRequest', 'parseReply', 'createStreamReader'] as const
 
 const adapterSchema = {

@@ -110,6 +110,12 @@ const cases: readonly Case[] = [
     says: ['plugin "x" cannot serve GET /v1/{: '],
   },
   {
+    what: 'an endpoint with a parameter whose name is no identifier',
+    use: ['x'],
+    packages: { x: x('', endpoint('GET', '/v1/{1st}')) },
+    says: ['plugin "x" cannot serve GET /v1/{1st}: '],
+  },
+  {
     what: 'an endpoint for an unknown method',
     use: ['x'],
     packages: { x: x('', endpoint('LIST', '/v1/x')) },

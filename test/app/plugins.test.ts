@@ -47,7 +47,35 @@ const NIGHT = `export default {
   }),
 }`
 
+/** Its parts are methods and getters of a class with private state. */
+const CLASSY = `import { endpoint, Type, user } from 'signalbox'
+class Classy {
+  #count = 0
+  admit({ res }) { res.setDefaultHeader('x-count', String(++this.#count)) }
+  get endpoints() {
+    const responses = { 200: { description: 'The count.', body: Type.Object({ data: Type.Integer() }) } }
+    const handle = () => ({ status: 200, body: { data: this.#count } })
+    return [endpoint({
+      method: 'GET', path: '/v1/count', access: user(), operationId: 'readCount', summary: 'Returns the count.',
+      tags: ['count'], responses, handle,
+    })]
+  }
+}
+export default { name: 'classy', contract: 2, after: ['auth'], setup: () => new Classy() }`
+
 describe('plugins', () => {
+  it('may return an instance of a class', async () => {
+    const folder = await makeFolder()
+    await installPackage(folder, 'classy', CLASSY)
+    const CONFIG = await listPlugins(folder, [...BUILT_IN, 'classy'])
+    const gateway = await startGateway({ CONFIG }, { pluginFolder: folder })
+    const { status, headers, body } = await gateway.call('GET', '/v1/count')
+    expect(status).to.equal(200)
+    expect(headers.get('x-count')).to.equal('1')
+    expect(body).to.deep.equal({ data: 1 })
+    await gateway.stop()
+  })
+
   it('load from a path, with options, middleware and an endpoint', async () => {
     const folder = await makeFolder()
     await writeFile(path.join(folder, 'stamp.mjs'), STAMP)
