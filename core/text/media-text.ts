@@ -1,5 +1,5 @@
 import { parseDataUrl } from './data-url.ts'
-import { hasUtf16Mark, rewriteTextFile } from './text-file.ts'
+import { hasUtf16Mark, rewriteTextFile, withoutByte } from './text-file.ts'
 
 type RewriteText = (text: string) => string
 
@@ -17,7 +17,7 @@ export function rewriteMedia(value: string, rewrite: RewriteText): string {
   const head = isKnownHead(file.head) ? file.head : rewrite(file.head)
   const unchanged = head === file.head ? value : head + value.slice(file.head.length)
   if (isBinary(file)) return isPlausibleBase64(file.base64) ? unchanged : rewrite(value)
-  const rewritten = rewriteTextFile(file.base64, rewrite)
+  const rewritten = rewriteTextFile(formsOf(file), rewrite)
   if (rewritten !== undefined) return toBase64Head(head) + rewritten
   // Decoders skip what is not base64, so readable text between it is inspected, too.
   return (head === '' ? /\s/ : /[ \t]/).test(file.base64) ? rewrite(unchanged) : unchanged
@@ -34,15 +34,41 @@ interface MediaFile {
   readonly head: string
   readonly mediaType: string
   readonly base64: string
+  /** The data of a URL in base64 before `%` was decoded, if it has one: some decoders of base64 skip them. */
+  readonly undecoded?: string
+}
+
+/** The base64 in each form that a provider may decode. `length`: how much of it. */
+function formsOf({ base64, undecoded }: MediaFile, length?: number): readonly string[] {
+  const forms = (undecoded === undefined ? [base64] : [base64, undecoded]).map((form) =>
+    form.slice(0, length),
+  )
+  const skipping = withoutSkipped(forms.at(-1) ?? '')
+  return skipping === undefined ? forms : [...forms, skipping]
+}
+
+/** What Python's decoder reads; others read `-` and `_` as `+` and `/`. Undefined if that is the same. */
+function withoutSkipped(base64: string): string | undefined {
+  if (!/[%_-]/.test(base64)) return undefined
+  let bytes: Buffer = Buffer.from(base64)
+  for (const character of '%_-') bytes = withoutByte(bytes, character.charCodeAt(0))
+  return bytes.toString()
 }
 
 /** Undefined if the value is neither a `data:` URL nor base64. */
 function openFile(value: string): MediaFile | undefined {
   const url = parseDataUrl(value)
-  if (url !== undefined) return { ...url, head: value.slice(0, value.indexOf(',') + 1) }
+  if (url !== undefined) {
+    const comma = value.indexOf(',')
+    const head = value.slice(0, comma + 1)
+    const isEncoded = value.includes('%', comma) && BASE64_HEAD.test(head)
+    return { ...url, head, ...(isEncoded && { undecoded: value.slice(comma + 1) }) }
+  }
   const isBase64 = isPlausibleBase64(value) || SHORT_BASE64.test(value)
   return isBase64 ? { head: '', mediaType: '', base64: value } : undefined
 }
+
+const BASE64_HEAD = /;\s*base64\s*,$/i
 
 /** A word may look like base64, so it is also inspected as it stands. */
 function isShortBase64({ head, base64 }: MediaFile): boolean {
@@ -81,16 +107,21 @@ function toBase64Head(head: string): string {
   return head === '' || /;base64,$/i.test(head) ? head : `${head.slice(0, -1)};base64,`
 }
 
-/** Bytes that decide whether a file is text. */
-const SNIFFED_BYTES = 66
+/** Characters of base64 that decide whether a file is text: 66 bytes. */
+const SNIFFED_CHARS = 88
 
 /**
  * Whether a file is in a binary format. A control character alone proves nothing: a provider that reads the
  * file as text would read what follows it.
  */
-function isBinary({ mediaType, base64 }: MediaFile): boolean {
+function isBinary(file: MediaFile): boolean {
+  const { mediaType } = file
   if (mediaType !== '' && !BINARY_TYPE.test(mediaType)) return false
-  const start = Buffer.from(base64.slice(0, (SNIFFED_BYTES / 3) * 4), 'base64')
+  const starts = formsOf(file, SNIFFED_CHARS)
+  return starts.every((start) => isBinaryStart(mediaType, Buffer.from(start, 'base64')))
+}
+
+function isBinaryStart(mediaType: string, start: Buffer): boolean {
   if (looksLikeText(start) || hasUtf16Mark(start)) return false
   return /^(?:image|audio|video)\//.test(mediaType) || SIGNATURE.test(start.toString('latin1'))
 }

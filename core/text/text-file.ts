@@ -14,12 +14,13 @@ interface Reading {
 }
 
 /**
- * Rewrites a text file in base64. Providers do not agree on what base64 with a `=` inside means, and on the
- * encoding of a text that is not UTF-8, so all readings are rewritten. Returns undefined if none changes.
+ * Rewrites a text file in base64, given in each form that a provider may decode. Providers do not agree on
+ * what base64 with other characters inside means, and on the encoding of a text that is not UTF-8, so all
+ * readings are rewritten. Returns undefined if none changes.
  */
-export function rewriteTextFile(base64: string, rewrite: RewriteText): string | undefined {
+export function rewriteTextFile(forms: readonly string[], rewrite: RewriteText): string | undefined {
   const changed: Reading[] = []
-  for (const bytes of decodeBase64(base64)) {
+  for (const bytes of forms.flatMap(decodeBase64)) {
     for (const reading of readingsOf(bytes)) {
       const text = rewrite(reading.text)
       if (text !== reading.text) changed.push({ ...reading, text })
@@ -59,7 +60,7 @@ function toBytes(base64: string): Buffer {
 }
 
 /** A large file may have millions of them, which replacing in a text would take seconds for. */
-function withoutByte(bytes: Buffer, byte: number): Buffer {
+export function withoutByte(bytes: Buffer, byte: number): Buffer {
   const kept = Buffer.allocUnsafe(bytes.length)
   let length = 0
   for (let index = 0; index < bytes.length; index++) {

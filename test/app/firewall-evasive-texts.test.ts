@@ -46,6 +46,12 @@ const CHAT_BODIES: Readonly<Record<string, object>> = {
   'a text file in base64 with a = inside': file(
     `data:text/plain;base64,${encoded(`a ${WORD} b`).replace(/^(.{6})/, '$1=')}`,
   ),
+  'a text file in base64 with a % before two hexadecimal digits, which decoders skip': file(
+    `data:text/plain;base64,${encoded(`a ${WORD} b`).replace(/[0-9a-f]{2}/i, '%$&')}`,
+  ),
+  'a text file in base64 with a - inside, which decoders skip': file(
+    `data:text/plain;base64,${encoded(`a ${WORD} b`).replace(/^(.{6})/, '$1-')}`,
+  ),
   'a text file in percent-encoded base64': file(
     `data:text/plain;base64,${percentEncoded(encoded(`a ${WORD} b`))}`,
   ),

@@ -62,6 +62,8 @@ describe('masking a text file', () => {
         `data:${type};base64,${base64(bytes)}`,
         `data:${type};base64,${base64(bytes).replace(/^(..)/, '$1=')}`,
         `data:${type};base64,${base64(bytes).replace('c', '%63')}`,
+        `data:${type};base64,${base64(bytes).replace(/[\da-f]{2}/i, '%$&')}`,
+        `data:${type};base64,${base64(bytes).replace(/^(.)(..)/, '$1-$2_')}`,
         `data:${type},${bytes.toString('hex').replace(/../g, '%$&')}`,
       ])
       const result = rewriteMedia(url, mask)
@@ -91,7 +93,10 @@ function readingsOf(url: string): readonly string[] {
   const text = decoded.toString('latin1')
   const toBytes = (part: string) => Buffer.from(part, 'base64')
   const files = url.includes(';base64,')
-    ? [toBytes(text), toBytes(text.replaceAll('=', '')), Buffer.concat(text.split('=').map(toBytes))]
+    ? [
+        ...[toBytes(text), toBytes(text.replaceAll('=', '')), Buffer.concat(text.split('=').map(toBytes))],
+        ...[toBytes(data), toBytes(data.replace(/[%_-]/g, ''))],
+      ]
     : [decoded]
   return files.flatMap((bytes) => {
     const swapped = Buffer.from(bytes.subarray(0, bytes.length & ~1)).swap16()
