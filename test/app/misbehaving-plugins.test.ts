@@ -41,6 +41,11 @@ const REPLY = {
   'reply calls next twice at once': (_, next) => { next(); return next() },
   'reply never ends': never,
   'reply never ends behind next': async (_, next) => { await next(); return never() },
+  'stream never ends behind that of next': async (_, next) => {
+    const { batches = [] } = await next()
+    const wait = async function* () { for await (const _ of batches); await never() }
+    return { type: 'stream', batches: wait() }
+  },
 }
 const STREAMS = {
   'stream has no list': async function* () { yield own().event; yield 'x' },
