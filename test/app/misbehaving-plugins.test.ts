@@ -32,6 +32,10 @@ const REPLY = {
   'reply has a text that is a number': () => own(text(7)),
   'reply has an unknown part': () => own({ type: 'song', text: 'la' }),
   'reply has no token counts': () => own({ type: 'usage', usage: { input: '3' } }),
+  'reply has a token count that is a text': () =>
+    own({ type: 'usage', usage: { input: 3, output: 1, cached: 'many' } }),
+  'reply has a price factor that is no number': () =>
+    own({ type: 'usage', usage: { input: 3, output: 1, priceFactor: NaN } }),
   'reply throws null': () => { throw null },
   'reply throws an object behind next': async (exchange, next) => {
     await next()
