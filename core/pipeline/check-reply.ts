@@ -1,5 +1,5 @@
 import { NATIVE, TEXT_RUN } from '../contract/chat.ts'
-import { isJsonObject, type Reply, type ReplyEvent, type ReplyPart } from '../contract/index.ts'
+import { isJsonObject, type Reply, type ReplyEvent, type ReplyPart, type Usage } from '../contract/index.ts'
 import { mapBatches, type WaitForBatch } from './map-batches.ts'
 
 /**
@@ -55,7 +55,7 @@ const FIELDS: Readonly<Record<ReplyPart['type'], Readonly<Record<string, Check>>
   refusal: { text: isString },
   'tool-start': { index: isCount, id: isString, name: isString },
   'tool-json': { index: isCount, json: isString },
-  usage: { usage: (value) => isJsonObject(value) && isCount(value.input) && isCount(value.output) },
+  usage: { usage: isUsage },
   finish: { reason: (value) => FINISH_REASONS.has(value) },
   extra: { place: isString, content: isJsonObject },
   embedding: { index: isCount, vector: (value) => isString(value) || Array.isArray(value) },
@@ -63,6 +63,24 @@ const FIELDS: Readonly<Record<ReplyPart['type'], Readonly<Record<string, Check>>
 }
 
 type Check = (value: unknown) => boolean
+
+const OPTIONAL_COUNTS = [
+  'cached',
+  'cacheWrite',
+  'cacheWriteHour',
+  'reasoning',
+] as const satisfies readonly (keyof Usage)[]
+
+/** Costs are computed from it, and added to what budgets count: all of it must be numbers. */
+function isUsage(value: unknown): boolean {
+  if (!isJsonObject(value) || !isCount(value.input) || !isCount(value.output)) return false
+  const { priceFactor = 1 } = value
+  return (
+    OPTIONAL_COUNTS.every((name) => value[name] === undefined || isCount(value[name])) &&
+    Number.isFinite(priceFactor) &&
+    Number(priceFactor) >= 0
+  )
+}
 
 const FINISH_REASONS: ReadonlySet<unknown> = new Set(['stop', 'length', 'tool_calls', 'content_filter'])
 

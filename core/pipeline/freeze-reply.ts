@@ -1,6 +1,6 @@
 import { TEXT_RUN } from '../contract/chat.ts'
 import type { Reply, ReplyEvent } from '../contract/index.ts'
-import { mapBatches } from './map-batches.ts'
+import { mapBatches, type WaitForBatch } from './map-batches.ts'
 
 /**
  * Freezes an event for a plugin package. Clients of the provider's format get its own record as long as an
@@ -14,12 +14,12 @@ export function freezeEvent(event: ReplyEvent): ReplyEvent {
   return Object.freeze(event)
 }
 
-/** Freezes the events of a reply; those of a stream when they arrive. */
-export function freezeReply(reply: Reply): Reply {
+/** Freezes the events of a reply; those of a stream when they arrive, for which `wait` waits. */
+export function freezeReply(reply: Reply, wait: WaitForBatch): Reply {
   if (reply.type === 'whole') return { type: 'whole', event: freezeEvent(reply.event) }
   const freezeBatch = (batch: readonly ReplyEvent[]) => {
     for (const event of batch) freezeEvent(event)
     return batch
   }
-  return { type: 'stream', batches: mapBatches(reply.batches, freezeBatch) }
+  return { type: 'stream', batches: mapBatches(reply.batches, freezeBatch, wait) }
 }

@@ -8,7 +8,8 @@ type AnswerRequest = NonNullable<PluginParts['reply']>
 
 /**
  * Wraps `reply` of a plugin package: it may call `next` once and must return a reply. The reply of `next` is
- * released if the plugin does not return it.
+ * released if the plugin does not return it. The time for `next` and its stream, which have timeouts of their
+ * own, is not that of the plugin.
  */
 export function guardReply(reply: AnswerRequest, guard: PluginGuard): AnswerRequest {
   return (exchange, next) => {
@@ -23,25 +24,23 @@ export function guardReply(reply: AnswerRequest, guard: PluginGuard): AnswerRequ
         const issue = inner === undefined ? 'after reply had ended' : 'more than once, in reply'
         return handled(Promise.reject(new Error(`${guard.title} called next() ${issue}`)))
       }
-      timer.pause()
-      inner = next().then((reply) => {
-        received = { reply, shown: freezeReply(reply) }
+      inner = timer.exclude(next).then((reply) => {
+        received = { reply, shown: freezeReply(reply, (nextBatch) => timer.exclude(nextBatch)) }
         if (isEnded) releaseReply(reply)
         return received.shown
       })
-      handled(inner.finally(() => timer.resume()))
       return handled(inner)
     }
 
-    /** The streams of `next` have timeouts of their own. */
     function check(result: Reply): Reply {
-      const title = `the reply of ${guard.title}`
-      if (received === undefined)
-        return checkReply(result, title, (next) => runPhase(guard, 'the stream of its reply', client, next))
-      const { reply, shown } = received
-      if (result === shown) return reply
-      client.onClose(() => releaseReply(reply))
-      return checkReply(result, title)
+      if (received !== undefined) {
+        const { reply, shown } = received
+        if (result === shown) return reply
+        client.onClose(() => releaseReply(reply))
+      }
+      return checkReply(result, `the reply of ${guard.title}`, (nextBatch) =>
+        runPhase(guard, 'reply', client, nextBatch, timer),
+      )
     }
 
     const answer = async () => check(await reply(exchange, callNext))

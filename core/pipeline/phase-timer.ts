@@ -10,7 +10,8 @@ export class PhaseTimer {
   #limitMs: number
   #timer: NodeJS.Timeout | undefined
   #expire: (() => void) | undefined
-  #isPaused = false
+  /** How many promises are pending whose time does not count. */
+  #excluded = 0
 
   constructor(client: Pick<ClientConnection, 'onAbort'>, limitMs: number, createError: () => Error) {
     this.#client = client
@@ -18,15 +19,16 @@ export class PhaseTimer {
     this.#createError = createError
   }
 
-  /** Stops the clock until `resume`, which starts it anew. */
-  pause(): void {
-    this.#isPaused = true
+  /** Stops the clock while a promise is pending, and then starts it anew. */
+  async exclude<Value>(call: () => Promise<Value>): Promise<Value> {
+    this.#excluded += 1
     clearTimeout(this.#timer)
-  }
-
-  resume(): void {
-    this.#isPaused = false
-    this.#start()
+    try {
+      return await call()
+    } finally {
+      this.#excluded -= 1
+      this.#start()
+    }
   }
 
   /**
@@ -53,6 +55,7 @@ export class PhaseTimer {
 
   #start(): void {
     clearTimeout(this.#timer)
-    if (this.#expire !== undefined && !this.#isPaused) this.#timer = setTimeout(this.#expire, this.#limitMs)
+    if (this.#expire !== undefined && this.#excluded === 0)
+      this.#timer = setTimeout(this.#expire, this.#limitMs)
   }
 }

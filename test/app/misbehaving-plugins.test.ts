@@ -32,6 +32,10 @@ const REPLY = {
   'reply has a text that is a number': () => own(text(7)),
   'reply has an unknown part': () => own({ type: 'song', text: 'la' }),
   'reply has no token counts': () => own({ type: 'usage', usage: { input: '3' } }),
+  'reply has a token count that is a text': () =>
+    own({ type: 'usage', usage: { input: 3, output: 1, cached: 'many' } }),
+  'reply has a price factor that is no number': () =>
+    own({ type: 'usage', usage: { input: 3, output: 1, priceFactor: NaN } }),
   'reply throws null': () => { throw null },
   'reply throws an object behind next': async (exchange, next) => {
     await next()
@@ -41,6 +45,11 @@ const REPLY = {
   'reply calls next twice at once': (_, next) => { next(); return next() },
   'reply never ends': never,
   'reply never ends behind next': async (_, next) => { await next(); return never() },
+  'stream never ends behind that of next': async (_, next) => {
+    const { batches = [] } = await next()
+    const wait = async function* () { for await (const _ of batches); await never() }
+    return { type: 'stream', batches: wait() }
+  },
 }
 const STREAMS = {
   'stream has no list': async function* () { yield own().event; yield 'x' },
