@@ -1,5 +1,6 @@
 import { NATIVE, TEXT_RUN } from '../contract/chat.ts'
 import { isJsonObject, type Reply, type ReplyEvent, type ReplyPart, type Usage } from '../contract/index.ts'
+import { isPromiseLike } from '../util/maybe-promise.ts'
 import { mapBatches, type WaitForBatch } from './map-batches.ts'
 
 /**
@@ -97,6 +98,6 @@ function findPartIssue(part: unknown): string | undefined {
 export function describeType(value: unknown): string {
   if (value === undefined || value === null) return String(value)
   if (Array.isArray(value)) return 'a list'
-  if (typeof (value as { readonly then?: unknown }).then === 'function') return 'a promise'
+  if (isPromiseLike(value)) return 'a promise'
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
 }

@@ -1,5 +1,5 @@
 import { parseDataUrl } from './data-url.ts'
-import { hasUtf16Mark, rewriteTextFile, withoutByte } from './text-file.ts'
+import { hasUtf16Mark, rewriteTextFile, withoutCharacters } from './text-file.ts'
 
 type RewriteText = (text: string) => string
 
@@ -49,10 +49,7 @@ function formsOf({ base64, undecoded }: MediaFile, length?: number): readonly st
 
 /** What Python's decoder reads; others read `-` and `_` as `+` and `/`. Undefined if that is the same. */
 function withoutSkipped(base64: string): string | undefined {
-  if (!/[%_-]/.test(base64)) return undefined
-  let bytes: Buffer = Buffer.from(base64)
-  for (const character of '%_-') bytes = withoutByte(bytes, character.charCodeAt(0))
-  return bytes.toString()
+  return /[%_-]/.test(base64) ? withoutCharacters(base64, '%_-') : undefined
 }
 
 /** Undefined if the value is neither a `data:` URL nor base64. */

@@ -39,20 +39,17 @@ function isReadAs(bytes: Buffer, { encoding, isWithoutZeros, text }: Reading): b
   return decodeText(isWithoutZeros ? withoutByte(bytes, 0) : bytes, encoding) === text
 }
 
-const PADDING = 0x3d
-
 /** A file has one. */
 const MAX_PADDINGS = 1000
 
 /** Some decoders end at a `=`, some skip it, and some go on with the next four characters. */
 function decodeBase64(base64: string): readonly Buffer[] {
-  const bytes = Buffer.from(base64, 'base64')
+  const bytes = toBytes(base64)
   const end = base64.indexOf('=')
   if (end === -1 || /^[=\s]*$/.test(base64.slice(end))) return [bytes]
-  const unpadded = withoutByte(Buffer.from(base64), PADDING).toString()
   const parts = base64.split(/=+/, MAX_PADDINGS + 1)
   const joined = parts.length > MAX_PADDINGS ? [] : [Buffer.concat(parts.map(toBytes))]
-  return [bytes, Buffer.from(unpadded, 'base64'), ...joined]
+  return [bytes, toBytes(withoutCharacters(base64, '=')), ...joined]
 }
 
 function toBytes(base64: string): Buffer {
@@ -60,7 +57,13 @@ function toBytes(base64: string): Buffer {
 }
 
 /** A large file may have millions of them, which replacing in a text would take seconds for. */
-export function withoutByte(bytes: Buffer, byte: number): Buffer {
+export function withoutCharacters(text: string, ascii: string): string {
+  let bytes: Buffer = Buffer.from(text)
+  for (const character of ascii) bytes = withoutByte(bytes, character.charCodeAt(0))
+  return bytes.toString()
+}
+
+function withoutByte(bytes: Buffer, byte: number): Buffer {
   const kept = Buffer.allocUnsafe(bytes.length)
   let length = 0
   for (let index = 0; index < bytes.length; index++) {
