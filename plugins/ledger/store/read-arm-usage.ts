@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import type { UsageDimension, UsageQuery } from './queries.ts'
 import { firstIdAt, LEDGER_EPOCH_MS } from './record-id.ts'
-import { selectMeasures, selectRequests } from './sum-requests.ts'
+import { selectMeasures, selectRequests, UNINDEXED_ID } from './sum-requests.ts'
 import type { LedgerTables } from './tables.ts'
 import { DAY_MS, HOUR_MS } from './units.ts'
 
@@ -40,9 +40,8 @@ export async function readArmUsage(
     .innerJoin('labels as arms', 'arms.id', 'requests.routing_arm')
     .where('requests.routing_arm', 'is not', null)
     .where('requests.shadow_of', 'is', null)
-    // An expression, so that the index of arms is used, and not the primary key.
-    .where(sql<number>`${ID} + 0`, '>=', firstIdAt(since * HOUR_MS))
-    .where(sql<number>`${ID} + 0`, '<', firstIdAt(until * HOUR_MS))
+    .where(UNINDEXED_ID, '>=', firstIdAt(since * HOUR_MS))
+    .where(UNINDEXED_ID, '<', firstIdAt(until * HOUR_MS))
     .limit(limit)
     .select(selectMeasures())
   if (userId !== undefined) query = query.where('requests.user_id', '=', userId)

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import type { CopyQuery, CopySums } from './queries.ts'
 import { firstIdAt } from './record-id.ts'
-import { selectMeasures, selectRequests } from './sum-requests.ts'
+import { selectMeasures, selectRequests, UNINDEXED_ID } from './sum-requests.ts'
 import type { LedgerTables } from './tables.ts'
 
 /** Sums up copies for other models by the rule that sent them and by model. */
@@ -9,15 +9,13 @@ export async function readCopies(
   db: Kysely<LedgerTables>,
   { since, until, userId }: CopyQuery,
 ): Promise<readonly CopySums[]> {
-  // An expression, so that the index of copies is used, and not the primary key.
-  const id = sql<number>`${sql.ref('requests.id')} + 0`
   let query = selectRequests(db)
     .leftJoin('request_rules', 'request_rules.request', 'requests.id')
     .leftJoin('labels as kinds', 'kinds.id', 'request_rules.kind')
     .leftJoin('targets', 'targets.id', 'requests.target')
     .where('requests.shadow_of', 'is not', null)
-    .where(id, '>=', firstIdAt(since))
-    .where(id, '<', firstIdAt(until))
+    .where(UNINDEXED_ID, '>=', firstIdAt(since))
+    .where(UNINDEXED_ID, '<', firstIdAt(until))
     .groupBy(['kinds.value', 'request_rules.rule_id', 'targets.provider', 'targets.model'])
     .orderBy('request_rules.rule_id')
     .orderBy('targets.provider')

@@ -3,6 +3,7 @@ import { findGroupSets, findLabel } from './find-records.ts'
 import type { CostQuery, CostSum, UsageDimension, UsageGroup, UsageQuery } from './queries.ts'
 import { readArmUsage } from './read-arm-usage.ts'
 import { firstIdAt } from './record-id.ts'
+import { UNINDEXED_ID } from './sum-requests.ts'
 import { FLAGS, type LedgerTables, MEASURES, type UsageMeasures } from './tables.ts'
 import { HOUR_MS } from './units.ts'
 import { selectUsage } from './usage-source.ts'
@@ -158,10 +159,8 @@ async function sumCopies(
   { since, until }: Pick<CostQuery, 'since' | 'until'>,
   ofCaller?: (costs: CostSelection) => CostSelection,
 ): Promise<CostSum> {
-  const ref = sql.ref<number>('requests.id')
-  // An expression, so that the index of copies is used, and not the primary key. Indexes of callers are in
-  // the order of ids: without one, all requests of a caller would be read.
-  const id = ofCaller ? sql<number>`${ref}` : sql<number>`${ref} + 0`
+  // Indexes of callers are in the order of ids: with an expression, all requests of a caller would be read.
+  const id = ofCaller ? sql<number>`${sql.ref('requests.id')}` : UNINDEXED_ID
   const selected = ofCaller ? ofCaller(selectCosts(db)) : selectCosts(db)
   let copies = selected.where('shadow_of', 'is not', null).where(id, '>=', firstIdAt(since))
   if (until !== undefined) copies = copies.where(id, '<', firstIdAt(until))

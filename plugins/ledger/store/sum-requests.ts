@@ -27,6 +27,9 @@ const EXPRESSIONS: Readonly<Record<keyof UsageMeasures, ReturnType<typeof sql<nu
   asked_again: countIf(hasBit('signals', SIGNALS.asked_again)),
 }
 
+/** The id as an expression, so that the index of another condition is used, and not the primary key. */
+export const UNINDEXED_ID = sql<number>`${column('id')} + 0`
+
 /** Requests with their scores for quality, to be summed up. For few requests: no table has their sums. */
 export function selectRequests(db: Kysely<LedgerTables>) {
   return db
