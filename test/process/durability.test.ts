@@ -9,8 +9,7 @@ import { ROUNDS } from '../support/rounds.ts'
 const rule = (name: string) => firewallRuleBody({ name, pattern: name, action: 'warn' })
 
 describe('a gateway that is killed', () => {
-  it(`has every acknowledged rule after ${ROUNDS.kills} kills, and no partial writes`, async function () {
-    this.timeout(180_000)
+  it(`has every acknowledged rule after ${ROUNDS.kills} kills, and no partial writes`, async () => {
     const dataDir = await makeFolder()
     const acknowledged = new Map<string, number>()
     let demoKey: string | undefined

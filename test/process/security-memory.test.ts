@@ -7,7 +7,7 @@ import { type GatewayProcess, startGatewayProcess } from '../support/gateway-pro
 import { peakMemory, resetPeakMemory } from '../support/memory.ts'
 import { openSocket, readToEnd } from '../support/raw-http.ts'
 import { withSettings } from '../support/settings.ts'
-import { expectTimeout, chatHead as head, SHORT_TIMEOUTS } from '../support/slow-client.ts'
+import { expectTimeout, chatHead as head, withShortTimeouts } from '../support/slow-client.ts'
 
 /** Garbage takes tens of MiB, more on a slow machine. What is sent to the gateway here takes hundreds. */
 const MAX_GROWTH_MIB = 150
@@ -23,7 +23,9 @@ describe('the memory of the gateway', () => {
     provider = await startEndlessProvider()
     gateway = await startGatewayProcess(
       {
-        ...(await withSettings(`${SHORT_TIMEOUTS}limits: { body_bytes: ${BODY_LIMIT} }\n`)),
+        ...(await withSettings(
+          `${withShortTimeouts({ write_timeout_ms: 1500 })}limits: { body_bytes: ${BODY_LIMIT} }\n`,
+        )),
         OPENAI_API_KEY: 'provider-key',
         OPENAI_BASE_URL: provider.url,
       },

@@ -1,7 +1,11 @@
+import { nextImmediate } from '../../core/util/next-immediate.ts'
+
 /** Timers that end only when a test lets time pass. */
 export interface StoppedTimers {
   /** Lets time pass for these timers, and calls those that end meanwhile. */
   pass(milliseconds: number): void
+  /** Lets time pass again and again until the promise is settled. */
+  passUntil(milliseconds: number, promise: Promise<unknown>): Promise<void>
   /** Resolves the next time that a timer of this length is started or refreshed. */
   started(lengthMs: number): Promise<void>
   /** New timers are real ones again. */
@@ -50,12 +54,23 @@ export function stopTimers(...lengthsMs: readonly number[]): StoppedTimers {
     if (timer === undefined || !running.delete(timer)) real.clearTimeout(timer)
   }) as typeof globalThis.clearTimeout
 
+  function pass(milliseconds: number): void {
+    now += milliseconds
+    for (const timer of [...running.values()])
+      if (timer.endsAt <= now && running.delete(timer.handle)) timer.end()
+  }
+
   return {
-    pass(milliseconds) {
-      now += milliseconds
-      for (const timer of [...running.values()]) {
-        if (timer.endsAt > now || !running.delete(timer.handle)) continue
-        timer.end()
+    pass,
+    async passUntil(milliseconds, promise) {
+      let isSettled = false
+      const settle = () => {
+        isSettled = true
+      }
+      promise.then(settle, settle)
+      while (!isSettled) {
+        pass(milliseconds)
+        await nextImmediate()
       }
     },
     started: (lengthMs) =>
