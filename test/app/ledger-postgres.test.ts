@@ -32,7 +32,8 @@ describe('a gateway with its ledger in PostgreSQL', () => {
     await gateway.call('POST', '/v1/firewall-rules', BLOCK)
     const before = await askFor(gateway, 'hello')
     const path = `/v1/requests/${before.headers.get('x-request-id')}`
-    expect((await gateway.call('GET', path)).status).to.equal(200)
+    // The first connection may take longer than a read waits for it.
+    await waitUntil(async () => (await gateway.call('GET', path)).status === 200)
     await server.kill()
     const blocked = await askFor(gateway, 'a secret')
     expect(blocked.status).to.equal(403)
