@@ -67,7 +67,7 @@ describe('a user whose patterns take long', () => {
     while (!isOver || rounds < 5) {
       await Promise.all(neighbours.map((ask) => ask()))
       rounds += 1
-      await sleep(20)
+      await sleep(100)
     }
     await over
   })

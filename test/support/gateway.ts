@@ -5,6 +5,7 @@ import { type CapturedOutput, captureOutput } from './captured-output.ts'
 import { makeFolder } from './folders.ts'
 import { openMemoryLog } from './memory-logs.ts'
 import { ROOT } from './root.ts'
+import { sendRequest } from './send-request.ts'
 
 export const ADMIN_KEY = 'an-admin-key-for-tests'
 
@@ -154,15 +155,10 @@ async function call(
   body?: unknown,
   headers: Record<string, string> = {},
 ): Promise<Answer> {
-  const response = await fetch(url + path, {
+  const { text, ...response } = await sendRequest(url + path, {
     method,
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
     ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   })
-  const text = await response.text()
-  return {
-    status: response.status,
-    headers: response.headers,
-    body: text === '' ? undefined : JSON.parse(text),
-  }
+  return { ...response, body: text === '' ? undefined : JSON.parse(text) }
 }

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { AS_ADMIN, type RunningGateway } from './gateway.ts'
+import { sendRequest } from './send-request.ts'
 import { waitUntil } from './wait.ts'
 
 /** One sample of a scrape. */
@@ -27,10 +28,10 @@ export function scrape(gateway: RunningGateway): Promise<Scrape> {
 
 /** Scrapes a page of metrics. */
 export async function scrapePage(url: string, headers: Record<string, string>): Promise<Scrape> {
-  const response = await fetch(url, { headers })
+  const response = await sendRequest(url, { method: 'GET', headers })
   expect(response.status).to.equal(200)
   expect(response.headers.get('content-type')).to.match(/^text\/plain; version=0\.0\.4/)
-  return readScrape(await response.text())
+  return readScrape(response.text)
 }
 
 /** Scrapes until the condition holds: a request is counted slightly after the client has its response. */

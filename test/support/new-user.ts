@@ -1,4 +1,5 @@
 import { ADMIN_KEY, type Answer, type RunningGateway } from './gateway.ts'
+import { sendRequest } from './send-request.ts'
 
 /** A user of their own, so that tests do not see each other's rules. */
 export interface TestUser {
@@ -28,12 +29,12 @@ export async function newUser(gateway: RunningGateway, plan = 'paid'): Promise<T
     call: (method, path, body, headers = {}) =>
       gateway.call(method, path, body, { authorization, ...headers }),
     async route(body) {
-      const response = await fetch(`${gateway.routeUrl}/route`, {
+      const { text, ...response } = await sendRequest(`${gateway.routeUrl}/route`, {
         method: 'POST',
         headers: { authorization, 'content-type': 'application/json' },
         body: JSON.stringify(body),
       })
-      return { status: response.status, headers: response.headers, body: await response.json() }
+      return { ...response, body: JSON.parse(text) }
     },
     setPlan: (plan) => gateway.call('PATCH', `/admin/users/${id}`, { plan }, admin),
     issueKey,

@@ -5,6 +5,7 @@ import { newUser } from './new-user.ts'
 import type { Described, Loose } from './openapi.ts'
 import { newOperator } from './operators.ts'
 import { readResponse } from './read-response.ts'
+import { type SentRequest, sendRequest, type TextResponse } from './send-request.ts'
 
 const RULE = { name: 'A rule', is_enabled: true, priority: 0 }
 
@@ -86,23 +87,30 @@ export async function createSender(gateway: RunningGateway, plan = 'paid') {
     headers: Readonly<Record<string, string>> = {},
   ): Promise<Answer> {
     const bearer = { apiKey: key, adminKey: ADMIN_KEY }[Object.keys(operation.security[0] ?? {})[0] ?? '']
-    const response = await fetch((place === '/route' ? gateway.routeUrl : gateway.url) + filled, {
+    const url = (place === '/route' ? gateway.routeUrl : gateway.url) + filled
+    const request = {
       method,
-      redirect: 'manual',
       headers: {
         ...(bearer && { authorization: `Bearer ${bearer}` }),
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...headers,
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
-    })
-    const text = await readResponse(response)
-    const isJson = response.headers.get('content-type')?.startsWith('application/json')
-    return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text }
+    }
+    // This stream has no end.
+    const sent = await (place === '/admin/live' ? fetchFirstPart : sendRequest)(url, request)
+    const { status, headers: received, text } = sent
+    const isJson = received.get('content-type')?.startsWith('application/json')
+    return { status, headers: received, body: isJson ? JSON.parse(text) : text }
   }
 
   if (plan !== 'paid') await user.setPlan(plan)
   return { fill, own, send }
+}
+
+async function fetchFirstPart(url: string, request: SentRequest): Promise<TextResponse> {
+  const response = await fetch(url, request)
+  return { status: response.status, headers: response.headers, text: await readResponse(response) }
 }
 
 /** A file that the page of the console refers to. */

@@ -40,17 +40,19 @@ export const ROUNDS = {
   /** Clients that send made-up models, paths, keys and methods. */
   inventedClients: choose(100, 600),
   /** Random histories of rules that are simulated. */
-  simulatedHistories: Number(process.env.SIMULATE_HISTORIES ?? choose(15, 300)),
+  simulatedHistories: Number(process.env.SIMULATE_HISTORIES ?? choose(10, 300)),
   /** Random histories of policies, groups, users and plans, whose decisions are decided again. */
-  policyHistories: Number(process.env.POLICY_HISTORIES ?? choose(80, 2000)),
+  policyHistories: Number(process.env.POLICY_HISTORIES ?? choose(50, 2000)),
+  /** Whether fields with the names of methods of objects are sent one by one, or all in each body. */
+  separateFieldNames: choose(false, true),
   /** Characters of prose around a text that a rule must find. */
   padding: choose([0, 1e4, 1e5], [0, 1e4, 1e5, 1e6, 19e6]),
   /** Changes of the rows, the file, the server and the export of a log, which its checkpoints must find. */
-  mutations: choose(8, 500),
+  mutations: choose(5, 500),
   /** Requests of all kinds whose costs are added up. */
   costs: choose(220, 20_000),
   /** Random patterns of rules that look at streamed replies. */
-  replyPatterns: choose(60, 600),
+  replyPatterns: choose(40, 600),
   /** A factor for the rounds of random input for rules. */
   fuzz: choose(1, 4),
 }

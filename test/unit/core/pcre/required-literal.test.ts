@@ -3,6 +3,7 @@ import type { SetPattern } from '../../../../core/pcre/pattern-chunks.ts'
 import { buildLiteralPattern, compileLiterals, compilePatternSet } from '../../../../core/pcre/pattern-set.ts'
 import { compiled, patternRun } from '../../../support/pattern-run.ts'
 import { createRandom } from '../../../support/random.ts'
+import { ROUNDS } from '../../../support/rounds.ts'
 
 describe('the text that every match of a pattern contains', () => {
   const cases: Readonly<Record<string, string | undefined>> = {
@@ -108,7 +109,7 @@ describe('a set of many patterns', () => {
       'é '.repeat(300),
       'ask for more'.repeat(60),
     ]
-    for (let n = 0; n < 500; n++) {
+    for (let n = 0; n < 125 * ROUNDS.fuzz; n++) {
       const texts = Array.from({ length: pick([1, 2, 9]) }, () => pick(fillers) + pick(parts) + pick(parts))
       const expected = known.flatMap((regex, index) =>
         texts.some((text) => regex.test(text)) ? [index] : [],
