@@ -85,7 +85,7 @@ const computation = computeCaseVariants(VARIANTS)
 
 /** Code points that are searched together, which is faster than a call for each. */
 const BLOCK_SIZE = 0x80
-/** The first and last code points of the blocks that hold cased letters, or may in later versions of Unicode. */
+/** From the first to the last code point of blocks with cased letters. Other blocks have none. */
 const CASED_BLOCKS = [
   ...[
     [0x0, 0x5ff],
