@@ -1,4 +1,10 @@
-import { type ContentPart, isJsonObject, type JsonObject, type Message } from '../contract/index.ts'
+import {
+  type ChatRequest,
+  type ContentPart,
+  isJsonObject,
+  type JsonObject,
+  type Message,
+} from '../contract/index.ts'
 
 /** Returns the content of a message; another one than `message.content` if its texts were rewritten. */
 type ContentOf = (message: Message) => unknown
@@ -10,12 +16,10 @@ const contentOfMessage: ContentOf = ({ content }) => content
  * and of messages that some providers receive as one. A word may be divided between them. How many they are
  * does not depend on `contentOf`.
  */
-export function joinAdjacentTexts(
-  messages: readonly Message[],
-  contentOf = contentOfMessage,
-): readonly string[] {
+export function joinAdjacentTexts(request: ChatRequest, contentOf = contentOfMessage): readonly string[] {
+  const { messages } = request
   const joined: string[] = []
-  for (const message of messages) {
+  for (const message of [...messages, ...predictedMessage(request)]) {
     const content = contentOf(message)
     if (!Array.isArray(content)) continue
     for (const texts of [textsOfParts(content), ...content.flatMap(blockTexts)])
@@ -33,9 +37,17 @@ export function joinAdjacentTexts(
   return joined
 }
 
-/** Whether `joinAdjacentTexts` may join texts of several messages. */
-export function hasMergedMessages(messages: readonly Message[]): boolean {
-  return messages.filter(isSystem).length > 1 || mergedTurns(messages).length > 0
+/** Whether `joinAdjacentTexts` may return anything. */
+export function hasAdjacentTexts(request: ChatRequest): boolean {
+  const messages = [...request.messages, ...predictedMessage(request)]
+  if (messages.some(({ content }) => Array.isArray(content))) return true
+  return messages.filter(isSystem).length > 1 || mergedTurns(request.messages).length > 0
+}
+
+/** The prediction of the reply, whose content is that of a message. */
+function predictedMessage({ prediction }: ChatRequest): readonly Message[] {
+  const content = isJsonObject(prediction) ? prediction.content : undefined
+  return Array.isArray(content) ? [{ role: 'assistant', content }] : []
 }
 
 /** Twice, because some providers do not receive blank texts. */

@@ -1,5 +1,5 @@
 import { type ChatRequest, type ContentPart, isJsonObject, type Message } from '../contract/index.ts'
-import { hasMergedMessages, joinAdjacentTexts } from './adjacent-texts.ts'
+import { hasAdjacentTexts, joinAdjacentTexts } from './adjacent-texts.ts'
 import { rewriteJsonText } from './json-text.ts'
 import { mapContent, mapRequest, type TextRewriter } from './map-request.ts'
 import { isBinaryMedia } from './media-text.ts'
@@ -30,14 +30,13 @@ export function documentTexts(
     })
     documents.push(tokens.join('\n'))
   }
-  documents.push(...joinAdjacentTexts(request.messages, (message) => mapContent(message, rewriter)))
+  documents.push(...joinAdjacentTexts(request, (message) => mapContent(message, rewriter)))
   return documents
 }
 
 /** Whether `documentTexts` may return anything. */
 export function hasDocuments(request: ChatRequest): boolean {
-  const { messages } = request
-  let found = messages.some(({ content }) => Array.isArray(content)) || hasMergedMessages(messages)
+  let found = hasAdjacentTexts(request)
   const visitJson = () => {
     found = true
   }

@@ -25,7 +25,7 @@ export function requestTexts(
     if (result !== undefined) collector.addJoinedValues(result)
   }
   let previous: string | undefined
-  for (const text of joinAdjacentTexts(request.messages)) {
+  for (const text of joinAdjacentTexts(request)) {
     if (text !== previous) collector.visitText(text)
     previous = text
   }

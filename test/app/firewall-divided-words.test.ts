@@ -76,8 +76,8 @@ describe('a word that is divided between texts that a provider receives as one',
   })
 
   const setAction = (action: string) => gateway.call('PATCH', `/v1/firewall-rules/${ruleId}`, { action })
-  const ask = (messages: readonly object[], model = MODELS.openai): Promise<Answer> =>
-    gateway.call('POST', '/v1/chat/completions', { model, messages })
+  const ask = (messages: readonly object[], model = MODELS.openai, more = {}): Promise<Answer> =>
+    gateway.call('POST', '/v1/chat/completions', { model, messages, ...more })
 
   describe('is refused', () => {
     for (const [what, messages] of Object.entries(DIVIDED)) {
@@ -94,6 +94,16 @@ describe('a word that is divided between texts that a provider receives as one',
           expect(sandbox.requests.length).to.equal(before)
         }
       })
+    }
+  })
+
+  it('is refused in a prediction', async () => {
+    const prediction = { type: 'content', content: [text(begin), text(end)] }
+    for (const action of ['block', 'mask']) {
+      await setAction(action)
+      const before = sandbox.requests.length
+      expect((await ask([user('hello')], MODELS.openai, { prediction })).status).to.equal(403)
+      expect(sandbox.requests.length).to.equal(before)
     }
   })
 
