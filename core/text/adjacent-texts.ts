@@ -6,41 +6,35 @@ import {
   type Message,
 } from '../contract/index.ts'
 
-/** Returns the content of a message; another one than `message.content` if its texts were rewritten. */
-type ContentOf = (message: Message) => unknown
-
-const contentOfMessage: ContentOf = ({ content }) => content
-
 /**
  * Returns texts that models read as one, joined: those of the parts of a message, of the blocks in a part,
- * and of messages that some providers receive as one. A word may be divided between them. How many they are
- * does not depend on `contentOf`.
+ * and of messages that some providers receive as one. A word may be divided between them. `rewritten` is the
+ * same request with other texts; how many results there are does not depend on it.
  */
-export function joinAdjacentTexts(request: ChatRequest, contentOf = contentOfMessage): readonly string[] {
+export function joinAdjacentTexts(request: ChatRequest, rewritten = request): readonly string[] {
   const { messages } = request
+  const texts = rewritten.messages.map(textsOfMessage)
   const joined: string[] = []
-  for (const message of [...messages, ...predictedMessage(request)]) {
-    const content = contentOf(message)
-    if (!Array.isArray(content)) continue
-    for (const texts of [textsOfParts(content), ...content.flatMap(blockTexts)])
-      if (texts.length > 1) joined.push(...joinTexts(texts))
+  for (const [index, { content }] of rewritten.messages.entries()) {
+    joined.push(...joinTexts(texts[index] ?? []))
+    if (Array.isArray(content)) joined.push(...content.flatMap(blockTexts).flatMap(joinTexts))
   }
+  for (const message of predictedMessage(rewritten)) joined.push(...joinTexts(textsOfMessage(message)))
   if (messages.length < 2) return joined
-  const system = messages.filter(isSystem)
-  const prompts = system.flatMap((message) => textsOfMessage(message, contentOf))
+  const system = [...messages.keys()].filter((index) => isSystem(messages[index]))
+  const textsOf = (indexes: readonly number[]) => indexes.flatMap((index) => texts[index] ?? NONE)
   // Anthropic receives all of them as one text.
-  if (prompts.length > 1) joined.push(prompts.join('\n\n'))
-  for (const turn of [system, ...mergedTurns(messages)]) {
-    const texts = turn.flatMap((message) => textsOfMessage(message, contentOf))
-    if (turn.length > 1 && texts.length > 1) joined.push(...joinTexts(texts))
-  }
+  if (textsOf(system).length > 1) joined.push(textsOf(system).join('\n\n'))
+  if (system.length > 1) joined.push(...joinTexts(textsOf(system)))
+  for (const turn of mergedTurns(messages)) joined.push(...joinTexts(textsOf(turn)))
   return joined
 }
 
 /** Whether `joinAdjacentTexts` may return anything. */
 export function hasAdjacentTexts(request: ChatRequest): boolean {
   const messages = [...request.messages, ...predictedMessage(request)]
-  if (messages.some(({ content }) => Array.isArray(content))) return true
+  if (messages.some(({ content, refusal }) => Array.isArray(content) || typeof refusal === 'string'))
+    return true
   return messages.filter(isSystem).length > 1 || mergedTurns(request.messages).length > 0
 }
 
@@ -50,22 +44,25 @@ function predictedMessage({ prediction }: ChatRequest): readonly Message[] {
   return Array.isArray(content) ? [{ role: 'assistant', content }] : []
 }
 
-/** Twice, because some providers do not receive blank texts. */
+const NONE: readonly string[] = []
+
+/** Twice, because some providers do not receive blank texts. Nothing for a single text. */
 function joinTexts(texts: readonly string[]): readonly string[] {
+  if (texts.length < 2) return NONE
   const joined = texts.join('')
   const sent = texts.filter(isNotBlank)
   return [joined, sent.length === texts.length ? joined : sent.join('')]
 }
 
 /**
- * The messages of the same author that some providers receive as one: system messages, tool results and
- * messages without content do not separate them. Turns of one message are left out.
+ * The indexes of messages of the same author that some providers receive as one: system messages, tool
+ * results and messages without content do not separate them. Turns of one message are left out.
  */
-function mergedTurns(messages: readonly Message[]): readonly (readonly Message[])[] {
-  const turns: Message[][] = []
+function mergedTurns(messages: readonly Message[]): readonly (readonly number[])[] {
+  const turns: number[][] = []
   let author: 'assistant' | 'user' | undefined
-  let turn: Message[] = []
-  for (const message of messages) {
+  let turn: number[] = []
+  for (const [index, message] of messages.entries()) {
     if (isSystem(message)) continue
     const { role } = message
     const by = role === 'assistant' ? 'assistant' : 'user'
@@ -75,13 +72,14 @@ function mergedTurns(messages: readonly Message[]): readonly (readonly Message[]
       turn = []
     }
     if (role === 'tool' || role === 'function') continue
-    turn.push(message)
+    turn.push(index)
     if (turn.length === 2) turns.push(turn)
   }
   return turns
 }
 
-function isSystem({ role }: Message): boolean {
+function isSystem(message: Message | undefined): boolean {
+  const role = message?.role
   return role === 'system' || role === 'developer'
 }
 
@@ -89,7 +87,7 @@ function isSystem({ role }: Message): boolean {
 function isSent(message: Message): boolean {
   const { role, content, tool_calls } = message
   if (role === 'tool' || role === 'function' || (tool_calls != null && tool_calls.length > 0)) return true
-  if (textsOfMessage(message, contentOfMessage).some(isNotBlank)) return true
+  if (textsOfMessage(message).some(isNotBlank)) return true
   return Array.isArray(content) && content.some(({ type }) => !TEXT_TYPES.has(type))
 }
 
@@ -100,11 +98,10 @@ function isNotBlank(text: string): boolean {
   return /\S/.test(text)
 }
 
-function textsOfMessage(message: Message, contentOf: ContentOf): readonly string[] {
-  const content = contentOf(message)
-  if (typeof content === 'string') return [content]
-  if (Array.isArray(content)) return textsOfParts(content)
-  return typeof message.refusal === 'string' ? [message.refusal] : []
+/** The texts of the content, and of the refusal, which some providers receive behind it. */
+function textsOfMessage({ content, refusal }: Message): readonly string[] {
+  const texts = typeof content === 'string' ? [content] : textsOfParts(content ?? [])
+  return typeof refusal === 'string' ? [...texts, refusal] : texts
 }
 
 function textsOfParts(parts: readonly ContentPart[]): readonly string[] {

@@ -1,7 +1,7 @@
 import { type ChatRequest, type ContentPart, isJsonObject, type Message } from '../contract/index.ts'
 import { hasAdjacentTexts, joinAdjacentTexts } from './adjacent-texts.ts'
 import { rewriteJsonText } from './json-text.ts'
-import { mapContent, mapRequest, type TextRewriter } from './map-request.ts'
+import { mapRequest, type TextRewriter } from './map-request.ts'
 import { isBinaryMedia } from './media-text.ts'
 import { REQUEST } from './positions.ts'
 import { visitTexts } from './visit-texts.ts'
@@ -16,10 +16,10 @@ export function documentTexts(
   rewriter: Pick<TextRewriter, 'rewrite' | 'rewrittenDocuments'>,
 ): readonly string[] {
   const documents: string[] = []
-  mapRequest(request, { ...rewriter, document: (source) => documents.push(source) })
-  for (const message of request.messages) {
-    if (!Array.isArray(message.content)) continue
-    const content = mapContent(message, rewriter)
+  const rewritten = mapRequest(request, { ...rewriter, document: (source) => documents.push(source) })
+  for (const message of rewritten.messages) {
+    const { content } = message
+    if (!Array.isArray(content)) continue
     documents.push(...contentDocuments(content))
     const result = joinedResult(message, content)
     if (result === undefined) continue
@@ -30,7 +30,7 @@ export function documentTexts(
     })
     documents.push(tokens.join('\n'))
   }
-  documents.push(...joinAdjacentTexts(request, (message) => mapContent(message, rewriter)))
+  documents.push(...joinAdjacentTexts(request, rewritten))
   return documents
 }
 

@@ -30,6 +30,7 @@ const DIVIDED: Readonly<Record<string, readonly object[]>> = {
   'messages around the result of a tool': [user('hello'), call, user(begin), result, user(end)],
   'two replies': [user('hello'), reply(begin), reply(end), user('go on')],
   'two replies around an empty message': [user('hello'), reply(begin), user(''), reply(end), user('go on')],
+  'a reply and its refusal': [user('hello'), { ...reply(begin), refusal: end }, user('go on')],
   'two system messages': [system(begin), system(end), user('hello')],
   'system messages far from each other': [
     system(begin),
