@@ -3,6 +3,7 @@ import { createCooperativeYield, mapInSlices } from '../util/cooperative-yield.t
 import { lazy } from '../util/lazy.ts'
 import type { MaybePromise } from '../util/maybe-promise.ts'
 import { isJoinable } from './automaton.ts'
+import { prepareCaseVariants } from './case-folding.ts'
 import { analyzeBeginning, analyzePattern, createMatcher } from './compile.ts'
 import { maxMaskedLength } from './matcher.ts'
 import { packTexts } from './packed-texts.ts'
@@ -65,8 +66,13 @@ export async function preparePatterns(sources: readonly PatternSource[], owner: 
   const long = missing.filter((source) => !isPrepared(source))
   for (let start = 0; start < long.length; start += LONG_PATTERNS_PER_JOB)
     await analyzeInWorker(long.slice(start, start + LONG_PATTERNS_PER_JOB), owner)
-  await mapInSlices(missing, compilePattern)
+  const slice = createCooperativeYield()
+  if (missing.some(({ text }) => MAY_HOLD_FOREIGN_LETTERS.test(text))) await prepareCaseVariants(slice)
+  await mapInSlices(missing, compilePattern, slice)
 }
+
+/** Letters outside of ASCII, and escapes that may stand for some. */
+const MAY_HOLD_FOREIGN_LETTERS = /[^\0-\x7f]|\\[xopPN]/
 
 /** Users' jobs take turns, so a job is short. */
 const LONG_PATTERNS_PER_JOB = 20

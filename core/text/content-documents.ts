@@ -1,24 +1,26 @@
 import { type ChatRequest, type ContentPart, isJsonObject, type Message } from '../contract/index.ts'
+import { hasAdjacentTexts, joinAdjacentTexts } from './adjacent-texts.ts'
 import { rewriteJsonText } from './json-text.ts'
-import { mapContent, mapRequest, type TextRewriter } from './map-request.ts'
+import { mapRequest, type TextRewriter } from './map-request.ts'
 import { isBinaryMedia } from './media-text.ts'
 import { REQUEST } from './positions.ts'
 import { visitTexts } from './visit-texts.ts'
 
 /**
  * The documents of a request with their values rewritten: contents that are lists, as their JSON encoding,
- * and as the lines that some providers receive; and texts that are JSON, such as tool arguments.
+ * and as the lines that some providers receive; adjacent texts, joined; and texts that are JSON, such as tool
+ * arguments.
  */
 export function documentTexts(
   request: ChatRequest,
   rewriter: Pick<TextRewriter, 'rewrite' | 'rewrittenDocuments'>,
 ): readonly string[] {
   const documents: string[] = []
-  mapRequest(request, { ...rewriter, document: (source) => documents.push(source) })
-  for (const message of request.messages) {
-    if (!Array.isArray(message.content)) continue
-    const content = mapContent(message, rewriter)
-    documents.push(...contentDocuments(content), ...concatenatedText(content))
+  const rewritten = mapRequest(request, { ...rewriter, document: (source) => documents.push(source) })
+  for (const message of rewritten.messages) {
+    const { content } = message
+    if (!Array.isArray(content)) continue
+    documents.push(...contentDocuments(content))
     const result = joinedResult(message, content)
     if (result === undefined) continue
     const tokens: string[] = []
@@ -28,12 +30,13 @@ export function documentTexts(
     })
     documents.push(tokens.join('\n'))
   }
+  documents.push(...joinAdjacentTexts(request, rewritten))
   return documents
 }
 
 /** Whether `documentTexts` may return anything. */
 export function hasDocuments(request: ChatRequest): boolean {
-  let found = request.messages.some(({ content }) => Array.isArray(content))
+  let found = hasAdjacentTexts(request)
   const visitJson = () => {
     found = true
   }
@@ -51,33 +54,6 @@ export function contentDocuments(content: unknown): readonly string[] {
 }
 
 /**
- * The texts of a content that is a list, joined directly, as models read them: a word may be divided between
- * two parts. So may one in a document or a search result of Anthropic's. Lists with fewer than two have none.
- */
-export function concatenatedText(content: unknown): readonly string[] {
-  const parts = content as readonly ContentPart[]
-  return [parts, ...parts.flatMap(nestedBlocks)].flatMap((list: TextList) => {
-    const lines = linesOf(list)
-    return lines.length < 2 ? [] : [lines.join('')]
-  })
-}
-
-/** Parts of a message, or blocks. */
-type TextList = readonly { readonly text?: unknown; readonly refusal?: unknown }[]
-
-const NO_BLOCKS: readonly TextList[] = []
-
-/** The blocks that a block of Anthropic has: those of a search result, or of the source of a document. */
-function nestedBlocks({ extra_content }: ContentPart): readonly TextList[] {
-  const block = extra_content?.anthropic
-  if (block === undefined) return NO_BLOCKS
-  const { content, source } = Object(block)
-  const lists: readonly unknown[] = [content, Object(source).content]
-  // Nothing validates them before the provider does.
-  return lists.filter(Array.isArray).map((list) => list.filter(isJsonObject))
-}
-
-/**
  * The parts of a tool result may be a JSON document together, which some providers receive parsed. Undefined
  * for other messages.
  */
@@ -87,7 +63,7 @@ export function joinedResult({ role }: Message, content: unknown): string | unde
   return lines.length < 2 ? undefined : lines.join('\n')
 }
 
-function linesOf(parts: TextList): readonly string[] {
+function linesOf(parts: readonly ContentPart[]): readonly string[] {
   return parts.flatMap(({ text, refusal }) => [text, refusal].filter((each) => typeof each === 'string'))
 }
 

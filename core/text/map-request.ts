@@ -1,8 +1,8 @@
-import { type ChatRequest, isJsonObject, type JsonObject, type Message } from '../contract/index.ts'
+import { type ChatRequest, isJsonObject, type JsonObject } from '../contract/index.ts'
 import { type RewrittenDocuments, rewriteJsonText } from './json-text.ts'
 import { rewriteMedia } from './media-text.ts'
 import { INSPECTED, type Position, type ScalarRule } from './position.ts'
-import { MESSAGE, REQUEST } from './positions.ts'
+import { REQUEST } from './positions.ts'
 import { isExemptNumber, isExemptText, positionOfItems } from './scalar-rules.ts'
 
 /** Rewrites the inspected texts of a request. */
@@ -24,12 +24,6 @@ export interface TextRewriter {
 export function mapRequest(request: ChatRequest, rewriter: TextRewriter): ChatRequest {
   // The cast is safe, because every field keeps its type: `refuse` is called for one that would not.
   return mapValue(request, REQUEST, rewriter) as ChatRequest
-}
-
-/** Rewrites the content of a message: a text or a list of parts. */
-export function mapContent(message: Message, rewriter: TextRewriter): unknown {
-  const position = MESSAGE.select?.(message).fields?.get('content') ?? INSPECTED
-  return mapValue(message.content, position, rewriter)
 }
 
 function mapValue(value: unknown, position: Position, rewriter: TextRewriter): unknown {

@@ -1,6 +1,7 @@
 import type { ChatRequest, Message } from '../contract/index.ts'
 import type { MaybePromise } from '../util/maybe-promise.ts'
-import { concatenatedText, contentDocuments, joinedResult } from './content-documents.ts'
+import { joinAdjacentTexts } from './adjacent-texts.ts'
+import { contentDocuments, joinedResult } from './content-documents.ts'
 import { CONTENT, REQUEST } from './positions.ts'
 import { TextCollector } from './text-collector.ts'
 import { visitTexts } from './visit-texts.ts'
@@ -20,9 +21,13 @@ export function requestTexts(
   for (const message of request.messages) {
     if (!Array.isArray(message.content)) continue
     for (const document of contentDocuments(message.content)) collector.visitText(document)
-    for (const text of concatenatedText(message.content)) collector.visitText(text)
     const result = joinedResult(message, message.content)
     if (result !== undefined) collector.addJoinedValues(result)
+  }
+  let previous: string | undefined
+  for (const text of joinAdjacentTexts(request)) {
+    if (text !== previous) collector.visitText(text)
+    previous = text
   }
   return collector.finish()
 }

@@ -50,7 +50,11 @@ export async function mapInSlices<Item, Result>(
   slice = createCooperativeYield(),
 ): Promise<readonly Result[]> {
   const results: Result[] = []
-  if (items.length >= MIN_ITEMS_FOR_OWN_TURN) await slice.yieldNow()
+  if (items.length >= MIN_ITEMS_FOR_OWN_TURN) {
+    // What a client sent is received in the iteration in which the first of these resolves.
+    await setImmediate()
+    await slice.yieldNow()
+  }
   for (const [index, item] of items.entries()) {
     if (slice.isDue()) await slice.yieldNow()
     results.push(map(item, index))

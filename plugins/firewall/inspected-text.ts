@@ -34,14 +34,19 @@ export class InspectedText {
     if (isCut) text = text.slice(0, -1)
     let searched: string | undefined
     let found: ReadonlySet<number> | undefined
+    if (this.#slice.isDue()) await this.#slice.yieldNow()
     for (const [index, stage] of this.#stages.entries()) {
       if (text === '' && !isPause) return ''
       if (stage.isIdle && text !== searched) {
         found = await this.#findBeginnings(text)
         searched = text
       }
-      if (stage.isIdle && found?.has(index) === false) stage.skip(text)
-      else text = await stage.push(text, isPause)
+      if (stage.isIdle && found?.has(index) === false) {
+        // Most rules have nothing to look at, and asking for the time would take longer.
+        stage.skip(text)
+        continue
+      }
+      text = await stage.push(text, isPause)
       if (this.#slice.isDue()) await this.#slice.yieldNow()
     }
     return text

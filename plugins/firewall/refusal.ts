@@ -32,7 +32,7 @@ const REFUSAL_MESSAGES: Readonly<Record<FirewallRefusal['reason'], (rule: string
   blocked: (rule) => `Request blocked by firewall rule ${rule}.`,
   not_maskable: (rule) =>
     `Request blocked by firewall rule ${rule}: it matches text that cannot be masked, such as a number ` +
-    'in place of a parameter, or text across several JSON values.',
+    'in place of a parameter, or text across several values or messages.',
   match_too_long: (rule) =>
     `Request blocked by firewall rule ${rule}: it matches more text of the stream than can be held back. ` +
     'Limit the length of its pattern, or request a reply that is not streamed.',

@@ -60,7 +60,8 @@ export class RuleStage {
   /** Adds text that is passed on as it is. */
   skip(text: string): void {
     this.#receivedLength += text.length
-    this.#context = (this.#context + text).slice(-this.#contextLength)
+    const isEnough = text.length >= this.#contextLength
+    this.#context = (isEnough ? text : this.#context + text).slice(-this.#contextLength)
   }
 
   /**

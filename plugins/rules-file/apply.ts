@@ -85,9 +85,9 @@ function checkTerms({ position, changes }: RulesPlan, terms: ApplyTerms): void {
       'Nothing was changed. Plan again, and check the changes.'
     throw new GatewayError('conflict', message)
   }
+  if (terms.changes === undefined) return
   // Plans travel as JSON.
-  const current: unknown = JSON.parse(JSON.stringify(changes))
-  if (terms.changes !== undefined && !isDeepStrictEqual(terms.changes, current)) {
+  if (!isDeepStrictEqual(terms.changes, JSON.parse(JSON.stringify(changes)))) {
     const message =
       'The file would no longer make the changes of the plan: the file, or what it is about, was changed ' +
       'since. Nothing was changed. Plan again, and check the changes.'

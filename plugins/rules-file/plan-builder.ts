@@ -1,5 +1,6 @@
 import type { Position } from '../../core/contract/index.ts'
 import type { DomainEvent } from '../../core/events/codec.ts'
+import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
 import { FileIssues } from './issues.ts'
 import {
   type FileWarning,
@@ -26,6 +27,8 @@ export class PlanBuilder {
   readonly warnings: FileWarning[] = []
   readonly state: RulesFileState
   readonly references: References
+  /** Rules are planned in time slices. */
+  readonly slice = createCooperativeYield()
   readonly #writes = new Map<string, StreamWrite & { readonly phase: Phase }>()
   #newIds = 0
 

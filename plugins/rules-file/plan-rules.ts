@@ -84,6 +84,7 @@ async function planRuleList<Rule extends RoutingRule | FirewallRule, Content ext
   const events: PlannedEvent[] = []
 
   for (const [index, { id: _, ...body }] of entries.entries()) {
+    if (builder.slice.isDue()) await builder.slice.yieldNow()
     const rule = matches.get(index)
     const content = await builder.issues.collect<Content>(pathOf(index), () => kind.parseNew(body))
     if (content === undefined) continue
@@ -140,12 +141,14 @@ function matchRules<Rule extends RoutingRule | FirewallRule>(
     else addIssue(index, `Rule ${id} is not a rule of this owner. Leave out the id to create a rule.`)
     byId.delete(Number(id))
   }
+  const byName = new Map<unknown, Rule[]>()
+  for (const rule of byId.values()) byName.set(rule.name, [...(byName.get(rule.name) ?? []), rule])
   const names = new Set<unknown>()
   for (const [index, { id, name }] of entries.entries()) {
     if (id !== undefined) continue
     if (names.has(name)) addIssue(index, `Two rules have the name "${name}". Rename one, or add the ids.`)
     names.add(name)
-    const [rule, another] = [...byId.values()].filter((known) => known.name === name)
+    const [rule, another] = byName.get(name) ?? []
     if (another !== undefined) addIssue(index, `Several rules have the name "${name}". Add the ids.`)
     else if (rule !== undefined) matches.set(index, rule)
   }

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import {
   type Author,
   type FirewallRule,
@@ -202,6 +203,9 @@ export async function executeRuleChanges(
   return answerInTime(writeChanges(changes, services, ownerId, author))
 }
 
+/** As many events are applied, and shown as rules, in about a millisecond. */
+const MAX_EVENTS_OF_A_TURN = 50
+
 async function writeChanges(
   changes: readonly RuleChange[],
   { rules, ids, writer }: RuleServices,
@@ -220,6 +224,8 @@ async function writeChanges(
   }
   const command = { stream: rules.stream(ownerId), revision: () => rules.revision(ownerId), decide }
   const written = await writer.write(command, author)
+  // Applying many events has used this iteration of the event loop.
+  if (events.length > MAX_EVENTS_OF_A_TURN) await setImmediate()
   const after = written ? applyRuleEvents(before, events, written) : before
   const results = await mapInSlices(changesWithIds, ({ change, ruleId }) => change.outcome(ruleId, after))
   const replaced = written?.replacedWorkers ?? []

@@ -1,6 +1,6 @@
 import type { ChatRequest, ContentPart, Message, ToolCall } from '../../core/contract/chat.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
-import { parseJsonObject } from '../../core/util/json.ts'
+import { parseCallArguments } from '../shared/call-arguments.ts'
 import { asObject, asString } from '../shared/fields.ts'
 import {
   functionRoleError,
@@ -170,14 +170,16 @@ function mayBeSentBack({ type, signature }: JsonObject): boolean {
   return type === 'redacted_thinking' || asString(signature) !== ''
 }
 
-function toToolUseBlock(
-  { id, function: { name, arguments: json }, extra_content }: ToolCall,
-  path: string,
-): ToolUseBlock {
-  const input = parseJsonObject(json.trim() || '{}')
-  if (input)
-    return { ...asObject(extra_content?.anthropic), type: 'tool_use', id: toValidId(id), name, input }
-  throw invalidValueError(`${path}.function.arguments`, 'must be a JSON object.')
+function toToolUseBlock(call: ToolCall, path: string): ToolUseBlock {
+  const { id, function: called, extra_content } = call
+  const input = parseCallArguments(call, path)
+  return {
+    ...asObject(extra_content?.anthropic),
+    type: 'tool_use',
+    id: toValidId(id),
+    name: called.name,
+    input,
+  }
 }
 
 function toToolResultBlock({ tool_call_id, content, extra_content }: Message, path: string): ToolResultBlock {

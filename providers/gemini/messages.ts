@@ -29,8 +29,16 @@ export function toGeminiMessages(
   if (family !== 'gemma' && parts.length > 0) {
     return { systemInstruction: { parts: system }, contents: mergeParts(parts) }
   }
-  const first = system.map((part): PositionedPart => ({ role: 'user', part, position: 0 }))
+  const prompt = parts.length > 0 ? withBlankLine(system) : system
+  const first = prompt.map((part): PositionedPart => ({ role: 'user', part, position: 0 }))
   return { contents: mergeParts([...first, ...parts]) }
+}
+
+/** Divides the system messages from the text of the user that follows, as Gemma's own template does. */
+function withBlankLine(system: readonly TextPart[]): readonly TextPart[] {
+  return system.map((part, index) =>
+    index === system.length - 1 ? { ...part, text: `${part.text}\n\n` } : part,
+  )
 }
 
 function toSystemParts(messages: readonly Message[]): readonly TextPart[] {

@@ -2,6 +2,7 @@ import type { ChatRequest, Message, Tool, ToolCall } from '../../core/contract/c
 import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import { parseJsonObject } from '../../core/util/json.ts'
+import { parseCallArguments } from '../shared/call-arguments.ts'
 import { asObject, asString } from '../shared/fields.ts'
 import { invalidValueError } from '../shared/request-errors.ts'
 import { mapSchema, replaceConst } from './response-format.ts'
@@ -121,7 +122,7 @@ export function createToolCallConverter(family: GeminiFamily) {
       const { id } = call
       const { name } = call.function
       calls.set(id, { name, position: count++ })
-      const args = parseArguments(call, `${path}.tool_calls[${index}]`)
+      const args = parseCallArguments(call, `${path}.tool_calls[${index}]`)
       const thoughtSignature = signatureOf(call) ?? (hasIds && index === 0 ? NO_SIGNATURE : undefined)
       return {
         functionCall: { ...(hasIds && { id }), name, args },
@@ -144,12 +145,6 @@ export function createToolCallConverter(family: GeminiFamily) {
   }
 
   return { toFunctionCallParts, toToolResult }
-}
-
-function parseArguments(call: ToolCall, path: string): JsonObject {
-  const args = parseJsonObject(call.function.arguments.trim() || '{}')
-  if (args) return args
-  throw invalidValueError(`${path}.function.arguments`, 'must be a JSON object.')
 }
 
 /**

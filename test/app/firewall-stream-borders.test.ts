@@ -8,6 +8,25 @@ import { UNLIMITED, withSettings } from '../support/settings.ts'
 const EVALUATED = `${UNLIMITED}firewall: { evaluate_responses: true }\n`
 const STREAMING = Object.entries(DIALECTS).filter(([, { streams }]) => streams)
 
+const parameters = { type: 'object' }
+
+/** A tool in each dialect that has tools, and the arguments in a record of a stream. */
+const CALLS = {
+  'chat completions': {
+    tool: { type: 'function', function: { name: 'look', parameters } },
+    argumentsOf: ({ choices }: Body) =>
+      (choices[0]?.delta.tool_calls ?? []).map((call: Body) => call.function?.arguments ?? '').join(''),
+  },
+  responses: {
+    tool: { type: 'function', name: 'look', parameters },
+    argumentsOf: ({ type, delta }: Body) => (type === 'response.function_call_arguments.delta' ? delta : ''),
+  },
+  messages: {
+    tool: { name: 'look', input_schema: parameters },
+    argumentsOf: ({ delta }: Body) => delta?.partial_json ?? '',
+  },
+}
+
 /** Divides a text at every offset, and `step` characters behind it. */
 function divisions(text: string, step: number): readonly (readonly string[])[] {
   const borders = Array.from({ length: text.length + 1 }, (_, index) => index)
@@ -75,20 +94,40 @@ describe('rules for replies, wherever chunks end', () => {
     })
   }
 
-  it('mask arguments of tool calls, also between the digits of an escape', async () => {
-    const { 'chat completions': dialect } = DIALECTS
-    const tools = [{ type: 'function', function: { name: 'look', parameters: { type: 'object' } } }]
-    for (const pieces of divisions('{"q":"a \\u0073ecret","n":47110815,"m":1.50}', 5)) {
-      const start = { index: 0, id: 'call_1', type: 'function', function: { name: 'look', arguments: '' } }
-      const deltas = pieces.map((json) =>
-        chunk({ tool_calls: [{ index: 0, function: { arguments: json } }] }),
-      )
-      provider.play({ chunks: [chunk({ tool_calls: [start] }), ...deltas, chunk({}, 'tool_calls')] })
-      const calls = readRecords(await ask(dialect, { tools })).flatMap(
-        ({ choices }) => choices[0]?.delta.tool_calls ?? [],
-      )
-      const json = calls.map((call: Body) => call.function?.arguments ?? '').join('')
-      expect(json, JSON.stringify(pieces)).to.equal('{"q":"a [gone]","n":"[number]","m":1.50}')
-    }
-  })
+  const ARGUMENTS = '{"q":"a \\u0073ecret","n":47110815,"m":1.50}'
+
+  /** Two calls at once, whose arguments arrive in turns. */
+  function playCalls(pieces: readonly string[]): void {
+    const calls = [0, 1]
+    const start = calls.map((index) => {
+      return { index, id: `call_${index}`, type: 'function', function: { name: 'look', arguments: '' } }
+    })
+    const deltas = pieces.flatMap((json) =>
+      calls.map((index) => chunk({ tool_calls: [{ index, function: { arguments: json } }] })),
+    )
+    provider.play({ chunks: [chunk({ tool_calls: start }), ...deltas, chunk({}, 'tool_calls')] })
+  }
+
+  for (const [name, { tool, argumentsOf }] of Object.entries(CALLS)) {
+    // A request for every offset of one dialect; the rules do not know which one it is.
+    const step = name === 'chat completions' ? 1 : 4
+    it(`mask arguments of tool calls, also between the digits of an escape: ${name}`, async () => {
+      for (const pieces of divisions(ARGUMENTS, 5).filter((_, offset) => offset % step === 0)) {
+        playCalls(pieces)
+        const text = await ask(DIALECTS[name as keyof typeof CALLS], { tools: [tool] })
+        const records = readRecords(text)
+        const json = records.map(argumentsOf).join('')
+        const masked = '{"q":"a [gone]","n":"[number]","m":1.50}'
+        expect(json, JSON.stringify(pieces)).to.equal(masked + masked)
+        expect(text).not.to.match(/0073ecret|secret|4711/)
+      }
+    })
+
+    it(`block a call and send nothing of its arguments: ${name}`, async () => {
+      playCalls(['{"q":"the laun', 'ch co', 'de"}'])
+      const text = await ask(DIALECTS[name as keyof typeof CALLS], { tools: [tool] })
+      expect(text).to.contain('Request blocked by firewall rule')
+      expect(text).not.to.match(/the laun|ch co/)
+    })
+  }
 })

@@ -3,12 +3,18 @@ import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
 import { firewallRuleBody } from '../support/bodies.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { createRandom, type Random } from '../support/random.ts'
+import { randomJson, randomPattern, randomPrompt, randomRuleBody } from '../support/random-bodies.ts'
 import { ROUNDS } from '../support/rounds.ts'
 
 /** The seed is in the test's title, so that a failure can be repeated. */
 const SEED = Number(process.env.FUZZ_SEED ?? 20261120)
 
 const rule = (more: object) => firewallRuleBody({ name: 'fuzz', pattern: undefined, ...more })
+
+const PROMPT_PATHS = [
+  ...['/v1/chat/completions', '/v1/responses', '/v1/messages', '/v1/completions', '/v1/embeddings'],
+  ...['/v1/moderations', '/v1/simulate', '/v1/messages/count_tokens', '/v1/responses/compact'],
+]
 
 describe(`rules under random input (seed ${SEED})`, function () {
   this.timeout(180_000 * ROUNDS.fuzz)
@@ -37,7 +43,7 @@ describe(`rules under random input (seed ${SEED})`, function () {
       const method = random.pick(['POST', 'PATCH', 'DELETE', 'GET'])
       const target =
         method === 'POST' ? path : `${path}/${random.pick(['1', '2', '3', 'x', '%00', '9'.repeat(30)])}`
-      const body = method === 'GET' || method === 'DELETE' ? undefined : randomBody(random)
+      const body = method === 'GET' || method === 'DELETE' ? undefined : randomRuleBody(random)
       const answer = await gateway.call(method, target, body)
       expect(answer.status, JSON.stringify({ method, target, body })).to.be.below(500)
       if (answer.status >= 400) expect(answer.body.error.message).to.be.a('string')
@@ -45,7 +51,7 @@ describe(`rules under random input (seed ${SEED})`, function () {
     await removeRules()
   })
 
-  it('never respond with 5xx to a chat body, whatever rules exist', async () => {
+  it('never respond with 5xx to a prompt, whatever rules exist', async () => {
     const random = createRandom(SEED + 1)
     for (let n = 0; n < 40; n++) {
       await gateway.call(
@@ -55,9 +61,10 @@ describe(`rules under random input (seed ${SEED})`, function () {
       )
     }
     for (let round = 0; round < 50 * ROUNDS.fuzz; round++) {
-      const body = random.chance(0.5) ? randomJson(random, 4) : { messages: [randomJson(random, 3)] }
-      const answer = await gateway.call('POST', '/v1/chat/completions', body as object)
-      expect(answer.status, JSON.stringify(body)).to.be.below(500)
+      const path = random.pick(PROMPT_PATHS)
+      const body = random.chance(0.3) ? randomJson(random, 4) : randomPrompt(random)
+      const answer = await gateway.call('POST', path, body as object)
+      expect(answer.status, JSON.stringify({ path, body })).to.be.below(500)
     }
     await removeRules()
   })
@@ -179,100 +186,4 @@ function decodeAll(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(decodeAll)
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, decodeAll(field)]))
-}
-
-function randomBody(random: Random): unknown {
-  if (random.chance(0.1)) return random.pick(['{', 'null', '[]', '"x"', '{"a":', '\u0000'])
-  if (random.chance(0.2)) return { operations: [randomJson(random, 3), randomJson(random, 3)] }
-  const fields = [
-    'name',
-    'is_enabled',
-    'priority',
-    'match_json',
-    'action_json',
-    'scope',
-    'type',
-    'pattern',
-    'action',
-    'replacement',
-  ]
-  const sound: Record<string, unknown> = {
-    ...rule({ pattern: randomPattern(random) }),
-    match_json: {},
-    action_json: {},
-    replacement: '$1',
-  }
-  return Object.fromEntries(
-    fields
-      .filter(() => random.chance(0.9))
-      .map((field) => [field, random.chance(0.6) ? sound[field] : randomJson(random, 3)]),
-  )
-}
-
-function randomJson(random: Random, depth: number): unknown {
-  const leaf = [
-    null,
-    true,
-    -1,
-    1e308,
-    'x',
-    '',
-    '\ud800',
-    'ß'.repeat(200),
-    'a\u0000b',
-    0.1,
-    1001,
-    '{"contains":1}',
-  ]
-  if (depth === 0 || random.chance(0.4)) return random.pick(leaf)
-  const size = random.integer(4)
-  if (random.chance(0.3)) return Array.from({ length: size }, () => randomJson(random, depth - 1))
-  const keys = [
-    'contains',
-    'role',
-    'content',
-    'messages',
-    'mode',
-    'set_model',
-    'type',
-    'text',
-    'kind',
-    'op',
-    'id',
-    'data',
-    'constructor',
-    'toString',
-  ]
-  return Object.fromEntries(
-    Array.from({ length: size }, () => [random.pick(keys), randomJson(random, depth - 1)]),
-  )
-}
-
-function randomPattern(random: Random): string {
-  const pieces = [
-    'a',
-    '.',
-    '*',
-    '+',
-    '?',
-    '(',
-    ')',
-    '[',
-    ']',
-    '{2,3}',
-    '\\d',
-    '\\',
-    '^',
-    '$',
-    '|',
-    '(?=',
-    '(?<',
-    '/',
-    'i',
-    '\\1',
-    '[[:alpha:]]',
-    'ß',
-    '\n',
-  ]
-  return Array.from({ length: 1 + random.integer(10) }, () => random.pick(pieces)).join('')
 }

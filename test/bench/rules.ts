@@ -6,6 +6,7 @@ import { compileFirewall } from '../../plugins/firewall/compile.ts'
 import { evaluateFirewall } from '../../plugins/firewall/evaluate.ts'
 import { EVALUATION } from '../support/pattern-run.ts'
 import { firewallRule, ruleSet } from '../support/rules.ts'
+import { measureReplyRules } from './reply-rules.ts'
 
 const LOREM =
   'Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt 12345 ada@example.com. '
@@ -108,5 +109,6 @@ for (const count of [1000, 5000]) {
   ])
   rows.push([`compiling ${count} rules after one changed`, `${(again / 1000).toFixed(1)} ms`])
 }
-for (const [what, figure] of rows) process.stdout.write(`${what.padEnd(50)}${figure}\n`)
+rows.push(...(await measureReplyRules()))
+for (const [what, figure] of rows) process.stdout.write(`${what.padEnd(62)}${figure}\n`)
 process.exit()

@@ -41,7 +41,8 @@ describe('converting messages for Gemini', () => {
     ]
     const body = bodyOf({ messages }, target('gemma-4-27b-it'))
     expect(body).not.to.have.property('systemInstruction')
-    expect(body.contents).to.deep.equal([{ role: 'user', parts: [{ text: 'Be brief.' }, { text: 'Hi' }] }])
+    const parts = [{ text: 'Be brief.\n\n' }, { text: 'Hi' }]
+    expect(body.contents).to.deep.equal([{ role: 'user', parts }])
   })
 
   it('sends system messages as user content if there are no others', () => {

@@ -1,0 +1,166 @@
+import { expect } from 'chai'
+import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
+import { firewallRuleBody } from '../support/bodies.ts'
+import { type Answer, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { MODELS, providersAt } from '../support/providers.ts'
+
+const WORD = 'hush471'
+const [begin, end] = ['hus', 'h471']
+
+const user = (content: unknown) => ({ role: 'user', content })
+const system = (content: unknown) => ({ role: 'system', content })
+const reply = (content: unknown) => ({ role: 'assistant', content })
+const text = (content: string) => ({ type: 'text', text: content })
+const block = (anthropic: object) => ({ type: 'extra_content', extra_content: { anthropic } })
+const call = {
+  role: 'assistant',
+  content: null,
+  tool_calls: [{ id: 'c', type: 'function', function: { name: 'look', arguments: '{}' } }],
+}
+const result = { role: 'tool', tool_call_id: 'c', content: 'ok' }
+
+/** Messages that some provider receives with the word in one piece. */
+const DIVIDED: Readonly<Record<string, readonly object[]>> = {
+  'two messages of the user': [user(`a ${begin}`), user(`${end} b`)],
+  'three messages of the user': [user('hu'), user('sh4'), user('71')],
+  'a text and a part of the next message': [user(begin), user([text(end)])],
+  'messages around an empty reply': [user(begin), reply(''), user(end)],
+  'messages around a blank reply': [user(begin), reply([text(' ')]), user(end)],
+  'messages around a system message': [user(begin), system('be kind'), user(end)],
+  'messages around the result of a tool': [user('hello'), call, user(begin), result, user(end)],
+  'two replies': [user('hello'), reply(begin), reply(end), user('go on')],
+  'two replies around an empty message': [user('hello'), reply(begin), user(''), reply(end), user('go on')],
+  'a reply and its refusal': [user('hello'), { ...reply(begin), refusal: end }, user('go on')],
+  'two system messages': [system(begin), system(end), user('hello')],
+  'system messages far from each other': [
+    system(begin),
+    user('hello'),
+    { role: 'developer', content: end },
+    user('x'),
+  ],
+  'parts around a blank one': [user([text(begin), text(' \n'), text(end)])],
+  'a text and a block': [user([text(begin), block(text(end))])],
+  'the blocks of a search result in a tool result': [
+    user([
+      text('hello'),
+      block({
+        type: 'tool_result',
+        tool_use_id: 'c',
+        content: [{ type: 'search_result', source: 'a', title: 'b', content: [text(begin), text(end)] }],
+      }),
+    ]),
+  ],
+}
+
+const UNDIVIDED: Readonly<Record<string, readonly object[]>> = {
+  'a user and a reply': [user(begin), reply(end), user('hello')],
+  'the user before and after a reply': [user(begin), reply('yes'), user(end)],
+  'the user before and after a call': [user(begin), call, result, user(end)],
+  'a system message and the user': [system(begin), user(end)],
+}
+
+describe('a word that is divided between texts that a provider receives as one', function () {
+  this.timeout(120_000)
+  let sandbox: Sandbox
+  let gateway: RunningGateway
+  let ruleId: number
+
+  before(async () => {
+    sandbox = await startSandbox({ record: 100 })
+    gateway = await startGateway(providersAt(sandbox))
+    const { body } = await gateway.call('POST', '/v1/firewall-rules', firewallRuleBody({ pattern: WORD }))
+    ruleId = body.data.id
+  })
+  after(async () => {
+    await gateway?.stop()
+    await sandbox?.close()
+  })
+
+  const setAction = (action: string) => gateway.call('PATCH', `/v1/firewall-rules/${ruleId}`, { action })
+  const ask = (messages: readonly object[], model = MODELS.openai, more = {}): Promise<Answer> =>
+    gateway.call('POST', '/v1/chat/completions', { model, messages, ...more })
+
+  describe('is refused', () => {
+    for (const [what, messages] of Object.entries(DIVIDED)) {
+      it(what, async () => {
+        for (const [action, message] of [
+          ['block', /^Request blocked by firewall rule "[^"]+"\.$/],
+          ['mask', /across several values or messages\.$/],
+        ] as const) {
+          await setAction(action)
+          const before = sandbox.requests.length
+          const { status, body } = await ask(messages)
+          expect(status, action).to.equal(403)
+          expect(body.error.message).to.match(message)
+          expect(sandbox.requests.length).to.equal(before)
+        }
+      })
+    }
+  })
+
+  it('is refused in a prediction', async () => {
+    const prediction = { type: 'content', content: [text(begin), text(end)] }
+    for (const action of ['block', 'mask']) {
+      await setAction(action)
+      const before = sandbox.requests.length
+      expect((await ask([user('hello')], MODELS.openai, { prediction })).status).to.equal(403)
+      expect(sandbox.requests.length).to.equal(before)
+    }
+  })
+
+  describe('is none in', () => {
+    for (const [what, messages] of Object.entries(UNDIVIDED)) {
+      it(what, async () => {
+        await setAction('block')
+        for (const model of Object.values(MODELS)) {
+          const { status, body } = await ask(messages, model)
+          expect(status, `${model}: ${JSON.stringify(body)}`).to.equal(200)
+          expect(readingsOf(sandbox.requests.at(-1)?.body).join('\n'), model).not.to.contain(WORD)
+        }
+      })
+    }
+
+    it('the system message for Gemma, which receives it with that of the user', async () => {
+      await setAction('block')
+      const { status } = await ask([system(begin), user(end)], 'gemini:gemma-3-27b-it')
+      expect(status).to.equal(200)
+      expect(readingsOf(sandbox.requests.at(-1)?.body).join('\n')).not.to.contain(WORD)
+    })
+  })
+
+  it('is not hidden by spaces in front of arguments that only some parsers skip', async () => {
+    await setAction('block')
+    const json = `{"q":"\\u0068${WORD.slice(1)}"}`
+    for (const space of ['\ufeff', '\u00a0', '\u2003']) {
+      const called = { ...call.tool_calls[0], function: { name: 'look', arguments: space + json } }
+      for (const model of [MODELS.anthropic, MODELS.gemini]) {
+        const before = sandbox.requests.length
+        const { status } = await ask([user('hello'), { ...call, tool_calls: [called] }, result], model)
+        expect([model, status]).to.deep.equal([model, 400])
+        expect(sandbox.requests.length).to.equal(before)
+      }
+    }
+  })
+
+  it('is masked if all of it is in one of several messages', async () => {
+    await setAction('mask')
+    for (const model of Object.values(MODELS)) {
+      const messages = [system('be kind'), system(`a ${WORD}`), user('hello'), user(`a ${WORD} b`)]
+      const { status } = await ask(messages, model)
+      expect(status, model).to.equal(200)
+      const received = JSON.stringify(sandbox.requests.at(-1)?.body)
+      expect(received.split('[redacted]'), model).to.have.length(3)
+      expect(received).not.to.contain(WORD)
+    }
+  })
+})
+
+/** Every text that a provider received, and the texts of each list, joined. */
+function readingsOf(value: unknown): readonly string[] {
+  if (typeof value === 'string') return [value]
+  if (Array.isArray(value)) {
+    const texts = value.flatMap((item) => (typeof item?.text === 'string' ? [item.text] : []))
+    return [...value.flatMap(readingsOf), texts.join('')]
+  }
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(readingsOf) : []
+}
