@@ -25,9 +25,9 @@ const TOLERANCE = 1e-4
 const PROXIMAL_PENALTY = 10
 
 /**
- * Returns the coefficients with the least weighted log loss plus L2 penalty, by dual coordinate ascent: one row
- * after the other gets the probability that is consistent with all others. The problem is convex, so the result
- * depends on nothing else. See docs/decisions/learned-routing.md, "One logistic regression per model".
+ * Returns the coefficients with the least weighted log loss plus L2 penalty, by dual coordinate ascent: one
+ * row after the other gets the probability that is consistent with all others. The problem is convex, so the
+ * result depends on nothing else. See docs/decisions/learned-routing.md, "One logistic regression per model".
  */
 export function fitLogisticRegression(
   { rows, labels, weights, penalties }: LogisticProblem,
