@@ -18,26 +18,26 @@ export function clusterPrompts(
 ): Uint8Array {
   const random = createRandom(seed)
   const rarities = measureRarity(prompts)
+  const words = prompts.map(({ features }) =>
+    features.indices.filter((bucket) => (rarities[bucket] as number) > 0),
+  )
   const assigned = new Uint8Array(prompts.length)
   // By bucket, then by cluster: the clusters of a word share cache lines.
   const centers = new Float32Array(BUCKETS * clusters)
-  for (let cluster = 0; cluster < clusters && prompts.length > 0; cluster++) {
-    const { indices } = (prompts[random.integer(prompts.length)] as (typeof prompts)[number]).features
-    for (const bucket of indices) centers[bucket * clusters + cluster] = rarities[bucket] as number
-  }
+  for (let cluster = 0; cluster < clusters && words.length > 0; cluster++)
+    addTo(centers, random.pick(words), rarities, clusters, cluster)
   for (let round = 0; round < ROUNDS; round++) {
-    normalize(centers, clusters)
+    const scales = measureCenters(centers, clusters)
     let changed = 0
-    for (const [at, { features }] of prompts.entries()) {
-      const nearest = findNearest(features.indices, rarities, centers, clusters)
+    for (let at = 0; at < words.length; at++) {
+      const nearest = findNearest(words[at] as Uint16Array, rarities, centers, scales)
       if (assigned[at] !== nearest) changed++
       assigned[at] = nearest
     }
     if (changed === 0) break
     centers.fill(0)
-    for (const [at, { features }] of prompts.entries()) {
-      addTo(centers, features.indices, rarities, clusters, assigned[at] as number)
-    }
+    for (let at = 0; at < words.length; at++)
+      addTo(centers, words[at] as Uint16Array, rarities, clusters, assigned[at] as number)
   }
   return assigned
 }
@@ -53,45 +53,51 @@ function measureRarity(prompts: readonly { readonly features: PromptFeatures }[]
 /** Adds a prompt of length 1 to its center. */
 function addTo(
   centers: Float32Array,
-  indices: Uint16Array,
+  words: Uint16Array,
   rarities: Float32Array,
   clusters: number,
   cluster: number,
 ): void {
   let squares = 0
-  for (const bucket of indices) squares += (rarities[bucket] as number) ** 2
+  for (let word = 0; word < words.length; word++) squares += (rarities[words[word] as number] as number) ** 2
   const scale = 1 / Math.sqrt(Math.max(squares, Number.EPSILON))
-  for (const bucket of indices) {
+  for (let word = 0; word < words.length; word++) {
+    const bucket = words[word] as number
     const at = bucket * clusters + cluster
     centers[at] = (centers[at] as number) + scale * (rarities[bucket] as number)
   }
 }
 
-function normalize(centers: Float32Array, clusters: number): void {
+/** By cluster: one by the length of its center. */
+function measureCenters(centers: Float32Array, clusters: number): Float64Array {
   const squares = new Float64Array(clusters)
-  for (let at = 0; at < centers.length; at++)
-    squares[at % clusters] = (squares[at % clusters] as number) + (centers[at] as number) ** 2
-  const scales = squares.map((sum) => (sum === 0 ? 0 : 1 / Math.sqrt(sum)))
-  for (let at = 0; at < centers.length; at++)
-    centers[at] = (centers[at] as number) * (scales[at % clusters] as number)
+  for (let start = 0; start < centers.length; start += clusters)
+    for (let cluster = 0; cluster < clusters; cluster++)
+      squares[cluster] = (squares[cluster] as number) + (centers[start + cluster] as number) ** 2
+  return squares.map((sum) => (sum === 0 ? 0 : 1 / Math.sqrt(sum)))
 }
 
 function findNearest(
-  indices: Uint16Array,
+  words: Uint16Array,
   rarities: Float32Array,
   centers: Float32Array,
-  clusters: number,
+  scales: Float64Array,
 ): number {
-  const products = new Float64Array(clusters)
-  for (const bucket of indices) {
+  const products = new Float64Array(scales.length)
+  for (let word = 0; word < words.length; word++) {
+    const bucket = words[word] as number
     const rarity = rarities[bucket] as number
-    if (rarity === 0) continue
-    for (let cluster = 0; cluster < clusters; cluster++)
-      products[cluster] =
-        (products[cluster] as number) + rarity * (centers[bucket * clusters + cluster] as number)
+    const start = bucket * scales.length
+    for (let cluster = 0; cluster < scales.length; cluster++)
+      products[cluster] = (products[cluster] as number) + rarity * (centers[start + cluster] as number)
   }
   let nearest = 0
-  for (let cluster = 1; cluster < clusters; cluster++)
-    if ((products[cluster] as number) > (products[nearest] as number)) nearest = cluster
+  let most = Number.NEGATIVE_INFINITY
+  for (let cluster = 0; cluster < scales.length; cluster++) {
+    const product = (products[cluster] as number) * (scales[cluster] as number)
+    if (product <= most) continue
+    nearest = cluster
+    most = product
+  }
   return nearest
 }

@@ -33,15 +33,17 @@ export function fitLogisticRegression(
   { rows, labels, weights, penalties }: LogisticProblem,
   { tolerance = TOLERANCE }: { readonly tolerance?: number } = {},
 ): Float64Array {
-  const { starts, columns, values } = rows
-  // By column: how much one unit of error of a row changes the coefficient.
-  const rates = penalties.map((penalty) => 1 / (penalty === 0 ? PROXIMAL_PENALTY : penalty))
+  const { starts, columns } = rows
+  // In units in which all penalties are 1, an error of a row changes all coefficients alike.
+  const units = penalties.map((penalty) => 1 / Math.sqrt(penalty === 0 ? PROXIMAL_PENALTY : penalty))
+  const values = rows.values.map((value, entry) => value * (units[columns[entry] as number] as number))
   const coefficients = new Float64Array(rows.columnCount)
   const probabilities = labels.slice()
-  const lengths = measureRows(rows, rates)
+  const lengths = sumSquares(starts, values)
   const centers = new Float64Array(rows.columnCount)
   const freeColumns = [...penalties.keys()].filter((column) => penalties[column] === 0)
-  const shiftOf = (column: number) => Math.abs((coefficients[column] as number) - (centers[column] as number))
+  const shiftOf = (column: number) =>
+    Math.abs((coefficients[column] as number) - (centers[column] as number)) * (units[column] as number)
   const order = Uint32Array.from(labels.keys())
   const random = createRandom(1)
   const whole = weights.reduce((sum, weight) => sum + weight, 0)
@@ -66,8 +68,7 @@ export function fitLogisticRegression(
       const step = -weight * change
       for (let entry = start; entry < end; entry++) {
         const column = columns[entry] as number
-        coefficients[column] =
-          (coefficients[column] as number) + step * (values[entry] as number) * (rates[column] as number)
+        coefficients[column] = (coefficients[column] as number) + step * (values[entry] as number)
       }
     }
     if (changed <= tolerance ** 2 * whole && freeColumns.every((column) => shiftOf(column) <= tolerance))
@@ -78,19 +79,18 @@ export function fitLogisticRegression(
       centers[column] = coefficient
     }
   }
-  return coefficients
+  return coefficients.map((coefficient, column) => coefficient * (units[column] as number))
 }
 
-/** By row: the sum of its squared values, each times the rate of its column. */
-function measureRows({ starts, columns, values }: SparseRows, rates: Float64Array): Float64Array {
-  const lengths = new Float64Array(starts.length - 1)
-  for (let row = 0; row < lengths.length; row++) {
+function sumSquares(starts: Uint32Array, values: Float32Array): Float64Array {
+  const sums = new Float64Array(starts.length - 1)
+  for (let row = 0; row < sums.length; row++) {
     let sum = 0
     for (let entry = starts[row] as number; entry < (starts[row + 1] as number); entry++)
-      sum += (values[entry] as number) ** 2 * (rates[columns[entry] as number] as number)
-    lengths[row] = sum
+      sum += (values[entry] as number) ** 2
+    sums[row] = sum
   }
-  return lengths
+  return sums
 }
 
 const MAX_NEWTON_STEPS = 50
