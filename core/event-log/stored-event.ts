@@ -36,8 +36,6 @@ export class StoredEvent implements RecordedEvent {
   readonly stream: string
   readonly revision: number
   readonly type: string
-  /** Whether data and metadata are known to be valid JSON. */
-  readonly isValid: boolean
   /** The hash of the leaf as it is stored, if the log was opened to hash leaves. */
   readonly leafHash: Buffer | undefined
   readonly #bytes: Buffer
@@ -50,7 +48,6 @@ export class StoredEvent implements RecordedEvent {
     this.stream = parts.stream
     this.revision = parts.revision
     this.type = parts.type
-    this.isValid = parts.isValid
     this.leafHash = leafHash
     this.#bytes = bytes
     this.#parts = parts
@@ -66,6 +63,11 @@ export class StoredEvent implements RecordedEvent {
     const metadata = this.#metadata ?? this.#parse<RecordedEvent['metadata']>(this.metadataText())
     this.#metadata = metadata
     return metadata
+  }
+
+  /** Whether data and metadata are known to be valid JSON. */
+  get isValid(): boolean {
+    return this.#parts.isValid || (this.#data !== undefined && this.#metadata !== undefined)
   }
 
   dataText(): string {
