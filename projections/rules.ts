@@ -1,5 +1,5 @@
 import type { RuleSet } from '../core/contract/index.ts'
-import { isRuleEvent } from '../core/events/codec.ts'
+import { type DomainEvent, isRuleEvent } from '../core/events/codec.ts'
 import type { RuleEvent } from '../core/events/domain-events.ts'
 import { type ArenaOffset, ByteArena } from './byte-arena.ts'
 import type { SavedProjection } from './runtime/projection.ts'
@@ -67,16 +67,27 @@ export function createRulesProjection(): Rules {
     return copy
   }
 
+  /** Keeps an event for later if the user's rules are not folded yet. */
+  function defer(userId: number, serialize: () => string): boolean {
+    const entry = entries.get(userId)
+    const isDeferred =
+      entry === undefined || (typeof entry === 'number' && arena.count(entry) < MAX_PENDING_EVENTS)
+    if (isDeferred) entries.set(userId, arena.add(serialize(), entry))
+    return isDeferred
+  }
+
   return {
     name: 'rules',
     apply(event, record) {
-      if (!isRuleEvent(event) || !('userId' in event.data)) return
+      if (!isUserRuleEvent(event)) return
       const { userId } = event.data
-      const entry = entries.get(userId)
-      const isDeferred =
-        entry === undefined || (typeof entry === 'number' && arena.count(entry) < MAX_PENDING_EVENTS)
-      if (isDeferred) entries.set(userId, arena.add(serializeEvent(event, record), entry))
-      else evolveUserRules(findMutable(userId), event, record)
+      if (!defer(userId, () => serializeEvent(event, record)))
+        evolveUserRules(findMutable(userId), event, record)
+    },
+    applyUnparsed({ userId, type, dataText, timeText, record }) {
+      if (defer(userId, () => serializeTexts(type, record, timeText, dataText))) return
+      // Safe: the event is well-formed, and about a rule.
+      evolveUserRules(findMutable(userId), { type, data: record.data } as unknown as RuleEvent, record)
     },
     of(userId) {
       const rules = find(userId)
@@ -107,15 +118,31 @@ function* serializeEntries(entries: ReadonlyMap<number, RulesEntry>, arena: Byte
   }
 }
 
-/** An event that has not been folded yet. */
-interface PendingEvent {
-  readonly event: RuleEvent
-  readonly record: EventEntry
+function isUserRuleEvent(event: DomainEvent): event is RuleEvent & { data: { readonly userId: number } } {
+  return isRuleEvent(event) && 'userId' in event.data
 }
 
-function serializeEvent(event: RuleEvent, { revision, position, metadata: { time } }: EventEntry): string {
-  const pending: PendingEvent = { event, record: { revision, position, metadata: { time } } }
-  return JSON.stringify(pending)
+/** An event that has not been folded yet. */
+type PendingEvent = readonly [
+  type: RuleEvent['type'],
+  revision: number,
+  position: number,
+  time: string,
+  data: RuleEvent['data'],
+]
+
+function serializeEvent({ type, data }: RuleEvent, record: EventEntry): string {
+  return serializeTexts(type, record, JSON.stringify(record.metadata.time), JSON.stringify(data))
+}
+
+/** As the JSON of a `PendingEvent`. */
+function serializeTexts(
+  type: RuleEvent['type'],
+  { revision, position }: Pick<EventEntry, 'revision' | 'position'>,
+  timeText: string,
+  dataText: string,
+): string {
+  return `["${type}",${revision},${position},${timeText},${dataText}]`
 }
 
 /** Folds a chain of serialized events. The first element may be a user's serialized rules from a snapshot. */
@@ -134,13 +161,15 @@ function serializePendingEvents(userId: number, lines: readonly string[]): strin
 
 function foldEvents(rules: UserRules, lines: readonly string[]): UserRules {
   for (const line of lines) {
-    const { event, record }: PendingEvent = JSON.parse(line)
-    evolveUserRules(rules, event, record)
+    const [type, revision, position, time, data]: PendingEvent = JSON.parse(line)
+    // Safe: an event of the type was serialized.
+    const event = { type, data } as RuleEvent
+    evolveUserRules(rules, event, { revision, position, metadata: { time } })
   }
   return rules
 }
 
-/** Rules are serialized as an array, events as an object. */
+/** Rules are serialized with the id of their user first, events with their type. */
 function isSerializedRules(line: string): boolean {
-  return line.startsWith('[')
+  return !line.startsWith('["')
 }

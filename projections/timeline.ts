@@ -13,12 +13,16 @@ export interface Timeline extends SavedProjection {
 export function createTimeline(): Timeline {
   let count = 0
   let marks: Position[] = []
+
+  function add(position: Position): void {
+    count += 1
+    if (count % EVENTS_PER_MARK === 0) marks.push(position)
+  }
+
   return {
     name: 'timeline',
-    apply(_, { position }) {
-      count += 1
-      if (count % EVENTS_PER_MARK === 0) marks.push(position)
-    },
+    apply: (_, { position }) => add(position),
+    applyUnparsed: ({ record }) => add(record.position),
     marks: () => marks,
     save: () => [JSON.stringify([count, marks])],
     load(lines) {

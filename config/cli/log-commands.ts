@@ -74,7 +74,7 @@ export function runLogVerify({ options, environment, print }: CommandArgs): Prom
     if (all.length > 0) throw new Error(all.join('\n'))
     print('No issues found.')
   }
-  return withLog(environment, run, { hashesLeaves: true })
+  return withLog(environment, run, { delivers: 'hashed-events' })
 }
 
 async function withLog(

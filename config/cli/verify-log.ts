@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { EventLog, Plugin, RecordedEvent, StreamAnomaly } from '../../core/contract/index.ts'
 import { readToEnd } from '../../core/event-log/read-to-end.ts'
-import { UnreadableEventError } from '../../core/event-log/sqlite/event-row.ts'
+import { UnreadableEventError } from '../../core/event-log/stored-event.ts'
 import { ALL_STREAMS } from '../../core/event-log/streams.ts'
 import type { TreeVerifier } from '../../core/event-log/transparency/verify-tree.ts'
 import { createPluginCodec, pluginOfStream, withoutPluginPrefix } from '../../core/events/plugin-events.ts'

@@ -9,7 +9,7 @@ import {
 } from '../../core/event-log/sqlite/check-folder.ts'
 import { listSetAside, reportSetAside } from '../../core/event-log/sqlite/damaged-files.ts'
 import { quickCheckHistory } from '../../core/event-log/sqlite/quick-check.ts'
-import { openSqliteLog } from '../../core/event-log/sqlite/sqlite-log.ts'
+import { openSqliteLog, type SqliteLogOptions } from '../../core/event-log/sqlite/sqlite-log.ts'
 import { ensureLogId } from '../../core/events/log-identity.ts'
 import { EXPIRING_STREAMS, FOLLOWED_STREAMS, UNFOLLOWED_STREAMS } from '../../core/events/streams.ts'
 import type { FindKnownRequest } from '../../core/http/idempotency.ts'
@@ -108,7 +108,7 @@ async function openAndCatchUp(
   options?: LongRunningOptions,
 ): Promise<State> {
   const folder = join(settings.data_dir, 'snapshots')
-  const rawLog = await (options?.openLog?.() ?? openLog(settings, { logger }))
+  const rawLog = await (options?.openLog?.() ?? openLog(settings, { delivers: 'stored-events', logger }))
   const log = options ? options.decorateLog(rawLog) : rawLog
   const opened: { close(): Promise<void> }[] = [log]
   const close = async () => {
@@ -246,22 +246,22 @@ export type LogSettings = Pick<Settings, 'data_dir' | 'eventstore_url'>
 /**
  * Opens the event log that is configured. Rejects with an `EventLogUnavailableError`. `ordersAppends`
  * keeps the order of concurrent appends on a server, as on the embedded log.
- * `hashesLeaves`: see `SqliteLogOptions`.
+ * `delivers`: see `SqliteLogOptions`.
  */
 export async function openLog(
   { data_dir, eventstore_url }: LogSettings,
   {
     ordersAppends = false,
-    hashesLeaves = false,
+    delivers = 'events',
     logger,
-  }: { ordersAppends?: boolean; hashesLeaves?: boolean; logger?: Logger } = {},
+  }: Pick<SqliteLogOptions, 'delivers'> & { ordersAppends?: boolean; logger?: Logger } = {},
 ): Promise<EventLog> {
   await protectFolder(data_dir, logger)
   if (!eventstore_url)
     return openSqliteLog({
       directory: data_dir,
       expiringStreams: EXPIRING_STREAMS,
-      hashesLeaves,
+      delivers,
       unfollowedStreams: UNFOLLOWED_STREAMS,
       ...(logger && { onSetAside: (file) => reportSetAside(logger, file) }),
     })

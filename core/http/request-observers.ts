@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { redactApiKeys } from '../contract/errors.ts'
+import { type GatewayError, redactApiKeys } from '../contract/errors.ts'
 import type { EndedRequest, GatewayContext, RequestObserver } from '../contract/index.ts'
 
 /**
@@ -56,7 +56,10 @@ function toEndedRequest(ctx: GatewayContext): EndedRequest {
   }
 }
 
-/** Creates an observer that logs one line per request: caller, outcome and duration, no prompt or reply. */
+/**
+ * Creates an observer that logs one line per request: caller, outcome and duration, no prompt or reply. The
+ * error is named by its code, because its message may quote the request.
+ */
 export function logRequests(logger: Logger): RequestObserver {
   // Redaction is off, because it costs more than the line itself and every field here is known to be safe.
   const requestLogger = logger.child({}, { redact: [] })
@@ -70,6 +73,7 @@ function toLogFields({
   path,
   isAborted,
   status,
+  error,
   startedAt,
   endedAt,
   account,
@@ -81,6 +85,7 @@ function toLogFields({
     method,
     path: redactApiKeys(path),
     status: isAborted ? 'client_disconnected' : status,
+    ...(error && { code: error.code, ...nameRule(error) }),
     ms: Math.round(endedAt - startedAt),
     user: account?.userId,
     ...(exchange && {
@@ -89,4 +94,10 @@ function toLogFields({
       attempts: exchange.attempts.length,
     }),
   }
+}
+
+/** The firewall rule that refused a request, in the form in which searches of the ledger take it. */
+function nameRule({ type, details }: GatewayError): { rule?: string } {
+  const id = details.meta?.rule_id
+  return type === 'firewall_error' && typeof id === 'number' ? { rule: `firewall:${id}` } : {}
 }

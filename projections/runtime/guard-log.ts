@@ -1,4 +1,5 @@
 import type { EventLog } from '../../core/contract/index.ts'
+import { toPlainEvent } from '../../core/event-log/stored-event.ts'
 import { isExpiring } from '../../core/events/streams.ts'
 import type { Subscription } from './subscribe.ts'
 
@@ -6,7 +7,8 @@ import type { Subscription } from './subscribe.ts'
  * Returns the log for everything but the subscription. Refuses changes of a damaged log; see
  * docs/decisions/event-log.md, "A damaged event log is not written to". While the log is away or was
  * replaced, refuses all calls immediately: nobody waits for a log that is known not to respond, and nothing
- * is read from or written to another log before the subscription has checked that it is the same one.
+ * is read from or written to another log before the subscription has checked that it is the same one. Its
+ * subscribers get plain events.
  */
 export function guardLog(
   log: EventLog,
@@ -36,7 +38,7 @@ export function guardLog(
     },
     async *subscribe(...args) {
       subscription.checkAvailable()
-      yield* log.subscribe(...args)
+      for await (const item of log.subscribe(...args)) yield item === 'caught-up' ? item : toPlainEvent(item)
     },
     poll: () => log.poll?.(),
     deleteStream: (stream) => call(() => log.deleteStream(stream)),

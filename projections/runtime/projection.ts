@@ -1,12 +1,15 @@
 import type { RecordedEvent } from '../../core/contract/index.ts'
 import { type DomainEvent, decodeEvent } from '../../core/events/codec.ts'
 import { isPluginStream } from '../../core/events/plugin-events.ts'
+import { readUnparsedRuleEvent, type UnparsedRuleEvent } from '../../core/events/unparsed-rule-event.ts'
 import { isWellFormed } from '../../core/events/well-formed.ts'
 
 /** A state that is folded from events. */
 export interface Projection {
   /** Applies one event. Ignores events that do not concern the projection. */
   apply(event: DomainEvent, record: RecordedEvent): void
+  /** As `apply`, for an event about a rule of a user. A projection without it ignores such events. */
+  applyUnparsed?(event: UnparsedRuleEvent): void
 }
 
 /** A projection that can be saved in a snapshot and loaded from it. */
@@ -34,6 +37,11 @@ export type EventKind = 'applied' | 'newer' | 'foreign'
 /** Applies a domain event to all projections. Events of plugins are not for them, and count as applied. */
 export function applyRecord(projections: readonly Projection[], record: RecordedEvent): EventKind {
   if (isPluginStream(record.stream)) return 'applied'
+  const unparsed = readUnparsedRuleEvent(record)
+  if (unparsed !== undefined) {
+    for (const projection of projections) projection.applyUnparsed?.(unparsed)
+    return 'applied'
+  }
   const event = decodeEvent(record)
   if (event === undefined) return 'newer'
   if (!isWellFormed(event, record)) return 'foreign'

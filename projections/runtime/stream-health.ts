@@ -82,13 +82,14 @@ export function createStreamHealth(): StreamHealth {
   function receive(stream: string, revision: number, kind: EventKind): DamagedStream | undefined {
     if (kind === 'foreign') foreign.set(stream, revision)
     if (kind === 'newer') newer.add(stream)
-    const dash = stream.indexOf('-')
-    const category = stream.slice(0, dash)
-    const id = Number(stream.slice(dash + 1))
-    if (!isCategory(category) || !Number.isSafeInteger(id)) return undefined
-    const last = revisions[category].get(id) ?? -1
+    const category = CATEGORIES.find((name) => stream[name.length] === '-' && stream.startsWith(name))
+    if (category === undefined) return undefined
+    const known = revisions[category]
+    const id = Number(stream.slice(category.length + 1))
+    if (!Number.isSafeInteger(id)) return undefined
+    const last = known.get(id) ?? -1
     if (revision <= last) return undefined
-    revisions[category].set(id, revision)
+    known.set(id, revision)
     return revision === last + 1 ? undefined : markDamaged(stream, GAP)
   }
 

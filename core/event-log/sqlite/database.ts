@@ -65,22 +65,21 @@ export function closeDatabase(database: SqliteDatabase): void {
   }
 }
 
-const MAX_PAGE_ROWS = 2000
-
 /** Limits the memory that a page takes when events are large. */
 const MAX_PAGE_CHARACTERS = 4 * 1024 * 1024
 
-/** Rows of a page that is read while requests are served: receiving one takes a millisecond or less. */
-export const MAX_STREAM_PAGE_ROWS = 250
+/** Pages are read while requests are served: receiving one takes a millisecond or less. */
+const MAX_STREAM_PAGE_ROWS = 250
 
 /** Takes as many rows as fit into one page. */
-export function takeEventPage(source: Iterable<EventRow>, maxRows = MAX_PAGE_ROWS): EventPage {
+export function takeEventPage(source: Iterable<EventRow>): EventPage {
   const rows: EventRow[] = []
   let characters = 0
   for (const row of source) {
     rows.push(row)
     characters += row[4].length + row[5].length
-    if (rows.length >= maxRows || characters >= MAX_PAGE_CHARACTERS) return { type: 'page', rows, more: true }
+    if (rows.length >= MAX_STREAM_PAGE_ROWS || characters >= MAX_PAGE_CHARACTERS)
+      return { type: 'page', rows, more: true }
   }
   return { type: 'page', rows, more: false }
 }

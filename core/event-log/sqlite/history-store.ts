@@ -2,19 +2,19 @@ import type BetterSqlite3 from 'better-sqlite3'
 import {
   closeDatabase,
   type DatabaseLayout,
-  MAX_STREAM_PAGE_ROWS,
   openDatabase,
   type SqliteDatabase,
   takeEventPage,
 } from './database.ts'
-import { hashRowLeaves } from './event-row.ts'
 import { guardFile } from './file-guard.ts'
+import { prepareLogRead } from './packed-page.ts'
 import type {
   AppendedResponse,
   AppendRequest,
   EventPage,
   EventRow,
   OpenRequest,
+  PackedPage,
   ReadLogRequest,
   ReadStreamRequest,
   WrongRevisionResponse,
@@ -41,7 +41,7 @@ export interface HistoryStore {
   /** Writes in one transaction with one sync. An append with a wrong revision does not affect the others. */
   append(requests: readonly AppendRequest[]): (AppendedResponse | WrongRevisionResponse)[]
   readStream(request: ReadStreamRequest): EventPage
-  readLog(request: ReadLogRequest): EventPage
+  readLog(request: ReadLogRequest): PackedPage
   /** Throws a `FileReplacedError` if the file is no longer the one that was opened. */
   checkFile(): void
   /** A number that changes when another connection commits. */
@@ -62,19 +62,12 @@ export function openHistoryStore(request: OpenRequest): HistoryStore {
   const unfollowed = request.unfollowedStreams ?? []
   const isFollowed = unfollowed.map(() => 'AND substr(stream, 1, length(?)) <> ?').join(' ')
   const skipped = unfollowed.flatMap((category) => [category, category])
-  const selectLog = database
-    .prepare<[number, ...string[]], EventRow>(
-      `SELECT ${COLUMNS} FROM events WHERE position > ? ${isFollowed} ORDER BY position`,
-    )
-    .raw()
+  const pages = request.pages ?? { validatesJson: false, hashesLeaves: false }
+  const readFollowed = prepareLogRead(database, `WHERE position > ? ${isFollowed}`, pages)
   // NOT INDEXED scans by position. With the index on streams, SQLite would sort all remaining events for each
   // page.
-  const selectCategory = database
-    .prepare<[number, string, string], EventRow>(
-      `SELECT ${COLUMNS} FROM events NOT INDEXED
-        WHERE position > ? AND substr(stream, 1, length(?)) = ? ORDER BY position`,
-    )
-    .raw()
+  const isOfCategory = 'NOT INDEXED WHERE position > ? AND substr(stream, 1, length(?)) = ?'
+  const readCategory = prepareLogRead(database, isOfCategory, pages)
   const checkFile = guardFile(request.file)
   const dataVersion = database.prepare('PRAGMA data_version').pluck()
 
@@ -99,16 +92,12 @@ export function openHistoryStore(request: OpenRequest): HistoryStore {
     },
     readStream({ stream, from }) {
       checkFile()
-      return takeEventPage(selectStream.iterate(stream, from), MAX_STREAM_PAGE_ROWS)
+      return takeEventPage(selectStream.iterate(stream, from))
     },
-    readLog({ after, streams, hashesLeaves = false }) {
+    readLog({ after, streams }) {
       checkFile()
-      const page = takeEventPage(
-        streams === undefined
-          ? selectLog.iterate(after, ...skipped)
-          : selectCategory.iterate(after, streams, streams),
-      )
-      return hashesLeaves ? { ...page, leafHashes: hashRowLeaves(page.rows) } : page
+      if (streams === undefined) return readFollowed(after, skipped)
+      return readCategory(after, [streams, streams])
     },
     checkFile,
     dataVersion: () => dataVersion.get(),

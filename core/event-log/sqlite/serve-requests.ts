@@ -43,7 +43,8 @@ export function serveRequests(open: (request: OpenRequest) => ServedStore): void
 
   function receive({ id, request }: PendingRequest): void {
     if (request.type !== 'append') {
-      postToMainThread([{ id, response: respond(request) }])
+      const response = respond(request)
+      postToMainThread([{ id, response }], buffersOf(response))
       return
     }
     pendingAppends.push({ id, request })
@@ -97,8 +98,15 @@ export function serveRequests(open: (request: OpenRequest) => ServedStore): void
   }
 }
 
-export function postToMainThread(message: WorkerOutput): void {
-  parentPort?.postMessage(message)
+/** The main thread takes over the buffers to transfer, which are not copied. */
+export function postToMainThread(message: WorkerOutput, transfer: readonly ArrayBuffer[] = []): void {
+  parentPort?.postMessage(message, transfer)
+}
+
+function buffersOf(response: WorkerResponse): ArrayBuffer[] {
+  if (response.type !== 'packed-page') return []
+  const { events, leafHashes } = response
+  return [events, leafHashes].flatMap((bytes) => (bytes ? (bytes.buffer as ArrayBuffer) : []))
 }
 
 function isBusy(error: unknown): boolean {

@@ -13,9 +13,8 @@ import {
 } from '../../contract/event-log.ts'
 import { AutoResetEvent } from '../../util/auto-reset-event.ts'
 import { chain, type MaybePromise } from '../../util/maybe-promise.ts'
+import { toPlainEvent } from '../stored-event.ts'
 import { checkAppend, checkDeletable, encodeEvents, LOG_STREAM, matchesStream } from '../streams.ts'
-import { withStoredLeaf } from '../transparency/event-leaf.ts'
-import { HASH_BYTES } from '../transparency/merkle-tree.ts'
 import {
   createLeftoversError,
   EXPIRING_FILE,
@@ -25,9 +24,10 @@ import {
   listLeftovers,
 } from './check-folder.ts'
 import type { SetAsideFile } from './damaged-files.ts'
-import { parseEventRow, StoredRowLeaf } from './event-row.ts'
+import { parseEventRow } from './event-row.ts'
+import { unpackEvents } from './packed-page.ts'
 import { LazyThread, SqliteThread } from './thread.ts'
-import type { AppendRequest, EventPage } from './worker-protocol.ts'
+import type { AppendRequest, EventPage, PackedPage } from './worker-protocol.ts'
 
 export interface SqliteLogOptions {
   /**
@@ -46,8 +46,11 @@ export interface SqliteLogOptions {
   readonly busyTimeout?: number
   /** Size of a file at which the log counts as full, in pages of 4 KiB. Unlimited by default. */
   readonly maxPages?: number
-  /** Subscribers get the hashes of leaves as they are stored, for a verification. False by default. */
-  readonly hashesLeaves?: boolean
+  /**
+   * What subscribers get: plain events; `StoredEvent`s, for a state that is rebuilt; or these with the hashes
+   * of their leaves, for a verification. Plain events by default.
+   */
+  readonly delivers?: 'events' | 'stored-events' | 'hashed-events'
   /**
    * Called when `responses.db` was found damaged and an empty file has taken its place. Without it, such a
    * file is an error.
@@ -66,9 +69,10 @@ export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog
     unfollowedStreams = [],
     busyTimeout = 5000,
     maxPages,
-    hashesLeaves = false,
+    delivers = 'events',
     onSetAside,
   } = options
+  const pages = { validatesJson: delivers === 'stored-events', hashesLeaves: delivers === 'hashed-events' }
   await createDirectory(directory)
   const leftovers = listLeftovers(directory)
   const hasHeld = hasHeldLog(directory)
@@ -82,7 +86,16 @@ export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog
     const thread = new SqliteThread(file, script, onSetAside)
     try {
       const setsAside = onSetAside !== undefined
-      await thread.request({ type: 'open', file, busyTimeout, maxPages, logId, setsAside, unfollowedStreams })
+      const request = {
+        type: 'open',
+        file,
+        busyTimeout,
+        maxPages,
+        logId,
+        setsAside,
+        unfollowedStreams,
+      } as const
+      await thread.request({ ...request, pages })
       return thread
     } catch (error) {
       await thread.terminate()
@@ -94,7 +107,12 @@ export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog
   try {
     if (hasHeld && (await isEmpty(history))) throw createLeftoversError(directory, leftovers)
     const expiring = existsSync(join(directory, EXPIRING_FILE)) ? await openExpiring() : undefined
-    return new SqliteLog(history, new LazyThread(openExpiring, expiring), expiringStreams, hashesLeaves)
+    return new SqliteLog(
+      history,
+      new LazyThread(openExpiring, expiring),
+      expiringStreams,
+      delivers === 'events',
+    )
   } catch (error) {
     await history.terminate()
     throw error
@@ -111,8 +129,8 @@ async function readId(history: SqliteThread): Promise<string | undefined> {
 
 async function isEmpty(history: SqliteThread): Promise<boolean> {
   if ((await readId(history)) !== undefined) return false
-  const { rows } = await history.request({ type: 'read-log', after: 0, streams: undefined })
-  return rows.length === 0
+  const { events } = await history.request({ type: 'read-log', after: 0, streams: undefined })
+  return events.length === 0
 }
 
 /** Names the file and says what to do. */
@@ -144,19 +162,19 @@ class SqliteLog implements EventLog {
   readonly #history: SqliteThread
   readonly #expiring: LazyThread
   readonly #expiringStreams: readonly string[]
-  readonly #hashesLeaves: boolean
+  readonly #deliversPlain: boolean
   #closed: Promise<unknown> | undefined
 
   constructor(
     history: SqliteThread,
     expiring: LazyThread,
     expiringStreams: readonly string[],
-    hashesLeaves: boolean,
+    deliversPlain: boolean,
   ) {
     this.#history = history
     this.#expiring = expiring
     this.#expiringStreams = expiringStreams
-    this.#hashesLeaves = hashesLeaves
+    this.#deliversPlain = deliversPlain
   }
 
   async append(
@@ -210,15 +228,15 @@ class SqliteLog implements EventLog {
     try {
       let next = this.#readLog(position, streams)
       while (!hasEnded()) {
-        const { rows, more, leafHashes } = await next
+        const page = await next
+        const { more, last } = page
         // Prefetched: the worker reads the next page while the subscriber processes this one.
-        if (more) next = this.#readLog(rows.at(-1)?.[0] ?? position, streams)
-        for (const [index, row] of rows.entries()) {
+        if (more) next = this.#readLog(last, streams)
+        for (const event of unpackEvents(page)) {
           if (hasEnded()) return
-          const event = parseEventRow(row)
-          yield leafHashes ? withStoredLeaf(event, new StoredRowLeaf(row, hashAt(leafHashes, index))) : event
-          position = event.position
+          yield this.#deliversPlain ? toPlainEvent(event) : event
         }
+        position = last
         if (more || hasEnded()) continue
         if (!isCaughtUp) yield 'caught-up'
         isCaughtUp = true
@@ -245,8 +263,8 @@ class SqliteLog implements EventLog {
     await this.#closed
   }
 
-  #readLog(after: Position, streams: string | undefined): Promise<EventPage> {
-    const page = this.#history.request({ type: 'read-log', after, streams, hashesLeaves: this.#hashesLeaves })
+  #readLog(after: Position, streams: string | undefined): Promise<PackedPage> {
+    const page = this.#history.request({ type: 'read-log', after, streams })
     // A prefetched page may never be awaited; its rejection must not end the process.
     page.catch(() => undefined)
     return page
@@ -259,8 +277,4 @@ class SqliteLog implements EventLog {
   #isExpiring(stream: string): boolean {
     return matchesStream(this.#expiringStreams, stream)
   }
-}
-
-function hashAt({ buffer, byteOffset }: Uint8Array, index: number): Buffer {
-  return Buffer.from(buffer, byteOffset + index * HASH_BYTES, HASH_BYTES)
 }

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { type EventLog, EventLogUnavailableError, type RecordedEvent } from '../../contract/event-log.ts'
 import { errorMessage } from '../../util/error-message.ts'
 import { HISTORY_FILE } from './check-folder.ts'
-import { MAX_STREAM_PAGE_ROWS, SqliteDatabase, takeEventPage } from './database.ts'
+import { SqliteDatabase, takeEventPage } from './database.ts'
 import { parseEventRow } from './event-row.ts'
 import { guardFile } from './file-guard.ts'
 import { prepareStreamRead } from './history-store.ts'
@@ -21,7 +21,7 @@ export function openStreamReader(directory: string): Pick<EventLog, 'read' | 'cl
 
   function readPage(stream: string, from: number) {
     checkFile()
-    return takeEventPage(select.iterate(stream, from), MAX_STREAM_PAGE_ROWS)
+    return takeEventPage(select.iterate(stream, from))
   }
 
   return {

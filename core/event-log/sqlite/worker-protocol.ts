@@ -20,10 +20,19 @@ export interface OpenRequest {
   readonly maxPages: number | undefined
   /** Streams that `read-log` leaves out unless it names streams; for the history store only. */
   readonly unfollowedStreams?: readonly string[]
+  /** What `read-log` does with the events; for the history store only. */
+  readonly pages?: PageOptions
   /** Id of the log that the file must belong to; for the expiring store only. */
   readonly logId?: string | undefined
   /** Whether a damaged file is replaced by an empty one; for the expiring store only. */
   readonly setsAside?: boolean
+}
+
+/** What is done with the events of a page of the log. */
+export interface PageOptions {
+  /** Whether their data and metadata are checked to be valid JSON, for a reader that may not parse them. */
+  readonly validatesJson: boolean
+  readonly hashesLeaves: boolean
 }
 
 export interface AppendRequest {
@@ -48,8 +57,6 @@ export interface ReadLogRequest {
   readonly type: 'read-log'
   readonly after: Position
   readonly streams: string | undefined
-  /** Whether the page has the hashes of the leaves. */
-  readonly hashesLeaves?: boolean
 }
 
 interface DeleteStreamRequest {
@@ -67,7 +74,7 @@ export interface ResponsesByType {
   open: DoneResponse
   append: AppendedResponse | WrongRevisionResponse
   'read-stream': EventPage
-  'read-log': EventPage
+  'read-log': PackedPage
   'delete-stream': DoneResponse
   close: DoneResponse
 }
@@ -92,7 +99,16 @@ export interface EventPage {
   readonly type: 'page'
   readonly rows: readonly EventRow[]
   readonly more: boolean
-  /** The hash of the leaf of each row, as it is stored. */
+}
+
+/** Events of the log as bytes, which `unpackEvents` reads. */
+export interface PackedPage {
+  readonly type: 'packed-page'
+  readonly events: Uint8Array
+  /** The position of the last event; where the page begins if there is none. */
+  readonly last: Position
+  readonly more: boolean
+  /** The hash of the leaf of each event, as it is stored. */
   readonly leafHashes?: Uint8Array
 }
 

@@ -1,4 +1,5 @@
 import type { RecordedEvent } from '../../contract/event-log.ts'
+import { StoredEvent, UnreadableEventError } from '../stored-event.ts'
 import { hashLeaf } from './merkle-tree.ts'
 
 /**
@@ -15,36 +16,15 @@ export function encodeEventLeaf({ stream, revision, type, data, metadata }: Reco
  * of its values otherwise.
  */
 export function hashEventLeaf(event: RecordedEvent): Buffer {
-  return storedLeafOf(event)?.hash ?? hashLeaf(encodeEventLeaf(event))
-}
-
-/** The leaf of an event whose data and metadata are stored as text, if the text is as it was written. */
-export function joinStoredLeaf(
-  { stream, revision, type }: Pick<RecordedEvent, 'stream' | 'revision' | 'type'>,
-  data: string,
-  metadata: string,
-): string {
-  return `[${JSON.stringify(stream)},${revision},${JSON.stringify(type)},${data},${metadata}]`
+  const stored = event instanceof StoredEvent ? event.leafHash : undefined
+  return stored ?? hashLeaf(encodeEventLeaf(event))
 }
 
 /**
- * What a log knows of the leaf of an event that it has read for a verification. See
- * docs/decisions/evidence.md, "A verification hashes what is stored".
+ * Throws an `UnreadableEventError` if the texts of a stored event are not as they were written, even if they
+ * mean the same. See docs/decisions/evidence.md, "A verification hashes what is stored".
  */
-export interface StoredLeaf {
-  /** The hash of the leaf with the texts that are stored, whatever they look like. */
-  readonly hash: Buffer
-  /** Throws if the texts are not as they were written, even if they mean the same. */
-  requireAsWritten(event: RecordedEvent): void
-}
-
-const STORED_LEAF = Symbol('storedLeaf')
-
-export function withStoredLeaf(event: RecordedEvent, leaf: StoredLeaf): RecordedEvent {
-  return Object.assign(event, { [STORED_LEAF]: leaf })
-}
-
-/** Returns undefined if the log has read the event for another purpose, or keeps no texts. */
-export function storedLeafOf(event: RecordedEvent & { [STORED_LEAF]?: StoredLeaf }): StoredLeaf | undefined {
-  return event[STORED_LEAF]
+export function requireAsWritten(event: RecordedEvent): void {
+  if (event instanceof StoredEvent && encodeEventLeaf(event) !== event.leafText())
+    throw new UnreadableEventError(event, 'is not stored as it was written')
 }

@@ -12,6 +12,11 @@ export function hashLeaf(leaf: string | Buffer): Buffer {
   return hash('sha256', Buffer.concat([Buffer.from(LEAF_PREFIX), leaf]), 'buffer')
 }
 
+/** As `hashLeaf`, of a leaf behind the byte 0. */
+export function hashPrefixedLeaf(bytes: Buffer): Buffer {
+  return hash('sha256', bytes, 'buffer')
+}
+
 /** Reused, because a tree of a million leaves has a million nodes. */
 const nodeBytes = Buffer.alloc(1 + 2 * HASH_BYTES, NODE_PREFIX)
 

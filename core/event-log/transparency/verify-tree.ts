@@ -2,7 +2,7 @@ import type { Position, RecordedEvent } from '../../contract/event-log.ts'
 import { CHECKPOINTS_STREAM, LOG_STREAM } from '../streams.ts'
 import { originOf, type SignedCheckpoint } from './checkpoint.ts'
 import { parseStoredCheckpoint, type StoredCheckpoint } from './checkpoint-stream.ts'
-import { hashEventLeaf, storedLeafOf } from './event-leaf.ts'
+import { hashEventLeaf, requireAsWritten } from './event-leaf.ts'
 import { createChangedEventFinder } from './find-changed-event.ts'
 import { MerkleTree } from './merkle-tree.ts'
 import { createPositionHashes } from './position-hashes.ts'
@@ -129,11 +129,10 @@ export function createTreeVerifier(verification: TreeVerification): TreeVerifier
 
   return {
     check(record) {
-      const stored = storedLeafOf(record)
       const leaf = hashEventLeaf(record)
       // The recorded hash is that of an event as it was written.
       const isRecorded = finder?.check(record, leaf) ?? false
-      if (!isRecorded) stored?.requireAsWritten(record)
+      if (!isRecorded) requireAsWritten(record)
       if (record.stream === LOG_STREAM) origins.add(originOf(String(record.data.id)))
       if (record.stream === CHECKPOINTS_STREAM) checkStored(record)
       tree.append(leaf)

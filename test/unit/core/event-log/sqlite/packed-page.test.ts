@@ -1,0 +1,146 @@
+import { expect } from 'chai'
+import type { RecordedEvent } from '../../../../../core/contract/event-log.ts'
+import { SqliteDatabase } from '../../../../../core/event-log/sqlite/database.ts'
+import { prepareLogRead, unpackEvents } from '../../../../../core/event-log/sqlite/packed-page.ts'
+import { type StoredEvent, toPlainEvent } from '../../../../../core/event-log/stored-event.ts'
+import { encodeEventLeaf, hashEventLeaf } from '../../../../../core/event-log/transparency/event-leaf.ts'
+import { decodeEvent } from '../../../../../core/events/codec.ts'
+import { readUnparsedRuleEvent } from '../../../../../core/events/unparsed-rule-event.ts'
+import { createProjections, listProjections, listSaved } from '../../../../../projections/projections.ts'
+import { applyRecord } from '../../../../../projections/runtime/projection.ts'
+import { buildHistory, recordAll } from '../../../../support/histories.ts'
+
+/** A log in memory. Texts are stored as they are. */
+function createLog(
+  rows: readonly (readonly [stream: string, type: string, data: string, metadata: string])[],
+) {
+  const database = new SqliteDatabase(':memory:')
+  database.exec(
+    'CREATE TABLE events (position INTEGER PRIMARY KEY, stream TEXT, revision INTEGER, type TEXT, data TEXT, metadata TEXT)',
+  )
+  const insert = database.prepare('INSERT INTO events VALUES (NULL, ?, ?, ?, ?, ?)')
+  for (const [revision, [stream, type, data, text]] of rows.entries())
+    insert.run(stream, revision, type, data, text)
+  const read = prepareLogRead(database, 'WHERE position > ?', { validatesJson: true, hashesLeaves: true })
+  return {
+    pages() {
+      const pages: StoredEvent[][] = []
+      for (let [after, more] = [0, true]; more; ) {
+        const page = read(after, [])
+        pages.push([...unpackEvents(page)])
+        after = page.last
+        more = page.more
+      }
+      return pages
+    },
+  }
+}
+
+const toRow = ({ stream, type, data, metadata }: RecordedEvent) =>
+  [stream, type, JSON.stringify(data), JSON.stringify(metadata)] as const
+
+const TIME = '"time":"2026-03-01T09:30:00.000000Z"'
+const ACTOR = '"actor":{"type":"key","id":"k","name":"Ada \\"time\\":\\" Größe"}'
+const METADATA = `{${ACTOR},${TIME},"schema":1}`
+const UPDATE = '{"userId":7,"ruleId":9,"changes":{"is_enabled":false}}'
+
+describe('pages of events as bytes', () => {
+  const odd = ['user-1', 'plugin-votes:ü "quoted" \\ \u0000\u0007\b\f\n\r\t\u007f\u2028 𝄞', '']
+
+  it('have all events with their texts, and the hashes of their leaves', () => {
+    const rows = odd.map((name) => [name, `T${name}`, `{"text":${JSON.stringify(name)}}`, METADATA] as const)
+    const [events = []] = createLog(rows).pages()
+    const expected = rows.map(([stream, type, data, text], index) => ({
+      position: index + 1,
+      stream,
+      revision: index,
+      type,
+      data: JSON.parse(data),
+      metadata: JSON.parse(text),
+    }))
+    expect(events.map(toPlainEvent)).to.deep.equal(expected)
+    for (const [index, event] of events.entries()) {
+      expect(event.leafText()).to.equal(encodeEventLeaf(expected[index]!))
+      expect(event.leafHash).to.deep.equal(hashEventLeaf(expected[index]!))
+      expect(event.isValid).to.equal(true)
+    }
+  })
+
+  it('name an event whose text is not JSON when it is parsed', () => {
+    const [[event] = []] = createLog([['rules-7', 'RoutingRuleUpdated', '{"userId":7', METADATA]]).pages()
+    expect(event?.isValid).to.equal(false)
+    expect(() => event?.data).to.throw('Event 0 of rules-7, at position 1, is not valid JSON.')
+    expect(event?.metadata.schema).to.equal(1)
+  })
+
+  it('are smaller if events are large, and hold one of any size', () => {
+    const sizes = [10, 3_000_000, 3_000_000, 5_000_000, 20, 30]
+    const rows = sizes.map(
+      (size) => ['user-1', 'T', JSON.stringify({ text: 'ä'.repeat(size / 2) }), METADATA] as const,
+    )
+    const pages = createLog(rows).pages()
+    expect(pages.flat().map(({ position }) => position)).to.deep.equal([1, 2, 3, 4, 5, 6])
+    expect(pages.length).to.be.above(3)
+  })
+})
+
+describe('an event about a rule of a user', () => {
+  const read = (...row: [stream: string, type: string, data: string, metadata: string]) => {
+    const [[event] = []] = createLog([row]).pages()
+    return readUnparsedRuleEvent(event!)
+  }
+
+  it('is known without parsing it, as this program writes it', () => {
+    const event = read('rules-7', 'RoutingRuleUpdated', UPDATE, METADATA)
+    expect(event).to.include({ userId: 7, type: 'RoutingRuleUpdated', dataText: UPDATE })
+    expect(`"time":${event?.timeText}`).to.equal(TIME)
+    expect(read('rules-7', 'FirewallRuleDeleted', '{"userId":7,"ruleId":9}', METADATA)).not.to.equal(
+      undefined,
+    )
+  })
+
+  for (const [why, stream, type, data, text] of [
+    ['is of another user', 'rules-8', 'RoutingRuleUpdated', UPDATE, METADATA],
+    ['is of another type', 'rules-7', 'PlanChanged', UPDATE, METADATA],
+    [
+      'has other fields first',
+      'rules-7',
+      'RoutingRuleUpdated',
+      '{"ruleId":9,"userId":7,"changes":{}}',
+      METADATA,
+    ],
+    ['lacks its changes', 'rules-7', 'RoutingRuleUpdated', '{"userId":7,"ruleId":9}', METADATA],
+    [
+      'has changes of another type',
+      'rules-7',
+      'RoutingRuleUpdated',
+      '{"userId":7,"ruleId":9,"changes":[]}',
+      METADATA,
+    ],
+    ['is not JSON', 'rules-7', 'RoutingRuleUpdated', UPDATE.slice(0, -1), METADATA],
+    ['has no metadata', 'rules-7', 'RoutingRuleUpdated', UPDATE, '{}'],
+    ['is of a newer version', 'rules-7', 'RoutingRuleUpdated', UPDATE, METADATA.replace(':1}', ':11}')],
+    [
+      'has an Idempotency-Key',
+      'rules-7',
+      'RoutingRuleUpdated',
+      UPDATE,
+      METADATA.replace('}', '},"idempotency":{}'),
+    ],
+    ['has an odd time', 'rules-7', 'RoutingRuleUpdated', UPDATE, METADATA.replace('09', '\\u0030')],
+  ] as const)
+    it(`is parsed if it ${why}`, () => expect(read(stream, type, data, text)).to.equal(undefined))
+
+  it('leads to the same state as if it was parsed', () => {
+    const records = recordAll(buildHistory(3, 60))
+    const stored = createLog(records.map(toRow)).pages().flat()
+    expect(stored.filter((event) => readUnparsedRuleEvent(event) !== undefined).length).to.be.above(100)
+    const states = [stored, stored.map(toPlainEvent)].map((events) => {
+      const projections = createProjections()
+      const kinds = events.map((event) => applyRecord(listProjections(projections), event))
+      expect(kinds).to.deep.equal(events.map((event) => (decodeEvent(event) ? 'applied' : 'newer')))
+      return listSaved(projections).map(({ name, save }) => [name, ...save()])
+    })
+    expect(states[0]).to.deep.equal(states[1])
+  })
+})
