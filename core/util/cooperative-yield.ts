@@ -40,6 +40,15 @@ export function createBackgroundYield(): CooperativeYield {
   }
 }
 
+/**
+ * Resolves when what arrived meanwhile was received. The first immediate resolves in the iteration of the
+ * event loop that received what is being handled, before anything else is received.
+ */
+export async function afterNextInput(): Promise<void> {
+  await setImmediate()
+  await setImmediate()
+}
+
 /** Work on fewer items is done together with what the same turn of the event loop did before. */
 const MIN_ITEMS_FOR_OWN_TURN = 100
 
@@ -51,7 +60,7 @@ export async function mapInSlices<Item, Result>(
 ): Promise<readonly Result[]> {
   const results: Result[] = []
   if (items.length >= MIN_ITEMS_FOR_OWN_TURN) {
-    // What a client sent is received in the iteration in which the first of these resolves.
+    // As `afterNextInput`.
     await setImmediate()
     await slice.yieldNow()
   }

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises'
 import {
   type Author,
   type FirewallRule,
@@ -10,7 +9,7 @@ import {
 } from '../../core/contract/index.ts'
 import type { RuleEvent, RuleOwner } from '../../core/events/domain-events.ts'
 import type { ExpectedRevisions } from '../../core/http/conditional.ts'
-import { createCooperativeYield, mapInSlices } from '../../core/util/cooperative-yield.ts'
+import { afterNextInput, createCooperativeYield, mapInSlices } from '../../core/util/cooperative-yield.ts'
 import type { History } from '../../projections/history.ts'
 import type { IdSource } from '../../projections/ids.ts'
 import type { RuleKindName } from '../../projections/rules.ts'
@@ -225,7 +224,7 @@ async function writeChanges(
   const command = { stream: rules.stream(ownerId), revision: () => rules.revision(ownerId), decide }
   const written = await writer.write(command, author)
   // Applying many events has used this iteration of the event loop.
-  if (events.length > MAX_EVENTS_OF_A_TURN) await setImmediate()
+  if (events.length > MAX_EVENTS_OF_A_TURN) await afterNextInput()
   const after = written ? applyRuleEvents(before, events, written) : before
   const results = await mapInSlices(changesWithIds, ({ change, ruleId }) => change.outcome(ruleId, after))
   const replaced = written?.replacedWorkers ?? []
