@@ -24,6 +24,8 @@ export interface EventStoreCluster {
   readonly nodes: readonly ClusterNode[]
   /** Resolves with the leader, after the election if there is one. */
   leader(): Promise<ClusterNode>
+  /** Elections that begin from now on last until the returned function is called. */
+  holdElections(): () => void
   stop(): Promise<void>
 }
 
@@ -53,6 +55,7 @@ export async function startEventStoreCluster(options: ClusterOptions = {}): Prom
   type State = (typeof states)[number]
   let leader: State | undefined
   let election: Promise<void> = Promise.resolve()
+  let held: Promise<void> | undefined
 
   const stateOf = (state: State): Member['state'] => {
     if (leader === undefined) return 'unknown'
@@ -72,7 +75,7 @@ export async function startEventStoreCluster(options: ClusterOptions = {}): Prom
   /** Elects a leader if a majority of the nodes is alive. */
   function elect(candidate?: State): void {
     leader = undefined
-    election = sleep(electionMs, undefined, { ref: false }).then(() => {
+    election = (held ?? sleep(electionMs, undefined, { ref: false })).then(() => {
       const alive = states.filter((state) => state.isAlive && !state.isFrozen)
       if (leader !== undefined || alive.length * 2 <= size) return
       leader = alive.find((state) => state !== candidate) ?? alive[0]
@@ -132,6 +135,16 @@ export async function startEventStoreCluster(options: ClusterOptions = {}): Prom
       const found = leader && nodes[states.indexOf(leader)]
       if (found === undefined) throw new Error('no leader was elected')
       return found
+    },
+    holdElections() {
+      let release = () => {}
+      held = new Promise((resolve) => {
+        release = resolve
+      })
+      return () => {
+        held = undefined
+        release()
+      }
     },
     async stop() {
       for (const { running } of states) await running?.close()

@@ -50,9 +50,11 @@ describe('the EventStoreDB test cluster', () => {
   it('has no leader during an election, and then another one', async () => {
     const before = await cluster.leader()
     const survivor = connect(nodeString(cluster.nodes.find((node) => node !== before)?.port ?? 0))
+    const elect = cluster.holdElections()
     await before.kill()
 
     expect(await rejection(append(survivor))).to.have.property('type', 'unavailable')
+    elect()
     const after = await cluster.leader()
     expect(after).to.not.equal(before)
     await append(survivor)
