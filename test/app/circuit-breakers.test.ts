@@ -1,11 +1,15 @@
 import { expect } from 'chai'
 import OpenAI from 'openai'
 import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
+import { chatBody } from '../support/bodies.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
+import { createHold } from '../support/hold.ts'
 import { scrapeUntil } from '../support/metrics.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
 import { providersAt } from '../support/providers.ts'
+import { completion, type ScriptedProvider, startScriptedProvider } from '../support/scripted-provider.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
+import { waitUntil } from '../support/wait.ts'
 
 const GPT = 'gpt-4o-mini'
 
@@ -150,29 +154,31 @@ describe('circuit breakers', () => {
 
 describe('a half-open circuit', () => {
   it('lets one request probe the model, and closes when it succeeds', async () => {
-    const sandbox = await startSandbox({})
-    const gateway = await startGateway({ ...(await withOneModel(sandbox)), ONLY_API_KEY: 'provider-key' })
-    const ask = async (content: string) => {
-      const messages = [{ role: 'user', content }]
-      return (await gateway.call('POST', '/v1/chat/completions', { model: 'auto', messages })).status
-    }
+    const provider = await startScriptedProvider()
+    const gateway = await startGateway({ ...(await withOneModel(provider)), ONLY_API_KEY: 'provider-key' })
+    const ask = async () =>
+      (await gateway.call('POST', '/v1/chat/completions', { ...chatBody('Hello'), model: 'auto' })).status
 
-    expect(await ask(FAILING)).to.equal(503)
+    provider.play({ status: 500, body: {} })
+    expect(await ask()).to.equal(503)
     const halfOpen = { provider: 'only', state: 'half_open' }
     await scrapeUntil(gateway, ({ sum }) => sum('signalbox_provider_caller_breakers', halfOpen) === 1)
-    const sent = sandbox.next()
-    const probe = ask('Hello [[sandbox:first-byte=700]]')
-    await sent
-    expect(await Promise.all([ask('Hello'), ask('Hello')])).to.deep.equal([503, 503])
+    const { released, release } = createHold()
+    const failed = provider.last()
+    provider.play({ body: completion({ content: 'Hi' }), until: released })
+    const probe = ask()
+    await waitUntil(() => provider.last() !== failed)
+    expect(await Promise.all([ask(), ask()])).to.deep.equal([503, 503])
+    release()
     expect(await probe).to.equal(200)
-    expect(await Promise.all([ask('Hello'), ask('Hello')])).to.deep.equal([200, 200])
+    expect(await Promise.all([ask(), ask()])).to.deep.equal([200, 200])
     await gateway.stop()
-    await sandbox.close()
+    provider.close()
   })
 })
 
 /** One model, which automatic choices leave out while its circuit is open. */
-function withOneModel({ url }: Sandbox) {
+function withOneModel({ url }: ScriptedProvider) {
   const model = {
     ...{ id: 'single', provider: 'only', context: 100_000, max_output: 1000, quality: 50, latency_ms: 100 },
     price: { input: 1, output: 1 },
@@ -180,7 +186,7 @@ function withOneModel({ url }: Sandbox) {
   }
   return withSettings(
     JSON.stringify({
-      providers: { only: { format: 'openai', base_url: `${url}/openai/v1` } },
+      providers: { only: { format: 'openai', base_url: url } },
       models: [model],
       breaker: { min_requests: 1, open_ms: 800 },
     }),

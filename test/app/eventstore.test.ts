@@ -40,8 +40,7 @@ describe('a gateway on EventStoreDB, when the server is unavailable', () => {
     await waitUntil(async () => (await readiness()) === state)
   }
 
-  it('serves with the keys and rules that it has, refuses changes, and recovers', async function () {
-    this.timeout(60_000)
+  it('serves with the keys and rules that it has, refuses changes, and recovers', async () => {
     const { body: created } = await gateway.call('POST', '/v1/firewall-rules', rule('known-word', 'block'))
     await server.stop()
     await becomes('away')
@@ -75,9 +74,8 @@ describe('a gateway on EventStoreDB, when the server is unavailable', () => {
     expect(await sortedPatterns(gateway)).to.deep.equal(['after', 'known-word'])
   })
 
-  it('answers all waiting requests when the server does not respond', async function () {
+  it('answers all waiting requests when the server does not respond', async () => {
     // Two timeouts of the event log, of 4.5 s each, answer all requests; one for each would take 90 s.
-    this.timeout(60_000)
     server.delay(60_000)
     const [{ id }] = (await gateway.call('GET', '/v1/firewall-rules')).body.data
     const change = (n: number) => gateway.call('PATCH', `/v1/firewall-rules/${id}`, { priority: n })
@@ -94,8 +92,7 @@ describe('a gateway on EventStoreDB, when the server is unavailable', () => {
     server.delay(0)
   })
 
-  it('starts when the server is available', async function () {
-    this.timeout(60_000)
+  it('starts when the server is available', async () => {
     await server.stop()
     let isReady = false
     const output = captureOutput()

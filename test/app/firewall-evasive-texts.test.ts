@@ -117,8 +117,7 @@ const THINKING_BODY = {
   ],
 }
 
-describe('the firewall finds', function () {
-  this.timeout(120_000)
+describe('the firewall finds', () => {
   let sandbox: Sandbox
   let gateway: RunningGateway
   const ids: number[] = []

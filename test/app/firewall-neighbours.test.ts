@@ -20,8 +20,7 @@ const noise = (length: number) =>
     .replaceAll('0', 'a')
     .replaceAll('1', 'b')
 
-describe('a user whose patterns take long', function () {
-  this.timeout(120_000)
+describe('a user whose patterns take long', () => {
   let gateway: RunningGateway
 
   before(async () => {

@@ -36,8 +36,7 @@ function divisions(text: string, step: number): readonly (readonly string[])[] {
   })
 }
 
-describe('rules for replies, wherever chunks end', function () {
-  this.timeout(120_000)
+describe('rules for replies, wherever chunks end', () => {
   let provider: ScriptedProvider
   let gateway: RunningGateway
 

@@ -260,7 +260,7 @@ describe('the plugin guardrail-webhook', function () {
     let allowing: RunningGateway
     before(async () => {
       const url = await listen(createServer((request, response) => current(request, response)))
-      const options = { url, timeout_ms: 300, max_answer_bytes: 1024, breaker_min_requests: 1000 }
+      const options = { url, timeout_ms: 2000, max_answer_bytes: 1024, breaker_min_requests: 1000 }
       blocking = await start({ ...options, phases: ['request'] })
       replies = await start({ ...options, phases: ['reply'] })
       allowing = await start({ ...options, on_failure: 'allow' })
@@ -273,19 +273,24 @@ describe('the plugin guardrail-webhook', function () {
         current = listener
         const labels = { phase: 'request', outcome }
         const earlier = (await scrape(blocking)).sum('signalbox_guardrail_calls_total', labels)
-        const { status, headers, body } = await ask(blocking, 'Hello')
-        expect(status).to.equal(503)
-        expect(headers.get('x-error-code')).to.equal('guardrail_unavailable')
-        expect(body.error.message).to.contain('The request could not be checked')
+        // At the same time: each may wait for the timeout.
+        const [blocked, whole, text, allowed, allowedText] = await Promise.all([
+          ask(blocking, 'Hello'),
+          ask(replies, 'Hello'),
+          stream(replies, CHAT, chatBody('Hello')),
+          ask(allowing, 'Hello'),
+          stream(allowing, CHAT, chatBody('Hello')),
+        ])
+        expect(blocked.status).to.equal(503)
+        expect(blocked.headers.get('x-error-code')).to.equal('guardrail_unavailable')
+        expect(blocked.body.error.message).to.contain('The request could not be checked')
         const { sum } = await scrape(blocking)
         expect(sum('signalbox_guardrail_calls_total', labels)).to.equal(earlier + 1)
         expect(blocking.stderr()).to.contain('guardrail check failed')
 
-        expect((await ask(replies, 'Hello')).status).to.equal(503)
-        const text = await stream(replies, CHAT, chatBody('Hello'))
+        expect(whole.status).to.equal(503)
         expect(text).to.contain('The reply could not be checked').and.not.contain('You said')
 
-        const allowed = await ask(allowing, 'Hello')
         expect(allowed.body.choices[0].message.content).to.contain('You said')
         expect(allowed.body.signalbox.warnings).to.deep.equal([
           { code: 'guardrail', message: 'The request was not checked: the guardrail is unavailable.' },
@@ -295,7 +300,7 @@ describe('the plugin guardrail-webhook', function () {
             scope: 'response',
           },
         ])
-        expect(await stream(allowing, CHAT, chatBody('Hello'))).to.contain('[DONE]')
+        expect(allowedText).to.contain('[DONE]')
         for (const gateway of [blocking, replies, allowing]) expect(gateway.stderr()).not.to.contain(SECRET)
       })
     }

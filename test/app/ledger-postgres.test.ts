@@ -32,7 +32,10 @@ describe('a gateway with its ledger in PostgreSQL', () => {
     await gateway.call('POST', '/v1/firewall-rules', BLOCK)
     const before = await askFor(gateway, 'hello')
     const path = `/v1/requests/${before.headers.get('x-request-id')}`
-    expect((await gateway.call('GET', path)).status).to.equal(200)
+    // On a busy machine, the database may take longer than a read waits for it.
+    const untilFound = (path: string) =>
+      waitUntil(async () => (await gateway.call('GET', path)).status === 200)
+    await untilFound(path)
     await server.kill()
     const blocked = await askFor(gateway, 'a secret')
     expect(blocked.status).to.equal(403)
@@ -48,7 +51,7 @@ describe('a gateway with its ledger in PostgreSQL', () => {
     await server.restart()
     await gateway.wrote('request ledger available again')
     for (const { headers } of [before, blocked, answered])
-      expect((await gateway.call('GET', `/v1/requests/${headers.get('x-request-id')}`)).status).to.equal(200)
+      await untilFound(`/v1/requests/${headers.get('x-request-id')}`)
     expect(await metric(gateway, 'signalbox_ledger_dropped_total{reason="queue_full"}')).to.equal(0)
     await gateway.stop()
   })

@@ -88,8 +88,7 @@ describe('a long history', () => {
 })
 
 describe('a long history on EventStoreDB', () => {
-  it('is read by a thread with a client of its own', async function () {
-    this.timeout(60_000)
+  it('is read by a thread with a client of its own', async () => {
     const server = await startEventStore()
     const gateway = await startGateway({ EVENTSTORE_URL: server.connectionString })
     const user = await newUser(gateway)

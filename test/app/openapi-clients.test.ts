@@ -3,8 +3,7 @@ import { startGateway } from '../support/gateway.ts'
 import { makeToolFolder, runTool, whyNoTools } from '../support/openapi-tools.ts'
 import { skip } from '../support/skip.ts'
 
-describe('/openapi.json, for tools', function () {
-  this.timeout(120_000)
+describe('/openapi.json, for tools', () => {
   let folder: string
 
   before(async function () {

@@ -185,8 +185,7 @@ describe('a log with versions of routers', () => {
     }
   }
 
-  it('is verified, weights included', async function () {
-    this.timeout(20_000)
+  it('is verified, weights included', async () => {
     expect((await verify(dataDir)).stdout).to.contain('No issues found')
 
     const folder = await makeFolder()
@@ -220,8 +219,7 @@ describe('a log with versions of routers', () => {
     for (const { data } of weights) expect(JSON.stringify(data)).to.contain('"weights"')
   })
 
-  it('is read when an earlier version of the gateway wrote it, with the weights in the event', async function () {
-    this.timeout(20_000)
+  it('is read when an earlier version of the gateway wrote it, with the weights in the event', async () => {
     const folder = await makeFolder()
     await cp(path.join(dataDir, 'keys'), path.join(folder, 'keys'), { recursive: true })
     const log = await openSqliteLog({ directory: folder })

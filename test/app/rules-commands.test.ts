@@ -65,7 +65,7 @@ describe('signalbox rules', () => {
     expect(changed.stdout).to.match(
       /^~ policy "No secrets" \(\d+\)\n {4}~ firewall rule "Secrets" \(\d+\)\n {8}action: "block" -> "warn"\n/,
     )
-  }).timeout(60_000)
+  })
 
   describe('of a gateway with an address', () => {
     let gateway: RunningGateway

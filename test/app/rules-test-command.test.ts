@@ -66,7 +66,7 @@ describe('signalbox rules test', () => {
     const applied = await asAdmin(gateway, 'POST', '/admin/rules/file/apply', { file: load(rules) })
     expect(applied.status, JSON.stringify(applied.body)).to.equal(200)
     await gateway.stop()
-  }).timeout(60_000)
+  })
 
   it('tests a file that was exported, with the ids of another gateway', async () => {
     const gateway = await startGateway()

@@ -6,13 +6,13 @@ import { startEndlessProvider } from '../support/endless-provider.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { openSocket, readToEnd, splitAnswers } from '../support/raw-http.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
-import { expectTimeout, chatHead as head, SHORT_TIMEOUTS } from '../support/slow-client.ts'
+import { expectTimeout, chatHead as head, withShortTimeouts } from '../support/slow-client.ts'
 import { post } from '../support/streams.ts'
 
 describe('a client that is slow', () => {
   let gateway: RunningGateway
   before(async () => {
-    gateway = await startGateway(await withSettings(SHORT_TIMEOUTS))
+    gateway = await startGateway(await withSettings(withShortTimeouts()))
   })
   after(() => gateway.stop())
 

@@ -17,8 +17,7 @@ interface PastRequest {
   readonly position: number
 }
 
-describe(`simulating past requests (${ROUNDS.simulatedHistories} histories, seed ${SEED})`, function () {
-  this.timeout(120_000)
+describe(`simulating past requests (${ROUNDS.simulatedHistories} histories, seed ${SEED})`, () => {
   let gateway: RunningGateway
 
   before(async () => {

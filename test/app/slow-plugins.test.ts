@@ -5,6 +5,10 @@ import { ADMIN_KEY, type RunningGateway, startGateway } from '../support/gateway
 import { installAll } from '../support/plugins.ts'
 import { chunk, type ScriptedProvider, startScriptedProvider } from '../support/scripted-provider.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
+import { type StoppedTimers, stopTimers } from '../support/timers.ts'
+
+/** No other timer has this length. */
+const PLUGIN_MS = 50_001
 
 /** Reads the stream of `next` completely, before it returns a reply or in the stream that it returns. */
 const PATIENT = `async function collect(batches) {
@@ -29,17 +33,23 @@ describe("the time limit of plugins does not count that of a provider's stream, 
   let provider: ScriptedProvider
   let gateway: RunningGateway
   let authorization: string
+  let timers: StoppedTimers
   before(async () => {
     provider = await startScriptedProvider()
-    provider.play({ chunks: ['a', 'b', 'c'].map((content) => chunk({ content })), delayMs: 60 })
+    timers = stopTimers(PLUGIN_MS)
+    provider.play({
+      chunks: ['a', 'b', 'c'].map((content) => chunk({ content })),
+      beforeChunk: () => timers.pass(PLUGIN_MS),
+    })
     const pluginFolder = await installAll({ patient: PATIENT })
-    const plugins = 'plugins: { add: [{ use: patient, before: dispatch }] }\ntimeouts: { plugin_ms: 100 }\n'
+    const plugins = `plugins: { add: [{ use: patient, before: dispatch }] }\ntimeouts: { plugin_ms: ${PLUGIN_MS} }\n`
     const settings = await withSettings(UNLIMITED + plugins)
     const environment = { ...settings, OPENAI_API_KEY: 'sk-test', OPENAI_BASE_URL: provider.url }
     gateway = await startGateway(environment, { pluginFolder })
     authorization = `Bearer ${await createFirstUser(gateway.url, ADMIN_KEY)}`
   })
   after(async () => {
+    timers.restore()
     await gateway?.stop()
     provider?.close()
   })

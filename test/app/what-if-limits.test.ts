@@ -22,8 +22,7 @@ interface Costs {
   readonly worst: number
 }
 
-describe('what-if with budgets and limits', function () {
-  this.timeout(60_000)
+describe('what-if with budgets and limits', () => {
   let gateway: RunningGateway
   let costs: Costs
 

@@ -12,8 +12,7 @@ const respond = (user: TestUser, input: string, more = {}) =>
 const ruleFor = (pattern: string, action: string) =>
   firewallRule({ name: action, pattern, action, scope: 'response', replacement: '#' })
 
-describe('what-if with response rules', function () {
-  this.timeout(60_000)
+describe('what-if with response rules', () => {
   let gateway: RunningGateway
   let user: TestUser
 

@@ -13,8 +13,7 @@ const SEED = Number(process.env.WHAT_IF_SEED ?? 20261122)
 const USERS = 6
 const REQUESTS = 25
 
-describe(`what-if with today's rules (seed ${SEED})`, function () {
-  this.timeout(120_000)
+describe(`what-if with today's rules (seed ${SEED})`, () => {
   let gateway: RunningGateway
 
   before(async () => {

@@ -18,8 +18,7 @@ function pageOfUsers(address: string): object {
   return { data, next_cursor: next > USERS ? null : String(next) }
 }
 
-describe('long lists of the console', function () {
-  this.timeout(60_000)
+describe('long lists of the console', () => {
   const console = useConsole()
 
   it('have few rows in the document, and load as they are scrolled', async () => {

@@ -4,8 +4,7 @@ import { AS_ADMIN } from '../support/gateway.ts'
 import { newOperator } from '../support/operators.ts'
 import { asAdmin, firewallRule, newPolicy } from '../support/policies.ts'
 
-describe('pages of the console', function () {
-  this.timeout(60_000)
+describe('pages of the console', () => {
   const console = useConsole()
 
   it('lead through the first steps, until there are a request and a policy', async () => {

@@ -2,8 +2,7 @@ import { expect } from 'chai'
 import { useConsole } from '../support/console-suite.ts'
 import { asAdmin, newPolicy } from '../support/policies.ts'
 
-describe('the choice of users and groups in the console', function () {
-  this.timeout(60_000)
+describe('the choice of users and groups in the console', () => {
   const console = useConsole()
   let ada: number
   let support: number

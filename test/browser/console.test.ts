@@ -11,8 +11,7 @@ import { withSettings } from '../support/settings.ts'
 
 const SECRET = 'Send it to ada@example.com'
 
-describe('the console in a browser', function () {
-  this.timeout(60_000)
+describe('the console in a browser', () => {
   let browser: Browser
   let gateway: RunningGateway
   let user: TestUser

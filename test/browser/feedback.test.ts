@@ -4,8 +4,7 @@ import { useConsole } from '../support/console-suite.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
 import { newOperator } from '../support/operators.ts'
 
-describe('feedback in the console', function () {
-  this.timeout(60_000)
+describe('feedback in the console', () => {
   const console = useConsole()
   let user: TestUser
   let request: string

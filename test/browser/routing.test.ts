@@ -6,8 +6,7 @@ import { asAdmin } from '../support/policies.ts'
 import { goodAt, trainedData, writeVersions } from '../support/routers.ts'
 import { withSettings } from '../support/settings.ts'
 
-describe('the page "Routing" of the console', function () {
-  this.timeout(60_000)
+describe('the page "Routing" of the console', () => {
   const console = useConsole(async () => startGateway(await withSettings('routing: { learned: "on" }\n')))
 
   it('shows versions with their figures, activates one with a reason, and rolls back', async () => {

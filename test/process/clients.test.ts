@@ -7,8 +7,7 @@ import { formatCase, isFailure } from './clients/table.ts'
 const LANGUAGES = await loadLanguages()
 
 /** The short form of `npm run test:clients`. It installs nothing. */
-describe('client libraries', function () {
-  this.timeout(180_000)
+describe('client libraries', () => {
   let gateway: Awaited<ReturnType<typeof startCalledGateway>>
 
   before(async () => {

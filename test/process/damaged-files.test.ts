@@ -39,10 +39,14 @@ describe('several workers on a data folder with damaged files', () => {
     // Each replay may be answered by the other worker.
     const replayed = await Promise.all(created.map(({ text }) => replay(gateway, idIn(text), false)))
     expect(replayed.map(({ status }) => status)).to.deep.equal(Array(8).fill(200))
-    const { status, body } = await call('GET', '/v1/requests')
-    expect(status).to.equal(200)
-    const recorded = body.data.map((record: { x_request_id: string }) => record.x_request_id)
-    expect(recorded).to.include.members(created.map(({ text }) => idIn(text).replace('resp_', 'req_')))
+    const requests = created.map(({ text }) => idIn(text).replace('resp_', 'req_'))
+    // A slow ledger may write them after it was read.
+    await waitUntil(async () => {
+      const { status, body } = await call('GET', '/v1/requests')
+      expect(status).to.equal(200)
+      const recorded = new Set(body.data.map((record: { x_request_id: string }) => record.x_request_id))
+      return requests.every((id) => recorded.has(id))
+    })
     const aside = (await readdir(dataDir)).filter((name) => /-damaged-.*\.db$/.test(name))
     expect(aside.map((name) => name.split('-')[0])).to.deep.equal(['ledger', 'responses'])
     expect(await damaged()).to.deep.equal(aside)

@@ -6,10 +6,7 @@ import { makeFolder } from '../support/folders.ts'
 import { createClient, TEST_ENVIRONMENT } from '../support/gateway.ts'
 import { spawnSignalbox } from '../support/gateway-process.ts'
 
-describe('the gateway of "signalbox demo"', function () {
-  // Each change waits for the disk.
-  this.timeout(180_000)
-
+describe('the gateway of "signalbox demo"', () => {
   it('serves on the sandbox, and prints where to sign in', async () => {
     const child = spawnSignalbox(['demo', '--days', '1'], {
       ...TEST_ENVIRONMENT,

@@ -81,25 +81,23 @@ describe('a gateway whose disk is full', () => {
     expect((await create('afterwards')).status).to.equal(201)
   })
 
-  it('exits with 0 on SIGTERM while the disk is full', async function () {
-    // Three gateways, each of which tries to save until it stops.
-    this.timeout(180_000)
+  it('exits with 0 on SIGTERM while the disk is full', async () => {
+    await expectGracefulStop()
+    await rm(filler())
+    const { demoKey } = gateway
+    gateway = await startGatewayProcess({ WORKERS: '2' }, { dataDir: disk, demoKey })
+    await expectGracefulStop()
+  })
+
+  async function expectGracefulStop(): Promise<void> {
+    expect((await create('before')).status).to.equal(201)
+    await gateway.call('POST', '/v1/responses', { input: 'hello' })
     await fill()
     await createUntilRefused()
+    await gateway.call('POST', '/v1/responses', { input: 'hello' })
     expect(await gateway.stop(), gateway.stderr()).to.equal(0)
-    for (const workers of ['1', '2']) {
-      await rm(filler())
-      const { demoKey } = gateway
-      gateway = await startGatewayProcess({ WORKERS: workers }, { dataDir: disk, demoKey })
-      expect((await create('before')).status).to.equal(201)
-      await gateway.call('POST', '/v1/responses', { input: 'hello' })
-      await fill()
-      await createUntilRefused()
-      await gateway.call('POST', '/v1/responses', { input: 'hello' })
-      expect(await gateway.stop(), `${workers} workers:\n${gateway.stderr()}`).to.equal(0)
-      expect(gateway.stderr()).not.to.contain('"level":60')
-    }
-  })
+    expect(gateway.stderr()).not.to.contain('"level":60')
+  }
 
   const create = (pattern: string) => {
     return gateway.call('POST', '/v1/firewall-rules', firewallRuleBody({ pattern, action: 'warn' }))

@@ -6,6 +6,7 @@ import {
   stormUntilRefused,
   useRedisAndProvider,
   withProvider,
+  withProviderAndRedis,
 } from '../support/chat-storm.ts'
 import { makeFolder } from '../support/folders.ts'
 import { type RunningGateway, startGatewayOnFiles } from '../support/gateway.ts'
@@ -19,8 +20,7 @@ const LIMIT_USD = 0.04
 const SERVED = 20
 const OPEN = 8
 
-describe('the reservations of a gateway that was killed', function () {
-  this.timeout(150_000)
+describe('the reservations of a gateway that was killed', () => {
   const started = useRedisAndProvider()
 
   /** Serves some requests and kills the gateway while it waits for the replies to others. */
@@ -61,7 +61,7 @@ describe('the reservations of a gateway that was killed', function () {
 
   it('end in Redis within a minute', async function () {
     if (!ROUNDS.awaitsExpiry) skip(this, 'takes a minute; set TEST_LONG=1')
-    const environment = { ...withProvider(started.provider), REDIS_URL: started.redis.url }
+    const environment = await withProviderAndRedis(started.provider, started.redis)
     const first = await startGatewayProcess(environment)
     const user = await newUser(first)
     const second = await startGatewayProcess(environment, { dataDir: first.dataDir, demoKey: first.demoKey })

@@ -69,14 +69,12 @@ describe('the ledger of two workers in PostgreSQL', () => {
   let server: RunningPostgres
 
   before(async function () {
-    this.timeout(180_000)
     server = await requirePostgres(this)
   })
 
   after(() => server?.stop())
 
-  it('finds there what any worker answered, with its prompts and no text of them', async function () {
-    this.timeout(180_000)
+  it('finds there what any worker answered, with its prompts and no text of them', async () => {
     const gateway = await startGatewayProcess({
       ...(await withSettings(`${UNLIMITED}ledger: { record_prompts: full }\n`)),
       ...{ LEDGER_URL: server.url, WORKERS: '2', RECORD_KEY: randomBytes(32).toString('hex') },

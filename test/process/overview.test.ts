@@ -6,9 +6,7 @@ import { startGatewayProcess } from '../support/gateway-process.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
 import { connectToEach } from '../support/workers.ts'
 
-describe('operators of a gateway with workers', function () {
-  this.timeout(180_000)
-
+describe('operators of a gateway with workers', () => {
   it('watch and evaluate the requests of all of them on any of them', async () => {
     const gateway = await startGatewayProcess({
       ...(await withSettings(`${UNLIMITED}ledger: { record_prompts: full }\n`)),

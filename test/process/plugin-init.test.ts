@@ -13,8 +13,7 @@ const execute = promisify(execFile)
 const FILES = ['README.md', 'index.js', 'index.test.js', 'package.json']
 
 describe('"plugin init"', () => {
-  it('writes a package that passes its tests and works in a gateway', async function () {
-    this.timeout(180_000)
+  it('writes a package that passes its tests and works in a gateway', async () => {
     const folder = await makeFolder()
     const { code, stdout, stderr } = await runSignalbox(['plugin', 'init', 'signalbox-short'], {}, folder)
     expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' })

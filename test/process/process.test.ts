@@ -14,9 +14,7 @@ import { withSettings } from '../support/settings.ts'
 import { disconnectInMidStream, startStream } from '../support/streams.ts'
 import { waitUntil } from '../support/wait.ts'
 
-describe('the process', function () {
-  this.timeout(180_000)
-
+describe('the process', () => {
   it('prints a banner, the demo key at the first start, and then lines of JSON; signals end it after its streams', async () => {
     const first = await startGatewayProcess({ WORKERS: '1' })
     const banner = first.stderr()

@@ -52,8 +52,7 @@ interface Responses {
 }
 
 for (const log of ['the embedded log', 'EventStoreDB']) {
-  describe(`keys, passwords and prompts, on ${log}`, function () {
-    this.timeout(180_000)
+  describe(`keys, passwords and prompts, on ${log}`, () => {
     let sandbox: Sandbox
     let provider: EchoingProvider
     let redis: RunningRedis | undefined

@@ -6,8 +6,7 @@ import { BUILT_IN } from '../support/plugins.ts'
 import { installTally } from '../support/tally-plugin.ts'
 import { type Connection, connectToEach } from '../support/workers.ts'
 
-describe('two workers', function () {
-  this.timeout(180_000)
+describe('two workers', () => {
   let gateway: GatewayProcess
   let connections: readonly Connection[]
   before(async () => {

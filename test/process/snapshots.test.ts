@@ -9,8 +9,7 @@ import { listSnapshots, patternsOf } from '../support/rule-patterns.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
 
 describe('a gateway that is killed while it takes a snapshot', () => {
-  it(`has every acknowledged rule after ${ROUNDS.snapshotKills} kills while it takes a snapshot`, async function () {
-    this.timeout(180_000)
+  it(`has every acknowledged rule after ${ROUNDS.snapshotKills} kill(s) while it takes a snapshot`, async () => {
     const settings = await withSettings(`${UNLIMITED}snapshots: { every_events: 1 }`)
     const dataDir = await makeFolder()
     const acknowledged = new Set<string>()

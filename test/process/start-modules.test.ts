@@ -50,8 +50,7 @@ async function failingOperations(gateway: GatewayProcess): Promise<readonly stri
 }
 
 describe('the modules of the started program', () => {
-  it('include no compiler of schemas, whichever endpoint is called', async function () {
-    this.timeout(120_000)
+  it('include no compiler of schemas, whichever endpoint is called', async () => {
     const gateway = await startGatewayProcess({ NODE_OPTIONS })
     const rule = { name: 'a', is_enabled: true, priority: 1 }
     const match_json = { contains: 'x', metadata_equals: { team: 'a' } }

@@ -26,8 +26,7 @@ function shareOneLog(start: () => Promise<TwoNodes>): void {
   })
   after(() => cluster.stop())
 
-  it('apply all changes of 64 concurrent writers to the rules of one user', async function () {
-    this.timeout(60_000)
+  it('apply all changes of 64 concurrent writers to the rules of one user', async () => {
     const before = await list(first)
     const shared = await create(first, 'shared', 'warn')
     const write = async (writer: number) => {

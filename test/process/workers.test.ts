@@ -14,8 +14,7 @@ import { streamText } from '../support/streams.ts'
 import { connectToEach, expectExactLimit, isAlive, openConnection, workerPids } from '../support/workers.ts'
 import { parseYaml } from '../support/yaml.ts'
 
-describe('several workers', function () {
-  this.timeout(180_000)
+describe('several workers', () => {
   let gateway: GatewayProcess
   before(async () => {
     const settings = await withSettings(

@@ -1,7 +1,7 @@
 import { type Answer, AS_ADMIN, type RunningGateway } from './gateway.ts'
 import { type RunningRedis, requireRedis } from './redis.ts'
 import { completionOf, type ScriptedProvider, startScriptedProvider } from './scripted-provider.ts'
-import { withSettings } from './settings.ts'
+import { PATIENT_WITH_REDIS, withSettings } from './settings.ts'
 
 /** The prompt of `askAsUser`, and the tokens that it and its answer have. */
 export const STORM_TOKENS = { prompt: 10, reply: 40, maxReply: 100 }
@@ -69,12 +69,9 @@ export const withProvider = (provider: ScriptedProvider) => ({
   OPENAI_API_KEY: 'a-provider-key',
 })
 
-/**
- * The same, with Redis. A storm shows that limits are exact, not that Redis is quick: on a busy machine, its
- * responses may take longer than `redis_timeout_ms` usually allows.
- */
+/** The same, with Redis. */
 export async function withProviderAndRedis(provider: ScriptedProvider, redis: RunningRedis) {
-  const settings = await withSettings('rate_limits: { redis_timeout_ms: 10000 }')
+  const settings = await withSettings(`rate_limits: { ${PATIENT_WITH_REDIS} }`)
   return { ...withProvider(provider), ...settings, REDIS_URL: redis.url }
 }
 

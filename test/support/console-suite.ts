@@ -18,7 +18,6 @@ export interface ConsoleSuite {
 export function useConsole(start: () => Promise<RunningGateway> = () => startGateway()): ConsoleSuite {
   const suite: { -readonly [Field in keyof ConsoleSuite]?: ConsoleSuite[Field] } = {}
   before(async function () {
-    this.timeout(60_000)
     suite.browser = await requireBrowser(this)
     await buildConsole()
     suite.gateway = await start()

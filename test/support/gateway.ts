@@ -73,18 +73,20 @@ export async function startGateway(
   environment: Readonly<Record<string, string>> = {},
   { dataDir, demoKey, pluginFolder, log, output = captureOutput() }: GatewayOptions = {},
 ): Promise<RunningGateway> {
-  const { createDemoUser, createLogger, formatDemoNotice, formatBanner, readSettings, start } =
+  const { createDemoUser, createLogger, formatDemoNotice, formatBanner, readSettings, retry, start } =
     await loadGateway()
   const folder = dataDir ?? (await makeFolder())
   const settings = readSettings({ ...TEST_ENVIRONMENT, DATA_DIR: folder, ...environment })
   const usesMemory = log === undefined && !settings.eventstore_url
   const openLog = usesMemory ? async () => openMemoryLog(folder) : log
   const logger = createLogger(settings.log_level, { destination: output })
-  const gateway = await start(settings, logger, new AbortController().signal, {
+  const { signal } = new AbortController()
+  const gateway = await start(settings, logger, signal, {
     ...(pluginFolder !== undefined && { pluginFolder }),
     ...(typeof openLog === 'function' && { openLog }),
   })
-  const createdKey = await createDemoUser(gateway.state)
+  // A leader may change between the start and this write.
+  const createdKey = await retry(() => createDemoUser(gateway.state), logger, signal)
   output.write(`${formatBanner({ ...gateway, workers: 1 })}\n`)
   if (createdKey !== undefined) output.write(`${formatDemoNotice(gateway.baseUrl, createdKey)}\n`)
   return {
@@ -112,12 +114,13 @@ export function startGatewayOnFiles(
 
 /** Loaded when first needed: tests of processes use this module without the gateway's code. */
 async function loadGateway() {
-  const [gateway, settings, banner, demoUser, logger] = await Promise.all([
+  const [gateway, settings, banner, demoUser, logger, retry] = await Promise.all([
     import('../../config/gateway/gateway.ts'),
     import('../../config/settings/settings.ts'),
     import('../../config/gateway/banner.ts'),
     import('../../config/gateway/demo-user.ts'),
     import('../../core/process/logger.ts'),
+    import('../../core/process/retry.ts'),
   ])
   return {
     start: gateway.startGateway,
@@ -126,6 +129,7 @@ async function loadGateway() {
     formatDemoNotice: demoUser.formatDemoNotice,
     formatBanner: banner.formatBanner,
     createLogger: logger.createLogger,
+    retry: retry.retryWhileUnavailable,
   }
 }
 

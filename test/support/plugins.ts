@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { DEFAULT_PLUGIN_NAMES } from '../../config/settings/built-in-names.ts'
 import { makeFolder } from './folders.ts'
 import { ROOT } from './root.ts'
+import { UNLIMITED } from './settings.ts'
 
 /** The plugins of the shipped list in an order that works. */
 export const BUILT_IN = DEFAULT_PLUGIN_NAMES
@@ -13,8 +14,7 @@ export const BUILT_IN = DEFAULT_PLUGIN_NAMES
 /** A settings file in the folder with this list of plugins, for `CONFIG`. */
 export async function listPlugins(folder: string, plugins: readonly unknown[]): Promise<string> {
   const file = path.join(folder, 'settings.yaml')
-  const rate_limits = { requests_per_minute: { free: null, paid: null } }
-  await writeFile(file, JSON.stringify({ plugins, rate_limits }))
+  await writeFile(file, `${UNLIMITED}plugins: ${JSON.stringify(plugins)}\n`)
   return file
 }
 

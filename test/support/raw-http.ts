@@ -10,13 +10,13 @@ export async function openSocket(url: string): Promise<Socket> {
   return socket
 }
 
-/** Everything that comes until the other side closes. */
+/** Everything that comes until the other side closes, or resets the connection without reading everything. */
 export async function readToEnd(socket: Socket): Promise<string> {
   let text = ''
   socket.on('data', (bytes) => {
     text += bytes
   })
-  if (!socket.closed) await once(socket, 'close')
+  if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve))
   return text
 }
 

@@ -8,7 +8,7 @@ const choose = <Value>(short: Value, long: Value) => (isLong ? long : short)
 
 export const ROUNDS = {
   /** Kills of a gateway while clients write rules. */
-  kills: choose(2, 20),
+  kills: choose(1, 20),
   /** After how many acknowledgements a process that appends to the embedded log is killed. */
   killedAfter: choose([1, 75, 150], [1, 20, 75, 150, 300]),
   /** Kills of a gateway while it refuses requests. */
@@ -26,7 +26,7 @@ export const ROUNDS = {
   /** When an event store is wiped or exchanged: under a running gateway, or also under a stopped one. */
   replacements: choose(['running'] as const, ['running', 'stopped'] as const),
   /** Kills of a gateway that takes a snapshot of every event. */
-  snapshotKills: choose(2, 10),
+  snapshotKills: choose(1, 10),
   /** Times that a gateway with stored responses is killed twice and then stopped. */
   responseKills: choose(1, 2),
   /** Streamed responses that are in progress at the same time. */

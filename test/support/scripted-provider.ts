@@ -12,6 +12,8 @@ export interface Script {
   readonly chunks?: readonly object[]
   /** Milliseconds between two chunks. */
   readonly delayMs?: number
+  /** Called before each chunk, when the one before was written. */
+  readonly beforeChunk?: () => void
   /** The answer begins when this resolves. */
   readonly until?: Promise<unknown>
 }
@@ -40,7 +42,7 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
     let text = ''
     for await (const piece of request) text += piece
     last = { headers: request.headers, body: JSON.parse(text) }
-    const { body, chunks = [], delayMs = 0, until, status = 200 } = current
+    const { body, chunks = [], delayMs = 0, beforeChunk, until, status = 200 } = current
     await until
     if (body !== undefined) {
       const text = typeof body === 'string' ? body : JSON.stringify(body)
@@ -50,6 +52,7 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     for (const chunk of chunks) {
       if (delayMs > 0) await setTimeout(delayMs)
+      beforeChunk?.()
       response.write(`data: ${JSON.stringify(chunk)}\n\n`)
     }
     response.end('data: [DONE]\n\n')

@@ -20,7 +20,7 @@ function connectTwoWorkers(): readonly SharedState[] {
   })
 }
 
-export function connectToRedis(url: string, timeoutMs = 2000): Promise<SharedState> {
+export function connectToRedis(url: string, timeoutMs = 60_000): Promise<SharedState> {
   return openRedisSharedState({ url, timeoutMs }, pino({ level: 'silent' }))
 }
 

@@ -3,9 +3,9 @@ import type { RunningGateway } from './gateway.ts'
 import { splitAnswers } from './raw-http.ts'
 import { UNLIMITED } from './settings.ts'
 
-/** Settings with short timeouts, for tests with clients that are too slow. */
-export const SHORT_TIMEOUTS = `${UNLIMITED}timeouts: { headers_ms: 700, request_ms: 1500, keep_alive_ms: 400, write_timeout_ms: 500 }
-`
+/** Settings with short timeouts for clients that send slowly, and further timeouts. */
+export const withShortTimeouts = (more: object = {}) =>
+  `${UNLIMITED}timeouts: ${JSON.stringify({ headers_ms: 700, request_ms: 1500, keep_alive_ms: 400, ...more })}\n`
 
 /** The head of a chat completion request whose body has this length. */
 export const chatHead = ({ demoKey }: RunningGateway, length: number) =>

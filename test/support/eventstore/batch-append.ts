@@ -23,6 +23,8 @@ interface BatchServices {
   readonly check: () => void
   /** Whether the answer to an append that was executed is lost, with the connection. */
   readonly losesAnswer: () => boolean
+  /** Called when the client has ended its side of the call. */
+  readonly onEnded: () => void
 }
 
 interface PendingAppend {
@@ -36,7 +38,8 @@ type CorrelationId = ReturnType<BatchAppendReq['getCorrelationId']>
 /**
  * Handles `Streams.BatchAppend`: appends in the order of their final messages, each answered by its id. As on
  * the real server, an append that is refused does not end the call, unless another node is the leader. Once
- * the client has ended its side, the next answer ends the call, whatever else is pending.
+ * the client has ended its side, the next answer ends the call, whatever else is pending. If no answer is to
+ * come, nothing ends it.
  */
 export function handleBatchAppend(call: BatchAppendCall, services: BatchServices): void {
   const pending = new Map<string, PendingAppend>()
@@ -79,6 +82,7 @@ export function handleBatchAppend(call: BatchAppendCall, services: BatchServices
   })
   call.on('end', () => {
     isEnding = true
+    services.onEnded()
   })
 }
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ServiceError } from '@grpc/grpc-js'
+import { createHold } from '../hold.ts'
 import { type ServerError, toServiceError } from './errors.ts'
 
 export type CallKind = 'append' | 'delete' | 'read' | 'gossip' | 'features'
@@ -7,6 +8,10 @@ export type CallKind = 'append' | 'delete' | 'read' | 'gossip' | 'features'
 export interface Faults {
   /** Delays every further call, in milliseconds. */
   delay(milliseconds: number): void
+  /** Delays every further call until the function that it returns is called. */
+  hold(): () => void
+  /** Calls that are delayed now. */
+  delayedCalls(): number
   /** Executes the next `count` appends, but breaks the connections instead of responding. */
   loseResponses(count: number): void
   /** Fails every further call of some kinds, or of any kind, until `accept` is called. */
@@ -27,9 +32,19 @@ export interface InjectedFaults extends Faults {
 
 export function createFaults(): InjectedFaults {
   let delayMs = 0
+  let held: Promise<void> | undefined
+  let delayedCalls = 0
   let responsesToLose = 0
   let refused: { error: Partial<ServiceError>; kinds: readonly CallKind[] | undefined } | undefined
-  const delayed = () => (delayMs > 0 ? sleep(delayMs, undefined, { ref: false }) : undefined)
+  async function waitForDelay(delay: Promise<void>): Promise<void> {
+    delayedCalls += 1
+    await delay
+    delayedCalls -= 1
+  }
+  const delayed = () => {
+    const delay = held ?? (delayMs > 0 ? sleep(delayMs, undefined, { ref: false }) : undefined)
+    return delay && waitForDelay(delay)
+  }
   const checkRefused = (kind: CallKind) => {
     if (refused && (refused.kinds?.includes(kind) ?? true)) throw refused.error
   }
@@ -39,6 +54,15 @@ export function createFaults(): InjectedFaults {
     delay(milliseconds) {
       delayMs = milliseconds
     },
+    hold() {
+      const { released, release } = createHold()
+      held = released
+      return () => {
+        held = undefined
+        release()
+      }
+    },
+    delayedCalls: () => delayedCalls,
     loseResponses(count) {
       responsesToLose = count
     },

@@ -107,6 +107,7 @@ describe('record store', () => {
 
   it('rejects with a typed error without texts of records if Redis is away or refuses', async function () {
     const redis = await requireRedis(this)
+    const patient = await connectToRedis(redis.url)
     const state = await connectToRedis(redis.url, 200)
     const { counters, store } = createPluginServices(state, 'a')
     const calls = () => [
@@ -117,7 +118,7 @@ describe('record store', () => {
       store.delete('secret'),
     ]
     await redis.client.set('signalbox:counters:a:secret', 'secret')
-    const refused = await errorOf(counters.add('secret', 1, 60))
+    const refused = await errorOf(createPluginServices(patient, 'a').counters.add('secret', 1, 60))
     expect(refused.message).to.equal('The shared state is unavailable: Redis: ERR')
 
     redis.suspend()
@@ -128,7 +129,7 @@ describe('record store', () => {
       expect(SharedStateUnavailableError.isInstance(error)).to.equal(true)
       expect(`${error.stack} ${JSON.stringify(error)}`).not.to.contain('secret')
     }
-    await state.close()
+    await Promise.all([patient.close(), state.close()])
     await redis.stop()
   })
 })

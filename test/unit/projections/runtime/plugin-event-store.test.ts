@@ -59,7 +59,7 @@ describe('the events of a plugin', () => {
     const live = subscribeProjections(on, [createAccounts()], logger, { newest: eventAt(from) })
     opened.push(live)
     await live.caughtUp
-    const writer = createEventWriter(on, live, createClock(), { timeoutMs: 1000 })
+    const writer = createEventWriter(on, live, createClock(), { timeoutMs: 60_000 })
     const plugins = Object.entries(declared).map(([name, events]) => ({ name, events, setup: () => ({}) }))
     const stores = await openPluginEventStores(plugins, {
       log: on,

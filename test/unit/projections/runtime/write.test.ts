@@ -12,18 +12,22 @@ import { createAccounts } from '../../../../projections/accounts.ts'
 import { type Subscription, subscribeProjections } from '../../../../projections/runtime/subscribe.ts'
 import { createEventWriter, type EventWriter } from '../../../../projections/runtime/write.ts'
 import { makeFolder } from '../../../support/folders.ts'
+import { type StoppedTimers, stopTimers } from '../../../support/timers.ts'
 import { waitUntil } from '../../../support/wait.ts'
 
 const author = { actor: ROOT_ACTOR }
-const TIMEOUT_MS = 50
+/** No other timer has this length. */
+const TIMEOUT_MS = 70_005
 
 describe('createEventWriter', () => {
   let log: EventLog
   let append: EventLog['append']
   let subscription: Subscription
   let writer: EventWriter
+  let timers: StoppedTimers
 
   beforeEach(async () => {
+    timers = stopTimers(TIMEOUT_MS)
     log = await openSqliteLog({ directory: await makeFolder() })
     append = (...args) => log.append(...args)
     subscription = subscribeProjections(log, [createAccounts()], pino({ level: 'silent' }))
@@ -34,6 +38,7 @@ describe('createEventWriter', () => {
   })
 
   afterEach(async () => {
+    timers.restore()
     await subscription.close()
     await log.close()
   })
@@ -60,9 +65,12 @@ describe('createEventWriter', () => {
     const known = await write('user-1')
     append = async () => ({ revision: 7, position: (known?.position ?? 0) + 1000 })
 
-    const error = await rejection(write('user-2'))
+    const rejected = rejection(write('user-2'))
+    await timers.passUntil(TIMEOUT_MS, rejected)
 
-    expect(error).to.be.instanceOf(EventLogUnavailableError).and.include({ outcomeUnknown: true })
+    expect(await rejected)
+      .to.be.instanceOf(EventLogUnavailableError)
+      .and.include({ outcomeUnknown: true })
   })
 
   it('rejects if the change of another writer is not applied in time', async () => {
@@ -70,9 +78,12 @@ describe('createEventWriter', () => {
       throw new WrongExpectedRevisionError(stream, -1, 5)
     }
 
-    const error = await rejection(write('user-1'))
+    const rejected = rejection(write('user-1'))
+    await timers.passUntil(TIMEOUT_MS, rejected)
 
-    expect(error).to.be.instanceOf(EventLogUnavailableError).and.include({ outcomeUnknown: false })
+    expect(await rejected)
+      .to.be.instanceOf(EventLogUnavailableError)
+      .and.include({ outcomeUnknown: false })
   })
 
   it('fails queued writes together with the one that found the log unavailable, as not written', async () => {

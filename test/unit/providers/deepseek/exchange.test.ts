@@ -17,7 +17,7 @@ describe('an exchange with the DeepSeek sandbox', () => {
       adapter: deepseek,
       baseUrl: `${sandbox.url}/deepseek`,
       apiKey: 'key',
-      timeouts: { connect_ms: 1000, first_byte_ms: 2000, idle_ms: 200 },
+      timeouts: { connect_ms: 60_000, first_byte_ms: 60_000, idle_ms: 60_000 },
     })
   })
 

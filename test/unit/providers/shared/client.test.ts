@@ -7,11 +7,11 @@ import {
   type ServerResponse,
 } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import { setTimeout as delay } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { expect } from 'chai'
 import type { ChatRequest, Reply, ReplyEvent } from '../../../../core/contract/chat.ts'
 import { GatewayError } from '../../../../core/contract/errors.ts'
+import { nextImmediate } from '../../../../core/util/next-immediate.ts'
 import { gemini } from '../../../../providers/gemini/adapter.ts'
 import { openai } from '../../../../providers/openai/adapter.ts'
 import {
@@ -21,6 +21,7 @@ import {
   type SentRequest,
 } from '../../../../providers/shared/client.ts'
 import { presenceOf, staying } from '../../../support/presence.ts'
+import { type StoppedTimers, stopTimers } from '../../../support/timers.ts'
 
 const API_KEY = 'tr4in-n0-known-prefix'
 const target = { provider: 'acme', model: 'gpt-4o' }
@@ -57,7 +58,7 @@ describe('the provider client', () => {
     options: Partial<Omit<ProviderClientOptions, 'timeouts'>> & { timeouts?: object } = {},
   ): ProviderClient {
     const { port } = server.address() as AddressInfo
-    const timeouts = { connect_ms: 2000, first_byte_ms: 5000, idle_ms: 5000, ...options.timeouts }
+    const timeouts = { connect_ms: 60_000, first_byte_ms: 60_000, idle_ms: 60_000, ...options.timeouts }
     const baseUrl = options.baseUrl ?? `http://127.0.0.1:${port}/v1`
     return createProviderClient({
       id: 'acme',
@@ -345,10 +346,13 @@ describe('the provider client', () => {
       }
       const batches = batchesOf(await send(streamed))[Symbol.asyncIterator]()
       expect((await batches.next()).value).to.have.length.below(10)
-      await delay(150)
-      const buffered = writtenChars
-      await delay(50)
-      expect(writtenChars).to.equal(buffered)
+      // As much as the buffers on the way hold. Provider and client share this event loop.
+      for (let [turns, before] = [0, 0]; turns < 50; turns++) {
+        await nextImmediate()
+        if (writtenChars > before) turns = 0
+        before = writtenChars
+        expect(writtenChars).to.be.below(100_000_000)
+      }
       await batches.return?.()
     })
   })
@@ -430,6 +434,24 @@ describe('the provider client', () => {
 
   describe('a slow provider', () => {
     const late = { code: 'provider_timeout', message: 'acme did not respond in time.' }
+    /** Lengths that no other timer has. */
+    const [FIRST_BYTE_MS, IDLE_MS] = [70_001, 70_002]
+    const stoppable = { first_byte_ms: FIRST_BYTE_MS, idle_ms: IDLE_MS }
+    let timers: StoppedTimers | undefined
+    afterEach(() => {
+      timers?.restore()
+      timers = undefined
+    })
+
+    /** Sends comments for longer than the provider may be idle, each before that time is over. */
+    async function sendComments(timers: StoppedTimers, response: ServerResponse): Promise<void> {
+      for (let passedMs = 0; passedMs <= 3 * IDLE_MS; passedMs += IDLE_MS - 1) {
+        const extended = timers.started(IDLE_MS)
+        response.write(': keep-alive\n\n')
+        await extended
+        timers.pass(IDLE_MS - 1)
+      }
+    }
 
     it('times out before a whole reply starts', async () => {
       provider = connect({ timeouts: { first_byte_ms: 100 } })
@@ -447,14 +469,13 @@ describe('the provider client', () => {
     })
 
     it('may delay the first event of a queued request while it sends comments', async () => {
-      provider = connect({ timeouts: { first_byte_ms: 500, idle_ms: 500 } })
-      respond = (_, serverResponse) => {
+      const stopped = stopTimers(FIRST_BYTE_MS, IDLE_MS)
+      timers = stopped
+      provider = connect({ timeouts: stoppable })
+      respond = async (_, serverResponse) => {
         const response = stream(serverResponse)
-        const timer = sendEvery(20, response, ': keep-alive\n\n')
-        setTimeout(() => {
-          clearInterval(timer)
-          response.end(record(chunk('late', 'stop')))
-        }, 1200)
+        await sendComments(stopped, response)
+        response.end(record(chunk('late', 'stop')))
       }
       const sent = await provider.send(streamed, target, staying, { mayQueue: true })
       expect(textOf(await collect(batchesOf(sent)))).to.equal('late')
@@ -485,13 +506,13 @@ describe('the provider client', () => {
     })
 
     it('does not time out between events while it sends comments', async () => {
-      provider = connect({ timeouts: { idle_ms: 100 } })
-      respond = (_, response) => {
-        const timer = sendEvery(20, stream(response, chunk('Hi')), ': ping\n\n')
-        setTimeout(() => {
-          clearInterval(timer)
-          response.end(record(chunk('!', 'stop')))
-        }, 300)
+      const stopped = stopTimers(FIRST_BYTE_MS, IDLE_MS)
+      timers = stopped
+      provider = connect({ timeouts: stoppable })
+      respond = async (_, serverResponse) => {
+        const response = stream(serverResponse, chunk('Hi'))
+        await sendComments(stopped, response)
+        response.end(record(chunk('!', 'stop')))
       }
       expect(textOf(await collect(batchesOf(await send(streamed))))).to.equal('Hi!')
     })
@@ -516,7 +537,8 @@ describe('the provider client', () => {
     }
 
     it('does not time out because of a slow reader', async () => {
-      provider = connect({ timeouts: { first_byte_ms: 50, idle_ms: 50 } })
+      timers = stopTimers(FIRST_BYTE_MS, IDLE_MS)
+      provider = connect({ timeouts: stoppable })
       let response: ServerResponse | undefined
       respond = (_, serverResponse) => {
         response = stream(serverResponse, chunk('Hi'))
@@ -524,7 +546,7 @@ describe('the provider client', () => {
       const events: ReplyEvent[] = []
       for await (const batch of batchesOf(await send(streamed))) {
         events.push(...batch)
-        await delay(120)
+        timers.pass(10 * IDLE_MS)
         response?.end(record(chunk('!', 'stop')))
       }
       expect(textOf(events)).to.equal('Hi!')

@@ -58,18 +58,19 @@ describe('the EventStoreDB test server, on a batch append call', () => {
   })
 
   it('delays appends at the same time, and keeps their order', async () => {
-    server.delay(500)
-    const begun = performance.now()
-    await Promise.all(Array.from({ length: 10 }, (_, n) => append(`rules-${n}`)))
+    const release = server.hold()
+    const appends = Array.from({ length: 10 }, (_, n) => append(`rules-${n}`))
+    await waitUntil(() => server.delayedCalls() === 10)
+    expect(server.store.exists('rules-0')).to.equal(false)
+    release()
+    await Promise.all(appends)
 
-    // One after the other, they would take five seconds.
-    expect(performance.now() - begun).to.be.within(495, 4500)
     const written = server.store.readAll(0, 'forwards', 100).map(({ stream }) => stream)
     expect(written).to.deep.equal(['user-1', ...Array.from({ length: 10 }, (_, n) => `rules-${n}`)])
   })
 
   it('ends a call whose client has ended its side with the next answer', async () => {
-    server.delay(20)
+    const release = server.hold()
     const call = openCall()
     const answers: string[] = []
     call.on('data', (answer: InstanceType<typeof streams.BatchAppendResp>) =>
@@ -78,7 +79,11 @@ describe('the EventStoreDB test server, on a batch append call', () => {
     call.write(request('user-2'))
     call.write(request('user-3'))
     call.end()
-    await new Promise((resolve) => call.on('end', resolve))
+    const ended = new Promise((resolve) => call.on('end', resolve))
+    // Until then, the answers would leave the call open.
+    await waitUntil(() => server.endedAppendCalls() === 1)
+    release()
+    await ended
 
     expect(answers).to.deep.equal(['user-2'])
     await waitUntil(() => server.store.exists('user-3'))

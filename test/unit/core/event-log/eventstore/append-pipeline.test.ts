@@ -4,22 +4,29 @@ import { openEventStoreLog } from '../../../../../core/event-log/eventstore/even
 import { FOLLOWED_STREAMS } from '../../../../../core/events/streams.ts'
 import { metadata, numbered, rejection } from '../../../../support/event-log-suite.ts'
 import { type EventStore, startEventStore } from '../../../../support/eventstore/server.ts'
+import { type StoppedTimers, stopTimers } from '../../../../support/timers.ts'
+
+/** No other timer has this length. */
+const TIMEOUT_MS = 70_004
 
 describe('the EventStoreDB log, when it pipelines appends', () => {
   let server: EventStore
   let log: EventLog
+  let timers: StoppedTimers
 
   beforeEach(async () => {
+    timers = stopTimers(TIMEOUT_MS)
     server = await startEventStore()
     log = await openEventStoreLog({
       connectionString: server.connectionString,
-      timeoutMs: 1000,
+      timeoutMs: TIMEOUT_MS,
       followedStreams: FOLLOWED_STREAMS,
       ordersAppends: true,
     })
   })
 
   afterEach(async () => {
+    timers.restore()
     await log.close()
     await server.stop()
   })
@@ -50,15 +57,22 @@ describe('the EventStoreDB log, when it pipelines appends', () => {
   })
 
   for (const [what, fail] of [
-    ['is silent', () => server.freeze()],
-    ['breaks the connection', () => server.dropConnections()],
+    [
+      'is silent',
+      async (rejected: Promise<unknown>) => {
+        server.freeze()
+        await timers.passUntil(TIMEOUT_MS, rejected)
+      },
+    ],
+    ['breaks the connection', async () => server.dropConnections()],
   ] as const) {
     it(`rejects all that wait for a server that ${what}, and those after them`, async () => {
       await append('user-1', -1)
-      const waiting = [rejection(append('user-1', 0)), rejection(append('user-2', -1))]
-      fail()
+      const rejections = Promise.all([rejection(append('user-1', 0)), rejection(append('user-2', -1))])
+      const later = rejections.then(() => rejection(append('user-3', -1)))
+      await fail(later)
 
-      for (const error of [...(await Promise.all(waiting)), await rejection(append('user-3', -1))])
+      for (const error of [...(await rejections), await later])
         expect(error).to.be.instanceOf(EventLogUnavailableError)
     })
   }

@@ -24,7 +24,7 @@ describe('openEventStoreLog', () => {
     await server.stop()
   })
 
-  async function open(connectionString: string, timeoutMs = 2000): Promise<EventLog> {
+  async function open(connectionString: string, timeoutMs = 60_000): Promise<EventLog> {
     const log = await openEventStoreLog({
       connectionString,
       timeoutMs,

@@ -16,13 +16,13 @@ import { FOLLOWED_STREAMS } from '../../../../../core/events/streams.ts'
 import { type Subscription, subscribeProjections } from '../../../../../projections/runtime/subscribe.ts'
 import { collect, metadata, rejection, revisions } from '../../../../support/event-log-suite.ts'
 import { type EventStore, startEventStore } from '../../../../support/eventstore/server.ts'
+import { type StoppedTimers, stopTimers } from '../../../../support/timers.ts'
 import { waitUntil } from '../../../../support/wait.ts'
 
-const TIMEOUT_MS = 400
+/** No other timer has this length. */
+const TIMEOUT_MS = 70_003
 
-describe('the EventStoreDB log', function () {
-  // On a busy machine, the short timeout may expire although the server responds.
-  this.retries(2)
+describe('the EventStoreDB log', () => {
   let directory: string
   let server: EventStore
   let log: EventLog
@@ -177,12 +177,13 @@ describe('the EventStoreDB log', function () {
       await items.next()
       const subscribed = rejection(items.next())
       server.refuse('not-ready')
-      server.delay(50)
+      const release = server.hold()
       const appended = rejection(
         clustered.append('user-1', [changeOf('user-1')], { expectedRevision: 'any', metadata }),
       )
-      await new Promise((resolve) => setTimeout(resolve, 75))
+      await waitUntil(() => server.delayedCalls() > 0)
       server.dropConnections()
+      release()
 
       expect(await appended).to.be.instanceOf(EventLogUnavailableError)
       expect(await subscribed).to.be.instanceOf(EventLogUnavailableError)
@@ -248,28 +249,42 @@ describe('the EventStoreDB log', function () {
   })
 
   describe('when its server is slow', () => {
-    it('waits up to the timeout', async () => {
-      server.delay(TIMEOUT_MS / 2)
+    let timers: StoppedTimers
+    beforeEach(() => {
+      timers = stopTimers(TIMEOUT_MS)
+    })
+    afterEach(() => timers.restore())
 
-      expect(await append('user-1', -1)).to.include({ revision: 0 })
+    /** Resolves once the server has received so many calls, which it delays. */
+    const received = (calls: number) => waitUntil(() => server.delayedCalls() === calls)
+
+    it('waits up to the timeout', async () => {
+      const release = server.hold()
+      const appended = append('user-1', -1)
+      await received(1)
+      timers.pass(TIMEOUT_MS - 1)
+      release()
+
+      expect(await appended).to.include({ revision: 0 })
       expect(await collect(log.read('user-1'))).to.have.length(1)
     })
 
     it('fails appends, reads and subscriptions after the timeout', async () => {
       await append('user-1')
-      server.delay(60_000)
-
-      const errors = await Promise.all([
+      server.hold()
+      const calls = [
         rejection(append('user-1')),
         rejection(collect(log.read('user-1'))),
         rejection(collect(log.subscribe(0, new AbortController().signal))),
-      ])
+      ]
+      await received(3)
+      timers.pass(TIMEOUT_MS)
 
-      for (const error of errors) expect(error).to.be.instanceOf(EventLogUnavailableError)
+      for (const error of await Promise.all(calls)) expect(error).to.be.instanceOf(EventLogUnavailableError)
     })
 
     it('ends a subscription immediately when the signal aborts', async () => {
-      server.delay(60_000)
+      server.hold()
       const abort = new AbortController()
       const items = collect(log.subscribe(0, abort.signal))
       abort.abort()
@@ -281,7 +296,7 @@ describe('the EventStoreDB log', function () {
       for (let n = 0; n < 3; n++) await append('user-1')
       const seen: number[] = []
       for await (const { revision } of log.read('user-1')) {
-        if (revision === 0) await new Promise((resolve) => setTimeout(resolve, TIMEOUT_MS * 1.5))
+        if (revision === 0) timers.pass(TIMEOUT_MS * 1.5)
         seen.push(revision)
       }
 

@@ -4,6 +4,8 @@ import { connect } from 'node:net'
 import { expect } from 'chai'
 import Koa from 'koa'
 import { type Listener, listen } from '../../../../../core/http/server/listen.ts'
+import { stopTimers } from '../../../../support/timers.ts'
+import { waitUntil } from '../../../../support/wait.ts'
 
 const LARGE = 'x'.repeat(20_000_000)
 
@@ -11,14 +13,17 @@ describe('draining a server', () => {
   let listener: Listener
   let agent: Agent
   let release: () => void
+  let isHeld: boolean
 
   beforeEach(async () => {
+    isHeld = false
     const released = new Promise<void>((resolve) => {
       release = resolve
     })
     const app = new Koa()
     app.use(async (ctx) => {
-      if (ctx.path === '/held') await released
+      isHeld = ctx.path === '/held'
+      if (isHeld) await released
       ctx.body = ctx.path === '/large' ? LARGE : 'served'
     })
     listener = await listen(app, '127.0.0.1', 0)
@@ -81,21 +86,28 @@ describe('draining a server', () => {
   })
 
   const timings = {
-    'longer than the linger time': { graceMs: 2000, lingerMs: 300, endsMs: 600 },
+    'longer than the linger time': { graceMs: 3000, lingerMs: 2003, endsMs: 4000 },
     'longer than the grace time, which starts after the linger time': {
       graceMs: 100,
-      lingerMs: 5000,
-      endsMs: 500,
+      lingerMs: 2004,
+      endsMs: 2050,
     },
   }
   for (const [name, { graceMs, lingerMs, endsMs }] of Object.entries(timings)) {
     it(`serves a request that arrives while draining and takes ${name}`, async () => {
       await fetchPath()
-      const drained = listener.stop(graceMs, lingerMs)
-      const held = fetchPath('/held')
-      setTimeout(release, endsMs)
-      expect((await held).statusCode).to.equal(200)
-      await drained
+      const timers = stopTimers(lingerMs, lingerMs + graceMs)
+      try {
+        const drained = listener.stop(graceMs, lingerMs)
+        const held = fetchPath('/held')
+        await waitUntil(() => isHeld)
+        timers.pass(endsMs)
+        release()
+        expect((await held).statusCode).to.equal(200)
+        await drained
+      } finally {
+        timers.restore()
+      }
     })
   }
 
