@@ -15,7 +15,8 @@ import {
 export function joinAdjacentTexts(request: ChatRequest, rewritten = request): readonly string[] {
   const texts = rewritten.messages.map(textsOfMessage)
   const joined: string[] = []
-  for (const [index, { content }] of rewritten.messages.entries()) {
+  for (const [index, { content, refusal }] of rewritten.messages.entries()) {
+    if (!Array.isArray(content) && typeof refusal !== 'string') continue
     addJoined(joined, texts.slice(index, index + 1))
     if (!Array.isArray(content)) continue
     for (const part of content) for (const list of blockTexts(part)) addJoinedTexts(joined, list)
@@ -52,10 +53,17 @@ interface MessageTexts {
 
 /** Adds the texts of messages that are one for a provider. What a provider leaves out divides no word. */
 function addJoined(joined: string[], messages: readonly MessageTexts[], separator = ''): void {
-  const all = messages.flatMap((texts) => texts.all)
-  const certain = messages.flatMap((texts) => texts.certain)
-  addJoinedTexts(joined, all, separator)
-  if (certain.length !== all.length) addJoinedTexts(joined, certain, separator)
+  addJoinedTexts(
+    joined,
+    messages.flatMap(({ all }) => all),
+    separator,
+  )
+  if (messages.every(({ all, certain }) => certain === all)) return
+  addJoinedTexts(
+    joined,
+    messages.flatMap(({ certain }) => certain),
+    separator,
+  )
 }
 
 /** Twice, because some providers do not receive blank texts. Nothing for a single text. */
@@ -72,14 +80,19 @@ function addJoinedTexts(joined: string[], texts: readonly string[], separator = 
  */
 function mergedTurns(messages: readonly Message[]): readonly (readonly number[])[] {
   const turns: number[][] = []
-  const open: Record<'assistant' | 'user', number[]> = { assistant: [], user: [] }
+  let assistantTurn: number[] | undefined
+  let userTurn: number[] | undefined
   for (const [index, message] of messages.entries()) {
     if (isSystem(message)) continue
     const { role } = message
-    const author = role === 'assistant' ? 'assistant' : 'user'
-    if (isSentToAll(message)) open[author === 'user' ? 'assistant' : 'user'] = []
+    if (isSentToAll(message)) {
+      if (role === 'assistant') userTurn = undefined
+      else assistantTurn = undefined
+    }
     if (role === 'tool' || role === 'function') continue
-    const turn = open[author]
+    const turn: number[] = (role === 'assistant' ? assistantTurn : userTurn) ?? []
+    if (role === 'assistant') assistantTurn = turn
+    else userTurn = turn
     turn.push(index)
     if (turn.length === 2) turns.push(turn)
   }
@@ -95,8 +108,10 @@ function isSystem(message: Message | undefined): boolean {
 function isSentToAll(message: Message): boolean {
   const { role, content, tool_calls } = message
   if (role === 'tool' || role === 'function' || (tool_calls != null && tool_calls.length > 0)) return true
-  if (textsOfMessage(message).certain.some(isNotBlank)) return true
-  return role === 'user' && Array.isArray(content) && content.some(({ type }) => !TEXT_TYPES.has(type))
+  if (typeof content === 'string') return isNotBlank(content)
+  const isSent = (part: ContentPart) =>
+    part.type === 'text' ? isNotBlank(textOfPart(part) ?? '') : role === 'user' && !TEXT_TYPES.has(part.type)
+  return content?.some(isSent) === true
 }
 
 /** Parts that providers leave out without a text; `extra_content` may be reasoning. */
@@ -108,21 +123,20 @@ function isNotBlank(text: string): boolean {
 
 /** The texts of the content, and of the refusal, which some providers receive behind it. */
 function textsOfMessage({ content, refusal }: Message): MessageTexts {
+  if (typeof content === 'string') {
+    const certain = [content]
+    return { certain, all: typeof refusal === 'string' ? [content, refusal] : certain }
+  }
   const certain: string[] = []
   const all: string[] = []
-  if (typeof content === 'string') {
-    certain.push(content)
-    all.push(content)
-  } else {
-    for (const part of content ?? []) {
-      const text = textOfPart(part)
-      if (text === undefined) continue
-      all.push(text)
-      if (part.type === 'text') certain.push(text)
-    }
+  for (const part of content ?? []) {
+    const text = textOfPart(part)
+    if (text === undefined) continue
+    all.push(text)
+    if (part.type === 'text') certain.push(text)
   }
   if (typeof refusal === 'string') all.push(refusal)
-  return { all, certain }
+  return { certain, all: all.length === certain.length ? certain : all }
 }
 
 /** Providers read the field that belongs to the type of the part, whatever else it has. */
