@@ -66,12 +66,15 @@ function addJoined(joined: string[], messages: readonly MessageTexts[], separato
   )
 }
 
-/** Twice, because some providers do not receive blank texts. Nothing for a single text. */
+/**
+ * Twice, because some providers do not receive blank texts. Nothing for a single text. If all texts are
+ * blank, or emptied to find what is between them, the separators stay.
+ */
 function addJoinedTexts(joined: string[], texts: readonly string[], separator = ''): void {
   if (texts.length < 2) return
   const whole = texts.join(separator)
   const sent = texts.filter(isNotBlank)
-  joined.push(whole, sent.length === texts.length ? whole : sent.join(separator))
+  joined.push(whole, sent.length === texts.length || sent.length === 0 ? whole : sent.join(separator))
 }
 
 /**

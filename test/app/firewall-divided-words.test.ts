@@ -189,6 +189,26 @@ describe('a word that is divided between texts that a provider receives as one',
   })
 })
 
+describe('a mask of blank lines', () => {
+  it('is applied, and does not match those that the gateway adds between system messages', async () => {
+    const sandbox = await startSandbox({ record: 100 })
+    const gateway = await startGateway(providersAt(sandbox))
+    const rule = { type: 'regex', pattern: '\\n{2,}', action: 'mask', replacement: '|' }
+    await gateway.call('POST', '/v1/firewall-rules', firewallRuleBody(rule))
+    for (const messages of [
+      [system('be kind'), system('be brief'), user('a\n\nb')],
+      [system([text('be kind'), text('be brief')]), system(' '), user('a\n\nb'), reply('yes'), user('go on')],
+    ]) {
+      const body = { model: MODELS.openai, messages }
+      const answer = await gateway.call('POST', '/v1/chat/completions', body)
+      expect(answer.status, JSON.stringify(answer.body)).to.equal(200)
+      expect(JSON.stringify(sandbox.requests.at(-1)?.body)).to.contain('a|b')
+    }
+    await gateway.stop()
+    await sandbox.close()
+  })
+})
+
 /** Every text that a provider received, and the texts of each list, joined. */
 function readingsOf(value: unknown): readonly string[] {
   if (typeof value === 'string') return [value]
