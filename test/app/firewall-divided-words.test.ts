@@ -176,6 +176,17 @@ describe('a word that is divided between texts that a provider receives as one',
     }
   })
 
+  it('is looked for in arguments with any white space of JSON, which are not refused', async () => {
+    await setAction('block')
+    for (const json of ['', ' ', '{}\n', ' \r\n\t{} ', '\ufeff', `\n{"q":"\\u0068${WORD.slice(1)}"}\n`]) {
+      const called = { ...call.tool_calls[0], function: { name: 'look', arguments: json } }
+      for (const model of [MODELS.anthropic, MODELS.gemini]) {
+        const { status } = await ask([user('hello'), { ...call, tool_calls: [called] }, result], model)
+        expect(status, `${model} ${JSON.stringify(json)}`).to.equal(json.includes('q') ? 403 : 200)
+      }
+    }
+  })
+
   it('is masked if all of it is in one of several messages', async () => {
     await setAction('mask')
     for (const model of Object.values(MODELS)) {
