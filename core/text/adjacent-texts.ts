@@ -9,24 +9,25 @@ import {
 /**
  * Returns texts that models read as one, joined: those of the parts of a message, of the blocks in a part,
  * and of messages that some providers receive as one. A word may be divided between them. `rewritten` is the
- * same request with other texts; how many results there are does not depend on it.
+ * same request with other texts; how many results there are does not depend on it, unless a block of
+ * Anthropic's format has other names in it.
  */
 export function joinAdjacentTexts(request: ChatRequest, rewritten = request): readonly string[] {
-  const { messages } = request
   const texts = rewritten.messages.map(textsOfMessage)
   const joined: string[] = []
-  for (const [index, { content }] of rewritten.messages.entries()) {
-    joined.push(...joinTexts(texts[index] ?? []))
-    if (Array.isArray(content)) joined.push(...content.flatMap(blockTexts).flatMap(joinTexts))
+  for (const [index, { content, refusal }] of rewritten.messages.entries()) {
+    if (!Array.isArray(content) && typeof refusal !== 'string') continue
+    addJoined(joined, texts.slice(index, index + 1))
+    if (!Array.isArray(content)) continue
+    for (const part of content) for (const list of blockTexts(part)) addJoinedTexts(joined, list)
   }
-  for (const message of predictedMessage(rewritten)) joined.push(...joinTexts(textsOfMessage(message)))
-  if (messages.length < 2) return joined
-  const system = [...messages.keys()].filter((index) => isSystem(messages[index]))
-  const textsOf = (indexes: readonly number[]) => indexes.flatMap((index) => texts[index] ?? NONE)
+  for (const message of predictedMessage(rewritten)) addJoined(joined, [textsOfMessage(message)])
+  const textsAt = (indexes: readonly number[]) => indexes.flatMap((index) => texts[index] ?? [])
+  const system = [...request.messages.keys()].filter((index) => isSystem(request.messages[index]))
   // Anthropic receives all of them as one text.
-  if (textsOf(system).length > 1) joined.push(textsOf(system).join('\n\n'))
-  if (system.length > 1) joined.push(...joinTexts(textsOf(system)))
-  for (const turn of mergedTurns(messages)) joined.push(...joinTexts(textsOf(turn)))
+  addJoined(joined, textsAt(system), '\n\n')
+  if (system.length > 1) addJoined(joined, textsAt(system))
+  for (const turn of mergedTurns(request.messages)) addJoined(joined, textsAt(turn))
   return joined
 }
 
@@ -44,34 +45,57 @@ function predictedMessage({ prediction }: ChatRequest): readonly Message[] {
   return Array.isArray(content) ? [{ role: 'assistant', content }] : []
 }
 
-const NONE: readonly string[] = []
+/** The texts of a message, and those of them that every provider receives. */
+interface MessageTexts {
+  readonly all: readonly string[]
+  readonly certain: readonly string[]
+}
 
-/** Twice, because some providers do not receive blank texts. Nothing for a single text. */
-function joinTexts(texts: readonly string[]): readonly string[] {
-  if (texts.length < 2) return NONE
-  const joined = texts.join('')
+/** Adds the texts of messages that are one for a provider. What a provider leaves out divides no word. */
+function addJoined(joined: string[], messages: readonly MessageTexts[], separator = ''): void {
+  addJoinedTexts(
+    joined,
+    messages.flatMap(({ all }) => all),
+    separator,
+  )
+  if (messages.every(({ all, certain }) => certain === all)) return
+  addJoinedTexts(
+    joined,
+    messages.flatMap(({ certain }) => certain),
+    separator,
+  )
+}
+
+/**
+ * Twice, because some providers do not receive blank texts. Nothing for a single text. If all texts are
+ * blank, or emptied to find what is between them, the separators stay.
+ */
+function addJoinedTexts(joined: string[], texts: readonly string[], separator = ''): void {
+  if (texts.length < 2) return
+  const whole = texts.join(separator)
   const sent = texts.filter(isNotBlank)
-  return [joined, sent.length === texts.length ? joined : sent.join('')]
+  joined.push(whole, sent.length === texts.length || sent.length === 0 ? whole : sent.join(separator))
 }
 
 /**
  * The indexes of messages of the same author that some providers receive as one: system messages, tool
- * results and messages without content do not separate them. Turns of one message are left out.
+ * results and messages that some provider leaves out do not separate them. Turns of one message are left out.
  */
 function mergedTurns(messages: readonly Message[]): readonly (readonly number[])[] {
   const turns: number[][] = []
-  let author: 'assistant' | 'user' | undefined
-  let turn: number[] = []
+  let assistantTurn: number[] | undefined
+  let userTurn: number[] | undefined
   for (const [index, message] of messages.entries()) {
     if (isSystem(message)) continue
     const { role } = message
-    const by = role === 'assistant' ? 'assistant' : 'user'
-    if (by !== author) {
-      if (!isSent(message)) continue
-      author = by
-      turn = []
+    if (isSentToAll(message)) {
+      if (role === 'assistant') userTurn = undefined
+      else assistantTurn = undefined
     }
     if (role === 'tool' || role === 'function') continue
+    const turn: number[] = (role === 'assistant' ? assistantTurn : userTurn) ?? []
+    if (role === 'assistant') assistantTurn = turn
+    else userTurn = turn
     turn.push(index)
     if (turn.length === 2) turns.push(turn)
   }
@@ -83,12 +107,14 @@ function isSystem(message: Message | undefined): boolean {
   return role === 'system' || role === 'developer'
 }
 
-/** Whether every provider receives something of a message. */
-function isSent(message: Message): boolean {
+/** Whether every provider receives something of a message. Files of replies are left out by some. */
+function isSentToAll(message: Message): boolean {
   const { role, content, tool_calls } = message
   if (role === 'tool' || role === 'function' || (tool_calls != null && tool_calls.length > 0)) return true
-  if (textsOfMessage(message).some(isNotBlank)) return true
-  return Array.isArray(content) && content.some(({ type }) => !TEXT_TYPES.has(type))
+  if (typeof content === 'string') return isNotBlank(content)
+  const isSent = (part: ContentPart) =>
+    part.type === 'text' ? isNotBlank(textOfPart(part) ?? '') : role === 'user' && !TEXT_TYPES.has(part.type)
+  return content?.some(isSent) === true
 }
 
 /** Parts that providers leave out without a text; `extra_content` may be reasoning. */
@@ -99,20 +125,34 @@ function isNotBlank(text: string): boolean {
 }
 
 /** The texts of the content, and of the refusal, which some providers receive behind it. */
-function textsOfMessage({ content, refusal }: Message): readonly string[] {
-  const texts = typeof content === 'string' ? [content] : textsOfParts(content ?? [])
-  return typeof refusal === 'string' ? [...texts, refusal] : texts
+function textsOfMessage({ content, refusal }: Message): MessageTexts {
+  if (typeof content === 'string') {
+    const certain = [content]
+    return { certain, all: typeof refusal === 'string' ? [content, refusal] : certain }
+  }
+  const certain: string[] = []
+  const all: string[] = []
+  for (const part of content ?? []) {
+    const text = textOfPart(part)
+    if (text === undefined) continue
+    all.push(text)
+    if (part.type === 'text') certain.push(text)
+  }
+  if (typeof refusal === 'string') all.push(refusal)
+  return { certain, all: all.length === certain.length ? certain : all }
 }
 
-function textsOfParts(parts: readonly ContentPart[]): readonly string[] {
-  const texts: string[] = []
-  for (const { text, refusal, extra_content } of parts) {
-    if (typeof text === 'string') texts.push(text)
-    if (typeof refusal === 'string') texts.push(refusal)
-    const block = extra_content?.anthropic
-    if (isJsonObject(block) && typeof block.text === 'string') texts.push(block.text)
-  }
-  return texts
+/** Providers read the field that belongs to the type of the part, whatever else it has. */
+function textOfPart({ type, text, refusal, extra_content }: ContentPart): string | undefined {
+  if (type === 'refusal') return toText(refusal)
+  if (type !== 'extra_content') return toText(text)
+  const block = extra_content?.anthropic
+  return isJsonObject(block) && block.type === 'text' ? toText(block.text) : undefined
+}
+
+/** A mask may replace a number by a text. */
+function toText(value: unknown): string | undefined {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
 }
 
 /** The texts of each list in a part's block in Anthropic's format, such as a document or a search result. */
@@ -125,11 +165,13 @@ function blockTexts({ extra_content }: ContentPart): readonly (readonly string[]
     const value = pending.pop()
     if (Array.isArray(value)) lists.push(value.filter(isJsonObject).flatMap(textOfBlock))
     // Nothing validates blocks before the provider does.
-    if (typeof value === 'object' && value !== null) pending.push(...Object.values(value))
+    if (typeof value === 'object' && value !== null)
+      for (const each of Object.values(value)) pending.push(each)
   }
   return lists
 }
 
 function textOfBlock({ text }: JsonObject): readonly string[] {
-  return typeof text === 'string' ? [text] : []
+  const result = toText(text)
+  return result === undefined ? [] : [result]
 }

@@ -30,8 +30,7 @@ export function documentTexts(
     })
     documents.push(tokens.join('\n'))
   }
-  documents.push(...joinAdjacentTexts(request, rewritten))
-  return documents
+  return [...documents, ...joinAdjacentTexts(request, rewritten)]
 }
 
 /** Whether `documentTexts` may return anything. */

@@ -111,6 +111,8 @@ async function hasUnreplaceableMatch(
   const rewrite = () => ''
   const rewrittenDocuments = await rewriteLongDocuments(request, rewrite)
   const syntax = documentTexts(request, { rewrite, rewrittenDocuments })
+  // Names that became equal have removed some.
+  if (syntax.length !== documents.length) return true
   for (const index of matching) if (!(await matches(syntax[index] ?? ''))) return true
   return false
 }

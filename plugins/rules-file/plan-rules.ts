@@ -142,7 +142,11 @@ function matchRules<Rule extends RoutingRule | FirewallRule>(
     byId.delete(Number(id))
   }
   const byName = new Map<unknown, Rule[]>()
-  for (const rule of byId.values()) byName.set(rule.name, [...(byName.get(rule.name) ?? []), rule])
+  for (const rule of byId.values()) {
+    const known = byName.get(rule.name)
+    if (known === undefined) byName.set(rule.name, [rule])
+    else known.push(rule)
+  }
   const names = new Set<unknown>()
   for (const [index, { id, name }] of entries.entries()) {
     if (id !== undefined) continue

@@ -26,6 +26,40 @@ const DIVIDED: Readonly<Record<string, readonly object[]>> = {
   'a text and a part of the next message': [user(begin), user([text(end)])],
   'messages around an empty reply': [user(begin), reply(''), user(end)],
   'messages around a blank reply': [user(begin), reply([text(' ')]), user(end)],
+  'messages around a reply that is only a refusal': [
+    user(begin),
+    { role: 'assistant', content: null, refusal: 'no' },
+    user(end),
+  ],
+  'messages around an empty reply with a refusal': [user(begin), { ...reply(''), refusal: 'no' }, user(end)],
+  'messages around a reply with the text of another type of part': [
+    user(begin),
+    reply([{ type: 'refusal', refusal: ' ', text: 'no' }]),
+    user(end),
+  ],
+  'messages around thinking, which is left out': [
+    user(begin),
+    reply([block({ type: 'thinking', thinking: 'no', text: 'no' })]),
+    user(end),
+  ],
+  'messages around a block without a type': [user(begin), reply([block({ text: 'no' })]), user(end)],
+  'a refusal and the next reply': [
+    user('hello'),
+    { role: 'assistant', content: null, refusal: begin },
+    reply(end),
+    user('go on'),
+  ],
+  'replies around a refusal that some providers leave out': [
+    user('hello'),
+    { ...reply(begin), refusal: 'no' },
+    reply(end),
+    user('go on'),
+  ],
+  'parts around a field that belongs to another type': [user([{ ...text(begin), refusal: 'no' }, text(end)])],
+  'parts around a block that other providers do not receive': [
+    user([text(begin), block(text('no')), text(end)]),
+  ],
+  'a text and a block whose part has a text': [user([text(begin), { ...block(text(end)), text: 'no' }])],
   'messages around a system message': [user(begin), system('be kind'), user(end)],
   'messages around the result of a tool': [user('hello'), call, user(begin), result, user(end)],
   'two replies': [user('hello'), reply(begin), reply(end), user('go on')],
@@ -142,6 +176,17 @@ describe('a word that is divided between texts that a provider receives as one',
     }
   })
 
+  it('is looked for in arguments with any white space of JSON, which are not refused', async () => {
+    await setAction('block')
+    for (const json of ['', ' ', '{}\n', ' \r\n\t{} ', '\ufeff', `\n{"q":"\\u0068${WORD.slice(1)}"}\n`]) {
+      const called = { ...call.tool_calls[0], function: { name: 'look', arguments: json } }
+      for (const model of [MODELS.anthropic, MODELS.gemini]) {
+        const { status } = await ask([user('hello'), { ...call, tool_calls: [called] }, result], model)
+        expect(status, `${model} ${JSON.stringify(json)}`).to.equal(json.includes('q') ? 403 : 200)
+      }
+    }
+  })
+
   it('is masked if all of it is in one of several messages', async () => {
     await setAction('mask')
     for (const model of Object.values(MODELS)) {
@@ -152,6 +197,26 @@ describe('a word that is divided between texts that a provider receives as one',
       expect(received.split('[redacted]'), model).to.have.length(3)
       expect(received).not.to.contain(WORD)
     }
+  })
+})
+
+describe('a mask of blank lines', () => {
+  it('is applied, and does not match those that the gateway adds between system messages', async () => {
+    const sandbox = await startSandbox({ record: 100 })
+    const gateway = await startGateway(providersAt(sandbox))
+    const rule = { type: 'regex', pattern: '\\n{2,}', action: 'mask', replacement: '|' }
+    await gateway.call('POST', '/v1/firewall-rules', firewallRuleBody(rule))
+    for (const messages of [
+      [system('be kind'), system('be brief'), user('a\n\nb')],
+      [system([text('be kind'), text('be brief')]), system(' '), user('a\n\nb'), reply('yes'), user('go on')],
+    ]) {
+      const body = { model: MODELS.openai, messages }
+      const answer = await gateway.call('POST', '/v1/chat/completions', body)
+      expect(answer.status, JSON.stringify(answer.body)).to.equal(200)
+      expect(JSON.stringify(sandbox.requests.at(-1)?.body)).to.contain('a|b')
+    }
+    await gateway.stop()
+    await sandbox.close()
   })
 })
 

@@ -86,9 +86,9 @@ describe('draining a server', () => {
   })
 
   const timings = {
-    'longer than the linger time': { graceMs: 3000, lingerMs: 2003, endsMs: 4000 },
+    'longer than the linger time': { graceMs: 3003, lingerMs: 2003, endsMs: 4000 },
     'longer than the grace time, which starts after the linger time': {
-      graceMs: 100,
+      graceMs: 1003,
       lingerMs: 2004,
       endsMs: 2050,
     },
@@ -96,7 +96,7 @@ describe('draining a server', () => {
   for (const [name, { graceMs, lingerMs, endsMs }] of Object.entries(timings)) {
     it(`serves a request that arrives while draining and takes ${name}`, async () => {
       await fetchPath()
-      const timers = stopTimers(lingerMs, lingerMs + graceMs)
+      const timers = stopTimers(lingerMs, graceMs, lingerMs + graceMs)
       try {
         const drained = listener.stop(graceMs, lingerMs)
         const held = fetchPath('/held')
