@@ -9,7 +9,7 @@ export const ROUTER_COMMANDS: readonly Command[] = [
   {
     name: 'router train',
     summary: 'Train a version of the learned router from the ratings of the last days.',
-    details: 'Prints its figures. Activates it only if routing.activate is when_better and it is.',
+    details: 'Prints its figures. Activates it only if it is better and routing.activate says so.',
     options: { ...GROUP, ...FORMAT, ...REASON, ...TARGET },
     async run(args) {
       const { trainRouterVersion } = await import('./router-commands.ts')

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../core/contract/index.ts'
+import { isJsonObject, type JsonObject } from '../../core/contract/index.ts'
 import type { ShownReport, ShownRouter } from '../../plugins/learned-routing/schemas.ts'
 import { flatten } from '../../plugins/learned-routing/show-router.ts'
 import { type CommandArgs, UsageError } from './command.ts'
@@ -78,9 +78,37 @@ function formatFigures(columns: readonly (readonly [string, ShownRouter])[]): re
   ])
 }
 
-function listFigures({ figures, models }: ShownRouter): JsonObject {
+function listFigures({ figures, models, trained_from }: ShownRouter): JsonObject {
   const ratings = Object.fromEntries(models.map((model) => [`ratings of ${model.model}`, model.ratings]))
-  return { ...figures, ...ratings }
+  return { ...figures, ...listQualities(figures), trained_from, ...ratings }
+}
+
+const SHOWN_SHARES = [0.25, 0.5, 0.75]
+
+/** Reads the curves of quality against cost at some shares of the cost. */
+function listQualities({ strategies }: JsonObject): JsonObject {
+  if (!isJsonObject(strategies)) return {}
+  const qualities = Object.entries(strategies).flatMap(([name, strategy]) => {
+    const curve = isJsonObject(strategy) ? (strategy.curve as Curve | undefined) : undefined
+    if (curve === undefined || curve.length < 2) return []
+    const what = name === 'version' ? 'the version' : name
+    return SHOWN_SHARES.map((share) => {
+      return [`quality of ${what} at ${share * 100} % of the cost`, qualityAt(curve, share)] as const
+    })
+  })
+  return Object.fromEntries(qualities)
+}
+
+type Curve = readonly (readonly [cost: number, quality: number])[]
+
+/** Between two points of the curve, prompts of both are mixed. */
+function qualityAt(curve: Curve, share: number): number {
+  const at = Math.max(
+    1,
+    curve.findIndex(([cost]) => cost >= share),
+  )
+  const [[fromCost, from], [toCost, to]] = [curve[at - 1], curve[at]] as [Curve[number], Curve[number]]
+  return toCost === fromCost ? to : from + ((share - fromCost) / (toCost - fromCost)) * (to - from)
 }
 
 function formatFigure(value: unknown): string {

@@ -4,6 +4,7 @@ import type { LearnedRoutingServices } from '../../plugins/learned-routing/conne
 import { createFeatureSecret, type FeatureSecret } from '../../plugins/learned-routing/feature-secret.ts'
 import { createRoutersPlugin } from '../../plugins/learned-routing/plugin.ts'
 import { createRouterCommands } from '../../plugins/learned-routing/router-commands.ts'
+import type { RouterVerdict } from '../../plugins/learned-routing/show-router.ts'
 import type { TrainedModelFacts, TrainerServices } from '../../plugins/learned-routing/trainer.ts'
 import { MAX_QUALITY } from '../../plugins/routing/rank-models.ts'
 import { type Catalog, isRetired } from '../../providers/shared/catalog.ts'
@@ -79,6 +80,13 @@ export function createLearnedRouting(
   }
 }
 
+/** The verdicts with which a new version is activated, by setting. */
+const ACTIVATED: Readonly<Record<Settings['routing']['activate'], readonly RouterVerdict[]>> = {
+  manual: [],
+  when_better: ['better'],
+  when_better_on_known_kinds: ['better', 'better_on_known_kinds'],
+}
+
 /** What trains versions and changes which one is active, in a gateway or in a command. */
 export function createTrainer(
   settings: Omit<Settings, 'rereadModels'>,
@@ -98,7 +106,7 @@ export function createTrainer(
     facts: () => listFacts(catalog),
     trainDays: train_days,
     minRatings: min_ratings,
-    activatesBetter: activate === 'when_better',
+    activates: (verdict: RouterVerdict) => ACTIVATED[activate].includes(verdict),
   }
   return { trainer, featureSecret, thread }
 }

@@ -14,10 +14,11 @@ export const RoutingSettings = StrictObject({
       'The share of automatic choices that are drawn from all models within the price cap of the mode, so ' +
       'that versions can be judged. Requires learned: on.',
   }),
-  activate: StringEnum(['manual', 'when_better'], {
+  activate: StringEnum(['manual', 'when_better', 'when_better_on_known_kinds'], {
     description:
-      'Whether operators activate versions, or a new version is activated if it is better than the others ' +
-      'by its interval.',
+      'Whether operators activate versions, or a new version is activated if its interval is above the ' +
+      'baselines and it is not below them on kinds of prompts that it has not seen (when_better), or only ' +
+      'if its interval is above them (when_better_on_known_kinds).',
   }),
   train_every_hours: Type.Integer({
     minimum: 0,

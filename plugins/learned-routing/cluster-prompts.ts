@@ -1,57 +1,103 @@
 import { createRandom } from '../../core/util/random.ts'
-import type { PromptFeatures } from './features.ts'
-import type { RatedPrompt } from './split-ratings.ts'
+import { BUCKETS, type PromptFeatures } from './features.ts'
 
-const CLUSTERS = 4
-const DIMENSIONS = 24
-const ROUNDS = 12
+const ROUNDS = 10
 
-/** Groups prompts with similar words, by k-means on a random projection. Returns the name of each cluster. */
+export interface ClusterOptions {
+  readonly clusters: number
+  readonly seed: number
+}
+
+/**
+ * Groups prompts with similar words, by k-means on the cosine of their words, of which rare ones count more.
+ * Returns the cluster of each prompt. Some clusters may be empty.
+ */
 export function clusterPrompts(
-  prompts: readonly RatedPrompt[],
-  seed: number,
-): (prompt: RatedPrompt, index: number) => string {
+  prompts: readonly { readonly features: PromptFeatures }[],
+  { clusters, seed }: ClusterOptions,
+): Uint8Array {
   const random = createRandom(seed)
-  const salts = Array.from({ length: DIMENSIONS }, () => random.integer(2 ** 32) | 1)
-  const points = prompts.map(({ features }) => project(features, salts))
-  let centers = Array.from({ length: CLUSTERS }, () => points[random.integer(points.length)] as Float64Array)
-  let clusters = points.map((point) => nearest(point, centers))
-  for (let round = 0; round < ROUNDS; round++) {
-    centers = centers.map((center, cluster) => {
-      const members = points.filter((_, at) => clusters[at] === cluster)
-      return members.length === 0 ? center : center.map((_, at) => meanAt(members, at))
-    })
-    clusters = points.map((point) => nearest(point, centers))
-  }
-  const names = centers.map((_, cluster) => {
-    const lengths = prompts.flatMap(({ features }, at) =>
-      clusters[at] === cluster ? [2 ** (features.numbers[0] as number) - 1] : [],
-    )
-    const middle = lengths.sort((a, b) => a - b)[lengths.length >> 1] ?? 0
-    return `${cluster + 1} (median length ${Math.round(middle)})`
-  })
-  return (_, index) => names[clusters[index] as number] as string
-}
-
-function project({ indices }: PromptFeatures, salts: readonly number[]): Float64Array {
-  const point = new Float64Array(salts.length)
-  for (const bucket of indices) {
-    for (let at = 0; at < salts.length; at++) {
-      const sign = Math.imul(bucket + 1, salts[at] as number) >= 0 ? 1 : -1
-      point[at] = (point[at] as number) + sign
-    }
-  }
-  const size = Math.sqrt(point.reduce((sum, value) => sum + value * value, 0)) || 1
-  return point.map((value) => value / size)
-}
-
-function nearest(point: Float64Array, centers: readonly Float64Array[]): number {
-  const distances = centers.map((center) =>
-    center.reduce((sum, value, at) => sum + (value - (point[at] as number)) ** 2, 0),
+  const rarities = measureRarity(prompts)
+  const words = prompts.map(({ features }) =>
+    features.indices.filter((bucket) => (rarities[bucket] as number) > 0),
   )
-  return distances.indexOf(Math.min(...distances))
+  const assigned = new Uint8Array(prompts.length)
+  // By bucket, then by cluster: the clusters of a word share cache lines.
+  const centers = new Float32Array(BUCKETS * clusters)
+  for (let cluster = 0; cluster < clusters && words.length > 0; cluster++)
+    addTo(centers, random.pick(words), rarities, clusters, cluster)
+  for (let round = 0; round < ROUNDS; round++) {
+    const scales = measureCenters(centers, clusters)
+    let changed = 0
+    for (let at = 0; at < words.length; at++) {
+      const nearest = findNearest(words[at] as Uint16Array, rarities, centers, scales)
+      if (assigned[at] !== nearest) changed++
+      assigned[at] = nearest
+    }
+    if (changed === 0) break
+    centers.fill(0)
+    for (let at = 0; at < words.length; at++)
+      addTo(centers, words[at] as Uint16Array, rarities, clusters, assigned[at] as number)
+  }
+  return assigned
 }
 
-function meanAt(points: readonly Float64Array[], at: number): number {
-  return points.reduce((sum, point) => sum + (point[at] as number), 0) / points.length
+/** By bucket: the logarithm of one in how many prompts has it; 0 for words that only one prompt has. */
+function measureRarity(prompts: readonly { readonly features: PromptFeatures }[]): Float32Array {
+  const counts = new Uint32Array(BUCKETS)
+  for (const { features } of prompts)
+    for (const bucket of features.indices) counts[bucket] = (counts[bucket] as number) + 1
+  return Float32Array.from(counts, (count) => (count < 2 ? 0 : Math.log(prompts.length / count)))
+}
+
+/** Adds a prompt of length 1 to its center. */
+function addTo(
+  centers: Float32Array,
+  words: Uint16Array,
+  rarities: Float32Array,
+  clusters: number,
+  cluster: number,
+): void {
+  let squares = 0
+  for (let word = 0; word < words.length; word++) squares += (rarities[words[word] as number] as number) ** 2
+  const scale = 1 / Math.sqrt(Math.max(squares, Number.EPSILON))
+  for (let word = 0; word < words.length; word++) {
+    const bucket = words[word] as number
+    const at = bucket * clusters + cluster
+    centers[at] = (centers[at] as number) + scale * (rarities[bucket] as number)
+  }
+}
+
+/** By cluster: one by the length of its center. */
+function measureCenters(centers: Float32Array, clusters: number): Float64Array {
+  const squares = new Float64Array(clusters)
+  for (let start = 0; start < centers.length; start += clusters)
+    for (let cluster = 0; cluster < clusters; cluster++)
+      squares[cluster] = (squares[cluster] as number) + (centers[start + cluster] as number) ** 2
+  return squares.map((sum) => (sum === 0 ? 0 : 1 / Math.sqrt(sum)))
+}
+
+function findNearest(
+  words: Uint16Array,
+  rarities: Float32Array,
+  centers: Float32Array,
+  scales: Float64Array,
+): number {
+  const products = new Float64Array(scales.length)
+  for (let word = 0; word < words.length; word++) {
+    const bucket = words[word] as number
+    const rarity = rarities[bucket] as number
+    const start = bucket * scales.length
+    for (let cluster = 0; cluster < scales.length; cluster++)
+      products[cluster] = (products[cluster] as number) + rarity * (centers[start + cluster] as number)
+  }
+  let nearest = 0
+  let most = Number.NEGATIVE_INFINITY
+  for (let cluster = 0; cluster < scales.length; cluster++) {
+    const product = (products[cluster] as number) * (scales[cluster] as number)
+    if (product <= most) continue
+    nearest = cluster
+    most = product
+  }
+  return nearest
 }

@@ -146,7 +146,7 @@ function createChangeEndpoints(services: RouterServices): readonly Endpoint[] {
       path: '/admin/routers/train',
       operationId: 'trainRouter',
       summary: 'Trains a new version from the ratings of the last days.',
-      description: 'It is not activated, unless routing.activate is when_better and it is.',
+      description: 'It is not activated, unless it is better and routing.activate says so.',
       body: GroupScope,
       examples: { everyone: {}, group: { group_id: 7 } },
       responses: { 201: { description: 'The new version.', body: data(RouterSchema) } },

@@ -43,10 +43,19 @@ export interface ExplorationFigures {
   >
 }
 
-/** How a version was judged, as plain JSON. */
-export interface RouterFigures {
+/** How fits fared on whole kinds of prompts that they were not trained on. */
+export interface NewKindsFigures {
+  readonly prompts: number
+  /** By baseline: by how much the fits are better. Empty if there are too few prompts. */
+  readonly gains: Readonly<Record<string, Interval>>
+  /** Whether the fits are not below any baseline, with 97.5 % of the bootstrap samples. */
+  readonly holds: boolean
+}
+
+/** How a version was judged on the newest fifth of the ratings, as plain JSON. */
+export interface KnownKindsFigures {
   /** Whether the version is above all baselines with 97.5 % of the bootstrap samples. */
-  readonly better: boolean
+  readonly better_on_known_kinds: boolean
   /** Says why a version is not better, or was not judged. */
   readonly reason: string | null
   readonly prompts: number
@@ -58,6 +67,14 @@ export interface RouterFigures {
   readonly by_group: readonly PartFigures[]
   readonly by_cluster: readonly PartFigures[]
   readonly exploration: ExplorationFigures | null
+}
+
+/** How a version was judged in all. */
+export interface RouterFigures extends KnownKindsFigures {
+  /** Whether it is better on known kinds of prompts, and not below any baseline on new ones. */
+  readonly better: boolean
+  /** Null if it is not better on known kinds. */
+  readonly new_kinds: NewKindsFigures | null
 }
 
 /** Says that the stored version learned from more ratings than the one that was judged. */

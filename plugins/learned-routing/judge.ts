@@ -2,7 +2,7 @@ import { type Contest, createForesight, createStrategies, meanScore } from './ba
 import { bootstrap } from './bootstrap.ts'
 import { clusterPrompts } from './cluster-prompts.ts'
 import { estimateExploration } from './exploration.ts'
-import type { Interval, PartFigures, RouterFigures, StrategyFigures } from './figures.ts'
+import type { Interval, KnownKindsFigures, PartFigures, StrategyFigures } from './figures.ts'
 import { type ModelWeights, predict } from './model.ts'
 import { estimateOutcomes, type Outcomes } from './outcomes.ts'
 import type { LearnedModelInfo } from './rating.ts'
@@ -27,7 +27,7 @@ export interface Judged {
 }
 
 /** Judges a version on prompts that it has not seen. */
-export function judgeRouter(judged: Judged): RouterFigures {
+export function judgeRouter(judged: Judged): KnownKindsFigures {
   const { holdout, catalogue, seed } = judged
   const candidates = listCandidates(judged)
   if (candidates.length < 2) {
@@ -54,7 +54,7 @@ export function judgeRouter(judged: Judged): RouterFigures {
   }
   const { strategies, qualities, shortfalls } = compare(contest, SAMPLES, seed)
   return {
-    better: shortfalls.length === 0,
+    better_on_known_kinds: shortfalls.length === 0,
     reason: shortfalls.length === 0 ? null : `Not above ${shortfalls.join(' and ')} with certainty.`,
     prompts: outcomes.prompts.length,
     complete: outcomes.complete,
@@ -66,7 +66,7 @@ export function judgeRouter(judged: Judged): RouterFigures {
     })),
     strategies,
     by_group: compareParts(contest, (prompt) => prompt.group, seed),
-    by_cluster: compareParts(contest, clusterPrompts(outcomes.prompts, seed), seed),
+    by_cluster: compareParts(contest, nameClusters(outcomes.prompts, seed), seed),
     exploration: estimateExploration(contest, candidates, { samples: PART_SAMPLES, seed }),
   }
 }
@@ -142,6 +142,21 @@ function compare(contest: Contest, samples: number, seed: number): Comparison {
   }
 }
 
+const SHOWN_CLUSTERS = 4
+
+/** Returns the name of each prompt's cluster. */
+function nameClusters(prompts: readonly RatedPrompt[], seed: number) {
+  const clusters = clusterPrompts(prompts, { clusters: SHOWN_CLUSTERS, seed })
+  const names = Array.from({ length: SHOWN_CLUSTERS }, (_, cluster) => {
+    const lengths = prompts.flatMap(({ features }, at) =>
+      clusters[at] === cluster ? [2 ** (features.numbers[0] as number) - 1] : [],
+    )
+    const middle = lengths.sort((a, b) => a - b)[lengths.length >> 1] ?? 0
+    return `${cluster + 1} (median length ${Math.round(middle)})`
+  })
+  return (_: RatedPrompt, index: number) => names[clusters[index] as number]
+}
+
 /** Compares by parts of the prompts that are large enough. */
 function compareParts(
   contest: Contest,
@@ -203,9 +218,9 @@ function round(value: number): number {
   return Math.round(value * 10_000) / 10_000
 }
 
-function notJudged(prompts: number, reason: string): RouterFigures {
+function notJudged(prompts: number, reason: string): KnownKindsFigures {
   return {
-    better: false,
+    better_on_known_kinds: false,
     reason,
     prompts,
     complete: false,

@@ -1,3 +1,5 @@
+import { createRandom, type Random } from '../../core/util/random.ts'
+
 /** A sparse matrix by rows: row `r` has the entries from `starts[r]` up to `starts[r + 1]`. */
 export interface SparseRows {
   readonly starts: Uint32Array
@@ -16,128 +18,110 @@ export interface LogisticProblem {
   readonly penalties: Float64Array
 }
 
-/** Pairs of steps that stand for the curvature. */
-const MEMORY = 8
-const MAX_ITERATIONS = 200
-/** Ends when the gradient has fallen to this share of what it was at the beginning. */
-const TOLERANCE = 1e-3
-/** A step must lower the loss by this share of what the gradient promises. */
-const SUFFICIENT_DECREASE = 1e-4
-const MAX_HALVINGS = 30
+const MAX_EPOCHS = 1000
+/** Ends when an epoch changes the probabilities of the rows by less than this (root mean square). */
+const TOLERANCE = 1e-4
+/** Keeps a column without a penalty near its coefficient of the epoch before. */
+const PROXIMAL_PENALTY = 10
 
 /**
- * Returns the coefficients with the least weighted log loss plus L2 penalty, by L-BFGS. The problem is
- * convex, so the result depends on nothing else. See docs/decisions/learned-routing.md, "One logistic
- * regression per model".
+ * Returns the coefficients with the least weighted log loss plus L2 penalty, by dual coordinate ascent: one
+ * row after the other gets the probability that is consistent with all others. The problem is convex, so the
+ * result depends on nothing else. See docs/decisions/learned-routing.md, "One logistic regression per model".
  */
 export function fitLogisticRegression(
-  problem: LogisticProblem,
+  { rows, labels, weights, penalties }: LogisticProblem,
   { tolerance = TOLERANCE }: { readonly tolerance?: number } = {},
 ): Float64Array {
-  const size = problem.rows.columnCount
-  let at: Float64Array = new Float64Array(size)
-  let gradient = new Float64Array(size)
-  let loss = evaluateLoss(problem, at, gradient)
-  const goal = tolerance * Math.sqrt(dot(gradient, gradient))
-  const steps: Step[] = []
-  for (let iteration = 0; iteration < MAX_ITERATIONS; iteration++) {
-    if (Math.sqrt(dot(gradient, gradient)) <= goal) break
-    const direction = findDirection(gradient, steps)
-    const slope = dot(direction, gradient)
-    let length = steps.length === 0 ? 1 / Math.max(1, Math.sqrt(dot(gradient, gradient))) : 1
-    let next = at
-    const nextGradient = new Float64Array(size)
-    let nextLoss = Number.POSITIVE_INFINITY
-    for (let halving = 0; halving < MAX_HALVINGS; halving++, length /= 2) {
-      next = addScaled(at, direction, length)
-      nextLoss = evaluateLoss(problem, next, nextGradient)
-      if (nextLoss <= loss + SUFFICIENT_DECREASE * length * slope) break
+  const { starts, columns } = rows
+  // In units in which all penalties are 1, an error of a row changes all coefficients alike.
+  const units = penalties.map((penalty) => 1 / Math.sqrt(penalty === 0 ? PROXIMAL_PENALTY : penalty))
+  const values = rows.values.map((value, entry) => value * (units[columns[entry] as number] as number))
+  const coefficients = new Float64Array(rows.columnCount)
+  const probabilities = labels.slice()
+  const lengths = sumSquares(starts, values)
+  const centers = new Float64Array(rows.columnCount)
+  const freeColumns = [...penalties.keys()].filter((column) => penalties[column] === 0)
+  const shiftOf = (column: number) =>
+    Math.abs((coefficients[column] as number) - (centers[column] as number)) * (units[column] as number)
+  const order = Uint32Array.from(labels.keys())
+  const random = createRandom(1)
+  const whole = weights.reduce((sum, weight) => sum + weight, 0)
+  for (let epoch = 0; epoch < MAX_EPOCHS; epoch++) {
+    shuffle(order, random)
+    let changed = 0
+    for (let visit = 0; visit < order.length; visit++) {
+      const row = order[visit] as number
+      const [start, end] = [starts[row] as number, starts[row + 1] as number]
+      let sum = 0
+      for (let entry = start; entry < end; entry++)
+        sum += (values[entry] as number) * (coefficients[columns[entry] as number] as number)
+      const weight = weights[row] as number
+      const probability = findProbability(
+        sum,
+        probabilities[row] as number,
+        weight * (lengths[row] as number),
+      )
+      const change = probability - (probabilities[row] as number)
+      probabilities[row] = probability
+      changed += weight * change * change
+      const step = -weight * change
+      for (let entry = start; entry < end; entry++) {
+        const column = columns[entry] as number
+        coefficients[column] = (coefficients[column] as number) + step * (values[entry] as number)
+      }
     }
-    // The loss cannot be lowered within the precision of numbers.
-    if (!(nextLoss < loss)) break
-    const change = addScaled(next, at, -1)
-    const bend = addScaled(nextGradient, gradient, -1)
-    const curvature = dot(change, bend)
-    if (curvature > 0) steps.push({ change, bend, curvature })
-    if (steps.length > MEMORY) steps.shift()
-    at = next
-    gradient = nextGradient
-    loss = nextLoss
+    if (changed <= tolerance ** 2 * whole && freeColumns.every((column) => shiftOf(column) <= tolerance))
+      break
+    for (const column of freeColumns) {
+      const coefficient = coefficients[column] as number
+      coefficients[column] = 2 * coefficient - (centers[column] as number)
+      centers[column] = coefficient
+    }
   }
-  return at
+  return coefficients.map((coefficient, column) => coefficient * (units[column] as number))
 }
 
-interface Step {
-  readonly change: Float64Array
-  readonly bend: Float64Array
-  readonly curvature: number
-}
-
-/** The two loops of L-BFGS: minus the gradient times an estimate of the inverse of the curvature. */
-function findDirection(gradient: Float64Array, steps: readonly Step[]): Float64Array {
-  const direction = gradient.map((slope) => -slope)
-  const shares = steps.map(() => 0)
-  for (let index = steps.length - 1; index >= 0; index--) {
-    const { change, bend, curvature } = steps[index] as Step
-    shares[index] = dot(change, direction) / curvature
-    addInPlace(direction, bend, -(shares[index] as number))
-  }
-  const newest = steps.at(-1)
-  if (newest !== undefined) {
-    const scale = newest.curvature / dot(newest.bend, newest.bend)
-    for (let column = 0; column < direction.length; column++)
-      direction[column] = (direction[column] as number) * scale
-  }
-  for (const [index, { change, bend, curvature }] of steps.entries()) {
-    addInPlace(direction, change, (shares[index] as number) - dot(bend, direction) / curvature)
-  }
-  return direction
-}
-
-/** Returns the loss, and puts its gradient into `gradient`. */
-function evaluateLoss(problem: LogisticProblem, at: Float64Array, gradient: Float64Array): number {
-  const { rows, labels, weights, penalties } = problem
-  const { starts, columns, values } = rows
-  let loss = 0
-  for (let column = 0; column < at.length; column++) {
-    const coefficient = at[column] as number
-    const slope = (penalties[column] as number) * coefficient
-    loss += 0.5 * slope * coefficient
-    gradient[column] = slope
-  }
-  for (let row = 0; row < labels.length; row++) {
-    const start = starts[row] as number
-    const end = starts[row + 1] as number
+function sumSquares(starts: Uint32Array, values: Float32Array): Float64Array {
+  const sums = new Float64Array(starts.length - 1)
+  for (let row = 0; row < sums.length; row++) {
     let sum = 0
-    for (let entry = start; entry < end; entry++) {
-      sum += (values[entry] as number) * (at[columns[entry] as number] as number)
-    }
-    const label = labels[row] as number
-    const weight = weights[row] as number
-    // log(1 + e^sum) without overflow.
-    loss += weight * (Math.max(sum, 0) + Math.log1p(Math.exp(-Math.abs(sum))) - label * sum)
-    const error = weight * (1 / (1 + Math.exp(-sum)) - label)
-    for (let entry = start; entry < end; entry++) {
-      const column = columns[entry] as number
-      gradient[column] = (gradient[column] as number) + error * (values[entry] as number)
-    }
+    for (let entry = starts[row] as number; entry < (starts[row + 1] as number); entry++)
+      sum += (values[entry] as number) ** 2
+    sums[row] = sum
   }
-  return loss
+  return sums
 }
 
-function dot(left: Float64Array, right: Float64Array): number {
-  let sum = 0
-  for (let at = 0; at < left.length; at++) sum += (left[at] as number) * (right[at] as number)
-  return sum
+const MAX_NEWTON_STEPS = 50
+const NEWTON_TOLERANCE = 1e-10
+
+/**
+ * Returns the probability of a row that equals the logistic function of its log odds. These are `sum` at the
+ * present probability, and fall by `effect` for each unit that the probability rises.
+ */
+function findProbability(sum: number, present: number, effect: number): number {
+  const goal = sum + effect * present
+  let odds = sum
+  let probability = toProbability(odds)
+  for (let step = 0; step < MAX_NEWTON_STEPS; step++) {
+    const excess = odds + effect * probability - goal
+    if (Math.abs(excess) < NEWTON_TOLERANCE) break
+    odds -= excess / (1 + effect * probability * (1 - probability))
+    probability = toProbability(odds)
+  }
+  return probability
 }
 
-function addScaled(left: Float64Array, right: Float64Array, scale: number): Float64Array {
-  const sum = new Float64Array(left.length)
-  for (let at = 0; at < left.length; at++) sum[at] = (left[at] as number) + scale * (right[at] as number)
-  return sum
+function toProbability(odds: number): number {
+  return 1 / (1 + Math.exp(-odds))
 }
 
-function addInPlace(target: Float64Array, other: Float64Array, scale: number): void {
-  for (let at = 0; at < target.length; at++)
-    target[at] = (target[at] as number) + scale * (other[at] as number)
+function shuffle(order: Uint32Array, random: Random): void {
+  for (let at = order.length - 1; at > 0; at--) {
+    const other = random.integer(at + 1)
+    const row = order[at] as number
+    order[at] = order[other] as number
+    order[other] = row
+  }
 }

@@ -65,7 +65,12 @@ export const RouterReportSchema = Type.Object(
     candidate: optionalRouter('The newest version, if it is another one; null otherwise.'),
     verdict: Type.String({ description: 'Whether the candidate, or else the active version, is better.' }),
     is_better: Type.Boolean({
-      description: 'Whether its interval is above prompt length, the constants and always the best model.',
+      description:
+        'Whether its interval is above prompt length, the constants and always the best model, and it is ' +
+        'not below them on kinds of prompts that it has not seen.',
+    }),
+    is_better_on_known_kinds: Type.Boolean({
+      description: 'Whether its interval is above them on the newest fifth of the ratings.',
     }),
   },
   { $id: 'RouterReport', description: 'The active version and the candidate.' },

@@ -32,7 +32,8 @@ export function reportRouters(routers: Routers, scope: RouterScope) {
     active: active ? showRouter(active, routers) : null,
     candidate: candidate ? showRouter(candidate, routers) : null,
     verdict: judged ? describeVerdict(judged) : 'No version has been trained yet.',
-    is_better: judged ? isBetter(judged) : false,
+    is_better: judged !== undefined && verdictOf(judged) === 'better',
+    is_better_on_known_kinds: judged !== undefined && verdictOf(judged) !== 'not_better',
   }
 }
 
@@ -40,15 +41,26 @@ export function isOfScope({ scope }: Pick<RouterVersion, 'scope'>, other: Router
   return ('groupId' in scope ? scope.groupId : 0) === ('groupId' in other ? other.groupId : 0)
 }
 
-/** Whether the judge found the version better than all baselines, by its interval. */
-export function isBetter({ figures }: Pick<RouterVersion, 'figures'>): boolean {
-  return figures.better === true
+export type RouterVerdict = 'better' | 'better_on_known_kinds' | 'not_better'
+
+/** What the judge found. Figures that earlier releases wrote say nothing about new kinds of prompts. */
+export function verdictOf({ figures }: Pick<RouterVersion, 'figures'>): RouterVerdict {
+  if (figures.better === true) return isJsonObject(figures.new_kinds) ? 'better' : 'better_on_known_kinds'
+  return figures.better_on_known_kinds === true ? 'better_on_known_kinds' : 'not_better'
 }
 
 function describeVerdict(router: RouterVersion): string {
   const name = `Version ${router.version}`
-  if (isBetter(router)) return `${name} is better than all baselines on the newest fifth of the ratings.`
+  const verdict = verdictOf(router)
   const { reason } = router.figures
+  if (verdict === 'better') {
+    const where = 'on the newest fifth of the ratings, and not worse on new kinds of prompts'
+    return `${name} is better than all baselines ${where}.`
+  }
+  if (verdict === 'better_on_known_kinds') {
+    const why = typeof reason === 'string' ? reason : 'It was not judged on others.'
+    return `${name} is better than all baselines on kinds of prompts that it has seen. ${why}`
+  }
   if (typeof reason === 'string') return `${name} is not better: ${reason}`
   return `${name} is not better than all baselines on the newest fifth of the ratings.`
 }

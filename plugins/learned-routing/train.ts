@@ -1,11 +1,13 @@
-import { MAX_ROUTER_MODELS } from '../../core/events/router-events.ts'
 import { createRatingCollection, type RatingCollection } from './collect-ratings.ts'
+import { collectRows } from './collect-rows.ts'
 import { BUCKETS } from './features.ts'
+import type { KnownKindsFigures, NewKindsFigures, RouterFigures } from './figures.ts'
 import { type FittedRow, fitModel } from './fit-model.ts'
 import { judgeRouter } from './judge.ts'
+import { describeHarm, judgeNewKinds } from './judge-new-kinds.ts'
 import { decodeWeights, encodeWeights } from './model.ts'
 import type { Rating, TrainedRouter, TrainingOptions } from './rating.ts'
-import { type RatedPrompt, splitRatings, weighPrompts } from './split-ratings.ts'
+import { splitRatings, weighPrompts } from './split-ratings.ts'
 
 const DEFAULT_MAX_BYTES = 900_000
 /** Of a word in base64: two bytes of weight, one or two of gap. */
@@ -44,11 +46,30 @@ export function trainCollected(
     catalogue,
     seed,
   })
-  const models = fitModels(collectRows(weighPrompts(prompts)), maxBytes)
+  const all = weighPrompts(prompts)
+  const newKinds = figures.better_on_known_kinds
+    ? judgeNewKinds(all, { candidates: figures.candidates.map(({ model }) => model), catalogue, seed })
+    : null
+  const models = fitModels(collectRows(all), maxBytes)
   const countOf = (fitted: typeof models) =>
     Object.values(fitted).reduce((sum, { ratings }) => sum + ratings, 0)
   const fits = { judged: countOf(judged), stored: countOf(models) }
-  return { models, figures: { ...figures, fits }, trained_from: collection.describe() }
+  return {
+    models,
+    figures: { ...combineVerdicts(figures, newKinds), fits },
+    trained_from: collection.describe(),
+  }
+}
+
+/** A version is better if it is so on known kinds of prompts, and does no harm on new ones. */
+function combineVerdicts(figures: KnownKindsFigures, newKinds: NewKindsFigures | null): RouterFigures {
+  const better = newKinds?.holds ?? false
+  return {
+    better,
+    ...figures,
+    reason: newKinds === null || better ? figures.reason : describeHarm(newKinds),
+    new_kinds: newKinds,
+  }
 }
 
 function fitModels(rowsOf: ReadonlyMap<string, readonly FittedRow[]>, maxBytes: number) {
@@ -59,21 +80,6 @@ function fitModels(rowsOf: ReadonlyMap<string, readonly FittedRow[]>, maxBytes: 
       { ratings: rows.length, weights: encodeWeights(fitModel(rows), maxWords) },
     ]),
   )
-}
-
-function collectRows(prompts: readonly RatedPrompt[]): ReadonlyMap<string, readonly FittedRow[]> {
-  const rows = new Map<string, FittedRow[]>()
-  for (const { features, ratings } of prompts) {
-    for (const { model, score, weight } of ratings) {
-      const own = rows.get(model) ?? []
-      if (own.length === 0) rows.set(model, own)
-      own.push({ features, score, weight })
-    }
-  }
-  // The order of models must not depend on that of the ratings.
-  const sorted = [...rows].sort(([a], [b]) => (a < b ? -1 : 1))
-  const most = sorted.toSorted(([, a], [, b]) => b.length - a.length).slice(0, MAX_ROUTER_MODELS)
-  return new Map(sorted.filter((model) => most.includes(model)))
 }
 
 function meanScore(rows: readonly FittedRow[]): number {

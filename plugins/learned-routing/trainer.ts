@@ -3,7 +3,7 @@ import type { RouterScope } from '../../core/events/router-events.ts'
 import type { RouterVersion } from '../../projections/routers.ts'
 import { DAY_MS } from '../ledger/store/units.ts'
 import type { AddVersionOptions, NewRouter, RouterCommands } from './router-commands.ts'
-import { isBetter } from './show-router.ts'
+import { type RouterVerdict, verdictOf } from './show-router.ts'
 
 /** What a training needs to know; the ratings are read where it runs. */
 export interface TrainingJob {
@@ -35,7 +35,8 @@ export interface TrainerServices {
   readonly facts: () => readonly TrainedModelFacts[]
   readonly trainDays: number
   readonly minRatings: number
-  readonly activatesBetter: boolean
+  /** Whether a new version with this verdict is activated. */
+  activates(verdict: RouterVerdict): boolean
 }
 
 /**
@@ -60,6 +61,6 @@ export async function trainVersion(
     throw new GatewayError('conflict', message)
   }
   const router = await commands.addVersion(outcome.router, author, options)
-  if (services.activatesBetter && isBetter(router)) await commands.activate(router.version, author)
+  if (services.activates(verdictOf(router))) await commands.activate(router.version, author)
   return router
 }

@@ -11,7 +11,9 @@ const DEAR = 'gpt-6.2-astra'
 function ratedPrompts(count: number): string {
   const lines = Array.from({ length: count }, (_, index) => {
     const isHaiku = index % 2 === 0
-    const prompt = isHaiku ? `write a haiku about topic ${index}` : `prove the theorem number ${index}`
+    // Each prompt is another one, and both kinds have the same length. Features do not tell digits apart.
+    const topic = String(index).replace(/\d/g, (digit) => 'abcdefghij'.charAt(Number(digit)))
+    const prompt = isHaiku ? `write a haiku about ${topic}` : `prove theorem about ${topic}`
     return [
       { prompt, model: CHEAP, score: isHaiku ? 1 : 0 },
       { prompt, model: DEAR, score: isHaiku && index % 20 === 0 ? 0 : 1 },
@@ -27,11 +29,26 @@ describe('the training of a router', function () {
   this.timeout(180_000)
   let gateway: RunningGateway
   before(async () => {
-    const yaml =
-      'rate_limits: { requests_per_minute: { free: null, paid: null } }\nrouting: { learned: "on" }\n'
-    gateway = await startGateway({ CONFIG: await writeSettings(yaml) })
+    gateway = await startTraining('when_better')
   })
   after(() => gateway.stop())
+
+  const startTraining = async (activate: string) => {
+    const yaml =
+      'rate_limits: { requests_per_minute: { free: null, paid: null } }\n' +
+      `routing: { learned: "on", activate: ${activate} }\n`
+    return startGateway({ CONFIG: await writeSettings(yaml) })
+  }
+
+  const importPrompts = async ({ url }: RunningGateway, count: number) => {
+    const body = ratedPrompts(count)
+    const imported = await fetch(`${url}/admin/feedback?format=jsonl`, {
+      method: 'POST',
+      headers: AS_ADMIN,
+      body,
+    })
+    expect(imported.status, await imported.clone().text()).to.be.within(200, 201)
+  }
 
   const router = (...args: readonly string[]) =>
     runCommand(['router', ...args, '--url', gateway.url], { SIGNALBOX_KEY: ADMIN_KEY })
@@ -46,12 +63,7 @@ describe('the training of a router', function () {
   }
 
   it('leads from rated prompts to a version that is activated, decides, and is taken back', async () => {
-    const imported = await fetch(`${gateway.url}/admin/feedback?format=jsonl`, {
-      method: 'POST',
-      headers: AS_ADMIN,
-      body: ratedPrompts(160),
-    })
-    expect(imported.status, await imported.clone().text()).to.be.within(200, 201)
+    await importPrompts(gateway, 400)
 
     const trained = await router('train', '--reason', 'first ratings')
     expect(trained.stderr).to.equal('')
@@ -63,7 +75,14 @@ describe('the training of a router', function () {
     const report = await router('report')
     expect(report.stdout)
       .to.contain('CANDIDATE 1')
-      .and.to.match(/Version 1 is (not )?better/)
+      .and.to.contain('Version 1 is better than all baselines on kinds of prompts that it has seen.')
+      .and.to.match(/quality of the version at 50 % of the cost +0\.9/)
+      .and.to.match(/trained_from.raters +0\n/)
+    expect((await asAdmin(gateway, 'GET', '/admin/routers/report')).body.data).to.deep.include({
+      active: null,
+      is_better: false,
+      is_better_on_known_kinds: true,
+    })
     expect((await router('activate', '1', '--reason', 'a trial')).stdout).to.equal('Version 1 is active.\n')
 
     const haiku = await ask('write a haiku about the sea')
@@ -81,5 +100,18 @@ describe('the training of a router', function () {
     expect((await ask('write a haiku about the sea')).signalbox).not.to.have.property('router')
     expect((await router('activate', '7')).stderr).to.contain('Version 7 of the router was not found.')
     expect((await router('activate', 'x')).code).to.equal(2)
+  })
+
+  it('activates a version that is better on known kinds of prompts only if the settings say so', async () => {
+    const willing = await startTraining('when_better_on_known_kinds')
+    try {
+      await importPrompts(willing, 400)
+      const { body } = await asAdmin(willing, 'POST', '/admin/routers/train', {})
+      expect(body.data).to.include({ version: 1, is_active: true })
+      expect(body.data.figures).to.include({ better: false, better_on_known_kinds: true })
+      expect(body.data.figures.reason).to.contain('kinds of prompts')
+    } finally {
+      await willing.stop()
+    }
   })
 })

@@ -109,7 +109,8 @@ function printTrained(what: string, ratings: readonly Rating[], prompts: readonl
   const router = trainRouter(ratings, { catalogue: CATALOGUE })
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
   const bytes = Object.values(router.models).reduce((sum, { weights }) => sum + weights.length, 0)
-  const verdict = router.figures.better ? 'better' : 'not better'
+  const { better, better_on_known_kinds } = router.figures
+  const verdict = better ? 'better' : better_on_known_kinds ? 'better on known kinds' : 'not better'
   print(
     what,
     `${formatApgr(stepsOf(router, prompts), prompts)} ${verdict}, ${ratings.length} ratings, ` +

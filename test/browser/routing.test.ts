@@ -15,8 +15,13 @@ describe('the page "Routing" of the console', function () {
     const { dataDir } = gateway
     const models = { 'gpt-4o': goodAt('haiku', dataDir) }
     const curve = [0.5, 0.8].map((quality, cost) => [cost, quality])
-    const strategies = { version: { apgr: 0.68, curve } }
-    const figures = { better: true, strategies }
+    const interval = (value: number) => ({ value, low: value - 0.01, high: value + 0.01 })
+    const strategies = {
+      version: { quality: interval(0.7), apgr: 0.68, curve },
+      length: { quality: interval(0.62), apgr: 0.5, gain: interval(0.08), curve },
+    }
+    const by_cluster = [{ name: '1 (median length 80)', prompts: 120, better: true, gain: interval(0.05) }]
+    const figures = { better: true, better_on_known_kinds: true, new_kinds: {}, strategies, by_cluster }
     await writeVersions(dataDir, [trainedData(1, dataDir, { models, figures })])
     // This change waits until the node has applied the events before it.
     await newUser(gateway)
@@ -26,6 +31,10 @@ describe('the page "Routing" of the console', function () {
     await page.getByText('Version 1 is better than all baselines').waitFor()
     await page.getByRole('img', { name: 'Quality 0.500 to 0.800 at costs 0 to 1' }).waitFor()
     await page.getByText('gpt-4o (200)').waitFor()
+    await page
+      .getByRole('row', { name: 'length 0.620 (0.610 to 0.630) 0.500 0.080 (0.070 to 0.090)' })
+      .waitFor()
+    await page.getByRole('row', { name: '1 (median length 80) 120 0.050 (0.040 to 0.060)' }).waitFor()
 
     await page.getByRole('link', { name: 'Address' }).click()
     await page.locator('[aria-current=true]').getByText('Version 1').waitFor()

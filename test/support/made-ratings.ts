@@ -27,15 +27,19 @@ const WORDS = {
   ),
 }
 
-export function madePrompt(kind: PromptKind, random: Random): Uint8Array {
-  const lastUserMessage = Array.from({ length: 12 }, () => random.pick(WORDS[kind])).join(' ')
-  return encodeFeatures(extractFeatures({ lastUserMessage }, KEY))
+export function madePrompt(kind: PromptKind, random: Random, topic?: number): Uint8Array {
+  const words = Array.from({ length: 12 }, () => random.pick(WORDS[kind]))
+  if (topic !== undefined)
+    words.push(...Array.from({ length: 12 }, () => `t${'x'.repeat(topic)}${random.pick('abcdef'.split(''))}`))
+  return encodeFeatures(extractFeatures({ lastUserMessage: words.join(' ') }, KEY))
 }
 
 export interface MadeOptions {
   readonly seed?: number
   /** The kind of prompt and the model say nothing about the score. */
   readonly isRandom?: boolean
+  /** Each prompt is about one of so many topics, which say nothing about the score. */
+  readonly topics?: number
   /** Each prompt has ratings of both models. */
   readonly both?: boolean
   readonly flipped?: number
@@ -51,7 +55,7 @@ export function makeRatings(count: number, options: MadeOptions = {}): Rating[] 
   const ratings: Rating[] = []
   for (let time = 0; ratings.length < count; time++) {
     const kind = random.chance(0.5) ? 'talk' : 'proof'
-    const features = madePrompt(kind, random)
+    const features = madePrompt(kind, random, options.topics && random.integer(options.topics))
     const drawn = random.chance(options.propensity ?? 0.5) ? 'small' : 'large'
     const isZealot = random.chance(options.zealot ?? 0)
     for (const model of options.both ? (['small', 'large'] as const) : [drawn as 'small' | 'large']) {

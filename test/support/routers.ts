@@ -40,7 +40,7 @@ interface NewVersion {
 
 /** Returns a version with its weights, as a training of an earlier version of the gateway wrote it. */
 export function trainedData(version: number, dataDir: string, options: NewVersion): TrainedRouterData {
-  const { scope = { everyone: true }, ratings = 200, figures = { better: true } } = options
+  const { scope = { everyone: true }, ratings = 200, figures = { better: true, new_kinds: {} } } = options
   const { damage, featuresKey } = options
   const models = Object.fromEntries(
     Object.entries(options.models).map(([id, weights]) => [id, { ratings, weights }]),

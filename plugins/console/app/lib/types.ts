@@ -203,6 +203,7 @@ export interface RouterRow {
   readonly is_active: boolean
   readonly models: readonly { readonly model: string; readonly ratings: number }[]
   readonly figures: Readonly<Record<string, unknown>>
+  readonly trained_from: { readonly raters?: number; readonly largest_rater_share?: number }
   readonly trained_at: string
 }
 

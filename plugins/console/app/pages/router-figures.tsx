@@ -1,75 +1,131 @@
-/** What a share of the cost between the cheapest and the best model buys. */
-type CurvePoint = readonly [cost: number, quality: number]
+import { CostCurve, type StrategyCurve } from '../ui/cost-curve.tsx'
+
+interface Interval {
+  readonly value: number
+  readonly low: number
+  readonly high: number
+}
+
+interface StrategyRow {
+  readonly quality?: Interval
+  readonly apgr?: number | null
+  readonly gain?: Interval
+  readonly curve?: StrategyCurve['points']
+}
+
+interface PartRow {
+  readonly name: string
+  readonly prompts: number
+  readonly gain: Interval
+}
 
 interface FiguresProps {
   readonly figures: Readonly<Record<string, unknown>>
 }
 
-/** The figures of a version as a table, and its curve of quality against cost if it has one. */
+/** Each with its line in the chart. What could be reached with foresight is far above all of them. */
+const LINES: Readonly<Record<string, string>> = {
+  version: 'tone-1',
+  length: 'tone-2',
+  catalogue: 'tone-3',
+  constants: 'tone-4',
+}
+
+/** How a version was judged: its curve beside those of the baselines, and tables with intervals. */
 export function RouterFigures({ figures }: FiguresProps) {
-  const points = findCurve(figures)
+  const strategies = Object.entries((figures.strategies ?? {}) as Readonly<Record<string, StrategyRow>>)
+  const curves = strategies.flatMap(([name, { curve = [] }]): StrategyCurve[] =>
+    LINES[name] !== undefined && curve.length > 1 ? [{ name, tone: LINES[name], points: curve }] : [],
+  )
   const rows = listValues(figures)
   return (
     <>
-      {points.length > 1 && <CostCurve points={points} />}
+      {curves.length > 0 && <CostCurve curves={curves} />}
+      {strategies.length > 0 && <StrategyTable strategies={strategies} />}
+      <PartTable title="Group" parts={figures.by_group} />
+      <PartTable title="Prompts with similar words" parts={figures.by_cluster} />
       {rows.length > 0 && (
-        <table>
-          <thead>
-            <tr>
-              <th>Figure</th>
-              <th>Value</th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map(([name, value]) => (
-              <tr key={name}>
-                <td>{name}</td>
-                <td>{value}</td>
+        <details>
+          <summary>All figures</summary>
+          <table>
+            <thead>
+              <tr>
+                <th>Figure</th>
+                <th>Value</th>
               </tr>
-            ))}
-          </tbody>
-        </table>
+            </thead>
+            <tbody>
+              {rows.map(([name, value]) => (
+                <tr key={name}>
+                  <td>{name}</td>
+                  <td>{value}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </details>
       )}
     </>
   )
 }
 
-const WIDTH = 300
-const HEIGHT = 150
-
-function CostCurve({ points }: { readonly points: readonly CurvePoint[] }) {
-  const [costs, qualities] = [points.map(([cost]) => cost), points.map(([, quality]) => quality)]
-  const scale = (values: readonly number[], size: number) => {
-    const low = Math.min(...values)
-    const span = Math.max(...values) - low || 1
-    return (value: number) => 5 + ((value - low) / span) * (size - 10)
-  }
-  const [x, y] = [scale(costs, WIDTH), scale(qualities, HEIGHT)]
-  const path = points.map(([cost, quality], index) => {
-    return `${index === 0 ? 'M' : 'L'}${x(cost).toFixed(1)} ${(HEIGHT - y(quality)).toFixed(1)}`
-  })
-  const range = (values: readonly number[]) =>
-    `${formatNumber(Math.min(...values))} to ${formatNumber(Math.max(...values))}`
+function StrategyTable({ strategies }: { readonly strategies: readonly (readonly [string, StrategyRow])[] }) {
   return (
-    <figure class="chart">
-      <figcaption>Quality against cost</figcaption>
-      <svg
-        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
-        role="img"
-        aria-label={`Quality ${range(qualities)} at costs ${range(costs)}`}
-      >
-        <path class="line tone-1" d={path.join('')} />
-      </svg>
-    </figure>
+    <table>
+      <thead>
+        <tr>
+          <th>Choice by</th>
+          <th>Quality</th>
+          <th>APGR</th>
+          <th>The version is above it by</th>
+        </tr>
+      </thead>
+      <tbody>
+        {strategies.map(([name, { quality, apgr, gain }]) => (
+          <tr key={name}>
+            <td>{name}</td>
+            <td>{formatInterval(quality)}</td>
+            <td>{apgr == null ? '–' : formatNumber(apgr)}</td>
+            <td>{formatInterval(gain)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
   )
 }
 
-function findCurve({ strategies }: FiguresProps['figures']): readonly CurvePoint[] {
-  const { version } = (strategies ?? {}) as { version?: { curve?: readonly CurvePoint[] } }
-  return version?.curve ?? []
+function PartTable({ title, parts }: { readonly title: string; readonly parts: unknown }) {
+  const rows = (parts ?? []) as readonly PartRow[]
+  if (rows.length === 0) return null
+  return (
+    <table>
+      <thead>
+        <tr>
+          <th>{title}</th>
+          <th>Prompts</th>
+          <th>The version is above the best baseline by</th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map(({ name, prompts, gain }) => (
+          <tr key={name}>
+            <td>{name}</td>
+            <td>{prompts}</td>
+            <td>{formatInterval(gain)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
 }
 
-/** The values by their paths, without those of the curve. */
+function formatInterval(interval: Interval | undefined): string {
+  if (interval === undefined) return '–'
+  const { value, low, high } = interval
+  return `${formatNumber(value)} (${formatNumber(low)} to ${formatNumber(high)})`
+}
+
+/** The values by their paths, without those of curves. */
 function listValues(figures: FiguresProps['figures'], path = ''): readonly (readonly [string, string])[] {
   return Object.entries(figures).flatMap(([name, value]) => {
     if (name === 'curve') return []

@@ -112,13 +112,20 @@ function RouterSummary({ router }: { readonly router: RouterRow }) {
       <p>
         {router.is_active && <Badge>active</Badge>} For{' '}
         {router.group_id === null ? 'everyone' : `group ${router.group_id}`}, trained{' '}
-        <Time value={router.trained_at} /> from ratings of {ratings || 'no model'}.{' '}
-        <a href={href('/audit', { kind: 'router' })}>Changes</a> ·{' '}
+        <Time value={router.trained_at} /> from ratings of {ratings || 'no model'}
+        {describeRaters(router.trained_from)}. <a href={href('/audit', { kind: 'router' })}>Changes</a> ·{' '}
         <a href={href('/routing', { version: router.version })}>Address</a>
       </p>
       <RouterFigures figures={router.figures} />
     </>
   )
+}
+
+/** Shows if one user gave most of the ratings. Imported ratings have no user. */
+function describeRaters({ raters, largest_rater_share }: RouterRow['trained_from']): string {
+  if (!raters) return ''
+  const share = Math.round((largest_rater_share ?? 0) * 100)
+  return `, of ${raters} ${raters === 1 ? 'user' : 'users'}, of whom one gave ${share} % of all`
 }
 
 const ACTIONS = { train: 'Train', activate: 'Activate', rollback: 'Roll back' } as const

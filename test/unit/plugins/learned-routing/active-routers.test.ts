@@ -126,7 +126,7 @@ describe('a scheduled training', () => {
       facts: () => [],
       trainDays: 1,
       minRatings: 1,
-      activatesBetter: false,
+      activates: () => false,
     }
     const output = captureOutput()
     const stop = scheduleTraining(1, routers, services, createLogger('debug', { destination: output }))

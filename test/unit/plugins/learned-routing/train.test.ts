@@ -47,7 +47,7 @@ describe('training a router', () => {
 
   it('says that it is better where it is with certainty', () => {
     const { figures } = train(makeRatings(1000))
-    expect(figures).to.include({ better: true, reason: null, complete: false, prompts: 200 })
+    expect(figures).to.include({ better_on_known_kinds: true, complete: false, prompts: 200 })
     expect(figures.strategies).to.have.keys('version', 'length', 'catalogue', 'constants')
     expect(figures.strategies.version!.apgr).to.be.above(0.65)
     expect(figures.strategies.catalogue!.apgr).to.be.closeTo(0.5, 0.001)
@@ -61,7 +61,7 @@ describe('training a router', () => {
 
   it('knows foresight where all candidates were rated', () => {
     const { figures } = train(makeRatings(800, { both: true }))
-    expect(figures).to.include({ better: true, complete: true, prompts: 80 })
+    expect(figures).to.include({ better_on_known_kinds: true, complete: true, prompts: 80 })
     expect(figures.strategies.foresight!.apgr).to.be.above(figures.strategies.version!.apgr as number)
     expect(figures.strategies.version!.curve.at(0)?.[0]).to.equal(0)
     expect(figures.strategies.version!.curve.at(-1)).to.deep.equal([1, figures.candidates[1]?.quality.value])
@@ -76,7 +76,8 @@ describe('training a router', () => {
     const seeds = process.env.TEST_LONG === undefined ? 6 : 200
     let better = 0
     for (let seed = 1; seed <= seeds; seed++) {
-      if (train(makeRatings(500, { seed, isRandom: true, both: seed % 2 === 0 })).figures.better) better++
+      const { figures } = train(makeRatings(500, { seed, isRandom: true, both: seed % 2 === 0 }))
+      if (figures.better || figures.better_on_known_kinds) better++
     }
     expect(better).to.be.at.most(seeds * 0.05)
   }).timeout(300_000)
@@ -99,7 +100,7 @@ describe('training a router', () => {
   it('trains from no or three ratings without judging', () => {
     expect(train([])).to.deep.include({ models: {}, trained_from: { ...train([]).trained_from, ratings: 0 } })
     const router = train(makeRatings(3))
-    expect(router.figures).to.include({ better: false })
+    expect(router.figures).to.include({ better: false, better_on_known_kinds: false })
     expect(router.figures.reason).to.match(/^Fewer than two models have 100 ratings/)
     for (const { weights } of Object.values(router.models)) {
       const p = predict(decodeWeights(weights), decodeFeatures(madePrompt('talk', createRandom(4))))
@@ -147,7 +148,7 @@ describe('ratings that are poisoned', () => {
   it('with a tenth flipped still find the truth', () => {
     const router = train(makeRatings(1000, { flipped: 0.1 }))
     expect(shareOfForesight(router)).to.be.above(0.95)
-    expect(router.figures.better).to.equal(true)
+    expect(router.figures.better_on_known_kinds).to.equal(true)
   })
 
   it('by one user who gives nine of ten do not change the routing of the others', () => {
@@ -185,6 +186,22 @@ describe('ratings of exploration', () => {
   })
 })
 
+describe('kinds of prompts that are held out', () => {
+  it('confirm a version whose knowledge carries over to new topics', () => {
+    const { figures } = train(makeRatings(1600, { topics: 8, both: true }))
+    expect(figures).to.include({ better: true, better_on_known_kinds: true, reason: null })
+    expect(figures.new_kinds).to.include({ prompts: 800, holds: true })
+    expect(figures.new_kinds!.gains).to.have.keys('length', 'catalogue', 'constants')
+    expect(figures.new_kinds!.gains.length!.low).to.be.above(0.05)
+  })
+
+  it('do not confirm one that only knows the kinds that it has seen', () => {
+    const { figures } = train(makeRatings(1600))
+    expect(figures).to.include({ better: false, better_on_known_kinds: true })
+    expect(figures.reason).to.match(/^On kinds of prompts that it has not seen, it may be below .*length/)
+  })
+})
+
 describe('the figures of parts', () => {
   it('show groups and clusters with enough prompts', () => {
     const ratings = makeRatings(2400).map((rating, at) => ({
@@ -203,7 +220,7 @@ describe('models of the same cost', () => {
     const catalogue = { small: { cost: 1, quality: 60 }, large: { cost: 1, quality: 90 } }
     const { figures } = trainRouter(makeRatings(1200, { both: true }), { catalogue })
     expect(figures.strategies).to.have.keys('version', 'catalogue', 'constants', 'foresight')
-    expect(figures.better).to.equal(false)
+    expect(figures).to.include({ better: false, better_on_known_kinds: false, new_kinds: null })
     expect(figures.strategies.version!.curve).to.have.length(1)
   })
 })

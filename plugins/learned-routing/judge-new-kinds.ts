@@ -1,0 +1,152 @@
+import { type Contest, createStrategies, meanScore, type Strategy } from './baselines.ts'
+import { bootstrap } from './bootstrap.ts'
+import { clusterPrompts } from './cluster-prompts.ts'
+import { collectRows } from './collect-rows.ts'
+import type { Interval, NewKindsFigures } from './figures.ts'
+import { fitModel } from './fit-model.ts'
+import { predict } from './model.ts'
+import { estimateOutcomes } from './outcomes.ts'
+import type { LearnedModelInfo } from './rating.ts'
+import type { RatedPrompt } from './split-ratings.ts'
+
+/** Kinds of prompts, and parts of whole kinds. Each part is judged by a fit to the others. */
+const KINDS = 8
+const FOLDS = 4
+const SAMPLES = 200
+/** So many prompts show how it is, and keep a training short. */
+const MAX_PROMPTS = 3000
+const MIN_FOLD_PROMPTS = 50
+/** How far below a baseline is tolerated: a share of the gap between the cheapest and the best model. */
+const TOLERANCE = 0.01
+
+export interface NewKindsOptions {
+  /** By ascending cost, as the judge lists them. */
+  readonly candidates: readonly string[]
+  readonly catalogue: Readonly<Record<string, LearnedModelInfo>>
+  readonly seed: number
+}
+
+/**
+ * Judges how versions fare on kinds of prompts that they were not trained on. See
+ * docs/decisions/learned-routing.md, "Whole kinds of prompts are held out, too".
+ */
+export function judgeNewKinds(prompts: readonly RatedPrompt[], options: NewKindsOptions): NewKindsFigures {
+  const chosen = thinOut(prompts)
+  const kinds = clusterPrompts(chosen, { clusters: KINDS, seed: options.seed })
+  const folds = assignFolds(kinds).map((members) =>
+    judgeFold(
+      chosen.filter((_, at) => !members.includes(kinds[at] as number)),
+      chosen.flatMap((prompt, at) =>
+        members.includes(kinds[at] as number) ? [{ ...prompt, kind: kinds[at] as number }] : [],
+      ),
+      options,
+    ),
+  )
+  const used = folds.filter((fold) => fold !== undefined)
+  const names = used[0]?.strategies.slice(1).map(({ name }) => name) ?? []
+  if (used.length < folds.length || names.length === 0)
+    return { prompts: chosen.length, gains: {}, holds: false }
+  // Whole kinds are drawn: how much they differ is what new ones are expected to.
+  const sampling = { samples: SAMPLES, seed: options.seed }
+  const present = [...new Set(kinds)]
+  const measured = bootstrap(new Float64Array(present.length).fill(1), sampling, (counts) =>
+    compareFolds(used, new Map(present.map((kind, at) => [kind, counts[at] as number]))),
+  )
+  const gains = names.map((name, at): [string, Interval] => [name, measured[at] as Interval])
+  const margins = measured.slice(names.length)
+  return {
+    prompts: chosen.length,
+    gains: Object.fromEntries(gains),
+    holds: margins.every(({ low }) => low >= 0),
+  }
+}
+
+/** Says why a version that is better on known kinds is not called better. */
+export function describeHarm({ gains }: NewKindsFigures): string {
+  const names = Object.keys(gains).filter((name) => (gains[name] as Interval).low < 0)
+  if (names.length === 0) return 'There are too few kinds of prompts to hold some of them out.'
+  return `On kinds of prompts that it has not seen, it may be below ${names.join(' and ')}.`
+}
+
+interface Fold {
+  readonly contest: Contest
+  readonly strategies: readonly Strategy[]
+  /** By prompt. */
+  readonly kinds: readonly number[]
+}
+
+interface PromptOfKind extends RatedPrompt {
+  readonly kind: number
+}
+
+/** Returns undefined if there are too few prompts. */
+function judgeFold(
+  training: readonly RatedPrompt[],
+  holdout: readonly PromptOfKind[],
+  { candidates, catalogue }: NewKindsOptions,
+): Fold | undefined {
+  const rowsOf = collectRows(training)
+  const fits = candidates.map((model) => fitModel(rowsOf.get(model) ?? []))
+  const outcomes = estimateOutcomes(holdout, candidates, ({ features }) =>
+    Float64Array.from(fits, (weights) => predict(weights, features)),
+  )
+  if (outcomes.prompts.length < MIN_FOLD_PROMPTS) return undefined
+  const infos = candidates.map((model) => catalogue[model] as LearnedModelInfo)
+  const contest = {
+    outcomes,
+    costs: infos.map(({ cost }) => cost),
+    constants: infos.map(({ quality }) => quality),
+  }
+  const kindOf = new Map<RatedPrompt, number>(holdout.map((prompt) => [prompt, prompt.kind]))
+  return {
+    contest,
+    strategies: createStrategies(contest),
+    kinds: outcomes.prompts.map((prompt) => kindOf.get(prompt) as number),
+  }
+}
+
+/** Returns the mean gain over each baseline, then by how much each is above what is tolerated. */
+function compareFolds(folds: readonly Fold[], counts: ReadonlyMap<number, number>): readonly number[] {
+  const baselines = (folds[0] as Fold).strategies.length - 1
+  const gains = new Float64Array(baselines)
+  let gap = 0
+  let whole = 0
+  for (const { contest, strategies, kinds } of folds) {
+    const { outcomes, costs } = contest
+    const weights = outcomes.weights.map((weight, at) => weight * (counts.get(kinds[at] as number) as number))
+    const size = weights.reduce((sum, weight) => sum + weight, 0)
+    if (size === 0) continue
+    const [version, ...others] = strategies.map((strategy) => strategy.quality(weights)) as [
+      number,
+      ...number[],
+    ]
+    for (const [at, other] of others.entries()) gains[at] = (gains[at] as number) + size * (version - other)
+    const [cheapest, best] = [0, costs.length - 1].map((at) => meanScore(outcomes, at, weights))
+    gap += size * Math.max(0, (best as number) - (cheapest as number))
+    whole += size
+  }
+  const means = gains.map((gain) => gain / whole)
+  return [...means, ...means.map((gain) => gain + (TOLERANCE * gap) / whole)]
+}
+
+/** Spreads kinds over folds of about the same size. */
+function assignFolds(kinds: Uint8Array): readonly (readonly number[])[] {
+  const sizes = Array.from({ length: KINDS }, (_, kind) => kinds.filter((other) => other === kind).length)
+  const folds = Array.from({ length: FOLDS }, () => ({ members: [] as number[], size: 0 }))
+  const largestFirst = [...sizes.keys()].sort((a, b) => (sizes[b] as number) - (sizes[a] as number))
+  for (const kind of largestFirst) {
+    const smallest = folds.reduce((least, fold) => (fold.size < least.size ? fold : least))
+    smallest.members.push(kind)
+    smallest.size += sizes[kind] as number
+  }
+  return folds.map(({ members }) => members)
+}
+
+/** Prompts of all times, so that there are at most `MAX_PROMPTS`. */
+function thinOut(prompts: readonly RatedPrompt[]): readonly RatedPrompt[] {
+  const step = Math.max(1, prompts.length / MAX_PROMPTS)
+  return Array.from(
+    { length: Math.min(prompts.length, MAX_PROMPTS) },
+    (_, at) => prompts[Math.floor(at * step)] as RatedPrompt,
+  )
+}
