@@ -98,8 +98,8 @@ const NEWTON_TOLERANCE = 1e-10
 
 /**
  * Returns the probability of a row that equals the logistic function of its log odds. These are `sum` at the
- * present probability, and fall by `effect` for each unit that the probability rises. Where a step of Newton's
- * method leaves what the solution is known to be between, as it does for large effects, that is halved.
+ * present probability, and fall by `effect` for each unit that the probability rises. A step of Newton's
+ * method that leaves the known range of the solution, as happens for large effects, halves it instead.
  */
 function findProbability(sum: number, present: number, effect: number): number {
   const goal = sum + effect * present
