@@ -23,9 +23,13 @@ const HEADS: Readonly<Record<RuleEvent['type'], RegExp>> = {
   FirewallRuleDeleted: /^\{"userId":(\d{1,15}),"ruleId":[1-9]\d{0,14}\}$/,
 }
 
+/** Of fields with the same name, the last one counts. */
+const REPEATED = /"(?:userId|policyId|ruleId|content|changes)":/
+
 /** A quote within a text is escaped, so these can only be fields of metadata, in the order of `append`. */
 const TIME = '"time":'
-const SCHEMA = `,"schema":${SCHEMA_VERSION}`
+const SCHEMA_NAME = '"schema":'
+const SCHEMA = `,${SCHEMA_NAME}${SCHEMA_VERSION}`
 const IDEMPOTENCY = '"idempotency":'
 
 /**
@@ -39,9 +43,10 @@ export function readUnparsedRuleEvent(record: object): UnparsedRuleEvent | undef
   const timeText = readTime(record.metadataText())
   if (timeText === undefined) return undefined
   const dataText = record.dataText()
-  const [, id] = HEADS[record.type].exec(dataText) ?? []
+  const [head = '', id] = HEADS[record.type].exec(dataText) ?? []
   const userId = Number(id)
   if (!(userId > 0) || record.stream !== rulesStream(userId)) return undefined
+  if (REPEATED.test(dataText.slice(head.length))) return undefined
   return { userId, type: record.type, dataText, timeText, record }
 }
 
@@ -56,6 +61,7 @@ function readTime(metadata: string): string | undefined {
   const isExpected = start >= TIME.length && metadata[start] === '"' && metadata.startsWith(SCHEMA, end)
   const next = metadata[end + SCHEMA.length]
   if (!isExpected || (next !== ',' && next !== '}') || metadata.includes(IDEMPOTENCY)) return undefined
+  if (metadata.includes(SCHEMA_NAME, end + SCHEMA.length)) return undefined
   const text = metadata.slice(start, end)
   return text.includes('\\') ? undefined : text
 }

@@ -98,16 +98,22 @@ const NEWTON_TOLERANCE = 1e-10
 
 /**
  * Returns the probability of a row that equals the logistic function of its log odds. These are `sum` at the
- * present probability, and fall by `effect` for each unit that the probability rises.
+ * present probability, and fall by `effect` for each unit that the probability rises. A step of Newton's
+ * method that leaves the known range of the solution, as happens for large effects, halves it instead.
  */
 function findProbability(sum: number, present: number, effect: number): number {
   const goal = sum + effect * present
+  let low = goal - effect
+  let high = goal
   let odds = sum
   let probability = toProbability(odds)
   for (let step = 0; step < MAX_NEWTON_STEPS; step++) {
     const excess = odds + effect * probability - goal
     if (Math.abs(excess) < NEWTON_TOLERANCE) break
+    if (excess > 0) high = Math.min(high, odds)
+    else low = Math.max(low, odds)
     odds -= excess / (1 + effect * probability * (1 - probability))
+    if (odds < low || odds > high) odds = (low + high) / 2
     probability = toProbability(odds)
   }
   return probability

@@ -28,6 +28,8 @@ export function prepareLogRead(
   condition: string,
   { validatesJson, hashesLeaves }: PageOptions,
 ): ReadPackedPage {
+  // For SQLite, a text of JSON ends at a NUL.
+  const isJson = ['data', 'metadata'].map((text) => `json_valid(${text}) AND NOT instr(${text}, char(0))`)
   // A subquery with a limit is read row by row, in its order.
   const rows = `(SELECT * FROM events ${condition} ORDER BY position LIMIT ?)`
   const measure = database
@@ -35,7 +37,7 @@ export function prepareLogRead(
       `SELECT count(*), sum(octet_length(data) + octet_length(metadata)), max(position) FROM ${rows}`,
     )
     .raw()
-  const row = packRow(validatesJson ? '(json_valid(data) AND json_valid(metadata))' : "'0'")
+  const row = packRow(validatesJson ? `(${isJson.join(' AND ')})` : "'0'")
   const pack = database
     .prepare<(number | string)[], Buffer>(`SELECT CAST(group_concat(${row}, '') AS BLOB) FROM ${rows}`)
     .pluck()
@@ -84,7 +86,8 @@ function toBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength)
 }
 
-const [ZERO, NINE, QUOTE, BACKSLASH] = [...'09"\\'].map((text) => text.charCodeAt(0)) as [
+const [ZERO, NINE, MINUS, QUOTE, BACKSLASH] = [...'09-"\\'].map((text) => text.charCodeAt(0)) as [
+  number,
   number,
   number,
   number,
@@ -95,12 +98,14 @@ const [ZERO, NINE, QUOTE, BACKSLASH] = [...'09"\\'].map((text) => text.charCodeA
 function* readParts(bytes: Buffer): Generator<StoredParts> {
   let offset = 0
 
-  /** Reads an integer and skips the character behind it. */
+  /** Reads an integer and skips the character behind it. Only that of a changed row is below 0. */
   function readInteger(): number {
+    const sign = bytes[offset] === MINUS ? -1 : 1
+    if (sign < 0) offset += 1
     let value = 0
     for (;;) {
       const byte = bytes[offset++] ?? 0
-      if (byte < ZERO || byte > NINE) return value
+      if (byte < ZERO || byte > NINE) return sign * value
       value = value * 10 + byte - ZERO
     }
   }

@@ -111,6 +111,28 @@ describe('the logistic regression', () => {
     )
   })
 
+  it('finds the coefficient of a number that few prompts have, which is far from its mean', () => {
+    const labels = [1, 1, 0]
+    const value = 10
+    const [coefficient = Number.NaN] = fitLogisticRegression(
+      {
+        rows: {
+          starts: Uint32Array.of(0, 1, 2, 3),
+          columns: Uint32Array.of(0, 0, 0),
+          values: Float32Array.of(value, value, value),
+          columnCount: 1,
+        },
+        labels: Float64Array.from(labels),
+        weights: Float64Array.of(1, 1, 1),
+        penalties: Float64Array.of(1),
+      },
+      { tolerance: 1e-9 },
+    )
+    const probability = 1 / (1 + Math.exp(-value * coefficient))
+    const slope = labels.reduce((sum, label) => sum + value * (probability - label), coefficient)
+    expect(slope).to.be.closeTo(0, 1e-4)
+  })
+
   it('has the same result each time', () => {
     const once = solve(REFERENCE.labels, REFERENCE.weights, 1)
     expect(solve(REFERENCE.labels, REFERENCE.weights, 1)).to.deep.equal(once)

@@ -10,17 +10,17 @@ import { createProjections, listProjections, listSaved } from '../../../../../pr
 import { applyRecord } from '../../../../../projections/runtime/projection.ts'
 import { buildHistory, recordAll } from '../../../../support/histories.ts'
 
+type Row = readonly [stream: string, type: string, data: string, metadata: string]
+
 /** A log in memory. Texts are stored as they are. */
-function createLog(
-  rows: readonly (readonly [stream: string, type: string, data: string, metadata: string])[],
-) {
+function createLog(rows: readonly Row[], firstRevision = 0) {
   const database = new SqliteDatabase(':memory:')
   database.exec(
     'CREATE TABLE events (position INTEGER PRIMARY KEY, stream TEXT, revision INTEGER, type TEXT, data TEXT, metadata TEXT)',
   )
   const insert = database.prepare('INSERT INTO events VALUES (NULL, ?, ?, ?, ?, ?)')
   for (const [revision, [stream, type, data, text]] of rows.entries())
-    insert.run(stream, revision, type, data, text)
+    insert.run(stream, firstRevision + revision, type, data, text)
   const read = prepareLogRead(database, 'WHERE position > ?', { validatesJson: true, hashesLeaves: true })
   return {
     pages() {
@@ -73,6 +73,15 @@ describe('pages of events as bytes', () => {
     expect(event?.metadata.schema).to.equal(1)
   })
 
+  it('have events whose revision was made negative, and those behind them', () => {
+    const row = ['user-1', 'T', '{"text":1}', METADATA] as const
+    const events = createLog([row, row], -1).pages().flat().map(toPlainEvent)
+    expect(events.map(({ revision, type, data }) => [revision, type, data])).to.deep.equal([
+      [-1, 'T', { text: 1 }],
+      [0, 'T', { text: 1 }],
+    ])
+  })
+
   it('are smaller if events are large, and hold one of any size', () => {
     const sizes = [10, 3_000_000, 3_000_000, 5_000_000, 20, 30]
     const rows = sizes.map(
@@ -118,6 +127,36 @@ describe('an event about a rule of a user', () => {
       METADATA,
     ],
     ['is not JSON', 'rules-7', 'RoutingRuleUpdated', UPDATE.slice(0, -1), METADATA],
+    ['has a NUL behind its JSON', 'rules-7', 'RoutingRuleUpdated', `${UPDATE}\0}`, METADATA],
+    ['has a NUL behind its metadata', 'rules-7', 'RoutingRuleUpdated', UPDATE, `${METADATA}\0}`],
+    [
+      'names its user twice',
+      'rules-7',
+      'RoutingRuleUpdated',
+      UPDATE.replace(/\}$/, ',"userId":8}'),
+      METADATA,
+    ],
+    [
+      'is of a policy, too',
+      'rules-7',
+      'RoutingRuleUpdated',
+      UPDATE.replace(/\}$/, ',"policyId":8}'),
+      METADATA,
+    ],
+    [
+      'has no changes in the end',
+      'rules-7',
+      'RoutingRuleUpdated',
+      UPDATE.replace(/\}$/, ',"changes":null}'),
+      METADATA,
+    ],
+    [
+      'names its version twice',
+      'rules-7',
+      'RoutingRuleUpdated',
+      UPDATE,
+      METADATA.replace(/\}$/, ',"schema":2}'),
+    ],
     ['has no metadata', 'rules-7', 'RoutingRuleUpdated', UPDATE, '{}'],
     ['is of a newer version', 'rules-7', 'RoutingRuleUpdated', UPDATE, METADATA.replace(':1}', ':11}')],
     [
