@@ -160,8 +160,10 @@ describe('/openapi.json', () => {
       const query = (more: readonly Loose[]) => {
         const pairs = [...required, ...more].map(({ name, example }): [string, string] => [
           name,
-          // The test's rules are younger than the moment in the example.
-          name === 'as_of' && path.includes('{id}') ? new Date().toISOString() : String(example),
+          // The test's rules are younger than the moment in the example, and than this millisecond.
+          name === 'as_of' && path.includes('{id}')
+            ? new Date(Date.now() + 1).toISOString()
+            : String(example),
         ])
         return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs)}`
       }
