@@ -1,4 +1,5 @@
 import type { Outcomes } from './outcomes.ts'
+import type { LearnedModelInfo } from './rating.ts'
 import { createBudgetWalk, hullSteps, stepsByFigure, stepsByScore } from './strategies.ts'
 
 /** Ways to choose models that are compared on the same prompts. */
@@ -8,6 +9,20 @@ export interface Contest {
   readonly costs: readonly number[]
   /** By candidate: the constants of the catalogue. */
   readonly constants: readonly number[]
+}
+
+/** Compares candidates, which are listed by ascending cost. */
+export function createContest(
+  outcomes: Outcomes,
+  candidates: readonly string[],
+  catalogue: Readonly<Record<string, LearnedModelInfo>>,
+): Contest {
+  const infos = candidates.map((model) => catalogue[model] as LearnedModelInfo)
+  return {
+    outcomes,
+    costs: infos.map(({ cost }) => cost),
+    constants: infos.map(({ quality }) => quality),
+  }
 }
 
 export interface Strategy {

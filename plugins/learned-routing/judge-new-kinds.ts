@@ -1,4 +1,4 @@
-import { type Contest, createStrategies, meanScore, type Strategy } from './baselines.ts'
+import { type Contest, createContest, createStrategies, meanScore, type Strategy } from './baselines.ts'
 import { bootstrap } from './bootstrap.ts'
 import { clusterPrompts } from './cluster-prompts.ts'
 import { collectRows } from './collect-rows.ts'
@@ -91,12 +91,7 @@ function judgeFold(
     Float64Array.from(fits, (weights) => predict(weights, features)),
   )
   if (outcomes.prompts.length < MIN_FOLD_PROMPTS) return undefined
-  const infos = candidates.map((model) => catalogue[model] as LearnedModelInfo)
-  const contest = {
-    outcomes,
-    costs: infos.map(({ cost }) => cost),
-    constants: infos.map(({ quality }) => quality),
-  }
+  const contest = createContest(outcomes, candidates, catalogue)
   const kindOf = new Map<RatedPrompt, number>(holdout.map((prompt) => [prompt, prompt.kind]))
   return {
     contest,

@@ -1,4 +1,4 @@
-import { type Contest, createForesight, createStrategies, meanScore } from './baselines.ts'
+import { type Contest, createContest, createForesight, createStrategies, meanScore } from './baselines.ts'
 import { bootstrap } from './bootstrap.ts'
 import { clusterPrompts } from './cluster-prompts.ts'
 import { estimateExploration } from './exploration.ts'
@@ -46,12 +46,7 @@ export function judgeRouter(judged: Judged): KnownKindsFigures {
       `The newest fifth has ${outcomes.prompts.length} prompts; ${MIN_HOLDOUT_PROMPTS} are needed.`,
     )
   }
-  const infos = candidates.map((model) => catalogue[model] as LearnedModelInfo)
-  const contest: Contest = {
-    outcomes,
-    costs: infos.map(({ cost }) => cost),
-    constants: infos.map(({ quality }) => quality),
-  }
+  const contest = createContest(outcomes, candidates, catalogue)
   const { strategies, qualities, shortfalls } = compare(contest, SAMPLES, seed)
   return {
     better_on_known_kinds: shortfalls.length === 0,
