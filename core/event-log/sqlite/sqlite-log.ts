@@ -86,7 +86,7 @@ export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog
     const thread = new SqliteThread(file, script, onSetAside)
     try {
       const setsAside = onSetAside !== undefined
-      const request = {
+      await thread.request({
         type: 'open',
         file,
         busyTimeout,
@@ -94,8 +94,8 @@ export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog
         logId,
         setsAside,
         unfollowedStreams,
-      } as const
-      await thread.request({ ...request, pages })
+        pages,
+      })
       return thread
     } catch (error) {
       await thread.terminate()
