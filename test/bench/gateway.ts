@@ -28,6 +28,8 @@ export interface GatewayOptions {
   readonly budgets?: boolean
   /** Arguments for Node itself. */
   readonly nodeArgs?: readonly string[]
+  /** The program to start, if not the bundle that users start. */
+  readonly program?: string
 }
 
 export interface BenchGateway {
@@ -38,7 +40,8 @@ export interface BenchGateway {
 
 /** Starts the built gateway with the shipped settings and a rate limit that is never reached. */
 export async function startGateway(options: GatewayOptions): Promise<BenchGateway> {
-  const { folder, name, upstream, rules, workers, middleware, without, budgets, nodeArgs = [] } = options
+  const { folder, name, upstream, rules, workers, middleware, without, budgets } = options
+  const { program = PROGRAM, nodeArgs = [] } = options
   const settings = path.join(folder, `${name}.json`)
   const rate_limits = { requests_per_minute: { paid: 1_000_000_000 } }
   const plugins = {
@@ -46,7 +49,7 @@ export async function startGateway(options: GatewayOptions): Promise<BenchGatewa
     ...(without && { remove: without }),
   }
   writeFileSync(settings, JSON.stringify({ rate_limits, ...((middleware || without) && { plugins }) }))
-  const process = await startProcess([...nodeArgs, PROGRAM, 'start'], {
+  const process = await startProcess([...nodeArgs, program, 'start'], {
     PORT: '0',
     ROUTE_PORT: '0',
     DATA_DIR: path.join(folder, name),

@@ -1,5 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { ROOT } from '../support/root.ts'
 import type { Case } from './case.ts'
 import { startGateway } from './gateway.ts'
 import { load } from './load.ts'
@@ -24,6 +26,9 @@ interface Profile {
 
 const SECONDS = 15
 
+/** The same program in a file per module, so that functions can be told apart by file. */
+const MODULES = fileURLToPath(new URL('dist/config/main.js', ROOT))
+
 /**
  * Runs the first case with V8's CPU profiler on the gateway with the rules of (d), and sums the self time of
  * all functions by stage.
@@ -39,6 +44,7 @@ export async function profileGateway([one]: readonly Case[], folder: string): Pr
     upstream: upstream.line,
     rules: 100,
     nodeArgs,
+    program: MODULES,
   })
   const aim = { url: gateway.url + cell.path, headers: gateway.headers, body: cell.body }
   await load(aim, { connections: one.connections, seconds: SECONDS / 3 })
