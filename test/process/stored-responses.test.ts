@@ -28,11 +28,7 @@ describe('stored responses', () => {
     const dataDir = await makeFolder()
     const answered = new Map<string, { text: string; stream: boolean }>()
     let demoKey: string | undefined
-    const signals = Array.from(
-      { length: ROUNDS.responseKills },
-      () => ['SIGKILL', 'SIGKILL', 'SIGTERM'] as const,
-    )
-    for (const signal of signals.flat()) {
+    for (const signal of ROUNDS.responseStops) {
       const gateway = await startGatewayProcess(providersAt(sandbox), {
         dataDir,
         ...(demoKey && { demoKey }),
@@ -44,7 +40,7 @@ describe('stored responses', () => {
     const gateway = await startGatewayOnFiles(providersAt(sandbox), { dataDir, demoKey: demoKey ?? '' })
     await expectAll(gateway, answered)
     await gateway.stop()
-    expect(answered.size).to.be.greaterThan(50 * ROUNDS.responseKills)
+    expect(answered.size).to.be.at.least(20 * ROUNDS.responseStops.length)
   })
 
   async function expectAll(

@@ -19,7 +19,6 @@ import { ROOT } from '../support/root.ts'
 import { UNLIMITED } from '../support/settings.ts'
 import { writeSettings } from '../support/settings-file.ts'
 import { startStreams, textsOf } from '../support/streams.ts'
-import { waitUntil } from '../support/wait.ts'
 import { isAlive, workerPids } from '../support/workers.ts'
 import { parseYaml } from '../support/yaml.ts'
 
@@ -200,15 +199,6 @@ describe('a rolling restart of the workers', function () {
 
 describe('stopping several workers', function () {
   this.timeout(180_000)
-
-  it('happens when the primary is killed; with a provider, they create no user and say how to', async () => {
-    const gateway = await startGatewayProcess({ WORKERS: '2', OPENAI_API_KEY: 'a-real-key' })
-    const pids = [...(await workerPids(gateway, 2)).values()]
-    await gateway.wrote('npx signalbox users add --name Ada --plan paid')
-    expect(gateway.stderr()).not.to.match(/tr_|SIGNALBOX_KEY/)
-    await gateway.stop('SIGKILL')
-    await waitUntil(() => !pids.some(isAlive))
-  })
 
   it('is possible while they start', async () => {
     const child = spawnSignalbox(['start'], {

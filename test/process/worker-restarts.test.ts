@@ -3,8 +3,9 @@ import { expect } from 'chai'
 import { chatBody } from '../support/bodies.ts'
 import { AS_ADMIN } from '../support/gateway.ts'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
-import { scrapePage } from '../support/metrics.ts'
+import { type Scrape, scrapePage } from '../support/metrics.ts'
 import { newUser } from '../support/new-user.ts'
+import { ROUNDS } from '../support/rounds.ts'
 import { withSettings } from '../support/settings.ts'
 import { streamText } from '../support/streams.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -12,6 +13,9 @@ import { expectExactLimit, isAlive, openConnection, workerPids } from '../suppor
 
 /** A kept-alive connection would delay a rolling restart: its worker serves until the client closes it. */
 const CLOSE = { connection: 'close' }
+
+/** Between requests during a restart, which takes seconds: enough of them happen in each phase. */
+const PACE_MS = 50
 
 /** Asked by nothing but the test that counts it. */
 const COUNTED = '/v1/firewall-rules'
@@ -40,14 +44,14 @@ describe('two workers that are replaced', function () {
   }
 
   /** The metrics once all of these requests are counted, and no more. */
-  async function settled(requests: number) {
-    for (;;) {
+  function settled(requests: number): Promise<Scrape> {
+    return waitUntil(async () => {
       const page = await scrapePage(metrics, CLOSE)
       const counted = page.sum('signalbox_http_requests_total', { endpoint: COUNTED, status: '200' })
-      if (counted < requests) continue
+      if (counted < requests) return undefined
       expect(counted).to.equal(requests)
       return page
-    }
+    }) as Promise<Scrape>
   }
 
   it('allow 64 clients exactly as many requests as the rate limit', () => expectExactLimit(gateway))
@@ -86,6 +90,7 @@ describe('two workers that are replaced', function () {
       await askOften(1)
       const { sum } = await settled(++asked)
       expect(sum('signalbox_workers', { state: 'serving' })).to.equal(2)
+      await Promise.race([gateway.stderrChanged(), sleep(PACE_MS)])
     }
     expect(asked).to.be.above(33)
     expect(await stream)
@@ -129,8 +134,8 @@ function startTraffic(gateway: GatewayProcess) {
     connection.close()
   }
   const clients = [
-    ...[0, 5, 10, 50, 300, 1000].map((pauseMs) => client(true, pauseMs)),
-    ...[5, 20, 50].map((pauseMs) => client(false, pauseMs)),
+    ...ROUNDS.restartTraffic.keptAlive.map((pauseMs) => client(true, pauseMs)),
+    ...ROUNDS.restartTraffic.fresh.map((pauseMs) => client(false, pauseMs)),
   ]
   return {
     /** Resolves once so many more requests have ended. */

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { expect } from 'chai'
 import { chatBody, firewallRuleBody } from '../support/bodies.ts'
@@ -19,9 +20,10 @@ describe('several workers', () => {
   before(async () => {
     const settings = await withSettings(
       'rate_limits: { requests_per_minute: { free: 60, paid: null } }\n' +
-        'limits: { auth_failures_per_minute: null }\n',
+        'limits: { auth_failures_per_minute: null }\nledger: { record_prompts: full }\n',
     )
-    gateway = await startGatewayProcess({ ...settings, WORKERS: '3' })
+    const RECORD_KEY = randomBytes(32).toString('hex')
+    gateway = await startGatewayProcess({ ...settings, RECORD_KEY, WORKERS: '3' })
   })
   after(() => gateway?.stop())
 
@@ -33,6 +35,32 @@ describe('several workers', () => {
     expect([...pids.keys()].sort()).to.deep.equal([1, 2, 3])
     expect([...pids.values()].every(isAlive)).to.equal(true)
     expect([...pids.values()]).not.to.include(gateway.process.pid)
+  })
+
+  it('let operators watch and evaluate the requests of all of them on any of them', async () => {
+    const each = [...(await connectToEach(gateway, 3)).values()]
+    const before = (await each[0]!.call('GET', '/admin/requests?limit=1000', undefined, AS_ADMIN)).body.data
+    const watching = await fetch(`${gateway.url}/admin/live`, { headers: AS_ADMIN })
+    const reader = watching.body!.pipeThrough(new TextDecoderStream()).getReader()
+    let text = (await reader.read()).value ?? ''
+    const ids = new Set<string | null>()
+    for (const { call } of each) {
+      const { headers } = await call('POST', '/v1/chat/completions', chatBody('hello'))
+      ids.add(headers.get('x-request-id'))
+    }
+    const seen = () => new Set([...text.matchAll(/"x_request_id":"(req_\w+)"/g)].map(([, id]) => id))
+    while (seen().size < ids.size) text += (await reader.read()).value ?? expect.fail('the stream ended')
+    expect(seen()).to.deep.equal(ids)
+    await reader.cancel()
+
+    const requests = before.length + 3
+    for (const connection of each) {
+      const { body } = await connection.call('POST', '/admin/what-if', { file: {} }, AS_ADMIN)
+      expect(body.data, JSON.stringify(body)).to.include({ requests, evaluated: requests })
+      const { data } = (await connection.call('GET', '/admin/overview?range=1h', undefined, AS_ADMIN)).body
+      expect(data.totals.requests).to.equal(requests)
+      connection.close()
+    }
   })
 
   it('share sessions of the console, which all of them end', async () => {

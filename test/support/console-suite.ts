@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Browser } from 'playwright-core'
-import { openWindow, requireBrowser, type Window } from './browser.ts'
+import { openWindow, releaseBrowser, requireBrowser, type Window } from './browser.ts'
 import { buildConsole } from './console.ts'
 import { ADMIN_KEY, type RunningGateway, startGateway } from './gateway.ts'
 
@@ -32,7 +32,7 @@ export function useConsole(start: () => Promise<RunningGateway> = () => startGat
     await suite.window?.context.close()
   })
   after(async () => {
-    await suite.browser?.close()
+    await releaseBrowser()
     await suite.gateway?.stop()
   })
   return suite as ConsoleSuite

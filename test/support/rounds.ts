@@ -16,25 +16,33 @@ export const ROUNDS = {
   /** Whether a test waits for a minute until reservations have ended. */
   awaitsExpiry: choose(false, true),
   /** Kills of an event store of one node while clients change rules. */
-  storeKills: choose(2, 30),
+  storeKills: choose(1, 30),
   /** Kills of the leader of the event store while clients change rules. */
-  leaderKills: choose(2, 20),
+  leaderKills: choose(1, 20),
   /** Kills of a gateway on an event store while clients repeat rule changes until they are acknowledged. */
-  gatewayKills: choose(2, 20),
+  gatewayKills: choose(1, 20),
   /** Times that the leader of the event store stops responding. */
   frozenLeaders: choose(1, 5),
   /** When an event store is wiped or exchanged: under a running gateway, or also under a stopped one. */
   replacements: choose(['running'] as const, ['running', 'stopped'] as const),
   /** Kills of a gateway that takes a snapshot of every event. */
   snapshotKills: choose(1, 10),
-  /** Times that a gateway with stored responses is killed twice and then stopped. */
-  responseKills: choose(1, 2),
+  /** How a gateway with stored responses ends, again and again. */
+  responseStops: choose(
+    ['SIGKILL', 'SIGTERM'] as const,
+    ['SIGKILL', 'SIGKILL', 'SIGTERM', 'SIGKILL', 'SIGKILL', 'SIGTERM'] as const,
+  ),
   /** Streamed responses that are in progress at the same time. */
   storedStreams: choose(150, 1000),
   /** Rule changes of which each must reach the other node. */
   nodeChanges: choose(60, 200),
   /** Rule changes of which each must reach every worker. */
-  workerChanges: choose(45, 150),
+  workerChanges: choose(15, 150),
+  /** Pauses of clients during a rolling restart, in milliseconds: on kept-alive and on new connections. */
+  restartTraffic: choose(
+    { keptAlive: [5, 50, 300, 1000], fresh: [20] },
+    { keptAlive: [0, 5, 10, 50, 300, 1000], fresh: [5, 20, 50] },
+  ),
   /** Keys that are revoked, of which each must be refused by every worker. */
   workerKeys: choose(9, 30),
   /** Clients that send made-up models, paths, keys and methods. */
