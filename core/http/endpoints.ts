@@ -17,6 +17,7 @@ import {
   requireAccount,
 } from '../contract/index.ts'
 import type { AuditedRead } from '../events/access-events.ts'
+import { afterNextInput } from '../util/cooperative-yield.ts'
 import { parseChangeReason } from './change-reason.ts'
 import { matchesEtag } from './conditional.ts'
 import {
@@ -108,6 +109,8 @@ export function composeEndpoint(endpoint: Endpoint, services: EndpointServices):
     }
     if (hasBody) {
       await readBody(ctx, noop)
+      // Parsing a large body takes as long as validating it.
+      if (isLargeBody(ctx)) await afterNextInput()
       await confirm()
     }
     const body = parseBody(ctx.request.body)
@@ -170,6 +173,18 @@ async function replay(
 type Values = Readonly<Record<string, unknown>>
 
 type RoutedContext = GatewayContext & { readonly params: Readonly<Record<string, string>> }
+
+const LARGE_BODY_BYTES = 50_000
+
+/** The length of what is sent in chunks, or compressed, is not known. */
+function isLargeBody({ req: { headers } }: GatewayContext): boolean {
+  const {
+    'content-length': length = 0,
+    'transfer-encoding': transfer,
+    'content-encoding': encoding,
+  } = headers
+  return Number(length) > LARGE_BODY_BYTES || transfer !== undefined || encoding !== undefined
+}
 
 const noop = async () => undefined
 
