@@ -55,7 +55,7 @@ export async function afterManyItems(count: number): Promise<void> {
 }
 
 /** Work on fewer items is done together with what the same turn of the event loop did before. */
-const MIN_ITEMS_FOR_OWN_TURN = 100
+export const MIN_ITEMS_FOR_OWN_TURN = 100
 
 /** Like `Array.map`, in time slices. With many items, they and what follows have turns of their own. */
 export async function mapInSlices<Item, Result>(

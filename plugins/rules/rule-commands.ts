@@ -46,7 +46,7 @@ export type RuleChangeResult =
 export interface RuleCommands {
   /** To be called before `list` and `show`. */
   prepare(): Promise<void>
-  list(): readonly JsonObject[]
+  list(): Promise<readonly JsonObject[]>
   /** Throws 404 for an unknown id and for the id of another owner's rule. */
   requireRule(ruleId: number): void
   /** Throws 404 as `requireRule` does. */
@@ -95,7 +95,7 @@ export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Cont
   return {
     // The cast is safe: a rule has the fields of its content.
     prepare: async () => kind.prepare?.(list() as unknown as readonly Content[], ownerId),
-    list: () => list().map(kind.show),
+    list: () => mapInSlices(list(), kind.show),
     requireRule: (ruleId) => void find(ruleId),
     show,
     showIn,

@@ -106,6 +106,27 @@ const CHANGES: readonly Change[] = [
     },
   },
   {
+    what: 'a list of 5,000 rules',
+    async prepare(gateway) {
+      await createManyRules(gateway)
+      return () => ['GET', '/v1/firewall-rules']
+    },
+  },
+  {
+    what: 'a list of 5,000 effective rules',
+    async prepare(gateway) {
+      await createManyRules(gateway)
+      return () => ['GET', '/v1/rules/effective']
+    },
+  },
+  {
+    what: 'the file of 5,000 rules',
+    async prepare(gateway) {
+      await createManyRules(gateway)
+      return () => ['GET', '/admin/rules/file']
+    },
+  },
+  {
     what: 'the first request after a change of one rule of 5,000',
     async prepare(gateway) {
       const ids = await createManyRules(gateway)
@@ -139,7 +160,7 @@ describe('the event loop is not held', () => {
           ...(path.startsWith('/admin') ? AS_ADMIN : own),
           'content-type': 'application/json',
         }
-        const text = JSON.stringify(body)
+        const text = body === undefined ? undefined : JSON.stringify(body)
         const [status, longestMs] = await measureLongestTask(() =>
           client.send({ url: gateway.url + path, method, headers, body: text }),
         )
