@@ -17,7 +17,7 @@ interface EventReceiverOptions {
   readonly projections: readonly Projection[]
   readonly health: StreamHealth
   readonly logger: Logger
-  /** Whether listeners are notified: not while the events before the start are applied. */
+  /** Whether there are readers and listeners: not while the events before the start are applied. */
   readonly isLive: () => boolean
   /** Called when the state has changed. */
   readonly onChange: () => void
@@ -115,7 +115,8 @@ export function createEventReceiver(options: EventReceiverOptions): EventReceive
     newest: () => newest,
     receive(record, signal) {
       const parsed = parseRecord(record)
-      const isHeld = record.isContinued === true && held.length < MAX_HELD_EVENTS
+      // Nobody reads before the first catch-up has ended.
+      const isHeld = record.isContinued === true && isLive() && held.length < MAX_HELD_EVENTS
       if (isHeld) {
         held.push(parsed)
         parseParts(record)
