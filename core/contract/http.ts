@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { DefaultState, Next, ParameterizedContext } from 'koa'
-import { type ErrorCode, GatewayError } from './errors.ts'
+import type { ErrorCode } from './error-codes.ts'
+import { GatewayError } from './errors.ts'
 import type { Author } from './event-log.ts'
 import type { Account, ClientConnection, DefaultHeaders, EndedExchange, Plan } from './exchange.ts'
 import {

@@ -22,14 +22,8 @@ export type {
 } from './chat.ts'
 export { ReplyEvent, TokenIds } from './chat.ts'
 export type * from './dialect.ts'
-export {
-  type CustomError,
-  ERROR_CODES,
-  type ErrorCode,
-  type ErrorDefinition,
-  type ErrorDetails,
-  GatewayError,
-} from './errors.ts'
+export { ERROR_CODES, type ErrorCode, type ErrorDefinition } from './error-codes.ts'
+export { type CustomError, type ErrorDetails, GatewayError } from './errors.ts'
 export * from './event-log.ts'
 export * from './exchange.ts'
 export * from './http.ts'

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import type { ChatRequest, Reply, ReplyTransform, Usage } from './chat.ts'
 import type { Dialect } from './dialect.ts'
-import type { ErrorDefinition } from './errors.ts'
+import type { ErrorDefinition } from './error-codes.ts'
 import type { Appended, Author, EventLog, NewEvent, Position, Upcasts } from './event-log.ts'
 import type {
   Account,

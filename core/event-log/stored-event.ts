@@ -38,6 +38,8 @@ export class StoredEvent implements RecordedEvent {
   readonly type: string
   /** The hash of the leaf as it is stored, if the log was opened to hash leaves. */
   readonly leafHash: Buffer | undefined
+  /** Set by subscriptions. */
+  isContinued = false
   readonly #bytes: Buffer
   readonly #parts: StoredParts
   #data: RecordedEvent['data'] | undefined
@@ -68,6 +70,18 @@ export class StoredEvent implements RecordedEvent {
   /** Whether data and metadata are known to be valid JSON. */
   get isValid(): boolean {
     return this.#parts.isValid || (this.#data !== undefined && this.#metadata !== undefined)
+  }
+
+  /** Whether another event is the next one of the same append, all of whose events have equal metadata. */
+  isFollowedBy(next: StoredEvent): boolean {
+    if (next.revision !== this.revision + 1 || next.stream !== this.stream) return false
+    const { metadata, end } = next.#parts
+    const distance = end - this.#parts.end
+    if (metadata - this.#parts.metadata !== distance) return false
+    // From the end: the ids of two requests differ there.
+    for (let index = end - 1; index >= metadata; index--)
+      if (next.#bytes[index] !== this.#bytes[index - distance]) return false
+    return true
   }
 
   dataText(): string {

@@ -17,6 +17,8 @@ import {
   requireAccount,
 } from '../contract/index.ts'
 import type { AuditedRead } from '../events/access-events.ts'
+import { afterNextInput } from '../util/cooperative-yield.ts'
+import { hasLongList, stringifyInSlices } from '../util/stringify-in-slices.ts'
 import { parseChangeReason } from './change-reason.ts'
 import { matchesEtag } from './conditional.ts'
 import {
@@ -104,16 +106,24 @@ export function composeEndpoint(endpoint: Endpoint, services: EndpointServices):
     const { requestId, client, headers } = ctx
     if (textBody?.applies(query)) {
       const call = { ...caller, params, query, body: undefined, requestId, client, headers }
-      return sendResponse(ctx, await textBody.handle({ ...call, text: readTextBody(ctx, confirm) }), usesKoa)
+      return respondWith(ctx, await textBody.handle({ ...call, text: readTextBody(ctx, confirm) }))
     }
     if (hasBody) {
       await readBody(ctx, noop)
+      // Parsing a large body takes as long as validating it.
+      if (isLargeBody(ctx)) await afterNextInput()
       await confirm()
     }
     const body = parseBody(ctx.request.body)
     if (endpoint.audited) await noteRead(ctx, query, caller.author)
     const call = { ...caller, params, query, body, requestId, client, headers }
-    sendResponse(ctx, await (repeat ? repeat(ctx, call) : endpoint.handle(call)), usesKoa)
+    return respondWith(ctx, await (repeat ? repeat(ctx, call) : endpoint.handle(call)))
+  }
+
+  async function respondWith(ctx: GatewayContext, response: EndpointResponse): Promise<void> {
+    const { body } = response
+    const isLong = !usesKoa && isJson(body) && hasLongList(body)
+    sendResponse(ctx, response, usesKoa, isLong ? await stringifyInSlices(body) : undefined)
   }
 
   /** Before the endpoint is called: what cannot be recorded is not handed over. */
@@ -171,6 +181,18 @@ type Values = Readonly<Record<string, unknown>>
 
 type RoutedContext = GatewayContext & { readonly params: Readonly<Record<string, string>> }
 
+const LARGE_BODY_BYTES = 50_000
+
+/** The length of what is sent in chunks, or compressed, is not known. */
+function isLargeBody({ req: { headers } }: GatewayContext): boolean {
+  const {
+    'content-length': length = 0,
+    'transfer-encoding': transfer,
+    'content-encoding': encoding,
+  } = headers
+  return Number(length) > LARGE_BODY_BYTES || transfer !== undefined || encoding !== undefined
+}
+
 const noop = async () => undefined
 
 /** Returns the caller of an endpoint. Rejects if the caller may not call it. */
@@ -196,7 +218,13 @@ function withReason(author: Author, { headers }: RoutedContext): Author {
   return reason === undefined ? author : { ...author, reason }
 }
 
-function sendResponse(ctx: GatewayContext, response: EndpointResponse, usesKoa: boolean): void {
+/** `text`: the body as JSON, if it is encoded already. */
+function sendResponse(
+  ctx: GatewayContext,
+  response: EndpointResponse,
+  usesKoa: boolean,
+  text: string | undefined,
+): void {
   const { status, headers = {}, body, json, stream } = response
   if (stream !== undefined) sendEventStream(ctx, stream)
   if (json !== undefined) sendJsonText(ctx, status, json, usesKoa)
@@ -204,7 +232,7 @@ function sendResponse(ctx: GatewayContext, response: EndpointResponse, usesKoa: 
   if (stream !== undefined || json !== undefined) return
   ctx.status = isUnchanged(ctx, status, headers.etag) ? 304 : status
   if (ctx.status === 304) ctx.body = null
-  else if (!usesKoa && isJson(body)) sendJsonValue(ctx, body)
+  else if (!usesKoa && isJson(body)) sendJsonValue(ctx, text ?? JSON.stringify(body))
   else ctx.body = body
 }
 

@@ -48,11 +48,11 @@ export function sendEventStream(ctx: GatewayContext, records: AsyncIterable<stri
 }
 
 /**
- * Sends a value as Koa would. Given an object, Koa compares it with classes of `fetch`, and their code is
- * loaded for that.
+ * Sends the JSON text of a value as Koa would send the value. Given an object, Koa compares it with classes
+ * of `fetch`, and their code is loaded for that.
  */
-export function sendJsonValue(ctx: GatewayContext, value: object): void {
-  ctx.body = JSON.stringify(value)
+export function sendJsonValue(ctx: GatewayContext, text: string): void {
+  ctx.body = text
   if (!/\bjson\b/i.test(ctx.type)) ctx.type = 'json'
 }
 

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { declareErrorCodes } from '../contract/error-codes.ts'
 import type { Host, JsonObject, Plugin, PluginEvents, PluginParts } from '../contract/index.ts'
 import { withTimeout } from '../process/timeout.ts'
 import { createPluginServices } from '../shared-state/plugin-services.ts'
@@ -81,7 +82,7 @@ export async function setUpPlugins(
       services.operators.add(title, parts)
       adapters.add(title, parts)
     }
-    collectErrorCodes(steps)
+    declareErrorCodes(collectErrorCodes(steps))
     checkOperationIds(steps)
   } catch (error) {
     await close()

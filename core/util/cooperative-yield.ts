@@ -9,7 +9,7 @@ export interface CooperativeYield {
 }
 
 /** Usage: `if (slice.isDue()) await slice.yieldNow()`. */
-export function createCooperativeYield(sliceMs = 5): CooperativeYield {
+export function createCooperativeYield(sliceMs = 3): CooperativeYield {
   let startedAt = performance.now()
   return {
     isDue: () => performance.now() - startedAt > sliceMs,
@@ -49,10 +49,15 @@ export async function afterNextInput(): Promise<void> {
   await setImmediate()
 }
 
-/** Work on fewer items is done together with what the same turn of the event loop did before. */
-const MIN_ITEMS_FOR_OWN_TURN = 100
+/** As `afterNextInput`, if there was so much work that more of it should wait for others. */
+export async function afterManyItems(count: number): Promise<void> {
+  if (count >= MIN_ITEMS_FOR_OWN_TURN) await afterNextInput()
+}
 
-/** Like `Array.map`, in time slices. With many items, the first one starts in a turn of its own. */
+/** Work on fewer items is done together with what the same turn of the event loop did before. */
+export const MIN_ITEMS_FOR_OWN_TURN = 100
+
+/** Like `Array.map`, in time slices. With many items, they and what follows have turns of their own. */
 export async function mapInSlices<Item, Result>(
   items: readonly Item[],
   map: (item: Item, index: number) => Result,
@@ -68,5 +73,6 @@ export async function mapInSlices<Item, Result>(
     if (slice.isDue()) await slice.yieldNow()
     results.push(map(item, index))
   }
+  if (items.length >= MIN_ITEMS_FOR_OWN_TURN) await slice.yieldNow()
   return results
 }

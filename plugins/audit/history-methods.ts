@@ -82,7 +82,7 @@ export function createHistoryMethods(
             ? createRuleCommands(kinds.routing, () => rules, owner)
             : createRuleCommands(kinds.firewall, () => rules, owner)
         await commands.prepare()
-        return toJson({ data: commands.list() })
+        return toJson({ data: await commands.list() })
       }
       case 'find': {
         const { routing, firewall, ...rules } = await readRules(owner, query.asOf, present)

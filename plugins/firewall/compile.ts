@@ -56,14 +56,20 @@ export async function compileFirewall(
 ): Promise<CompiledFirewall> {
   const active = firewall.filter((rule) => rule.is_enabled && rule.scope === scope)
   await preparePatterns(active.map(patternSource), ownerId)
-  const rules = (await mapInSlices(active, (rule) => compileRule(rule, origin))).filter(
-    (rule) => rule !== undefined,
-  )
-
+  const entries = await mapInSlices(active, (rule) => compileRule(rule, origin))
+  const rules: CompiledFirewallRule[] = []
+  const inSet: number[] = []
+  const notInSet: number[] = []
+  const setPatterns: SetPattern[] = []
+  for (const entry of entries) {
+    if (entry === undefined) continue
+    const { compiled, setPattern } = entry
+    const indexes = setPattern === undefined ? notInSet : inSet
+    indexes.push(rules.push(compiled) - 1)
+    if (setPattern !== undefined) setPatterns.push(setPattern)
+  }
   const allIndexes = [...rules.keys()]
-  const inSet = allIndexes.filter((index) => isInSet(rules[index]?.pattern))
-  const notInSet = allIndexes.filter((index) => !isInSet(rules[index]?.pattern))
-  const set = await compilePatternSet(inSet.flatMap((index) => rules[index] ?? []).map(toSetPattern))
+  const set = await compilePatternSet(setPatterns)
 
   function toCandidates(found: FoundPatterns): Candidates {
     // The automaton ran out of memory. No rule may be skipped for that reason.
@@ -90,26 +96,33 @@ export function patternSource({ type, pattern }: Pick<FirewallRule, 'type' | 'pa
   return { kind: type === 'substring' ? 'literal' : type, text: pattern }
 }
 
-function toSetPattern({ pattern, rule }: CompiledFirewallRule): SetPattern {
-  const { re2SetSource: source = '', compileCost, literal } = pattern
+/** Undefined if the pattern is not in the set. */
+function toSetPattern(rule: FirewallRule, pattern: CompiledPattern): SetPattern | undefined {
+  const { re2SetSource: source, compileCost, literal, positions } = pattern
+  if (source === undefined || positions > MAX_SET_POSITIONS) return undefined
   if (literal === undefined) return { source, compileCost }
   const isLiteral = rule.type === 'substring' && isWholeLiteral(rule.pattern, literal)
   return { source, compileCost, literals: [literal], isLiteral }
 }
 
 /** Undefined if the pattern cannot be evaluated. */
-function compileRule(rule: FirewallRule, origin: RuleOrigin | undefined): CompiledFirewallRule | undefined {
+function compileRule(
+  rule: FirewallRule,
+  origin: RuleOrigin | undefined,
+): { compiled: CompiledFirewallRule; setPattern: SetPattern | undefined } | undefined {
   const replacement = rule.replacement ?? DEFAULT_REPLACEMENT
   const pattern = compilePattern(patternSource(rule))
   if ('error' in pattern) return undefined
-  return {
+  const setPattern = toSetPattern(rule, pattern)
+  const compiled = {
     rule,
     pattern,
     replacement: toReplacement({ type: rule.type, replacement }),
-    isExactInSet: isInSet(pattern) && pattern.engine === 're2',
+    isExactInSet: setPattern !== undefined && pattern.engine === 're2',
     applied: toAppliedEntry(rule, origin),
     warning: firewallWarning(rule, origin, 'triggered'),
   }
+  return { compiled, setPattern }
 }
 
 /** What a mask puts in place of a match. Only those of regular expressions refer to groups. */
@@ -146,8 +159,4 @@ export function firewallWarning(
   const message = `Firewall rule ${quoteRule(name, origin)} ${text}.`
   const warning: Warning = { code: 'firewall', message }
   return scope === 'response' ? { ...warning, scope } : warning
-}
-
-function isInSet(pattern: CompiledPattern | undefined): boolean {
-  return pattern?.re2SetSource !== undefined && pattern.positions <= MAX_SET_POSITIONS
 }

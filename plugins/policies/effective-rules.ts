@@ -16,6 +16,7 @@ import {
 import { Count, RuleOriginSchema } from '../../core/http/schemas.ts'
 import { type CallerSnapshot, rulesPositionOf } from '../../core/pipeline/inference.ts'
 import { parseAsOf } from '../../core/util/as-of.ts'
+import { mapInSlices } from '../../core/util/cooperative-yield.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { ReadCallerAt } from '../../projections/callers.ts'
 import { toPastRuleSet } from '../../projections/history.ts'
@@ -117,7 +118,7 @@ async function showRules<Rule extends RoutingRule | FirewallRule, Content>(
     // The casts are safe: a set holds the rules of a kind under its name, with the fields of their content.
     const rules = set[kind.name].filter((rule) => rule.is_enabled) as unknown as readonly Rule[]
     await kind.prepare?.(rules as unknown as readonly Content[], ownerId)
-    for (const rule of rules) shown.push({ ...kind.show(rule), origin })
+    for (const rule of await mapInSlices(rules, kind.show)) shown.push({ ...rule, origin })
   }
   return shown
 }

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { type Author, GatewayError } from '../../core/contract/index.ts'
 import { OVERALL_BUDGET_STREAM, rulesStream, userStream } from '../../core/events/domain-events.ts'
 import { groupStream, policyStream } from '../../core/events/policy-events.ts'
+import { afterManyItems } from '../../core/util/cooperative-yield.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import type { IdSource } from '../../projections/ids.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
@@ -107,6 +108,7 @@ async function appendWrite(
     const issue = findLostReference(planned, state)
     if (issue !== undefined) throw new GatewayError('conflict', issue)
   }
+  await afterManyItems(planned.length)
   const decide = () => {
     if (current() !== revision)
       throw new GatewayError('conflict', `Something else changed the ${title} meanwhile.`)
@@ -114,6 +116,7 @@ async function appendWrite(
     return planned
   }
   await writer.write({ stream: streamOf(owner, toId), revision: current, decide }, author)
+  await afterManyItems(planned.length)
   // Another node may have written first.
   requireReferences()
 }

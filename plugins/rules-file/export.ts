@@ -97,10 +97,14 @@ function createShow(state: RulesFileState, byName: boolean) {
     const names = new Set(list.map(({ name }) => name))
     if (byName && names.size < list.length)
       throw notUniqueError(`Several rules of ${owner} have the same name.`)
+    const fieldNames = fields.map(({ name }) => name)
     return list.map((rule) => {
-      const values: JsonObject = { ...rule }
-      const shown = fields.map(({ name }) => [name, values[name]]).filter(([, value]) => value !== null)
-      return { ...(!byName && { id: rule.id }), ...Object.fromEntries(shown) }
+      // The cast is safe: a rule is an object of JSON.
+      const values = rule as unknown as JsonObject
+      // Filled field by field: lists of entries would take several times as long for thousands of rules.
+      const shown: Record<string, unknown> = byName ? {} : { id: rule.id }
+      for (const name of fieldNames) if (values[name] !== null) shown[name] = values[name]
+      return shown
     })
   }
 

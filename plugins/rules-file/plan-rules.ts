@@ -1,8 +1,9 @@
 import type { FirewallRule, JsonObject, RoutingRule, RuleSet } from '../../core/contract/index.ts'
 import type { RuleEvent, RuleOwner } from '../../core/events/domain-events.ts'
+import { afterManyItems } from '../../core/util/cooperative-yield.ts'
 import { emptyRuleSet, RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
 import { diffFields } from '../audit/diff-rules.ts'
-import { checkPatternSize } from '../rules/pattern-size.ts'
+import { checkPatternSize, measureRules } from '../rules/pattern-size.ts'
 import type { RuleKind } from '../rules/rule-kind.ts'
 import type { PlanBuilder } from './plan-builder.ts'
 import { pickChanged } from './plan-groups.ts'
@@ -55,10 +56,14 @@ export async function planRules(
   }
   const events = (toId: ToId, owner: RuleOwner) =>
     RULE_KINDS.flatMap((kind) => lists[kind].events.flatMap((event) => event(toId, owner)))
+  const count = lists.firewall.events.length + lists.routing.events.length
+  await afterManyItems(count)
+  await measureRules(rules)
   const toDraftId: ToId = (id) => (typeof id === 'number' ? id : Number.MAX_SAFE_INTEGER - id.newIndex)
-  await builder.issues.collect(path, () =>
-    checkPatternSize(rules, events(toDraftId, { userId: rules.ownerId })),
-  )
+  const drafted = events(toDraftId, { userId: rules.ownerId })
+  await afterManyItems(count)
+  await builder.issues.collect(path, () => checkPatternSize(rules, drafted))
+  await afterManyItems(count)
   const changesOf = (kind: RuleKindName) => {
     const { added, changed, removed } = lists[kind].changes
     if (added.length + changed.length + removed.length === 0) return {}

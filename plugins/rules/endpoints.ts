@@ -90,7 +90,7 @@ export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Con
           return { status: 200, json: await past.list(pastQuery(call, asOf), call.client.signal) }
         const commands = createCommands(scope.ownerOf(call))
         await commands.prepare()
-        return { status: 200, body: { data: commands.list() } }
+        return { status: 200, body: { data: await commands.list() } }
       },
     }),
     repeatable(

@@ -6,6 +6,7 @@ import {
   type RuleSet,
 } from '../../core/contract/index.ts'
 import type { RuleEvent } from '../../core/events/domain-events.ts'
+import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
 
 /**
  * Limits for the rules of a user or a policy, in characters. Patterns are those of firewall rules, and the
@@ -55,6 +56,16 @@ export function checkPatternSize(rules: RuleSet, events: readonly RuleEvent[]): 
 
 /** A rule that changes is another object. Measuring thousands for every change would hold up others. */
 const sizes = new WeakMap<RoutingRule | FirewallRule, RuleSize>()
+
+/** Measures the rules of an owner in time slices, so that `checkPatternSize` need not. */
+export async function measureRules({ routing, firewall }: RuleSet): Promise<void> {
+  const slice = createCooperativeYield()
+  for (const rules of [routing, firewall])
+    for (const rule of rules) {
+      sizeOfRule(rule)
+      if (slice.isDue()) await slice.yieldNow()
+    }
+}
 
 function sizeOfRule(rule: RoutingRule | FirewallRule): RuleSize {
   const known = sizes.get(rule)

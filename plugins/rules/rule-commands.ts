@@ -9,13 +9,13 @@ import {
 } from '../../core/contract/index.ts'
 import type { RuleEvent, RuleOwner } from '../../core/events/domain-events.ts'
 import type { ExpectedRevisions } from '../../core/http/conditional.ts'
-import { afterNextInput, createCooperativeYield, mapInSlices } from '../../core/util/cooperative-yield.ts'
+import { afterManyItems, createCooperativeYield, mapInSlices } from '../../core/util/cooperative-yield.ts'
 import type { History } from '../../projections/history.ts'
 import type { IdSource } from '../../projections/ids.ts'
 import type { RuleKindName } from '../../projections/rules.ts'
 import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'
 import { applyRuleEvents } from '../../projections/user-rules.ts'
-import { checkPatternSize } from './pattern-size.ts'
+import { checkPatternSize, measureRules } from './pattern-size.ts'
 import type { RuleKind } from './rule-kind.ts'
 
 /** A change to one rule. The request is validated; the current state of the rule is checked by `decide`. */
@@ -46,7 +46,7 @@ export type RuleChangeResult =
 export interface RuleCommands {
   /** To be called before `list` and `show`. */
   prepare(): Promise<void>
-  list(): readonly JsonObject[]
+  list(): Promise<readonly JsonObject[]>
   /** Throws 404 for an unknown id and for the id of another owner's rule. */
   requireRule(ruleId: number): void
   /** Throws 404 as `requireRule` does. */
@@ -95,7 +95,7 @@ export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Cont
   return {
     // The cast is safe: a rule has the fields of its content.
     prepare: async () => kind.prepare?.(list() as unknown as readonly Content[], ownerId),
-    list: () => list().map(kind.show),
+    list: () => mapInSlices(list(), kind.show),
     requireRule: (ruleId) => void find(ruleId),
     show,
     showIn,
@@ -202,9 +202,6 @@ export async function executeRuleChanges(
   return answerInTime(writeChanges(changes, services, ownerId, author))
 }
 
-/** As many events are applied, and shown as rules, in about a millisecond. */
-const MAX_EVENTS_OF_A_TURN = 50
-
 async function writeChanges(
   changes: readonly RuleChange[],
   { rules, ids, writer }: RuleServices,
@@ -213,6 +210,9 @@ async function writeChanges(
 ): Promise<readonly RuleChangeResult[]> {
   const changesWithIds = await assignIds(changes, ids, author)
   let before = rules.of(ownerId)
+  // The first look-up after many changes has folded their events.
+  await afterManyItems(changes.length)
+  await measureRules(before)
   let events: readonly RuleEvent[] = []
   function decide(): readonly RuleEvent[] {
     rules.requireOwner(ownerId)
@@ -223,8 +223,7 @@ async function writeChanges(
   }
   const command = { stream: rules.stream(ownerId), revision: () => rules.revision(ownerId), decide }
   const written = await writer.write(command, author)
-  // Applying many events has used this iteration of the event loop.
-  if (events.length > MAX_EVENTS_OF_A_TURN) await afterNextInput()
+  await afterManyItems(events.length)
   const after = written ? applyRuleEvents(before, events, written) : before
   const results = await mapInSlices(changesWithIds, ({ change, ruleId }) => change.outcome(ruleId, after))
   const replaced = written?.replacedWorkers ?? []

@@ -34,17 +34,36 @@ export interface SavedState {
 /** What an event is to this version: applied, of a newer version, or not one of Signalbox. */
 export type EventKind = 'applied' | 'newer' | 'foreign'
 
-/** Applies a domain event to all projections. Events of plugins are not for them, and count as applied. */
-export function applyRecord(projections: readonly Projection[], record: RecordedEvent): EventKind {
-  if (isPluginStream(record.stream)) return 'applied'
+/** An event whose kind is known. Those of plugins are not for projections, and count as applied. */
+export interface ParsedRecord {
+  readonly record: RecordedEvent
+  readonly kind: EventKind
+  /** What projections apply; both are undefined if there is nothing to apply. */
+  readonly event?: DomainEvent
+  readonly unparsed?: UnparsedRuleEvent
+}
+
+/** Parses an event before it is applied: applying many events that were parsed takes little time. */
+export function parseRecord(record: RecordedEvent): ParsedRecord {
+  if (isPluginStream(record.stream)) return { record, kind: 'applied' }
   const unparsed = readUnparsedRuleEvent(record)
-  if (unparsed !== undefined) {
-    for (const projection of projections) projection.applyUnparsed?.(unparsed)
-    return 'applied'
-  }
+  if (unparsed !== undefined) return { record, kind: 'applied', unparsed }
   const event = decodeEvent(record)
-  if (event === undefined) return 'newer'
-  if (!isWellFormed(event, record)) return 'foreign'
-  for (const projection of projections) projection.apply(event, record)
-  return 'applied'
+  if (event === undefined) return { record, kind: 'newer' }
+  return isWellFormed(event, record) ? { record, kind: 'applied', event } : { record, kind: 'foreign' }
+}
+
+export function applyParsed(
+  projections: readonly Projection[],
+  { record, event, unparsed }: ParsedRecord,
+): void {
+  if (unparsed !== undefined) for (const projection of projections) projection.applyUnparsed?.(unparsed)
+  else if (event !== undefined) for (const projection of projections) projection.apply(event, record)
+}
+
+/** Applies a recorded event to all projections. */
+export function applyRecord(projections: readonly Projection[], record: RecordedEvent): EventKind {
+  const parsed = parseRecord(record)
+  applyParsed(projections, parsed)
+  return parsed.kind
 }

@@ -5,14 +5,12 @@ import {
   EventLogUnavailableError,
   type Position,
   type RecordedEvent,
-  type StreamAnomaly,
 } from '../../core/contract/index.ts'
-import { CHECKPOINTS_STREAM, LOG_STREAM } from '../../core/event-log/streams.ts'
-import { isPluginStream } from '../../core/events/plugin-events.ts'
 import { exponentialBackoff, retry } from '../../core/process/retry.ts'
 import { checkLogUnchanged, type EventReference, toEventReference } from './check-log.ts'
+import { type AppliedListener, createEventReceiver, type PluginEventListener } from './event-receiver.ts'
 import { createOutageLog } from './outage-log.ts'
-import { applyRecord, type Projection } from './projection.ts'
+import type { Projection } from './projection.ts'
 import { ConditionWaiters } from './queues.ts'
 import { createStreamHealth, type DamagedStream, type StreamHealth } from './stream-health.ts'
 
@@ -23,12 +21,6 @@ import { createStreamHealth, type DamagedStream, type StreamHealth } from './str
  * values in `/readyz`.
  */
 type SubscriptionState = 'catching-up' | 'following' | 'away' | 'denied' | 'damaged' | 'replaced'
-
-/** Receives an applied event, and the milliseconds since its metadata's `time`. */
-type AppliedListener = (record: RecordedEvent, delayMs: number) => void
-
-/** Receives an event of a plugin's stream. Returns false if no plugin could decode it. */
-type PluginEventListener = (record: RecordedEvent) => boolean
 
 /**
  * Prepares what an event needs once it is applied. May read the log, also while it counts as away for others.
@@ -116,34 +108,19 @@ export function subscribeProjections(
 ): Subscription {
   const abort = new AbortController()
   const waiters = new ConditionWaiters()
-  const listeners: AppliedListener[] = []
-  let applyPluginEvent: PluginEventListener = () => true
   let prepare: Preparation = () => undefined
-  const counts = { received: 0, skipped: 0, foreign: 0 }
   const outage = createOutageLog(logger)
   let state: Exclude<SubscriptionState, 'denied' | 'damaged'> = 'catching-up'
   let damage: EventLogUnavailableError | undefined
   let isCaughtUp = false
-  let newest: RecordedEvent | undefined
-
-  function receive(record: RecordedEvent): void {
-    const { stream, revision } = record
-    const kind = applyRecord(projections, record)
-    const isApplied = isPluginStream(stream) ? applyPluginEvent(record) : kind === 'applied'
-    if (kind === 'foreign') skipForeign(stream)
-    else if (!isApplied) counts.skipped += 1
-    reportDamage(health.receive(stream, revision, kind))
-    if (stream !== LOG_STREAM && stream !== CHECKPOINTS_STREAM) counts.received += 1
-    newest = record
-    if (isApplied && isCaughtUp) notifyListeners(record)
-    waiters.check()
-  }
-
-  function receiveAnomaly(anomaly: StreamAnomaly): void {
-    if (anomaly.kind === 'foreign') skipForeign(anomaly.stream)
-    reportDamage(health.note(anomaly))
-    waiters.check()
-  }
+  const receiver = createEventReceiver({
+    projections,
+    health,
+    logger,
+    isLive: () => isCaughtUp,
+    onChange: () => waiters.check(),
+  })
+  const { newest, counts } = receiver
 
   function noteDamage(error: EventLogUnavailableError): void {
     if (damage !== undefined) return
@@ -152,28 +129,8 @@ export function subscribeProjections(
     logger.error({ reason: error.message }, message)
   }
 
-  const foreignStreams = new Set<string>()
-
-  function skipForeign(stream: string): void {
-    counts.foreign += 1
-    if (foreignStreams.has(stream)) return
-    foreignStreams.add(stream)
-    logger.warn({ stream }, 'event of another program, or malformed, skipped in a stream of the event log')
-  }
-
-  function reportDamage(damaged: DamagedStream | undefined): void {
-    if (damaged)
-      logger.error(damaged, 'stream of the event log damaged; the requests that depend on it are refused')
-  }
-
-  function notifyListeners(record: RecordedEvent): void {
-    // Never negative, even if the clock of the machine that wrote the event is ahead of this one.
-    const delayMs = Math.max(0, Date.now() - Date.parse(record.metadata.time))
-    for (const listener of listeners) listener(record, delayMs)
-  }
-
   const backoff = exponentialBackoff({ firstMs: 100, maxMs: 1000 })
-  const position = () => newest?.position ?? start?.position ?? 0
+  const position = () => newest()?.position ?? start?.position ?? 0
   let reportReplaced: (error: EventLogReplacedError) => void = () => undefined
   const replaced = new Promise<never>((_, reject) => {
     reportReplaced = reject
@@ -182,8 +139,9 @@ export function subscribeProjections(
 
   async function checkLog(): Promise<void> {
     if (logId === undefined) return
+    const last = newest()
     try {
-      await checkLogUnchanged(log, logId, newest ? toEventReference(newest) : start)
+      await checkLogUnchanged(log, logId, last ? toEventReference(last) : start)
     } catch (error) {
       if (EventLogReplacedError.isInstance(error)) markReplaced(error)
       throw error
@@ -202,7 +160,8 @@ export function subscribeProjections(
   async function follow(resolveCaughtUp: () => void): Promise<void> {
     await checkLog()
     let isChecked = false
-    for await (const item of log.subscribe(position(), abort.signal, undefined, receiveAnomaly)) {
+    receiver.restart()
+    for await (const item of log.subscribe(position(), abort.signal, undefined, receiver.receiveAnomaly)) {
       // Checked again on the connection that the events come from, before any of them is applied.
       if (!isChecked) await checkLog()
       isChecked = true
@@ -212,7 +171,8 @@ export function subscribeProjections(
         const prepared = prepare(item, log)
         if (prepared !== undefined) await prepared
         if (abort.signal.aborted) return
-        receive(item)
+        const received = receiver.receive(item, abort.signal)
+        if (received !== undefined) await received
       } else {
         if (state === 'away') logger.info('event log available again')
         state = 'following'
@@ -257,7 +217,7 @@ export function subscribeProjections(
       return outage.isDenied() ? 'denied' : state
     },
     position,
-    newest: () => newest,
+    newest,
     received: () => counts.received,
     skipped: () => counts.skipped,
     foreign: () => counts.foreign,
@@ -279,13 +239,11 @@ export function subscribeProjections(
       if (error === undefined && state === 'following') outage.end()
       else if (error !== undefined) outage.note(error, 'event log call failed')
     },
-    onApplied: (listener) => listeners.push(listener),
+    onApplied: receiver.onApplied,
     prepareEvents(preparation) {
       prepare = preparation
     },
-    onPluginEvent(listener) {
-      applyPluginEvent = listener
-    },
+    onPluginEvent: receiver.onPluginEvent,
     until: (condition, timeoutMs) => waiters.wait(condition, timeoutMs),
     checkLog,
     async close() {

@@ -15,6 +15,7 @@ import { createMetadata, type DomainEvent, SCHEMA_VERSION } from '../../core/eve
 import { AppliedBeforeError, type FindKnownRequest, findAppliedChange } from '../../core/http/idempotency.ts'
 import { withTimeout } from '../../core/process/timeout.ts'
 import type { Clock } from '../../core/util/clock.ts'
+import { afterManyItems } from '../../core/util/cooperative-yield.ts'
 import { KeyedQueue } from './queues.ts'
 import type { Subscription } from './subscribe.ts'
 
@@ -137,6 +138,8 @@ export function createEventWriter(
       const expectedRevision = revisionOf(command)
       const events: readonly NewEvent[] = command.decide()
       if (events.length === 0) return undefined
+      // Encoding many events takes as long as deciding on them. The log checks the revision.
+      await afterManyItems(events.length)
       const metadata = createMetadata(author, clock(), schema)
       try {
         const appended = await log.append(command.stream, events, { expectedRevision, metadata })

@@ -1,4 +1,5 @@
-import { type ErrorCode, type ErrorDetails, GatewayError } from '../../core/contract/errors.ts'
+import type { ErrorCode } from '../../core/contract/error-codes.ts'
+import { type ErrorDetails, GatewayError } from '../../core/contract/errors.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { ProviderErrorResponse } from '../../core/contract/provider.ts'
 import { parseJson } from '../../core/util/json.ts'

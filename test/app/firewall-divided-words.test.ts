@@ -200,6 +200,35 @@ describe('a word that is divided between texts that a provider receives as one',
   })
 })
 
+describe('a mask whose result makes a match with other messages', () => {
+  it('is refused, because nothing in them can be replaced', async () => {
+    const sandbox = await startSandbox({ record: 100 })
+    const gateway = await startGateway(providersAt(sandbox))
+    const { body } = await gateway.call('POST', '/v1/firewall-rules', firewallRuleBody({ pattern: WORD }))
+    const ask = async (replacement: string, contents: readonly string[]) => {
+      await gateway.call('PATCH', `/v1/firewall-rules/${body.data.id}`, { replacement })
+      const messages = contents.map(user)
+      return gateway.call('POST', '/v1/chat/completions', { model: MODELS.anthropic, messages })
+    }
+    for (const [replacement, contents] of [
+      ['', [begin, WORD, end]],
+      ['', [`a ${begin}${WORD}`, `${end} b`]],
+      [begin, [`a ${WORD}`, `${end} b`]],
+      [end, [begin, `${WORD} b`]],
+    ] as const) {
+      const before = sandbox.requests.length
+      const answer = await ask(replacement, contents)
+      expect(answer.status, contents.join()).to.equal(403)
+      expect(answer.body.error.message).to.match(/across several values or messages\.$/)
+      expect(sandbox.requests.length).to.equal(before)
+    }
+    expect((await ask('', ['hello', WORD, end])).status).to.equal(200)
+    expect(JSON.stringify(sandbox.requests.at(-1)?.body)).not.to.contain(WORD)
+    await gateway.stop()
+    await sandbox.close()
+  })
+})
+
 describe('a mask of blank lines', () => {
   it('is applied, and does not match those that the gateway adds between system messages', async () => {
     const sandbox = await startSandbox({ record: 100 })

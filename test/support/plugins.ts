@@ -12,7 +12,10 @@ import { UNLIMITED } from './settings.ts'
 export const BUILT_IN = DEFAULT_PLUGIN_NAMES
 
 /** A settings file in the folder with this list of plugins, for `CONFIG`. */
-export async function listPlugins(folder: string, plugins: readonly unknown[]): Promise<string> {
+export async function listPlugins(
+  folder: string,
+  plugins: readonly unknown[] | { readonly add: readonly unknown[] },
+): Promise<string> {
   const file = path.join(folder, 'settings.yaml')
   await writeFile(file, `${UNLIMITED}plugins: ${JSON.stringify(plugins)}\n`)
   return file

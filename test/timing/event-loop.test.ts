@@ -1,11 +1,9 @@
-import { setTimeout } from 'node:timers/promises'
 import { expect } from 'chai'
 import { openRuleHistoryThread } from '../../config/gateway/rule-history-thread.ts'
 import type { ChatRequest } from '../../core/contract/index.ts'
 import { openSqliteLog } from '../../core/event-log/sqlite/sqlite-log.ts'
 import { ensureLogId } from '../../core/events/log-identity.ts'
 import { compilePatternSet } from '../../core/pcre/pattern-set.ts'
-import { currentThreadId, readThreadCpuMs } from '../../core/process/thread-cpu.ts'
 import { toAuditEntries } from '../../plugins/audit/audit-entries.ts'
 import type { HistoryCall } from '../../plugins/audit/history-methods.ts'
 import { compileFirewall } from '../../plugins/firewall/compile.ts'
@@ -13,10 +11,9 @@ import { evaluateFirewall } from '../../plugins/firewall/evaluate.ts'
 import { createHistory } from '../../projections/history.ts'
 import { createPastEventReader } from '../../projections/past-events.ts'
 import { generateLog } from '../bench/generate-log.ts'
-import { firewallRuleBody } from '../support/bodies.ts'
 import { makeFolder } from '../support/folders.ts'
-import { AS_ADMIN, startGateway } from '../support/gateway.ts'
 import { inspectReply, textEvents } from '../support/inspected-reply.ts'
+import { measureLongestTask } from '../support/longest-task.ts'
 import { EVALUATION, patternRun } from '../support/pattern-run.ts'
 import { firewallRule, ruleSet } from '../support/rules.ts'
 
@@ -135,73 +132,4 @@ describe('the event loop', () => {
   }).timeout(60_000)
 })
 
-/** Changes that hold many new rules. */
-const WRITES: Readonly<Record<string, (rules: readonly object[]) => readonly [path: string, body: object]>> =
-  {
-    'a batch': (rules) => [
-      '/v1/rules/batch',
-      { operations: rules.map((data) => ({ kind: 'firewall', op: 'create', data })) },
-    ],
-    'a simulation': (rules) => ['/v1/simulate', { ...request('hello'), rules: { firewall: rules } }],
-    'a rules file': (rules) => [
-      '/admin/rules/file/apply',
-      {
-        file: {
-          policies: [
-            {
-              name: 'A policy',
-              is_enabled: true,
-              priority: 0,
-              applies_to: { everyone: true },
-              firewall_rules: rules.map((rule, index) => ({ ...rule, name: `Rule ${index}` })),
-            },
-          ],
-        },
-      },
-    ],
-  }
-
-describe('the event loop, while rules are written,', () => {
-  for (const [what, toCall] of Object.entries(WRITES)) {
-    it(`is not blocked by ${what} with 400 new patterns`, async () => {
-      const gateway = await startGateway()
-      const send = async (path: string, body: object) => {
-        const headers = path.startsWith('/admin') ? AS_ADMIN : undefined
-        expect((await gateway.call('POST', path, body, headers)).status).to.equal(200)
-      }
-      // The best of several runs: the first one compiles functions, and a machine may be interrupted.
-      let bestMs = Number.POSITIVE_INFINITY
-      for (let run = 0; run < 4; run++) {
-        const rules = Array.from({ length: 400 }, (_, n) =>
-          firewallRuleBody({ type: 'regex', pattern: `\\bsecret${run}[-_ ]?${n}\\b|proj(ect)?\\s*x${n}` }),
-        )
-        const [path, body] = toCall(rules)
-        const [, longestMs] = await measureLongestTask(() => send(path, body))
-        bestMs = Math.min(bestMs, longestMs)
-      }
-      await gateway.stop()
-      expect(bestMs).to.be.below(30)
-    }).timeout(60_000)
-  }
-})
-
 const request = (content: string): ChatRequest => ({ messages: [{ role: 'user', content }] })
-
-/**
- * Returns the result, and the longest CPU time in ms that a turn of the event loop took meanwhile: on a busy
- * machine, elapsed time says little.
- */
-async function measureLongestTask<Result>(run: () => Result | Promise<Result>): Promise<[Result, number]> {
-  const threadId = currentThreadId()
-  let last = readThreadCpuMs(threadId)
-  let longestMs = 0
-  const timer = setInterval(() => {
-    const now = readThreadCpuMs(threadId)
-    longestMs = Math.max(longestMs, now - last)
-    last = now
-  }, 1)
-  const result = await run()
-  await setTimeout(10)
-  clearInterval(timer)
-  return [result, longestMs]
-}

@@ -13,7 +13,7 @@ import {
 } from '../../contract/event-log.ts'
 import { AutoResetEvent } from '../../util/auto-reset-event.ts'
 import { chain, type MaybePromise } from '../../util/maybe-promise.ts'
-import { toPlainEvent } from '../stored-event.ts'
+import { type StoredEvent, toPlainEvent } from '../stored-event.ts'
 import { checkAppend, checkDeletable, encodeEvents, LOG_STREAM, matchesStream } from '../streams.ts'
 import {
   createLeftoversError,
@@ -223,6 +223,9 @@ class SqliteLog implements EventLog {
     const committed = new AutoResetEvent()
     const wake = () => committed.set()
     const hasEnded = () => signal.aborted || this.#closed !== undefined
+    const deliver = (event: StoredEvent) => (this.#deliversPlain ? toPlainEvent(event) : event)
+    /** The last event of a page, until it is known whether the next page continues its append. */
+    let held: StoredEvent | undefined
     signal.addEventListener('abort', wake)
     this.#history.addSubscriber(committed)
     try {
@@ -234,8 +237,14 @@ class SqliteLog implements EventLog {
         if (more) next = this.#readLog(last, streams)
         for (const event of unpackEvents(page)) {
           if (hasEnded()) return
-          yield this.#deliversPlain ? toPlainEvent(event) : event
+          const previous = held
+          held = event
+          if (previous === undefined) continue
+          previous.isContinued = previous.isFollowedBy(event)
+          yield deliver(previous)
         }
+        if (held !== undefined && !more && !hasEnded()) yield deliver(held)
+        if (!more) held = undefined
         position = last
         if (more || hasEnded()) continue
         if (!isCaughtUp) yield 'caught-up'

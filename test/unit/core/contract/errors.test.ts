@@ -39,7 +39,7 @@ describe('a GatewayError', () => {
   it('refuses a code that is not defined, and says how to define one', () => {
     expect(() => new GatewayError('card_number' as 'refused', 'A card number.')).to.throw(
       TypeError,
-      'For a code of your own, pass { code, status, type, message }',
+      'Declare it in errorCodes, or pass { code, status, type, message }',
     )
   })
 })

@@ -201,6 +201,74 @@ describe('subscribeProjections', () => {
   })
 })
 
+describe('subscribeProjections, for the events of one append', () => {
+  let log: ScriptedLog
+  let subscription: Subscription
+  let applied: number[]
+  let notified: number[]
+
+  beforeEach(async () => {
+    log = new ScriptedLog(['caught-up'])
+    applied = []
+    notified = []
+    const projection = { apply: (_: unknown, { position }: RecordedEvent) => applied.push(position) }
+    subscription = subscribeProjections(log, [projection], pino({ level: 'silent' }))
+    subscription.onApplied(({ position }) => notified.push(position))
+    await subscription.caughtUp
+  })
+
+  afterEach(() => subscription.close())
+
+  it('waits for the last one before it applies the first', async () => {
+    log.add(event(10), continued(20), continued(30))
+    await subscription.until(() => subscription.position() === 10)
+    await nextTurn()
+    await nextTurn()
+    expect(applied).to.deep.equal([10])
+
+    log.add(event(40))
+    await subscription.until(() => subscription.position() === 40)
+    expect(applied).to.deep.equal([10, 20, 30, 40])
+    expect(notified).to.deep.equal(applied)
+  })
+
+  it('applies all in one turn, however many there are', async () => {
+    const positions = Array.from({ length: 3000 }, (_, index) => 10 * (index + 1))
+    const seen = new Set<number>()
+    let isDone = false
+    const observe = () => {
+      seen.add(applied.length)
+      if (!isDone) setImmediate(observe)
+    }
+    observe()
+    log.add(...positions.slice(0, -1).map(continued), event(30_000))
+    await subscription.until(() => notified.length === 3000)
+    isDone = true
+    expect([...seen].filter((count) => count !== 0)).to.deep.equal([3000])
+    expect(notified).to.deep.equal(positions)
+  })
+
+  it('receives them again if the log becomes unavailable before the last one', async () => {
+    log.add(event(10), continued(20), unavailable, continued(20), event(30), 'caught-up')
+    await subscription.until(() => subscription.position() === 30)
+    expect(applied).to.deep.equal([10, 20, 30])
+    expect(log.subscribedFrom).to.deep.equal([0, 10])
+  })
+
+  it('does not hold back more than any append has', async () => {
+    log.add(...Array.from({ length: 10_500 }, (_, index) => continued(10 * (index + 1))))
+    await subscription.until(() => applied.length > 10_000)
+  })
+
+  it('applies none after it was closed', async () => {
+    log.add(continued(10))
+    await nextTurn()
+    log.add(event(20))
+    await subscription.close()
+    expect([[], [10, 20]]).to.deep.include(applied)
+  })
+})
+
 const unavailable = new EventLogUnavailableError('unavailable')
 
 function event(position: number): RecordedEvent {
@@ -212,6 +280,11 @@ function event(position: number): RecordedEvent {
     data: { first: position, count: 1 },
     metadata: { actor: 'system', time: '2025-03-01T10:00:00.123456Z', schema: 1 },
   }
+}
+
+/** An event that is not the last one of its append. */
+function continued(position: number): RecordedEvent {
+  return { ...event(position), isContinued: true }
 }
 
 /** The event with another time. */

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { ErrorCode } from '../../../../core/contract/errors.ts'
+import type { ErrorCode } from '../../../../core/contract/error-codes.ts'
 import { deepseek } from '../../../../providers/deepseek/adapter.ts'
 
 describe('parsing an error of DeepSeek', () => {

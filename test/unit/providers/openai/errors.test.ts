@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { ErrorCode } from '../../../../core/contract/errors.ts'
+import type { ErrorCode } from '../../../../core/contract/error-codes.ts'
 import type { ProviderErrorResponse } from '../../../../core/contract/provider.ts'
 import { openai } from '../../../../providers/openai/adapter.ts'
 

@@ -1,0 +1,146 @@
+import type { Logger } from 'pino'
+import type { RecordedEvent, StreamAnomaly } from '../../core/contract/index.ts'
+import { CHECKPOINTS_STREAM, LOG_STREAM } from '../../core/event-log/streams.ts'
+import { isPluginStream } from '../../core/events/plugin-events.ts'
+import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
+import type { MaybePromise } from '../../core/util/maybe-promise.ts'
+import { applyParsed, type ParsedRecord, type Projection, parseRecord } from './projection.ts'
+import type { DamagedStream, StreamHealth } from './stream-health.ts'
+
+/** Receives an applied event, and the milliseconds since its metadata's `time`. */
+export type AppliedListener = (record: RecordedEvent, delayMs: number) => void
+
+/** Receives an event of a plugin's stream. Returns false if no plugin could decode it. */
+export type PluginEventListener = (record: RecordedEvent) => boolean
+
+interface EventReceiverOptions {
+  readonly projections: readonly Projection[]
+  readonly health: StreamHealth
+  readonly logger: Logger
+  /** Whether there are readers and listeners: not while the events before the start are applied. */
+  readonly isLive: () => boolean
+  /** Called when the state has changed. */
+  readonly onChange: () => void
+}
+
+/** Applies the events of a subscription to the projections. */
+export interface EventReceiver {
+  /** Numbers of events; see `Subscription`. */
+  readonly counts: { received: number; skipped: number; foreign: number }
+  /** The newest event that was applied or skipped. */
+  newest(): RecordedEvent | undefined
+  /**
+   * Receives the next event. Those of one append are applied together, so that no reader sees a part of a
+   * change. They are parsed before, and listeners notified after, in time slices. See
+   * docs/decisions/event-log.md, "The events of an append are applied in one turn".
+   */
+  receive(record: RecordedEvent, signal: AbortSignal): MaybePromise<void>
+  receiveAnomaly(anomaly: StreamAnomaly): void
+  /** Forgets the events of an append that was not received completely. They will be received again. */
+  restart(): void
+  onApplied(listener: AppliedListener): void
+  onPluginEvent(listener: PluginEventListener): void
+}
+
+/** No append has as many events. Whatever another program writes, not more are held back. */
+const MAX_HELD_EVENTS = 10_000
+
+/** Applying fewer events takes less than a millisecond, and needs no turn of its own. */
+const MIN_EVENTS_FOR_OWN_TURN = 50
+
+/** Events of the embedded log parse their parts on first use, which would be when they are applied. */
+function parseParts({ data, metadata }: RecordedEvent): void {
+  void [data, metadata]
+}
+
+export function createEventReceiver(options: EventReceiverOptions): EventReceiver {
+  const { projections, health, logger, isLive, onChange } = options
+  const listeners: AppliedListener[] = []
+  let applyPluginEvent: PluginEventListener = () => true
+  const counts = { received: 0, skipped: 0, foreign: 0 }
+  const foreignStreams = new Set<string>()
+  const slice = createCooperativeYield()
+  /** Parsed events of an append whose last event has not been received. */
+  let held: ParsedRecord[] = []
+  let newest: RecordedEvent | undefined
+
+  /** Returns whether the event was applied. */
+  function apply(parsed: ParsedRecord): boolean {
+    const { record, kind } = parsed
+    const { stream, revision } = record
+    applyParsed(projections, parsed)
+    const isApplied = isPluginStream(stream) ? applyPluginEvent(record) : kind === 'applied'
+    if (kind === 'foreign') skipForeign(stream)
+    else if (!isApplied) counts.skipped += 1
+    reportDamage(health.receive(stream, revision, kind))
+    if (stream !== LOG_STREAM && stream !== CHECKPOINTS_STREAM) counts.received += 1
+    newest = record
+    return isApplied
+  }
+
+  async function applyTogether(events: readonly ParsedRecord[], signal: AbortSignal): Promise<void> {
+    const isLarge = events.length >= MIN_EVENTS_FOR_OWN_TURN
+    if (isLarge) await slice.yieldNow()
+    if (signal.aborted) return
+    const applied = events.filter(apply)
+    if (isLarge) await slice.yieldNow()
+    for (const { record } of applied) {
+      notifyListeners(record)
+      if (slice.isDue()) await slice.yieldNow()
+    }
+    onChange()
+  }
+
+  function skipForeign(stream: string): void {
+    counts.foreign += 1
+    if (foreignStreams.has(stream)) return
+    foreignStreams.add(stream)
+    logger.warn({ stream }, 'event of another program, or malformed, skipped in a stream of the event log')
+  }
+
+  function reportDamage(damaged: DamagedStream | undefined): void {
+    if (damaged)
+      logger.error(damaged, 'stream of the event log damaged; the requests that depend on it are refused')
+  }
+
+  function notifyListeners(record: RecordedEvent): void {
+    if (!isLive()) return
+    // Never negative, even if the clock of the machine that wrote the event is ahead of this one.
+    const delayMs = Math.max(0, Date.now() - Date.parse(record.metadata.time))
+    for (const listener of listeners) listener(record, delayMs)
+  }
+
+  return {
+    counts,
+    newest: () => newest,
+    receive(record, signal) {
+      const parsed = parseRecord(record)
+      // Nobody reads before the first catch-up has ended.
+      const isHeld = record.isContinued === true && isLive() && held.length < MAX_HELD_EVENTS
+      if (isHeld) {
+        held.push(parsed)
+        parseParts(record)
+        return slice.isDue() ? slice.yieldNow() : undefined
+      }
+      if (held.length > 0) {
+        const events = [...held, parsed]
+        held = []
+        return applyTogether(events, signal)
+      }
+      if (apply(parsed)) notifyListeners(record)
+      onChange()
+    },
+    receiveAnomaly(anomaly) {
+      if (anomaly.kind === 'foreign') skipForeign(anomaly.stream)
+      reportDamage(health.note(anomaly))
+      onChange()
+    },
+    restart() {
+      held = []
+    },
+    onApplied: (listener) => listeners.push(listener),
+    onPluginEvent(listener) {
+      applyPluginEvent = listener
+    },
+  }
+}
