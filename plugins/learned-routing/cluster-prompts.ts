@@ -2,10 +2,14 @@ import { createRandom } from '../../core/util/random.ts'
 import { BUCKETS, type PromptFeatures } from './features.ts'
 
 const ROUNDS = 10
+/** So many rounds show which of several starts is best. */
+const START_ROUNDS = 3
 
 export interface ClusterOptions {
   readonly clusters: number
   readonly seed: number
+  /** Number of random starts, of which the best result counts. Default: 1. */
+  readonly starts?: number
 }
 
 /**
@@ -14,19 +18,45 @@ export interface ClusterOptions {
  */
 export function clusterPrompts(
   prompts: readonly { readonly features: PromptFeatures }[],
-  { clusters, seed }: ClusterOptions,
+  { clusters, seed, starts = 1 }: ClusterOptions,
 ): Uint8Array {
   const random = createRandom(seed)
   const rarities = measureRarity(prompts)
   const words = prompts.map(({ features }) =>
     features.indices.filter((bucket) => (rarities[bucket] as number) > 0),
   )
-  const assigned = new Uint8Array(prompts.length)
-  // By bucket, then by cluster: the clusters of a word share cache lines.
-  const centers = new Float32Array(BUCKETS * clusters)
-  for (let cluster = 0; cluster < clusters && words.length > 0; cluster++)
-    addTo(centers, random.pick(words), rarities, clusters, cluster)
-  for (let round = 0; round < ROUNDS; round++) {
+  let best: Clustering | undefined
+  for (let start = 0; start < starts && words.length > 0; start++) {
+    const clustering = {
+      centers: new Float32Array(BUCKETS * clusters),
+      assigned: new Uint8Array(words.length),
+    }
+    for (let cluster = 0; cluster < clusters; cluster++)
+      addTo(clustering.centers, random.pick(words), rarities, clusters, cluster)
+    improve(clustering, words, rarities, starts === 1 ? ROUNDS : START_ROUNDS)
+    if (best === undefined || similarityOf(clustering, clusters) > similarityOf(best, clusters))
+      best = clustering
+  }
+  if (best === undefined) return new Uint8Array(prompts.length)
+  if (starts > 1) improve(best, words, rarities, ROUNDS - START_ROUNDS)
+  return best.assigned
+}
+
+interface Clustering {
+  /** By bucket, then by cluster: the clusters of a word share cache lines. */
+  readonly centers: Float32Array
+  readonly assigned: Uint8Array
+}
+
+/** Assigns prompts to the nearest centers and moves the centers to their prompts, at most `rounds` times. */
+function improve(
+  { centers, assigned }: Clustering,
+  words: readonly Uint16Array[],
+  rarities: Float32Array,
+  rounds: number,
+): void {
+  const clusters = centers.length / BUCKETS
+  for (let round = 0; round < rounds; round++) {
     const scales = measureCenters(centers, clusters)
     let changed = 0
     for (let at = 0; at < words.length; at++) {
@@ -39,7 +69,12 @@ export function clusterPrompts(
     for (let at = 0; at < words.length; at++)
       addTo(centers, words[at] as Uint16Array, rarities, clusters, assigned[at] as number)
   }
-  return assigned
+}
+
+/** Returns how similar prompts are to their centers in sum, which is what k-means maximizes. */
+function similarityOf({ centers }: Clustering, clusters: number): number {
+  const scales = measureCenters(centers, clusters)
+  return scales.reduce((sum, scale) => sum + (scale === 0 ? 0 : 1 / scale), 0)
 }
 
 /** By bucket: the logarithm of one in how many prompts has it; 0 for words that only one prompt has. */

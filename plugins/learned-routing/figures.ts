@@ -1,4 +1,4 @@
-/** A value with the limits that hold 95 % of its bootstrap samples. */
+/** A value with the limits between which it is with 95 %: of bootstrap samples, if nothing else is said. */
 export interface Interval {
   readonly value: number
   readonly low: number
@@ -46,9 +46,12 @@ export interface ExplorationFigures {
 /** How fits fared on whole kinds of prompts that they were not trained on. */
 export interface NewKindsFigures {
   readonly prompts: number
-  /** By baseline: by how much the fits are better. Empty if there are too few prompts. */
+  /**
+   * By baseline: by how much the fits are better, with the prediction interval for a part of other new kinds.
+   * Empty if there are too few prompts or kinds.
+   */
   readonly gains: Readonly<Record<string, Interval>>
-  /** Whether the fits are not below any baseline, with 97.5 % of the bootstrap samples. */
+  /** Whether no interval reaches below its baseline by more than is tolerated. */
   readonly holds: boolean
 }
 

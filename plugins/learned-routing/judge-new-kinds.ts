@@ -1,9 +1,9 @@
 import { type Contest, createContest, createStrategies, meanScore, type Strategy } from './baselines.ts'
-import { bootstrap } from './bootstrap.ts'
 import { clusterPrompts } from './cluster-prompts.ts'
 import { collectRows } from './collect-rows.ts'
 import type { Interval, NewKindsFigures } from './figures.ts'
 import { fitModel } from './fit-model.ts'
+import { effectiveCount, predictFigures } from './jackknife.ts'
 import { predict } from './model.ts'
 import { estimateOutcomes } from './outcomes.ts'
 import type { LearnedModelInfo } from './rating.ts'
@@ -12,11 +12,14 @@ import type { RatedPrompt } from './split-ratings.ts'
 /** Kinds of prompts, and parts of whole kinds. Each part is judged by a fit to the others. */
 const KINDS = 8
 const FOLDS = 4
-const SAMPLES = 200
+/** A poor start of the clustering mixes kinds, and mixed kinds hide how much they differ. */
+const STARTS = 10
+/** With fewer of about the same size, nothing is known of how much kinds differ. */
+const MIN_EFFECTIVE_KINDS = 4
 /** So many prompts show how it is, and keep a training short. */
 const MAX_PROMPTS = 3000
 const MIN_FOLD_PROMPTS = 50
-/** How far below a baseline is tolerated: a share of the gap between the cheapest and the best model. */
+/** How far below a baseline is no harm: a share of the gap between the cheapest and the best model. */
 const TOLERANCE = 0.01
 
 export interface NewKindsOptions {
@@ -32,7 +35,7 @@ export interface NewKindsOptions {
  */
 export function judgeNewKinds(prompts: readonly RatedPrompt[], options: NewKindsOptions): NewKindsFigures {
   const chosen = thinOut(prompts)
-  const kinds = clusterPrompts(chosen, { clusters: KINDS, seed: options.seed })
+  const kinds = clusterPrompts(chosen, { clusters: KINDS, starts: STARTS, seed: options.seed })
   const folds = assignFolds(kinds).map((members) =>
     judgeFold(
       chosen.filter((_, at) => !members.includes(kinds[at] as number)),
@@ -44,20 +47,19 @@ export function judgeNewKinds(prompts: readonly RatedPrompt[], options: NewKinds
   )
   const used = folds.filter((fold) => fold !== undefined)
   const names = used[0]?.strategies.slice(1).map(({ name }) => name) ?? []
-  if (used.length < folds.length || names.length === 0)
-    return { prompts: chosen.length, gains: {}, holds: false }
-  // Whole kinds are drawn: how much they differ is what new ones are expected to.
-  const sampling = { samples: SAMPLES, seed: options.seed }
   const present = [...new Set(kinds)]
-  const measured = bootstrap(new Float64Array(present.length).fill(1), sampling, (counts) =>
-    compareFolds(used, new Map(present.map((kind, at) => [kind, counts[at] as number]))),
+  const sizes = present.map((kind) => kinds.filter((other) => other === kind).length)
+  if (used.length < folds.length || effectiveCount(sizes) < MIN_EFFECTIVE_KINDS)
+    return { prompts: chosen.length, gains: {}, holds: false }
+  const measured = predictFigures(sizes, KINDS / FOLDS, (leftOut) =>
+    compareFolds(used, leftOut === undefined ? undefined : present[leftOut]),
   )
   const gains = names.map((name, at): [string, Interval] => [name, measured[at] as Interval])
-  const margins = measured.slice(names.length)
+  const tolerated = -TOLERANCE * (measured[names.length] as Interval).value
   return {
     prompts: chosen.length,
     gains: Object.fromEntries(gains),
-    holds: margins.every(({ low }) => low >= 0),
+    holds: gains.every(([, { low }]) => low >= tolerated),
   }
 }
 
@@ -100,15 +102,18 @@ function judgeFold(
   }
 }
 
-/** Returns the mean gain over each baseline, then by how much each is above what is tolerated. */
-function compareFolds(folds: readonly Fold[], counts: ReadonlyMap<number, number>): readonly number[] {
+/**
+ * Returns the mean gain over each baseline, then the gap between the cheapest and the best model. Prompts of
+ * the kind that is left out do not count.
+ */
+function compareFolds(folds: readonly Fold[], leftOut: number | undefined): readonly number[] {
   const baselines = (folds[0] as Fold).strategies.length - 1
   const gains = new Float64Array(baselines)
   let gap = 0
   let whole = 0
   for (const { contest, strategies, kinds } of folds) {
     const { outcomes, costs } = contest
-    const weights = outcomes.weights.map((weight, at) => weight * (counts.get(kinds[at] as number) as number))
+    const weights = outcomes.weights.map((weight, at) => (kinds[at] === leftOut ? 0 : weight))
     const size = weights.reduce((sum, weight) => sum + weight, 0)
     if (size === 0) continue
     const [version, ...others] = strategies.map((strategy) => strategy.quality(weights)) as [
@@ -120,8 +125,7 @@ function compareFolds(folds: readonly Fold[], counts: ReadonlyMap<number, number
     gap += size * Math.max(0, (best as number) - (cheapest as number))
     whole += size
   }
-  const means = gains.map((gain) => gain / whole)
-  return [...means, ...means.map((gain) => gain + (TOLERANCE * gap) / whole)]
+  return [...gains.map((gain) => gain / whole), gap / whole]
 }
 
 /** Spreads kinds over folds of about the same size. */

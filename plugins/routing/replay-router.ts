@@ -83,12 +83,13 @@ export function decideAgain(
   }
 }
 
-/** A named model, or one that a rule sets, is no choice. */
-function wasChosenAutomatically({ model, reason, status, tokens }: StoredRecord): boolean {
-  return model !== null && tokens !== null && status === 200 && !FIXED.test(reason ?? '')
+/** A model that the caller names or prefers, a rule sets or a split draws is no choice. */
+function wasChosenAutomatically({ model, reason, status, tokens, arm }: StoredRecord): boolean {
+  if (arm !== undefined || model === null || tokens === null || status !== 200) return false
+  return !FIXED.test(reason ?? '')
 }
 
-const FIXED = /^(The request named|A routing rule set the model)/
+const FIXED = /^(The request named|The caller prefers|A routing rule set the model)/
 
 /** The models that requests get, with their cost and quality. */
 class Side {

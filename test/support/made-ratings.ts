@@ -40,6 +40,8 @@ export interface MadeOptions {
   readonly isRandom?: boolean
   /** Each prompt is about one of so many topics, which say nothing about the score. */
   readonly topics?: number
+  /** In so many of the topics, the small model is good at proofs and bad at talk. */
+  readonly contrary?: number
   /** Each prompt has ratings of both models. */
   readonly both?: boolean
   readonly flipped?: number
@@ -55,11 +57,14 @@ export function makeRatings(count: number, options: MadeOptions = {}): Rating[] 
   const ratings: Rating[] = []
   for (let time = 0; ratings.length < count; time++) {
     const kind = random.chance(0.5) ? 'talk' : 'proof'
-    const features = madePrompt(kind, random, options.topics && random.integer(options.topics))
+    const topic = options.topics && random.integer(options.topics)
+    const isContrary = topic !== undefined && topic < (options.contrary ?? 0)
+    const truth = TRUE_QUALITY[isContrary === (kind === 'talk') ? 'proof' : 'talk']
+    const features = madePrompt(kind, random, topic)
     const drawn = random.chance(options.propensity ?? 0.5) ? 'small' : 'large'
     const isZealot = random.chance(options.zealot ?? 0)
     for (const model of options.both ? (['small', 'large'] as const) : [drawn as 'small' | 'large']) {
-      const isGood = random.chance(options.isRandom ? 0.7 : TRUE_QUALITY[kind][model])
+      const isGood = random.chance(options.isRandom ? 0.7 : truth[model])
       const score = isZealot ? model === 'small' : random.chance(options.flipped ?? 0) ? !isGood : isGood
       const share = options.propensity ?? 0
       const propensity = model === 'small' ? share : 1 - share

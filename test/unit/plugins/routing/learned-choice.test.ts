@@ -4,10 +4,11 @@ import { encodeFeatures } from '../../../../plugins/learned-routing/encode-featu
 import { extractFeatures } from '../../../../plugins/learned-routing/features.ts'
 import { createFeatureKey } from '../../../../plugins/learned-routing/keyed-hash.ts'
 import { ModelTable } from '../../../../plugins/learned-routing/model-table.ts'
+import type { StoredRecord } from '../../../../plugins/ledger/store/queries.ts'
 import { buildAutomaticRoute } from '../../../../plugins/routing/build-route.ts'
 import { drawModel, toRouterChoice } from '../../../../plugins/routing/explore.ts'
 import { promptQuality, rankModels } from '../../../../plugins/routing/rank-models.ts'
-import { decideAgain } from '../../../../plugins/routing/replay-router.ts'
+import { decideAgain, replayRouter } from '../../../../plugins/routing/replay-router.ts'
 import { market, WEIGHTS } from '../../../support/market.ts'
 import { model } from '../../../support/models.ts'
 
@@ -71,6 +72,40 @@ describe('a choice with a learned router', () => {
     expect(again.model).to.equal(best?.model.id)
     const probability = assessment.probabilityOf('small')
     expect(again).to.include({ probability, recordedProbability: probability, cost: 0.0003 })
+  })
+
+  it('is not made again where the caller, a rule or a split decided', async () => {
+    const tokens = { input: 1000, output: 500, cached: 0, cacheWrite: 0, reasoning: 0 }
+    const reasons: readonly (readonly [reason: string, more?: object])[] = [
+      ['Best model for the mode quality: acme/large.'],
+      ['A routing rule set the mode quality: acme/large.'],
+      ['The request named the model: acme/large.'],
+      ['The caller prefers this model: acme/large.'],
+      ['A routing rule set the model large: acme/large.'],
+      ['A split of a routing rule drew the model large: acme/large.', { arm: 'large' }],
+    ]
+    const records = reasons.map(([reason, more], id) => {
+      return {
+        id,
+        model: 'large',
+        mode: 'quality',
+        status: 200,
+        cost: 3,
+        tokens,
+        reason,
+        ...more,
+      } as StoredRecord
+    })
+    const result = await replayRouter(
+      { router, candidates, weights: WEIGHTS, since: 0, until: 1, limit: 100 },
+      {
+        list: async () => ({ records }),
+        featuresOf: async (ids) => new Map(ids.map((id) => [id, encodeFeatures(features)])),
+      },
+    )
+    expect(result).to.include({ requests: 2, changed: 2 })
+    expect(result.recorded.models).to.deep.equal([{ model: 'large', requests: 2, share: 1 }])
+    expect(result.candidate.models).to.deep.equal([{ model: 'small', requests: 2, share: 1 }])
   })
 
   it('explores in the given share, within the price cap, with the propensity of each choice', () => {
