@@ -42,6 +42,7 @@ const PLAIN_PATH = /^(?:\/(?:[\w.~-]*|:[A-Za-z_]\w*))+$/
 
 export function createRoutes(): Routes {
   const routes: Route[] = []
+  const earlierRoutes = createRouteIndex()
   // Compiling the paths takes a tenth of a start, and inference requests do not need the router.
   const router = lazy(() => createRouter(routes))
   const dispatch = lazy(() => router().routes() as unknown as GatewayMiddleware)
@@ -50,7 +51,7 @@ export function createRoutes(): Routes {
     add(owner, endpoint, handle) {
       const { method } = endpoint
       const route = { owner, method, path: toRoutePath(endpoint.path), handle }
-      const earlier = routes.find((other) => hides(other, route))
+      const earlier = earlierRoutes.find(route)
       if (earlier !== undefined)
         throw new Error(
           `${method} ${route.path} of ${owner} is unreachable, because ${earlier.owner} already serves ` +
@@ -58,6 +59,7 @@ export function createRoutes(): Routes {
         )
       if (!PLAIN_PATH.test(route.path)) checkPath(route, endpoint.path)
       routes.push(route)
+      earlierRoutes.add(route)
     },
     dispatch: (ctx, next) => dispatch()(ctx, next),
     hasPath: (path) => router().stack.some((route) => route.match(path)),
@@ -84,15 +86,42 @@ function checkPath(route: Route, path: string): void {
   }
 }
 
-/** Whether a route matches everything that a later one would. What a parameter matches includes `:name`. */
-function hides(earlier: Route, { method, path }: Route): boolean {
-  if (earlier.method !== method) return false
-  if (!PLAIN_PATH.test(earlier.path)) return createRouter([earlier]).stack[0]?.match(path) === true
-  const [parts, others] = [earlier.path.split('/'), path.split('/')]
-  return (
-    parts.length === others.length &&
-    parts.every((part, index) => part === others[index] || (part.startsWith(':') && others[index] !== ''))
+/** Finds the first route that matches everything that a later one would. */
+function createRouteIndex() {
+  /** Plain paths, split at slashes, by method and number of parts: others cannot match the same requests. */
+  const plain = new Map<string, { readonly route: Route; readonly parts: readonly string[] }[]>()
+  const others: Route[] = []
+  const groupOf = ({ method }: Route, parts: readonly string[]) => `${method} ${parts.length}`
+
+  return {
+    add(route: Route): void {
+      if (!PLAIN_PATH.test(route.path)) {
+        others.push(route)
+        return
+      }
+      const parts = route.path.split('/')
+      const group = plain.get(groupOf(route, parts)) ?? []
+      group.push({ route, parts })
+      plain.set(groupOf(route, parts), group)
+    },
+    find(route: Route): Route | undefined {
+      const parts = route.path.split('/')
+      const earlier = plain.get(groupOf(route, parts))?.find((other) => hidesParts(other.parts, parts))
+      return earlier?.route ?? others.find((other) => hides(other, route))
+    },
+  }
+}
+
+/** What a parameter matches includes `:name`. */
+function hidesParts(earlier: readonly string[], parts: readonly string[]): boolean {
+  return earlier.every(
+    (part, index) => part === parts[index] || (part.startsWith(':') && parts[index] !== ''),
   )
+}
+
+/** As `hidesParts`, for an earlier path in the notation of the router. */
+function hides(earlier: Route, { method, path }: Route): boolean {
+  return earlier.method === method && createRouter([earlier]).stack[0]?.match(path) === true
 }
 
 /** A percent-encoded unreserved character: RFC 3986 makes it equivalent to the character itself. */

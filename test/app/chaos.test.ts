@@ -8,7 +8,7 @@ import { CHAOS_SECONDS } from '../support/rounds.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
 
 /** The interval between requests. */
-const EVERY_MS = 5
+const EVERY_MS = 10
 
 /** The ways in which a provider fails. */
 const FAULTS = [

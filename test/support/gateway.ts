@@ -76,7 +76,7 @@ export async function startGateway(
 ): Promise<RunningGateway> {
   const { createDemoUser, createLogger, formatDemoNotice, formatBanner, readSettings, retry, start } =
     await loadGateway()
-  const folder = dataDir ?? (await makeFolder())
+  const folder = dataDir ?? (await createDataFolder())
   const settings = readSettings({ ...TEST_ENVIRONMENT, DATA_DIR: folder, ...environment })
   const usesMemory = log === undefined && !settings.eventstore_url
   const openLog = usesMemory ? async () => openMemoryLog(folder) : log
@@ -111,6 +111,14 @@ export function startGatewayOnFiles(
   options: GatewayOptions = {},
 ): Promise<RunningGateway> {
   return startGateway(environment, { ...options, log: 'files' })
+}
+
+/** A new data folder with an empty ledger, which saves each gateway from creating its tables. */
+async function createDataFolder(): Promise<string> {
+  const { writeEmptyLedger } = await import('./ledger-file.ts')
+  const folder = await makeFolder()
+  await writeEmptyLedger(folder)
+  return folder
 }
 
 /** Loaded when first needed: tests of processes use this module without the gateway's code. */

@@ -16,6 +16,8 @@ export interface RunningPostgres {
   readonly url: string
   /** Runs SQL on a connection of its own. */
   query(text: string): Promise<pg.QueryResult>
+  /** Deletes the records of the ledger of an event log, if it has one. Its tables stay. */
+  emptyLedger(logId: string): Promise<void>
   /** Kills the server, as a crash would. */
   kill(): Promise<void>
   /** Starts the server again with the same data. */
@@ -77,6 +79,10 @@ export async function startPostgres(): Promise<RunningPostgres | undefined> {
   return {
     url,
     query: (text) => queryOnce(url, text),
+    async emptyLedger(logId) {
+      const { rows } = await queryOnce(url, `${LEDGER_TABLES} and schemaname = '${logId}'`)
+      if (rows[0].tables !== null) await queryOnce(url, `truncate ${rows[0].tables} restart identity`)
+    },
     kill,
     async restart() {
       server = await spawnServer()
@@ -88,6 +94,10 @@ export async function startPostgres(): Promise<RunningPostgres | undefined> {
     },
   }
 }
+
+const LEDGER_TABLES =
+  "select string_agg(format('%I.%I', schemaname, tablename), ', ') as tables from pg_tables " +
+  "where tablename not like 'kysely%'"
 
 /** The folder of Debian's newest PostgreSQL, which is not in the path, or of the one that is. */
 function findPrograms(): string | undefined {

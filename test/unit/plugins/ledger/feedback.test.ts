@@ -26,7 +26,10 @@ describe('feedback in a ledger on PostgreSQL', () => {
 
   after(() => server?.stop())
 
-  keepsFeedback(async () => ({ engine: 'postgres', url: server.url }))
+  keepsFeedback(async () => {
+    await server.emptyLedger(FEEDBACK_LOG)
+    return { engine: 'postgres', url: server.url }
+  })
 
   it('counts a score once that two gateways replace at the same time', async () => {
     const location = { engine: 'postgres', url: server.url } as const
@@ -48,14 +51,13 @@ function feedbackOf({ requestId }: Pick<LedgerRecord, 'requestId'>) {
   return { requestId, name: 'quality', score: 1, comment: null, givenBy: 'key_1', givenAt: NOON }
 }
 
-let lastLog = 0
+const FEEDBACK_LOG = 'log_feedback'
 
 function keepsFeedback(locate: () => Promise<LedgerLocation>): void {
   let store: LedgerStore
 
   beforeEach(async () => {
-    lastLog += 1
-    store = await openLedgerStore(await locate(), `log_feedback${lastLog}`)
+    store = await openLedgerStore(await locate(), FEEDBACK_LOG)
   })
 
   afterEach(() => store?.close())

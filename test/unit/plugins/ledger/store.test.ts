@@ -100,7 +100,10 @@ describe('the ledger on PostgreSQL', () => {
 
   after(() => server?.stop())
 
-  behavesAsLedger(async () => ({ engine: 'postgres', url: server.url }))
+  behavesAsLedger(async () => {
+    await server.emptyLedger(CONTRACT_LOG)
+    return { engine: 'postgres', url: server.url }
+  })
 
   it('keeps the ledgers of two event logs apart', async () => {
     const location = { engine: 'postgres', url: server.url } as const
@@ -182,16 +185,15 @@ async function takesOverEarlierVersion(
   await after.close()
 }
 
-let lastLog = 0
+const CONTRACT_LOG = 'log_contract'
 
-/** The contract of every ledger. Each test has one of its own. */
+/** The contract of every ledger. `locate` returns where each test finds an empty one, or none. */
 function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
   let store: LedgerStore
 
   beforeEach(async () => {
-    lastLog += 1
     const cipher = createPromptCipher(parseEncryptionKeys(randomBytes(32).toString('base64')))
-    store = await openLedgerStore(await locate(), `log_${lastLog}`, { cipher })
+    store = await openLedgerStore(await locate(), CONTRACT_LOG, { cipher })
   })
 
   afterEach(() => store?.close())
