@@ -30,9 +30,14 @@ export function keysFolder(dataDir: string): string {
   return join(dataDir, 'keys')
 }
 
+/** Where the trees of logs are in a data folder. */
+export function treesFolder(dataDir: string): string {
+  return join(dataDir, 'transparency')
+}
+
 /** Where the tree of a log is in a data folder. */
 export function treeFolder(dataDir: string, logId: string): string {
-  return join(dataDir, 'transparency', logId)
+  return join(treesFolder(dataDir), logId)
 }
 
 /** The log contradicts its newest checkpoint. Nothing is signed before it was restored. */
