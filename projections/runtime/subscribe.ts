@@ -61,10 +61,7 @@ export interface Subscription {
   /** See `StreamHealth`. */
   appendRevision(stream: string, revision: number): number
   holdsNewerEvents(stream: string): boolean
-  /**
-   * Throws if nothing can be written or read now: an `EventLogReplacedError`, or an
-   * `EventLogUnavailableError` while the log is away.
-   */
+  /** Throws an `EventLogReplacedError`, or an `EventLogUnavailableError` while the log is away. */
   checkAvailable(): void
   /** Throws an `EventLogUnavailableError` if the file of the log is damaged: nothing may be written to it. */
   checkUndamaged(): void
@@ -72,6 +69,8 @@ export interface Subscription {
   noteDamage(error: EventLogUnavailableError): void
   /** Notes the outcome of a call of the log. Logs a failure once per outage and kind. */
   noteOutcome(error?: unknown): void
+  /** Calls the listener for every further event, also for those that are skipped. */
+  onReceived(listener: (record: RecordedEvent) => void): void
   /** Calls the listener for every event that is applied after catching up. */
   onApplied(listener: AppliedListener): void
   /**
@@ -117,6 +116,7 @@ export function subscribeProjections(
   const abort = new AbortController()
   const waiters = new ConditionWaiters()
   const listeners: AppliedListener[] = []
+  const receivers: ((record: RecordedEvent) => void)[] = []
   let applyPluginEvent: PluginEventListener = () => true
   let prepare: Preparation = () => undefined
   const counts = { received: 0, skipped: 0, foreign: 0 }
@@ -135,6 +135,7 @@ export function subscribeProjections(
     reportDamage(health.receive(stream, revision, kind))
     if (stream !== LOG_STREAM && stream !== CHECKPOINTS_STREAM) counts.received += 1
     newest = record
+    for (const notify of receivers) notify(record)
     if (isApplied && isCaughtUp) notifyListeners(record)
     waiters.check()
   }
@@ -279,6 +280,7 @@ export function subscribeProjections(
       if (error === undefined && state === 'following') outage.end()
       else if (error !== undefined) outage.note(error, 'event log call failed')
     },
+    onReceived: (listener) => void receivers.push(listener),
     onApplied: (listener) => listeners.push(listener),
     prepareEvents(preparation) {
       prepare = preparation
