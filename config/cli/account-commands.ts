@@ -1,4 +1,5 @@
 import { isPlan, type Plan } from '../../core/contract/index.ts'
+import { listSuspendedRules } from '../../plugins/auth/suspended-rules.ts'
 import { type CommandArgs, UsageError } from './command.ts'
 import { authorOf, withState } from './command-state.ts'
 
@@ -28,9 +29,12 @@ export function changePlan(args: CommandArgs): Promise<void> {
   const author = authorOf(args)
   const userId = parseUserId(operands[0])
   const plan = parsePlan(operands[1])
-  return withState(environment, async ({ accountCommands }) => {
+  return withState(environment, async ({ accounts, accountCommands, rules }) => {
+    const before = accounts.user(userId)?.plan ?? plan
     const user = await accountCommands.changeUser(userId, { plan }, author)
-    print(JSON.stringify({ id: user.id, name: user.name, plan: user.plan }))
+    const warnings = listSuspendedRules(before, user.plan, rules.of(userId))
+    const { id, name } = user
+    print(JSON.stringify({ id, name, plan: user.plan, ...(warnings.length > 0 && { warnings }) }))
   })
 }
 

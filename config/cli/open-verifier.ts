@@ -1,12 +1,14 @@
+import { readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import type { EventLog, RecordedEvent } from '../../core/contract/index.ts'
+import { readFolderIdentity } from '../../core/event-log/sqlite/check-folder.ts'
 import { CHECKPOINTS_STREAM } from '../../core/event-log/streams.ts'
 import { parseCheckpoint, type SignedCheckpoint } from '../../core/event-log/transparency/checkpoint.ts'
 import { TrustedKeys } from '../../core/event-log/transparency/keys.ts'
 import { RecordedLeaves } from '../../core/event-log/transparency/recorded-leaves.ts'
 import { createTreeVerifier, type TreeVerifier } from '../../core/event-log/transparency/verify-tree.ts'
 import { readLogId } from '../../core/events/log-identity.ts'
-import { keysFolder, treeFolder } from '../../projections/transparency/sign-checkpoints.ts'
+import { keysFolder, treeFolder, treesFolder } from '../../projections/transparency/sign-checkpoints.ts'
 
 /** Prepares the check of a log against its checkpoints and, if there is one, against a saved one. */
 export async function openTreeVerifier(
@@ -18,8 +20,19 @@ export async function openTreeVerifier(
   const logId = await readLogId(log)
   const checkpoints: RecordedEvent[] = []
   for await (const record of log.read(CHECKPOINTS_STREAM)) checkpoints.push(record)
-  const recorded = logId === undefined ? undefined : RecordedLeaves.open(treeFolder(dataDir, logId))
+  const recordedId = logId ?? findRecordedLog(dataDir)
+  const recorded = recordedId === undefined ? undefined : RecordedLeaves.open(treeFolder(dataDir, recordedId))
   return createTreeVerifier({ checkpoints, logId, accepts: (each) => keys.accepts(each), saved, recorded })
+}
+
+/** The log whose events were recorded in a data folder, for a log that has lost its first event. */
+function findRecordedLog(dataDir: string): string | undefined {
+  try {
+    const ids = readdirSync(treesFolder(dataDir))
+    return ids.find((id) => id === readFolderIdentity(dataDir)?.id) ?? ids[0]
+  } catch {
+    return undefined
+  }
 }
 
 /** Reads a checkpoint that was saved from the admin endpoint. */

@@ -38,6 +38,8 @@ export interface EventReceiver {
   receiveAnomaly(anomaly: StreamAnomaly): void
   /** Forgets the events of an append that was not received completely. They will be received again. */
   restart(): void
+  /** Calls the listener for each event, applied or skipped, once the projections have it. */
+  onReceived(listener: (record: RecordedEvent) => void): void
   onApplied(listener: AppliedListener): void
   onPluginEvent(listener: PluginEventListener): void
 }
@@ -56,6 +58,7 @@ function parseParts({ data, metadata }: RecordedEvent): void {
 export function createEventReceiver(options: EventReceiverOptions): EventReceiver {
   const { projections, health, logger, isLive, onChange } = options
   const listeners: AppliedListener[] = []
+  const receivers: ((record: RecordedEvent) => void)[] = []
   let applyPluginEvent: PluginEventListener = () => true
   const counts = { received: 0, skipped: 0, foreign: 0 }
   const foreignStreams = new Set<string>()
@@ -75,6 +78,7 @@ export function createEventReceiver(options: EventReceiverOptions): EventReceive
     reportDamage(health.receive(stream, revision, kind))
     if (stream !== LOG_STREAM && stream !== CHECKPOINTS_STREAM) counts.received += 1
     newest = record
+    for (const notify of receivers) notify(record)
     return isApplied
   }
 
@@ -138,7 +142,8 @@ export function createEventReceiver(options: EventReceiverOptions): EventReceive
     restart() {
       held = []
     },
-    onApplied: (listener) => listeners.push(listener),
+    onReceived: (listener) => void receivers.push(listener),
+    onApplied: (listener) => void listeners.push(listener),
     onPluginEvent(listener) {
       applyPluginEvent = listener
     },

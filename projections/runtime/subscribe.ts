@@ -53,10 +53,7 @@ export interface Subscription {
   /** See `StreamHealth`. */
   appendRevision(stream: string, revision: number): number
   holdsNewerEvents(stream: string): boolean
-  /**
-   * Throws if nothing can be written or read now: an `EventLogReplacedError`, or an
-   * `EventLogUnavailableError` while the log is away.
-   */
+  /** Throws an `EventLogReplacedError`, or an `EventLogUnavailableError` while the log is away. */
   checkAvailable(): void
   /** Throws an `EventLogUnavailableError` if the file of the log is damaged: nothing may be written to it. */
   checkUndamaged(): void
@@ -64,6 +61,8 @@ export interface Subscription {
   noteDamage(error: EventLogUnavailableError): void
   /** Notes the outcome of a call of the log. Logs a failure once per outage and kind. */
   noteOutcome(error?: unknown): void
+  /** Calls the listener for every further event, also for those that are skipped. */
+  onReceived(listener: (record: RecordedEvent) => void): void
   /** Calls the listener for every event that is applied after catching up. */
   onApplied(listener: AppliedListener): void
   /**
@@ -239,6 +238,7 @@ export function subscribeProjections(
       if (error === undefined && state === 'following') outage.end()
       else if (error !== undefined) outage.note(error, 'event log call failed')
     },
+    onReceived: receiver.onReceived,
     onApplied: receiver.onApplied,
     prepareEvents(preparation) {
       prepare = preparation

@@ -1,5 +1,6 @@
 import type { EventLog } from '../../core/contract/index.ts'
 import { EventLogUnavailableError } from '../../core/contract/index.ts'
+import { ReceivedLeaves } from '../../core/event-log/transparency/received-leaves.ts'
 import { withTimeout } from '../../core/process/timeout.ts'
 import type { Subscription } from '../runtime/subscribe.ts'
 import { CheckpointSigner, type SignerOptions } from './sign-checkpoints.ts'
@@ -27,7 +28,9 @@ export function scheduleCheckpoints(
   options: ScheduleOptions,
 ): CheckpointScheduler {
   const { logger, everyEvents = 1000, everyMs = 3_600_000 } = options
-  const signer = new CheckpointSigner(log, options)
+  const received = new ReceivedLeaves(subscription.position())
+  subscription.onReceived((record) => received.add(record))
+  const signer = new CheckpointSigner(log, { ...options, received })
   /** Number of received events when the signer last ran. A previous process may have left events to it. */
   let covered = -1
   let running: Promise<void> | undefined

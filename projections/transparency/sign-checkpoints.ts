@@ -9,9 +9,14 @@ import {
   NewestCheckpoint,
   type StoredCheckpoint,
 } from '../../core/event-log/transparency/checkpoint-stream.ts'
-import { openSigningKey } from '../../core/event-log/transparency/keys.ts'
-import { advanceLogTree, openLogTree } from '../../core/event-log/transparency/log-tree.ts'
+import { openSigningKey, type SigningKey } from '../../core/event-log/transparency/keys.ts'
+import {
+  advanceByReceivedLeaves,
+  advanceLogTree,
+  openLogTree,
+} from '../../core/event-log/transparency/log-tree.ts'
 import { readRoot } from '../../core/event-log/transparency/proofs.ts'
+import type { ReceivedLeaves } from '../../core/event-log/transparency/received-leaves.ts'
 import { formatVerifierKey } from '../../core/event-log/transparency/signed-note.ts'
 import type { TreeFiles } from '../../core/event-log/transparency/tree-files.ts'
 import { createMetadata, encodeEvent } from '../../core/events/codec.ts'
@@ -23,6 +28,8 @@ export interface SignerOptions {
   readonly logId: string
   readonly clock: Clock
   readonly logger: Logger
+  /** Leaves of the events that this process receives. Without them, all events are read from the log. */
+  readonly received?: ReceivedLeaves
 }
 
 /** Where the keys are in a data folder. */
@@ -30,9 +37,14 @@ export function keysFolder(dataDir: string): string {
   return join(dataDir, 'keys')
 }
 
+/** Where the trees of logs are in a data folder. */
+export function treesFolder(dataDir: string): string {
+  return join(dataDir, 'transparency')
+}
+
 /** Where the tree of a log is in a data folder. */
 export function treeFolder(dataDir: string, logId: string): string {
-  return join(dataDir, 'transparency', logId)
+  return join(treesFolder(dataDir), logId)
 }
 
 /** The log contradicts its newest checkpoint. Nothing is signed before it was restored. */
@@ -52,6 +64,7 @@ export class CheckpointSigner {
   readonly #options: SignerOptions
   readonly #newest: NewestCheckpoint
   #tree: TreeFiles | undefined
+  #key: SigningKey | undefined
 
   constructor(log: EventLog, options: SignerOptions) {
     this.#log = log
@@ -64,12 +77,13 @@ export class CheckpointSigner {
    * cover. If another process signs at the same time, one of the two checkpoints is stored.
    */
   async sign(): Promise<void> {
-    const { dataDir, logId, logger } = this.#options
-    // Read first: the tree then has at least the events that this checkpoint covers.
+    const { dataDir, logId, logger, received } = this.#options
     const previous = await this.#newest.read()
     const tree = this.#tree ?? (await openLogTree(treeFolder(dataDir, logId), this.#log, logger))
     this.#tree = tree
-    await advanceLogTree(tree, this.#log)
+    if (received) await advanceByReceivedLeaves(tree, this.#log, received)
+    // Another node may have signed events that have not been received here yet.
+    if (!received || tree.size <= (previous?.size ?? 0)) await advanceLogTree(tree, this.#log)
     // The checkpoint's own event is no reason for another one.
     if (tree.size === 0 || (previous && tree.size === previous.size + 1)) return
     if (previous === undefined || (await extendsCheckpoint(tree, previous)))
@@ -98,7 +112,8 @@ export class CheckpointSigner {
     const { size } = tree
     const root = tree.root()
     const origin = originOf(logId)
-    const key = await openSigningKey(keysFolder(dataDir), origin)
+    const key = this.#key ?? (await openSigningKey(keysFolder(dataDir), origin))
+    this.#key = key
     // An import gives events new positions, which the checkpoints of the log that was exported do not know.
     const from = previous?.origin === origin ? previous.size : 0
     const positions = hash('sha256', await tree.readPositions(from, size), 'hex')

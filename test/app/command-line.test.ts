@@ -3,8 +3,10 @@ import path from 'node:path'
 import { expect } from 'chai'
 import { COMMANDS } from '../../config/cli/commands.ts'
 import { DEFAULT_PLUGIN_NAMES } from '../../config/settings/built-in-names.ts'
+import { firewallRuleBody } from '../support/bodies.ts'
 import { runCommand } from '../support/command.ts'
 import { makeFolder } from '../support/folders.ts'
+import { startGatewayOnFiles } from '../support/gateway.ts'
 import { ROOT } from '../support/root.ts'
 import { writeSettings } from '../support/settings-file.ts'
 
@@ -163,6 +165,21 @@ describe('commands for users and keys', () => {
     expect(listed).to.include({ name: 'Ada', plan: 'free' })
     expect(listed.keys).to.deep.equal([JSON.parse(added.stdout).key_id])
     expect(stdout).not.to.contain('tr_')
+  })
+
+  it('list the rules that stop applying with a change of the plan', async () => {
+    const gateway = await startGatewayOnFiles()
+    const rule = firewallRuleBody({ name: 'No secrets' })
+    const { status } = await gateway.call('POST', '/v1/firewall-rules', rule)
+    await gateway.stop()
+    expect(status).to.equal(201)
+    const change = async (plan: string) =>
+      JSON.parse((await runCommand(['users', 'plan', '1', plan], { DATA_DIR: gateway.dataDir })).stdout)
+    const { warnings, ...user } = await change('free')
+    expect(user).to.deep.equal({ id: 1, name: 'demo', plan: 'free' })
+    expect(warnings).to.have.length(1)
+    expect(warnings[0].message).to.match(/^Firewall rule \d+ "No secrets" does not apply any more/)
+    expect(await change('paid')).not.to.have.property('warnings')
   })
 
   it('reports a missing user in one line', async () => {

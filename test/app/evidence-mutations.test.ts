@@ -18,10 +18,14 @@ import { copyFolder, makeFolder } from '../support/folders.ts'
 import { createRandom, type Random } from '../support/random.ts'
 import { ROUNDS } from '../support/rounds.ts'
 
-/** All events up to a position, as far as they say something. */
+/**
+ * All events up to a position, as far as they say something. Where weights of routers are between two events
+ * says nothing: see docs/evidence.md, "What is covered".
+ */
 function dump(database: SqliteDatabase, end: number): string {
-  const sql =
-    'SELECT position, stream, revision, type, hex(data), hex(metadata) FROM events WHERE position <= ? ORDER BY position'
+  const sql = `
+    SELECT iif(stream LIKE 'router-weights-%', 0, position), stream, revision, type, hex(data), hex(metadata)
+      FROM events WHERE position <= ? ORDER BY position`
   return JSON.stringify(database.prepare(sql).raw().all(end))
 }
 
@@ -76,6 +80,7 @@ describe('a changed event', () => {
       this.timeout(0)
       const random = createRandom(seed)
       const missed: string[] = []
+      let found = 0
       for (let round = 0; round < ROUNDS.mutations; round++) {
         restore()
         const mutation = read((database) => {
@@ -84,9 +89,12 @@ describe('a changed event', () => {
           const change = mutateRows(database, random, end)
           return dump(database, end) === before ? undefined : change
         })
-        if (mutation !== undefined && (await verify()).code !== 1) missed.push(mutation)
+        if (mutation === undefined) continue
+        if ((await verify()).code === 1) found += 1
+        else missed.push(mutation)
       }
       expect(missed).to.deep.equal([])
+      expect(found).to.be.above(ROUNDS.mutations / 2)
     })
 
     it(`is found after ${ROUNDS.mutations} changes of bytes of the file, unless no event was changed`, async function () {
@@ -207,15 +215,14 @@ describe('a changed event', () => {
     before(async () => {
       folder = await makeFolder()
       server = await startEventStore({ file: fileOf() })
+      await buildSignedLog({ data_dir: folder, eventstore_url: server.connectionString })
     })
     after(() => server.stop())
+    const verify = () =>
+      runCommand(['log', 'verify'], { DATA_DIR: folder, EVENTSTORE_URL: server.connectionString })
 
     it(`is found after ${ROUNDS.mutations} changes`, async function () {
       this.timeout(0)
-      const settings = { data_dir: folder, eventstore_url: server.connectionString }
-      await buildSignedLog(settings)
-      const verify = () =>
-        runCommand(['log', 'verify'], { DATA_DIR: folder, EVENTSTORE_URL: server.connectionString })
       expect(await verify()).to.include({ code: 0, stderr: '' })
 
       const database = new SqliteDatabase(fileOf())
@@ -224,13 +231,34 @@ describe('a changed event', () => {
       const before = dump(database, end)
       const random = createRandom(seed + 2)
       const missed: string[] = []
+      let found = 0
       for (let round = 0; round < ROUNDS.mutations; round++) {
         const mutation = mutateRows(database, random, end)
-        if (dump(database, end) !== before && (await verify()).code !== 1) missed.push(mutation)
+        if (dump(database, end) !== before) {
+          if ((await verify()).code === 1) found += 1
+          else missed.push(mutation)
+        }
         database.exec('DELETE FROM events; INSERT INTO events SELECT * FROM original')
       }
       expect(missed).to.deep.equal([])
+      expect(found).to.be.above(ROUNDS.mutations / 2)
       expect((await verify()).code).to.equal(0)
+      database.close()
+    })
+
+    it('is found if all events were removed, or the first one', async () => {
+      const database = new SqliteDatabase(fileOf())
+      database.exec('CREATE TEMP TABLE original AS SELECT * FROM events')
+      for (const [condition, expected] of [
+        ['true', /^The event log is empty, but \d+ events of it were recorded\.\n$/],
+        ["stream = 'log'", /^The event at position \d+ was removed\./m],
+      ] as const) {
+        database.exec(`DELETE FROM events WHERE ${condition}`)
+        const { code, stderr } = await verify()
+        expect(code).to.equal(1)
+        expect(stderr).to.match(expected)
+        database.exec('DELETE FROM events; INSERT INTO events SELECT * FROM original')
+      }
       database.close()
     })
   })
@@ -258,12 +286,15 @@ describe('a changed event', () => {
 
       const random = createRandom(seed + 3)
       const missed: string[] = []
+      let found = 0
       for (let round = 0; round < ROUNDS.mutations; round++) {
         const changed = mutateLines(lines, random, saved?.size ?? 0)
-        if (changed.join() !== lines.join() && !(await isRefused(`${changed.join('\n')}\n`)))
-          missed.push(changed.join('\n'))
+        if (changed.join() === lines.join()) continue
+        if (await isRefused(`${changed.join('\n')}\n`)) found += 1
+        else missed.push(changed.join('\n'))
       }
       expect(missed).to.deep.equal([])
+      expect(found).to.be.above(ROUNDS.mutations / 2)
     })
   })
 })

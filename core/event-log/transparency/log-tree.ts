@@ -3,6 +3,7 @@ import type { EventLog, Position, RecordedEvent } from '../../contract/event-log
 import { createCooperativeYield } from '../../util/cooperative-yield.ts'
 import { readToEnd } from '../read-to-end.ts'
 import { hashEventLeaf } from './event-leaf.ts'
+import type { ReceivedLeaves } from './received-leaves.ts'
 import { TreeFiles } from './tree-files.ts'
 
 /** Leaves that are kept in memory at a time. */
@@ -32,6 +33,24 @@ export async function advanceLogTree(files: TreeFiles, log: Pick<EventLog, 'subs
     files.append(record.position, hashEventLeaf(record))
     pending += 1
     if (pending % FLUSH_LEAVES === 0) await files.flush()
+    if (slice.isDue()) await slice.yieldNow()
+  }
+  await files.flush()
+}
+
+/**
+ * Appends the leaves of the events that a process has received, and reads those that it has not, such as the
+ * ones before its start.
+ */
+export async function advanceByReceivedLeaves(
+  files: TreeFiles,
+  log: Pick<EventLog, 'subscribe'>,
+  received: ReceivedLeaves,
+): Promise<void> {
+  if (files.lastPosition < received.after) await advanceLogTree(files, log)
+  const slice = createCooperativeYield(SLICE_MS)
+  for (const { position, hash } of received.take()) {
+    if (position > files.lastPosition) files.append(position, hash)
     if (slice.isDue()) await slice.yieldNow()
   }
   await files.flush()

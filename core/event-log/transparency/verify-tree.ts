@@ -109,6 +109,7 @@ export function createTreeVerifier(verification: TreeVerification): TreeVerifier
     if (renumbered !== undefined)
       return found?.issue ?? `${renumbered} was signed when the events before it had other positions.`
     if (found === undefined) return undefined
+    if (tree.size === 0) return `The event log is empty, but ${recorded?.size} events of it were recorded.`
     if (found.index >= (proven?.size ?? 0)) return `${found.issue} No checkpoint covers it yet.`
     return (
       `The recorded tree differs from the events at position ${found.position}, and the checkpoints agree ` +

@@ -7,7 +7,9 @@ import {
   createMemoryStorage,
   type MemoryStorage,
 } from '../../../../core/event-log/memory.ts'
+import { readToEnd } from '../../../../core/event-log/read-to-end.ts'
 import { parseCheckpoint } from '../../../../core/event-log/transparency/checkpoint.ts'
+import { ReceivedLeaves } from '../../../../core/event-log/transparency/received-leaves.ts'
 import { createTreeVerifier } from '../../../../core/event-log/transparency/verify-tree.ts'
 import { ensureLogId } from '../../../../core/events/log-identity.ts'
 import { createLogger } from '../../../../core/process/logger.ts'
@@ -19,6 +21,8 @@ import { type CapturedOutput, captureOutput } from '../../../support/captured-ou
 import { makeFolder } from '../../../support/folders.ts'
 
 const clock = createClock()
+
+const NO_METADATA = { actor: { type: 'root', id: 'root', name: 'root' }, time: '', schema: 1 } as const
 
 describe('checkpoints', () => {
   let storage: MemoryStorage
@@ -61,6 +65,20 @@ describe('checkpoints', () => {
       await signer.close()
     }
   }
+  const readCheckpoints = async () => {
+    const known: RecordedEvent[] = []
+    for await (const record of log.read('checkpoints')) known.push(record)
+    return known
+  }
+  const verify = async (known?: readonly RecordedEvent[]) => {
+    const verifier = createTreeVerifier({
+      checkpoints: known ?? (await readCheckpoints()),
+      logId,
+      accepts: () => true,
+    })
+    for await (const record of readToEnd(log)) verifier.check(record)
+    return verifier
+  }
 
   it('are signed after every 1,000 events, and when the process stops', async () => {
     const scheduler = scheduleCheckpoints(subscription, log, options())
@@ -74,6 +92,50 @@ describe('checkpoints', () => {
     await change()
     await scheduler.close()
     expect(sizes()).to.deep.equal([1000, 2001, 2003])
+  })
+
+  it('are signed over events as they were received, without reading them again', async () => {
+    let reads = 0
+    const subscribe = log.subscribe.bind(log)
+    log.subscribe = (...args) => {
+      reads += 1
+      return subscribe(...args)
+    }
+    await change(5)
+    const scheduler = scheduleCheckpoints(subscription, log, options())
+    await change(994)
+    await signed(1)
+    const before = reads
+    expect(before).to.be.above(0)
+    await change(1000)
+    await signed(2)
+    await change(3)
+    await scheduler.close()
+    expect(reads).to.equal(before)
+    expect(sizes()).to.deep.equal([1000, 2001, 2005])
+    expect((await verify()).issues()).to.deep.equal([])
+  })
+
+  it('are not signed twice if another node has signed events before they are received here', async () => {
+    const received = new ReceivedLeaves(subscription.position())
+    const slow = new CheckpointSigner(log, { ...options(), dataDir: await makeFolder(), received })
+    await slow.sign()
+    await change(5)
+    await sign()
+    await slow.sign()
+    await slow.close()
+    expect(sizes()).to.deep.equal([1, 7])
+  })
+
+  it('read events that were too many to keep', async () => {
+    const received = new ReceivedLeaves(0)
+    const add = (position: number) =>
+      received.add({ position, stream: 's', revision: position, type: 't', data: {}, metadata: NO_METADATA })
+    for (let position = 1; position <= 10_000; position++) add(position)
+    expect(received.after).to.equal(0)
+    add(10_001)
+    expect(received.after).to.equal(10_000)
+    expect(received.take().map(({ position }) => position)).to.deep.equal([10_001])
   })
 
   it('are signed after a while with changes, and not without', async () => {
@@ -118,16 +180,10 @@ describe('checkpoints', () => {
 
   it('are not an issue if they are signed while the log is verified', async () => {
     await sign()
-    const known: RecordedEvent[] = []
-    for await (const record of log.read('checkpoints')) known.push(record)
+    const known = await readCheckpoints()
     await change()
     await sign()
-    const verifier = createTreeVerifier({ checkpoints: known, logId, accepts: () => true })
-    const abort = new AbortController()
-    for await (const item of log.subscribe(0, abort.signal)) {
-      if (item === 'caught-up') break
-      verifier.check(item)
-    }
+    const verifier = await verify(known)
     expect(verifier.issues()).to.deep.equal([])
     expect(verifier.facts()).to.deep.equal([
       '1 checkpoint; the newest that matches covers 1 of 4 events, up to position 1.',
