@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { RecordedEvent, StreamAnomaly } from '../../core/contract/index.ts'
 import { CHECKPOINTS_STREAM, LOG_STREAM } from '../../core/event-log/streams.ts'
 import { isPluginStream } from '../../core/events/plugin-events.ts'
+import { ROUTERS_STREAM } from '../../core/events/router-events.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
 import type { MaybePromise } from '../../core/util/maybe-promise.ts'
 import { applyParsed, type ParsedRecord, type Projection, parseRecord } from './projection.ts'
@@ -114,14 +115,19 @@ export function createEventReceiver(options: EventReceiverOptions): EventReceive
     for (const listener of listeners) listener(record, delayMs)
   }
 
+  function mayBeHeld({ stream }: RecordedEvent): boolean {
+    // What an event of a router needs is prepared in the state that the events before it have left.
+    if (stream === ROUTERS_STREAM) return false
+    // Nobody reads before the first catch-up has ended.
+    return isLive() && held.length < MAX_HELD_EVENTS
+  }
+
   return {
     counts,
     newest: () => newest,
     receive(record, signal) {
       const parsed = parseRecord(record)
-      // Nobody reads before the first catch-up has ended.
-      const isHeld = record.isContinued === true && isLive() && held.length < MAX_HELD_EVENTS
-      if (isHeld) {
+      if (record.isContinued === true && mayBeHeld(record)) {
         held.push(parsed)
         parseParts(record)
         return slice.isDue() ? slice.yieldNow() : undefined

@@ -37,7 +37,7 @@ describe('a GatewayError', () => {
   })
 
   it('refuses a code that is not defined, and says how to define one', () => {
-    expect(() => new GatewayError('card_number' as 'refused', 'A card number.')).to.throw(
+    expect(() => new GatewayError('declared_nowhere' as 'refused', 'A card number.')).to.throw(
       TypeError,
       'Declare it in errorCodes, or pass { code, status, type, message }',
     )
