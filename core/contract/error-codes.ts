@@ -170,8 +170,14 @@ export const ERROR_CODES = {
 
 export type ErrorCode = keyof typeof ERROR_CODES
 
-/** The codes that plugins of gateways in this process have declared. */
-const declared = new Map<string, ErrorDefinition>()
+const DECLARED = Symbol.for('signalbox.errorCodes')
+
+/**
+ * The codes that plugins of gateways in this process have declared. Shared with other copies of Signalbox,
+ * such as one that a plugin has bundled.
+ */
+const declared: Map<string, ErrorDefinition> = Reflect.get(globalThis, DECLARED) ?? new Map()
+Reflect.set(globalThis, DECLARED, declared)
 
 /** Makes codes of plugins known to `GatewayError`. Called once the plugins are set up. */
 export function declareErrorCodes(codes: Readonly<Record<string, ErrorDefinition>>): void {
