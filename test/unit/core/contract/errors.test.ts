@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { declareErrorCodes } from '../../../../core/contract/error-codes.ts'
+import { declareErrorCodes, findErrorDefinition } from '../../../../core/contract/error-codes.ts'
 import { ERROR_CODES, GatewayError } from '../../../../core/contract/index.ts'
 import { readSource } from '../../../support/source-files.ts'
 
@@ -34,9 +34,23 @@ describe('a GatewayError', () => {
     const copy: typeof import('../../../../core/contract/error-codes.ts') = await import(url)
     expect(copy.declareErrorCodes).not.to.equal(declareErrorCodes)
     const definition = { status: 451, type: 'validation_error', description: 'Declared to one copy.' }
-    declareErrorCodes({ declared_to_one_copy: definition })
+    const forget = declareErrorCodes({ declared_to_one_copy: definition })
     expect(copy.findErrorDefinition('declared_to_one_copy')).to.deep.equal(definition)
     expect(copy.findErrorDefinition('toString')).to.equal(undefined)
+    forget()
+  })
+
+  it('has the definition of the newest gateway of the process that defines its code', () => {
+    const find = () => findErrorDefinition('of_two_gateways')?.status
+    const declare = (status: number) =>
+      declareErrorCodes({ of_two_gateways: { status, type: 'api_error', description: 'Declared twice.' } })
+    const forgetFirst = declare(422)
+    const forgetSecond = declare(451)
+    expect(find()).to.equal(451)
+    forgetSecond()
+    expect(find()).to.equal(422)
+    forgetFirst()
+    expect(find()).to.equal(undefined)
   })
 
   it('refuses a status that is not that of an error', () => {
