@@ -5,6 +5,8 @@ import { createHistoryMethods } from '../../plugins/audit/history-methods.ts'
 import { createRuleHistory } from '../../plugins/audit/history-reader.ts'
 import type { HistoryThread } from '../../plugins/audit/history-thread.ts'
 import type { RuleHistoryServices } from '../../plugins/audit/services.ts'
+import { createUnknownKeyError } from '../../plugins/auth/authenticate.ts'
+import { requireUser } from '../../plugins/auth/require-user.ts'
 import { createPolicyScope, policyNotFoundError } from '../../plugins/policies/policy-scope.ts'
 import { createUserRulesScope } from '../../plugins/policies/user-rules-scope.ts'
 import type { RuleCommandSet } from '../../plugins/rules/batch.ts'
@@ -57,7 +59,13 @@ export function createRuleServices(
     owner: (userId) => ({ userId }),
     stream: rulesStream,
     revision: (userId) => rules.revision(userId),
-    requireOwner: () => undefined,
+    requireOwner: (userId) => void requireUser(accounts, userId),
+  }
+  const ownRules: OwnedRules = {
+    ...userRules,
+    requireOwner(userId) {
+      if (accounts.user(userId) === undefined) throw createUnknownKeyError()
+    },
   }
   const policyRules: OwnedRules = {
     of: (policyId) => policies.rulesOf(policyId),
@@ -73,7 +81,7 @@ export function createRuleServices(
   const userHistory = createHistoryOf(userStreams)
   const policyHistory = createHistoryOf((policyId) => [policyStream(policyId)])
   return {
-    own: createServices(OWN_RULES, userRules, userHistory),
+    own: createServices(OWN_RULES, ownRules, userHistory),
     ofUsers: createServices(createUserRulesScope(accounts, rules), userRules, userHistory),
     ofPolicies: createServices(createPolicyScope(policies), policyRules, policyHistory),
   }

@@ -170,15 +170,29 @@ export const ERROR_CODES = {
 
 export type ErrorCode = keyof typeof ERROR_CODES
 
-/** The codes that plugins of gateways in this process have declared. */
-const declared = new Map<string, ErrorDefinition>()
+type ErrorDefinitions = Readonly<Record<string, ErrorDefinition>>
 
-/** Makes codes of plugins known to `GatewayError`. Called once the plugins are set up. */
-export function declareErrorCodes(codes: Readonly<Record<string, ErrorDefinition>>): void {
-  for (const [code, definition] of Object.entries(codes)) declared.set(code, definition)
+const DECLARED = Symbol.for('signalbox.errorCodes')
+
+/**
+ * The codes of each gateway in this process. Shared with other copies of Signalbox, such as one that a plugin
+ * has bundled.
+ */
+const declared: Set<ErrorDefinitions> = Reflect.get(globalThis, DECLARED) ?? new Set()
+Reflect.set(globalThis, DECLARED, declared)
+
+/**
+ * Makes codes of plugins known to `GatewayError`. Called once the plugins are set up. Returns a function that
+ * takes them back. If several gateways in a process define a code, the definition of the newest one counts.
+ */
+export function declareErrorCodes(codes: ErrorDefinitions): () => void {
+  const own = { ...codes }
+  declared.add(own)
+  return () => void declared.delete(own)
 }
 
 /** The definition of a code of the gateway, or of one that a plugin has declared. */
 export function findErrorDefinition(code: string): ErrorDefinition | undefined {
-  return Object.hasOwn(ERROR_CODES, code) ? ERROR_CODES[code as ErrorCode] : declared.get(code)
+  if (Object.hasOwn(ERROR_CODES, code)) return ERROR_CODES[code as ErrorCode]
+  return [...declared].findLast((codes) => Object.hasOwn(codes, code))?.[code]
 }

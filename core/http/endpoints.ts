@@ -53,6 +53,8 @@ export interface EndpointServices {
   readonly findKnownRequest: FindKnownRequest
   /** Third-party middleware sees the responses. */
   readonly usesKoa: boolean
+  /** Bodies may have parts of a state that changes in place, so each is encoded in one turn. */
+  readonly hasMutableBodies: boolean
 }
 
 /** Returns the path of an endpoint in the router's notation, which metric labels and logs show, too. */
@@ -88,7 +90,8 @@ export function enterEndpoint(
  */
 export function composeEndpoint(endpoint: Endpoint, services: EndpointServices): GatewayMiddleware {
   const { access, textBody } = endpoint
-  const { admission, readBody, authenticateOperator, findKnownRequest, recordRead, usesKoa } = services
+  const { admission, readBody, authenticateOperator, findKnownRequest, recordRead } = services
+  const { usesKoa, hasMutableBodies } = services
   const parseParams = createParamsParser(endpoint)
   const parseQuery = createQueryParser(endpoint)
   const parseBody = createBodyParser(endpoint)
@@ -121,9 +124,10 @@ export function composeEndpoint(endpoint: Endpoint, services: EndpointServices):
   }
 
   async function respondWith(ctx: GatewayContext, response: EndpointResponse): Promise<void> {
-    const { body } = response
-    const isLong = !usesKoa && isJson(body) && hasLongList(body)
-    sendResponse(ctx, response, usesKoa, isLong ? await stringifyInSlices(body) : undefined)
+    const { status, headers, body } = response
+    const isLong = !usesKoa && !hasMutableBodies && isJson(body) && hasLongList(body)
+    const isSent = isLong && !isUnchanged(ctx, status, headers?.etag)
+    sendResponse(ctx, response, usesKoa, isSent ? await stringifyInSlices(body) : undefined)
   }
 
   /** Before the endpoint is called: what cannot be recorded is not handed over. */

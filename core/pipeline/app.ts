@@ -97,13 +97,14 @@ function addDeclaredEndpoints(routes: Routes, parts: AppParts, listener: 'main' 
     recordRead,
     findKnownRequest,
     usesKoa: hasThirdPartyMiddleware(steps),
+    hasMutableBodies: false,
   }
   for (const probe of createProbes(parts)) routes.add('the gateway', probe, composeEndpoint(probe, services))
-  for (const { title, parts } of steps) {
+  for (const { title, parts, isBuiltIn } of steps) {
     for (const endpoint of parts.endpoints ?? []) {
       const isServed = endpoint.access.type !== 'operator' || authenticateOperator !== undefined
       if (!isServed || (endpoint.listener ?? 'main') !== listener) continue
-      routes.add(title, endpoint, composeEndpoint(endpoint, services))
+      routes.add(title, endpoint, composeEndpoint(endpoint, { ...services, hasMutableBodies: !isBuiltIn }))
     }
   }
 }

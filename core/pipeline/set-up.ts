@@ -65,8 +65,10 @@ export async function setUpPlugins(
     api: () => describeApi(steps, hasOperators),
   } satisfies Omit<Host, 'events' | 'counters' | 'store'>
   const { logger } = services
+  let forgetErrorCodes = () => {}
   const close = async () => {
     for (const step of steps.toReversed()) await closePlugin(step, logger)
+    forgetErrorCodes()
   }
   try {
     for (const loaded of parsed) {
@@ -82,7 +84,7 @@ export async function setUpPlugins(
       services.operators.add(title, parts)
       adapters.add(title, parts)
     }
-    declareErrorCodes(collectErrorCodes(steps))
+    forgetErrorCodes = declareErrorCodes(collectErrorCodes(steps))
     checkOperationIds(steps)
   } catch (error) {
     await close()

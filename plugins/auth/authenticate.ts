@@ -74,7 +74,8 @@ function confirmKey(accounts: Pick<Accounts, 'user'>): (account: Account) => voi
   }
 }
 
-function createUnknownKeyError(): GatewayError {
+/** The 401 for a key that is unknown, revoked, or of a user who was deleted. */
+export function createUnknownKeyError(): GatewayError {
   const advice = 'Send a valid key as "Authorization: Bearer <API_KEY>".'
   return new GatewayError('invalid_api_key', `Invalid API key: unknown or revoked. ${advice}`)
 }

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type Author, GatewayError } from '../../core/contract/index.ts'
+import { type Author, GatewayError, type Position } from '../../core/contract/index.ts'
 import { OVERALL_BUDGET_STREAM, rulesStream, userStream } from '../../core/events/domain-events.ts'
 import { groupStream, policyStream } from '../../core/events/policy-events.ts'
-import { afterManyItems } from '../../core/util/cooperative-yield.ts'
+import { afterManyItems, afterNextInput } from '../../core/util/cooperative-yield.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import type { IdSource } from '../../projections/ids.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
@@ -46,8 +46,10 @@ export interface AppliedPlan {
 }
 
 /** Compares a file with the current state of this process. */
-export function planFile(file: RulesFile, services: RulesFileServices): Promise<RulesPlan> {
+export async function planFile(file: RulesFile, services: RulesFileServices): Promise<RulesPlan> {
   services.writer.checkAvailable()
+  // Reading a body with many rules has taken a good part of a slice. From here on, the state is read.
+  await afterNextInput()
   return planRulesFile(file, services, services.subscription.position())
 }
 
@@ -63,7 +65,7 @@ export async function applyFile(
   check: (plan: RulesPlan) => void = () => undefined,
 ): Promise<AppliedPlan> {
   const plan = await planFile(file, services)
-  checkTerms(plan, terms)
+  checkTerms(plan, terms, services.subscription.position())
   check(plan)
   const first = plan.newIds === 0 ? 0 : await services.ids.reserve(plan.newIds, author)
   const toId: ToId = (id) => (typeof id === 'number' ? id : first + id.newIndex)
@@ -79,10 +81,11 @@ export async function applyFile(
   return { plan, applied }
 }
 
-function checkTerms({ position, changes }: RulesPlan, terms: ApplyTerms): void {
-  if (terms.position !== undefined && terms.position !== position) {
+/** `newest`: the position after planning. Rules are planned in time slices, in which events are applied. */
+function checkTerms({ position, changes }: RulesPlan, terms: ApplyTerms, newest: Position): void {
+  if (terms.position !== undefined && (terms.position !== position || newest !== position)) {
     const message =
-      `The event log is at position ${position}; the plan was made at ${terms.position}. ` +
+      `The event log is at position ${newest}; the plan was made at ${terms.position}. ` +
       'Nothing was changed. Plan again, and check the changes.'
     throw new GatewayError('conflict', message)
   }

@@ -1,4 +1,4 @@
-import type { DomainEvent } from '../../core/events/codec.ts'
+import { type DomainEvent, isRuleEvent } from '../../core/events/codec.ts'
 import type { PolicyScope } from '../../core/events/policy-events.ts'
 import type { RulesFileState } from './planned.ts'
 
@@ -34,7 +34,9 @@ function findIssue(
 }
 
 /** The groups and users that the event requires. */
-function scopeOf({ type, data }: DomainEvent): Exclude<PolicyScope, { everyone: true }> {
+function scopeOf(event: DomainEvent): Exclude<PolicyScope, { everyone: true }> {
+  const { type, data } = event
+  if (isRuleEvent(event)) return { groups: [], users: 'userId' in event.data ? [event.data.userId] : [] }
   if (type === 'UserAddedToGroup') return { groups: [data.groupId], users: [data.userId] }
   const scope =
     type === 'PolicyCreated' ? data.appliesTo : type === 'PolicyUpdated' ? data.changes.appliesTo : undefined

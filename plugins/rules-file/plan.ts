@@ -16,8 +16,6 @@ export async function planRulesFile(
   position: Position,
 ): Promise<RulesPlan> {
   const builder = new PlanBuilder(state)
-  // Reading a body with many rules takes a good part of a slice.
-  await builder.slice.yieldNow()
   planGroups(file.groups ?? [], builder)
   await planPolicies(file.policies ?? [], builder)
   await planUsers(file.users ?? [], builder)

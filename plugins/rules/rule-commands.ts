@@ -175,7 +175,7 @@ export interface OwnedRules {
   /** The stream of the rules' events, and its revision. */
   stream(ownerId: number): string
   revision(ownerId: number): number
-  /** Throws 404 if there is no such owner. */
+  /** Throws 404 if there is no such owner, or 401 if it is the caller. */
   requireOwner(ownerId: number): void
 }
 
@@ -223,6 +223,8 @@ async function writeChanges(
   }
   const command = { stream: rules.stream(ownerId), revision: () => rules.revision(ownerId), decide }
   const written = await writer.write(command, author)
+  // The deletion of a user, which is in another stream, may have been written first.
+  rules.requireOwner(ownerId)
   await afterManyItems(events.length)
   const after = written ? applyRuleEvents(before, events, written) : before
   const results = await mapInSlices(changesWithIds, ({ change, ruleId }) => change.outcome(ruleId, after))

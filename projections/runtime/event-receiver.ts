@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { RecordedEvent, StreamAnomaly } from '../../core/contract/index.ts'
+import { MAX_APPEND_BYTES, type RecordedEvent, type StreamAnomaly } from '../../core/contract/index.ts'
 import { CHECKPOINTS_STREAM, LOG_STREAM } from '../../core/event-log/streams.ts'
 import { isPluginStream } from '../../core/events/plugin-events.ts'
 import { ROUTERS_STREAM } from '../../core/events/router-events.ts'
@@ -45,8 +45,8 @@ export interface EventReceiver {
   onPluginEvent(listener: PluginEventListener): void
 }
 
-/** No append has as many events. Whatever another program writes, not more are held back. */
-const MAX_HELD_EVENTS = 10_000
+/** No append has as many events, each of which takes more bytes. Not more are held, whatever others write. */
+const MAX_HELD_EVENTS = MAX_APPEND_BYTES / 50
 
 /** Applying fewer events takes less than a millisecond, and needs no turn of its own. */
 const MIN_EVENTS_FOR_OWN_TURN = 50

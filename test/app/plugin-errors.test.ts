@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { findErrorDefinition } from '../../core/contract/error-codes.ts'
 import { chatBody } from '../support/bodies.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { installAll, listPlugins } from '../support/plugins.ts'
@@ -45,7 +46,11 @@ describe('an error with a code that a plugin declares', () => {
     const CONFIG = await listPlugins(pluginFolder, { add: [{ use: 'cards', before: 'dispatch' }] })
     gateway = await startGateway({ CONFIG }, { pluginFolder })
   })
-  after(() => gateway.stop())
+  after(async () => {
+    await gateway.stop()
+    // Another gateway in this process must not accept it.
+    expect(findErrorDefinition('card_number')).to.equal(undefined)
+  })
 
   const fail = (phase: string, form: string) => {
     const headers = { authorization: `Bearer ${gateway.demoKey}`, 'x-form': form, 'x-phase': phase }

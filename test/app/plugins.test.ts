@@ -3,7 +3,7 @@ import path from 'node:path'
 import { expect } from 'chai'
 import { makeFolder } from '../support/folders.ts'
 import { ADMIN_KEY, startGateway } from '../support/gateway.ts'
-import { BUILT_IN, installPackage, listPlugins } from '../support/plugins.ts'
+import { BUILT_IN, installAll, installPackage, listPlugins } from '../support/plugins.ts'
 import { ROOT } from '../support/root.ts'
 
 const STAMP = `import { endpoint, Type, user } from 'signalbox'
@@ -248,6 +248,27 @@ describe('plugins', () => {
     expect(status).to.equal(500)
     expect(message).not.to.contain('secret')
     await gateway.wrote('a secret of the plugin')
+    await gateway.stop()
+  })
+
+  it('may answer with a long list that they change in place afterwards', async () => {
+    const list = `const list = Array.from({ length: 500 }, (_, id) => ({ id, state: 'before' }))
+      const change = () => { for (const item of list.splice(250)) item.state = 'after' }
+      export default { name: 'list', contract: 2, setup: () => ({
+        endpoints: [{
+          method: 'GET', path: '/v1/list', access: { type: 'user' }, operationId: 'readList', summary: 'Lists.',
+          tags: [], responses: { 200: { description: 'The list.' } },
+          handle: () => {
+            setImmediate(change)
+            return { status: 200, body: { count: list.length, data: list } }
+          },
+        }],
+      }) }`
+    const pluginFolder = await installAll({ list })
+    const CONFIG = await listPlugins(pluginFolder, [...BUILT_IN, 'list'])
+    const gateway = await startGateway({ CONFIG }, { pluginFolder })
+    const { count, data } = (await gateway.call('GET', '/v1/list')).body
+    expect([count, data.length, data.at(-1)]).to.deep.equal([500, 500, { id: 499, state: 'before' }])
     await gateway.stop()
   })
 

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { declareErrorCodes, findErrorDefinition } from '../../../../core/contract/error-codes.ts'
 import { ERROR_CODES, GatewayError } from '../../../../core/contract/index.ts'
 import { readSource } from '../../../support/source-files.ts'
 
@@ -26,6 +27,30 @@ describe('a GatewayError', () => {
     expect(error).to.include(custom)
     expect(error.details.param).to.equal('input')
     expect(error.mayFailOver).to.equal(false)
+  })
+
+  it('may have a code that is declared to another copy of this module, as plugins bundle them', async () => {
+    const url = new URL('../../../../core/contract/error-codes.ts?copy', import.meta.url).href
+    const copy: typeof import('../../../../core/contract/error-codes.ts') = await import(url)
+    expect(copy.declareErrorCodes).not.to.equal(declareErrorCodes)
+    const definition = { status: 451, type: 'validation_error', description: 'Declared to one copy.' }
+    const forget = declareErrorCodes({ declared_to_one_copy: definition })
+    expect(copy.findErrorDefinition('declared_to_one_copy')).to.deep.equal(definition)
+    expect(copy.findErrorDefinition('toString')).to.equal(undefined)
+    forget()
+  })
+
+  it('has the definition of the newest gateway of the process that defines its code', () => {
+    const find = () => findErrorDefinition('of_two_gateways')?.status
+    const declare = (status: number) =>
+      declareErrorCodes({ of_two_gateways: { status, type: 'api_error', description: 'Declared twice.' } })
+    const forgetFirst = declare(422)
+    const forgetSecond = declare(451)
+    expect(find()).to.equal(451)
+    forgetSecond()
+    expect(find()).to.equal(422)
+    forgetFirst()
+    expect(find()).to.equal(undefined)
   })
 
   it('refuses a status that is not that of an error', () => {

@@ -5,7 +5,7 @@ import type { DomainEvent } from '../../../../core/events/codec.ts'
 import { createOperatorRegistry } from '../../../../core/pipeline/operator-registry.ts'
 import { createFirewallRuleKind } from '../../../../plugins/firewall/rule-kind.ts'
 import { createRoutingRuleKind } from '../../../../plugins/routing/rule-kind.ts'
-import { applyFile } from '../../../../plugins/rules-file/apply.ts'
+import { type ApplyTerms, applyFile } from '../../../../plugins/rules-file/apply.ts'
 import type { RulesFile } from '../../../../plugins/rules-file/schemas.ts'
 import { createProjections, listProjections } from '../../../../projections/projections.ts'
 import { firewallRule } from '../../../support/policies.ts'
@@ -50,7 +50,7 @@ describe('applying a rules file', () => {
     }
   }
 
-  async function apply(file: RulesFile): Promise<string> {
+  async function apply(file: RulesFile, terms: ApplyTerms = {}): Promise<string> {
     const firewall = createFirewallRuleKind(false)
     const prepare: typeof firewall.prepare = async () => append(...meanwhile.splice(0))
     const services = {
@@ -66,7 +66,7 @@ describe('applying a rules file', () => {
         },
       },
     }
-    return applyFile(file, {}, services as never, author).then(
+    return applyFile(file, terms, services as never, author).then(
       ({ applied }) => `applied ${applied.map(({ stream }) => stream).join()}`,
       (error) => (GatewayError.isInstance(error) ? `${error.code}: ${error.message}` : String(error)),
     )
@@ -97,6 +97,27 @@ describe('applying a rules file', () => {
     meanwhile = [{ type: 'FirewallRuleCreated', data }]
     const file: RulesFile = { users: [{ user: 'Ada', firewall_rules: [firewallRule()] }] }
     expect(await apply(file)).to.match(/^conflict: Something else changed the rules of user "Ada" meanwhile/)
+  })
+
+  it('refuses if anything is changed after the position of the plan, while the file is compared', async () => {
+    const data = { userId: USER, ruleId: 50, content: firewallRule({ name: 'Another' }) } as never
+    const file: RulesFile = {
+      ...policyFile(),
+      users: [{ user: 'Ada', firewall_rules: [], routing_rules: [] }],
+    }
+    meanwhile = [{ type: 'FirewallRuleCreated', data }]
+    expect(await apply(file, { position })).to.match(
+      /^conflict: The event log is at position 4; the plan was made at 3/,
+    )
+    expect(projections.rules.of(USER).firewall).to.have.length(1)
+    expect(projections.policies.rulesOf(POLICY).firewall).to.have.length(0)
+  })
+
+  it('changes nothing if a user whose rules it has is deleted meanwhile', async () => {
+    meanwhile = [{ type: 'UserDeleted', data: { userId: USER } }]
+    const file: RulesFile = { users: [{ user: 'Ada', firewall_rules: [firewallRule()] }] }
+    expect(await apply(file)).to.equal(`conflict: User ${USER} was deleted meanwhile.`)
+    expect(projections.rules.of(USER).firewall).to.have.length(0)
   })
 
   it('changes nothing if a group that a policy is to apply to is deleted meanwhile', async () => {

@@ -50,6 +50,24 @@ for (const [name, open] of Object.entries(LOGS)) {
       expect([...seen]).to.deep.equal(['0 at 0', `${MANY} at ${MANY}`])
     })
 
+    it('is in force as a whole with as many events as fit into one', async () => {
+      const append = (count: number) =>
+        log.append('plugin-a-1', Array<NewEvent>(count).fill({ type: 'A', data: {} }), {
+          expectedRevision: -1,
+          metadata: metadata('2026-01-01T00:00:00.000001Z'),
+        })
+      const subscription = subscribeProjections(log, [], pino({ level: 'silent' }))
+      await subscription.caughtUp
+      const { bytes, limit } = await append(20_000).catch((error) => error)
+      const count = Math.floor(limit / (bytes / 20_000))
+      const seen = new Set<number>()
+      const observed = subscription.until(() => seen.add(subscription.position()).has(count))
+      await append(count)
+      await observed
+      await subscription.close()
+      expect([...seen]).to.deep.equal([0, count])
+    })
+
     it('is told from the next one', async () => {
       const append = (stream: string, count: number, time: string, expectedRevision: number) =>
         log.append(stream, createdFrom(1, count), { expectedRevision, metadata: metadata(time) })

@@ -256,8 +256,8 @@ describe('subscribeProjections, for the events of one append', () => {
   })
 
   it('does not hold back more than any append has', async () => {
-    log.add(...Array.from({ length: 10_500 }, (_, index) => continued(10 * (index + 1))))
-    await subscription.until(() => applied.length > 10_000)
+    log.add(...Array.from({ length: 20_500 }, (_, index) => continued(10 * (index + 1))))
+    await subscription.until(() => applied.length > 20_000)
   })
 
   it('applies none after it was closed', async () => {
