@@ -46,6 +46,7 @@ export function createRoutes(): Routes {
   // Compiling the paths takes a tenth of a start, and inference requests do not need the router.
   const router = lazy(() => createRouter(routes))
   const dispatch = lazy(() => router().routes() as unknown as GatewayMiddleware)
+  const exactPaths = lazy(() => collectExactPaths(routes))
 
   return {
     add(owner, endpoint, handle) {
@@ -61,7 +62,13 @@ export function createRoutes(): Routes {
       routes.push(route)
       earlierRoutes.add(route)
     },
-    dispatch: (ctx, next) => dispatch()(ctx, next),
+    dispatch(ctx, next) {
+      const own = exactPaths().get(ctx.path)
+      if (own === undefined || own.methods.includes(ctx.method)) return dispatch()(ctx, next)
+      // In `/v1/responses/compact`, `compact` is no id for the methods of `/v1/responses/{id}`.
+      Object.assign(ctx, { matched: [own] })
+      return next()
+    },
     hasPath: (path) => router().stack.some((route) => route.match(path)),
     prepare: () => void dispatch(),
   }
@@ -72,6 +79,17 @@ function createRouter(routes: readonly Route[]): GatewayRouter {
   const router: GatewayRouter = new Router({ sensitive: true, strict: true })
   for (const { path, method, handle } of routes) router.register(path, [method], handle)
   return router
+}
+
+/** Methods of the paths without parameters, as the router reports them to `rejectUnmatched`. */
+function collectExactPaths(routes: readonly Route[]): ReadonlyMap<string, MatchedRoute> {
+  const exact = new Map<string, MatchedRoute>()
+  for (const { path, method } of routes) {
+    if (!PLAIN_PATH.test(path) || path.includes(':')) continue
+    const methods = method === 'GET' ? ['HEAD', 'GET'] : [method]
+    exact.set(path, { path, methods: [...(exact.get(path)?.methods ?? []), ...methods] })
+  }
+  return exact
 }
 
 /** Throws if the router cannot compile the path. */
@@ -155,10 +173,7 @@ export function rejectUnmatched(
   function reject(ctx: GatewayContext): never {
     // Set by @koa/router, but missing from Koa's types.
     const { matched = [] } = ctx as { matched?: readonly MatchedRoute[] }
-    // In `/v1/responses/compact`, `compact` is no id for the methods of `/v1/responses/{id}`.
-    const own = matched.filter(({ path }) => path === ctx.path)
-    const routes = own.length > 0 ? own : matched
-    const allowed = [...new Set(routes.flatMap(({ methods }) => methods))].join(', ')
+    const allowed = [...new Set(matched.flatMap(({ methods }) => methods))].join(', ')
     if (allowed === '') throw pathNotFoundError(ctx.path, findIntendedPath(ctx.path, hasPath))
     const message = `${ctx.path} does not support ${ctx.method}. Supported methods: ${allowed}.`
     throw new GatewayError('method_not_allowed', message, { headers: { allow: allowed } })

@@ -139,8 +139,10 @@ describe('HTTP', () => {
     })
 
     it('allow the methods of themselves, not those of a path with a parameter in their place', async () => {
-      const { status, headers } = await user.call('PUT', '/v1/responses/compact')
-      expect([status, headers.get('allow')]).to.deep.equal([405, 'POST'])
+      for (const method of ['PUT', 'GET', 'HEAD', 'DELETE']) {
+        const { status, headers } = await user.call(method, '/v1/responses/compact')
+        expect([status, headers.get('allow')], method).to.deep.equal([405, 'POST'])
+      }
     })
 
     it('may be read with HEAD', async () => {
