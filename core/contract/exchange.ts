@@ -50,8 +50,8 @@ export interface Exchange {
   readonly metadata?: JsonObject | undefined
   /** Set by `routing`: the targets to try, best first. */
   route?: Route
-  /** Hashed features of the prompt, encoded. Set while learned routing is on; the ledger keeps them. */
-  features?: Uint8Array
+  /** Hashed features of the prompt, as base64. Set while learned routing is on; the ledger keeps them. */
+  features?: string
   /** Set by `shadow`: the target that gets a copy of the request once it is answered. */
   shadow?: Target
   /** Id of the request that this one is a copy of, for comparison with another model. */

@@ -1,7 +1,7 @@
 import type { ChatRequest, ContentPart, Exchange, Message } from '../../core/contract/index.ts'
 import type { LoadedRouter } from './active-routers.ts'
-import { encodeFeatures } from './encode-features.ts'
-import { extractFeatures, type PromptFeatures, type PromptText } from './features.ts'
+import { encodeFeaturesAsText } from './encode-features.ts'
+import { type PromptFeatures, type PromptText, scanPrompt } from './features.ts'
 import type { FeatureKey } from './keyed-hash.ts'
 
 /** What learned routing knows about the prompt of one request. */
@@ -33,8 +33,8 @@ export function createPromptAssessor(
 ): AssessPrompt {
   const decides = learned === 'on'
   return (exchange) => {
-    const features = extractFeatures(readPrompt(exchange.request), key)
-    exchange.features = encodeFeatures(features)
+    const features = scanPrompt(readPrompt(exchange.request), key)
+    exchange.features = encodeFeaturesAsText(features)
     const router = routerOf(exchange.account.userId)
     const share = decides && exchange.isSimulated !== true ? explore : 0
     return new RouterAssessment(exchange.id, features, router, decides, share)
@@ -51,10 +51,9 @@ class RouterAssessment implements PromptAssessment {
   readonly decides: boolean
   readonly explore: number
   readonly #requestId: string
-  readonly #features: PromptFeatures
   readonly #router: LoadedRouter | undefined
-  /** Computed for all models when the first one is asked for. */
-  #probabilities: Float64Array | undefined
+  /** By column of the router's models. */
+  readonly #probabilities: Float64Array | undefined
 
   constructor(
     requestId: string,
@@ -67,8 +66,9 @@ class RouterAssessment implements PromptAssessment {
     this.decides = decides && router !== undefined
     this.explore = explore
     this.#requestId = requestId
-    this.#features = features
     this.#router = router
+    // Immediately, because the next prompt overwrites the features.
+    this.#probabilities = router?.models.predictAll(features)
   }
 
   get draws(): readonly [number, number] {
@@ -76,11 +76,8 @@ class RouterAssessment implements PromptAssessment {
   }
 
   probabilityOf(modelId: string): number | undefined {
-    const models = this.#router?.models
-    const column = models?.columnOf(modelId)
-    if (models === undefined || column === undefined) return undefined
-    this.#probabilities ??= models.predictAll(this.#features)
-    return this.#probabilities[column]
+    const column = this.#router?.models.columnOf(modelId)
+    return column === undefined ? undefined : this.#probabilities?.[column]
   }
 }
 

@@ -20,7 +20,7 @@ export interface PromptText {
  * numbers. See docs/decisions/learned-routing.md, "Features are keyed hashes".
  */
 export interface PromptFeatures {
-  /** Distinct, in order of appearance. */
+  /** Distinct, ascending. */
   readonly indices: Uint16Array
   /** As `NUMBER_NAMES` lists them, each about 0 to 15. */
   readonly numbers: Float32Array
@@ -39,15 +39,18 @@ export const NUMBER_NAMES = [
   'repeated_words',
 ] as const
 
-// Reused for every prompt, so that extraction allocates only its result.
+// Reused for every prompt, so that reading one allocates next to nothing.
 const ascii = Uint32Array.from({ length: 128 }, (_, unit) => describeUnit(unit))
-const isFound = new Uint8Array(BUCKETS)
-const found = new Uint16Array(BUCKETS)
+/** One bit per bucket, and one per 32 buckets; all 0 between two prompts. */
+const isFound = new Int32Array(BUCKETS / 32)
+const hasFound = new Int32Array(BUCKETS / 1024)
+let foundCount = 0
+const indices = new Uint16Array(BUCKETS)
+const numbers = new Float32Array(NUMBER_NAMES.length)
 const word = new Uint16Array(2 * WINDOW_UNITS)
 /** The text that is read: units of an array are read several times as fast as those of a string. */
 const textBytes = Buffer.alloc(4 * WINDOW_UNITS)
 const units = new Uint16Array(textBytes.buffer, textBytes.byteOffset, 2 * WINDOW_UNITS)
-let foundCount = 0
 
 /** Counts of the prompt that is being read. */
 const counts = {
@@ -61,12 +64,14 @@ const counts = {
   nonAscii: 0,
 }
 
-export function extractFeatures(
-  { lastUserMessage, systemPrompt }: PromptText,
-  key: FeatureKey,
-): PromptFeatures {
-  foundCount = 0
-  for (const name in counts) counts[name as keyof typeof counts] = 0
+export function extractFeatures(prompt: PromptText, key: FeatureKey): PromptFeatures {
+  const read = scanPrompt(prompt, key)
+  return { indices: read.indices.slice(), numbers: read.numbers.slice() }
+}
+
+/** As `extractFeatures`, but the next call in the same thread overwrites the arrays of the result. */
+export function scanPrompt(prompt: PromptText, key: FeatureKey): PromptFeatures {
+  const { lastUserMessage, systemPrompt } = prompt
   const { length } = lastUserMessage
   if (length <= 2 * WINDOW_UNITS) {
     scan(lastUserMessage, key)
@@ -74,11 +79,29 @@ export function extractFeatures(
     scan(lastUserMessage.slice(0, WINDOW_UNITS), key)
     scan(lastUserMessage.slice(-WINDOW_UNITS), key)
   }
-  const numbers = toNumbers(length)
+  takeNumbers(length)
   if (systemPrompt) addBucket(hashSystemPrompt(systemPrompt, key))
-  const indices = found.slice(0, foundCount)
-  for (let at = 0; at < foundCount; at++) isFound[found[at] as number] = 0
-  return { indices, numbers }
+  return { indices: takeBuckets(), numbers }
+}
+
+/** Returns the found buckets in ascending order, which takes half of the time of a sort, and forgets them. */
+function takeBuckets(): Uint16Array {
+  let count = 0
+  for (let block = 0; block < hasFound.length; block++) {
+    for (let groups = hasFound[block] as number; groups !== 0; groups &= groups - 1) {
+      const group = block * 32 + lowestBit(groups)
+      for (let bits = isFound[group] as number; bits !== 0; bits &= bits - 1)
+        indices[count++] = group * 32 + lowestBit(bits)
+      isFound[group] = 0
+    }
+    hasFound[block] = 0
+  }
+  foundCount = 0
+  return indices.subarray(0, count)
+}
+
+function lowestBit(bits: number): number {
+  return 31 - Math.clz32(bits & -bits)
 }
 
 /** Notes the words and pairs of words of a text, and counts characters of each kind. */
@@ -146,27 +169,40 @@ function addWord(length: number, previous: number, key: FeatureKey): number {
 
 function addBucket(hash: number): void {
   const bucket = hash >>> 16
-  if (isFound[bucket] === 1) return
-  isFound[bucket] = 1
-  found[foundCount++] = bucket
+  const group = bucket >>> 5
+  const known = isFound[group] as number
+  const added = known | (1 << (bucket & 31))
+  if (added === known) return
+  isFound[group] = added
+  hasFound[group >>> 5] = (hasFound[group >>> 5] as number) | (1 << (group & 31))
+  foundCount++
 }
 
-/** Amounts as logarithms, shares as four times their root, so that all have about the same range. */
-function toNumbers(length: number): Float32Array {
+/**
+ * Computes `numbers` and forgets the counts. Amounts are logarithms, and shares four times their root, so
+ * that all have about the same range.
+ */
+function takeNumbers(length: number): void {
   const { words, letters, capitals, digits, symbols, lines, questions, nonAscii } = counts
   const read = Math.max(1, Math.min(length, 2 * WINDOW_UNITS))
-  return Float32Array.of(
-    Math.log2(1 + length),
-    Math.log2(1 + words),
-    letters / Math.max(1, words),
-    4 * Math.sqrt(capitals / read),
-    4 * Math.sqrt(digits / read),
-    4 * Math.sqrt(symbols / read),
-    Math.log2(1 + lines),
-    Math.log2(1 + questions),
-    4 * Math.sqrt(nonAscii / read),
-    words === 0 ? 0 : 4 * (1 - foundCount / (2 * words)),
-  )
+  numbers[0] = Math.log2(1 + length)
+  numbers[1] = Math.log2(1 + words)
+  numbers[2] = letters / Math.max(1, words)
+  numbers[3] = 4 * Math.sqrt(capitals / read)
+  numbers[4] = 4 * Math.sqrt(digits / read)
+  numbers[5] = 4 * Math.sqrt(symbols / read)
+  numbers[6] = Math.log2(1 + lines)
+  numbers[7] = Math.log2(1 + questions)
+  numbers[8] = 4 * Math.sqrt(nonAscii / read)
+  numbers[9] = words === 0 ? 0 : 4 * (1 - foundCount / (2 * words))
+  counts.words = 0
+  counts.letters = 0
+  counts.capitals = 0
+  counts.digits = 0
+  counts.symbols = 0
+  counts.lines = 0
+  counts.questions = 0
+  counts.nonAscii = 0
 }
 
 /** Long prompts of systems differ in their length, beginning or end. */

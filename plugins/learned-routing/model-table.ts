@@ -33,16 +33,16 @@ export class ModelTable {
   }
 
   /** Returns the probability of a good answer of each model, as `predict` does for one. */
-  predictAll(features: PromptFeatures): Float64Array {
-    const sums = this.#sumWords(features.indices)
-    const value = wordValue(features.indices.length)
-    return this.#biases.map((bias, column) => {
-      const numbers = this.#numbers[column] as Float32Array
-      let sum = bias + (sums[column] as number) * value
-      for (let at = 0; at < numbers.length; at++)
-        sum += (numbers[at] as number) * (features.numbers[at] as number)
-      return 1 / (1 + Math.exp(-sum))
-    })
+  predictAll({ indices, numbers }: PromptFeatures): Float64Array {
+    const results = this.#sumWords(indices)
+    const value = wordValue(indices.length)
+    for (let column = 0; column < this.#biases.length; column++) {
+      const weights = this.#numbers[column] as Float32Array
+      let sum = (this.#biases[column] as number) + (results[column] as number) * value
+      for (let at = 0; at < weights.length; at++) sum += (weights[at] as number) * (numbers[at] as number)
+      results[column] = 1 / (1 + Math.exp(-sum))
+    }
+    return results
   }
 
   #sumWords(indices: Uint16Array): Float64Array {
@@ -50,7 +50,10 @@ export class ModelTable {
     const width = words.length / BUCKETS
     const sums = new Float64Array(width)
     for (let column = 0; column < width; column += LANES) {
-      let [first, second, third, fourth] = [0, 0, 0, 0]
+      let first = 0
+      let second = 0
+      let third = 0
+      let fourth = 0
       for (let at = 0; at < indices.length; at++) {
         const row = (indices[at] as number) * width + column
         first += words[row] as number

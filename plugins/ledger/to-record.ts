@@ -87,7 +87,7 @@ function addRouting(record: RecordDraft, { route, shadowOf, isOwnCopy, features 
   if (route?.arm !== undefined) record.arm = route.arm
   if (shadowOf !== undefined) record.shadowOf = shadowOf
   if (isOwnCopy) record.isOwnCopy = isOwnCopy
-  if (features) record.features = features
+  if (features !== undefined) record.features = features
 }
 
 function addSignals(record: RecordDraft, exchange: EndedExchange): void {

@@ -59,8 +59,8 @@ export interface LedgerRecord {
   readonly signals?: readonly AnswerSignal[]
   /** Tells whether the same caller sent the same prompt before. Not stored. */
   readonly promptChecksum?: number
-  /** Hashed features of the prompt, encoded. Stored for requests that a model answered. */
-  readonly features?: Uint8Array
+  /** Hashed features of the prompt, as base64. Stored for requests that a model answered. */
+  readonly features?: string
 }
 
 /**
@@ -171,7 +171,7 @@ function toValues(record: LedgerRecord, share: ShareList) {
     ...(isOwnCopy && { isOwnCopy }),
     ...(signals && { signals }),
     ...(promptChecksum !== undefined && { promptChecksum }),
-    ...(features && { features: toBase64(features) }),
+    ...(features !== undefined && { features }),
   }
   return [
     [requestId, userId, keyId, groups, endpoint, requestedModel, mode, reason, status, error],
@@ -184,17 +184,10 @@ function toValues(record: LedgerRecord, share: ShareList) {
 
 type RecordExtras = Pick<
   LedgerRecord,
-  'router' | 'arm' | 'shadowOf' | 'isOwnCopy' | 'signals' | 'promptChecksum'
-> & { readonly features?: string }
+  'router' | 'arm' | 'shadowOf' | 'isOwnCopy' | 'signals' | 'promptChecksum' | 'features'
+>
 
-function toBase64({ buffer, byteOffset, byteLength }: Uint8Array): string {
-  return Buffer.from(buffer, byteOffset, byteLength).toString('base64')
-}
-
-function fromValues(
-  [who, what, how, { features, ...more }]: RecordValues,
-  lists: readonly SharedList[],
-): LedgerRecord {
+function fromValues([who, what, how, more]: RecordValues, lists: readonly SharedList[]): LedgerRecord {
   const [requestId, userId, keyId, groups, endpoint, requestedModel, mode, reason, status, error] = who
   const [provider, model, attempts, ruleList, rulesPosition, warningList, tokens, cost] = what
   const [latencyMs, firstTokenMs, isStream, isCacheHit, isAborted, prompt, traceId] = how
@@ -228,6 +221,5 @@ function fromValues(
     prompt,
     traceId,
     ...more,
-    ...(features !== undefined && { features: Buffer.from(features, 'base64') }),
   }
 }

@@ -122,7 +122,7 @@ function toRows(
 function toRatedPrompt(record: LedgerRecord, id: number): RecordRows['rated'] {
   const { userId, model, error, features } = record
   if (features === undefined || model === null || error !== null) return undefined
-  return { id, user_id: userId, model: shorten(model), features: Buffer.from(features) }
+  return { id, user_id: userId, model: shorten(model), features: Buffer.from(features, 'base64') }
 }
 
 function encodeList(items: readonly unknown[]): string | null {

@@ -173,7 +173,7 @@ async function takesOverEarlierVersion(
   await undo(location)
   const after = await openLedgerStore(location, 'log_early')
   const signals = ['cut_off'] as const
-  await after.write([ledgerRecord({ time: NOON, signals, features: new Uint8Array([1, 2]) })])
+  await after.write([ledgerRecord({ time: NOON, signals, features: 'AQI=' })])
   const { id: _, ...found } = (await after.find(record.requestId))!
   const { prompt, ...fields } = record
   expect(found).to.deep.equal({ ...fields, feedback: [] })

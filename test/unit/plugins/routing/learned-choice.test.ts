@@ -24,7 +24,7 @@ const candidates = [small, medium, large]
 
 const features = extractFeatures({ lastUserMessage: 'Write a haiku' }, KEY)
 
-/** Weights of words and pairs in the order in which they appear: write, a, write a, haiku, a haiku. */
+/** Weights of write, a, write a, haiku and a haiku, in any order: the prompt has all of them. */
 function weights(bias: number, ofWords: readonly number[], ofLength: number) {
   const words = new Float32Array(65_536)
   for (const [at, weight] of ofWords.entries()) words[features.indices[at] as number] = weight
