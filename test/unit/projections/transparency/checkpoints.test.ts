@@ -127,6 +127,51 @@ describe('checkpoints', () => {
     expect(sizes()).to.deep.equal([1, 7])
   })
 
+  it('have no gap where events arrive in great number while older ones are read', async () => {
+    const received = new ReceivedLeaves(subscription.position())
+    subscription.onReceived((record) => received.add(record))
+    const signer = new CheckpointSigner(log, { ...options(), received })
+    const changeMany = async () => {
+      for (let append = 0; append < 15; append++) await change(667)
+    }
+    await changeMany()
+    const subscribe = log.subscribe.bind(log)
+    log.subscribe = async function* (...args) {
+      for await (const item of subscribe(...args)) {
+        if (item === 'caught-up') {
+          log.subscribe = subscribe
+          await changeMany()
+        }
+        yield item
+      }
+    }
+    await signer.sign()
+    await signer.close()
+    expect(sizes()).to.deep.equal([1 + 2 * 15 * 667])
+    expect((await verify()).issues()).to.deep.equal([])
+  })
+
+  it('cover an event that was written just before the newest one, which has not been received', async () => {
+    const received = new ReceivedLeaves(subscription.position())
+    let isReceiving = true
+    subscription.onReceived((record) => isReceiving && received.add(record))
+    const signer = new CheckpointSigner(log, { ...options(), received })
+    await change(3)
+    const append = log.append.bind(log)
+    log.append = async (...args) => {
+      log.append = append
+      await change()
+      isReceiving = false
+      return append(...args)
+    }
+    await signer.sign()
+    await signer.sign()
+    await signer.sign()
+    await signer.close()
+    expect(sizes()).to.deep.equal([4, 6])
+    expect((await verify()).issues()).to.deep.equal([])
+  })
+
   it('read events that were too many to keep', async () => {
     const received = new ReceivedLeaves(0)
     const add = (position: number) =>
