@@ -22,7 +22,9 @@ export async function openTreeVerifier(
   for await (const record of log.read(CHECKPOINTS_STREAM)) checkpoints.push(record)
   const recordedId = logId ?? findRecordedLog(dataDir)
   const recorded = recordedId === undefined ? undefined : RecordedLeaves.open(treeFolder(dataDir, recordedId))
-  return createTreeVerifier({ checkpoints, logId, accepts: (each) => keys.accepts(each), saved, recorded })
+  const folderLogId = readFolderIdentity(dataDir)?.id
+  const accepts = (each: SignedCheckpoint) => keys.accepts(each)
+  return createTreeVerifier({ checkpoints, logId, folderLogId, accepts, saved, recorded })
 }
 
 /** The log whose events were recorded in a data folder, for a log that has lost its first event. */

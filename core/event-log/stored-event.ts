@@ -92,11 +92,6 @@ export class StoredEvent implements RecordedEvent {
     return this.#bytes.toString('utf8', this.#parts.metadata, this.#parts.end)
   }
 
-  /** The bytes of the stored leaf behind the byte 0 with which it is hashed. */
-  prefixedLeaf(): Buffer {
-    return this.#bytes.subarray(this.#parts.leaf - 1, this.#parts.end + 1)
-  }
-
   /** The leaf with the texts that are stored, whatever they look like. */
   leafText(): string {
     return this.#bytes.toString('utf8', this.#parts.leaf, this.#parts.end + 1)

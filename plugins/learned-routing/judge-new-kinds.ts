@@ -47,8 +47,10 @@ export function judgeNewKinds(prompts: readonly RatedPrompt[], options: NewKinds
   )
   const used = folds.filter((fold) => fold !== undefined)
   const names = used[0]?.strategies.slice(1).map(({ name }) => name) ?? []
-  const present = [...new Set(kinds)]
-  const sizes = present.map((kind) => kinds.filter((other) => other === kind).length)
+  // By weight, as `compareFolds` counts: many prompts of one user, whose weight is capped, are no large kind.
+  const weightOf = (kind: number) => used.reduce((sum, fold) => sum + weightOfKind(fold, kind), 0)
+  const present = [...new Set(kinds)].filter((kind) => weightOf(kind) > 0)
+  const sizes = present.map(weightOf)
   if (used.length < folds.length || effectiveCount(sizes) < MIN_EFFECTIVE_KINDS)
     return { prompts: chosen.length, gains: {}, holds: false }
   const measured = predictFigures(sizes, KINDS / FOLDS, (leftOut) =>
@@ -126,6 +128,10 @@ function compareFolds(folds: readonly Fold[], leftOut: number | undefined): read
     whole += size
   }
   return [...gains.map((gain) => gain / whole), gap / whole]
+}
+
+function weightOfKind({ contest, kinds }: Fold, kind: number): number {
+  return contest.outcomes.weights.reduce((sum, weight, at) => sum + (kinds[at] === kind ? weight : 0), 0)
 }
 
 /** Spreads kinds over folds of about the same size. */

@@ -82,8 +82,8 @@ export class CheckpointSigner {
     const tree = this.#tree ?? (await openLogTree(treeFolder(dataDir, logId), this.#log, logger))
     this.#tree = tree
     if (received) await advanceByReceivedLeaves(tree, this.#log, received)
-    // Another node may have signed events that have not been received here yet.
-    if (!received || tree.size <= (previous?.size ?? 0)) await advanceLogTree(tree, this.#log)
+    // The newest checkpoint, or events before it, may not have been received yet.
+    if (!received || lacksCheckpoint(tree, previous)) await advanceLogTree(tree, this.#log)
     // The checkpoint's own event is no reason for another one.
     if (tree.size === 0 || (previous && tree.size === previous.size + 1)) return
     if (previous === undefined || (await extendsCheckpoint(tree, previous)))
@@ -129,6 +129,11 @@ export class CheckpointSigner {
       if (!WrongExpectedRevisionError.isInstance(error)) throw error
     }
   }
+}
+
+function lacksCheckpoint(tree: TreeFiles, checkpoint: StoredCheckpoint | undefined): boolean {
+  const { size = 0, position = 0 } = checkpoint ?? {}
+  return tree.size <= size || tree.lastPosition < position
 }
 
 async function extendsCheckpoint(tree: TreeFiles, { size, root }: StoredCheckpoint): Promise<boolean> {

@@ -1,7 +1,9 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { copyFile, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'chai'
+import { openLog } from '../../config/gateway/state.ts'
 import { formatVerifierKey, parseVerifierKey } from '../../core/event-log/transparency/signed-note.ts'
+import { ensureLogId } from '../../core/events/log-identity.ts'
 import { routingRuleBody } from '../support/bodies.ts'
 import { runCommand } from '../support/command.ts'
 import { makeFolder } from '../support/folders.ts'
@@ -160,5 +162,26 @@ describe('evidence', () => {
     await restart()
     expect((await readCheckpoint()).text).not.to.equal(checkpoint)
     expect((await readProof(position)).status).to.equal(200)
+  })
+})
+
+describe('verifying a log that was replaced by another one', () => {
+  it('finds it, even if the new one has no checkpoints', async () => {
+    const { dataDir, stop } = await startGatewayOnFiles()
+    await stop()
+    const settings = { data_dir: await makeFolder(), eventstore_url: null }
+    const other = await openLog(settings)
+    const id = await ensureLogId(other, '2026-01-01T00:00:00.000Z')
+    await other.close()
+    expect(await runCommand(['log', 'verify'], { DATA_DIR: settings.data_dir })).to.include({ code: 0 })
+
+    const database = path.join(dataDir, 'events.db')
+    await copyFile(path.join(settings.data_dir, 'events.db'), database)
+    for (const suffix of ['-wal', '-shm']) await rm(database + suffix, { force: true })
+    // Snapshots would tell as well.
+    await rm(path.join(dataDir, 'snapshots'), { recursive: true, force: true })
+    const { code, stderr } = await runCommand(['log', 'verify'], { DATA_DIR: dataDir })
+    expect(code).to.equal(1)
+    expect(stderr).to.contain(`The event log has the id ${id}, but the data folder belongs to the log log_`)
   })
 })

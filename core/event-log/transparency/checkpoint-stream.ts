@@ -1,4 +1,4 @@
-import type { EventLog, RecordedEvent } from '../../contract/event-log.ts'
+import type { EventLog, Position, RecordedEvent } from '../../contract/event-log.ts'
 import { CHECKPOINTS_STREAM } from '../streams.ts'
 import { parseCheckpoint, type SignedCheckpoint } from './checkpoint.ts'
 import { parseVerifierKey, type VerifierKey } from './signed-note.ts'
@@ -6,6 +6,8 @@ import { parseVerifierKey, type VerifierKey } from './signed-note.ts'
 /** A checkpoint as it is stored in the log. */
 export interface StoredCheckpoint extends SignedCheckpoint {
   readonly revision: number
+  /** Position of its event; 0 if the server does not report it. */
+  readonly position: Position
   /** When it was signed. */
   readonly time: string
   /** The signed note as text. */
@@ -18,6 +20,7 @@ export interface StoredCheckpoint extends SignedCheckpoint {
 /** Returns undefined for an event that holds no checkpoint. Signatures are not verified. */
 export function parseStoredCheckpoint({
   revision,
+  position,
   data,
   metadata: { time },
 }: RecordedEvent): StoredCheckpoint | undefined {
@@ -26,7 +29,7 @@ export function parseStoredCheckpoint({
     return undefined
   const checkpoint = parseCheckpoint(text)
   const key = parseVerifierKey(keyText)
-  return checkpoint && key && { ...checkpoint, revision, time, text, key, positions }
+  return checkpoint && key && { ...checkpoint, revision, position, time, text, key, positions }
 }
 
 /** Finds the newest checkpoint of a log. Reads every event of the stream once. */

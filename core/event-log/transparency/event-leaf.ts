@@ -1,6 +1,6 @@
 import type { RecordedEvent } from '../../contract/event-log.ts'
 import { StoredEvent, UnreadableEventError } from '../stored-event.ts'
-import { hashLeaf, hashPrefixedLeaf } from './merkle-tree.ts'
+import { hashLeaf } from './merkle-tree.ts'
 
 /**
  * The leaf of an event: a JSON array of its stream, revision, type, data and metadata, with the fields in
@@ -18,11 +18,6 @@ export function encodeEventLeaf({ stream, revision, type, data, metadata }: Reco
 export function hashEventLeaf(event: RecordedEvent): Buffer {
   const stored = event instanceof StoredEvent ? event.leafHash : undefined
   return stored ?? hashLeaf(encodeEventLeaf(event))
-}
-
-/** As `hashEventLeaf`, of an event that was just written: of its texts wherever they are at hand. */
-export function hashWrittenLeaf(event: RecordedEvent): Buffer {
-  return event instanceof StoredEvent ? hashPrefixedLeaf(event.prefixedLeaf()) : hashEventLeaf(event)
 }
 
 /**

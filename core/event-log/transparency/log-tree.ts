@@ -1,5 +1,10 @@
 import type { Logger } from 'pino'
-import type { EventLog, Position, RecordedEvent } from '../../contract/event-log.ts'
+import {
+  type EventLog,
+  EventLogUnavailableError,
+  type Position,
+  type RecordedEvent,
+} from '../../contract/event-log.ts'
 import { createCooperativeYield } from '../../util/cooperative-yield.ts'
 import { readToEnd } from '../read-to-end.ts'
 import { hashEventLeaf } from './event-leaf.ts'
@@ -47,7 +52,13 @@ export async function advanceByReceivedLeaves(
   log: Pick<EventLog, 'subscribe'>,
   received: ReceivedLeaves,
 ): Promise<void> {
-  if (files.lastPosition < received.after) await advanceLogTree(files, log)
+  while (files.lastPosition < received.after) {
+    const { after } = received
+    await advanceLogTree(files, log)
+    if (files.lastPosition < after)
+      throw new EventLogUnavailableError('the event log does not return all events that it has delivered')
+    // Again if so many events were received meanwhile that their leaves were not kept.
+  }
   const slice = createCooperativeYield(SLICE_MS)
   for (const { position, hash } of received.take()) {
     if (position > files.lastPosition) files.append(position, hash)

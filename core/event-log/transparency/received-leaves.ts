@@ -1,5 +1,6 @@
 import type { Position, RecordedEvent } from '../../contract/event-log.ts'
-import { hashWrittenLeaf } from './event-leaf.ts'
+import { UnreadableEventError } from '../stored-event.ts'
+import { hashEventLeaf } from './event-leaf.ts'
 
 interface ReceivedLeaf {
   readonly position: Position
@@ -29,10 +30,16 @@ export class ReceivedLeaves {
     return this.#after
   }
 
+  /** An event that cannot be read is left to a read of the log, which reports it. */
   add(record: RecordedEvent): void {
     if (this.#leaves.length === MAX_LEAVES) this.take()
-    this.#leaves.push({ position: record.position, hash: hashWrittenLeaf(record) })
     this.#newest = record.position
+    try {
+      this.#leaves.push({ position: record.position, hash: hashEventLeaf(record) })
+    } catch (error) {
+      if (!(error instanceof UnreadableEventError)) throw error
+      this.take()
+    }
   }
 
   /** Returns the leaves in log order, and keeps none of them. */

@@ -14,6 +14,8 @@ export interface TreeVerification {
   readonly checkpoints: readonly RecordedEvent[]
   /** Id of the log; undefined for one without an identity. */
   readonly logId: string | undefined
+  /** Id of the log that the data folder belongs to, if it is known. */
+  readonly folderLogId?: string | undefined
   /** Whether a checkpoint has a signature that counts. */
   accepts(checkpoint: SignedCheckpoint): boolean
   /** A checkpoint that was saved outside of the log, which the log must extend. */
@@ -41,7 +43,7 @@ interface Head {
 }
 
 export function createTreeVerifier(verification: TreeVerification): TreeVerifier {
-  const { logId, accepts, saved, recorded } = verification
+  const { logId, folderLogId, accepts, saved, recorded } = verification
   const known = verification.checkpoints.map(parseStoredCheckpoint).filter((each) => each !== undefined)
   const lastKnownRevision = verification.checkpoints.at(-1)?.revision ?? -1
   const sizes = new Set([...known, ...(saved ? [saved] : [])].map(({ size }) => size))
@@ -117,6 +119,16 @@ export function createTreeVerifier(verification: TreeVerification): TreeVerifier
     )
   }
 
+  /** A log without an id is compared with what was recorded instead. */
+  function findReplacement(): string | undefined {
+    if (logId === undefined || folderLogId === undefined || origins.has(originOf(folderLogId)))
+      return undefined
+    return (
+      `The event log has the id ${logId}, but the data folder belongs to the log ${folderLogId}. ` +
+      'If the log was replaced on purpose, start the gateway once and verify again.'
+    )
+  }
+
   function findSavedIssue({ origin, size, root, note }: SignedCheckpoint): string | undefined {
     if (!origins.has(origin)) return `The saved checkpoint is of another log: ${origin}.`
     if (!accepts({ origin, size, root, note })) return 'The saved checkpoint was signed with an unknown key.'
@@ -150,7 +162,7 @@ export function createTreeVerifier(verification: TreeVerification): TreeVerifier
       return isExtended ? [proof, `The log extends the saved checkpoint over ${saved.size} events.`] : [proof]
     },
     issues() {
-      const others = [findRecordedIssue(), saved && findSavedIssue(saved)]
+      const others = [findReplacement(), findRecordedIssue(), saved && findSavedIssue(saved)]
       return [
         ...(contradicted ? [describeContradiction(contradicted)] : []),
         ...issues,

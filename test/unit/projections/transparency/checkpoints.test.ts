@@ -1,6 +1,7 @@
 import { open, readdir } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'chai'
+import { openLog } from '../../../../config/gateway/state.ts'
 import type { EventLog, RecordedEvent } from '../../../../core/contract/index.ts'
 import {
   createMemoryLog,
@@ -8,6 +9,7 @@ import {
   type MemoryStorage,
 } from '../../../../core/event-log/memory.ts'
 import { readToEnd } from '../../../../core/event-log/read-to-end.ts'
+import { SqliteDatabase } from '../../../../core/event-log/sqlite/database.ts'
 import { parseCheckpoint } from '../../../../core/event-log/transparency/checkpoint.ts'
 import { ReceivedLeaves } from '../../../../core/event-log/transparency/received-leaves.ts'
 import { createTreeVerifier } from '../../../../core/event-log/transparency/verify-tree.ts'
@@ -18,6 +20,7 @@ import { type Subscription, subscribeProjections } from '../../../../projections
 import { scheduleCheckpoints } from '../../../../projections/transparency/schedule.ts'
 import { CheckpointSigner, treeFolder } from '../../../../projections/transparency/sign-checkpoints.ts'
 import { type CapturedOutput, captureOutput } from '../../../support/captured-output.ts'
+import { runCommand } from '../../../support/command.ts'
 import { makeFolder } from '../../../support/folders.ts'
 
 const clock = createClock()
@@ -125,6 +128,94 @@ describe('checkpoints', () => {
     await slow.sign()
     await slow.close()
     expect(sizes()).to.deep.equal([1, 7])
+  })
+
+  it('have no gap where events arrive in great number while older ones are read', async () => {
+    const received = new ReceivedLeaves(subscription.position())
+    subscription.onReceived((record) => received.add(record))
+    const signer = new CheckpointSigner(log, { ...options(), received })
+    const changeMany = async () => {
+      for (let append = 0; append < 15; append++) await change(667)
+    }
+    await changeMany()
+    const subscribe = log.subscribe.bind(log)
+    log.subscribe = async function* (...args) {
+      for await (const item of subscribe(...args)) {
+        if (item === 'caught-up') {
+          log.subscribe = subscribe
+          await changeMany()
+        }
+        yield item
+      }
+    }
+    await signer.sign()
+    await signer.close()
+    expect(sizes()).to.deep.equal([1 + 2 * 15 * 667])
+    expect((await verify()).issues()).to.deep.equal([])
+  })
+
+  it('cover an event that was written just before the newest one, which has not been received', async () => {
+    const received = new ReceivedLeaves(subscription.position())
+    let isReceiving = true
+    subscription.onReceived((record) => isReceiving && received.add(record))
+    const signer = new CheckpointSigner(log, { ...options(), received })
+    await change(3)
+    const append = log.append.bind(log)
+    log.append = async (...args) => {
+      log.append = append
+      await change()
+      isReceiving = false
+      return append(...args)
+    }
+    await signer.sign()
+    await signer.sign()
+    await signer.sign()
+    await signer.close()
+    expect(sizes()).to.deep.equal([4, 6])
+    expect((await verify()).issues()).to.deep.equal([])
+  })
+
+  describe('of an embedded log into which another program has inserted an event', () => {
+    const EVENT = { type: 'UserCreated', data: { userId: 1, name: 'Ada', plan: 'paid' } }
+
+    /** Signs a checkpoint over events of which one has this text as its data. */
+    async function signOver(data: string): Promise<string> {
+      const settings = { data_dir: dataDir, eventstore_url: null }
+      const embedded = await openLog(settings, { delivers: 'stored-events' })
+      const id = await ensureLogId(embedded, clock())
+      const following = subscribeProjections(embedded, [], createLogger('silent'), { logId: id })
+      await following.caughtUp
+      const received = new ReceivedLeaves(following.position())
+      following.onReceived((record) => received.add(record))
+      const signer = new CheckpointSigner(embedded, { ...options(), logId: id, received })
+      await signer.sign()
+      const database = new SqliteDatabase(path.join(dataDir, 'events.db'))
+      database
+        .prepare(
+          `INSERT INTO events (stream, revision, type, data, metadata)
+            SELECT 'user-1', 0, 'UserCreated', ?, metadata FROM events WHERE position = 1`,
+        )
+        .run(data)
+      database.close()
+      const metadata = { actor: 'admin', time: clock(), schema: 1 }
+      const { position } = await embedded.append('user-1', [EVENT], { expectedRevision: 0, metadata })
+      await following.until(() => following.position() >= position)
+      await signer.sign()
+      await signer.close()
+      await following.close()
+      await embedded.close()
+      return (await runCommand(['log', 'verify'], { DATA_DIR: dataDir })).stderr
+    }
+
+    for (const [text, data] of [
+      ['has white space', '{"userId": 1,"name":"Ada","plan":"paid"}'],
+      ['has a field twice', '{"userId":1,"name":"Ada","plan":"free","plan":"paid"}'],
+      ['has escapes', '{"userId":1,"name":"\\u0041da","plan":"paid"}'],
+    ] as const)
+      it(`do not hide that its text ${text}`, async () => {
+        expect(await signOver(data)).to.contain('at position 3, is not stored as it was written.')
+        expect(output.text().match(/checkpoint signed/g)).to.have.length(2)
+      })
   })
 
   it('read events that were too many to keep', async () => {

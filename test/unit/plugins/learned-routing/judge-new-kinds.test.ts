@@ -1,0 +1,29 @@
+import { expect } from 'chai'
+import { createRatingCollection } from '../../../../plugins/learned-routing/collect-ratings.ts'
+import { judgeNewKinds } from '../../../../plugins/learned-routing/judge-new-kinds.ts'
+import type { Rating } from '../../../../plugins/learned-routing/rating.ts'
+import { weighPrompts } from '../../../../plugins/learned-routing/split-ratings.ts'
+import { MADE_CATALOGUE, makeRatings } from '../../../support/made-ratings.ts'
+
+const judge = (ratings: readonly Rating[], seed: number) => {
+  const collection = createRatingCollection(MADE_CATALOGUE)
+  for (const rating of ratings) collection.add(rating)
+  return judgeNewKinds(weighPrompts(collection.prompts()), {
+    candidates: ['small', 'large'],
+    catalogue: MADE_CATALOGUE,
+    seed,
+  })
+}
+
+describe('judging new kinds of prompts', () => {
+  it('counts kinds by the weight of their ratings, which one user cannot fill', () => {
+    for (const seed of [1, 2, 3, 4]) {
+      const others = makeRatings(600, { topics: 1, both: true, seed })
+      const flood = makeRatings(2800, { topics: 8, both: true, seed: seed + 10 })
+      const flooded = [...others, ...flood.map((rating) => ({ ...rating, user: 'one user' }))]
+      expect(judge(flooded, seed)).to.deep.equal({ prompts: 1700, gains: {}, holds: false })
+      // The same ratings by many users are of eight kinds.
+      expect(judge([...others, ...flood], seed).gains).to.have.keys('length', 'catalogue', 'constants')
+    }
+  })
+})
