@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { declareErrorCodes, findErrorDefinition } from '../../../../core/contract/error-codes.ts'
 import { ERROR_CODES, GatewayError } from '../../../../core/contract/index.ts'
+import { moduleUrl } from '../../../support/root.ts'
 import { readSource } from '../../../support/source-files.ts'
 
 describe('the error codes', () => {
@@ -30,7 +31,7 @@ describe('a GatewayError', () => {
   })
 
   it('may have a code that is declared to another copy of this module, as plugins bundle them', async () => {
-    const url = new URL('../../../../core/contract/error-codes.ts?copy', import.meta.url).href
+    const url = `${moduleUrl('core/contract/error-codes')}?copy`
     const copy: typeof import('../../../../core/contract/error-codes.ts') = await import(url)
     expect(copy.declareErrorCodes).not.to.equal(declareErrorCodes)
     const definition = { status: 451, type: 'validation_error', description: 'Declared to one copy.' }
