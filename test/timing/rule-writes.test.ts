@@ -9,6 +9,8 @@ type Call = readonly [method: string, path: string, body?: object]
 
 interface Change {
   readonly what: string
+  /** The longest turn of the event loop, in ms of CPU time. Default: 10. */
+  readonly maxMs?: number
   /** Returns a function that prepares the request of each run. */
   prepare(gateway: RunningGateway): Promise<(run: number) => Call | Promise<Call>>
 }
@@ -80,6 +82,8 @@ const CHANGES: readonly Change[] = [
   },
   {
     what: 'a rules file with 2,000 new patterns',
+    // They take effect in one turn.
+    maxMs: 20,
     prepare: async () => (run) => [
       'POST',
       '/admin/rules/file/apply',
@@ -128,6 +132,7 @@ const CHANGES: readonly Change[] = [
   },
   {
     what: 'the first request after a change of one rule of 5,000',
+    maxMs: 20,
     async prepare(gateway) {
       const ids = await createManyRules(gateway)
       return async (run) => {
@@ -139,7 +144,6 @@ const CHANGES: readonly Change[] = [
 ]
 
 const RUNS = 5
-const MAX_TURN_MS = 10
 
 describe('the event loop is not held', () => {
   let client: RemoteClient
@@ -148,8 +152,8 @@ describe('the event loop is not held', () => {
   })
   after(() => client.close())
 
-  for (const { what, prepare } of CHANGES) {
-    it(`for ${MAX_TURN_MS} ms by ${what}`, async () => {
+  for (const { what, prepare, maxMs = 10 } of CHANGES) {
+    it(`for ${maxMs} ms by ${what}`, async () => {
       const gateway = await startGatewayOnFiles()
       const toCall = await prepare(gateway)
       const longest: number[] = []
@@ -169,9 +173,7 @@ describe('the event loop is not held', () => {
       }
       await gateway.stop()
       // The median: the first run compiles functions, and a virtual machine that is interrupted counts that.
-      expect(longest.toSorted((a, b) => a - b)[Math.floor(RUNS / 2)], longest.join(' ')).to.be.at.most(
-        MAX_TURN_MS,
-      )
+      expect(longest.toSorted((a, b) => a - b)[Math.floor(RUNS / 2)], longest.join(' ')).to.be.at.most(maxMs)
     }).timeout(120_000)
   }
 })
