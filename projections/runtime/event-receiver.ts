@@ -39,7 +39,7 @@ export interface EventReceiver {
   receiveAnomaly(anomaly: StreamAnomaly): void
   /** Forgets the events of an append that was not received completely. They will be received again. */
   restart(): void
-  /** Calls the listener for each event, applied or skipped, once the projections have it. */
+  /** Calls the listener for each event, applied or skipped, when it is in the state and counted. */
   onReceived(listener: (record: RecordedEvent) => void): void
   onApplied(listener: AppliedListener): void
   onPluginEvent(listener: PluginEventListener): void
@@ -77,9 +77,7 @@ export function createEventReceiver(options: EventReceiverOptions): EventReceive
     if (kind === 'foreign') skipForeign(stream)
     else if (!isApplied) counts.skipped += 1
     reportDamage(health.receive(stream, revision, kind))
-    if (stream !== LOG_STREAM && stream !== CHECKPOINTS_STREAM) counts.received += 1
     newest = record
-    for (const notify of receivers) notify(record)
     return isApplied
   }
 
@@ -87,10 +85,10 @@ export function createEventReceiver(options: EventReceiverOptions): EventReceive
     const isLarge = events.length >= MIN_EVENTS_FOR_OWN_TURN
     if (isLarge) await slice.yieldNow()
     if (signal.aborted) return
-    const applied = events.filter(apply)
+    const areApplied = events.map(apply)
     if (isLarge) await slice.yieldNow()
-    for (const { record } of applied) {
-      notifyListeners(record)
+    for (const [index, { record }] of events.entries()) {
+      notify(record, areApplied[index] === true)
       if (slice.isDue()) await slice.yieldNow()
     }
     onChange()
@@ -108,8 +106,11 @@ export function createEventReceiver(options: EventReceiverOptions): EventReceive
       logger.error(damaged, 'stream of the event log damaged; the requests that depend on it are refused')
   }
 
-  function notifyListeners(record: RecordedEvent): void {
-    if (!isLive()) return
+  /** Counts and reports an event that is in the state: the count is of those that receivers have. */
+  function notify(record: RecordedEvent, isApplied: boolean): void {
+    if (record.stream !== LOG_STREAM && record.stream !== CHECKPOINTS_STREAM) counts.received += 1
+    for (const receive of receivers) receive(record)
+    if (!isApplied || !isLive()) return
     // Never negative, even if the clock of the machine that wrote the event is ahead of this one.
     const delayMs = Math.max(0, Date.now() - Date.parse(record.metadata.time))
     for (const listener of listeners) listener(record, delayMs)
@@ -137,7 +138,7 @@ export function createEventReceiver(options: EventReceiverOptions): EventReceive
         held = []
         return applyTogether(events, signal)
       }
-      if (apply(parsed)) notifyListeners(record)
+      notify(record, apply(parsed))
       onChange()
     },
     receiveAnomaly(anomaly) {

@@ -50,6 +50,20 @@ for (const [name, open] of Object.entries(LOGS)) {
       expect([...seen]).to.deep.equal(['0 at 0', `${MANY} at ${MANY}`])
     })
 
+    it('is counted as received event by event, as its receivers get it', async () => {
+      const subscription = subscribeProjections(log, [], pino({ level: 'silent' }))
+      await subscription.caughtUp
+      const positions: number[] = []
+      subscription.onReceived(({ position }) => {
+        positions.push(position)
+        expect(subscription.received()).to.equal(positions.length)
+      })
+      await log.append('rules-1', createdFrom(1, MANY), { expectedRevision: -1, metadata: metadata('a') })
+      await subscription.until(() => positions.length === MANY)
+      await subscription.close()
+      expect(positions).to.deep.equal(Array.from({ length: MANY }, (_, index) => index + 1))
+    })
+
     it('is in force as a whole with as many events as fit into one', async () => {
       const append = (count: number) =>
         log.append('plugin-a-1', Array<NewEvent>(count).fill({ type: 'A', data: {} }), {
