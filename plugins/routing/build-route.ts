@@ -9,7 +9,7 @@ import {
   type Target,
 } from '../../core/contract/index.ts'
 import { checkModelAllowed, isModelAllowed, modelNotAllowedError } from '../../core/util/allowed-models.ts'
-import { type Capabilities, isRetired } from '../../providers/shared/catalog.ts'
+import { type Capabilities, currentDate, isRetired } from '../../providers/shared/catalog.ts'
 import type { ParameterFit } from '../../providers/shared/parameter-fit.ts'
 import type { PromptAssessment } from '../learned-routing/assess-prompt.ts'
 import { drawModel, toRouterChoice } from './explore.ts'
@@ -192,11 +192,12 @@ function findCandidates(
   const fitOf: FitOf = (operation === 'chat' && fitParameters?.(request)) || fitPerfectly
   const missing = (model: Model) =>
     findMissingCapability(model, capabilitiesOf(model.provider), requirements) ?? fitOf(model).refused
+  const today = currentDate()
   const configured = catalog.models.filter(
     (model) =>
       capabilitiesOf(model.provider) &&
       (provider === undefined || model.provider === provider) &&
-      isChosenAutomatically(model, preferences),
+      isChosenAutomatically(model, preferences, today),
   )
   if (configured.length === 0) throw notConfiguredError(provider)
   const caller = models && { models }
@@ -232,8 +233,8 @@ function allUnavailableError(): GatewayError {
   return new GatewayError('no_providers_available', message, { retryAfter: RETRY_AFTER_SECONDS })
 }
 
-function isChosenAutomatically(model: Model, preferences: readonly string[] = []): boolean {
-  if (isRetired(model)) return false
+function isChosenAutomatically(model: Model, preferences: readonly string[] = [], today: string): boolean {
+  if (isRetired(model, today)) return false
   return model.automatic !== false || preferences.some((name) => hasName(model, name))
 }
 

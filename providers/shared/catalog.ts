@@ -84,8 +84,18 @@ function indexNames(models: readonly Model[], isConfigured: (provider: string) =
 }
 
 /** Whether the provider no longer serves the model, by its catalogue row. */
-export function isRetired({ retires }: Pick<Model, 'retires'>, now = new Date()): boolean {
-  return retires !== undefined && retires <= now.toISOString().slice(0, 10)
+export function isRetired({ retires }: Pick<Model, 'retires'>, today = currentDate()): boolean {
+  return retires !== undefined && retires <= today
+}
+
+const DAY_MS = 86_400_000
+let date = { day: -1, text: '' }
+
+/** Returns the date in UTC. The text is kept, because every automatic choice needs it. */
+export function currentDate(): string {
+  const day = Math.floor(Date.now() / DAY_MS)
+  if (date.day !== day) date = { day, text: new Date(day * DAY_MS).toISOString().slice(0, 10) }
+  return date.text
 }
 
 /** The configured features of a provider's models (docs/api.md, "Capabilities"). */

@@ -1,10 +1,34 @@
 import { expect } from 'chai'
-import { createCatalog, limitRequest } from '../../../../providers/shared/catalog.ts'
+import { createCatalog, isRetired, limitRequest } from '../../../../providers/shared/catalog.ts'
 import { model } from '../../../support/models.ts'
 
 const loco = model('loco', 'acme', { aliases: ['engine'] })
 const copy = model('loco', 'other')
 const tender = model('tender:v2', 'other')
+
+describe('a model that its provider retires', () => {
+  const DAY_MS = 86_400_000
+  const today = '2026-03-01'
+  const realNow = Date.now
+  afterEach(() => {
+    Date.now = realNow
+  })
+
+  it('is retired from the beginning of that day in UTC', () => {
+    for (const [retires, days] of [
+      ['2026-02-28', 0],
+      [today, 0],
+      ['2026-03-02', 1],
+    ] as const) {
+      const midnight = Date.parse(today) + days * DAY_MS
+      Date.now = () => midnight - 1
+      const isBefore = isRetired({ retires })
+      Date.now = () => midnight
+      expect([isBefore, isRetired({ retires })], retires).to.deep.equal([retires < today, true])
+    }
+    expect(isRetired({})).to.equal(false)
+  })
+})
 
 describe('the catalogue', () => {
   const catalog = createCatalog([loco, copy, tender])
