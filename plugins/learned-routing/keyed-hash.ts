@@ -14,7 +14,7 @@ export function createFeatureKey(secret: string | Uint8Array): FeatureKey {
 
 /**
  * HalfSipHash-1-3 of the first `length` UTF-16 code units: a hash with a key, for short inputs, in 32-bit
- * arithmetic. Returns an unsigned 32-bit number.
+ * arithmetic. Returns a signed 32-bit number, which V8 keeps without an object on the heap.
  */
 export function hashUnits(units: Uint16Array, length: number, { k0, k1 }: FeatureKey): number {
   let v0 = k0
@@ -52,7 +52,7 @@ export function hashUnits(units: Uint16Array, length: number, { k0, k1 }: Featur
     v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2
     v2 = (v2 << 16) | (v2 >>> 16)
   }
-  return (v1 ^ v3) >>> 0
+  return v1 ^ v3
 }
 
 /** Mixes the hashes of two words in their order. These are keyed already. */
@@ -60,5 +60,5 @@ export function hashPair(first: number, second: number): number {
   let mixed = (Math.imul(first, 0x9e3779b1) + second) | 0
   mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b)
   mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35)
-  return (mixed ^ (mixed >>> 16)) >>> 0
+  return mixed ^ (mixed >>> 16)
 }

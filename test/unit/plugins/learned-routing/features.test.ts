@@ -182,7 +182,7 @@ describe('the keyed hash', () => {
   it('is HalfSipHash-1-3', () => {
     const units = Uint16Array.from([0x01_00, 0x03_02, 0x05_04, 0x07_06, 0x09_08])
     const key = { k0: 0x03020100, k1: 0x07060504 }
-    expect([0, 1, 2, 3, 5].map((length) => hashUnits(units, length, key))).to.deep.equal([
+    expect([0, 1, 2, 3, 5].map((length) => hashUnits(units, length, key) >>> 0)).to.deep.equal([
       1477757078, 3159035440, 2114297510, 2684881765, 3841602255,
     ])
   })
