@@ -189,5 +189,15 @@ describe('learned routing', () => {
     expect(training.status).to.equal(409)
     expect(training.body.error.message).to.match(/There are 0 ratings .* at least 200/)
     expect((await admin('POST', '/admin/routers/train', { group_id: 99 })).status).to.equal(404)
+    for (const [path, body] of [
+      ['1/activate', { reason: 'a trial' }],
+      ['1/what-if', { since: '2026-01-01' }],
+    ] as const) {
+      const ignored = await admin('POST', `/admin/routers/${path}`, body)
+      expect([ignored.status, ignored.body.error.message]).to.deep.equal([
+        400,
+        `Unknown field "${Object.keys(body)}".`,
+      ])
+    }
   })
 })
