@@ -120,6 +120,7 @@ function createWhatIfEndpoint({ routers, trainer, replay }: RouterServices): End
       const models = await trainer.commands.readUsable(router)
       const until = toTime(query.until, 'until') ?? Date.now() + 1
       const since = toTime(query.since, 'since') ?? until - DEFAULT_DAYS * DAY_MS
+      if (since > until) throw invalidParameterError('since', 'since must not be after until.')
       await trainer.settleLedger()
       const limit = query.limit ?? ROUTER_WHAT_IF_LIMIT.default
       const range = { since, until, limit }

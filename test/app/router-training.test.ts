@@ -91,6 +91,11 @@ describe('the training of a router', function () {
     expect(haiku.signalbox.router.p).to.be.above(0.8)
     expect((await ask('prove the theorem of Fermat')).model).not.to.equal(CHEAP)
 
+    const backwards = '/admin/routers/1/what-if?since=2026-02-02&until=2026-02-01'
+    expect((await asAdmin(gateway, 'POST', backwards)).body.error).to.include({
+      message: 'since must not be after until.',
+      http_status: 400,
+    })
     const tried = await asAdmin(gateway, 'POST', '/admin/routers/1/what-if', {})
     expect(tried.status).to.equal(200)
     expect(tried.body.data).to.deep.include({ version: 1, requests: 2 })
