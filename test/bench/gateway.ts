@@ -7,6 +7,8 @@ import { makeRules } from './rule-sets.ts'
 
 const ADMIN_KEY = 'an-admin-key-for-the-bench'
 
+export const adminHeaders = { authorization: `Bearer ${ADMIN_KEY}` }
+
 export interface GatewayOptions {
   /** The parent of the data folder. */
   readonly folder: string
@@ -26,6 +28,7 @@ export interface GatewayOptions {
   readonly without?: readonly string[]
   /** Whether the user and all users together have budgets, which are never reached. */
   readonly budgets?: boolean
+  readonly settings?: object
   /** Arguments for Node itself. */
   readonly nodeArgs?: readonly string[]
   /** The program to start, if not the bundle that users start. */
@@ -48,7 +51,8 @@ export async function startGateway(options: GatewayOptions): Promise<BenchGatewa
     ...(middleware && { add: [{ use: writeMiddleware(folder, middleware), before: 'auth' }] }),
     ...(without && { remove: without }),
   }
-  writeFileSync(settings, JSON.stringify({ rate_limits, ...((middleware || without) && { plugins }) }))
+  const content = { rate_limits, ...((middleware || without) && { plugins }), ...options.settings }
+  writeFileSync(settings, JSON.stringify(content))
   const process = await startProcess([...nodeArgs, program, 'start'], {
     PORT: '0',
     ROUTE_PORT: '0',
@@ -90,7 +94,7 @@ export async function administer(
   body: object,
   method: 'POST' | 'PUT' = 'POST',
 ): Promise<{ id?: number; key?: string }> {
-  const headers = { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': 'application/json' }
+  const headers = { ...adminHeaders, 'content-type': 'application/json' }
   const response = await fetch(url, { method, headers, body: JSON.stringify(body) })
   if (!response.ok) throw new Error(`${url}: ${await response.text()}`)
   const { data } = (await response.json()) as { data: { id?: number; key?: string } }

@@ -5,7 +5,8 @@ import { MessageReader } from './message-reader.ts'
 export interface Aim {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string
+  /** Several are sent in turn. */
+  readonly body: string | readonly string[]
 }
 
 export interface Pressure {
@@ -40,14 +41,16 @@ interface Notes {
 /** Sends requests over plain sockets, one at a time per connection, until the time is over. */
 export async function load(aim: Aim, { connections, seconds, spreadMs = 0 }: Pressure): Promise<Load> {
   const notes: Notes = { ends: [], firsts: [], failures: 0 }
-  const bytes = writeRequest(aim)
+  const bytes = [aim.body].flat().map((body) => writeRequest(aim, body))
+  let sent = 0
+  const next = () => bytes[sent++ % bytes.length] as Buffer
   const { hostname, port } = new URL(aim.url)
   const cpuBefore = process.cpuUsage()
   const begun = performance.now()
   const end = begun + seconds * 1000
   const clients = Array.from({ length: connections }, async (_, index) => {
     if (spreadMs > 0) await new Promise((resolve) => setTimeout(resolve, (spreadMs * index) / connections))
-    await keepAsking(connect(Number(port), hostname), bytes, end, notes)
+    await keepAsking(connect(Number(port), hostname), next, end, notes)
   })
   await Promise.all(clients)
   const elapsed = (performance.now() - begun) / 1000
@@ -68,7 +71,7 @@ export async function load(aim: Aim, { connections, seconds, spreadMs = 0 }: Pre
 }
 
 /** Resolves when the time is over or the connection closes. Closing early counts as a failure. */
-function keepAsking(socket: Socket, request: Buffer, end: number, notes: Notes): Promise<void> {
+function keepAsking(socket: Socket, next: () => Buffer, end: number, notes: Notes): Promise<void> {
   const reader = new MessageReader()
   let begun = 0
   let awaitsFirst = true
@@ -76,7 +79,7 @@ function keepAsking(socket: Socket, request: Buffer, end: number, notes: Notes):
     reader.reset()
     awaitsFirst = true
     begun = performance.now()
-    socket.write(request)
+    socket.write(next())
   }
   return new Promise((resolve) => {
     socket.setNoDelay(true)
@@ -104,7 +107,7 @@ function keepAsking(socket: Socket, request: Buffer, end: number, notes: Notes):
   })
 }
 
-function writeRequest({ url, headers, body }: Aim): Buffer {
+function writeRequest({ url, headers }: Aim, body: string): Buffer {
   const { host, pathname, search } = new URL(url)
   const lines = Object.entries({
     host,

@@ -78,9 +78,9 @@ const aimOf = ({ path, body }: Cell, { url, headers }: BenchGateway): Aim => ({
 
 /** Rejects if the server's response is invalid. */
 async function checkAnswer({ id }: Case, cell: Cell, server: BenchGateway): Promise<void> {
-  const { url, headers, body } = aimOf(cell, server)
+  const { url, headers } = aimOf(cell, server)
   const all = { ...headers, 'content-type': 'application/json' }
-  const response = await fetch(url, { method: 'POST', headers: all, body })
+  const response = await fetch(url, { method: 'POST', headers: all, body: cell.body })
   const text = await response.text()
   if (response.ok && cell.isSound(text)) return
   throw new Error(`${id}: ${cell.label} answered ${response.status} ${text.slice(0, 500)}`)
