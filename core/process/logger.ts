@@ -76,8 +76,8 @@ const MAX_WRITE_BYTES = { exclusive: 65_536, shared: 4096 }
 /** Lines of about 150,000 requests. */
 const MAX_BUFFERED_BYTES = 32 * 1024 * 1024
 
-/** How long a line waits for others. */
-const FLUSH_DELAY_MS = 5
+/** How long a line waits for others: a write wakes a thread and the reader of the log. */
+const FLUSH_DELAY_MS = 20
 
 /**
  * Creates a destination for log lines. Lines are collected for some milliseconds and written together,

@@ -50,7 +50,7 @@ export function readGoals(
     atLeast('ledger, costs and budgets on ÷ off', 0.9, rate('ledger-64', 'budgets')),
     atLeast('/v1/responses ÷ chat, 64 connections', 0.6, rate('responses-64', 'responses')),
     atLeast('a no-op Koa middleware ÷ none, whole responses', 0.8, rate('middleware-whole-64', 'middleware')),
-    open('the same, streams', rate('middleware-stream-10', 'middleware')),
+    atLeast('the same, streams', 0.8, rate('middleware-stream-10', 'middleware')),
     open('2 processes ÷ 1', rate('workers-64', '2 workers')),
     atMost('resident memory, idle', 120, startUp?.idleMegabytes, 'MB'),
     atMost('growth from 50,000 to 500,000 requests, of the last `--memory`', 15, percent(memoryGrowth), '%'),

@@ -1,24 +1,24 @@
 /** Stages of a request by source path. The first match applies. */
 const STAGES: readonly (readonly [stage: string, place: RegExp])[] = [
   ['auth', /\/plugins\/auth\//],
-  ['plan, limits', /\/plugins\/(plan|rate-limit)\/|\/core\/shared-state\//],
+  ['plan, limits', /\/plugins\/(plan|rate-limit|budget)\/|\/core\/shared-state\//],
   [
     'body',
-    /read-body|koa-body|co-body|raw-body|inflation|\/ajv|core\/schema\.|dialects\/.*read-|request-schema/,
+    /read-body|koa-body|co-body|raw-body|\/ajv|bourne|\/validators\/|(parse|check)-request|request-schema/,
   ],
-  ['firewall', /\/plugins\/firewall\/|core\/text\/|\/re2\//],
+  ['firewall', /\/plugins\/firewall\/|\/core\/(text|pcre)\/|\/re2\//],
   ['routing', /\/plugins\/routing\//],
   ['undici', /node_modules\/undici\//],
-  ['provider format, dispatch', /\/plugins\/dispatch\/|\/providers\/|core\/stream\/|eventsource-parser/],
+  ['provider format, dispatch', /\/plugins\/dispatch\/|\/providers\/|eventsource-parser/],
   ['decorate, ledger', /\/plugins\/(decorate|ledger)\//],
   ['responses', /\/plugins\/responses\//],
-  ['answer', /dialects\/|send-stream|core\/http\/inference/],
-  ['log', /\/pino|sonic-boom|log-requests|thread-stream|config\/log/],
-  ['metrics', /\/plugins\/metrics\/|core\/metrics\/|prom-client|observe-requests/],
-  ['event log, projections', /core\/(log|events)\/|\/projections\/|better-sqlite3/],
+  ['answer', /\/core\/dialects\/|send-response/],
+  ['log', /\/pino|sonic-boom|request-observers|thread-stream|process\/logger/],
+  ['metrics', /\/plugins\/metrics\/|util\/metrics|prom-client/],
+  ['event log, projections', /\/core\/(event-log|events)\/|\/projections\/|better-sqlite3/],
   [
     'koa, router, pipeline',
-    /node_modules\/(@?koa|@koa|http-|path-to-regexp|statuses|on-finished)|core\/(http|pipeline|soon)/,
+    /node_modules\/(@?koa|@koa|path-to-regexp|on-finished|ee-first)|core\/(http|pipeline)|maybe-promise/,
   ],
 ]
 
