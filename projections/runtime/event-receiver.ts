@@ -37,6 +37,8 @@ export interface EventReceiver {
    */
   receive(record: RecordedEvent, signal: AbortSignal): MaybePromise<void>
   receiveAnomaly(anomaly: StreamAnomaly): void
+  /** Applies the events of an append whose last event is not in the log. */
+  flush(signal: AbortSignal): MaybePromise<void>
   /** Forgets the events of an append that was not received completely. They will be received again. */
   restart(): void
   /** Calls the listener for each event, applied or skipped, when it is in the state and counted. */
@@ -116,6 +118,12 @@ export function createEventReceiver(options: EventReceiverOptions): EventReceive
     for (const listener of listeners) listener(record, delayMs)
   }
 
+  function takeHeld(): readonly ParsedRecord[] {
+    const events = held
+    held = []
+    return events
+  }
+
   function mayBeHeld({ stream }: RecordedEvent): boolean {
     // What an event of a router needs is prepared in the state that the events before it have left.
     if (stream === ROUTERS_STREAM) return false
@@ -133,14 +141,11 @@ export function createEventReceiver(options: EventReceiverOptions): EventReceive
         parseParts(record)
         return slice.isDue() ? slice.yieldNow() : undefined
       }
-      if (held.length > 0) {
-        const events = [...held, parsed]
-        held = []
-        return applyTogether(events, signal)
-      }
+      if (held.length > 0) return applyTogether([...takeHeld(), parsed], signal)
       notify(record, apply(parsed))
       onChange()
     },
+    flush: (signal) => (held.length > 0 ? applyTogether(takeHeld(), signal) : undefined),
     receiveAnomaly(anomaly) {
       if (anomaly.kind === 'foreign') skipForeign(anomaly.stream)
       reportDamage(health.note(anomaly))
