@@ -28,7 +28,7 @@ interface EventReceiverOptions {
 export interface EventReceiver {
   /** Numbers of events; see `Subscription`. */
   readonly counts: { received: number; skipped: number; foreign: number }
-  /** The newest event that was applied or skipped. */
+  /** The newest event that was applied or skipped, and can be read. */
   newest(): RecordedEvent | undefined
   /**
    * Receives the next event. Those of one append are applied together, so that no reader sees a part of a
@@ -75,11 +75,12 @@ export function createEventReceiver(options: EventReceiverOptions): EventReceive
     const { record, kind } = parsed
     const { stream, revision } = record
     applyParsed(projections, parsed)
-    const isApplied = isPluginStream(stream) ? applyPluginEvent(record) : kind === 'applied'
-    if (kind === 'foreign') skipForeign(stream)
+    const isApplied = kind === 'applied' && (!isPluginStream(stream) || applyPluginEvent(record))
+    if (kind === 'foreign' || kind === 'unreadable') skipForeign(stream)
     else if (!isApplied) counts.skipped += 1
     reportDamage(health.receive(stream, revision, kind))
-    newest = record
+    // Without its content, the event could not be found again.
+    if (kind !== 'unreadable') newest = record
     return isApplied
   }
 
@@ -138,7 +139,7 @@ export function createEventReceiver(options: EventReceiverOptions): EventReceive
       const parsed = parseRecord(record)
       if (record.isContinued === true && mayBeHeld(record)) {
         held.push(parsed)
-        parseParts(record)
+        if (parsed.kind !== 'unreadable') parseParts(record)
         return slice.isDue() ? slice.yieldNow() : undefined
       }
       if (held.length > 0) return applyTogether([...takeHeld(), parsed], signal)
