@@ -28,7 +28,7 @@ import {
   routerWeightsStream,
 } from '../../core/events/router-events.ts'
 import { isFollowed } from '../../core/events/streams.ts'
-import { isWellFormed, REVOCATIONS_STREAM } from '../../core/events/well-formed.ts'
+import { classifyContent, isWellFormed, REVOCATIONS_STREAM } from '../../core/events/well-formed.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 
 /** Checks records one after the other, in log order. */
@@ -66,6 +66,10 @@ export function createRecordChecker(
   }
 
   function checkContent(record: RecordedEvent): void {
+    if (classifyContent(record) === 'foreign') {
+      report(record, 'is not an event of Signalbox')
+      return
+    }
     if (isPluginStream(record.stream)) {
       const issue = findPluginIssue(record)
       if (issue !== undefined) report(record, issue)

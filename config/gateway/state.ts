@@ -273,5 +273,6 @@ export async function openLog(
     unfollowedStreams: UNFOLLOWED_STREAMS,
     expiringStreams: EXPIRING_STREAMS,
     ordersAppends,
+    deliversReceived: delivers === 'stored-events',
   })
 }

@@ -44,6 +44,8 @@ export interface EventMetadata {
   readonly time: string
   /** Schema version of `data`, for upcasts. */
   readonly schema: number
+  /** Revision of the last event of the append, if it has several. Events of earlier versions lack it. */
+  readonly lastRevision?: number
 }
 
 export interface NewEvent {

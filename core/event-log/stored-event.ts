@@ -26,50 +26,84 @@ export interface StoredParts {
   readonly isValid: boolean
 }
 
+/** The values of an event's texts that were parsed when it was received. */
+export interface ParsedTexts {
+  readonly data?: RecordedEvent['data'] | undefined
+  readonly metadata?: RecordedEvent['metadata'] | undefined
+}
+
 /**
  * An event whose data and metadata are parsed on first use, which may throw an `UnreadableEventError`. Only
  * for projections and verifications: a copy with spread syntax would lack both. See
  * docs/decisions/event-log.md, "A rebuild does not parse what it does not look at".
  */
-export class StoredEvent implements RecordedEvent {
+export abstract class UnparsedEvent implements RecordedEvent {
   readonly position: Position
   readonly stream: string
   readonly revision: number
   readonly type: string
-  /** The hash of the leaf as it is stored, if the log was opened to hash leaves. */
-  readonly leafHash: Buffer | undefined
   /** Set by subscriptions. */
   isContinued = false
-  readonly #bytes: Buffer
-  readonly #parts: StoredParts
   #data: RecordedEvent['data'] | undefined
   #metadata: RecordedEvent['metadata'] | undefined
 
+  constructor(
+    { position, stream, revision, type }: Omit<RecordedEvent, 'data' | 'metadata'>,
+    { data, metadata }: ParsedTexts = {},
+  ) {
+    this.position = position
+    this.stream = stream
+    this.revision = revision
+    this.type = type
+    this.#data = data
+    this.#metadata = metadata
+  }
+
+  abstract dataText(): string
+
+  abstract metadataText(): string
+
+  /** Whether data and metadata are known to be valid JSON. */
+  get isValid(): boolean {
+    return this.#data !== undefined && this.#metadata !== undefined
+  }
+
+  get data(): RecordedEvent['data'] {
+    this.#data ??= this.#parse<RecordedEvent['data']>(this.dataText())
+    return this.#data
+  }
+
+  get metadata(): RecordedEvent['metadata'] {
+    this.#metadata ??= this.#parse<RecordedEvent['metadata']>(this.metadataText())
+    return this.#metadata
+  }
+
+  // Both texts were serialized by `append` from values of these types.
+  #parse<Value>(text: string): Value {
+    try {
+      return JSON.parse(text)
+    } catch {
+      throw new UnreadableEventError(this, 'is not valid JSON')
+    }
+  }
+}
+
+/** An event of the embedded log, in a page of bytes. */
+export class StoredEvent extends UnparsedEvent {
+  /** The hash of the leaf as it is stored, if the log was opened to hash leaves. */
+  readonly leafHash: Buffer | undefined
+  readonly #bytes: Buffer
+  readonly #parts: StoredParts
+
   constructor(bytes: Buffer, parts: StoredParts, leafHash: Buffer | undefined) {
-    this.position = parts.position
-    this.stream = parts.stream
-    this.revision = parts.revision
-    this.type = parts.type
+    super(parts)
     this.leafHash = leafHash
     this.#bytes = bytes
     this.#parts = parts
   }
 
-  get data(): RecordedEvent['data'] {
-    const data = this.#data ?? this.#parse<RecordedEvent['data']>(this.dataText())
-    this.#data = data
-    return data
-  }
-
-  get metadata(): RecordedEvent['metadata'] {
-    const metadata = this.#metadata ?? this.#parse<RecordedEvent['metadata']>(this.metadataText())
-    this.#metadata = metadata
-    return metadata
-  }
-
-  /** Whether data and metadata are known to be valid JSON. */
-  get isValid(): boolean {
-    return this.#parts.isValid || (this.#data !== undefined && this.#metadata !== undefined)
+  override get isValid(): boolean {
+    return this.#parts.isValid || super.isValid
   }
 
   /** Whether another event is the next one of the same append, all of whose events have equal metadata. */
@@ -96,20 +130,39 @@ export class StoredEvent implements RecordedEvent {
   leafText(): string {
     return this.#bytes.toString('utf8', this.#parts.leaf, this.#parts.end + 1)
   }
+}
 
-  // Both texts were serialized by `append` from values of these types.
-  #parse<Value>(text: string): Value {
-    try {
-      return JSON.parse(text)
-    } catch {
-      throw new UnreadableEventError(this, 'is not valid JSON')
-    }
+/** An event of a server, whose texts are known to be valid JSON. */
+export class ReceivedEvent extends UnparsedEvent {
+  readonly #dataText: string
+  readonly #metadataText: string
+
+  constructor(
+    event: Omit<RecordedEvent, 'data' | 'metadata'>,
+    texts: { readonly data: string; readonly metadata: string },
+    parsed: ParsedTexts,
+  ) {
+    super(event, parsed)
+    this.#dataText = texts.data
+    this.#metadataText = texts.metadata
+  }
+
+  override get isValid(): boolean {
+    return true
+  }
+
+  dataText(): string {
+    return this.#dataText
+  }
+
+  metadataText(): string {
+    return this.#metadataText
   }
 }
 
 /** Returns an event as a plain object, with everything parsed. */
 export function toPlainEvent(event: RecordedEvent): RecordedEvent {
-  if (!(event instanceof StoredEvent)) return event
+  if (!(event instanceof UnparsedEvent)) return event
   const { position, stream, revision, type, data, metadata } = event
   return { position, stream, revision, type, data, metadata }
 }

@@ -1,4 +1,11 @@
-import type { Author, EventMetadata, NewEvent, RecordedEvent, Upcasts } from '../contract/index.ts'
+import type {
+  Author,
+  EventMetadata,
+  ExpectedRevision,
+  NewEvent,
+  RecordedEvent,
+  Upcasts,
+} from '../contract/index.ts'
 import type { AccessEvent } from './access-events.ts'
 import type {
   CheckpointEvent,
@@ -103,6 +110,15 @@ export function createMetadata(
     ...(reason && { reason }),
     ...(idempotency && { idempotency }),
   }
+}
+
+/** Notes in the metadata of an append of several events which is the last one, if its revision is known. */
+export function markAppend(
+  metadata: EventMetadata,
+  { expectedRevision, events }: { readonly expectedRevision: ExpectedRevision; readonly events: number },
+): EventMetadata {
+  if (events === 1 || expectedRevision === 'any') return metadata
+  return { ...metadata, lastRevision: expectedRevision + events }
 }
 
 /**

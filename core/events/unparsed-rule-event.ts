@@ -1,4 +1,4 @@
-import { StoredEvent } from '../event-log/stored-event.ts'
+import { UnparsedEvent } from '../event-log/stored-event.ts'
 import { SCHEMA_VERSION } from './codec.ts'
 import { type RuleEvent, rulesStream } from './domain-events.ts'
 
@@ -10,7 +10,7 @@ export interface UnparsedRuleEvent {
   readonly dataText: string
   /** The time of the event as JSON. */
   readonly timeText: string
-  readonly record: StoredEvent
+  readonly record: UnparsedEvent
 }
 
 /** How each type begins, as `append` writes it, and what may follow the ids. */
@@ -39,7 +39,7 @@ const IDEMPOTENCY = '"idempotency":'
  * parse what it does not look at".
  */
 export function readUnparsedRuleEvent(record: object): UnparsedRuleEvent | undefined {
-  if (!(record instanceof StoredEvent) || !record.isValid || !isRuleType(record.type)) return undefined
+  if (!(record instanceof UnparsedEvent) || !record.isValid || !isRuleType(record.type)) return undefined
   const timeText = readTime(record.metadataText())
   if (timeText === undefined) return undefined
   const dataText = record.dataText()

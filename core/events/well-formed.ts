@@ -1,4 +1,6 @@
 import { isJsonObject, isOperatorRole, isPlan, type RecordedEvent } from '../contract/index.ts'
+import { isEventMetadata } from '../event-log/actor.ts'
+import { ReceivedEvent, UnreadableEventError } from '../event-log/stored-event.ts'
 import { CHECKPOINTS_STREAM, LOG_STREAM } from '../event-log/streams.ts'
 import { ACCESS_STREAM } from './access-events.ts'
 import type { DomainEvent } from './codec.ts'
@@ -21,6 +23,21 @@ import {
   type RouterVersionData,
   type TrainedRouterData,
 } from './router-events.ts'
+
+/**
+ * Whether data and metadata are those of an event of Signalbox: they are `foreign` if other programs have
+ * written them, and `unreadable` if they are not JSON. See docs/decisions/event-log.md, "What is not an event
+ * is skipped, on both logs".
+ */
+export function classifyContent(record: RecordedEvent): 'own' | 'foreign' | 'unreadable' {
+  if (record instanceof ReceivedEvent) return 'own'
+  try {
+    return isJsonObject(record.data) && isEventMetadata(record.metadata) ? 'own' : 'foreign'
+  } catch (error) {
+    if (error instanceof UnreadableEventError) return 'unreadable'
+    throw error
+  }
+}
 
 /**
  * Whether a decoded event has the fields that its type requires, and is in the stream that it belongs to.

@@ -9,7 +9,7 @@ import {
   scopeName,
   type TrainedModels,
 } from '../../core/events/router-events.ts'
-import { isWellFormed } from '../../core/events/well-formed.ts'
+import { classifyContent, isWellFormed } from '../../core/events/well-formed.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import type { Groups } from '../../projections/groups.ts'
 import type { Routers, RouterVersion } from '../../projections/routers.ts'
@@ -106,7 +106,7 @@ export function createActiveRouters(services: ActiveRouterServices): ActiveRoute
       refresh()
     },
     prepare(record, log) {
-      if (record.stream !== ROUTERS_STREAM) return undefined
+      if (record.stream !== ROUTERS_STREAM || classifyContent(record) !== 'own') return undefined
       const event = decodeEvent(record)
       if (event === undefined || !isWellFormed(event, record)) return undefined
       if (event.type === 'RouterActivated') {

@@ -28,7 +28,7 @@ interface EventReceiverOptions {
 export interface EventReceiver {
   /** Numbers of events; see `Subscription`. */
   readonly counts: { received: number; skipped: number; foreign: number }
-  /** The newest event that was applied or skipped. */
+  /** The newest event that was applied or skipped, and can be read. */
   newest(): RecordedEvent | undefined
   /**
    * Receives the next event. Those of one append are applied together, so that no reader sees a part of a
@@ -37,6 +37,8 @@ export interface EventReceiver {
    */
   receive(record: RecordedEvent, signal: AbortSignal): MaybePromise<void>
   receiveAnomaly(anomaly: StreamAnomaly): void
+  /** Applies the events of an append whose last event is not in the log. */
+  flush(signal: AbortSignal): MaybePromise<void>
   /** Forgets the events of an append that was not received completely. They will be received again. */
   restart(): void
   /** Calls the listener for each event, applied or skipped, when it is in the state and counted. */
@@ -73,11 +75,12 @@ export function createEventReceiver(options: EventReceiverOptions): EventReceive
     const { record, kind } = parsed
     const { stream, revision } = record
     applyParsed(projections, parsed)
-    const isApplied = isPluginStream(stream) ? applyPluginEvent(record) : kind === 'applied'
-    if (kind === 'foreign') skipForeign(stream)
+    const isApplied = kind === 'applied' && (!isPluginStream(stream) || applyPluginEvent(record))
+    if (kind === 'foreign' || kind === 'unreadable') skipForeign(stream)
     else if (!isApplied) counts.skipped += 1
     reportDamage(health.receive(stream, revision, kind))
-    newest = record
+    // Without its content, the event could not be found again.
+    if (kind !== 'unreadable') newest = record
     return isApplied
   }
 
@@ -116,6 +119,12 @@ export function createEventReceiver(options: EventReceiverOptions): EventReceive
     for (const listener of listeners) listener(record, delayMs)
   }
 
+  function takeHeld(): readonly ParsedRecord[] {
+    const events = held
+    held = []
+    return events
+  }
+
   function mayBeHeld({ stream }: RecordedEvent): boolean {
     // What an event of a router needs is prepared in the state that the events before it have left.
     if (stream === ROUTERS_STREAM) return false
@@ -130,17 +139,14 @@ export function createEventReceiver(options: EventReceiverOptions): EventReceive
       const parsed = parseRecord(record)
       if (record.isContinued === true && mayBeHeld(record)) {
         held.push(parsed)
-        parseParts(record)
+        if (parsed.kind !== 'unreadable') parseParts(record)
         return slice.isDue() ? slice.yieldNow() : undefined
       }
-      if (held.length > 0) {
-        const events = [...held, parsed]
-        held = []
-        return applyTogether(events, signal)
-      }
+      if (held.length > 0) return applyTogether([...takeHeld(), parsed], signal)
       notify(record, apply(parsed))
       onChange()
     },
+    flush: (signal) => (held.length > 0 ? applyTogether(takeHeld(), signal) : undefined),
     receiveAnomaly(anomaly) {
       if (anomaly.kind === 'foreign') skipForeign(anomaly.stream)
       reportDamage(health.note(anomaly))

@@ -2,7 +2,7 @@ import type { RecordedEvent } from '../../core/contract/index.ts'
 import { type DomainEvent, decodeEvent } from '../../core/events/codec.ts'
 import { isPluginStream } from '../../core/events/plugin-events.ts'
 import { readUnparsedRuleEvent, type UnparsedRuleEvent } from '../../core/events/unparsed-rule-event.ts'
-import { isWellFormed } from '../../core/events/well-formed.ts'
+import { classifyContent, isWellFormed } from '../../core/events/well-formed.ts'
 
 /** A state that is folded from events. */
 export interface Projection {
@@ -31,8 +31,8 @@ export interface SavedState {
   load(lines: Iterable<Buffer>): void
 }
 
-/** What an event is to this version: applied, of a newer version, or not one of Signalbox. */
-export type EventKind = 'applied' | 'newer' | 'foreign'
+/** What an event is to this version: applied, of a newer version, not one of Signalbox, or not even JSON. */
+export type EventKind = 'applied' | 'newer' | 'foreign' | 'unreadable'
 
 /** An event whose kind is known. Those of plugins are not for projections, and count as applied. */
 export interface ParsedRecord {
@@ -45,9 +45,11 @@ export interface ParsedRecord {
 
 /** Parses an event before it is applied: applying many events that were parsed takes little time. */
 export function parseRecord(record: RecordedEvent): ParsedRecord {
-  if (isPluginStream(record.stream)) return { record, kind: 'applied' }
   const unparsed = readUnparsedRuleEvent(record)
   if (unparsed !== undefined) return { record, kind: 'applied', unparsed }
+  const content = classifyContent(record)
+  if (content !== 'own') return { record, kind: content }
+  if (isPluginStream(record.stream)) return { record, kind: 'applied' }
   const event = decodeEvent(record)
   if (event === undefined) return { record, kind: 'newer' }
   return isWellFormed(event, record) ? { record, kind: 'applied', event } : { record, kind: 'foreign' }

@@ -80,7 +80,7 @@ export function createStreamHealth(): StreamHealth {
   }
 
   function receive(stream: string, revision: number, kind: EventKind): DamagedStream | undefined {
-    if (kind === 'foreign') foreign.set(stream, revision)
+    if (kind === 'foreign' || kind === 'unreadable') foreign.set(stream, revision)
     if (kind === 'newer') newer.add(stream)
     const category = CATEGORIES.find((name) => stream[name.length] === '-' && stream.startsWith(name))
     if (category === undefined) return undefined
@@ -90,6 +90,8 @@ export function createStreamHealth(): StreamHealth {
     const last = known.get(id) ?? -1
     if (revision <= last) return undefined
     known.set(id, revision)
+    // It may have been an event of Signalbox, without which the user would have fewer rules.
+    if (kind === 'unreadable') return markDamaged(stream, UNREADABLE)
     return revision === last + 1 ? undefined : markDamaged(stream, GAP)
   }
 
@@ -147,5 +149,6 @@ function* serializeParts(parts: readonly SavedPart[]): Generator<string> {
 }
 
 const GAP = 'lacks events'
+const UNREADABLE = 'holds an event that is not valid JSON'
 const TRUNCATED = 'has metadata that hides events ($tb, $maxCount or $maxAge)'
 const DELETED = 'was deleted permanently'

@@ -173,6 +173,9 @@ export function subscribeProjections(
         const received = receiver.receive(item, abort.signal)
         if (received !== undefined) await received
       } else {
+        const flushed = receiver.flush(abort.signal)
+        if (flushed !== undefined) await flushed
+        if (abort.signal.aborted) return
         if (state === 'away') logger.info('event log available again')
         state = 'following'
         outage.end()

@@ -11,7 +11,7 @@ import {
   StreamDamagedError,
   WrongExpectedRevisionError,
 } from '../../core/contract/index.ts'
-import { createMetadata, type DomainEvent, SCHEMA_VERSION } from '../../core/events/codec.ts'
+import { createMetadata, type DomainEvent, markAppend, SCHEMA_VERSION } from '../../core/events/codec.ts'
 import { AppliedBeforeError, type FindKnownRequest, findAppliedChange } from '../../core/http/idempotency.ts'
 import { withTimeout } from '../../core/process/timeout.ts'
 import type { Clock } from '../../core/util/clock.ts'
@@ -140,7 +140,8 @@ export function createEventWriter(
       if (events.length === 0) return undefined
       // Encoding many events takes as long as deciding on them. The log checks the revision.
       await afterManyItems(events.length)
-      const metadata = createMetadata(author, clock(), schema)
+      const append = { expectedRevision, events: events.length }
+      const metadata = markAppend(createMetadata(author, clock(), schema), append)
       try {
         const appended = await log.append(command.stream, events, { expectedRevision, metadata })
         if (appended.position <= decidedAt) await refuseOlderLog()

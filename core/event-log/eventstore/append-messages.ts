@@ -77,9 +77,9 @@ export function decodeAppendResponse(bytes: Buffer): AppendResponse {
   let id = ''
   let answer: AppendAnswer | undefined
   for (let field = reader.next(); field !== 0; field = reader.next()) {
-    if (field === 1) id = decodeId(reader.message()) ?? decodeStructuredId(bytes)
+    if (field === 1) id = reader.message(decodeId) ?? decodeStructuredId(bytes)
     else if (field === 2) return { id, answer: undefined, error: decodeError(bytes) }
-    else if (field === 3) answer = decodeAnswer(reader.message())
+    else if (field === 3) answer = reader.message(decodeAnswer)
     else reader.skip()
   }
   return { id, answer, error: undefined }
@@ -103,7 +103,7 @@ function decodeAnswer(reader: ProtobufReader): AppendAnswer {
   let position: Position | undefined
   for (let field = reader.next(); field !== 0; field = reader.next()) {
     if (field === 1) revision = reader.varint()
-    else if (field === 3) position = decodePosition(reader.message())
+    else if (field === 3) position = reader.message(decodePosition)
     else reader.skip()
   }
   return { revision, position }
@@ -111,7 +111,7 @@ function decodeAnswer(reader: ProtobufReader): AppendAnswer {
 
 function decodePosition(reader: ProtobufReader): Position {
   for (let field = reader.next(); field !== 0; field = reader.next()) {
-    if (field === 1) return toPosition({ commit: reader.varint() })
+    if (field === 1) return toPosition(reader.varint())
     reader.skip()
   }
   return 0

@@ -20,7 +20,7 @@ import type { AppendAnswer, JsonEvent } from './append-messages.ts'
 import type { EventStoreServer } from './client.ts'
 import { isTransientError, mayHaveReachedServer, toUnavailableError, withTimeout } from './errors.ts'
 import { METADATA_PREFIX, toPosition } from './record.ts'
-import { iterateSource } from './subscribe.ts'
+import { readBatches } from './subscribe.ts'
 
 /**
  * Appends events, and retries once after a transient error. Retrying is safe because the event ids stay the
@@ -125,10 +125,9 @@ async function readPositionOf(
   revision: number,
 ): Promise<Position> {
   const source = client.readStream(name, { fromRevision: BigInt(revision), maxCount: 1 })
-  const events = iterateSource(source, () => source.cancel(), new AbortController().signal, timeoutMs)
-  for await (const { event } of events) {
-    if (event?.position) return toPosition(event.position)
-  }
+  const batches = readBatches(source, () => source.cancel(), new AbortController().signal, timeoutMs)
+  for await (const batch of batches)
+    for (const { event } of batch) if (event?.position) return toPosition(event.position.commit)
   throw new EventLogUnavailableError(
     `the event log server did not report the position of event ${revision} of ${name}`,
   )

@@ -10,12 +10,13 @@ import {
   type RecordedEvent,
   type StreamAnomaly,
 } from '../../contract/event-log.ts'
+import { ReceivedEvent, toPlainEvent } from '../stored-event.ts'
 import { checkAppend, checkDeletable, matchesStream } from '../streams.ts'
 import { appendEvents } from './append.ts'
 import { connectEventStore, type EventStoreServer } from './client.ts'
 import { toUnavailableError, withTimeout } from './errors.ts'
 import { toRecordedEvent } from './record.ts'
-import { checkReadAccess, iterateSource, subscribeToStreams } from './subscribe.ts'
+import { checkReadAccess, readBatches, subscribeToStreams } from './subscribe.ts'
 
 export interface EventStoreLogOptions {
   /** `esdb://` or `kurrentdb://`, single node or cluster, with credentials and TLS; see docs/event-log.md. */
@@ -35,6 +36,8 @@ export interface EventStoreLogOptions {
    * docs/decisions/event-log.md, "Appends share calls".
    */
   readonly ordersAppends?: boolean
+  /** Whether subscribers get `ReceivedEvent`s, for a state that is rebuilt. Plain events by default. */
+  readonly deliversReceived?: boolean
 }
 
 /**
@@ -44,6 +47,7 @@ export interface EventStoreLogOptions {
 export async function openEventStoreLog(options: EventStoreLogOptions): Promise<EventLog> {
   const { connectionString, streamPrefix = '', timeoutMs = 4500 } = options
   const { followedStreams, unfollowedStreams = [], expiringStreams = [], ordersAppends = false } = options
+  const { deliversReceived = false } = options
   const connection = connectEventStore(connectionString)
   const { client, openSubscription, readServerVersion, close } = connection
   try {
@@ -62,7 +66,11 @@ export async function openEventStoreLog(options: EventStoreLogOptions): Promise<
       reportsCaughtUp: reportsCaughtUp(version),
     }
     await checkReadAccess(server)
-    return new EventStoreLog(server, { followedStreams, unfollowedStreams, expiringStreams })
+    return new EventStoreLog(
+      server,
+      { followedStreams, unfollowedStreams, expiringStreams },
+      deliversReceived,
+    )
   } catch (error) {
     close()
     throw toUnavailableError(error)
@@ -82,13 +90,15 @@ type StreamsByUse = Required<
 class EventStoreLog implements EventLog {
   readonly #server: EventStoreServer
   readonly #streams: StreamsByUse
+  readonly #deliversReceived: boolean
   readonly #appends = new Set<Promise<unknown>>()
   readonly #closing = new AbortController()
   #closed: Promise<void> | undefined
 
-  constructor(server: EventStoreServer, streams: StreamsByUse) {
+  constructor(server: EventStoreServer, streams: StreamsByUse, deliversReceived: boolean) {
     this.#server = server
     this.#streams = streams
+    this.#deliversReceived = deliversReceived
     // Every read adds a listener, and commands read many streams at the same time.
     setMaxListeners(0, this.#closing.signal)
   }
@@ -111,10 +121,11 @@ class EventStoreLog implements EventLog {
     const source = client.readStream(streamPrefix + stream, { fromRevision: BigInt(from) })
     const cancel = () => source.cancel()
     try {
-      for await (const { event } of iterateSource(source, cancel, this.#closing.signal, timeoutMs)) {
-        const record = toRecordedEvent(event, streamPrefix)
-        if (record) yield record
-      }
+      for await (const batch of readBatches(source, cancel, this.#closing.signal, timeoutMs))
+        for (const { event } of batch) {
+          const record = toRecordedEvent(event, streamPrefix)
+          if (record) yield record
+        }
     } catch (error) {
       if (isStreamAbsent(error)) return
       throw toUnavailableError(error)
@@ -132,7 +143,13 @@ class EventStoreLog implements EventLog {
     const abort = AbortSignal.any([signal, this.#closing.signal])
     const names = this.#subscribedStreams(streams)
     try {
-      yield* subscribeToStreams(this.#server, from, abort, names, onAnomaly)
+      for await (const batch of subscribeToStreams(this.#server, from, abort, names))
+        for (const item of batch) {
+          if (abort.aborted) return
+          if (item === 'caught-up') yield item
+          else if (item instanceof ReceivedEvent) yield this.#deliversReceived ? item : toPlainEvent(item)
+          else onAnomaly?.(item)
+        }
     } catch (error) {
       throw toUnavailableError(error)
     }

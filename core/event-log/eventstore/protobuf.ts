@@ -1,15 +1,13 @@
 /** Reads the fields of a protobuf message. Throws a `RangeError` if it is cut off. */
 export class ProtobufReader {
   readonly bytes: Buffer
-  #at: number
-  readonly #end: number
+  #at = 0
+  #end: number
   #wireType = 0
 
-  constructor(bytes: Buffer, start = 0, end = bytes.length) {
-    if (end > bytes.length) throw new RangeError('the message is cut off')
+  constructor(bytes: Buffer) {
     this.bytes = bytes
-    this.#at = start
-    this.#end = end
+    this.#end = bytes.length
   }
 
   /** Advances to the next field. Returns its number; 0 at the end. */
@@ -31,28 +29,35 @@ export class ProtobufReader {
     }
   }
 
-  message(): ProtobufReader {
-    const [start, end] = this.#range()
-    return new ProtobufReader(this.bytes, start, end)
+  /** Reads the message that is the field's value. What `read` leaves of it is skipped. */
+  message<Value>(read: (reader: ProtobufReader) => Value): Value {
+    const end = this.#endOfField()
+    const outer = this.#end
+    this.#end = end
+    const value = read(this)
+    this.#at = end
+    this.#end = outer
+    return value
   }
 
   string(): string {
-    const [start, end] = this.#range()
-    return this.bytes.toString('utf8', start, end)
+    const end = this.#endOfField()
+    const text = this.bytes.toString('utf8', this.#at, end)
+    this.#at = end
+    return text
   }
 
   skip(): void {
     if (this.#wireType === 0) this.varint()
-    else if (this.#wireType === 2) this.#range()
+    else if (this.#wireType === 2) this.#at = this.#endOfField()
     else this.#at += this.#wireType === 1 ? 8 : 4
   }
 
-  /** Start and end of a field with a length. */
-  #range(): [start: number, end: number] {
+  /** Advances to the value of a field with a length. Returns where it ends. */
+  #endOfField(): number {
     const length = this.varint()
-    const start = this.#at
-    this.#at += length
-    if (this.#at > this.#end) throw new RangeError('the message is cut off')
-    return [start, this.#at]
+    const end = this.#at + length
+    if (end > this.#end) throw new RangeError('the message is cut off')
+    return end
   }
 }

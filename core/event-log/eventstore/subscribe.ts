@@ -1,32 +1,35 @@
-import type { Readable } from 'node:stream'
+import { finished, type Readable } from 'node:stream'
 import { BACKWARDS, END } from '@eventstore/db-client'
-import type { Position, RecordedEvent, StreamAnomaly } from '../../contract/event-log.ts'
+import type { Position, StreamAnomaly } from '../../contract/event-log.ts'
 import { untilAborted } from '../../process/timeout.ts'
+import { AutoResetEvent } from '../../util/auto-reset-event.ts'
+import { ReceivedEvent } from '../stored-event.ts'
 import { matchesStream } from '../streams.ts'
 import type { EventStoreServer } from './client.ts'
 import { isInvalidPosition, ServerTimeoutError, withTimeout } from './errors.ts'
-import { METADATA_PREFIX, type ServerEvent, toPosition, toRecordedEvent, toStreamAnomaly } from './record.ts'
+import type { SubscriptionItem } from './read-response.ts'
+import { METADATA_PREFIX, toPosition, toReceivedEvent, toRecordedEvent, toStreamAnomaly } from './record.ts'
 
-type OnAnomaly = (anomaly: StreamAnomaly) => void
+/** What a subscription has received at once, in log order. */
+export type Batch = readonly (ReceivedEvent | StreamAnomaly | 'caught-up')[]
 
 /**
- * Yields the events of the named streams after a position, and `caught-up` once. Ends when the signal aborts
- * or the server ends the subscription. A name that ends in `-` is a category.
+ * Yields the events of the named streams after a position, and `caught-up` once, in batches. Ends when the
+ * signal aborts or the server ends the subscription. A name that ends in `-` is a category.
  */
 export async function* subscribeToStreams(
   server: EventStoreServer,
   from: Position,
   signal: AbortSignal,
   names: readonly string[],
-  onAnomaly: OnAnomaly = () => undefined,
-): AsyncGenerator<RecordedEvent | 'caught-up'> {
+): AsyncGenerator<Batch> {
   try {
-    yield* subscribeAfter(server, from, signal, names, onAnomaly)
+    yield* subscribeAfter(server, from, signal, names)
   } catch (error) {
     if (!isInvalidPosition(error)) throw error
     // The server reads only from positions of its events. No event was received yet.
-    for await (const item of subscribeAfter(server, 0, signal, names, onAnomaly))
-      if (item === 'caught-up' || item.position > from) yield item
+    for await (const batch of subscribeAfter(server, 0, signal, names))
+      yield batch.filter((item) => !(item instanceof ReceivedEvent) || item.position > from)
   }
 }
 
@@ -35,21 +38,20 @@ async function* subscribeAfter(
   from: Position,
   signal: AbortSignal,
   names: readonly string[],
-  onAnomaly: OnAnomaly,
-): AsyncGenerator<RecordedEvent | 'caught-up'> {
+): AsyncGenerator<Batch> {
   const end = server.reportsCaughtUp ? undefined : await readLastPosition(server, from, signal, names)
   if (signal.aborted) return
-  if (end === from) yield 'caught-up'
-  for await (const item of subscribeToAll(server, from, signal, names, onAnomaly)) {
-    yield item
-    if (item !== 'caught-up' && item.position === end) yield 'caught-up'
+  if (end === from) yield ['caught-up']
+  for await (const batch of subscribeToAll(server, from, signal, names)) {
+    const isLast = (item: Batch[number]) => item instanceof ReceivedEvent && item.position === end
+    yield end === undefined ? batch : batch.flatMap((item) => (isLast(item) ? [item, 'caught-up'] : item))
   }
 }
 
 /** Throws if the user may not read `$all`. */
 export async function checkReadAccess({ client, timeoutMs }: EventStoreServer): Promise<void> {
   const source = client.readAll({ direction: BACKWARDS, fromPosition: END, maxCount: 1 })
-  const newest = iterateSource(source, () => source.cancel(), new AbortController().signal, timeoutMs)
+  const newest = readBatches(source, () => source.cancel(), new AbortController().signal, timeoutMs)
   while (!(await newest.next()).done);
 }
 
@@ -61,12 +63,13 @@ async function readLastPosition(
   names: readonly string[],
 ): Promise<Position> {
   const source = client.readAll({ direction: BACKWARDS, fromPosition: END })
-  for await (const { event } of iterateSource(source, () => source.cancel(), signal, timeoutMs)) {
-    if (!event) continue
-    if (toPosition(event.position) <= from) break
-    const record = toFollowedEvent(event, streamPrefix, names)
-    if (record) return record.position
-  }
+  for await (const batch of readBatches(source, () => source.cancel(), signal, timeoutMs))
+    for (const { event } of batch) {
+      if (!event) continue
+      if (toPosition(event.position.commit) <= from) return from
+      const record = toRecordedEvent(event, streamPrefix)
+      if (record && matchesStream(names, record.stream)) return record.position
+    }
   return from
 }
 
@@ -75,8 +78,7 @@ async function* subscribeToAll(
   from: Position,
   signal: AbortSignal,
   names: readonly string[],
-  onAnomaly: OnAnomaly,
-): AsyncGenerator<RecordedEvent | 'caught-up'> {
+): AsyncGenerator<Batch> {
   const streams = names.map((name) => streamPrefix + name)
   const prefixes = [...streams, ...streams.map((name) => METADATA_PREFIX + name)]
   const opening = openSubscription(from, prefixes)
@@ -86,67 +88,78 @@ async function* subscribeToAll(
   })
   if (!source) return
   const timer = setTimeout(() => source.destroy(new ServerTimeoutError()), timeoutMs)
+  /** Matches names again, because the server filters by prefix only: `ids` also matches `ids-of-others`. */
+  const receive = (item: SubscriptionItem): Batch | Batch[number] => {
+    if (item === 'confirmed') clearTimeout(timer)
+    if (item === 'caught-up') return item
+    if (typeof item === 'string') return []
+    const record = toReceivedEvent(item, streamPrefix)
+    if (record) return matchesStream(names, record.stream) ? record : []
+    return toStreamAnomaly(item, streamPrefix, names) ?? []
+  }
   try {
-    for await (const item of iterateSource(source, async () => source.unsubscribe(), signal)) {
-      if (item === 'confirmed') clearTimeout(timer)
-      else if (item === 'caught-up') yield item
-      else if (item !== 'other') {
-        const record = toFollowedEvent(item, streamPrefix, names)
-        const anomaly = record ? undefined : toStreamAnomaly(item, streamPrefix, names)
-        if (record) yield record
-        if (anomaly) onAnomaly(anomaly)
-      }
-    }
+    for await (const batch of readBatches(source, async () => source.unsubscribe(), signal))
+      yield batch.flatMap(receive)
   } finally {
     clearTimeout(timer)
   }
 }
 
-/**
- * Matches names again, because the server filters by prefix only: `ids` also matches
- * `ids-of-another-program`.
- */
-function toFollowedEvent(
-  event: ServerEvent | undefined,
-  streamPrefix: string,
-  names: readonly string[],
-): RecordedEvent | undefined {
-  const record = toRecordedEvent(event, streamPrefix)
-  return record && matchesStream(names, record.stream) ? record : undefined
-}
-
 /** A read or subscription of the client. */
 type Source<Item> = Readable & AsyncIterable<Item>
 
+/** Limits how many items are received before the first of them is processed. */
+const MAX_BATCH = 32
+
 /**
- * Iterates over a read or subscription with backpressure: the next item is requested after the previous one
- * has been processed. Ends when the source ends or the signal aborts. Throws the source's error, or
- * `ServerTimeoutError` if the server takes longer than `timeoutMs` to deliver an item. `cancel` ends the gRPC
- * call, which the client does not do when iteration stops.
+ * Iterates over a read or subscription with backpressure: further items are requested after those that have
+ * arrived were processed. They come in batches, because a promise for each takes as long as to decode it.
+ * Ends when the source ends or the signal aborts. Throws the source's error, or `ServerTimeoutError` if the
+ * server takes longer than `timeoutMs` to deliver an item. `cancel` ends the gRPC call, which the client does
+ * not do when iteration stops.
  */
-export async function* iterateSource<Item>(
+export async function* readBatches<Item>(
   source: Source<Item>,
   cancel: () => Promise<void>,
   signal: AbortSignal,
   timeoutMs?: number,
-): AsyncGenerator<Item> {
+): AsyncGenerator<readonly Item[]> {
+  const changed = new AutoResetEvent()
+  const wake = () => changed.set()
+  let received: Item[] = []
+  let end: { readonly error: unknown } | undefined
   let isWaiting = true
   const destroy = () => source.destroy()
   const timer =
     timeoutMs && setTimeout(() => isWaiting && source.destroy(new ServerTimeoutError()), timeoutMs)
-  // An error that is emitted after iteration has stopped must not end the process.
+  source.on('data', (item) => {
+    received.push(item)
+    // What has arrived together is handed over in several ticks, before the next immediate.
+    if (received.length === 1) setImmediate(wake)
+    if (received.length === MAX_BATCH) source.pause()
+  })
+  // Also for an error that is emitted after iteration has stopped: it must not end the process.
+  finished(source, { writable: false }, (error) => {
+    end = { error }
+    wake()
+  })
   source.on('error', ignore)
   signal.addEventListener('abort', destroy)
   if (signal.aborted) destroy()
   try {
-    for await (const item of source) {
-      isWaiting = false
-      yield item
-      isWaiting = true
-      if (timer) timer.refresh()
+    while (!signal.aborted) {
+      const batch = received
+      received = []
+      if (batch.length > 0) {
+        isWaiting = false
+        yield batch
+        isWaiting = true
+        if (timer) timer.refresh()
+        source.resume()
+      } else if (end === undefined) await changed.wait()
+      else if (end.error === undefined || end.error === null) return
+      else throw end.error
     }
-  } catch (error) {
-    if (!signal.aborted) throw error
   } finally {
     if (timer) clearTimeout(timer)
     signal.removeEventListener('abort', destroy)

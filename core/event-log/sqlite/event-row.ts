@@ -1,14 +1,16 @@
 import type { RecordedEvent } from '../../contract/event-log.ts'
-import { UnreadableEventError } from '../stored-event.ts'
+import { isJsonObject } from '../../contract/json.ts'
+import { isEventMetadata } from '../actor.ts'
 import type { EventRow } from './worker-protocol.ts'
 
-/** Throws an `UnreadableEventError`. */
-export function parseEventRow(row: EventRow): RecordedEvent {
-  const [position, stream, revision, type, data, metadata] = row
+/** Returns undefined for what Signalbox did not write. */
+export function parseEventRow(row: EventRow): RecordedEvent | undefined {
+  const [position, stream, revision, type, dataText, metadataText] = row
   try {
-    // Both texts were serialized by `append` from values of these types.
-    return { position, stream, revision, type, data: JSON.parse(data), metadata: JSON.parse(metadata) }
+    const [data, metadata]: unknown[] = [JSON.parse(dataText), JSON.parse(metadataText)]
+    if (!isJsonObject(data) || !isEventMetadata(metadata)) return undefined
+    return { position, stream, revision, type, data, metadata }
   } catch {
-    throw new UnreadableEventError({ position, stream, revision }, 'is not valid JSON')
+    return undefined
   }
 }

@@ -122,9 +122,8 @@ export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog
 /** The newest id of the log; undefined if there is none. */
 async function readId(history: SqliteThread): Promise<string | undefined> {
   const { rows } = await history.request({ type: 'read-stream', stream: LOG_STREAM, from: 0 })
-  const [, , , , data] = rows.at(-1) ?? []
-  const id = data === undefined ? undefined : JSON.parse(data).id
-  return typeof id === 'string' ? id : undefined
+  const ids = rows.map((row) => parseEventRow(row)?.data.id)
+  return ids.findLast((id) => typeof id === 'string')
 }
 
 async function isEmpty(history: SqliteThread): Promise<boolean> {
@@ -207,8 +206,8 @@ class SqliteLog implements EventLog {
       page = await thread.request({ type: 'read-stream', stream, from: next })
       for (const row of page.rows) {
         const event = parseEventRow(row)
-        yield event
-        next = event.revision + 1
+        if (event) yield event
+        next = row[2] + 1
       }
     } while (page.more)
   }

@@ -28,7 +28,10 @@ export function openStreamReader(directory: string): Pick<EventLog, 'read' | 'cl
     async *read(stream, from = 0): AsyncGenerator<RecordedEvent> {
       for (let next = from; ; ) {
         const { rows, more } = orUnavailable(() => readPage(stream, next))
-        for (const row of rows) yield parseEventRow(row)
+        for (const row of rows) {
+          const event = parseEventRow(row)
+          if (event) yield event
+        }
         if (!more) return
         next = (rows.at(-1)?.[2] ?? next) + 1
       }

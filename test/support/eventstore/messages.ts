@@ -4,9 +4,9 @@ import streams from '@eventstore/db-client/generated/streams_pb.js'
 import type { ProposedEvent, StoredEvent } from './records.ts'
 import { type Expected, MAX_REVISION } from './store.ts'
 
-const TICKS_PER_MILLISECOND = 10_000n
+export const TICKS_PER_MILLISECOND = 10_000n
 
-const TOMBSTONE_REVISION = '9223372036854775807'
+export const TOMBSTONE_REVISION = '9223372036854775807'
 
 export function parseStreamName(
   identifier: InstanceType<typeof shared.StreamIdentifier> | undefined,

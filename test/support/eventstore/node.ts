@@ -10,7 +10,7 @@ import { toInternalError, toServiceError } from './errors.ts'
 import { type CallKind, createFaults, type Faults } from './faults.ts'
 import { type Gate, openGate } from './gate.ts'
 import { buildClusterInfo, buildSupportedMethods, type Member } from './gossip.ts'
-import { handleRead, type ReadCall } from './read.ts'
+import { handleRead, type ReadCall, serializeReadResponse } from './read.ts'
 import type { Store } from './store.ts'
 
 /** Key and certificate of a server in PEM. */
@@ -86,60 +86,65 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   }
 
   const grpc = new Server({ 'grpc.max_receive_message_length': MAX_MESSAGE_BYTES })
-  grpc.addService(streams.StreamsService, {
-    append: (call: AppendCall, respond: sendUnaryData<unknown>) =>
-      respondTo('append', respond, () => {
-        checkLeader(call.metadata)
-        return handleAppend(call, store, () => checkUser(call.metadata, 'write'))
-      }),
-    batchAppend: (call: BatchAppendCall) =>
-      streamTo(call, () => {
-        appendCalls += 1
-        // The password and the rights of a user are those at the start of a call.
-        const users = options.users?.()
-        checkAccess(users, call.metadata, 'read')
-        return handleBatchAppend(call, {
-          store,
-          delay: faults.delayed,
-          check() {
-            faults.checkRefused('append')
-            checkLeader(call.metadata)
-            checkAccess(users, call.metadata, 'write')
-          },
-          losesAnswer() {
-            const isLost = faults.losesResponse()
-            if (isLost) gate.dropConnections()
-            return isLost
-          },
-          onEnded() {
-            endedAppendCalls += 1
-          },
-        })
-      }),
-    delete: (call: DeleteCall, respond: sendUnaryData<unknown>) =>
-      respondTo('delete', respond, () => {
-        checkLeader(call.metadata)
-        return handleDelete(call, store, () => checkUser(call.metadata, 'write'))
-      }),
-    tombstone: (call: TombstoneCall, respond: sendUnaryData<unknown>) =>
-      respondTo('delete', respond, () => {
-        checkLeader(call.metadata)
-        return handleTombstone(call, store, () => checkUser(call.metadata, 'write'))
-      }),
-    read: (call: ReadCall) =>
-      streamTo(call, async () => {
-        await faults.beforeCall('read')
-        checkLeader(call.metadata)
-        await handleRead(call, {
-          store,
-          reportsCaughtUp: reportsCaughtUp(version),
-          checkAccess: () => checkUser(call.metadata, 'read'),
-          onScanned(events) {
-            scanned += events
-          },
-        })
-      }),
-  })
+  const { read, ...service } = streams.StreamsService
+  const fastRead = { ...read, responseSerialize: serializeReadResponse }
+  grpc.addService(
+    { ...service, read: fastRead },
+    {
+      append: (call: AppendCall, respond: sendUnaryData<unknown>) =>
+        respondTo('append', respond, () => {
+          checkLeader(call.metadata)
+          return handleAppend(call, store, () => checkUser(call.metadata, 'write'))
+        }),
+      batchAppend: (call: BatchAppendCall) =>
+        streamTo(call, () => {
+          appendCalls += 1
+          // The password and the rights of a user are those at the start of a call.
+          const users = options.users?.()
+          checkAccess(users, call.metadata, 'read')
+          return handleBatchAppend(call, {
+            store,
+            delay: faults.delayed,
+            check() {
+              faults.checkRefused('append')
+              checkLeader(call.metadata)
+              checkAccess(users, call.metadata, 'write')
+            },
+            losesAnswer() {
+              const isLost = faults.losesResponse()
+              if (isLost) gate.dropConnections()
+              return isLost
+            },
+            onEnded() {
+              endedAppendCalls += 1
+            },
+          })
+        }),
+      delete: (call: DeleteCall, respond: sendUnaryData<unknown>) =>
+        respondTo('delete', respond, () => {
+          checkLeader(call.metadata)
+          return handleDelete(call, store, () => checkUser(call.metadata, 'write'))
+        }),
+      tombstone: (call: TombstoneCall, respond: sendUnaryData<unknown>) =>
+        respondTo('delete', respond, () => {
+          checkLeader(call.metadata)
+          return handleTombstone(call, store, () => checkUser(call.metadata, 'write'))
+        }),
+      read: (call: ReadCall) =>
+        streamTo(call, async () => {
+          await faults.beforeCall('read')
+          checkLeader(call.metadata)
+          await handleRead(call, {
+            store,
+            reportsCaughtUp: reportsCaughtUp(version),
+            checkAccess: () => checkUser(call.metadata, 'read'),
+            onScanned(events) {
+              scanned += events
+            },
+          })
+        }),
+    },
+  )
   grpc.addService(features.ServerFeaturesService, {
     getSupportedMethods: (_: unknown, respond: sendUnaryData<unknown>) =>
       respondTo('features', respond, () => buildSupportedMethods(version)),

@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import type streams from '@eventstore/db-client/generated/streams_pb.js'
 import type { ServerWritableStream } from '@grpc/grpc-js'
+import { encodeEvent } from './encode-event.ts'
 import { streamDeletedError, toServiceError } from './errors.ts'
 import { parseFilter } from './filter.ts'
 import {
   buildCaughtUp,
   buildCheckpoint,
   buildConfirmation,
-  buildEvent,
   buildStreamNotFound,
   parseStreamName,
 } from './messages.ts'
@@ -16,7 +16,8 @@ import type { StoredEvent } from './records.ts'
 import type { Store } from './store.ts'
 
 type ReadReq = InstanceType<typeof streams.ReadReq>
-type ReadResp = InstanceType<typeof streams.ReadResp>
+/** A response, or an encoded one. */
+type ReadResp = InstanceType<typeof streams.ReadResp> | Buffer
 type Options = InstanceType<typeof streams.ReadReq.Options>
 export type ReadCall = ServerWritableStream<ReadReq, ReadResp>
 
@@ -42,6 +43,10 @@ export async function handleRead(call: ReadCall, services: ReadServices): Promis
   if (options.hasSubscription()) await send(call, subscribe(call, options, services))
   else await send(call, options.hasStream() ? readStream(options, services) : readAll(options, services))
   call.end()
+}
+
+export function serializeReadResponse(response: ReadResp): Buffer {
+  return Buffer.isBuffer(response) ? response : Buffer.from(response.serializeBinary())
 }
 
 /** Sends responses with backpressure. */
@@ -87,7 +92,7 @@ function* pages(
   while (remaining > 0) {
     const page = read(next, Math.min(PAGE_SIZE, remaining))
     for (const event of page) {
-      yield buildEvent(event)
+      yield encodeEvent(event)
       next = after(event)
     }
     if (page.length < PAGE_SIZE) return
@@ -111,7 +116,7 @@ async function* subscribe(
     const page = store.readAll(last + 1, 'forwards', PAGE_SIZE)
     onScanned(page.length)
     for (const event of page) {
-      if (filter.passes(event)) yield buildEvent(event)
+      if (filter.passes(event)) yield encodeEvent(event)
       last = event.position
       sinceCheckpoint += 1
       if (sinceCheckpoint < filter.checkpointInterval) continue

@@ -255,6 +255,12 @@ describe('subscribeProjections, for the events of one append', () => {
     expect(log.subscribedFrom).to.deep.equal([0, 10])
   })
 
+  it('applies those of an append whose last event is not in the log', async () => {
+    log.add(unavailable, continued(10), continued(20), 'caught-up')
+    await subscription.until(() => subscription.position() === 20)
+    expect(applied).to.deep.equal([10, 20])
+  })
+
   it('does not hold back more than any append has', async () => {
     log.add(...Array.from({ length: 20_500 }, (_, index) => continued(10 * (index + 1))))
     await subscription.until(() => applied.length > 20_000)
