@@ -215,7 +215,7 @@ describe('the EventStoreDB log', () => {
       const active = await subscribe()
       const streams = Array.from({ length: 8 }, (_, writer) => `user-${writer + 1}`)
 
-      /** Appends one event after the other while connections break. Returns how many, and how many succeeded. */
+      /** Appends one event after the other. Returns how many, and how many of them succeeded. */
       async function write(stream: string) {
         let [tries, accepted] = [0, 0]
         for (; isRunning; tries++) {
