@@ -4,7 +4,7 @@ import type { Position, RecordedEvent, StreamAnomaly } from '../../contract/even
 import { untilAborted } from '../../process/timeout.ts'
 import { matchesStream } from '../streams.ts'
 import type { EventStoreServer } from './client.ts'
-import { isInvalidPosition, ServerTimeoutError, withTimeout } from './errors.ts'
+import { isInvalidPosition, ServerTimeoutError, withServerTimeout } from './errors.ts'
 import { METADATA_PREFIX, type ServerEvent, toPosition, toRecordedEvent, toStreamAnomaly } from './record.ts'
 
 type OnAnomaly = (anomaly: StreamAnomaly) => void
@@ -80,7 +80,7 @@ async function* subscribeToAll(
   const streams = names.map((name) => streamPrefix + name)
   const prefixes = [...streams, ...streams.map((name) => METADATA_PREFIX + name)]
   const opening = openSubscription(from, prefixes)
-  const source = await withTimeout(untilAborted(opening, signal), timeoutMs).catch((error) => {
+  const source = await withServerTimeout(untilAborted(opening, signal), timeoutMs).catch((error) => {
     opening.then((late) => late.unsubscribe(), ignore)
     if (!signal.aborted) throw error
   })
