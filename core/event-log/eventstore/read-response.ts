@@ -1,3 +1,4 @@
+import { parseJson } from '../../util/json.ts'
 import { ProtobufReader } from './protobuf.ts'
 import type { ServerEvent } from './record.ts'
 
@@ -45,13 +46,14 @@ function decodeEvent(reader: ProtobufReader): ServerEvent {
     else reader.skip()
   }
   const isJson = contentType === 'application/json'
+  // Other programs may write anything, and often no metadata, which needs no error to be caught.
   return {
     streamId,
     revision,
     type,
     isJson,
     data: isJson ? parseJson(data) : undefined,
-    metadata: parseJson(metadata),
+    metadata: metadata === '' ? undefined : parseJson(metadata),
     position: { commit },
   }
 }
@@ -73,14 +75,4 @@ function decodeEntry(reader: ProtobufReader): [key: string, value: string] {
     else reader.skip()
   }
   return [key, value]
-}
-
-/** Undefined for what is not JSON: other programs may write anything. */
-function parseJson(text: string): unknown {
-  if (text === '') return undefined
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
