@@ -30,7 +30,7 @@ function isKeepInLookAround(node: Node): boolean {
 }
 
 /** Whether there is a `\G` anywhere but at the start. */
-export function hasSearchStartInside(root: Node): boolean {
+function hasSearchStartInside(root: Node): boolean {
   return countSearchStarts(root) > (startsAtSearchStart(root) ? 1 : 0)
 }
 

@@ -39,7 +39,7 @@ export function parsePluginParts(parts: unknown): PluginParts {
 }
 
 /** The parts that are functions. */
-export const PLUGIN_FUNCTIONS = [
+const PLUGIN_FUNCTIONS = [
   'admit',
   'decide',
   'reply',

@@ -70,7 +70,7 @@ const TOOL_MESSAGE = objectOf({
   name: EXEMPT,
 })
 
-export const MESSAGE: Position = {
+const MESSAGE: Position = {
   ...objectOf(MESSAGE_FIELDS),
   select: ({ role }) => (role === 'tool' || role === 'function' ? TOOL_MESSAGE : MESSAGE),
 }

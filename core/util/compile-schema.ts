@@ -8,7 +8,7 @@ import { lazy } from './lazy.ts'
 import { PACKAGE_FOLDER } from './package-folder.ts'
 
 /** `verbose` adds the failed schema to errors, for their wording. */
-export const AJV_OPTIONS: Options = { allowUnionTypes: true, verbose: true }
+const AJV_OPTIONS: Options = { allowUnionTypes: true, verbose: true }
 
 /** For input of operators and plugins: the code is compiled faster, and runs a quarter slower. */
 export const ALL_ERRORS: Options = { ...AJV_OPTIONS, allErrors: true, code: { optimize: false } }

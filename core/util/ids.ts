@@ -7,7 +7,7 @@ const random24 = customAlphabet(BASE62, 24)
 const random43 = customAlphabet(BASE62, 43)
 
 /** Length of a request id in characters. */
-export const REQUEST_ID_LENGTH = 'req_'.length + 24
+const REQUEST_ID_LENGTH = 'req_'.length + 24
 
 /**
  * Returns a new request id: `req_` and 24 base62 characters (docs/api.md, "Identifiers and times"). The first

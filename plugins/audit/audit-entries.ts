@@ -42,7 +42,7 @@ export type AuditedEvent = RuleEvent | UserEvent | PolicyEvent | GroupEvent
  * Lists every type of event about a user, a policy or a group. A missing type is a compile error, so no
  * change can go unaudited.
  */
-export const CHANGES: Readonly<Record<AuditedEvent['type'], readonly [SubjectKind, string]>> = {
+const CHANGES: Readonly<Record<AuditedEvent['type'], readonly [SubjectKind, string]>> = {
   UserCreated: ['user', 'created'],
   UserAddedToGroup: ['user', 'added_to_group'],
   UserRemovedFromGroup: ['user', 'removed_from_group'],

@@ -148,6 +148,6 @@ function showNew({ operator, key }: NewOperator) {
 }
 
 /** An operator as the API shows it, without the hash. */
-export function showOperator({ id, name, role, createdAt }: OperatorAccount): JsonObject {
+function showOperator({ id, name, role, createdAt }: OperatorAccount): JsonObject {
   return { id, name, role, created_at: createdAt }
 }

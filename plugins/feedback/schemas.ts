@@ -44,7 +44,7 @@ export const FeedbackSchema = Type.Object(
   { $id: 'Feedback', description: 'What was said about the reply to a request.' },
 )
 
-export const ListedFeedback = Type.Object(
+const ListedFeedback = Type.Object(
   {
     ...FeedbackSchema.properties,
     provider: nullableText('The provider that replied.'),

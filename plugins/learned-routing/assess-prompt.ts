@@ -92,7 +92,7 @@ function drawFrom(requestId: string, seed: number): number {
 }
 
 /** The texts that features are taken from: the last message of the user, and the first of the system. */
-export function readPrompt({ messages }: Pick<ChatRequest, 'messages'>): PromptText {
+function readPrompt({ messages }: Pick<ChatRequest, 'messages'>): PromptText {
   let lastUserMessage = ''
   for (let index = messages.length - 1; index >= 0; index--) {
     const message = messages[index]

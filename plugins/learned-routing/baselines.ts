@@ -33,7 +33,7 @@ export interface Strategy {
 }
 
 /** Whether the best model costs more than the cheapest. Else, quality alone counts. */
-export function hasTradeOff(costs: readonly number[]): boolean {
+function hasTradeOff(costs: readonly number[]): boolean {
   return (costs.at(-1) ?? 0) > (costs[0] ?? 0)
 }
 

@@ -9,7 +9,7 @@ import type { LearnedModelInfo } from './rating.ts'
 import type { RatedPrompt } from './split-ratings.ts'
 
 /** A model takes part in learned decisions, and is judged, from this many ratings to learn from. */
-export const MIN_MODEL_RATINGS = 100
+const MIN_MODEL_RATINGS = 100
 const MIN_HOLDOUT_RATINGS = 10
 const MIN_HOLDOUT_PROMPTS = 50
 const MIN_PART_PROMPTS = 100

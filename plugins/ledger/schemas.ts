@@ -88,7 +88,7 @@ const RouterChoiceSchema = Type.Object(
   { $id: 'RouterChoice', description: 'What a learned router contributed to the choice of a model.' },
 )
 
-export const RequestFeedbackSchema = Type.Object(feedbackFields, {
+const RequestFeedbackSchema = Type.Object(feedbackFields, {
   $id: 'RequestFeedback',
   description: 'What somebody said about the reply to a request.',
 })

@@ -47,7 +47,8 @@ export async function runWhatIf(
   onProgress: (progress: WhatIfProgress) => void = () => undefined,
 ): Promise<ShownWhatIf> {
   const startedAt = performance.now()
-  const { until = Date.now() } = filter
+  // `until` is exclusive, and the last requests may have arrived in this millisecond.
+  const { until = Date.now() + 1 } = filter
   const { since = until - DEFAULT_DAYS * DAY_MS } = filter
   if (since > until) throw invalidParameterError('since', 'since must not be after until.')
   const plan = await planFile(file, services)

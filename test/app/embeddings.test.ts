@@ -41,8 +41,8 @@ describe('POST /v1/embeddings', () => {
     const input = ['Track 9', 'Track 10']
     const cases = [
       {
-        body: { model: 'text-embedding-3-large', input, dimensions: 256, user: 'u-1', x_vendor: 1 },
-        received: { model: 'text-embedding-3-large', input, dimensions: 256, user: 'u-1', x_vendor: 1 },
+        body: { model: 'text-embedding-3-large', input, dimensions: 256, user: 'u-1', x_custom: 1 },
+        received: { model: 'text-embedding-3-large', input, dimensions: 256, user: 'u-1', x_custom: 1 },
         path: '/openai/v1/embeddings',
       },
       {

@@ -79,8 +79,9 @@ describe('two gateways on EventStoreDB, while policies change under load', () =>
       // The gateway that makes the first change may not have seen the policy yet.
       await waitUntil(async () => (await batch()).status === 200)
       // In force when it is answered.
-      const { first, second } = await ask(gateway)
-      expect([first, second]).to.deep.equal([String(change), String(change)])
+      const own = await ask(gateway)
+      expect([own.first, own.second]).to.deep.equal([String(change), String(change)])
+      seen.push(own)
       if (change % 6 === 0) {
         await asAdmin(gateway, 'PATCH', policy.path, { is_enabled: false })
         expect((await ask(gateway)).first).to.equal('alpha')
@@ -101,6 +102,6 @@ describe('two gateways on EventStoreDB, while policies change under load', () =>
       expect(ofPosition.get(one.position) ?? text).to.equal(text)
       ofPosition.set(one.position, text)
     }
-    expect(ofPosition.size).to.be.above(CHANGES / 2)
+    expect(ofPosition.size).to.be.at.least(CHANGES)
   })
 })

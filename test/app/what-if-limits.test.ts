@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { budgetOf, setBudget } from '../support/budgets.ts'
+import { stopClock } from '../support/clock.ts'
 import { AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
 import { asAdmin, firewallRule } from '../support/policies.ts'
@@ -100,6 +101,17 @@ describe('what-if with budgets and limits', () => {
     const since = body.data[0].time
     const { effects, limits, reproduced } = await whatIf(`user=${user.id}&since=${since}`)
     expect([effects.unchanged, limits.before.user, reproduced.same]).to.deep.equal([1, 1, 1])
+  })
+
+  it('evaluates requests of the present millisecond', async () => {
+    const user = await newUser(gateway)
+    const clock = stopClock()
+    try {
+      await ask(user, 'alpha')
+      expect((await whatIf(`user=${user.id}`)).evaluated).to.equal(1)
+    } finally {
+      clock.restore()
+    }
   })
 
   it('names the budgets that requests outside of the filters count in', async () => {

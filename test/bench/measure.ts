@@ -7,8 +7,8 @@ import { type CaseResult, type Figures, summarize } from './summarize.ts'
 /** The number of rounds, if time permits. */
 const ROUNDS = 5
 /** The longest measurement of a cell per round. */
-const LONGEST_SECONDS = 3
-const SHORTEST_SECONDS = 0.1
+const MAX_SECONDS = 3
+const MIN_SECONDS = 0.1
 /** The longest warm-up, as a share of the total time. */
 const WARM_UP = 0.4
 /** CPU time of a server's main thread after which V8 has optimized its code. */
@@ -48,7 +48,7 @@ export async function measureCases(
       0,
     )
     const left = secondsUntil(deadline) / (ROUNDS - number + 1) - unmeasured
-    const share = Math.min(LONGEST_SECONDS, Math.max(SHORTEST_SECONDS, left / shares))
+    const share = Math.min(MAX_SECONDS, Math.max(MIN_SECONDS, left / shares))
     for (const { one, cell, seen } of round)
       seen.push(await measureCell(one, cell, serverOf(servers, cell), share * (one.weight ?? 1)))
   }

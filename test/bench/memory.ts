@@ -16,7 +16,7 @@ const LEVELS = [50_000, 100_000, 200_000, 300_000, 400_000, 500_000]
  */
 const WINDOW = 100_000
 const SAMPLE_MS = 100
-const LONGEST_MS = 15 * 60_000
+const MAX_MS = 15 * 60_000
 
 /**
  * Records resident memory while half a million small requests are served with the rules of (d), for at most
@@ -36,7 +36,7 @@ export async function measureMemory(folder: string, tell: (text: string) => void
   const begun = performance.now()
   let served = 0
   const sampling = setInterval(() => seen.push({ served, megabytes: process.memory().now }), SAMPLE_MS)
-  while (served < Math.max(...LEVELS) + WINDOW && performance.now() - begun < LONGEST_MS) {
+  while (served < Math.max(...LEVELS) + WINDOW && performance.now() - begun < MAX_MS) {
     const { requests, failures } = await load(aim, { connections: 64, seconds: 2 })
     if (failures > 0) throw new Error(`${failures} of ${requests} requests failed after ${served}.`)
     served += requests

@@ -11,7 +11,7 @@ export interface Level extends HeapLevel {
 
 /** The gateway counts as idle once the number of open files has not changed for this time. */
 const STEADY_MS = 3000
-const LONGEST_MS = 30_000
+const MAX_MS = 30_000
 
 /**
  * Closes the connections to the providers, waits until the gateway is idle, and measures. Clients have closed
@@ -27,7 +27,7 @@ export async function measureLevel(scene: Scene): Promise<Level> {
 }
 
 async function untilSteady(pid: number): Promise<void> {
-  const end = performance.now() + LONGEST_MS
+  const end = performance.now() + MAX_MS
   let last = measureTree(pid).fds
   let since = performance.now()
   while (performance.now() < end && performance.now() - since < STEADY_MS) {

@@ -23,7 +23,7 @@ export type WhereIsIt = () => Addresses | undefined
 const TICK_MS = 10
 
 /** The maximum number of requests in flight. A slow machine gets fewer requests, not a queue. */
-const MOST_IN_FLIGHT = 300
+const MAX_IN_FLIGHT = 300
 
 const TIMED = 'chat, whole'
 
@@ -78,7 +78,7 @@ export function startLoad(
     last = now
     for (; due >= 1; due--) {
       if (whereIsIt() === undefined) continue
-      if (running.size >= MOST_IN_FLIGHT) {
+      if (running.size >= MAX_IN_FLIGHT) {
         held++
         continue
       }

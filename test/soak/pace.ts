@@ -12,9 +12,9 @@ const SHARE = 0.62
 /**
  * At most two CPUs are used, since the single load generator could not use more.
  */
-const MOST_PROCESSORS = 2
+const MAX_PROCESSORS = 2
 
-const MOST_PER_SECOND = 2000
+const MAX_PER_SECOND = 2000
 
 /** CPU time per request, of the gateway and in total. */
 export interface Cost {
@@ -54,7 +54,7 @@ function readIdle(): number {
  * Returns the rate at which neither a single process nor all of them exceed their share of the CPUs.
  */
 export function rateFor({ gateway, providers, soak, free }: Cost, workers: number): number {
-  const processors = Math.min(MOST_PROCESSORS, os.availableParallelism(), free)
+  const processors = Math.min(MAX_PROCESSORS, os.availableParallelism(), free)
   const rates = [processors / (gateway + providers + soak), workers / gateway, 1 / providers, 1 / soak]
-  return Math.max(10, Math.min(MOST_PER_SECOND, Math.floor(SHARE * Math.min(...rates))))
+  return Math.max(10, Math.min(MAX_PER_SECOND, Math.floor(SHARE * Math.min(...rates))))
 }

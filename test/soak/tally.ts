@@ -15,7 +15,7 @@ export interface Tally {
   noted(): number
 }
 
-const MOST_FAILURES_SHOWN = 40
+const MAX_FAILURES_SHOWN = 40
 
 export function createTally(): Tally {
   const effects = new Map<string, Map<string, number>>()
@@ -32,7 +32,7 @@ export function createTally(): Tally {
     },
     fail(kind, why) {
       failed++
-      if (failures.length < MOST_FAILURES_SHOWN) failures.push(`${kind}: ${why}`)
+      if (failures.length < MAX_FAILURES_SHOWN) failures.push(`${kind}: ${why}`)
     },
     explain: (requestId) => explained.add(requestId),
     isExplained: (requestId) => explained.has(requestId),

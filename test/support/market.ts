@@ -30,7 +30,7 @@ export function market(models: readonly Model[], said: Partial<RoutingCatalog> =
   }
 }
 
-export function ask(said: Partial<ChatRequest> = {}): ChatRequest {
+export function buildChatRequest(said: Partial<ChatRequest> = {}): ChatRequest {
   return { messages: [{ role: 'user', content: 'Which track?' }], ...said }
 }
 

@@ -59,6 +59,10 @@ export const ROUNDS = {
   mutations: choose(5, 500),
   /** Requests of all kinds whose costs are added up. */
   costs: choose(220, 20_000),
+  /** Random values that are encoded in time slices. */
+  slicedValues: choose(100, 300),
+  /** Seeds of made ratings on new kinds of prompts. */
+  newKinds: choose([1, 2], [1, 2, 3, 4]),
   /** Random patterns of rules that look at streamed replies. */
   replyPatterns: choose(40, 600),
   /** A factor for the rounds of random input for rules, of which each is 325 bodies. */

@@ -47,7 +47,7 @@ const stop = Type.Unsafe<string | readonly string[] | null>(
 )
 
 /** The tool that the model must call. */
-export const ChosenTool = OpenObject(
+const ChosenTool = OpenObject(
   { type: Type.Optional(Text('Kind of the tool, such as function.')) },
   { additionalProperties: true, $id: 'ChosenTool', description: 'The tool to call.' },
 )

@@ -19,7 +19,7 @@ function block($id: string, description: string, properties: Readonly<Record<str
   return OpenObject({ ...properties, cache_control: cacheControl }, { $id, description })
 }
 
-export const TextBlockInput = block('MessageTextParam', 'Text.', {
+const TextBlockInput = block('MessageTextParam', 'Text.', {
   type: Constant('text'),
   text: Text('The text.'),
 })

@@ -18,7 +18,7 @@ import {
 import { type EncodedEvents, encodeEvents } from '../streams.ts'
 import type { AppendAnswer, JsonEvent } from './append-messages.ts'
 import type { EventStoreServer } from './client.ts'
-import { isTransientError, mayHaveReachedServer, toUnavailableError, withTimeout } from './errors.ts'
+import { isTransientError, mayHaveReachedServer, toUnavailableError, withServerTimeout } from './errors.ts'
 import { METADATA_PREFIX, toPosition } from './record.ts'
 import { readBatches } from './subscribe.ts'
 
@@ -97,7 +97,7 @@ async function send(
   expected: ExpectedRevision,
 ): Promise<AppendAnswer> {
   if (!retriesAppends) return appends.append(name, events, expected)
-  const append = () => withTimeout(appends.append(name, events, expected), timeoutMs)
+  const append = () => withServerTimeout(appends.append(name, events, expected), timeoutMs)
   try {
     return await append()
   } catch (first) {

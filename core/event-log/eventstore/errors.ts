@@ -1,5 +1,6 @@
 import { type CommandError, convertToCommandError, ErrorType, isCommandError } from '@eventstore/db-client'
 import { EventLogUnavailableError } from '../../contract/event-log.ts'
+import { withTimeout } from '../../process/timeout.ts'
 import { errorMessage } from '../../util/error-message.ts'
 
 /** Converts any error of the client to the port's error, with a message for the operator. */
@@ -49,16 +50,8 @@ export class ServerTimeoutError extends EventLogUnavailableError {
  * gRPC deadlines: the client also waits internally, for example for a connection, and no deadline ends those
  * waits.
  */
-export async function withTimeout<T>(promise: Promise<T>, timeoutMs: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new ServerTimeoutError()), timeoutMs)
-  })
-  try {
-    return await Promise.race([promise, timeout])
-  } finally {
-    clearTimeout(timer)
-  }
+export function withServerTimeout<Value>(promise: Promise<Value>, timeoutMs: number): Promise<Value> {
+  return withTimeout(promise, timeoutMs, () => new ServerTimeoutError())
 }
 
 /** No node of a cluster answered, or there was no leader. The client throws a plain error. */

@@ -14,7 +14,7 @@ import { ReceivedEvent, toPlainEvent } from '../stored-event.ts'
 import { checkAppend, checkDeletable, matchesStream } from '../streams.ts'
 import { appendEvents } from './append.ts'
 import { connectEventStore, type EventStoreServer } from './client.ts'
-import { toUnavailableError, withTimeout } from './errors.ts'
+import { toUnavailableError, withServerTimeout } from './errors.ts'
 import { toRecordedEvent } from './record.ts'
 import { checkReadAccess, readBatches, subscribeToStreams } from './subscribe.ts'
 
@@ -51,9 +51,9 @@ export async function openEventStoreLog(options: EventStoreLogOptions): Promise<
   const connection = connectEventStore(connectionString)
   const { client, openSubscription, readServerVersion, close } = connection
   try {
-    const version = await withTimeout(readServerVersion(), timeoutMs)
+    const version = await withServerTimeout(readServerVersion(), timeoutMs)
     const appends = ordersAppends
-      ? await withTimeout(connection.openOrderedAppends(timeoutMs), timeoutMs)
+      ? await withServerTimeout(connection.openOrderedAppends(timeoutMs), timeoutMs)
       : connection.createSharedAppends(timeoutMs)
     const server = {
       client,
@@ -162,7 +162,8 @@ class EventStoreLog implements EventLog {
     const { client, streamPrefix, timeoutMs } = this.#server
     try {
       // A tombstone, because a scavenge keeps the last event of a stream that was only deleted.
-      await withTimeout(client.tombstoneStream(streamPrefix + stream, { deadline: timeoutMs }), timeoutMs)
+      const tombstoned = client.tombstoneStream(streamPrefix + stream, { deadline: timeoutMs })
+      await withServerTimeout(tombstoned, timeoutMs)
     } catch (error) {
       if (!isStreamAbsent(error)) throw toUnavailableError(error)
     }

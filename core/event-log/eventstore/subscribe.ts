@@ -6,7 +6,7 @@ import { AutoResetEvent } from '../../util/auto-reset-event.ts'
 import { ReceivedEvent } from '../stored-event.ts'
 import { matchesStream } from '../streams.ts'
 import type { EventStoreServer } from './client.ts'
-import { isInvalidPosition, ServerTimeoutError, withTimeout } from './errors.ts'
+import { isInvalidPosition, ServerTimeoutError, withServerTimeout } from './errors.ts'
 import type { SubscriptionItem } from './read-response.ts'
 import { METADATA_PREFIX, toPosition, toReceivedEvent, toRecordedEvent, toStreamAnomaly } from './record.ts'
 
@@ -82,7 +82,7 @@ async function* subscribeToAll(
   const streams = names.map((name) => streamPrefix + name)
   const prefixes = [...streams, ...streams.map((name) => METADATA_PREFIX + name)]
   const opening = openSubscription(from, prefixes)
-  const source = await withTimeout(untilAborted(opening, signal), timeoutMs).catch((error) => {
+  const source = await withServerTimeout(untilAborted(opening, signal), timeoutMs).catch((error) => {
     opening.then((late) => late.unsubscribe(), ignore)
     if (!signal.aborted) throw error
   })

@@ -3,14 +3,14 @@ import { parseOperationRequest, toOperationCall } from './operations.ts'
 import type { ChatCall } from './wire-format.ts'
 
 /** OpenAI's categories. */
-export const OPENAI_CATEGORIES: readonly string[] = [
+const OPENAI_CATEGORIES: readonly string[] = [
   ...['harassment', 'harassment/threatening', 'hate', 'hate/threatening', 'illicit', 'illicit/violent'],
   ...['self-harm', 'self-harm/intent', 'self-harm/instructions', 'sexual', 'sexual/minors'],
   ...['violence', 'violence/graphic'],
 ]
 
 /** Mistral's categories. */
-export const MISTRAL_CATEGORIES: readonly string[] = [
+const MISTRAL_CATEGORIES: readonly string[] = [
   ...['sexual', 'hate_and_discrimination', 'violence_and_threats', 'dangerous_and_criminal_content'],
   ...['selfharm', 'health', 'financial', 'law', 'pii'],
 ]

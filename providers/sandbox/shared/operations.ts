@@ -67,7 +67,7 @@ export function toOperationCall({ model, texts }: OperationRequest, answer: Json
 }
 
 /** The usual length of the vectors of models that are not listed. */
-const USUAL_DIMENSIONS = 1536
+const DEFAULT_DIMENSIONS = 1536
 
 const DIMENSIONS: Readonly<Record<string, number>> = {
   'text-embedding-3-large': 3072,
@@ -78,7 +78,7 @@ const DIMENSIONS: Readonly<Record<string, number>> = {
 
 /** Returns a vector of unit length that depends on the model and the text only. */
 export function buildVector(model: string, text: string, dimensions: unknown): readonly number[] {
-  const length = typeof dimensions === 'number' ? dimensions : (DIMENSIONS[model] ?? USUAL_DIMENSIONS)
+  const length = typeof dimensions === 'number' ? dimensions : (DIMENSIONS[model] ?? DEFAULT_DIMENSIONS)
   let seed = createHash('sha256').update(`${model}\n${text}`).digest().readUInt32LE(0)
   const values = Array.from({ length }, () => {
     // Numerical Recipes' linear congruential generator.

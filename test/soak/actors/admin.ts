@@ -16,10 +16,10 @@ interface Subject {
   readonly keys: Map<string, { readonly key: string; revoked: boolean }>
 }
 
-const MOST_SUBJECTS = 12
+const MAX_SUBJECTS = 12
 
 /** Limits the number of keys, since revoked ones are kept permanently. */
-const MOST_KEYS = 12
+const MAX_KEYS = 12
 
 /** Creates users and keys, revokes keys, changes plans and limits. */
 export function createAdmin(world: World, addresses: Addresses): Actor {
@@ -64,7 +64,7 @@ export function createAdmin(world: World, addresses: Addresses): Actor {
   async function revokeKey(subject: Subject): Promise<string> {
     const [id, entry] = [...subject.keys].find(([, { revoked }]) => !revoked) ?? []
     if (id === undefined || entry === undefined)
-      return subject.keys.size < MOST_KEYS ? addKey(subject) : look()
+      return subject.keys.size < MAX_KEYS ? addKey(subject) : look()
     mustBe(await change(subject, ['key revoked'], 'DELETE', `/admin/keys/${id}`), 200)
     entry.revoked = true
     mustEqual(await listModels(entry.key), 401, 'the answer to a revoked key')
@@ -106,11 +106,11 @@ export function createAdmin(world: World, addresses: Addresses): Actor {
     ledgers,
     async act() {
       life = world.life()
-      if (subjects.length < 2 || (subjects.length < MOST_SUBJECTS && chance.chance(0.03))) return addUser()
+      if (subjects.length < 2 || (subjects.length < MAX_SUBJECTS && chance.chance(0.03))) return addUser()
       const subject = chance.pick(subjects)
       current = subject
       const dice = chance.integer(100)
-      if (dice < 15 && subject.keys.size < MOST_KEYS) return addKey(subject)
+      if (dice < 15 && subject.keys.size < MAX_KEYS) return addKey(subject)
       if (dice < 35) return revokeKey(subject)
       return dice < 80 ? changeUser(subject) : look()
     },

@@ -21,7 +21,7 @@ export interface RuleBook {
 
 export const createRuleBook = (): RuleBook => ({ rules: new Map(), gone: [] })
 
-const MOST_GONE = 10
+const MAX_GONE = 10
 
 /** Records a rule as the gateway returns it after a change. */
 export function noteRule({ rules, gone }: RuleBook, kind: RuleKind, shown: Loose): KnownRule {
@@ -37,7 +37,7 @@ export function noteRemoval({ rules, gone }: RuleBook, id: number): void {
   if (rule === undefined) return
   rules.delete(id)
   gone.push({ ...rule, revision: rule.revision + 1, history: [...rule.history, null] })
-  if (gone.length > MOST_GONE) gone.shift()
+  if (gone.length > MAX_GONE) gone.shift()
 }
 
 function takeFrom(gone: KnownRule[], id: number): KnownRule | undefined {

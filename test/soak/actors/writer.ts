@@ -23,7 +23,7 @@ export interface RuleWriter extends Actor {
   readonly book: RuleBook
 }
 
-const MOST_RULES = 30
+const MAX_RULES = 30
 
 /** Changes the rules of one user continuously. */
 export function createRuleWriter(world: World, person: Person, addresses: Addresses): RuleWriter {
@@ -41,7 +41,7 @@ export function createRuleWriter(world: World, person: Person, addresses: Addres
       life = world.life()
       const rules = [...book.rules.values()]
       const dice = chance.integer(100)
-      if (rules.length === 0 || (dice < 18 && rules.length < MOST_RULES)) return createRule(hand)
+      if (rules.length === 0 || (dice < 18 && rules.length < MAX_RULES)) return createRule(hand)
       if (dice < 45) return updateRule(hand, chance.pick(rules))
       if (dice < 58) return removeRule(hand, chance.pick(rules))
       if (dice < 70) return revertRule(hand)

@@ -57,7 +57,7 @@ async function simulate(world: World): Promise<string> {
 }
 
 /** Reads history, diff and audit of people whose rules no longer change. */
-async function lookBack({ client, people, chance }: World): Promise<string> {
+async function readPast({ client, people, chance }: World): Promise<string> {
   const { key, rules, keyId } = chance.pick(people)
   const count = Object.keys(rules).length
   const audit = await client.ask({ path: '/v1/audit?limit=500', key })
@@ -83,5 +83,5 @@ export const readingKinds: readonly Kind[] = [
   { name: 'route', weight: 6, run: route },
   { name: 'models', weight: 2, run: listModels },
   { name: 'simulate', weight: 2, run: simulate },
-  { name: 'looking back', weight: 1, run: lookBack },
+  { name: 'history', weight: 1, run: readPast },
 ]

@@ -23,7 +23,7 @@ const FIELDS: Readonly<Record<RuleKind, readonly string[]>> = {
   routing: ['name', 'is_enabled', 'priority', 'match_json', 'action_json'],
 }
 
-export function toContent(kind: RuleKind, rule: Rule): RuleContent {
+function toContent(kind: RuleKind, rule: Rule): RuleContent {
   const fields = Object.entries(rule).filter(([name]) => FIELDS[kind].includes(name))
   return Object.fromEntries(fields) as RuleContent
 }

@@ -26,7 +26,7 @@ export interface Overview {
 }
 
 /** Sums up requests, as the gateway does in `GET /admin/overview`. */
-export function sumFigures(records: readonly RequestRecord[]): Figures {
+function sumFigures(records: readonly RequestRecord[]): Figures {
   const count = (matches: (record: RequestRecord) => boolean) => records.filter(matches).length
   const has = (action: string) => (record: RequestRecord) =>
     record.rule_trace.some((entry) => entry.action === action && entry.outcome === 'applied')

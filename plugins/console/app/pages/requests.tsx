@@ -107,7 +107,7 @@ function LiveRequests({ filters }: { readonly filters: Readonly<Record<string, s
   )
 }
 
-export function RequestTable({ requests }: { readonly requests: readonly RequestRecord[] }) {
+function RequestTable({ requests }: { readonly requests: readonly RequestRecord[] }) {
   return (
     <VirtualTable
       columns={['Time', 'Status', 'User', 'Model', 'Rules', { number: 'Cost' }, { number: 'Latency' }]}

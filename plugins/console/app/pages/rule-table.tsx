@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { changedFields, type DraftRule, isChangedDraft, sortDrafts } from '../lib/drafts.ts'
 import { formatCount } from '../lib/format.ts'
 import { href } from '../lib/router.ts'
@@ -32,8 +32,8 @@ export function RuleTable(props: RuleTableProps) {
     setMoved({ key, direction })
   }
 
-  // Browsers take the focus from a row that moves.
-  useEffect(() => {
+  // Browsers take the focus from a row that moves. A key that is pressed before the next frame needs it, too.
+  useLayoutEffect(() => {
     if (!moved?.direction) return
     const row = [...(table.current?.querySelectorAll('tr') ?? [])].find(({ id }) => id === moved.key)
     const buttons = [...(row?.querySelectorAll<HTMLButtonElement>('[data-direction]') ?? [])]

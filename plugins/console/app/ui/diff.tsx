@@ -21,7 +21,7 @@ function toFields(content: Content): Record<string, unknown> {
   return { ...(content ?? {}) }
 }
 
-export function formatValue(value: unknown): string {
+function formatValue(value: unknown): string {
   if (value === undefined || value === null) return ''
   return typeof value === 'string' ? value : JSON.stringify(value)
 }

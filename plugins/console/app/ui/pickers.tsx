@@ -49,7 +49,7 @@ export function UserPicker({ label = 'User', ...props }: PickerProps) {
 }
 
 /** Chooses one of all groups. */
-export function GroupPicker({ label = 'Group', ...props }: PickerProps) {
+function GroupPicker({ label = 'Group', ...props }: PickerProps) {
   return <Picker {...props} label={label} search={searchGroups} nameOf={groupName} />
 }
 

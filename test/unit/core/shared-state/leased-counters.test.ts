@@ -57,7 +57,7 @@ describe('leased counters', () => {
 
   it('ask rarely while the counter is far from its limit, and for single permits near it', async () => {
     const { counters, calls } = remoteCounters()
-    const leased = new LeasedCounters(counters, 60)
+    const leased = new LeasedCounters(counters, 60, () => 0)
     for (let request = 0; request < 5000; request++)
       expect((await leased.take('user', 10_000)).total).to.equal(request + 1)
     expect(calls.add).to.be.below(150)
@@ -84,7 +84,8 @@ describe('leased counters', () => {
 
   it('give back what an idle process does not use, for others to take', async () => {
     const { counters, calls, memory } = remoteCounters()
-    const [idle, busy] = [new LeasedCounters(counters, 60), new LeasedCounters(counters, 60)]
+    const create = () => new LeasedCounters(counters, 60, () => 0)
+    const [idle, busy] = [create(), create()]
     for (let request = 0; request < 10; request++) await idle.take('user', 1000)
     expect(memory.read('user').total).to.be.above(10)
     idle.giveBackIdle(0)
@@ -97,9 +98,9 @@ describe('leased counters', () => {
 
   it('use no permit of a window that has ended', async () => {
     const { counters, memory } = remoteCounters()
-    const leased = new LeasedCounters(counters, 1)
+    const leased = new LeasedCounters(counters, 0.25)
     for (let request = 0; request < 10; request++) await leased.take('user', 1000)
-    await sleep(1010)
+    await sleep(260)
     expect((await leased.take('user', 1000)).total).to.equal(1)
     expect(memory.read('user').total).to.equal(1)
     leased.close()

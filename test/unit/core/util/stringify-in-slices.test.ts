@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { hasLongList, stringifyInSlices } from '../../../../core/util/stringify-in-slices.ts'
 import { createRandom } from '../../../support/random.ts'
+import { ROUNDS } from '../../../support/rounds.ts'
 
 const LONG = 120
 
@@ -23,12 +24,12 @@ describe('encoding a long list in time slices', () => {
       }
     }
     let longCount = 0
-    for (let round = 0; round < 300; round++) {
+    for (let round = 0; round < ROUNDS.slicedValues; round++) {
       const value = { data: build(1 + (round % 7)) }
       if (hasLongList(value)) longCount += 1
       expect(await stringifyInSlices(value)).to.equal(JSON.stringify(value))
     }
-    expect(longCount).to.be.above(50)
+    expect(longCount).to.be.above(ROUNDS.slicedValues / 6)
   })
 
   it('is not needed for short lists', () => {

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { GatewayError, type Mode } from '../../../../core/contract/index.ts'
 import { buildAutomaticRoute } from '../../../../plugins/routing/build-route.ts'
 import type { RoutingCatalog } from '../../../../plugins/routing/routing-catalog.ts'
-import { ask, market } from '../../../support/market.ts'
+import { buildChatRequest, market } from '../../../support/market.ts'
 import { model } from '../../../support/models.ts'
 
 const good = model('good', 'acme', { quality: 90, price: { input: 10, output: 40 } })
@@ -18,7 +18,7 @@ const blind = model('blind', 'acme', {
 const absent = model('absent', 'away', { quality: 99, price: { input: 0, output: 0 } })
 const MODELS = [good, cheap, blind, absent]
 
-const request = ask()
+const request = buildChatRequest()
 
 function automaticRoute(
   choice: Partial<Parameters<typeof buildAutomaticRoute>[2]> = {},
@@ -42,7 +42,7 @@ describe('an automatic route', () => {
   })
 
   it('excludes a model that does not support the request, also from the cost comparison', () => {
-    const route = automaticRoute({ request: ask({ response_format: { type: 'json_object' } }) })
+    const route = automaticRoute({ request: buildChatRequest({ response_format: { type: 'json_object' } }) })
     expect(modelsOf(route)).to.deep.equal(['good', 'cheap'])
     expect(route.candidates()).to.deep.equal([good, cheap])
   })
@@ -76,7 +76,7 @@ describe('an automatic route', () => {
     })
 
     it('ignores one that is unknown or does not support the request', () => {
-      const json = ask({ response_format: { type: 'json_object' } })
+      const json = buildChatRequest({ response_format: { type: 'json_object' } })
       const route = automaticRoute({ request: json, preferences: ['gpt-99', 'blind', 'absent', 'cheap'] })
       expect(modelsOf(route)).to.deep.equal(['cheap', 'good'])
       expect(route.reason).to.equal('The caller prefers this model: other/cheap.')
@@ -109,7 +109,7 @@ describe('an automatic route', () => {
     })
 
     it('returns 400 with the missing capability if no model supports the request', () => {
-      const huge = ask({ messages: [{ role: 'user', content: 'x'.repeat(4_000_000) }] })
+      const huge = buildChatRequest({ messages: [{ role: 'user', content: 'x'.repeat(4_000_000) }] })
       expect(() => automaticRoute({ request: huge }))
         .to.throw(GatewayError, 'a context of this length')
         .that.includes({ code: 'unsupported_parameter', status: 400 })

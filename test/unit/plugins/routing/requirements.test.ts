@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { findMissingCapability, requirementsOf } from '../../../../plugins/routing/requirements.ts'
-import { ask } from '../../../support/market.ts'
+import { buildChatRequest } from '../../../support/market.ts'
 import { model } from '../../../support/models.ts'
 
 const everything = { json: 'schema', logit_bias: true, seed: true } as const
@@ -24,20 +24,24 @@ describe('the requirements of a request', () => {
   })
 
   it('expect 500 output tokens, or fewer if the request limits them', () => {
-    expect(requirementsOf(ask()).outputTokens).to.equal(500)
-    expect(requirementsOf(ask({ max_tokens: 50 })).outputTokens).to.equal(50)
-    expect(requirementsOf(ask({ max_completion_tokens: 60, max_tokens: null })).outputTokens).to.equal(60)
-    expect(requirementsOf(ask({ max_tokens: 9000 })).outputTokens).to.equal(500)
+    expect(requirementsOf(buildChatRequest()).outputTokens).to.equal(500)
+    expect(requirementsOf(buildChatRequest({ max_tokens: 50 })).outputTokens).to.equal(50)
+    expect(
+      requirementsOf(buildChatRequest({ max_completion_tokens: 60, max_tokens: null })).outputTokens,
+    ).to.equal(60)
+    expect(requirementsOf(buildChatRequest({ max_tokens: 9000 })).outputTokens).to.equal(500)
   })
 
   it('include tools, images and JSON', () => {
-    expect(requirementsOf(ask())).to.include({ tools: false, images: false, json: 0 })
-    expect(requirementsOf(ask({ tools: [] })).tools).to.equal(false)
-    expect(requirementsOf(ask({ tools: [tool] })).tools).to.equal(true)
-    expect(requirementsOf(ask({ messages: [{ role: 'user', content: [image] }] })).images).to.equal(true)
-    expect(requirementsOf(ask({ response_format: { type: 'text' } })).json).to.equal(0)
-    expect(requirementsOf(ask({ response_format: { type: 'json_object' } })).json).to.equal(1)
-    expect(requirementsOf(ask({ response_format: { type: 'json_schema' } })).json).to.equal(2)
+    expect(requirementsOf(buildChatRequest())).to.include({ tools: false, images: false, json: 0 })
+    expect(requirementsOf(buildChatRequest({ tools: [] })).tools).to.equal(false)
+    expect(requirementsOf(buildChatRequest({ tools: [tool] })).tools).to.equal(true)
+    expect(
+      requirementsOf(buildChatRequest({ messages: [{ role: 'user', content: [image] }] })).images,
+    ).to.equal(true)
+    expect(requirementsOf(buildChatRequest({ response_format: { type: 'text' } })).json).to.equal(0)
+    expect(requirementsOf(buildChatRequest({ response_format: { type: 'json_object' } })).json).to.equal(1)
+    expect(requirementsOf(buildChatRequest({ response_format: { type: 'json_schema' } })).json).to.equal(2)
   })
 })
 
@@ -45,15 +49,29 @@ describe('the missing capability of a model', () => {
   const able = { tools: true, images: true, json: 'schema' } as const
 
   it('is undefined if the model supports the request', () => {
-    const needs = requirementsOf(ask({ tools: [tool], response_format: { type: 'json_schema' } }))
+    const needs = requirementsOf(
+      buildChatRequest({ tools: [tool], response_format: { type: 'json_schema' } }),
+    )
     expect(findMissingCapability(model('loco', 'acme'), everything, needs)).to.equal(undefined)
   })
 
   for (const [missing, request, capabilities] of [
-    ['tools', ask({ tools: [tool] }), { ...able, tools: false }],
-    ['images', ask({ messages: [{ role: 'user', content: [image] }] }), { ...able, images: false }],
-    ['response_format', ask({ response_format: { type: 'json_object' } }), { ...able, json: 'none' }],
-    ['response_format', ask({ response_format: { type: 'json_schema' } }), { ...able, json: 'object' }],
+    ['tools', buildChatRequest({ tools: [tool] }), { ...able, tools: false }],
+    [
+      'images',
+      buildChatRequest({ messages: [{ role: 'user', content: [image] }] }),
+      { ...able, images: false },
+    ],
+    [
+      'response_format',
+      buildChatRequest({ response_format: { type: 'json_object' } }),
+      { ...able, json: 'none' },
+    ],
+    [
+      'response_format',
+      buildChatRequest({ response_format: { type: 'json_schema' } }),
+      { ...able, json: 'object' },
+    ],
   ] as const) {
     it(`is ${missing} for a model with ${JSON.stringify(capabilities)}`, () => {
       const entry = model('loco', 'acme', { capabilities })
@@ -62,7 +80,7 @@ describe('the missing capability of a model', () => {
   }
 
   it('is response_format if the provider does not support it', () => {
-    const needs = requirementsOf(ask({ response_format: { type: 'json_schema' } }))
+    const needs = requirementsOf(buildChatRequest({ response_format: { type: 'json_schema' } }))
     const provider = { ...everything, json: 'object' } as const
     expect(findMissingCapability(model('loco', 'acme'), provider, needs)).to.equal('response_format')
     expect(findMissingCapability(undefined, provider, needs)).to.equal('response_format')

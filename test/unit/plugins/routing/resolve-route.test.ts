@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { GatewayError } from '../../../../core/contract/index.ts'
-import { ask, market, routeFor } from '../../../support/market.ts'
+import { buildChatRequest, market, routeFor } from '../../../support/market.ts'
 import { model } from '../../../support/models.ts'
 
 const good = model('good', 'acme', { quality: 90, price: { input: 10, output: 40 } })
@@ -12,7 +12,7 @@ const routingCatalog = market([good, cheap, plain, absent])
 type Rule = { match?: object; action: object }
 
 const route = (name: string | undefined, ...rules: Rule[]) =>
-  routeFor(routingCatalog, ask(name === undefined ? {} : { model: name }), rules)
+  routeFor(routingCatalog, buildChatRequest(name === undefined ? {} : { model: name }), rules)
 
 const errorOf = (...args: Parameters<typeof route>) =>
   route(...args).then(
@@ -67,14 +67,14 @@ describe('the route of a request', () => {
       const withoutJson = market([good], {
         capabilitiesOf: () => ({ json: 'none', logit_bias: false, seed: false }),
       })
-      const request = ask({ model: 'good', response_format: { type: 'json_object' } })
+      const request = buildChatRequest({ model: 'good', response_format: { type: 'json_object' } })
       const error = await routeFor(withoutJson, request).catch((thrown) => thrown)
       expect(error).to.be.instanceOf(GatewayError).and.include({ code: 'unsupported_parameter', status: 400 })
       expect(error.details.param).to.equal('response_format')
     })
 
     it('puts preferred models first', async () => {
-      const found = await routeFor(routingCatalog, ask({ model: 'auto:quality' }), [], ['plain'])
+      const found = await routeFor(routingCatalog, buildChatRequest({ model: 'auto:quality' }), [], ['plain'])
       expect(found.route.targets.map(({ model }) => model)).to.deep.equal(['plain', 'good', 'cheap'])
     })
   })

@@ -1,9 +1,11 @@
 import { expect } from 'chai'
 import { reduceParameters } from '../../../../providers/shared/reduce-parameters.ts'
-import { ask } from '../../../support/market.ts'
+import { buildChatRequest } from '../../../support/market.ts'
 
 const reduce = (fields: object) => {
-  const { messages: _, ...parameters } = reduceParameters({ ...ask(), ...fields }) ?? { messages: [] }
+  const { messages: _, ...parameters } = reduceParameters({ ...buildChatRequest(), ...fields }) ?? {
+    messages: [],
+  }
   return parameters
 }
 
@@ -12,7 +14,7 @@ const tool = (name: string, more: object = {}) => ({ type: 'function', function:
 describe('the parameters that decide which models fit', () => {
   it('are none without any, or with defaults, limits and fields about delivery', () => {
     const fields = { model: 'auto', stream: true, max_tokens: 7, user: 'u', presence_penalty: 0, stop: null }
-    expect(reduceParameters({ ...ask(), ...fields, tool_choice: 'auto' })).to.equal(undefined)
+    expect(reduceParameters({ ...buildChatRequest(), ...fields, tool_choice: 'auto' })).to.equal(undefined)
   })
 
   it('keep neither names, schemas nor texts of tools, formats and stop sequences', () => {
