@@ -23,14 +23,16 @@ export async function insertAll(
     const count = left >= MAX_ROWS ? MAX_ROWS : 2 ** Math.floor(Math.log2(left))
     const part = rows.slice(start, start + count) as readonly Row[]
     const text = statementFor(db, table, part, key)
-    await db.executeQuery(
-      CompiledQuery.raw(
-        text,
-        part.flatMap((row) => Object.values(row)),
-      ),
-    )
+    await db.executeQuery(CompiledQuery.raw(text, listValues(part)))
     start += count
   }
+}
+
+/** Faster than an array of values for each row. */
+function listValues(rows: readonly Row[]): unknown[] {
+  const values: unknown[] = []
+  for (const row of rows) for (const column in row) values.push(row[column])
+  return values
 }
 
 function statementFor(
