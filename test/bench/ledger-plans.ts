@@ -1,5 +1,6 @@
 import { CompiledQuery } from 'kysely'
 import { type LedgerLocation, openLedgerDatabase } from '../../plugins/ledger/store/database.ts'
+import { findLabel } from '../../plugins/ledger/store/find-records.ts'
 import { firstIdAt, IDS_PER_SLOT, slotOf } from '../../plugins/ledger/store/record-id.ts'
 
 /** Prints the plans of typical queries, in the form in which the store runs them. */
@@ -24,8 +25,8 @@ export async function explainQueries(
     `select id from ${schema}requests as requests where ${range('id')} and target = 1 order by id desc limit 51`,
     `select id from ${schema}requests as requests where ${range('id')} and status = 403 and error is not null order by id desc limit 51`,
     `select id from ${schema}requests as requests where ${range('id')} and status = 502 and error is not null and ${plus}user_id in (1) order by id desc limit 51`,
-    slots('kind = 1 and rule_id = 7'),
-    slots('kind = 1 and rule_id = 0'),
+    slots(`kind = ${await findLabel(db, 'firewall')} and rule_id = 7`),
+    slots(`kind = ${await findLabel(db, 'mask')} and rule_id = 0`),
     `select hour / 24, target, sum(cost) from ${schema}usage_totals where hour >= 0 and hour < 10000000 group by hour / 24, target`,
     `select hour / 24, target, sum(cost) from ${schema}usage_hours where user_id = 1 and hour >= 0 and hour < 10000000 group by hour / 24, target`,
   ]
