@@ -1,13 +1,13 @@
 import pg from 'pg'
 import { SqliteDatabase } from '../../core/event-log/sqlite/database.ts'
 import type { LedgerLocation } from '../../plugins/ledger/store/database.ts'
-import { firstIdAt } from '../../plugins/ledger/store/record-id.ts'
+import { firstIdAt, IDS_PER_SLOT } from '../../plugins/ledger/store/record-id.ts'
 import { DAY_MS, HOUR_MS } from '../../plugins/ledger/store/units.ts'
 
 /** The tables to copy, with their columns of time. */
 const TABLES = {
   requests: 'id',
-  request_rules: 'request',
+  trace_slots: 'slot',
   usage_hours: 'hour',
   usage_totals: 'hour',
   usage_rules: 'hour',
@@ -26,7 +26,7 @@ export async function copyRecords(
 ): Promise<void> {
   const { run, close } = await connect(location, logId)
   const idStep = firstIdAt(Date.UTC(2027, 0) + periodMs) - firstIdAt(Date.UTC(2027, 0))
-  const steps = { id: idStep, request: idStep, hour: periodMs / HOUR_MS, day: periodMs / DAY_MS }
+  const steps = { id: idStep, slot: idStep / IDS_PER_SLOT, hour: periodMs / HOUR_MS, day: periodMs / DAY_MS }
   for (const [table, column] of Object.entries(TABLES)) {
     const step = steps[column]
     const columns = Object.keys((await run(`select * from ${table} limit 1`))[0] ?? {})

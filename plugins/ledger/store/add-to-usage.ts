@@ -5,7 +5,7 @@ import {
   type LedgerTables,
   MEASURES,
   type RequestRow,
-  type RequestRuleRow,
+  type TraceRuleRow,
   type UsageMeasures,
 } from './tables.ts'
 import { HOURS_PER_DAY } from './units.ts'
@@ -14,7 +14,7 @@ import { HOURS_PER_DAY } from './units.ts'
 export interface UsageChange {
   readonly request: Pick<RequestRow, 'id' | 'user_id' | 'key' | 'group_set' | 'target' | 'shadow_of'>
   /** The rules that did something. */
-  readonly rules: readonly Pick<RequestRuleRow, 'kind' | 'rule_id'>[]
+  readonly rules: readonly Pick<TraceRuleRow, 'kind' | 'rule_id'>[]
   readonly measures: UsageMeasures
 }
 
@@ -66,7 +66,7 @@ function sumByRules(changes: readonly UsageChange[]): ReadonlyMap<readonly RuleK
   return sums
 }
 
-type RuleKey = Pick<RequestRuleRow, 'kind' | 'rule_id'>
+type RuleKey = Pick<TraceRuleRow, 'kind' | 'rule_id'>
 
 /** A rule with several actions counts once. */
 function distinctRules(rules: UsageChange['rules']): readonly RuleKey[] {

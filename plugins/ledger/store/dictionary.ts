@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
 import type { Kysely } from 'kysely'
+import { createListDictionary, digestOfText } from './list-dictionary.ts'
 import type { LedgerRecord, RecordedError } from './record.ts'
 import type { LedgerTables } from './tables.ts'
 import { DAY_MS } from './units.ts'
@@ -13,13 +13,16 @@ export interface Dictionary {
   groupSet(groups: readonly number[]): number
   target(provider: string, model: string): number
   error(error: RecordedError): number
+  trace(rules: LedgerRecord['rules']): number
+  /** Undefined if no other record that was added has these warnings. */
+  warningList(warnings: LedgerRecord['warnings']): number | undefined
 }
 
 /** Entries above which what is known is dropped. It is read again when it is needed. */
 const MAX_KNOWN = 20_000
 
-/** Errors are stored again after this time, so that those in use are not deleted. */
-const ERROR_REFRESH_MS = 3_600_000
+/** Errors and lists are stored again after this time, so that those in use are not deleted. */
+const REFRESH_MS = 3_600_000
 
 const MAX_MESSAGE_LENGTH = 500
 const MAX_NAME_LENGTH = 200
@@ -29,7 +32,8 @@ export function createDictionary(db: Kysely<LedgerTables>): Dictionary {
   const groupSets = new Map<string, number>()
   const targets = new Map<string, number>()
   const errors = new Map<string, number>()
-  let errorsKnownSince = 0
+  const lists = createListDictionary(db)
+  let knownSince = 0
 
   async function addLabels(values: ReadonlySet<string>): Promise<void> {
     const missing = [...values].filter((value) => !labels.has(value))
@@ -110,23 +114,29 @@ export function createDictionary(db: Kysely<LedgerTables>): Dictionary {
     for (const { id, digest } of stored) errors.set(digest, id)
   }
 
+  const labelOf = (value: string) => known(labels, shorten(value))
+
   return {
     async add(records, now) {
       for (const known of [labels, groupSets, targets, errors]) if (known.size > MAX_KNOWN) known.clear()
-      if (now - errorsKnownSince > ERROR_REFRESH_MS) {
+      if (now - knownSince > REFRESH_MS) {
         errors.clear()
-        errorsKnownSince = now
+        lists.forget()
+        knownSince = now
       }
       await addLabels(labelsOf(records))
       const withGroups = records.filter(({ groups }) => groups.length > 0)
       await addGroupSets(new Map(withGroups.map(({ groups }) => [groups.join(), groups])))
       await addTargets(records)
       await addErrors(records, now)
+      await lists.add(records, labelOf, Math.floor(now / DAY_MS))
     },
-    label: (value) => known(labels, shorten(value)),
+    label: labelOf,
     groupSet: (groups) => known(groupSets, groups.join()),
     target: (provider, model) => known(targets, targetKey(provider, model)),
     error: (error) => known(errors, digestOf(error)),
+    trace: lists.trace,
+    warningList: lists.warningList,
   }
 }
 
@@ -157,8 +167,7 @@ function targetKey(provider: string, model: string): string {
 }
 
 function digestOf({ code, status, message, param, ruleId }: RecordedError): string {
-  const content = JSON.stringify([code, status, message?.slice(0, MAX_MESSAGE_LENGTH), param, ruleId])
-  return createHash('sha256').update(content).digest('base64url').slice(0, 22)
+  return digestOfText(JSON.stringify([code, status, message?.slice(0, MAX_MESSAGE_LENGTH), param, ruleId]))
 }
 
 function known(ids: ReadonlyMap<string, number>, key: string): number {

@@ -79,6 +79,8 @@ function selectRows(db: Kysely<LedgerTables>) {
     .leftJoin('group_sets', 'group_sets.id', 'requests.group_set')
     .leftJoin('targets', 'targets.id', 'requests.target')
     .leftJoin('errors', 'errors.id', 'requests.error')
+    .leftJoin('lists as traces', 'traces.id', 'requests.trace')
+    .leftJoin('lists as warning_lists', 'warning_lists.id', 'requests.warning_list')
     .selectAll('requests')
     .select([
       'keys.value as key_id',
@@ -94,6 +96,8 @@ function selectRows(db: Kysely<LedgerTables>) {
       'errors.message as error_message',
       'errors.param as error_param',
       'errors.rule_id as error_rule',
+      'traces.value as trace_entries',
+      'warning_lists.value as listed_warnings',
     ])
 }
 
@@ -111,6 +115,8 @@ interface JoinedRow extends RequestRow {
   readonly error_message: string | null
   readonly error_param: string | null
   readonly error_rule: number | null
+  readonly trace_entries: string | null
+  readonly listed_warnings: string | null
 }
 
 function toRecord(row: JoinedRow): Omit<StoredRecord, 'feedback'> {
@@ -130,9 +136,9 @@ function toRecord(row: JoinedRow): Omit<StoredRecord, 'feedback'> {
     provider,
     model,
     attempts: decodeAttempts(row.attempts, provider, model),
-    rules: decodeList<RuleTraceEntry>(row.rules),
+    rules: decodeList<RuleTraceEntry>(row.trace_entries),
     rulesPosition: row.rules_position,
-    warnings: decodeList<Warning>(row.warnings),
+    warnings: decodeList<Warning>(row.listed_warnings ?? row.warnings),
     tokens: toTokens(row),
     cost: row.cost,
     latencyMs: row.latency,

@@ -1,5 +1,4 @@
 import type { Kysely, Transaction } from 'kysely'
-import type { RuleTraceEntry } from '../../../core/contract/index.ts'
 import { addToUsage, type UsageChange } from './add-to-usage.ts'
 import type { FeedbackOutcome, GivenFeedback } from './feedback-queries.ts'
 import { findRecordKey } from './find-records.ts'
@@ -76,7 +75,7 @@ export async function addSignal(
 function lockRequest(db: Transaction<LedgerTables>, engine: LedgerEngine, id: number) {
   return db
     .selectFrom('requests')
-    .select(['id', 'user_id', 'key', 'group_set', 'target', 'shadow_of', 'rules', 'signals'])
+    .select(['id', 'user_id', 'key', 'group_set', 'target', 'shadow_of', 'trace', 'signals'])
     .where('id', '=', id)
     .$if(engine === 'postgres', (query) => query.forUpdate())
     .executeTakeFirst()
@@ -84,25 +83,19 @@ function lockRequest(db: Transaction<LedgerTables>, engine: LedgerEngine, id: nu
 
 async function addChange(
   db: Transaction<LedgerTables>,
-  request: UsageChange['request'] & { readonly rules: string | null },
+  request: UsageChange['request'] & { readonly trace: number | null },
   change: Partial<UsageMeasures>,
 ): Promise<void> {
   const measures = { ...NO_CHANGE, ...change }
-  await addToUsage(db, [{ request, rules: await findRules(db, request.rules), measures }])
+  await addToUsage(db, [{ request, rules: await findRules(db, request.trace), measures }])
 }
 
 const NO_CHANGE = Object.fromEntries(MEASURES.map((measure) => [measure, 0])) as unknown as UsageMeasures
 
-/** Returns the rules that did something to a request. `trace`: column `rules` of its row. */
-async function findRules(db: Transaction<LedgerTables>, trace: string | null): Promise<UsageChange['rules']> {
+/** Returns the rules that did something to a request. */
+async function findRules(db: Transaction<LedgerTables>, trace: number | null): Promise<UsageChange['rules']> {
   if (trace === null) return []
-  const entries = JSON.parse(trace) as readonly RuleTraceEntry[]
-  const applied = entries.filter(({ outcome }) => outcome === 'applied')
-  if (applied.length === 0) return []
-  const kinds = [...new Set(applied.map(({ kind }) => kind))]
-  const labels = await db.selectFrom('labels').selectAll().where('value', 'in', kinds).execute()
-  const idOf = new Map(labels.map(({ id, value }) => [value, id]))
-  return applied.map(({ kind, rule_id }) => ({ kind: idOf.get(kind) ?? 0, rule_id }))
+  return db.selectFrom('trace_rules').select(['kind', 'rule_id']).where('trace', '=', trace).execute()
 }
 
 function toUnits(score: number): number {

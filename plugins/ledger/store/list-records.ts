@@ -4,6 +4,7 @@ import { QUALITY } from './give-feedback.ts'
 import type { RequestPage, RequestQuery } from './queries.ts'
 import { firstIdAt } from './record-id.ts'
 import { type Conditions, resolveFilter, selectErrors } from './resolve-filter.ts'
+import { type IdRange, joinSlots } from './slot-requests.ts'
 import type { LedgerEngine, LedgerTables } from './tables.ts'
 
 /** Returns one page of the requests that pass the filter, newest first. */
@@ -32,11 +33,6 @@ export async function listRecords(
   const records = await readRecords(db, ids.slice(0, limit))
   const last = records.at(-1)
   return { records, ...(ids.length > limit && last !== undefined && { next: last.id }) }
-}
-
-interface IdRange {
-  readonly from: number
-  readonly below: number
 }
 
 /**
@@ -172,16 +168,19 @@ function selectIds(
   if (branch !== undefined) ids = ids.where(sql.ref(`requests.${access}`), '=', branch)
   if (access === 'status') ids = ids.where('requests.error', 'is not', null)
   if (others.length > 0) ids = ids.where(sql.join(others, sql` and `) as RawBuilder<boolean>)
-  if (rule) {
-    let hits = db
-      .selectFrom('request_rules')
-      .select(sql<number>`1`.as('one'))
-      .where('request_rules.request', '=', sql.ref<number>('requests.id'))
-    for (const [column, value] of Object.entries(rule))
-      hits = hits.where(sql.ref(`request_rules.${column}`), '=', value)
-    ids = ids.where(({ exists }) => exists(hits))
-  }
+  if (rule) ids = ids.where(hasRule(db, rule))
   return ids
+}
+
+/** A condition for requests whose trace has such a rule. */
+function hasRule(db: Kysely<LedgerTables>, rule: NonNullable<Conditions['rule']>): RawBuilder<boolean> {
+  let applied = db
+    .selectFrom('trace_rules')
+    .select(sql<number>`1`.as('one'))
+    .where('trace_rules.trace', '=', sql.ref<number>('requests.trace'))
+  for (const [column, value] of Object.entries(rule))
+    applied = applied.where(sql.ref(`trace_rules.${column}`), '=', value)
+  return sql<boolean>`exists ${applied}`
 }
 
 /** Selects all requests, or those with such a score for quality. */
@@ -208,7 +207,10 @@ function selectScore(db: Kysely<LedgerTables>, { min, max }: NonNullable<Conditi
     .where('feedback.score', '<=', max)
 }
 
-/** Selects requests in which the rule did something. The index by rule, or by action, is in time order. */
+/**
+ * Selects requests in which the rule did something: by the slots of time with such a trace, newest first. See
+ * docs/decisions/ledger.md, "Rules are recorded as a trace".
+ */
 function selectRuleHits(
   db: Kysely<LedgerTables>,
   rule: NonNullable<Conditions['rule']>,
@@ -216,21 +218,17 @@ function selectRuleHits(
   range: IdRange,
   limit: number,
 ): IdQuery {
-  let hits = db
-    .selectFrom('request_rules')
-    .$if(others.length > 0, (query) =>
-      query
-        .innerJoin('requests', 'requests.id', 'request_rules.request')
-        .where(sql.join(others, sql` and `) as RawBuilder<boolean>),
-    )
-    .select('request_rules.request as id')
-    .distinct()
-    .where('request_rules.request', '>=', range.from)
-    .where('request_rules.request', '<', range.below)
-    .orderBy('request_rules.request', 'desc')
+  const { kind, rule_id, action } = rule
+  let hits = joinSlots(db, range)
+    .where('slots.rule_id', '=', rule_id ?? 0)
+    .select('requests.id as id')
+    .orderBy('slots.slot', 'desc')
+    .orderBy('requests.id', 'desc')
     .limit(limit)
-  for (const [column, value] of Object.entries(rule))
-    hits = hits.where(sql.ref(`request_rules.${column}`), '=', value)
+  const label = rule_id === undefined ? action : kind
+  if (label !== undefined) hits = hits.where('slots.kind', '=', label)
+  const conditions = rule_id !== undefined && action !== undefined ? [...others, hasRule(db, rule)] : others
+  if (conditions.length > 0) hits = hits.where(sql.join([...conditions], sql` and `) as RawBuilder<boolean>)
   // Only the tables of the query differ, which matter while it is built.
   return hits as unknown as IdQuery
 }

@@ -1,6 +1,7 @@
 import { type Kysely, type Migration, Migrator, sql } from 'kysely'
 import { addFeedback } from './feedback-migration.ts'
 import type { LedgerEngine, LedgerTables } from './tables.ts'
+import { addTraces } from './trace-migration.ts'
 
 /** Creates or updates the tables. Rejects if a newer version of the gateway has updated them. */
 export async function migrateLedger(
@@ -47,6 +48,7 @@ function listMigrations(engine: LedgerEngine): Record<string, Migration> {
     '005-feedback': { up: (db) => addFeedback(db, engine) },
     '006-copies': { up: indexCopies },
     '007-arms': { up: indexArms },
+    '008-traces': { up: (db) => addTraces(db, engine) },
   }
 }
 

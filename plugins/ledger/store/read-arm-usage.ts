@@ -54,9 +54,9 @@ export async function readArmUsage(
     query = query
       .innerJoin(
         // A rule with several actions counts once.
-        db.selectFrom('request_rules').select(['kind', 'rule_id', 'request']).distinct().as('applied'),
-        'applied.request',
-        'requests.id',
+        db.selectFrom('trace_rules').select(['kind', 'rule_id', 'trace']).distinct().as('applied'),
+        'applied.trace',
+        'requests.trace',
       )
       .leftJoin('labels as kinds', 'kinds.id', 'applied.kind')
   if (groupBy.includes('model') || groupBy.includes('provider'))

@@ -10,20 +10,20 @@ export async function readCopies(
   { since, until, userId }: CopyQuery,
 ): Promise<readonly CopySums[]> {
   let query = selectRequests(db)
-    .leftJoin('request_rules', 'request_rules.request', 'requests.id')
-    .leftJoin('labels as kinds', 'kinds.id', 'request_rules.kind')
+    .leftJoin('trace_rules', 'trace_rules.trace', 'requests.trace')
+    .leftJoin('labels as kinds', 'kinds.id', 'trace_rules.kind')
     .leftJoin('targets', 'targets.id', 'requests.target')
     .where('requests.shadow_of', 'is not', null)
     .where(UNINDEXED_ID, '>=', firstIdAt(since))
     .where(UNINDEXED_ID, '<', firstIdAt(until))
-    .groupBy(['kinds.value', 'request_rules.rule_id', 'targets.provider', 'targets.model'])
-    .orderBy('request_rules.rule_id')
+    .groupBy(['kinds.value', 'trace_rules.rule_id', 'targets.provider', 'targets.model'])
+    .orderBy('trace_rules.rule_id')
     .orderBy('targets.provider')
     .orderBy('targets.model')
   if (userId !== undefined) query = query.where('requests.user_id', '=', userId)
   const answered = sql`case when ${sql.ref('requests.error')} is null then ${sql.ref('requests.latency')} end`
   const rows = await query
-    .select(['kinds.value as kind', 'request_rules.rule_id as ruleId', 'targets.provider', 'targets.model'])
+    .select(['kinds.value as kind', 'trace_rules.rule_id as ruleId', 'targets.provider', 'targets.model'])
     .select(selectMeasures())
     .select(sql<number | null>`cast(avg(${answered}) as bigint)`.as('latency'))
     .execute()

@@ -2,6 +2,7 @@ import { type Kysely, sql } from 'kysely'
 import { findLabel } from './find-records.ts'
 import { readUsage } from './read-usage.ts'
 import { firstIdAt, LEDGER_EPOCH_MS } from './record-id.ts'
+import { joinSlots } from './slot-requests.ts'
 import type { LedgerTables } from './tables.ts'
 import { HOUR_MS } from './units.ts'
 
@@ -98,20 +99,18 @@ async function countAction(
 ): Promise<ReadonlyMap<number, number>> {
   const label = await findLabel(db, action)
   if (label === undefined) return new Map()
-  const step = stepOf('request', stepMs)
-  const rows = await db
-    .selectFrom('request_rules')
-    .where('action', '=', label)
-    .where('request', '>=', firstIdAt(since))
-    .where('request', '<', firstIdAt(until))
-    .select([step.as('step'), sql<number>`count(distinct request)`.as('requests')])
+  const step = stepOf('requests.id', stepMs)
+  const rows = await joinSlots(db, { from: firstIdAt(since), below: firstIdAt(until) })
+    .where('slots.kind', '=', label)
+    .where('slots.rule_id', '=', 0)
+    .select([step.as('step'), sql<number>`count(*)`.as('requests')])
     .groupBy(step)
     .execute()
   return new Map(rows.map(({ step, requests }) => [timeOfStep(Number(step), stepMs), Number(requests)]))
 }
 
 /** Ids begin with the time, and both engines divide integers to integers. */
-function stepOf(column: 'id' | 'request', stepMs: number) {
+function stepOf(column: 'id' | 'requests.id', stepMs: number) {
   const idsPerStep = firstIdAt(LEDGER_EPOCH_MS + stepMs)
   return sql<number>`${sql.ref(column)} / ${sql.lit(idsPerStep)}`
 }

@@ -27,6 +27,14 @@ export function timeOfRecordId(id: number): number {
   return Math.floor(id / IDS_PER_MS) + LEDGER_EPOCH_MS
 }
 
+/** Ids of one slot, which is 10 seconds long. */
+export const IDS_PER_SLOT = 10_000 * IDS_PER_MS
+
+/** Returns the number of the slot of time that a request arrived in. */
+export function slotOf(id: number): number {
+  return Math.floor(id / IDS_PER_SLOT)
+}
+
 /** Returns the next id of the same millisecond. */
 export function nextRecordId(id: number): number {
   const first = id - (id % IDS_PER_MS)

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely'
 import { sweepPrompts } from './prompts.ts'
-import { firstIdAt } from './record-id.ts'
+import { firstIdAt, slotOf } from './record-id.ts'
 import type { LedgerTables } from './tables.ts'
 import { DAY_MS, HOURS_PER_DAY } from './units.ts'
 
@@ -29,6 +29,7 @@ export async function sweepLedger(
     (await sweepPrompts(db, oldestPrompt)) ||
     (await sweepRequests(db, oldestId)) ||
     (await sweepErrors(db, today - requestDays - 1)) ||
+    (await sweepLists(db, today - requestDays - 1)) ||
     (await sweepUsage(db, today - usageDays))
   )
 }
@@ -44,14 +45,7 @@ async function sweepRequests(db: Kysely<LedgerTables>, oldest: number): Promise<
   const last = old.at(-1)
   if (last === undefined) return false
   await db.transaction().execute(async (transaction) => {
-    for (const action of await listActions(transaction)) {
-      // One action at a time, so that the index by action finds the rows.
-      await transaction
-        .deleteFrom('request_rules')
-        .where('action', '=', action)
-        .where('request', '<=', last.id)
-        .execute()
-    }
+    await transaction.deleteFrom('trace_slots').where('slot', '<', slotOf(last.id)).execute()
     // Imported prompts have negative ids, and are kept.
     await transaction
       .deleteFrom('feedback')
@@ -64,27 +58,27 @@ async function sweepRequests(db: Kysely<LedgerTables>, oldest: number): Promise<
   return true
 }
 
-/** Skips from one action to the next in the index. */
-async function listActions(db: Kysely<LedgerTables>): Promise<readonly number[]> {
-  const actions: number[] = []
-  for (let last = 0; ; ) {
-    const next = await db
-      .selectFrom('request_rules')
-      .select('action')
-      .where('action', '>', last)
-      .orderBy('action')
-      .limit(1)
-      .executeTakeFirst()
-    if (next === undefined) return actions
-    last = next.action
-    actions.push(last)
-  }
-}
-
 /** An error is stored again when it is used on a later day, so no request refers to an old one. */
 async function sweepErrors(db: Kysely<LedgerTables>, oldestDay: number): Promise<boolean> {
   const old = db.selectFrom('errors').select('id').where('day', '<', oldestDay).limit(SWEEP_ROWS)
   return isFull(await db.deleteFrom('errors').where('id', 'in', old).executeTakeFirst())
+}
+
+/** The same holds for lists. */
+async function sweepLists(db: Kysely<LedgerTables>, oldestDay: number): Promise<boolean> {
+  const old = await db
+    .selectFrom('lists')
+    .select('id')
+    .where('day', '<', oldestDay)
+    .limit(SWEEP_ROWS)
+    .execute()
+  const ids = old.map(({ id }) => id)
+  if (ids.length === 0) return false
+  await db.transaction().execute(async (transaction) => {
+    await transaction.deleteFrom('trace_rules').where('trace', 'in', ids).execute()
+    await transaction.deleteFrom('lists').where('id', 'in', ids).execute()
+  })
+  return true
 }
 
 async function sweepUsage(db: Kysely<LedgerTables>, oldestDay: number): Promise<boolean> {

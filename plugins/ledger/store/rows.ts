@@ -9,14 +9,14 @@ import {
   type LedgerTables,
   type PromptRow,
   type RequestRow,
-  type RequestRuleRow,
   SIGNALS,
+  type TraceRuleRow,
   type UsageMeasures,
 } from './tables.ts'
 import { HOUR_MS } from './units.ts'
 
 /** A rule that did something to a request. */
-export type AppliedRule = Omit<RequestRuleRow, 'request'>
+export type AppliedRule = Omit<TraceRuleRow, 'trace'>
 
 /** The rows of one record. */
 export interface RecordRows {
@@ -33,8 +33,7 @@ export function createRowBuilder(
   cipher: PromptCipher | undefined,
 ): (record: LedgerRecord) => RecordRows {
   const rulesOf = memoize((rules: LedgerRecord['rules']) => toAppliedRules(rules, dictionary))
-  const encode = memoize(encodeList)
-  return (record) => toRows(record, dictionary, cipher, rulesOf, encode)
+  return (record) => toRows(record, dictionary, cipher, rulesOf)
 }
 
 /** Converts each list once: most records of a batch share theirs. */
@@ -67,10 +66,10 @@ function toRows(
   dictionary: Dictionary,
   cipher: PromptCipher | undefined,
   rulesOf: (rules: LedgerRecord['rules']) => readonly AppliedRule[],
-  encode: (list: readonly unknown[]) => string | null,
 ): RecordRows {
   const { requestId, provider, model, requestedModel, tokens, rules, warnings } = record
   const id = toRecordId(requestId)
+  const warningList = dictionary.warningList(warnings)
   if (id === undefined) throw new Error(`"${requestId}" is not a request id`)
   return {
     request: {
@@ -87,9 +86,10 @@ function toRows(
       error: record.error === null ? null : dictionary.error(record.error),
       target: provider === null || model === null ? null : dictionary.target(provider, model),
       attempts: encodeAttempts(record),
-      rules: encode(rules),
+      trace: rules.length === 0 ? null : dictionary.trace(rules),
       rules_position: record.rulesPosition,
-      warnings: encode(warnings),
+      warnings: warnings.length === 0 || warningList !== undefined ? null : JSON.stringify(warnings),
+      warning_list: warningList ?? null,
       input: tokens?.input ?? null,
       cached: tokens?.cached ?? null,
       cache_write: tokens?.cacheWrite ?? null,
@@ -123,10 +123,6 @@ function toRatedPrompt(record: LedgerRecord, id: number): RecordRows['rated'] {
   const { userId, model, error, features } = record
   if (features === undefined || model === null || error !== null) return undefined
   return { id, user_id: userId, model: shorten(model), features: Buffer.from(features, 'base64') }
-}
-
-function encodeList(items: readonly unknown[]): string | null {
-  return items.length === 0 ? null : JSON.stringify(items)
 }
 
 /** Nearly all requests have one attempt, which succeeded. */

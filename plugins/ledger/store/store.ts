@@ -36,6 +36,7 @@ import { readUsage, sumCosts } from './read-usage.ts'
 import type { LedgerRecord } from './record.ts'
 import { RepeatWatch } from './repeat-watch.ts'
 import { type LedgerRetention, sweepLedger } from './retention.ts'
+import { TraceSlots } from './trace-slots.ts'
 import { writeRecords } from './write-records.ts'
 
 /** The records of requests of one event log. Every method rejects if the database fails. */
@@ -89,7 +90,7 @@ function createLedgerStore(
   { db, engine, vacuum, forgetDeleted }: LedgerDatabase,
   cipher: PromptCipher | undefined,
 ): LedgerStore {
-  const dictionary = createDictionary(db)
+  const storage = { dictionary: createDictionary(db), slots: new TraceSlots(), cipher }
   const repeats = new RepeatWatch()
   let writing: Promise<unknown> = Promise.resolve()
   function inTurn<Result>(run: () => Promise<Result>): Promise<Result> {
@@ -103,7 +104,7 @@ function createLedgerStore(
       // One after the other, because the dictionary must not change while a batch is written.
       return inTurn(async () => {
         const { within, before } = repeats.find(records)
-        await writeRecords(db, dictionary, cipher, within.size > 0 ? withRepeats(records, within) : records)
+        await writeRecords(db, storage, within.size > 0 ? withRepeats(records, within) : records)
         await addSignal(db, engine, before, 'asked_again')
         repeats.remember(records)
       })

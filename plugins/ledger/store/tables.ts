@@ -7,7 +7,9 @@ export type LedgerEngine = 'sqlite' | 'postgres'
 export interface LedgerTables {
   ledger: { log_id: string }
   requests: RequestRow
-  request_rules: RequestRuleRow
+  lists: ListRow
+  trace_rules: TraceRuleRow
+  trace_slots: TraceSlotRow
   prompts: PromptRow
   feedback: FeedbackRow
   rated_prompts: RatedPromptRow
@@ -66,11 +68,12 @@ export interface RequestRow {
   target: number | null
   /** Milliseconds of the only attempt if it succeeded, else JSON. */
   attempts: string | null
-  /** JSON. */
-  rules: string | null
+  /** What the rules did: the id of a list; null if there were none. */
+  trace: number | null
   rules_position: number
-  /** JSON. */
+  /** JSON; null if there are none, or if `warning_list` says them. */
   warnings: string | null
+  warning_list: number | null
   input: number | null
   cached: number | null
   cache_write: number | null
@@ -103,12 +106,37 @@ export const SIGNALS: Readonly<Record<AnswerSignal, number>> = {
   asked_again: 8,
 }
 
-/** Actions of rules that were applied. */
-export interface RequestRuleRow {
+/** A list that many requests have: a trace of rules, or warnings. */
+export interface ListRow {
+  id: Generated<number>
+  /** Hash of the value, which may be too long for an index. */
+  digest: string
+  /** JSON. */
+  value: string
+  /** The last day on which it was used, in days since 1970. */
+  day: ColumnType<number, number, number>
+}
+
+/** Actions of rules that were applied, by trace. */
+export interface TraceRuleRow {
+  trace: number
   kind: number
   rule_id: number
-  request: number
   action: number
+}
+
+/**
+ * Says that requests with a trace arrived in a slot of time. See docs/decisions/ledger.md, "Rules are
+ * recorded as a trace".
+ */
+export interface TraceSlotRow {
+  /** A label: the kind of a rule that was applied, or an action. */
+  kind: number
+  /** 0 for an action. */
+  rule_id: number
+  /** See `slotOf`. */
+  slot: number
+  trace: number
 }
 
 /** See docs/decisions/prompt-recording.md, "Prompts have a table of their own". */

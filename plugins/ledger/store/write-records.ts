@@ -6,7 +6,15 @@ import type { PromptCipher } from './prompt-cipher.ts'
 import type { LedgerRecord } from './record.ts'
 import { nextRecordId } from './record-id.ts'
 import { createRowBuilder, type RecordRows, toMeasures } from './rows.ts'
-import type { LedgerTables, RequestRuleRow } from './tables.ts'
+import type { LedgerTables, TraceSlotRow } from './tables.ts'
+import type { TraceSlots } from './trace-slots.ts'
+
+/** What writing needs to know of earlier batches. */
+export interface RecordStorage {
+  readonly dictionary: Dictionary
+  readonly slots: TraceSlots
+  readonly cipher: PromptCipher | undefined
+}
 
 /**
  * Writes records and adds them to the usage, in one transaction. A record that is already there is skipped,
@@ -14,15 +22,16 @@ import type { LedgerTables, RequestRuleRow } from './tables.ts'
  */
 export async function writeRecords(
   db: Kysely<LedgerTables>,
-  dictionary: Dictionary,
-  cipher: PromptCipher | undefined,
+  { dictionary, slots, cipher }: RecordStorage,
   records: readonly LedgerRecord[],
 ): Promise<void> {
   await dictionary.add(records, Date.now())
   let rows = moveDuplicates(records.map(createRowBuilder(dictionary, cipher)))
   for (let attempt = 1; rows.length > 0; attempt++) {
     try {
-      await db.transaction().execute((transaction) => insertRows(transaction, rows))
+      const slotRows = slots.findNew(rows)
+      await db.transaction().execute((transaction) => insertRows(transaction, rows, slotRows))
+      slots.addStored(slotRows)
       return
     } catch (error) {
       if (!isUniqueViolation(error) || attempt === MAX_ATTEMPTS) throw error
@@ -93,17 +102,17 @@ function isUniqueViolation(error: unknown): boolean {
 /** PostgreSQL's code. */
 const UNIQUE_VIOLATION = '23505'
 
-function toRuleRows({ request, rules }: RecordRows): readonly RequestRuleRow[] {
-  return rules.map(({ kind, rule_id, action }) => ({ kind, rule_id, request: request.id, action }))
-}
-
-async function insertRows(db: Transaction<LedgerTables>, rows: readonly RecordRows[]): Promise<void> {
+async function insertRows(
+  db: Transaction<LedgerTables>,
+  rows: readonly RecordRows[],
+  slotRows: readonly TraceSlotRow[],
+): Promise<void> {
   await insertAll(
     db,
     'requests',
     rows.map(({ request }) => request),
   )
-  await insertAll(db, 'request_rules', rows.flatMap(toRuleRows))
+  await insertAll(db, 'trace_slots', slotRows, 'skip')
   await insertAll(
     db,
     'prompts',

@@ -6,7 +6,7 @@ import { expect } from 'chai'
 import { type CompiledQuery, Kysely, SqliteDialect } from 'kysely'
 import type { RuleTraceEntry } from '../../../../core/contract/index.ts'
 import { parseEncryptionKeys } from '../../../../core/util/encryption-keys.ts'
-import { requestIdAt } from '../../../../core/util/ids.ts'
+import { requestIdAt, timeOfRequestId } from '../../../../core/util/ids.ts'
 import type { LedgerLocation } from '../../../../plugins/ledger/store/database.ts'
 import { createPromptCipher } from '../../../../plugins/ledger/store/prompt-cipher.ts'
 import type { RequestFilter, UsageQuery } from '../../../../plugins/ledger/store/queries.ts'
@@ -56,6 +56,40 @@ describe('the ledger on SQLite', () => {
       },
       { engine: 'sqlite', file: path.join(await makeFolder(), 'ledger.db') },
     ))
+
+  it('takes over what rules did before there were traces', async () =>
+    takesOverRuleRows(
+      async (location) => {
+        if (location.engine !== 'sqlite') throw new Error('not a file')
+        const database = new Database(location.file)
+        database.exec(UNDO_TRACES.join(';'))
+        database.close()
+      },
+      { engine: 'sqlite', file: path.join(await makeFolder(), 'ledger.db') },
+    ))
+
+  it('stores what rules did once, and where it is found once for 10 seconds', async () => {
+    const file = path.join(await makeFolder(), 'ledger.db')
+    const store = await openLedgerStore({ engine: 'sqlite', file }, 'log_a')
+    const rules = [firewallRule(1, 'warn'), firewallRule(2, 'warn')]
+    const warnings = [{ code: 'rule', message: 'A rule warns.' }]
+    for (let batch = 0; batch < 4; batch++)
+      await store.write(
+        Array.from({ length: 10 }, (_, n) =>
+          ledgerRecord({ time: NOON + batch * 5000 + n, rules, warnings }),
+        ),
+      )
+    const database = new Database(file)
+    const count = (table: string) => database.prepare(`select count(*) from ${table}`).pluck().get()
+    expect(['lists', 'trace_rules', 'trace_slots'].map(count)).to.deep.equal([2, 2, 6])
+    expect(database.prepare('select distinct warnings from requests').pluck().all()).to.deep.equal([null])
+    const retention = { requestDays: 90, promptDays: 30, usageDays: 400 }
+    while (await store.sweep(retention, Date.now() + 402 * DAY_MS));
+    // A slot is deleted with the first request of a later one.
+    expect(['lists', 'trace_rules', 'trace_slots'].map(count)).to.deep.equal([0, 0, 3])
+    database.close()
+    await store.close()
+  })
 
   it('reads no copies from before a period to sum up what a caller has spent in it', async () => {
     const file = path.join(await makeFolder(), 'ledger.db')
@@ -125,6 +159,14 @@ describe('the ledger on PostgreSQL', () => {
       { engine: 'postgres', url: server.url },
     ))
 
+  it('takes over what rules did before there were traces', () =>
+    takesOverRuleRows(
+      async () => {
+        await server.query(['set search_path to log_rules', ...UNDO_TRACES].join(';'))
+      },
+      { engine: 'postgres', url: server.url },
+    ))
+
   it('takes the records of two gateways at the same time', async () => {
     const location = { engine: 'postgres', url: server.url } as const
     const stores = await Promise.all([1, 2].map(() => openLedgerStore(location, 'log_two')))
@@ -145,8 +187,23 @@ describe('the ledger on PostgreSQL', () => {
   })
 })
 
+/** Makes the tables those of the version before traces. */
+const UNDO_TRACES = [
+  'create table request_rules (kind integer, rule_id bigint, request bigint, action integer)',
+  'insert into request_rules select kind, rule_id, requests.id, action ' +
+    'from requests join trace_rules on trace_rules.trace = requests.trace',
+  'update requests set rules = (select value from lists where lists.id = trace), ' +
+    'warnings = coalesce(warnings, (select value from lists where lists.id = warning_list))',
+  'drop index requests_by_trace',
+  'alter table requests drop column trace',
+  'alter table requests drop column warning_list',
+  ...['lists', 'trace_rules', 'trace_slots'].map((table) => `drop table ${table}`),
+  "delete from kysely_migration where name >= '008'",
+]
+
 /** Makes the tables those of the version before feedback. */
 const UNDO_FEEDBACK = [
+  ...UNDO_TRACES,
   'drop index requests_by_shadow_of',
   'drop index requests_by_arm',
   'drop table feedback',
@@ -161,6 +218,40 @@ const UNDO_FEEDBACK = [
   ),
   "delete from kysely_migration where name >= '005'",
 ]
+
+async function takesOverRuleRows(
+  undo: (location: LedgerLocation) => Promise<void>,
+  location: LedgerLocation,
+): Promise<void> {
+  const before = await openLedgerStore(location, 'log_rules')
+  const warnings = [{ code: 'rule', message: 'A rule warns.' }]
+  const records = Array.from({ length: 2500 }, (_, n) =>
+    ledgerRecord({
+      time: NOON + n * 1000,
+      rules: [[], [firewallRule(1)], [firewallRule(1, 'warn'), firewallRule(2)]][n % 3]!,
+      warnings: n % 5 === 0 ? warnings : [],
+    }),
+  )
+  await before.write(records)
+  await before.close()
+  await undo(location)
+  const after = await openLedgerStore(location, 'log_rules')
+  const later = ledgerRecord({ time: NOON + 3000 * 1000, rules: [firewallRule(1)] })
+  await after.write([later])
+  const list = async (filter: RequestFilter) =>
+    (await after.list({ filter, limit: 3000 })).records.map(({ requestId }) => requestId)
+  const expected = (isListed: (rules: readonly RuleTraceEntry[]) => boolean) =>
+    [...records, later].filter(({ rules }) => isListed(rules)).map(({ requestId }) => requestId)
+  expect(await list({ rule: { kind: 'firewall', id: 1 } })).to.deep.equal(
+    expected((rules) => rules.length > 0).reverse(),
+  )
+  expect(await list({ action: 'warn' })).to.deep.equal(expected((rules) => rules.length > 1).reverse())
+  for (const record of records.slice(0, 12)) {
+    const { prompt, ...fields } = record
+    expect(await after.find(record.requestId)).to.deep.include({ ...fields, feedback: [] })
+  }
+  await after.close()
+}
 
 async function takesOverEarlierVersion(
   undo: (location: LedgerLocation) => Promise<void>,
@@ -384,6 +475,40 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
     }
     for (const filter of [{ keyId: 'key_9' }, { model: 'none' }, { endpoint: '/none' }, { action: 'none' }])
       expect(await idsOf(filter)).to.deep.equal([])
+  })
+
+  it('lists what a rule did in pages, newest first, whatever other rules did', async () => {
+    const records = Array.from({ length: 400 }, (_, n) =>
+      ledgerRecord({
+        // In about three slots of time, and not in the order of time.
+        time: NOON + ((n * 7919) % 25_000),
+        rules: [firewallRule(7, n % 2 === 0 ? 'mask' : 'warn'), firewallRule(100 + (n % 50), 'mask')],
+        userId: 1 + (n % 3),
+      }),
+    )
+    for (let from = 0; from < records.length; from += 100) await store.write(records.slice(from, from + 100))
+    const sorted = records.toSorted((a, b) => timeOf(b) - timeOf(a))
+    const readAll = async (filter: RequestFilter) => {
+      const times: number[] = []
+      for (let before: number | undefined; ; ) {
+        const page = await store.list({ filter, limit: 7, ...(before !== undefined && { before }) })
+        times.push(...page.records.map(timeOf))
+        before = page.next
+        if (before === undefined) return times
+      }
+    }
+    const rule = { kind: 'firewall', id: 7 }
+    const range = { since: NOON + 4000, until: NOON + 21_000 }
+    expect(await readAll({ rule })).to.deep.equal(sorted.map(timeOf))
+    expect(await readAll({ rule, ...range })).to.deep.equal(
+      sorted.map(timeOf).filter((time) => time >= range.since && time < range.until),
+    )
+    const byUser = sorted.filter(({ userId }) => userId === 2).map(timeOf)
+    expect(await readAll({ rule, userId: 2 })).to.deep.equal(byUser)
+    const masked = sorted.filter(({ rules }) => rules[0]?.action === 'mask').map(timeOf)
+    expect(await readAll({ rule, action: 'mask' })).to.deep.equal(masked)
+    expect(await readAll({ action: 'mask' })).to.deep.equal(sorted.map(timeOf))
+    expect(await readAll({ rule: { kind: 'firewall', id: 8 } })).to.deep.equal([])
   })
 
   it('sums up usage by any dimensions', async () => {
@@ -670,6 +795,10 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
     await store.write([good])
     expect((await store.sumCosts({ since: 0 })).cost).to.equal(good.cost)
   })
+}
+
+function timeOf({ requestId }: Pick<LedgerRecord, 'requestId'>): number {
+  return timeOfRequestId(requestId) ?? 0
 }
 
 function recordedPrompt(name: string) {
