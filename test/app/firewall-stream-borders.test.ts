@@ -36,6 +36,9 @@ function divisions(text: string, step: number): readonly (readonly string[])[] {
   })
 }
 
+/** Times in seconds may contain the digits that a rule masks. */
+const withoutTimes = (text: string) => text.replaceAll(/"created(?:_at)?":\d+/g, '')
+
 describe('rules for replies, wherever chunks end', () => {
   let provider: ScriptedProvider
   let gateway: RunningGateway
@@ -78,7 +81,7 @@ describe('rules for replies, wherever chunks end', () => {
         const text = await ask(dialect)
         const said = readRecords(text).map(dialect.deltaOf).join('')
         expect(said, JSON.stringify(pieces)).to.equal('A [gone]: [number].')
-        expect(text).not.to.match(/secret|4711|0815/i)
+        expect(withoutTimes(text)).not.to.match(/secret|4711|0815/i)
       }
     })
 
@@ -119,7 +122,7 @@ describe('rules for replies, wherever chunks end', () => {
         const json = records.map(argumentsOf).join('')
         const masked = '{"q":"a [gone]","n":"[number]","m":1.50}'
         expect(json, JSON.stringify(pieces)).to.equal(masked + masked)
-        expect(text).not.to.match(/0073ecret|secret|4711/)
+        expect(withoutTimes(text)).not.to.match(/0073ecret|secret|4711/)
       }
     })
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import path from 'node:path'
-import Database from 'better-sqlite3'
 import { expect } from 'chai'
+import { SqliteDatabase } from '../../core/event-log/sqlite/database.ts'
 import { firewallRuleBody } from '../support/bodies.ts'
 import { makeFolder } from '../support/folders.ts'
 import { AS_ADMIN, type RunningGateway, startGatewayOnFiles } from '../support/gateway.ts'
@@ -262,8 +262,8 @@ describe('recorded prompts', () => {
   })
 })
 
-function withLedger<Result>(file: string, use: (ledger: Database.Database) => Result): Result {
-  const ledger = new Database(file)
+function withLedger<Result>(file: string, use: (ledger: SqliteDatabase) => Result): Result {
+  const ledger = new SqliteDatabase(file)
   try {
     return use(ledger)
   } finally {

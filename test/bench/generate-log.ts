@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import path from 'node:path'
-import Database from 'better-sqlite3'
 import { toActor } from '../../core/event-log/actor.ts'
+import { SqliteDatabase } from '../../core/event-log/sqlite/database.ts'
 import { openSqliteLog } from '../../core/event-log/sqlite/sqlite-log.ts'
 import { createMetadata, type DomainEvent } from '../../core/events/codec.ts'
 import { createClock } from '../../core/util/clock.ts'
@@ -12,7 +12,7 @@ import { createClock } from '../../core/util/clock.ts'
  */
 export async function generateLog(directory: string, users: number, eventsPerUser: number): Promise<number> {
   await (await openSqliteLog({ directory })).close()
-  const database = new Database(path.join(directory, 'events.db'))
+  const database = new SqliteDatabase(path.join(directory, 'events.db'))
   database.pragma('synchronous = OFF')
   const insert = database.prepare(
     'INSERT INTO events (stream, revision, type, data, metadata) VALUES (?, ?, ?, ?, ?)',

@@ -4,7 +4,7 @@
  */
 import { readdir, readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
-import Database from 'better-sqlite3'
+import { SqliteDatabase } from '../../core/event-log/sqlite/database.ts'
 import { makeFolder } from '../support/folders.ts'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
 import { generateLog } from './generate-log.ts'
@@ -91,7 +91,7 @@ async function ask(gateway: GatewayProcess, path: string, body: unknown, key = g
 
 /** Returns the size after a checkpoint of the write-ahead log. */
 function sizeOf(dataDir: string, file: string): number {
-  const database = new Database(path.join(dataDir, file))
+  const database = new SqliteDatabase(path.join(dataDir, file))
   database.pragma('wal_checkpoint(PASSIVE)')
   const pages = Number(database.pragma('page_count', { simple: true }))
   database.close()

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import path from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import Database from 'better-sqlite3'
 import { expect } from 'chai'
+import { SqliteDatabase } from '../../core/event-log/sqlite/database.ts'
 import { parseEncryptionKeys } from '../../core/util/encryption-keys.ts'
 import { createPromptCipher } from '../../plugins/ledger/store/prompt-cipher.ts'
 import { openLedgerStore } from '../../plugins/ledger/store/store.ts'
@@ -49,7 +49,7 @@ describe('what-if on 10,000 requests', function () {
   after(() => gateway.stop())
 
   async function fillLedger(file: string, users: readonly number[]) {
-    const database = new Database(file, { readonly: true })
+    const database = new SqliteDatabase(file, { readonly: true })
     const { log_id } = database.prepare('select log_id from ledger').get() as { log_id: string }
     database.close()
     const cipher = createPromptCipher(parseEncryptionKeys(RECORD_KEY))

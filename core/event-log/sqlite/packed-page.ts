@@ -19,7 +19,11 @@ const packRow = (isValid: string) => `
   '[' || json_quote(stream) || ',' || revision || ',' || json_quote(type) || ',' ||
   data || ',' || metadata || ']'`
 
-/** Reads a page of the events after a position. Further parameters are those of the condition. */
+/**
+ * Reads a page of the events after a position. Further parameters are those of the condition. Every page has
+ * bytes of its own, even an empty one: they are moved to the main thread, and Node 22 and later throw an
+ * error for bytes that have been moved before.
+ */
 export type ReadPackedPage = (after: Position, parameters: readonly string[]) => PackedPage
 
 /** Prepares to read pages of the rows that meet an SQL condition. */
@@ -46,17 +50,15 @@ export function prepareLogRead(
     for (let limit = MAX_PAGE_ROWS; ; limit = Math.floor(limit / 2)) {
       const [count, bytes, last] = measure.get(after, ...parameters, limit) ?? [0, 0, null]
       if (count === 0 || last === null)
-        return { type: 'packed-page', events: NOTHING, last: after, more: false }
+        return { type: 'packed-page', events: new Uint8Array(), last: after, more: false }
       if (Number(bytes) > MAX_PAGE_BYTES && limit > 1) continue
       // Of the rows that were measured, even if more were written since.
-      const events = pack.get(after, ...parameters, count) ?? NOTHING
+      const events = pack.get(after, ...parameters, count) ?? new Uint8Array()
       const page = { type: 'packed-page', events, last, more: count === limit } as const
       return hashesLeaves ? { ...page, leafHashes: hashLeaves(events, count) } : page
     }
   }
 }
-
-const NOTHING = new Uint8Array()
 
 /** Returns the hashes of the leaves, one after the other. */
 function hashLeaves(events: Uint8Array, count: number): Uint8Array {

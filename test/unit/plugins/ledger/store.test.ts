@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import path from 'node:path'
-import Database from 'better-sqlite3'
 import { expect } from 'chai'
 import { type CompiledQuery, Kysely, SqliteDialect } from 'kysely'
 import type { RuleTraceEntry } from '../../../../core/contract/index.ts'
+import { SqliteDatabase } from '../../../../core/event-log/sqlite/database.ts'
 import { parseEncryptionKeys } from '../../../../core/util/encryption-keys.ts'
 import { requestIdAt, timeOfRequestId } from '../../../../core/util/ids.ts'
 import type { LedgerLocation } from '../../../../plugins/ledger/store/database.ts'
@@ -30,7 +30,7 @@ describe('the ledger on SQLite', () => {
     const earlier = await openLedgerStore(location, 'log_a')
     await earlier.write([0, 1, 30].map((hours) => ledgerRecord({ time: NOON + hours * HOUR_MS })))
     await earlier.close()
-    const database = new Database(file)
+    const database = new SqliteDatabase(file)
     database.exec(UNDO_FEEDBACK.join(';'))
     for (const table of ['usage_days', 'usage_rule_days', 'group_sets', 'group_members'])
       database.exec(`drop table ${table}`)
@@ -50,7 +50,7 @@ describe('the ledger on SQLite', () => {
     takesOverEarlierVersion(
       async (location) => {
         if (location.engine !== 'sqlite') throw new Error('not a file')
-        const database = new Database(location.file)
+        const database = new SqliteDatabase(location.file)
         database.exec(UNDO_FEEDBACK.join(';'))
         database.close()
       },
@@ -96,7 +96,7 @@ describe('the ledger on SQLite', () => {
     const store = await openLedgerStore({ engine: 'sqlite', file }, 'log_a')
     await store.write([ledgerRecord({ time: NOON, keyId: 'key_1' })])
     await store.close()
-    const database = new Database(file)
+    const database = new SqliteDatabase(file)
     const queries: CompiledQuery[] = []
     const db = new Kysely<LedgerTables>({
       dialect: new SqliteDialect({ database }),

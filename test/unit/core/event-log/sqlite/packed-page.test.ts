@@ -23,6 +23,7 @@ function createLog(rows: readonly Row[], firstRevision = 0) {
     insert.run(stream, firstRevision + revision, type, data, text)
   const read = prepareLogRead(database, 'WHERE position > ?', { validatesJson: true, hashesLeaves: true })
   return {
+    read,
     pages() {
       const pages: StoredEvent[][] = []
       for (let [after, more] = [0, true]; more; ) {
@@ -46,6 +47,16 @@ const UPDATE = '{"userId":7,"ruleId":9,"changes":{"is_enabled":false}}'
 
 describe('pages of events as bytes', () => {
   const odd = ['user-1', 'plugin-votes:ü "quoted" \\ \u0000\u0007\b\f\n\r\t\u007f\u2028 𝄞', '']
+
+  it('have bytes of their own, so that each one can be moved to another thread', () => {
+    const { read } = createLog([])
+    const pages = [read(0, []), read(0, [])]
+    const moved = pages.map((page) =>
+      structuredClone(page, { transfer: [page.events.buffer as ArrayBuffer] }),
+    )
+    expect(moved.map(({ events }) => events.length)).to.deep.equal([0, 0])
+    expect(pages[0]?.events.buffer).not.to.equal(pages[1]?.events.buffer)
+  })
 
   it('have all events with their texts, and the hashes of their leaves', () => {
     const rows = odd.map((name) => [name, `T${name}`, `{"text":${JSON.stringify(name)}}`, METADATA] as const)
