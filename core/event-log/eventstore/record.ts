@@ -2,6 +2,7 @@ import type { Position, RecordedEvent, StreamAnomaly } from '../../contract/even
 import { isJsonObject } from '../../contract/json.ts'
 import { isEventMetadata } from '../actor.ts'
 import { type ParsedTexts, ReceivedEvent } from '../stored-event.ts'
+import { parseJson } from '../../util/json.ts'
 import { matchesStream } from '../streams.ts'
 import type { SubscribedEvent } from './read-response.ts'
 
@@ -60,16 +61,6 @@ function checkMetadata(text: string): Pick<ParsedTexts, 'metadata'> | undefined 
   if (PLAIN_METADATA.test(text)) return {}
   const metadata = parseJson(text)
   return isEventMetadata(metadata) ? { metadata } : undefined
-}
-
-/** Undefined for what is not JSON: other programs may write anything. */
-function parseJson(text: string): unknown {
-  if (text === '') return undefined
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /**

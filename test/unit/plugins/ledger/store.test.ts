@@ -61,7 +61,7 @@ describe('the ledger on SQLite', () => {
     takesOverRuleRows(
       async (location) => {
         if (location.engine !== 'sqlite') throw new Error('not a file')
-        const database = new Database(location.file)
+        const database = new SqliteDatabase(location.file)
         database.exec(UNDO_TRACES.join(';'))
         database.close()
       },
@@ -79,7 +79,7 @@ describe('the ledger on SQLite', () => {
           ledgerRecord({ time: NOON + batch * 5000 + n, rules, warnings }),
         ),
       )
-    const database = new Database(file)
+    const database = new SqliteDatabase(file)
     const count = (table: string) => database.prepare(`select count(*) from ${table}`).pluck().get()
     expect(['lists', 'trace_rules', 'trace_slots'].map(count)).to.deep.equal([2, 2, 6])
     expect(database.prepare('select distinct warnings from requests').pluck().all()).to.deep.equal([null])
