@@ -1,8 +1,8 @@
 import type { Position, RecordedEvent, StreamAnomaly } from '../../contract/event-log.ts'
 import { isJsonObject } from '../../contract/json.ts'
+import { parseJson } from '../../util/json.ts'
 import { isEventMetadata } from '../actor.ts'
 import { type ParsedTexts, ReceivedEvent } from '../stored-event.ts'
-import { parseJson } from '../../util/json.ts'
 import { matchesStream } from '../streams.ts'
 import type { SubscribedEvent } from './read-response.ts'
 
