@@ -16,6 +16,7 @@ import { type LedgerStore, openLedgerStore } from '../../../../plugins/ledger/st
 import type { LedgerTables } from '../../../../plugins/ledger/store/tables.ts'
 import { DAY_MS, HOUR_MS } from '../../../../plugins/ledger/store/units.ts'
 import { makeFolder } from '../../../support/folders.ts'
+import { UNDO_TRACES } from '../../../support/ledger-file.ts'
 import { ledgerRecord } from '../../../support/ledger-records.ts'
 import { type RunningPostgres, requirePostgres } from '../../../support/postgres.ts'
 
@@ -186,20 +187,6 @@ describe('the ledger on PostgreSQL', () => {
     await Promise.all(stores.map((store) => store.close()))
   })
 })
-
-/** Makes the tables those of the version before traces. */
-const UNDO_TRACES = [
-  'create table request_rules (kind integer, rule_id bigint, request bigint, action integer)',
-  'insert into request_rules select kind, rule_id, requests.id, action ' +
-    'from requests join trace_rules on trace_rules.trace = requests.trace',
-  'update requests set rules = (select value from lists where lists.id = trace), ' +
-    'warnings = coalesce(warnings, (select value from lists where lists.id = warning_list))',
-  'drop index requests_by_trace',
-  'alter table requests drop column trace',
-  'alter table requests drop column warning_list',
-  ...['lists', 'trace_rules', 'trace_slots'].map((table) => `drop table ${table}`),
-  "delete from kysely_migration where name >= '008'",
-]
 
 /** Makes the tables those of the version before feedback. */
 const UNDO_FEEDBACK = [

@@ -8,6 +8,7 @@ import { requestIdAt } from '../../../../../core/util/ids.ts'
 import { openLedgerDatabase } from '../../../../../plugins/ledger/store/database.ts'
 import { ServedLedger } from '../../../../../plugins/ledger/store/served-ledger.ts'
 import { makeFolder } from '../../../../support/folders.ts'
+import { UNDO_TRACES } from '../../../../support/ledger-file.ts'
 import { ledgerRecord } from '../../../../support/ledger-records.ts'
 
 const LOG_ID = 'log_1'
@@ -153,9 +154,9 @@ describe('a healthy ledger.db', () => {
     const { db } = await openLedgerDatabase({ engine: 'sqlite', file }, LOG_ID)
     await db.destroy()
     const database = new SqliteDatabase(file)
-    database.exec("DROP INDEX requests_by_arm; DELETE FROM kysely_migration WHERE name = '007-arms'")
+    database.exec(UNDO_TRACES.join(';'))
     // As a process leaves it that is killed in the middle: nothing was committed.
-    database.exec('BEGIN IMMEDIATE; CREATE INDEX requests_by_arm ON requests (routing_arm)')
+    database.exec('BEGIN IMMEDIATE; CREATE TABLE trace_rules (trace)')
     database.close()
     await expectKept()
   })
