@@ -134,7 +134,7 @@ function createLedgerStore(
     series: (query) => readSeries(db, query),
     lastUse: (userId) => readLastUse(db, userId),
     async sweep(retention, now) {
-      const hasMore = await sweepLedger(db, retention, now)
+      const hasMore = await sweepLedger(db, engine, retention, now)
       vacuum()
       return hasMore
     },
