@@ -19,30 +19,43 @@ import { DAY_MS } from './units.ts'
 const STEP_ROWS = 100
 
 /**
- * Converts some requests to lists, newest first, in a transaction of their own. Returns true if there may be
- * more. Gateways of the earlier version that share the ledger may add some at any time.
+ * Returns a function that converts some requests to lists, newest first, in a transaction of their own. It
+ * resolves with true if there may be more. Gateways of the earlier version that share the ledger may add some
+ * at any time.
  */
-export function convertEarlierRules(db: Kysely<LedgerTables>, engine: LedgerEngine): Promise<boolean> {
-  return db.transaction().execute(async (transaction) => {
-    const found = await transaction
-      .selectFrom('requests')
-      .select('id')
-      .where('rules', 'is not', null)
-      .orderBy('id', 'desc')
-      .limit(STEP_ROWS)
-      // Those that another gateway converts at the moment.
-      .$if(engine === 'postgres', (query) => query.forUpdate().skipLocked())
-      .execute()
-    if (found.length === 0) return false
-    const ids = found.map(({ id }) => id)
-    const rows = await transaction
-      .selectFrom('requests')
-      .select(['id', 'rules'])
-      .where('id', 'in', ids)
-      .execute()
-    await convertRows(transaction, rows)
-    return true
-  })
+export function createRuleConversion(db: Kysely<LedgerTables>, engine: LedgerEngine): () => Promise<boolean> {
+  // PostgreSQL's index has the converted ones until it is vacuumed; they must not be passed in each step.
+  let below = Number.MAX_SAFE_INTEGER
+
+  return async () => {
+    const last = await db.transaction().execute((transaction) => convertSome(transaction, engine, below))
+    const mayHaveMore = last !== undefined || below < Number.MAX_SAFE_INTEGER
+    below = last ?? Number.MAX_SAFE_INTEGER
+    return mayHaveMore
+  }
+}
+
+/** Returns the lowest id that was converted; undefined if there are none below the given one. */
+async function convertSome(
+  db: Transaction<LedgerTables>,
+  engine: LedgerEngine,
+  below: number,
+): Promise<number | undefined> {
+  const found = await db
+    .selectFrom('requests')
+    .select('id')
+    .where('rules', 'is not', null)
+    .where('id', '<', below)
+    .orderBy('id', 'desc')
+    .limit(STEP_ROWS)
+    // Those that another gateway converts at the moment.
+    .$if(engine === 'postgres', (query) => query.forUpdate().skipLocked())
+    .execute()
+  if (found.length === 0) return undefined
+  const ids = found.map(({ id }) => id)
+  const rows = await db.selectFrom('requests').select(['id', 'rules']).where('id', 'in', ids).execute()
+  await convertRows(db, rows)
+  return ids.at(-1)
 }
 
 interface EarlierRow {

@@ -1,8 +1,8 @@
 import type { Kysely } from 'kysely'
-import { convertEarlierRules, deleteEarlierRules } from './earlier-rules.ts'
+import { deleteEarlierRules } from './earlier-rules.ts'
 import { sweepPrompts } from './prompts.ts'
 import { firstIdAt, slotOf } from './record-id.ts'
-import type { LedgerEngine, LedgerTables } from './tables.ts'
+import type { LedgerTables } from './tables.ts'
 import { DAY_MS, HOURS_PER_DAY } from './units.ts'
 
 export interface LedgerRetention {
@@ -17,13 +17,9 @@ export interface LedgerRetention {
 /** Rows deleted at once. Bounds how long a batch waits. */
 const SWEEP_ROWS = 500
 
-/**
- * Deletes some of what is older than whole days of retention, then converts some of what earlier versions
- * recorded. Returns true if there may be more.
- */
+/** Deletes some of what is older than whole days of retention. Returns true if there may be more. */
 export async function sweepLedger(
   db: Kysely<LedgerTables>,
-  engine: LedgerEngine,
   { requestDays, promptDays, usageDays }: LedgerRetention,
   now: number,
 ): Promise<boolean> {
@@ -35,8 +31,7 @@ export async function sweepLedger(
     (await sweepRequests(db, oldestId)) ||
     (await sweepErrors(db, today - requestDays - 1)) ||
     (await sweepLists(db, today - requestDays - 1)) ||
-    (await sweepUsage(db, today - usageDays)) ||
-    (await convertEarlierRules(db, engine))
+    (await sweepUsage(db, today - usageDays))
   )
 }
 

@@ -3,7 +3,7 @@ import type { LedgerEngine } from './tables.ts'
 
 /**
  * Adds lists that requests share, for what rules did. What is recorded is converted later, in small steps;
- * see `convertEarlierRules`. The tables remain those that gateways of the earlier version write to, because
+ * see `createRuleConversion`. The tables remain those that gateways of the earlier version write to, because
  * they may run beside this one during an upgrade.
  */
 export async function addTraces(db: Kysely<unknown>, engine: LedgerEngine): Promise<void> {
