@@ -1,6 +1,6 @@
 import { Kysely, PostgresDialect, SqliteDialect, sql } from 'kysely'
 import { SqliteDatabase } from '../../../core/event-log/sqlite/database.ts'
-import { migrateLedger } from './migrations.ts'
+import { hasNewMigrations, migrateLedger } from './migrations.ts'
 import type { LedgerEngine, LedgerTables } from './tables.ts'
 
 /** Where the ledger of an event log is. */
@@ -22,6 +22,9 @@ export interface LedgerDatabase {
 const STATEMENT_TIMEOUT_MS = 10_000
 const CONNECT_TIMEOUT_MS = 3000
 
+/** The same for a statement that changes tables, which may read all of them or wait for another gateway. */
+const MIGRATION_TIMEOUT_MS = 1_800_000
+
 /** Pages of 4 KiB. */
 const VACUUM_PAGES = 500
 
@@ -40,13 +43,23 @@ export async function openLedgerDatabase(
       : await openPostgres(location.url, logId)
   if (!isWriter) return database
   try {
-    const schema = location.engine === 'postgres' ? logId : undefined
-    await migrateLedger(database.db, location.engine, schema)
+    await migrate(database.db, location, logId)
     await claimLedger(database.db, logId)
     return database
   } catch (error) {
     await database.db.destroy().catch(() => undefined)
     throw error
+  }
+}
+
+async function migrate(db: Kysely<LedgerTables>, location: LedgerLocation, logId: string): Promise<void> {
+  if (location.engine === 'sqlite') return migrateLedger(db, 'sqlite', undefined)
+  if (!(await hasNewMigrations(db, 'postgres', logId))) return migrateLedger(db, 'postgres', logId)
+  const patient = await connectPostgres(location.url, MIGRATION_TIMEOUT_MS)
+  try {
+    await migrateLedger(patient.withSchema(logId), 'postgres', logId)
+  } finally {
+    await patient.destroy()
   }
 }
 
@@ -100,27 +113,7 @@ const INT8_OID = 20
  * the same database. See docs/decisions/ledger.md, "The ledger of another event log is not mixed in".
  */
 async function openPostgres(url: string, schema: string): Promise<LedgerDatabase> {
-  // Imported on demand: most installations use the embedded ledger.
-  const { default: pg } = await import('pg')
-  const pool = new pg.Pool({
-    connectionString: url,
-    max: 4,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    query_timeout: STATEMENT_TIMEOUT_MS,
-    statement_timeout: STATEMENT_TIMEOUT_MS,
-    idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
-    keepAlive: true,
-    allowExitOnIdle: true,
-    types: {
-      getTypeParser: (oid, format) =>
-        oid === INT8_OID && format !== 'binary' ? Number : pg.types.getTypeParser(oid, format),
-    },
-  })
-  // Connections that break while idle are replaced by the next query.
-  pool.on('error', () => undefined)
-  // One may also break between the statements of a transaction, whose next one then fails.
-  pool.on('connect', (client) => client.on('error', () => undefined))
-  const db = new Kysely<LedgerTables>({ dialect: new PostgresDialect({ pool }) })
+  const db = await connectPostgres(url, STATEMENT_TIMEOUT_MS)
   try {
     await createSchema(db, schema)
   } catch (error) {
@@ -133,6 +126,30 @@ async function openPostgres(url: string, schema: string): Promise<LedgerDatabase
     vacuum: () => undefined,
     forgetDeleted: () => undefined,
   }
+}
+
+async function connectPostgres(url: string, timeoutMs: number): Promise<Kysely<LedgerTables>> {
+  // Imported on demand: most installations use the embedded ledger.
+  const { default: pg } = await import('pg')
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: 4,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: timeoutMs,
+    statement_timeout: timeoutMs,
+    idle_in_transaction_session_timeout: timeoutMs,
+    keepAlive: true,
+    allowExitOnIdle: true,
+    types: {
+      getTypeParser: (oid, format) =>
+        oid === INT8_OID && format !== 'binary' ? Number : pg.types.getTypeParser(oid, format),
+    },
+  })
+  // Connections that break while idle are replaced by the next query.
+  pool.on('error', () => undefined)
+  // One may also break between the statements of a transaction, whose next one then fails.
+  pool.on('connect', (client) => client.on('error', () => undefined))
+  return new Kysely<LedgerTables>({ dialect: new PostgresDialect({ pool }) })
 }
 
 /** A user who may not create schemas can use one that is there. */

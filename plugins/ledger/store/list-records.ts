@@ -1,11 +1,13 @@
 import { type Kysely, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
+import { hasEarlierRules, selectEarlierHits } from './earlier-rules.ts'
 import { readRecords } from './find-records.ts'
 import { QUALITY } from './give-feedback.ts'
 import type { RequestPage, RequestQuery } from './queries.ts'
-import { firstIdAt } from './record-id.ts'
+import { firstIdAt, type IdRange } from './record-id.ts'
 import { type Conditions, resolveFilter, selectErrors } from './resolve-filter.ts'
-import { type IdRange, joinSlots } from './slot-requests.ts'
+import { joinSlots } from './slot-requests.ts'
 import type { LedgerEngine, LedgerTables } from './tables.ts'
+import { ANY_RULE } from './trace-slots.ts'
 
 /** Returns one page of the requests that pass the filter, newest first. */
 export async function listRecords(
@@ -13,8 +15,10 @@ export async function listRecords(
   engine: LedgerEngine,
   { filter, before, limit }: RequestQuery,
 ): Promise<RequestPage> {
-  const conditions = await resolveFilter(db, filter)
-  if (conditions === undefined) return { records: [] }
+  const resolved = await resolveFilter(db, filter)
+  if (resolved === undefined) return { records: [] }
+  const earlier = resolved.rule !== undefined && (await hasEarlierRules(db))
+  const conditions = { ...resolved, earlier }
   const range = {
     from: filter.since === undefined ? 0 : firstIdAt(filter.since),
     below: Math.min(
@@ -24,15 +28,26 @@ export async function listRecords(
   }
   const access = await chooseAccess(db, engine, conditions, range)
   // One more than asked for, which tells whether there is another page.
-  const parts = await Promise.all(
-    access.branches.map((branch) =>
-      selectIds(db, engine, conditions, access.name, branch, range, limit + 1).execute(),
-    ),
-  )
+  const read = (branch: AccessPath['branches'][number]) =>
+    selectIds(db, engine, conditions, access.name, branch, range, limit + 1).execute()
+  // In order: a request that is converted meanwhile is then found twice, and not missed.
+  const parts =
+    access.name === 'rule'
+      ? await readInOrder(access.branches, read)
+      : await Promise.all(access.branches.map(read))
   const ids = [...new Set(parts.flat().map(({ id }) => id))].sort((a, b) => b - a)
   const records = await readRecords(db, ids.slice(0, limit))
   const last = records.at(-1)
   return { records, ...(ids.length > limit && last !== undefined && { next: last.id }) }
+}
+
+async function readInOrder<Branch, Row>(
+  branches: readonly Branch[],
+  read: (branch: Branch) => Promise<Row>,
+): Promise<readonly Row[]> {
+  const parts: Row[] = []
+  for (const branch of branches) parts.push(await read(branch))
+  return parts
 }
 
 /**
@@ -56,6 +71,9 @@ type AccessName =
   | 'status'
   | 'time'
 
+/** The branch of requests that have not been converted. */
+const EARLIER = 0
+
 /** Rows up to which the rows of a value are counted. */
 const PROBE_ROWS = 2000
 
@@ -66,10 +84,10 @@ async function chooseAccess(
   conditions: Conditions,
   range: IdRange,
 ): Promise<AccessPath> {
-  const { rule, score, error, status, text, ...equal } = conditions
+  const { rule, score, error, status, text, earlier, ...equal } = conditions
   const paths: AccessPath[] = []
   if (score) paths.push({ name: 'score', branches: [undefined] })
-  if (rule) paths.push({ name: 'rule', branches: [undefined] })
+  if (rule) paths.push({ name: 'rule', branches: earlier ? [EARLIER, undefined] : [undefined] })
   if (Array.isArray(error)) paths.push({ name: 'error', branches: error })
   for (const name of ['key', 'user_id', 'group_set', 'target', 'endpoint'] as const)
     if (equal[name]) paths.push({ name, branches: equal[name] })
@@ -143,7 +161,7 @@ function selectIds(
   range: IdRange,
   limit: number,
 ): IdQuery {
-  const { rule, score, text, error, copies, ...equal } = conditions
+  const { rule, score, text, error, copies, earlier = false, ...equal } = conditions
   const others: RawBuilder<boolean>[] = []
   if (copies === 'only') others.push(sql<boolean>`${sql.ref('requests.shadow_of')} is not null`)
   // No rule does anything to a copy.
@@ -158,7 +176,10 @@ function selectIds(
     others.push(engine === 'postgres' ? sql<boolean>`(${isListed} or false)` : isListed)
   }
   if (score && access !== 'score') others.push(sql<boolean>`exists ${selectScore(db, score)}`)
-  if (access === 'rule' && rule) return selectRuleHits(db, rule, others, range, limit)
+  if (access === 'rule' && rule)
+    return branch === EARLIER
+      ? (selectEarlierHits(db, rule, others, range, limit) as unknown as IdQuery)
+      : selectRuleHits(db, rule, others, range, limit)
   let ids = selectRequests(db, access === 'score' ? score : undefined)
     .select('requests.id as id')
     .where('requests.id', '>=', range.from)
@@ -168,19 +189,27 @@ function selectIds(
   if (branch !== undefined) ids = ids.where(sql.ref(`requests.${access}`), '=', branch)
   if (access === 'status') ids = ids.where('requests.error', 'is not', null)
   if (others.length > 0) ids = ids.where(sql.join(others, sql` and `) as RawBuilder<boolean>)
-  if (rule) ids = ids.where(hasRule(db, rule))
+  if (rule) ids = ids.where(hasRule(db, rule, earlier))
   return ids
 }
 
-/** A condition for requests whose trace has such a rule. */
-function hasRule(db: Kysely<LedgerTables>, rule: NonNullable<Conditions['rule']>): RawBuilder<boolean> {
-  let applied = db
-    .selectFrom('trace_rules')
-    .select(sql<number>`1`.as('one'))
-    .where('trace_rules.trace', '=', sql.ref<number>('requests.trace'))
-  for (const [column, value] of Object.entries(rule))
-    applied = applied.where(sql.ref(`trace_rules.${column}`), '=', value)
-  return sql<boolean>`exists ${applied}`
+/** A condition for requests to which such a rule did something. `earlier`: also those not converted. */
+function hasRule(
+  db: Kysely<LedgerTables>,
+  rule: NonNullable<Conditions['rule']>,
+  earlier = false,
+): RawBuilder<boolean> {
+  const applied = (table: 'trace_rules' | 'request_rules', column: 'trace' | 'request', value: string) => {
+    let found = db
+      .selectFrom(table as 'trace_rules')
+      .select(sql<number>`1`.as('one'))
+      .where(sql.ref(`${table}.${column}`), '=', sql.ref<number>(value))
+    for (const [name, id] of Object.entries(rule)) found = found.where(sql.ref(`${table}.${name}`), '=', id)
+    return found
+  }
+  const inTrace = sql<boolean>`exists ${applied('trace_rules', 'trace', 'requests.trace')}`
+  if (!earlier) return inTrace
+  return sql<boolean>`(${inTrace} or exists ${applied('request_rules', 'request', 'requests.id')})`
 }
 
 /** Selects all requests, or those with such a score for quality. */
@@ -220,7 +249,7 @@ function selectRuleHits(
 ): IdQuery {
   const { kind, rule_id, action } = rule
   let hits = joinSlots(db, range)
-    .where('slots.rule_id', '=', rule_id ?? 0)
+    .where('slots.rule_id', '=', rule_id ?? ANY_RULE)
     .select('requests.id as id')
     .orderBy('slots.slot', 'desc')
     .orderBy('requests.id', 'desc')

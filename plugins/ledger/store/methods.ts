@@ -130,5 +130,8 @@ export type LedgerOwnerMethods = {
   }
 }
 
-/** The first start of a large ledger after an upgrade may have to change its tables. */
-export const OPEN_TIMEOUT_MS = 60_000
+/**
+ * The first start of a large ledger after an upgrade may have to change its tables, which must not be begun
+ * again before it has ended. Calls wait no longer than they do for an open ledger.
+ */
+export const OPEN_TIMEOUT_MS = 7_200_000

@@ -1,4 +1,5 @@
 import { type Kysely, type Migration, Migrator, sql } from 'kysely'
+import { createPrompts } from './create-prompts.ts'
 import { addFeedback } from './feedback-migration.ts'
 import type { LedgerEngine, LedgerTables } from './tables.ts'
 import { addTraces } from './trace-migration.ts'
@@ -29,13 +30,30 @@ async function runMigrations(
   engine: LedgerEngine,
   schema: string | undefined,
 ): Promise<void> {
-  const migrator = new Migrator({
+  const { error } = await createMigrator(db, engine, schema).migrateToLatest()
+  if (error !== undefined) throw error
+}
+
+/** Whether `migrateLedger` will change the tables. */
+export async function hasNewMigrations(
+  db: Kysely<LedgerTables>,
+  engine: LedgerEngine,
+  schema: string | undefined,
+): Promise<boolean> {
+  const migrations = await createMigrator(db, engine, schema).getMigrations()
+  return migrations.some(({ executedAt }) => executedAt === undefined)
+}
+
+function createMigrator(
+  db: Kysely<LedgerTables>,
+  engine: LedgerEngine,
+  schema: string | undefined,
+): Migrator {
+  return new Migrator({
     db,
     provider: { getMigrations: async () => listMigrations(engine) },
     ...(schema !== undefined && { migrationTableSchema: schema }),
   })
-  const { error } = await migrator.migrateToLatest()
-  if (error !== undefined) throw error
 }
 
 /** Migrations by name, in order. One that was released never changes. */
@@ -274,20 +292,4 @@ async function indexArms(db: Kysely<unknown>): Promise<void> {
     .column('routing_arm')
     .where(sql.ref('routing_arm'), 'is not', null)
     .execute()
-}
-
-async function createPrompts(db: Kysely<unknown>, engine: LedgerEngine): Promise<void> {
-  const isSqlite = engine === 'sqlite'
-  const bigint = isSqlite ? 'integer' : 'bigint'
-  await db.schema
-    .createTable('prompts')
-    .addColumn('id', bigint, (column) => column.primaryKey())
-    .addColumn('user_id', bigint, (column) => column.notNull())
-    .addColumn('mode', 'text', (column) => column.notNull())
-    .addColumn('omission', 'text')
-    .addColumn('key_id', 'text')
-    .addColumn('data', isSqlite ? 'blob' : 'bytea')
-    .modifyEnd(sql.raw(isSqlite ? 'strict' : ''))
-    .execute()
-  await db.schema.createIndex('prompts_by_user').on('prompts').columns(['user_id', 'id']).execute()
 }

@@ -4,6 +4,7 @@ import { readUsage } from './read-usage.ts'
 import { firstIdAt, LEDGER_EPOCH_MS } from './record-id.ts'
 import { joinSlots } from './slot-requests.ts'
 import type { LedgerTables } from './tables.ts'
+import { ANY_RULE } from './trace-slots.ts'
 import { HOUR_MS } from './units.ts'
 
 /** Unix times in milliseconds: multiples of the step, which is a minute or an hour. */
@@ -99,18 +100,40 @@ async function countAction(
 ): Promise<ReadonlyMap<number, number>> {
   const label = await findLabel(db, action)
   if (label === undefined) return new Map()
+  const [from, below] = [firstIdAt(since), firstIdAt(until)]
+  const counts = new Map<number, number>()
+  const add = (rows: readonly { readonly step: number; readonly requests: number }[]) => {
+    for (const { step, requests } of rows) {
+      const time = timeOfStep(Number(step), stepMs)
+      counts.set(time, (counts.get(time) ?? 0) + Number(requests))
+    }
+  }
   const step = stepOf('requests.id', stepMs)
-  const rows = await joinSlots(db, { from: firstIdAt(since), below: firstIdAt(until) })
-    .where('slots.kind', '=', label)
-    .where('slots.rule_id', '=', 0)
-    .select([step.as('step'), sql<number>`count(*)`.as('requests')])
-    .groupBy(step)
-    .execute()
-  return new Map(rows.map(({ step, requests }) => [timeOfStep(Number(step), stepMs), Number(requests)]))
+  add(
+    await joinSlots(db, { from, below })
+      .where('slots.kind', '=', label)
+      .where('slots.rule_id', '=', ANY_RULE)
+      .select([step.as('step'), sql<number>`count(*)`.as('requests')])
+      .groupBy(step)
+      .execute(),
+  )
+  // Those that have not been converted.
+  const earlierStep = stepOf('request', stepMs)
+  add(
+    await db
+      .selectFrom('request_rules')
+      .where('action', '=', label)
+      .where('request', '>=', from)
+      .where('request', '<', below)
+      .select([earlierStep.as('step'), sql<number>`count(distinct request)`.as('requests')])
+      .groupBy(earlierStep)
+      .execute(),
+  )
+  return counts
 }
 
 /** Ids begin with the time, and both engines divide integers to integers. */
-function stepOf(column: 'id' | 'requests.id', stepMs: number) {
+function stepOf(column: 'id' | 'requests.id' | 'request', stepMs: number) {
   const idsPerStep = firstIdAt(LEDGER_EPOCH_MS + stepMs)
   return sql<number>`${sql.ref(column)} / ${sql.lit(idsPerStep)}`
 }

@@ -27,6 +27,12 @@ export function timeOfRecordId(id: number): number {
   return Math.floor(id / IDS_PER_MS) + LEDGER_EPOCH_MS
 }
 
+/** Ids of requests; `below` is not part of the range. */
+export interface IdRange {
+  readonly from: number
+  readonly below: number
+}
+
 /** Ids of one slot, which is 10 seconds long. */
 export const IDS_PER_SLOT = 10_000 * IDS_PER_MS
 

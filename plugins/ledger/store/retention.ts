@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely'
+import { deleteEarlierRules } from './earlier-rules.ts'
 import { sweepPrompts } from './prompts.ts'
 import { firstIdAt, slotOf } from './record-id.ts'
 import type { LedgerTables } from './tables.ts'
@@ -45,6 +46,7 @@ async function sweepRequests(db: Kysely<LedgerTables>, oldest: number): Promise<
   const last = old.at(-1)
   if (last === undefined) return false
   await db.transaction().execute(async (transaction) => {
+    await deleteEarlierRules(transaction, last.id)
     await transaction.deleteFrom('trace_slots').where('slot', '<', slotOf(last.id)).execute()
     // Imported prompts have negative ids, and are kept.
     await transaction
@@ -65,20 +67,21 @@ async function sweepErrors(db: Kysely<LedgerTables>, oldestDay: number): Promise
 }
 
 /** The same holds for lists. */
-async function sweepLists(db: Kysely<LedgerTables>, oldestDay: number): Promise<boolean> {
-  const old = await db
-    .selectFrom('lists')
-    .select('id')
-    .where('day', '<', oldestDay)
-    .limit(SWEEP_ROWS)
-    .execute()
-  const ids = old.map(({ id }) => id)
-  if (ids.length === 0) return false
-  await db.transaction().execute(async (transaction) => {
+function sweepLists(db: Kysely<LedgerTables>, oldestDay: number): Promise<boolean> {
+  return db.transaction().execute(async (transaction) => {
+    const old = transaction.selectFrom('lists').select('id').where('day', '<', oldestDay).limit(SWEEP_ROWS)
+    const deleted = await transaction
+      .deleteFrom('lists')
+      .where('id', 'in', old)
+      // Another gateway may have stored one again in the meantime.
+      .where('day', '<', oldestDay)
+      .returning('id')
+      .execute()
+    if (deleted.length === 0) return false
+    const ids = deleted.map(({ id }) => id)
     await transaction.deleteFrom('trace_rules').where('trace', 'in', ids).execute()
-    await transaction.deleteFrom('lists').where('id', 'in', ids).execute()
+    return true
   })
-  return true
 }
 
 async function sweepUsage(db: Kysely<LedgerTables>, oldestDay: number): Promise<boolean> {

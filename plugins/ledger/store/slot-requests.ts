@@ -1,13 +1,7 @@
 import { type Kysely, sql } from 'kysely'
-import { IDS_PER_SLOT, slotOf } from './record-id.ts'
+import { IDS_PER_SLOT, type IdRange, slotOf } from './record-id.ts'
 import { UNINDEXED_ID } from './sum-requests.ts'
 import type { LedgerTables } from './tables.ts'
-
-/** Ids of requests; `below` is not part of the range. */
-export interface IdRange {
-  readonly from: number
-  readonly below: number
-}
 
 /** Joins the slots of traces with their requests in a range. SQLite keeps the order of a cross join. */
 export function joinSlots(db: Kysely<LedgerTables>, { from, below }: IdRange) {

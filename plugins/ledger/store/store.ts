@@ -1,5 +1,6 @@
 import { type LedgerDatabase, type LedgerLocation, openLedgerDatabase } from './database.ts'
 import { createDictionary } from './dictionary.ts'
+import { createRuleConversion } from './earlier-rules.ts'
 import type {
   FeedbackOutcome,
   FeedbackPage,
@@ -69,7 +70,7 @@ export interface LedgerStore {
   copies(query: CopyQuery): Promise<readonly CopySums[]>
   /** Returns the steps of a range that have requests, in order. */
   series(query: SeriesQuery): Promise<readonly SeriesPoint[]>
-  /** Deletes some of what is too old. Returns true if there may be more. */
+  /** Deletes some of what is too old, or converts some of an earlier form. True: there may be more. */
   sweep(retention: LedgerRetention, now: number): Promise<boolean>
   close(): Promise<void>
 }
@@ -91,6 +92,7 @@ function createLedgerStore(
   cipher: PromptCipher | undefined,
 ): LedgerStore {
   const storage = { dictionary: createDictionary(db), slots: new TraceSlots(), cipher }
+  const convertRules = createRuleConversion(db, engine)
   const repeats = new RepeatWatch()
   let writing: Promise<unknown> = Promise.resolve()
   function inTurn<Result>(run: () => Promise<Result>): Promise<Result> {
@@ -134,7 +136,7 @@ function createLedgerStore(
     series: (query) => readSeries(db, query),
     lastUse: (userId) => readLastUse(db, userId),
     async sweep(retention, now) {
-      const hasMore = await sweepLedger(db, retention, now)
+      const hasMore = (await sweepLedger(db, retention, now)) || (await convertRules())
       vacuum()
       return hasMore
     },

@@ -6,7 +6,8 @@ export type LedgerEngine = 'sqlite' | 'postgres'
 /** The tables of the ledger. */
 export interface LedgerTables {
   ledger: { log_id: string }
-  requests: RequestRow
+  requests: RequestRow & EarlierColumns
+  request_rules: RequestRuleRow
   lists: ListRow
   trace_rules: TraceRuleRow
   trace_slots: TraceSlotRow
@@ -106,6 +107,20 @@ export const SIGNALS: Readonly<Record<AnswerSignal, number>> = {
   asked_again: 8,
 }
 
+/** What versions without lists wrote into `requests`, and this one converts. */
+export interface EarlierColumns {
+  /** The trace as JSON; null if it has been converted. */
+  rules: ColumnType<string | null, never, null>
+}
+
+/** Actions of rules that were applied, as versions without lists wrote them. */
+export interface RequestRuleRow {
+  kind: number
+  rule_id: number
+  request: number
+  action: number
+}
+
 /** A list that many requests have: a trace of rules, or warnings. */
 export interface ListRow {
   id: Generated<number>
@@ -132,7 +147,7 @@ export interface TraceRuleRow {
 export interface TraceSlotRow {
   /** A label: the kind of a rule that was applied, or an action. */
   kind: number
-  /** 0 for an action. */
+  /** `ANY_RULE` for an action. */
   rule_id: number
   /** See `slotOf`. */
   slot: number

@@ -4,6 +4,7 @@ import { reportSetAside, type SetAsideFile } from '../../../core/event-log/sqlit
 import { createPortTransport } from '../../../core/process/port-transport.ts'
 import { createRpcPeer, type RpcPeer } from '../../../core/process/rpc.ts'
 import { startThread } from '../../../core/process/start-thread.ts'
+import { withTimeout } from '../../../core/process/timeout.ts'
 import {
   type ForeignFile,
   LEDGER_TIMEOUTS_MS,
@@ -21,6 +22,8 @@ type Role = 'writer' | 'reader'
 interface LedgerThread {
   readonly peer: RpcPeer<LedgerThreadMethods>
   readonly isAlive: () => boolean
+  /** Ends the thread, whatever it does. Other ledgers that it serves are opened again in another one. */
+  readonly terminate: () => void
 }
 
 /** The ledgers of a process share their threads, which load the database code once. */
@@ -59,7 +62,14 @@ function startLedgerThread(role: Role): LedgerThread {
   worker.on('exit', end)
   // Calls in flight keep the process alive by their timeouts.
   worker.unref()
-  return { peer, isAlive: () => isAlive }
+  return {
+    peer,
+    isAlive: () => isAlive,
+    terminate() {
+      end()
+      void worker.terminate()
+    },
+  }
 }
 
 /** A ledger that is open in a thread. */
@@ -106,8 +116,9 @@ export function createThreadLedger(options: LedgerOptions, logger: Logger): Ledg
       if (isClosed) throw new Error('the ledger is closed')
       const isRead = !WRITES.has(method) && options.location.engine === 'sqlite'
       const { thread, ledger } = open(isRead ? 'reader' : 'writer')
+      const number = await whenOpen(ledger, LEDGER_TIMEOUTS_MS[method])
       // The cast is safe: the parameters are those of the method.
-      const params = { ledger: await ledger, call } as LedgerThreadMethods[Method]['params']
+      const params = { ledger: number, call } as LedgerThreadMethods[Method]['params']
       return thread.peer.request(method, params, LEDGER_TIMEOUTS_MS[method])
     },
     async close() {
@@ -115,12 +126,27 @@ export function createThreadLedger(options: LedgerOptions, logger: Logger): Ledg
       clearTimeout(startTimer)
       // The reader first: the last connection that closes cleans up the file.
       for (const { thread, ledger } of [...opened.values()].toReversed()) {
-        const close = async () => thread.peer.request('close', { ledger: await ledger }, CLOSE_TIMEOUT_MS)
-        // A ledger that is away is left as it is.
-        await close().catch(() => undefined)
+        const close = async () => {
+          const params = { ledger: await whenOpen(ledger, CLOSE_TIMEOUT_MS) }
+          return thread.peer.request('close', params, CLOSE_TIMEOUT_MS)
+        }
+        // A ledger that is away is left as it is. One that is being changed changes at the next start.
+        await close().catch((error: unknown) => {
+          if (error instanceof StillOpeningError) thread.terminate()
+        })
       }
       owners.delete(owner)
     },
+  }
+}
+
+function whenOpen(ledger: Promise<number>, timeoutMs: number): Promise<number> {
+  return withTimeout(ledger, timeoutMs, () => new StillOpeningError())
+}
+
+class StillOpeningError extends Error {
+  constructor() {
+    super('the ledger is still being opened')
   }
 }
 

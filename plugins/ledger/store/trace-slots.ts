@@ -36,16 +36,20 @@ function nameOf({ slot, trace }: Pick<TraceSlotRow, 'slot' | 'trace'>): string {
   return `${slot} ${trace}`
 }
 
+/** In place of the id of a rule in rows for actions. Plugins have rules without an id, which are 0. */
+export const ANY_RULE = -1
+
 /** One row for each rule, and one for each action. */
 export function toSlotRows(trace: number, slot: number, rules: RecordRows['rules']): readonly TraceSlotRow[] {
   const rows = new Map<string, TraceSlotRow>()
   for (const { kind, rule_id, action } of rules) {
     rows.set(`${kind} ${rule_id}`, { kind, rule_id, slot, trace })
-    rows.set(`${action} 0`, { kind: action, rule_id: 0, slot, trace })
+    rows.set(`${action} ${ANY_RULE}`, { kind: action, rule_id: ANY_RULE, slot, trace })
   }
   return [...rows.values()]
 }
 
-function compareSlots(a: TraceSlotRow, b: TraceSlotRow): number {
+/** The order in which rows are locked. */
+export function compareSlots(a: TraceSlotRow, b: TraceSlotRow): number {
   return a.kind - b.kind || a.rule_id - b.rule_id || a.slot - b.slot || a.trace - b.trace
 }

@@ -60,10 +60,10 @@ describe('the ledger on SQLite', () => {
 
   it('takes over what rules did before there were traces', async () =>
     takesOverRuleRows(
-      async (location) => {
+      async (location, statements) => {
         if (location.engine !== 'sqlite') throw new Error('not a file')
         const database = new SqliteDatabase(location.file)
-        database.exec(UNDO_TRACES.join(';'))
+        database.exec(statements.join(';'))
         database.close()
       },
       { engine: 'sqlite', file: path.join(await makeFolder(), 'ledger.db') },
@@ -162,8 +162,8 @@ describe('the ledger on PostgreSQL', () => {
 
   it('takes over what rules did before there were traces', () =>
     takesOverRuleRows(
-      async () => {
-        await server.query(['set search_path to log_rules', ...UNDO_TRACES].join(';'))
+      async (_, statements) => {
+        await server.query(['set search_path to log_rules', ...statements].join(';'))
       },
       { engine: 'postgres', url: server.url },
     ))
@@ -188,6 +188,9 @@ describe('the ledger on PostgreSQL', () => {
   })
 })
 
+/** Makes of all records what a gateway of the version before traces would have written into these tables. */
+const WRITE_LIKE_BEFORE_TRACES = UNDO_TRACES.slice(0, 4)
+
 /** Makes the tables those of the version before feedback. */
 const UNDO_FEEDBACK = [
   ...UNDO_TRACES,
@@ -207,7 +210,7 @@ const UNDO_FEEDBACK = [
 ]
 
 async function takesOverRuleRows(
-  undo: (location: LedgerLocation) => Promise<void>,
+  execute: (location: LedgerLocation, statements: readonly string[]) => Promise<void>,
   location: LedgerLocation,
 ): Promise<void> {
   const before = await openLedgerStore(location, 'log_rules')
@@ -219,25 +222,61 @@ async function takesOverRuleRows(
       warnings: n % 5 === 0 ? warnings : [],
     }),
   )
-  await before.write(records)
+  await before.write(records.slice(0, 2300))
   await before.close()
-  await undo(location)
+  await execute(location, UNDO_TRACES)
   const after = await openLedgerStore(location, 'log_rules')
+  // A gateway of the earlier version may run beside this one.
+  const besides = records.slice(2300)
+  await after.write(besides)
+  await execute(location, WRITE_LIKE_BEFORE_TRACES)
   const later = ledgerRecord({ time: NOON + 3000 * 1000, rules: [firewallRule(1)] })
   await after.write([later])
   const list = async (filter: RequestFilter) =>
     (await after.list({ filter, limit: 3000 })).records.map(({ requestId }) => requestId)
   const expected = (isListed: (rules: readonly RuleTraceEntry[]) => boolean) =>
     [...records, later].filter(({ rules }) => isListed(rules)).map(({ requestId }) => requestId)
-  expect(await list({ rule: { kind: 'firewall', id: 1 } })).to.deep.equal(
-    expected((rules) => rules.length > 0).reverse(),
-  )
-  expect(await list({ action: 'warn' })).to.deep.equal(expected((rules) => rules.length > 1).reverse())
-  for (const record of records.slice(0, 12)) {
-    const { prompt, ...fields } = record
-    expect(await after.find(record.requestId)).to.deep.include({ ...fields, feedback: [] })
+  const showsAll = async () => {
+    const rule = { kind: 'firewall', id: 1 }
+    expect(await list({ rule })).to.deep.equal(expected((rules) => rules.length > 0).reverse())
+    const warned = expected((rules) => rules.length > 1).reverse()
+    expect(await list({ action: 'warn' })).to.deep.equal(warned)
+    expect(await list({ rule, userId: 1, action: 'warn' })).to.deep.equal(warned)
+    expect(await list({ action: 'warn', since: NOON + 1000 * 1000, keyId: 'key_1' })).to.deep.equal(
+      warned.slice(0, -333),
+    )
+    for (const record of [...records.slice(0, 12), ...besides.slice(0, 12)]) {
+      const { prompt, ...fields } = record
+      expect(await after.find(record.requestId)).to.deep.include({ ...fields, feedback: [] })
+    }
+    const series = await after.series({ since: NOON, until: NOON + HOUR_MS, stepMs: HOUR_MS })
+    expect(series.map(({ blocks }) => blocks)).to.deep.equal([expected((rules) => rules.length > 0).length])
   }
+  await showsAll()
+  const retention = { requestDays: 90, promptDays: 90, usageDays: 90 }
+  for (let steps = 0; await after.sweep(retention, NOON); steps++) {
+    if (steps === 5) await showsAll()
+    expect(steps).to.be.lessThan(100)
+  }
+  await showsAll()
+  await after.giveFeedback({
+    requestId: records[1]!.requestId,
+    userId: 1,
+    name: 'quality',
+    score: 1,
+    comment: null,
+    givenBy: 'user',
+    givenAt: NOON,
+  })
+  const [usage] = await after.usage({ groupBy: ['rule'], since: 0, until: 1e6, limit: 10 })
+  expect(usage).to.include({ ratings: 1 })
   await after.close()
+  // Nothing is left to convert: otherwise these fail.
+  await execute(location, [
+    'create table is_converted (found integer check (found = 0))',
+    'insert into is_converted select count(*) from request_rules',
+    'insert into is_converted select count(*) from requests where rules is not null',
+  ])
 }
 
 async function takesOverEarlierVersion(
@@ -496,6 +535,16 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
     expect(await readAll({ rule, action: 'mask' })).to.deep.equal(masked)
     expect(await readAll({ action: 'mask' })).to.deep.equal(sorted.map(timeOf))
     expect(await readAll({ rule: { kind: 'firewall', id: 8 } })).to.deep.equal([])
+  })
+
+  it('tells an action from a kind of rules of the same name', async () => {
+    const rule = { kind: 'mask', rule_id: 0, name: 'a plugin', action: 'warn', outcome: 'applied' } as const
+    const [ofKind, ofAction] = [1, 2].map((n) =>
+      ledgerRecord({ time: NOON + n, rules: [n === 1 ? rule : firewallRule(1, 'mask')] }),
+    )
+    await store.write([ofKind!, ofAction!])
+    expect(await idsOf({ action: 'mask' })).to.deep.equal([ofAction!.requestId])
+    expect(await idsOf({ rule: { kind: 'mask', id: 0 } })).to.deep.equal([ofKind!.requestId])
   })
 
   it('sums up usage by any dimensions', async () => {

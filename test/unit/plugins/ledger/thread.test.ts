@@ -1,0 +1,70 @@
+import { expect } from 'chai'
+import pg from 'pg'
+import pino from 'pino'
+import { errorMessage } from '../../../../core/util/error-message.ts'
+import { openLedgerStore } from '../../../../plugins/ledger/store/store.ts'
+import { createThreadLedger } from '../../../../plugins/ledger/store/thread.ts'
+import { type RunningPostgres, requirePostgres } from '../../../support/postgres.ts'
+
+describe('the thread of a ledger whose tables are being changed', () => {
+  let server: RunningPostgres
+
+  before(async function () {
+    this.timeout(180_000)
+    server = await requirePostgres(this)
+  })
+
+  after(() => server?.stop())
+
+  it('opens it once, however long that takes', async function () {
+    this.timeout(30_000)
+    const blocker = await blockMigration('log_slow')
+    const ledger = createThreadLedger(optionsOf('log_slow'), pino({ level: 'silent' }))
+    const find = () => ledger.request('ledgerFind', { requestId: 'req_0' })
+    expect(await find().catch(errorMessage)).to.equal('the ledger is still being opened')
+    const later = find()
+    expect(await countWaiting()).to.equal(1)
+    const [first] = await Promise.all([later, blocker.end()])
+    expect(first).to.deep.equal({})
+    await ledger.close()
+  })
+
+  it('ends although the change has not', async function () {
+    this.timeout(30_000)
+    const blocker = await blockMigration('log_ended')
+    const ledger = createThreadLedger(optionsOf('log_ended'), pino({ level: 'silent' }))
+    const found = ledger.request('ledgerFind', { requestId: 'req_0' }).catch(errorMessage)
+    await ledger.close()
+    expect(await found).to.be.a('string')
+    await blocker.end()
+    const next = createThreadLedger(optionsOf('log_ended'), pino({ level: 'silent' }))
+    expect(await next.request('ledgerFind', { requestId: 'req_0' })).to.deep.equal({})
+    await next.close()
+  })
+
+  const optionsOf = (logId: string) => ({
+    location: { engine: 'postgres', url: server.url } as const,
+    logId,
+    retention: { requestDays: 90, promptDays: 30, usageDays: 400 },
+    keys: [],
+  })
+
+  /** Makes the last migration necessary again, and has it wait until the connection ends. */
+  async function blockMigration(logId: string): Promise<pg.Client> {
+    await (await openLedgerStore(optionsOf(logId).location, logId)).close()
+    await server.query(`delete from ${logId}.kysely_migration where name >= '008'`)
+    for (const table of ['lists', 'trace_rules', 'trace_slots'])
+      await server.query(`drop table ${logId}.${table}`)
+    await server.query(`drop index ${logId}.requests_with_rules`)
+    await server.query(`alter table ${logId}.requests drop column trace, drop column warning_list`)
+    const client = new pg.Client({ connectionString: server.url })
+    await client.connect()
+    await client.query(`begin; lock table ${logId}.requests in access share mode`)
+    return client
+  }
+
+  async function countWaiting(): Promise<number> {
+    const { rows } = await server.query("select 1 from pg_stat_activity where wait_event_type = 'Lock'")
+    return rows.length
+  }
+})
