@@ -151,6 +151,7 @@ export async function startGateway(
         ? requireOperator({
             adminKey: settings.admin_key,
             operators: state.operators,
+            streams: state.streams,
             authFailures,
             accessLog,
             sessions,

@@ -128,7 +128,7 @@ export const ERROR_CODES = {
   ),
   rules_damaged: unavailable(
     503,
-    "A stream of the user in the event log cannot be read completely, so the user's requests are refused.",
+    'A stream of the event log that the request depends on cannot be read completely, so it is refused.',
   ),
   event_log_changed: unavailable(
     503,

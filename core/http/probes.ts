@@ -20,7 +20,8 @@ const event_log = Type.String({ description: 'State of the subscription to the e
 
 const damaged_streams = Type.Optional(
   Type.Array(Type.String({ description: 'Name of a stream.' }), {
-    description: 'Damaged streams of the event log, at most 20, whose users are refused; missing if none.',
+    description:
+      'Damaged streams of the event log, at most 20, whose users or operators are refused; missing if none.',
   }),
 )
 

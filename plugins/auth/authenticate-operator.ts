@@ -1,8 +1,15 @@
 import { timingSafeEqual } from 'node:crypto'
-import { type Admission, type Author, GatewayError, type OperatorRole } from '../../core/contract/index.ts'
+import {
+  type Admission,
+  type Author,
+  GatewayError,
+  type OperatorRole,
+  StreamDamagedError,
+} from '../../core/contract/index.ts'
 import { ROOT_ACTOR } from '../../core/event-log/actor.ts'
 import type { AuthenticateOperator } from '../../core/http/endpoints.ts'
 import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
+import type { StreamHealth } from '../../projections/runtime/stream-health.ts'
 import type { AccessLog } from './access-log.ts'
 import { apiKeyOf, hashApiKey } from './api-key.ts'
 import type { AuthFailureLimiter } from './auth-failures.ts'
@@ -12,6 +19,7 @@ interface OperatorServices {
   /** Undefined or null if no admin key is configured. */
   readonly adminKey: string | null | undefined
   readonly operators: Pick<OperatorAccounts, 'byKeyHash'>
+  readonly streams: Pick<StreamHealth, 'damageOfOperators'>
   readonly authFailures: AuthFailureLimiter
   readonly accessLog: Pick<AccessLog, 'signIn' | 'refuse'>
   readonly sessions: Pick<Sessions, 'authenticate'>
@@ -32,10 +40,11 @@ const INCLUDED: Readonly<Record<OperatorRole, readonly OperatorRole[]>> = {
  * of the endpoint; responds with 403 to other roles and with 401 to all other keys. Once an address is over
  * its failure limit, even the correct admin key gets 429: it is chosen by a person, so a correct guess must
  * not be apparent. Keys of operators are random. See docs/decisions/limits.md, "A valid API key is served
- * from an address that guesses; the admin key is not".
+ * from an address that guesses; the admin key is not". While the stream of the operators is damaged, all but
+ * root get 503: they may have been removed.
  */
 export function requireOperator(services: OperatorServices): AuthenticateOperator {
-  const { adminKey, operators, authFailures, accessLog, sessions } = services
+  const { adminKey, operators, streams, authFailures, accessLog, sessions } = services
   const adminHash = adminKey ? Buffer.from(hashApiKey(adminKey)) : undefined
 
   /** Resolves with the author, or rejects with 401 or 429. */
@@ -63,6 +72,8 @@ export function requireOperator(services: OperatorServices): AuthenticateOperato
       if (GatewayError.isInstance(error)) noteRefusal(error.code)
       throw error
     })
+    const damaged = author.actor.type === 'operator' ? streams.damageOfOperators() : undefined
+    if (damaged) throw new StreamDamagedError(damaged.stream, damaged.damage)
     if (INCLUDED[role].includes(required)) {
       await accessLog.signIn(author)
       return author

@@ -47,6 +47,12 @@ export interface EventReceiver {
   onPluginEvent(listener: PluginEventListener): void
 }
 
+/**
+ * How long events wait for the next one of their append, which arrives right behind them. If it does not,
+ * somebody else has written them, and changes of their stream would wait for ever.
+ */
+const MAX_HOLD_MS = 2000
+
 /** No append has as many events, each of which takes more bytes. Not more are held, whatever others write. */
 const MAX_HELD_EVENTS = MAX_APPEND_BYTES / 50
 
@@ -68,6 +74,7 @@ export function createEventReceiver(options: EventReceiverOptions): EventReceive
   const slice = createCooperativeYield()
   /** Parsed events of an append whose last event has not been received. */
   let held: ParsedRecord[] = []
+  let holdTimer: NodeJS.Timeout | undefined
   let newest: RecordedEvent | undefined
 
   /** Returns whether the event was applied. */
@@ -119,10 +126,23 @@ export function createEventReceiver(options: EventReceiverOptions): EventReceive
     for (const listener of listeners) listener(record, delayMs)
   }
 
+  function hold(parsed: ParsedRecord, signal: AbortSignal): void {
+    held.push(parsed)
+    clearTimeout(holdTimer)
+    holdTimer = setTimeout(() => !signal.aborted && applyHeld(), MAX_HOLD_MS).unref()
+  }
+
   function takeHeld(): readonly ParsedRecord[] {
     const events = held
     held = []
+    clearTimeout(holdTimer)
     return events
+  }
+
+  /** Applies the events that are held at once, whatever is received meanwhile. */
+  function applyHeld(): void {
+    for (const parsed of takeHeld()) notify(parsed.record, apply(parsed))
+    onChange()
   }
 
   function mayBeHeld({ stream }: RecordedEvent): boolean {
@@ -138,7 +158,7 @@ export function createEventReceiver(options: EventReceiverOptions): EventReceive
     receive(record, signal) {
       const parsed = parseRecord(record)
       if (record.isContinued === true && mayBeHeld(record)) {
-        held.push(parsed)
+        hold(parsed, signal)
         if (parsed.kind !== 'unreadable') parseParts(record)
         return slice.isDue() ? slice.yieldNow() : undefined
       }
@@ -148,13 +168,13 @@ export function createEventReceiver(options: EventReceiverOptions): EventReceive
     },
     flush: (signal) => (held.length > 0 ? applyTogether(takeHeld(), signal) : undefined),
     receiveAnomaly(anomaly) {
+      // It is behind them in the log, and no append of ours has it between its events.
+      if (held.length > 0) applyHeld()
       if (anomaly.kind === 'foreign') skipForeign(anomaly.stream)
       reportDamage(health.note(anomaly))
       onChange()
     },
-    restart() {
-      held = []
-    },
+    restart: () => void takeHeld(),
     onReceived: (listener) => void receivers.push(listener),
     onApplied: (listener) => void listeners.push(listener),
     onPluginEvent(listener) {

@@ -1,4 +1,7 @@
 import type { StreamAnomaly } from '../../core/contract/index.ts'
+import { OVERALL_BUDGET_STREAM } from '../../core/events/domain-events.ts'
+import { OPERATORS_STREAM } from '../../core/events/operator-events.ts'
+import { REVOCATIONS_STREAM } from '../../core/events/well-formed.ts'
 import type { EventKind, SavedState } from './projection.ts'
 
 /** A stream that cannot be read completely. */
@@ -9,9 +12,8 @@ export interface DamagedStream {
 }
 
 /**
- * The state of the streams of users, rules, groups and policies: which have gaps, were truncated or deleted,
- * and which hold events of other programs. See docs/decisions/event-log.md, "A damaged stream stops its
- * user".
+ * The state of the streams that decide who is served and how: which have gaps, were truncated or deleted, and
+ * which hold events of other programs. See docs/decisions/event-log.md, "A damaged stream stops its user".
  */
 export interface StreamHealth extends SavedState {
   /** Receives every event of a followed stream. Returns the stream's damage if this event shows it first. */
@@ -27,6 +29,8 @@ export interface StreamHealth extends SavedState {
   holdsNewerEvents(stream: string): boolean
   /** The damage of a user's streams, or of one that may concern any user; undefined if there is none. */
   damageOf(userId: number): DamagedStream | undefined
+  /** The damage of the stream of the operators: one of them may have been removed. */
+  damageOfOperators(): DamagedStream | undefined
   damaged(): readonly DamagedStream[]
 }
 
@@ -38,9 +42,21 @@ function isCategory(name: string): name is Category {
   return CATEGORIES.some((category) => category === name)
 }
 
-/** The stream of a user or their rules; other streams concern several users. */
+/** Streams that are not of a category. */
+const SINGLE_STREAMS: ReadonlySet<string> = new Set([
+  REVOCATIONS_STREAM,
+  OVERALL_BUDGET_STREAM,
+  OPERATORS_STREAM,
+])
+
+/** The stream of a user or their rules. */
 const STREAM_OF_USER = /^(user|rules)-([1-9]\d{0,15})$/
-const SHARED_STREAM = /^(group|policy)-[1-9]\d{0,15}$/
+const STREAM_OF_SEVERAL = /^(group|policy)-[1-9]\d{0,15}$/
+
+/** Whether any user may depend on the stream: nobody knows whose key a lost event has revoked. */
+function isShared(stream: string): boolean {
+  return (SINGLE_STREAMS.has(stream) && stream !== OPERATORS_STREAM) || STREAM_OF_SEVERAL.test(stream)
+}
 
 export function createStreamHealth(): StreamHealth {
   /** Newest revisions by category and id. */
@@ -50,6 +66,8 @@ export function createStreamHealth(): StreamHealth {
     group: new Map(),
     policy: new Map(),
   }
+  /** Newest revisions of the single streams, by name. */
+  const single = new Map<string, number>()
   /** Newest revision of an event of another program, by stream. */
   const foreign = new Map<string, number>()
   const newer = new Set<string>()
@@ -59,13 +77,14 @@ export function createStreamHealth(): StreamHealth {
   let damagedShared: string | undefined
 
   function indexDamage(stream: string): void {
-    if (SHARED_STREAM.test(stream)) damagedShared = stream
-    else damagedUsers.set(Number(STREAM_OF_USER.exec(stream)?.[2]), stream)
+    const userId = STREAM_OF_USER.exec(stream)?.[2]
+    if (userId !== undefined) damagedUsers.set(Number(userId), stream)
+    else if (isShared(stream)) damagedShared = stream
   }
 
   function markDamaged(stream: string, damage: string): DamagedStream | undefined {
-    const isKnown = STREAM_OF_USER.test(stream) || SHARED_STREAM.test(stream)
-    if (!isKnown || damages.get(stream) === damage) return undefined
+    const isKnown = STREAM_OF_USER.test(stream) || STREAM_OF_SEVERAL.test(stream)
+    if (!(isKnown || SINGLE_STREAMS.has(stream)) || damages.get(stream) === damage) return undefined
     damages.set(stream, damage)
     indexDamage(stream)
     return { stream, damage }
@@ -79,17 +98,20 @@ export function createStreamHealth(): StreamHealth {
     for (const damaged of damages.keys()) indexDamage(damaged)
   }
 
+  /** Notes the revision. Returns the newest one before it; undefined for a stream that is not checked. */
+  function advance(stream: string, revision: number): number | undefined {
+    const category = CATEGORIES.find((name) => stream[name.length] === '-' && stream.startsWith(name))
+    if (category === undefined)
+      return SINGLE_STREAMS.has(stream) ? advanceIn(single, stream, revision) : undefined
+    const id = Number(stream.slice(category.length + 1))
+    return Number.isSafeInteger(id) ? advanceIn(revisions[category], id, revision) : undefined
+  }
+
   function receive(stream: string, revision: number, kind: EventKind): DamagedStream | undefined {
     if (kind === 'foreign' || kind === 'unreadable') foreign.set(stream, revision)
     if (kind === 'newer') newer.add(stream)
-    const category = CATEGORIES.find((name) => stream[name.length] === '-' && stream.startsWith(name))
-    if (category === undefined) return undefined
-    const known = revisions[category]
-    const id = Number(stream.slice(category.length + 1))
-    if (!Number.isSafeInteger(id)) return undefined
-    const last = known.get(id) ?? -1
-    if (revision <= last) return undefined
-    known.set(id, revision)
+    const last = advance(stream, revision)
+    if (last === undefined || revision <= last) return undefined
     // It may have been an event of Signalbox, without which the user would have fewer rules.
     if (kind === 'unreadable') return markDamaged(stream, UNREADABLE)
     return revision === last + 1 ? undefined : markDamaged(stream, GAP)
@@ -113,10 +135,15 @@ export function createStreamHealth(): StreamHealth {
       const stream = damagedUsers.get(userId) ?? damagedShared
       return stream === undefined ? undefined : { stream, damage: damages.get(stream) ?? GAP }
     },
+    damageOfOperators() {
+      const damage = damages.get(OPERATORS_STREAM)
+      return damage === undefined ? undefined : { stream: OPERATORS_STREAM, damage }
+    },
     damaged: () => [...damages].map(([stream, damage]) => ({ stream, damage })),
     save: () =>
       serializeParts([
         ...CATEGORIES.map((category) => [category, [...revisions[category]]] as const),
+        ['single', [...single]],
         ['foreign', [...foreign]],
         ['newer', [...newer]],
         ['damages', [...damages]],
@@ -127,6 +154,8 @@ export function createStreamHealth(): StreamHealth {
         // The casts are safe: `save` wrote the entries of each part.
         if (isCategory(part))
           for (const [id, revision] of entries as [number, number][]) revisions[part].set(id, revision)
+        else if (part === 'single')
+          for (const [stream, revision] of entries as [string, number][]) single.set(stream, revision)
         else if (part === 'foreign')
           for (const [stream, revision] of entries as [string, number][]) foreign.set(stream, revision)
         else if (part === 'newer') for (const stream of entries as string[]) newer.add(stream)
@@ -136,7 +165,17 @@ export function createStreamHealth(): StreamHealth {
   }
 }
 
-type SavedPart = readonly [part: Category | 'foreign' | 'newer' | 'damages', entries: readonly unknown[]]
+/** Notes the revision of a stream. Returns the newest one before it. */
+function advanceIn<Key>(known: Map<Key, number>, key: Key, revision: number): number {
+  const last = known.get(key) ?? -1
+  if (revision > last) known.set(key, revision)
+  return last
+}
+
+type SavedPart = readonly [
+  part: Category | 'single' | 'foreign' | 'newer' | 'damages',
+  entries: readonly unknown[],
+]
 
 /** Entries on one line of a snapshot. */
 const LINE_ENTRIES = 1000

@@ -110,6 +110,38 @@ describe('a gateway on an EventStoreDB that others have written to', () => {
     await waitUntil(async () => (await ask()).status === 200)
   })
 
+  it('refuses the requests of all users while revocations of keys are hidden', async () => {
+    const { body } = await admin('POST', '/admin/users', { name: 'Grace', plan: 'paid' })
+    const key = await admin('POST', `/admin/users/${body.data.id}/keys`)
+    server.store.tombstone(`user-${body.data.id}`, 'any')
+    await logged(gateway, 'stream of the event log damaged; the requests that depend on it are refused')
+    expect((await admin('DELETE', `/admin/keys/${key.body.data.id}`)).status).to.equal(200)
+    expect((await ask()).status).to.equal(200)
+
+    server.store.setMetadata('revocations', { $tb: 1 })
+    await waitUntil(async () => (await ask()).status === 503)
+    await restartGateway(await makeFolder())
+    expect((await ask()).body.error.message).to.contain('stream revocations of the event log has metadata')
+    server.store.setMetadata('revocations', {})
+    await waitUntil(async () => (await ask()).status === 200)
+  })
+
+  it('refuses operators, but neither root nor users, while changes of operators are hidden', async () => {
+    const { body } = await admin('POST', '/admin/operators', { name: 'Dora', role: 'admin' })
+    const asDora = { authorization: `Bearer ${body.data.key}` }
+    const list = () => gateway.call('GET', '/admin/users', undefined, asDora)
+    expect((await list()).status).to.equal(200)
+
+    server.store.setMetadata('operators', { $tb: 1 })
+    await waitUntil(async () => (await list()).status === 503)
+    expect((await list()).headers.get('x-error-code')).to.equal('rules_damaged')
+    expect((await ask()).status).to.equal(200)
+    expect((await admin('DELETE', `/admin/operators/${body.data.id}`)).status).to.equal(200)
+    expect((await gateway.call('GET', '/readyz')).body.damaged_streams).to.deep.equal(['operators'])
+    server.store.setMetadata('operators', {})
+    await waitUntil(async () => (await list()).status === 401)
+  })
+
   it('serves the user again when the metadata no longer hides events', async () => {
     server.store.setMetadata('rules-1', { $tb: 4 })
     await waitUntil(async () => (await ask()).status === 503)

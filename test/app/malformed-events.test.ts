@@ -6,6 +6,7 @@ import { runCommand } from '../support/command.ts'
 import { makeFolder } from '../support/folders.ts'
 import { AS_ADMIN, type RunningGateway, startGatewayOnFiles } from '../support/gateway.ts'
 import { logged, readLog } from '../support/gateway-log.ts'
+import { newOperator } from '../support/operators.ts'
 import { waitUntil } from '../support/wait.ts'
 
 const DAMAGED = 'stream of the event log damaged; the requests that depend on it are refused'
@@ -104,6 +105,49 @@ describe('a gateway whose embedded log others have written to', () => {
     }
     const { stderr } = await runCommand(['log', 'verify'], { DATA_DIR: gateway.dataDir })
     expect(stderr).to.match(/Event 1 of rules-1, at position \d+, is not valid JSON\./)
+  })
+
+  for (const stream of ['revocations', 'budget'])
+    it(`refuses the requests of all users if ${stream} holds an event that cannot be read`, async () => {
+      insert(stream, 'KeyRevoked', BROKEN)
+
+      await logged(gateway, DAMAGED)
+      for (const keepsSnapshots of [true, false]) {
+        const { status, body } = await ask()
+        expect(status).to.equal(503)
+        expect(body.error.message).to.contain(`stream ${stream} of the event log holds an event that`)
+        expect(await addUser('Grace')).to.equal(201)
+        await restart(keepsSnapshots)
+      }
+    })
+
+  it('refuses operators, but not root, if operators holds an event that cannot be read', async () => {
+    const { headers: asDora } = await newOperator(gateway, 'admin', 'Dora')
+    const list = () => gateway.call('GET', '/admin/users', undefined, asDora)
+    insert('operators', 'OperatorRemoved', BROKEN)
+
+    await logged(gateway, DAMAGED)
+    for (const keepsSnapshots of [true, false]) {
+      const { status, headers } = await list()
+      expect([status, headers.get('x-error-code')]).to.deep.equal([503, 'rules_damaged'])
+      expect((await ask()).status).to.equal(200)
+      expect(await addUser('Grace')).to.equal(201)
+      await restart(keepsSnapshots)
+    }
+  })
+
+  it('serves again once an inserted row was made one that is skipped, whatever is behind it', async () => {
+    insert('revocations', 'KeyRevoked', BROKEN)
+    insert('revocations', 'KeyRevoked', '{"userId":1,"keyId":"other"}')
+    await logged(gateway, DAMAGED)
+    const { dataDir, demoKey } = gateway
+    await gateway.stop()
+    const folder = await copyWithoutSnapshots(dataDir)
+    const database = new SqliteDatabase(path.join(folder, 'events.db'))
+    database.prepare("UPDATE events SET data = '{}', metadata = '{}' WHERE data = ?").run(BROKEN)
+    database.close()
+    gateway = await startGatewayOnFiles({}, { dataDir: folder, demoKey })
+    expect((await ask()).status).to.equal(200)
   })
 
   it('finds with log verify what is JSON, but no event', async () => {

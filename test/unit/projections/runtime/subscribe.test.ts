@@ -4,12 +4,13 @@ import {
   type EventLog,
   EventLogUnavailableError,
   type RecordedEvent,
+  type StreamAnomaly,
 } from '../../../../core/contract/event-log.ts'
 import { type Subscription, subscribeProjections } from '../../../../projections/runtime/subscribe.ts'
 import { eventAt } from '../../../support/event-log-suite.ts'
 import { waitUntil } from '../../../support/wait.ts'
 
-type Step = RecordedEvent | 'caught-up' | 'end' | Error
+type Step = RecordedEvent | StreamAnomaly | 'caught-up' | 'end' | Error
 
 describe('subscribeProjections', () => {
   let log: ScriptedLog
@@ -262,6 +263,23 @@ describe('subscribeProjections, for the events of one append', () => {
     expect(applied).to.deep.equal([10, 20])
   })
 
+  it('applies those behind which nothing arrives', async () => {
+    log.add(continued(10), continued(20))
+    await subscription.until(() => subscription.position() === 20, 5000)
+    expect(applied).to.deep.equal([10, 20])
+
+    log.add(event(30))
+    await subscription.until(() => subscription.position() === 30)
+    expect(applied).to.deep.equal([10, 20, 30])
+  })
+
+  it('applies those in front of an event of another program before it', async () => {
+    log.add({ ...continued(10), stream: 'rules-7' }, { kind: 'foreign', stream: 'rules-7', revision: 1 })
+    await subscription.until(() => subscription.foreign() === 2)
+    expect(subscription.position()).to.equal(10)
+    expect(subscription.damaged()).to.deep.equal([])
+  })
+
   it('does not hold back more than any append has', async () => {
     log.add(...Array.from({ length: 20_500 }, (_, index) => continued(10 * (index + 1))))
     await subscription.until(() => applied.length > 20_000)
@@ -319,7 +337,12 @@ class ScriptedLog implements EventLog {
     this.#wake()
   }
 
-  async *subscribe(from: number, signal: AbortSignal): AsyncGenerator<RecordedEvent | 'caught-up'> {
+  async *subscribe(
+    from: number,
+    signal: AbortSignal,
+    _streams?: string,
+    onAnomaly?: (anomaly: StreamAnomaly) => void,
+  ): AsyncGenerator<RecordedEvent | 'caught-up'> {
     this.subscribedFrom.push(from)
     this.subscriptions += 1
     const woken = () => new Promise<void>((resolve) => (this.#wake = resolve))
@@ -329,8 +352,9 @@ class ScriptedLog implements EventLog {
         const step = this.#steps.shift()
         if (step instanceof Error) throw step
         if (step === 'end') return
-        if (step) yield step
-        else await woken()
+        if (step === undefined) await woken()
+        else if (typeof step === 'object' && 'kind' in step) onAnomaly?.(step)
+        else yield step
       }
     } finally {
       this.subscriptions -= 1
