@@ -71,7 +71,11 @@ export interface EventWriter {
   checkAuthor(author: Author): void
 }
 
-const MAX_ATTEMPTS = 50
+/**
+ * How long a change is decided again while other writers append first. A node that is closer to the store may
+ * win a hundred times in a second.
+ */
+const MAX_CONTENTION_MS = 5000
 
 const DEFAULT_TIMEOUT_MS = 5000
 
@@ -131,7 +135,8 @@ export function createEventWriter(
     author: Author,
   ): Promise<Written | undefined> {
     const schema = 'schema' in command ? command.schema : SCHEMA_VERSION
-    for (let attempt = 1; ; attempt++) {
+    const begunAt = performance.now()
+    while (true) {
       subscription.checkAvailable()
       if (author.idempotency !== undefined) checkNotApplied(author.idempotency)
       const decidedAt = subscription.position()
@@ -150,7 +155,7 @@ export function createEventWriter(
       } catch (error) {
         if (!WrongExpectedRevisionError.isInstance(error)) throw error
         if (error.actual < error.expected) await refuseShorterStream(command.stream)
-        if (attempt === MAX_ATTEMPTS)
+        if (performance.now() - begunAt > MAX_CONTENTION_MS)
           throw new GatewayError('conflict', 'Too many concurrent changes. Try again.')
         log.poll?.()
         await catchUpTo(error.actual, command)
