@@ -86,6 +86,19 @@ describe('createEventWriter', () => {
       .and.include({ outcomeUnknown: false })
   })
 
+  it('decides again as often as other writers append first', async () => {
+    let lost = 0
+    append = async (stream, events, options) => {
+      if (lost < 100) {
+        await log.append(stream, events, options)
+        lost += 1
+      }
+      return log.append(stream, events, options)
+    }
+
+    expect(await write('user-1', () => lost - 1)).to.include({ revision: 100 })
+  })
+
   it('fails queued writes together with the one that found the log unavailable, as not written', async () => {
     let appends = 0
     append = async () => {
