@@ -4,6 +4,8 @@ import { parseArgs } from 'node:util'
 export interface Options {
   /** Duration of the load after the warm-up. */
   readonly seconds: number
+  /** Duration of the warm-up in seconds. */
+  readonly warmUp: number
   /** Requests per second. Default: determined in the warm-up. */
   readonly rate: number | undefined
   readonly workers: number
@@ -24,6 +26,7 @@ export function readOptions(args: readonly string[], environment: NodeJS.Process
     args: [...args],
     options: {
       seconds: { type: 'string', default: environment.SOAK_SECONDS || '600' },
+      'warm-up': { type: 'string' },
       rate: { type: 'string' },
       workers: { type: 'string', default: '1' },
       kill: { type: 'boolean', default: false },
@@ -36,8 +39,11 @@ export function readOptions(args: readonly string[], environment: NodeJS.Process
   const { rate, kill, sighup, json, keep } = values
   const workers = readNumber('workers', values.workers, 1, 64)
   if (sighup && workers === 1) throw new Error('--sighup needs --workers 2 or more')
+  const seconds = readNumber('seconds', values.seconds, 10, 24 * 60 * 60)
+  const warmUp = values['warm-up'] ?? String(Math.min(60, Math.max(15, seconds / 5)))
   return {
-    seconds: readNumber('seconds', values.seconds, 10, 24 * 60 * 60),
+    seconds,
+    warmUp: readNumber('warm-up', warmUp, 1, 60 * 60),
     rate: rate === undefined ? undefined : readNumber('rate', rate, 1, 100_000),
     workers,
     kill,

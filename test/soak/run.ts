@@ -11,8 +11,8 @@ import { slopeOf } from './samples.ts'
 import { openScene } from './scene.ts'
 import { soak } from './soak.ts'
 
-/** Time for the start, the warm-ups and the checks, in addition to the load. */
-const BESIDES_MS = 6 * 60_000
+/** Time for the start and the checks, in addition to the load and its two warm-ups. */
+const BESIDES_MS = 4 * 60_000
 
 const options = readOptionsOrLeave()
 const scene = await openScene(options)
@@ -41,7 +41,10 @@ function onSignal(): void {
 }
 process.on('SIGINT', onSignal)
 process.on('SIGTERM', onSignal)
-setTimeout(() => leave(1, 'FAILED: it took far too long'), options.seconds * 1000 + BESIDES_MS).unref()
+setTimeout(
+  () => leave(1, 'FAILED: it took far too long'),
+  (options.seconds + 2 * options.warmUp) * 1000 + BESIDES_MS,
+).unref()
 
 try {
   say(`${options.seconds} s, seed ${options.seed}, ${options.workers} worker(s); ${machine()}`)

@@ -34,9 +34,6 @@ export interface Soaked {
 /** Slow, until what is compiled on first use is compiled, and the cost of a request can be told. */
 const SLOW_PER_SECOND = 40
 
-/** A share of the load's duration, within limits. */
-const warmUpSeconds = ({ seconds }: Options) => Math.min(60, Math.max(15, seconds / 5))
-
 const ROLL_EVERY_MS = 20_000
 
 /** The load, in one life of the gateway or two. `stop` cuts it short. */
@@ -84,7 +81,7 @@ export async function soak(options: Options, scene: Scene, stop: AbortSignal): P
 
   /** Fills every cache under the load to come, and measures what is there when it is quiet again. */
   async function warmUp(): Promise<Level> {
-    const seconds = warmUpSeconds(options)
+    const seconds = options.warmUp
     const load = begin(rate ?? SLOW_PER_SECOND)
     await wait(seconds * 0.3)
     const tell = startCosting(scene, load)
