@@ -27,6 +27,7 @@ const REFRESH_MS = 3_600_000
 const MAX_MESSAGE_LENGTH = 500
 const MAX_NAME_LENGTH = 200
 
+/** Stores new texts in order, so that gateways that write at the same time lock rows in the same order. */
 export function createDictionary(db: Kysely<LedgerTables>): Dictionary {
   const labels = new Map<string, number>()
   const groupSets = new Map<string, number>()
@@ -36,7 +37,7 @@ export function createDictionary(db: Kysely<LedgerTables>): Dictionary {
   let knownSince = 0
 
   async function addLabels(values: ReadonlySet<string>): Promise<void> {
-    const missing = [...values].filter((value) => !labels.has(value))
+    const missing = [...values].filter((value) => !labels.has(value)).sort()
     if (missing.length === 0) return
     const rows = missing.map((value) => ({ value }))
     await db
@@ -49,7 +50,7 @@ export function createDictionary(db: Kysely<LedgerTables>): Dictionary {
   }
 
   async function addGroupSets(sets: ReadonlyMap<string, readonly number[]>): Promise<void> {
-    const missing = [...sets.keys()].filter((value) => !groupSets.has(value))
+    const missing = [...sets.keys()].filter((value) => !groupSets.has(value)).sort()
     if (missing.length === 0) return
     await db
       .insertInto('group_sets')
@@ -60,6 +61,7 @@ export function createDictionary(db: Kysely<LedgerTables>): Dictionary {
     const members = found.flatMap(({ id: group_set, value }) =>
       (sets.get(value) ?? []).map((group_id) => ({ group_id, group_set })),
     )
+    members.sort((a, b) => a.group_set - b.group_set || a.group_id - b.group_id)
     await db
       .insertInto('group_members')
       .values(members)
@@ -76,7 +78,7 @@ export function createDictionary(db: Kysely<LedgerTables>): Dictionary {
       if (!targets.has(key)) missing.set(key, { provider: shorten(provider), model: shorten(model) })
     }
     if (missing.size === 0) return
-    const rows = [...missing.values()]
+    const rows = [...missing].sort(byKey).map(([, row]) => row)
     await db
       .insertInto('targets')
       .values(rows)
@@ -96,7 +98,7 @@ export function createDictionary(db: Kysely<LedgerTables>): Dictionary {
     }
     if (missing.size === 0) return
     const day = Math.floor(now / DAY_MS)
-    const rows = [...missing].map(([digest, { code, status, message, param, ruleId }]) => ({
+    const rows = [...missing].sort(byKey).map(([digest, { code, status, message, param, ruleId }]) => ({
       digest,
       code,
       status,
@@ -160,6 +162,10 @@ export function shorten(text: string): string {
 /** PostgreSQL does not store this character. */
 function withoutNul(text: string): string {
   return text.includes('\0') ? text.replaceAll('\0', '') : text
+}
+
+function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  return a < b ? -1 : 1
 }
 
 function targetKey(provider: string, model: string): string {

@@ -132,6 +132,8 @@ async function write(store: LedgerStore, records: readonly LedgerRecord[]): Prom
 /** The database works, but a value does not fit it. */
 function isAboutData(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  // PostgreSQL's classes of codes for data and for constraints, and what SQLite has in their place.
-  return /^2[23]...$|^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG|RANGE)/.test(code) || error instanceof RangeError
+  // PostgreSQL's classes of codes for data, constraints and limits, and what SQLite has in their place.
+  return (
+    /^(2[23]|54)...$|^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG|RANGE)/.test(code) || error instanceof RangeError
+  )
 }

@@ -186,6 +186,27 @@ describe('the ledger on PostgreSQL', () => {
     expect((await stores[1]!.list({ filter: {}, limit: 100 })).records).to.have.length(40)
     await Promise.all(stores.map((store) => store.close()))
   })
+
+  it('takes the same new texts of two gateways, whose records come in another order', async () => {
+    const location = { engine: 'postgres', url: server.url } as const
+    const stores = await Promise.all([1, 2].map(() => openLedgerStore(location, 'log_two')))
+    const write = (store: LedgerStore, part: (n: number) => object, round: number, isReversed: boolean) => {
+      const records = Array.from({ length: 500 }, (_, n) => {
+        const requestId = requestIdAt(NOON + round, `${isReversed}${n}`.padEnd(17, 'x'))
+        return ledgerRecord({ requestId, ...part(n) })
+      })
+      return store.write(isReversed ? records.reverse() : records)
+    }
+    const parts = [
+      (n: number) => ({ reason: `reason ${n}` }),
+      (n: number) => ({ groups: [n] }),
+      (n: number) => ({ model: `model ${n}` }),
+      (n: number) => ({ error: { code: 'refused', status: 403, message: `message ${n}` } }),
+    ]
+    for (const [round, part] of parts.entries())
+      await Promise.all(stores.map((store, index) => write(store, part, 100 + round, index === 1)))
+    await Promise.all(stores.map((store) => store.close()))
+  })
 })
 
 /** Makes of all records what a gateway of the version before traces would have written into these tables. */
