@@ -7,7 +7,8 @@ export interface TextReplacement {
   readonly replacement: string
   /**
    * Number of characters that are held back until more text has arrived, at least the length of the longest
-   * match. A longer match that spans more text is not found.
+   * match with what the pattern looks ahead at. A longer match that spans more text is not found. As many
+   * characters are kept after they were sent, for patterns that look behind.
    */
   readonly maxMatchLength: number
 }
@@ -91,9 +92,14 @@ function joinParts(parts: readonly ReplyPart[]): Readonly<Record<string, string>
   return joined
 }
 
-/** Text of one kind, of which the end is held back because a match could begin there. */
+/**
+ * Text of one kind, of which the end is held back because a match could begin there. Matches are found in the
+ * text as a whole, so that it does not matter where chunks end.
+ */
 class HeldText {
   readonly #rule: TextReplacement
+  /** The end of what was sent, before it was replaced. */
+  #sent = ''
   #held = ''
 
   constructor(rule: TextReplacement) {
@@ -107,23 +113,54 @@ class HeldText {
   /** Adds text and returns what can be sent. */
   push(text: string): string {
     this.#held += text
-    let end = Math.max(0, this.#held.length - this.#rule.maxMatchLength)
-    // A match that reaches into the held text may still grow: it stays whole.
-    for (const match of this.#held.matchAll(this.#rule.pattern)) {
-      if (match.index >= end) break
-      if (match.index + match[0].length > end) end = match.index
-    }
-    const ready = this.#held.slice(0, end)
-    this.#held = this.#held.slice(end)
-    return replace(ready, this.#rule)
+    const end = this.#held.length - this.#rule.maxMatchLength
+    if (end <= 0) return ''
+    return this.#release(isInsidePair(this.#held, end) ? end - 1 : end, false)
   }
 
   /** Returns the rest. */
   flush(): string {
-    const rest = replace(this.#held, this.#rule)
-    this.#held = ''
-    return rest
+    return this.isEmpty ? '' : this.#release(this.#held.length, true)
   }
+
+  /** Removes the first characters from what is held, and returns them with matches replaced. */
+  #release(count: number, isLast: boolean): string {
+    const { pattern, replacement, maxMatchLength } = this.#rule
+    const text = this.#sent + this.#held
+    let from = this.#sent.length
+    let end = from + count
+    let ready = ''
+    pattern.lastIndex = from
+    for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
+      const { index, 0: matched } = match
+      if (index >= end && !isLast) break
+      if (index + matched.length > end) {
+        // A match that reaches into the held text may still grow: it stays whole.
+        end = index
+        break
+      }
+      ready += text.slice(from, index) + replacement
+      from = index + matched.length
+      if (matched === '') pattern.lastIndex += pattern.unicode && isInsidePair(text, from + 1) ? 2 : 1
+    }
+    pattern.lastIndex = 0
+    ready += text.slice(from, end)
+    // At least one character tells the pattern that the text does not begin here.
+    this.#sent = text.slice(Math.max(0, end - Math.max(1, maxMatchLength)), end)
+    this.#held = text.slice(end)
+    return ready
+  }
+}
+
+/** Whether an index separates the two halves of a surrogate pair. */
+function isInsidePair(text: string, index: number): boolean {
+  return (
+    isBetween(text.charCodeAt(index - 1), 0xd800, 0xdbff) && isBetween(text.charCodeAt(index), 0xdc00, 0xdfff)
+  )
+}
+
+function isBetween(value: number, least: number, most: number): boolean {
+  return value >= least && value <= most
 }
 
 function replace(text: string, { pattern, replacement }: TextReplacement): string {

@@ -30,6 +30,32 @@ describe('the text transform', () => {
     }
   })
 
+  const AROUND: readonly (readonly [rule: typeof CARD, text: string])[] = [
+    [{ ...CARD, pattern: /\b\d{4}-\d{4}\b/g }, '91234-5678, 1234-56789 and 1234-5678'],
+    [{ ...CARD, pattern: /(?<=card: )\d{4}/g }, 'ward: 1234, card: 5678, card: 910'],
+    [{ ...CARD, pattern: /\d{4}(?= EUR)/g }, '1234 EUR, 5678 USD and 9101 EUR'],
+    [{ ...CARD, pattern: /^a|b$/g, maxMatchLength: 1 }, 'ab ab ba ab'],
+    [{ ...CARD, pattern: /^- /gm, maxMatchLength: 2 }, '- one\n- two - three'],
+    [{ ...CARD, pattern: /x*/g, maxMatchLength: 4 }, 'axxb\u{1f600}x'],
+    [{ ...CARD, pattern: /x*/gu, maxMatchLength: 4 }, 'axxb\u{1f600}x'],
+  ]
+
+  for (const [rule, whole] of AROUND) {
+    it(`replaces ${rule.pattern} alike in whole and in split text`, async () => {
+      const expected = whole.replaceAll(rule.pattern, rule.replacement)
+      const splits = Array.from({ length: whole.length }, (_, at) => [whole.slice(0, at), whole.slice(at)])
+      for (const chunks of [...splits, [...whole], whole.split('')]) {
+        const parts = await transform([...chunks.map((chunk) => [text(chunk)]), [finish]], rule)
+        expect(textOf(parts), JSON.stringify(chunks)).to.equal(expected)
+      }
+    })
+  }
+
+  it('does not split characters of two code units', async () => {
+    const parts = await transform([[text('\u{1f600}'.repeat(20))], [text('1')], [finish]])
+    for (const part of parts) if ('text' in part) expect(part.text.isWellFormed()).to.equal(true)
+  })
+
   it('never sends a part of a match', async () => {
     const parts = await transform([[text('1')], [text('234-')], [text('5678')], [finish]])
     expect(parts.some((part) => 'text' in part && /\d/.test(part.text))).to.equal(false)
