@@ -30,7 +30,7 @@ test('is written for the contract of the installed gateway', () => {
 })
 
 test('is accepted by the installed gateway, with its options and its place in the list', () => {
-  const folder = mkdtempSync(path.join(tmpdir(), 'signalbox-example-'))
+  const folder = mkdtempSync(path.join(tmpdir(), 'plugin-'))
   try {
     const CONFIG = path.join(folder, 'settings.yaml')
     const use = fileURLToPath(new URL('index.js', import.meta.url))

@@ -231,7 +231,10 @@ export const requestQuery = {
   ),
   min_score: scoreBound('The lowest score for quality. Requests without one do not pass.'),
   max_score: scoreBound('The highest score for quality. Requests without one do not pass.'),
-  q: text('A part of the code or of the message of the error.', 'firewall'),
+  q: text(
+    'A part of the code or of the message of the error. Capital letters from A to Z equal small ones.',
+    'firewall',
+  ),
   ...range,
   format: Type.Optional(
     StringEnum(['json', 'jsonl', 'csv'], {

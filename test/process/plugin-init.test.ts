@@ -55,6 +55,8 @@ describe('"plugin init"', () => {
     expect(code).to.equal(0)
     expect(await readdir(path.join(folder, 'mine'))).to.have.members([...FILES, 'node_modules', 'notes.txt'])
     expect(await readFile(path.join(folder, 'mine/index.js'), 'utf8')).to.contain("name: '@acme/limits'")
+    const tested = await execute('npm', ['test', '--offline'], { cwd: path.join(folder, 'mine') })
+    expect(tested.stdout).to.match(/^. pass 4$/m)
   })
 
   it('never overwrites a file, and then writes nothing', async () => {

@@ -198,6 +198,7 @@ function decodeList<Item>(text: string | null): readonly Item[] {
 
 /** Returns the id of a label; undefined if no record has it. */
 export async function findLabel(db: Kysely<LedgerTables>, value: string): Promise<number | undefined> {
+  if (cannotBeStored(value)) return undefined
   const row = await db.selectFrom('labels').select('id').where('value', '=', value).executeTakeFirst()
   return row?.id
 }
@@ -212,8 +213,13 @@ export async function findGroupSets(db: Kysely<LedgerTables>, groupId: number): 
   return rows.map(({ group_set }) => group_set)
 }
 
-/** A condition for text that contains a part, whatever the case of its letters. */
+/** PostgreSQL rejects this character, also in parameters. What is stored never has it. */
+export function cannotBeStored(text: string): boolean {
+  return text.includes('\0')
+}
+
+/** A condition for text that contains a part, whatever the case of letters from A to Z. */
 export function containsText(column: string, part: string) {
-  const pattern = `%${part.toLowerCase().replaceAll(/[\\%_]/g, '\\$&')}%`
-  return sql<boolean>`lower(${sql.ref(column)}) like ${pattern} escape '\\'`
+  const pattern = `%${part.replaceAll(/[\\%_]/g, '\\$&')}%`
+  return sql<boolean>`lower(${sql.ref(column)}) like lower(${pattern}) escape '\\'`
 }

@@ -164,9 +164,7 @@ function selectIds(
   const { rule, score, text, error, copies, earlier = false, ...equal } = conditions
   const others: RawBuilder<boolean>[] = []
   if (copies === 'only') others.push(sql<boolean>`${sql.ref('requests.shadow_of')} is not null`)
-  // No rule does anything to a copy.
-  else if (copies === undefined && access !== 'rule')
-    others.push(sql<boolean>`${sql.ref('requests.shadow_of')} is null`)
+  else if (copies === undefined) others.push(sql<boolean>`${sql.ref('requests.shadow_of')} is null`)
   for (const [name, values] of Object.entries(equal))
     if (name !== access && values) others.push(isOneOf(engine, `requests.${name}`, values))
   if (Array.isArray(error) && access !== 'error') others.push(isOneOf(engine, 'requests.error', error))

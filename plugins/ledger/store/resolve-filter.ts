@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely'
-import { containsText, findGroupSets, findLabel } from './find-records.ts'
+import { cannotBeStored, containsText, findGroupSets, findLabel } from './find-records.ts'
 import type { RequestFilter } from './queries.ts'
 import type { LedgerTables } from './tables.ts'
 
@@ -72,6 +72,7 @@ async function findTargets(
   provider: string | undefined,
   model: string | undefined,
 ): Promise<readonly number[]> {
+  if (cannotBeStored(`${provider}${model}`)) return []
   let query = db.selectFrom('targets').select('id')
   if (provider !== undefined) query = query.where('provider', '=', provider)
   if (model !== undefined) query = query.where('model', '=', model)
@@ -79,6 +80,7 @@ async function findTargets(
 }
 
 async function findErrors(db: Kysely<LedgerTables>, text: string): Promise<readonly number[]> {
+  if (cannotBeStored(text)) return []
   const found = await selectErrors(db, text)
     .limit(MAX_LISTED_ERRORS + 1)
     .execute()

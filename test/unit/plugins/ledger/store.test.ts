@@ -485,7 +485,7 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
         model: isBlocked ? null : `model-${n % 4}`,
         status: isBlocked ? 403 : 200,
         error: isBlocked
-          ? { code: 'firewall_blocked', status: 403, message: `Rule ${n % 30} says 100%_No.` }
+          ? { code: 'firewall_blocked', status: 403, message: `Rule ${n % 30} says 100%_No Übermut.` }
           : null,
         rules: isBlocked ? [firewallRule(5)] : n % 11 === 0 ? [firewallRule(6, 'warn')] : [],
       })
@@ -503,6 +503,7 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
       [{ rule: { kind: 'routing', id: 5 } }, () => false],
       [{ action: 'warn' }, ({ rules }) => rules[0]?.action === 'warn'],
       [{ text: 'SAYS 100%_no' }, ({ error }) => error !== null],
+      [{ text: 'NO Übermut' }, ({ error }) => error !== null],
       [{ text: '100%Xno' }, () => false],
       [{ text: 'rule 14 ' }, ({ error }) => error?.message?.startsWith('Rule 14 ') === true],
       [{ text: 'firewall_b' }, ({ error }) => error !== null],
@@ -522,6 +523,20 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
     }
     for (const filter of [{ keyId: 'key_9' }, { model: 'none' }, { endpoint: '/none' }, { action: 'none' }])
       expect(await idsOf(filter)).to.deep.equal([])
+    const ofNul = '\0'
+    for (const name of ['keyId', 'model', 'provider', 'endpoint', 'action', 'text'])
+      expect(await idsOf({ [name]: ofNul }), name).to.deep.equal([])
+    expect(await idsOf({ rule: { kind: ofNul, id: 5 } })).to.deep.equal([])
+  })
+
+  it('lists no copies by what a rule did unless they are asked for', async () => {
+    const request = ledgerRecord({ rules: [firewallRule(7)], time: NOON })
+    const copy = ledgerRecord({ rules: [firewallRule(7)], time: NOON + 1, shadowOf: request.requestId })
+    await store.write([request, copy])
+    const rule = { kind: 'firewall', id: 7 }
+    for (const filter of [{ rule }, { rule, userId: 1 }, { action: 'block' }])
+      expect(await idsOf(filter)).to.deep.equal([request.requestId])
+    expect(await idsOf({ rule, copies: 'only' })).to.deep.equal([copy.requestId])
   })
 
   it('lists what a rule did in pages, newest first, whatever other rules did', async () => {
