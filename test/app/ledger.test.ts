@@ -1,5 +1,6 @@
 import { copyFile, readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { expect } from 'chai'
 import { firewallRuleBody } from '../support/bodies.ts'
 import { makeFolder } from '../support/folders.ts'
@@ -125,8 +126,11 @@ describe('the request ledger', () => {
     const [user, other] = [await newUser(gateway), await newUser(gateway)]
     await send(other, 'not yours')
     const ids: string[] = []
-    for (const model of ['gpt-4o', 'gpt-4o-mini', 'no-such-model', 'gpt-4o'])
+    for (const model of ['gpt-4o', 'gpt-4o-mini', 'no-such-model', 'gpt-4o']) {
       ids.unshift(requestIdOf(await send(user, 'hello', { model })))
+      // Requests of one millisecond have no order.
+      for (const sentAt = Date.now(); Date.now() === sentAt; ) await setImmediate()
+    }
     const list = async (query: string) => (await user.call('GET', `/v1/requests?${query}`)).body
     const idsOf = (page: { data: { x_request_id: string }[] }) =>
       page.data.map(({ x_request_id }) => x_request_id)
