@@ -9,6 +9,7 @@ import {
 } from './connection-string.ts'
 import { createSharedAppends } from './shared-appends.ts'
 import { openSubscription, type SubscriptionCall } from './subscription-call.ts'
+import { allowTlsToAddresses } from './tls-to-address.ts'
 
 /** The official client, plus functions that its public API lacks. */
 interface EventStoreConnection {
@@ -62,6 +63,7 @@ export function connectEventStore(connectionString: string): EventStoreConnectio
 }
 
 function createClient(connectionString: string): EventStoreDBClient {
+  allowTlsToAddresses()
   const { warn } = console
   // The client warns of short keepalive intervals on the console, which is not the gateway's log.
   console.warn = ignore

@@ -11,6 +11,7 @@ import {
 } from '@eventstore/db-client'
 import { status } from '@grpc/grpc-js'
 import { expect } from 'chai'
+import { connectEventStore } from '../../../../core/event-log/eventstore/client.ts'
 import { rejection } from '../../../support/event-log-suite.ts'
 import { type EventStore, startEventStore } from '../../../support/eventstore/server.ts'
 import { readTestTls } from '../../../support/tls.ts'
@@ -251,7 +252,7 @@ describe('the EventStoreDB test server', () => {
     const users = { signalbox: { password: 'changeit', mayWrite: false } }
     const secured = await startEventStore({ tls, users })
     const url = `esdb://signalbox:changeit@127.0.0.1:${secured.port}?tlsCAFile=${caFile}`
-    const reader = EventStoreDBClient.connectionString(url)
+    const { client: reader } = connectEventStore(url)
 
     const error = await rejection(reader.appendToStream('user-1', [event()], { credentials: CREDENTIALS }))
 

@@ -50,6 +50,20 @@ describe('openEventStoreLog', () => {
     })
   }
 
+  for (const scheme of ['esdb', 'esdb+discover']) {
+    it(`connects to an IP address with TLS by ${scheme}`, async () => {
+      const { tls, caFile } = await readTestTls()
+      const secured = await startEventStore({ tls })
+      const host = `admin:changeit@127.0.0.1:${secured.port}`
+      const log = await open(`${scheme}://${host}?tlsCAFile=${encodeURIComponent(caFile)}`)
+
+      await log.append('user-1', [numbered(1)], { expectedRevision: -1, metadata })
+      expect(await collect(log.read('user-1'))).to.have.length(1)
+      await log.close()
+      await secured.stop()
+    })
+  }
+
   it('handles throwOnAppendFailure=false in the connection string', async () => {
     const log = await open(`${server.connectionString}&throwOnAppendFailure=false`)
 
@@ -98,17 +112,18 @@ describe('openEventStoreLog', () => {
       'no TLS on a server with it': [true, 'tls=false', 'remove tls=false'],
     }
     for (const [name, [hasTls, options, hint]] of Object.entries(cases)) {
-      it(name, async () => {
-        const { tls, otherCaFile } = await readTestTls()
-        const other = await startEventStore(hasTls ? { tls } : {})
-        const query = options.replace('OTHER', encodeURIComponent(otherCaFile))
+      for (const host of ['localhost', '127.0.0.1'])
+        it(`${name}, at ${host}`, async () => {
+          const { tls, otherCaFile } = await readTestTls()
+          const other = await startEventStore(hasTls ? { tls } : {})
+          const query = options.replace('OTHER', encodeURIComponent(otherCaFile))
 
-        const error = await rejection(open(`esdb://localhost:${other.port}?${query}`))
+          const error = await rejection(open(`esdb://${host}:${other.port}?${query}`))
 
-        expect(error).to.be.instanceOf(EventLogUnavailableError).and.include({ transient: true })
-        expect(error).to.have.property('message').that.includes(hint)
-        await other.stop()
-      })
+          expect(error).to.be.instanceOf(EventLogUnavailableError).and.include({ transient: true })
+          expect(error).to.have.property('message').that.includes(hint)
+          await other.stop()
+        })
     }
   })
 
