@@ -33,6 +33,11 @@ export function newLogId(): string {
   return `log_${random24()}`
 }
 
+/** Whether the text has the form of an id of an event log. */
+export function isLogId(text: string): boolean {
+  return /^log_[0-9A-Za-z]{24}$/.test(text)
+}
+
 export const API_KEY_PREFIX = 'tr_'
 
 /** Returns a new API key: `tr_` and 43 base62 characters from a CSPRNG, about 256 bits. */

@@ -1,6 +1,7 @@
 import { readdir, truncate } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'chai'
+import { SqliteDatabase } from '../../core/event-log/sqlite/database.ts'
 import { firewallRuleBody } from '../support/bodies.ts'
 import { DAMAGES, zeroPages } from '../support/damage.ts'
 import { copyFolder } from '../support/folders.ts'
@@ -78,6 +79,17 @@ describe('a gateway whose data folder has a damaged file', () => {
       await expectSetAside(gateway, 'ledger')
     })
   }
+
+  it('sets responses.db aside if the id of its log is damaged', async () => {
+    const dataDir = await copyFolder(original)
+    const database = new SqliteDatabase(path.join(dataDir, 'responses.db'))
+    database.exec('UPDATE log SET id = substr(id, 1, length(id) - 1) || char(0)')
+    database.close()
+    const gateway = await startOn(dataDir)
+
+    expect((await createResponse(gateway, { input: 'Hello' })).status).to.equal(200)
+    await expectSetAside(gateway, 'responses')
+  })
 
   for (const name of ['responses.db', 'ledger.db'])
     it(`starts on an empty ${name}`, async () => {

@@ -220,6 +220,10 @@ describe('a gateway whose embedded event log is replaced', () => {
         await rm(at('responses.db'))
         await expectRefused('log.json', 'from a backup')
         await rm(at('log.json'))
+        await expectRefused('ledger.db, snapshots', 'from a backup')
+        await rm(at('ledger.db'))
+        await expectRefused('the folder holds snapshots of', 'from a backup')
+        await rm(at('snapshots'), { recursive: true })
 
         gateway = await startGatewayOnFiles({}, { dataDir })
         expect(await patternsOf(gateway)).to.deep.equal([])

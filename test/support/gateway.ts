@@ -74,9 +74,9 @@ export async function startGateway(
   environment: Readonly<Record<string, string>> = {},
   { dataDir, demoKey, pluginFolder, log, output = captureOutput() }: GatewayOptions = {},
 ): Promise<RunningGateway> {
-  const { createDemoUser, createLogger, formatDemoNotice, formatBanner, readSettings, retry, start } =
-    await loadGateway()
-  const folder = dataDir ?? (await createDataFolder())
+  const loaded = await loadGateway()
+  const { createDemoUser, createLogger, formatDemoNotice, formatBanner, readSettings, retry, start } = loaded
+  const folder = dataDir ?? (await loaded.createDataFolder({ hasLog: log === 'files' }))
   const settings = readSettings({ ...TEST_ENVIRONMENT, DATA_DIR: folder, ...environment })
   const usesMemory = log === undefined && !settings.eventstore_url
   const openLog = usesMemory ? async () => openMemoryLog(folder) : log
@@ -113,23 +113,16 @@ export function startGatewayOnFiles(
   return startGateway(environment, { ...options, log: 'files' })
 }
 
-/** A new data folder with an empty ledger, which saves each gateway from creating its tables. */
-async function createDataFolder(): Promise<string> {
-  const { writeEmptyLedger } = await import('./ledger-file.ts')
-  const folder = await makeFolder()
-  await writeEmptyLedger(folder)
-  return folder
-}
-
 /** Loaded when first needed: tests of processes use this module without the gateway's code. */
 async function loadGateway() {
-  const [gateway, settings, banner, demoUser, logger, retry] = await Promise.all([
+  const [gateway, settings, banner, demoUser, logger, retry, dataFolder] = await Promise.all([
     import('../../config/gateway/gateway.ts'),
     import('../../config/settings/settings.ts'),
     import('../../config/gateway/banner.ts'),
     import('../../config/gateway/demo-user.ts'),
     import('../../core/process/logger.ts'),
     import('../../core/process/retry.ts'),
+    import('./data-folder.ts'),
   ])
   return {
     start: gateway.startGateway,
@@ -139,6 +132,7 @@ async function loadGateway() {
     formatBanner: banner.formatBanner,
     createLogger: logger.createLogger,
     retry: retry.retryWhileUnavailable,
+    createDataFolder: dataFolder.createDataFolder,
   }
 }
 

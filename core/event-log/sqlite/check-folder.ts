@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { EventLogUnavailableError } from '../../contract/event-log.ts'
 import { isJsonObject } from '../../contract/json.ts'
@@ -8,6 +8,8 @@ import { replaceFile } from '../../util/replace-file.ts'
 export const HISTORY_FILE = 'events.db'
 export const EXPIRING_FILE = 'responses.db'
 const ID_FILE = 'log.json'
+/** What is beside either kind of log. That of a log on a server says nothing about an embedded one. */
+const COMPANIONS = ['ledger.db', 'snapshots']
 
 /** What a data folder says about the log that it belongs to. */
 export interface FolderIdentity {
@@ -33,12 +35,12 @@ export async function writeFolderIdentity(directory: string, identity: FolderIde
   await replaceFile(join(directory, ID_FILE), (file) => file.writeFile(`${JSON.stringify(identity)}\n`))
 }
 
-/** The files in the folder that tell that it held a log before, besides `events.db`. */
+/** The files in the folder that tell that it held an embedded log before, besides `events.db`. */
 export function listLeftovers(directory: string): readonly string[] {
-  return [
-    ...(sizeOf(join(directory, EXPIRING_FILE)) > 0 ? [EXPIRING_FILE] : []),
-    ...(hasHeldLog(directory) ? [ID_FILE] : []),
-  ]
+  const isOnServer = readFolderIdentity(directory)?.store === 'server'
+  const names = [EXPIRING_FILE, ...(isOnServer ? [] : COMPANIONS)]
+  const leftovers = names.filter((name) => hasContent(join(directory, name)))
+  return hasHeldLog(directory) ? [...leftovers, ID_FILE] : leftovers
 }
 
 /** Whether an embedded log with an id was in the folder. */
@@ -57,7 +59,7 @@ export function createLeftoversError(
   leftovers: readonly string[],
 ): EventLogUnavailableError {
   return new EventLogUnavailableError(
-    `${join(directory, HISTORY_FILE)} is missing or empty, but the folder holds ${leftovers.join(' and ')} ` +
+    `${join(directory, HISTORY_FILE)} is missing or empty, but the folder holds ${leftovers.join(', ')} ` +
       `of an event log. Restore ${HISTORY_FILE} from a backup. To start with an empty event log instead, ` +
       'move all files out of the folder first.',
   )
@@ -71,6 +73,11 @@ export function createDamagedFileError(
 ): EventLogUnavailableError {
   const message = `${file} is damaged: ${reason}. Restore it from a backup`
   return new EventLogUnavailableError(message, { damaged: true, cause })
+}
+
+function hasContent(path: string): boolean {
+  const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+  return isFolder ? readdirSync(path).length > 0 : sizeOf(path) > 0
 }
 
 /** 0 for a file that does not exist. */

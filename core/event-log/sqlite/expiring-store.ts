@@ -1,3 +1,4 @@
+import { isLogId } from '../../util/ids.ts'
 import { HISTORY_FILE } from './check-folder.ts'
 import {
   closeDatabase,
@@ -7,6 +8,7 @@ import {
   takeEventPage,
 } from './database.ts'
 import { insertEvents } from './history-store.ts'
+import { createDamagedOwnerError } from './set-aside.ts'
 import type {
   AppendedResponse,
   AppendRequest,
@@ -145,6 +147,7 @@ function claimFor({ logId }: OpenRequest, database: SqliteDatabase): void {
   if (owner === undefined && logId !== undefined)
     return void database.prepare<[string]>('INSERT INTO log VALUES (?)').run(logId)
   database.close()
+  if (owner !== undefined && !isLogId(owner)) throw createDamagedOwnerError()
   throw new Error(`it belongs to event log ${owner}, and ${HISTORY_FILE} beside it to ${logId ?? 'none'}`)
 }
 

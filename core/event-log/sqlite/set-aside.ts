@@ -15,6 +15,11 @@ export function isUnusableFileError(error: unknown): error is Error {
   return isPlain || isDamageError(error)
 }
 
+/** Returns the error of a file whose owner is no id of an event log. `isDamageError` is true for it. */
+export function createDamagedOwnerError(): Error {
+  return new SqliteDatabase.SqliteError('the id of its event log is damaged', 'SQLITE_CORRUPT')
+}
+
 /** A disk that damages file after file must not be filled with them. */
 const MAX_SET_ASIDE = 10
 

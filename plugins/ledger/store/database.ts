@@ -1,5 +1,7 @@
 import { Kysely, PostgresDialect, SqliteDialect, sql } from 'kysely'
 import { SqliteDatabase } from '../../../core/event-log/sqlite/database.ts'
+import { createDamagedOwnerError } from '../../../core/event-log/sqlite/set-aside.ts'
+import { isLogId } from '../../../core/util/ids.ts'
 import { hasNewMigrations, migrateLedger } from './migrations.ts'
 import type { LedgerEngine, LedgerTables } from './tables.ts'
 
@@ -169,7 +171,8 @@ async function createSchema(db: Kysely<LedgerTables>, schema: string): Promise<v
 async function claimLedger(db: Kysely<LedgerTables>, logId: string): Promise<void> {
   const owner = await db.selectFrom('ledger').select('log_id').executeTakeFirst()
   if (owner === undefined) await db.insertInto('ledger').values({ log_id: logId }).execute()
-  else if (owner.log_id !== logId) throw new ForeignLedgerError(owner.log_id)
+  else if (owner.log_id !== logId)
+    throw isLogId(owner.log_id) ? new ForeignLedgerError(owner.log_id) : createDamagedOwnerError()
 }
 
 /** The ledger belongs to another event log, so its users are other users. */

@@ -6,7 +6,7 @@ import { type CompiledQuery, Kysely, SqliteDialect } from 'kysely'
 import type { RuleTraceEntry } from '../../../../core/contract/index.ts'
 import { SqliteDatabase } from '../../../../core/event-log/sqlite/database.ts'
 import { parseEncryptionKeys } from '../../../../core/util/encryption-keys.ts'
-import { requestIdAt, timeOfRequestId } from '../../../../core/util/ids.ts'
+import { newLogId, requestIdAt, timeOfRequestId } from '../../../../core/util/ids.ts'
 import type { LedgerLocation } from '../../../../plugins/ledger/store/database.ts'
 import { createPromptCipher } from '../../../../plugins/ledger/store/prompt-cipher.ts'
 import type { RequestFilter, UsageQuery } from '../../../../plugins/ledger/store/queries.ts'
@@ -16,9 +16,9 @@ import { type LedgerStore, openLedgerStore } from '../../../../plugins/ledger/st
 import type { LedgerTables } from '../../../../plugins/ledger/store/tables.ts'
 import { DAY_MS, HOUR_MS } from '../../../../plugins/ledger/store/units.ts'
 import { makeFolder } from '../../../support/folders.ts'
-import { UNDO_TRACES } from '../../../support/ledger-file.ts'
 import { ledgerRecord } from '../../../support/ledger-records.ts'
 import { type RunningPostgres, requirePostgres } from '../../../support/postgres.ts'
+import { UNDO_TRACES } from '../../../support/undo-traces.ts'
 
 const NOON = Date.UTC(2026, 2, 10, 12)
 
@@ -118,9 +118,10 @@ describe('the ledger on SQLite', () => {
 
   it('refuses a file that belongs to another event log', async () => {
     const location = { engine: 'sqlite', file: path.join(await makeFolder(), 'ledger.db') } as const
-    await (await openLedgerStore(location, 'log_a')).close()
-    const error = await openLedgerStore(location, 'log_b').catch((thrown: unknown) => thrown)
-    expect(error).to.include({ logId: 'log_a' })
+    const logId = newLogId()
+    await (await openLedgerStore(location, logId)).close()
+    const error = await openLedgerStore(location, newLogId()).catch((thrown: unknown) => thrown)
+    expect(error).to.include({ logId })
     expect(existsSync(location.file)).to.equal(true)
   })
 })

@@ -4,14 +4,14 @@ import { expect } from 'chai'
 import { SqliteDatabase } from '../../../../../core/event-log/sqlite/database.ts'
 import { openSelfHealingStore } from '../../../../../core/event-log/sqlite/self-healing-store.ts'
 import { isDamageError, isUnusableFileError } from '../../../../../core/event-log/sqlite/set-aside.ts'
-import { requestIdAt } from '../../../../../core/util/ids.ts'
+import { newLogId, requestIdAt } from '../../../../../core/util/ids.ts'
 import { openLedgerDatabase } from '../../../../../plugins/ledger/store/database.ts'
 import { ServedLedger } from '../../../../../plugins/ledger/store/served-ledger.ts'
 import { makeFolder } from '../../../../support/folders.ts'
-import { UNDO_TRACES } from '../../../../support/ledger-file.ts'
 import { ledgerRecord } from '../../../../support/ledger-records.ts'
+import { UNDO_TRACES } from '../../../../support/undo-traces.ts'
 
-const LOG_ID = 'log_1'
+const LOG_ID = newLogId()
 
 const KEPT = requestIdAt(Date.UTC(2026, 2, 10))
 
@@ -97,7 +97,7 @@ describe('a healthy responses.db', () => {
   })
 
   it('stays when it belongs to another log', async () => {
-    expect(() => open({ logId: 'log_2' })).to.throw('belongs to event log')
+    expect(() => open({ logId: newLogId() })).to.throw('belongs to event log')
     await expectKept()
   })
 })
