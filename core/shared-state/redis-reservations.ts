@@ -80,13 +80,19 @@ for i = 1, count do
 end
 return result`
 
+/**
+ * Ends of one window that were computed at different times, as after a loss of the counters, differ by less
+ * than this, in milliseconds; ends of consecutive windows by more.
+ */
+const SAME_WINDOW_MS = 10_000
+
 /** KEYS: as above. ARGV: id, then reserved amount, used amount and window of each entry. */
 const SETTLE = `${COMMON}
 for i = 1, #KEYS / 2 do
   local counter, open, at = KEYS[2 * i - 1], KEYS[2 * i], 3 * i - 1
   local amount, used, window = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2])
   local current = state(counter)
-  if current and current[4] == window then
+  if current and math.abs(current[4] - window) < ${SAME_WINDOW_MS} then
     if redis.call('ZREM', open, ARGV[1] .. ':' .. amount) == 1 then
       redis.call('HINCRBY', counter, 'reserved', -tonumber(amount))
     end

@@ -140,7 +140,7 @@ export class BudgetGuard {
         })
         this.#recordOutcome(owned.target.type, 'downgraded')
       } else if (used >= warnRatio * toNanoUsd(limitUsd)) {
-        const percent = Math.floor((100 * used) / toNanoUsd(limitUsd))
+        const percent = limitUsd === 0 ? 100 : Math.floor((100 * used) / toNanoUsd(limitUsd))
         const message = `${describeBudget(owned)} is spent to ${percent} percent.`
         warnings.push({ code: 'budget', message })
         this.#recordOutcome(owned.target.type, 'warned')

@@ -14,7 +14,7 @@ import { invalidParameterError } from '../../core/http/parse-call.ts'
 import type { LedgerReader } from '../ledger/reader.ts'
 import { showFeedback } from '../ledger/show-record.ts'
 import type { FeedbackCursor, FeedbackFilter, StoredFeedback } from '../ledger/store/feedback-queries.ts'
-import { parseTimeParameter } from '../ledger/time-parameter.ts'
+import { parseTimeRange } from '../ledger/time-parameter.ts'
 import { type ImportServices, importRatingLines } from './import-ratings.ts'
 import { toRequestId } from './request-ids.ts'
 import {
@@ -165,15 +165,14 @@ function withoutNul(text: string): string {
 }
 
 function toFilter(query: Static<TObject<typeof feedbackQuery>>): FeedbackFilter {
-  const { user: userId, name, model, min_score, max_score, since, until } = query
+  const { user: userId, name, model, min_score, max_score } = query
   return {
     ...(userId !== undefined && { userId }),
     ...(name !== undefined && { name }),
     ...(model !== undefined && { model }),
     ...(min_score !== undefined && { minScore: min_score }),
     ...(max_score !== undefined && { maxScore: max_score }),
-    ...(since !== undefined && { since: parseTimeParameter(since, 'since') }),
-    ...(until !== undefined && { until: parseTimeParameter(until, 'until') }),
+    ...parseTimeRange(query),
   }
 }
 

@@ -172,8 +172,17 @@ export function createLedgerPlugin(services: LedgerServices): Plugin {
 
 /** True for a request that a rule, a guardrail or a limit refused, and not a provider. */
 function isRefusal({ status, code }: GatewayError): boolean {
+  if (FAILED_CLOSED.has(code)) return true
   return status >= 400 && status < 500 && !code.startsWith('provider_')
 }
+
+/** The codes of rules, guardrails and limits that could not be checked. */
+const FAILED_CLOSED: ReadonlySet<string> = new Set([
+  'rules_damaged',
+  'guardrail_unavailable',
+  'rate_limit_unavailable',
+  'budget_unavailable',
+])
 
 function createUnrecordedError(): GatewayError {
   return createLedgerUnavailableError(

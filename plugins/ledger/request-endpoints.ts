@@ -20,7 +20,7 @@ import {
 } from './schemas.ts'
 import { CSV_HEADER, showRecord, toRecordLine } from './show-record.ts'
 import type { RequestFilter, RequestQuery, StoredRecord } from './store/queries.ts'
-import { parseTimeParameter } from './time-parameter.ts'
+import { parseTimeRange } from './time-parameter.ts'
 
 const PAGE_RESPONSE = {
   200: {
@@ -146,7 +146,7 @@ async function* toLines(
 export function parseRequestFilter(
   query: Omit<RequestQueryValues, 'format' | 'cursor' | 'limit'>,
 ): RequestFilter {
-  const { key, rule, action, status, model, provider, endpoint, copies, q, since, until } = query
+  const { key, rule, action, status, model, provider, endpoint, copies, q } = query
   const { min_score, max_score } = query
   const separator = rule?.lastIndexOf(':') ?? 0
   return {
@@ -163,7 +163,6 @@ export function parseRequestFilter(
     ...(min_score !== undefined && { minScore: min_score }),
     ...(max_score !== undefined && { maxScore: max_score }),
     ...(q !== undefined && { text: q }),
-    ...(since !== undefined && { since: parseTimeParameter(since, 'since') }),
-    ...(until !== undefined && { until: parseTimeParameter(until, 'until') }),
+    ...parseTimeRange(query),
   }
 }

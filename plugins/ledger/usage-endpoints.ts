@@ -11,7 +11,7 @@ import type { LedgerReader } from './reader.ts'
 import { showCopies, showUsage } from './show-record.ts'
 import type { CopyQuery, UsageDimension, UsageQuery } from './store/queries.ts'
 import { DAY_MS, HOUR_MS } from './store/units.ts'
-import { parseTimeParameter } from './time-parameter.ts'
+import { parseTimeRange } from './time-parameter.ts'
 import {
   adminCopyQuery,
   adminUsageQuery,
@@ -130,10 +130,10 @@ async function respondCopies(
 }
 
 function parseRange(query: Static<TObject<typeof copyQuery>>) {
+  const range = parseTimeRange(query)
   // Of now: requests of this millisecond are part of it.
-  const until = query.until === undefined ? Date.now() + 1 : parseTimeParameter(query.until, 'until')
-  const since =
-    query.since === undefined ? until - DEFAULT_DAYS * DAY_MS : parseTimeParameter(query.since, 'since')
+  const { until = Date.now() + 1 } = range
+  const { since = until - DEFAULT_DAYS * DAY_MS } = range
   if (since > until) throw invalidParameterError('since', 'since must not be after until.')
   return { since, until }
 }

@@ -316,6 +316,27 @@ describe('budgets', () => {
     expect(metrics.sum('signalbox_budget_outcomes_total', { target: 'user', outcome: 'warned' })).to.equal(1)
   })
 
+  it('of nothing allow models that cost nothing, and are spent to 100 percent', async () => {
+    const free = `models:
+  - id: free-of-charge
+    provider: openai
+    context: 1000
+    max_output: 100
+    price: { input: 0, output: 0 }
+    quality: 1
+    latency_ms: 1
+    capabilities: { tools: true, images: true, json: schema }
+`
+    const own = await startGateway({ ...withProvider(provider), ...(await withSettings(free)) })
+    const { id, key } = await newUser(own)
+    await setBudget(own, budgetOf.user(id), { limit_usd: 0, warn_ratio: 0.5 })
+    const { status, body } = await askAsUser(own, key, { model: 'free-of-charge' })
+    expect(status).to.equal(200)
+    expect(body.signalbox.warnings[0].message).to.contain('is spent to 100 percent')
+    expect((await askAsUser(own, key, {})).status).to.equal(402)
+    await own.stop()
+  })
+
   it('downgrade automatic choices to the mode cost, and refuse named models', async () => {
     await setBudget(gateway, budgetOf.user(user.id), { limit_usd: 0, on_exceed: 'downgrade' })
     const best = (await ask({ model: 'auto:cost' })).headers.get('x-model')

@@ -1,7 +1,9 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import path from 'node:path'
 import { expect } from 'chai'
+import { SqliteDatabase } from '../../core/event-log/sqlite/database.ts'
 import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
 import { chatBody, firewallRuleBody } from '../support/bodies.ts'
 import { type Body, DIALECTS, readRecords } from '../support/dialects.ts'
@@ -284,6 +286,7 @@ describe('the plugin guardrail-webhook', function () {
         expect(blocked.status).to.equal(503)
         expect(blocked.headers.get('x-error-code')).to.equal('guardrail_unavailable')
         expect(blocked.body.error.message).to.contain('The request could not be checked')
+        expect(isOnDisk(blocking, blocked)).to.equal(true)
         const { sum } = await scrape(blocking)
         expect(sum('signalbox_guardrail_calls_total', labels)).to.equal(earlier + 1)
         expect(blocking.stderr()).to.contain('guardrail check failed')
@@ -392,3 +395,11 @@ describe('the plugin guardrail-webhook', function () {
     expect(await rejected({ after: 'firewall' })).to.contain('url')
   })
 })
+
+/** Whether the ledger's file has the record of an answer, without a request that has it written. */
+function isOnDisk({ dataDir }: RunningGateway, { headers }: Answer): boolean {
+  const ledger = new SqliteDatabase(path.join(dataDir, 'ledger.db'), { readonly: true })
+  const found = ledger.prepare('SELECT 1 FROM requests WHERE request_id = ?').get(headers.get('x-request-id'))
+  ledger.close()
+  return found !== undefined
+}

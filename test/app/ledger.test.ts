@@ -145,6 +145,7 @@ describe('the request ledger', () => {
     expect(idsOf(await list('q=NO-SUCH'))).to.deep.equal([ids[1]])
     expect(idsOf(await list('until=2020-01-01'))).to.deep.equal([])
     expect((await list('since=yesterday')).error.param).to.equal('since')
+    expect((await list('since=2026-02-02&until=2026-02-01')).error.param).to.equal('since')
     expect((await list('cursor=nonsense')).error.param).to.equal('cursor')
     expect((await list(`user=${other.id}`)).error.param).to.equal('user')
   })

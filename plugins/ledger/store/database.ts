@@ -18,6 +18,8 @@ export interface LedgerDatabase {
   vacuum(): void
   /** Removes from the disk what was deleted. PostgreSQL does so when it vacuums the table. */
   forgetDeleted(): void
+  /** Registers what is called after the server has closed a connection: it may have been restored since. */
+  onDisconnect(listener: () => void): void
 }
 
 /** How long a statement may take, on PostgreSQL, before its connection is given up. */
@@ -94,6 +96,7 @@ function openSqlite(file: string, isWriter: boolean): LedgerDatabase {
     vacuum: () => void connection.pragma(`incremental_vacuum(${VACUUM_PAGES})`),
     // The write-ahead log may have older versions of the pages.
     forgetDeleted: () => void connection.pragma('wal_checkpoint(TRUNCATE)'),
+    onDisconnect: () => undefined,
   }
 }
 
@@ -115,7 +118,10 @@ const INT8_OID = 20
  * the same database. See docs/decisions/ledger.md, "The ledger of another event log is not mixed in".
  */
 async function openPostgres(url: string, schema: string): Promise<LedgerDatabase> {
-  const db = await connectPostgres(url, STATEMENT_TIMEOUT_MS)
+  const listeners: (() => void)[] = []
+  const db = await connectPostgres(url, STATEMENT_TIMEOUT_MS, () => {
+    for (const listener of listeners) listener()
+  })
   try {
     await createSchema(db, schema)
   } catch (error) {
@@ -127,10 +133,15 @@ async function openPostgres(url: string, schema: string): Promise<LedgerDatabase
     engine: 'postgres',
     vacuum: () => undefined,
     forgetDeleted: () => undefined,
+    onDisconnect: (listener) => void listeners.push(listener),
   }
 }
 
-async function connectPostgres(url: string, timeoutMs: number): Promise<Kysely<LedgerTables>> {
+async function connectPostgres(
+  url: string,
+  timeoutMs: number,
+  onDisconnect: () => void = () => undefined,
+): Promise<Kysely<LedgerTables>> {
   // Imported on demand: most installations use the embedded ledger.
   const { default: pg } = await import('pg')
   const pool = new pg.Pool({
@@ -150,7 +161,7 @@ async function connectPostgres(url: string, timeoutMs: number): Promise<Kysely<L
   // Connections that break while idle are replaced by the next query.
   pool.on('error', () => undefined)
   // One may also break between the statements of a transaction, whose next one then fails.
-  pool.on('connect', (client) => client.on('error', () => undefined))
+  pool.on('connect', (client) => client.on('error', onDisconnect))
   return new Kysely<LedgerTables>({ dialect: new PostgresDialect({ pool }) })
 }
 

@@ -88,10 +88,15 @@ export async function openLedgerStore(
 }
 
 function createLedgerStore(
-  { db, engine, vacuum, forgetDeleted }: LedgerDatabase,
+  { db, engine, vacuum, forgetDeleted, onDisconnect }: LedgerDatabase,
   cipher: PromptCipher | undefined,
 ): LedgerStore {
-  const storage = { dictionary: createDictionary(db), slots: new TraceSlots(), cipher }
+  const createStorage = () => ({ dictionary: createDictionary(db), slots: new TraceSlots(), cipher })
+  let storage = createStorage()
+  // A server that was restored from a backup may have given the known ids to other texts.
+  onDisconnect(() => {
+    storage = createStorage()
+  })
   const convertRules = createRuleConversion(db, engine)
   const repeats = new RepeatWatch()
   let writing: Promise<unknown> = Promise.resolve()

@@ -2,7 +2,8 @@ import { expect } from 'chai'
 import { HeldReservations } from '../../../../core/shared-state/held-reservations.ts'
 import { createMemoryReservations } from '../../../../core/shared-state/memory-reservations.ts'
 import type { ReservationEntry, SharedReservations } from '../../../../core/shared-state/reservations.ts'
-import { describeEachPlace } from '../../../support/shared-state.ts'
+import { requireRedis } from '../../../support/redis.ts'
+import { connectToRedis, describeEachPlace } from '../../../support/shared-state.ts'
 import { waitUntil } from '../../../support/wait.ts'
 
 const HOLD_MS = 60_000
@@ -121,6 +122,23 @@ describe('reservations', () => {
       await first().settle(one.open, [0])
       expect(await last().read(['slots'])).to.deep.equal([null])
     })
+  })
+})
+
+describe('reservations in Redis that loses its data', () => {
+  it('count in the same window of the counters that take their place', async function () {
+    const redis = await requireRedis(this)
+    const shared = await connectToRedis(redis.url)
+    const state = shared.reservations('r')
+    const { open } = await reserve(state, [entry('day', 5, 10)])
+    await redis.client.flushall()
+    // Its end is computed again, at another time.
+    const again = await reserve(state, [entry('day', 2, 10, { windowMs: 59_000, initial: 1 })])
+    expect(again.counters[0]).to.include({ used: 1, reserved: 2 })
+    await state.settle(open, [4])
+    expect((await state.read(['day']))[0]).to.include({ used: 5, reserved: 2 })
+    await shared.close()
+    await redis.stop()
   })
 })
 

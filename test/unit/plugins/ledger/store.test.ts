@@ -19,6 +19,7 @@ import { makeFolder } from '../../../support/folders.ts'
 import { ledgerRecord } from '../../../support/ledger-records.ts'
 import { type RunningPostgres, requirePostgres } from '../../../support/postgres.ts'
 import { UNDO_TRACES } from '../../../support/undo-traces.ts'
+import { waitUntil } from '../../../support/wait.ts'
 
 const NOON = Date.UTC(2026, 2, 10, 12)
 
@@ -186,6 +187,27 @@ describe('the ledger on PostgreSQL', () => {
     expect(await stores[0]!.sumCosts({ since: 0 })).to.deep.equal({ cost: 40 * 1_250_000, unknownCosts: 0 })
     expect((await stores[1]!.list({ filter: {}, limit: 100 })).records).to.have.length(40)
     await Promise.all(stores.map((store) => store.close()))
+  })
+
+  it('stores texts again after the server was restored from a backup that has others', async () => {
+    const location = { engine: 'postgres', url: server.url } as const
+    const store = await openLedgerStore(location, 'log_restored')
+    await store.write([ledgerRecord({ requestId: requestIdAt(NOON), model: 'before' })])
+    await server.query(
+      `update log_restored.targets set model = 'other';
+       select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and pid <> pg_backend_pid()`,
+    )
+    await waitUntil(async () => {
+      const { rows } = await server.query(
+        'select 1 from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+      )
+      return rows.length === 0
+    })
+    const requestId = requestIdAt(NOON + 1)
+    await store.write([ledgerRecord({ requestId, model: 'before' })])
+    expect(await store.find(requestId)).to.include({ model: 'before' })
+    await store.close()
   })
 
   it('takes the same new texts of two gateways, whose records come in another order', async () => {
