@@ -15,11 +15,12 @@ const MAX_MS = 30_000
 
 /**
  * Closes the connections to the providers, waits until the gateway is idle, and measures. Clients have closed
- * their connections before.
+ * their connections before. `quiet`: for how many seconds to wait first.
  */
-export async function measureLevel(scene: Scene): Promise<Level> {
+export async function measureLevel(scene: Scene, quiet: number): Promise<Level> {
   const { pid } = scene.gateway()
   await scene.providers.reopen()
+  await delay(quiet * 1000)
   await untilSteady(pid)
   const { fds, rssMb } = measureTree(pid)
   await scene.log.read()

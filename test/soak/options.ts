@@ -6,6 +6,8 @@ export interface Options {
   readonly seconds: number
   /** Duration of the warm-up in seconds. */
   readonly warmUp: number
+  /** Time without requests before each measurement, in seconds. */
+  readonly quiet: number
   /** Requests per second. Default: determined in the warm-up. */
   readonly rate: number | undefined
   readonly workers: number
@@ -27,6 +29,7 @@ export function readOptions(args: readonly string[], environment: NodeJS.Process
     options: {
       seconds: { type: 'string', default: environment.SOAK_SECONDS || '600' },
       'warm-up': { type: 'string' },
+      quiet: { type: 'string', default: '65' },
       rate: { type: 'string' },
       workers: { type: 'string', default: '1' },
       kill: { type: 'boolean', default: false },
@@ -44,6 +47,7 @@ export function readOptions(args: readonly string[], environment: NodeJS.Process
   return {
     seconds,
     warmUp: readNumber('warm-up', warmUp, 1, 60 * 60),
+    quiet: readNumber('quiet', values.quiet, 0, 60 * 60),
     rate: rate === undefined ? undefined : readNumber('rate', rate, 1, 100_000),
     workers,
     kill,

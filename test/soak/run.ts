@@ -43,7 +43,7 @@ process.on('SIGINT', onSignal)
 process.on('SIGTERM', onSignal)
 setTimeout(
   () => leave(1, 'FAILED: it took far too long'),
-  (options.seconds + 2 * options.warmUp) * 1000 + BESIDES_MS,
+  (options.seconds + 2 * options.warmUp + 3 * options.quiet) * 1000 + BESIDES_MS,
 ).unref()
 
 try {

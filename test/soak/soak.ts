@@ -96,7 +96,7 @@ export async function soak(options: Options, scene: Scene, stop: AbortSignal): P
     load.setRate(rate)
     await wait(seconds * 0.4)
     await endLoad(load)
-    return measureLevel(scene)
+    return measureLevel(scene, options.quiet)
   }
 
   async function killAndStart(): Promise<void> {
@@ -143,6 +143,6 @@ export async function soak(options: Options, scene: Scene, stop: AbortSignal): P
   }
   const seriesAtStart = actors.scraper.series()
   const samples = await run(options.seconds / parts, false)
-  const end = await measureLevel(scene)
+  const end = await measureLevel(scene, options.quiet)
   return { world, actors, rate: rate ?? 0, start, end, samples, seriesAtStart, held, connect, disconnect }
 }
