@@ -1,4 +1,4 @@
-import { copyFile, cp, rename, rm, truncate, writeFile } from 'node:fs/promises'
+import { copyFile, cp, mkdir, rename, rm, truncate, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
@@ -229,6 +229,12 @@ describe('a gateway whose embedded event log is replaced', () => {
         expect(await patternsOf(gateway)).to.deep.equal([])
       })
     }
+
+    it('does not start with a folder in the place of log.json, and names it', async () => {
+      await rm(at('log.json'))
+      await mkdir(at('log.json'))
+      await expectRefused(`cannot write ${at('log.json')}`, 'Check that it is a file')
+    })
 
     it('does not start with the responses.db of another log', async () => {
       const other = await startGatewayOnFiles()

@@ -78,6 +78,7 @@ describe('a gateway on files with the layout of a newer version', () => {
       (error) => error,
     )
     expect(message).to.contain('was written by a newer version of Signalbox')
+    expect(message).to.contain('Start that version, or restore a backup').and.not.contain('permissions')
   })
 })
 

@@ -2,11 +2,14 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { EventLogUnavailableError } from '../../contract/event-log.ts'
 import { isJsonObject } from '../../contract/json.ts'
+import { errorMessage } from '../../util/error-message.ts'
 import { parseJson } from '../../util/json.ts'
 import { replaceFile } from '../../util/replace-file.ts'
 
 export const HISTORY_FILE = 'events.db'
 export const EXPIRING_FILE = 'responses.db'
+/** In the message about a file whose schema version is not known. */
+export const NEWER_VERSION = 'was written by a newer version of Signalbox'
 const ID_FILE = 'log.json'
 /** What is beside either kind of log. That of a log on a server says nothing about an embedded one. */
 const COMPANIONS = ['ledger.db', 'snapshots']
@@ -30,9 +33,16 @@ export function readFolderIdentity(directory: string): FolderIdentity | undefine
   }
 }
 
-/** Writes which log the folder belongs to. */
+/** Writes which log the folder belongs to. Rejects with `EventLogUnavailableError` if that is not possible. */
 export async function writeFolderIdentity(directory: string, identity: FolderIdentity): Promise<void> {
-  await replaceFile(join(directory, ID_FILE), (file) => file.writeFile(`${JSON.stringify(identity)}\n`))
+  const path = join(directory, ID_FILE)
+  try {
+    await replaceFile(path, (file) => file.writeFile(`${JSON.stringify(identity)}\n`))
+  } catch (cause) {
+    const advice =
+      'Check that it is a file or missing, the permissions of its folder, and the space on the disk'
+    throw new EventLogUnavailableError(`cannot write ${path}: ${errorMessage(cause)}. ${advice}.`, { cause })
+  }
 }
 
 /** The files in the folder that tell that it held an embedded log before, besides `events.db`. */

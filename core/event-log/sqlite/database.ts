@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import type BetterSqlite3 from 'better-sqlite3'
+import { NEWER_VERSION } from './check-folder.ts'
 import type { EventPage, EventRow, OpenRequest } from './worker-protocol.ts'
 
 /**
@@ -45,7 +46,7 @@ function readSchemaVersion(database: SqliteDatabase, layout: DatabaseLayout): nu
   const version = Number(database.pragma('user_version', { simple: true }))
   if (version <= layout.version) return version
   throw new Error(
-    `${database.name} was written by a newer version of Signalbox: ` +
+    `${database.name} ${NEWER_VERSION}: ` +
       `its schema version is ${version}, and this version supports up to ${layout.version}`,
   )
 }

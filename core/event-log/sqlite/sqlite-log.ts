@@ -22,6 +22,7 @@ import {
   hasHeldLog,
   lacksHistory,
   listLeftovers,
+  NEWER_VERSION,
 } from './check-folder.ts'
 import type { SetAsideFile } from './damaged-files.ts'
 import { parseEventRow } from './event-row.ts'
@@ -136,6 +137,11 @@ async function isEmpty(history: SqliteThread): Promise<boolean> {
 function describeOpenError(error: unknown, file: string): unknown {
   if (!EventLogUnavailableError.isInstance(error) || (error.damaged && file.endsWith(HISTORY_FILE)))
     return error
+  if (error.message.includes(NEWER_VERSION))
+    return new EventLogUnavailableError(
+      `cannot open ${file}: ${error.message}. Start that version, or restore a backup of before the upgrade.`,
+      { cause: error },
+    )
   const advice = file.endsWith(EXPIRING_FILE)
     ? 'It holds stored responses and nothing else: restore it from the backup of events.db, or move it ' +
       `out of the folder together with ${EXPIRING_FILE}-wal and ${EXPIRING_FILE}-shm`
