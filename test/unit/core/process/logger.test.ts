@@ -1,16 +1,16 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { closeSync, createReadStream, mkdtempSync, openSync, readFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { closeSync, createReadStream, openSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { expect } from 'chai'
 import { createLogDestination } from '../../../../core/process/logger.ts'
+import { makeFolder } from '../../../support/folders.ts'
 import { moduleUrl, NODE_OPTIONS, ROOT } from '../../../support/root.ts'
 import { waitUntil } from '../../../support/wait.ts'
 
 /** A log destination with a file. `writes` counts writes; `untilLines` resolves when it has so many lines. */
-function openLogFile(isShared = false) {
-  const file = path.join(mkdtempSync(path.join(tmpdir(), 'log-lines-')), 'log')
+async function openLogFile(isShared = false) {
+  const file = path.join(await makeFolder(), 'log')
   const fd = openSync(file, 'w')
   const lines = createLogDestination(fd, { isShared })
   let writes = 0
@@ -31,7 +31,7 @@ function openLogFile(isShared = false) {
 
 describe('the log destination', () => {
   it('writes a few lines without waiting for more', async () => {
-    const { lines, read, untilLines, close } = openLogFile()
+    const { lines, read, untilLines, close } = await openLogFile()
     for (const line of ['one\n', 'two\n', 'three\n']) lines.write(line)
     await untilLines(3)
     expect(read()).to.deep.equal(['one', 'two', 'three'])
@@ -41,7 +41,7 @@ describe('the log destination', () => {
   for (const isShared of [false, true]) {
     const suffix = isShared ? 'to a shared file' : 'to its own file'
     it(`writes many lines together, all of them and in order, ${suffix}`, async () => {
-      const { lines, read, writes, untilLines, close } = openLogFile(isShared)
+      const { lines, read, writes, untilLines, close } = await openLogFile(isShared)
       const written = Array.from({ length: 2000 }, (_, n) => `line ${n} ${'x'.repeat(n % 300)}`)
       for (const [n, line] of written.entries()) {
         lines.write(`${line}\n`)
@@ -56,7 +56,7 @@ describe('the log destination', () => {
   }
 
   it('writes whole lines in chunks that a shared pipe does not split', async () => {
-    const { lines, untilLines, close } = openLogFile(true)
+    const { lines, untilLines, close } = await openLogFile(true)
     const chunks: number[] = []
     lines.on('write', (bytes: number) => chunks.push(bytes))
     for (let n = 0; n < 500; n++) lines.write(`${'x'.repeat(199)}\n`)
@@ -67,7 +67,7 @@ describe('the log destination', () => {
   })
 
   it('measures chunks in bytes, not in characters', async () => {
-    const { lines, untilLines, close } = openLogFile(true)
+    const { lines, untilLines, close } = await openLogFile(true)
     const chunks: number[] = []
     lines.on('write', (bytes: number) => chunks.push(bytes))
     for (let n = 0; n < 100; n++) lines.write(`${'€'.repeat(199)}\n`)
@@ -78,7 +78,7 @@ describe('the log destination', () => {
   })
 
   it('buffers lines for a slow reader up to the limit, then drops lines and reports how many', async () => {
-    const pipe = path.join(mkdtempSync(path.join(tmpdir(), 'log-lines-')), 'pipe')
+    const pipe = path.join(await makeFolder(), 'pipe')
     execFileSync('mkfifo', [pipe])
     const fd = openSync(pipe, 'r+')
     let dropped = 0
@@ -104,7 +104,7 @@ describe('the log destination', () => {
   })
 
   it('writes a line after a burst without further lines', async () => {
-    const { lines, untilLines, close } = openLogFile()
+    const { lines, untilLines, close } = await openLogFile()
     for (let n = 0; n < 20; n++) lines.write(`${n}\n`)
     await untilLines(20)
     lines.write('after a burst\n')
