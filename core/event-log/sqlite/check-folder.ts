@@ -33,7 +33,7 @@ export function readFolderIdentity(directory: string): FolderIdentity | undefine
   }
 }
 
-/** Writes which log the folder belongs to. Rejects with `EventLogUnavailableError` if that is not possible. */
+/** Writes which log the folder belongs to. Rejects with `EventLogUnavailableError` if it cannot. */
 export async function writeFolderIdentity(directory: string, identity: FolderIdentity): Promise<void> {
   const path = join(directory, ID_FILE)
   try {
