@@ -11,6 +11,7 @@ import type { AccessLog } from '../../plugins/auth/access-log.ts'
 import type { AuthFailureLimiter } from '../../plugins/auth/auth-failures.ts'
 import { createAuth } from '../../plugins/auth/plugin.ts'
 import type { Sessions } from '../../plugins/auth/sessions.ts'
+import type { BudgetHooks } from '../../plugins/budget/budget-commands.ts'
 import { createBudget } from '../../plugins/budget/plugin.ts'
 import { createCache } from '../../plugins/cache/plugin.ts'
 import { createConsole } from '../../plugins/console/plugin.ts'
@@ -113,7 +114,8 @@ export function createBuiltInPlugins(
     isUsable: breakers.isUsable,
   }
   const pending = new PendingRecords()
-  const copies: CopyHooks = {}
+  const [copies, budgets]: [CopyHooks, BudgetHooks] = [{}, {}]
+  const rulesFile = createRulesFileEndpoints({ ...state, kinds, budgets })
   const { stopping = new AbortController().signal } = services
   const ownMetricsAddress = metricsAddress(settings)
   const chooseForm = createFormChooser(settings.responses.form)
@@ -183,7 +185,7 @@ export function createBuiltInPlugins(
       learned: learned.deciding,
     }),
     learned.plugin,
-    createBudget({ accounts, groups, overallBudget: state.overallBudget, writer }, sharedState, copies, {
+    createBudget({ ...state, hooks: budgets }, sharedState, copies, {
       async sumCosts(query) {
         await pending.flush()
         return ledger.request('ledgerCosts', query)
@@ -202,7 +204,7 @@ export function createBuiltInPlugins(
       drainMs: settings.timeouts.drain_ms,
     }),
     createDecorate(chooseForm),
-    createRules(kinds, ruleCommands, ruleServices.own, createRulesFileEndpoints({ ...state, kinds })),
+    createRules(kinds, ruleCommands, ruleServices.own, rulesFile),
     createResponses(log, accounts, settings.responses.retention_days, chooseForm, snapshotCaller),
     createMessages(snapshotCaller),
     createModels(routingCatalog, providers.known),

@@ -84,6 +84,12 @@ export class HeldReservations {
     return this.#shared.read(keys)
   }
 
+  /** Counts an amount that was used without a reservation, if the window of the counter is still running. */
+  add(key: string, amount: number, window: number): MaybePromise<void> {
+    const id = `${this.#processId}-${++this.#count}`
+    return this.#shared.settle({ id, entries: [{ key, amount: 0, window }] }, [amount])
+  }
+
   close(): void {
     clearInterval(this.#timer)
   }

@@ -8,24 +8,34 @@ import type { Group, Groups } from '../../projections/groups.ts'
 import type { OverallBudget } from '../../projections/overall-budget.ts'
 import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'
 import { groupNotFoundError } from '../policies/group-commands.ts'
-import type { BudgetTarget } from './owned-budget.ts'
+import type { BudgetTarget, OwnedBudget } from './owned-budget.ts'
 
 export interface BudgetServices {
   readonly accounts: Pick<Accounts, 'user' | 'ownerOfKey' | 'budgetOfKey'>
   readonly groups: Pick<Groups, 'group' | 'groupsOf' | 'revision'>
   readonly overallBudget: Pick<OverallBudget, 'current' | 'shadow' | 'revision'>
   readonly writer: EventWriter
+  readonly hooks: BudgetHooks
+}
+
+/** What the plugin does for others that change budgets. Set at the start, if it is listed. */
+export interface BudgetHooks {
+  /** Called after a budget was set where none of its period was. See `Spending.catchUp`. */
+  catchUp?: (owned: OwnedBudget) => Promise<void>
 }
 
 /** Changes to budgets. Each resolves when all processes of this node apply it. */
 export interface BudgetCommands {
   /** Undefined if there is none. Throws 404 for an unknown user, key or group. */
   find(target: BudgetTarget): Budget | undefined
-  /** Sets a budget, or removes it. Does nothing if that is so already. */
-  change(target: BudgetTarget, budget: Budget | undefined, author: Author): Promise<void>
+  /**
+   * Sets a budget, or removes it. Does nothing if that is so already. Resolves with true if there was no budget
+   * of this period before.
+   */
+  change(target: BudgetTarget, budget: Budget | undefined, author: Author): Promise<boolean>
 }
 
-export function createBudgetCommands(services: BudgetServices): BudgetCommands {
+export function createBudgetCommands(services: Omit<BudgetServices, 'hooks'>): BudgetCommands {
   const { accounts, groups, overallBudget, writer } = services
 
   /** Returns the user that a budget belongs to, and the key that has it. */
@@ -87,8 +97,43 @@ export function createBudgetCommands(services: BudgetServices): BudgetCommands {
   return {
     find,
     async change(target, budget, author) {
-      const decide = () => (isDeepStrictEqual(find(target), budget) ? [] : [toEvent(target, budget)])
+      let isNew = false
+      const decide = () => {
+        const current = find(target)
+        isNew = budget !== undefined && current?.period !== budget.period
+        return isDeepStrictEqual(current, budget) ? [] : [toEvent(target, budget)]
+      }
       await answerInTime(writer.write({ ...locate(target), decide }, author))
+      return isNew
     },
   }
+}
+
+interface BudgetState extends Pick<BudgetServices, 'overallBudget'> {
+  readonly accounts: Pick<Accounts, 'user'>
+  readonly groups: Pick<Groups, 'group'>
+}
+
+/** Returns the budgets that events are about to set where there is none of the same period. */
+export function findNewBudgets(
+  events: readonly DomainEvent[],
+  { accounts, groups, overallBudget }: BudgetState,
+): readonly OwnedBudget[] {
+  const found: OwnedBudget[] = []
+  const add = (target: BudgetTarget, budget: Budget, current: Budget | undefined) => {
+    if (current?.period !== budget.period) found.push({ target, budget })
+  }
+  for (const { type, data } of events) {
+    if (type === 'OverallBudgetSet') add({ type: 'all' }, data.budget, overallBudget.current())
+    else if (type === 'ShadowBudgetSet') add({ type: 'shadow' }, data.budget, overallBudget.shadow())
+    else if (type === 'GroupBudgetSet')
+      add({ type: 'group', groupId: data.groupId }, data.budget, groups.group(data.groupId)?.budget)
+    else if (type === 'BudgetSet') {
+      const { userId, keyId, budget } = data
+      const user = accounts.user(userId)
+      if (keyId === undefined) add({ type: 'user', userId }, budget, user?.budget)
+      else add({ type: 'key', keyId }, budget, user?.keys.find(({ id }) => id === keyId)?.budget)
+    }
+  }
+  return found
 }

@@ -1,5 +1,4 @@
 import {
-  type Author,
   data,
   type Endpoint,
   endpoint,
@@ -118,9 +117,6 @@ function createAdminEndpoints(
     if (shown === null) throw new GatewayError('not_found', 'No budget is set.')
     return { status: 200, body: { data: shown } }
   }
-  const change = async (target: BudgetTarget, budget: Budget | undefined, author: Author) => {
-    await services.commands.change(target, budget, author)
-  }
 
   return [
     endpoint({
@@ -147,12 +143,14 @@ function createAdminEndpoints(
       responses: state,
       errors: [...WRITE_ERRORS, 'budget_unavailable'],
       async handle({ params, body, author }) {
-        const target = toTarget(params)
-        await change(target, parseBudget(body), author)
-        return readState(target).catch((error: unknown) => {
-          if (!GatewayError.isInstance(error) || error.code !== 'budget_unavailable') throw error
-          throw budgetUnavailable('The budget is set, but what was spent cannot be read at the moment.')
-        })
+        const owned: OwnedBudget = { target: toTarget(params), budget: parseBudget(body) }
+        const isNew = await services.commands.change(owned.target, owned.budget, author)
+        try {
+          if (isNew) await services.spending.catchUp(owned)
+          return await readState(owned.target)
+        } catch (error) {
+          throw isUnavailable(error) ? createUnreadSpendingError(isNew) : error
+        }
       },
     }),
     endpoint({
@@ -163,11 +161,22 @@ function createAdminEndpoints(
       responses: { 200: { description: 'There is no budget.', body: Success } },
       errors: WRITE_ERRORS,
       async handle({ params, author }) {
-        await change(toTarget(params), undefined, author)
+        await services.commands.change(toTarget(params), undefined, author)
         return { status: 200, body: { success: true } }
       },
     }),
   ]
+}
+
+function isUnavailable(error: unknown): boolean {
+  if (SharedStateUnavailableError.isInstance(error)) return true
+  return GatewayError.isInstance(error) && error.code === 'budget_unavailable'
+}
+
+function createUnreadSpendingError(isNew: boolean): GatewayError {
+  const message = 'The budget is set, but what was spent cannot be read at the moment.'
+  const advice = ' If there was a budget before, remove this one and set it again, so that all of it counts.'
+  return budgetUnavailable(isNew ? message + advice : message)
 }
 
 /** The budget in a valid body. */

@@ -37,6 +37,7 @@ export function createBudget(
     setup(options: Static<typeof budgetOptions>, host) {
       const held = new HeldReservations(shared.reservations('budgets'))
       const spending = new Spending(held, ledger)
+      services.hooks.catchUp = (owned) => spending.catchUp(owned)
       const guard = new BudgetGuard(spending, host, options)
       copies.reserve = (exchange) => {
         const { account, isOwnCopy } = exchange

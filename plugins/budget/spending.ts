@@ -84,6 +84,20 @@ export class Spending {
     return { spent: await this.#sumCosts(owned, now), reserved: 0 }
   }
 
+  /**
+   * Counts what was spent while the budget was not in force: nothing is reserved then, but its counter may
+   * still exist. See docs/decisions/limits.md, "Counters are rebuilt from the ledger".
+   */
+  async catchUp(owned: OwnedBudget): Promise<void> {
+    if (this.#ledger === undefined) return
+    const now = this.#now()
+    const key = counterKey(owned, now)
+    const [counter] = await this.#reservations.read([key])
+    if (!counter) return
+    const missing = (await this.#sumCosts(owned, now)) - counter.used
+    if (missing > 0) await this.#reservations.add(key, missing, counter.window)
+  }
+
   /** Sums once for all requests that find the counter lost. */
   #sumCosts(owned: OwnedBudget, now: number): Promise<number> {
     if (this.#ledger === undefined) return Promise.resolve(0)

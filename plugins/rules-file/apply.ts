@@ -1,5 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type Author, GatewayError, type Position } from '../../core/contract/index.ts'
+import {
+  type Author,
+  GatewayError,
+  type Position,
+  SharedStateUnavailableError,
+} from '../../core/contract/index.ts'
 import { OVERALL_BUDGET_STREAM, rulesStream, userStream } from '../../core/events/domain-events.ts'
 import { groupStream, policyStream } from '../../core/events/policy-events.ts'
 import { afterManyItems, afterNextInput } from '../../core/util/cooperative-yield.ts'
@@ -7,6 +12,9 @@ import { errorMessage } from '../../core/util/error-message.ts'
 import type { IdSource } from '../../projections/ids.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
 import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'
+import { type BudgetHooks, findNewBudgets } from '../budget/budget-commands.ts'
+import { budgetUnavailable } from '../budget/errors.ts'
+import type { OwnedBudget } from '../budget/owned-budget.ts'
 import { findLostReference } from './lost-references.ts'
 import { planRulesFile } from './plan.ts'
 import {
@@ -24,6 +32,8 @@ export interface RulesFileServices extends RulesFileState {
   readonly ids: Pick<IdSource, 'reserve'>
   readonly writer: EventWriter
   readonly subscription: Pick<Subscription, 'position'>
+  /** Missing where no requests are served. */
+  readonly budgets?: BudgetHooks
 }
 
 /** What must still be so when a file is applied. */
@@ -70,14 +80,16 @@ export async function applyFile(
   const first = plan.newIds === 0 ? 0 : await services.ids.reserve(plan.newIds, author)
   const toId: ToId = (id) => (typeof id === 'number' ? id : first + id.newIndex)
   const applied: AppliedWrite[] = []
+  const newBudgets: OwnedBudget[] = []
   for (const [index, write] of plan.writes.entries()) {
     try {
-      await answerInTime(appendWrite(write, toId, services, author))
+      newBudgets.push(...(await answerInTime(appendWrite(write, toId, services, author))))
     } catch (error) {
       throw describePartialChange(error, applied, plan.writes.slice(index))
     }
     applied.push({ stream: streamOf(write.owner, toId), title: write.title })
   }
+  await catchUp(newBudgets, services)
   return { plan, applied }
 }
 
@@ -104,9 +116,10 @@ async function appendWrite(
   toId: ToId,
   { writer, ...state }: RulesFileServices,
   author: Author,
-): Promise<void> {
+): Promise<readonly OwnedBudget[]> {
   const current = () => streamRevision(toExistingOwner(owner, toId), state)
   const planned = events.flatMap((event) => event(toId))
+  const newBudgets = findNewBudgets(planned, state)
   function requireReferences(): void {
     const issue = findLostReference(planned, state)
     if (issue !== undefined) throw new GatewayError('conflict', issue)
@@ -122,6 +135,19 @@ async function appendWrite(
   await afterManyItems(planned.length)
   // Another node may have written first.
   requireReferences()
+  return newBudgets
+}
+
+async function catchUp(added: readonly OwnedBudget[], { budgets }: RulesFileServices): Promise<void> {
+  try {
+    for (const owned of added) await budgets?.catchUp?.(owned)
+  } catch (error) {
+    if (!SharedStateUnavailableError.isInstance(error)) throw error
+    const message =
+      'The file is applied, but what was spent cannot be read at the moment. Where there was a budget of ' +
+      'another period before, remove the new one and set it again, so that all of it counts.'
+    throw budgetUnavailable(message)
+  }
 }
 
 function toExistingOwner(owner: StreamOwner, toId: ToId): StreamOwner {

@@ -156,7 +156,7 @@ export function createRulesFileEndpoints(services: RulesFileEndpointServices): r
       ),
       examples: { policy: example },
       responses: { 200: { description: 'What was done.', body: data(AppliedSchema) } },
-      errors: ['validation_error', 'conflict', 'change_too_large', 'event_log_full'],
+      errors: ['validation_error', 'conflict', 'change_too_large', 'event_log_full', 'budget_unavailable'],
       async handle({ body, author }) {
         const terms = {
           ...(body.position !== undefined && { position: body.position }),

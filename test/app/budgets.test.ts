@@ -236,6 +236,36 @@ describe('budgets', () => {
       expect((await askAsUser(gateway, member.key)).status).to.equal(200)
     })
 
+    it('count what was spent while there was none, or one of another period', async () => {
+      const spent = async (path: string, budget: object) => {
+        const { body } = await setBudget(gateway, path, { limit_usd: 1, ...budget })
+        return Math.round(body.data.spent_usd / ANSWER_USD)
+      }
+      const group = await newGroup([user])
+      for (const path of [budgetOf.user(user.id), budgetOf.key(user.keyId), budgetOf.group(group)])
+        await setBudget(gateway, path, { limit_usd: 1 })
+      await ask()
+      for (const path of [budgetOf.user(user.id), budgetOf.key(user.keyId), budgetOf.group(group)])
+        await gateway.call('DELETE', path, undefined, AS_ADMIN)
+      await ask()
+      await ask()
+      for (const path of [budgetOf.user(user.id), budgetOf.key(user.keyId), budgetOf.group(group)])
+        expect(await spent(path, {}), path).to.equal(3)
+      const path = budgetOf.user(user.id)
+      await gateway.call('DELETE', path, undefined, AS_ADMIN)
+      await ask()
+      const budget = { limit_usd: 1, period: 'total', on_exceed: 'refuse' }
+      const file = { budgets: { users: [{ user: user.id, budget }] } }
+      const applied = await gateway.call('POST', '/admin/rules/file/apply', { file }, AS_ADMIN)
+      expect(applied.status).to.equal(200)
+      expect(Math.round((await readBudget(gateway, path)).spent_usd / ANSWER_USD)).to.equal(4)
+      expect(await spent(path, { period: 'month' })).to.equal(4)
+      await ask()
+      expect(await spent(path, {})).to.equal(5)
+      await setBudget(gateway, path, { limit_usd: 5 * ANSWER_USD })
+      expect((await ask()).status).to.equal(402)
+    })
+
     it('name the whole gateway without its figures', async () => {
       const other = await startGateway(withProvider(provider))
       const [ada, bob] = [await newUser(other), await newUser(other)]
