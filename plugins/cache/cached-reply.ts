@@ -44,13 +44,37 @@ export function buildCachedReply(
   }
 }
 
-/** Returns the stored reply; undefined if it is older than `ttlSeconds`, or of another version. */
+/** Returns the stored reply; undefined if it is older than `ttlSeconds`, of another version, or damaged. */
 export function toCachedReply(stored: unknown, ttlSeconds: number): CachedReply | undefined {
   if (!isJsonObject(stored) || stored.version !== VERSION) return undefined
-  // The cast is safe: the version determines the shape.
+  const { target, warnings, content } = stored
+  const isIntact = (target === null || isJsonObject(target)) && isListOf(isJsonObject, warnings)
+  if (!isIntact || !isContent(content)) return undefined
+  // The cast is safe: the version determines the rest.
   const reply = stored as unknown as CachedReply
   return reply.storedAt + ttlSeconds > Date.now() / 1000 ? reply : undefined
 }
+
+/** Checks the shape, since other programs can write to Redis. */
+function isContent(value: unknown): boolean {
+  if (!isJsonObject(value)) return false
+  if (value.type === 'whole') return isListOf(isPart, value.parts)
+  const isEvent = (event: unknown) => isListOf(isPart, event)
+  return value.type === 'stream' && isListOf((batch) => isListOf(isEvent, batch), value.batches)
+}
+
+function isPart(value: unknown): boolean {
+  return isJsonObject(value) && PART_TYPES.has(value.type)
+}
+
+function isListOf(isItem: (item: unknown) => boolean, value: unknown): boolean {
+  return Array.isArray(value) && value.every((item) => isItem(item))
+}
+
+const PART_TYPES: ReadonlySet<unknown> = new Set<ReplyPart['type']>([
+  ...(['start', 'text', 'reasoning', 'refusal', 'tool-start', 'tool-json'] as const),
+  ...(['usage', 'finish', 'extra', 'embedding', 'moderation'] as const),
+])
 
 /** Returns the content of a whole reply. */
 export function toCachedContent(event: ReplyEvent): CachedContent {

@@ -121,6 +121,17 @@ describe('who sees cached replies', function () {
       const [key = ''] = (await redis.client.keys('*')).filter((name) => name.includes('store:cache:'))
       expect(key).to.match(/shared:[\w-]{43}$/)
       expect(await redis.client.pttl(key)).to.be.within(3_500_000, 3_600_000)
+      const reply = JSON.parse((await redis.client.get(key)) ?? '')
+      const damages: readonly object[] = [
+        ...[{ content: null }, { content: { type: 'whole', parts: [null] } }, { warnings: 7 }],
+        ...[{ content: { type: 'stream', batches: [[{}]] } }, { target: 'x' }],
+        { content: { type: 'whole', parts: [{ type: 'unknown' }] } },
+      ]
+      for (const damage of damages) {
+        await redis.client.set(key, JSON.stringify({ ...reply, ...damage }))
+        expect(await asked(first), JSON.stringify(damage)).to.equal('miss')
+        expect(await asked(second)).to.equal('hit')
+      }
       await redis.kill()
       expect([await asked(first), await asked(second)]).to.deep.equal(['miss', 'miss'])
     } finally {
