@@ -29,8 +29,8 @@ export interface BudgetCommands {
   /** Undefined if there is none. Throws 404 for an unknown user, key or group. */
   find(target: BudgetTarget): Budget | undefined
   /**
-   * Sets a budget, or removes it. Does nothing if that is so already. Resolves with true if there was no budget
-   * of this period before.
+   * Sets a budget, or removes it. Does nothing if that is so already. Resolves with true if there was no
+   * budget of this period before.
    */
   change(target: BudgetTarget, budget: Budget | undefined, author: Author): Promise<boolean>
 }
