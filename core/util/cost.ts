@@ -23,7 +23,7 @@ export function costOf(model: Pick<Model, 'price'>, usage: Usage): number {
   const sum =
     Math.max(0, input - cached - cacheWrite) * price.input +
     cached * (price.cached ?? price.input) +
-    (cacheWrite - cacheWriteHour) * (price.cache_write ?? price.input) +
+    Math.max(0, cacheWrite - cacheWriteHour) * (price.cache_write ?? price.input) +
     cacheWriteHour * 2 * price.input +
     output * price.output
   return (priceFactor * sum) / 1e6

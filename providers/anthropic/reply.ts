@@ -3,7 +3,7 @@ import { GatewayError } from '../../core/contract/errors.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import { addToChecksum, EMPTY_CHECKSUM } from '../../core/text/text-checksum.ts'
 import { toPriceFactor } from '../../core/util/price-terms.ts'
-import { asNumber, asObject, asObjects, asString } from '../shared/fields.ts'
+import { asObject, asObjects, asString, asTokens } from '../shared/fields.ts'
 import { parseAnthropicErrorRecord } from './errors.ts'
 import { toBlockStart, toExtraPart, toMessageParts, toSignaturePart } from './extra-parts.ts'
 
@@ -75,13 +75,13 @@ export function toTextParts(type: 'text' | 'reasoning' | 'refusal', text: unknow
  * (docs/providers.md, "Anthropic replies").
  */
 export function toAnthropicUsage(usage: JsonObject): Usage {
-  const cached = asNumber(usage.cache_read_input_tokens)
-  const cacheWrite = asNumber(usage.cache_creation_input_tokens)
-  const reasoning = asNumber(asObject(usage.output_tokens_details).thinking_tokens)
-  const cacheWriteHour = asNumber(asObject(usage.cache_creation).ephemeral_1h_input_tokens)
+  const cached = asTokens(usage.cache_read_input_tokens)
+  const cacheWrite = asTokens(usage.cache_creation_input_tokens)
+  const reasoning = asTokens(asObject(usage.output_tokens_details).thinking_tokens)
+  const cacheWriteHour = asTokens(asObject(usage.cache_creation).ephemeral_1h_input_tokens)
   return {
-    input: (asNumber(usage.input_tokens) ?? 0) + (cached ?? 0) + (cacheWrite ?? 0),
-    output: asNumber(usage.output_tokens) ?? 0,
+    input: (asTokens(usage.input_tokens) ?? 0) + (cached ?? 0) + (cacheWrite ?? 0),
+    output: asTokens(usage.output_tokens) ?? 0,
     ...(cached !== undefined && { cached }),
     ...(cacheWrite !== undefined && { cacheWrite }),
     ...(cacheWriteHour && { cacheWriteHour }),

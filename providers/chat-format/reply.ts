@@ -2,7 +2,7 @@ import { type FinishReason, ReplyEvent, type ReplyPart, type Usage } from '../..
 import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import { toPriceFactor } from '../../core/util/price-terms.ts'
-import { asNumber, asObject, asObjects, asString } from '../shared/fields.ts'
+import { asObject, asObjects, asString, asTokens } from '../shared/fields.ts'
 import { isChatErrorRecord, parseChatErrorRecord } from './errors.ts'
 import { createToolCallReader } from './tools.ts'
 
@@ -89,10 +89,10 @@ function addChunks(parts: ReplyPart[], chunks: readonly unknown[]): void {
 export function toChatUsage(value: unknown, tier?: unknown): Usage | undefined {
   if (!isJsonObject(value)) return undefined
   const cached = cachedTokensOf(value)
-  const cacheWrite = asNumber(asObject(value.prompt_tokens_details).cache_write_tokens)
-  const reasoning = asNumber(asObject(value.completion_tokens_details).reasoning_tokens)
-  const input = asNumber(value.prompt_tokens) ?? 0
-  const completion = asNumber(value.completion_tokens) ?? 0
+  const cacheWrite = asTokens(asObject(value.prompt_tokens_details).cache_write_tokens)
+  const reasoning = asTokens(asObject(value.completion_tokens_details).reasoning_tokens)
+  const input = asTokens(value.prompt_tokens) ?? 0
+  const completion = asTokens(value.completion_tokens) ?? 0
   // Some compatible providers, such as xAI, count reasoning in the total only.
   const isSeparate = value.total_tokens === input + completion + (reasoning ?? 0)
   return {
@@ -108,9 +108,9 @@ export function toChatUsage(value: unknown, tier?: unknown): Usage | undefined {
 /** OpenAI's field first, then the two of Mistral, then DeepSeek's. */
 function cachedTokensOf(usage: JsonObject): number | undefined {
   return (
-    asNumber(asObject(usage.prompt_tokens_details).cached_tokens) ??
-    asNumber(asObject(usage.prompt_token_details).cached_tokens) ??
-    asNumber(usage.num_cached_tokens) ??
-    asNumber(usage.prompt_cache_hit_tokens)
+    asTokens(asObject(usage.prompt_tokens_details).cached_tokens) ??
+    asTokens(asObject(usage.prompt_token_details).cached_tokens) ??
+    asTokens(usage.num_cached_tokens) ??
+    asTokens(usage.prompt_cache_hit_tokens)
   )
 }

@@ -1,6 +1,6 @@
 import type { ChatRequest, ReplyEvent } from '../../core/contract/chat.ts'
 import type { OperationFormat } from '../../core/contract/provider.ts'
-import { asNumber, asObject, asObjects } from '../shared/fields.ts'
+import { asObject, asObjects, asTokens } from '../shared/fields.ts'
 import { dimensionsToSend, textInputsOf } from '../shared/inputs.ts'
 import { buildEmbeddingsReply } from '../shared/operation-reply.ts'
 import { parseGeminiErrorRecord } from './errors.ts'
@@ -31,7 +31,7 @@ function parseGeminiEmbeddings(body: unknown, request: ChatRequest): ReplyEvent 
   const vectors = asObjects(embeddings).map(({ values }) =>
     isShortened && Array.isArray(values) ? toUnitLength(values) : values,
   )
-  const input = asNumber(asObject(usageMetadata).promptTokenCount)
+  const input = asTokens(asObject(usageMetadata).promptTokenCount)
   return buildEmbeddingsReply(vectors, request, {
     usage: input === undefined ? undefined : { input, output: 0 },
   })

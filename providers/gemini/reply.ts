@@ -2,7 +2,7 @@ import { type FinishReason, ReplyEvent, type ReplyPart, type Usage } from '../..
 import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import { incompleteReplyError } from '../shared/errors.ts'
-import { asNumber, asObject, asObjects, asString } from '../shared/fields.ts'
+import { asObject, asObjects, asString, asTokens } from '../shared/fields.ts'
 import { parseGeminiErrorRecord } from './errors.ts'
 import { toSignatureContent } from './tools.ts'
 
@@ -111,11 +111,11 @@ function createContentReader(): ContentReader {
 /** Token counts. Gemini does not count thoughts among the candidates' tokens, and omits zeros. */
 function toUsage(value: unknown): Usage | undefined {
   if (!isJsonObject(value)) return undefined
-  const cached = asNumber(value.cachedContentTokenCount)
-  const reasoning = asNumber(value.thoughtsTokenCount)
+  const cached = asTokens(value.cachedContentTokenCount)
+  const reasoning = asTokens(value.thoughtsTokenCount)
   return {
-    input: (asNumber(value.promptTokenCount) ?? 0) + (asNumber(value.toolUsePromptTokenCount) ?? 0),
-    output: (asNumber(value.candidatesTokenCount) ?? 0) + (reasoning ?? 0),
+    input: (asTokens(value.promptTokenCount) ?? 0) + (asTokens(value.toolUsePromptTokenCount) ?? 0),
+    output: (asTokens(value.candidatesTokenCount) ?? 0) + (reasoning ?? 0),
     ...(cached !== undefined && { cached }),
     ...(reasoning !== undefined && { reasoning }),
   }

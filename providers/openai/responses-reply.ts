@@ -8,7 +8,7 @@ import { isChatErrorRecord, parseChatErrorRecord } from '../chat-format/errors.t
 import { parseChatReply } from '../chat-format/reply.ts'
 import { createChatStreamReader } from '../chat-format/stream.ts'
 import { incompleteReplyError, malformedRecordError } from '../shared/errors.ts'
-import { asNumber, asObject, asObjects, asString } from '../shared/fields.ts'
+import { asObject, asObjects, asString, asTokens } from '../shared/fields.ts'
 import { toReplyEvents } from '../shared/stream.ts'
 
 /** Parses a chat completion or a response. Throws a `GatewayError` for an error and for any other value. */
@@ -96,12 +96,12 @@ function toFinishReason({ status, incomplete_details }: JsonObject, hasCalls: bo
 function toUsage({ usage: value, service_tier: tier }: JsonObject): Usage | undefined {
   if (!isJsonObject(value)) return undefined
   const { cached_tokens, cache_write_tokens } = asObject(value.input_tokens_details)
-  const reasoning = asNumber(asObject(value.output_tokens_details).reasoning_tokens)
-  const cached = asNumber(cached_tokens)
-  const cacheWrite = asNumber(cache_write_tokens)
+  const reasoning = asTokens(asObject(value.output_tokens_details).reasoning_tokens)
+  const cached = asTokens(cached_tokens)
+  const cacheWrite = asTokens(cache_write_tokens)
   return {
-    input: asNumber(value.input_tokens) ?? 0,
-    output: asNumber(value.output_tokens) ?? 0,
+    input: asTokens(value.input_tokens) ?? 0,
+    output: asTokens(value.output_tokens) ?? 0,
     ...(cached !== undefined && { cached }),
     ...(cacheWrite !== undefined && { cacheWrite }),
     ...(reasoning !== undefined && { reasoning }),

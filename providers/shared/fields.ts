@@ -10,6 +10,14 @@ export function asNumber(value: unknown): number | undefined {
   return typeof value === 'number' ? value : undefined
 }
 
+/** No request has more tokens: what a provider reports beyond is an error of its own. */
+const MAX_TOKENS = 1_000_000_000
+
+/** Returns a number of tokens, whole and not negative; undefined for any other value than a number. */
+export function asTokens(value: unknown): number | undefined {
+  return typeof value === 'number' ? Math.min(Math.max(Math.ceil(value), 0), MAX_TOKENS) : undefined
+}
+
 /** Returns an object as it is, and an empty object for any other value. */
 export function asObject(value: unknown): JsonObject {
   return isJsonObject(value) ? value : {}

@@ -266,6 +266,31 @@ describe('budgets', () => {
       expect((await ask()).status).to.equal(402)
     })
 
+    it('count whole tokens, whatever a provider reports', async () => {
+      await setBudget(gateway, budgetOf.user(user.id), { limit_usd: 1 })
+      const usage = {
+        prompt_tokens: 10.5,
+        completion_tokens: -3,
+        prompt_tokens_details: { cached_tokens: 0.1 },
+      }
+      provider.play({ body: { ...completionOf(1, 1), usage } })
+      const { status, headers } = await ask()
+      expect(status).to.equal(200)
+      const record = await user.call('GET', `/v1/requests/${headers.get('x-request-id')}`)
+      expect(record.body.data.tokens).to.include({ input: 11, cached: 1, output: 0 })
+      const { spent_usd, reserved_usd } = await readBudget(gateway, budgetOf.user(user.id))
+      expect({ spent_usd, reserved_usd }).to.deep.equal({
+        spent_usd: record.body.data.cost_usd,
+        reserved_usd: 0,
+      })
+      playStorm(provider)
+      provider.play({ body: completionOf(1, 1e300) })
+      const huge = await ask()
+      const { body } = await user.call('GET', `/v1/requests/${huge.headers.get('x-request-id')}`)
+      expect(body.data.tokens.output).to.equal(1_000_000_000)
+      expect((await ask()).status).to.equal(402)
+    })
+
     it('name the whole gateway without its figures', async () => {
       const other = await startGateway(withProvider(provider))
       const [ada, bob] = [await newUser(other), await newUser(other)]
