@@ -2,6 +2,7 @@ import type { ChatRequest, ContentPart, Message, ToolCall } from '../../core/con
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import { parseCallArguments } from '../shared/call-arguments.ts'
 import { asObject, asString } from '../shared/fields.ts'
+import { isInstruction, markLaterInstructions } from '../shared/instructions.ts'
 import {
   functionRoleError,
   invalidValueError,
@@ -36,11 +37,11 @@ export function toAnthropicMessages(
   isForModel = false,
 ): Pick<AnthropicBody, 'system' | 'messages'> {
   const instruction = request.response_format?.type === 'json_object' ? JSON_INSTRUCTION : undefined
-  const firstTurn = request.messages.findIndex(({ role }) => !isSystem(role))
-  const isPrompt = ({ role }: Message, index: number) =>
-    isSystem(role) && !(isForModel && firstTurn !== -1 && index > firstTurn)
-  const system = toSystemPrompt(request.messages, isPrompt, instruction, isForModel)
-  const messages = mergeMessages(request.messages, isPrompt, isForModel)
+  const sent = isForModel ? request.messages : markLaterInstructions(request.messages)
+  const firstTurn = sent.findIndex((message) => !isInstruction(message))
+  const prompt = firstTurn === -1 ? sent : sent.slice(0, firstTurn)
+  const system = toSystemPrompt(prompt, instruction, isForModel)
+  const messages = mergeMessages(sent, prompt.length, isForModel)
   if (messages.length > 0) return { system, messages }
   if (system === undefined)
     throw invalidValueError('messages', 'must hold a text that is not empty, for anthropic.')
@@ -48,35 +49,23 @@ export function toAnthropicMessages(
   return { messages: [{ role: 'user', content }] }
 }
 
-type IsPrompt = (message: Message, index: number) => boolean
-
 /**
- * The text of all system and developer messages: a list of blocks only if one of them has a cache control, or
- * if the caller wrote a list for Anthropic.
+ * The text of the instructions before the first turn: a list of blocks only if one of them has a cache
+ * control, or if the caller wrote a list for Anthropic.
  */
 function toSystemPrompt(
-  messages: readonly Message[],
-  isPrompt: IsPrompt,
+  prompt: readonly Message[],
   instruction: string | undefined,
   isForModel: boolean,
 ): string | readonly TextBlock[] | undefined {
-  const blocks = messages.flatMap((message, index) =>
-    isPrompt(message, index) ? toTextBlocks(message.content, `messages[${index}].content`) : [],
+  const blocks = prompt.flatMap((message, index) =>
+    withCacheControl(message, toTextBlocks(message.content, `messages[${index}].content`)),
   )
   if (instruction) blocks.push({ type: 'text', text: instruction })
   if (blocks.length === 0) return undefined
   if (blocks.some(({ cache_control }) => cache_control)) return blocks
-  if (isForModel && messages.some((message, index) => isPrompt(message, index) && isList(message.content)))
-    return blocks
+  if (isForModel && prompt.some(({ content }) => Array.isArray(content))) return blocks
   return blocks.map(({ text }) => text).join('\n\n')
-}
-
-function isList(content: Message['content']): boolean {
-  return Array.isArray(content)
-}
-
-function isSystem(role: Message['role']): boolean {
-  return role === 'system' || role === 'developer'
 }
 
 /**
@@ -85,25 +74,36 @@ function isSystem(role: Message['role']): boolean {
  */
 function mergeMessages(
   messages: readonly Message[],
-  isPrompt: IsPrompt,
+  firstTurn: number,
   isForModel: boolean,
 ): readonly AnthropicMessage[] {
   const merged: { role: AnthropicMessage['role']; content: ContentBlock[] }[] = []
   for (const [index, message] of messages.entries()) {
-    if (isPrompt(message, index)) continue
-    const role = toAnthropicRole(message.role)
-    const blocks = toContentBlocks(message, `messages[${index}]`, isForModel)
+    if (index < firstTurn) continue
+    const role = toAnthropicRole(message)
+    const blocks = withCacheControl(message, toContentBlocks(message, `messages[${index}]`, isForModel))
     const last = merged.at(-1)
     if (blocks.length === 0) continue
     if (last?.role === role) last.content.push(...blocks)
     else merged.push({ role, content: blocks })
   }
-  return trimLastMessage(merged.map(withToolResultsFirst))
+  const ordered = merged.map(withToolResultsFirst)
+  if (!isForModel) return ordered.map(trimReply)
+  const last = ordered.at(-1)
+  return last === undefined ? ordered : [...ordered.slice(0, -1), trimReply(last)]
 }
 
-function toAnthropicRole(role: Message['role']): AnthropicMessage['role'] {
-  if (isSystem(role)) return 'system'
-  return role === 'assistant' ? 'assistant' : 'user'
+function toAnthropicRole(message: Message): AnthropicMessage['role'] {
+  if (isInstruction(message)) return 'system'
+  return message.role === 'assistant' ? 'assistant' : 'user'
+}
+
+/** The cache control of a whole message is that of its last block. */
+function withCacheControl<Block extends ContentBlock>({ cache_control }: Message, blocks: Block[]): Block[] {
+  const control = cache_control == null ? undefined : toCacheControl(cache_control)
+  const last = blocks.at(-1)
+  if (control === undefined || last === undefined || last.cache_control !== undefined) return blocks
+  return [...blocks.slice(0, -1), { ...last, cache_control: control }]
 }
 
 /** Anthropic requires tool results before other content of the same message. */
@@ -112,13 +112,14 @@ function withToolResultsFirst({ role, content }: AnthropicMessage): AnthropicMes
   return { role, content: [...content.filter(isResult), ...content.filter((block) => !isResult(block))] }
 }
 
-/** The reply continues an assistant message at the end, which must not end in white space. */
-function trimLastMessage(messages: readonly AnthropicMessage[]): readonly AnthropicMessage[] {
-  const last = messages.at(-1)
-  const block = last?.content.at(-1)
-  if (last?.role !== 'assistant' || block?.type !== 'text') return messages
-  const trimmed = { ...block, text: block.text.trimEnd() }
-  return [...messages.slice(0, -1), { role: last.role, content: [...last.content.slice(0, -1), trimmed] }]
+/**
+ * The reply continues an assistant message at the end, which must not end in white space. All replies are
+ * trimmed, so that a message stays as it was when others follow it.
+ */
+function trimReply({ role, content }: AnthropicMessage): AnthropicMessage {
+  const block = content.at(-1)
+  if (role !== 'assistant' || block?.type !== 'text') return { role, content }
+  return { role, content: [...content.slice(0, -1), { ...block, text: block.text.trimEnd() }] }
 }
 
 /** `path` is the location in the request for error messages, such as `messages[2]`. */
@@ -185,12 +186,21 @@ function toToolUseBlock(call: ToolCall, path: string): ToolUseBlock {
 function toToolResultBlock({ tool_call_id, content, extra_content }: Message, path: string): ToolResultBlock {
   const id = asString(tool_call_id)
   if (id === '') throw missingParameterError(`${path}.tool_call_id`)
+  const parts = typeof content === 'string' ? [] : (content ?? [])
+  // Anthropic caches whole blocks, not parts of a result.
+  const cache_control = parts.map((part) => toCacheControl(part.cache_control)).findLast(Boolean)
   return {
     ...asObject(extra_content?.anthropic),
     type: 'tool_result',
     tool_use_id: toValidId(id),
-    content: typeof content === 'string' ? content : toBlocks(content, `${path}.content`),
+    content:
+      typeof content === 'string' ? content : toBlocks(parts.map(withoutCacheControl), `${path}.content`),
+    ...(cache_control && { cache_control }),
   }
+}
+
+function withoutCacheControl({ cache_control: _, ...part }: ContentPart): ContentPart {
+  return part as ContentPart
 }
 
 /** Ids of other providers hold characters that Anthropic rejects. */

@@ -50,7 +50,7 @@ function toAnthropicTool(tool: Tool, index: number, isForModel: boolean): Anthro
   }
   const isStrict = called.strict === true
   const schema = { properties: {}, ...called.parameters, type: 'object' } as const
-  const cache_control = toCacheControl(tool.cache_control)
+  const cache_control = toCacheControl(tool.cache_control ?? called.cache_control)
   return {
     ...extra,
     name: called.name,

@@ -61,14 +61,14 @@ export interface DocumentBlock extends Cacheable {
     | { readonly type: 'text'; readonly media_type: 'text/plain'; readonly data: string }
 }
 
-export interface ToolUseBlock {
+export interface ToolUseBlock extends Cacheable {
   readonly type: 'tool_use'
   readonly id: string
   readonly name: string
   readonly input: JsonObject
 }
 
-export interface ToolResultBlock {
+export interface ToolResultBlock extends Cacheable {
   readonly type: 'tool_result'
   readonly tool_use_id: string
   readonly content: string | readonly (TextBlock | ImageBlock | DocumentBlock)[]

@@ -1,6 +1,7 @@
 import type { Message } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import { asString } from '../shared/fields.ts'
+import { isInstruction } from '../shared/instructions.ts'
 
 /** The text of a message. The texts and refusals of a list of parts are joined by line breaks. */
 export function joinText(content: Message['content']): string {
@@ -10,12 +11,14 @@ export function joinText(content: Message['content']): string {
 }
 
 /**
- * Prepends an instruction unless a message already mentions JSON. JSON mode requires the word in the prompt:
- * without it, providers answer 400 or endless white space
- * (docs/providers.md, "Mistral requests" and "DeepSeek requests").
+ * Prepends an instruction unless the beginning of the conversation, which later messages do not change,
+ * mentions JSON. JSON mode requires the word in the prompt: without it, providers answer 400 or endless
+ * white space (docs/providers.md, "Mistral requests" and "DeepSeek requests").
  */
 export function withJsonInstruction(messages: readonly Message[]): readonly Message[] {
-  const isMentioned = messages.some(({ content }) => /json/i.test(joinText(content)))
+  const firstTurn = messages.findIndex((message) => !isInstruction(message))
+  const beginning = firstTurn === -1 ? messages : messages.slice(0, firstTurn + 1)
+  const isMentioned = beginning.some(({ content }) => /json/i.test(joinText(content)))
   return isMentioned ? messages : [{ role: 'system', content: 'Answer in JSON.' }, ...messages]
 }
 

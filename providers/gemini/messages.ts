@@ -2,6 +2,7 @@ import type { ContentPart, Message } from '../../core/contract/chat.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import { parseDataUrl } from '../../core/text/data-url.ts'
 import { asObject, asString } from '../shared/fields.ts'
+import { isInstruction, markLaterInstructions } from '../shared/instructions.ts'
 import {
   functionRoleError,
   invalidValueError,
@@ -21,8 +22,9 @@ export function toGeminiMessages(
   messages: readonly Message[],
   family: GeminiFamily,
 ): Pick<GeminiBody, 'contents' | 'systemInstruction'> {
-  const system = toSystemParts(messages)
-  const parts = toPositionedParts(messages, family)
+  const marked = markLaterInstructions(messages)
+  const system = toSystemParts(marked)
+  const parts = toPositionedParts(marked, family)
   if (system.length === 0 && parts.length === 0)
     throw invalidValueError('messages', 'must hold a text that is not empty, for gemini.')
   if (system.length === 0) return { contents: mergeParts(parts) }
@@ -42,8 +44,8 @@ function withBlankLine(system: readonly TextPart[]): readonly TextPart[] {
 }
 
 function toSystemParts(messages: readonly Message[]): readonly TextPart[] {
-  return messages.flatMap(({ role, content }, index) =>
-    role === 'system' || role === 'developer' ? toTextParts(content, `messages[${index}].content`) : [],
+  return messages.flatMap((message, index) =>
+    isInstruction(message) ? toTextParts(message.content, `messages[${index}].content`) : [],
   )
 }
 

@@ -2,6 +2,7 @@ import type { ContentPart, Message } from '../../core/contract/chat.ts'
 import { joinText, unsupportedContentError } from '../chat-format/messages.ts'
 import { toChatToolCall } from '../chat-format/tools.ts'
 import { asObject, asString } from '../shared/fields.ts'
+import { isInstruction, markLaterInstructions } from '../shared/instructions.ts'
 import { createToolCallIdMapper, type ToolCallIdMapper } from './tools.ts'
 import type { MistralAssistantMessage, MistralContent, MistralContentChunk, MistralMessage } from './wire.ts'
 
@@ -11,29 +12,29 @@ import type { MistralAssistantMessage, MistralContent, MistralContentChunk, Mist
  */
 export function toMistralMessages(messages: readonly Message[]): readonly MistralMessage[] {
   const idOf = createToolCallIdMapper()
-  const last = messages.length - 1
-  return withInstructionsBeforeLast(messages).map((message, index) => {
+  return withRepliesToTools(withTurns(messages)).map((message, index, all) => {
     const converted = toMistralMessage(message, idOf)
-    return converted.role === 'assistant' && index === last ? withPrefix(converted) : converted
+    return converted.role === 'assistant' && index === all.length - 1 ? withPrefix(converted) : converted
   })
 }
 
-/**
- * Mistral replies to a user or a tool only. Instructions at the end, such as those of Claude Code, go before
- * the user's message, or before the call whose results they follow. Otherwise they are the user's.
- */
-function withInstructionsBeforeLast(messages: readonly Message[]): readonly Message[] {
-  const end = messages.findLastIndex(({ role }) => role !== 'system' && role !== 'developer')
-  if (end === messages.length - 1) return messages
-  const instructions = messages.slice(end + 1)
-  if (end === -1 || messages[end]?.role === 'assistant') {
-    const said = instructions.map((message) => ({ ...message, role: 'user' as const }))
-    return [...messages.slice(0, end + 1), ...said]
-  }
-  let start = end
-  while (start > 0 && messages[start]?.role === 'tool') start--
-  return [...messages.slice(0, start), ...instructions, ...messages.slice(start, end + 1)]
+/** Mistral replies to a user or a tool only: without any turn, the instructions are the user's. */
+function withTurns(messages: readonly Message[]): readonly Message[] {
+  if (messages.every(isInstruction)) return messages.map((message) => ({ ...message, role: 'user' }))
+  return markLaterInstructions(messages)
 }
+
+/** Mistral rejects a message of the user behind a tool result: only the assistant may follow it. */
+function withRepliesToTools(messages: readonly Message[]): readonly Message[] {
+  const needsReply = ({ role }: Message, index: number) =>
+    role === 'user' && messages[index - 1]?.role === 'tool'
+  if (!messages.some(needsReply)) return messages
+  return messages.flatMap((message, index) =>
+    needsReply(message, index) ? [{ role: 'assistant', content: REPLY_TO_TOOL }, message] : message,
+  )
+}
+
+const REPLY_TO_TOOL = 'I have read the result.'
 
 function toMistralMessage(message: Message, idOf: ToolCallIdMapper): MistralMessage {
   switch (message.role) {

@@ -22,6 +22,7 @@ import {
   toNetworkError,
   type WholeResponse,
 } from './http.ts'
+import { withResultsBehindCalls } from './instructions.ts'
 import { toCallerNames, toPlainRequest, withCallerNames } from './plain-request.ts'
 import { peekFirst, readBatches } from './stream.ts'
 
@@ -131,7 +132,9 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     format: Pick<OperationFormat, 'buildRequest'> = adapter,
   ): { built: ProviderRequest; deviations: Deviations } {
     const called = adapter.readsCustomCalls ? request : withFunctionCalls(request)
-    const plain = adapter.readsAnthropicContent ? { request: called, omitted: [] } : toPlainRequest(called)
+    const plain = adapter.readsAnthropicContent
+      ? { request: called, omitted: [] }
+      : toPlainRequest(withResultsBehindCalls(called))
     const built = format.buildRequest(plain.request, target)
     const omitted = toCallerNames(request, built.omitted)
     const deviations = {

@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
 import { asObject, asObjects, asString } from '../../shared/fields.ts'
 import type { ModelRequest, ReplyFormat, ToolDefinition } from '../shared/model-request.ts'
+import { isSaid } from '../shared/said-texts.ts'
 import { SandboxError } from '../shared/wire-format.ts'
 import { checkAnthropicToolResults, type SandboxMessage } from './validate-request.ts'
 
@@ -15,7 +16,7 @@ export function parseAnthropicRequest(body: JsonObject): ModelRequest {
   return {
     model,
     texts: [...systemTexts, ...messages.flatMap(({ texts, results }) => [...results, ...texts])],
-    userText: messages.findLast(isUserText)?.texts.join('\n') ?? '',
+    userText: messages.findLast(isUserText)?.texts.filter(isSaid).join('\n') ?? '',
     toolResults: trailingToolResultsOf(messages),
     ...parseToolChoice(tool_choice, tools),
     mayCallInParallel: asObject(tool_choice).disable_parallel_tool_use !== true,
@@ -26,15 +27,15 @@ export function parseAnthropicRequest(body: JsonObject): ModelRequest {
   }
 }
 
-/** False for messages that only carry tool results. */
+/** False for messages that only carry tool results and reminders. */
 function isUserText({ role, texts, results }: SandboxMessage): boolean {
-  return role === 'user' && (texts.length > 0 || results.length === 0)
+  return role === 'user' && (texts.some(isSaid) || results.length + texts.length === 0)
 }
 
 /** Returns the tool results of the last message, or none if it also has text. */
 function trailingToolResultsOf(messages: readonly SandboxMessage[]): readonly string[] {
-  const last = messages.at(-1)
-  return last?.texts.length === 0 ? last.results : []
+  const last = messages.findLast(({ role }) => role !== 'system')
+  return last === undefined || last.texts.some(isSaid) ? [] : last.results
 }
 
 /** The API has no JSON mode without a schema, so a system prompt that asks for a JSON object enables it. */

@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
 import type { ModelRequest, ReplyFormat, ToolDefinition } from '../shared/model-request.ts'
+import { isSaid } from '../shared/said-texts.ts'
 import { SandboxError } from '../shared/wire-format.ts'
 
 /** Parses a request body. Throws a `SandboxError` (400) if the model would reject it. */
@@ -28,7 +29,7 @@ function systemTextsOf(instruction: unknown): readonly string[] {
 
 /** Returns the text of the last user turn that has text; turns with only tool results are skipped. */
 function lastUserTextOf(turns: readonly Turn[]): string {
-  const textsByTurn = turns.filter(({ role }) => role === 'user').map(textsOf)
+  const textsByTurn = turns.filter(({ role }) => role === 'user').map((turn) => textsOf(turn).filter(isSaid))
   return textsByTurn.findLast((texts) => texts.length > 0)?.join('\n') ?? ''
 }
 
@@ -126,10 +127,11 @@ function textsOf({ parts }: Turn): readonly string[] {
   return parts.map(({ text }) => text).filter((text) => typeof text === 'string')
 }
 
-/** Returns the tool results at the end of a turn, each as text. */
+/** Returns the tool results at the end of a turn, each as text. Media and reminders may follow them. */
 function trailingToolResultsOf({ parts }: Turn): readonly string[] {
-  const last = parts.findLastIndex(({ functionResponse }) => functionResponse === undefined)
-  return parts.slice(last + 1).map(({ functionResponse: result }) => {
+  const last = parts.findLastIndex(({ text }) => typeof text === 'string' && isSaid(text))
+  const results = parts.slice(last + 1).filter(({ functionResponse }) => functionResponse !== undefined)
+  return results.map(({ functionResponse: result }) => {
     const response = isJsonObject(result) ? result.response : undefined
     const output = isJsonObject(response) ? response.output : undefined
     return typeof output === 'string' ? output : JSON.stringify(response)

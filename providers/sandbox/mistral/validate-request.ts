@@ -71,6 +71,11 @@ function missingField(param: string): SandboxError {
 export function checkMistralConversation({ messages: list, temperature }: JsonObject): void {
   const messages = Array.isArray(list) ? list.filter(isJsonObject) : []
   for (const id of messages.flatMap(toolCallIdsOf)) checkToolCallId(id)
+  for (const [index, { role }] of messages.entries()) {
+    const earlier = messages[index - 1]?.role
+    if (earlier !== 'tool' || role === 'tool' || role === 'assistant') continue
+    throw new SandboxError(400, `Unexpected role '${role}' after role 'tool'`, { code: '3230' })
+  }
   const last = messages.at(-1)
   if (last?.role === 'system' || (last?.role === 'assistant' && last.prefix !== true)) {
     const expected = 'Expected last role User or Tool (or Assistant with prefix True) for serving'

@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
 import type { ModelRequest, ReplyFormat, ToolDefinition } from '../shared/model-request.ts'
+import { isSaid } from '../shared/said-texts.ts'
 import { SandboxError } from '../shared/wire-format.ts'
 
 /** Parses a chat request. Throws a `SandboxError` (400) that names the invalid field. */
@@ -8,12 +9,13 @@ export function parseOpenAiRequest(body: JsonObject): ModelRequest {
   if (typeof model !== 'string' || model === '') throw missingParameter('model')
   if (!Array.isArray(list) || list.length === 0) throw missingParameter('messages')
   const messages = list.map(parseMessage)
+  const said = messages.filter(({ said, texts }) => said.length > 0 || texts.length === 0)
   const tools = parseTools(body.tools)
   return {
     model,
-    texts: messages.map(({ text }) => text),
-    userText: messages.findLast(({ role }) => role === 'user')?.text ?? '',
-    toolResults: trailingToolResultsOf(messages),
+    texts: messages.map(({ texts }) => texts.join('\n')),
+    userText: said.findLast(({ role }) => role === 'user')?.said.join('\n') ?? '',
+    toolResults: trailingToolResultsOf(said),
     ...parseToolChoice(body.tool_choice, tools),
     mayCallInParallel: parallel !== false,
     replyFormat: parseReplyFormat(body.response_format),
@@ -30,7 +32,9 @@ function missingParameter(param: string): SandboxError {
 
 interface ChatMessage {
   readonly role: string
-  readonly text: string
+  readonly texts: readonly string[]
+  /** Without what a gateway has added. */
+  readonly said: readonly string[]
 }
 
 function parseMessage(message: unknown, index: number): ChatMessage {
@@ -38,20 +42,21 @@ function parseMessage(message: unknown, index: number): ChatMessage {
   if (!isJsonObject(message) || typeof message.role !== 'string') {
     throw new SandboxError(400, `Invalid value for '${param}': expected an object with a role.`, { param })
   }
-  return { role: message.role, text: textOf(message.content) }
+  const texts = textsOf(message.content)
+  return { role: message.role, texts, said: texts.filter(isSaid) }
 }
 
-function textOf(content: unknown): string {
-  if (typeof content === 'string') return content
-  if (!Array.isArray(content)) return ''
+function textsOf(content: unknown): readonly string[] {
+  if (typeof content === 'string') return [content]
+  if (!Array.isArray(content)) return []
   const texts = content.map((part) => (isJsonObject(part) ? part.text : undefined))
-  return texts.filter((text) => typeof text === 'string').join('\n')
+  return texts.filter((text) => typeof text === 'string')
 }
 
 /** Returns the texts of the tool messages at the end of the conversation. */
 function trailingToolResultsOf(messages: readonly ChatMessage[]): readonly string[] {
   const last = messages.findLastIndex(({ role }) => role !== 'tool' && role !== 'function')
-  return messages.slice(last + 1).map(({ text }) => text)
+  return messages.slice(last + 1).map(({ said }) => said.join('\n'))
 }
 
 function parseReplyFormat(format: unknown): ReplyFormat {

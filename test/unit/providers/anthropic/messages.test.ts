@@ -6,17 +6,20 @@ const PNG = 'data:image/png;base64,aVZCT1I='
 
 describe('converting messages for Anthropic', () => {
   describe('system messages', () => {
-    it('joins all system and developer texts, at any position', () => {
+    it('joins the texts before the first turn, and marks later ones in their place', () => {
       const { system, messages } = bodyOf({
         messages: [
           { role: 'system', content: 'Be brief.' },
-          user,
           { role: 'developer', content: [{ type: 'text', text: 'Be kind.' }] },
+          user,
+          { role: 'developer', content: [{ type: 'text', text: 'Be quick.' }] },
           { role: 'system', content: '' },
         ],
       })
       expect(system).to.equal('Be brief.\n\nBe kind.')
-      expect(messages).to.deep.equal([turn('user', 'Which track?')])
+      const { content } = turn('user', 'Which track?')
+      const reminder = { type: 'text', text: '<system-reminder>\nBe quick.\n</system-reminder>' }
+      expect(messages).to.deep.equal([{ role: 'user', content: [...content, reminder] }])
     })
 
     it('keeps separate blocks if one has a cache control', () => {

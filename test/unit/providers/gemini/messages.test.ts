@@ -12,7 +12,7 @@ const call = (id: string, name: string, json = '{}', extra_content?: object) => 
 const signed = (signature: string) => ({ google: { thought_signature: signature } })
 
 describe('converting messages for Gemini', () => {
-  it('puts system and developer messages into systemInstruction, at any position', () => {
+  it('puts system messages before the first turn into systemInstruction, and marks later ones', () => {
     const body = bodyOf({
       messages: [
         { role: 'system', content: 'Be brief.' },
@@ -20,8 +20,9 @@ describe('converting messages for Gemini', () => {
         { role: 'developer', content: [{ type: 'text', text: 'Be kind.' }] },
       ],
     })
-    expect(body.systemInstruction).to.deep.equal({ parts: [{ text: 'Be brief.' }, { text: 'Be kind.' }] })
-    expect(body.contents).to.deep.equal([{ role: 'user', parts: [{ text: 'Hi' }] }])
+    expect(body.systemInstruction).to.deep.equal({ parts: [{ text: 'Be brief.' }] })
+    const reminder = { text: '<system-reminder>\nBe kind.\n</system-reminder>' }
+    expect(body.contents).to.deep.equal([{ role: 'user', parts: [{ text: 'Hi' }, reminder] }])
   })
 
   it('sends no systemInstruction for an empty system message', () => {

@@ -151,7 +151,7 @@ describe('building a request to Mistral', () => {
       expect(messagesOf(messages).at(-1)).to.deep.equal({ role: 'assistant', content: 'One,', prefix: true })
     })
 
-    it("end with a user or a tool: instructions at the end go before them, or are the user's", () => {
+    it('end with a user or a tool: later instructions are marked texts of the user', () => {
       const system = { role: 'system', content: 'Be brief.' } as const
       const user = { role: 'user', content: 'Which track?' } as const
       const said = { role: 'assistant', content: 'One,' } as const
@@ -159,18 +159,20 @@ describe('building a request to Mistral', () => {
       const call = { role: 'assistant', content: '', tool_calls: [called] } as const
       const result = { role: 'tool', content: 'Page 7', tool_call_id: 'abcdefghi' } as const
       const asUser = { ...system, role: 'user' }
+      const marked = { role: 'user', content: '<system-reminder>\nBe brief.\n</system-reminder>' }
+      const reply = { role: 'assistant', content: 'I have read the result.' }
       for (const [messages, sent] of [
         [
           [user, said, user, system, system],
-          [user, said, system, system, user],
+          [user, said, user, marked, marked],
         ],
         [
           [user, call, result, system],
-          [user, system, call, result],
+          [user, call, result, reply, marked],
         ],
         [
           [user, said, system],
-          [user, said, asUser],
+          [user, said, marked],
         ],
         [[system], [asUser]],
       ] as const)
