@@ -1,6 +1,6 @@
 import type { ChatRequest, ContentPart, Message, ToolCall } from '../../core/contract/chat.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
-import { parseCallArguments } from '../shared/call-arguments.ts'
+import { toCallArguments } from '../shared/call-arguments.ts'
 import { asObject, asString } from '../shared/fields.ts'
 import { isInstruction, markLaterInstructions } from '../shared/instructions.ts'
 import {
@@ -138,9 +138,9 @@ function toContentBlocks(message: Message, path: string, isForModel: boolean): C
 
 /** Calls whose place in the content is marked are there, all others at the end. */
 function toAssistantBlocks(message: Message, path: string, isForModel: boolean): ContentBlock[] {
-  const calls = (message.tool_calls ?? []).map((call, index) => ({
+  const calls = (message.tool_calls ?? []).map((call) => ({
     id: call.id,
-    block: toToolUseBlock(call, `${path}.tool_calls[${index}]`),
+    block: toToolUseBlock(call),
   }))
   const parts = partsOf(message.content ?? asString(message.refusal))
   const blocks = parts.flatMap((part, index): readonly ContentBlock[] => {
@@ -171,15 +171,14 @@ function mayBeSentBack({ type, signature }: JsonObject): boolean {
   return type === 'redacted_thinking' || asString(signature) !== ''
 }
 
-function toToolUseBlock(call: ToolCall, path: string): ToolUseBlock {
+function toToolUseBlock(call: ToolCall): ToolUseBlock {
   const { id, function: called, extra_content } = call
-  const input = parseCallArguments(call, path)
   return {
     ...asObject(extra_content?.anthropic),
     type: 'tool_use',
     id: toValidId(id),
     name: called.name,
-    input,
+    input: toCallArguments(call),
   }
 }
 

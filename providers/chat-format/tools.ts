@@ -1,6 +1,7 @@
 import type { ChatRequest, ReplyPart, Tool, ToolCall } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
+import { toHistoryArguments } from '../shared/call-arguments.ts'
 import { asObject, asObjects, asString } from '../shared/fields.ts'
 import type { ChatToolCall, FunctionTool, NamedToolChoice } from './wire.ts'
 
@@ -56,8 +57,12 @@ export function toNamedToolChoice(choice: ChatRequest['tool_choice']): NamedTool
 }
 
 /** A tool call of the message history with the id `id`, and only the fields that every provider knows. */
-export function toChatToolCall({ function: called }: ToolCall, id: string): ChatToolCall {
-  return { id, type: 'function', function: { name: called.name, arguments: called.arguments } }
+export function toChatToolCall(call: ToolCall, id: string): ChatToolCall {
+  return {
+    id,
+    type: 'function',
+    function: { name: call.function.name, arguments: toHistoryArguments(call) },
+  }
 }
 
 /** Parses the `tool_calls` of a message, or of consecutive deltas. Stateful: create one per reply. */

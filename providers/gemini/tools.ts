@@ -2,7 +2,7 @@ import type { ChatRequest, Message, Tool, ToolCall } from '../../core/contract/c
 import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import { parseJsonObject } from '../../core/util/json.ts'
-import { parseCallArguments } from '../shared/call-arguments.ts'
+import { toCallArguments } from '../shared/call-arguments.ts'
 import { asObject, asString } from '../shared/fields.ts'
 import { invalidValueError } from '../shared/request-errors.ts'
 import { mapSchema, replaceConst } from './response-format.ts'
@@ -116,16 +116,14 @@ export function createToolCallConverter(family: GeminiFamily) {
   const calls = new Map<string, { readonly name: string; readonly position: number }>()
   let count = 0
 
-  /** Throws a `GatewayError` if the arguments are not a JSON object. */
-  function toFunctionCallParts({ tool_calls }: Message, path: string): readonly FunctionCallPart[] {
+  function toFunctionCallParts({ tool_calls }: Message): readonly FunctionCallPart[] {
     return (tool_calls ?? []).map((call, index) => {
       const { id } = call
       const { name } = call.function
       calls.set(id, { name, position: count++ })
-      const args = parseCallArguments(call, `${path}.tool_calls[${index}]`)
       const thoughtSignature = signatureOf(call) ?? (hasIds && index === 0 ? NO_SIGNATURE : undefined)
       return {
-        functionCall: { ...(hasIds && { id }), name, args },
+        functionCall: { ...(hasIds && { id }), name, args: toCallArguments(call) },
         ...(thoughtSignature && { thoughtSignature }),
       }
     })

@@ -23,6 +23,7 @@ import {
   type WholeResponse,
 } from './http.ts'
 import { withResultsBehindCalls } from './instructions.ts'
+import { replaceLoneSurrogates } from './json-string.ts'
 import { toCallerNames, toPlainRequest, withCallerNames } from './plain-request.ts'
 import { peekFirst, readBatches } from './stream.ts'
 
@@ -184,7 +185,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
       path: addQuery(basePath + path, query),
       // A spread of two objects takes 0.5 µs longer.
       headers: Object.assign({}, further, headers, authHeaders),
-      body,
+      body: replaceLoneSurrogates(body),
     })
     return { call, deviations }
   }

@@ -31,3 +31,14 @@ function endOfEscape(text: string, start: number): number {
 
 const SHORT_ESCAPES = new Set(Array.from('"\\/bfnrt', (character) => character.charCodeAt(0)))
 const HEX_DIGITS = /^[0-9a-fA-F]{4}$/
+
+/**
+ * Replaces lone surrogates in JSON that `JSON.stringify` wrote, which escapes no other characters as
+ * `\ud…`. Clients that cut a text within an emoji send them, and providers reject the whole body.
+ */
+export function replaceLoneSurrogates(json: string): string {
+  return json.includes('\\ud') ? json.replaceAll(LONE_SURROGATE, '$1\ufffd') : json
+}
+
+/** The escape of a surrogate, behind an even number of backslashes. */
+const LONE_SURROGATE = /((?<!\\)(?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g

@@ -105,13 +105,12 @@ describe('converting messages for Anthropic', () => {
     })
 
     for (const json of ['{"to":', '[]', 'null', '7']) {
-      it(`rejects the arguments ${json}`, () => {
+      it(`carries the arguments ${json} as text`, () => {
         const call = { id: 'a', type: 'function', function: { name: 'ring', arguments: json } }
-        expectRefusal(
-          [user, { role: 'assistant', tool_calls: [call] }],
-          'invalid_value',
-          'messages[1].tool_calls[0].function.arguments',
-        )
+        const { messages } = bodyOf({
+          messages: [user, { role: 'assistant', tool_calls: [call] }, result('a', '')],
+        })
+        expect(messages[1]!.content[0]).to.deep.include({ input: { invalid_arguments: json } })
       })
     }
 
