@@ -1,7 +1,9 @@
 import type { Host, ProviderAdapter } from '../../core/contract/index.ts'
 import { costOf, roundUsd } from '../../core/util/cost.ts'
+import { createSecretRedactor } from '../../core/util/redact-secrets.ts'
 import { type Catalog, createCatalog } from '../../providers/shared/catalog.ts'
 import { createProviderClient, type Provider } from '../../providers/shared/client.ts'
+import { listSecrets } from '../settings/environment.ts'
 import { isConfigured, needsSandbox, type Settings } from '../settings/settings.ts'
 
 /** Provider ids that rules and model prefixes may always use (docs/api.md, "Models and routing modes"). */
@@ -15,6 +17,8 @@ const SANDBOX_PATHS: ReadonlyMap<string, string> = new Map([
   ['mistral', '/mistral'],
   ['deepseek', '/deepseek'],
 ])
+
+const SANDBOX_KEY = 'sandbox'
 
 /** The clients of all configured providers, and their models. */
 export interface Providers {
@@ -45,6 +49,7 @@ export async function openProviders(settings: Settings, sandboxUrl?: string): Pr
   const { providers, timeouts } = settings
   const sandbox = needsSandbox(settings) ? await openSandbox(sandboxUrl) : undefined
   const byId = new Map<string, Provider>()
+  const redactor = createSecretRedactor([...listSecrets({ ...settings }), ...(sandbox ? [SANDBOX_KEY] : [])])
   const isAvailable = (id: string) => {
     const row = providers[id]
     return row !== undefined && (sandbox ? SANDBOX_PATHS.has(row.format) : isConfigured(row))
@@ -68,9 +73,9 @@ export async function openProviders(settings: Settings, sandboxUrl?: string): Pr
         if (adapter === undefined) throw new Error(describeUnknownFormat(id, format, [...adapters.keys()]))
         if (!isAvailable(id)) continue
         const access = sandbox
-          ? { baseUrl: `${sandbox.url}${SANDBOX_PATHS.get(format)}`, apiKey: 'sandbox' }
+          ? { baseUrl: `${sandbox.url}${SANDBOX_PATHS.get(format)}`, apiKey: SANDBOX_KEY }
           : { baseUrl: base_url, apiKey: api_key, auth, query }
-        const client = createProviderClient({ id, adapter, timeouts, ...access })
+        const client = createProviderClient({ id, adapter, timeouts, redactor, ...access })
         byId.set(id, { client, capabilities, readsAnthropicContent: adapter.readsAnthropicContent })
       }
     },

@@ -77,7 +77,7 @@ function findNumberIssue(text: string, { min, max }: NumberRange): string | unde
 }
 
 /** Variables that hold a key or a password, besides the keys of providers. */
-const SECRET_VARIABLES = [
+const SECRET_VARIABLES: readonly string[] = [
   'ADMIN_KEY',
   'AUDIT_EXPORT_SECRET',
   'EVENTSTORE_URL',
@@ -87,6 +87,39 @@ const SECRET_VARIABLES = [
   'RECORD_KEY',
   'REDIS_URL',
 ]
+
+/**
+ * Lists the secrets of the settings: keys, and the passwords of addresses. They are removed from what
+ * providers say.
+ */
+export function listSecrets(settings: JsonObject): readonly string[] {
+  const { providers } = settings
+  const rows = Object.values(isJsonObject(providers) ? providers : {}).filter(isJsonObject)
+  const ours = VARIABLES.filter(({ variable }) => SECRET_VARIABLES.includes(variable))
+  const values = [
+    ...ours.map(({ setting }) => settings[setting]),
+    ...rows.flatMap(({ api_key, base_url }) => [api_key, passwordOf(base_url)]),
+  ]
+  return values.flatMap((value) => (isAddress(value) ? passwordOf(value) : value)).filter(isText)
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
+}
+
+function isAddress(value: unknown): boolean {
+  return isText(value) && value.includes('://')
+}
+
+/** The password of an address, such as that of Redis or EventStoreDB. */
+function passwordOf(address: unknown): string | undefined {
+  const [, password] = /^[^/]+:\/\/[^/?#@]*?:([^/?#]+)@/.exec(String(address)) ?? []
+  try {
+    return password && decodeURIComponent(password)
+  } catch {
+    return password
+  }
+}
 
 /** Lists all variables that may hold a secret. `providers` is not validated yet. */
 export function listSecretVariables(providers: unknown): readonly string[] {

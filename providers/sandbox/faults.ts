@@ -31,6 +31,10 @@ export interface Fault {
   readonly endAfter: number | undefined
   /** Send an error event and end the stream. */
   readonly errorAfter: number | undefined
+  /** Send the error as the body of a whole response with status 200. */
+  readonly isErrorBody: boolean
+  /** Quote the API key of the request in the error. */
+  readonly quotesKey: boolean
   /** How many requests get the fault; infinite by default. */
   readonly maxUses: number
   /** The only model that gets the fault; undefined means all models. */
@@ -111,6 +115,8 @@ const PARAMETER_NAMES = [
   'eof',
   'error-first',
   'error-mid',
+  'error-body',
+  'quote-key',
   'times',
   'model',
 ]
@@ -137,6 +143,8 @@ function parseFault(text: string): Fault {
     cutAfter: parseEventCount(parameters, 'cut'),
     endAfter: parseEventCount(parameters, 'eof'),
     errorAfter: parameters.has('error-first') ? 0 : parseEventCount(parameters, 'error-mid'),
+    isErrorBody: parameters.has('error-body'),
+    quotesKey: parameters.has('quote-key'),
     maxUses: parseInteger(parameters, 'times', 1, 1_000_000) ?? Number.POSITIVE_INFINITY,
     model: parameters.get('model'),
   }
@@ -148,8 +156,6 @@ function parseParameters(text: string): FaultParameters {
   return new Map(text.split(/\s+/).filter(Boolean).map(parseParameter))
 }
 
-// Error messages avoid the word "sandbox": it is the API key that the gateway sends here, and the gateway
-// redacts its API key in the error messages of providers.
 function parseParameter(parameter: string): [string, string] {
   const [, name = '', value = ''] = /^([^=]*)=?(.*)$/.exec(parameter) ?? []
   if (!PARAMETER_NAMES.includes(name)) {

@@ -48,7 +48,8 @@ function buildEndpointResponse(
   if (!endpoint) {
     throw new SandboxError(404, `Invalid URL (${received.method} ${received.path})`, { code: 'unknown_url' })
   }
-  checkApiKey(format.getApiKey(received.headers))
+  const key = format.getApiKey(received.headers)
+  checkApiKey(key)
   checkBodySize(received.size)
   if (endpoint === 'models') return buildJsonScript(200, format.buildModelList())
 
@@ -59,7 +60,7 @@ function buildEndpointResponse(
   const reply = fault.isRefusal
     ? buildModelRefusal(request, stamp)
     : buildModelReply(request, stamp, fault.callArguments)
-  return buildReplyScript(format, call, reply, fault)
+  return buildReplyScript(format, call, reply, fault, key)
 }
 
 function checkApiKey(key: string): void {

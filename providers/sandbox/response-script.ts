@@ -50,17 +50,20 @@ async function dropConnection(response: ServerResponse): Promise<void> {
   response.socket?.destroySoon()
 }
 
-/** Builds the response that carries a reply, with the fault applied. */
+/** Builds the response that carries a reply, with the fault applied. `key` is that of the request. */
 export function buildReplyScript(
   format: WireFormat,
   call: ChatCall,
   reply: ModelReply,
   fault: Fault,
+  key: string,
 ): ResponseScript {
+  const error = buildFaultError(fault, key)
   if (call.isStream && (fault.status === undefined || fault.errorAfter !== undefined)) {
-    return buildStreamScript(format, call, reply, fault)
+    return buildStreamScript(format, call, reply, fault, error)
   }
-  if (fault.status !== undefined) return buildErrorScript(format, buildFaultError(fault), fault)
+  if (fault.isErrorBody) return buildJsonScript(200, format.toErrorBody(error), fault)
+  if (fault.status !== undefined) return buildErrorScript(format, error, fault)
   return buildJsonScript(200, call.toBody(reply), fault)
 }
 
@@ -89,8 +92,9 @@ function buildStreamScript(
   call: ChatCall,
   reply: ModelReply,
   fault: Fault,
+  error: SandboxError,
 ): ResponseScript {
-  const events = buildFaultyEvents(format, call, reply, fault)
+  const events = buildFaultyEvents(format, call, reply, fault, error)
   return {
     status: 200,
     headers: {
@@ -111,12 +115,13 @@ function buildFaultyEvents(
   call: ChatCall,
   reply: ModelReply,
   fault: Fault,
+  error: SandboxError,
 ): readonly SseEvent[] {
   const { content, closing } = call.toStream(reply)
   const events = fault.isMalformed ? content.map(breakMiddleEvent) : content
   const { errorAfter } = fault
   if (errorAfter !== undefined) {
-    return [...events.slice(0, errorAfter), format.toErrorEvent(buildFaultError(fault))]
+    return [...events.slice(0, errorAfter), format.toErrorEvent(error)]
   }
   const limit = fault.cutAfter ?? fault.endAfter
   return limit === undefined ? [...events, ...closing] : events.slice(0, limit)
@@ -138,8 +143,9 @@ function firstHalf(text: string): string {
   return text.slice(0, text.length / 2)
 }
 
-function buildFaultError({ status = 500, code }: Fault): SandboxError {
-  return new SandboxError(status, `Simulated failure with status ${status}.`, { code })
+function buildFaultError({ status = 500, code, quotesKey }: Fault, key: string): SandboxError {
+  const quote = quotesKey ? ` Incorrect API key provided: ${key}.` : ''
+  return new SandboxError(status, `Simulated failure with status ${status}.${quote}`, { code })
 }
 
 function buildRetryAfterHeader({ retryAfterSeconds }: Fault): Record<string, number> {

@@ -11,6 +11,7 @@ import type {
   Target,
 } from '../../core/contract/provider.ts'
 import { parseJson } from '../../core/util/json.ts'
+import { createSecretRedactor, type SecretRedactor } from '../../core/util/redact-secrets.ts'
 import { CallDeadline } from './call-deadline.ts'
 import type { Capabilities } from './catalog.ts'
 import { withFunctionCalls } from './custom-calls.ts'
@@ -45,6 +46,8 @@ export interface ProviderClientOptions {
   /** Such as `https://api.openai.com/v1`. */
   readonly baseUrl: string
   readonly apiKey?: string | undefined
+  /** Removes the secrets of the gateway from errors. Default: knows the API key only. */
+  readonly redactor?: SecretRedactor | undefined
   /** Default: the headers of the adapter. */
   readonly auth?: ProviderAuth | undefined
   /** Query parameters of every request. */
@@ -112,7 +115,7 @@ const REPLY_LIMIT: ResponseLimit = { maxBytes: MAX_REPLY_MIB * 1024 * 1024, isCu
 const ERROR_LIMIT: ResponseLimit = { maxBytes: 64 * 1024, isCutOff: true }
 
 export function createProviderClient(options: ProviderClientOptions): ProviderClient {
-  const { id, adapter, apiKey, timeouts } = options
+  const { id, adapter, apiKey, timeouts, redactor = createSecretRedactor([apiKey]) } = options
   const { origin, pathname } = new URL(options.baseUrl)
   const basePath = pathname.replace(/\/+$/, '')
   const query = new URLSearchParams(options.query).toString()
@@ -167,8 +170,13 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
       deadline.end()
       if (call === undefined) throw error
       call.abort(error)
-      throw toNetworkError(error, id, deadline.aborted)
+      throw toCallError(error, deadline)
     }
+  }
+
+  /** Every error of a call passes here. Providers quote the key that they reject. */
+  function toCallError(error: unknown, { aborted }: CallDeadline): unknown {
+    return aborted === undefined ? redactor.error(toNetworkError(error, id)) : aborted.reason
   }
 
   /** Not part of `send`: while it waits, its frame would keep the body, which may be large. */
@@ -208,7 +216,8 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
       throw new GatewayError('provider_error', `${id} did not respond with an event stream.`)
     }
     const { idle_ms } = timeouts
-    const source = readBatches(id, call, adapter.createStreamReader(), deadline, idle_ms, queueMs)
+    const toError = (error: unknown) => toCallError(error, deadline)
+    const source = readBatches(toError, call, adapter.createStreamReader(), deadline, idle_ms, queueMs)
     const batches = await peekFirst(source)
     if (!batches) throw new GatewayError('provider_error', `${id} sent an empty stream.`)
     return { type: 'stream', batches }
@@ -243,8 +252,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
 
   function toProviderError({ head, text }: WholeResponse): GatewayError {
     const { status, headers } = head
-    const body = apiKey ? text.replaceAll(apiKey, '[redacted]') : text
-    const failure = { provider: id, status, headers, body }
+    const failure = { provider: id, status, headers, body: redactor.json(text) }
     return adapter.parseError?.(failure) ?? parseErrorByStatus(failure)
   }
 

@@ -208,15 +208,9 @@ const ABORTED = new Error('The request was aborted.')
 
 /**
  * Turns the error of a failed request into a `GatewayError`. Errors that need no explanation are returned as
- * they are: the reason for which the request was aborted, a `GatewayError`, and errors without a `code`,
- * which are bugs of the gateway.
+ * they are: a `GatewayError`, and errors without a `code`, which are bugs of the gateway.
  */
-export function toNetworkError(
-  error: unknown,
-  provider: string,
-  aborted: { readonly reason: unknown } | undefined,
-): unknown {
-  if (aborted !== undefined) return aborted.reason
+export function toNetworkError(error: unknown, provider: string): unknown {
   if (GatewayError.isInstance(error) || !(error instanceof Error) || !('code' in error)) return error
   // The error itself may hold data of the provider, which may quote key and prompt: only its message is
   // logged.

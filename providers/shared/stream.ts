@@ -1,7 +1,7 @@
 import { ReplyEvent, type ReplyPart } from '../../core/contract/chat.ts'
 import type { StreamReader } from '../../core/contract/provider.ts'
 import type { CallDeadline } from './call-deadline.ts'
-import { type ProviderCall, toNetworkError } from './http.ts'
+import type { ProviderCall } from './http.ts'
 import { createSseReader, RECORD_END, type SseReader } from './sse.ts'
 
 /** Time for a provider to close a complete stream, so that its connection can be reused, in milliseconds. */
@@ -12,12 +12,12 @@ const READER_STOPPED = new Error('The reader stopped.')
 /**
  * Reads a provider's stream at the pace of the consumer. Each batch holds the events of one network read.
  * Bytes that complete no event, such as comments, yield no batch, but they extend the deadline by `idleMs`:
- * always after the first event, and before it for up to `queueMs`. Errors of the connection after a complete
- * reply are ignored. See docs/decisions/replies.md, "A stream reader is a function of one record, not a
- * generator over generators".
+ * always after the first event, and before it for up to `queueMs`. Errors are thrown as `toError` returns
+ * them; those of the connection after a complete reply are ignored. See docs/decisions/replies.md, "A stream
+ * reader is a function of one record, not a generator over generators".
  */
 export async function* readBatches(
-  provider: string,
+  toError: (error: unknown) => unknown,
   call: ProviderCall,
   reader: StreamReader,
   deadline: CallDeadline,
@@ -47,11 +47,11 @@ export async function* readBatches(
     deadline.end()
     if (batch.length > 0) yield batch
   } catch (error) {
-    const networkError = toNetworkError(error, provider, deadline.aborted)
+    const callError = toError(error)
     deadline.end()
     // Events before the error are delivered, except in the first batch: then another target can still answer.
     if (hasStarted && batch.length > 0) yield batch
-    if (!reader.isDone?.()) throw networkError
+    if (!reader.isDone?.()) throw callError
   } finally {
     deadline.end()
     // Takes effect only if the consumer stopped before the end.

@@ -60,6 +60,14 @@ describe('sandbox: fault injection', () => {
     expect(error.headers!.get('retry-after')).to.equal('2')
   })
 
+  it('sends an error with status 200 that quotes the key', async () => {
+    const quote = 'Simulated failure with status 400. Incorrect API key provided: test.'
+    const body: unknown = await client.ask('[[sandbox:status=400 error-body quote-key]]')
+    expect(body).to.have.nested.property('error.message', quote)
+    const error = await errorOf(client.ask('[[sandbox:status=400 quote-key]]'))
+    expect(error.message).to.contain(quote)
+  })
+
   it('delays the first byte', async () => {
     const start = performance.now()
     await client.ask('[[sandbox:first-byte=60]]')

@@ -16,7 +16,7 @@ describe('toNetworkError', () => {
   ] as const) {
     it(`maps ${code} to ${expected}, and does not reveal the address`, () => {
       const cause = Object.assign(new Error('connect 10.0.0.1:443'), { code })
-      const error = toNetworkError(cause, 'acme', undefined)
+      const error = toNetworkError(cause, 'acme')
       expect(error).to.be.instanceOf(GatewayError).and.include({ code: expected })
       expect((error as GatewayError).cause)
         .to.have.property('message')
@@ -32,22 +32,17 @@ describe('toNetworkError', () => {
       code: 'HPE_INVALID_CONSTANT',
       data: 'a prompt',
     })
-    const error = toNetworkError(cause, 'acme', undefined)
+    const error = toNetworkError(cause, 'acme')
     expect(inspect(error, { depth: 9, showHidden: true })).not.to.contain('a prompt')
-  })
-
-  it('returns the reason for which the request was aborted', () => {
-    const cause = Object.assign(new Error('aborted'), { code: 'UND_ERR_ABORTED' })
-    expect(toNetworkError(cause, 'acme', { reason: 'client disconnected' })).to.equal('client disconnected')
   })
 
   it('returns a GatewayError unchanged', () => {
     const error = new GatewayError('provider_error', 'acme sent a reply that is not valid JSON.')
-    expect(toNetworkError(error, 'acme', undefined)).to.equal(error)
+    expect(toNetworkError(error, 'acme')).to.equal(error)
   })
 
   it('returns a bug of the gateway unchanged', () => {
     const error = new TypeError('x is not a function')
-    expect(toNetworkError(error, 'acme', undefined)).to.equal(error)
+    expect(toNetworkError(error, 'acme')).to.equal(error)
   })
 })
