@@ -37,7 +37,13 @@ export function formatError(
     return { error: { message, type, param: param ?? null, code, http_status: status, ...extra } }
   if (style === 'anthropic') {
     const described = { type: toAnthropicErrorType(status), message, code, http_status: status }
-    return { type: 'error', error: { ...described, ...(param && { param }), ...extra }, request_id }
+    const { wireCode: error_code } = error.details
+    const specific = error_code !== undefined && { details: { error_code } }
+    return {
+      type: 'error',
+      error: { ...described, ...specific, ...(param && { param }), ...extra },
+      request_id,
+    }
   }
   if (style === 'route') return { error: { type, message, code, ...(param && { param }), ...extra } }
   return {
@@ -105,7 +111,12 @@ const SCHEMAS = {
   }),
   anthropic: errorSchema(
     'AnthropicError',
-    { type, message, code, http_status, param: Type.Optional(param), meta, retry_after },
+    {
+      ...{ type, message, code, http_status, param: Type.Optional(param), meta, retry_after },
+      details: Type.Optional(
+        Type.Object({ error_code: code }, { description: "The error code where Anthropic's SDKs read it." }),
+      ),
+    },
     {
       type: Type.Literal('error', { description: 'Always error.' }),
       request_id: Type.String({ description: 'Id of the request.' }),

@@ -35,6 +35,24 @@ describe("POST /v1/messages, with Anthropic's official client", function () {
   /** The body of the last request that a provider received. */
   const received = () => sandbox.requests.at(-1)?.body as Record<string, unknown>
 
+  for (const thread of [{ type: 'create' }, { type: 'continue', previous_message_id: 'msg_1' }]) {
+    it(`refuses threads in the words with which SDKs send the whole conversation: ${thread.type}`, async () => {
+      const before = sandbox.requests.length
+      const body = { model: MODELS.anthropic, max_tokens: 1000, messages: [user('Hello')], thread }
+      for (const path of ['/v1/messages', '/v1/messages/count_tokens']) {
+        const answer = await gateway.call('POST', path, body)
+        expect(answer.status).to.equal(400)
+        const details = { error_code: 'thread_unsupported_request' }
+        expect((answer.body as { error: unknown }).error).to.deep.include({
+          type: 'invalid_request_error',
+          param: 'thread',
+          details,
+        })
+      }
+      expect(sandbox.requests.length).to.equal(before)
+    })
+  }
+
   for (const provider of PROVIDERS) {
     const model = MODELS[provider] ?? ''
 

@@ -21,7 +21,8 @@ export function parseCountTokensRequest(body: JsonObject, headers: IncomingHttpH
 function toChatRequest(body: MessagesBody, headers: IncomingHttpHeaders): ChatRequest {
   const { model, messages, system, max_tokens, temperature, top_p, stop_sequences, stream, ...rest } = body
   const { tools: toolInputs, tool_choice, ...fields } = rest
-  const { metadata, thinking, output_config } = fields
+  const { metadata, thinking, output_config, thread } = fields
+  if (thread != null) throw threadError()
   const effort = toReasoningEffort(thinking, output_config)
   const user = metadata?.user_id
   const tools = (toolInputs ?? []).map(toChatTool)
@@ -76,6 +77,13 @@ function toToolChoice(choice: MessagesBody['tool_choice']): Partial<ChatRequest>
 
 function missingFieldError(param: string): GatewayError {
   return new GatewayError('missing_parameter', `${param} is required.`, { param })
+}
+
+/** Anthropic's SDKs send the whole conversation after this error, which their tool runners first do not. */
+function threadError(): GatewayError {
+  const message = 'Threads are not supported. Send the whole conversation without "thread".'
+  const details = { param: 'thread', wireCode: 'thread_unsupported_request' }
+  return new GatewayError('unsupported_parameter', message, details)
 }
 
 /** Budgets of thinking up to these numbers of tokens count as these efforts. */

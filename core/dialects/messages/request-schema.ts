@@ -84,6 +84,11 @@ const fields = {
     Nullable(AnyObject('Caching'), { description: 'Caches the prompt up to its last block, at Anthropic.' }),
   ),
   stream: Type.Optional(NullableBoolean('Streams the reply as events.')),
+  thread: Type.Optional(
+    Nullable(AnyObject('A thread'), {
+      description: 'A conversation that Anthropic holds. Refused: send the whole conversation instead.',
+    }),
+  ),
 }
 
 /** The body of `POST /v1/messages` (docs/api.md, "Messages"). Unknown fields are passed on to Anthropic. */

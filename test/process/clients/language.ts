@@ -23,7 +23,7 @@ export interface ClientLanguage {
   readonly name: string
   /** Why the language cannot run on this machine; undefined if it can. */
   whyMissing(): Promise<string | undefined>
-  /** Installs what the programs require, with pinned versions, into the cache folder. */
+  /** Installs what the programs require into the cache folder. */
   install(isShort: boolean): Promise<void>
   isInstalled(isShort: boolean): boolean
   /** All programs; in the short form, those that the suite runs, which may be none. */
@@ -36,6 +36,9 @@ export const CLIENTS = fileURLToPath(new URL('test/process/clients', ROOT))
 /** Installed requirements stand here, outside the repository; `CLIENTS_CACHE` names another folder. */
 const CACHE = process.env.CLIENTS_CACHE ?? path.join(os.tmpdir(), 'signalbox-clients')
 
+/** The versions to install: those that the repository pins, or the newest of each registry. */
+export type Versions = 'pinned' | 'newest'
+
 /** A folder in the cache that belongs to the contents of the files, which pin versions. */
 export interface InstalledFolder {
   readonly path: string
@@ -44,21 +47,32 @@ export interface InstalledFolder {
   fill(install: (folder: string) => Promise<unknown>): Promise<void>
 }
 
-/** The folder for a set of requirements. Changed files lead to another folder. */
-export async function installedFolder(name: string, files: readonly string[]): Promise<InstalledFolder> {
+/**
+ * The folder for a set of requirements. Changed files lead to another folder. The folder of the newest
+ * versions is filled anew by every process, because registries change.
+ */
+export async function installedFolder(
+  name: string,
+  files: readonly string[],
+  versions: Versions,
+): Promise<InstalledFolder> {
   const hash = createHash('sha256')
   for (const file of files) hash.update(await readFile(path.join(CLIENTS, file)))
-  const folder = path.join(CACHE, `${name}-${hash.digest('hex').slice(0, 12)}`)
+  const version = versions === 'newest' ? versions : hash.digest('hex').slice(0, 12)
+  const folder = path.join(CACHE, `${name}-${version}`)
   const marker = path.join(folder, '.complete')
+  let isFilled = false
+  const isComplete = () => existsSync(marker) && (versions === 'pinned' || isFilled)
   return {
     path: folder,
-    isComplete: () => existsSync(marker),
+    isComplete,
     async fill(install) {
-      if (existsSync(marker)) return
+      if (isComplete()) return
       await rm(folder, { recursive: true, force: true })
       await mkdir(folder, { recursive: true })
       await install(folder)
       await writeFile(marker, '')
+      isFilled = true
     },
   }
 }

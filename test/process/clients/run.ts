@@ -4,10 +4,11 @@ import { loadLanguages } from './languages.ts'
 import { type CaseResult, runProgram } from './run-program.ts'
 import { formatCase, formatTable, isFailure } from './table.ts'
 
-const USAGE = `npm run test:clients -- [--short] [--install] [NAME...]
+const USAGE = `npm run test:clients -- [--short] [--install] [--newest] [NAME...]
   Runs the client programs whose names start with NAME, by default all. Exits with 1 if a case fails.
   --short    only the programs that the test suite runs, with one model
-  --install  only installs their requirements`
+  --install  only installs their requirements
+  --newest   installs the newest versions of each registry instead of the pinned ones`
 
 function print(text: string): void {
   process.stdout.write(`${text}\n`)
@@ -46,7 +47,9 @@ async function main(args: readonly string[]): Promise<void> {
   const names = args.filter((arg) => !arg.startsWith('--'))
   const options = { isShort: args.includes('--short'), onlyInstall: args.includes('--install'), names }
   const results: CaseResult[] = []
-  for (const language of await loadLanguages()) results.push(...(await runLanguage(language, options)))
+  const versions = args.includes('--newest') ? 'newest' : 'pinned'
+  for (const language of await loadLanguages(versions))
+    results.push(...(await runLanguage(language, options)))
   if (results.length === 0) return
   for (const result of results) {
     if (isFailure(result) || result.skipped !== undefined) print(formatCase(result))

@@ -3,7 +3,7 @@ module signalbox.test/clients
 go 1.26.0
 
 require (
-	github.com/openai/openai-go/v3 v3.96.0
+	github.com/openai/openai-go/v3 v3.98.0
 	github.com/sashabaranov/go-openai v1.43.0
 )
 

@@ -1,6 +1,6 @@
 // Runs cases and prints one line of JSON for each.
 
-export const { BASE_URL, API_KEY } = process.env
+export const { BASE_URL, API_KEY, CLIENT_SUFFIX = '' } = process.env
 export const MODELS = process.env.MODELS.split(',')
 
 /** A red pixel. */
@@ -27,7 +27,7 @@ export function needImages(model) {
 export async function runCases(client, cases, models = MODELS) {
   for (const model of models) {
     for (const [feature, run] of Object.entries(cases)) {
-      const line = { client: `js/${client}`, feature, model, ok: true }
+      const line = { client: `js/${client}${CLIENT_SUFFIX}`, feature, model, ok: true }
       try {
         await run(model)
       } catch (error) {

@@ -1,4 +1,4 @@
-import { cp } from 'node:fs/promises'
+import { cp, readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import {
@@ -8,35 +8,73 @@ import {
   type InstalledFolder,
   installedFolder,
   runInstaller,
+  type Versions,
 } from '../language.ts'
 
 /** Clients among the repository's development dependencies. They run in the suite. */
 const REPOSITORY_PROGRAMS = ['openai', 'anthropic']
 
-const INSTALLED_PROGRAMS = ['ai-sdk', 'langchain', 'openai-agents']
+const INSTALLED_PROGRAMS = ['openai', 'anthropic', 'ai-sdk', 'langchain', 'openai-agents']
 
-/** The clients of JavaScript. Those that are installed run from a copy beside their `node_modules`. */
-export async function javascript(): Promise<ClientLanguage> {
-  const folder = await installedFolder('js', ['js/package.json', 'js/package-lock.json'])
-  const programs = INSTALLED_PROGRAMS.map((name) => jsProgram(folder.path, name))
-  const own = REPOSITORY_PROGRAMS.map((name) => jsProgram(path.join(CLIENTS, 'js'), name))
+/** Programs with libraries whose newest major version needs Node 22. */
+const NODE_20_PROGRAMS = ['ai-sdk', 'langchain']
+
+/** Of a `package.json`, the newest versions: of all majors, or of the major that is pinned. */
+type Newest = 'any major' | 'same major'
+
+/**
+ * The clients of JavaScript that run with the repository's Node: those that it depends on, and the last
+ * versions of others that support it.
+ */
+export async function javascriptForNode20(versions: Versions): Promise<ClientLanguage> {
+  const folder = await packagesFolder('js-node-20', 'js/node-20', versions)
+  const own = REPOSITORY_PROGRAMS.map((name) => jsProgram(path.join(CLIENTS, 'js'), name, NODE_20))
+  const installed = NODE_20_PROGRAMS.map((name) => jsProgram(folder.path, name, NODE_20))
   return {
-    name: 'js',
+    name: 'js, Node 20',
     whyMissing: async () => undefined,
     async install(isShort) {
       if (isShort) return
-      await installPackages(folder, 'js')
-      // Programs may have changed since.
-      await cp(path.join(CLIENTS, 'js'), folder.path, { recursive: true })
+      await installPackages(folder, 'js/node-20', versions, 'same major')
+      await copyPrograms(folder)
     },
     isInstalled: (isShort) => isShort || folder.isComplete(),
-    programs: (isShort) => (isShort ? own : [...own, ...programs]),
+    programs: (isShort) => (isShort ? own : [...own, ...installed]),
+  }
+}
+
+const NODE_20 = { CLIENT_SUFFIX: ', Node 20' }
+
+/**
+ * The clients of JavaScript, in versions that need Node 22. If this process has an older one, they run with
+ * one from the registry, which exists for Linux.
+ */
+export async function javascript(versions: Versions): Promise<ClientLanguage> {
+  const folder = await packagesFolder('js', 'js', versions)
+  const installedNode = path.join(
+    folder.path,
+    `node_modules/node-${process.platform}-${process.arch}/bin/node`,
+  )
+  const isNew = Number.parseInt(process.versions.node, 10) >= 22
+  const node = isNew ? process.execPath : installedNode
+  return {
+    name: 'js',
+    whyMissing: async () =>
+      isNew || process.platform === 'linux' ? undefined : `Node ${process.versions.node} is too old`,
+    async install(isShort) {
+      if (isShort) return
+      await installPackages(folder, 'js', versions, 'any major')
+      await copyPrograms(folder)
+    },
+    isInstalled: (isShort) => isShort || folder.isComplete(),
+    programs: (isShort) =>
+      isShort ? [] : INSTALLED_PROGRAMS.map((name) => ({ ...jsProgram(folder.path, name), command: node })),
   }
 }
 
 /** Command-line clients: Codex and Claude Code. */
-export async function commandLine(): Promise<ClientLanguage> {
-  const folder = await installedFolder('cli', ['cli/package.json', 'cli/package-lock.json'])
+export async function commandLine(versions: Versions): Promise<ClientLanguage> {
+  const folder = await packagesFolder('cli', 'cli', versions)
   const modules = path.join(folder.path, 'node_modules')
   const claude = `@anthropic-ai/claude-code-${process.platform}-${process.arch}/claude`
   const programs = [
@@ -48,7 +86,8 @@ export async function commandLine(): Promise<ClientLanguage> {
   return {
     name: 'cli',
     whyMissing: async () => undefined,
-    install: async (isShort) => (isShort ? undefined : await installPackages(folder, 'cli')),
+    install: async (isShort) =>
+      isShort ? undefined : await installPackages(folder, 'cli', versions, 'any major'),
     isInstalled: (isShort) => isShort || folder.isComplete(),
     programs: (isShort) => (isShort ? [] : programs),
   }
@@ -78,10 +117,42 @@ function jsProgram(folder: string, name: string, env: Readonly<Record<string, st
   }
 }
 
-/** Copies a folder of the client programs and installs what its lock file names. */
-async function installPackages(folder: InstalledFolder, source: string): Promise<void> {
+function packagesFolder(name: string, source: string, versions: Versions): Promise<InstalledFolder> {
+  return installedFolder(name, [`${source}/package.json`, `${source}/package-lock.json`], versions)
+}
+
+/** Installs what the lock file of a folder of client programs names, or the newest versions. */
+async function installPackages(
+  folder: InstalledFolder,
+  source: string,
+  versions: Versions,
+  newest: Newest,
+): Promise<void> {
+  const options = ['--no-audit', '--no-fund', '--ignore-scripts']
   await folder.fill(async (target) => {
-    await cp(path.join(CLIENTS, source), target, { recursive: true })
-    await runInstaller('npm', ['ci', '--no-audit', '--no-fund', '--ignore-scripts'], target)
+    const manifest = await readFile(path.join(CLIENTS, source, 'package.json'), 'utf8')
+    if (versions === 'newest') {
+      await writeFile(path.join(target, 'package.json'), withNewestVersions(manifest, newest))
+      return await runInstaller('npm', ['install', ...options], target)
+    }
+    await writeFile(path.join(target, 'package.json'), manifest)
+    await cp(path.join(CLIENTS, source, 'package-lock.json'), path.join(target, 'package-lock.json'))
+    await runInstaller('npm', ['ci', ...options], target)
   })
+}
+
+function withNewestVersions(manifest: string, newest: Newest): string {
+  const { dependencies, ...rest } = JSON.parse(manifest) as { dependencies: Record<string, string> }
+  const entries = Object.entries(dependencies).map(([name, version]) => [
+    name,
+    newest === 'any major' ? 'latest' : `^${version}`,
+  ])
+  return JSON.stringify({ ...rest, dependencies: Object.fromEntries(entries) })
+}
+
+/** Copies the programs, which may have changed since the installation, beside the installed packages. */
+async function copyPrograms(folder: InstalledFolder): Promise<void> {
+  const source = path.join(CLIENTS, 'js')
+  const files = (await readdir(source)).filter((file) => file.endsWith('.mjs'))
+  await Promise.all(files.map((file) => cp(path.join(source, file), path.join(folder.path, file))))
 }

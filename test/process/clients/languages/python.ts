@@ -5,6 +5,7 @@ import {
   type InstalledFolder,
   installedFolder,
   runInstaller,
+  type Versions,
   whyNoCommand,
 } from '../language.ts'
 
@@ -24,11 +25,12 @@ const REQUIREMENTS: Readonly<Record<string, string>> = {
 const SHORT_REQUIREMENTS: Readonly<Record<string, string>> = { openai: 'short', anthropic: 'short' }
 
 /** The clients of Python, in virtual environments. */
-export async function python(): Promise<ClientLanguage> {
+export async function python(versions: Versions): Promise<ClientLanguage> {
   const names = new Set([REQUIREMENTS, SHORT_REQUIREMENTS].flatMap((table) => Object.values(table)))
   const environments = new Map<string, InstalledFolder>()
   for (const name of names) {
-    environments.set(name, await installedFolder(`python-${name}`, [requirementsFile(name)]))
+    const files = [requirementsFile(name, 'pinned')]
+    environments.set(name, await installedFolder(`python-${name}`, files, versions))
   }
   const requirementsFor = (isShort: boolean) => (isShort ? SHORT_REQUIREMENTS : REQUIREMENTS)
   const environmentsFor = (isShort: boolean) =>
@@ -38,7 +40,7 @@ export async function python(): Promise<ClientLanguage> {
     whyMissing: () => whyNoCommand('python3', ['-m', 'venv', '--help']),
     async install(isShort) {
       for (const [name, environment] of environmentsFor(isShort)) {
-        await environment.fill((folder) => installInto(folder, name))
+        await environment.fill((folder) => installInto(folder, requirementsFile(name, versions)))
       }
     },
     isInstalled: (isShort) => environmentsFor(isShort).every(([, environment]) => environment.isComplete()),
@@ -52,13 +54,14 @@ export async function python(): Promise<ClientLanguage> {
   }
 }
 
-function requirementsFile(name: string): string {
-  return `python/requirements/${name}.txt`
+/** The file with all packages of an environment and their versions, or with what programs import. */
+function requirementsFile(name: string, versions: Versions): string {
+  return `python/requirements/${name}.${versions === 'newest' ? 'in' : 'txt'}`
 }
 
 async function installInto(folder: string, requirements: string): Promise<void> {
   await runInstaller('python3', ['-m', 'venv', folder], CLIENTS)
   const quiet = ['--quiet', '--no-input', '--disable-pip-version-check']
-  const file = path.join(CLIENTS, requirementsFile(requirements))
+  const file = path.join(CLIENTS, requirements)
   await runInstaller(path.join(folder, 'bin/pip'), ['install', ...quiet, '-r', file], CLIENTS)
 }
