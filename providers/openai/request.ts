@@ -24,6 +24,8 @@ export function buildOpenAiRequest(request: ChatRequest, target: Target): Provid
   if (limit !== undefined) body[field] = limit
   if (effort !== undefined) body.reasoning_effort = effort
   if (target.entry?.reasoning) renameTokenLimit(body)
+  if (request.tools == null || request.tools.length === 0)
+    for (const field of TOOL_FIELDS) if (body[field] !== undefined) body[field] = undefined
   const omitted = target.entry ? removeUnsupportedFields(body, target.entry) : []
   return {
     path: '/chat/completions',
@@ -66,6 +68,9 @@ function renameTokenLimit(body: Record<string, unknown>): void {
   body.max_tokens = undefined
 }
 
+/** Only reasoning models have them. */
+const REASONING_FIELDS = ['reasoning_effort', 'verbosity']
+
 const SAMPLING_FIELDS = [
   'temperature',
   'top_p',
@@ -76,6 +81,9 @@ const SAMPLING_FIELDS = [
   'logit_bias',
 ]
 
+/** OpenAI rejects an empty list of tools, and what is about tools without any. */
+const TOOL_FIELDS = ['tools', 'tool_choice', 'parallel_tool_calls']
+
 /** Returns the names of the removed fields. They are set to undefined, to keep the object's shape. */
 function removeUnsupportedFields(body: Record<string, unknown>, model: Model): readonly string[] {
   const omitted: string[] = []
@@ -85,6 +93,6 @@ function removeUnsupportedFields(body: Record<string, unknown>, model: Model): r
     body[field] = undefined
   }
   if (!model.sampling) SAMPLING_FIELDS.forEach(remove)
-  if (!model.reasoning) remove('reasoning_effort')
+  if (!model.reasoning) REASONING_FIELDS.forEach(remove)
   return omitted
 }

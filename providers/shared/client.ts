@@ -15,6 +15,7 @@ import { createSecretRedactor, type SecretRedactor } from '../../core/util/redac
 import { CallDeadline } from './call-deadline.ts'
 import type { Capabilities } from './catalog.ts'
 import { withFunctionCalls } from './custom-calls.ts'
+import { withoutEmptyReplies } from './empty-replies.ts'
 import { parseErrorByStatus } from './errors-by-status.ts'
 import {
   ProviderCall,
@@ -135,7 +136,8 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     target: Target,
     format: Pick<OperationFormat, 'buildRequest'> = adapter,
   ): { built: ProviderRequest; deviations: Deviations } {
-    const called = adapter.readsCustomCalls ? request : withFunctionCalls(request)
+    const filled = withoutEmptyReplies(request)
+    const called = adapter.readsCustomCalls ? filled : withFunctionCalls(filled)
     const plain = adapter.readsAnthropicContent
       ? { request: called, omitted: [] }
       : toPlainRequest(withResultsBehindCalls(called))

@@ -67,4 +67,50 @@ describe('public reports', () => {
       })
     }
   })
+  // BerriAI/litellm#13355, #31553, OpenHands/OpenHands#8685, NousResearch/hermes-agent#11906,
+  // home-assistant/core#175637
+  describe('an earlier reply without content', () => {
+    for (const combination of combinations(['chat'])) {
+      it(`is left out: ${combination.title}`, async () => {
+        for (const content of ['', ' \n', null, [], [{ type: 'text', text: '' }]]) {
+          const messages = [
+            { role: 'user', content: 'First' },
+            { role: 'assistant', content },
+            { role: 'user', content: 'Second' },
+          ]
+          const { status, raw } = await bench.ask(combination, { body: { messages } })
+          expect(status, raw).to.equal(200)
+          const sent = JSON.stringify(bench.calls.at(-1)!.body)
+          expect(sent).to.match(/First.*Second/)
+          expect(sent).not.to.match(/"role":"(?:assistant|model)"/)
+        }
+      })
+    }
+  })
+
+  // QwenLM/qwen-code#2054, JetBrains/koog#786, runebookai/tome#87, Wei-Shaw/sub2api#4439
+  describe('an empty list of tools', () => {
+    for (const combination of combinations(['chat', 'responses'])) {
+      it(`is not sent, nor what is about tools: ${combination.title}`, async () => {
+        const body = { tools: [], tool_choice: 'auto', parallel_tool_calls: true }
+        const { status, raw } = await bench.ask(combination, { body })
+        expect(status, raw).to.equal(200)
+        expect(JSON.stringify(bench.calls.at(-1)!.body)).not.to.match(/tool/i)
+      })
+    }
+  })
+
+  // google-deepmind/concordia#164, lidge-jun/opencodex#4630, Wei-Shaw/sub2api#941,
+  // vellum-ai/vellum-assistant#28082
+  describe('the verbosity of a client whose request goes to another model', () => {
+    for (const combination of combinations(['chat', 'responses'])) {
+      const takesVerbosity = combination.format === 'responses'
+      it(`is ${takesVerbosity ? 'sent' : 'left out with a warning'}: ${combination.title}`, async () => {
+        const body = combination.dialect === 'chat' ? { verbosity: 'low' } : { text: { verbosity: 'low' } }
+        const { warnings } = await bench.ask(combination, { body })
+        expect(JSON.stringify(bench.calls.at(-1)!.body).includes('verbosity')).to.equal(takesVerbosity)
+        expect(/verbosity was omitted/.test(warnings.join())).to.equal(!takesVerbosity)
+      })
+    }
+  })
 })

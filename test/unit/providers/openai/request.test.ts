@@ -24,7 +24,7 @@ describe('building a request to OpenAI', () => {
       max_tokens: 20,
       tools: [{ type: 'function', function: { name: 'throw_switch', parameters: { type: 'object' } } }],
       prediction: { type: 'content', content: 'Track 9' },
-      verbosity: 'low',
+      prompt_cache_key: 'trains',
     } satisfies ChatRequest & Partial<OpenAI.Chat.Completions.ChatCompletionCreateParams>
     expect(bodyOf(rich, plain)).to.deep.equal({ ...rich, model: 'gpt-4o' })
   })
