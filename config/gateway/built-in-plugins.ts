@@ -49,6 +49,7 @@ import { createCircuitBreakers } from '../../providers/shared/breaker.ts'
 import { createCatalog } from '../../providers/shared/catalog.ts'
 import { createLatencyTracker } from '../../providers/shared/latency.ts'
 import { createParameterFit } from '../../providers/shared/parameter-fit.ts'
+import { createTokenCounter } from '../../providers/shared/token-counter.ts'
 import { metricsAddress } from '../settings/metrics-address.ts'
 import type { Settings } from '../settings/settings.ts'
 import { readVersion, shippedFile } from '../settings/shipped-files.ts'
@@ -103,6 +104,7 @@ export function createBuiltInPlugins(
   const snapshotCaller = createCallerSnapshots(state)
   const breakers = createCircuitBreakers(settings.breaker)
   const latency = createLatencyTracker()
+  const tokenCounter = createTokenCounter(providers.byId)
   const routingCatalog: RoutingCatalog = {
     catalog: providers.catalog,
     weights: settings.modes,
@@ -205,8 +207,15 @@ export function createBuiltInPlugins(
     }),
     createDecorate(chooseForm),
     createRules(kinds, ruleCommands, ruleServices.own, rulesFile),
-    createResponses(log, accounts, settings.responses.retention_days, chooseForm, snapshotCaller),
-    createMessages(snapshotCaller),
+    createResponses(
+      log,
+      accounts,
+      settings.responses.retention_days,
+      chooseForm,
+      snapshotCaller,
+      tokenCounter,
+    ),
+    createMessages(snapshotCaller, tokenCounter),
     createModels(routingCatalog, providers.known),
     createAudit({
       ...state,

@@ -93,6 +93,15 @@ export interface ProviderAdapter {
   /** Parses the JSON body of a complete reply. Throws a `GatewayError` if it is not a reply. */
   parseReply(body: unknown): ReplyEvent
   createStreamReader(): StreamReader
+  /**
+   * Counts the input tokens of a chat request, free of charge. The request is sent with the fields that
+   * count, and `parseReply` returns the tokens.
+   */
+  readonly tokenCount?: {
+    buildRequest(request: ChatRequest, target: Target): ProviderRequest
+    /** Throws a `GatewayError` if the body is not a count. */
+    parseReply(body: unknown): number
+  }
   /** The operations besides chat that the format has. */
   readonly operations?: Readonly<Partial<Record<Exclude<Operation, 'chat'>, OperationFormat>>>
   /**

@@ -1,6 +1,7 @@
 import { TEXT_RUN } from '../contract/chat.ts'
 import type {
   Attempt,
+  ChatRequest,
   EndedExchange,
   Host,
   RepliedExchange,
@@ -8,7 +9,9 @@ import type {
   Target,
   Usage,
 } from '../contract/index.ts'
-import { byteLengthOfPart, estimateRequestTokens, estimateTokens } from '../text/token-estimate.ts'
+import { textOfPart } from '../text/part-text.ts'
+import { estimateInputTokens } from '../text/prompt-tokens.ts'
+import { estimateTextTokens, tokenizerOf } from '../text/text-tokens.ts'
 import { askedPriceFactor } from '../util/price-terms.ts'
 import { type AnswerCheck, createAnswerCheck } from './answer-check.ts'
 
@@ -28,6 +31,8 @@ export class UsageRecorder {
   readonly #costOf: CostOf
   /** UTF-8 bytes of what the model has produced so far. */
   #replyBytes = 0
+  /** The first events, up to `SAMPLE_BYTES`: their text tells how many bytes a token has. */
+  readonly #sample: ReplyEvent[] = []
   #hasEnded = false
   readonly #check: AnswerCheck | undefined
 
@@ -38,6 +43,7 @@ export class UsageRecorder {
   }
 
   record(event: ReplyEvent): void {
+    if (this.#replyBytes < SAMPLE_BYTES) this.#sample.push(event)
     const run = event[TEXT_RUN]
     if (run !== undefined && this.#check === undefined) {
       this.#replyBytes += run.textBytes
@@ -48,7 +54,7 @@ export class UsageRecorder {
       if (part.type === 'usage') state.usage = part.usage
       else if (part.type === 'finish') state.finishReason = part.reason
       else {
-        this.#replyBytes += byteLengthOfPart(part)
+        this.#replyBytes += Buffer.byteLength(textOfPart(part))
         this.#check?.add(part)
       }
     }
@@ -75,17 +81,25 @@ export class UsageRecorder {
   }
 
   #estimateUsage(): void {
-    const { usage, finishReason, request } = this.#exchange
+    const { usage, finishReason, request, target } = this.#exchange
     // Some providers report a usage with every record; the last one that arrived may lag behind the text.
-    const output = Math.max(usage?.output ?? 0, estimateTokens(this.#replyBytes))
-    if (usage === undefined)
-      setEstimate(this.#exchange, {
-        input: estimateRequestTokens(request),
-        output,
-        ...askedPriceFactor(request),
-      })
+    const output = Math.max(usage?.output ?? 0, this.#estimateOutput())
+    if (usage === undefined) setEstimate(this.#exchange, estimateUsage(request, target, output))
     else if (finishReason === undefined) setEstimate(this.#exchange, { ...usage, output })
   }
+
+  #estimateOutput(): number {
+    const text = this.#sample.flatMap(({ parts }) => parts.map(textOfPart)).join('')
+    const tokens = estimateTextTokens(text, tokenizerOf(this.#exchange.target?.model ?? ''))
+    return text === '' ? 0 : Math.ceil((tokens * this.#replyBytes) / Buffer.byteLength(text))
+  }
+}
+
+const SAMPLE_BYTES = 4096
+
+/** Estimates what a request used of a target that has got it, and reports no usage. */
+export function estimateUsage(request: ChatRequest, target: Target | undefined, output = 0): Usage {
+  return { input: estimateInputTokens(request, target), output, ...askedPriceFactor(request) }
 }
 
 /**
@@ -103,7 +117,7 @@ export function recordUnreadCost(exchange: EndedExchange, costOf: CostOf): void 
   }
   const cancelled = cancelledAttempt(exchange)
   if (cancelled === undefined) return
-  setEstimate(exchange, { input: estimateRequestTokens(request), output: 0, ...askedPriceFactor(request) })
+  setEstimate(exchange, estimateUsage(request, cancelled.target))
   recordCost(exchange, cancelled.target, costOf)
 }
 

@@ -1,4 +1,4 @@
-import type { ChatRequest, Message } from '../contract/index.ts'
+import type { ChatRequest } from '../contract/index.ts'
 import type { MaybePromise } from '../util/maybe-promise.ts'
 import { joinAdjacentTexts } from './adjacent-texts.ts'
 import { contentDocuments, joinedResult } from './content-documents.ts'
@@ -48,23 +48,4 @@ export function userTexts({ messages }: ChatRequest): readonly string[] {
     if (Array.isArray(content)) for (const text of contentDocuments(content)) collector.visitText(text)
   }
   return collector.texts
-}
-
-const CHARACTERS_PER_TOKEN = 4
-
-/** Estimates the tokens of the messages from their characters. Tools and images are not counted. */
-export function estimateInputTokens({ messages }: Pick<ChatRequest, 'messages'>): number {
-  return Math.ceil(countCharacters(messages) / CHARACTERS_PER_TOKEN)
-}
-
-function countCharacters(messages: readonly Message[]): number {
-  let count = 0
-  for (const { content, reasoning_content, tool_calls } of messages) {
-    if (typeof content === 'string') count += content.length
-    else for (const { text } of content ?? []) count += text?.length ?? 0
-    count += reasoning_content?.length ?? 0
-    for (const { function: called, custom } of tool_calls ?? [])
-      count += called?.arguments?.length ?? String(Object(custom).input ?? '').length
-  }
-  return count
 }

@@ -1,5 +1,5 @@
 import type { EndedExchange, Host, ReplyingExchange, Route, Target } from '../../core/contract/index.ts'
-import { maxReplyTokens, measurePrompt, UPPER_BOUND } from '../../core/text/token-bounds.ts'
+import { maxReplyTokens, PromptTokens, promptTokensOf } from '../../core/text/prompt-tokens.ts'
 import { NANOS_PER_USD, toNanoUsd } from '../../core/util/cost.ts'
 import { askedPriceFactor, asksForHourCache } from '../../core/util/price-terms.ts'
 import { providerUseOf } from '../../core/util/provider-use.ts'
@@ -28,10 +28,11 @@ export function worstCaseOf(
   route: Route,
   costOf: CostOf,
 ) {
-  const promptTokens = measurePrompt(request, UPPER_BOUND, operation)
+  const prompt = new PromptTokens(request)
   const factor = askedPriceFactor(request)
   const costs = targetsToTry(route).map((target) => {
-    const input = promptTokens(target.entry)
+    // What a file adds is not known, so it counts as the whole context.
+    const input = promptTokensOf(prompt, request, target, operation, Number.POSITIVE_INFINITY)
     const output = maxReplyTokens(request, target.entry, operation)
     // Some providers charge more for input that they write to their cache.
     const plain = costOf({ input, output, ...factor }, target)

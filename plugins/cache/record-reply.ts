@@ -1,6 +1,6 @@
 import { splitRuns } from '../../core/contract/chat.ts'
 import type { Reply, ReplyEvent, ReplyPart, Vector } from '../../core/contract/index.ts'
-import { byteLengthOfPart } from '../../core/text/token-estimate.ts'
+import { textOfPart } from '../../core/text/part-text.ts'
 import { type CachedContent, toCachedContent } from './cached-reply.ts'
 
 /** Larger replies are not cached: the store accepts 1 MiB of JSON. */
@@ -53,7 +53,7 @@ class PartRecorder {
 
   add(parts: readonly ReplyPart[]): void {
     for (const part of parts) {
-      this.#bytes += PART_OVERHEAD_BYTES + byteLengthOfPart(part)
+      this.#bytes += PART_OVERHEAD_BYTES + Buffer.byteLength(textOfPart(part))
       if (part.type === 'extra') this.#bytes += Buffer.byteLength(JSON.stringify(part.content))
       if (part.type === 'embedding') this.#bytes += byteLengthOfVector(part.vector)
       if (part.type === 'refusal') this.#hasRefusal = true

@@ -5,21 +5,22 @@ import { countTokensRequestSchema } from '../../core/dialects/messages/request-s
 import { toErrorInStyle } from '../../core/http/anthropic-errors.ts'
 import type { CallerSnapshot } from '../../core/pipeline/inference.ts'
 import { createUnsentExchange } from '../../core/pipeline/unsent-exchange.ts'
-import { estimateRequestTokens } from '../../core/text/token-estimate.ts'
+import type { TokenCounter } from '../../providers/shared/token-counter.ts'
 
 const MessageTokens = Type.Object(
-  { input_tokens: Type.Integer({ minimum: 0, description: 'The estimated number of input tokens.' }) },
-  { $id: 'MessageTokens', description: 'The estimated size of a message.' },
+  { input_tokens: Type.Integer({ minimum: 0, description: 'The number of input tokens.' }) },
+  { $id: 'MessageTokens', description: 'The size of a message.' },
 )
 
 /**
- * `POST /v1/messages/count_tokens`: estimates the input tokens of a message that is not created. The caller's
+ * `POST /v1/messages/count_tokens`: counts the input tokens of a message that is not created. The caller's
  * rules apply as they would to the message. See docs/decisions/responses.md, "Counting input tokens passes
  * the rules".
  */
 export function createCountTokensEndpoint(
   snapshotCaller: (account: Account) => CallerSnapshot,
   host: Pick<Host, 'decide'>,
+  counter: Pick<TokenCounter, 'count'>,
 ) {
   return endpoint({
     method: 'POST',
@@ -27,18 +28,18 @@ export function createCountTokensEndpoint(
     access: user(),
     errorStyle: 'anthropic',
     operationId: 'countMessageTokens',
-    summary: 'Estimates the input tokens of a message without creating it.',
+    summary: 'Counts the input tokens of a message without creating it.',
     description:
-      'Four bytes of messages and tools count as one token, and an image or a file as 1,000, for every ' +
-      'model; no provider is asked. Rules apply as they would to the message: a blocked input is 403, and ' +
-      'masked text is counted as it would be sent.',
+      'The count of Anthropic for its models, or else of a tokenizer, converted to that of the model. ' +
+      'Rules apply as they would to the message: a blocked input is 403, and masked text is counted as it ' +
+      'would be sent.',
     tags: ['inference'],
     headers: anthropicHeaders,
     query: { beta: Type.Optional(Type.Boolean({ description: "Sent by Anthropic's clients. Not used." })) },
     body: countTokensRequestSchema,
     parseBody: (body) => body,
     examples: { text: { model: 'auto', messages: [{ role: 'user', content: 'Name three signals.' }] } },
-    responses: { 200: { description: 'The estimate.', body: MessageTokens } },
+    responses: { 200: { description: 'The count.', body: MessageTokens } },
     errors: [
       ...(['firewall_blocked', 'firewall_timeout', 'unsupported_parameter', 'model_not_found'] as const),
       ...(['no_providers_available', 'refused'] as const),
@@ -51,7 +52,7 @@ export function createCountTokensEndpoint(
       } catch (error) {
         throw toErrorInStyle(error, 'anthropic', true)
       }
-      return { status: 200, body: { input_tokens: estimateRequestTokens(exchange.request) } }
+      return { status: 200, body: { input_tokens: await counter.count(exchange) } }
     },
   })
 }

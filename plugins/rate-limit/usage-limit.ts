@@ -11,7 +11,7 @@ import {
 import { formatDuration, retryAdvice, toRetryAfterSeconds } from '../../core/http/retry-after.ts'
 import type { HeldReservations, HeldResult, Hold } from '../../core/shared-state/held-reservations.ts'
 import type { CounterUse, ReservationEntry } from '../../core/shared-state/reservations.ts'
-import { ESTIMATE, maxReplyTokens, measurePrompt } from '../../core/text/token-bounds.ts'
+import { maxReplyTokens, PromptTokens, promptTokensOf } from '../../core/text/prompt-tokens.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import { createOutcomeCounter } from '../../core/util/metrics.ts'
 import { providerUseOf } from '../../core/util/provider-use.ts'
@@ -114,8 +114,9 @@ function listEntries({ tokens, slot }: UsageEntries): readonly ReservationEntry[
 function tokenEntry({ account, request, route, operation }: ReplyingExchange, limit: number) {
   const targets = route === undefined ? [] : targetsToTry(route)
   const reply = Math.max(0, ...targets.map(({ entry }) => maxReplyTokens(request, entry, operation)))
-  const promptTokens = measurePrompt(request, ESTIMATE, operation)
-  const prompt = Math.max(0, ...targets.map(({ entry }) => promptTokens(entry)))
+  const tokens = new PromptTokens(request)
+  const prompts = targets.map((target) => promptTokensOf(tokens, request, target, operation))
+  const prompt = Math.max(0, ...prompts)
   const windowMs = WINDOW_SECONDS * 1000
   return { key: `tokens-${account.userId}`, amount: prompt + reply, limit, windowMs, initial: 0 }
 }

@@ -11,7 +11,7 @@ import { responsesRequestSchema } from '../../core/dialects/responses/request-sc
 import { OpenObject } from '../../core/dialects/schema-types.ts'
 import type { CallerSnapshot } from '../../core/pipeline/inference.ts'
 import { createUnsentExchange } from '../../core/pipeline/unsent-exchange.ts'
-import { estimateInputTokens } from '../../core/text/request-texts.ts'
+import type { TokenCounter } from '../../providers/shared/token-counter.ts'
 import { createResponsesParser } from './dialect.ts'
 import type { ResponseStore } from './store.ts'
 
@@ -25,13 +25,13 @@ const InputTokensRequest = OpenObject(
 const InputTokens = Type.Object(
   {
     object: Type.Literal('response.input_tokens', { description: 'Always response.input_tokens.' }),
-    input_tokens: Type.Integer({ minimum: 0, description: 'The estimated number of input tokens.' }),
+    input_tokens: Type.Integer({ minimum: 0, description: 'The number of input tokens.' }),
   },
-  { $id: 'InputTokens', description: 'The estimated size of an input.' },
+  { $id: 'InputTokens', description: 'The size of an input.' },
 )
 
 /**
- * `POST /v1/responses/input_tokens`: estimates the input tokens of a response that is not created. The
+ * `POST /v1/responses/input_tokens`: counts the input tokens of a response that is not created. The
  * caller's rules apply as they would to the response. See docs/decisions/responses.md, "Counting input tokens
  * passes the rules".
  */
@@ -39,6 +39,7 @@ export function createInputTokensEndpoint(
   store: Pick<ResponseStore, 'find'>,
   snapshotCaller: (account: Account) => CallerSnapshot,
   host: Pick<Host, 'decide'>,
+  counter: Pick<TokenCounter, 'count'>,
 ) {
   const parser = createResponsesParser(store.find)
   return endpoint({
@@ -47,15 +48,15 @@ export function createInputTokensEndpoint(
     access: user(),
     errorStyle: 'openai',
     operationId: 'countInputTokens',
-    summary: 'Estimates the input tokens of a response without creating it.',
+    summary: 'Counts the input tokens of a response without creating it.',
     description:
-      'Four characters of the messages count as one token, for every model; tools, images and files are ' +
-      'not counted. Rules apply as they would to the response: a blocked input is 403, and masked text is ' +
-      'counted as it would be sent.',
+      'The count of Anthropic for its models, or else of a tokenizer, converted to that of the model. ' +
+      'Rules apply as they would to the response: a blocked input is 403, and masked text is counted as it ' +
+      'would be sent.',
     tags: ['responses'],
     body: InputTokensRequest,
     examples: { text: { input: 'Name three signals of a railway.' } },
-    responses: { 200: { description: 'The estimate.', body: InputTokens } },
+    responses: { 200: { description: 'The count.', body: InputTokens } },
     errors: [
       ...(['firewall_blocked', 'firewall_timeout', 'unsupported_parameter', 'model_not_found'] as const),
       ...(['no_providers_available', 'refused'] as const),
@@ -64,7 +65,7 @@ export function createInputTokensEndpoint(
       const body: JsonObject = { ...call.body, input: call.body.input ?? '' }
       const exchange = await createUnsentExchange(parser, body, call, snapshotCaller(call.account))
       await host.decide(exchange)
-      const input_tokens = estimateInputTokens(exchange.request)
+      const input_tokens = await counter.count(exchange)
       return { status: 200, body: { object: 'response.input_tokens', input_tokens } }
     },
   })

@@ -2,6 +2,7 @@ import type { Account, EventLog, Plugin } from '../../core/contract/index.ts'
 import type { ChooseForm } from '../../core/dialects/response-form.ts'
 import type { CallerSnapshot } from '../../core/pipeline/inference.ts'
 import type { Accounts } from '../../projections/accounts.ts'
+import type { TokenCounter } from '../../providers/shared/token-counter.ts'
 import { createCompactDialect } from './compact-dialect.ts'
 import { createActiveCalls, createResponsesDialect } from './dialect.ts'
 import { createResponseEndpoints } from './endpoints.ts'
@@ -19,6 +20,7 @@ export function createResponses(
   retentionDays: number,
   chooseForm: ChooseForm,
   snapshotCaller: (account: Account) => CallerSnapshot,
+  counter: TokenCounter,
 ): Plugin {
   return {
     name: 'responses',
@@ -39,11 +41,12 @@ export function createResponses(
         },
         endpoints: [
           // Before the endpoints whose paths have an id in its place.
-          createInputTokensEndpoint(store, snapshotCaller, host),
+          createInputTokensEndpoint(store, snapshotCaller, host, counter),
           createSocketEndpoint(),
           ...createResponseEndpoints(store, activeCalls, chooseForm),
         ],
         errorCodes: SOCKET_ERROR_CODES,
+        close: () => counter.close(),
       }
     },
   }

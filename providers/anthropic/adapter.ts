@@ -1,7 +1,7 @@
 import type { ProviderAdapter } from '../../core/contract/provider.ts'
 import { parseAnthropicError } from './errors.ts'
-import { parseAnthropicReply } from './reply.ts'
-import { buildAnthropicRequest } from './request.ts'
+import { parseAnthropicReply, parseTokenCount } from './reply.ts'
+import { buildAnthropicRequest, buildCountRequest } from './request.ts'
 import { createAnthropicStreamReader } from './stream.ts'
 
 /**
@@ -15,5 +15,6 @@ export const anthropic = {
   buildRequest: buildAnthropicRequest,
   parseReply: parseAnthropicReply,
   createStreamReader: createAnthropicStreamReader,
+  tokenCount: { buildRequest: buildCountRequest, parseReply: parseTokenCount },
   parseError: parseAnthropicError,
 } satisfies ProviderAdapter

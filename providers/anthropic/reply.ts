@@ -27,6 +27,13 @@ export function parseAnthropicReply(body: unknown): ReplyEvent {
   ])
 }
 
+/** Parses a count of input tokens. Throws a `GatewayError` for any other value. */
+export function parseTokenCount(body: unknown): number {
+  const tokens = asTokens(asObject(body).input_tokens)
+  if (tokens !== undefined) return tokens
+  throw new GatewayError('provider_error', "The provider's reply is not a count of tokens.")
+}
+
 function toBlockParts(blocks: readonly JsonObject[]): readonly ReplyPart[] {
   let calls = 0
   return blocks.flatMap((block, index): readonly ReplyPart[] => {

@@ -37,6 +37,27 @@ export function buildAnthropicRequest(request: ChatRequest, target: Target): Pro
   }
 }
 
+/**
+ * Builds a request for the free count of input tokens, with the fields that it takes:
+ * https://platform.claude.com/docs/en/api/messages-count-tokens.
+ */
+export function buildCountRequest(request: ChatRequest, target: Target): ProviderRequest {
+  const native = parseNativeFields(request, target)
+  const body: JsonObject = { ...buildBody(request, target, native) }
+  const counted = COUNTED_FIELDS.filter((field) => body[field] != null).map((field) => [field, body[field]])
+  return {
+    path: '/v1/messages/count_tokens',
+    headers: { 'content-type': 'application/json', accept: 'application/json', ...native.headers },
+    body: JSON.stringify(Object.fromEntries(counted)),
+    omitted: [],
+  }
+}
+
+const COUNTED_FIELDS = [
+  ...['model', 'system', 'messages', 'tools', 'tool_choice', 'thinking', 'output_config', 'cache_control'],
+  ...['mcp_servers', 'context_management', 'speed'],
+]
+
 /** With thinking, the output limit is raised by its budget. A request for this model has its own effort. */
 function findChanges(
   request: ChatRequest,

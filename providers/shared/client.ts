@@ -78,6 +78,13 @@ export interface ProviderClient {
     client: ClientConnection,
     options?: SendOptions,
   ): Promise<SentRequest>
+  /**
+   * Asks the provider for the input tokens of a chat request. Undefined if its format has no such request.
+   * Rejects as `send` does, also after `timeoutMs` milliseconds.
+   */
+  readonly countTokens?:
+    | ((request: ChatRequest, target: Target, client: ClientConnection, timeoutMs: number) => Promise<number>)
+    | undefined
   /** Builds a request without sending it, to find out what the target would not get as it is. */
   findDeviations(request: ChatRequest, target: Target): Deviations
   /** Accepts no more requests, and resolves when those in flight have ended. */
@@ -181,6 +188,31 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     return aborted === undefined ? redactor.error(toNetworkError(error, id)) : aborted.reason
   }
 
+  async function countTokens(
+    request: ChatRequest,
+    target: Target,
+    client: ClientConnection,
+    timeoutMs: number,
+    format: NonNullable<ProviderAdapter['tokenCount']>,
+  ): Promise<number> {
+    let call: ProviderCall | undefined
+    const deadline = new CallDeadline(id, client, timeoutMs, (reason) => call?.abort(reason))
+    try {
+      if (deadline.aborted !== undefined) throw deadline.aborted.reason
+      call = start(request, target, format, undefined).call
+      // The time is that of the whole reply.
+      const response = await call.readWhole(limitOf, () => undefined)
+      if (isErrorStatus(response.head)) throw toProviderError(response)
+      return format.parseReply(parseReplyBody(response.text))
+    } catch (error) {
+      if (call === undefined) throw error
+      call.abort(error)
+      throw toCallError(error, deadline)
+    } finally {
+      deadline.end()
+    }
+  }
+
   /** Not part of `send`: while it waits, its frame would keep the body, which may be large. */
   function start(
     request: ChatRequest,
@@ -258,9 +290,11 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     return adapter.parseError?.(failure) ?? parseErrorByStatus(failure)
   }
 
+  const { tokenCount } = adapter
   return {
     id,
     send,
+    countTokens: tokenCount && ((...call) => countTokens(...call, tokenCount)),
     findDeviations: (request, target) => build(request, target).deviations,
     close: () => pool.close(),
   }

@@ -7,7 +7,7 @@ import {
 } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import { createTextPart, VectorText } from '../../core/dialects/embeddings/vector-text.ts'
-import { estimateRequestTokens } from '../../core/text/token-estimate.ts'
+import { estimateInputTokens } from '../../core/text/prompt-tokens.ts'
 
 /** What providers say about a reply that is not a chat. */
 interface ReplyFacts {
@@ -49,7 +49,7 @@ export function buildReply(
   request: ChatRequest,
   { id = '', model = '', usage }: ReplyFacts,
 ): ReplyEvent {
-  const estimate = () => ({ input: estimateRequestTokens(request), output: 0, isEstimated: true as const })
+  const estimate = () => ({ input: estimateInputTokens(request), output: 0, isEstimated: true as const })
   return new ReplyEvent([
     { type: 'start', id, model },
     ...parts,

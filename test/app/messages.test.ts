@@ -178,9 +178,9 @@ describe("POST /v1/messages, with Anthropic's official client", function () {
   it('count_tokens', async () => {
     const messages = [user('a'.repeat(400))]
     const counted = await client.messages.countTokens({ model: 'gpt-4o', messages })
-    expect(counted.input_tokens).to.equal(100)
+    expect(counted.input_tokens).to.be.within(50, 60)
     const beta = await client.beta.messages.countTokens({ model: 'gpt-4o', messages })
-    expect(beta.input_tokens).to.equal(100)
+    expect(beta.input_tokens).to.equal(counted.input_tokens)
   })
 })
 

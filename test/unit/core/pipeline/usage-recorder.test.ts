@@ -75,7 +75,7 @@ describe('the recorded usage and cost', () => {
     const exchange = exchangeOf()
     const tool: ReplyPart = { type: 'tool-start', index: 0, id: 'call_1', name: 'abcd' }
     record(exchange, text(40), tool, { type: 'tool-json', index: 0, json: '{"a":1}1' }).endEarly()
-    expect(exchange).to.deep.include({ usage: { input: 10, output: 13, isEstimated: true }, costUsd: 23 })
+    expect(exchange).to.deep.include({ usage: { input: 15, output: 17, isEstimated: true }, costUsd: 32 })
   })
 
   it('of a reply that ends early include text records that were not parsed', () => {
@@ -92,7 +92,7 @@ describe('the recorded usage and cost', () => {
   it('of a reply that ends early have the counts that were reported, and the text behind them', () => {
     const behind = exchangeOf()
     record(behind, usage(7, 1), text(40)).endEarly()
-    expect(behind.usage).to.deep.equal({ input: 7, output: 10, isEstimated: true })
+    expect(behind.usage).to.deep.equal({ input: 7, output: 9, isEstimated: true })
     const ahead = exchangeOf()
     record(ahead, text(40), usage(7, 100)).endEarly()
     expect(ahead.usage).to.deep.equal({ input: 7, output: 100, isEstimated: true })
@@ -115,7 +115,7 @@ describe('the recorded usage and cost', () => {
     const reply = { type: 'stream', batches: [] }
     const exchange = exchangeOf({ reply })
     recordUnreadCost(exchange, costOf)
-    expect(exchange).to.deep.include({ usage: { input: 10, output: 0, isEstimated: true }, costUsd: 10 })
+    expect(exchange).to.deep.include({ usage: { input: 15, output: 0, isEstimated: true }, costUsd: 15 })
   })
 
   it('of a request that was cancelled before the reply are the input, at the price of the last attempt', () => {
@@ -125,7 +125,7 @@ describe('the recorded usage and cost', () => {
     ]
     const exchange = exchangeOf({ target: undefined, attempts })
     recordUnreadCost(exchange, costOf)
-    expect(exchange).to.deep.include({ usage: { input: 10, output: 0, isEstimated: true }, costUsd: 10 })
+    expect(exchange).to.deep.include({ usage: { input: 15, output: 0, isEstimated: true }, costUsd: 15 })
     expect(billedTarget(exchange)).to.equal(target)
   })
 

@@ -1,0 +1,37 @@
+import { expect } from 'chai'
+import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
+import { estimateTextTokens, tokenizerOf } from '../../../../core/text/text-tokens.ts'
+import { CODE, PROSE } from '../../../support/languages.ts'
+
+describe('the estimate of the tokens of a text', () => {
+  for (const [name, text] of Object.entries({ ...PROSE, ...CODE })) {
+    it(`is within 15 percent of o200k: ${name}`, () => {
+      expect(estimateTextTokens(text) / countTokens(text)).to.be.within(0.85, 1.15)
+    })
+  }
+
+  it('holds for long texts, which are sampled', () => {
+    const text = Object.values({ ...PROSE, ...CODE })
+      .join('\n')
+      .repeat(60)
+    expect(text.length).to.be.greaterThan(300_000)
+    expect(estimateTextTokens(text) / countTokens(text)).to.be.within(0.85, 1.15)
+  })
+
+  it('holds for data in text form', () => {
+    const bytes = Buffer.from(Array.from({ length: 3000 }, (_, index) => (index * 7919) >> 3))
+    for (const text of [bytes.toString('base64'), bytes.toString('hex'), '12345678 '.repeat(400)])
+      expect(estimateTextTokens(text) / countTokens(text)).to.be.within(0.8, 1.25)
+  })
+
+  it('depends on the tokenizer of the model', () => {
+    expect(tokenizerOf('anthropic/claude-opus-5')).to.equal('claude')
+    expect(tokenizerOf('google/Gemini-3.8-flash')).to.equal('gemini')
+    expect(tokenizerOf('codestral-2601')).to.equal('mistral')
+    expect(tokenizerOf('deepseek-flash')).to.equal('deepseek')
+    expect(tokenizerOf('gpt-6-sol')).to.equal('o200k')
+    const { Hindi = '' } = PROSE
+    expect(estimateTextTokens(Hindi, 'claude')).to.be.greaterThan(2 * estimateTextTokens(Hindi))
+    expect(estimateTextTokens('')).to.equal(0)
+  })
+})
