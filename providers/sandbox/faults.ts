@@ -23,6 +23,8 @@ export interface Fault {
   readonly isRefusal: boolean
   /** The arguments of tool calls, as JSON text, instead of sample values. */
   readonly callArguments: string | undefined
+  /** How many replies to one user message call tools. */
+  readonly callRounds: number
   /** Never respond. */
   readonly isHanging: boolean
   /** Drop the connection. */
@@ -110,6 +112,7 @@ const PARAMETER_NAMES = [
   'malformed',
   'refuse',
   'arguments',
+  'rounds',
   'hang',
   'cut',
   'eof',
@@ -139,6 +142,7 @@ function parseFault(text: string): Fault {
     isMalformed: parameters.has('malformed'),
     isRefusal: parameters.has('refuse'),
     callArguments: parseArguments(parameters),
+    callRounds: parseInteger(parameters, 'rounds', 0, 1000) ?? 1,
     isHanging: parameters.has('hang'),
     cutAfter: parseEventCount(parameters, 'cut'),
     endAfter: parseEventCount(parameters, 'eof'),

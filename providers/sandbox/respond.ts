@@ -57,9 +57,7 @@ function buildEndpointResponse(
   const { model, userText } = call.request
   const fault = pickFault(userText, model)
   const request = { ...call.request, userText: stripMarkers(userText) }
-  const reply = fault.isRefusal
-    ? buildModelRefusal(request, stamp)
-    : buildModelReply(request, stamp, fault.callArguments)
+  const reply = fault.isRefusal ? buildModelRefusal(request, stamp) : buildModelReply(request, stamp, fault)
   return buildReplyScript(format, call, reply, fault, key)
 }
 

@@ -13,10 +13,12 @@ export function parseAnthropicRequest(body: JsonObject): ModelRequest {
   checkAnthropicToolResults(messages)
   const tools = parseTools(body.tools)
   const systemTexts = parseTexts(body.system, 'system')
+  const user = messages.findLastIndex(isUserText)
   return {
     model,
     texts: [...systemTexts, ...messages.flatMap(({ texts, results }) => [...results, ...texts])],
-    userText: messages.findLast(isUserText)?.texts.filter(isSaid).join('\n') ?? '',
+    userText: messages[user]?.texts.filter(isSaid).join('\n') ?? '',
+    repliesSinceUser: messages.slice(user + 1).filter(({ role }) => role === 'assistant').length,
     toolResults: trailingToolResultsOf(messages),
     ...parseToolChoice(tool_choice, tools),
     mayCallInParallel: asObject(tool_choice).disable_parallel_tool_use !== true,

@@ -8,10 +8,16 @@ export function parseGeminiRequest(model: string, body: JsonObject, hasSignature
   const turns = parseContents(body.contents, hasSignatures)
   const config = isJsonObject(body.generationConfig) ? body.generationConfig : {}
   const results = turns.flatMap(trailingToolResultsOf)
+  const user = turns.findLastIndex(isUserText)
   return {
     model,
     texts: [...systemTextsOf(body.systemInstruction), ...turns.flatMap(textsOf), ...results],
-    userText: lastUserTextOf(turns),
+    userText: turns
+      .slice(user, user + 1)
+      .flatMap(textsOf)
+      .filter(isSaid)
+      .join('\n'),
+    repliesSinceUser: turns.slice(user + 1).filter(({ role }) => role === 'model').length,
     toolResults: turns.slice(-1).flatMap(trailingToolResultsOf),
     ...parseToolConfig(body.toolConfig, parseTools(body.tools)),
     mayCallInParallel: true,
@@ -27,10 +33,9 @@ function systemTextsOf(instruction: unknown): readonly string[] {
   return textsOf({ role: 'user', parts: parts.filter(isJsonObject) })
 }
 
-/** Returns the text of the last user turn that has text; turns with only tool results are skipped. */
-function lastUserTextOf(turns: readonly Turn[]): string {
-  const textsByTurn = turns.filter(({ role }) => role === 'user').map((turn) => textsOf(turn).filter(isSaid))
-  return textsByTurn.findLast((texts) => texts.length > 0)?.join('\n') ?? ''
+/** False for turns with only tool results. */
+function isUserText(turn: Turn): boolean {
+  return turn.role === 'user' && textsOf(turn).some(isSaid)
 }
 
 function parseReplyFormat(config: JsonObject): ReplyFormat {

@@ -11,10 +11,12 @@ export function parseOpenAiRequest(body: JsonObject): ModelRequest {
   const messages = list.map(parseMessage)
   const said = messages.filter(({ said, texts }) => said.length > 0 || texts.length === 0)
   const tools = parseTools(body.tools)
+  const user = said.findLastIndex(({ role }) => role === 'user')
   return {
     model,
     texts: messages.map(({ texts }) => texts.join('\n')),
-    userText: said.findLast(({ role }) => role === 'user')?.said.join('\n') ?? '',
+    userText: said[user]?.said.join('\n') ?? '',
+    repliesSinceUser: said.slice(user + 1).filter(({ role }) => role === 'assistant').length,
     toolResults: trailingToolResultsOf(said),
     ...parseToolChoice(body.tool_choice, tools),
     mayCallInParallel: parallel !== false,

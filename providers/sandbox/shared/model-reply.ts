@@ -31,16 +31,21 @@ export interface ReplyStamp {
   readonly created: number
 }
 
-/**
- * Builds the reply to a request. Deterministic: equal requests get equal replies. `callArguments` are the
- * arguments of its tool calls, as JSON text; by default, values that match the schema.
- */
+/** How a reply calls tools. */
+interface CallOptions {
+  /** The arguments as JSON text; by default, values that match the schema. */
+  readonly callArguments?: string | undefined
+  /** How many replies to one user message call tools; by default, one. */
+  readonly callRounds?: number
+}
+
+/** Builds the reply to a request. Deterministic: equal requests get equal replies. */
 export function buildModelReply(
   request: ModelRequest,
   stamp: ReplyStamp,
-  callArguments?: string,
+  { callArguments, callRounds = 1 }: CallOptions = {},
 ): ModelReply {
-  const tools = chooseTools(request)
+  const tools = chooseTools(request, callRounds)
   return tools.length > 0
     ? buildToolCallReply(request, tools, stamp, callArguments)
     : buildTextReply(request, stamp)
@@ -63,26 +68,25 @@ export function buildModelRefusal(request: ModelRequest, stamp: ReplyStamp): Mod
  * Returns the tools to call, or none to reply with text. With tool choice `auto`, a tool is called when the
  * user message contains its name or the word "tool". The word "parallel" yields two calls.
  */
-function chooseTools(request: ModelRequest): readonly ToolDefinition[] {
-  const [first, second = first] = findCallableTools(request)
+function chooseTools(request: ModelRequest, callRounds: number): readonly ToolDefinition[] {
+  const [first, second = first] = findCallableTools(request, callRounds)
   if (!first || !second) return []
   const wantsTwo = request.mayCallInParallel && /parallel/i.test(request.userText)
   return wantsTwo ? [first, second] : [first]
 }
 
-function findCallableTools(request: ModelRequest): readonly ToolDefinition[] {
+function findCallableTools(request: ModelRequest, callRounds: number): readonly ToolDefinition[] {
   switch (request.toolChoice) {
     case 'none':
       return []
     case 'required':
       return sortByMention(request)
     case 'auto':
-      return mentionsTool(request) ? sortByMention(request) : []
+      return request.repliesSinceUser < callRounds && mentionsTool(request) ? sortByMention(request) : []
   }
 }
 
-function mentionsTool({ tools, toolResults, userText }: ModelRequest): boolean {
-  if (toolResults.length > 0) return false
+function mentionsTool({ tools, userText }: ModelRequest): boolean {
   return /\btools?\b/i.test(userText) || tools.some(({ name }) => userText.includes(name))
 }
 

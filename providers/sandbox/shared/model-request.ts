@@ -7,6 +7,8 @@ export interface ModelRequest {
   readonly texts: readonly string[]
   /** The text of the last user message. */
   readonly userText: string
+  /** The number of replies after the last user message. */
+  readonly repliesSinceUser: number
   /** The tool results at the end of the conversation; empty when it ends with another message. */
   readonly toolResults: readonly string[]
   /** The tools that the model may call. */

@@ -51,6 +51,7 @@ export function toOperationCall({ model, texts }: OperationRequest, answer: Json
       model,
       texts,
       userText: texts.join('\n'),
+      repliesSinceUser: 0,
       toolResults: [],
       tools: [],
       toolChoice: 'none',
