@@ -32,6 +32,7 @@ import { createOverview } from '../../plugins/overview/plugin.ts'
 import { createPlan } from '../../plugins/plan/plugin.ts'
 import { createPolicies } from '../../plugins/policies/plugin.ts'
 import { createRateLimit } from '../../plugins/rate-limit/plugin.ts'
+import { createReasoning } from '../../plugins/reasoning/plugin.ts'
 import { createResponses } from '../../plugins/responses/plugin.ts'
 import { createRouting } from '../../plugins/routing/plugin.ts'
 import type { RoutingCatalog } from '../../plugins/routing/routing-catalog.ts'
@@ -155,6 +156,7 @@ export function createBuiltInPlugins(
     }),
     createRateLimit(settings.rate_limits, sharedState),
     createPlan(),
+    createReasoning(),
     createLedgerPlugin({
       ledger,
       evidence: settings.ledger.evidence,

@@ -75,7 +75,14 @@ export async function openProviders(settings: Settings, sandboxUrl?: string): Pr
         const access = sandbox
           ? { baseUrl: `${sandbox.url}${SANDBOX_PATHS.get(format)}`, apiKey: SANDBOX_KEY }
           : { baseUrl: base_url, apiKey: api_key, auth, query }
-        const client = createProviderClient({ id, adapter, timeouts, redactor, ...access })
+        const client = createProviderClient({
+          id,
+          adapter,
+          timeouts,
+          redactor,
+          takesReasoning: capabilities.reasoning,
+          ...access,
+        })
         byId.set(id, { client, capabilities, readsAnthropicContent: adapter.readsAnthropicContent })
       }
     },

@@ -3,6 +3,7 @@ export const DEFAULT_PLUGIN_NAMES: readonly string[] = [
   'auth',
   'rate-limit',
   'plan',
+  'reasoning',
   'firewall',
   'routing',
   'budget',

@@ -55,6 +55,13 @@ export const ProviderRow = StrictObject({
         ),
         logit_bias: Type.Optional(Type.Boolean({ default: false })),
         seed: Type.Optional(Type.Boolean({ default: false })),
+        reasoning: Type.Optional(
+          Type.Boolean({
+            description:
+              'Earlier replies in messages may have their reasoning (reasoning_content). Default: true, ' +
+              'except for hosts of OpenAI and Azure, which refuse it.',
+          }),
+        ),
       },
       { description: 'Limits what requests to the models of the provider may use.' },
     ),

@@ -123,7 +123,8 @@ function toProviderSettings(
     const key_variable = row.key_variable ?? defaultKeyVariable(id)
     const { auth, query } = row
     const api_key = auth === 'none' ? undefined : environment[key_variable] || undefined
-    const capabilities = { ...DEFAULT_CAPABILITIES, ...row.capabilities }
+    const reasoning = !REFUSES_REASONING.test(row.base_url)
+    const capabilities = { ...DEFAULT_CAPABILITIES, reasoning, ...row.capabilities }
     return [id, { ...row, auth, query, key_variable, api_key, capabilities }] as const
   })
   return Object.fromEntries(rows)
@@ -131,6 +132,9 @@ function toProviderSettings(
 
 /** Capabilities that a provider row does not mention. */
 const DEFAULT_CAPABILITIES: Capabilities = { json: 'none', logit_bias: false, seed: false }
+
+/** Hosts of OpenAI itself and of Azure. */
+const REFUSES_REASONING = /^https?:\/\/[^/]*\.?(?:openai\.com|azure\.com)(?::\d+)?(?:\/|$)/i
 
 /** A worker must be able to restart while the file that `models update` writes is damaged. */
 function attempt<T>(read: () => T): { readonly value?: T; readonly issues: readonly string[] } {

@@ -38,6 +38,10 @@ export interface ChatRequest extends JsonObject {
  */
 export interface ExtraContent extends JsonObject {
   readonly anthropic?: JsonObject
+  /** Of a request: the options `include` and `summary` of reasoning in the Responses API. */
+  readonly openai?: JsonObject
+  /** Of a tool call: the signature of the reasoning that precedes it. */
+  readonly google?: JsonObject
 }
 
 export interface Message extends JsonObject {
@@ -47,7 +51,24 @@ export interface Message extends JsonObject {
   readonly tool_call_id?: string
   /** Reasoning text of an earlier reply, sent back by the client. */
   readonly reasoning_content?: string | null
+  /** What else belongs to that reasoning, such as signatures. It precedes the content and the calls. */
+  readonly reasoning_data?: readonly ReasoningData[]
   readonly extra_content?: ExtraContent
+}
+
+/**
+ * Opaque data of reasoning in the form of the format that issued it: a `thinking` block of `anthropic`, a
+ * reasoning item of `openai` (Responses API), the fields beside `reasoning_content` of a `chat` message, the
+ * signature of `google`. Only providers of that format receive it. See docs/decisions/replies.md,
+ * "Reasoning goes back to the provider that issued it".
+ */
+export interface ReasoningData extends JsonObject {
+  /** The only provider that can read the data. Undefined: all of the format can. */
+  readonly provider?: string
+  readonly anthropic?: JsonObject
+  readonly openai?: JsonObject
+  readonly chat?: JsonObject
+  readonly google?: JsonObject
 }
 
 /** A part of a message: `{type: "text", text}`, or an image, audio or file part. */
@@ -130,7 +151,7 @@ export type Vector = readonly number[] | string
 
 /**
  * Content of a reply that no other part describes, in the provider's format. Clients of the same format get
- * it, others do not.
+ * it. Of others, those that can send it back get signatures and encrypted reasoning, encoded.
  */
 export interface ExtraPart {
   readonly type: 'extra'
@@ -139,7 +160,7 @@ export interface ExtraPart {
    * `block`: a complete block; `message`: fields of the whole reply.
    */
   readonly place: 'start' | 'delta' | 'block' | 'message'
-  readonly content: { readonly anthropic: JsonObject }
+  readonly content: ReasoningData
   /** Checksum of the text of the block, if the content is valid only together with it: a signature. */
   readonly textChecksum?: number
 }

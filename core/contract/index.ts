@@ -10,6 +10,7 @@ export type {
   FinishReason,
   Message,
   NativeRecord,
+  ReasoningData,
   RecordPattern,
   Reply,
   ReplyPart,

@@ -9,12 +9,11 @@ import {
   PARAMETER,
   type Position,
   SCHEMA,
+  SIGNATURE,
 } from './position.ts'
 
 // The positions of `extra_content.anthropic`: what requests and replies of Anthropic's Messages API hold that
 // the canonical form cannot express.
-
-const SIGNATURE: Position = { scalar: 'signature' }
 
 /** Token counts. */
 const COUNTS: Position = {

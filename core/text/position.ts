@@ -44,6 +44,7 @@ export const JSON_TEXT: Position = { scalar: 'json' }
 export const EXEMPT: Position = { scalar: 'exempt' }
 export const PARAMETER: Position = { scalar: 'parameter' }
 export const MEDIA: Position = { scalar: 'media' }
+export const SIGNATURE: Position = { scalar: 'signature' }
 
 export function objectOf(fields: Readonly<Record<string, Position>>, scalar: ScalarRule = 'text'): Position {
   return { scalar, fields: new Map(Object.entries(fields)) }

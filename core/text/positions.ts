@@ -15,6 +15,7 @@ import {
   PARAMETER,
   type Position,
   SCHEMA,
+  SIGNATURE,
 } from './position.ts'
 
 /** Data of Anthropic's own that belongs to a part, a message or a tool call. */
@@ -38,6 +39,8 @@ export const CONTENT: Position = objectOf(PARTS)
 
 const CALLED_FUNCTION = objectOf({ name: EXEMPT, arguments: JSON_TEXT }, new Set(['auto', 'none']))
 
+const GOOGLE_SIGNATURE = objectOf({ thought_signature: SIGNATURE })
+
 const TOOL_CALL = objectOf({
   id: EXEMPT,
   type: EXEMPT,
@@ -45,9 +48,36 @@ const TOOL_CALL = objectOf({
   function: CALLED_FUNCTION,
   custom: objectOf({ name: EXEMPT, input: JSON_TEXT }),
   extra_content: objectOf({
-    google: objectOf({ thought_signature: { scalar: 'signature' } }),
+    google: GOOGLE_SIGNATURE,
     anthropic: ANTHROPIC_BLOCK,
   }),
+})
+
+/** Texts of reasoning with what their provider needs to read them again. */
+const REASONING_TEXTS = objectOf({
+  type: EXEMPT,
+  id: EXEMPT,
+  format: EXEMPT,
+  index: PARAMETER,
+  text: INSPECTED,
+  summary: INSPECTED,
+  data: SIGNATURE,
+  signature: SIGNATURE,
+})
+
+/** The data of reasoning in the form of each format. */
+const REASONING_DATA = objectOf({
+  provider: EXEMPT,
+  anthropic: ANTHROPIC_BLOCK,
+  openai: objectOf({
+    type: EXEMPT,
+    id: EXEMPT,
+    encrypted_content: SIGNATURE,
+    summary: REASONING_TEXTS,
+    content: REASONING_TEXTS,
+  }),
+  chat: objectOf({ field: EXEMPT, reasoning_details: REASONING_TEXTS }),
+  google: GOOGLE_SIGNATURE,
 })
 
 const MESSAGE_FIELDS = {
@@ -58,6 +88,9 @@ const MESSAGE_FIELDS = {
   tool_calls: TOOL_CALL,
   function_call: CALLED_FUNCTION,
   reasoning_content: INSPECTED,
+  reasoning: INSPECTED,
+  reasoning_details: REASONING_TEXTS,
+  reasoning_data: REASONING_DATA,
   refusal: INSPECTED,
   audio: objectOf({ id: EXEMPT, data: MEDIA, transcript: INSPECTED }),
   extra_content: EXTRA_CONTENT,
@@ -137,7 +170,16 @@ const REQUEST_FIELDS = new Map<string, Position>([
   ['top_logprobs', PARAMETER],
   ['seed', PARAMETER],
   ['logit_bias', { scalar: 'parameter', names: 'parameter', others: PARAMETER }],
-  ['extra_content', objectOf({ anthropic: ANTHROPIC_REQUEST })],
+  [
+    'extra_content',
+    objectOf({
+      anthropic: ANTHROPIC_REQUEST,
+      openai: objectOf({
+        include: oneOf('reasoning.encrypted_content'),
+        summary: oneOf('auto', 'concise', 'detailed'),
+      }),
+    }),
+  ],
   // Booleans: nothing to inspect.
   ['stream', INSPECTED],
   ['stream_options', objectOf({ include_usage: INSPECTED })],
@@ -167,6 +209,7 @@ const NAMED_POSITIONS = new Map<Position, string>([
   [CALLED_FUNCTION, 'function'],
   [SCHEMA, 'JSON schema'],
   [ANTHROPIC_BLOCK, 'block'],
+  [REASONING_TEXTS, 'reasoning'],
 ])
 
 /** Every exemption of the table as `position: rule`. The documentation has the same list. */

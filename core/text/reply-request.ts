@@ -1,12 +1,4 @@
-import type {
-  ChatRequest,
-  ExtraPart,
-  JsonObject,
-  Message,
-  ReplyPart,
-  ToolCall,
-  ToolStart,
-} from '../contract/index.ts'
+import type { ChatRequest, ExtraPart, Message, ReplyPart, ToolCall, ToolStart } from '../contract/index.ts'
 
 /** A tool call of a reply, with its whole arguments or input. */
 export interface RepliedCall {
@@ -34,16 +26,14 @@ export function withMaskedContent(part: ExtraPart, { messages: [message] }: Chat
   return { ...part, content: contentsOf(message)[0] ?? part.content }
 }
 
-/** The contents of extra parts, each as in a message of a request. */
-function toExtraFields(parts: readonly ReplyPart[]): Pick<Message, 'extra_content'> {
-  const contents = parts.flatMap((part) => (part.type === 'extra' ? [part.content.anthropic] : []))
-  // The cast is safe: the firewall inspects the items of a list like one of them.
-  return contents.length === 0 ? {} : { extra_content: { anthropic: contents as unknown as JsonObject } }
+/** The contents of extra parts: the firewall inspects all of them like the data of reasoning. */
+function toExtraFields(parts: readonly ReplyPart[]): Pick<Message, 'reasoning_data'> {
+  const contents = parts.flatMap((part) => (part.type === 'extra' ? [part.content] : []))
+  return contents.length === 0 ? {} : { reasoning_data: contents }
 }
 
 function contentsOf(message: Message | undefined): readonly ExtraPart['content'][] {
-  const contents: unknown = message?.extra_content?.anthropic
-  return Array.isArray(contents) ? contents.map((anthropic) => ({ anthropic })) : []
+  return message?.reasoning_data ?? []
 }
 
 /** The same for tool calls alone. */

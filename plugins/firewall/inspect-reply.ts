@@ -101,7 +101,7 @@ export function inspectStream(
    * dropped. A signature follows all of its thinking.
    */
   async function transformExtra(part: ExtraPart): Promise<readonly ReplyPart[]> {
-    if (part.place === 'start' && part.content.anthropic.type === 'text') return []
+    if (part.place === 'start' && part.content.anthropic?.type === 'text') return []
     const request = toExtraRequest(part)
     const outcome = await evaluateFirewall(firewall, request, evaluation)
     report.addOutcome(outcome)

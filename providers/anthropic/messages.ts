@@ -1,7 +1,7 @@
 import type { ChatRequest, ContentPart, Message, ToolCall } from '../../core/contract/chat.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import { toCallArguments } from '../shared/call-arguments.ts'
-import { asObject, asString } from '../shared/fields.ts'
+import { asObject, asObjects, asString } from '../shared/fields.ts'
 import { isInstruction, markLaterInstructions } from '../shared/instructions.ts'
 import {
   functionRoleError,
@@ -143,7 +143,7 @@ function toAssistantBlocks(message: Message, path: string, isForModel: boolean):
     block: toToolUseBlock(call),
   }))
   const parts = partsOf(message.content ?? asString(message.refusal))
-  const blocks = parts.flatMap((part, index): readonly ContentBlock[] => {
+  const blocks: readonly ContentBlock[] = parts.flatMap((part, index): readonly ContentBlock[] => {
     const extra = part.type === 'extra_content' ? asObject(part.extra_content?.anthropic) : undefined
     if (extra?.type === 'tool_use') {
       const marked = calls.findIndex(({ id }) => id === extra.id)
@@ -152,18 +152,29 @@ function toAssistantBlocks(message: Message, path: string, isForModel: boolean):
     if (isThinking(extra) && !(isForModel && mayBeSentBack(extra))) return []
     return toTextBlocks([part], `${path}.content`, index)
   })
-  return [...blocks, ...calls.map(({ block }) => block)]
+  const carried = blocks.some((block) => isThinking(block as unknown as JsonObject))
+    ? []
+    : toCarriedThinking(message)
+  return [...carried, ...blocks, ...calls.map(({ block }) => block)]
+}
+
+/** Thinking that clients of another format have sent back. */
+function toCarriedThinking({ reasoning_data }: Message): readonly ContentBlock[] {
+  const thinking = asObjects(reasoning_data).map(({ anthropic }) => asObject(anthropic))
+  // The cast stands for a block that Anthropic validates.
+  return thinking.filter(isThinking).filter(mayBeSentBack) as unknown as readonly ContentBlock[]
 }
 
 function isThinking(block: JsonObject | undefined): block is JsonObject {
   return block?.type === 'thinking' || block?.type === 'redacted_thinking'
 }
 
-/** Whether the last reply holds thinking that may be sent back. */
-export function endsWithSignedThinking({ messages }: ChatRequest): boolean {
+/** Whether the last reply holds thinking that may be sent back, in Anthropic's own format or carried. */
+export function endsWithSignedThinking({ messages }: ChatRequest, isForModel: boolean): boolean {
   const last = messages.findLast(({ role }) => role === 'assistant')
-  const blocks = partsOf(last?.content).map(extraFields)
-  return blocks.some((block) => isThinking(block) && mayBeSentBack(block))
+  if (last === undefined) return false
+  const own = isForModel ? partsOf(last.content).map(extraFields) : []
+  return own.some((block) => isThinking(block) && mayBeSentBack(block)) || toCarriedThinking(last).length > 0
 }
 
 /** Anthropic verifies its signature. Thinking of other providers has none. */

@@ -1,6 +1,7 @@
 import type { ChatRequest } from '../../core/contract/chat.ts'
 import type { Model } from '../../core/contract/provider.ts'
 import { invalidValueError } from '../shared/request-errors.ts'
+import { endsWithSignedThinking } from './messages.ts'
 import type { AnthropicEffort, AnthropicThinking } from './wire.ts'
 
 interface ReasoningFields {
@@ -24,7 +25,8 @@ export function toAnthropicReasoning(
   const requested = parseEffort(request.reasoning_effort)
   if (requested === undefined) return { max_tokens }
   if (entry?.quirks.thinking === 'budget') {
-    const canThink = requested !== 'none' && !isToolCallForced && !hasPendingToolCalls(request)
+    const isComplete = !hasPendingToolCalls(request) || endsWithSignedThinking(request, false)
+    const canThink = requested !== 'none' && !isToolCallForced && isComplete
     return canThink ? withBudget(BUDGETS[requested], max_tokens, entry.max_output) : { max_tokens }
   }
   if (requested === 'none') return { max_tokens, ...disableThinking(entry) }
@@ -75,8 +77,8 @@ function withBudget(budget: number, maxTokens: number, maxOutput: number): Reaso
 }
 
 /**
- * With a budget, Anthropic requires the thinking blocks before the tool calls of the last reply. The chat
- * format cannot hold these (docs/providers.md, "Anthropic limits").
+ * With a budget, Anthropic requires the thinking blocks before the tool calls of the last reply
+ * (docs/providers.md, "Anthropic limits").
  */
 export function hasPendingToolCalls({ messages }: ChatRequest): boolean {
   const last = messages.findLast(({ role }) => role === 'assistant')

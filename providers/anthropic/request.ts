@@ -130,7 +130,7 @@ function buildBody(request: ChatRequest, { model, entry }: Target, native: Nativ
 function toNativeReasoning(request: ChatRequest, entry: Model | undefined, { thinking }: JsonObject) {
   const { max_tokens } = toAnthropicReasoning({ ...request, reasoning_effort: null }, entry, false)
   const needsEarlier = asObject(thinking).type === 'enabled' && hasPendingToolCalls(request)
-  if (needsEarlier && !endsWithSignedThinking(request)) return { max_tokens, effort: undefined }
+  if (needsEarlier && !endsWithSignedThinking(request, true)) return { max_tokens, effort: undefined }
   // The cast stands for a value that Anthropic validates.
   return { max_tokens, effort: undefined, thinking: thinking as AnthropicThinking | undefined }
 }

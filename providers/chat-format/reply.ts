@@ -4,6 +4,7 @@ import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import { toPriceFactor } from '../../core/util/price-terms.ts'
 import { asObject, asObjects, asString, asTokens } from '../shared/fields.ts'
 import { isChatErrorRecord, parseChatErrorRecord } from './errors.ts'
+import { ReasoningFields, reasoningTextOf } from './reasoning-fields.ts'
 import { createToolCallReader } from './tools.ts'
 
 /** Parses a chat completion. Throws a `GatewayError` for an error body and for any other value. */
@@ -16,7 +17,7 @@ export function parseChatReply(body: unknown): ReplyEvent {
   const message = asObject(choice.message)
   const usage = toChatUsage(native.usage, native.service_tier)
   const parts: ReplyPart[] = [{ type: 'start', id: asString(native.id), model: asString(native.model) }]
-  addContentParts(parts, message)
+  addContentParts(parts, message, new ReasoningFields())
   if (message.tool_calls !== undefined) parts.push(...createToolCallReader()(message.tool_calls))
   if (usage) parts.push({ type: 'usage', usage })
   parts.push({ type: 'finish', reason: toChatFinishReason(choice.finish_reason) ?? 'stop' })
@@ -58,12 +59,19 @@ export function toChatFinishReason(value: unknown): FinishReason | undefined {
 
 /**
  * Adds the reasoning, text and refusal of a message or delta, in the order in which a model produces them.
+ * `fields` collects how the provider writes its reasoning. It is added before what follows the reasoning.
  */
-export function addContentParts(parts: ReplyPart[], message: JsonObject): void {
-  addPart(parts, 'reasoning', message.reasoning_content)
+export function addContentParts(parts: ReplyPart[], message: JsonObject, fields: ReasoningFields): void {
+  addPart(parts, 'reasoning', reasoningTextOf(message))
+  fields.add(message)
+  if (hasMore(message)) parts.push(...fields.take())
   if (Array.isArray(message.content)) addChunks(parts, message.content)
   else addPart(parts, 'text', message.content)
   addPart(parts, 'refusal', message.refusal)
+}
+
+function hasMore({ content, refusal, tool_calls }: JsonObject): boolean {
+  return Boolean(content || refusal || tool_calls)
 }
 
 function addPart(parts: ReplyPart[], type: 'reasoning' | 'text' | 'refusal', text: unknown): void {

@@ -11,6 +11,7 @@ import { incompleteReplyError, malformedRecordError } from '../shared/errors.ts'
 import { asObject, asString } from '../shared/fields.ts'
 import { TextRecordMatcher } from '../shared/record-pattern.ts'
 import { isChatErrorRecord, parseChatErrorRecord } from './errors.ts'
+import { ReasoningFields } from './reasoning-fields.ts'
 import { addContentParts, findFirstChoice, toChatFinishReason, toChatUsage } from './reply.ts'
 import { createToolCallReader } from './tools.ts'
 
@@ -19,6 +20,7 @@ const NO_EVENTS: readonly ReplyEvent[] = []
 /** Reads chat completion chunks: https://platform.openai.com/docs/api-reference/chat-streaming */
 export function createChatStreamReader(): StreamReader {
   const readToolCalls = createToolCallReader()
+  const reasoningFields = new ReasoningFields()
   const textRecords = new TextRecordMatcher('content', 'obfuscation')
   let hasStarted = false
   let hasFinished = false
@@ -32,7 +34,7 @@ export function createChatStreamReader(): StreamReader {
       hasStarted = true
     }
     const delta = asObject(choice?.delta)
-    addContentParts(parts, delta)
+    addContentParts(parts, delta, reasoningFields)
     if (delta.tool_calls !== undefined) parts.push(...readToolCalls(delta.tool_calls))
     const reason = toChatFinishReason(choice?.finish_reason)
     if (reason && !hasFinished) {

@@ -1,6 +1,7 @@
 import type { ContentPart, Message } from '../../core/contract/chat.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import { joinText, unsupportedContentError } from '../chat-format/messages.ts'
+import { reasoningTextOf } from '../chat-format/reasoning-fields.ts'
 import { toChatToolCall } from '../chat-format/tools.ts'
 import { asObject, asString } from '../shared/fields.ts'
 import type { DeepSeekContentPart, DeepSeekMessage } from './wire.ts'
@@ -49,12 +50,13 @@ function toDeepSeekMessage(message: Message): DeepSeekMessage {
  * Messages with tool calls need the reasoning before them: without it, a thinking model answers 400. In other
  * messages DeepSeek ignores the reasoning.
  */
-function toAssistantMessage({ content, reasoning_content, tool_calls }: Message): DeepSeekMessage {
-  const message = { role: 'assistant' as const, content: joinText(content) }
-  if (tool_calls == null || tool_calls.length === 0) return message
+function toAssistantMessage(message: Message): DeepSeekMessage {
+  const { content, tool_calls } = message
+  const converted = { role: 'assistant' as const, content: joinText(content) }
+  if (tool_calls == null || tool_calls.length === 0) return converted
   return {
-    ...message,
-    reasoning_content: reasoning_content ?? '',
+    ...converted,
+    reasoning_content: asString(reasoningTextOf(message)),
     tool_calls: tool_calls.map((call) => toChatToolCall(call, call.id)),
   }
 }

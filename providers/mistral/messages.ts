@@ -1,5 +1,6 @@
 import type { ContentPart, Message } from '../../core/contract/chat.ts'
 import { joinText, unsupportedContentError } from '../chat-format/messages.ts'
+import { reasoningTextOf } from '../chat-format/reasoning-fields.ts'
 import { toChatToolCall } from '../chat-format/tools.ts'
 import { asObject, asString } from '../shared/fields.ts'
 import { isInstruction, markLaterInstructions } from '../shared/instructions.ts'
@@ -7,13 +8,16 @@ import { createToolCallIdMapper, type ToolCallIdMapper } from './tools.ts'
 import type { MistralAssistantMessage, MistralContent, MistralContentChunk, MistralMessage } from './wire.ts'
 
 /**
- * The conversation with only the fields that Mistral knows (docs/providers.md, "Mistral requests"). The
- * reasoning of earlier replies is not among them.
+ * The conversation with only the fields that Mistral knows (docs/providers.md, "Mistral requests"). Models
+ * that reason get the reasoning before tool calls, as Mistral writes it.
  */
-export function toMistralMessages(messages: readonly Message[]): readonly MistralMessage[] {
+export function toMistralMessages(
+  messages: readonly Message[],
+  isReasoning = false,
+): readonly MistralMessage[] {
   const idOf = createToolCallIdMapper()
   return withRepliesToTools(withTurns(messages)).map((message, index, all) => {
-    const converted = toMistralMessage(message, idOf)
+    const converted = toMistralMessage(message, idOf, isReasoning)
     return converted.role === 'assistant' && index === all.length - 1 ? withPrefix(converted) : converted
   })
 }
@@ -36,7 +40,7 @@ function withRepliesToTools(messages: readonly Message[]): readonly Message[] {
 
 const REPLY_TO_TOOL = 'I have read the result.'
 
-function toMistralMessage(message: Message, idOf: ToolCallIdMapper): MistralMessage {
+function toMistralMessage(message: Message, idOf: ToolCallIdMapper, isReasoning: boolean): MistralMessage {
   switch (message.role) {
     case 'system':
     case 'developer':
@@ -44,7 +48,7 @@ function toMistralMessage(message: Message, idOf: ToolCallIdMapper): MistralMess
     case 'user':
       return { role: 'user', content: toContent(message.content) }
     case 'assistant':
-      return toAssistantMessage(message, idOf)
+      return toAssistantMessage(message, idOf, isReasoning)
     case 'tool': {
       const name = asString(message.name)
       const tool_call_id = idOf(message.tool_call_id ?? '')
@@ -61,13 +65,22 @@ function toMistralMessage(message: Message, idOf: ToolCallIdMapper): MistralMess
 }
 
 function toAssistantMessage(
-  { content, tool_calls }: Message,
+  message: Message,
   idOf: ToolCallIdMapper,
+  isReasoning: boolean,
 ): MistralAssistantMessage {
-  const calls = (tool_calls ?? []).map((call) => toChatToolCall(call, idOf(call.id)))
+  const text = joinText(message.content)
+  const calls = (message.tool_calls ?? []).map((call) => toChatToolCall(call, idOf(call.id)))
+  const thinking = isReasoning && calls.length > 0 ? asString(reasoningTextOf(message)) : ''
   return {
     role: 'assistant',
-    content: joinText(content),
+    content:
+      thinking === ''
+        ? text
+        : [
+            { type: 'thinking', thinking: [{ type: 'text', text: thinking }] },
+            ...(text === '' ? [] : [{ type: 'text' as const, text }]),
+          ],
     ...(calls.length > 0 && { tool_calls: calls }),
   }
 }

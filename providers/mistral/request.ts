@@ -1,6 +1,6 @@
 import type { ChatRequest } from '../../core/contract/chat.ts'
 import { isJsonObject } from '../../core/contract/json.ts'
-import type { ProviderRequest, Target } from '../../core/contract/provider.ts'
+import type { Model, ProviderRequest, Target } from '../../core/contract/provider.ts'
 import { withJsonInstruction } from '../chat-format/messages.ts'
 import { buildChatHeaders } from '../chat-format/request.ts'
 import { applyAllowedTools, toChatTools } from '../chat-format/tools.ts'
@@ -48,9 +48,10 @@ function buildBody(request: ChatRequest, target: Target): MistralBody {
   const messages = format?.type === 'json_object' ? withJsonInstruction(request.messages) : request.messages
   const chosen = applyAllowedTools(request)
   const tools = toChatTools(chosen.tools)
+  const reasoning = toMistralReasoning(request, target.entry)
   return {
     model: target.model,
-    messages: toMistralMessages(messages),
+    messages: toMistralMessages(messages, isReasoning(reasoning, target.entry)),
     stream: request.stream ? true : undefined,
     temperature: request.temperature == null ? undefined : Math.min(request.temperature, MAX_TEMPERATURE),
     top_p: request.top_p ?? undefined,
@@ -63,9 +64,18 @@ function buildBody(request: ChatRequest, target: Target): MistralBody {
     tools,
     tool_choice: tools && toMistralToolChoice(chosen.tool_choice),
     parallel_tool_calls: tools && (request.parallel_tool_calls ?? undefined),
-    ...toMistralReasoning(request, target.entry),
+    ...reasoning,
     ...toPassedThroughFields(request),
   }
+}
+
+/** Models that do not reason may refuse the thinking of others. */
+function isReasoning(
+  { reasoning_effort: effort, prompt_mode }: Partial<MistralBody>,
+  entry: Model | undefined,
+): boolean {
+  if (entry !== undefined) return entry.quirks.efforts !== undefined || entry.quirks.thinking !== undefined
+  return prompt_mode !== undefined || (effort !== undefined && effort !== 'none')
 }
 
 /** Some of Mistral's pages allow 1.5, its error glossary does not. */

@@ -41,7 +41,7 @@ export type MistralMessage =
 
 export interface MistralAssistantMessage {
   readonly role: 'assistant'
-  readonly content: string
+  readonly content: string | readonly (MistralThinkingChunk | MistralTextChunk)[]
   readonly tool_calls?: readonly ChatToolCall[]
   /** The reply continues this message. */
   readonly prefix?: true
@@ -49,8 +49,18 @@ export interface MistralAssistantMessage {
 
 export type MistralContent = string | readonly MistralContentChunk[]
 
+interface MistralTextChunk {
+  readonly type: 'text'
+  readonly text: string
+}
+
+interface MistralThinkingChunk {
+  readonly type: 'thinking'
+  readonly thinking: readonly MistralTextChunk[]
+}
+
 export type MistralContentChunk =
-  | { readonly type: 'text'; readonly text: string }
+  | MistralTextChunk
   | { readonly type: 'image_url'; readonly image_url: { readonly url: string; readonly detail?: string } }
   | { readonly type: 'input_audio'; readonly input_audio: string }
   | { readonly type: 'file'; readonly file_id: string }

@@ -3,6 +3,7 @@ import type { Model, ProviderRequest, Target } from '../../core/contract/provide
 import { buildChatHeaders } from '../chat-format/request.ts'
 import { clampOutputLimit, findChangedFields, outputLimitOf } from '../shared/changed-fields.ts'
 import { EFFORTS, findNearestEffort } from '../shared/efforts.ts'
+import { toChatReasoning } from '../shared/own-reasoning.ts'
 import { buildResponsesRequest, requiresResponses } from './responses-request.ts'
 
 /**
@@ -14,8 +15,9 @@ export function buildOpenAiRequest(request: ChatRequest, target: Target): Provid
   const effort = findSentEffort(request, target.entry)
   const asked = effort ?? request.reasoning_effort ?? undefined
   if (requiresResponses(request, asked, target.entry)) return buildResponsesRequest(request, target, asked)
-  const messages = withoutForeignFields(request.messages)
+  const messages = toSentMessages(request.messages)
   const body: Record<string, unknown> = { ...request, model: target.model, messages }
+  if (body.extra_content !== undefined) body.extra_content = undefined
   // OpenAI accepts metadata only with `store`; without it, metadata is for routing rules.
   if (request.store !== true && request.metadata !== undefined) body.metadata = undefined
   if (request.stream) body.stream_options = { ...request.stream_options, include_usage: true }
@@ -48,18 +50,18 @@ function findSentEffort({ reasoning_effort }: ChatRequest, entry: Model | undefi
 }
 
 /**
- * Removes what replies of other providers hold and clients send back (reasoning, Gemini's signatures),
- * because OpenAI rejects requests with these fields. Returns the same array if there is nothing to remove.
+ * Removes what replies of other providers hold and clients send back, because OpenAI rejects requests with
+ * these fields, and gives reasoning its fields. Returns the same array if there is nothing to change.
  */
-function withoutForeignFields(messages: readonly Message[]): readonly Message[] {
-  const hasForeignFields = ({ reasoning_content, tool_calls }: Message) =>
-    reasoning_content !== undefined || tool_calls?.some(({ extra_content }) => extra_content !== undefined)
-  return messages.some(hasForeignFields) ? messages.map(withoutForeignFieldsOf) : messages
+function toSentMessages(messages: readonly Message[]): readonly Message[] {
+  const isChanged = ({ reasoning_data, tool_calls }: Message) =>
+    reasoning_data !== undefined || tool_calls?.some(({ extra_content }) => extra_content !== undefined)
+  return messages.some(isChanged) ? messages.map(toSentMessage) : messages
 }
 
-function withoutForeignFieldsOf({ reasoning_content: _, ...message }: Message): Message {
+function toSentMessage(message: Message): Message {
   const tool_calls = message.tool_calls?.map(({ extra_content: _, ...call }) => call as ToolCall)
-  return { ...message, ...(tool_calls && { tool_calls }) } as Message
+  return { ...toChatReasoning(message), ...(tool_calls && { tool_calls }) }
 }
 
 /** Reasoning models reject `max_tokens`, even together with `max_completion_tokens`. */

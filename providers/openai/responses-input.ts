@@ -1,7 +1,7 @@
 import type { ContentPart, Message } from '../../core/contract/chat.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import { toItemContent } from '../../core/dialects/responses/build-input-items.ts'
-import { asObject } from '../shared/fields.ts'
+import { asObject, asObjects } from '../shared/fields.ts'
 import { functionRoleError } from '../shared/request-errors.ts'
 
 interface ResponsesInput {
@@ -19,7 +19,7 @@ export function toResponsesInput(messages: readonly Message[]): ResponsesInput {
 
   function toAssistantItems(message: Message, index: number): readonly JsonObject[] {
     const { tool_calls, function_call } = message
-    const items = [...toAssistantMessage(message, omitted)]
+    const items = [...toReasoningItems(message), ...toAssistantMessage(message, omitted)]
     for (const call of tool_calls ?? []) items.push(toCall(call, customCalls))
     if (isJsonObject(function_call)) {
       const { name, arguments: json } = function_call
@@ -53,13 +53,17 @@ export function toResponsesInput(messages: readonly Message[]): ResponsesInput {
   return { input: messages.flatMap(toItems), omitted: [...omitted] }
 }
 
-/**
- * Fields that are converted, and those of replies that clients send back: reasoning is not carried from turn
- * to turn, as in chat completions.
- */
+/** Reasoning that OpenAI issued. A summary is required, though it may be empty. */
+function toReasoningItems({ reasoning_data }: Message): readonly JsonObject[] {
+  return asObjects(reasoning_data).flatMap(({ openai }) =>
+    isJsonObject(openai) ? [{ summary: [], ...openai, type: 'reasoning' }] : [],
+  )
+}
+
+/** Fields that are converted, and those of replies that clients send back. */
 const READ_FIELDS: ReadonlySet<string> = new Set([
   ...['role', 'content', 'refusal', 'tool_calls', 'tool_call_id', 'function_call'],
-  ...['reasoning_content', 'annotations', 'extra_content'],
+  ...['reasoning_content', 'reasoning_data', 'annotations', 'extra_content'],
 ])
 
 /** Names the fields of a message that are not sent. The name of a tool is that of its call. */

@@ -45,7 +45,7 @@ function parseResponse(response: JsonObject): ReplyEvent {
   for (const item of asObjects(response.output)) {
     const isCall = item.type === 'function_call' || item.type === 'custom_tool_call'
     if (isCall) parts.push(...toCallParts(item, callCount++))
-    else parts.push(...toTextParts(item))
+    else parts.push(...toTextParts(item), ...toEncryptedParts(item))
   }
   parts.push(...toEndParts(response, callCount > 0).toReversed())
   return new ReplyEvent(parts)
@@ -66,6 +66,12 @@ function toTextParts({ type, content, summary }: JsonObject): readonly ReplyPart
     if (part.type === 'refusal') return [{ type: 'refusal', text: asString(part.refusal) }]
     return [{ type: type === 'reasoning' ? 'reasoning' : 'text', text: asString(part.text) }]
   })
+}
+
+/** Encrypted reasoning is sent back without its summary, which a rule may have changed. */
+function toEncryptedParts({ type, id, encrypted_content }: JsonObject): readonly ReplyPart[] {
+  if (type !== 'reasoning' || asString(encrypted_content) === '') return []
+  return [{ type: 'extra', place: 'block', content: { openai: { type, id, encrypted_content } } }]
 }
 
 function toCallStart({ type, call_id, name }: JsonObject, index: number): ReplyPart {
@@ -137,6 +143,8 @@ function createResponseStreamReader(): StreamReader {
         calls.set(event.output_index, calls.size)
         return [toCallStart(item, calls.size - 1)]
       }
+      case 'response.output_item.done':
+        return toEncryptedParts(asObject(event.item))
       case 'response.function_call_arguments.delta':
       case 'response.custom_tool_call_input.delta':
         return index === undefined ? [] : [{ type: 'tool-json', index, json: asString(event.delta) }]

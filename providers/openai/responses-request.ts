@@ -10,18 +10,25 @@ import { toResponsesInput } from './responses-input.ts'
 
 /**
  * True for requests that the model takes in the Responses API only: with tools, unless it does not reason,
- * and with the effort `max`; for some models, all. See docs/providers.md, "OpenAI", and
- * docs/decisions/replies.md, "OpenAI is asked in two APIs".
+ * and with the effort `max`; for some models, all. Also for those that ask for encrypted reasoning or send it
+ * back, which only that API has. See docs/providers.md, "OpenAI", and docs/decisions/replies.md, "OpenAI is
+ * asked in two APIs".
  */
-export function requiresResponses(
-  { tools }: ChatRequest,
-  effort: unknown,
-  entry: Model | undefined,
-): boolean {
+export function requiresResponses(request: ChatRequest, effort: unknown, entry: Model | undefined): boolean {
+  const { tools } = request
   const quirk = entry?.quirks.responses
   if (quirk === 'always') return true
-  if (quirk !== true) return false
-  return effort === 'max' || (effort !== 'none' && tools != null && tools.length > 0)
+  if (effort === 'none') return false
+  if (quirk === true && (effort === 'max' || (tools != null && tools.length > 0))) return true
+  return entry?.reasoning === true && entry.provider === OPENAI && usesEncryptedReasoning(request)
+}
+
+/** Compatible providers may not have the API. */
+const OPENAI = 'openai'
+
+function usesEncryptedReasoning({ extra_content, messages }: ChatRequest): boolean {
+  if (extra_content?.openai?.include != null) return true
+  return messages.some(({ reasoning_data }) => asObjects(reasoning_data).some(({ openai }) => openai != null))
 }
 
 /** The API refuses lower limits. */
@@ -30,7 +37,7 @@ const MIN_OUTPUT_TOKENS = 16
 /** Fields of chat completions that are converted. Without `store`, metadata is for routing rules. */
 const CONVERTED_FIELDS: ReadonlySet<string> = new Set([
   ...['model', 'messages', 'response_format', 'verbosity', 'reasoning_effort', 'max_tokens'],
-  ...['max_completion_tokens', 'stream', 'stream_options', 'store', 'metadata'],
+  ...['max_completion_tokens', 'stream', 'stream_options', 'store', 'metadata', 'extra_content'],
 ])
 
 /** Fields that are converted together with tools. */
@@ -63,7 +70,7 @@ export function buildResponsesRequest(
     store: isStored,
     ...toStreamFields(request),
     ...(limit !== undefined && { max_output_tokens: limit }),
-    ...(effort !== undefined && { reasoning: { effort } }),
+    ...toReasoningOptions(request, target.entry, effort),
     ...toTextOptions(request),
     ...toToolOptions(request),
     ...(isStored && request.metadata != null && { metadata: request.metadata }),
@@ -75,6 +82,20 @@ export function buildResponsesRequest(
     body: JSON.stringify(body),
     omitted: [...omitted, ...messages.omitted],
     changed: findChangedFields(request, { [field]: limit, reasoning_effort: effort }),
+  }
+}
+
+/** Reasoning is always asked for, because nothing is stored that a later request could refer to. */
+function toReasoningOptions(
+  { extra_content }: ChatRequest,
+  entry: Model | undefined,
+  effort: string | undefined,
+): JsonObject {
+  const summary = extra_content?.openai?.summary
+  const reasoning = { ...(effort !== undefined && { effort }), ...(summary != null && { summary }) }
+  return {
+    ...(Object.keys(reasoning).length > 0 && { reasoning }),
+    ...(entry?.reasoning === true && { include: ['reasoning.encrypted_content'] }),
   }
 }
 

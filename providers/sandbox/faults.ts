@@ -21,6 +21,11 @@ export interface Fault {
   readonly isMalformed: boolean
   /** Reply with a refusal of the model. */
   readonly isRefusal: boolean
+  /**
+   * `required`: reason, and reject requests whose replies with tool calls lack their reasoning. `renamed`:
+   * the same, in the field `reasoning` of chat completions.
+   */
+  readonly reasoning: 'required' | 'renamed' | undefined
   /** The arguments of tool calls, as JSON text, instead of sample values. */
   readonly callArguments: string | undefined
   /** How many replies to one user message call tools. */
@@ -111,6 +116,7 @@ const PARAMETER_NAMES = [
   'crlf',
   'malformed',
   'refuse',
+  'reasoning',
   'arguments',
   'rounds',
   'hang',
@@ -141,6 +147,7 @@ function parseFault(text: string): Fault {
     hasCrlf: parameters.has('crlf'),
     isMalformed: parameters.has('malformed'),
     isRefusal: parameters.has('refuse'),
+    reasoning: parseReasoning(parameters),
     callArguments: parseArguments(parameters),
     callRounds: parseInteger(parameters, 'rounds', 0, 1000) ?? 1,
     isHanging: parameters.has('hang'),
@@ -183,6 +190,12 @@ function parseInteger(
 
 function parseEventCount(parameters: FaultParameters, name: string): number | undefined {
   return parameters.get(name) === '' ? DEFAULT_EVENT_COUNT : parseInteger(parameters, name, 0, 1_000_000)
+}
+
+function parseReasoning(parameters: FaultParameters): Fault['reasoning'] {
+  const value = parameters.get('reasoning')
+  if (value === undefined || value === 'required' || value === 'renamed') return value
+  throw new SandboxError(400, 'The fault "reasoning" must be required or renamed.')
 }
 
 /** The arguments are in base64url, because a marker cannot contain spaces and brackets. */

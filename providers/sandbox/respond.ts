@@ -56,9 +56,15 @@ function buildEndpointResponse(
   const call = format.parseCall(path, received.body, received.headers)
   const { model, userText } = call.request
   const fault = pickFault(userText, model)
-  const request = { ...call.request, userText: stripMarkers(userText) }
+  if (fault.reasoning !== undefined) call.checkReasoning?.()
+  const request = {
+    ...call.request,
+    userText: stripMarkers(userText),
+    wantsReasoning: call.request.wantsReasoning || fault.reasoning !== undefined,
+  }
   const reply = fault.isRefusal ? buildModelRefusal(request, stamp) : buildModelReply(request, stamp, fault)
-  return buildReplyScript(format, call, reply, fault, key)
+  const named = fault.reasoning === 'renamed' ? { ...reply, reasoningField: 'reasoning' as const } : reply
+  return buildReplyScript(format, call, named, fault, key)
 }
 
 function checkApiKey(key: string): void {

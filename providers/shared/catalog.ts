@@ -104,6 +104,8 @@ export interface Capabilities {
   readonly json: 'none' | 'object' | 'schema'
   readonly logit_bias: boolean
   readonly seed: boolean
+  /** Whether messages may have the reasoning of earlier replies. Default: true. */
+  readonly reasoning?: boolean
 }
 
 /** Fields that are left out, with a warning, for providers that do not support them. */

@@ -26,6 +26,7 @@ import {
 } from './http.ts'
 import { withResultsBehindCalls } from './instructions.ts'
 import { replaceLoneSurrogates } from './json-string.ts'
+import { withOwnReasoning } from './own-reasoning.ts'
 import { toCallerNames, toPlainRequest, withCallerNames } from './plain-request.ts'
 import { peekFirst, readBatches } from './stream.ts'
 
@@ -49,6 +50,8 @@ export interface ProviderClientOptions {
   readonly apiKey?: string | undefined
   /** Removes the secrets of the gateway from errors. Default: knows the API key only. */
   readonly redactor?: SecretRedactor | undefined
+  /** Whether messages may have the reasoning of earlier replies. Default: true. */
+  readonly takesReasoning?: boolean | undefined
   /** Default: the headers of the adapter. */
   readonly auth?: ProviderAuth | undefined
   /** Query parameters of every request. */
@@ -127,6 +130,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
   const { origin, pathname } = new URL(options.baseUrl)
   const basePath = pathname.replace(/\/+$/, '')
   const query = new URLSearchParams(options.query).toString()
+  const reader = { id, format: adapter.format, takesReasoning: options.takesReasoning ?? true }
   const authHeaders = buildAuthHeaders(adapter, apiKey, options.auth)
   // `CallDeadline` enforces the timeouts after connecting: undici cannot tell a first event from a first
   // byte.
@@ -148,10 +152,12 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     const plain = adapter.readsAnthropicContent
       ? { request: called, omitted: [] }
       : toPlainRequest(withResultsBehindCalls(called))
-    const built = format.buildRequest(plain.request, target)
+    const own = withOwnReasoning(plain.request, reader)
+    const built = format.buildRequest(own.request, target)
     const omitted = toCallerNames(request, built.omitted)
+    const isAsCalled = plain.omitted.length === 0 && own.omitted.length === 0
     const deviations = {
-      omitted: plain.omitted.length === 0 ? omitted : [...plain.omitted, ...omitted],
+      omitted: isAsCalled ? omitted : [...plain.omitted, ...own.omitted, ...omitted],
       changed: withCallerNames(request, built.changed ?? []),
     }
     return { built, deviations }

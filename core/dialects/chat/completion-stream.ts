@@ -9,10 +9,11 @@ import {
 import { formatError } from '../../http/errors.ts'
 import { relatedId } from '../../util/ids.ts'
 import { isAnswerText } from '../answer-text.ts'
+import { ReasoningCollector } from '../carried-reasoning.ts'
 import { writeDecorated } from '../signalbox-fields.ts'
 import { recordReplyError } from '../stream-error.ts'
 import { ChunkTemplates, spliceChunk } from './chunk-template.ts'
-import { toCompletionToolCall, toCompletionUsage } from './completion.ts'
+import { toCompletionToolCall, toCompletionUsage, withCarriedReasoning } from './completion.ts'
 
 /**
  * Streams chat-completion chunks as SSE. The first record carries the extension fields that are already
@@ -28,6 +29,7 @@ export async function* streamChatChunks(exchange: RepliedExchange): AsyncGenerat
     id: relatedId('chatcmpl-', exchange.id),
     created: Math.floor(Date.now() / 1000),
     model: exchange.target?.model ?? '',
+    provider: exchange.target?.provider,
   }
   const { toChunks, toChunkTexts, runToRecords, usageChunk } = createChunkConverter(frame, wantsUsage)
   let isFirst = true
@@ -87,6 +89,8 @@ interface ChunkFrame {
   readonly created: number
   /** The model that was asked for, if the provider does not say which one answered. */
   readonly model: string
+  /** The provider that answers. */
+  readonly provider: string | undefined
 }
 
 interface ChunkConverter {
@@ -117,6 +121,7 @@ function createChunkConverter(frame: ChunkFrame, wantsUsage: boolean): ChunkConv
   let { created } = frame
   let usageChunk: JsonObject | undefined
   const customCalls = new Set<number>()
+  const collector = new ReasoningCollector(frame.provider)
 
   function buildChunk(delta: JsonObject, finishReason: string | null = null): JsonObject {
     return {
@@ -137,12 +142,15 @@ function createChunkConverter(frame: ChunkFrame, wantsUsage: boolean): ChunkConv
       case 'text':
         return buildChunk({ content: part.text })
       case 'reasoning':
+        collector.add(part)
         return buildChunk({ reasoning_content: part.text })
       case 'refusal':
         return buildChunk({ refusal: part.text })
       case 'tool-start':
         if (part.custom) customCalls.add(part.index)
-        return buildChunk({ tool_calls: [{ index: part.index, ...toCompletionToolCall(part) }] })
+        return buildChunk({
+          tool_calls: [{ index: part.index, ...toCompletionToolCall(withCarriedReasoning(part, collector)) }],
+        })
       case 'tool-json': {
         const { index, json } = part
         const delta = customCalls.has(index) ? { custom: { input: json } } : { function: { arguments: json } }
@@ -154,6 +162,8 @@ function createChunkConverter(frame: ChunkFrame, wantsUsage: boolean): ChunkConv
         usageChunk = { ...buildChunk({}), choices: [], usage: toCompletionUsage(part.usage) }
         return undefined
       case 'extra':
+        collector.add(part)
+        return undefined
       case 'embedding':
       case 'moderation':
         return undefined

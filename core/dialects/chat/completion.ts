@@ -8,6 +8,7 @@ import {
   type Usage,
 } from '../../contract/index.ts'
 import { relatedId } from '../../util/ids.ts'
+import { encodeReasoning, ReasoningCollector } from '../carried-reasoning.ts'
 import { writeDecorated } from '../signalbox-fields.ts'
 
 /**
@@ -22,7 +23,7 @@ export function buildChatCompletion(exchange: RepliedExchange): string {
   const id = relatedId('chatcmpl-', exchange.id)
   const extension = exchange.decoration?.last()
   if (record === undefined) {
-    const completion = buildCompletionFromParts(event.parts)
+    const completion = buildCompletionFromParts(event.parts, exchange.target?.provider)
     const model = completion.model || (exchange.target?.model ?? '')
     return writeDecorated({ ...completion, id, model }, extension)
   }
@@ -76,8 +77,12 @@ export function spliceCompletion(
   return `{"id":"${id}",${source.slice(head[0].length, source.lastIndexOf('}'))},${fields.slice(1)}`
 }
 
-/** Builds a chat completion from the parts of a whole reply. Its `id` is left empty. */
-export function buildCompletionFromParts(parts: readonly ReplyPart[]): JsonObject {
+/**
+ * Builds a chat completion from the parts of a whole reply. Its `id` is left empty. `provider` is the one
+ * that replied.
+ */
+export function buildCompletionFromParts(parts: readonly ReplyPart[], provider?: string): JsonObject {
+  const collector = new ReasoningCollector(provider)
   let model = ''
   let usage: JsonObject | undefined
   let finishReason = 'stop'
@@ -93,9 +98,10 @@ export function buildCompletionFromParts(parts: readonly ReplyPart[]): JsonObjec
       case 'reasoning':
       case 'refusal':
         texts[part.type] += part.text
+        collector.add(part)
         break
       case 'tool-start':
-        starts[part.index] = part
+        starts[part.index] = withCarriedReasoning(part, collector)
         break
       case 'tool-json':
         inputs[part.index] = (inputs[part.index] ?? '') + part.json
@@ -107,6 +113,8 @@ export function buildCompletionFromParts(parts: readonly ReplyPart[]): JsonObjec
         finishReason = part.reason
         break
       case 'extra':
+        collector.add(part)
+        break
       case 'embedding':
       case 'moderation':
         break
@@ -130,6 +138,17 @@ export function buildCompletionFromParts(parts: readonly ReplyPart[]): JsonObjec
     choices: [{ index: 0, message, logprobs: null, finish_reason: finishReason }],
     ...(usage && { usage }),
   }
+}
+
+/**
+ * Adds what the provider wants back with the reasoning before the call, which chat completions have no field
+ * for. The signature of the call itself is there already.
+ */
+export function withCarriedReasoning(call: ToolStart, collector: ReasoningCollector): ToolStart {
+  const data = collector.take()
+  return data.length === 0
+    ? call
+    : { ...call, extra_content: { ...call.extra_content, reasoning: encodeReasoning(data) } }
 }
 
 /** Converts a tool call to the chat-completions format. */

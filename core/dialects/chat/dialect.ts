@@ -1,5 +1,6 @@
 import { type ChatRequest, type Dialect, GatewayError, type JsonObject } from '../../contract/index.ts'
 import { createLazyParser } from '../../util/json-schema.ts'
+import { decodeCarriedReasoning } from '../carried-reasoning.ts'
 import { checkChatResponseFormat, checkToolCalls, checkToolChoice } from '../check-request.ts'
 import { buildChatCompletion } from './completion.ts'
 import { streamChatChunks } from './completion-stream.ts'
@@ -27,9 +28,10 @@ function parseChatRequest(body: JsonObject): ChatRequest {
   checkToolCalls(request)
   checkToolChoice(request)
   checkChatResponseFormat(request)
-  if (hasNoNulls(request)) return request
+  const messages = decodeCarriedReasoning(request.messages)
+  if (hasNoNulls(request)) return messages === request.messages ? request : { ...request, messages }
   const { model, user, ...rest } = request
-  return { ...rest, ...(model != null && { model }), ...(user != null && { user }) }
+  return { ...rest, messages, ...(model != null && { model }), ...(user != null && { user }) }
 }
 
 /** A field of a `ChatRequest` that is `null` in a body counts as missing. */

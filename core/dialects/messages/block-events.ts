@@ -1,6 +1,7 @@
 import type { ExtraPart, JsonObject, ReplyPart, ToolStart } from '../../contract/index.ts'
 import { addToChecksum, EMPTY_CHECKSUM } from '../../text/text-checksum.ts'
 import { parseJson } from '../../util/json.ts'
+import { encodeReasoning, ReasoningCollector } from '../carried-reasoning.ts'
 
 /** An event of a content block, as streams send it. */
 export type BlockEvent = JsonObject & { readonly type: string; readonly index: number }
@@ -22,6 +23,7 @@ interface HeldCall {
 export class BlockEvents {
   /** Whether thinking is shown that no provider of Anthropic's format produced. */
   readonly #showsReasoning: boolean
+  readonly #collector: ReasoningCollector
   #count = 0
   #open: OpenBlock | undefined
   /** Fields of the next block. */
@@ -31,8 +33,10 @@ export class BlockEvents {
   #currentCall: HeldCall | undefined
   hasCalls = false
 
-  constructor(showsReasoning: boolean) {
+  /** `provider` is the one that replies. */
+  constructor(showsReasoning: boolean, provider?: string) {
     this.#showsReasoning = showsReasoning
+    this.#collector = new ReasoningCollector(provider)
   }
 
   add(part: ReplyPart): readonly BlockEvent[] {
@@ -96,7 +100,7 @@ export class BlockEvents {
       this.#calls.push(call)
       return []
     }
-    return [...this.close(), ...this.#openCall(call)]
+    return [...this.#sealReasoning(start), ...this.close(), ...this.#openCall(call)]
   }
 
   #openCall(call: HeldCall): readonly BlockEvent[] {
@@ -128,8 +132,10 @@ export class BlockEvents {
     return []
   }
 
-  #addExtra({ place, content, textChecksum }: ExtraPart): readonly BlockEvent[] {
+  #addExtra(part: ExtraPart): readonly BlockEvent[] {
+    const { place, content, textChecksum } = part
     const { anthropic } = content
+    if (anthropic === undefined) return this.#sealReasoning(part)
     if (place === 'message') return []
     if (place === 'start') {
       this.#start = anthropic
@@ -141,6 +147,17 @@ export class BlockEvents {
     // A signature is not valid for thinking that a rule has changed.
     const isUnchanged = this.#open?.type === 'thinking' && this.#open.checksum === textChecksum
     return isUnchanged ? [this.#delta(anthropic)] : []
+  }
+
+  /** What another provider wants back with its reasoning is the signature of the thinking. */
+  #sealReasoning(part: ExtraPart | ToolStart): readonly BlockEvent[] {
+    if (!this.#showsReasoning) return []
+    this.#collector.add(part)
+    const data = this.#collector.take()
+    if (data.length === 0) return []
+    const events = this.#enter('thinking')
+    const signature = this.#delta({ type: 'signature_delta', signature: encodeReasoning(data) })
+    return [...events, signature, ...this.#closeBlock()]
   }
 
   /** Clients expect the input of a call in deltas. */

@@ -12,7 +12,7 @@ import { asksForThinking, buildEmptyMessage, extensionFields, MessageEnding } fr
 export async function* streamMessageEvents(exchange: RepliedExchange): AsyncGenerator<string> {
   if (exchange.reply?.type !== 'stream')
     throw new GatewayError('internal_error', 'The exchange has no streamed reply.')
-  const blocks = new BlockEvents(asksForThinking(exchange))
+  const blocks = new BlockEvents(asksForThinking(exchange), exchange.target?.provider)
   const ending = new MessageEnding()
   let hasStarted = false
 

@@ -16,7 +16,7 @@ export function buildMessage(exchange: RepliedExchange): string {
   if (exchange.reply?.type !== 'whole')
     throw new GatewayError('internal_error', 'The exchange has no whole reply.')
   const { parts } = exchange.reply.event
-  const blocks = new BlockEvents(asksForThinking(exchange))
+  const blocks = new BlockEvents(asksForThinking(exchange), exchange.target?.provider)
   const ending = new MessageEnding()
   const content: Record<string, unknown>[] = []
   for (const part of parts) {
@@ -75,7 +75,7 @@ export class MessageEnding {
     if (part.type === 'usage') this.#usage = part.usage
     else if (part.type === 'finish') this.#finish = part.reason
     else if (part.type === 'refusal') this.#refusal += part.text
-    else if (part.type === 'extra' && part.place === 'message') this.#addExtra(part.content.anthropic)
+    else if (part.type === 'extra' && part.place === 'message') this.#addExtra(part.content.anthropic ?? {})
   }
 
   /** Streams have such fields at their start and at their end. */

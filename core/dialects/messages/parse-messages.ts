@@ -1,5 +1,6 @@
 import type { ContentPart, ExtraContent, Message, ToolCall } from '../../contract/index.ts'
 import { isJsonObject, type JsonObject } from '../../contract/index.ts'
+import { decodeReasoning, isEncodedReasoning, withReasoningData } from '../carried-reasoning.ts'
 import type { MessageBlock, MessageContent } from './content-schemas.ts'
 
 /** Converts the system prompt and the messages to canonical messages. */
@@ -39,14 +40,28 @@ function toAssistantMessage(content: MessageContent): Message {
   const isMixed = content.slice(content.findIndex(isCall)).some((block) => !isCall(block))
   const calls = content.filter(isCall)
   const parts = content.flatMap((block) => {
-    if (!isCall(block)) return toContentPart(block)
+    if (!isCall(block)) return toContentPart(withoutEncodedSignature(block))
     return isMixed ? [toExtraPart({ type: 'tool_use', id: block.id })] : []
   })
-  return {
+  const message: Message = {
     role: 'assistant',
     content: parts.length > 0 ? parts : null,
     ...(calls.length > 0 && { tool_calls: calls.map(toToolCall) }),
   }
+  let callIndex = 0
+  return content.reduce((built, block) => {
+    if (isCall(block)) callIndex++
+    const data = decodeReasoning(block.signature)
+    return data.length === 0 ? built : withReasoningData(built, data, callIndex)
+  }, message)
+}
+
+/** Only the gateway reads what it encoded: the thinking is that of a provider other than Anthropic. */
+function withoutEncodedSignature(block: MessageBlock): MessageBlock {
+  if (!isEncodedReasoning(block.signature)) return block
+  const { signature: _, ...others } = block
+  // The cast is safe: the type stays.
+  return others as MessageBlock
 }
 
 /** `extra_content` is what another provider wants back with the call. */

@@ -1,6 +1,7 @@
-import type { ContentPart, JsonObject, Message, ToolCall } from '../../contract/index.ts'
+import type { ContentPart, JsonObject, Message, ReasoningData, ToolCall } from '../../contract/index.ts'
 import { type ClientTool, type ClientTools, toCustomInput } from './client-tools.ts'
 import { toEchoedTool } from './echoed-options.ts'
+import { toEncryptedContent } from './output-items.ts'
 import { parseSearchResult, toSearchArguments } from './tool-search.ts'
 
 /**
@@ -77,16 +78,21 @@ function toDraftItems(message: Message): readonly DraftItem[] {
 
 /** Splits an assistant message into reasoning, text and function calls. */
 function toAssistantItems(message: Message): readonly DraftItem[] {
-  const { reasoning_content: reasoning, content, tool_calls } = message
+  const { reasoning_content: reasoning, reasoning_data: data = [], content, tool_calls } = message
   return [
-    ...(reasoning ? [toReasoningItem(reasoning)] : []),
+    ...(reasoning || data.length > 0 ? [toReasoningItem(reasoning ?? '', data)] : []),
     ...(content != null ? [toMessageItem(message, 'output_text')] : []),
     ...(tool_calls ?? []).map(toFunctionCallItem),
   ]
 }
 
-function toReasoningItem(text: string): DraftItem {
-  return { idPrefix: 'rs', type: 'reasoning', summary: [{ type: 'summary_text', text }] }
+function toReasoningItem(text: string, data: readonly ReasoningData[]): DraftItem {
+  return {
+    idPrefix: 'rs',
+    type: 'reasoning',
+    summary: text === '' ? [] : [{ type: 'summary_text', text }],
+    ...(data.length > 0 && { encrypted_content: toEncryptedContent(data) }),
+  }
 }
 
 type TextPartType = 'input_text' | 'output_text'

@@ -65,6 +65,7 @@ function createTextReader(item: JsonObject): ItemReader {
   const contents = textContents(item).map(({ type, text }) => ({ type, text, split: createSplitter(text) }))
   let readLength = 0
   return (length) => {
+    if (length === 0) return [toSealPart(item)]
     const [content] = contents
     if (content === undefined) return []
     readLength += length
@@ -74,6 +75,11 @@ function createTextReader(item: JsonObject): ItemReader {
     }
     return [{ type: content.type, text: content.split(length) }]
   }
+}
+
+/** A chunk of length 0 is what the provider wants back with its reasoning, as it was sent to the client. */
+function toSealPart({ encrypted_content }: JsonObject): ReplyPart {
+  return { type: 'extra', place: 'block', content: { openai: { encrypted_content } } }
 }
 
 /** Returns a function that cuts the next `length` code units off the text. */
@@ -92,7 +98,8 @@ function wholeTextLengths(output: readonly JsonObject[]): ChunkLengths {
 function itemLengths(item: JsonObject): readonly number[] {
   if (item.type === 'custom_tool_call' || item.type === 'tool_search_call') return [0]
   if (item.type === 'function_call') return [0, ...nonZero(String(item.arguments).length)]
-  return textContents(item).flatMap(({ text }) => nonZero(text.length))
+  const lengths = textContents(item).flatMap(({ text }) => nonZero(text.length))
+  return item.encrypted_content === undefined ? lengths : [...lengths, 0]
 }
 
 function nonZero(length: number): readonly number[] {

@@ -129,6 +129,9 @@ const Reasoning = OpenObject(
     content: Type.Optional(
       Nullable(Type.Array(reasoningText('InputReasoningText')), { description: 'The reasoning.' }),
     ),
+    encrypted_content: Type.Optional(
+      NullableText('What the provider wants back with the reasoning, as the response had it.'),
+    ),
   },
   { $id: 'InputReasoning', description: 'Reasoning of an earlier reply.' },
 )

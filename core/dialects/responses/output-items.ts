@@ -1,4 +1,5 @@
-import type { JsonObject } from '../../contract/index.ts'
+import type { JsonObject, ReasoningData } from '../../contract/index.ts'
+import { decodeReasoning, encodeReasoning, isEncodedReasoning } from '../carried-reasoning.ts'
 
 /** A stream event of the Responses API without its sequence number. */
 export type OutputEvent = JsonObject & { readonly type: string }
@@ -106,12 +107,17 @@ function toContentPart(kind: MessageContent['kind'], text: string): JsonObject {
 
 export interface ReasoningItem extends OutputItem {
   readonly type: 'reasoning'
+  /** Its provider has said what it wants back with it, so it is complete. */
+  readonly isSealed: boolean
   add(text: string): void
+  /** Adds what the provider wants back with the item. */
+  seal(data: readonly ReasoningData[]): void
 }
 
 /** Creates a reasoning item: one summary with the reasoning that the provider discloses. */
 export function createReasoningItem(context: ItemContext): ReasoningItem {
   const { index, emit } = context
+  const data: ReasoningData[] = []
   const id = itemId('rs', context)
   const position = { item_id: id, output_index: index, summary_index: 0 }
   let text = ''
@@ -123,25 +129,65 @@ export function createReasoningItem(context: ItemContext): ReasoningItem {
     type: 'reasoning',
     status,
     summary: text === '' ? [] : [toSummaryPart()],
+    ...(data.length > 0 && { encrypted_content: toEncryptedContent(data) }),
   })
 
   emit?.(itemAddedEvent(index, toJson()))
-  emit?.({ type: 'response.reasoning_summary_part.added', ...position, part: toSummaryPart() })
   return {
     type: 'reasoning',
     index,
+    get isSealed() {
+      return data.length > 0
+    },
+    seal(added) {
+      data.push(...added)
+    },
     add(delta) {
+      if (text === '')
+        emit?.({ type: 'response.reasoning_summary_part.added', ...position, part: toSummaryPart() })
       text += delta
       emit?.({ type: 'response.reasoning_summary_text.delta', ...position, delta })
     },
     close(finalStatus) {
       status = finalStatus
-      emit?.({ type: 'response.reasoning_summary_text.done', ...position, text })
-      emit?.({ type: 'response.reasoning_summary_part.done', ...position, part: toSummaryPart() })
+      if (text !== '') {
+        emit?.({ type: 'response.reasoning_summary_text.done', ...position, text })
+        emit?.({ type: 'response.reasoning_summary_part.done', ...position, part: toSummaryPart() })
+      }
       emit?.(itemDoneEvent(index, toJson()))
     },
     toJson,
   }
+}
+
+/** What OpenAI encrypted stays as it is, so that a session can continue there. All else is encoded. */
+export function toEncryptedContent(data: readonly ReasoningData[]): unknown {
+  const [{ provider = OPENAI, openai } = {}, ...others] = data
+  return openai !== undefined && provider === OPENAI && others.length === 0
+    ? openai.encrypted_content
+    : encodeReasoning(data)
+}
+
+/** The provider that issued encrypted reasoning which says nothing of its provider. */
+const OPENAI = 'openai'
+
+/** The opposite, for an item of the history. */
+export function toReasoningData({ encrypted_content, ...item }: JsonObject): readonly ReasoningData[] {
+  if (typeof encrypted_content !== 'string' || encrypted_content === '') return []
+  if (isEncodedReasoning(encrypted_content)) return decodeReasoning(encrypted_content)
+  const { id, summary, content } = item
+  // OpenAI refuses ids that are not its own, and takes items without one.
+  const isForeignId = typeof id !== 'string' || isItemId(id)
+  const texts = {
+    summary: Array.isArray(summary) ? summary : [],
+    ...(Array.isArray(content) && content.length > 0 && { content }),
+  }
+  const fields = { type: 'reasoning', ...(!isForeignId && { id }), ...texts, encrypted_content }
+  return [{ provider: OPENAI, openai: fields }]
+}
+
+function isItemId(id: string): boolean {
+  return /^rs_[0-9A-Za-z]{24}i?\d{2,5}$/.test(id)
 }
 
 /** Builds an id from response key and output index, so that an item has the same id in every replay. */

@@ -1,5 +1,6 @@
 import type { JsonObject, ReplyPart } from '../../contract/index.ts'
 import type { ChunkLengths } from '../../events/domain-events.ts'
+import { ReasoningCollector } from '../carried-reasoning.ts'
 import { type CallItem, createCallItem } from './call-items.ts'
 import { createChunkLengthRecorder } from './chunk-lengths.ts'
 import type { ClientTools } from './client-tools.ts'
@@ -23,21 +24,28 @@ export interface ResponseOutput {
   chunkLengths(): ChunkLengths
 }
 
+interface OutputOptions {
+  readonly tools?: ClientTools | undefined
+  readonly emit?: EmitOutputEvent | undefined
+  readonly provider?: string | undefined
+}
+
 type Item = MessageItem | ReasoningItem | CallItem
 
 /**
  * Creates an empty output. Items appear in the order in which the model starts them. A message or reasoning
  * item is closed when the next item starts. Function calls stay open until the end, because providers may
- * interleave the arguments of parallel calls.
+ * interleave the arguments of parallel calls. `provider` is the one that replies: what it wants back with its
+ * reasoning is in the field `encrypted_content`.
  */
 export function createResponseOutput(
   responseKey: string,
-  tools?: ClientTools,
-  emit?: EmitOutputEvent,
+  { tools, emit, provider }: OutputOptions = {},
 ): ResponseOutput {
   const items: Item[] = []
   const calls: CallItem[] = []
   const lengthRecorder = createChunkLengthRecorder()
+  const collector = new ReasoningCollector(provider)
   let openItem: MessageItem | ReasoningItem | undefined
 
   function addItem<Kind extends Item>(create: (context: ItemContext) => Kind): Kind {
@@ -50,10 +58,25 @@ export function createResponseOutput(
 
   function addReasoning(text: string): void {
     if (text === '') return
-    const item = openItem?.type === 'reasoning' ? openItem : addItem(createReasoningItem)
-    openItem = item
+    const item = openReasoning((open) => !open.isSealed)
     lengthRecorder.record(item.index, text.length)
     item.add(text)
+  }
+
+  function openReasoning(mayContinue: (open: ReasoningItem) => boolean): ReasoningItem {
+    const isContinued = openItem?.type === 'reasoning' && mayContinue(openItem)
+    const item = isContinued ? (openItem as ReasoningItem) : addItem(createReasoningItem)
+    openItem = item
+    return item
+  }
+
+  /** Each item of OpenAI has data of its own. */
+  function sealReasoning(): void {
+    const data = collector.take()
+    if (data.length === 0) return
+    const item = openReasoning((open) => !open.isSealed || data.every(({ openai }) => openai === undefined))
+    if (!item.isSealed) lengthRecorder.record(item.index, 0)
+    item.seal(data)
   }
 
   function addMessageText(kind: 'text' | 'refusal', text: string): void {
@@ -80,8 +103,16 @@ export function createResponseOutput(
           return
         case 'reasoning':
           addReasoning(part.text)
+          collector.add(part)
+          return
+        case 'extra':
+          collector.add(part)
+          sealReasoning()
           return
         case 'tool-start': {
+          // Replays get the signature of the call with the reasoning.
+          if (provider !== undefined) collector.add(part)
+          sealReasoning()
           const item = addItem((context) => createCallItem(context, part, tools?.get(part.name)))
           calls[part.index] = item
           lengthRecorder.record(item.index, 0)
@@ -93,7 +124,6 @@ export function createResponseOutput(
         case 'start':
         case 'usage':
         case 'finish':
-        case 'extra':
         case 'embedding':
         case 'moderation':
           return

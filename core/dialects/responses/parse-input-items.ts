@@ -4,16 +4,21 @@ import {
   isJsonObject,
   type JsonObject,
   type Message,
+  type ReasoningData,
   type ToolCall,
 } from '../../contract/index.ts'
+import { withReasoningData } from '../carried-reasoning.ts'
 import { TOOL_SEARCH, toCustomArguments, toFunctionName } from './client-tools.ts'
 import { parseCompaction } from './compaction.ts'
+import { toReasoningData } from './output-items.ts'
 import type { InputItem } from './request-schema.ts'
 import { toSearchResult } from './tool-search.ts'
 
 /** One turn of the assistant. Its reasoning, text and function calls are separate items but one message. */
 interface AssistantTurn {
   reasoning: string
+  /** What belongs to the reasoning, with the number of calls that precede it. */
+  data: { readonly callIndex: number; readonly data: readonly ReasoningData[] }[]
   content: string | readonly ContentPart[] | undefined
   calls: ToolCall[]
 }
@@ -38,7 +43,7 @@ export function parseItems(
   /** Returns the current turn, or a new one if the item cannot belong to the current turn. */
   const continueTurn = (isOver: (turn: AssistantTurn) => boolean): AssistantTurn => {
     if (turn && isOver(turn)) endTurn()
-    turn ??= { reasoning: '', content: undefined, calls: [] }
+    turn ??= { reasoning: '', data: [], content: undefined, calls: [] }
     return turn
   }
 
@@ -55,9 +60,15 @@ export function parseItems(
         }
         break
       }
-      case 'reasoning':
-        continueTurn(hasContentOrCalls).reasoning += reasoningText(item)
+      case 'reasoning': {
+        const data = toReasoningData(item)
+        // The signature of a parallel call is within the turn.
+        const isOfCall = data.length > 0 && data.every(({ google }) => google !== undefined)
+        const current = continueTurn((open) => !isOfCall && hasContentOrCalls(open))
+        current.reasoning += reasoningText(item)
+        current.data.push({ callIndex: current.calls.length, data })
         break
+      }
       case 'function_call':
       case 'custom_tool_call':
       case 'tool_search_call':
@@ -98,13 +109,14 @@ function hasContentOrCalls({ content, calls }: AssistantTurn): boolean {
   return content !== undefined || calls.length > 0
 }
 
-function toAssistantMessage({ reasoning, content, calls }: AssistantTurn): Message {
-  return {
+function toAssistantMessage({ reasoning, data, content, calls }: AssistantTurn): Message {
+  const message: Message = {
     role: 'assistant',
     content: joinTextParts(content) ?? null,
     ...(reasoning !== '' && { reasoning_content: reasoning }),
     ...(calls.length > 0 && { tool_calls: calls }),
   }
+  return data.reduce((built, each) => withReasoningData(built, each.data, each.callIndex), message)
 }
 
 /** Joins text parts, because every provider accepts plain text from an assistant but not every part type. */

@@ -80,6 +80,7 @@ export function parseResponsesRequest(
     ...(stream === true && { stream }),
     ...(max_output_tokens != null && { max_tokens: max_output_tokens }),
     ...(reasoning?.effort != null && { reasoning_effort: reasoning.effort }),
+    ...toReasoningOptions(body),
     ...(text?.verbosity != null && { verbosity: text.verbosity }),
     ...(text?.format != null &&
       text.format.type !== 'text' && { response_format: toResponseFormat(text.format) }),
@@ -90,6 +91,22 @@ export function parseResponsesRequest(
       ...(body.parallel_tool_calls != null && { parallel_tool_calls: body.parallel_tool_calls }),
     }),
   }
+}
+
+const ENCRYPTED_REASONING = 'reasoning.encrypted_content'
+
+export function asksForEncryptedReasoning({ include }: ResponsesBody): boolean {
+  return include?.includes(ENCRYPTED_REASONING) === true
+}
+
+/** Options of reasoning that only OpenAI's Responses API has. */
+function toReasoningOptions(body: ResponsesBody): Pick<ChatRequest, 'extra_content'> {
+  const summary = body.reasoning?.summary
+  const openai = {
+    ...(asksForEncryptedReasoning(body) && { include: [ENCRYPTED_REASONING] }),
+    ...(summary != null && { summary }),
+  }
+  return Object.keys(openai).length === 0 ? {} : { extra_content: { openai } }
 }
 
 function toSystemMessages(instructions: string | null | undefined): readonly Message[] {

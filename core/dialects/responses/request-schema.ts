@@ -90,6 +90,13 @@ export const responsesRequestSchema = OpenObject(
     service_tier: Type.Optional(NullableText('The service tier, for providers that have some.')),
     safety_identifier: Type.Optional(NullableText('A stable id of your user.')),
     prompt_cache_key: Type.Optional(NullableText('A key for the cache of the provider.')),
+    include: Type.Optional(
+      Nullable(Type.Array(Type.String()), {
+        description:
+          'reasoning.encrypted_content asks for it from models that otherwise do not return it. Other ' +
+          'values have no effect.',
+      }),
+    ),
     stream: Type.Optional(NullableBoolean('Streams the response as events.')),
     store: Type.Optional(NullableBoolean('Stores the response. Default: true.')),
     metadata: Type.Optional(nullableObject('Metadata for routing rules.')),

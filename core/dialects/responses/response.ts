@@ -141,14 +141,18 @@ function findInstructions(
 
 /**
  * Converts a response as it is stored, whose `metadata` has the caller's own entries only, to the form that
- * the caller expects.
+ * the caller expects. The interface's form has reasoning only if the caller asks for it.
  */
-export function toResponseForm(response: JsonObject, form: ResponseForm): JsonObject {
+export function toResponseForm(
+  response: JsonObject,
+  form: ResponseForm,
+  asksForReasoning = false,
+): JsonObject {
   const { signalbox, output, reasoning } = response
   const fields = isJsonObject(signalbox) ? signalbox : {}
   const shown = { ...response, metadata: buildMetadata(response.metadata, fields, form) }
   if (form === 'openai' || !Array.isArray(output)) return shown
-  const wantsReasoning = isJsonObject(reasoning) && reasoning.summary !== null
+  const wantsReasoning = asksForReasoning || (isJsonObject(reasoning) && reasoning.summary !== null)
   const items: JsonObject[] = output
   return {
     ...shown,

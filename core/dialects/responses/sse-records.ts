@@ -22,8 +22,17 @@ interface SseRecords {
 
 const NO_USAGE = toResponsesUsage({ input: 0, output: 0 })
 
-/** Leaves out the records up to the number `startingAfter`. */
-export function createSseRecords(responseKey: string, tools?: ClientTools, startingAfter = -1): SseRecords {
+interface SseRecordOptions {
+  readonly tools?: ClientTools | undefined
+  readonly provider?: string | undefined
+  /** Leaves out the records up to this number. */
+  readonly startingAfter?: number | undefined
+}
+
+export function createSseRecords(
+  responseKey: string,
+  { tools, provider, startingAfter = -1 }: SseRecordOptions = {},
+): SseRecords {
   let sequenceNumber = 0
   let text = ''
 
@@ -41,7 +50,7 @@ export function createSseRecords(responseKey: string, tools?: ClientTools, start
     return appended
   }
 
-  const output = createResponseOutput(responseKey, tools, append)
+  const output = createResponseOutput(responseKey, { tools, provider, emit: append })
   return {
     output,
     open(response) {
@@ -74,7 +83,7 @@ export async function* replaySseRecords(
   startingAfter?: number,
 ): AsyncGenerator<string> {
   const items = Array.isArray(response.output) ? response.output : []
-  const records = createSseRecords(responseKey, findCalledTools(items), startingAfter)
+  const records = createSseRecords(responseKey, { tools: findCalledTools(items), startingAfter })
   yield records.open(toInitialResponse(response))
   for (const part of toReplyParts(items, chunkLengths)) yield records.add(part)
   const status = response.status === 'incomplete' ? 'incomplete' : 'completed'

@@ -10,6 +10,7 @@ import { recordReplyError } from '../stream-error.ts'
 import type { ResponsesCall } from './call.ts'
 import { toFailedResponse } from './failed-response.ts'
 import { createResponseOutput } from './output.ts'
+import { asksForEncryptedReasoning } from './parse-request.ts'
 import {
   buildFinalFields,
   buildInitialResponse,
@@ -35,7 +36,10 @@ export async function completeResponse(
 ): Promise<JsonObject> {
   if (exchange.reply?.type !== 'whole')
     throw new GatewayError('internal_error', 'The exchange has no whole reply.')
-  const output = createResponseOutput(call.responseKey, call.clientTools)
+  const output = createResponseOutput(call.responseKey, {
+    tools: call.clientTools,
+    provider: exchange.target?.provider,
+  })
   let finishReason: FinishReason = 'stop'
   for (const part of exchange.reply.event.parts) {
     if (part.type === 'finish') finishReason = part.reason
@@ -44,7 +48,7 @@ export async function completeResponse(
   if (needsOutput(call)) output.close(toLastItemStatus(finishReason))
   const finalFields = buildFinalFields(finishReason, exchange, output.items())
   const response: JsonObject = Object.assign(buildInitialResponse(call, exchange), finalFields)
-  return toResponseForm(await persist(response), call.form)
+  return toResponseForm(await persist(response), call.form, asksForEncryptedReasoning(call.body))
 }
 
 /** Replies of models have at least one item, if it is empty. */
@@ -65,7 +69,10 @@ export async function* streamResponseEvents(
   if (exchange.reply?.type !== 'stream')
     throw new GatewayError('internal_error', 'The exchange has no streamed reply.')
   const initial = buildInitialResponse(call, exchange)
-  const records = createSseRecords(call.responseKey, call.clientTools)
+  const records = createSseRecords(call.responseKey, {
+    tools: call.clientTools,
+    provider: exchange.target?.provider,
+  })
   const { output } = records
   let finishReason: FinishReason = 'stop'
   let isPersisted = false

@@ -4,7 +4,7 @@ import { openaiFormat } from '../openai/format.ts'
 import { type ChatCall, SandboxError, type WireFormat } from '../shared/wire-format.ts'
 import { toAnthropicBody, toAnthropicStream } from './reply.ts'
 import { parseAnthropicRequest } from './request.ts'
-import { checkAnthropicFields } from './validate-request.ts'
+import { checkAnthropicFields, checkSignatures, checkThinking } from './validate-request.ts'
 
 const MODELS = ['claude-opus-5-5', 'claude-sonnet-5-5', 'claude-haiku-5-5', 'claude-sonnet-4-6']
 
@@ -41,9 +41,11 @@ function parseCall(body: unknown, headers: IncomingHttpHeaders): ChatCall {
     throw new SandboxError(400, 'anthropic-version: header is required')
   if (!isJsonObject(body)) throw new SandboxError(400, 'The request body is not valid JSON.')
   checkAnthropicFields(body, headerOf(headers, 'anthropic-beta').split(/[\s,]+/))
+  checkSignatures(body)
   return {
     request: parseAnthropicRequest(body),
     isStream: body.stream === true,
+    checkReasoning: () => checkThinking(body),
     toBody: toAnthropicBody,
     toStream: toAnthropicStream,
   }

@@ -1,4 +1,5 @@
 import type { JsonObject, SseEvent } from '../../../core/contract/index.ts'
+import { issueReasoning } from '../shared/issued-reasoning.ts'
 import type { ModelReply } from '../shared/model-reply.ts'
 import { splitText } from '../shared/tokens.ts'
 import type { StreamEvents } from '../shared/wire-format.ts'
@@ -44,8 +45,11 @@ function buildEmptyMessage(reply: ModelReply): JsonObject {
 }
 
 /** Builds the complete content blocks: reasoning, text and tool calls. */
-function toBlocks({ reasoning, text, toolCalls, id }: ModelReply): readonly JsonObject[] {
-  const thinking = reasoning === undefined ? [] : [{ type: 'thinking', thinking: reasoning, signature: id }]
+function toBlocks({ reasoning, text, toolCalls }: ModelReply): readonly JsonObject[] {
+  const thinking =
+    reasoning === undefined
+      ? []
+      : [{ type: 'thinking', thinking: reasoning, signature: issueReasoning('anthropic', reasoning) }]
   const texts = text === '' ? [] : [{ type: 'text', text }]
   const calls = toolCalls.map((call) => ({
     type: 'tool_use',

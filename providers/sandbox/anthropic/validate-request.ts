@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../../core/contract/index.ts'
 import { asObjects } from '../../shared/fields.ts'
+import { isIssuedReasoning } from '../shared/issued-reasoning.ts'
 import { fieldSet, findUnknownField } from '../shared/unknown-fields.ts'
 import { SandboxError } from '../shared/wire-format.ts'
 
@@ -48,6 +49,33 @@ function checkKnownFields(value: JsonObject, knownFields: ReadonlySet<string>, p
   if (unknown === undefined) return
   throw new SandboxError(400, `${path}${unknown}: Extra inputs are not permitted`)
 }
+
+/** Throws a `SandboxError` (400) for thinking that Anthropic did not sign as it is. */
+export function checkSignatures({ messages }: JsonObject): void {
+  for (const [index, { content }] of asObjects(messages).entries())
+    for (const [position, { type, thinking, signature }] of asObjects(content).entries()) {
+      if (type !== 'thinking' || isIssuedReasoning('anthropic', signature, String(thinking))) continue
+      const path = `messages.${index}.content.${position}`
+      throw new SandboxError(400, `${path}: Invalid \`signature\` in \`thinking\` block`)
+    }
+}
+
+/** Throws a `SandboxError` (400) if a reply with tool calls does not begin with its thinking. */
+export function checkThinking({ messages: list }: JsonObject): void {
+  const messages = asObjects(list)
+  const last = messages.findLastIndex(({ role }) => role === 'assistant')
+  const [first, ...others] = asObjects(messages[last]?.content)
+  const isCall = (block: JsonObject | undefined) => block?.type === 'tool_use'
+  if (!(isCall(first) || others.some(isCall)) || THINKING.has(first?.type)) return
+  throw new SandboxError(
+    400,
+    `messages.${last}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found ` +
+      `\`${first?.type}\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a ` +
+      'thinking block.',
+  )
+}
+
+const THINKING: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thinking'])
 
 /** A message, reduced to what the sandbox uses. */
 export interface SandboxMessage {

@@ -2,6 +2,7 @@ import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
 import { parseJsonObject } from '../../../core/util/json.ts'
 import { openaiFormat, toOpenAiErrorBody, toOpenAiErrorEvent } from '../openai/format.ts'
 import { parseOpenAiRequest } from '../openai/request.ts'
+import { messagesIn, requireReasoning } from '../shared/issued-reasoning.ts'
 import type { ModelRequest } from '../shared/model-request.ts'
 import { type ChatCall, SandboxError, type WireFormat } from '../shared/wire-format.ts'
 import { toDeepSeekBody, toDeepSeekStream } from './reply.ts'
@@ -35,9 +36,14 @@ function parseCall(body: unknown): ChatCall {
   return {
     request: followSchema(request),
     isStream: body.stream === true,
+    checkReasoning: () => requireReasoning(messagesIn(body), 'reasoning_content', hasReasoning),
     toBody: toDeepSeekBody,
     toStream: (reply) => toDeepSeekStream(reply, isThinking, includesUsage),
   }
+}
+
+function hasReasoning({ reasoning_content: reasoning }: JsonObject): boolean {
+  return typeof reasoning === 'string' && reasoning !== ''
 }
 
 /** In JSON mode, a model follows a JSON Schema that is a line of its prompt. */

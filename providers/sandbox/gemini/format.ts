@@ -3,7 +3,7 @@ import { type ChatCall, SandboxError, type WireFormat } from '../shared/wire-for
 import { parseGeminiEmbeddings } from './embeddings.ts'
 import { checkGeminiFields } from './known-fields.ts'
 import { createGeminiReplyEncoder } from './reply.ts'
-import { parseGeminiRequest } from './request.ts'
+import { checkOwnSignatures, parseGeminiRequest } from './request.ts'
 
 const MODELS = ['gemini-4-argon', 'gemini-3.8-flash', 'gemini-3.1-flash-lite', 'gemini-2.5-flash']
 
@@ -48,6 +48,7 @@ function parseCall(path: string, body: unknown): ChatCall {
   return {
     request: parseGeminiRequest(model, body, hasSignatures),
     isStream: method === 'streamGenerateContent',
+    checkReasoning: () => checkOwnSignatures(body),
     ...createGeminiReplyEncoder(hasSignatures),
   }
 }

@@ -1,4 +1,5 @@
 import type { FinishReason, JsonObject } from '../../../core/contract/index.ts'
+import { issueReasoning } from '../shared/issued-reasoning.ts'
 import type { ModelReply, ModelToolCall } from '../shared/model-reply.ts'
 import { splitText } from '../shared/tokens.ts'
 import { type ChatCall, type StreamEvents, toDataEvent } from '../shared/wire-format.ts'
@@ -53,7 +54,7 @@ export function createGeminiReplyEncoder(hasSignatures: boolean): Pick<ChatCall,
 }
 
 function buildSignature({ id }: ModelReply): JsonObject {
-  return { thoughtSignature: Buffer.from(`thoughts of ${id}`).toString('base64') }
+  return { thoughtSignature: issueReasoning('gemini', id) }
 }
 
 const FINISH_REASONS: Readonly<Record<FinishReason, string>> = {

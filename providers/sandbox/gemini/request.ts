@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
+import { isIssuedReasoning } from '../shared/issued-reasoning.ts'
 import type { ModelRequest, ReplyFormat, ToolDefinition } from '../shared/model-request.ts'
 import { isSaid } from '../shared/said-texts.ts'
 import { SandboxError } from '../shared/wire-format.ts'
@@ -102,11 +103,27 @@ function parseTurn(content: unknown, index: number): Turn {
 /** Only the first of parallel calls has a signature. */
 function checkSignature({ parts }: Turn, index: number): void {
   const call = parts.find(({ functionCall }) => functionCall !== undefined)
-  if (!call || isNonEmptyString(call.thoughtSignature)) return
+  if (!call || isValidSignature(call.thoughtSignature)) return
   throw new SandboxError(
     400,
     `Function call is missing a thought_signature in functionCall parts, position ${index + 1}.`,
   )
+}
+
+/** Skips the validation: https://ai.google.dev/gemini-api/docs/thought-signatures */
+const NO_SIGNATURE = 'skip_thought_signature_validator'
+
+function isValidSignature(signature: unknown): boolean {
+  return signature === NO_SIGNATURE || isIssuedReasoning('gemini', signature)
+}
+
+/** Throws a `SandboxError` (400) for a call whose signature is not the one that it was returned with. */
+export function checkOwnSignatures({ contents }: JsonObject): void {
+  for (const { parts } of Array.isArray(contents) ? contents : []) {
+    const call = parts.find(({ functionCall }: JsonObject) => functionCall !== undefined)
+    if (call !== undefined && !isIssuedReasoning('gemini', call.thoughtSignature))
+      throw new SandboxError(400, 'Thought signature is not valid.')
+  }
 }
 
 function checkFunctionResponses({ parts }: Turn, previous: Turn | undefined, index: number): void {

@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject, type SseEvent } from '../../../core/contract/index.ts'
 import { openaiFormat } from '../openai/format.ts'
 import { parseOpenAiRequest } from '../openai/request.ts'
+import { messagesIn, requireReasoning } from '../shared/issued-reasoning.ts'
 import { parseModeration } from '../shared/moderations.ts'
 import { type ChatCall, SandboxError, toDataEvent, type WireFormat } from '../shared/wire-format.ts'
 import { parseMistralEmbeddings } from './embeddings.ts'
@@ -43,9 +44,14 @@ function parseCall(body: unknown): ChatCall {
       wantsReasoning: wantsReasoning(body),
     },
     isStream: body.stream === true,
+    checkReasoning: () => requireReasoning(messagesIn(body), 'content', hasThinking),
     toBody: toMistralBody,
     toStream: toMistralStream,
   }
+}
+
+function hasThinking({ content }: JsonObject): boolean {
+  return Array.isArray(content) && content.some((chunk) => isJsonObject(chunk) && chunk.type === 'thinking')
 }
 
 function wantsReasoning({ reasoning_effort: effort, prompt_mode: mode }: JsonObject): boolean {

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type SseEvent } from '../../../core/contract/index.ts'
+import { messagesIn, requireReasoning } from '../shared/issued-reasoning.ts'
 import { parseModeration } from '../shared/moderations.ts'
 import { fieldSet } from '../shared/unknown-fields.ts'
 import { type ChatCall, SandboxError, type WireFormat } from '../shared/wire-format.ts'
@@ -41,9 +42,11 @@ function parseCall(body: unknown): ChatCall {
   const includesUsage = isJsonObject(options) && options.include_usage === true
   const unknownFields = findUnknownFields(body)
   checkToolsWithReasoning(body)
+  checkMessageFields(body)
   return {
     request: parseOpenAiRequest(body),
     isStream: body.stream === true,
+    checkReasoning: () => checkReasoning(body),
     toBody: (reply) => toOpenAiBody(reply, unknownFields),
     toStream: (reply) => toOpenAiStream(reply, unknownFields, includesUsage),
   }
@@ -59,6 +62,31 @@ function checkToolsWithReasoning({ model, tools, reasoning_effort: effort }: Jso
     `Function tools with reasoning_effort are not supported for ${model} in /v1/chat/completions. To use ` +
     "function tools, use /v1/responses or set reasoning_effort to 'none'."
   throw new SandboxError(400, message, { param: 'reasoning_effort' })
+}
+
+/** OpenAI's own models; others are those of compatible providers. */
+const OWN_MODELS = /^(?:gpt-|o\d|chatgpt-)/
+
+/** OpenAI refuses reasoning in messages. */
+function checkMessageFields({ model, ...body }: JsonObject): void {
+  if (!OWN_MODELS.test(String(model))) return
+  for (const [index, message] of messagesIn(body).entries()) {
+    const field = REASONING_FIELDS.find((name) => message[name] !== undefined)
+    if (field === undefined) continue
+    const param = `messages[${index}].${field}`
+    throw new SandboxError(400, `Unknown parameter: '${param}'.`, { param, code: 'unknown_parameter' })
+  }
+}
+
+/** OpenAI keeps the reasoning of chat completions to itself. */
+function checkReasoning({ model, ...body }: JsonObject): void {
+  if (!OWN_MODELS.test(String(model))) requireReasoning(messagesIn(body), 'reasoning_content', hasReasoning)
+}
+
+const REASONING_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_details', 'reasoning_data']
+
+function hasReasoning({ reasoning_content, reasoning }: JsonObject): boolean {
+  return [reasoning_content, reasoning].some((text) => typeof text === 'string' && text !== '')
 }
 
 interface ErrorKind {

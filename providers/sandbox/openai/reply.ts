@@ -45,8 +45,8 @@ function buildEnvelope(reply: ModelReply, object: string, unknownFields: readonl
   }
 }
 
-function toMessage({ reasoning, text, refusal, toolCalls }: ModelReply): JsonObject {
-  const reasoningField = reasoning === undefined ? {} : { reasoning_content: reasoning }
+function toMessage({ reasoning, reasoningField: field, text, refusal, toolCalls }: ModelReply): JsonObject {
+  const reasoningField = reasoning === undefined ? {} : { [field ?? 'reasoning_content']: reasoning }
   const message = { role: 'assistant', refusal: refusal ?? null, annotations: [], ...reasoningField }
   if (toolCalls.length === 0) return { ...message, content: refusal === undefined ? text : null }
   return { ...message, content: null, tool_calls: toolCalls.map(toOpenAiToolCall) }
@@ -56,10 +56,16 @@ export function toOpenAiToolCall({ id, name, argumentsJson }: ModelToolCall): Js
   return { id, type: 'function', function: { name, arguments: argumentsJson } }
 }
 
-function toDeltas({ reasoning = '', text, refusal = '', toolCalls }: ModelReply): readonly JsonObject[] {
+function toDeltas({
+  reasoning = '',
+  reasoningField,
+  text,
+  refusal = '',
+  toolCalls,
+}: ModelReply): readonly JsonObject[] {
   return [
     { role: 'assistant', content: toolCalls.length > 0 ? null : '', refusal: null },
-    ...splitText(reasoning).map((piece) => ({ reasoning_content: piece })),
+    ...splitText(reasoning).map((piece) => ({ [reasoningField ?? 'reasoning_content']: piece })),
     ...splitText(text).map((content) => ({ content })),
     ...splitText(refusal).map((piece) => ({ refusal: piece })),
     ...toolCalls.flatMap(toOpenAiToolCallDeltas),

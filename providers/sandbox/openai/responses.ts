@@ -6,6 +6,7 @@ import {
   parseResponsesInput,
   parseResponsesRequest,
 } from '../../../core/dialects/responses/parse-request.ts'
+import { isIssuedReasoning, issueReasoning } from '../shared/issued-reasoning.ts'
 import type { ModelReply } from '../shared/model-reply.ts'
 import { splitText } from '../shared/tokens.ts'
 import { fieldSet } from '../shared/unknown-fields.ts'
@@ -18,12 +19,43 @@ export function parseSandboxResponse(body: unknown): ChatCall {
   const unknownFields = Object.keys(body)
     .filter((name) => !KNOWN_FIELDS.has(name))
     .sort()
+  checkEncryptedContent(body)
+  const isEncrypted = Array.isArray(body.include) && body.include.includes('reasoning.encrypted_content')
   return {
     request: parseOpenAiRequest(toChatBody(body)),
     isStream: body.stream === true,
-    toBody: (reply) => JSON.stringify(toResponse(reply, unknownFields)),
-    toStream: (reply) => toStream(reply, unknownFields),
+    checkReasoning: () => checkReasoning(body),
+    toBody: (reply) => JSON.stringify(toResponse(reply, unknownFields, isEncrypted)),
+    toStream: (reply) => toStream(reply, unknownFields, isEncrypted),
   }
+}
+
+/** Throws a `SandboxError` (400) for encrypted reasoning that OpenAI did not issue. */
+function checkEncryptedContent({ input }: JsonObject): void {
+  for (const { type, encrypted_content: data } of itemsIn(input)) {
+    if (type !== 'reasoning' || data == null || isIssuedReasoning('openai', data)) continue
+    const message =
+      'The encrypted content could not be verified. Reason: it could not be decrypted or parsed.'
+    throw new SandboxError(400, message, { param: 'input', code: 'invalid_encrypted_content' })
+  }
+}
+
+/** Calls that no message of the user follows need reasoning before them. */
+function checkReasoning({ input }: JsonObject): void {
+  const items = itemsIn(input)
+  const start = items.findLastIndex(({ role }) => role === 'user')
+  let before: JsonObject | undefined
+  for (const item of items.slice(start + 1)) {
+    if (item.type !== 'function_call') before = item
+    else if (before?.type !== 'reasoning' || before.encrypted_content == null)
+      throw new SandboxError(400, `Item '${item.call_id}' was provided without its 'reasoning' item.`, {
+        param: 'input',
+      })
+  }
+}
+
+function itemsIn(input: unknown): readonly JsonObject[] {
+  return Array.isArray(input) ? input.filter(isJsonObject) : []
 }
 
 const KNOWN_FIELDS = fieldSet(
@@ -44,19 +76,19 @@ function toChatBody(value: JsonObject): JsonObject {
   }
 }
 
-function toResponse(reply: ModelReply, unknownFields: readonly string[]): JsonObject {
+function toResponse(reply: ModelReply, unknownFields: readonly string[], isEncrypted: boolean): JsonObject {
   const output = createResponseOutput(reply.id)
-  for (const part of toParts(reply)) output.add(part)
+  for (const part of toParts(reply, isEncrypted)) output.add(part)
   output.close(isIncomplete(reply) ? 'incomplete' : 'completed')
   return { ...toEnvelope(reply, unknownFields), ...toEnd(reply), output: output.items() }
 }
 
-function toStream(reply: ModelReply, unknownFields: readonly string[]): StreamEvents {
+function toStream(reply: ModelReply, unknownFields: readonly string[], isEncrypted: boolean): StreamEvents {
   const events: OutputEvent[] = []
-  const output = createResponseOutput(reply.id, undefined, (event) => events.push(event))
+  const output = createResponseOutput(reply.id, { emit: (event) => events.push(event) })
   const response = { ...toEnvelope(reply, unknownFields), status: 'in_progress', output: [] }
   for (const type of ['response.created', 'response.in_progress']) events.push({ type, response })
-  for (const part of toParts(reply)) output.add(part)
+  for (const part of toParts(reply, isEncrypted)) output.add(part)
   output.close(isIncomplete(reply) ? 'incomplete' : 'completed')
   const end = { ...response, ...toEnd(reply), output: output.items() }
   const content = events.map(toEvent)
@@ -99,9 +131,15 @@ function toEnd(reply: ModelReply) {
   }
 }
 
-function toParts({ reasoning = '', text, refusal = '', toolCalls }: ModelReply): readonly ReplyPart[] {
+function toParts(
+  { reasoning = '', text, refusal = '', toolCalls }: ModelReply,
+  isEncrypted: boolean,
+): readonly ReplyPart[] {
+  const openai = { encrypted_content: issueReasoning('openai', reasoning) }
+  const encrypted = { type: 'extra', place: 'block', content: { openai } } as const
   return [
     ...splitText(reasoning).map((piece) => ({ type: 'reasoning', text: piece }) as const),
+    ...(isEncrypted && reasoning !== '' ? [encrypted] : []),
     ...splitText(text).map((piece) => ({ type: 'text', text: piece }) as const),
     ...splitText(refusal).map((piece) => ({ type: 'refusal', text: piece }) as const),
     ...toolCalls.flatMap(({ id, name, argumentsJson }, index): readonly ReplyPart[] => [

@@ -8,6 +8,8 @@ export interface ModelReply extends ReplyStamp {
   readonly model: string
   /** Present only when the request asks for reasoning. */
   readonly reasoning?: string
+  /** The field of chat completions that holds it. Default: `reasoning_content`. */
+  readonly reasoningField?: 'reasoning'
   /** Empty for tool calls and refusals. */
   readonly text: string
   /** The explanation of a refusal; `finish` is then `content_filter`. */

@@ -26,6 +26,11 @@ export interface WireFormat {
 export interface ChatCall {
   readonly request: ModelRequest
   readonly isStream: boolean
+  /**
+   * Throws a `SandboxError` (400) if the reasoning of a reply with tool calls was not sent back. Undefined
+   * for what does not reason.
+   */
+  checkReasoning?(): void
   toBody(reply: ModelReply): string
   toStream(reply: ModelReply): StreamEvents
 }

@@ -172,6 +172,7 @@ function responsesBodies(): readonly JsonObject[] {
           type: 'reasoning',
           summary: [{ type: 'summary_text', text: 'text-summary' }],
           content: [{ type: 'reasoning_text', text: 'text-reasoning' }],
+          encrypted_content: 'text-encrypted',
         },
         {
           type: 'function_call',
@@ -256,6 +257,7 @@ function responsesBodies(): readonly JsonObject[] {
         verbosity: 'text-verbosity',
       },
       reasoning: { effort: 'text-effort', summary: 'auto' },
+      include: ['reasoning.encrypted_content'],
       truncation: 'auto',
       top_logprobs: null,
     },

@@ -101,7 +101,7 @@ describe('building a request to OpenAI', () => {
     const history: ChatRequest = {
       messages: [
         { role: 'user', content: 'Hi' },
-        { role: 'assistant', content: null, reasoning_content: 'hm', tool_calls: [foreign] },
+        { role: 'assistant', content: null, tool_calls: [foreign] },
         { role: 'tool', tool_call_id: 'call_1', content: 'ok' },
       ],
     }

@@ -71,6 +71,7 @@ describe('parsing a Responses request', () => {
       stream: true,
       max_tokens: 50,
       reasoning_effort: 'low',
+      extra_content: { openai: { summary: 'auto' } },
     })
   })
 
@@ -78,11 +79,16 @@ describe('parsing a Responses request', () => {
     const body = {
       input: 'x',
       store: false,
-      include: ['reasoning.encrypted_content'],
+      include: ['message.output_text.logprobs'],
       truncation: 'auto',
       unheard_of: 1,
     }
     expect(Object.keys(parse(body))).to.deep.equal(['messages'])
+  })
+
+  it('keeps the request for encrypted reasoning', () => {
+    const include = ['reasoning.encrypted_content']
+    expect(parse({ input: 'x', include }).extra_content).to.deep.equal({ openai: { include } })
   })
 
   describe('text.format', () => {

@@ -1,0 +1,93 @@
+import {
+  definePlugin,
+  type Exchange,
+  type Plugin,
+  SharedStateUnavailableError,
+  Type,
+} from '../../core/contract/index.ts'
+import type { MaybePromise } from '../../core/util/maybe-promise.ts'
+import {
+  appendTurn,
+  keyOfCall,
+  lacksReasoning,
+  type RememberedTurn,
+  toRememberedTurns,
+  withRemembered,
+} from './remembered.ts'
+import { type WatchedTurn, watchReply } from './watch-reply.ts'
+
+const options = Type.Object({
+  ttl_seconds: Type.Integer({
+    minimum: 1,
+    maximum: 86_400,
+    default: 3600,
+    description: 'How long the reasoning of a reply with tool calls is kept for the next request.',
+  }),
+})
+
+/** Key in `exchange.state` of what is remembered of earlier turns. */
+const STATE_KEY = 'reasoning'
+
+/**
+ * Remembers the reasoning of replies with tool calls, and adds it to the next request if its client has not
+ * sent it back. See docs/decisions/replies.md, "Reasoning goes back to the provider that issued it".
+ */
+export function createReasoning(): Plugin {
+  return definePlugin({
+    name: 'reasoning',
+    contract: 2,
+    after: ['auth'],
+    before: ['firewall', 'routing', 'cache', 'dispatch'],
+    options,
+    setup({ ttl_seconds }, { store, logger }) {
+      function ignoreUnavailable(exchange: Exchange, error: unknown): undefined {
+        // The gateway logs when the shared state becomes unavailable.
+        if (SharedStateUnavailableError.isInstance(error)) return
+        logger.error({ err: error, requestId: exchange.id }, 'reasoning of the conversation unavailable')
+      }
+
+      async function recall(exchange: Exchange, key: string): Promise<void> {
+        const stored = await store.get(key).catch((error: unknown) => ignoreUnavailable(exchange, error))
+        const turns = toRememberedTurns(stored)
+        if (turns.length === 0) return
+        const { request } = exchange
+        exchange.state[STATE_KEY] = turns
+        exchange.request = { ...request, messages: withRemembered(request.messages, turns) }
+      }
+
+      async function save(exchange: Exchange, { call, ...turn }: WatchedTurn): Promise<void> {
+        const earlier: readonly RememberedTurn[] = exchange.state[STATE_KEY] ?? []
+        const isEmpty = turn.text === '' && turn.data.every((data) => data.length === 0)
+        if (isEmpty && earlier.length === 0) return
+        const remembered = appendTurn(earlier, turn)
+        if (remembered === undefined) return
+        const { account, received } = exchange
+        const key = keyOfCall(account.userId, { id: call.id, function: call }, received.messages)
+        await store
+          .set(key, remembered, ttl_seconds)
+          .catch((error: unknown) => ignoreUnavailable(exchange, error))
+      }
+
+      return {
+        decide(exchange): MaybePromise<void> {
+          const { messages } = exchange.request
+          const index = messages.findLastIndex(
+            ({ tool_calls }) => tool_calls != null && tool_calls.length > 0,
+          )
+          const message = messages[index]
+          const call = message?.tool_calls?.[0]
+          if (message === undefined || call === undefined || exchange.isSimulated) return
+          if (lacksReasoning(message))
+            return recall(exchange, keyOfCall(exchange.account.userId, call, messages.slice(0, index)))
+        },
+        reply(exchange, next) {
+          const { tools } = exchange.request
+          if (tools == null || tools.length === 0) return next()
+          return next().then((reply) =>
+            watchReply(reply, exchange.target?.provider, (turn) => save(exchange, turn)),
+          )
+        },
+      }
+    },
+  })
+}
