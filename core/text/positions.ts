@@ -28,7 +28,7 @@ const PARTS = {
   refusal: INSPECTED,
   image_url: objectOf({ url: MEDIA, detail: oneOf('auto', 'low', 'high', 'original') }, 'media'),
   input_audio: objectOf({ data: MEDIA, format: oneOf('wav', 'mp3', 'flac', 'ogg', 'webm', 'm4a', 'aac') }),
-  file: objectOf({ file_data: MEDIA, file_id: EXEMPT, filename: INSPECTED }),
+  file: objectOf({ file_data: MEDIA, file_url: MEDIA, file_id: EXEMPT, filename: INSPECTED }),
   document_url: MEDIA,
   document_name: INSPECTED,
   cache_control: CACHE_CONTROL,

@@ -152,12 +152,14 @@ const LOST_CONTENT = 1000
 
 /** Returns how much of a request a model would not get as it was sent. */
 function lossOf(
-  { anthropic }: Requirements,
+  { anthropic = false, resultImages = false }: Requirements,
   fitOf: FitOf,
   { readsAnthropicContent }: RoutingCatalog,
 ): (model: Model) => number {
-  if (anthropic !== true) return (model) => fitOf(model).deviations
-  return (model) => fitOf(model).deviations + (readsAnthropicContent?.(model.provider) ? 0 : LOST_CONTENT)
+  if (!anthropic && !resultImages) return (model) => fitOf(model).deviations
+  const isLost = ({ capabilities, provider }: Model) =>
+    (resultImages && !capabilities.images) || (anthropic && !readsAnthropicContent?.(provider))
+  return (model) => fitOf(model).deviations + (isLost(model) ? LOST_CONTENT : 0)
 }
 
 /**

@@ -13,7 +13,10 @@ export interface Requirements {
   readonly inputTokens: number
   readonly outputTokens: number
   readonly tools: boolean
+  /** The user sent an image. */
   readonly images: boolean
+  /** A tool returned an image. Models that read none can serve the request without. */
+  readonly resultImages?: boolean
   /** A level of `JSON_LEVELS`. */
   readonly json: number
   /** The model must call a tool. */
@@ -40,13 +43,21 @@ export function requirementsOf(request: ChatRequest, asked: AskedOperation = {})
     inputTokens: estimateInputTokens(request),
     outputTokens: Math.min(limit ?? EXPECTED_OUTPUT_TOKENS, EXPECTED_OUTPUT_TOKENS),
     tools: (request.tools?.length ?? 0) > 0,
-    images: request.messages.some(
-      ({ content }) => Array.isArray(content) && content.some(({ type }) => type === 'image_url'),
-    ),
+    ...findImages(request),
     json: jsonLevelOf(formatTypeOf(request)),
     forcedTools: isForcing(request.tool_choice),
     anthropic: request.extra_content?.anthropic !== undefined && needsAnthropic(request),
   }
+}
+
+function findImages({ messages }: ChatRequest): Pick<Requirements, 'images' | 'resultImages'> {
+  let resultImages = false
+  for (const { role, content } of messages) {
+    if (!Array.isArray(content) || !content.some(({ type }) => type === 'image_url')) continue
+    if (role !== 'tool') return { images: true }
+    resultImages = true
+  }
+  return { images: false, ...(resultImages && { resultImages }) }
 }
 
 /** What a request asks for besides its fields. */

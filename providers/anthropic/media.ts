@@ -1,7 +1,8 @@
 import type { ContentPart } from '../../core/contract/chat.ts'
-import { type DataUrl, parseDataUrl } from '../../core/text/data-url.ts'
+import { parseDataUrl } from '../../core/text/data-url.ts'
 import { asObject, asString } from '../shared/fields.ts'
-import { invalidValueError, unsupportedParameterError } from '../shared/request-errors.ts'
+import { type FileSource, parseFilePart, unsupportedFileError } from '../shared/files.ts'
+import { invalidValueError } from '../shared/request-errors.ts'
 import type { DocumentBlock, ImageBlock, ImageMediaType } from './wire.ts'
 
 /** `detail` has no counterpart. Throws a `GatewayError` for images that Anthropic does not support. */
@@ -24,24 +25,20 @@ const MEDIA_TYPES = new Map<string, ImageMediaType>([
   ['image/webp', 'image/webp'],
 ])
 
-/** Throws a `GatewayError` unless the part holds a PDF or text file as a data URL. */
+/** Throws a `GatewayError` unless the part holds a PDF or a text, or the URL of a PDF. */
 export function toDocumentBlock(part: ContentPart, path: string): DocumentBlock {
-  const { file_data, filename } = asObject(part.file)
-  const param = `${path}.file.file_data`
-  const file = parseDataUrl(asString(file_data))
-  if (!file) throw unsupportedParameterError(param, 'must be a data URL for anthropic.')
-  return {
-    type: 'document',
-    title: asString(filename) || undefined,
-    source: toDocumentSource(file, param),
-  }
+  const file = parseFilePart(part, path)
+  return { type: 'document', title: file.name || undefined, source: toDocumentSource(file, path) }
 }
 
-function toDocumentSource({ mediaType, base64 }: DataUrl, param: string): DocumentBlock['source'] {
+function toDocumentSource(file: FileSource, path: string): DocumentBlock['source'] {
+  if (file.type === 'url') return { type: 'url', url: file.url }
+  if (file.type === 'id') throw unsupportedFileError('anthropic', path, file)
+  const { mediaType, base64 } = file
   if (mediaType === 'application/pdf') return { type: 'base64', media_type: mediaType, data: base64 }
   if (mediaType.startsWith('text/')) {
     const data = Buffer.from(base64, 'base64').toString()
     return { type: 'text', media_type: 'text/plain', data }
   }
-  throw invalidValueError(param, 'must be a PDF or text file for anthropic.')
+  throw invalidValueError(`${path}.file.file_data`, 'must be a PDF or text file for anthropic.')
 }

@@ -5,6 +5,7 @@ import { parseJsonObject } from '../../core/util/json.ts'
 import { findChangedFields, outputLimitOf } from '../shared/changed-fields.ts'
 import { asNumber, asObject } from '../shared/fields.ts'
 import { findOmittedFields } from '../shared/omitted-fields.ts'
+import { type MediaPlaces, placeResultMedia } from '../shared/result-media.ts'
 import { findWeakenedSchema } from '../shared/schema-constraints.ts'
 import { endsWithSignedThinking, toAnthropicMessages, toCacheControl } from './messages.ts'
 import { type NativeFields, parseNativeFields } from './native.ts'
@@ -20,7 +21,8 @@ import type { AnthropicBody, AnthropicThinking } from './wire.ts'
  */
 export function buildAnthropicRequest(request: ChatRequest, target: Target): ProviderRequest {
   const native = parseNativeFields(request, target)
-  const body = buildBody(request, target, native)
+  const { messages, omitted } = placeResultMedia(request.messages, MEDIA_PLACES, target)
+  const body = buildBody(messages === request.messages ? request : { ...request, messages }, target, native)
   return {
     path: '/v1/messages',
     headers: {
@@ -30,6 +32,7 @@ export function buildAnthropicRequest(request: ChatRequest, target: Target): Pro
     },
     body: JSON.stringify(body),
     omitted: [
+      ...omitted,
       ...findOmittedFields(request, (field) => isSent(field, body)),
       ...(native.fields.top_k != null && body.top_k === undefined ? ['top_k'] : []),
     ],
@@ -43,7 +46,8 @@ export function buildAnthropicRequest(request: ChatRequest, target: Target): Pro
  */
 export function buildCountRequest(request: ChatRequest, target: Target): ProviderRequest {
   const native = parseNativeFields(request, target)
-  const body: JsonObject = { ...buildBody(request, target, native) }
+  const { messages } = placeResultMedia(request.messages, MEDIA_PLACES, target)
+  const body: JsonObject = { ...buildBody({ ...request, messages }, target, native) }
   const counted = COUNTED_FIELDS.filter((field) => body[field] != null).map((field) => [field, body[field]])
   return {
     path: '/v1/messages/count_tokens',
@@ -57,6 +61,10 @@ const COUNTED_FIELDS = [
   ...['model', 'system', 'messages', 'tools', 'tool_choice', 'thinking', 'output_config', 'cache_control'],
   ...['mcp_servers', 'context_management', 'speed'],
 ]
+
+const MEDIA: ReadonlySet<string> = new Set(['image_url', 'file'])
+
+const MEDIA_PLACES: MediaPlaces = { results: MEDIA, user: MEDIA }
 
 /** With thinking, the output limit is raised by its budget. A request for this model has its own effort. */
 function findChanges(

@@ -59,6 +59,7 @@ export interface DocumentBlock extends Cacheable {
   readonly source:
     | { readonly type: 'base64'; readonly media_type: 'application/pdf'; readonly data: string }
     | { readonly type: 'text'; readonly media_type: 'text/plain'; readonly data: string }
+    | { readonly type: 'url'; readonly url: string }
 }
 
 export interface ToolUseBlock extends Cacheable {

@@ -4,30 +4,20 @@ import { joinText, unsupportedContentError } from '../chat-format/messages.ts'
 import { reasoningTextOf } from '../chat-format/reasoning-fields.ts'
 import { toChatToolCall } from '../chat-format/tools.ts'
 import { asObject, asString } from '../shared/fields.ts'
+import { parseFilePart, toDataUrl, unsupportedFileError } from '../shared/files.ts'
+import { unsupportedPartError } from '../shared/request-errors.ts'
 import type { DeepSeekContentPart, DeepSeekMessage } from './wire.ts'
 
 /**
  * The conversation with only the fields that DeepSeek knows (docs/providers.md, "DeepSeek requests"). Tool
- * messages hold text only: their other parts follow in a user message after the last result, because the
- * results of parallel calls must not be separated.
+ * messages hold texts only.
  */
 export function toDeepSeekMessages(messages: readonly Message[]): readonly DeepSeekMessage[] {
-  const converted: DeepSeekMessage[] = []
-  let attachments: DeepSeekContentPart[] = []
-  for (const message of messages) {
-    if (message.role === 'tool') {
-      attachments.push(...toAttachments(message.content))
-    } else if (attachments.length > 0) {
-      converted.push(toAttachmentMessage(attachments))
-      attachments = []
-    }
-    converted.push(toDeepSeekMessage(message))
-  }
-  if (attachments.length > 0) converted.push(toAttachmentMessage(attachments))
-  return converted
+  return messages.map((message, index) => toDeepSeekMessage(message, `messages[${index}].content`))
 }
 
-function toDeepSeekMessage(message: Message): DeepSeekMessage {
+/** `path` is the location of the content. */
+function toDeepSeekMessage(message: Message, path: string): DeepSeekMessage {
   const { role, content } = message
   switch (role) {
     case 'system':
@@ -35,7 +25,7 @@ function toDeepSeekMessage(message: Message): DeepSeekMessage {
       return { role: 'system', content: joinText(content) }
     case 'user': {
       const name = asString(message.name)
-      return { role, content: toContent(content), ...(name !== '' && { name }) }
+      return { role, content: toContent(content, path), ...(name !== '' && { name }) }
     }
     case 'assistant':
       return toAssistantMessage(message)
@@ -61,32 +51,22 @@ function toAssistantMessage(message: Message): DeepSeekMessage {
   }
 }
 
-/** The parts of a tool result that are not text. */
-function toAttachments(content: Message['content']): readonly DeepSeekContentPart[] {
-  if (!Array.isArray(content)) return []
-  return content.filter(({ type }) => type !== 'text').map(toContentPart)
-}
-
-function toAttachmentMessage(attachments: readonly DeepSeekContentPart[]): DeepSeekMessage {
-  return { role: 'user', content: [{ type: 'text', text: 'From the tool results:' }, ...attachments] }
-}
-
 /** User content, as a list only if it holds more than text (docs/providers.md, "DeepSeek requests"). */
-function toContent(content: Message['content']): string | readonly DeepSeekContentPart[] {
+function toContent(content: Message['content'], path: string): string | readonly DeepSeekContentPart[] {
   const isText = !Array.isArray(content) || content.every(({ type }) => type === 'text')
-  return isText ? joinText(content) : content.map(toContentPart)
+  return isText ? joinText(content) : content.map((part, index) => toContentPart(part, `${path}[${index}]`))
 }
 
-function toContentPart(part: ContentPart): DeepSeekContentPart {
+function toContentPart(part: ContentPart, path: string): DeepSeekContentPart {
   switch (part.type) {
     case 'text':
       return { type: 'text', text: asString(part.text) }
     case 'image_url':
       return toImagePart(asObject(part.image_url))
     case 'file':
-      return toFilePart(asObject(part.file))
+      return toFilePart(part, path)
     default:
-      throw unsupportedContentError('deepseek', `content parts of type "${part.type}"`)
+      throw unsupportedPartError('deepseek', path, part.type)
   }
 }
 
@@ -95,13 +75,15 @@ function toImagePart({ url, detail }: JsonObject): DeepSeekContentPart {
   return { type: 'image_url', image_url: { url: asString(url), ...(isKnownDetail && { detail }) } }
 }
 
-function toFilePart({ file_id, file_data, filename }: JsonObject): DeepSeekContentPart {
-  return {
-    type: 'file',
-    file: {
-      ...(typeof file_id === 'string' && { file_id }),
-      ...(typeof file_data === 'string' && { file_data }),
-      ...(typeof filename === 'string' && { filename }),
-    },
+function toFilePart(part: ContentPart, path: string): DeepSeekContentPart {
+  const file = parseFilePart(part, path)
+  const name = file.name === '' ? {} : { filename: file.name }
+  switch (file.type) {
+    case 'data':
+      return { type: 'file', file: { file_data: toDataUrl(file), ...name } }
+    case 'id':
+      return { type: 'file', file: { file_id: file.id, ...name } }
+    case 'url':
+      throw unsupportedFileError('deepseek', path, file)
   }
 }

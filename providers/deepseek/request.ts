@@ -6,6 +6,7 @@ import { applyAllowedTools } from '../chat-format/tools.ts'
 import { clampOutputLimit, findChangedFields, outputLimitOf } from '../shared/changed-fields.ts'
 import { asNumber, asString } from '../shared/fields.ts'
 import { findOmittedFields, isSentIn } from '../shared/omitted-fields.ts'
+import { type MediaPlaces, placeResultMedia, TEXT_RESULTS } from '../shared/result-media.ts'
 import { toDeepSeekMessages } from './messages.ts'
 import { toCurrentModel, toDeepSeekReasoning } from './reasoning.ts'
 import { toDeepSeekResponseFormat, withFormatInstruction } from './response-format.ts'
@@ -17,18 +18,22 @@ import type { DeepSeekBody } from './wire.ts'
  * `GatewayError` for content that DeepSeek does not support.
  */
 export function buildDeepSeekRequest(request: ChatRequest, target: Target): ProviderRequest {
-  const body = buildBody(request, target)
+  const { messages, omitted } = placeResultMedia(request.messages, MEDIA_PLACES, target)
+  const body = buildBody({ ...request, messages }, target)
   return {
     path: '/chat/completions',
     headers: buildChatHeaders(request.stream === true),
     body: JSON.stringify(body),
     omitted: [
+      ...omitted,
       ...findOmittedFields(request, isSentIn(body, RENAMED_FIELDS), 'user'),
       ...(request.tools?.some((tool) => tool.function?.strict === true) ? ['strict in tools'] : []),
     ],
     changed: findChanges(request, body),
   }
 }
+
+const MEDIA_PLACES: MediaPlaces = { results: TEXT_RESULTS, user: new Set(['image_url', 'file']) }
 
 function findChanges(request: ChatRequest, body: DeepSeekBody): readonly ParameterChange[] {
   const changes = findChangedFields(request, {

@@ -2,6 +2,7 @@ import type { ContentPart, Message } from '../../core/contract/chat.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import { parseDataUrl } from '../../core/text/data-url.ts'
 import { asObject, asString } from '../shared/fields.ts'
+import { parseFilePart, unsupportedFileError } from '../shared/files.ts'
 import { isInstruction, markLaterInstructions } from '../shared/instructions.ts'
 import {
   functionRoleError,
@@ -136,7 +137,7 @@ function toPart(part: ContentPart, path: string): readonly (TextPart | MediaPart
     case 'input_audio':
       return [toAudioPart(asObject(part.input_audio), path)]
     case 'file':
-      return [toFilePart(asObject(part.file), path)]
+      return [toFilePart(part, path)]
     default:
       throw unsupportedPartError('gemini', path, part.type)
   }
@@ -161,11 +162,11 @@ function toAudioPart(audio: JsonObject, path: string): MediaPart {
   return toInlinePart(`audio/${format}`, data)
 }
 
-/** `file` is `{file_data}`, a URL or a PDF in base64. A `file_id` refers to a file at OpenAI. */
-function toFilePart(file: JsonObject, path: string): MediaPart {
-  const data = asString(file.file_data)
-  if (data === '') throw unsupportedParameterError(`${path}.file`, 'must have file_data for gemini.')
-  return data.includes(':') ? toUrlPart(data, `${path}.file`) : toInlinePart('application/pdf', data)
+/** A `file_id` refers to a file at OpenAI. */
+function toFilePart(part: ContentPart, path: string): MediaPart {
+  const file = parseFilePart(part, path)
+  if (file.type === 'id') throw unsupportedFileError('gemini', path, file)
+  return file.type === 'url' ? toUrlPart(file.url, `${path}.file`) : toInlinePart(file.mediaType, file.base64)
 }
 
 function toUrlPart(url: string, path: string): MediaPart {

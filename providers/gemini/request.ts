@@ -2,6 +2,7 @@ import type { ChatRequest } from '../../core/contract/chat.ts'
 import type { ParameterChange, ProviderRequest, Target } from '../../core/contract/provider.ts'
 import { clampOutputLimit, findChangedFields, outputLimitOf } from '../shared/changed-fields.ts'
 import { findOmittedFields, isSentIn, type RenamedFields } from '../shared/omitted-fields.ts'
+import { type MediaPlaces, placeResultMedia, TEXT_RESULTS } from '../shared/result-media.ts'
 import { findWeakenedSchema } from '../shared/schema-constraints.ts'
 import { toGeminiMessages } from './messages.ts'
 import { toGeminiReasoning } from './reasoning.ts'
@@ -16,8 +17,9 @@ import type { GeminiBody, GeminiFamily, GenerationConfig } from './wire.ts'
  */
 export function buildGeminiRequest(request: ChatRequest, target: Target): ProviderRequest {
   const family = familyOf(target.model)
+  const { messages, omitted } = placeResultMedia(request.messages, MEDIA_PLACES, target)
   const body: GeminiBody = {
-    ...toGeminiMessages(request.messages, family),
+    ...toGeminiMessages(messages, family),
     ...toGeminiTools(request, family),
     generationConfig: toGenerationConfig(request, target, family),
   }
@@ -29,9 +31,15 @@ export function buildGeminiRequest(request: ChatRequest, target: Target): Provid
       accept: request.stream ? 'text/event-stream' : 'application/json',
     },
     body: JSON.stringify(body),
-    omitted: findOmittedFields(request, isSentIn(sentFields, RENAMED_FIELDS)),
+    omitted: [...omitted, ...findOmittedFields(request, isSentIn(sentFields, RENAMED_FIELDS))],
     changed: findChanges(request, sentFields),
   }
+}
+
+/** Only models from Gemini 3 on accept media in results; all accept them beside results. */
+const MEDIA_PLACES: MediaPlaces = {
+  results: TEXT_RESULTS,
+  user: new Set(['image_url', 'file', 'input_audio']),
 }
 
 function findChanges(

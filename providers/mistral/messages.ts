@@ -3,7 +3,9 @@ import { joinText, unsupportedContentError } from '../chat-format/messages.ts'
 import { reasoningTextOf } from '../chat-format/reasoning-fields.ts'
 import { toChatToolCall } from '../chat-format/tools.ts'
 import { asObject, asString } from '../shared/fields.ts'
+import { type FileSource, parseFilePart, toDataUrl } from '../shared/files.ts'
 import { isInstruction, markLaterInstructions } from '../shared/instructions.ts'
+import { unsupportedPartError } from '../shared/request-errors.ts'
 import { createToolCallIdMapper, type ToolCallIdMapper } from './tools.ts'
 import type { MistralAssistantMessage, MistralContent, MistralContentChunk, MistralMessage } from './wire.ts'
 
@@ -17,7 +19,7 @@ export function toMistralMessages(
 ): readonly MistralMessage[] {
   const idOf = createToolCallIdMapper()
   return withRepliesToTools(withTurns(messages)).map((message, index, all) => {
-    const converted = toMistralMessage(message, idOf, isReasoning)
+    const converted = toMistralMessage(message, idOf, isReasoning, `messages[${index}].content`)
     return converted.role === 'assistant' && index === all.length - 1 ? withPrefix(converted) : converted
   })
 }
@@ -40,13 +42,19 @@ function withRepliesToTools(messages: readonly Message[]): readonly Message[] {
 
 const REPLY_TO_TOOL = 'I have read the result.'
 
-function toMistralMessage(message: Message, idOf: ToolCallIdMapper, isReasoning: boolean): MistralMessage {
+/** `path` is the location of the content. */
+function toMistralMessage(
+  message: Message,
+  idOf: ToolCallIdMapper,
+  isReasoning: boolean,
+  path: string,
+): MistralMessage {
   switch (message.role) {
     case 'system':
     case 'developer':
       return { role: 'system', content: joinText(message.content) }
     case 'user':
-      return { role: 'user', content: toContent(message.content) }
+      return { role: 'user', content: toContent(message.content, path) }
     case 'assistant':
       return toAssistantMessage(message, idOf, isReasoning)
     case 'tool': {
@@ -54,7 +62,7 @@ function toMistralMessage(message: Message, idOf: ToolCallIdMapper, isReasoning:
       const tool_call_id = idOf(message.tool_call_id ?? '')
       return {
         role: 'tool',
-        content: toContent(message.content),
+        content: toContent(message.content, path),
         tool_call_id,
         ...(name !== '' && { name }),
       }
@@ -94,11 +102,12 @@ function withPrefix(message: MistralAssistantMessage): MistralAssistantMessage {
  * The content of a user or tool message, each part with known fields only
  * (docs/providers.md, "Parameters" and "Mistral requests").
  */
-function toContent(content: Message['content']): MistralContent {
-  return typeof content === 'string' ? content : (content ?? []).map(toContentChunk)
+function toContent(content: Message['content'], path: string): MistralContent {
+  if (typeof content === 'string') return content
+  return (content ?? []).map((part, index) => toContentChunk(part, `${path}[${index}]`))
 }
 
-function toContentChunk(part: ContentPart): MistralContentChunk {
+function toContentChunk(part: ContentPart, path: string): MistralContentChunk {
   switch (part.type) {
     case 'text':
       return { type: 'text', text: asString(part.text) }
@@ -107,11 +116,11 @@ function toContentChunk(part: ContentPart): MistralContentChunk {
     case 'input_audio':
       return { type: 'input_audio', input_audio: asString(asObject(part.input_audio).data) }
     case 'file':
-      return toFileChunk(part)
+      return toFileChunk(parseFilePart(part, path))
     case 'document_url':
       return toDocumentChunk(asString(part.document_url), asString(part.document_name))
     default:
-      throw unsupportedContentError('mistral', `content parts of type "${part.type}"`)
+      throw unsupportedPartError('mistral', path, part.type)
   }
 }
 
@@ -124,10 +133,9 @@ function toImageChunk(image: unknown): MistralContentChunk {
   }
 }
 
-function toFileChunk(part: ContentPart): MistralContentChunk {
-  const { file_id, file_data, filename } = asObject(part.file)
-  const id = asString(file_id)
-  return id === '' ? toDocumentChunk(asString(file_data), asString(filename)) : { type: 'file', file_id: id }
+function toFileChunk(file: FileSource): MistralContentChunk {
+  if (file.type === 'id') return { type: 'file', file_id: file.id }
+  return toDocumentChunk(file.type === 'url' ? file.url : toDataUrl(file), file.name)
 }
 
 function toDocumentChunk(url: string, name: string): MistralContentChunk {

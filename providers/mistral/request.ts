@@ -7,6 +7,7 @@ import { applyAllowedTools, toChatTools } from '../chat-format/tools.ts'
 import { clampOutputLimit, findChangedFields, outputLimitOf } from '../shared/changed-fields.ts'
 import { asObject, asString } from '../shared/fields.ts'
 import { findOmittedFields, isSentIn } from '../shared/omitted-fields.ts'
+import { type MediaPlaces, placeResultMedia } from '../shared/result-media.ts'
 import { toMistralMessages } from './messages.ts'
 import { toMistralReasoning } from './reasoning.ts'
 import { toMistralToolChoice } from './tools.ts'
@@ -17,12 +18,13 @@ import type { MistralBody, MistralResponseFormat } from './wire.ts'
  * `GatewayError` for content that Mistral does not support.
  */
 export function buildMistralRequest(request: ChatRequest, target: Target): ProviderRequest {
-  const body = buildBody(request, target)
+  const { messages, omitted } = placeResultMedia(request.messages, MEDIA_PLACES, target)
+  const body = buildBody({ ...request, messages }, target)
   return {
     path: '/v1/chat/completions',
     headers: buildChatHeaders(request.stream === true),
     body: JSON.stringify(body),
-    omitted: findOmittedFields(request, isSentIn(body, RENAMED_FIELDS)),
+    omitted: [...omitted, ...findOmittedFields(request, isSentIn(body, RENAMED_FIELDS))],
     changed: findChangedFields(request, {
       temperature: body.temperature,
       [outputLimitOf(request).field]: body.max_tokens,
@@ -30,6 +32,11 @@ export function buildMistralRequest(request: ChatRequest, target: Target): Provi
     }),
   }
 }
+
+const CHUNKS: ReadonlySet<string> = new Set(['image_url', 'input_audio', 'file', 'document_url'])
+
+/** A message of the user could not follow a result. */
+const MEDIA_PLACES: MediaPlaces = { results: CHUNKS, user: CHUNKS }
 
 /** A model with a prompt mode has one effort, which is high. */
 function promptModeOf({ reasoning_effort }: ChatRequest, { prompt_mode }: MistralBody): string | undefined {

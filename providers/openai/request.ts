@@ -4,6 +4,8 @@ import { buildChatHeaders } from '../chat-format/request.ts'
 import { clampOutputLimit, findChangedFields, outputLimitOf } from '../shared/changed-fields.ts'
 import { EFFORTS, findNearestEffort } from '../shared/efforts.ts'
 import { toChatReasoning } from '../shared/own-reasoning.ts'
+import { type MediaPlaces, placeResultMedia, TEXT_RESULTS } from '../shared/result-media.ts'
+import { withOpenAiFiles } from './files.ts'
 import { buildResponsesRequest, requiresResponses } from './responses-request.ts'
 
 /**
@@ -15,7 +17,8 @@ export function buildOpenAiRequest(request: ChatRequest, target: Target): Provid
   const effort = findSentEffort(request, target.entry)
   const asked = effort ?? request.reasoning_effort ?? undefined
   if (requiresResponses(request, asked, target.entry)) return buildResponsesRequest(request, target, asked)
-  const messages = toSentMessages(request.messages)
+  const placed = placeResultMedia(request.messages, MEDIA_PLACES, target)
+  const messages = toSentMessages(withOpenAiFiles(placed.messages))
   const body: Record<string, unknown> = { ...request, model: target.model, messages }
   if (body.extra_content !== undefined) body.extra_content = undefined
   // OpenAI accepts metadata only with `store`; without it, metadata is for routing rules.
@@ -29,6 +32,7 @@ export function buildOpenAiRequest(request: ChatRequest, target: Target): Provid
   if (request.tools == null || request.tools.length === 0)
     for (const field of TOOL_FIELDS) if (body[field] !== undefined) body[field] = undefined
   const omitted = target.entry ? removeUnsupportedFields(body, target.entry) : []
+  omitted.push(...placed.omitted)
   return {
     path: '/chat/completions',
     headers: buildChatHeaders(request.stream === true),
@@ -37,6 +41,9 @@ export function buildOpenAiRequest(request: ChatRequest, target: Target): Provid
     changed: findChangedFields(request, { [field]: limit, reasoning_effort: effort }),
   }
 }
+
+/** OpenAI refuses media in tool messages of chat completions. Compatible providers know further types. */
+const MEDIA_PLACES: MediaPlaces = { results: TEXT_RESULTS }
 
 /**
  * Returns the nearest effort that the model supports; undefined if that is not known. Efforts that the
@@ -87,7 +94,7 @@ const SAMPLING_FIELDS = [
 const TOOL_FIELDS = ['tools', 'tool_choice', 'parallel_tool_calls']
 
 /** Returns the names of the removed fields. They are set to undefined, to keep the object's shape. */
-function removeUnsupportedFields(body: Record<string, unknown>, model: Model): readonly string[] {
+function removeUnsupportedFields(body: Record<string, unknown>, model: Model): string[] {
   const omitted: string[] = []
   const remove = (field: string) => {
     if (body[field] === undefined) return

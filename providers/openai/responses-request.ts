@@ -1,23 +1,25 @@
-import type { ChatRequest, Tool } from '../../core/contract/chat.ts'
-import type { JsonObject } from '../../core/contract/json.ts'
+import type { ChatRequest, Message, Tool } from '../../core/contract/chat.ts'
+import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import type { Model, ProviderRequest, Target } from '../../core/contract/provider.ts'
 import { buildChatHeaders } from '../chat-format/request.ts'
 import { clampOutputLimit, findChangedFields, outputLimitOf } from '../shared/changed-fields.ts'
 import { asObject, asObjects } from '../shared/fields.ts'
 import { isDefaultValue } from '../shared/omitted-fields.ts'
 import { unsupportedParameterError } from '../shared/request-errors.ts'
+import { type MediaPlaces, placeResultMedia } from '../shared/result-media.ts'
+import { withOpenAiFiles } from './files.ts'
 import { toResponsesInput } from './responses-input.ts'
 
 /**
  * True for requests that the model takes in the Responses API only: with tools, unless it does not reason,
- * and with the effort `max`; for some models, all. Also for those that ask for encrypted reasoning or send it
- * back, which only that API has. See docs/providers.md, "OpenAI", and docs/decisions/replies.md, "OpenAI is
- * asked in two APIs".
+ * with the effort `max`, and with the URL of a file; for some models, all. Also for those that ask for
+ * encrypted reasoning or send it back, which only that API has. See docs/providers.md, "OpenAI", and
+ * docs/decisions/replies.md, "OpenAI is asked in two APIs".
  */
 export function requiresResponses(request: ChatRequest, effort: unknown, entry: Model | undefined): boolean {
-  const { tools } = request
+  const { messages, tools } = request
   const quirk = entry?.quirks.responses
-  if (quirk === 'always') return true
+  if (quirk === 'always' || (quirk === true && messages.some(hasFileUrl))) return true
   if (effort === 'none') return false
   if (quirk === true && (effort === 'max' || (tools != null && tools.length > 0))) return true
   return entry?.reasoning === true && entry.provider === OPENAI && usesEncryptedReasoning(request)
@@ -29,6 +31,17 @@ const OPENAI = 'openai'
 function usesEncryptedReasoning({ extra_content, messages }: ChatRequest): boolean {
   if (extra_content?.openai?.include != null) return true
   return messages.some(({ reasoning_data }) => asObjects(reasoning_data).some(({ openai }) => openai != null))
+}
+
+/** Only this API accepts the URL of a file. */
+function hasFileUrl({ content }: Message): boolean {
+  return Array.isArray(content) && content.some(({ file }) => isJsonObject(file) && file.file_url != null)
+}
+
+/** Types of parts that items of this API have. */
+const MEDIA_PLACES: MediaPlaces = {
+  results: new Set(['image_url', 'file']),
+  user: new Set(['image_url', 'file']),
 }
 
 /** The API refuses lower limits. */
@@ -63,7 +76,8 @@ export function buildResponsesRequest(
   const limit = clamped === undefined ? undefined : Math.max(MIN_OUTPUT_TOKENS, clamped)
   const isStored = request.store === true
   const { shared, omitted } = sortOtherFields(request, target.entry)
-  const messages = toResponsesInput(request.messages)
+  const placed = placeResultMedia(request.messages, MEDIA_PLACES, target)
+  const messages = toResponsesInput(withOpenAiFiles(placed.messages, true))
   const body = {
     model: target.model,
     input: messages.input,
@@ -80,7 +94,7 @@ export function buildResponsesRequest(
     path: '/responses',
     headers: buildChatHeaders(request.stream === true),
     body: JSON.stringify(body),
-    omitted: [...omitted, ...messages.omitted],
+    omitted: [...placed.omitted, ...omitted, ...messages.omitted],
     changed: findChangedFields(request, { [field]: limit, reasoning_effort: effort }),
   }
 }

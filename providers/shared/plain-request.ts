@@ -1,8 +1,10 @@
 import type { ChatRequest, ContentPart, Message, Tool, ToolCall } from '../../core/contract/chat.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import type { ParameterChange } from '../../core/contract/provider.ts'
+import { toImageUrl } from '../../core/dialects/messages/parse-messages.ts'
 import { parseDataUrl } from '../../core/text/data-url.ts'
-import { asObject, asString } from './fields.ts'
+import { asObject, asObjects, asString } from './fields.ts'
+import { unsupportedParameterError } from './request-errors.ts'
 
 /**
  * Converts what a request holds in Anthropic's own format (`extra_content.anthropic`) for a provider of
@@ -17,7 +19,7 @@ export function toPlainRequest(request: ChatRequest): { request: ChatRequest; om
   const tools = plain.tools?.flatMap((tool) => toPlainTool(tool, omitted))
   const converted = {
     ...plain,
-    messages: plain.messages.map((message) => toPlainMessage(message, omitted)),
+    messages: plain.messages.map((message, index) => toPlainMessage(message, `messages[${index}]`, omitted)),
     ...toResponseFormat(asObject(fields)),
     ...toToolFields(plain, tools),
   }
@@ -88,14 +90,14 @@ function toPlainTool(tool: Tool, omitted: Set<string>): readonly Tool[] {
   return []
 }
 
-function toPlainMessage(message: Message, omitted: Set<string>): Message {
+function toPlainMessage(message: Message, path: string, omitted: Set<string>): Message {
   const { extra_content, ...plain } = message
   if (asObject(extra_content?.anthropic).is_error === true) omitted.add('is_error')
   const { content, tool_calls } = plain as unknown as Message
   const reasoning = Array.isArray(content) ? thinkingIn(content) : ''
   return {
     ...plain,
-    ...(Array.isArray(content) && toPlainContent(message, content, omitted)),
+    ...(Array.isArray(content) && toPlainContent(message, content, path, omitted)),
     ...(reasoning !== '' && { reasoning_content: reasoning }),
     ...(tool_calls && { tool_calls: tool_calls.map(toPlainCall) }),
   } as unknown as Message
@@ -111,9 +113,12 @@ function toPlainCall({ extra_content, ...call }: ToolCall): ToolCall {
 function toPlainContent(
   { role }: Message,
   content: readonly ContentPart[],
+  path: string,
   omitted: Set<string>,
 ): Pick<Message, 'content'> {
-  const parts = content.flatMap((part) => toPlainParts(part, omitted))
+  const parts = content.flatMap((part, index) =>
+    toPlainParts(part, role, `${path}.content[${index}]`, omitted),
+  )
   if (role !== 'assistant') return { content: parts.length === 0 && content.length > 0 ? '' : parts }
   return { content: parts.length === 0 ? null : parts.map(({ text }) => text ?? '').join('') }
 }
@@ -128,7 +133,13 @@ function thinkingIn(content: readonly ContentPart[]): string {
     .join('\n')
 }
 
-function toPlainParts(part: ContentPart, omitted: Set<string>): readonly ContentPart[] {
+/** `path` is the location of the part, for errors. */
+function toPlainParts(
+  part: ContentPart,
+  role: Message['role'],
+  path: string,
+  omitted: Set<string>,
+): readonly ContentPart[] {
   const { extra_content, ...plain } = part
   if (part.type === 'file') return [toPlainFile(part)]
   if (part.type !== 'extra_content') return [plain as unknown as ContentPart]
@@ -140,15 +151,30 @@ function toPlainParts(part: ContentPart, omitted: Set<string>): readonly Content
     case 'tool_use':
       return []
   }
-  const text = textOf(block)
-  if (text !== '') return [{ type: 'text', text }]
-  omitted.add(asString(block.type))
-  return []
+  const parts = partsOf(block)
+  if (parts.length > 0) return parts
+  const type = asString(block.type)
+  if (!MEDIA_BLOCKS.has(type)) {
+    omitted.add(type)
+    return []
+  }
+  if (role === 'user')
+    throw unsupportedParameterError(
+      path,
+      `is a block of the type "${type}" whose source only anthropic reads.`,
+    )
+  // A request would fail in every later turn for a result that was accepted once.
+  omitted.add(`${type} in tool results`)
+  return [{ type: 'text', text: `[The ${type} was left out, because the model does not read it.]` }]
 }
+
+/** Blocks that hold what the user asks about. */
+const MEDIA_BLOCKS: ReadonlySet<string> = new Set(['document', 'image'])
 
 /** Other providers accept PDFs with a name, and no texts. */
 function toPlainFile({ file }: ContentPart): ContentPart {
-  const { file_data, filename } = asObject(file)
+  const { file_data, file_url, filename } = asObject(file)
+  if (file_url != null) return { type: 'file', file: { file_url, ...(filename != null && { filename }) } }
   const { mediaType, base64 } = parseDataUrl(asString(file_data)) ?? { mediaType: '', base64: '' }
   if (mediaType !== 'text/plain')
     return { type: 'file', file: { file_data, filename: filename ?? 'document.pdf' } }
@@ -156,11 +182,18 @@ function toPlainFile({ file }: ContentPart): ContentPart {
   return { type: 'text', text: [asString(filename), text].filter((each) => each !== '').join('\n') }
 }
 
-/** The text of a block that consists of text, such as a search result, with its title. */
-function textOf({ type, title, source, content }: JsonObject): string {
+/** The texts of a block that consists of text, such as a search result, as one, and its images. */
+function partsOf({ type, title, source, content }: JsonObject): readonly ContentPart[] {
   const body = type === 'document' ? asObject(source).content : content
-  if (type !== 'document' && type !== 'search_result') return ''
-  const texts = Array.isArray(body) ? body.map((block) => asString(asObject(block).text)) : [asString(body)]
+  if (type !== 'document' && type !== 'search_result') return []
+  const blocks = asObjects(body)
+  const texts = Array.isArray(body) ? blocks.map(({ text }) => asString(text)) : [asString(body)]
   const text = texts.filter((each) => each !== '').join('\n')
-  return text === '' ? '' : [asString(title), text].filter((each) => each !== '').join('\n')
+  const images = blocks.flatMap(({ type, source }): readonly ContentPart[] => {
+    const url = type === 'image' ? toImageUrl(asObject(source)) : undefined
+    return url === undefined ? [] : [{ type: 'image_url', image_url: { url } }]
+  })
+  if (text === '') return images
+  const titled = [asString(title), text].filter((each) => each !== '').join('\n')
+  return [{ type: 'text', text: titled }, ...images]
 }

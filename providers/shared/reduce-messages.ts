@@ -1,4 +1,5 @@
 import type { ContentPart, Message } from '../../core/contract/chat.ts'
+import type { JsonObject } from '../../core/contract/json.ts'
 import { parseDataUrl } from '../../core/text/data-url.ts'
 import { asObject, asString } from './fields.ts'
 
@@ -15,8 +16,9 @@ const ORDINARY_PARTS: ReadonlySet<string> = new Set(['text', 'image_url', 'refus
 /** Reduces messages to what decides which providers accept them: the kinds of their parts. */
 export function reduceMessages(messages: Messages): Messages {
   let kinds: Map<string, ContentPart> | undefined
+  let resultKinds: Map<string, ContentPart> | undefined
   let isBlank = true
-  for (const { content, tool_calls } of messages) {
+  for (const { role, content, tool_calls } of messages) {
     if (tool_calls != null && tool_calls.length > 0) isBlank = false
     if (typeof content === 'string') {
       if (isBlank && content.trim() !== '') isBlank = false
@@ -26,12 +28,31 @@ export function reduceMessages(messages: Messages): Messages {
       if (part.type !== 'text' || asString(part.text).trim() !== '') isBlank = false
       if (ORDINARY_PARTS.has(part.type)) continue
       const reduced = reducePart(part)
-      kinds ??= new Map()
-      kinds.set(JSON.stringify(reduced), reduced)
+      if (role === 'tool') resultKinds ??= new Map()
+      else kinds ??= new Map()
+      const found = role === 'tool' ? resultKinds : kinds
+      found?.set(JSON.stringify(reduced), reduced)
     }
   }
-  if (kinds !== undefined) return [{ role: 'user', content: [...kinds.values()] }]
+  if (kinds !== undefined || resultKinds !== undefined)
+    return [...toUserMessages(kinds), ...toResultMessages(resultKinds)]
   return isBlank ? BLANK_MESSAGES : ORDINARY_MESSAGES
+}
+
+type Kinds = ReadonlyMap<string, ContentPart> | undefined
+
+function toUserMessages(kinds: Kinds): Messages {
+  return kinds === undefined ? ORDINARY_MESSAGES : [{ role: 'user', content: [...kinds.values()] }]
+}
+
+/** What a provider does not read in results is left out, so it does not make a model unsuitable. */
+function toResultMessages(kinds: Kinds): Messages {
+  if (kinds === undefined) return []
+  const call = { id: 'call', type: 'function', function: { name: 'f', arguments: '{}' } }
+  return [
+    { role: 'assistant', content: null, tool_calls: [call] },
+    { role: 'tool', tool_call_id: call.id, content: [...kinds.values()] },
+  ]
 }
 
 const SAMPLE_DATA = 'AAAA'
@@ -42,13 +63,15 @@ function reducePart({ type, input_audio, file }: ContentPart): ContentPart {
     case 'input_audio':
       return { type, input_audio: { data: SAMPLE_DATA, format: asString(asObject(input_audio).format) } }
     case 'file':
-      return { type, file: reduceFile(asString(asObject(file).file_data)) }
+      return { type, file: reduceFile(asObject(file)) }
     default:
       return { type }
   }
 }
 
-function reduceFile(data: string): object {
+function reduceFile({ file_data, file_url }: JsonObject): JsonObject {
+  const data = asString(file_data)
+  if (file_url != null) return { filename: 'f.pdf', file_url: 'https://x/' }
   if (data === '') return { file_id: 'file' }
   const mediaType = parseDataUrl(data)?.mediaType
   if (mediaType === undefined)

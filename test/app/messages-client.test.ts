@@ -216,22 +216,13 @@ describe("Anthropic's official client", function () {
         top_k: 5,
         thinking: { type: 'adaptive' },
         tools: [{ type: 'web_search_20250305', name: 'web_search' }],
-        messages: [
-          {
-            role: 'user',
-            content: [
-              { type: 'image', source: { type: 'file', file_id: 'file_1' } },
-              { type: 'text', text: 'Hi' },
-            ],
-          },
-        ],
       }),
     )
     // biome-ignore lint/suspicious/noExplicitAny: an extension field
     const { warnings } = (message as any).signalbox
     const omitted = (name: string) => `${name} was omitted because gpt-4o does not support it.`
     expect(warnings.map((warning: { message: string }) => warning.message)).to.have.members(
-      ['image', 'tool web_search', 'top_k', 'thinking'].map(omitted),
+      ['tool web_search', 'top_k', 'thinking'].map(omitted),
     )
   })
 

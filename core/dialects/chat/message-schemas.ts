@@ -45,7 +45,8 @@ const FilePart = OpenObject(
     type: Type.Literal('file', { description: 'Always file.' }),
     file: OpenObject(
       {
-        file_data: Type.Optional(Text('The file as a data URL.')),
+        file_data: Type.Optional(Text('The file as a data URL, or in Base64.')),
+        file_url: Type.Optional(Text('An https URL, for providers that read files by URL.')),
         file_id: Type.Optional(Text('Id of a file at the provider.')),
         filename: Type.Optional(Text('Name of the file.')),
       },

@@ -102,9 +102,9 @@ function toContentPart(block: MessageBlock): ContentPart {
     }
     case 'document': {
       const { source, title, ...more } = others
-      const file_data = isJsonObject(source) && toFileData(source)
-      if (!file_data) break
-      const file = { file_data, ...(typeof title === 'string' && { filename: title }) }
+      const located = isJsonObject(source) && toFile(source)
+      if (!located) break
+      const file = { ...located, ...(typeof title === 'string' && { filename: title }) }
       return { type: 'file', file, ...toExtraContent(more) }
     }
   }
@@ -124,21 +124,28 @@ export function toExtraContent(fields: JsonObject): { readonly extra_content?: E
 const IMAGE_TYPE = /^image\/[\w.+-]+$/
 
 /** Returns undefined for a source that has no URL, such as a file at Anthropic. */
-function toImageUrl({ type, media_type, data, url, ...others }: JsonObject): string | undefined {
+export function toImageUrl({ type, media_type, data, url, ...others }: JsonObject): string | undefined {
   if (hasValue(others)) return undefined
-  if (type === 'url') return typeof url === 'string' && /^https?:/i.test(url) ? url : undefined
+  if (type === 'url') return isHttpUrl(url) ? url : undefined
   const isImage = typeof media_type === 'string' && IMAGE_TYPE.test(media_type)
   return type === 'base64' && isImage && typeof data === 'string'
     ? `data:${media_type};base64,${data}`
     : undefined
 }
 
-/** Returns undefined for a source other than a PDF or a text. */
-function toFileData({ type, media_type, data, ...others }: JsonObject): string | undefined {
-  if (hasValue(others) || typeof data !== 'string') return undefined
-  if (type === 'base64' && media_type === 'application/pdf') return `data:${media_type};base64,${data}`
+/** Returns undefined for a source other than a PDF, a text or a URL. */
+function toFile({ type, media_type, data, url, ...others }: JsonObject): JsonObject | undefined {
+  if (hasValue(others)) return undefined
+  if (type === 'url') return isHttpUrl(url) ? { file_url: url } : undefined
+  if (typeof data !== 'string') return undefined
+  if (type === 'base64' && media_type === 'application/pdf')
+    return { file_data: `data:${media_type};base64,${data}` }
   if (type !== 'text' || media_type !== 'text/plain') return undefined
-  return `data:text/plain;base64,${Buffer.from(data).toString('base64')}`
+  return { file_data: `data:text/plain;base64,${Buffer.from(data).toString('base64')}` }
+}
+
+function isHttpUrl(value: unknown): value is string {
+  return typeof value === 'string' && /^https?:/i.test(value)
 }
 
 function hasValue(fields: JsonObject): boolean {

@@ -30,7 +30,8 @@ const InputImage = OpenObject(
 const InputFile = OpenObject(
   {
     type: Constant('input_file'),
-    file_data: Type.Optional(NullableText('The file as a data URL.')),
+    file_data: Type.Optional(NullableText('The file as a data URL, or in Base64.')),
+    file_url: Type.Optional(NullableText('An https URL.')),
     file_id: Type.Optional(NullableText('Id of a file at the provider.')),
     filename: Type.Optional(NullableText('Name of the file.')),
   },

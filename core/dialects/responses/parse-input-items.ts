@@ -215,11 +215,13 @@ function toChatAudio({ input_audio }: JsonObject, path: string): JsonObject {
   throw missingFieldError(path, 'input_audio with data and format')
 }
 
-function toChatFile({ file_id, file_data, filename }: JsonObject, path: string): JsonObject {
-  if (file_id == null && file_data == null) throw missingFieldError(path, 'file_data or file_id')
+function toChatFile({ file_id, file_data, file_url, filename }: JsonObject, path: string): JsonObject {
+  if (file_id == null && file_data == null && file_url == null)
+    throw missingFieldError(path, 'file_data, file_url or file_id')
   return {
     ...(file_id != null && { file_id }),
     ...(file_data != null && { file_data }),
+    ...(file_url != null && { file_url }),
     ...(filename != null && { filename }),
   }
 }

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type SseEvent } from '../../../core/contract/index.ts'
+import { asObject, asObjects, asString } from '../../shared/fields.ts'
 import { messagesIn, requireReasoning } from '../shared/issued-reasoning.ts'
 import { parseModeration } from '../shared/moderations.ts'
 import { fieldSet } from '../shared/unknown-fields.ts'
@@ -43,6 +44,7 @@ function parseCall(body: unknown): ChatCall {
   const unknownFields = findUnknownFields(body)
   checkToolsWithReasoning(body)
   checkMessageFields(body)
+  checkMedia(body)
   return {
     request: parseOpenAiRequest(body),
     isStream: body.stream === true,
@@ -87,6 +89,24 @@ const REASONING_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_details',
 
 function hasReasoning({ reasoning_content, reasoning }: JsonObject): boolean {
   return [reasoning_content, reasoning].some((text) => typeof text === 'string' && text !== '')
+}
+
+/** Media is accepted in messages of the user, and files as data URLs. */
+function checkMedia({ messages }: JsonObject): void {
+  for (const [index, { role, content }] of asObjects(messages).entries()) {
+    for (const [partIndex, { type, file }] of asObjects(content).entries()) {
+      const param = `messages[${index}]`
+      if (role !== 'user' && type === 'image_url') {
+        const message = `Invalid '${param}'. Image URLs are only allowed for messages with role 'user'.`
+        throw new SandboxError(400, message, { param, code: 'invalid_value' })
+      }
+      const { file_data, file_id } = asObject(file)
+      if (type !== 'file' || file_id != null || asString(file_data).startsWith('data:')) continue
+      const name = `${param}.content[${partIndex}].file.file_data`
+      const message = `Invalid '${name}'. Expected a base64-encoded data URL of a PDF.`
+      throw new SandboxError(400, message, { param: name, code: 'invalid_value' })
+    }
+  }
 }
 
 interface ErrorKind {

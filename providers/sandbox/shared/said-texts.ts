@@ -1,7 +1,7 @@
 /** Texts that clients and gateways put into a conversation beside what the user and the model say. */
 const ADDED_TEXTS = [
   /^<system-reminder>.*<\/system-reminder>$/s,
-  /^From the result of the call \S+:$/,
+  /^From tool result \d+:$/,
   /^I have read the result\.$/,
 ]
 

@@ -221,7 +221,8 @@ describe('converting messages for Anthropic', () => {
       const param = 'messages[0].content[0].file.file_data'
       const other = { type: 'file', file: { file_data: 'data:application/zip;base64,AAAA' } }
       expectRefusal([say([other])], 'invalid_value', param)
-      expectRefusal([say([{ type: 'file', file: { file_id: 'file-1' } }])], 'unsupported_parameter', param)
+      const byId = { type: 'file', file: { file_id: 'file-1' } }
+      expectRefusal([say([byId])], 'unsupported_parameter', 'messages[0].content[0].file.file_id')
     })
   })
 

@@ -308,11 +308,16 @@ describe('building a request to DeepSeek', () => {
       ]
       const moved = {
         role: 'user',
-        content: [{ type: 'text', text: 'From the tool results:' }, image(1), image(2)],
+        content: [
+          { type: 'text', text: 'From tool result 1:' },
+          image(1),
+          { type: 'text', text: 'From tool result 2:' },
+          image(2),
+        ],
       }
       expect(messagesOf(messages).slice(1)).to.deep.equal([
-        { role: 'tool', tool_call_id: 'a', content: 'A' },
-        { role: 'tool', tool_call_id: 'b', content: '' },
+        { role: 'tool', tool_call_id: 'a', content: 'A\n[The image follows the results.]' },
+        { role: 'tool', tool_call_id: 'b', content: '[The image follows the results.]' },
         moved,
       ])
       expect(messagesOf([...messages, { role: 'user', content: 'So?' }]).slice(3)).to.deep.equal([

@@ -240,7 +240,11 @@ describe('converting messages for Gemini', () => {
       [image('data:;base64,AAAA'), 'invalid_value', 'messages[0].content[0].image_url'],
       [image(undefined), 'invalid_value', 'messages[0].content[0].image_url'],
       [{ type: 'input_audio', input_audio: {} }, 'invalid_value', 'messages[0].content[0].input_audio'],
-      [{ type: 'file', file: { file_id: 'f1' } }, 'unsupported_parameter', 'messages[0].content[0].file'],
+      [
+        { type: 'file', file: { file_id: 'f1' } },
+        'unsupported_parameter',
+        'messages[0].content[0].file.file_id',
+      ],
       [{ type: 'video_url', video_url: {} }, 'unsupported_parameter', 'messages[0].content[0]'],
     ] as const) {
       it(`rejects ${JSON.stringify(part)}`, () => {

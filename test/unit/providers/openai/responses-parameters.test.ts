@@ -7,7 +7,13 @@ import type { Model } from '../../../../core/contract/provider.ts'
 import { openai } from '../../../../providers/openai/adapter.ts'
 
 // The cast is safe: no other fields are read.
-const entry = { max_output: 1000, reasoning: true, sampling: false, quirks: { responses: true } } as Model
+const entry = {
+  max_output: 1000,
+  reasoning: true,
+  sampling: false,
+  capabilities: { tools: true, images: true, json: 'schema' },
+  quirks: { responses: true },
+} as Model
 
 const user = { role: 'user', content: 'Hi' }
 const look = { name: 'look', parameters: { type: 'object' } }

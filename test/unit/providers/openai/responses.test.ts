@@ -5,7 +5,13 @@ import type { Model, Target } from '../../../../core/contract/provider.ts'
 import { openai } from '../../../../providers/openai/adapter.ts'
 
 // The cast is safe: no other fields are read.
-const entry = { max_output: 1000, reasoning: true, sampling: false, quirks: { responses: true } } as Model
+const entry = {
+  max_output: 1000,
+  reasoning: true,
+  sampling: false,
+  capabilities: { tools: true, images: true, json: 'schema' },
+  quirks: { responses: true },
+} as Model
 const target: Target = { provider: 'openai', model: 'gpt-6.2-sol', entry }
 
 const user = { role: 'user' as const, content: 'Hi' }

@@ -90,8 +90,9 @@ describe('converting content of Anthropic for other providers', () => {
       text('One.\nTwo.'),
       text('Found\nIt.'),
       { type: 'file', file: { file_data: 'data:application/pdf;base64,JVBERi0=', filename: 'document.pdf' } },
+      { type: 'file', file: { file_url: 'https://example.com/a.pdf' } },
     ])
-    expect(omitted).to.deep.equal(['document'])
+    expect(omitted).to.deep.equal([])
   })
 
   it('leaves out tools of Anthropic, with a choice of them', () => {
