@@ -65,8 +65,8 @@ const keepModuleUrls: Plugin = {
 }
 
 /**
- * The gateway uses undici's pool only. The whole of undici would be a fifth of the code of a start. Importing
- * anything else fails the build.
+ * The gateway uses undici's pool and its connections only. The whole of undici would be a fifth of the code
+ * of a start. Importing anything else fails the build.
  */
 const onlyPoolOfUndici: Plugin = {
   name: 'only-pool-of-undici',
@@ -75,10 +75,11 @@ const onlyPoolOfUndici: Plugin = {
   load(id) {
     if (id !== '\0undici') return undefined
     return `import Dispatcher from 'undici/lib/dispatcher/dispatcher.js'
+      import Client from 'undici/lib/dispatcher/client.js'
       import Pool from 'undici/lib/dispatcher/pool.js'
       import request from 'undici/lib/api/api-request.js'
       Dispatcher.prototype.request = request
-      export { Pool }`
+      export { Client, Pool }`
   },
 }
 

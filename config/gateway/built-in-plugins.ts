@@ -197,7 +197,10 @@ export function createBuiltInPlugins(
     }),
     createCache(),
     createTracing(readVersion),
-    createDispatch({ providers: providers.byId, circuitBreakers: breakers, latency }),
+    createDispatch(
+      { providers: providers.byId, circuitBreakers: breakers, latency },
+      { retriesOnTimeout: settings.failover.on_timeout },
+    ),
     createShadow({
       routingCatalog,
       providers: providers.byId,

@@ -66,9 +66,8 @@ export async function openProviders(settings: Settings, sandboxUrl?: string): Pr
     known: new Set([...WELL_KNOWN_IDS, ...Object.keys(providers)]),
     sandboxUrl: sandbox?.url,
     connect(adapters) {
-      for (const [id, { format, base_url, api_key, auth, query, capabilities }] of Object.entries(
-        providers,
-      )) {
+      for (const [id, row] of Object.entries(providers)) {
+        const { format, base_url, api_key, auth, query, capabilities } = row
         const adapter = adapters.get(format)
         if (adapter === undefined) throw new Error(describeUnknownFormat(id, format, [...adapters.keys()]))
         if (!isAvailable(id)) continue
@@ -78,7 +77,7 @@ export async function openProviders(settings: Settings, sandboxUrl?: string): Pr
         const client = createProviderClient({
           id,
           adapter,
-          timeouts,
+          timeouts: { ...timeouts, ...row.timeouts },
           redactor,
           takesReasoning: capabilities.reasoning,
           ...access,

@@ -1,5 +1,6 @@
 import { StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
 import { JsonMode } from './model-schema.ts'
+import { ProviderTimeouts } from './timeout-schema.ts'
 
 /** A provider's entry under `providers`. */
 export const ProviderRow = StrictObject({
@@ -41,6 +42,11 @@ export const ProviderRow = StrictObject({
     Type.String({
       pattern: '^[A-Z][A-Z0-9_]*$',
       description: 'Environment variable that holds the API key. Default: <ID>_API_KEY.',
+    }),
+  ),
+  timeouts: Type.Optional(
+    Type.Partial(ProviderTimeouts, {
+      description: 'Timeouts of this provider. Default: those under timeouts.',
     }),
   ),
   capabilities: Type.Optional(

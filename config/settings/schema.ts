@@ -161,6 +161,17 @@ export const SettingsSchema = Type.Object(
     ),
     routing: RoutingSettings,
     timeouts: TimeoutSettings,
+    failover: StrictObject(
+      {
+        on_timeout: Type.Boolean({
+          description:
+            'Whether a request is sent again, or to another provider, after a timeout or a connection that ' +
+            'broke: the provider may execute and bill it twice. The request header x-retry-on-timeout ' +
+            'overrides this.',
+        }),
+      },
+      { description: 'When a request is sent again.' },
+    ),
     breaker: StrictObject(
       {
         min_requests: Type.Integer({

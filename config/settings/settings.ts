@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject, type Mode, type Model } from '../../core
 import type { PluginEntry } from '../../core/pipeline/load.ts'
 import { compileValidator, describeSchemaErrors } from '../../core/util/json-schema.ts'
 import type { Capabilities } from '../../providers/shared/catalog.ts'
-import type { ProviderAuth } from '../../providers/shared/client.ts'
+import type { ProviderAuth, ProviderClientOptions } from '../../providers/shared/client.ts'
 import { buildPresetSettings } from './capability-presets.ts'
 import { findSettingsIssues } from './check-settings.ts'
 import { replaceDeprecatedSettings } from './deprecated-settings.ts'
@@ -47,6 +47,7 @@ interface ProviderSettings {
   readonly api_key: string | undefined
   readonly auth: ProviderAuth | undefined
   readonly query: Readonly<Record<string, string>> | undefined
+  readonly timeouts?: Partial<ProviderClientOptions['timeouts']>
 }
 
 /** Whether requests can be sent to the provider: it has a key, or needs none. */

@@ -1,14 +1,19 @@
 import { StrictObject, Type } from '../../core/contract/index.ts'
 import { Milliseconds } from './schema-types.ts'
 
-/** How long the gateway waits, for providers, clients and its own processes. */
-export const TimeoutSettings = StrictObject({
+/** How long the gateway waits for a provider. */
+export const ProviderTimeouts = StrictObject({
   connect_ms: Milliseconds('To open a connection to a provider.'),
   first_byte_ms: Milliseconds(
-    'Until the response of a provider, or the first event of its stream. If the request names its ' +
-      'model, comments of the provider about its queue extend this up to ten minutes.',
+    'Until the response of a provider, or the first event of its stream, from when the request is sent. ' +
+      'Reasoning models may need minutes.',
   ),
   idle_ms: Milliseconds('Between two chunks of a response of a provider.'),
+})
+
+/** How long the gateway waits, for providers, clients and its own processes. */
+export const TimeoutSettings = StrictObject({
+  ...ProviderTimeouts.properties,
   plugin_ms: Milliseconds(
     'For a phase of a plugin package, and for each batch of a stream that it makes. The time of next() ' +
       'does not count.',

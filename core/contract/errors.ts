@@ -24,6 +24,11 @@ export interface ErrorDetails {
   /** Whole seconds to wait before a retry. */
   readonly retryAfter?: number
   readonly headers?: Readonly<Record<string, string>>
+  /**
+   * Of a failed provider call that may be billed. `maybe`: the request was sent and not answered, so it is
+   * not sent again unless the caller asked for that. `yes`: it was answered, but the answer is unusable.
+   */
+  readonly executed?: 'maybe' | 'yes'
   readonly cause?: unknown
 }
 
@@ -62,26 +67,33 @@ export class GatewayError extends Error {
     this.details = rest
   }
 
+  #with(changes: Partial<CustomError>): GatewayError {
+    const { code, status, type, message, details } = this
+    return new GatewayError({ ...details, code, status, type, message, ...changes })
+  }
+
   /** Returns the same error with another message. */
   withMessage(message: string): GatewayError {
-    const { code, status, type, details } = this
-    return new GatewayError({ ...details, code, status, type, message })
+    return this.#with({ message })
   }
 
   /** Returns the same error with another path of its request field, also where the message has the path. */
   withParam(param: string): GatewayError {
-    const { code, status, type, message, details } = this
+    const { message, details } = this
     const { param: former = '' } = details
     // Plain words, such as "messages", may be prose.
     const text = /[^a-z]/.test(former) ? message.replaceAll(former, () => param) : message
-    return new GatewayError({ ...details, param, code, status, type, message: text })
+    return this.#with({ param, message: text })
   }
 
   /** Returns the same error with another response header. */
   withHeader(name: string, value: string): GatewayError {
-    const { code, status, type, message, details } = this
-    const headers = { ...details.headers, [name]: value }
-    return new GatewayError({ ...details, headers, code, status, type, message })
+    return this.#with({ headers: { ...this.details.headers, [name]: value } })
+  }
+
+  /** Returns the same error of a provider call that may be billed. */
+  withExecuted(executed: 'maybe' | 'yes'): GatewayError {
+    return this.#with({ executed })
   }
 
   get wireCode(): string {

@@ -193,6 +193,8 @@ export interface Attempt {
   readonly startedAt: number
   /** Milliseconds until the complete reply, the first events of a stream, or the error. */
   readonly ms: number
+  /** The call failed, and the provider may bill it all the same. */
+  readonly mayBeBilled?: true
 }
 
 /**

@@ -17,6 +17,14 @@ export const inferenceHeaders: TProperties = {
       examples: ['openai'],
     }),
   ),
+  'x-retry-on-timeout': Type.Optional(
+    StringEnum(['true', 'false'], {
+      description:
+        'Whether a request that a provider did not answer is sent again, or to another provider, although ' +
+        'it may be executed and billed twice. Default: the setting failover.on_timeout, which is false.',
+      examples: ['true'],
+    }),
+  ),
   'x-cache': Type.Optional(
     Type.String({
       description:

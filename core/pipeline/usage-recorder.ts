@@ -12,6 +12,7 @@ import type {
 import { textOfPart } from '../text/part-text.ts'
 import { estimateInputTokens } from '../text/prompt-tokens.ts'
 import { estimateTextTokens, tokenizerOf } from '../text/text-tokens.ts'
+import { roundUsd } from '../util/cost.ts'
 import { askedPriceFactor } from '../util/price-terms.ts'
 import { type AnswerCheck, createAnswerCheck } from './answer-check.ts'
 
@@ -103,8 +104,8 @@ export function estimateUsage(request: ChatRequest, target: Target | undefined, 
 }
 
 /**
- * Records the cost of a request that failed before its reply was read, if a provider worked for it. See
- * docs/decisions/cost.md, "Failed attempts cost nothing".
+ * Records the cost of a request that failed before its reply was read, if a provider may have worked for it.
+ * See docs/decisions/cost.md, "What may have been executed is counted".
  */
 export function recordUnreadCost(exchange: EndedExchange, costOf: CostOf): void {
   const { costUsd, reply, request } = exchange
@@ -115,21 +116,20 @@ export function recordUnreadCost(exchange: EndedExchange, costOf: CostOf): void 
     recorder.endEarly()
     return
   }
-  const cancelled = cancelledAttempt(exchange)
-  if (cancelled === undefined) return
-  setEstimate(exchange, estimateUsage(request, cancelled.target))
-  recordCost(exchange, cancelled.target, costOf)
+  const unanswered = unansweredAttempt(exchange)
+  if (unanswered === undefined) return
+  setEstimate(exchange, estimateUsage(request, unanswered.target))
+  recordCost(exchange, unanswered.target, costOf)
 }
 
-/** The target whose usage and cost the exchange has: the one that replied, or whose call was cancelled. */
+/** The target whose usage the exchange has: the one that replied, or the last one that may bill its call. */
 export function billedTarget(exchange: EndedExchange): Target | undefined {
-  return exchange.target ?? cancelledAttempt(exchange)?.target
+  return exchange.target ?? unansweredAttempt(exchange)?.target
 }
 
-/** The provider call that ended because the client disconnected before there was a reply. */
-function cancelledAttempt({ attempts }: EndedExchange): Attempt | undefined {
-  const last = attempts.at(-1)
-  return last?.outcome === 'cancelled' ? last : undefined
+/** The last provider call that failed or was cancelled, and may be billed. */
+function unansweredAttempt({ attempts }: EndedExchange): Attempt | undefined {
+  return attempts.findLast(({ mayBeBilled }) => mayBeBilled)
 }
 
 /**
@@ -152,6 +152,20 @@ function recordCost(exchange: EndedExchange, target: Target | undefined, costOf:
 /** See docs/decisions/cost.md, "An unknown cost is null". */
 function findCost(exchange: EndedExchange, target: Target | undefined, costOf: CostOf): number | null {
   if (!hasCalledProvider(exchange)) return 0
-  const { usage } = exchange
-  return target === undefined || usage === undefined ? null : (costOf(usage, target) ?? null)
+  const { usage, attempts } = exchange
+  const cost = target === undefined || usage === undefined ? null : (costOf(usage, target) ?? null)
+  return attempts.length > 1 && cost !== null ? addFailedCalls(cost, exchange, costOf) : cost
+}
+
+/** Adds the costs of the other calls that may be billed; null if one is unknown. */
+function addFailedCalls(cost: number, exchange: EndedExchange, costOf: CostOf): number | null {
+  const counted = exchange.target === undefined ? unansweredAttempt(exchange) : undefined
+  let sum = cost
+  for (const attempt of exchange.attempts) {
+    if (!attempt.mayBeBilled || attempt === counted) continue
+    const added = costOf(estimateUsage(exchange.request, attempt.target), attempt.target)
+    if (added === undefined) return null
+    sum += added
+  }
+  return roundUsd(sum)
 }

@@ -27,12 +27,9 @@ export function createCallProvider(services: DispatchServices): CallProvider {
     const { client, capabilities } = findProvider(providers, target.provider)
     const { request, omitted } = limitRequest(exchange.request, capabilities)
     const sentAt = performance.now()
-    // A request with a fixed model cannot fail over, so it may wait in the queue of its provider.
-    const mayQueue = exchange.route?.isFixed
     const by = { caller: exchange.account.userId, isRetry: wasSent(exchange, target) }
     const sent = await circuitBreakers.guard(target, by, () =>
       client.send(request, target, exchange.client, {
-        mayQueue,
         operation: exchange.operation,
         headers: exchange.headersOfCall?.(target),
       }),

@@ -18,13 +18,15 @@ const MAX_RETRY_DELAY_MS = 2000
 
 /**
  * Sends the request to the targets of the route until one replies. A call to a provider resolves before
- * anything is sent to the client: a stream is only returned once its first event has arrived. Throws the
- * error for the client if every attempt failed; it tells clients not to retry.
+ * anything of its reply is sent to the client: a stream is only returned once its first event has arrived.
+ * Throws the error for the client if every attempt failed, or the last one may have been executed and
+ * `retriesOnTimeout` is false; it tells clients not to retry.
  */
 export async function dispatchExchange(
   exchange: ReplyingExchange,
   route: Route,
   callProvider: CallProvider,
+  retriesOnTimeout = false,
 ): Promise<Reply> {
   const errors: GatewayError[] = []
   const tried: Target[] = []
@@ -39,13 +41,14 @@ export async function dispatchExchange(
       recordAttempt(exchange, target, startedAt, 'ok')
       return reply
     } catch (thrown) {
-      const unexpected = exchange.client.isAborted ? 'cancelled' : 'internal_error'
-      recordAttempt(exchange, target, startedAt, GatewayError.isInstance(thrown) ? thrown.code : unexpected)
+      recordFailure(exchange, target, startedAt, thrown)
       if (!GatewayError.isInstance(thrown)) throw thrown
       error = thrown
     }
     errors.push(error)
-    if (!canTryNextTarget(error, route)) throw error.status >= 500 ? forbidRetry(error) : error
+    const isUnanswered = error.details.executed === 'maybe' && !retriesOnTimeout
+    if (isUnanswered || !canTryNextTarget(error, route))
+      throw error.status >= 500 ? forbidRetry(error) : error
     if (route.isFixed && errors.length === 1) await waitForRetry(error, exchange.client.signal)
   }
   throw finalError(errors, route)
@@ -82,9 +85,29 @@ function recordAttempt(
   target: Target,
   startedAt: number,
   outcome: Attempt['outcome'],
+  billing?: Pick<Attempt, 'mayBeBilled'>,
 ): void {
-  exchange.attempts.push({ target, outcome, startedAt, ms: performance.now() - startedAt })
+  exchange.attempts.push({ target, outcome, startedAt, ms: performance.now() - startedAt, ...billing })
 }
+
+/** Warns of a call that may be billed, because its cost is an estimate. */
+function recordFailure(exchange: ReplyingExchange, target: Target, startedAt: number, thrown: unknown): void {
+  if (!GatewayError.isInstance(thrown)) {
+    const isCancelled = exchange.client.isAborted
+    const billing = isCancelled ? MAY_BE_BILLED : undefined
+    recordAttempt(exchange, target, startedAt, isCancelled ? 'cancelled' : 'internal_error', billing)
+  } else if (thrown.details.executed === undefined) {
+    recordAttempt(exchange, target, startedAt, thrown.code)
+  } else {
+    recordAttempt(exchange, target, startedAt, thrown.code, MAY_BE_BILLED)
+    const { provider, model } = target
+    const what = thrown.details.executed === 'maybe' ? 'was not answered' : 'had no usable answer'
+    const message = `A call to ${provider}/${model} ${what} and may be billed; its cost is estimated.`
+    exchange.warnings.push({ code: 'estimated_cost', message })
+  }
+}
+
+const MAY_BE_BILLED = { mayBeBilled: true } as const
 
 /**
  * Waits before the retry of a fixed model. Throws the error if a retry is not worthwhile; a client may wait

@@ -1,8 +1,8 @@
 import { type FinishReason, ReplyEvent, type ReplyPart, type Usage } from '../../core/contract/chat.ts'
-import { GatewayError } from '../../core/contract/errors.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import { addToChecksum, EMPTY_CHECKSUM } from '../../core/text/text-checksum.ts'
 import { toPriceFactor } from '../../core/util/price-terms.ts'
+import { unusableReplyError } from '../shared/errors.ts'
 import { asObject, asObjects, asString, asTokens } from '../shared/fields.ts'
 import { parseAnthropicErrorRecord } from './errors.ts'
 import { toBlockStart, toExtraPart, toMessageParts, toSignaturePart } from './extra-parts.ts'
@@ -15,7 +15,7 @@ export function parseAnthropicReply(body: unknown): ReplyEvent {
   const message = asObject(body)
   if (message.type === 'error') throw parseAnthropicErrorRecord(message)
   if (!Array.isArray(message.content)) {
-    throw new GatewayError('provider_error', "The provider's reply is not a message.")
+    throw unusableReplyError("The provider's reply is not a message.")
   }
   return new ReplyEvent([
     { type: 'start', id: asString(message.id), model: asString(message.model) },
@@ -31,7 +31,7 @@ export function parseAnthropicReply(body: unknown): ReplyEvent {
 export function parseTokenCount(body: unknown): number {
   const tokens = asTokens(asObject(body).input_tokens)
   if (tokens !== undefined) return tokens
-  throw new GatewayError('provider_error', "The provider's reply is not a count of tokens.")
+  throw unusableReplyError("The provider's reply is not a count of tokens.")
 }
 
 function toBlockParts(blocks: readonly JsonObject[]): readonly ReplyPart[] {

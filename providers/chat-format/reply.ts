@@ -2,6 +2,7 @@ import { type FinishReason, ReplyEvent, type ReplyPart, type Usage } from '../..
 import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import { toPriceFactor } from '../../core/util/price-terms.ts'
+import { unusableReplyError } from '../shared/errors.ts'
 import { asObject, asObjects, asString, asTokens } from '../shared/fields.ts'
 import { isChatErrorRecord, parseChatErrorRecord } from './errors.ts'
 import { ReasoningFields, reasoningTextOf } from './reasoning-fields.ts'
@@ -12,7 +13,7 @@ export function parseChatReply(body: unknown): ReplyEvent {
   const native = asObject(body)
   if (isChatErrorRecord(native)) throw parseChatErrorRecord(native)
   const choice = findFirstChoice(native)
-  if (!choice) throw new GatewayError('provider_error', "The provider's reply is not a chat completion.")
+  if (!choice) throw unusableReplyError("The provider's reply is not a chat completion.")
 
   const message = asObject(choice.message)
   const usage = toChatUsage(native.usage, native.service_tier)

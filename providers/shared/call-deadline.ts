@@ -3,8 +3,7 @@ import type { ClientConnection } from '../../core/contract/exchange.ts'
 
 /**
  * Aborts one provider call when the client disconnects or the provider exceeds a time limit. The call uses a
- * single timer; extending the deadline only resets it. See docs/decisions/routing.md, "Comments extend the
- * wait of fixed-model requests only".
+ * single timer; extending the deadline only resets it.
  */
 export class CallDeadline {
   /**

@@ -1,4 +1,3 @@
-import { Pool } from 'undici'
 import { type ChatRequest, NATIVE, type Reply, ReplyEvent } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import type { ClientConnection } from '../../core/contract/exchange.ts'
@@ -16,8 +15,10 @@ import { CallDeadline } from './call-deadline.ts'
 import type { Capabilities } from './catalog.ts'
 import { withFunctionCalls } from './custom-calls.ts'
 import { withoutEmptyReplies } from './empty-replies.ts'
+import { unusableReplyError } from './errors.ts'
 import { parseErrorByStatus } from './errors-by-status.ts'
 import {
+  createPool,
   ProviderCall,
   type ResponseHead,
   type ResponseLimit,
@@ -95,11 +96,6 @@ export interface ProviderClient {
 }
 
 export interface SendOptions {
-  /**
-   * Comments of the provider keep a stream waiting for its first event beyond `first_byte_ms`, for up to ten
-   * minutes.
-   */
-  readonly mayQueue?: boolean | undefined
   /** Default: `chat`. Rejects with a `GatewayError` if the provider's format does not have it. */
   readonly operation?: Operation | undefined
   /** Further headers. */
@@ -118,9 +114,6 @@ export interface Deviations {
   readonly changed: readonly ParameterChange[]
 }
 
-/** DeepSeek queues requests for up to ten minutes (docs/providers.md, "DeepSeek replies and streams"). */
-const MAX_QUEUE_MS = 600_000
-
 const MAX_REPLY_MIB = 64
 const REPLY_LIMIT: ResponseLimit = { maxBytes: MAX_REPLY_MIB * 1024 * 1024, isCutOff: false }
 const ERROR_LIMIT: ResponseLimit = { maxBytes: 64 * 1024, isCutOff: true }
@@ -134,7 +127,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
   const authHeaders = buildAuthHeaders(adapter, apiKey, options.auth)
   // `CallDeadline` enforces the timeouts after connecting: undici cannot tell a first event from a first
   // byte.
-  const pool = new Pool(origin, {
+  const pool = createPool(origin, {
     connections: options.connections ?? null,
     connectTimeout: timeouts.connect_ms,
     headersTimeout: 0,
@@ -167,7 +160,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     request: ChatRequest,
     target: Target,
     client: ClientConnection,
-    { mayQueue = false, operation = 'chat', headers: further }: SendOptions = {},
+    { operation = 'chat', headers: further }: SendOptions = {},
   ): Promise<SentRequest> {
     const format = operation === 'chat' ? adapter : findOperation(operation, target)
     let call: ProviderCall | undefined
@@ -177,7 +170,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
       const started = start(request, target, format, further)
       call = started.call
       const reply = request.stream
-        ? await readStream(call, deadline, mayQueue ? MAX_QUEUE_MS : 0)
+        ? await readStream(call, deadline)
         : toReply(await readWhole(call, deadline), deadline, format, request)
       const { omitted, changed } = started.deviations
       return { reply, omitted, changed }
@@ -185,13 +178,15 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
       deadline.end()
       if (call === undefined) throw error
       call.abort(error)
-      throw toCallError(error, deadline)
+      throw toCallError(error, deadline, call)
     }
   }
 
   /** Every error of a call passes here. Providers quote the key that they reject. */
-  function toCallError(error: unknown, { aborted }: CallDeadline): unknown {
-    return aborted === undefined ? redactor.error(toNetworkError(error, id)) : aborted.reason
+  function toCallError(error: unknown, { aborted }: CallDeadline, call: ProviderCall): unknown {
+    if (aborted === undefined) return redactor.error(toNetworkError(error, id, call))
+    const { reason } = aborted
+    return GatewayError.isInstance(reason) && call.isSent ? reason.withExecuted('maybe') : reason
   }
 
   async function countTokens(
@@ -213,7 +208,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     } catch (error) {
       if (call === undefined) throw error
       call.abort(error)
-      throw toCallError(error, deadline)
+      throw toCallError(error, deadline, call)
     } finally {
       deadline.end()
     }
@@ -249,17 +244,16 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     return call.readWhole(limitOf, () => deadline.extend(timeouts.idle_ms))
   }
 
-  async function readStream(call: ProviderCall, deadline: CallDeadline, queueMs: number): Promise<Reply> {
+  async function readStream(call: ProviderCall, deadline: CallDeadline): Promise<Reply> {
     const head = await call.readHead()
     if (isErrorStatus(head)) throw toProviderError(await readWhole(call, deadline))
     if (!isEventStream(head)) {
-      throw new GatewayError('provider_error', `${id} did not respond with an event stream.`)
+      throw unusableReplyError(`${id} did not respond with an event stream.`)
     }
-    const { idle_ms } = timeouts
-    const toError = (error: unknown) => toCallError(error, deadline)
-    const source = readBatches(toError, call, adapter.createStreamReader(), deadline, idle_ms, queueMs)
+    const toError = (error: unknown) => toCallError(error, deadline, call)
+    const source = readBatches(toError, call, adapter.createStreamReader(), deadline, timeouts.idle_ms)
     const batches = await peekFirst(source)
-    if (!batches) throw new GatewayError('provider_error', `${id} sent an empty stream.`)
+    if (!batches) throw unusableReplyError(`${id} sent an empty stream.`)
     return { type: 'stream', batches }
   }
 
@@ -271,7 +265,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
   ): Reply {
     if (isErrorStatus(response.head)) throw toProviderError(response)
     if (!response.complete) {
-      throw new GatewayError('provider_error', `${id} sent a reply larger than ${MAX_REPLY_MIB} MiB.`)
+      throw unusableReplyError(`${id} sent a reply larger than ${MAX_REPLY_MIB} MiB.`)
     }
     deadline.end()
     const parsed = format.parseText?.(response.text, request)
@@ -287,7 +281,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
   function parseReplyBody(text: string): unknown {
     const body = parseJson(text)
     if (body !== undefined) return body
-    throw new GatewayError('provider_error', `${id} sent a reply that is not valid JSON.`)
+    throw unusableReplyError(`${id} sent a reply that is not valid JSON.`)
   }
 
   function toProviderError({ head, text }: WholeResponse): GatewayError {

@@ -71,14 +71,19 @@ export function createErrorParser<Body extends ProviderErrorBody>(format: ErrorF
   }
 }
 
+/** The error of a provider that has answered with success, but with nothing that can be read. */
+export function unusableReplyError(message: string): GatewayError {
+  return new GatewayError('provider_error', message, { executed: 'yes' })
+}
+
 /** The error for a stream record that is not a JSON object. */
 export function malformedRecordError(): GatewayError {
-  return new GatewayError('provider_error', 'The provider sent a malformed stream record.')
+  return unusableReplyError('The provider sent a malformed stream record.')
 }
 
 /** The error for a reply without a finish reason or end marker. */
 export function incompleteReplyError(): GatewayError {
-  return new GatewayError('provider_error', "The provider's reply ended before it was complete.")
+  return unusableReplyError("The provider's reply ended before it was complete.")
 }
 
 /** Some providers repeat the rejected input in their message. */

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Dispatcher } from 'undici'
+import { Client, type Dispatcher, Pool } from 'undici'
 import { GatewayError } from '../../core/contract/errors.ts'
 
 export interface ResponseHead {
@@ -62,9 +62,19 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
   #error: { readonly reason: unknown } | undefined
   /** Wakes a `read` that is waiting for data. */
   #wakeReader: (() => void) | undefined
+  #connection: Connection | undefined
+  /** `performance.now()` when the request was written to a connection. */
+  #sentAt: number | undefined
+  /** The connection has carried a request before. */
+  #isReused = false
 
   constructor(dispatcher: Dispatcher, options: Dispatcher.DispatchOptions) {
-    dispatcher.dispatch(options, this)
+    dispatcher.dispatch(Object.assign(options, { call: this }), this)
+  }
+
+  /** Called with the connection that is about to carry the request. */
+  assign(connection: Connection): void {
+    this.#connection = connection
   }
 
   /** Resolves when the response starts. Rejects if the request fails or is aborted before that. */
@@ -120,8 +130,24 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
     this.#controller?.abort(ABORTED)
   }
 
+  get isSent(): boolean {
+    return this.#sentAt !== undefined
+  }
+
+  /**
+   * Whether a connection that has just failed was closed by the provider while it was idle: it was used
+   * before, and ended without a byte right after the request was sent. See docs/decisions/routing.md, "What
+   * may have been executed is not sent again".
+   */
+  get wasClosedIdle(): boolean {
+    if (this.#sentAt === undefined || !this.#isReused || this.#head !== undefined) return false
+    return performance.now() - this.#sentAt < IDLE_CLOSE_MS
+  }
+
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
+    this.#sentAt = performance.now()
+    this.#isReused = this.#connection?.use() === true
     if (this.#error !== undefined) controller.abort(ABORTED)
   }
 
@@ -188,6 +214,45 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
   }
 }
 
+/** Within this time the news that a provider has closed an idle connection arrives. */
+const IDLE_CLOSE_MS = 1000
+
+/** The options of a call, which pool and connection pass on. */
+interface CallOptions extends Dispatcher.DispatchOptions {
+  call?: ProviderCall
+}
+
+/** A connection to a provider that knows whether it has carried a request. */
+class Connection extends Client {
+  #isUsed = false
+
+  constructor(origin: URL, options: Client.Options) {
+    super(origin, options)
+    this.on('connect', () => {
+      this.#isUsed = false
+    })
+  }
+
+  /** Returns whether the connection has carried a request before this one. */
+  use(): boolean {
+    const wasUsed = this.#isUsed
+    this.#isUsed = true
+    return wasUsed
+  }
+
+  override dispatch(options: CallOptions, handler: Dispatcher.DispatchHandler): boolean {
+    options.call?.assign(this)
+    return super.dispatch(options, handler)
+  }
+}
+
+/** Creates the connection pool for the calls to a provider. */
+export function createPool(origin: string, options: Pool.Options): Pool {
+  // The cast is safe: the pool passes the options on, with the origin as a URL.
+  const factory = (origin: URL, options: object) => new Connection(origin, options as Client.Options)
+  return new Pool(origin, { ...options, factory })
+}
+
 /** The size that the response announces; NaN if it does not. */
 function announcedBytes({ headers }: ResponseHead): number {
   return Number(headers['content-length'])
@@ -208,22 +273,34 @@ const ABORTED = new Error('The request was aborted.')
 
 /**
  * Turns the error of a failed request into a `GatewayError`. Errors that need no explanation are returned as
- * they are: a `GatewayError`, and errors without a `code`, which are bugs of the gateway.
+ * they are: a `GatewayError`, and errors without a `code`, which are bugs of the gateway. Network errors say
+ * whether `call` may have been executed.
  */
-export function toNetworkError(error: unknown, provider: string): unknown {
+export function toNetworkError(
+  error: unknown,
+  provider: string,
+  call: Pick<ProviderCall, 'isSent' | 'wasClosedIdle'>,
+): unknown {
   if (GatewayError.isInstance(error) || !(error instanceof Error) || !('code' in error)) return error
   // The error itself may hold data of the provider, which may quote key and prompt: only its message is
   // logged.
   const cause =
     error instanceof ConnectError ? error : new Error(`${error.code ?? error.name}: ${error.message}`)
   const code = String(error.code)
+  const mayHaveRun = call.isSent && !call.wasClosedIdle
+  const executed = mayHaveRun ? { executed: 'maybe' as const } : {}
   if (TIMEOUT_CODES.has(code)) {
-    return new GatewayError('provider_timeout', `Connecting to ${provider} timed out.`, { cause })
+    const message = mayHaveRun
+      ? `${provider} did not respond in time.`
+      : `Connecting to ${provider} timed out.`
+    return new GatewayError('provider_timeout', message, { ...executed, cause })
   }
   if (code.startsWith('HPE_') || error.name === 'HTTPParserError') {
-    return new GatewayError('provider_error', `${provider} sent an invalid HTTP response.`, { cause })
+    const message = `${provider} sent an invalid HTTP response.`
+    return new GatewayError('provider_error', message, { executed: 'yes', cause })
   }
-  return new GatewayError('provider_unreachable', `The connection to ${provider} failed.`, { cause })
+  const message = `The connection to ${provider} failed.`
+  return new GatewayError('provider_unreachable', message, { ...executed, cause })
 }
 
 const TIMEOUT_CODES = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT'])

@@ -1,8 +1,9 @@
 import { StringDecoder } from 'node:string_decoder'
 import { createParser } from 'eventsource-parser'
-import { GatewayError } from '../../core/contract/errors.ts'
+import type { GatewayError } from '../../core/contract/errors.ts'
 import type { SseEvent } from '../../core/contract/provider.ts'
 import { lazy } from '../../core/util/lazy.ts'
+import { unusableReplyError } from './errors.ts'
 
 /** Parses server-sent events from bytes that may be split anywhere. Stateful: create one per stream. */
 export interface SseReader {
@@ -97,6 +98,5 @@ function readPlainRecords(text: string, events: SseEvent[]): number {
 }
 
 function recordTooLongError(maxRecordChars: number): GatewayError {
-  const message = `The provider sent a stream record of more than ${maxRecordChars} characters.`
-  return new GatewayError('provider_error', message)
+  return unusableReplyError(`The provider sent a stream record of more than ${maxRecordChars} characters.`)
 }

@@ -11,10 +11,10 @@ const READER_STOPPED = new Error('The reader stopped.')
 
 /**
  * Reads a provider's stream at the pace of the consumer. Each batch holds the events of one network read.
- * Bytes that complete no event, such as comments, yield no batch, but they extend the deadline by `idleMs`:
- * always after the first event, and before it for up to `queueMs`. Errors are thrown as `toError` returns
- * them; those of the connection after a complete reply are ignored. See docs/decisions/replies.md, "A stream
- * reader is a function of one record, not a generator over generators".
+ * Bytes that complete no event, such as comments, yield no batch, but after the first event they extend the
+ * deadline by `idleMs`. Errors are thrown as `toError` returns them; those of the connection after a complete
+ * reply are ignored. See docs/decisions/replies.md, "A stream reader is a function of one record, not a
+ * generator over generators".
  */
 export async function* readBatches(
   toError: (error: unknown) => unknown,
@@ -22,10 +22,8 @@ export async function* readBatches(
   reader: StreamReader,
   deadline: CallDeadline,
   idleMs: number,
-  queueMs: number,
 ): AsyncGenerator<readonly ReplyEvent[]> {
   const sse = createSseReader()
-  const startedAt = performance.now()
   let hasStarted = false
   let batch: ReplyEvent[] = []
   try {
@@ -40,7 +38,7 @@ export async function* readBatches(
         batch = []
       }
       if (reader.isDone?.()) deadline.extend(CLOSE_TIMEOUT_MS)
-      else if (hasStarted || performance.now() - startedAt < queueMs) deadline.extend(idleMs)
+      else if (hasStarted) deadline.extend(idleMs)
     }
     for (const event of sse.end()) batch.push(...reader.read(event))
     batch.push(...reader.end())

@@ -79,6 +79,7 @@ function favouring(provider: string): string {
   return `
 ${UNLIMITED}
 timeouts: { connect_ms: 2000, first_byte_ms: 2000, idle_ms: 2000 }
+failover: { on_timeout: true }
 breaker: { min_requests: 5, open_ms: 10 }
 models:
   - id: ${MODELS[provider]}

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { SseEvent } from '../../core/contract/index.ts'
+import { nextImmediate } from '../../core/util/next-immediate.ts'
 import { toAnthropicBody, toAnthropicStream } from '../../providers/sandbox/anthropic/reply.ts'
 import { toDeepSeekBody, toDeepSeekStream } from '../../providers/sandbox/deepseek/reply.ts'
 import { createGeminiReplyEncoder } from '../../providers/sandbox/gemini/reply.ts'
@@ -126,6 +127,8 @@ export interface ProviderAnswer {
   readonly records?: readonly SseEvent[]
   /** The connection is dropped behind the body or records. */
   readonly isCut?: boolean
+  /** The connection is closed before the answer. */
+  readonly isClosed?: boolean
   /** The answer begins when this resolves. */
   readonly until?: Promise<unknown>
 }
@@ -148,6 +151,7 @@ export interface AskOptions {
   /** Fields added to the body that asks about `text`, or replacing its fields. */
   readonly body?: object
   readonly headers?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a body of any dialect
@@ -193,6 +197,7 @@ export function encodeReply({ format, stream }: ProviderCall, reply: Partial<Mod
 export async function startTranslationBench(
   environment: Readonly<Record<string, string>> = {},
   settings = '',
+  timeouts: Readonly<Record<string, number>> = {},
 ): Promise<TranslationBench> {
   const calls: ProviderCall[] = []
   let respond: Respond = (call) => encodeReply(call, {})
@@ -210,7 +215,7 @@ export async function startTranslationBench(
   await once(server, 'listening')
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const gateway = await startGateway({
-    CONFIG: await writeSettings(COMMON_SETTINGS + settings),
+    CONFIG: await writeSettings(COMMON_SETTINGS + toTimeouts(timeouts) + settings),
     ...Object.fromEntries(
       Object.entries(PROVIDER_KEYS).flatMap(([id, key]) => [
         [`${id.toUpperCase()}_API_KEY`, key],
@@ -238,7 +243,6 @@ const COMMON_SETTINGS = `
 rate_limits:
   requests_per_minute: { free: null, paid: null }
 limits: { auth_failures_per_minute: null }
-timeouts: { keep_alive_ms: 5000 }
 providers:
   acme:
     format: openai
@@ -266,6 +270,8 @@ models:
     quirks: { responses: always }
 `
 
+const toTimeouts = (timeouts: object) => `timeouts: ${JSON.stringify({ keep_alive_ms: 5000, ...timeouts })}\n`
+
 /** The provider is the first segment of the path. */
 function formatOf(path: string): FormatName {
   const [, provider = ''] = path.split('/')
@@ -274,21 +280,24 @@ function formatOf(path: string): FormatName {
 }
 
 async function send(response: ServerResponse, answer: ProviderAnswer): Promise<void> {
-  const { status = 200, headers, body, records = [], isCut, until } = answer
+  const { status = 200, headers, body, records = [], isCut, isClosed, until } = answer
   await until
+  if (isClosed) return void response.socket?.destroySoon()
   const type = body === undefined ? 'text/event-stream' : 'application/json'
   response.writeHead(status, { 'content-type': type, ...headers })
   if (body !== undefined) response.write(typeof body === 'string' ? body : JSON.stringify(body))
   for (const { event, data } of records)
     response.write(`${event === '' ? '' : `event: ${event}\n`}data: ${data}\n\n`)
-  if (isCut) response.destroy()
-  else response.end()
+  if (!isCut) return void response.end()
+  // Node collects what is written in one turn of the event loop.
+  await nextImmediate()
+  response.socket?.destroySoon()
 }
 
 async function ask(
   gateway: RunningGateway,
   { dialect, format, stream }: Combination,
-  { text = 'Hi', body, headers }: AskOptions = {},
+  { text = 'Hi', body, headers, signal }: AskOptions = {},
 ): Promise<Asked> {
   const { path, bodyOf } = CHAT_DIALECTS[dialect]
   const base = dialect === 'route' ? gateway.routeUrl : gateway.url
@@ -302,6 +311,7 @@ async function ask(
       ...headers,
     },
     body: JSON.stringify(sent),
+    ...(signal && { signal }),
   })
   const raw = await receivedText(response)
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true

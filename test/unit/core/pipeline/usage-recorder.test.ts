@@ -121,12 +121,26 @@ describe('the recorded usage and cost', () => {
   it('of a request that was cancelled before the reply are the input, at the price of the last attempt', () => {
     const attempts = [
       { target: { provider: 'openai', model: 'my-own' }, outcome: 'provider_error' },
-      { target, outcome: 'cancelled' },
+      { target, outcome: 'cancelled', mayBeBilled: true },
     ]
     const exchange = exchangeOf({ target: undefined, attempts })
     recordUnreadCost(exchange, costOf)
     expect(exchange).to.deep.include({ usage: { input: 15, output: 0, isEstimated: true }, costUsd: 15 })
     expect(billedTarget(exchange)).to.equal(target)
+  })
+
+  it('of failed calls that may be billed are added to those of the reply', () => {
+    const attempts = [
+      { target, outcome: 'provider_timeout', mayBeBilled: true },
+      { target, outcome: 'provider_error' },
+      { target, outcome: 'ok' },
+    ]
+    const exchange = exchangeOf({ attempts })
+    record(exchange, text(40), finish, usage(7, 3)).complete()
+    const alone = exchangeOf({ attempts: attempts.slice(2) })
+    record(alone, text(40), finish, usage(7, 3)).complete()
+    expect(exchange.costUsd).to.equal(Number(alone.costUsd) + 15)
+    expect(exchange.usage).to.deep.equal({ input: 7, output: 3 })
   })
 
   it('of a request that failed are none', () => {

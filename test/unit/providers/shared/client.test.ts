@@ -20,7 +20,7 @@ import {
   type ProviderClientOptions,
   type SentRequest,
 } from '../../../../providers/shared/client.ts'
-import { presenceOf, staying } from '../../../support/presence.ts'
+import { presenceOf } from '../../../support/presence.ts'
 import { type StoppedTimers, stopTimers } from '../../../support/timers.ts'
 
 const API_KEY = 'tr4in-n0-known-prefix'
@@ -456,7 +456,9 @@ describe('the provider client', () => {
     it('times out before a whole reply starts', async () => {
       provider = connect({ timeouts: { first_byte_ms: 100 } })
       respond = () => {}
-      expect(await failureOf(whole)).to.include(late)
+      const error = await failureOf(whole)
+      expect(error).to.include(late)
+      expect(error.details.executed).to.equal('maybe')
       await closed
     })
 
@@ -466,27 +468,6 @@ describe('the provider client', () => {
       const error = await send(streamed).catch((thrown) => thrown)
       expect(error).to.include(late)
       await closed
-    })
-
-    it('may delay the first event of a queued request while it sends comments', async () => {
-      const stopped = stopTimers(FIRST_BYTE_MS, IDLE_MS)
-      timers = stopped
-      provider = connect({ timeouts: stoppable })
-      respond = async (_, serverResponse) => {
-        const response = stream(serverResponse)
-        await sendComments(stopped, response)
-        response.end(record(chunk('late', 'stop')))
-      }
-      const sent = await provider.send(streamed, target, staying, { mayQueue: true })
-      expect(textOf(await collect(batchesOf(sent)))).to.equal('late')
-    })
-
-    it('times out if it sends no comments for a queued request', async () => {
-      provider = connect({ timeouts: { first_byte_ms: 50 } })
-      respond = (_, response) => stream(response)
-      expect(
-        await provider.send(streamed, target, staying, { mayQueue: true }).catch((thrown) => thrown),
-      ).to.include(late)
     })
 
     it('times out between two events', async () => {
@@ -571,6 +552,48 @@ describe('the provider client', () => {
       respond = (_, response) => response.destroy()
       expect((await failureOf(whole)).code).to.equal('provider_unreachable')
     })
+
+    it('has not executed a request that was not sent', async () => {
+      const other = createServer()
+      await once(other.listen(0, '127.0.0.1'), 'listening')
+      const { port } = other.address() as AddressInfo
+      await new Promise((resolve) => other.close(resolve))
+      provider = connect({ baseUrl: `http://127.0.0.1:${port}/v1` })
+      expect((await failureOf(whole)).details.executed).to.equal(undefined)
+    })
+
+    const ENDINGS: Readonly<Record<string, (response: ServerResponse) => unknown>> = {
+      'closes a new connection': (response) => response.destroy(),
+      'resets a new connection': (response) => response.socket?.resetAndDestroy(),
+      'ends after the head': (response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' })
+        response.write(': wait\n\n', () => response.destroy())
+      },
+    }
+    for (const [name, end] of Object.entries(ENDINGS)) {
+      for (const request of [whole, streamed]) {
+        it(`may have executed a request if it ${name} (${request === whole ? 'whole' : 'stream'})`, async () => {
+          respond = (_, response) => end(response)
+          const { code, details } = await failureOf(request)
+          expect([code, details.executed]).to.deep.equal(['provider_unreachable', 'maybe'])
+        })
+      }
+    }
+
+    for (const [name, close] of [
+      ['closed', (socket: Socket | null) => socket?.destroySoon()],
+      ['reset', (socket: Socket | null) => socket?.resetAndDestroy()],
+    ] as const) {
+      it(`has not executed a request if it has ${name} the connection, idle since the last reply`, async () => {
+        respond = (_, response) => response.end(COMPLETION)
+        await send(whole)
+        // The connection is free in the next turn of the event loop.
+        await nextImmediate()
+        respond = (_, response) => close(response.socket)
+        const { code, details } = await failureOf(whole)
+        expect([code, details.executed]).to.deep.equal(['provider_unreachable', undefined])
+      })
+    }
   })
 
   it('never reveals the API key in an error', async () => {

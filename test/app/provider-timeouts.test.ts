@@ -1,0 +1,159 @@
+import { expect } from 'chai'
+import {
+  combinations,
+  encodeReply,
+  type ProviderAnswer,
+  type ProviderCall,
+  startTranslationBench,
+  type TranslationBench,
+} from '../support/translation.ts'
+
+const NEVER = new Promise<never>(() => undefined)
+
+/** The head and the beginning of an answer. */
+const BROKEN = { headers: { 'content-type': 'text/event-stream' }, body: ': wait\n\n', isCut: true }
+
+/** The ways in which a request stays without an answer, and the error for the client. */
+const UNANSWERED: Readonly<Record<string, { answer: ProviderAnswer; status: number; code: string }>> = {
+  'a timeout': { answer: { until: NEVER }, status: 504, code: 'provider_timeout' },
+  'a broken connection': { answer: BROKEN, status: 502, code: 'provider_unreachable' },
+}
+
+const ENOUGH = 'breaker: { min_requests: 1000 }\n'
+
+const RETRIED = { 'x-retry-on-timeout': 'true' }
+
+describe('a request that was sent and not answered', () => {
+  let bench: TranslationBench
+  before(async () => {
+    bench = await startTranslationBench({}, ENOUGH, { first_byte_ms: 150 })
+  })
+  after(() => bench?.close())
+  beforeEach(() => {
+    bench.calls.length = 0
+  })
+
+  async function recordOf(id: string | null | undefined) {
+    return (await bench.gateway.call('GET', `/v1/requests/${id}`)).body.data
+  }
+
+  /** Answers the first call in one way, later ones with a reply. */
+  function failOnce(answer: ProviderAnswer): void {
+    bench.respond((call: ProviderCall) => (bench.calls.length === 1 ? answer : encodeReply(call, {})))
+  }
+
+  for (const [name, { answer, status, code }] of Object.entries(UNANSWERED)) {
+    for (const combination of combinations()) {
+      it(`is not sent again after ${name}, and is recorded with its cost: ${combination.title}`, async () => {
+        failOnce(answer)
+        const asked = await bench.ask(combination, { text: 'What does it cost? '.repeat(20) })
+        expect(asked.status, asked.raw).to.equal(status)
+        expect(asked.error.code).to.equal(code)
+        expect(asked.headers.get('x-should-retry')).to.equal('false')
+        expect(bench.calls).to.have.length(1)
+
+        const record = await recordOf(asked.headers.get('x-request-id'))
+        expect(record.attempts.map(({ outcome }: { outcome: string }) => outcome)).to.deep.equal([code])
+        expect(record.provider).to.equal(record.attempts[0].provider)
+        expect(record.tokens.input).to.be.above(50)
+        expect(record.tokens.output).to.equal(0)
+        expect(record.cost_usd).to.be.above(0)
+        expect(record.warnings.map((warning: { code: string }) => warning.code)).to.include('estimated_cost')
+      })
+    }
+
+    for (const combination of combinations(undefined, ['openai'])) {
+      it(`is sent again after ${name} if the caller asks, and both count: ${combination.title}`, async () => {
+        failOnce(answer)
+        const asked = await bench.ask(combination, { headers: RETRIED })
+        expect(asked.status, asked.raw).to.equal(200)
+        expect(asked.text).to.equal('Hello.')
+        expect(bench.calls).to.have.length(2)
+        expect(asked.warnings.join()).to.match(/was not answered and may be billed/)
+
+        const record = await recordOf(asked.headers.get('x-request-id'))
+        const outcomes = record.attempts.map(({ outcome }: { outcome: string }) => outcome)
+        expect(outcomes).to.deep.equal([code, 'ok'])
+        bench.respond((call) => encodeReply(call, {}))
+        const once = await bench.ask(combination)
+        const cheaper = await recordOf(once.headers.get('x-request-id'))
+        expect(record.tokens).to.deep.equal(cheaper.tokens)
+        if (combination.dialect !== 'route') expect(record.cost_usd).to.be.above(cheaper.cost_usd)
+      })
+    }
+  }
+
+  it('is recorded with the sum if it is sent twice in vain', async () => {
+    bench.respond(() => BROKEN)
+    const [combination] = combinations(['chat'], ['openai'])
+    const once = await bench.ask(combination!)
+    const twice = await bench.ask(combination!, { headers: RETRIED })
+    expect(bench.calls).to.have.length(3)
+    const [one, both] = await Promise.all(
+      [once, twice].map(({ headers }) => recordOf(headers.get('x-request-id'))),
+    )
+    expect(both.cost_usd).to.be.closeTo(2 * one.cost_usd, 1e-9)
+    expect(both.tokens).to.deep.equal(one.tokens)
+  })
+
+  it('refuses another value of the header', async () => {
+    const [combination] = combinations(['chat'], ['openai'])
+    const asked = await bench.ask(combination!, { headers: { 'x-retry-on-timeout': 'yes' } })
+    expect(asked.status).to.equal(400)
+    expect(asked.error.param).to.equal('x-retry-on-timeout')
+    expect(bench.calls).to.deep.equal([])
+  })
+
+  it('fails over from an answer, whatever the caller wants', async () => {
+    const [combination] = combinations(['route'], ['openai'])
+    failOnce({ status: 503, body: { error: { message: 'Busy' } } })
+    const asked = await bench.ask(combination!, { headers: { 'x-retry-on-timeout': 'false' } })
+    expect(asked.status).to.equal(200)
+    expect(bench.calls).to.have.length(2)
+    expect(asked.warnings).to.deep.equal([])
+  })
+})
+
+describe('a request whose client or provider closes the connection', () => {
+  let bench: TranslationBench
+  before(async () => {
+    bench = await startTranslationBench({}, ENOUGH)
+  })
+  after(() => bench?.close())
+
+  for (const combination of combinations(undefined, ['openai', 'anthropic'])) {
+    it(`is sent again if it crossed with the close of an idle connection: ${combination.title}`, async () => {
+      bench.respond((call) => encodeReply(call, {}))
+      await bench.ask(combination)
+      bench.calls.length = 0
+      bench.respond((call) => (bench.calls.length === 1 ? { isClosed: true } : encodeReply(call, {})))
+      const asked = await bench.ask(combination)
+      expect(asked.status, asked.raw).to.equal(200)
+      expect(bench.calls).to.have.length(2)
+      expect(asked.warnings).to.deep.equal([])
+    })
+  }
+
+  for (const combination of combinations()) {
+    it(`is recorded if its client disconnects while it waits: ${combination.title}`, async () => {
+      const leaving = new AbortController()
+      bench.respond(() => {
+        leaving.abort()
+        return { until: NEVER }
+      })
+      await bench.ask(combination, { signal: leaving.signal }).then(
+        () => expect.fail('There was an answer.'),
+        () => undefined,
+      )
+      let found: { cost_usd: number; warnings: { code: string }[]; error: object }[] = []
+      while (found.length === 0)
+        found = (await bench.gateway.call('GET', '/v1/requests?limit=1')).body.data.filter(
+          ({ status }: { status: number }) => status === 499,
+        )
+      expect(found[0]?.cost_usd).to.be.above(0)
+      // Each test looks at the newest record only.
+      bench.respond((call) => encodeReply(call, {}))
+      await bench.ask(combination)
+    })
+  }
+})
