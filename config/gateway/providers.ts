@@ -80,6 +80,7 @@ export async function openProviders(settings: Settings, sandboxUrl?: string): Pr
           timeouts: { ...timeouts, ...row.timeouts },
           redactor,
           takesReasoning: capabilities.reasoning,
+          takesDeveloperRole: capabilities.developer_role,
           ...access,
         })
         byId.set(id, { client, capabilities, readsAnthropicContent: adapter.readsAnthropicContent })

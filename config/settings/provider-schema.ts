@@ -68,6 +68,13 @@ export const ProviderRow = StrictObject({
               'except for hosts of OpenAI and Azure, which refuse it.',
           }),
         ),
+        developer_role: Type.Optional(
+          Type.Boolean({
+            description:
+              'Messages may have the role developer; otherwise it becomes system. Default: true for hosts ' +
+              'of OpenAI and Azure, false for others.',
+          }),
+        ),
       },
       { description: 'Limits what requests to the models of the provider may use.' },
     ),

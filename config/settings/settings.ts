@@ -124,8 +124,9 @@ function toProviderSettings(
     const key_variable = row.key_variable ?? defaultKeyVariable(id)
     const { auth, query } = row
     const api_key = auth === 'none' ? undefined : environment[key_variable] || undefined
-    const reasoning = !REFUSES_REASONING.test(row.base_url)
-    const capabilities = { ...DEFAULT_CAPABILITIES, reasoning, ...row.capabilities }
+    const isOpenAi = OPENAI_HOST.test(row.base_url)
+    const defaults = { ...DEFAULT_CAPABILITIES, reasoning: !isOpenAi, developer_role: isOpenAi }
+    const capabilities = { ...defaults, ...row.capabilities }
     return [id, { ...row, auth, query, key_variable, api_key, capabilities }] as const
   })
   return Object.fromEntries(rows)
@@ -135,7 +136,7 @@ function toProviderSettings(
 const DEFAULT_CAPABILITIES: Capabilities = { json: 'none', logit_bias: false, seed: false }
 
 /** Hosts of OpenAI itself and of Azure. */
-const REFUSES_REASONING = /^https?:\/\/[^/]*\.?(?:openai\.com|azure\.com)(?::\d+)?(?:\/|$)/i
+const OPENAI_HOST = /^https?:\/\/[^/]*\.?(?:openai\.com|azure\.com)(?::\d+)?(?:\/|$)/i
 
 /** A worker must be able to restart while the file that `models update` writes is damaged. */
 function attempt<T>(read: () => T): { readonly value?: T; readonly issues: readonly string[] } {

@@ -106,6 +106,8 @@ export interface Capabilities {
   readonly seed: boolean
   /** Whether messages may have the reasoning of earlier replies. Default: true. */
   readonly reasoning?: boolean
+  /** Whether messages may have the role `developer`. Default: true. */
+  readonly developer_role?: boolean
 }
 
 /** Fields that are left out, with a warning, for providers that do not support them. */

@@ -25,7 +25,7 @@ import {
   toNetworkError,
   type WholeResponse,
 } from './http.ts'
-import { withResultsBehindCalls } from './instructions.ts'
+import { withResultsBehindCalls, withSystemRole } from './instructions.ts'
 import { replaceLoneSurrogates } from './json-string.ts'
 import { withOwnReasoning } from './own-reasoning.ts'
 import { toCallerNames, toPlainRequest, withCallerNames } from './plain-request.ts'
@@ -53,6 +53,8 @@ export interface ProviderClientOptions {
   readonly redactor?: SecretRedactor | undefined
   /** Whether messages may have the reasoning of earlier replies. Default: true. */
   readonly takesReasoning?: boolean | undefined
+  /** Whether messages may have the role `developer`; otherwise they are of the system. Default: true. */
+  readonly takesDeveloperRole?: boolean | undefined
   /** Default: the headers of the adapter. */
   readonly auth?: ProviderAuth | undefined
   /** Query parameters of every request. */
@@ -123,6 +125,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
   const { origin, pathname } = new URL(options.baseUrl)
   const basePath = pathname.replace(/\/+$/, '')
   const query = new URLSearchParams(options.query).toString()
+  const { takesDeveloperRole = true } = options
   const reader = { id, format: adapter.format, takesReasoning: options.takesReasoning ?? true }
   const authHeaders = buildAuthHeaders(adapter, apiKey, options.auth)
   // `CallDeadline` enforces the timeouts after connecting: undici cannot tell a first event from a first
@@ -140,7 +143,9 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     target: Target,
     format: Pick<OperationFormat, 'buildRequest'> = adapter,
   ): { built: ProviderRequest; deviations: Deviations } {
-    const filled = withoutEmptyReplies(request)
+    const filled = takesDeveloperRole
+      ? withoutEmptyReplies(request)
+      : withSystemRole(withoutEmptyReplies(request))
     const called = adapter.readsCustomCalls ? filled : withFunctionCalls(filled)
     const plain = adapter.readsAnthropicContent
       ? { request: called, omitted: [] }

@@ -5,6 +5,18 @@ export function isInstruction({ role }: Message): boolean {
 }
 
 /**
+ * Gives instructions of a developer the role `system`, because servers that are compatible with OpenAI refuse
+ * the other role. Returns the same request if there are none.
+ */
+export function withSystemRole(request: ChatRequest): ChatRequest {
+  const { messages } = request
+  if (!messages.some(({ role }) => role === 'developer')) return request
+  const toSystem = (message: Message): Message =>
+    message.role === 'developer' ? { ...message, role: 'system' } : message
+  return { ...request, messages: messages.map(toSystem) }
+}
+
+/**
  * Converts instructions behind the first turn to marked texts of the user, for APIs that take instructions
  * only at the start. They stay in their place, so that a longer conversation begins like the shorter one:
  * providers cache prompts by their beginning. Returns the same list if there are none. See

@@ -113,4 +113,23 @@ describe('public reports', () => {
       })
     }
   })
+  // ogx-ai/ogx#6069, vastsa/PI-Desktop#30, kubernetes-sigs/inference-perf#553, cloudflare/cloudflare-os#36,
+  // theopenco/llmgateway#3103
+  describe('the role developer', () => {
+    for (const combination of combinations(['chat', 'responses'])) {
+      const isOpenAi = combination.format === 'openai' || combination.format === 'responses'
+      it(`is ${isOpenAi ? 'sent' : 'not sent'}: ${combination.title}`, async () => {
+        const turns = [
+          { role: 'developer', content: 'Be brief.' },
+          { role: 'user', content: 'Hi' },
+        ]
+        const body = combination.dialect === 'chat' ? { messages: turns } : { input: turns }
+        const { status, raw } = await bench.ask(combination, { body })
+        expect(status, raw).to.equal(200)
+        const sent = JSON.stringify(bench.calls.at(-1)!.body)
+        expect(sent).to.contain('Be brief.')
+        expect(sent.includes('developer')).to.equal(isOpenAi)
+      })
+    }
+  })
 })
