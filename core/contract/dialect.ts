@@ -1,4 +1,5 @@
 import type { ChatRequest, Reply } from './chat.ts'
+import type { GatewayError } from './errors.ts'
 import type { EndedExchange, RepliedExchange, Warning } from './exchange.ts'
 import type { EndpointDescription, ErrorStyle, GatewayContext } from './http.ts'
 import type { JsonObject } from './json.ts'
@@ -40,6 +41,11 @@ export interface Dialect {
    * an error record instead of throwing; the connection then closes without the last chunk of the body.
    */
   writeStream(exchange: RepliedExchange, ctx: GatewayContext): AsyncIterable<string>
+  /**
+   * Returns the records of a stream that has nothing but an error, where clients of the format look for the
+   * error in a stream only. Default: the error is answered with its status.
+   */
+  writeStreamedError?(error: GatewayError, exchange: EndedExchange): string | undefined
   readonly errorStyle: ErrorStyle
   /** Describes the endpoint in `/openapi.json`. */
   readonly description?: InferenceDescription

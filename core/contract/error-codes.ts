@@ -148,6 +148,7 @@ export const ERROR_CODES = {
     'Past rules or changes could not be read within the limits of time and memory.',
   ),
   event_log_full: unavailable(507, 'The event log has no disk space left.'),
+  context_length_exceeded: invalid(400, 'The request is longer than the context of the model.'),
   // Provider errors: see docs/providers.md, "Errors and retries", and docs/routing.md, "Failover".
   provider_refused: invalid(400, 'The provider refused the request.'),
   provider_authentication_error: failed(502, 'The provider refused the key of the gateway.'),
@@ -157,6 +158,10 @@ export const ERROR_CODES = {
   },
   provider_rate_limited: {
     ...define(429, 'rate_limit_error', 'The provider limits the rate of requests.'),
+    failover: true,
+  },
+  provider_overloaded: {
+    ...unavailable(503, 'The provider is overloaded or unavailable at the moment.'),
     failover: true,
   },
   provider_error: { ...failed(502, 'The provider failed.'), failover: true },

@@ -29,7 +29,17 @@ export interface ErrorDetails {
    * not sent again unless the caller asked for that. `yes`: it was answered, but the answer is unusable.
    */
   readonly executed?: 'maybe' | 'yes'
+  /** Of a request that is longer than the model's context. */
+  readonly contextLengths?: ContextLengths
   readonly cause?: unknown
+}
+
+/** Numbers of tokens. */
+export interface ContextLengths {
+  readonly input: number
+  /** What the request asked for, if it counts towards the limit. */
+  readonly output?: number
+  readonly limit: number
 }
 
 const GATEWAY_ERROR = Symbol.for('signalbox.GatewayError')

@@ -32,6 +32,8 @@ export interface GatewayFields {
   access?: Access
   /** Form of error bodies; `general` if undefined. */
   errorStyle?: ErrorStyle
+  /** Sent with status 200 in place of an error: the records of a stream that ends with it. */
+  errorStream?: string | undefined
   /** Set by the `auth` plugin. */
   account: Account
   /** Throws if the account may not be used any more, once the body has arrived. Set by the `auth` plugin. */

@@ -24,7 +24,7 @@ export type {
 export { ReplyEvent, TokenIds } from './chat.ts'
 export type * from './dialect.ts'
 export { ERROR_CODES, type ErrorCode, type ErrorDefinition } from './error-codes.ts'
-export { type CustomError, type ErrorDetails, GatewayError } from './errors.ts'
+export { type ContextLengths, type CustomError, type ErrorDetails, GatewayError } from './errors.ts'
 export * from './event-log.ts'
 export * from './exchange.ts'
 export * from './http.ts'

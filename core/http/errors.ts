@@ -16,7 +16,8 @@ import {
   type TSchema,
   Type,
 } from '../contract/index.ts'
-import { toAnthropicErrorType } from './anthropic-errors.ts'
+import { toAnthropicErrorType, toWords } from './error-words.ts'
+import { sendStreamText } from './send-response.ts'
 import { discardUnreadBody } from './unread-body.ts'
 
 /**
@@ -28,7 +29,7 @@ export function formatError(
   style: ErrorStyle = 'general',
   request_id?: string,
 ): JsonObject {
-  const { message, type, status, wireCode: code } = error
+  const { code, type, status, message } = toWords(error, style)
   const { param, meta, errors, retryAfter } = error.details
   const retry = retryAfter !== undefined && { retry_after: retryAfter }
   const extra = { ...(meta && { meta }), ...retry }
@@ -158,6 +159,10 @@ export function handleErrors(
       setErrorHeaders(ctx, error, logger)
       if (error.details.retryAfter !== undefined) ctx.set('retry-after', String(error.details.retryAfter))
       ctx.set('x-error-code', Object.hasOwn(errorCodes, error.code) ? error.code : 'refused')
+      if (ctx.errorStream !== undefined) {
+        sendStreamText(ctx, ctx.errorStream)
+        return
+      }
       ctx.status = error.status
       const body = formatError(error, ctx.errorStyle, ctx.requestId)
       ctx.body = readsDetail(ctx.headers) ? { ...body, detail: error.message } : body

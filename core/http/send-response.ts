@@ -47,6 +47,13 @@ export function sendEventStream(ctx: GatewayContext, records: AsyncIterable<stri
   ctx.body = toReadable(records)
 }
 
+/** Sends all SSE records of a stream. */
+export function sendStreamText(ctx: GatewayContext, records: string): void {
+  setStreamHeaders(ctx)
+  ctx.status = 200
+  ctx.body = records
+}
+
 /**
  * Sends the JSON text of a value as Koa would send the value. Given an object, Koa compares it with classes
  * of `fetch`, and their code is loaded for that.

@@ -20,8 +20,8 @@ import {
   type RuleSet,
   requireAccount,
 } from '../contract/index.ts'
-import { toErrorInStyle } from '../http/anthropic-errors.ts'
 import { enterEndpoint } from '../http/endpoints.ts'
+import { toErrorInStyle } from '../http/error-words.ts'
 import { createBodyReader, requireJsonObject } from '../http/read-body.ts'
 import { createResponseSender, type ResponseSender } from '../http/send-response.ts'
 import { chain, type MaybePromise } from '../util/maybe-promise.ts'
@@ -101,7 +101,7 @@ function openExchange(
   { snapshotCaller, costOf }: InferenceParts,
   onRejected: readonly NonNullable<PluginParts['rejected']>[],
 ): GatewayMiddleware {
-  async function reject(exchange: OpenExchange, thrown: unknown): Promise<never> {
+  async function reject(ctx: GatewayContext, exchange: OpenExchange, thrown: unknown): Promise<never> {
     const { reply } = exchange
     exchange.isAnswered = true
     recordUnreadCost(exchange, costOf)
@@ -109,6 +109,8 @@ function openExchange(
     const named = nameCallerPath(thrown, dialect, exchange)
     const error = toErrorInStyle(named, dialect.errorStyle, exchange.route !== undefined)
     for (const notify of onRejected) await notify(exchange, error)
+    if (exchange.request.stream && GatewayError.isInstance(error))
+      ctx.errorStream = dialect.writeStreamedError?.(error, exchange)
     throw error
   }
   return (ctx, next) => {
@@ -117,7 +119,7 @@ function openExchange(
     const created = createExchange(dialect, requestedBody(ctx), ctx, snapshotCaller(account))
     return chain(created, (exchange) => {
       ctx.exchange = exchange
-      return next().catch((error: unknown) => reject(exchange, error))
+      return next().catch((error: unknown) => reject(ctx, exchange, error))
     })
   }
 }

@@ -30,7 +30,12 @@ export async function dispatchExchange(
 ): Promise<Reply> {
   const errors: GatewayError[] = []
   const tried: Target[] = []
-  for (let target = nextTarget(route, tried); target !== undefined; target = nextTarget(route, tried)) {
+  let remaining = route
+  for (
+    let target = nextTarget(remaining, tried);
+    target !== undefined;
+    target = nextTarget(remaining, tried)
+  ) {
     // Also for routes that another plugin has set.
     checkModelAllowed(exchange.account, target)
     tried.push(target)
@@ -49,6 +54,7 @@ export async function dispatchExchange(
     const isUnanswered = error.details.executed === 'maybe' && !retriesOnTimeout
     if (isUnanswered || !canTryNextTarget(error, route))
       throw error.status >= 500 ? forbidRetry(error) : error
+    if (error.code === 'context_length_exceeded') remaining = withLargerContext(remaining, target)
     if (route.isFixed && errors.length === 1) await waitForRetry(error, exchange.client.signal)
   }
   throw finalError(errors, route)
@@ -57,6 +63,8 @@ export async function dispatchExchange(
 /** The error after every attempt failed. An open circuit is no attempt: clients may retry later. */
 function finalError(errors: readonly GatewayError[], { isFixed }: Route): GatewayError {
   const last = errors.at(-1)
+  const tooLong = errors.find(({ code }) => code === 'context_length_exceeded')
+  if (tooLong !== undefined) return tooLong
   const error = isFixed && last !== undefined ? last : summarizeErrors(errors)
   return errors.every(isUnavailable) ? error : forbidRetry(error)
 }
@@ -76,8 +84,22 @@ function forbidRetry(error: GatewayError): GatewayError {
  * the provider does not know the model".
  */
 function canTryNextTarget({ code, mayFailOver }: GatewayError, { isFixed }: Route): boolean {
-  if (mayFailOver) return true
-  return !isFixed && (code === 'provider_authentication_error' || code === 'model_not_found')
+  return mayFailOver || (!isFixed && TARGET_ERRORS.has(code))
+}
+
+const TARGET_ERRORS: ReadonlySet<string> = new Set([
+  'provider_authentication_error',
+  'model_not_found',
+  'context_length_exceeded',
+])
+
+/** Keeps the targets with a larger context than one for which the request was too long. */
+function withLargerContext(route: Route, { entry }: Target): Route {
+  const isLarger = (target: Target) => (target.entry?.context ?? 0) > (entry?.context ?? 0)
+  // A route has targets, but `nextTarget` needs none.
+  const targets = route.targets.filter(isLarger) as unknown as Route['targets']
+  const bestTargets = route.targets.slice(0, route.bestTargets).filter(isLarger).length
+  return { ...route, targets, bestTargets }
 }
 
 function recordAttempt(

@@ -174,9 +174,13 @@ function toRecordedError(
   }
 }
 
+/** Of errors that are a provider's if it was asked. */
+const QUOTING_CODES: ReadonlySet<string> = new Set(['model_not_found', 'context_length_exceeded'])
+
 /** Providers repeat rejected input in their messages, which are passed on to the caller. */
 function quotesRequest({ code }: GatewayError, exchange: EndedExchange | undefined): boolean {
-  return code === 'provider_refused' || (code === 'model_not_found' && (exchange?.attempts.length ?? 0) > 0)
+  if (code === 'provider_refused') return true
+  return QUOTING_CODES.has(code) && (exchange?.attempts.length ?? 0) > 0
 }
 
 function describeRejection({ code, wireCode }: GatewayError): string {

@@ -2,7 +2,7 @@ import { type Account, endpoint, type Host, Type, user } from '../../core/contra
 import { anthropicHeaders } from '../../core/dialects/messages/description.ts'
 import { parseCountTokensRequest } from '../../core/dialects/messages/parse-request.ts'
 import { countTokensRequestSchema } from '../../core/dialects/messages/request-schema.ts'
-import { toErrorInStyle } from '../../core/http/anthropic-errors.ts'
+import { toErrorInStyle } from '../../core/http/error-words.ts'
 import type { CallerSnapshot } from '../../core/pipeline/inference.ts'
 import { createUnsentExchange } from '../../core/pipeline/unsent-exchange.ts'
 import type { TokenCounter } from '../../providers/shared/token-counter.ts'

@@ -5,7 +5,7 @@ import {
   type ErrorDefinition,
   isOptional,
 } from '../../core/contract/index.ts'
-import { statusInStyle } from '../../core/http/anthropic-errors.ts'
+import { statusInStyle } from '../../core/http/error-words.ts'
 
 /** Errors of every endpoint. */
 const COMMON_ERRORS: readonly ErrorCode[] = [

@@ -24,7 +24,11 @@ import {
 import type { ResponsesBody } from '../../core/dialects/responses/request-schema.ts'
 import type { FlatTool } from '../../core/dialects/responses/tool-schemas.ts'
 import { findLoadedTools } from '../../core/dialects/responses/tool-search.ts'
-import { completeResponse, streamResponseEvents } from '../../core/dialects/responses/write-response.ts'
+import {
+  completeResponse,
+  streamResponseEvents,
+  writeFailedResponse,
+} from '../../core/dialects/responses/write-response.ts'
 import { requestIdSuffix } from '../../core/util/ids.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import { type FindResponse, loadConversation, type RecallTurns, resolveReferences } from './conversation.ts'
@@ -76,6 +80,10 @@ export function createResponsesDialect(
     writeStream(exchange, ctx) {
       const call = requireCall(ctx)
       return streamResponseEvents(exchange, call, recorder.persisterFor(exchange, call))
+    },
+    writeStreamedError(error, exchange) {
+      const call = activeCalls.get(exchange)
+      return call && writeFailedResponse(error, exchange, call)
     },
     parameterNames: RESPONSES_NAMES,
     toCallerPath(path, exchange) {

@@ -212,7 +212,7 @@ function findCandidates(
   if (ofOperation.length === 0)
     throw new GatewayError('unsupported_parameter', `No available model supports: ${operation}.`)
   const candidates = ofOperation.filter((model) => missing(model) === undefined)
-  if (candidates.length === 0) throw unsupportedByAllError(ofOperation.map(missing), parameterNames)
+  if (candidates.length === 0) throw unsupportedByAllError(ofOperation, missing, requirements, parameterNames)
   return { candidates, requirements, fitOf }
 }
 

@@ -1,5 +1,6 @@
-import { GatewayError, type Target } from '../../core/contract/index.ts'
+import { GatewayError, type Model, type Target } from '../../core/contract/index.ts'
 import type { Capabilities } from '../../providers/shared/catalog.ts'
+import type { Requirements } from './requirements.ts'
 
 /** The error for a parameter that a fixed model does not support. `param` is as the caller wrote it. */
 export function unsupportedByModelError(
@@ -33,15 +34,23 @@ function settingSentence(setting: string, value: unknown): string {
   return `The operator's setting is ${setting}, which is ${value}.`
 }
 
-/** The error for a request that no model supports. `missing` is what each model lacks. */
+/** The error for a request that none of the models supports. `missing` returns what a model lacks. */
 export function unsupportedByAllError(
-  missing: readonly (string | undefined)[],
+  models: readonly Model[],
+  missing: (model: Model) => string | undefined,
+  { inputTokens, outputTokens }: Requirements,
   parameterNames: Readonly<Record<string, string>> = {},
 ): GatewayError {
-  const names = [...new Set(missing)].map((name = '') => parameterNames[name] ?? name)
+  const names = [...new Set(models.map(missing))].map((name = '') => parameterNames[name] ?? name)
   const [only] = names
   const message = `No available model supports: ${names.map((name) => PHRASES[name] ?? name).join(', ')}.`
-  const isParam = names.length === 1 && only !== undefined && only !== 'context' && only !== 'images'
+  const tooShort = models.filter((model) => missing(model) === 'context').map(({ context }) => context)
+  // A shorter request would be served: these models lack nothing else.
+  if (tooShort.length > 0) {
+    const contextLengths = { input: inputTokens + outputTokens, limit: Math.max(...tooShort) }
+    return new GatewayError('context_length_exceeded', message, { param: 'messages', contextLengths })
+  }
+  const isParam = names.length === 1 && only !== undefined && only !== 'images'
   return new GatewayError('unsupported_parameter', message, isParam ? { param: only } : {})
 }
 

@@ -1,11 +1,6 @@
 import type { ProviderErrorResponse } from '../../core/contract/provider.ts'
 import { parseErrorBody } from '../shared/error-body.ts'
-import {
-  createErrorParser,
-  type ProviderErrorBody,
-  type ProviderErrorCode,
-  type ProviderErrorDetails,
-} from '../shared/errors.ts'
+import { createErrorParser, type ProviderErrorBody, type ProviderErrorCode } from '../shared/errors.ts'
 import { asObject, asString } from '../shared/fields.ts'
 
 interface AnthropicError extends ProviderErrorBody {
@@ -19,7 +14,13 @@ interface AnthropicError extends ProviderErrorBody {
  * (docs/providers.md, "Anthropic errors").
  */
 export const { parseResponse: parseAnthropicError, parseRecord: parseAnthropicErrorRecord } =
-  createErrorParser<AnthropicError>({ parseBody, classify, toDetails, toStatus, retryAfter })
+  createErrorParser<AnthropicError>({
+    parseBody,
+    classify,
+    toDetails: () => ({}),
+    toStatus,
+    retryAfter,
+  })
 
 /** Parses `{type:"error", error:{type, message, details?}}`, and what a proxy in front may send instead. */
 function parseBody(value: unknown): AnthropicError {
@@ -42,12 +43,6 @@ const SPEND_LIMIT_CODE = /_spend_limit_reached$/
 
 /** An empty account is reported as an ordinary bad request, so only the message identifies it. */
 const NO_CREDIT = /credit balance is too low|spend limit|reached your specified API usage limits/i
-
-function toDetails({ message }: AnthropicError): ProviderErrorDetails {
-  return CONTEXT_LENGTH.test(message) ? { wireCode: 'context_length_exceeded' } : {}
-}
-
-const CONTEXT_LENGTH = /prompt is too long|exceeds? (?:the )?(?:model's )?(?:maximum )?context/i
 
 /**
  * The seconds until all exhausted limits in `anthropic-ratelimit-*` are reset, at least 1; undefined if none

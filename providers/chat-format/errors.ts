@@ -34,8 +34,9 @@ function classify(status: number, error: ChatError): ProviderErrorCode | undefin
 }
 
 /** True for used-up quotas, which retrying does not help. `code` decides; older providers use `type` only. */
-function isQuotaError({ code, type }: ChatError): boolean {
+function isQuotaError({ code, type, message }: ChatError): boolean {
   const name = code || type
+  if (message === 'Insufficient Balance') return true
   return QUOTA_CODES.has(name) || name.endsWith('_spend_limit_exceeded')
 }
 
@@ -50,20 +51,11 @@ function isUnknownModelError({ code, type, message }: ChatError): boolean {
   return code === 'model_not_found' || type === 'invalid_model' || message === 'Model Not Exist'
 }
 
-function toDetails(error: ChatError): ProviderErrorDetails {
-  const wireCode = isContextLengthError(error) ? 'context_length_exceeded' : error.code
+function toDetails({ param, code }: ChatError): ProviderErrorDetails {
   // A numeric code only repeats the HTTP status.
-  const hasWireCode = wireCode !== '' && !/^\d+$/.test(wireCode)
-  return { ...(error.param && { param: error.param }), ...(hasWireCode && { wireCode }) }
+  const hasWireCode = code !== '' && !/^\d+$/.test(code)
+  return { ...(param && { param }), ...(hasWireCode && { wireCode: code }) }
 }
-
-/** True if the prompt is too long for the model. Only OpenAI has a code for this. */
-function isContextLengthError({ message }: ChatError): boolean {
-  return CONTEXT_LENGTH.test(message)
-}
-
-const CONTEXT_LENGTH =
-  /prompt is too long|too large for model|exceeds the maximum number of tokens|maximum context length/i
 
 function toStatus({ code, type }: ChatError): number {
   const number = Number(code)
@@ -82,4 +74,5 @@ const STATUSES = new Map([
   ['rate_limit_exceeded', 429],
   ['slow_down', 429],
   ['server_is_overloaded', 503],
+  ['overloaded_error', 529],
 ])

@@ -1,10 +1,5 @@
 import type { JsonObject } from '../../core/contract/json.ts'
-import {
-  createErrorParser,
-  type ProviderErrorBody,
-  type ProviderErrorCode,
-  type ProviderErrorDetails,
-} from '../shared/errors.ts'
+import { createErrorParser, type ProviderErrorBody, type ProviderErrorCode } from '../shared/errors.ts'
 import { asNumber, asObject, asObjects, asString } from '../shared/fields.ts'
 
 /** A `google.rpc.Status`; a missing text is empty. */
@@ -26,7 +21,13 @@ interface GeminiError extends ProviderErrorBody {
  * https://ai.google.dev/gemini-api/docs/troubleshooting and docs/providers.md, "Gemini errors".
  */
 export const { parseResponse: parseGeminiError, parseRecord: parseGeminiErrorRecord } =
-  createErrorParser<GeminiError>({ parseBody, classify, toDetails, toStatus, retryAfter })
+  createErrorParser<GeminiError>({
+    parseBody,
+    classify,
+    toDetails: () => ({}),
+    toStatus,
+    retryAfter,
+  })
 
 /** Parses `{error:{…}}`, an array of it, and `{error:"…"}`. */
 function parseBody(body: unknown): GeminiError {
@@ -66,13 +67,6 @@ function classify(status: number, { reason, quotaIds }: GeminiError): ProviderEr
   if (status === 404) return 'model_not_found'
   // CANCELLED, but not by the gateway: a retry may succeed.
   return status === 499 ? 'provider_error' : undefined
-}
-
-function toDetails({ message }: GeminiError, code: ProviderErrorCode): ProviderErrorDetails {
-  const isTooLong = /exceeds the maximum number of tokens/i.test(message)
-  return isTooLong && code === 'provider_refused'
-    ? { wireCode: 'context_length_exceeded', param: 'messages' }
-    : {}
 }
 
 function retryAfter({ retryDelay }: GeminiError): number | undefined {

@@ -1,4 +1,5 @@
 import { createBoundedCache } from '../../core/util/bounded-cache.ts'
+import { PROVIDER_ERROR_NAMES } from './shared/provider-errors.ts'
 import { SandboxError } from './shared/wire-format.ts'
 
 /** The faults of one response. `…After` is the number of stream events sent before the fault. */
@@ -7,6 +8,10 @@ export interface Fault {
   readonly status: number | undefined
   /** The provider's error code. */
   readonly code: string | undefined
+  /** An error of `PROVIDER_ERROR_NAMES`, in the provider's own words. */
+  readonly error: string | undefined
+  /** The error message. */
+  readonly message?: string
   /** The value of the `retry-after` header. */
   readonly retryAfterSeconds: number | undefined
   /** The delay before the response headers. */
@@ -109,6 +114,7 @@ export function stripMarkers(text: string): string {
 const PARAMETER_NAMES = [
   'status',
   'code',
+  'error',
   'retry-after',
   'first-byte',
   'token-delay',
@@ -140,6 +146,7 @@ function parseFault(text: string): Fault {
   return {
     status: parseInteger(parameters, 'status', 400, 599),
     code: parameters.get('code'),
+    error: parseErrorName(parameters),
     retryAfterSeconds: parseInteger(parameters, 'retry-after', 0, 86_400),
     firstByteDelayMs: parseInteger(parameters, 'first-byte', 0, MAX_DELAY_MS) ?? 0,
     tokenDelayMs: parseInteger(parameters, 'token-delay', 0, MAX_DELAY_MS) ?? 0,
@@ -186,6 +193,12 @@ function parseInteger(
   const number = Number(value)
   if (value !== '' && Number.isInteger(number) && number >= min && number <= max) return number
   throw new SandboxError(400, `The fault "${name}" must be an integer from ${min} to ${max}.`)
+}
+
+function parseErrorName(parameters: FaultParameters): string | undefined {
+  const name = parameters.get('error')
+  if (name === undefined || PROVIDER_ERROR_NAMES.includes(name)) return name
+  throw new SandboxError(400, `The fault "error" must be one of: ${PROVIDER_ERROR_NAMES.join(', ')}.`)
 }
 
 function parseEventCount(parameters: FaultParameters, name: string): number | undefined {

@@ -12,6 +12,7 @@ import {
   type ResponseScript,
 } from './response-script.ts'
 import { buildModelRefusal, buildModelReply, type ReplyStamp } from './shared/model-reply.ts'
+import { findProviderError } from './shared/provider-errors.ts'
 import { SandboxError, type WireFormat } from './shared/wire-format.ts'
 
 const WIRE_FORMATS: readonly WireFormat[] = [
@@ -55,7 +56,8 @@ function buildEndpointResponse(
 
   const call = format.parseCall(path, received.body, received.headers)
   const { model, userText } = call.request
-  const fault = pickFault(userText, model)
+  const picked = pickFault(userText, model)
+  const fault = { ...picked, ...(picked.error && findProviderError(picked.error, format.name)) }
   if (fault.reasoning !== undefined) call.checkReasoning?.()
   const request = {
     ...call.request,

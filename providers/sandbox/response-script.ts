@@ -143,9 +143,9 @@ function firstHalf(text: string): string {
   return text.slice(0, text.length / 2)
 }
 
-function buildFaultError({ status = 500, code, quotesKey }: Fault, key: string): SandboxError {
+function buildFaultError({ status = 500, code, message, quotesKey }: Fault, key: string): SandboxError {
   const quote = quotesKey ? ` Incorrect API key provided: ${key}.` : ''
-  return new SandboxError(status, `Simulated failure with status ${status}.${quote}`, { code })
+  return new SandboxError(status, (message ?? `Simulated failure with status ${status}.`) + quote, { code })
 }
 
 function buildRetryAfterHeader({ retryAfterSeconds }: Fault): Record<string, number> {

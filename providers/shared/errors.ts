@@ -3,9 +3,13 @@ import { type ErrorDetails, GatewayError } from '../../core/contract/errors.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { ProviderErrorResponse } from '../../core/contract/provider.ts'
 import { parseJson } from '../../core/util/json.ts'
+import { findRefusal, type Refusal, readContextLengths } from './refusals.ts'
 
 /** The gateway's codes for errors of a provider (docs/providers.md, "Errors and retries"). */
-export type ProviderErrorCode = Extract<ErrorCode, `provider_${string}` | 'model_not_found'>
+export type ProviderErrorCode = Extract<
+  ErrorCode,
+  `provider_${string}` | 'model_not_found' | 'context_length_exceeded'
+>
 
 type Headers = ProviderErrorResponse['headers']
 
@@ -46,14 +50,19 @@ interface ErrorParser {
 
 export function createErrorParser<Body extends ProviderErrorBody>(format: ErrorFormat<Body>): ErrorParser {
   function toError(provider: string, error: Body, status: number, headers: Headers): GatewayError {
-    const code = format.classify(status, error) ?? classifyStatus(status)
+    const classified = format.classify(status, error) ?? classifyStatus(status)
+    const refusal = findRefusal(classified, status, error)
+    const code = refusal === 'context_length_exceeded' ? refusal : classified
     const retryAfter = parseRetryAfter(headers) ?? format.retryAfter?.(error, headers)
     // Messages may quote the request, so the log gets only the status and the code, as the `cause`. See
     // docs/decisions/replies.md, "Provider messages stay out of the log".
     const logCode = /^[\w.-]{1,64}$/.test(error.logCode) ? ` ${error.logCode}` : ''
     const cause = new Error(`HTTP ${status}${logCode}`)
-    const details = toErrorDetails(code, format.toDetails(error, code), retryAfter)
-    return new GatewayError(code, MESSAGES[code](provider, error.message, status), { ...details, cause })
+    const details = toErrorDetails(code, format.toDetails(error, code), retryAfter, refusal, error.message)
+    return new GatewayError(code, MESSAGES[code](provider, error.message, status, details.retryAfter), {
+      ...details,
+      cause,
+    })
   }
 
   function parseBody(body: unknown): Body {
@@ -101,6 +110,9 @@ function classifyStatus(status: number): ProviderErrorCode {
       return 'provider_timeout'
     case 429:
       return 'provider_rate_limited'
+    case 503:
+    case 529:
+      return 'provider_overloaded'
     default:
       return status >= 400 && status < 500 ? 'provider_refused' : 'provider_error'
   }
@@ -110,12 +122,22 @@ function toErrorDetails(
   code: ProviderErrorCode,
   { param, wireCode }: ProviderErrorDetails,
   retryAfter: number | undefined,
+  refusal: Refusal | undefined,
+  message: string,
 ): ErrorDetails {
   switch (code) {
     case 'model_not_found':
       return { param: param ?? 'model' }
+    case 'context_length_exceeded': {
+      const contextLengths = readContextLengths(message)
+      return { param: 'messages', ...(contextLengths && { contextLengths }) }
+    }
     case 'provider_refused':
-      return { ...(param !== undefined && { param }), ...(wireCode !== undefined && { wireCode }) }
+      return {
+        ...(param !== undefined && { param }),
+        ...((refusal ?? wireCode) && { wireCode: refusal ?? wireCode }),
+        ...(refusal === 'request_too_large' && { status: 413 }),
+      }
     case 'provider_quota_exceeded':
       return { headers: { 'x-should-retry': 'false' } }
     case 'provider_rate_limited':
@@ -125,7 +147,7 @@ function toErrorDetails(
   }
 }
 
-type BuildMessage = (provider: string, message: string, status: number) => string
+type BuildMessage = (provider: string, message: string, status: number, retryAfter?: number) => string
 
 const buildRejection: BuildMessage = (provider, message, status) =>
   `${provider} rejected the request: ${message || `HTTP status ${status}`}`
@@ -137,11 +159,15 @@ const buildRejection: BuildMessage = (provider, message, status) =>
 const MESSAGES: Readonly<Record<ProviderErrorCode, BuildMessage>> = {
   model_not_found: buildRejection,
   provider_refused: buildRejection,
+  context_length_exceeded: buildRejection,
   provider_authentication_error: (provider) =>
     `${provider} rejected the gateway's credentials. Ask the gateway's operator to check the API key.`,
   provider_quota_exceeded: (provider) =>
     `The gateway's account at ${provider} has no quota left. Choose a model of another provider.`,
-  provider_rate_limited: (provider) => `${provider} is rate limiting the gateway. Retry later.`,
+  // Codex reads the seconds from the message of a failed response.
+  provider_rate_limited: (provider, _message, _status, retryAfter) =>
+    `${provider} is rate limiting the gateway. Please try again in ${retryAfter}s.`,
+  provider_overloaded: (provider) => `${provider} is overloaded or unavailable. Retry later.`,
   provider_timeout: (provider) => `${provider} did not respond in time.`,
   provider_unreachable: (provider) => `The connection to ${provider} failed.`,
   provider_error: (provider) => `${provider} returned a server error.`,

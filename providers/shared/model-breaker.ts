@@ -209,10 +209,12 @@ function isConnectError({ details }: GatewayError): boolean {
   return details.cause instanceof ConnectError
 }
 
+const ANSWERS: ReadonlySet<string> = new Set(['model_not_found', 'context_length_exceeded'])
+
 /** False if the call was cancelled, or rejected before it was sent. */
 function isProviderAnswer(error: unknown): boolean {
   if (!GatewayError.isInstance(error)) return false
-  return error.code.startsWith('provider_') || error.code === 'model_not_found'
+  return error.code.startsWith('provider_') || ANSWERS.has(error.code)
 }
 
 /**

@@ -122,7 +122,7 @@ describe('a plugin package with a wire format of its own', () => {
   it('has errors mapped by their status, without the key', async () => {
     const limited = await ask('fault 429')
     expect(limited.status).to.equal(429)
-    expect(limited.body.error).to.include({ code: 'provider_rate_limited', retry_after: 7 })
+    expect(limited.body.error).to.include({ code: 'rate_limit_exceeded', retry_after: 7 })
     const refused = await ask('fault 422')
     expect(refused.status).to.equal(400)
     expect(refused.body.error.message).to.equal('post rejected the request: [redacted] may not say that')

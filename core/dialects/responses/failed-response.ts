@@ -1,8 +1,15 @@
 import { type GatewayError, isJsonObject, type JsonObject } from '../../contract/index.ts'
+import { toWords } from '../../http/error-words.ts'
 import { formatError } from '../../http/errors.ts'
 
-/** The values of `error.code` that OpenAI's description of responses has; strict clients read no others. */
+/**
+ * The values of `error.code` that OpenAI's description of responses has, and those that OpenAI sends besides:
+ * Codex reads these.
+ */
 export const RESPONSE_ERROR_CODES = [
+  'context_length_exceeded',
+  'insufficient_quota',
+  'server_is_overloaded',
   'server_error',
   'rate_limit_exceeded',
   'invalid_prompt',
@@ -38,12 +45,12 @@ export function toFailedResponse(
 ): JsonObject {
   const { error: details } = formatError(error, 'openai')
   const signalbox = { ...(isJsonObject(initial.signalbox) && initial.signalbox), error: details }
-  const { message } = error
+  const { code, message } = toWords(error, 'openai')
   return {
     ...initial,
     status: 'failed',
     output: toEndedItems(output),
-    error: { code: toResponseErrorCode(error), message },
+    error: { code: toResponseErrorCode(code, error.status), message },
     signalbox,
   }
 }
@@ -53,9 +60,9 @@ export function toEndedItems(items: readonly JsonObject[]): readonly JsonObject[
   return items.map((item) => (item.status === 'in_progress' ? { ...item, status: 'incomplete' } : item))
 }
 
-function toResponseErrorCode({ wireCode, status }: GatewayError): ResponseErrorCode {
-  const code = RESPONSE_ERROR_CODES.find((name) => name === wireCode)
-  if (code !== undefined) return code
+function toResponseErrorCode(code: string, status: number): ResponseErrorCode {
+  const known = RESPONSE_ERROR_CODES.find((name) => name === code)
+  if (known !== undefined) return known
   if (status === 429) return 'rate_limit_exceeded'
   return status < 500 ? 'invalid_prompt' : 'server_error'
 }

@@ -1,4 +1,5 @@
 import {
+  type EndedExchange,
   type FinishReason,
   GatewayError,
   type JsonObject,
@@ -54,6 +55,22 @@ export async function completeResponse(
 /** Replies of models have at least one item, if it is empty. */
 function needsOutput({ body }: ResponsesCall): boolean {
   return body.generate !== false
+}
+
+/**
+ * Returns the events of a response that has failed before it has started. OpenAI says in a stream, and not by
+ * a status, that the input exceeds the context, and Codex compacts the conversation only then: see
+ * docs/clients.md, "Errors".
+ */
+export function writeFailedResponse(
+  error: GatewayError,
+  exchange: EndedExchange,
+  call: ResponsesCall,
+): string | undefined {
+  if (error.code !== 'context_length_exceeded') return undefined
+  const initial = buildInitialResponse(call, exchange)
+  const records = createSseRecords(call.responseKey)
+  return records.open(initial) + records.end(toFailedResponse({ ...initial, store: false }, error))
 }
 
 /**

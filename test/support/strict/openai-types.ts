@@ -28,7 +28,16 @@ type OnTheWire<Theirs> = Theirs extends { response: OpenAI.Responses.Response }
   ? Omit<Theirs, 'response'> & { response: WireResponse }
   : Theirs
 
-type WireResponse = Omit<OpenAI.Responses.Response, 'output_text'>
+/** OpenAI sends codes that its package does not list: Codex reads them. */
+type WireResponse = Omit<OpenAI.Responses.Response, 'output_text' | 'error'> & {
+  error: (Omit<OpenAI.Responses.ResponseError, 'code'> & { code: WireErrorCode }) | null
+}
+
+type WireErrorCode =
+  | OpenAI.Responses.ResponseError['code']
+  | 'context_length_exceeded'
+  | 'insufficient_quota'
+  | 'server_is_overloaded'
 
 type Event = OpenAiForm<Static<typeof ResponseStreamEvent>>
 type Item = OpenAiForm<Static<typeof ListedItem>>

@@ -36,7 +36,7 @@ func communityErrors() {
 		goFailing(ctx, goClient, models[0], forbidden, 403, "firewall_blocked")
 	})
 	feature(community, "errors", func(ctx context.Context) {
-		goFailing(ctx, goClient, models[0], "Hm [[sandbox:status=429]]", 429, "provider_rate_limited")
+		goFailing(ctx, goClient, models[0], "Hm [[sandbox:status=429]]", 429, "rate_limit_exceeded")
 	})
 	feature(community, "errors", func(ctx context.Context) {
 		goFailing(ctx, goClient, models[0], "Hm [[sandbox:status=500]]", 502, "provider_error")

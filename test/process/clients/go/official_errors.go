@@ -37,7 +37,7 @@ func officialErrors() {
 		failing(ctx, models[0], forbidden, 403, "firewall_blocked")
 	})
 	feature(official, "errors", func(ctx context.Context) {
-		failing(ctx, models[0], "Hm [[sandbox:status=429]]", 429, "provider_rate_limited")
+		failing(ctx, models[0], "Hm [[sandbox:status=429]]", 429, "rate_limit_exceeded")
 	})
 	onEach(official, "errors", func(ctx context.Context, model string) {
 		failing(ctx, model, "Hm [[sandbox:status=500]]", 502, "provider_error")

@@ -112,7 +112,7 @@ describe('an automatic route', () => {
       const huge = buildChatRequest({ messages: [{ role: 'user', content: 'x'.repeat(4_000_000) }] })
       expect(() => automaticRoute({ request: huge }))
         .to.throw(GatewayError, 'a context of this length')
-        .that.includes({ code: 'unsupported_parameter', status: 400 })
+        .that.includes({ code: 'context_length_exceeded', status: 400 })
     })
   })
 })

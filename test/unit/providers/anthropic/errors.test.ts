@@ -26,7 +26,7 @@ describe('parsing an error of Anthropic', () => {
     [500, { type: 'api_error' }, 'provider_error'],
     [502, {}, 'provider_error'],
     [504, { type: 'timeout_error' }, 'provider_timeout'],
-    [529, { type: 'overloaded_error' }, 'provider_error'],
+    [529, { type: 'overloaded_error' }, 'provider_overloaded'],
     [302, {}, 'provider_error'],
   ]
   for (const [status, error, code] of table) {
@@ -37,7 +37,7 @@ describe('parsing an error of Anthropic', () => {
 
   it('allows failover if Anthropic is overloaded', () => {
     const error = readError(529, { type: 'overloaded_error', message: 'Overloaded' })
-    expect(error).to.include({ status: 502, mayFailOver: true })
+    expect(error).to.include({ status: 503, mayFailOver: true })
   })
 
   it("passes on the provider's message for a bad request", () => {

@@ -85,7 +85,7 @@ describe('an exchange with the Anthropic sandbox', () => {
     const messages = [{ role: 'user' as const, content: '[[sandbox:error-first status=529]]' }]
     const request = { messages, stream: true }
     const error = await client.send(request, target, staying).catch((reason: unknown) => reason)
-    expect(error).to.include({ code: 'provider_error', mayFailOver: true })
+    expect(error).to.include({ code: 'provider_overloaded', mayFailOver: true })
   })
 
   for (const failure of ['error-mid=5', 'eof=5', 'cut=5', 'malformed']) {

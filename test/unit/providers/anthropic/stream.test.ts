@@ -206,7 +206,7 @@ describe('reading a stream of Anthropic', () => {
   }
 
   const errors: [type: string, code: string, mayFailOver: boolean][] = [
-    ['overloaded_error', 'provider_error', true],
+    ['overloaded_error', 'provider_overloaded', true],
     ['api_error', 'provider_error', true],
     ['timeout_error', 'provider_timeout', true],
     ['rate_limit_error', 'provider_rate_limited', true],

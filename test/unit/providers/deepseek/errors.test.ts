@@ -11,7 +11,7 @@ describe('parsing an error of DeepSeek', () => {
     [422, 'Invalid parameters', 'provider_refused'],
     [429, 'Rate limit reached', 'provider_rate_limited'],
     [500, 'Server error', 'provider_error'],
-    [503, 'Server overloaded', 'provider_error'],
+    [503, 'Server overloaded', 'provider_overloaded'],
   ]
   for (const [status, message, code] of table) {
     it(`maps ${status} ${message} to ${code}`, () => {

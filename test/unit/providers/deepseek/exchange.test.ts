@@ -72,7 +72,7 @@ describe('an exchange with the DeepSeek sandbox', () => {
         ['status=400', 'provider_refused'],
         ['status=402', 'provider_quota_exceeded'],
         ['status=429', 'provider_rate_limited'],
-        ['status=503', 'provider_error'],
+        ['status=503', 'provider_overloaded'],
       ]) {
         it(`throws ${code} for ${failure}`, async () => {
           const error = await ask({ stream, messages: fromUser(`[[sandbox:${failure}]]`) }).catch((it) => it)

@@ -36,7 +36,7 @@ describe('parsing an error of Gemini', () => {
     [499, { status: 'CANCELLED' }, 'provider_error'],
     [500, { status: 'INTERNAL' }, 'provider_error'],
     [502, {}, 'provider_error'],
-    [503, { status: 'UNAVAILABLE' }, 'provider_error'],
+    [503, { status: 'UNAVAILABLE' }, 'provider_overloaded'],
     [504, { status: 'DEADLINE_EXCEEDED' }, 'provider_timeout'],
     [302, {}, 'provider_error'],
   ]

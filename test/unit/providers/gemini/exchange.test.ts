@@ -103,7 +103,7 @@ describe('an exchange with the Gemini sandbox', () => {
         ['status=404', 'model_not_found'],
         ['status=429', 'provider_rate_limited'],
         ['status=429 code=GenerateRequestsPerDay', 'provider_quota_exceeded'],
-        ['status=503', 'provider_error'],
+        ['status=503', 'provider_overloaded'],
         ['status=504', 'provider_timeout'],
         ['malformed', 'provider_error'],
         ['cut', 'provider_unreachable'],

@@ -141,7 +141,7 @@ describe('reading a stream of Gemini', () => {
 
   for (const [error, code] of [
     [{ code: 429, status: 'RESOURCE_EXHAUSTED', message: 'Too fast' }, 'provider_rate_limited'],
-    [{ code: 503, status: 'UNAVAILABLE', message: 'Overloaded' }, 'provider_error'],
+    [{ code: 503, status: 'UNAVAILABLE', message: 'Overloaded' }, 'provider_overloaded'],
     [{ status: 'DEADLINE_EXCEEDED' }, 'provider_timeout'],
     [{ status: 'INVALID_ARGUMENT', message: 'No' }, 'provider_refused'],
     [{ status: 'PERMISSION_DENIED' }, 'provider_authentication_error'],

@@ -38,7 +38,7 @@ describe('parsing an error of Mistral', () => {
       'provider_error',
     ],
     [502, {}, 'provider_error'],
-    [503, { object: 'error', message: 'Overloaded', type: 'server_error' }, 'provider_error'],
+    [503, { object: 'error', message: 'Overloaded', type: 'server_error' }, 'provider_overloaded'],
     [504, {}, 'provider_timeout'],
   ]
   for (const [status, body, code] of table) {

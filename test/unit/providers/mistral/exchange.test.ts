@@ -83,7 +83,7 @@ describe('an exchange with the Mistral sandbox', () => {
         ['status=402', 'provider_quota_exceeded'],
         ['status=422', 'provider_refused'],
         ['status=429', 'provider_rate_limited'],
-        ['status=503', 'provider_error'],
+        ['status=503', 'provider_overloaded'],
         ['malformed', 'provider_error'],
       ]) {
         it(`throws ${code} for ${failure}`, async () => {

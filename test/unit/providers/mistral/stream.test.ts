@@ -122,7 +122,7 @@ describe('reading a stream of Mistral', () => {
   for (const [failure, code] of [
     [{ object: 'error', message: 'Oops', type: 'server_error', code: null }, 'provider_error'],
     [{ object: 'error', message: { detail: [] }, type: 'rate_limit_error' }, 'provider_rate_limited'],
-    [{ error: { message: 'Oops', code: 503 } }, 'provider_error'],
+    [{ error: { message: 'Oops', code: 503 } }, 'provider_overloaded'],
   ] as const) {
     it(`throws ${code} for the record ${JSON.stringify(failure)}`, () => {
       expect(() => readBytes(record(chunk({ content: 'Hi' }), failure)))

@@ -6,7 +6,7 @@ import { openai } from '../../../../providers/openai/adapter.ts'
 describe('parsing an error of OpenAI', () => {
   const table: [status: number, error: object, code: ErrorCode][] = [
     [400, { type: 'invalid_request_error', code: null }, 'provider_refused'],
-    [400, { code: 'context_length_exceeded' }, 'provider_refused'],
+    [400, { code: 'context_length_exceeded' }, 'context_length_exceeded'],
     [401, { code: 'invalid_api_key' }, 'provider_authentication_error'],
     [402, { message: 'Insufficient Balance' }, 'provider_quota_exceeded'],
     [403, { code: 'unsupported_country' }, 'provider_authentication_error'],
@@ -25,10 +25,10 @@ describe('parsing an error of OpenAI', () => {
     [429, { code: 'organization_usage_limit_exceeded' }, 'provider_quota_exceeded'],
     [500, { type: 'server_error' }, 'provider_error'],
     [502, {}, 'provider_error'],
-    [503, { code: 'server_is_overloaded' }, 'provider_error'],
+    [503, { code: 'server_is_overloaded' }, 'provider_overloaded'],
     [503, { code: 'slow_down' }, 'provider_rate_limited'],
     [504, {}, 'provider_timeout'],
-    [529, {}, 'provider_error'],
+    [529, {}, 'provider_overloaded'],
     [302, {}, 'provider_error'],
   ]
   for (const [status, error, code] of table) {

@@ -172,7 +172,7 @@ describe('reading a stream of OpenAI', () => {
     ],
     [
       { message: 'Too long', type: 'invalid_request_error', code: 'context_length_exceeded' },
-      'provider_refused',
+      'context_length_exceeded',
     ],
     [{ message: 'No key', type: 'authentication_error', code: null }, 'provider_authentication_error'],
     [{ message: 'Oops', type: 'server_error', code: null }, 'provider_error'],

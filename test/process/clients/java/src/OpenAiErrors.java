@@ -33,7 +33,7 @@ final class OpenAiErrors {
                 PermissionDeniedException.class, OpenAi.CLIENT, model, "forbidden", "firewall_blocked"));
         cases.once("errors", model -> expect(
                 RateLimitException.class, OpenAi.CLIENT, model, "Hm [[sandbox:status=429]]",
-                "provider_rate_limited"));
+                "rate_limit_exceeded"));
         cases.onEach("errors", model -> expect(
                 InternalServerException.class, OpenAi.CLIENT, model, "Hm [[sandbox:status=500]]",
                 "provider_error"));

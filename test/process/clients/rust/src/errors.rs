@@ -59,7 +59,7 @@ pub async fn run() {
     once("errors", async |_| failing_text("no-such-model", "Hello", 404, "model_not_found").await).await;
     once("errors", async |model| failing_text(model, "forbidden", 403, "firewall_blocked").await).await;
     once("errors", async |model| {
-        failing_text(model, "Hm [[sandbox:status=429]]", 429, "provider_rate_limited").await
+        failing_text(model, "Hm [[sandbox:status=429]]", 429, "rate_limit_exceeded").await
     })
     .await;
     on_each("errors", async |model| {

@@ -1,0 +1,320 @@
+import { expect } from 'chai'
+import { anthropicFormat } from '../../providers/sandbox/anthropic/format.ts'
+import { deepseekFormat } from '../../providers/sandbox/deepseek/format.ts'
+import { geminiFormat } from '../../providers/sandbox/gemini/format.ts'
+import { mistralFormat } from '../../providers/sandbox/mistral/format.ts'
+import { openaiFormat } from '../../providers/sandbox/openai/format.ts'
+import { findProviderError } from '../../providers/sandbox/shared/provider-errors.ts'
+import { SandboxError, type WireFormat } from '../../providers/sandbox/shared/wire-format.ts'
+import {
+  type Asked,
+  type Combination,
+  combinations,
+  encodeReply,
+  FORMATS,
+  type FormatName,
+  type ProviderAnswer,
+  type ProviderCall,
+  startTranslationBench,
+  type TranslationBench,
+} from '../support/translation.ts'
+
+const WIRE_FORMATS: Readonly<Record<FormatName, WireFormat>> = {
+  openai: openaiFormat,
+  responses: openaiFormat,
+  compatible: openaiFormat,
+  anthropic: anthropicFormat,
+  gemini: geminiFormat,
+  mistral: mistralFormat,
+  deepseek: deepseekFormat,
+}
+
+/** Longer than what the gateway reads at once: the reply has begun when the error arrives. */
+const LONG_TEXT = 'word '.repeat(60_000)
+
+/** Where the error is: in place of a reply, or as a record of its stream. */
+type Place = 'status' | 'first' | 'middle'
+
+function answerWithError(name: string, place: Place, call: ProviderCall): ProviderAnswer {
+  const wire = WIRE_FORMATS[call.format]
+  const { status, message, code } = findProviderError(name, wire.name)!
+  const error = new SandboxError(status, message, { code })
+  if (place === 'status') return { status, body: wire.toErrorBody(error) }
+  const records = place === 'first' ? [] : firstHalf(encodeReply(call, { text: LONG_TEXT }).records!)
+  const { data } = wire.toErrorEvent(error)
+  const isNamed = call.format === 'responses' || call.format === 'anthropic'
+  return { records: [...records, { event: isNamed ? 'error' : '', data }] }
+}
+
+function firstHalf<Element>(list: readonly Element[]): readonly Element[] {
+  return list.slice(0, list.length / 2)
+}
+
+interface Expected {
+  readonly status: number
+  readonly type?: string
+  readonly code?: string
+  /** Of a response that failed after it had begun. */
+  readonly failed?: string
+  readonly message?: RegExp
+}
+
+/** What clients test for, by error and by the format of the client. See docs/clients.md, "Errors". */
+const EXPECTED: Readonly<Record<string, { readonly openai: Expected; readonly anthropic: Expected }>> = {
+  overflow: {
+    openai: {
+      status: 400,
+      type: 'invalid_request_error',
+      code: 'context_length_exceeded',
+      failed: 'context_length_exceeded',
+      message: /maximum context length is \d+ tokens|exceeds the context window/,
+    },
+    anthropic: {
+      status: 400,
+      type: 'invalid_request_error',
+      // What Claude Code reads the numbers with.
+      message: /prompt is too long[^0-9]*(\d+)\s*tokens?\s*>\s*(\d+)/i,
+    },
+  },
+  overloaded: {
+    openai: {
+      status: 503,
+      type: 'service_unavailable_error',
+      code: 'server_is_overloaded',
+      failed: 'server_is_overloaded',
+    },
+    anthropic: { status: 529, type: 'overloaded_error' },
+  },
+  quota: {
+    openai: {
+      status: 429,
+      type: 'insufficient_quota',
+      code: 'insufficient_quota',
+      failed: 'insufficient_quota',
+    },
+    anthropic: { status: 402, type: 'billing_error' },
+  },
+  'content-filter': {
+    openai: { status: 400, type: 'invalid_request_error', code: 'content_filter', failed: 'invalid_prompt' },
+    anthropic: {
+      status: 400,
+      type: 'invalid_request_error',
+      message: /Output blocked by content filtering policy/,
+    },
+  },
+  image: {
+    openai: {
+      status: 400,
+      type: 'invalid_request_error',
+      code: 'invalid_image',
+      failed: 'invalid_image',
+      message: /The image data you provided does not represent a valid image/,
+    },
+    anthropic: { status: 400, type: 'invalid_request_error', message: /Could not process image/ },
+  },
+  'large-image': {
+    openai: { status: 400, code: 'image_too_large', failed: 'image_too_large' },
+    anthropic: { status: 400, type: 'invalid_request_error', message: /image exceeds.*maximum/ },
+  },
+  'too-large': {
+    openai: {
+      status: 413,
+      type: 'invalid_request_error',
+      code: 'request_too_large',
+      failed: 'invalid_prompt',
+    },
+    anthropic: { status: 413, type: 'request_too_large' },
+  },
+}
+
+const CASES = combinations(['chat', 'messages', 'responses', 'completions'])
+
+describe('error words', () => {
+  let bench: TranslationBench
+
+  before(async () => {
+    // Overloads would open the circuits.
+    bench = await startTranslationBench({}, 'breaker: { min_requests: 10000 }\n')
+  })
+  after(() => bench.close())
+
+  async function check(name: string, place: Place, combination: Combination): Promise<void> {
+    const { dialect, format, stream } = combination
+    const { status, type, code, failed, message } =
+      EXPECTED[name]![dialect === 'messages' ? 'anthropic' : 'openai']
+    // A model whose quota is used up is not asked again soon.
+    const model = `${FORMATS[format].model.split(':')[0]}:${dialect}-${stream}-${place}`
+    const asked = await bench.ask(combination, name === 'quota' ? { body: { model } } : {})
+    // OpenAI reports an overflow of a streamed response in the stream.
+    const isFailedResponse = dialect === 'responses' && stream && (place === 'middle' || name === 'overflow')
+    expect(asked.status).to.equal(place === 'middle' || isFailedResponse ? 200 : status)
+    const error = errorOf(asked)
+    if (message !== undefined) expect(error.message).to.match(message)
+    if (isFailedResponse) {
+      expect(asked.records.at(-1)).to.include({ type: 'response.failed' })
+      expect(error.code).to.equal(failed)
+      return
+    }
+    expect(error.http_status).to.equal(status)
+    if (type !== undefined) expect(error.type).to.equal(type)
+    if (code !== undefined) expect(codeOf(error, format)).to.equal(code)
+  }
+
+  // A record has no status, which is all that says so at most providers.
+  for (const name of Object.keys(EXPECTED))
+    for (const place of name === 'too-large'
+      ? (['status'] as const)
+      : (['status', 'first', 'middle'] as const))
+      it(`are those of every client: ${name}, ${place}`, async () => {
+        bench.respond((call) => answerWithError(name, place, call))
+        const cases = CASES.filter(
+          ({ format, stream }) =>
+            place === 'status' || (stream && !(name === 'quota' && format === 'mistral')),
+        )
+        await Promise.all(
+          cases.map(({ title, ...combination }) =>
+            check(name, place, combination).catch((error) => {
+              error.message = `${title}: ${error.message}`
+              throw error
+            }),
+          ),
+        )
+      })
+
+  describe('of a context that is exceeded', () => {
+    /** What providers say, and the numbers in it. */
+    const SAID: readonly (readonly [string, RegExp])[] = [
+      ['prompt is too long: 213462 tokens > 200000 maximum', /: 213462 tokens > 200000/],
+      [
+        'input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, decrease input length',
+        /input length and `max_tokens` exceed context limit: 190000 \+ 20000 > 200000/,
+      ],
+      [
+        "This model's maximum context length is 65536 tokens. However, you requested 66434 tokens (58242 in the " +
+          'messages, 8192 in the completion). Please reduce the length of the messages or completion.',
+        /input length and `max_tokens` exceed context limit: 58242 \+ 8192 > 65536/,
+      ],
+      [
+        "'max_tokens' or 'max_completion_tokens' is too large: 8192. This model's maximum context length is 32768 " +
+          'tokens and your request has 28000 input tokens (8192 > 32768 - 28000).',
+        /input length and `max_tokens` exceed context limit: 28000 \+ 8192 > 32768/,
+      ],
+      [
+        "This model's maximum context length is 102400 tokens. However, you requested 0 output tokens and your " +
+          'prompt contains at least 102401 input tokens',
+        /prompt is too long: 102401 tokens > 102400/,
+      ],
+      ['Your input exceeds the context window of this model.', /prompt is too long/],
+      [
+        'The input token count (1,196,265) exceeds the maximum number of tokens allowed (1,048,575).',
+        /prompt is too long: 1196265 tokens > 1048575/,
+      ],
+      [
+        'Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length',
+        /prompt is too long: 40000 tokens > 32768/,
+      ],
+      [
+        "This model's maximum prompt length is 131072 but the request contains 537812 tokens",
+        /prompt is too long: 537812 tokens > 131072/,
+      ],
+      [
+        'request (9000 tokens) exceeds the available context size (8192 tokens), try increasing it',
+        /prompt is too long: 9000 tokens > 8192/,
+      ],
+      ['tokens to keep from the initial prompt is greater than the context length', /prompt is too long/],
+      [
+        'prompt token count of 140000 exceeds the limit of 128000',
+        /prompt is too long: 140000 tokens > 128000/,
+      ],
+      ['invalid params, context window exceeds limit', /prompt is too long/],
+      [
+        'Your request exceeded model token limit: 131072 (requested: 140000)',
+        /prompt is too long: 140000 tokens > 131072/,
+      ],
+      [
+        "The input (345516 tokens) is longer than the model's context length (262144 tokens).",
+        /prompt is too long: 345516 tokens > 262144/,
+      ],
+      ['Range of input length should be [1, 98304]', /prompt is too long/],
+      ['prompt too long; exceeded max context length by 12 tokens', /prompt is too long/],
+      ['Input is too long for requested model.', /prompt is too long/],
+    ]
+
+    for (const [said, expected] of SAID)
+      for (const status of [400, 413, 500])
+        it(`are understood with status ${status}: ${said}`, async () => {
+          bench.respond(() => ({ status, body: { error: { message: said } } }))
+          const asked = await bench.ask({ dialect: 'messages', format: 'compatible', stream: false })
+          expect(asked.status).to.equal(400)
+          expect(asked.error.message).to.match(expected)
+          expect(asked.headers.get('x-error-code')).to.equal('context_length_exceeded')
+        })
+
+    for (const said of [
+      'Rate limit reached: limit 30000 tokens, context length exceeded',
+      'Invalid messages[0].content: string too long. Expected a string with maximum length 10, context length exceeded',
+    ])
+      it(`are not taken for others: ${said}`, async () => {
+        bench.respond(() => ({ status: 400, body: { error: { message: said } } }))
+        const { headers } = await bench.ask({ dialect: 'chat', format: 'compatible', stream: false })
+        expect(headers.get('x-error-code')).to.equal('provider_refused')
+      })
+
+    it('are said when no model has such a context', async () => {
+      const text = 'word '.repeat(2_000_000)
+      const calls = bench.calls.length
+      const asked = await bench.ask(
+        { dialect: 'messages', format: 'openai', stream: false },
+        { text, body: { model: 'auto:cost' } },
+      )
+      expect(asked.status).to.equal(400)
+      expect(asked.error.message).to.match(/prompt is too long: \d+ tokens > \d+ maximum/)
+      expect(bench.calls.length).to.equal(calls)
+    })
+
+    it('are sent only when no model with a larger context serves the request', async () => {
+      const asked = { dialect: 'chat', format: 'openai', stream: false } as const
+      const tried: number[] = []
+      bench.respond((call) => {
+        tried.push(tried.length)
+        return tried.length === 1 ? answerWithError('overflow', 'status', call) : encodeReply(call, {})
+      })
+      const { status, text } = await bench.ask(asked, { body: { model: 'auto:cost' } })
+      expect([status, text]).to.deep.equal([200, 'Hello.'])
+      expect(tried).to.have.length(2)
+    })
+
+    it('never open a circuit', async () => {
+      const asked = { dialect: 'chat', format: 'compatible', stream: false } as const
+      bench.respond((call) => answerWithError('overflow', 'status', call))
+      for (let time = 0; time < 30; time++) expect((await bench.ask(asked)).status).to.equal(400)
+      bench.respond((call) => encodeReply(call, {}))
+      expect((await bench.ask(asked)).status).to.equal(200)
+    })
+  })
+
+  it('of a rate limit say when Codex may try again', async () => {
+    bench.respond((call) => {
+      const records = firstHalf(encodeReply(call, { text: LONG_TEXT }).records!)
+      const data = JSON.stringify({ error: { message: 'Slow down', code: 'rate_limit_exceeded' } })
+      return { records: [...records, { event: '', data }] }
+    })
+    const asked = await bench.ask({ dialect: 'responses', format: 'openai', stream: true })
+    const { error } = asked.records.at(-1).response
+    expect(error.code).to.equal('rate_limit_exceeded')
+    expect(error.message).to.match(/try again in\s*(\d+(?:\.\d+)?)\s*(s|ms|seconds?)/i)
+  })
+})
+
+// biome-ignore lint/suspicious/noExplicitAny: an error of any dialect
+type Loose = any
+
+function errorOf({ body, records }: Asked): Loose {
+  const last = records.at(-1)
+  return body?.error ?? last?.response?.error ?? last?.error
+}
+
+/** A provider of OpenAI's format has a code of its own for some images, which OpenAI's clients know. */
+function codeOf({ code }: Loose, format: FormatName): string {
+  return WIRE_FORMATS[format].name === 'openai' && code === 'invalid_base64_image' ? 'invalid_image' : code
+}
