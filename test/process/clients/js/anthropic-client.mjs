@@ -2,7 +2,18 @@
 import assert from 'node:assert/strict'
 import Anthropic from '@anthropic-ai/sdk'
 import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema'
-import { API_KEY, BASE_URL, CITY, needImages, PNG, rejects, runCases } from './cases.mjs'
+import {
+  API_KEY,
+  BASE_URL,
+  CITY,
+  createCounter,
+  LONG_NAME,
+  LOOP,
+  needImages,
+  PNG,
+  rejects,
+  runCases,
+} from './cases.mjs'
 
 const client = new Anthropic({ baseURL: BASE_URL, apiKey: API_KEY, maxRetries: 0 })
 
@@ -54,6 +65,60 @@ await runCases('anthropic', {
     })
     const message = await client.beta.messages.toolRunner(body(model, 'Use get_weather', { tools: [tool] }))
     assert.match(textOf(message), /rain in Basel/)
+  },
+  async 'tool loop'(model) {
+    for (const stream of [false, true]) {
+      const counter = createCounter()
+      const tool = betaTool({
+        name: 'get_weather',
+        description: 'Weather',
+        inputSchema: CITY,
+        run: counter.run,
+      })
+      const thinking = { type: 'enabled', budget_tokens: 1024 }
+      const request = body(model, `Use get_weather ${LOOP}`, { tools: [tool], thinking, stream })
+      const runner = client.beta.messages.toolRunner(request)
+      assert.match(textOf(await runner.runUntilDone()), /call 3/)
+      assert.equal(counter.count(), 3)
+    }
+  },
+  async 'tool names'(model) {
+    const long = [{ name: LONG_NAME, description: 'Finds', input_schema: CITY }]
+    const first = await ask(model, `Use ${LONG_NAME}`, { tools: long })
+    assert.equal(callsOf(first)[0].name, LONG_NAME)
+    const result = { type: 'tool_result', tool_use_id: callsOf(first)[0].id, content: 'nothing found' }
+    const messages = [
+      { role: 'user', content: `Use ${LONG_NAME}` },
+      { role: 'assistant', content: first.content },
+      { role: 'user', content: [result] },
+    ]
+    const second = await client.messages.create({ model, max_tokens: 2000, messages, tools: long })
+    assert.match(textOf(second), /nothing found/)
+  },
+  async 'empty arguments'(model) {
+    const bell = [{ name: 'ring_bell', description: 'Rings', input_schema: { type: 'object' } }]
+    const stream = client.messages.stream(body(model, 'Use ring_bell', { tools: bell }))
+    assert.deepEqual(callsOf(await stream.finalMessage())[0].input, {})
+  },
+  async comments(model) {
+    const stream = client.messages.stream(body(model, 'Hello [[sandbox:comments crlf]]'))
+    assert.match(await stream.finalText(), /Hello/)
+  },
+  async 'image result'(model) {
+    needImages(model)
+    const source = { type: 'base64', media_type: 'image/png', data: PNG }
+    const run = () => [
+      { type: 'text', text: 'a picture' },
+      { type: 'image', source },
+    ]
+    const tool = betaTool({ name: 'get_weather', description: 'Weather', inputSchema: CITY, run })
+    const message = await client.beta.messages.toolRunner(body(model, 'Use get_weather', { tools: [tool] }))
+    assert.match(textOf(message), /a picture/)
+  },
+  async 'count tokens'(model) {
+    const messages = [{ role: 'user', content: 'Hello, how are you today?' }]
+    const { input_tokens } = await client.messages.countTokens({ model, messages, tools })
+    assert.ok(input_tokens > 10, `${input_tokens}`)
   },
   async 'structured output'(model) {
     const message = await ask(model, 'Basel?', { output_config: { format } })

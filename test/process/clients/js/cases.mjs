@@ -1,5 +1,7 @@
 // Runs cases and prints one line of JSON for each.
 
+import { fileURLToPath } from 'node:url'
+
 export const { BASE_URL, API_KEY, CLIENT_SUFFIX = '' } = process.env
 export const MODELS = process.env.MODELS.split(',')
 
@@ -14,6 +16,21 @@ export const CITY = {
   required: ['city'],
   additionalProperties: false,
 }
+
+/** Longer than the 64 characters that most APIs allow for the name of a tool. */
+export const LONG_NAME = `mcp__warehouse__${'find_items_'.repeat(6)}x`
+
+/** Calls a tool in three replies. */
+export const LOOP = '[[sandbox:rounds=3]]'
+
+/** A tool that counts its calls. */
+export function createCounter() {
+  let count = 0
+  return { run: () => `call ${++count}`, count: () => count }
+}
+
+/** The file of an MCP server with tools. */
+export const MCP_SERVER = fileURLToPath(new URL('mcp-server.mjs', import.meta.url))
 
 /** Thrown by a case that a provider or client cannot run. */
 export class Skipped extends Error {}

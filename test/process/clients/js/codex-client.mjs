@@ -2,15 +2,11 @@
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { API_KEY, BASE_URL, runCases } from './cases.mjs'
-import { callWith, inFolder, runTool } from './run-tool.mjs'
+import { API_KEY, BASE_URL, MCP_SERVER, needImages, PNG, runCases } from './cases.mjs'
+import { COUNTING_COMMAND, callWith, inFolder, runTool } from './run-tool.mjs'
 
 /** Codex knows this model, and offers `apply_patch` as a custom tool only to models that it knows. */
 const KNOWN_MODEL = 'gpt-5.5'
-
-/** An MCP server. Codex offers the tools of such servers by `tool_search` to models that it knows. */
-const MCP_SERVER = fileURLToPath(new URL('mcp-server.mjs', import.meta.url))
 
 /**
  * Runs one turn per prompt. Resolves with the events, the last text, and the contents of the file
@@ -22,6 +18,7 @@ async function runTurns(model, ...prompts) {
 model_provider = "signalbox"
 approval_policy = "never"
 sandbox_mode = "danger-full-access"
+model_reasoning_effort = "low"
 [model_providers.signalbox]
 name = "Signalbox"
 base_url = "${BASE_URL}/v1"
@@ -35,6 +32,7 @@ args = ["${MCP_SERVER}"]
 default_tools_approval_mode = "approve"
 `
     await writeFile(path.join(folder, 'config.toml'), config)
+    await writeFile(path.join(folder, 'red.png'), Buffer.from(PNG, 'base64'))
     let output = ''
     for (const [index, prompt] of prompts.entries()) {
       const turn = index === 0 ? [] : ['resume', '--last']
@@ -76,6 +74,27 @@ await runCases('codex', {
     const { items, text } = await runTurns(model, prompt)
     assert.ok(items.some(({ type }) => type === 'command_execution'))
     assert.match(text, /from-codex/)
+  },
+  async 'tool loop'(model) {
+    const { items, text } = await runTurns(
+      model,
+      `Use exec_command ${callWith({ cmd: COUNTING_COMMAND }, 3)}`,
+      `Use exec_command ${callWith({ cmd: COUNTING_COMMAND })}`,
+      'What did you do?',
+      `Use exec_command ${callWith({ cmd: COUNTING_COMMAND })}`,
+    )
+    const runs = items.filter(({ type, status }) => type === 'command_execution' && status === 'completed')
+    assert.equal(runs.length, 5)
+    assert.match(text, /run 5/)
+  },
+  async 'image result'(model) {
+    needImages(model)
+    const { text } = await runTurns(
+      model,
+      `Use view_image ${callWith({ path: 'red.png' })}`,
+      'What was on the picture?',
+    )
+    assert.match(text, /What was on the picture/)
   },
   async 'namespace tool'(model) {
     const { text } = await runTurns(

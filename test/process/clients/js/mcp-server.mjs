@@ -1,8 +1,9 @@
-// An MCP server on standard input and output with one tool.
+// An MCP server on standard input and output with one tool, which also has the names of the arguments.
 import { createInterface } from 'node:readline'
 
+const NAMES = ['lookup', ...process.argv.slice(2)]
+
 const LOOKUP = {
-  name: 'lookup',
   description: 'Looks up a page of the handbook.',
   inputSchema: { type: 'object', properties: { page: { type: 'string' } }, required: ['page'] },
 }
@@ -16,7 +17,7 @@ function answer(method, params) {
         serverInfo: { name: 'handbook', version: '1.0.0' },
       }
     case 'tools/list':
-      return { tools: [LOOKUP] }
+      return { tools: NAMES.map((name) => ({ ...LOOKUP, name })) }
     case 'tools/call':
       return { content: [{ type: 'text', text: `Page ${params.arguments.page} says hello` }] }
     default:

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import {
   Agent,
   handoff,
+  MCPServerStdio,
   OpenAIChatCompletionsModel,
   OpenAIResponsesModel,
   run,
@@ -11,7 +12,18 @@ import {
 } from '@openai/agents'
 import OpenAI from 'openai'
 import { z } from 'zod'
-import { API_KEY, BASE_URL, IMAGE_URL, needImages, rejects, runCases } from './cases.mjs'
+import {
+  API_KEY,
+  BASE_URL,
+  createCounter,
+  IMAGE_URL,
+  LONG_NAME,
+  LOOP,
+  MCP_SERVER,
+  needImages,
+  rejects,
+  runCases,
+} from './cases.mjs'
 
 setTracingDisabled(true)
 const client = new OpenAI({ baseURL: `${BASE_URL}/v1`, apiKey: API_KEY, maxRetries: 0 })
@@ -47,6 +59,54 @@ for (const [name, Model] of Object.entries(models)) {
     async 'tool result'(model) {
       const { finalOutput } = await run(agent(model, { tools }), 'Use get_weather')
       assert.match(finalOutput, /rain in Basel/)
+    },
+    async 'tool loop'(model) {
+      const modelSettings = { reasoning: { effort: 'low' } }
+      for (const stream of [false, true]) {
+        const counter = createCounter()
+        const counting = tool({ name: 'get_weather', description: 'W', parameters, execute: counter.run })
+        const looping = agent(model, { tools: [counting], modelSettings })
+        const result = await run(looping, `Use get_weather ${LOOP}`, { stream })
+        if (stream) for await (const _ of result.toTextStream());
+        await result.completed
+        assert.match(result.finalOutput, /call 3/)
+        assert.equal(counter.count(), 3)
+      }
+    },
+    async 'tool names'(model) {
+      const long = tool({ name: LONG_NAME, description: 'Finds', parameters, execute: () => 'nothing found' })
+      const { finalOutput } = await run(agent(model, { tools: [long] }), `Use ${LONG_NAME}`)
+      assert.match(finalOutput, /nothing found/)
+    },
+    async 'empty arguments'(model) {
+      const bell = tool({
+        name: 'ring_bell',
+        description: 'Rings',
+        parameters: z.object({}),
+        execute: (input) => `rang ${JSON.stringify(input)}`,
+      })
+      const { finalOutput } = await run(agent(model, { tools: [bell] }), 'Use ring_bell')
+      assert.match(finalOutput, /rang \{\}/)
+    },
+    async 'image result'(model) {
+      needImages(model)
+      const execute = () => [
+        { type: 'text', text: 'a picture' },
+        { type: 'image', image: IMAGE_URL },
+      ]
+      const picture = tool({ name: 'get_weather', description: 'W', parameters, execute })
+      const { finalOutput } = await run(agent(model, { tools: [picture] }), 'Use get_weather')
+      assert.match(finalOutput, /a picture/)
+    },
+    async mcp(model) {
+      const server = new MCPServerStdio({ command: process.execPath, args: [MCP_SERVER] })
+      await server.connect()
+      try {
+        const { finalOutput } = await run(agent(model, { mcpServers: [server] }), 'Use lookup')
+        assert.match(finalOutput, /Page .* says hello/)
+      } finally {
+        await server.close()
+      }
     },
     async 'parallel tools'(model) {
       const { finalOutput } = await run(agent(model, { tools }), 'Use a tool, parallel')

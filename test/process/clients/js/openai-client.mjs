@@ -1,7 +1,18 @@
 // OpenAI's SDK.
 import assert from 'node:assert/strict'
 import OpenAI from 'openai'
-import { API_KEY, BASE_URL, CITY, IMAGE_URL, needImages, rejects, runCases } from './cases.mjs'
+import {
+  API_KEY,
+  BASE_URL,
+  CITY,
+  createCounter,
+  IMAGE_URL,
+  LONG_NAME,
+  LOOP,
+  needImages,
+  rejects,
+  runCases,
+} from './cases.mjs'
 
 const client = new OpenAI({ baseURL: `${BASE_URL}/v1`, apiKey: API_KEY, maxRetries: 0 })
 
@@ -65,6 +76,51 @@ await runCases('openai', {
     })
     assert.match(await runner.finalContent(), /rain/)
   },
+  async 'tool loop'(model) {
+    for (const stream of [false, true]) {
+      const counter = createCounter()
+      const runner = client.chat.completions.runTools({
+        model,
+        stream,
+        messages: [{ role: 'user', content: `Use get_weather ${LOOP}` }],
+        tools: [
+          {
+            type: 'function',
+            function: { ...tools[0].function, parse: JSON.parse, function: counter.run },
+          },
+        ],
+      })
+      assert.match(await runner.finalContent(), /call 3/)
+      assert.equal(counter.count(), 3)
+    }
+  },
+  async 'tool names'(model) {
+    const tool = { type: 'function', function: { name: LONG_NAME, description: 'Finds', parameters: CITY } }
+    const first = (await chat(model, `Use ${LONG_NAME}`, { tools: [tool] })).choices[0].message
+    assert.equal(first.tool_calls[0].function.name, LONG_NAME)
+    const messages = [
+      { role: 'user', content: `Use ${LONG_NAME}` },
+      first,
+      { role: 'tool', tool_call_id: first.tool_calls[0].id, content: 'nothing found' },
+    ]
+    const { choices } = await client.chat.completions.create({ model, messages, tools: [tool] })
+    assert.match(choices[0].message.content, /nothing found/)
+  },
+  async 'empty arguments'(model) {
+    const bell = { type: 'function', function: { name: 'ring_bell', description: 'Rings' } }
+    const stream = client.chat.completions.stream({
+      model,
+      tools: [bell],
+      messages: [{ role: 'user', content: 'Use ring_bell' }],
+    })
+    const { choices } = await stream.finalChatCompletion()
+    assert.deepEqual(JSON.parse(choices[0].message.tool_calls[0].function.arguments), {})
+  },
+  async comments(model) {
+    const messages = [{ role: 'user', content: 'Hello [[sandbox:comments crlf]]' }]
+    const stream = client.chat.completions.stream({ model, messages })
+    assert.match(await stream.finalContent(), /Hello/)
+  },
   async 'structured output'(model) {
     const format = { type: 'json_schema', name: 'answer', strict: true, schema }
     const { choices } = await chat(model, 'Basel?', {
@@ -119,6 +175,48 @@ await runCases('openai', {
       tools: responsesTools,
     })
     assert.match(second.output_text, /rain in Basel/)
+  },
+  async 'responses reasoning'(model) {
+    const counter = createCounter()
+    let input = [{ role: 'user', content: `Use get_weather ${LOOP}` }]
+    for (let turn = 0; turn < 4; turn++) {
+      const { output, output_text } = await client.responses
+        .stream({
+          model,
+          input,
+          tools: responsesTools,
+          store: false,
+          reasoning: { effort: 'low', summary: 'auto' },
+          include: ['reasoning.encrypted_content'],
+        })
+        .finalResponse()
+      const calls = output.filter(({ type }) => type === 'function_call')
+      const results = calls.map(({ call_id }) => ({
+        type: 'function_call_output',
+        call_id,
+        output: counter.run(),
+      }))
+      if (results.length === 0) assert.match(output_text, /call 3/)
+      input = [...input, ...output, ...results]
+    }
+    assert.equal(counter.count(), 3)
+  },
+  async 'responses image result'(model) {
+    needImages(model)
+    const first = await client.responses.create({ model, input: 'Use get_weather', tools: responsesTools })
+    const call = first.output.find(({ type }) => type === 'function_call')
+    const image = { type: 'input_image', detail: 'auto', image_url: IMAGE_URL }
+    const output = [{ type: 'input_text', text: 'a picture' }, image]
+    const { output_text } = await client.responses.create({
+      model,
+      input: [
+        { role: 'user', content: 'Use get_weather' },
+        ...first.output,
+        { type: 'function_call_output', call_id: call.call_id, output },
+      ],
+      tools: responsesTools,
+    })
+    assert.match(output_text, /a picture/)
   },
   async metadata(model) {
     const metadata = { provider: 'acme', tenant: 't' }

@@ -5,10 +5,14 @@ import os from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 
-/** Base64url of the arguments, with which the sandbox calls the tool that a prompt names. */
-export function callWith(args) {
-  return `[[sandbox:arguments=${Buffer.from(JSON.stringify(args)).toString('base64url')}]]`
+/** With a prompt that names a tool, the sandbox calls it with the arguments, in so many replies. */
+export function callWith(args, rounds = 1) {
+  const base64 = Buffer.from(JSON.stringify(args)).toString('base64url')
+  return `[[sandbox:arguments=${base64} rounds=${rounds}]]`
 }
+
+/** A command that tells how often it has run in its folder. */
+export const COUNTING_COMMAND = 'echo x >> count.txt; echo run $(wc -l < count.txt)'
 
 /** Calls `use` with a new folder, which is removed afterwards. */
 export async function inFolder(use) {
