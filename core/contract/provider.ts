@@ -92,7 +92,8 @@ export interface ProviderAdapter {
   buildRequest(request: ChatRequest, target: Target): ProviderRequest
   /** Parses the JSON body of a complete reply. Throws a `GatewayError` if it is not a reply. */
   parseReply(body: unknown): ReplyEvent
-  createStreamReader(): StreamReader
+  /** `request` is the canonical request that the stream answers. */
+  createStreamReader(request?: ChatRequest): StreamReader
   /**
    * Counts the input tokens of a chat request, free of charge. The request is sent with the fields that
    * count, and `parseReply` returns the tokens.

@@ -55,6 +55,11 @@ export function newOperatorKey(): string {
   return `op_${random43()}`
 }
 
+/** Returns a new id of a tool call: `call_` and 24 base62 characters. */
+export function newCallId(): string {
+  return `call_${random24()}`
+}
+
 /** Returns one base62 digit for each byte; a few digits are slightly more frequent than others. */
 export function toBase62(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => BASE62.charAt(byte % BASE62.length)).join('')

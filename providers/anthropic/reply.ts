@@ -3,7 +3,7 @@ import type { JsonObject } from '../../core/contract/json.ts'
 import { addToChecksum, EMPTY_CHECKSUM } from '../../core/text/text-checksum.ts'
 import { toPriceFactor } from '../../core/util/price-terms.ts'
 import { unusableReplyError } from '../shared/errors.ts'
-import { asObject, asObjects, asString, asTokens } from '../shared/fields.ts'
+import { asObject, asObjects, asString, asTokens, toArgumentsJson } from '../shared/fields.ts'
 import { parseAnthropicErrorRecord } from './errors.ts'
 import { toBlockStart, toExtraPart, toMessageParts, toSignaturePart } from './extra-parts.ts'
 
@@ -54,7 +54,7 @@ function toBlockParts(blocks: readonly JsonObject[]): readonly ReplyPart[] {
 function toToolCallParts({ id, name, input }: JsonObject, index: number): readonly ReplyPart[] {
   return [
     { type: 'tool-start', index, id: asString(id), name: asString(name) },
-    { type: 'tool-json', index, json: JSON.stringify(input ?? {}) },
+    { type: 'tool-json', index, json: toArgumentsJson(input) },
   ]
 }
 

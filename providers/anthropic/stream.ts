@@ -4,7 +4,7 @@ import type { StreamReader } from '../../core/contract/provider.ts'
 import { addToChecksum, EMPTY_CHECKSUM } from '../../core/text/text-checksum.ts'
 import { parseJsonObject } from '../../core/util/json.ts'
 import { incompleteReplyError, malformedRecordError } from '../shared/errors.ts'
-import { asNumber, asObject, asString } from '../shared/fields.ts'
+import { asNumber, asObject, asString, toArgumentsJson } from '../shared/fields.ts'
 import { TextRecordMatcher } from '../shared/record-pattern.ts'
 import { toReplyEvents } from '../shared/stream.ts'
 import { parseAnthropicErrorRecord } from './errors.ts'
@@ -143,7 +143,7 @@ export function createAnthropicStreamReader(): StreamReader {
 interface ToolUseReader {
   onStart(blockIndex: unknown, block: JsonObject): readonly ReplyPart[]
   onDelta(blockIndex: unknown, json: string): readonly ReplyPart[]
-  /** Returns the arguments of a call that had no deltas: clients expect at least `{}`. */
+  /** Returns the arguments of a call that had no deltas. */
   onStop(blockIndex: unknown): readonly ReplyPart[]
 }
 
@@ -172,7 +172,8 @@ function createToolUseReader(): ToolUseReader {
     onStop(blockIndex) {
       const call = calls.get(blockIndex)
       if (!call || call.hasJson) return []
-      return [{ type: 'tool-json', index: call.index, json: JSON.stringify(call.input ?? {}) }]
+      call.hasJson = true
+      return [{ type: 'tool-json', index: call.index, json: toArgumentsJson(call.input) }]
     },
   }
 }

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../core/contract/json.ts'
-import { type ErrorBody, parseErrorBody } from '../shared/error-body.ts'
+import { type ErrorBody, isReportedError, parseErrorBody } from '../shared/error-body.ts'
 import {
   createErrorParser,
   type ProviderErrorBody,
@@ -18,7 +18,7 @@ export const { parseResponse: parseChatError, parseRecord: parseChatErrorRecord 
 
 /** True for a record that reports an error: `{error}`, or Mistral's `{object:"error"}`. */
 export function isChatErrorRecord(record: JsonObject): boolean {
-  return record.error != null || record.object === 'error'
+  return (record.error != null && isReportedError(record.error)) || record.object === 'error'
 }
 
 function parseBody(body: unknown): ChatError {

@@ -2,35 +2,40 @@ import { type FinishReason, ReplyEvent, type ReplyPart, type Usage } from '../..
 import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import { toPriceFactor } from '../../core/util/price-terms.ts'
-import { unusableReplyError } from '../shared/errors.ts'
+import { incompleteReplyError, unusableReplyError } from '../shared/errors.ts'
 import { asObject, asObjects, asString, asTokens } from '../shared/fields.ts'
 import { isChatErrorRecord, parseChatErrorRecord } from './errors.ts'
 import { ReasoningFields, reasoningTextOf } from './reasoning-fields.ts'
-import { createToolCallReader } from './tools.ts'
+import { toToolCallParts } from './tool-calls.ts'
 
 /** Parses a chat completion. Throws a `GatewayError` for an error body and for any other value. */
 export function parseChatReply(body: unknown): ReplyEvent {
   const native = asObject(body)
   if (isChatErrorRecord(native)) throw parseChatErrorRecord(native)
   const choice = findFirstChoice(native)
-  if (!choice) throw unusableReplyError("The provider's reply is not a chat completion.")
+  const message = choice?.message
+  if (!isJsonObject(choice) || !isJsonObject(message))
+    throw unusableReplyError("The provider's reply is not a chat completion.")
 
-  const message = asObject(choice.message)
   const usage = toChatUsage(native.usage, native.service_tier)
   const parts: ReplyPart[] = [{ type: 'start', id: asString(native.id), model: asString(native.model) }]
   addContentParts(parts, message, new ReasoningFields())
-  if (message.tool_calls !== undefined) parts.push(...createToolCallReader()(message.tool_calls))
+  if (message.tool_calls !== undefined) parts.push(...toToolCallParts(message.tool_calls))
+  const reason = toChatFinishReason(choice.finish_reason)
+  if (reason === undefined && parts.length === 1) throw incompleteReplyError()
   if (usage) parts.push({ type: 'usage', usage })
-  parts.push({ type: 'finish', reason: toChatFinishReason(choice.finish_reason) ?? 'stop' })
+  parts.push({ type: 'finish', reason: reason ?? 'stop' })
   return new ReplyEvent(parts, { record: native })
 }
 
-/** The first choice of a completion or chunk. Further choices (`n` > 1) are in the native record only. */
-export function findFirstChoice(completion: JsonObject): JsonObject | undefined {
-  if (!Array.isArray(completion.choices)) return undefined
-  for (const choice of completion.choices)
-    if (isJsonObject(choice) && (choice.index ?? 0) === 0) return choice
-  return undefined
+/** The choice with an index or, without one, the first choice: no request asks for several. */
+export function findFirstChoice({ choices }: JsonObject, index?: unknown): JsonObject | undefined {
+  if (!Array.isArray(choices)) return undefined
+  const first: unknown = choices[0]
+  if (isJsonObject(first) && (first.index ?? 0) === (index ?? 0)) return first
+  const objects = asObjects(choices)
+  const found = objects.find((choice) => Number(choice.index ?? 0) === Number(index ?? 0))
+  return found ?? (index === undefined ? objects[0] : undefined)
 }
 
 /**
@@ -38,25 +43,30 @@ export function findFirstChoice(completion: JsonObject): JsonObject | undefined 
  * a `GatewayError` if the provider aborted the reply.
  */
 export function toChatFinishReason(value: unknown): FinishReason | undefined {
-  switch (value) {
-    case undefined:
-    case null:
-      return undefined
-    case 'length':
-    case 'tool_calls':
-    case 'content_filter':
-      return value
-    case 'function_call':
-      return 'tool_calls'
-    case 'model_length': // Mistral: the context is full.
-      return 'length'
-    case 'error': // Mistral
-    case 'insufficient_system_resource': // DeepSeek
-      throw new GatewayError('provider_error', `The provider aborted its reply (finish_reason: ${value}).`)
-    default:
-      return 'stop'
-  }
+  if (typeof value !== 'string' || value === '' || value === 'null') return undefined
+  if (FAILURES.has(value))
+    throw new GatewayError('provider_error', `The provider aborted its reply (finish_reason: ${value}).`)
+  return FINISH_REASONS.get(value) ?? FINISH_REASONS.get(value.toLowerCase()) ?? 'stop'
 }
+
+/** Of Mistral, and of DeepSeek. */
+const FAILURES = new Set(['error', 'insufficient_system_resource'])
+
+/** Those of OpenAI, and what compatible providers send in their place. */
+const FINISH_REASONS: ReadonlyMap<string, FinishReason> = new Map([
+  ['stop', 'stop'],
+  ['length', 'length'],
+  ['tool_calls', 'tool_calls'],
+  ['content_filter', 'content_filter'],
+  ['function_call', 'tool_calls'],
+  ['tool_call', 'tool_calls'],
+  ['tool_use', 'tool_calls'],
+  ['max_tokens', 'length'],
+  ['model_length', 'length'], // Mistral: the context is full.
+  ['safety', 'content_filter'],
+  ['refusal', 'content_filter'],
+  ['sensitive', 'content_filter'],
+])
 
 /**
  * Adds the reasoning, text and refusal of a message or delta, in the order in which a model produces them.
@@ -97,13 +107,18 @@ function addChunks(parts: ReplyPart[], chunks: readonly unknown[]): void {
  */
 export function toChatUsage(value: unknown, tier?: unknown): Usage | undefined {
   if (!isJsonObject(value)) return undefined
+  const prompt = asTokens(value.prompt_tokens)
+  const answer = asTokens(value.completion_tokens)
+  const total = asTokens(value.total_tokens)
+  if (prompt === undefined && answer === undefined && total === undefined) return undefined
   const cached = cachedTokensOf(value)
   const cacheWrite = asTokens(asObject(value.prompt_tokens_details).cache_write_tokens)
   const reasoning = asTokens(asObject(value.completion_tokens_details).reasoning_tokens)
-  const input = asTokens(value.prompt_tokens) ?? 0
-  const completion = asTokens(value.completion_tokens) ?? 0
+  const completion = answer ?? 0
+  // An embedding has no other tokens than those of its input.
+  const input = prompt ?? Math.max(0, (total ?? 0) - completion)
   // Some compatible providers, such as xAI, count reasoning in the total only.
-  const isSeparate = value.total_tokens === input + completion + (reasoning ?? 0)
+  const isSeparate = total === input + completion + (reasoning ?? 0)
   return {
     input,
     output: isSeparate ? completion + (reasoning ?? 0) : completion,

@@ -1,4 +1,7 @@
 import {
+  type ChatRequest,
+  type FinishReason,
+  NATIVE,
   type NativeRecord,
   type RecordPattern,
   ReplyEvent,
@@ -13,62 +16,112 @@ import { TextRecordMatcher } from '../shared/record-pattern.ts'
 import { isChatErrorRecord, parseChatErrorRecord } from './errors.ts'
 import { ReasoningFields } from './reasoning-fields.ts'
 import { addContentParts, findFirstChoice, toChatFinishReason, toChatUsage } from './reply.ts'
-import { createToolCallReader } from './tools.ts'
+import { ToolCallReader, toolNamesOf } from './tool-calls.ts'
 
 const NO_EVENTS: readonly ReplyEvent[] = []
 
-/** Reads chat completion chunks: https://platform.openai.com/docs/api-reference/chat-streaming */
-export function createChatStreamReader(): StreamReader {
-  const readToolCalls = createToolCallReader()
+/**
+ * Reads chat completion chunks: https://platform.openai.com/docs/api-reference/chat-streaming. The finish is
+ * held back until the next record: some providers send one with every record, so the last one counts.
+ */
+export function createChatStreamReader(request?: ChatRequest): StreamReader {
+  const toolCalls = new ToolCallReader(toolNamesOf(request))
   const reasoningFields = new ReasoningFields()
   const textRecords = new TextRecordMatcher('content', 'obfuscation')
   let hasStarted = false
-  let hasFinished = false
+  /** The number of the choice that is read. */
+  let choiceIndex: unknown
+  /** The latest finish reason. */
+  let finish: FinishReason | undefined
+  /** The event with it, until the next one arrives. */
+  let held: ReplyEvent | undefined
+  let isFinishSent = false
   let isDone = false
 
   function toParts(chunk: JsonObject): readonly ReplyPart[] {
-    const choice = findFirstChoice(chunk)
+    const choice = findFirstChoice(chunk, choiceIndex)
     const parts: ReplyPart[] = []
     if (choice && !hasStarted) {
+      choiceIndex = choice.index ?? 0
       parts.push({ type: 'start', id: asString(chunk.id), model: asString(chunk.model) })
       hasStarted = true
     }
     const delta = asObject(choice?.delta)
     addContentParts(parts, delta, reasoningFields)
-    if (delta.tool_calls !== undefined) parts.push(...readToolCalls(delta.tool_calls))
+    if (delta.tool_calls !== undefined) parts.push(...toolCalls.read(delta.tool_calls))
     const reason = toChatFinishReason(choice?.finish_reason)
-    if (reason && !hasFinished) {
-      parts.push({ type: 'finish', reason })
-      hasFinished = true
-    }
+    if (reason) parts.push(...toolCalls.flush(), { type: 'finish', reason })
     // Some providers send the usage with the finish reason. Clients get it afterwards.
     const usage = toChatUsage(chunk.usage, chunk.service_tier)
     if (usage) parts.push({ type: 'usage', usage })
     return parts
   }
 
+  /** Returns an event, or holds it back if it has the finish. The finish goes behind content that follows. */
+  function pass(event: ReplyEvent): readonly ReplyEvent[] {
+    const end = event.parts.find((part) => part.type === 'finish')
+    if (finish === undefined && end === undefined) return [event]
+    const isFirst = finish === undefined
+    const hasContent = event.parts.some(({ type }) => type !== 'finish' && type !== 'usage')
+    const before = held
+    if (!isFirst && !hasContent) {
+      held = undefined
+      isFinishSent ||= before !== undefined
+      return [...(before ? [before] : []), withoutFinish(event)]
+    }
+    finish = end?.reason ?? finish
+    held = end && event
+    const earlier = before ? [withoutFinish(before)] : NO_EVENTS
+    return end === undefined ? [...earlier, event] : earlier
+  }
+
+  /** Returns the finish if it was not sent. A reply without one is complete if `[DONE]` follows it. */
+  function close(): readonly ReplyEvent[] {
+    if (isFinishSent) return NO_EVENTS
+    if (!hasStarted || (finish === undefined && !isDone)) throw incompleteReplyError()
+    isFinishSent = true
+    return [held ?? new ReplyEvent([...toolCalls.flush(), { type: 'finish', reason: finish ?? 'stop' }])]
+  }
+
   return {
     isDone: () => isDone,
     read({ data }) {
-      if (data.startsWith('[DONE]')) isDone = true
       if (isDone || data === '') return NO_EVENTS
+      if (data.startsWith('[DONE]')) {
+        isDone = true
+        return close()
+      }
       const text = textRecords.match(data)
       if (text !== undefined) {
         const parts: readonly ReplyPart[] = text === '' ? [] : [{ type: 'text', text }]
-        return [new ReplyEvent(parts, new UnparsedTextRecord(data, textRecords.pattern))]
+        const event = new ReplyEvent(parts, new UnparsedTextRecord(data, textRecords.pattern))
+        return finish === undefined ? [event] : pass(event)
       }
       const chunk = parseChunk(data)
       if (isChatErrorRecord(chunk)) throw parseChatErrorRecord(chunk)
       const parts = toParts(chunk)
       textRecords.learn(data, chunk, parts)
-      return [new ReplyEvent(parts, { record: chunk, source: data })]
+      return pass(new ReplyEvent(parts, isOneChoice(chunk) ? { record: chunk, source: data } : undefined))
     },
-    readRun: (body, start) => (isDone ? undefined : textRecords.readRun(body, start, toUnparsedRecord)),
-    end() {
-      if (isDone || hasFinished) return NO_EVENTS
-      throw incompleteReplyError()
-    },
+    readRun: (body, start) =>
+      isDone || finish !== undefined ? undefined : textRecords.readRun(body, start, toUnparsedRecord),
+    end: close,
   }
+}
+
+/** False for a record with several choices, or with another one than 0: only its parts are passed on. */
+function isOneChoice({ choices }: JsonObject): boolean {
+  if (!Array.isArray(choices) || choices.length === 0) return true
+  return choices.length === 1 && Number(choices[0]?.index ?? 0) === 0
+}
+
+function withoutFinish(event: ReplyEvent): ReplyEvent {
+  const { parts } = event
+  if (parts.every(({ type }) => type !== 'finish')) return event
+  return new ReplyEvent(
+    parts.filter(({ type }) => type !== 'finish'),
+    event[NATIVE],
+  )
 }
 
 /** The record of a text chunk that was not parsed; `record` parses it on access. */

@@ -1,4 +1,4 @@
-import type { ChatRequest, ReplyPart, Tool, ToolCall } from '../../core/contract/chat.ts'
+import type { ChatRequest, Tool, ToolCall } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import { toHistoryArguments } from '../shared/call-arguments.ts'
@@ -63,58 +63,4 @@ export function toChatToolCall(call: ToolCall, id: string): ChatToolCall {
     type: 'function',
     function: { name: call.function.name, arguments: toHistoryArguments(call) },
   }
-}
-
-/** Parses the `tool_calls` of a message, or of consecutive deltas. Stateful: create one per reply. */
-type ToolCallReader = (toolCalls: unknown) => readonly ReplyPart[]
-
-interface OpenToolCall {
-  readonly index: number
-  readonly id: string
-}
-
-/**
- * Numbers tool calls from 0 without gaps, regardless of the provider's `index`. Providers of this format are
- * known to omit the index, to number all parallel calls 0, and to repeat, change or lose the id of a call in
- * later deltas. A new call starts with a new index, or with a name and a new id.
- */
-export function createToolCallReader(): ToolCallReader {
-  /** By the provider's index, and by id for deltas without an index. */
-  const calls = new Map<unknown, OpenToolCall>()
-  let count = 0
-
-  function readDelta(call: JsonObject, position: number): readonly ReplyPart[] {
-    const custom = isJsonObject(call.custom) ? call.custom : undefined
-    const delta = custom ?? call.function
-    if (!isJsonObject(delta)) return []
-    const id = toToolCallId(call.id)
-    const name = asString(delta.name)
-    const json = custom ? asString(custom.input) : toArgumentsJson(delta.arguments)
-    const index = call.index ?? position
-    const parts: ReplyPart[] = []
-    let open = (call.index == null ? calls.get(id) : undefined) ?? calls.get(index)
-    if (open === undefined || (name !== '' && id !== '' && id !== open.id)) {
-      open = { index: count++, id }
-      calls.set(index, open)
-      if (id !== '') calls.set(id, open)
-      parts.push({ type: 'tool-start', index: open.index, id, name, ...(custom && { custom: true }) })
-    }
-    if (json !== '') parts.push({ type: 'tool-json', index: open.index, json })
-    return parts
-  }
-
-  return (toolCalls) => {
-    if (!Array.isArray(toolCalls)) return []
-    return toolCalls.filter(isJsonObject).flatMap(readDelta)
-  }
-}
-
-/** Mistral sends the string `"null"` in deltas without an id. */
-function toToolCallId(id: unknown): string {
-  return id === 'null' ? '' : asString(id)
-}
-
-/** Mistral may send the arguments as an object instead of JSON text. */
-function toArgumentsJson(value: unknown): string {
-  return isJsonObject(value) ? JSON.stringify(value) : asString(value)
 }

@@ -1,8 +1,9 @@
 import { type FinishReason, ReplyEvent, type ReplyPart, type Usage } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
+import { isReportedError } from '../shared/error-body.ts'
 import { incompleteReplyError } from '../shared/errors.ts'
-import { asObject, asObjects, asString, asTokens } from '../shared/fields.ts'
+import { asObject, asObjects, asString, asTokens, toArgumentsJson } from '../shared/fields.ts'
 import { parseGeminiErrorRecord } from './errors.ts'
 import { toSignatureContent } from './tools.ts'
 
@@ -12,7 +13,7 @@ import { toSignatureContent } from './tools.ts'
  */
 export function parseGeminiReply(body: unknown): ReplyEvent {
   const response = asObject(body)
-  if (response.error != null) throw parseGeminiErrorRecord(response)
+  if (isReportedError(response.error)) throw parseGeminiErrorRecord(response)
   const reader = createGeminiResponseReader()
   return new ReplyEvent([...reader.read(response), ...reader.end()])
 }
@@ -46,7 +47,8 @@ export function createGeminiResponseReader(): ResponseReader {
     if (blockReason === '') return undefined
     // The response to a blocked prompt has status 200, and no candidate with a finish reason.
     finishReason = 'PROHIBITED_CONTENT'
-    return [{ type: 'refusal', text: `blocked: ${blockReason}` }]
+    const name = /^[A-Z_]{1,64}$/.test(blockReason) ? blockReason : 'OTHER'
+    return [{ type: 'refusal', text: `blocked: ${name}` }]
   }
 
   function readCandidate(candidate: JsonObject, responseId: string): readonly ReplyPart[] {
@@ -95,7 +97,7 @@ function createContentReader(): ContentReader {
     const extra = signature === '' ? {} : { extra_content: toSignatureContent(signature) }
     return [
       { type: 'tool-start', index, id, name: asString(call.name), ...extra },
-      { type: 'tool-json', index, json: JSON.stringify(call.args ?? {}) },
+      { type: 'tool-json', index, json: toArgumentsJson(call.args) || '{}' },
     ]
   }
 

@@ -1,6 +1,7 @@
 import type { ReplyPart } from '../../core/contract/chat.ts'
 import type { StreamReader } from '../../core/contract/provider.ts'
 import { parseJsonObject } from '../../core/util/json.ts'
+import { isReportedError } from '../shared/error-body.ts'
 import { malformedRecordError } from '../shared/errors.ts'
 import { TextRecordMatcher } from '../shared/record-pattern.ts'
 import { toReplyEvents } from '../shared/stream.ts'
@@ -32,7 +33,7 @@ export function createGeminiStreamReader(): StreamReader {
       if (text !== undefined) return text === '' ? [] : toReplyEvents([{ type: 'text', text }])
       const record = parseJsonObject(data)
       if (!record) throw malformedRecordError()
-      if (record.error != null) throw parseGeminiErrorRecord(record)
+      if (isReportedError(record.error)) throw parseGeminiErrorRecord(record)
       const parts = reader.read(record)
       textRecords.learn(data, record, parts)
       return toReplyEvents(withFirstUsage(parts))

@@ -1,3 +1,4 @@
+import type { ChatRequest, ReplyEvent } from '../../core/contract/chat.ts'
 import type { StreamReader } from '../../core/contract/provider.ts'
 import { createChatStreamReader } from '../chat-format/stream.ts'
 import { toReplyEvents } from '../shared/stream.ts'
@@ -7,11 +8,12 @@ import { toReplyEvents } from '../shared/stream.ts'
  * any: the usage arrives with the finish reason, where clients do not expect it
  * (docs/providers.md, "Mistral streams").
  */
-export function createMistralStreamReader(): StreamReader {
-  const reader = createChatStreamReader()
+export function createMistralStreamReader(request?: ChatRequest): StreamReader {
+  const reader = createChatStreamReader(request)
+  const withParts = (events: readonly ReplyEvent[]) => events.flatMap(({ parts }) => toReplyEvents(parts))
   return {
     isDone: () => reader.isDone?.() === true,
-    read: (event) => reader.read(event).flatMap(({ parts }) => toReplyEvents(parts)),
-    end: reader.end,
+    read: (event) => withParts(reader.read(event)),
+    end: () => withParts(reader.end()),
   }
 }

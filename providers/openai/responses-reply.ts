@@ -1,4 +1,10 @@
-import { type FinishReason, ReplyEvent, type ReplyPart, type Usage } from '../../core/contract/chat.ts'
+import {
+  type ChatRequest,
+  type FinishReason,
+  ReplyEvent,
+  type ReplyPart,
+  type Usage,
+} from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import type { SseEvent, StreamReader } from '../../core/contract/provider.ts'
@@ -8,7 +14,7 @@ import { isChatErrorRecord, parseChatErrorRecord } from '../chat-format/errors.t
 import { parseChatReply } from '../chat-format/reply.ts'
 import { createChatStreamReader } from '../chat-format/stream.ts'
 import { incompleteReplyError, malformedRecordError } from '../shared/errors.ts'
-import { asObject, asObjects, asString, asTokens } from '../shared/fields.ts'
+import { asObject, asObjects, asString, asTokens, toArgumentsJson } from '../shared/fields.ts'
 import { toReplyEvents } from '../shared/stream.ts'
 
 /** Parses a chat completion or a response. Throws a `GatewayError` for an error and for any other value. */
@@ -18,12 +24,12 @@ export function parseOpenAiReply(body: unknown): ReplyEvent {
 }
 
 /** Reads the stream of a chat completion or of a response: their first events differ. */
-export function createOpenAiStreamReader(): StreamReader {
+export function createOpenAiStreamReader(request?: ChatRequest): StreamReader {
   let reader: StreamReader | undefined
   return {
     isDone: () => reader?.isDone?.() === true,
     read(event) {
-      reader ??= isResponseEvent(event) ? createResponseStreamReader() : createChatStreamReader()
+      reader ??= isResponseEvent(event) ? createResponseStreamReader() : createChatStreamReader(request)
       return reader.read(event)
     },
     readRun: (body, start) => reader?.readRun?.(body, start),
@@ -40,6 +46,8 @@ function isResponseEvent({ event }: SseEvent): boolean {
 
 function parseResponse(response: JsonObject): ReplyEvent {
   throwIfFailed(response)
+  if (!Array.isArray(response.output))
+    throw new GatewayError('provider_error', "The provider's reply is not a response.")
   const parts: ReplyPart[] = [toStart(response)]
   let callCount = 0
   for (const item of asObjects(response.output)) {
@@ -52,7 +60,7 @@ function parseResponse(response: JsonObject): ReplyEvent {
 }
 
 function throwIfFailed(response: JsonObject): void {
-  if (isJsonObject(response.error)) throw parseChatErrorRecord(response)
+  if (isChatErrorRecord(response)) throw parseChatErrorRecord(response)
   if (response.status !== 'failed' && response.status !== 'cancelled') return
   throw new GatewayError('provider_error', `The provider's response is ${response.status}.`)
 }
@@ -74,14 +82,19 @@ function toEncryptedParts({ type, id, encrypted_content }: JsonObject): readonly
   return [{ type: 'extra', place: 'block', content: { openai: { type, id, encrypted_content } } }]
 }
 
-function toCallStart({ type, call_id, name }: JsonObject, index: number): ReplyPart {
+function toCallStart({ type, call_id, id, name }: JsonObject, index: number): ReplyPart {
   const isCustom = type === 'custom_tool_call'
-  const start = { type: 'tool-start' as const, index, id: asString(call_id), name: asString(name) }
+  const start = { type: 'tool-start' as const, index, id: asString(call_id ?? id), name: asString(name) }
   return isCustom ? { ...start, custom: true } : start
 }
 
+/** The arguments of a function, or the input of a custom tool. */
+function inputOf({ type, input, arguments: json }: JsonObject): string {
+  return type === 'custom_tool_call' ? asString(input) : toArgumentsJson(json)
+}
+
 function toCallParts(item: JsonObject, index: number): readonly ReplyPart[] {
-  const json = asString(item.type === 'custom_tool_call' ? item.input : item.arguments)
+  const json = inputOf(item)
   const start = toCallStart(item, index)
   return json === '' ? [start] : [start, { type: 'tool-json', index, json }]
 }
@@ -120,13 +133,20 @@ function toUsage({ usage: value, service_tier: tier }: JsonObject): Usage | unde
  * reply starts with its first content: until then another target can still answer.
  */
 function createResponseStreamReader(): StreamReader {
-  /** Numbers of the calls, by the index of their item. */
-  const calls = new Map<unknown, number>()
+  /** The calls, by the index of their item. */
+  const calls = new Map<unknown, { readonly index: number; hasJson: boolean }>()
+  let callCount = 0
   let start: ReplyPart | undefined
   let isDone = false
 
+  function toInputParts(output_index: unknown, json: string): readonly ReplyPart[] {
+    const call = calls.get(output_index)
+    if (call === undefined || json === '') return []
+    call.hasJson = true
+    return [{ type: 'tool-json', index: call.index, json }]
+  }
+
   function toParts({ type, ...event }: JsonObject): readonly ReplyPart[] {
-    const index = calls.get(event.output_index)
     switch (type) {
       case 'response.created':
         start = toStart(asObject(event.response))
@@ -140,18 +160,23 @@ function createResponseStreamReader(): StreamReader {
       case 'response.output_item.added': {
         const item = asObject(event.item)
         if (item.type !== 'function_call' && item.type !== 'custom_tool_call') return []
-        calls.set(event.output_index, calls.size)
-        return [toCallStart(item, calls.size - 1)]
+        const index = callCount++
+        calls.set(event.output_index, { index, hasJson: false })
+        return [toCallStart(item, index)]
       }
-      case 'response.output_item.done':
-        return toEncryptedParts(asObject(event.item))
       case 'response.function_call_arguments.delta':
       case 'response.custom_tool_call_input.delta':
-        return index === undefined ? [] : [{ type: 'tool-json', index, json: asString(event.delta) }]
+        return toInputParts(event.output_index, asString(event.delta))
+      case 'response.output_item.done': {
+        const item = asObject(event.item)
+        // Some providers send no deltas.
+        const hasJson = calls.get(event.output_index)?.hasJson !== false
+        return hasJson ? toEncryptedParts(item) : toInputParts(event.output_index, inputOf(item))
+      }
       case 'response.completed':
       case 'response.incomplete':
         isDone = true
-        return toEndParts(asObject(event.response), calls.size > 0)
+        return toEndParts(asObject(event.response), callCount > 0)
       case 'response.failed':
         throwIfFailed(asObject(event.response))
         throw new GatewayError('provider_error', "The provider's response failed.")

@@ -29,6 +29,7 @@ import { withResultsBehindCalls, withSystemRole } from './instructions.ts'
 import { replaceLoneSurrogates } from './json-string.ts'
 import { withOwnReasoning } from './own-reasoning.ts'
 import { toCallerNames, toPlainRequest, withCallerNames } from './plain-request.ts'
+import { toRegularReply, withRegularEvents } from './regular-reply.ts'
 import { peekFirst, readBatches } from './stream.ts'
 
 /** A configured provider. */
@@ -175,7 +176,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
       const started = start(request, target, format, further)
       call = started.call
       const reply = request.stream
-        ? await readStream(call, deadline)
+        ? await readStream(call, deadline, request)
         : toReply(await readWhole(call, deadline), deadline, format, request)
       const { omitted, changed } = started.deviations
       return { reply, omitted, changed }
@@ -249,14 +250,19 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     return call.readWhole(limitOf, () => deadline.extend(timeouts.idle_ms))
   }
 
-  async function readStream(call: ProviderCall, deadline: CallDeadline): Promise<Reply> {
+  async function readStream(
+    call: ProviderCall,
+    deadline: CallDeadline,
+    request: ChatRequest,
+  ): Promise<Reply> {
     const head = await call.readHead()
     if (isErrorStatus(head)) throw toProviderError(await readWhole(call, deadline))
     if (!isEventStream(head)) {
       throw unusableReplyError(`${id} did not respond with an event stream.`)
     }
     const toError = (error: unknown) => toCallError(error, deadline, call)
-    const source = readBatches(toError, call, adapter.createStreamReader(), deadline, timeouts.idle_ms)
+    const reader = withRegularEvents(adapter.createStreamReader(request))
+    const source = readBatches(toError, call, reader, deadline, timeouts.idle_ms)
     const batches = await peekFirst(source)
     if (!batches) throw unusableReplyError(`${id} sent an empty stream.`)
     return { type: 'stream', batches }
@@ -278,9 +284,9 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     const body = parseReplyBody(response.text)
     const event = format.parseReply(body, request)
     const native = event[NATIVE]
-    if (native === undefined || native.record !== body) return { type: 'whole', event }
-    const source = response.text
-    return { type: 'whole', event: new ReplyEvent(event.parts, { record: native.record, source }) }
+    if (native === undefined || native.record !== body) return { type: 'whole', event: toRegularReply(event) }
+    const withSource = new ReplyEvent(event.parts, { record: native.record, source: response.text })
+    return { type: 'whole', event: toRegularReply(withSource) }
   }
 
   function parseReplyBody(text: string): unknown {

@@ -10,6 +10,12 @@ export interface ErrorBody {
   readonly param: string
 }
 
+/** True for a field `error` that reports one. Some providers send an empty one beside a reply. */
+export function isReportedError(error: unknown): boolean {
+  if (isJsonObject(error)) return Object.values(error).some(isReportedError)
+  return Array.isArray(error) ? error.some(isReportedError) : Boolean(error)
+}
+
 /**
  * Parses `{error:{message, type, code, param}}` and its variations: an array of it, `{error:"…"}`,
  * `{message}`, `{detail}`. All fields are empty for any other value.

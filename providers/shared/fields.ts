@@ -13,9 +13,13 @@ export function asNumber(value: unknown): number | undefined {
 /** No request has more tokens: what a provider reports beyond is an error of its own. */
 const MAX_TOKENS = 1_000_000_000
 
-/** Returns a number of tokens, whole and not negative; undefined for any other value than a number. */
+/**
+ * Returns a number of tokens, whole and not negative, also of a number as text; undefined for any other
+ * value.
+ */
 export function asTokens(value: unknown): number | undefined {
-  return typeof value === 'number' ? Math.min(Math.max(Math.ceil(value), 0), MAX_TOKENS) : undefined
+  const count = typeof value === 'string' && /^\d+(?:\.\d+)?$/.test(value) ? Number(value) : value
+  return typeof count === 'number' ? Math.min(Math.max(Math.ceil(count), 0), MAX_TOKENS) : undefined
 }
 
 /** Returns an object as it is, and an empty object for any other value. */
@@ -26,4 +30,9 @@ export function asObject(value: unknown): JsonObject {
 /** Returns the objects in an array, and an empty array for any other value. */
 export function asObjects(value: unknown): readonly JsonObject[] {
   return Array.isArray(value) ? value.filter(isJsonObject) : []
+}
+
+/** Returns the arguments of a call as JSON text. Some providers send an object in place of its text. */
+export function toArgumentsJson(value: unknown): string {
+  return isJsonObject(value) ? JSON.stringify(value) : asString(value)
 }

@@ -95,7 +95,10 @@ describe('the cost of the tier priority', () => {
     const tools = [{ type: 'function', function: { name: 'search' } }]
     const costOf = async (service_tier: string) => {
       const usage = { input_tokens: 10, output_tokens: 40 }
-      provider.play({ body: { id: 'r', object: 'response', status: 'completed', service_tier, usage } })
+      const output = [{ type: 'message', content: [{ type: 'output_text', text: 'Hi' }] }]
+      provider.play({
+        body: { id: 'r', object: 'response', status: 'completed', output, service_tier, usage },
+      })
       const question = chatBody('Hello', { model: 'gpt-6.2-sol', tools })
       return (await gateway.call('POST', '/v1/chat/completions', question)).body.signalbox.cost_usd
     }

@@ -7,6 +7,12 @@ const PLACEHOLDER = '\u0000'
 /** The text of a chunk around its variable strings; undefined if chunks must be serialized again. */
 type ChunkTemplate = readonly [head: string, middle: string, tail: string] | undefined
 
+/**
+ * Converts the text of a provider's chunk, with placeholders for its variable strings, to that of the
+ * client's. `example` is a chunk of the same form.
+ */
+type ToText = (source: string, example: JsonObject) => string | undefined
+
 const FIELD = 'data: '
 const RECORD_END = '\n\n'
 
@@ -15,17 +21,14 @@ const RECORD_END = '\n\n'
  * strings into the template of their pattern.
  */
 export class ChunkTemplates {
-  readonly #id: string
-  readonly #wantsUsage: boolean
+  readonly #toText: ToText
   #pattern: RecordPattern | undefined
   #template: ChunkTemplate
   /** What separates two records of a run. */
   #joint = ''
 
-  /** `id` is that of the client's stream. */
-  constructor(id: string, wantsUsage: boolean) {
-    this.#id = id
-    this.#wantsUsage = wantsUsage
+  constructor(toText: ToText) {
+    this.#toText = toText
   }
 
   /** Returns the chunk of a record as JSON text; undefined if it must be serialized again. */
@@ -66,18 +69,14 @@ export class ChunkTemplates {
 
   #build(pattern: RecordPattern): void {
     this.#pattern = pattern
-    this.#template = buildTemplate(pattern, this.#id, this.#wantsUsage)
+    this.#template = buildTemplate(pattern, this.#toText)
     if (this.#template !== undefined) this.#joint = this.#template[2] + RECORD_END + FIELD + this.#template[0]
   }
 }
 
-function buildTemplate(
-  { before, between, after, example }: RecordPattern,
-  id: string,
-  wantsUsage: boolean,
-): ChunkTemplate {
+function buildTemplate({ before, between, after, example }: RecordPattern, toText: ToText): ChunkTemplate {
   const texts = between === undefined ? [before, after] : [before, between, after]
-  const parts = spliceChunk(texts.join(PLACEHOLDER), example, id, wantsUsage)?.split(PLACEHOLDER)
+  const parts = toText(texts.join(PLACEHOLDER), example)?.split(PLACEHOLDER)
   if (parts?.length !== texts.length) return undefined
   return [parts[0] ?? '', between === undefined ? '' : (parts[1] ?? ''), parts.at(-1) ?? '']
 }

@@ -1,6 +1,7 @@
 import { NATIVE, TEXT_RUN, type TextRun } from '../../contract/chat.ts'
 import {
   GatewayError,
+  isJsonObject,
   type JsonObject,
   type RepliedExchange,
   type ReplyEvent,
@@ -8,12 +9,15 @@ import {
 } from '../../contract/index.ts'
 import { formatError } from '../../http/errors.ts'
 import { relatedId } from '../../util/ids.ts'
+import { parseJson } from '../../util/json.ts'
 import { isAnswerText } from '../answer-text.ts'
 import { ReasoningCollector } from '../carried-reasoning.ts'
 import { writeDecorated } from '../signalbox-fields.ts'
 import { recordReplyError } from '../stream-error.ts'
 import { ChunkTemplates, spliceChunk } from './chunk-template.ts'
 import { toCompletionToolCall, toCompletionUsage, withCarriedReasoning } from './completion.ts'
+import { isRegularChunk, toRegularChunk } from './regular-chunk.ts'
+import { findUsage, toRegularUsage } from './regular-record.ts'
 
 /**
  * Streams chat-completion chunks as SSE. The first record carries the extension fields that are already
@@ -103,6 +107,24 @@ interface ChunkConverter {
   usageChunk(): JsonObject | undefined
 }
 
+/** Fields of a chunk without choices that tell a client nothing. */
+const ENVELOPE = new Set([
+  'id',
+  'object',
+  'created',
+  'model',
+  'choices',
+  'usage',
+  'system_fingerprint',
+  'service_tier',
+  'obfuscation',
+])
+
+/** True for a chunk without choices that has another content, such as the results of Azure's filters. */
+function hasContent(record: JsonObject): boolean {
+  return Object.keys(record).some((name) => !ENVELOPE.has(name))
+}
+
 /** Stands for the variable text in a chunk that serves as a template. */
 const PLACEHOLDER = '\u0000'
 
@@ -174,24 +196,31 @@ function createChunkConverter(frame: ChunkFrame, wantsUsage: boolean): ChunkConv
   }
 
   /**
-   * Converts a provider's chunk of the same format: sets this stream's id and moves the usage to the usage
-   * chunk. Returns undefined if the chunk held nothing but the usage.
+   * Converts a provider's chunk of the same format: sets this stream's id, corrects what is irregular, and
+   * moves the usage to the usage chunk. Returns undefined if the chunk held nothing else.
    */
-  function nativeToChunk(record: JsonObject): JsonObject | undefined {
+  function nativeToChunk(record: JsonObject, parts: readonly ReplyPart[]): JsonObject | undefined {
+    const fields = { created, model: model || frame.model }
+    const regular = isRegularChunk(record, parts)
+      ? record
+      : toRegularChunk(record, parts, fields, customCalls)
     // Chunks that a plugin changes later are built from these fields.
-    if (typeof record.model === 'string') model = record.model
-    if (typeof record.created === 'number') created = record.created
-    if (record.usage === undefined) return { ...record, id: frame.id }
-    const { usage, ...rest } = record
+    model = String(regular.model)
+    created = Number(regular.created)
+    const hasChoice = Array.isArray(regular.choices) && regular.choices.length > 0
+    if (regular.usage === undefined)
+      return hasChoice || hasContent(regular) ? { ...regular, id: frame.id } : undefined
+    const { usage, ...rest } = regular
     const chunk = { ...rest, id: frame.id, ...(wantsUsage && { usage: null }) }
-    if (usage === null) return chunk
-    usageChunk = { ...chunk, choices: [], usage }
-    return Array.isArray(record.choices) && record.choices.length === 0 ? undefined : chunk
+    const counted = findUsage(parts)
+    if (counted !== undefined)
+      usageChunk = { ...chunk, choices: [], usage: toRegularUsage(usage, toCompletionUsage(counted)) }
+    return hasChoice || (counted === undefined && hasContent(regular)) ? chunk : undefined
   }
 
   function toChunks(event: ReplyEvent): readonly JsonObject[] {
     const native = event[NATIVE]
-    const chunks = native ? [nativeToChunk(native.record)] : event.parts.map(partToChunk)
+    const chunks = native ? [nativeToChunk(native.record, event.parts)] : event.parts.map(partToChunk)
     return chunks.filter((chunk) => chunk !== undefined)
   }
 
@@ -206,7 +235,18 @@ function createChunkConverter(frame: ChunkFrame, wantsUsage: boolean): ChunkConv
     return textTemplate[0] + JSON.stringify(text) + textTemplate[1]
   }
 
-  const templates = new ChunkTemplates(frame.id, wantsUsage)
+  /** Returns the text of a provider's chunk if nothing but its id differs. */
+  function splice(source: string, record: JsonObject, parts: readonly ReplyPart[]): string | undefined {
+    return isRegularChunk(record, parts) ? spliceChunk(source, record, frame.id, wantsUsage) : undefined
+  }
+
+  const templates = new ChunkTemplates((source, example) => {
+    const spliced = splice(source, example, [])
+    // A placeholder is not valid in JSON, but its escape is.
+    const record = spliced === undefined ? parseJson(source.replaceAll(PLACEHOLDER, '\\u0000')) : undefined
+    const chunk = isJsonObject(record) ? nativeToChunk(record, []) : undefined
+    return spliced ?? (chunk && JSON.stringify(chunk).replaceAll('\\u0000', PLACEHOLDER))
+  })
 
   return {
     toChunks,
@@ -218,7 +258,7 @@ function createChunkConverter(frame: ChunkFrame, wantsUsage: boolean): ChunkConv
         const text = templates.fill(native, native.pattern)
         if (text !== undefined) return [text]
       }
-      const spliced = native?.source && spliceChunk(native.source, native.record, frame.id, wantsUsage)
+      const spliced = native?.source && splice(native.source, native.record, event.parts)
       return spliced ? [spliced] : toChunks(event).map((chunk) => JSON.stringify(chunk))
     },
     runToRecords: (run) => templates.fillRun(run),

@@ -1,6 +1,7 @@
 import { NATIVE } from '../../contract/chat.ts'
 import {
   GatewayError,
+  isJsonObject,
   type JsonObject,
   type RepliedExchange,
   type ReplyPart,
@@ -10,6 +11,18 @@ import {
 import { relatedId } from '../../util/ids.ts'
 import { encodeReasoning, ReasoningCollector } from '../carried-reasoning.ts'
 import { writeDecorated } from '../signalbox-fields.ts'
+import {
+  describeParts,
+  findUsage,
+  isRegularCall,
+  isRegularEnvelope,
+  isRegularFinish,
+  otherFieldsOf,
+  textOf,
+  toCallDeltas,
+  toRegularUsage,
+  withRegularEnvelope,
+} from './regular-record.ts'
 
 /**
  * Writes a chat completion with the gateway's extension fields as JSON. If the provider uses the same format,
@@ -27,32 +40,77 @@ export function buildChatCompletion(exchange: RepliedExchange): string {
     const model = completion.model || (exchange.target?.model ?? '')
     return writeDecorated({ ...completion, id, model }, extension)
   }
-  if (!hasCompleteChoices(record)) return writeDecorated({ ...completeChoices(record), id }, extension)
+  if (!isRegularCompletion(record, event.parts)) {
+    const completion = toRegularCompletion(record, event.parts, exchange.target?.model ?? '')
+    return writeDecorated({ ...completion, id }, extension)
+  }
   const spliced = source && extension && spliceCompletion(source, record, id, extension)
   return spliced || writeDecorated({ ...record, id }, extension)
 }
 
-/** True if all choices have the fields that OpenAI's clients require. Other providers leave some out. */
-function hasCompleteChoices({ choices }: JsonObject): boolean {
-  if (!Array.isArray(choices)) return true
-  return choices.every(
-    (choice) =>
-      choice?.logprobs !== undefined &&
-      choice.message?.content !== undefined &&
-      choice.message.refusal !== undefined,
+const KIND = 'chat.completion'
+
+/** True if a provider's completion says what its parts say, with all fields that OpenAI's clients require. */
+function isRegularCompletion(record: JsonObject, parts: readonly ReplyPart[]): boolean {
+  const { choices, usage } = record
+  if (!isRegularEnvelope(record, KIND) || !Array.isArray(choices) || choices.length !== 1) return false
+  const choice: unknown = choices[0]
+  if (!isJsonObject(choice) || choice.index !== 0 || choice.logprobs === undefined) return false
+  const { message } = choice
+  if (!isJsonObject(message) || message.role !== 'assistant' || message.refusal === undefined) return false
+  if (typeof message.content !== 'string' && message.content !== null) return false
+  if (!isRegularFinish(choice.finish_reason, describeParts(parts).finish)) return false
+  const counted = findUsage(parts)
+  if (counted && toRegularUsage(usage, toCompletionUsage(counted)) !== usage) return false
+  const deltas = toCallDeltas(parts)
+  const { tool_calls: calls } = message
+  if (calls === undefined) return deltas.length === 0
+  return (
+    Array.isArray(calls) &&
+    calls.length === deltas.length &&
+    deltas.every((delta, position) => isRegularCall(calls[position], delta, undefined))
   )
 }
 
-function completeChoices(record: JsonObject): JsonObject {
-  const choices = Array.isArray(record.choices) ? record.choices : []
-  return {
-    ...record,
-    choices: choices.map((choice) => ({
-      logprobs: null,
-      ...choice,
-      message: { content: null, refusal: null, ...choice?.message },
-    })),
+/** Corrects a completion by its parts. Fields that no part describes are kept. */
+function toRegularCompletion(record: JsonObject, parts: readonly ReplyPart[], model: string): JsonObject {
+  const built = buildCompletionFromParts(parts, undefined)
+  const [choice] = Array.isArray(built.choices) ? built.choices : []
+  const native = asMap(asList(record.choices).find((each) => asMap(each).message !== undefined))
+  const { tool_calls, content, ...message } = asMap(native.message)
+  const natives = asList(tool_calls)
+  const calls = toCallDeltas(parts).map(({ start, json }, position) => ({
+    ...otherFieldsOf(natives[position]),
+    ...(start && toCompletionToolCall(start, json)),
+  }))
+  const isText = typeof content === 'string' || content === null
+  const reasoning = textOf(parts, 'reasoning')
+  const finish = choice.finish_reason
+  const regular = {
+    logprobs: null,
+    ...native,
+    index: 0,
+    message: {
+      refusal: null,
+      ...message,
+      role: 'assistant',
+      content: isText ? content : choice.message.content,
+      ...(Array.isArray(content) && reasoning && { reasoning_content: reasoning }),
+      ...(calls.length > 0 && { tool_calls: calls }),
+    },
+    finish_reason: isRegularFinish(native.finish_reason, finish) ? native.finish_reason : finish,
   }
+  const fields = { created: Number(built.created), model: String(built.model) || model }
+  const usage = built.usage !== undefined && toRegularUsage(record.usage, asMap(built.usage))
+  return { ...withRegularEnvelope(record, KIND, fields, regular), ...(usage && { usage }) }
+}
+
+function asMap(value: unknown): JsonObject {
+  return isJsonObject(value) ? value : {}
+}
+
+function asList(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
 }
 
 /** The start of a JSON object up to and including its `id`, if that is the first field. */

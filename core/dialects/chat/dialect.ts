@@ -1,5 +1,6 @@
 import { type ChatRequest, type Dialect, GatewayError, type JsonObject } from '../../contract/index.ts'
 import { createLazyParser } from '../../util/json-schema.ts'
+import { withCallArguments } from '../call-arguments.ts'
 import { decodeCarriedReasoning } from '../carried-reasoning.ts'
 import { checkChatResponseFormat, checkToolCalls, checkToolChoice } from '../check-request.ts'
 import { buildChatCompletion } from './completion.ts'
@@ -20,7 +21,7 @@ const parseBody = createLazyParser(chatRequestSchema)
 
 /** Parses a chat-completions body. It already is the canonical form, so it is validated but not copied. */
 function parseChatRequest(body: JsonObject): ChatRequest {
-  const request = parseBody(body)
+  const request = withCallArguments(parseBody(body))
   if (typeof request.n === 'number' && request.n > 1)
     throw unsupportedError('n', 'n greater than 1 is not supported. Omit it or set it to 1.')
   if (request.logprobs === true)

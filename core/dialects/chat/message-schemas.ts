@@ -86,6 +86,11 @@ const nullableContent = Type.Unsafe<string | readonly AnyPart[] | null>(
 
 const name = Type.Optional(Type.Unsafe<unknown>({ type: 'string', description: 'Name of the author.' }))
 
+/** Filled in where they are missing. */
+const callArguments = Type.Unsafe<string>(
+  Type.Optional(Nullable(Type.String(), { description: 'The arguments as JSON text. Default: {}.' })),
+)
+
 /** A call of a function in a message. */
 const ToolCallSchema = OpenObject(
   {
@@ -93,7 +98,7 @@ const ToolCallSchema = OpenObject(
     type: Type.Optional(Text('function or custom.')),
     function: Type.Optional(
       OpenObject(
-        { name: Text('Name of the function.'), arguments: Text('The arguments as JSON text.') },
+        { name: Text('Name of the function.'), arguments: callArguments },
         { description: 'The called function.' },
       ),
     ),

@@ -62,7 +62,7 @@ const FunctionCall = OpenObject(
     type: Constant('function_call'),
     call_id: Text('Id of the call, which its result refers to.'),
     name: Text('Name of the function.'),
-    arguments: Text('The arguments as JSON text.'),
+    arguments: Type.Optional(NullableText('The arguments as JSON text. Default: {}.')),
     namespace: Type.Optional(NullableText('The namespace of the function.')),
     extra_content: Type.Optional(
       Nullable(AnyObject('Provider data'), { description: 'Provider data of the call.' }),

@@ -7,6 +7,7 @@ import {
   type ReasoningData,
   type ToolCall,
 } from '../../contract/index.ts'
+import { toArgumentsText } from '../call-arguments.ts'
 import { withReasoningData } from '../carried-reasoning.ts'
 import { TOOL_SEARCH, toCustomArguments, toFunctionName } from './client-tools.ts'
 import { parseCompaction } from './compaction.ts'
@@ -152,7 +153,7 @@ function toCalledFunction({
     case 'tool_search_call':
       return { name: TOOL_SEARCH, arguments: typeof json === 'string' ? json : JSON.stringify(json) }
     default:
-      return { name: functionName, arguments: String(json) }
+      return { name: functionName, arguments: toArgumentsText(json) }
   }
 }
 

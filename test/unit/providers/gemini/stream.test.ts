@@ -145,7 +145,7 @@ describe('reading a stream of Gemini', () => {
     [{ status: 'DEADLINE_EXCEEDED' }, 'provider_timeout'],
     [{ status: 'INVALID_ARGUMENT', message: 'No' }, 'provider_refused'],
     [{ status: 'PERMISSION_DENIED' }, 'provider_authentication_error'],
-    [{ code: 0 }, 'provider_error'],
+    [{ code: 0, message: 'Oops' }, 'provider_error'],
     ['Oops', 'provider_error'],
   ] as const) {
     it(`throws ${code} for the error record ${JSON.stringify(error)}`, () => {

@@ -118,7 +118,7 @@ describe('parsing a reply of OpenAI', () => {
   it('counts cache-write tokens', () => {
     const prompt_tokens_details = { cached_tokens: 8, cache_write_tokens: 4 }
     const usageRecord = { prompt_tokens: 12, completion_tokens: 5, prompt_tokens_details }
-    const { parts } = openai.parseReply({ choices: [{ message: {} }], usage: usageRecord })
+    const { parts } = openai.parseReply({ choices: [{ message: { content: 'Hi' } }], usage: usageRecord })
     const usage = { input: 12, output: 5, cached: 8, cacheWrite: 4 }
     expect(parts).to.deep.include({ type: 'usage', usage })
   })

@@ -4,6 +4,7 @@ import {
   type JsonObject,
   type RepliedExchange,
   ReplyEvent,
+  type ReplyPart,
 } from '../../../../../core/contract/index.ts'
 import { streamChatChunks } from '../../../../../core/dialects/chat/completion-stream.ts'
 import { staying } from '../../../../support/presence.ts'
@@ -51,7 +52,11 @@ const converted: ReplyEvent[] = [
 const chunk = (delta: JsonObject, finish: string | null, more: JsonObject = {}) => {
   const choices = [{ index: 0, delta, finish_reason: finish }]
   const record = { id: 'x', object: 'chat.completion.chunk', choices, ...more }
-  return new ReplyEvent(finish ? [{ type: 'finish', reason: 'stop' }] : [], { record })
+  const counts = more.usage as { prompt_tokens: number; completion_tokens: number } | null | undefined
+  const parts: ReplyPart[] = finish ? [{ type: 'finish', reason: 'stop' }] : []
+  if (counts)
+    parts.push({ type: 'usage', usage: { input: counts.prompt_tokens, output: counts.completion_tokens } })
+  return new ReplyEvent(parts, { record })
 }
 
 const usageOnly = new ReplyEvent([{ type: 'usage', usage }], {
