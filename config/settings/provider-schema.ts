@@ -62,10 +62,11 @@ export const ProviderRow = StrictObject({
         logit_bias: Type.Optional(Type.Boolean({ default: false })),
         seed: Type.Optional(Type.Boolean({ default: false })),
         reasoning: Type.Optional(
-          Type.Boolean({
+          Type.Union([Type.Boolean(), Type.Literal('required')], {
             description:
-              'Earlier replies in messages may have their reasoning (reasoning_content). Default: true, ' +
-              'except for hosts of OpenAI and Azure, which refuse it.',
+              'Earlier replies in messages may have their reasoning (reasoning_content). required: those ' +
+              'with tool calls get a blank one if theirs is not known. Default: true, except for hosts of ' +
+              'OpenAI and Azure, which refuse it.',
           }),
         ),
         developer_role: Type.Optional(

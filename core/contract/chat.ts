@@ -63,8 +63,9 @@ export interface Message extends JsonObject {
  * "Reasoning goes back to the provider that issued it".
  */
 export interface ReasoningData extends JsonObject {
-  /** The only provider that can read the data. Undefined: all of the format can. */
+  /** The provider that issued the data, and its model. Anthropic's can be read by the model only. */
   readonly provider?: string
+  readonly model?: string
   readonly anthropic?: JsonObject
   readonly openai?: JsonObject
   readonly chat?: JsonObject

@@ -4,6 +4,7 @@ import {
   type Message,
   type ReasoningData,
   type ReplyPart,
+  type Target,
   type ToolCall,
   type ToolStart,
 } from '../contract/index.ts'
@@ -36,18 +37,19 @@ const FORMATS = ['anthropic', 'openai', 'chat', 'google'] as const
 
 function isReasoningData(value: unknown): value is ReasoningData {
   if (!isJsonObject(value)) return false
-  const { provider = '' } = value
-  return typeof provider === 'string' && FORMATS.some((format) => isJsonObject(value[format]))
+  const { provider = '', model = '' } = value
+  if (typeof provider !== 'string' || typeof model !== 'string') return false
+  return FORMATS.some((format) => isJsonObject(value[format]))
 }
 
-/** Collects the data of the reasoning in a reply. `provider` is the one that replies. */
+/** Collects the data of the reasoning in a reply. `target` is the one that replies. */
 export class ReasoningCollector {
-  readonly #provider: string | undefined
+  readonly #origin: Pick<ReasoningData, 'provider' | 'model'>
   #thinking = ''
   #data: ReasoningData[] = []
 
-  constructor(provider: string | undefined) {
-    this.#provider = provider
+  constructor(target: Pick<Target, 'provider' | 'model'> | undefined) {
+    this.#origin = target === undefined ? {} : { provider: target.provider, model: target.model }
   }
 
   add(part: ReplyPart): void {
@@ -56,7 +58,7 @@ export class ReasoningCollector {
     else if (part.type === 'extra') {
       const { anthropic, openai, chat } = part.content
       if (anthropic !== undefined) this.#addBlock(anthropic, part.textChecksum)
-      else if (openai !== undefined || chat !== undefined) this.#addOfProvider(part.content)
+      else if (openai !== undefined || chat !== undefined) this.#push(part.content)
     }
   }
 
@@ -67,18 +69,18 @@ export class ReasoningCollector {
   }
 
   #addBlock({ type, ...fields }: JsonObject, textChecksum: number | undefined): void {
-    if (type === 'redacted_thinking') this.#data.push({ anthropic: { type, ...fields } })
+    if (type === 'redacted_thinking') this.#push({ anthropic: { type, ...fields } })
     if (type === 'signature_delta') {
       const thinking = this.#thinking
       // A signature is not valid for thinking that a rule has changed.
       const isUnchanged = addToChecksum(EMPTY_CHECKSUM, thinking) === textChecksum
-      if (isUnchanged) this.#data.push({ anthropic: { type: 'thinking', thinking, ...fields } })
+      if (isUnchanged) this.#push({ anthropic: { type: 'thinking', thinking, ...fields } })
     }
     if (type === 'signature_delta' || type === 'thinking') this.#thinking = ''
   }
 
-  #addOfProvider(data: ReasoningData): void {
-    this.#data.push(this.#provider === undefined ? data : { provider: this.#provider, ...data })
+  #push(data: ReasoningData): void {
+    this.#data.push({ ...this.#origin, ...data })
   }
 }
 

@@ -68,6 +68,7 @@ const REASONING_TEXTS = objectOf({
 /** The data of reasoning in the form of each format. */
 const REASONING_DATA = objectOf({
   provider: EXEMPT,
+  model: EXEMPT,
   anthropic: ANTHROPIC_BLOCK,
   openai: objectOf({
     type: EXEMPT,

@@ -8,8 +8,9 @@ import {
 import type { MaybePromise } from '../../core/util/maybe-promise.ts'
 import {
   appendTurn,
+  hasText,
   keyOfCall,
-  lacksReasoning,
+  lacksData,
   type RememberedTurn,
   toRememberedTurns,
   withRemembered,
@@ -19,14 +20,21 @@ import { type WatchedTurn, watchReply } from './watch-reply.ts'
 const options = Type.Object({
   ttl_seconds: Type.Integer({
     minimum: 1,
-    maximum: 86_400,
-    default: 3600,
+    maximum: 604_800,
+    default: 21_600,
     description: 'How long the reasoning of a reply with tool calls is kept for the next request.',
   }),
 })
 
-/** Key in `exchange.state` of what is remembered of earlier turns. */
+/** Key in `exchange.state`. */
 const STATE_KEY = 'reasoning'
+
+/** What is known of a conversation when its request has arrived. */
+interface Known {
+  /** What the client sends back itself: everything, or the texts only. */
+  readonly keeps?: 'everything' | 'texts' | undefined
+  readonly turns?: readonly RememberedTurn[]
+}
 
 /**
  * Remembers the reasoning of replies with tool calls, and adds it to the next request if its client has not
@@ -46,18 +54,19 @@ export function createReasoning(): Plugin {
         logger.error({ err: error, requestId: exchange.id }, 'reasoning of the conversation unavailable')
       }
 
-      async function recall(exchange: Exchange, key: string): Promise<void> {
+      async function recall(exchange: Exchange, key: string, keeps: Known['keeps']): Promise<void> {
         const stored = await store.get(key).catch((error: unknown) => ignoreUnavailable(exchange, error))
         const turns = toRememberedTurns(stored)
+        setKnown(exchange, { keeps, turns })
         if (turns.length === 0) return
         const { request } = exchange
-        exchange.state[STATE_KEY] = turns
         exchange.request = { ...request, messages: withRemembered(request.messages, turns) }
       }
 
       async function save(exchange: Exchange, { call, ...turn }: WatchedTurn): Promise<void> {
-        const earlier: readonly RememberedTurn[] = exchange.state[STATE_KEY] ?? []
-        const isEmpty = turn.text === '' && turn.data.every((data) => data.length === 0)
+        const { turns: earlier = [], keeps } = knownOf(exchange)
+        const needsText = turn.text !== '' && keeps === undefined
+        const isEmpty = !needsText && turn.data.every((data) => data.length === 0)
         if (isEmpty && earlier.length === 0) return
         const remembered = appendTurn(earlier, turn)
         if (remembered === undefined) return
@@ -77,17 +86,24 @@ export function createReasoning(): Plugin {
           const message = messages[index]
           const call = message?.tool_calls?.[0]
           if (message === undefined || call === undefined || exchange.isSimulated) return
-          if (lacksReasoning(message))
-            return recall(exchange, keyOfCall(exchange.account.userId, call, messages.slice(0, index)))
+          if (!lacksData(message)) return setKnown(exchange, { keeps: 'everything' })
+          const key = keyOfCall(exchange.account.userId, call, messages.slice(0, index))
+          return recall(exchange, key, hasText(message) ? 'texts' : undefined)
         },
         reply(exchange, next) {
           const { tools } = exchange.request
-          if (tools == null || tools.length === 0) return next()
-          return next().then((reply) =>
-            watchReply(reply, exchange.target?.provider, (turn) => save(exchange, turn)),
-          )
+          if (tools == null || tools.length === 0 || knownOf(exchange).keeps === 'everything') return next()
+          return next().then((reply) => watchReply(reply, exchange.target, (turn) => save(exchange, turn)))
         },
       }
     },
   })
+}
+
+function knownOf({ state }: Exchange): Known {
+  return state[STATE_KEY] ?? {}
+}
+
+function setKnown({ state }: Exchange, known: Known): void {
+  state[STATE_KEY] = known
 }

@@ -51,11 +51,14 @@ function isListOfLists(value: unknown): value is RememberedTurn['data'] {
   return Array.isArray(value) && value.every((list) => Array.isArray(list) && list.every(isJsonObject))
 }
 
-/** Whether a message has calls, but no reasoning that its client has sent back. */
-export function lacksReasoning({ content, tool_calls, ...message }: Message): boolean {
-  if (tool_calls == null || tool_calls.length === 0) return false
-  if (message.reasoning_content || message.reasoning || message.reasoning_details || message.reasoning_data)
-    return false
+/** Whether the client has sent back the text of the reasoning, which is all that some providers want. */
+export function hasText({ reasoning_content, reasoning, reasoning_details }: Message): boolean {
+  return Boolean(reasoning_content || reasoning || reasoning_details)
+}
+
+/** Whether a message has calls, but no data of reasoning that its client has sent back. */
+export function lacksData({ content, tool_calls, reasoning_data }: Message): boolean {
+  if (tool_calls == null || tool_calls.length === 0 || reasoning_data !== undefined) return false
   if (tool_calls.some(({ extra_content }) => extra_content?.google !== undefined)) return false
   return !(
     Array.isArray(content) && content.some(({ extra_content }) => isThinking(extra_content?.anthropic))
@@ -75,12 +78,12 @@ export function withRemembered(
   const byCall = new Map(turns.map((turn) => [turn.callId, turn]))
   return messages.map((message) => {
     const turn = byCall.get(message.tool_calls?.[0]?.id ?? '')
-    return turn !== undefined && lacksReasoning(message) ? addTurn(message, turn) : message
+    return turn !== undefined && lacksData(message) ? addTurn(message, turn) : message
   })
 }
 
 function addTurn(message: Message, { text, data }: RememberedTurn): Message {
-  const told = text === '' ? message : { ...message, reasoning_content: text }
+  const told = text === '' || hasText(message) ? message : { ...message, reasoning_content: text }
   return data.reduce<Message>(
     (built, each, index) => (each.length === 0 ? built : withReasoningData(built, each, index)),
     told,

@@ -1,5 +1,5 @@
 import { TEXT_RUN } from '../../core/contract/chat.ts'
-import type { Reply, ReplyEvent, ReplyPart, ToolStart } from '../../core/contract/index.ts'
+import type { Reply, ReplyEvent, ReplyPart, Target, ToolStart } from '../../core/contract/index.ts'
 import { ReasoningCollector } from '../../core/dialects/carried-reasoning.ts'
 import type { MaybePromise } from '../../core/util/maybe-promise.ts'
 import type { RememberedTurn } from './remembered.ts'
@@ -15,10 +15,10 @@ export interface WatchedTurn extends RememberedTurn {
  */
 export function watchReply(
   reply: Reply,
-  provider: string | undefined,
+  target: Target | undefined,
   save: (turn: WatchedTurn) => Promise<void>,
 ): MaybePromise<Reply> {
-  const watcher = new ReplyWatcher(provider)
+  const watcher = new ReplyWatcher(target)
   if (reply.type === 'stream') return { type: 'stream', batches: new WatchedBatches(reply, watcher, save) }
   watcher.add(reply.event)
   const turn = watcher.take()
@@ -37,8 +37,8 @@ class ReplyWatcher {
   /** The model has finished, so that the reply is remembered before its client can continue it. */
   isFinished = false
 
-  constructor(provider: string | undefined) {
-    this.#collector = new ReasoningCollector(provider)
+  constructor(target: Target | undefined) {
+    this.#collector = new ReasoningCollector(target)
   }
 
   add(event: ReplyEvent): void {

@@ -1,6 +1,7 @@
 import type { ChatRequest } from '../../core/contract/chat.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { Target } from '../../core/contract/provider.ts'
+import { namesTarget } from '../../core/util/named-target.ts'
 import { asObject, asString } from '../shared/fields.ts'
 
 /** What a request holds in Anthropic's own format. */
@@ -22,19 +23,11 @@ export function parseNativeFields({ model, extra_content }: ChatRequest, target:
   const { version, betas, fields } = asObject(native)
   const names = (Array.isArray(betas) ? betas : []).filter((beta) => NAME.test(asString(beta)))
   return {
-    isForModel: native !== undefined && isNamed(model, target),
+    isForModel: native !== undefined && namesTarget(model, target),
     fields: asObject(fields),
     headers: {
       'anthropic-version': NAME.test(asString(version)) ? asString(version) : DEFAULT_VERSION,
       ...(names.length > 0 && { 'anthropic-beta': names.join(',') }),
     },
   }
-}
-
-/** True for `model`, an alias of it, and both with a prefix. */
-function isNamed(requested: string | undefined, { model, alias, entry }: Target): boolean {
-  const names = [model, alias, ...(entry?.aliases ?? [])]
-  return names.some(
-    (name) => name !== undefined && (requested === name || requested?.endsWith(`:${name}`) === true),
-  )
 }

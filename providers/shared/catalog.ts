@@ -104,8 +104,11 @@ export interface Capabilities {
   readonly json: 'none' | 'object' | 'schema'
   readonly logit_bias: boolean
   readonly seed: boolean
-  /** Whether messages may have the reasoning of earlier replies. Default: true. */
-  readonly reasoning?: boolean
+  /**
+   * Whether messages may have the reasoning of earlier replies. Default: true. `required`: those with tool
+   * calls must have some.
+   */
+  readonly reasoning?: boolean | 'required'
   /** Whether messages may have the role `developer`. Default: true. */
   readonly developer_role?: boolean
 }

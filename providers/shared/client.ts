@@ -52,8 +52,8 @@ export interface ProviderClientOptions {
   readonly apiKey?: string | undefined
   /** Removes the secrets of the gateway from errors. Default: knows the API key only. */
   readonly redactor?: SecretRedactor | undefined
-  /** Whether messages may have the reasoning of earlier replies. Default: true. */
-  readonly takesReasoning?: boolean | undefined
+  /** See `Capabilities`. */
+  readonly takesReasoning?: Capabilities['reasoning'] | undefined
   /** Whether messages may have the role `developer`; otherwise they are of the system. Default: true. */
   readonly takesDeveloperRole?: boolean | undefined
   /** Default: the headers of the adapter. */
@@ -126,8 +126,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
   const { origin, pathname } = new URL(options.baseUrl)
   const basePath = pathname.replace(/\/+$/, '')
   const query = new URLSearchParams(options.query).toString()
-  const { takesDeveloperRole = true } = options
-  const reader = { id, format: adapter.format, takesReasoning: options.takesReasoning ?? true }
+  const { takesReasoning = true, takesDeveloperRole = true } = options
   const authHeaders = buildAuthHeaders(adapter, apiKey, options.auth)
   // `CallDeadline` enforces the timeouts after connecting: undici cannot tell a first event from a first
   // byte.
@@ -151,7 +150,12 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     const plain = adapter.readsAnthropicContent
       ? { request: called, omitted: [] }
       : toPlainRequest(withResultsBehindCalls(called))
-    const own = withOwnReasoning(plain.request, reader)
+    const own = withOwnReasoning(plain.request, {
+      id,
+      model: target.model,
+      format: adapter.readsAnthropicContent ? 'anthropic' : adapter.format,
+      takesReasoning,
+    })
     const built = format.buildRequest(own.request, target)
     const omitted = toCallerNames(request, built.omitted)
     const isAsCalled = plain.omitted.length === 0 && own.omitted.length === 0

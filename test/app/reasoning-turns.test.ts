@@ -175,6 +175,10 @@ const documentedItem = ({ type, ...item }: Loose) => [{ type, ...pick(item, ...I
 const CLIENTS: Readonly<Record<string, Client>> = {
   'chat, everything kept': chatClient((message) => message),
   'chat, documented fields kept': chatClient(documentedMessage),
+  'chat, texts kept': chatClient((message) => ({
+    ...documentedMessage(message),
+    ...pick(message, 'reasoning_content', 'reasoning'),
+  })),
   'messages with thinking': messagesClient(THINKING, documentedBlock),
   'messages with thinking, not kept': messagesClient(THINKING, withoutThinking),
   'messages without thinking': messagesClient({}, withoutThinking),
@@ -185,19 +189,30 @@ const CLIENTS: Readonly<Record<string, Client>> = {
   ),
 }
 
+/** Clients that send back what the gateway gave them, so that it has to remember nothing. */
+const KEEPING = ['chat, everything kept', 'messages with thinking', 'responses, documented fields kept']
+
 describe('reasoning between turns', () => {
   let gateway: RunningGateway
+  let forgetful: RunningGateway
 
   before(async () => {
     gateway = await startGateway({ CONFIG: await writeSettings(SETTINGS) })
+    const settings = `${SETTINGS}plugins: { remove: [reasoning] }\n`
+    forgetful = await startGateway({ CONFIG: await writeSettings(settings) })
   })
-  after(() => gateway.stop())
+  after(() => Promise.all([gateway.stop(), forgetful.stop()]))
 
-  async function send(client: Client, history: readonly Loose[], fields: object): Promise<Loose> {
-    const response = await fetch(gateway.url + client.path, {
+  async function send(
+    { url, demoKey }: RunningGateway,
+    client: Client,
+    history: readonly Loose[],
+    fields: object,
+  ): Promise<Loose> {
+    const response = await fetch(url + client.path, {
       method: 'POST',
       headers: {
-        authorization: `Bearer ${gateway.demoKey}`,
+        authorization: `Bearer ${demoKey}`,
         'content-type': 'application/json',
         'x-response-form': 'openai',
       },
@@ -210,13 +225,13 @@ describe('reasoning between turns', () => {
       : JSON.parse(raw)
   }
 
-  async function converse(client: Client, format: Format, fields: object): Promise<void> {
+  async function converse(to: RunningGateway, client: Client, format: Format, fields: object): Promise<void> {
     const { model, fault } = MODELS[format]
     const history: Loose[] = []
     for (const question of ['first', 'second']) {
       history.push(client.ask(`The ${question} question: use the tool [[sandbox:${fault} rounds=2]]`))
       for (const calls of [1, 1, 0]) {
-        const answer = client.keep(await send(client, history, { model, ...fields }))
+        const answer = client.keep(await send(to, client, history, { model, ...fields }))
         expect(answer.calls).to.equal(calls)
         history.push(...answer.added)
       }
@@ -227,6 +242,17 @@ describe('reasoning between turns', () => {
     for (const format of Object.keys(MODELS) as Format[])
       for (const stream of [false, true]) {
         it(`reaches its provider: ${name} × ${format}, ${stream ? 'stream' : 'whole'}`, () =>
-          converse(client, format, stream ? { stream } : {}))
+          converse(gateway, client, format, stream ? { stream } : {}))
+        if (KEEPING.includes(name))
+          it(`needs no memory: ${name} × ${format}, ${stream ? 'stream' : 'whole'}`, () =>
+            converse(forgetful, client, format, stream ? { stream } : {}))
       }
+
+  it('is missing if neither the client nor the gateway keeps it', async () => {
+    const client = CLIENTS['chat, documented fields kept'] as Client
+    for (const format of ['responses', 'anthropic', 'gemini', 'compatible'] as const) {
+      const error = await converse(forgetful, client, format, {}).catch((thrown: Error) => thrown)
+      expect(String(error)).to.contain('rejected the request')
+    }
+  })
 })

@@ -6,6 +6,7 @@ import {
   type RepliedExchange,
   type ReplyEvent,
   type ReplyPart,
+  type Target,
 } from '../../contract/index.ts'
 import { formatError } from '../../http/errors.ts'
 import { relatedId } from '../../util/ids.ts'
@@ -33,7 +34,7 @@ export async function* streamChatChunks(exchange: RepliedExchange): AsyncGenerat
     id: relatedId('chatcmpl-', exchange.id),
     created: Math.floor(Date.now() / 1000),
     model: exchange.target?.model ?? '',
-    provider: exchange.target?.provider,
+    target: exchange.target,
   }
   const { toChunks, toChunkTexts, runToRecords, usageChunk } = createChunkConverter(frame, wantsUsage)
   let isFirst = true
@@ -93,8 +94,8 @@ interface ChunkFrame {
   readonly created: number
   /** The model that was asked for, if the provider does not say which one answered. */
   readonly model: string
-  /** The provider that answers. */
-  readonly provider: string | undefined
+  /** The target that answers. */
+  readonly target: Target | undefined
 }
 
 interface ChunkConverter {
@@ -143,7 +144,7 @@ function createChunkConverter(frame: ChunkFrame, wantsUsage: boolean): ChunkConv
   let { created } = frame
   let usageChunk: JsonObject | undefined
   const customCalls = new Set<number>()
-  const collector = new ReasoningCollector(frame.provider)
+  const collector = new ReasoningCollector(frame.target)
 
   function buildChunk(delta: JsonObject, finishReason: string | null = null): JsonObject {
     return {

@@ -5,6 +5,7 @@ import {
   type JsonObject,
   type RepliedExchange,
   type ReplyPart,
+  type Target,
   type ToolStart,
   type Usage,
 } from '../../contract/index.ts'
@@ -36,7 +37,7 @@ export function buildChatCompletion(exchange: RepliedExchange): string {
   const id = relatedId('chatcmpl-', exchange.id)
   const extension = exchange.decoration?.last()
   if (record === undefined) {
-    const completion = buildCompletionFromParts(event.parts, exchange.target?.provider)
+    const completion = buildCompletionFromParts(event.parts, exchange.target)
     const model = completion.model || (exchange.target?.model ?? '')
     return writeDecorated({ ...completion, id, model }, extension)
   }
@@ -136,11 +137,11 @@ export function spliceCompletion(
 }
 
 /**
- * Builds a chat completion from the parts of a whole reply. Its `id` is left empty. `provider` is the one
+ * Builds a chat completion from the parts of a whole reply. Its `id` is left empty. `target` is the one
  * that replied.
  */
-export function buildCompletionFromParts(parts: readonly ReplyPart[], provider?: string): JsonObject {
-  const collector = new ReasoningCollector(provider)
+export function buildCompletionFromParts(parts: readonly ReplyPart[], target?: Target): JsonObject {
+  const collector = new ReasoningCollector(target)
   let model = ''
   let usage: JsonObject | undefined
   let finishReason = 'stop'

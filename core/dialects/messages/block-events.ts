@@ -1,4 +1,4 @@
-import type { ExtraPart, JsonObject, ReplyPart, ToolStart } from '../../contract/index.ts'
+import type { ExtraPart, JsonObject, ReplyPart, Target, ToolStart } from '../../contract/index.ts'
 import { addToChecksum, EMPTY_CHECKSUM } from '../../text/text-checksum.ts'
 import { parseJson } from '../../util/json.ts'
 import { encodeReasoning, ReasoningCollector } from '../carried-reasoning.ts'
@@ -23,6 +23,7 @@ interface HeldCall {
 export class BlockEvents {
   /** Whether thinking is shown that no provider of Anthropic's format produced. */
   readonly #showsReasoning: boolean
+  readonly #isNamed: boolean
   readonly #collector: ReasoningCollector
   #count = 0
   #open: OpenBlock | undefined
@@ -33,10 +34,14 @@ export class BlockEvents {
   #currentCall: HeldCall | undefined
   hasCalls = false
 
-  /** `provider` is the one that replies. */
-  constructor(showsReasoning: boolean, provider?: string) {
+  /**
+   * `target` is the one that replies. If the request has not named it, signatures say for which model they
+   * are.
+   */
+  constructor(showsReasoning: boolean, target?: Target, isNamed = true) {
     this.#showsReasoning = showsReasoning
-    this.#collector = new ReasoningCollector(provider)
+    this.#isNamed = isNamed
+    this.#collector = new ReasoningCollector(target)
   }
 
   add(part: ReplyPart): readonly BlockEvent[] {
@@ -79,6 +84,7 @@ export class BlockEvents {
     if (text === '' || !(isNative || this.#showsReasoning)) return []
     const events = this.#addText('thinking', 'thinking_delta', 'thinking', text)
     if (this.#open) this.#open.checksum = addToChecksum(this.#open.checksum, text)
+    if (!this.#isNamed) this.#collector.add({ type: 'reasoning', text })
     return events
   }
 
@@ -139,6 +145,7 @@ export class BlockEvents {
     if (place === 'message') return []
     if (place === 'start') {
       this.#start = anthropic
+      if (!this.#isNamed) this.#collector.add(part)
       // Thinking may be omitted, and only its signature sent.
       return anthropic.type === 'thinking' ? this.#enter('thinking') : []
     }
@@ -146,7 +153,13 @@ export class BlockEvents {
     if (anthropic.type !== 'signature_delta') return [...this.#enter('text'), this.#delta(anthropic)]
     // A signature is not valid for thinking that a rule has changed.
     const isUnchanged = this.#open?.type === 'thinking' && this.#open.checksum === textChecksum
-    return isUnchanged ? [this.#delta(anthropic)] : []
+    if (!isUnchanged) return []
+    return [this.#delta(this.#isNamed ? anthropic : this.#toEncodedSignature(part))]
+  }
+
+  #toEncodedSignature(part: ExtraPart): JsonObject {
+    this.#collector.add(part)
+    return { type: 'signature_delta', signature: encodeReasoning(this.#collector.take()) }
   }
 
   /** What another provider wants back with its reasoning is the signature of the thinking. */

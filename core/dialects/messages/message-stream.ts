@@ -2,8 +2,7 @@ import { GatewayError, type JsonObject, type RepliedExchange, type ReplyEvent } 
 import { formatError } from '../../http/errors.ts'
 import { isAnswerText } from '../answer-text.ts'
 import { recordReplyError } from '../stream-error.ts'
-import { BlockEvents } from './block-events.ts'
-import { asksForThinking, buildEmptyMessage, extensionFields, MessageEnding } from './message.ts'
+import { buildEmptyMessage, createBlockEvents, extensionFields, MessageEnding } from './message.ts'
 
 /**
  * Streams the events of a message as SSE, in Anthropic's order. The message at the start and the event
@@ -12,7 +11,7 @@ import { asksForThinking, buildEmptyMessage, extensionFields, MessageEnding } fr
 export async function* streamMessageEvents(exchange: RepliedExchange): AsyncGenerator<string> {
   if (exchange.reply?.type !== 'stream')
     throw new GatewayError('internal_error', 'The exchange has no streamed reply.')
-  const blocks = new BlockEvents(asksForThinking(exchange), exchange.target?.provider)
+  const blocks = createBlockEvents(exchange)
   const ending = new MessageEnding()
   let hasStarted = false
 

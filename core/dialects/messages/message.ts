@@ -8,6 +8,7 @@ import {
 } from '../../contract/index.ts'
 import { relatedId } from '../../util/ids.ts'
 import { parseJson } from '../../util/json.ts'
+import { namesTarget } from '../../util/named-target.ts'
 import { buildMetadata, writeDecorated } from '../signalbox-fields.ts'
 import { type BlockEvent, BlockEvents } from './block-events.ts'
 
@@ -16,7 +17,7 @@ export function buildMessage(exchange: RepliedExchange): string {
   if (exchange.reply?.type !== 'whole')
     throw new GatewayError('internal_error', 'The exchange has no whole reply.')
   const { parts } = exchange.reply.event
-  const blocks = new BlockEvents(asksForThinking(exchange), exchange.target?.provider)
+  const blocks = createBlockEvents(exchange)
   const ending = new MessageEnding()
   const content: Record<string, unknown>[] = []
   for (const part of parts) {
@@ -31,8 +32,14 @@ export function buildMessage(exchange: RepliedExchange): string {
   return writeDecorated(message, extensionFields(exchange, exchange.decoration?.last()))
 }
 
+export function createBlockEvents(exchange: RepliedExchange): BlockEvents {
+  const { target, request } = exchange
+  const isNamed = target === undefined || namesTarget(request.model, target)
+  return new BlockEvents(asksForThinking(exchange), target, isNamed)
+}
+
 /** Clients that do not ask for thinking often read the first block as the text. */
-export function asksForThinking({ request }: RepliedExchange): boolean {
+function asksForThinking({ request }: RepliedExchange): boolean {
   const fields = request.extra_content?.anthropic?.fields
   const thinking = isJsonObject(fields) ? fields.thinking : undefined
   return isJsonObject(thinking) && thinking.type !== 'disabled'

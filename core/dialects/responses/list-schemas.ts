@@ -1,7 +1,7 @@
 import { StringEnum, Type } from '../../contract/index.ts'
 import { AnyObject, Constant, EmptyList, OpenObject, Text, Variants } from '../schema-types.ts'
 import { IMAGE_DETAILS } from './build-input-items.ts'
-import { ListedTools, SummaryText } from './response-schemas.ts'
+import { EncryptedContent, ListedTools, SummaryText } from './response-schemas.ts'
 
 // The input items of stored responses, as lists return them.
 
@@ -158,6 +158,7 @@ const ListedReasoning = OpenObject(
     id,
     type: Constant('reasoning'),
     summary: Type.Array(SummaryText, { description: 'Summaries of the reasoning.' }),
+    encrypted_content: EncryptedContent,
   },
   { $id: 'ListedReasoning', description: 'Reasoning of an earlier reply.' },
 )

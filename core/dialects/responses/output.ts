@@ -1,4 +1,4 @@
-import type { JsonObject, ReplyPart } from '../../contract/index.ts'
+import type { JsonObject, ReplyPart, Target } from '../../contract/index.ts'
 import type { ChunkLengths } from '../../events/domain-events.ts'
 import { ReasoningCollector } from '../carried-reasoning.ts'
 import { type CallItem, createCallItem } from './call-items.ts'
@@ -27,7 +27,7 @@ export interface ResponseOutput {
 interface OutputOptions {
   readonly tools?: ClientTools | undefined
   readonly emit?: EmitOutputEvent | undefined
-  readonly provider?: string | undefined
+  readonly target?: Target | undefined
 }
 
 type Item = MessageItem | ReasoningItem | CallItem
@@ -35,17 +35,17 @@ type Item = MessageItem | ReasoningItem | CallItem
 /**
  * Creates an empty output. Items appear in the order in which the model starts them. A message or reasoning
  * item is closed when the next item starts. Function calls stay open until the end, because providers may
- * interleave the arguments of parallel calls. `provider` is the one that replies: what it wants back with its
+ * interleave the arguments of parallel calls. `target` is the one that replies: what it wants back with its
  * reasoning is in the field `encrypted_content`.
  */
 export function createResponseOutput(
   responseKey: string,
-  { tools, emit, provider }: OutputOptions = {},
+  { tools, emit, target }: OutputOptions = {},
 ): ResponseOutput {
   const items: Item[] = []
   const calls: CallItem[] = []
   const lengthRecorder = createChunkLengthRecorder()
-  const collector = new ReasoningCollector(provider)
+  const collector = new ReasoningCollector(target)
   let openItem: MessageItem | ReasoningItem | undefined
 
   function addItem<Kind extends Item>(create: (context: ItemContext) => Kind): Kind {
@@ -111,7 +111,7 @@ export function createResponseOutput(
           return
         case 'tool-start': {
           // Replays get the signature of the call with the reasoning.
-          if (provider !== undefined) collector.add(part)
+          if (target !== undefined) collector.add(part)
           sealReasoning()
           const item = addItem((context) => createCallItem(context, part, tools?.get(part.name)))
           calls[part.index] = item

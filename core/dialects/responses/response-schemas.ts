@@ -100,12 +100,17 @@ const OutputToolSearch = OpenObject(
   { $id: 'OutputToolSearch', description: "A call of the client's search for tools." },
 )
 
+export const EncryptedContent = Type.Optional(
+  Text('What the provider wants back with the reasoning in the next request.'),
+)
+
 const OutputReasoning = OpenObject(
   {
     id,
     type: Constant('reasoning'),
     status,
     summary: Type.Array(SummaryText, { description: 'The reasoning that the provider discloses.' }),
+    encrypted_content: EncryptedContent,
   },
   { $id: 'OutputReasoning', description: 'Reasoning of the model.' },
 )

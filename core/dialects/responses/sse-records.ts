@@ -1,4 +1,4 @@
-import type { JsonObject, ReplyPart } from '../../contract/index.ts'
+import type { JsonObject, ReplyPart, Target } from '../../contract/index.ts'
 import type { ChunkLengths } from '../../events/domain-events.ts'
 import { toReplyParts } from './chunk-lengths.ts'
 import { type ClientTools, findCalledTools } from './client-tools.ts'
@@ -24,14 +24,14 @@ const NO_USAGE = toResponsesUsage({ input: 0, output: 0 })
 
 interface SseRecordOptions {
   readonly tools?: ClientTools | undefined
-  readonly provider?: string | undefined
+  readonly target?: Target | undefined
   /** Leaves out the records up to this number. */
   readonly startingAfter?: number | undefined
 }
 
 export function createSseRecords(
   responseKey: string,
-  { tools, provider, startingAfter = -1 }: SseRecordOptions = {},
+  { tools, target, startingAfter = -1 }: SseRecordOptions = {},
 ): SseRecords {
   let sequenceNumber = 0
   let text = ''
@@ -50,7 +50,7 @@ export function createSseRecords(
     return appended
   }
 
-  const output = createResponseOutput(responseKey, { tools, provider, emit: append })
+  const output = createResponseOutput(responseKey, { tools, target, emit: append })
   return {
     output,
     open(response) {

@@ -39,7 +39,7 @@ export async function completeResponse(
     throw new GatewayError('internal_error', 'The exchange has no whole reply.')
   const output = createResponseOutput(call.responseKey, {
     tools: call.clientTools,
-    provider: exchange.target?.provider,
+    target: exchange.target,
   })
   let finishReason: FinishReason = 'stop'
   for (const part of exchange.reply.event.parts) {
@@ -88,7 +88,7 @@ export async function* streamResponseEvents(
   const initial = buildInitialResponse(call, exchange)
   const records = createSseRecords(call.responseKey, {
     tools: call.clientTools,
-    provider: exchange.target?.provider,
+    target: exchange.target,
   })
   const { output } = records
   let finishReason: FinishReason = 'stop'
