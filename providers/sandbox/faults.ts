@@ -31,7 +31,7 @@ export interface Fault {
    * the same, in the field `reasoning` of chat completions.
    */
   readonly reasoning: 'required' | 'renamed' | undefined
-  /** The arguments of tool calls, as JSON text, instead of sample values. */
+  /** The arguments of tool calls, as JSON text, instead of sample values; empty: none. */
   readonly callArguments: string | undefined
   /** How many replies to one user message call tools. */
   readonly callRounds: number
@@ -43,6 +43,8 @@ export interface Fault {
   readonly endAfter: number | undefined
   /** Send an error event and end the stream. */
   readonly errorAfter: number | undefined
+  /** Reply as careless compatible providers do. */
+  readonly isIrregular: boolean
   /** Send the error as the body of a whole response with status 200. */
   readonly isErrorBody: boolean
   /** Quote the API key of the request in the error. */
@@ -131,6 +133,7 @@ const PARAMETER_NAMES = [
   'error-first',
   'error-mid',
   'error-body',
+  'irregular',
   'quote-key',
   'times',
   'model',
@@ -161,6 +164,7 @@ function parseFault(text: string): Fault {
     cutAfter: parseEventCount(parameters, 'cut'),
     endAfter: parseEventCount(parameters, 'eof'),
     errorAfter: parameters.has('error-first') ? 0 : parseEventCount(parameters, 'error-mid'),
+    isIrregular: parameters.has('irregular'),
     isErrorBody: parameters.has('error-body'),
     quotesKey: parameters.has('quote-key'),
     maxUses: parseInteger(parameters, 'times', 1, 1_000_000) ?? Number.POSITIVE_INFINITY,
@@ -214,7 +218,7 @@ function parseReasoning(parameters: FaultParameters): Fault['reasoning'] {
 /** The arguments are in base64url, because a marker cannot contain spaces and brackets. */
 function parseArguments(parameters: FaultParameters): string | undefined {
   const value = parameters.get('arguments')
-  if (value === undefined) return undefined
+  if (value === undefined || value === '') return value
   const json = Buffer.from(value, 'base64url').toString()
   try {
     JSON.parse(json)

@@ -3,8 +3,9 @@ import type { ServerResponse } from 'node:http'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import type { SseEvent } from '../../core/contract/index.ts'
 import { type Fault, NO_FAULT } from './faults.ts'
+import { toIrregularEvent, toIrregularJson } from './irregular.ts'
 import type { ModelReply } from './shared/model-reply.ts'
-import { type ChatCall, SandboxError, type WireFormat } from './shared/wire-format.ts'
+import { type ChatCall, SandboxError, type StreamEvents, type WireFormat } from './shared/wire-format.ts'
 
 /** A complete HTTP response with its timing, including injected faults. */
 export interface ResponseScript {
@@ -64,7 +65,8 @@ export function buildReplyScript(
   }
   if (fault.isErrorBody) return buildJsonScript(200, format.toErrorBody(error), fault)
   if (fault.status !== undefined) return buildErrorScript(format, error, fault)
-  return buildJsonScript(200, call.toBody(reply), fault)
+  const body = call.toBody(reply)
+  return buildJsonScript(200, fault.isIrregular ? toIrregularJson(body) : body, fault)
 }
 
 export function buildErrorScript(format: WireFormat, error: SandboxError, fault = NO_FAULT): ResponseScript {
@@ -117,7 +119,7 @@ function buildFaultyEvents(
   fault: Fault,
   error: SandboxError,
 ): readonly SseEvent[] {
-  const { content, closing } = call.toStream(reply)
+  const { content, closing } = toEvents(call.toStream(reply), fault)
   const events = fault.isMalformed ? content.map(breakMiddleEvent) : content
   const { errorAfter } = fault
   if (errorAfter !== undefined) {
@@ -125,6 +127,11 @@ function buildFaultyEvents(
   }
   const limit = fault.cutAfter ?? fault.endAfter
   return limit === undefined ? [...events, ...closing] : events.slice(0, limit)
+}
+
+function toEvents({ content, closing }: StreamEvents, { isIrregular }: Fault): StreamEvents {
+  if (!isIrregular) return { content, closing }
+  return { content: content.map(toIrregularEvent), closing: closing.map(toIrregularEvent) }
 }
 
 function breakMiddleEvent(event: SseEvent, index: number, events: readonly SseEvent[]): SseEvent {

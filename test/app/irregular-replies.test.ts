@@ -1,5 +1,7 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { expect } from 'chai'
+import { type RunningGateway, startGateway } from '../support/gateway.ts'
+import { writeSettings } from '../support/settings-file.ts'
 import {
   type Asked,
   type Combination,
@@ -423,6 +425,30 @@ describe('irregular replies', () => {
       })
     }
   })
+})
+
+describe('the fault "irregular" of the sandbox', () => {
+  let gateway: RunningGateway
+  before(async () => {
+    gateway = await startGateway({ CONFIG: await writeSettings('breaker: { min_requests: 100000 }') })
+  })
+  after(() => gateway?.stop())
+
+  const models = ['gpt-4o', 'gpt-6-sol', 'claude-sonnet-4-6', 'gemini-3.5-flash', 'mistral-large-4']
+  for (const model of models)
+    for (const fault of ['irregular', 'arguments', 'irregular arguments'])
+      it(`is corrected: ${model}, ${fault}`, async () => {
+        const stream = gateway.openai().chat.completions.stream({
+          model,
+          messages: [{ role: 'user', content: `Call a tool in parallel [[sandbox:${fault}]]` }],
+          ...(BODIES.chat as { tools: [] }),
+        })
+        const { choices } = await stream.finalChatCompletion()
+        const calls: readonly Loose[] = choices[0]?.message.tool_calls ?? []
+        expect(choices[0]?.finish_reason).to.equal('tool_calls')
+        expect(new Set(calls.map(({ id }) => id)).size).to.equal(2)
+        for (const call of calls) expect(JSON.parse(call.function.arguments)).to.be.an('object')
+      })
 })
 
 const FINISHES: Readonly<Record<'calls' | 'text', Readonly<Record<string, string>>>> = {

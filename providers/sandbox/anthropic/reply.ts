@@ -55,7 +55,7 @@ function toBlocks({ reasoning, text, toolCalls }: ModelReply): readonly JsonObje
     type: 'tool_use',
     id: call.id.replace(/^call_/, 'toolu_'),
     name: call.name,
-    input: JSON.parse(call.argumentsJson),
+    input: JSON.parse(call.argumentsJson || '{}'),
     caller: { type: 'direct' },
   }))
   return [...thinking, ...texts, ...calls]

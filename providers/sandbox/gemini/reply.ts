@@ -47,7 +47,8 @@ export function createGeminiReplyEncoder(hasSignatures: boolean): Pick<ChatCall,
   }
 
   function toFunctionCall({ id, name, argumentsJson }: ModelToolCall): JsonObject {
-    return { name, args: JSON.parse(argumentsJson), ...(hasSignatures && { id }) }
+    const args = argumentsJson !== '' && { args: JSON.parse(argumentsJson) }
+    return { name, ...args, ...(hasSignatures && { id }) }
   }
 
   return { toBody, toStream }
