@@ -13,7 +13,7 @@ import { toPriceFactor } from '../../core/util/price-terms.ts'
 import { isChatErrorRecord, parseChatErrorRecord } from '../chat-format/errors.ts'
 import { parseChatReply } from '../chat-format/reply.ts'
 import { createChatStreamReader } from '../chat-format/stream.ts'
-import { incompleteReplyError, malformedRecordError } from '../shared/errors.ts'
+import { incompleteReplyError, malformedRecordError, unusableReplyError } from '../shared/errors.ts'
 import { asObject, asObjects, asString, asTokens, toArgumentsJson } from '../shared/fields.ts'
 import { toReplyEvents } from '../shared/stream.ts'
 
@@ -46,8 +46,7 @@ function isResponseEvent({ event }: SseEvent): boolean {
 
 function parseResponse(response: JsonObject): ReplyEvent {
   throwIfFailed(response)
-  if (!Array.isArray(response.output))
-    throw new GatewayError('provider_error', "The provider's reply is not a response.")
+  if (!Array.isArray(response.output)) throw unusableReplyError("The provider's reply is not a response.")
   const parts: ReplyPart[] = [toStart(response)]
   let callCount = 0
   for (const item of asObjects(response.output)) {
