@@ -19,6 +19,23 @@ providers: { Foo: { format: openai, base_url: https://foo.test } }
       ])
   })
 
+  it('takes only hosts of OpenAI and Azure for ones that refuse reasoning', async () => {
+    const CONFIG = await writeSettings(`
+providers:
+  own: { format: openai, base_url: https://api.openai.com/v1 }
+  azure: { format: openai, base_url: https://acme.openai.azure.com/openai/v1 }
+  kimi: { format: openai, base_url: https://api.moonshot.ai/v1, capabilities: { reasoning: required } }
+  local: { format: openai, base_url: http://127.0.0.1:8000/v1 }
+  other: { format: openai, base_url: https://notopenai.com/v1 }
+`)
+    const { providers } = readSettings({ CONFIG })
+    const taken = Object.entries(providers).map(([id, { capabilities }]) => [id, capabilities.reasoning])
+    expect(Object.fromEntries(taken)).to.include({
+      ...{ openai: false, own: false, azure: false },
+      ...{ kimi: 'required', local: true, other: true },
+    })
+  })
+
   it('reports rows of providers that cannot work', async () => {
     const CONFIG = await writeSettings(`
 providers:
