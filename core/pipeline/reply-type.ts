@@ -6,8 +6,9 @@ export function toReplyType(reply: Reply, type: Reply['type']): MaybePromise<Rep
   return reply.type === 'whole' ? { type: 'stream', batches: yieldOnce(reply.event) } : collect(reply.batches)
 }
 
+/** The provider's own record, which is that of a whole reply, is left out. */
 async function* yieldOnce(event: ReplyEvent): AsyncIterable<readonly ReplyEvent[]> {
-  yield [event]
+  yield [event.withParts(event.parts)]
 }
 
 async function collect(batches: AsyncIterable<readonly ReplyEvent[]>): Promise<Reply> {

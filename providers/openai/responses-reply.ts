@@ -40,8 +40,10 @@ export function createOpenAiStreamReader(request?: ChatRequest): StreamReader {
   }
 }
 
-function isResponseEvent({ event }: SseEvent): boolean {
-  return event.startsWith('response.') || event === 'error'
+/** Some servers send no event names; the type is in the data, too. */
+function isResponseEvent({ event, data }: SseEvent): boolean {
+  if (event !== '') return event.startsWith('response.') || event === 'error'
+  return /"type"\s*:\s*"response\./.test(data)
 }
 
 function parseResponse(response: JsonObject): ReplyEvent {

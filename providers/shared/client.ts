@@ -30,7 +30,7 @@ import { replaceLoneSurrogates } from './json-string.ts'
 import { withOwnReasoning } from './own-reasoning.ts'
 import { toCallerNames, toPlainRequest, withCallerNames } from './plain-request.ts'
 import { toRegularReply, withRegularEvents } from './regular-reply.ts'
-import { peekFirst, readBatches } from './stream.ts'
+import { parseStreamText, peekFirst, readBatches } from './stream.ts'
 
 /** A configured provider. */
 export interface Provider {
@@ -254,6 +254,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     return call.readWhole(limitOf, () => deadline.extend(timeouts.idle_ms))
   }
 
+  /** Some servers answer with a whole reply. */
   async function readStream(
     call: ProviderCall,
     deadline: CallDeadline,
@@ -261,9 +262,10 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
   ): Promise<Reply> {
     const head = await call.readHead()
     if (isErrorStatus(head)) throw toProviderError(await readWhole(call, deadline))
-    if (!isEventStream(head)) {
-      throw unusableReplyError(`${id} did not respond with an event stream.`)
-    }
+    const type = String(head.headers['content-type'])
+    if (/\bjson\b/i.test(type)) return toReply(await readWhole(call, deadline), deadline, adapter, request)
+    // Some servers have no or another type, but not that of a web page.
+    if (/^text\/html\b/i.test(type)) throw unusableReplyError(`${id} did not respond with an event stream.`)
     const toError = (error: unknown) => toCallError(error, deadline, call)
     const reader = withRegularEvents(adapter.createStreamReader(request))
     const source = readBatches(toError, call, reader, deadline, timeouts.idle_ms)
@@ -283,6 +285,11 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
       throw unusableReplyError(`${id} sent a reply larger than ${MAX_REPLY_MIB} MiB.`)
     }
     deadline.end()
+    // Some servers answer with a stream although none was asked for.
+    if (format === adapter && STREAM_START.test(response.text)) {
+      const reader = withRegularEvents(adapter.createStreamReader(request))
+      return { type: 'whole', event: parseStreamText(response.text, reader) }
+    }
     const parsed = format.parseText?.(response.text, request)
     if (parsed !== undefined) return { type: 'whole', event: parsed }
     const body = parseReplyBody(response.text)
@@ -339,6 +346,5 @@ function limitOf(head: ResponseHead): ResponseLimit {
   return isErrorStatus(head) ? ERROR_LIMIT : REPLY_LIMIT
 }
 
-function isEventStream({ headers }: ResponseHead): boolean {
-  return /^text\/event-stream\b/i.test(String(headers['content-type']))
-}
+/** How the text of an event stream begins: with a field or a comment. */
+const STREAM_START = /^(?:data|event|id|retry)?:/

@@ -73,6 +73,14 @@ export function readEvents(body: string, sse: SseReader, reader: StreamReader, b
   }
 }
 
+/** Parses the text of a complete stream as one event. Throws a `GatewayError` as the reader does. */
+export function parseStreamText(text: string, reader: StreamReader): ReplyEvent {
+  const sse = createSseReader()
+  const records = [...sse.parse(text), ...sse.end()]
+  const events = [...records.flatMap((record) => reader.read(record)), ...reader.end()]
+  return new ReplyEvent(events.flatMap(({ parts }) => parts))
+}
+
 /** Returns the position after the record, or after the text if it does not end there. */
 function endOfRecord(body: string, start: number): number {
   const index = body.indexOf(RECORD_END, start)

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import {
   combinations,
   type DialectName,
+  encodeReply,
   type FormatName,
   startTranslationBench,
   type TranslationBench,
@@ -39,6 +40,7 @@ describe('public reports', () => {
     bench = await startTranslationBench()
   })
   after(() => bench?.close())
+  beforeEach(() => bench.respond((call) => encodeReply(call, {})))
 
   // anthropics/claude-code#60394, #6273, mastra-ai/mastra#15573, octopusreview/octopus#686
   describe('a text that was cut within an emoji', () => {
@@ -130,6 +132,51 @@ describe('public reports', () => {
         expect(sent).to.contain('Be brief.')
         expect(sent.includes('developer')).to.equal(isOpenAi)
       })
+    }
+  })
+  // BYK/loreai#605, BYK/loreai#1195, Wei-Shaw/sub2api#2826, mistralai/mistral-vibe#619, maximhq/bifrost#3928
+  describe('a reply in the other form than was asked for', () => {
+    for (const combination of combinations()) {
+      it(`is read: ${combination.title}`, async () => {
+        bench.respond((call) => encodeReply({ ...call, stream: !call.stream }, { text: 'Grüße' }))
+        const { status, raw, text } = await bench.ask(combination)
+        expect(status, raw).to.equal(200)
+        expect(text).to.equal('Grüße')
+      })
+
+      if (!combination.stream) continue
+      it(`is read without the type of a stream: ${combination.title}`, async () => {
+        bench.respond((call) => ({ ...encodeReply(call, {}), headers: { 'content-type': 'text/plain' } }))
+        const { status, raw, text } = await bench.ask(combination)
+        expect(status, raw).to.equal(200)
+        expect(text).to.equal('Hello.')
+      })
+    }
+  })
+
+  // initializ/forge#434
+  describe('a stream of the Responses API without names of events', () => {
+    for (const combination of combinations(undefined, ['responses']).filter(({ stream }) => stream)) {
+      it(`is read: ${combination.title}`, async () => {
+        bench.respond((call) => {
+          const { records = [] } = encodeReply(call, {})
+          return { records: records.map((record) => ({ ...record, event: '' })) }
+        })
+        const { status, raw, text } = await bench.ask(combination)
+        expect(status, raw).to.equal(200)
+        expect(text).to.equal('Hello.')
+      })
+    }
+  })
+
+  // esengine/DeepSeek-Reasonix#8870
+  it('a web page in place of a reply is an error that says so', async () => {
+    const page = { body: '<html>Log in</html>', headers: { 'content-type': 'text/html' } }
+    bench.respond(() => page)
+    for (const stream of [false, true]) {
+      const { status, error } = await bench.ask({ dialect: 'chat', format: 'compatible', stream })
+      expect(status).to.equal(502)
+      expect(error.message).to.match(/not valid JSON|not respond with an event stream/)
     }
   })
 })

@@ -286,10 +286,10 @@ describe('the provider client', () => {
       })
     }
 
-    it('is rejected and aborted before it starts if it is JSON', async () => {
+    it('is rejected and aborted before it starts if it is a web page', async () => {
       respond = (_, response) => {
-        response.setHeader('content-type', 'application/json')
-        response.write(COMPLETION)
+        response.setHeader('content-type', 'text/html')
+        response.write('<html>')
       }
       const error = await send(streamed).catch((thrown) => thrown)
       expect(error).to.be.instanceOf(GatewayError).with.property('code', 'provider_error')
