@@ -1,5 +1,6 @@
-// LangChain and LangGraph, with chat completions and with the Responses API.
+// LangChain and LangGraph, with chat completions, the Responses API and Anthropic's messages.
 import assert from 'node:assert/strict'
+import { ChatAnthropic } from '@langchain/anthropic'
 import { HumanMessage, ToolMessage } from '@langchain/core/messages'
 import { tool } from '@langchain/core/tools'
 import { Annotation, messagesStateReducer, StateGraph } from '@langchain/langgraph'
@@ -7,7 +8,18 @@ import { ToolNode, toolsCondition } from '@langchain/langgraph/prebuilt'
 import { ChatOpenAI } from '@langchain/openai'
 import { createAgent } from 'langchain'
 import { z } from 'zod'
-import { API_KEY, BASE_URL, IMAGE_URL, needImages, rejects, runCases } from './cases.mjs'
+import {
+  API_KEY,
+  BASE_URL,
+  createCounter,
+  IMAGE_URL,
+  LONG_NAME,
+  LOOP,
+  needImages,
+  PNG,
+  rejects,
+  runCases,
+} from './cases.mjs'
 
 const schema = z.object({ city: z.string() })
 const weather = tool(() => 'rain in Basel', { name: 'get_weather', description: 'The weather', schema })
@@ -15,18 +27,24 @@ const time = tool(() => 'noon', { name: 'get_time', description: 'The time', sch
 const tools = [weather, time]
 const Answer = z.object({ city: z.string(), degrees: z.number().int() })
 
-for (const useResponsesApi of [false, true]) {
-  const chat = (model, more = {}) =>
-    new ChatOpenAI({
-      model,
-      apiKey: API_KEY,
-      maxRetries: 0,
-      useResponsesApi,
-      configuration: { baseURL: `${BASE_URL}/v1` },
-      ...more,
-    })
+const openai = (useResponsesApi) => (model) =>
+  new ChatOpenAI({
+    model,
+    apiKey: API_KEY,
+    maxRetries: 0,
+    useResponsesApi,
+    configuration: { baseURL: `${BASE_URL}/v1` },
+  })
 
-  await runCases(useResponsesApi ? 'langchain, responses' : 'langchain', {
+const clients = {
+  langchain: openai(false),
+  'langchain, responses': openai(true),
+  'langchain, anthropic': (model) =>
+    new ChatAnthropic({ model, apiKey: API_KEY, maxRetries: 0, maxTokens: 2000, anthropicApiUrl: BASE_URL }),
+}
+
+for (const [name, chat] of Object.entries(clients)) {
+  await runCases(name, {
     async text(model) {
       const { text, usage_metadata } = await chat(model).invoke('Hello')
       assert.match(text, /Hello/)
@@ -50,8 +68,8 @@ for (const useResponsesApi of [false, true]) {
       assert.equal(new Set(tool_calls.map(({ id }) => id)).size, 2)
     },
     async 'forced tool'(model) {
-      // LangChain sends no "required" to the Responses API.
-      for (const tool_choice of useResponsesApi ? ['get_time'] : ['get_time', 'required']) {
+      // LangChain sends no "any" to the Responses API.
+      for (const tool_choice of name.endsWith('responses') ? ['get_time'] : ['get_time', 'any']) {
         const { tool_calls } = await chat(model).bindTools(tools, { tool_choice }).invoke('Hello')
         assert.equal(tool_calls.length, 1)
       }
@@ -63,6 +81,30 @@ for (const useResponsesApi of [false, true]) {
       const { id } = first.tool_calls[0]
       const result = new ToolMessage({ content: 'rain in Basel', tool_call_id: id })
       assert.match((await bound.invoke([question, first, result])).text, /rain in Basel/)
+    },
+    async 'tool loop'(model) {
+      const counter = createCounter()
+      const count = tool(counter.run, { name: 'get_weather', description: 'The weather', schema })
+      const agent = createAgent({ model: chat(model), tools: [count] })
+      const { messages } = await agent.invoke({ messages: [new HumanMessage(`Use get_weather ${LOOP}`)] })
+      assert.match(messages.at(-1).text, /call 3/)
+      assert.equal(counter.count(), 3)
+    },
+    async 'tool names'(model) {
+      const find = tool(() => 'nothing found', { name: LONG_NAME, description: 'Finds', schema })
+      const agent = createAgent({ model: chat(model), tools: [find] })
+      const { messages } = await agent.invoke({ messages: [new HumanMessage(`Use ${LONG_NAME}`)] })
+      assert.match(messages.at(-1).text, /nothing found/)
+    },
+    async 'image result'(model) {
+      needImages(model)
+      const bound = chat(model).bindTools(tools)
+      const question = new HumanMessage('Use get_weather')
+      const first = await bound.invoke([question])
+      const picture = { type: 'image', source_type: 'base64', data: PNG, mime_type: 'image/png' }
+      const content = [{ type: 'text', text: 'a picture' }, picture]
+      const result = new ToolMessage({ content, tool_call_id: first.tool_calls[0].id })
+      assert.match((await bound.invoke([question, first, result])).text, /a picture/)
     },
     async 'structured output'(model) {
       for (const method of ['functionCalling', 'jsonSchema'])

@@ -2,7 +2,19 @@
 
 import anthropic
 
-from cases import API_KEY, BASE_URL, PARAMETERS, PNG, contains, equal, needs_images, raises, run_cases
+from cases import (
+    API_KEY,
+    BASE_URL,
+    LOOP,
+    PARAMETERS,
+    PNG,
+    Counter,
+    contains,
+    equal,
+    needs_images,
+    raises,
+    run_cases,
+)
 
 client = anthropic.Anthropic(base_url=BASE_URL, api_key=API_KEY, max_retries=0)
 
@@ -69,6 +81,43 @@ def tool_result(model):
     contains(text_of(second), "rain in Basel")
 
 
+def tool_loop(model):
+    for stream in (False, True):
+        counter = Counter()
+
+        @anthropic.beta_tool
+        def get_weather(city: str) -> str:
+            """The weather."""
+            return counter.call()
+
+        thinking = {"type": "enabled", "budget_tokens": 1024}
+        request = body(model, f"Use get_weather {LOOP}", tools=[get_weather], thinking=thinking)
+        message = client.beta.messages.tool_runner(**request, stream=stream).until_done()
+        contains(text_of(message), "call 3")
+        equal(counter.count, 3)
+
+
+def image_result(model):
+    needs_images(model)
+    first = ask(model, "Use get_weather", tools=TOOLS)
+    source = {"type": "base64", "media_type": "image/png", "data": PNG}
+    content = [{"type": "text", "text": "a picture"}, {"type": "image", "source": source}]
+    results = [{"type": "tool_result", "tool_use_id": call.id, "content": content} for call in calls_of(first)]
+    messages = [
+        {"role": "user", "content": "Use get_weather"},
+        {"role": "assistant", "content": first.content},
+        {"role": "user", "content": results},
+    ]
+    second = client.messages.create(model=model, max_tokens=2000, messages=messages, tools=TOOLS)
+    contains(text_of(second), "a picture")
+
+
+def count_tokens(model):
+    messages = [{"role": "user", "content": "Hello, how are you today?"}]
+    counted = client.messages.count_tokens(model=model, messages=messages, tools=TOOLS)
+    equal(counted.input_tokens > 10, True)
+
+
 def structured(model):
     message = ask(model, "Basel?", output_config={"format": {"type": "json_schema", "schema": SCHEMA}})
     contains(text_of(message), '"city"')
@@ -108,6 +157,9 @@ run_cases("anthropic", {
     "parallel tools": parallel_tools,
     "forced tool": forced_tool,
     "tool result": tool_result,
+    "tool loop": tool_loop,
+    "image result": image_result,
+    "count tokens": count_tokens,
     "structured output": structured,
     "thinking": thinking,
     "image": image,

@@ -27,12 +27,29 @@ CHAT_TOOLS = [
     for name in ("get_weather", "get_time")
 ]
 
+# Longer than the 64 characters that most APIs allow for the name of a tool.
+LONG_NAME = f"mcp__warehouse__{'find_items_' * 6}x"
+
+# Calls a tool in three replies.
+LOOP = "[[sandbox:rounds=3]]"
+
 # DeepSeek's API reads no images: such requests are refused before they are sent.
 WITHOUT_IMAGES = ("deepseek",)
 
 
 class Skipped(Exception):
     """Raised by a case that a provider or client cannot run."""
+
+
+class Counter:
+    """A tool that counts its calls."""
+
+    def __init__(self):
+        self.count = 0
+
+    def call(self):
+        self.count += 1
+        return f"call {self.count}"
 
 
 def run_case(client, feature, case, model=None):

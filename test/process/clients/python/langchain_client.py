@@ -1,6 +1,9 @@
-"""LangChain and LangGraph, with chat completions and with the Responses API."""
+"""LangChain and LangGraph, with chat completions, the Responses API and Anthropic's messages."""
 
+import anthropic
 import openai
+from langchain.agents import create_agent
+from langchain_anthropic import ChatAnthropic
 from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.tools import tool as define_tool
 from langchain_openai import ChatOpenAI
@@ -8,7 +11,20 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 from pydantic import BaseModel
 
-from cases import API_KEY, BASE_URL, IMAGE_URL, contains, equal, needs_images, raises, run_cases
+from cases import (
+    API_KEY,
+    BASE_URL,
+    IMAGE_URL,
+    LONG_NAME,
+    LOOP,
+    PNG,
+    Counter,
+    contains,
+    equal,
+    needs_images,
+    raises,
+    run_cases,
+)
 
 
 class Answer(BaseModel):
@@ -33,17 +49,22 @@ def get_time(city: str) -> str:
 TOOLS = [get_weather, get_time]
 
 
-def cases(use_responses_api):
-    def chat(model):
-        return ChatOpenAI(
-            model=model,
-            base_url=f"{BASE_URL}/v1",
-            api_key=API_KEY,
-            max_retries=0,
-            use_responses_api=use_responses_api,
-            stream_usage=True,
-        )
+def open_ai(model, use_responses_api):
+    return ChatOpenAI(
+        model=model,
+        base_url=f"{BASE_URL}/v1",
+        api_key=API_KEY,
+        max_retries=0,
+        use_responses_api=use_responses_api,
+        stream_usage=True,
+    )
 
+
+def anthropic_chat(model):
+    return ChatAnthropic(model=model, base_url=BASE_URL, api_key=API_KEY, max_retries=0, max_tokens=2000)
+
+
+def cases(chat, sdk):
     def text(model):
         message = chat(model).invoke("Hello")
         contains(str(message.text), "Hello")
@@ -65,7 +86,7 @@ def cases(use_responses_api):
         equal(len({call["id"] for call in calls}), 2)
 
     def forced_tool(model):
-        for choice in ("get_time", "required"):
+        for choice in ("get_time", "any"):
             calls = chat(model).bind_tools(TOOLS, tool_choice=choice).invoke("Hello").tool_calls
             equal(len(calls), 1)
 
@@ -75,6 +96,39 @@ def cases(use_responses_api):
         first = bound.invoke([question])
         result = ToolMessage("rain in Basel", tool_call_id=first.tool_calls[0]["id"])
         contains(str(bound.invoke([question, first, result]).text), "rain in Basel")
+
+    def tool_loop(model):
+        counter = Counter()
+
+        @define_tool("get_weather")
+        def count(city: str) -> str:
+            """The weather."""
+            return counter.call()
+
+        agent = create_agent(chat(model), [count])
+        messages = agent.invoke({"messages": [HumanMessage(f"Use get_weather {LOOP}")]})["messages"]
+        contains(str(messages[-1].text), "call 3")
+        equal(counter.count, 3)
+
+    def tool_names(model):
+        @define_tool(LONG_NAME)
+        def find(city: str) -> str:
+            """Finds."""
+            return "nothing found"
+
+        agent = create_agent(chat(model), [find])
+        messages = agent.invoke({"messages": [HumanMessage(f"Use {LONG_NAME}")]})["messages"]
+        contains(str(messages[-1].text), "nothing found")
+
+    def image_result(model):
+        needs_images(model)
+        bound = chat(model).bind_tools(TOOLS)
+        question = HumanMessage("Use get_weather")
+        first = bound.invoke([question])
+        picture = {"type": "image", "base64": PNG, "mime_type": "image/png"}
+        content = [{"type": "text", "text": "a picture"}, picture]
+        result = ToolMessage(content, tool_call_id=first.tool_calls[0]["id"])
+        contains(str(bound.invoke([question, first, result]).text), "a picture")
 
     def structured(model):
         for method in ("function_calling", "json_schema"):
@@ -90,9 +144,9 @@ def cases(use_responses_api):
         contains(str(chat(model).invoke([HumanMessage(content)]).text), "What is this?")
 
     def errors(model):
-        blocked = raises(openai.PermissionDeniedError, lambda: chat(model).invoke("forbidden"))
+        blocked = raises(sdk.PermissionDeniedError, lambda: chat(model).invoke("forbidden"))
         contains(str(blocked), "blocked by firewall rule")
-        raises(openai.RateLimitError, lambda: chat(model).invoke("Hi [[sandbox:status=429]]"))
+        raises(sdk.RateLimitError, lambda: chat(model).invoke("Hi [[sandbox:status=429]]"))
 
     def cancel(model):
         events = chat(model).stream("Hi [[sandbox:token-delay=20]]")
@@ -118,6 +172,9 @@ def cases(use_responses_api):
         "parallel tools": parallel_tools,
         "forced tool": forced_tool,
         "tool result": tool_result,
+        "tool loop": tool_loop,
+        "tool names": tool_names,
+        "image result": image_result,
         "structured output": structured,
         "image": image,
         "errors": errors,
@@ -126,5 +183,6 @@ def cases(use_responses_api):
     }
 
 
-run_cases("langchain", cases(False))
-run_cases("langchain, responses", cases(True))
+run_cases("langchain", cases(lambda model: open_ai(model, False), openai))
+run_cases("langchain, responses", cases(lambda model: open_ai(model, True), openai))
+run_cases("langchain, anthropic", cases(anthropic_chat, anthropic))

@@ -8,7 +8,19 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 import litellm  # noqa: E402
 from pydantic import BaseModel  # noqa: E402
 
-from cases import API_KEY, BASE_URL, CHAT_TOOLS, IMAGE_URL, contains, equal, needs_images, raises, run_cases  # noqa: E402
+from cases import (  # noqa: E402
+    API_KEY,
+    BASE_URL,
+    CHAT_TOOLS,
+    IMAGE_URL,
+    LOOP,
+    Counter,
+    contains,
+    equal,
+    needs_images,
+    raises,
+    run_cases,
+)
 
 litellm.telemetry = False
 litellm.suppress_debug_info = True
@@ -61,6 +73,18 @@ def cases(prefix, base_url):
         second = ask(model, "", messages=messages, tools=CHAT_TOOLS)
         contains(second.choices[0].message.content, "rain in Basel")
 
+    def tool_loop(model):
+        counter, messages = Counter(), [{"role": "user", "content": f"Use get_weather {LOOP}"}]
+        while True:
+            message = ask(model, "", messages=list(messages), tools=CHAT_TOOLS).choices[0].message
+            messages.append(message.model_dump())
+            for call in message.tool_calls or []:
+                messages.append({"role": "tool", "tool_call_id": call.id, "content": counter.call()})
+            if not message.tool_calls:
+                break
+        contains(message.content, "call 3")
+        equal(counter.count, 3)
+
     def structured(model):
         response = ask(model, "Basel?", response_format=Answer)
         Answer.model_validate(json.loads(response.choices[0].message.content))
@@ -86,6 +110,7 @@ def cases(prefix, base_url):
         "parallel tools": parallel_tools,
         "forced tool": forced_tool,
         "tool result": tool_result,
+        "tool loop": tool_loop,
         "structured output": structured,
         "image": image,
         "errors": errors,

@@ -1,12 +1,24 @@
 """LlamaIndex's OpenAILike: chat, and completions, which are its default."""
 
 import openai
+from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.llms import ChatMessage, ImageBlock, TextBlock
 from llama_index.core.tools import FunctionTool
 from llama_index.llms.openai_like import OpenAILike
 from pydantic import BaseModel
 
-from cases import API_KEY, BASE_URL, IMAGE_URL, contains, equal, needs_images, raises, run_cases
+from cases import (
+    API_KEY,
+    BASE_URL,
+    IMAGE_URL,
+    LOOP,
+    Counter,
+    contains,
+    equal,
+    needs_images,
+    raises,
+    run_cases,
+)
 
 
 class Answer(BaseModel):
@@ -82,6 +94,18 @@ def tool_result(model):
     contains(str(response), "rain in Basel")
 
 
+async def tool_loop(model):
+    counter = Counter()
+
+    def get_weather(city: str) -> str:
+        """The weather."""
+        return counter.call()
+
+    agent = FunctionAgent(tools=[get_weather], llm=llm(model))
+    contains(str(await agent.run(f"Use get_weather {LOOP}")), "call 3")
+    equal(counter.count, 3)
+
+
 def structured(model):
     answer = llm(model).structured_predict(Answer, _prompt("Where is Basel?"))
     assert isinstance(answer, Answer)
@@ -112,6 +136,7 @@ run_cases("llama-index", {
     "parallel tools": parallel_tools,
     "forced tool": forced_tool,
     "tool result": tool_result,
+    "tool loop": tool_loop,
     "structured output": structured,
     "image": image,
     "errors": errors,

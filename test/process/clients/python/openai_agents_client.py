@@ -6,13 +6,27 @@ from agents import (
     OpenAIChatCompletionsModel,
     OpenAIResponsesModel,
     Runner,
+    ToolOutputImage,
+    ToolOutputText,
     function_tool,
     set_tracing_disabled,
 )
 from openai import APIStatusError, AsyncOpenAI
+from openai.types.shared import Reasoning
 from pydantic import BaseModel
 
-from cases import API_KEY, BASE_URL, IMAGE_URL, contains, equal, needs_images, run_cases
+from cases import (
+    API_KEY,
+    BASE_URL,
+    IMAGE_URL,
+    LONG_NAME,
+    LOOP,
+    Counter,
+    contains,
+    equal,
+    needs_images,
+    run_cases,
+)
 
 set_tracing_disabled(True)
 
@@ -53,6 +67,35 @@ def cases(model_class):
 
     async def tool_result(model):
         contains((await Runner.run(agent(model, tools=TOOLS), "Use get_weather")).final_output, "rain in Basel")
+
+    async def tool_loop(model):
+        counter = Counter()
+
+        @function_tool
+        def get_weather(city: str) -> str:
+            """The weather."""
+            return counter.call()
+
+        settings = ModelSettings(reasoning=Reasoning(effort="low"))
+        looping = agent(model, tools=[get_weather], model_settings=settings)
+        contains((await Runner.run(looping, f"Use get_weather {LOOP}")).final_output, "call 3")
+        equal(counter.count, 3)
+
+    async def tool_names(model):
+        find = function_tool(lambda: "nothing found", name_override=LONG_NAME, description_override="Finds.")
+        output = (await Runner.run(agent(model, tools=[find]), f"Use {LONG_NAME}")).final_output
+        contains(output, "nothing found")
+
+    async def image_result(model):
+        needs_images(model)
+
+        @function_tool
+        def take_picture() -> list[ToolOutputText | ToolOutputImage]:
+            """Takes a picture."""
+            return [ToolOutputText(text="a picture"), ToolOutputImage(image_url=IMAGE_URL)]
+
+        output = (await Runner.run(agent(model, tools=[take_picture]), "Use take_picture")).final_output
+        contains(output, "a picture")
 
     async def parallel_tools(model):
         output = (await Runner.run(agent(model, tools=TOOLS), "Use a tool, parallel")).final_output
@@ -106,6 +149,9 @@ def cases(model_class):
         "text": text,
         "stream": stream,
         "tool result": tool_result,
+        "tool loop": tool_loop,
+        "tool names": tool_names,
+        "image result": image_result,
         "parallel tools": parallel_tools,
         "forced tool": forced_tool,
         "structured output": structured,

@@ -3,7 +3,19 @@
 import openai
 from pydantic import BaseModel
 
-from cases import API_KEY, BASE_URL, CHAT_TOOLS, IMAGE_URL, contains, equal, needs_images, raises, run_cases
+from cases import (
+    API_KEY,
+    BASE_URL,
+    CHAT_TOOLS,
+    IMAGE_URL,
+    LOOP,
+    Counter,
+    contains,
+    equal,
+    needs_images,
+    raises,
+    run_cases,
+)
 
 RESPONSES_TOOLS = [{"type": "function", "strict": False, **tool["function"]} for tool in CHAT_TOOLS]
 METADATA = {"provider": "acme", "tenant": "t"}
@@ -64,6 +76,43 @@ def cases(client):
         messages = [{"role": "user", "content": "Use get_weather"}, first, *results]
         second = client.chat.completions.create(model=model, messages=messages, tools=CHAT_TOOLS)
         contains(second.choices[0].message.content, "rain in Basel")
+
+    def tool_loop(model):
+        counter, messages = Counter(), [{"role": "user", "content": f"Use get_weather {LOOP}"}]
+        while True:
+            with client.chat.completions.stream(model=model, messages=messages, tools=CHAT_TOOLS) as events:
+                for _ in events:
+                    pass
+                message = events.get_final_completion().choices[0].message
+            messages.append(message.model_dump(exclude_none=True, exclude={"parsed"}))
+            for call in message.tool_calls or []:
+                messages.append({"role": "tool", "tool_call_id": call.id, "content": counter.call()})
+            if not message.tool_calls:
+                break
+        contains(message.content, "call 3")
+        equal(counter.count, 3)
+
+    def responses_reasoning(model):
+        counter, items = Counter(), [{"role": "user", "content": f"Use get_weather {LOOP}"}]
+        while True:
+            response = client.responses.create(
+                model=model,
+                input=items,
+                tools=RESPONSES_TOOLS,
+                store=False,
+                reasoning={"effort": "low", "summary": "auto"},
+                include=["reasoning.encrypted_content"],
+            )
+            items += response.output
+            calls = [item for item in response.output if item.type == "function_call"]
+            items += [
+                {"type": "function_call_output", "call_id": call.call_id, "output": counter.call()}
+                for call in calls
+            ]
+            if not calls:
+                break
+        contains(response.output_text, "call 3")
+        equal(counter.count, 3)
 
     def structured(model):
         messages = [{"role": "user", "content": "Basel?"}]
@@ -157,6 +206,7 @@ def cases(client):
         "parallel tools": parallel_tools,
         "forced tool": forced_tool,
         "tool result": tool_result,
+        "tool loop": tool_loop,
         "structured output": structured,
         "image": image,
         "errors": errors,
@@ -164,6 +214,7 @@ def cases(client):
         "responses": responses,
         "responses stream": responses_stream,
         "responses tools": responses_tools,
+        "responses reasoning": responses_reasoning,
         "metadata": metadata,
         "chain": chain,
     }

@@ -5,13 +5,25 @@ from base64 import b64decode
 from anthropic import AsyncAnthropic
 from openai import AsyncOpenAI
 from pydantic import BaseModel
-from pydantic_ai import Agent, BinaryContent, ModelHTTPError, NativeOutput, ToolOutput, UserError
+from pydantic_ai import Agent, BinaryContent, ModelHTTPError, NativeOutput, Tool, ToolOutput, UserError
 from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 
-from cases import API_KEY, BASE_URL, PNG, Skipped, contains, equal, needs_images, run_cases
+from cases import (
+    API_KEY,
+    BASE_URL,
+    LONG_NAME,
+    LOOP,
+    PNG,
+    Counter,
+    Skipped,
+    contains,
+    equal,
+    needs_images,
+    run_cases,
+)
 
 
 class Answer(BaseModel):
@@ -29,6 +41,22 @@ def openai_provider():
 def anthropic_provider():
     client = AsyncAnthropic(base_url=BASE_URL, api_key=API_KEY, max_retries=0)
     return AnthropicProvider(anthropic_client=client)
+
+
+def to_chat(model):
+    return OpenAIChatModel(model, provider=openai_provider())
+
+
+def to_responses(model):
+    return OpenAIResponsesModel(model, provider=openai_provider())
+
+
+def to_anthropic(model):
+    return AnthropicModel(model, provider=anthropic_provider())
+
+
+# Thinking of these has no signature. Pydantic AI sends it to Anthropic's API as the text of a user.
+WITHOUT_SIGNATURE = ("mistral", "deepseek")
 
 
 def cases(to_model):
@@ -62,6 +90,36 @@ def cases(to_model):
 
     async def tool_result(model):
         contains((await agent_with_tools(model).run("Use get_weather")).output, "rain in Basel")
+
+    async def tool_loop(model):
+        counter = Counter()
+        is_user_text = to_model is to_anthropic and model.startswith(WITHOUT_SIGNATURE)
+        helper = agent(model, model_settings={} if is_user_text else {"thinking": "low"})
+
+        @helper.tool_plain
+        def get_weather(city: str) -> str:
+            """The weather."""
+            return counter.call()
+
+        contains((await helper.run(f"Use get_weather {LOOP}")).output, "call 3")
+        equal(counter.count, 3)
+
+    async def tool_names(model):
+        helper = agent(model, tools=[Tool(lambda: "nothing found", name=LONG_NAME, description="Finds.")])
+        contains((await helper.run(f"Use {LONG_NAME}")).output, "nothing found")
+
+    async def image_result(model):
+        needs_images(model)
+        if to_model is to_chat:
+            raise Skipped("Pydantic AI: a user message follows, to which the sandbox responds with the next call")
+        helper = agent(model)
+
+        @helper.tool_plain
+        def get_weather(city: str):
+            """The weather."""
+            return ["a picture", BinaryContent(b64decode(PNG), media_type="image/png")]
+
+        contains((await helper.run("Use get_weather")).output, "a picture")
 
     async def parallel_tools(model):
         output = (await agent_with_tools(model).run("Use a tool, parallel")).output
@@ -108,6 +166,9 @@ def cases(to_model):
         "text": text,
         "stream": stream,
         "tool result": tool_result,
+        "tool loop": tool_loop,
+        "tool names": tool_names,
+        "image result": image_result,
         "parallel tools": parallel_tools,
         "forced tool": structured_tool,
         "structured output": structured,
@@ -118,6 +179,6 @@ def cases(to_model):
     }
 
 
-run_cases("pydantic-ai", cases(lambda model: OpenAIChatModel(model, provider=openai_provider())))
-run_cases("pydantic-ai, responses", cases(lambda model: OpenAIResponsesModel(model, provider=openai_provider())))
-run_cases("pydantic-ai, anthropic", cases(lambda model: AnthropicModel(model, provider=anthropic_provider())))
+run_cases("pydantic-ai", cases(to_chat))
+run_cases("pydantic-ai, responses", cases(to_responses))
+run_cases("pydantic-ai, anthropic", cases(to_anthropic))
