@@ -7,7 +7,7 @@ import {
   Type,
   user,
 } from '../contract/index.ts'
-import { chatDialect } from '../dialects/chat/dialect.ts'
+import { chatEndpoint } from '../dialects/chat-endpoint/dialect.ts'
 import { completionsDialect } from '../dialects/completions/dialect.ts'
 import { embeddingsDialect } from '../dialects/embeddings/dialect.ts'
 import { moderationsDialect } from '../dialects/moderations/dialect.ts'
@@ -25,7 +25,7 @@ export interface InferenceEndpoint {
 
 /** The inference endpoints that need no plugin, by path. */
 const OWN_DIALECTS: Readonly<Record<string, Dialect>> = {
-  '/v1/chat/completions': chatDialect,
+  '/v1/chat/completions': chatEndpoint,
   '/v1/completions': completionsDialect,
   '/v1/embeddings': embeddingsDialect,
   '/v1/moderations': moderationsDialect,

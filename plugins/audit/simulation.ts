@@ -13,7 +13,7 @@ import {
   type Target,
   user,
 } from '../../core/contract/index.ts'
-import { chatDialect } from '../../core/dialects/chat/dialect.ts'
+import { chatEndpoint } from '../../core/dialects/chat-endpoint/dialect.ts'
 import { completionsDialect } from '../../core/dialects/completions/dialect.ts'
 import { embeddingsDialect } from '../../core/dialects/embeddings/dialect.ts'
 import { messagesDialect } from '../../core/dialects/messages/dialect.ts'
@@ -155,7 +155,7 @@ export function createRequestParsers(
 ): Readonly<Record<SimulatedEndpoint, RequestParser>> {
   const responses = createResponsesParser((key, userId) => findResponse(log, accounts, key, userId))
   return {
-    ...{ chat: chatDialect, responses, messages: messagesDialect, route: routeDialect },
+    ...{ chat: chatEndpoint, responses, messages: messagesDialect, route: routeDialect },
     ...{ completions: completionsDialect, embeddings: embeddingsDialect, moderations: moderationsDialect },
   }
 }

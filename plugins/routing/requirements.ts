@@ -84,7 +84,7 @@ function isOfAnthropic({ type, extra_content }: ContentPart): boolean {
 
 /** Blocks that other providers get in a form of their own, or do not need. */
 const CONVERTIBLE: ReadonlySet<unknown> = new Set([
-  ...['thinking', 'redacted_thinking', 'tool_use', 'search_result'],
+  ...['thinking', 'redacted_thinking', 'tool_use', 'search_result', 'tool_reference'],
 ])
 
 /** The format of the reply, which requests in Anthropic's format hold in their own way. */

@@ -4,6 +4,7 @@ import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import { parseJsonObject } from '../../core/util/json.ts'
 import { toCallArguments } from '../shared/call-arguments.ts'
 import { asObject, asString } from '../shared/fields.ts'
+import { TOOL_ERROR } from '../shared/plain-request.ts'
 import { invalidValueError } from '../shared/request-errors.ts'
 import { mapSchema, replaceConst } from './response-format.ts'
 import type {
@@ -137,7 +138,9 @@ export function createToolCallConverter(family: GeminiFamily) {
       throw invalidValueError(`${path}.tool_call_id`, `must be the id of an earlier tool call, not "${id}".`)
     }
     // Gemini accepts objects only.
-    const response = parseJsonObject(text) ?? { output: text }
+    const response = text.startsWith(TOOL_ERROR)
+      ? { error: text.slice(TOOL_ERROR.length) }
+      : (parseJsonObject(text) ?? { output: text })
     const functionResponse = { ...(hasIds && { id }), name: call.name, response }
     return { part: { functionResponse }, position: call.position }
   }

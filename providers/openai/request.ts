@@ -18,7 +18,8 @@ export function buildOpenAiRequest(request: ChatRequest, target: Target): Provid
   const asked = effort ?? request.reasoning_effort ?? undefined
   if (requiresResponses(request, asked, target.entry)) return buildResponsesRequest(request, target, asked)
   const placed = placeResultMedia(request.messages, MEDIA_PLACES, target)
-  const messages = toSentMessages(withOpenAiFiles(placed.messages))
+  const sent = toSentMessages(withOpenAiFiles(placed.messages))
+  const messages = target.provider === 'openai' ? withoutReplyFields(sent) : sent
   const body: Record<string, unknown> = { ...request, model: target.model, messages }
   if (body.extra_content !== undefined) body.extra_content = undefined
   // OpenAI accepts metadata only with `store`; without it, metadata is for routing rules.
@@ -69,6 +70,15 @@ function toSentMessages(messages: readonly Message[]): readonly Message[] {
 function toSentMessage(message: Message): Message {
   const tool_calls = message.tool_calls?.map(({ extra_content: _, ...call }) => call as ToolCall)
   return { ...toChatReasoning(message), ...(tool_calls && { tool_calls }) }
+}
+
+/** Fields of replies that OpenAI has no place for in requests. Some compatible providers read them. */
+function withoutReplyFields(messages: readonly Message[]): readonly Message[] {
+  const isChanged = ({ annotations, images }: Message) => annotations !== undefined || images !== undefined
+  if (!messages.some(isChanged)) return messages
+  return messages.map((message) =>
+    isChanged(message) ? { ...message, annotations: undefined, images: undefined } : message,
+  )
 }
 
 /** Reasoning models reject `max_tokens`, even together with `max_completion_tokens`. */

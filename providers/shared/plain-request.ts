@@ -92,15 +92,29 @@ function toPlainTool(tool: Tool, omitted: Set<string>): readonly Tool[] {
 
 function toPlainMessage(message: Message, path: string, omitted: Set<string>): Message {
   const { extra_content, ...plain } = message
-  if (asObject(extra_content?.anthropic).is_error === true) omitted.add('is_error')
   const { content, tool_calls } = plain as unknown as Message
   const reasoning = Array.isArray(content) ? thinkingIn(content) : ''
+  const converted = Array.isArray(content) ? toPlainContent(message, content, path, omitted).content : content
+  const isError = asObject(extra_content?.anthropic).is_error === true
   return {
     ...plain,
-    ...(Array.isArray(content) && toPlainContent(message, content, path, omitted)),
+    ...(converted !== undefined && { content: isError ? markToolError(converted) : converted }),
     ...(reasoning !== '' && { reasoning_content: reasoning }),
     ...(tool_calls && { tool_calls: tool_calls.map(toPlainCall) }),
   } as unknown as Message
+}
+
+/** Begins the result of a tool that failed, for providers without a field for that. */
+export const TOOL_ERROR = '[tool error] '
+
+function markToolError(content: Message['content']): Message['content'] & {} {
+  const parts = Array.isArray(content) ? content : []
+  const [first] = parts
+  const text = typeof content === 'string' ? content : asString(first?.text)
+  const marked = text.startsWith(TOOL_ERROR) ? text : TOOL_ERROR + text
+  if (!Array.isArray(content)) return marked
+  const rest = first?.type === 'text' ? parts.slice(1) : parts
+  return [{ type: 'text', text: marked }, ...rest]
 }
 
 /** Keeps what other providers want back with a call. */
@@ -154,6 +168,8 @@ function toPlainParts(
   const parts = partsOf(block)
   if (parts.length > 0) return parts
   const type = asString(block.type)
+  const text = toServerToolText(block)
+  if (text !== undefined) return [{ type: 'text', text: role === 'assistant' ? `\n${text}\n` : text }]
   if (!MEDIA_BLOCKS.has(type)) {
     omitted.add(type)
     return []
@@ -166,6 +182,22 @@ function toPlainParts(
   // A request would fail in every later turn for a result that was accepted once.
   omitted.add(`${type} in tool results`)
   return [{ type: 'text', text: `[The ${type} was left out, because the model does not read it.]` }]
+}
+
+/** What a tool did that ran at Anthropic, or at an MCP server that it called; undefined for other blocks. */
+function toServerToolText({ type, name, tool_name, input, content }: JsonObject): string | undefined {
+  const kind = asString(type)
+  if (kind === 'tool_reference') return `[${kind}] ${asString(tool_name)}`
+  if (kind.endsWith('tool_use')) return `[${kind}] ${asString(name)} ${JSON.stringify(input ?? {})}`
+  if (!kind.endsWith('tool_result')) return undefined
+  const texts = asObjects(content).map(({ text }) => asString(text))
+  const isText = texts.length > 0 && texts.every((text) => text !== '')
+  return `[${kind}] ${isText ? texts.join('\n') : JSON.stringify(content ?? '', withoutEncrypted)}`
+}
+
+/** Only Anthropic reads these. */
+function withoutEncrypted(name: string, value: unknown): unknown {
+  return name.startsWith('encrypted_') || name === 'file_id' ? undefined : value
 }
 
 /** Blocks that hold what the user asks about. */

@@ -297,12 +297,15 @@ describe('Open Responses', () => {
       ])
     })
 
-    it('is refused where it is empty, or of another service', async () => {
+    it('is refused where it is empty', async () => {
       const empty = await compact({ model: 'gpt-4o' })
       expect([empty.status, empty.body.error.param]).to.deep.equal([400, 'input'])
+    })
+
+    it('is left out with a warning where it is of another service', async () => {
       const foreign = { type: 'compaction', id: 'cmp_1', encrypted_content: 'gAAAAABo' }
       const { status, body } = await create({ model: 'gpt-4o', input: [foreign, said('user', 'Hi')] })
-      expect([status, body.error.param]).to.deep.equal([400, 'input[0].encrypted_content'])
+      expect([status, body.signalbox.warnings[0].code]).to.deep.equal([200, 'parameter'])
     })
   })
 

@@ -6,6 +6,7 @@ import { checkChatResponseFormat, checkToolCalls, checkToolChoice } from '../che
 import { buildChatCompletion } from './completion.ts'
 import { streamChatChunks } from './completion-stream.ts'
 import { chatDescription } from './description.ts'
+import { toChatForm } from './other-forms.ts'
 import { chatRequestSchema } from './request-schema.ts'
 
 /** `POST /v1/chat/completions`. */
@@ -21,7 +22,7 @@ const parseBody = createLazyParser(chatRequestSchema)
 
 /** Parses a chat-completions body. It already is the canonical form, so it is validated but not copied. */
 function parseChatRequest(body: JsonObject): ChatRequest {
-  const request = withCallArguments(parseBody(body))
+  const request = withCallArguments(parseBody(toChatForm(body)))
   if (typeof request.n === 'number' && request.n > 1)
     throw unsupportedError('n', 'n greater than 1 is not supported. Omit it or set it to 1.')
   if (request.logprobs === true)

@@ -87,7 +87,7 @@ function joinText(parts: readonly ReplyPart[]): string {
 }
 
 /** Clients treat the field as opaque. The summary is encoded in it, not encrypted: the client may read it. */
-const PREFIX = 'signalbox1.'
+export const PREFIX = 'signalbox1.'
 
 function encodeSummary(summary: string): string {
   return PREFIX + Buffer.from(summary, 'utf8').toString('base64url')

@@ -99,7 +99,7 @@ const CustomCallOutput = OpenObject(
 const ToolSearchCall = OpenObject(
   {
     type: Constant('tool_search_call'),
-    call_id: Text('Id of the call, which its result refers to.'),
+    call_id: Type.Optional(NullableText('Id of the call, which its result refers to.')),
     arguments: Type.Unknown({ description: 'The arguments of the search.' }),
   },
   { $id: 'InputToolSearchCall', description: "A call of the client's search for tools in an earlier reply." },
@@ -108,7 +108,7 @@ const ToolSearchCall = OpenObject(
 const ToolSearchOutput = OpenObject(
   {
     type: Constant('tool_search_output'),
-    call_id: Text('Id of the call.'),
+    call_id: Type.Optional(NullableText('Id of the call.')),
     tools: Type.Array(ToolSchema, { description: 'The tools that were found, which the model may call.' }),
   },
   { $id: 'InputToolSearchOutput', description: "The result of the client's search for tools." },

@@ -11,6 +11,7 @@ import { toArgumentsText } from '../call-arguments.ts'
 import { withReasoningData } from '../carried-reasoning.ts'
 import { TOOL_SEARCH, toCustomArguments, toFunctionName } from './client-tools.ts'
 import { parseCompaction } from './compaction.ts'
+import { type ItemText, isForeignItem, toItemText } from './foreign-items.ts'
 import { toReasoningData } from './output-items.ts'
 import type { InputItem } from './request-schema.ts'
 import { toSearchResult } from './tool-search.ts'
@@ -36,20 +37,41 @@ export function parseItems(
 ): readonly Message[] {
   const messages: Message[] = []
   let turn: AssistantTurn | undefined
+  /** Texts that must not come between calls and their results. */
+  let late: Message[] = []
 
-  const endTurn = () => {
+  const endTurn = (isResult = false) => {
     if (turn) messages.push(toAssistantMessage(turn))
     turn = undefined
+    if (isResult) return
+    messages.push(...late)
+    late = []
   }
   /** Returns the current turn, or a new one if the item cannot belong to the current turn. */
   const continueTurn = (isOver: (turn: AssistantTurn) => boolean): AssistantTurn => {
-    if (turn && isOver(turn)) endTurn()
+    const isAnswered = late.length > 0 && !turn?.calls.length
+    if (isAnswered || (turn && isOver(turn))) endTurn()
     turn ??= { reasoning: '', data: [], content: undefined, calls: [] }
     return turn
   }
 
+  const addText = ({ author, text }: ItemText) => {
+    if (author === 'user') late.push({ role: 'user', content: text })
+    else
+      appendText(
+        continueTurn(() => false),
+        text,
+      )
+  }
+
   for (const [index, item] of items.entries()) {
     const path = `${param}[${index}]`
+    if (isForeignItem(item)) {
+      const text = toItemText(item)
+      if (text !== undefined) addText(text)
+      messageIndexes?.push(messages.length)
+      continue
+    }
     switch (item.type ?? 'message') {
       case 'message': {
         const content = toChatContent(item.content, path)
@@ -77,7 +99,7 @@ export function parseItems(
         break
       case 'function_call_output':
       case 'custom_tool_call_output':
-        endTurn()
+        endTurn(true)
         messages.push({
           role: 'tool',
           tool_call_id: String(item.call_id),
@@ -85,7 +107,7 @@ export function parseItems(
         })
         break
       case 'tool_search_output':
-        endTurn()
+        endTurn(true)
         messages.push({
           role: 'tool',
           tool_call_id: String(item.call_id),
@@ -104,6 +126,12 @@ export function parseItems(
   }
   endTurn()
   return messages
+}
+
+function appendText(turn: AssistantTurn, text: string): void {
+  const { content } = turn
+  if (Array.isArray(content)) turn.content = [...content, { type: 'text', text }]
+  else turn.content = content ? `${content}\n${text}` : text
 }
 
 function hasContentOrCalls({ content, calls }: AssistantTurn): boolean {

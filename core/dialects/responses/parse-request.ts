@@ -8,6 +8,7 @@ import {
 import { createLazyParser } from '../../util/json-schema.ts'
 import { checkToolChoice } from '../check-request.ts'
 import { findOmittedTools, toChatToolChoice, toChatTools } from './client-tools.ts'
+import { findItemWarnings } from './foreign-items.ts'
 import { toOpenAiForm } from './other-forms.ts'
 import { parseItems } from './parse-input-items.ts'
 import { type ResponsesBody, responsesRequestSchema, type TextFormat } from './request-schema.ts'
@@ -44,6 +45,10 @@ const SHARED_FIELDS = [
  * Validates a body. Throws 400 for an invalid field, and for a field of OpenAI's API that is not supported.
  */
 export function parseResponsesBody(value: JsonObject): ResponsesBody {
+  if (value.input === undefined && Array.isArray(value.messages)) {
+    const message = 'input is required. A body with messages is one for POST /v1/chat/completions.'
+    throw new GatewayError('missing_parameter', message, { param: 'input' })
+  }
   const body = validateBody(toOpenAiForm(value))
   if (body.input.length === 0 && typeof body.input !== 'string' && body.generate !== false)
     throw new GatewayError('invalid_value', 'input must not be empty.', { param: 'input' })
@@ -123,11 +128,12 @@ function toResponseFormat({ type, ...schema }: TextFormat): TextFormat {
   return type === 'json_schema' ? { type, json_schema: schema } : { type }
 }
 
-/** Returns a warning for each hosted tool that is left out. */
-export function parseResponsesWarnings({ tools }: JsonObject): Warning[] {
+/** Returns a warning for each hosted tool and kind of item that is left out. */
+export function parseResponsesWarnings(body: JsonObject): Warning[] {
   // The cast is safe: the body was parsed.
-  return findOmittedTools({ tools } as Pick<ResponsesBody, 'tools'>).map((type) => ({
+  const omitted = findOmittedTools(body as Pick<ResponsesBody, 'tools'>).map((type) => ({
     code: 'parameter',
     message: `tool ${type} was omitted because hosted tools run only at OpenAI.`,
   }))
+  return [...omitted, ...findItemWarnings(body)]
 }

@@ -36,7 +36,8 @@ describe('converting content of Anthropic for other providers', () => {
       { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c', content: 'Rain', is_error: true }] },
     )
     expect(JSON.stringify(request)).not.to.match(/extra_content|cache_control|anthropic/)
-    expect(omitted).to.deep.equal(['is_error'])
+    expect(omitted).to.deep.equal([])
+    expect(request.messages.at(-1)).to.include({ content: '[tool error] Rain' })
     expect(request.tools).to.deep.equal([
       { type: 'function', function: { name: 'get_weather', parameters: weather.input_schema } },
     ])

@@ -258,7 +258,6 @@ describe('parsing a Responses request', () => {
         body: { input: [{ type: 'function_call', name: 'f', arguments: '' }] },
         param: 'input[0].call_id',
       },
-      { title: 'for an unknown item type', body: { input: [{ type: 'computer_call' }] }, param: 'input[0]' },
       {
         title: 'for an unknown part type',
         body: { input: [{ role: 'user', content: [{ type: 'video' }] }] },
