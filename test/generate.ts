@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { SettingsSchema } from '../config/settings/schema.ts'
 import { buildCasesEditorSchema, buildEditorSchema } from '../plugins/rules-file/editor-schema.ts'
 import { writeGenerated } from './support/generated-text.ts'
+import { writeLimitsTable } from './support/limits-table.ts'
 import { writeParameterMatrix } from './support/parameter-matrix.ts'
 import { ROOT } from './support/root.ts'
 
@@ -11,4 +12,5 @@ const write = (file: string, schema: object) => writeFileSync(new URL(file, ROOT
 write('config/schema.json', SettingsSchema)
 write('config/rules-file.schema.json', buildEditorSchema())
 write('config/rules-cases.schema.json', buildCasesEditorSchema())
+writeGenerated('docs/providers.md', 'limits', writeLimitsTable())
 writeGenerated('docs/clients.md', 'parameters', writeParameterMatrix())

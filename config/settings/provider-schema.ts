@@ -76,6 +76,13 @@ export const ProviderRow = StrictObject({
               'of OpenAI and Azure, false for others.',
           }),
         ),
+        cache_control: Type.Optional(
+          Type.Boolean({
+            description:
+              "Sends Anthropic's cache_control of messages and tools to a provider of the format openai, " +
+              'such as OpenRouter. Default: false for this format.',
+          }),
+        ),
       },
       { description: 'Limits what requests to the models of the provider may use.' },
     ),

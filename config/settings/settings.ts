@@ -125,7 +125,13 @@ function toProviderSettings(
     const { auth, query } = row
     const api_key = auth === 'none' ? undefined : environment[key_variable] || undefined
     const isOpenAi = OPENAI_HOST.test(row.base_url)
-    const defaults = { ...DEFAULT_CAPABILITIES, reasoning: !isOpenAi, developer_role: isOpenAi }
+    const defaults = {
+      ...DEFAULT_CAPABILITIES,
+      reasoning: !isOpenAi,
+      developer_role: isOpenAi,
+      // Adapters of other formats read the marks of Anthropic's cache, or leave them out.
+      cache_control: row.format !== 'openai',
+    }
     const capabilities = { ...defaults, ...row.capabilities }
     return [id, { ...row, auth, query, key_variable, api_key, capabilities }] as const
   })

@@ -103,6 +103,11 @@ export interface ProviderAdapter {
     /** Throws a `GatewayError` if the body is not a count. */
     parseReply(body: unknown): number
   }
+  /**
+   * What the API accepts. Requests are adapted to it before `buildRequest`. Default: the limits of OpenAI's
+   * chat completions.
+   */
+  readonly limits?: ApiLimits
   /** The operations besides chat that the format has. */
   readonly operations?: Readonly<Partial<Record<Exclude<Operation, 'chat'>, OperationFormat>>>
   /**
@@ -110,6 +115,43 @@ export interface ProviderAdapter {
    * with the message that common error bodies contain.
    */
   parseError?(failure: ProviderErrorResponse): GatewayError
+}
+
+/** What an API accepts (docs/providers.md, "Limits"). What is left out has no limit. */
+export interface ApiLimits {
+  /** Names of tools. Others are shortened for the provider, and restored in replies. */
+  readonly toolNames?: TextLimit
+  /** Ids of tool calls in messages. Others are replaced. */
+  readonly callIds?: TextLimit
+  /** Names of the authors of messages. Others are changed. */
+  readonly authorNames?: TextLimit
+  /** The name of a JSON schema. Others are changed. */
+  readonly schemaNames?: TextLimit
+  /** `user`, `safety_identifier` and `prompt_cache_key`. Others are hashed. */
+  readonly ids?: TextLimit
+  /** Metadata of stored completions. Other entries are left out, with a warning. */
+  readonly metadata?: { readonly entries: number; readonly keyChars: number; readonly valueChars: number }
+  /** Stop sequences. Further ones are left out, with a warning. */
+  readonly stops?: number
+  /** Others are mapped into this range, with a warning. */
+  readonly seeds?: { readonly min: number; readonly max: number }
+  /**
+   * Keywords that the schema of a tool's arguments must not have at its root, where the type must be
+   * `object`. They are merged into its properties, with a warning.
+   */
+  readonly refusedAtRoot?: readonly string[]
+  /** Strict schemas must require all properties and allow no others; else they are sent as not strict. */
+  readonly strictSchemas?: true
+  /** Tools of a request. The gateway does not check it: the provider refuses more. */
+  readonly tools?: number
+  /** Texts of a request for embeddings, and their tokens together. More are sent in several requests. */
+  readonly embeddings?: { readonly inputs: number; readonly tokens?: number }
+}
+
+/** The form of a text. The pattern includes the length. */
+export interface TextLimit {
+  readonly pattern: RegExp
+  readonly maxChars: number
 }
 
 /** A provider's response with a status other than 2xx. `body` is text, cut to a few KB. */

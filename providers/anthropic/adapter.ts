@@ -1,4 +1,5 @@
 import type { ProviderAdapter } from '../../core/contract/provider.ts'
+import { ANTHROPIC_LIMITS } from '../shared/api-limits.ts'
 import { parseAnthropicError } from './errors.ts'
 import { parseAnthropicReply, parseTokenCount } from './reply.ts'
 import { buildAnthropicRequest, buildCountRequest } from './request.ts'
@@ -10,6 +11,7 @@ import { createAnthropicStreamReader } from './stream.ts'
  */
 export const anthropic = {
   format: 'anthropic',
+  limits: ANTHROPIC_LIMITS,
   readsAnthropicContent: true,
   buildAuthHeaders: (apiKey) => ({ 'x-api-key': apiKey }),
   buildRequest: buildAnthropicRequest,

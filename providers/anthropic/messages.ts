@@ -187,7 +187,7 @@ function toToolUseBlock(call: ToolCall): ToolUseBlock {
   return {
     ...asObject(extra_content?.anthropic),
     type: 'tool_use',
-    id: toValidId(id),
+    id,
     name: called.name,
     input: toCallArguments(call),
   }
@@ -202,7 +202,7 @@ function toToolResultBlock({ tool_call_id, content, extra_content }: Message, pa
   return {
     ...asObject(extra_content?.anthropic),
     type: 'tool_result',
-    tool_use_id: toValidId(id),
+    tool_use_id: id,
     content:
       typeof content === 'string' ? content : toBlocks(parts.map(withoutCacheControl), `${path}.content`),
     ...(cache_control && { cache_control }),
@@ -211,11 +211,6 @@ function toToolResultBlock({ tool_call_id, content, extra_content }: Message, pa
 
 function withoutCacheControl({ cache_control: _, ...part }: ContentPart): ContentPart {
   return part as ContentPart
-}
-
-/** Ids of other providers hold characters that Anthropic rejects. */
-function toValidId(id: string): string {
-  return id.replace(/[^\w-]/g, '_')
 }
 
 type Content = Message['content']

@@ -7,6 +7,7 @@ import { asNumber, asObject } from '../shared/fields.ts'
 import { findOmittedFields } from '../shared/omitted-fields.ts'
 import { type MediaPlaces, placeResultMedia } from '../shared/result-media.ts'
 import { findWeakenedSchema } from '../shared/schema-constraints.ts'
+import { limitCacheMarks } from './cache-marks.ts'
 import { endsWithSignedThinking, toAnthropicMessages, toCacheControl } from './messages.ts'
 import { type NativeFields, parseNativeFields } from './native.ts'
 import { hasPendingToolCalls, toAnthropicReasoning } from './reasoning.ts'
@@ -22,7 +23,8 @@ import type { AnthropicBody, AnthropicThinking } from './wire.ts'
 export function buildAnthropicRequest(request: ChatRequest, target: Target): ProviderRequest {
   const native = parseNativeFields(request, target)
   const { messages, omitted } = placeResultMedia(request.messages, MEDIA_PLACES, target)
-  const body = buildBody(messages === request.messages ? request : { ...request, messages }, target, native)
+  const placed = messages === request.messages ? request : { ...request, messages }
+  const body = limitCacheMarks(buildBody(placed, target, native))
   return {
     path: '/v1/messages',
     headers: {

@@ -56,10 +56,10 @@ export function toNamedToolChoice(choice: ChatRequest['tool_choice']): NamedTool
   return name === '' ? undefined : { type: 'function', function: { name } }
 }
 
-/** A tool call of the message history with the id `id`, and only the fields that every provider knows. */
-export function toChatToolCall(call: ToolCall, id: string): ChatToolCall {
+/** A tool call of the message history with only the fields that every provider knows. */
+export function toChatToolCall(call: ToolCall): ChatToolCall {
   return {
-    id,
+    id: call.id,
     type: 'function',
     function: { name: call.function.name, arguments: toHistoryArguments(call) },
   }

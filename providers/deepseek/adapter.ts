@@ -3,6 +3,7 @@ import { parseChatError } from '../chat-format/errors.ts'
 import { parseChatReply } from '../chat-format/reply.ts'
 import { buildBearerAuth } from '../chat-format/request.ts'
 import { createChatStreamReader } from '../chat-format/stream.ts'
+import { DEEPSEEK_LIMITS } from '../shared/api-limits.ts'
 import { buildDeepSeekRequest } from './request.ts'
 
 /**
@@ -11,6 +12,7 @@ import { buildDeepSeekRequest } from './request.ts'
  */
 export const deepseek = {
   format: 'deepseek',
+  limits: DEEPSEEK_LIMITS,
   buildAuthHeaders: buildBearerAuth,
   buildRequest: buildDeepSeekRequest,
   parseReply: parseChatReply,

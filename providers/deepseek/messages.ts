@@ -47,7 +47,7 @@ function toAssistantMessage(message: Message): DeepSeekMessage {
   return {
     ...converted,
     reasoning_content: asString(reasoningTextOf(message)),
-    tool_calls: tool_calls.map((call) => toChatToolCall(call, call.id)),
+    tool_calls: tool_calls.map(toChatToolCall),
   }
 }
 

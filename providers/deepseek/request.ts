@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { ChatRequest } from '../../core/contract/chat.ts'
 import type { Model, ParameterChange, ProviderRequest, Target } from '../../core/contract/provider.ts'
 import { buildChatHeaders } from '../chat-format/request.ts'
@@ -73,7 +72,7 @@ function buildBody(request: ChatRequest, target: Target): DeepSeekBody {
     logprobs: request.logprobs === true ? true : undefined,
     top_logprobs: asNumber(request.top_logprobs),
     ...thinking,
-    user_id: toUserId(request.user ?? asString(request.safety_identifier)),
+    user_id: (request.user ?? asString(request.safety_identifier)) || undefined,
   }
 }
 
@@ -86,11 +85,3 @@ function toTopP(topP: number | undefined, isThinking: boolean, model: Model | un
 }
 
 const MIN_TOP_P_WHILE_THINKING = 0.95
-
-/** Hashes names that DeepSeek does not accept as an id (docs/providers.md, "Parameters"). */
-function toUserId(user: string): string | undefined {
-  if (user === '') return undefined
-  return VALID_USER_ID.test(user) ? user : createHash('sha256').update(user).digest('base64url')
-}
-
-const VALID_USER_ID = /^[A-Za-z0-9_-]{1,512}$/

@@ -1,4 +1,5 @@
 import type { ProviderAdapter } from '../../core/contract/provider.ts'
+import { GEMINI_LIMITS } from '../shared/api-limits.ts'
 import { geminiEmbeddings } from './embeddings.ts'
 import { parseGeminiError } from './errors.ts'
 import { parseGeminiReply } from './reply.ts'
@@ -10,6 +11,7 @@ import { createGeminiStreamReader } from './stream.ts'
  */
 export const gemini = {
   format: 'gemini',
+  limits: GEMINI_LIMITS,
   buildAuthHeaders: (apiKey) => ({ 'x-goog-api-key': apiKey }),
   buildRequest: buildGeminiRequest,
   parseReply: parseGeminiReply,

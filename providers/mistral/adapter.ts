@@ -1,6 +1,7 @@
 import type { ProviderAdapter } from '../../core/contract/provider.ts'
 import { parseChatError } from '../chat-format/errors.ts'
 import { buildBearerAuth } from '../chat-format/request.ts'
+import { MISTRAL_LIMITS } from '../shared/api-limits.ts'
 import { mistralEmbeddings } from './embeddings.ts'
 import { mistralModerations } from './moderations.ts'
 import { parseMistralReply } from './reply.ts'
@@ -13,6 +14,7 @@ import { createMistralStreamReader } from './stream.ts'
  */
 export const mistral = {
   format: 'mistral',
+  limits: MISTRAL_LIMITS,
   buildAuthHeaders: buildBearerAuth,
   buildRequest: buildMistralRequest,
   parseReply: parseMistralReply,

@@ -3,10 +3,11 @@ import { joinText, unsupportedContentError } from '../chat-format/messages.ts'
 import { reasoningTextOf } from '../chat-format/reasoning-fields.ts'
 import { toChatToolCall } from '../chat-format/tools.ts'
 import { asObject, asString } from '../shared/fields.ts'
+
 import { type FileSource, parseFilePart, toDataUrl } from '../shared/files.ts'
 import { isInstruction, markLaterInstructions } from '../shared/instructions.ts'
 import { unsupportedPartError } from '../shared/request-errors.ts'
-import { createToolCallIdMapper, type ToolCallIdMapper } from './tools.ts'
+
 import type { MistralAssistantMessage, MistralContent, MistralContentChunk, MistralMessage } from './wire.ts'
 
 /**
@@ -17,9 +18,8 @@ export function toMistralMessages(
   messages: readonly Message[],
   isReasoning = false,
 ): readonly MistralMessage[] {
-  const idOf = createToolCallIdMapper()
   return withRepliesToTools(withTurns(messages)).map((message, index, all) => {
-    const converted = toMistralMessage(message, idOf, isReasoning, `messages[${index}].content`)
+    const converted = toMistralMessage(message, isReasoning, `messages[${index}].content`)
     return converted.role === 'assistant' && index === all.length - 1 ? withPrefix(converted) : converted
   })
 }
@@ -43,12 +43,7 @@ function withRepliesToTools(messages: readonly Message[]): readonly Message[] {
 const REPLY_TO_TOOL = 'I have read the result.'
 
 /** `path` is the location of the content. */
-function toMistralMessage(
-  message: Message,
-  idOf: ToolCallIdMapper,
-  isReasoning: boolean,
-  path: string,
-): MistralMessage {
+function toMistralMessage(message: Message, isReasoning: boolean, path: string): MistralMessage {
   switch (message.role) {
     case 'system':
     case 'developer':
@@ -56,14 +51,13 @@ function toMistralMessage(
     case 'user':
       return { role: 'user', content: toContent(message.content, path) }
     case 'assistant':
-      return toAssistantMessage(message, idOf, isReasoning)
+      return toAssistantMessage(message, isReasoning)
     case 'tool': {
       const name = asString(message.name)
-      const tool_call_id = idOf(message.tool_call_id ?? '')
       return {
         role: 'tool',
         content: toContent(message.content, path),
-        tool_call_id,
+        tool_call_id: message.tool_call_id ?? '',
         ...(name !== '' && { name }),
       }
     }
@@ -72,13 +66,9 @@ function toMistralMessage(
   }
 }
 
-function toAssistantMessage(
-  message: Message,
-  idOf: ToolCallIdMapper,
-  isReasoning: boolean,
-): MistralAssistantMessage {
+function toAssistantMessage(message: Message, isReasoning: boolean): MistralAssistantMessage {
   const text = joinText(message.content)
-  const calls = (message.tool_calls ?? []).map((call) => toChatToolCall(call, idOf(call.id)))
+  const calls = (message.tool_calls ?? []).map(toChatToolCall)
   const thinking = isReasoning && calls.length > 0 ? asString(reasoningTextOf(message)) : ''
   return {
     role: 'assistant',

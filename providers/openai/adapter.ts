@@ -3,6 +3,7 @@ import { openAiEmbeddings } from '../chat-format/embeddings.ts'
 import { parseChatError } from '../chat-format/errors.ts'
 import { openAiModerations } from '../chat-format/moderations.ts'
 import { buildBearerAuth } from '../chat-format/request.ts'
+import { OPENAI_LIMITS } from '../shared/api-limits.ts'
 import { buildOpenAiRequest } from './request.ts'
 import { createOpenAiStreamReader, parseOpenAiReply } from './responses-reply.ts'
 
@@ -13,6 +14,7 @@ import { createOpenAiStreamReader, parseOpenAiReply } from './responses-reply.ts
  */
 export const openai = {
   format: 'openai',
+  limits: OPENAI_LIMITS,
   readsCustomCalls: true,
   buildAuthHeaders: buildBearerAuth,
   buildRequest: buildOpenAiRequest,

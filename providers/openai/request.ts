@@ -25,6 +25,7 @@ export function buildOpenAiRequest(request: ChatRequest, target: Target): Provid
   // OpenAI accepts metadata only with `store`; without it, metadata is for routing rules.
   if (request.store !== true && request.metadata !== undefined) body.metadata = undefined
   if (request.stream) body.stream_options = { ...request.stream_options, include_usage: true }
+  else if (request.stream_options !== undefined) body.stream_options = undefined
   const { field } = outputLimitOf(request)
   const limit = clampOutputLimit(request, target.entry)
   if (limit !== undefined) body[field] = limit

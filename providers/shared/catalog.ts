@@ -1,4 +1,5 @@
 import type { ChatRequest, Model } from '../../core/contract/index.ts'
+import { withoutCacheMarks } from './cache-marks.ts'
 
 /** The models that the gateway knows (docs/providers.md, "The catalogue"). */
 export interface Catalog {
@@ -111,16 +112,22 @@ export interface Capabilities {
   readonly reasoning?: boolean | 'required'
   /** Whether messages may have the role `developer`. Default: true. */
   readonly developer_role?: boolean
+  /** False: `cache_control` of messages and tools is left out. */
+  readonly cache_control?: boolean
 }
 
 /** Fields that are left out, with a warning, for providers that do not support them. */
 const OPTIONAL_FIELDS = ['logit_bias', 'seed'] as const
 
-/** Removes the fields that the provider does not support. `omitted` names those that were set. */
+/**
+ * Removes the fields that the provider does not support. `omitted` names those that were set, if the reply
+ * depends on them.
+ */
 export function limitRequest(
-  request: ChatRequest,
+  given: ChatRequest,
   capabilities: Capabilities,
 ): { request: ChatRequest; omitted: readonly string[] } {
+  const request = capabilities.cache_control === false ? withoutCacheMarks(given) : given
   const omitted = OPTIONAL_FIELDS.filter(
     (name) => !capabilities[name] && request[name] !== undefined && request[name] !== null,
   )

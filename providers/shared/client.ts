@@ -7,16 +7,19 @@ import type {
   ParameterChange,
   ProviderAdapter,
   ProviderRequest,
+  StreamReader,
   Target,
 } from '../../core/contract/provider.ts'
 import { parseJson } from '../../core/util/json.ts'
 import { createSecretRedactor, type SecretRedactor } from '../../core/util/redact-secrets.ts'
+import { OPENAI_LIMITS } from './api-limits.ts'
 import { CallDeadline } from './call-deadline.ts'
 import type { Capabilities } from './catalog.ts'
 import { withFunctionCalls } from './custom-calls.ts'
 import { withoutEmptyReplies } from './empty-replies.ts'
 import { unusableReplyError } from './errors.ts'
 import { parseErrorByStatus } from './errors-by-status.ts'
+import { fitRequest } from './fit-request.ts'
 import {
   createPool,
   ProviderCall,
@@ -25,11 +28,13 @@ import {
   toNetworkError,
   type WholeResponse,
 } from './http.ts'
+import { joinEmbeddings, splitInputs } from './input-batches.ts'
 import { withResultsBehindCalls, withSystemRole } from './instructions.ts'
 import { replaceLoneSurrogates } from './json-string.ts'
 import { withOwnReasoning } from './own-reasoning.ts'
 import { toCallerNames, toPlainRequest, withCallerNames } from './plain-request.ts'
 import { toRegularReply, withRegularEvents } from './regular-reply.ts'
+import { restoreNames, restoreNamesIn } from './restore-names.ts'
 import { parseStreamText, peekFirst, readBatches } from './stream.ts'
 
 /** A configured provider. */
@@ -117,12 +122,26 @@ export interface Deviations {
   readonly changed: readonly ParameterChange[]
 }
 
+/** A request for a provider. */
+interface BuiltRequest {
+  readonly built: ProviderRequest
+  readonly deviations: Deviations
+  /** The caller's names of tools by those that were sent, if any was replaced. */
+  readonly renamed: ReadonlyMap<unknown, string> | undefined
+  /** The request with the names that the provider knows. */
+  readonly sent: ChatRequest
+}
+
+/** A request that was sent. */
+type StartedRequest = Omit<BuiltRequest, 'built'> & { readonly call: ProviderCall }
+
 const MAX_REPLY_MIB = 64
 const REPLY_LIMIT: ResponseLimit = { maxBytes: MAX_REPLY_MIB * 1024 * 1024, isCutOff: false }
 const ERROR_LIMIT: ResponseLimit = { maxBytes: 64 * 1024, isCutOff: true }
 
 export function createProviderClient(options: ProviderClientOptions): ProviderClient {
   const { id, adapter, apiKey, timeouts, redactor = createSecretRedactor([apiKey]) } = options
+  const { limits = OPENAI_LIMITS } = adapter
   const { origin, pathname } = new URL(options.baseUrl)
   const basePath = pathname.replace(/\/+$/, '')
   const query = new URLSearchParams(options.query).toString()
@@ -142,7 +161,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     request: ChatRequest,
     target: Target,
     format: Pick<OperationFormat, 'buildRequest'> = adapter,
-  ): { built: ProviderRequest; deviations: Deviations } {
+  ): BuiltRequest {
     const filled = takesDeveloperRole
       ? withoutEmptyReplies(request)
       : withSystemRole(withoutEmptyReplies(request))
@@ -156,21 +175,37 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
       format: adapter.readsAnthropicContent ? 'anthropic' : adapter.format,
       takesReasoning,
     })
-    const built = format.buildRequest(own.request, target)
+    const fitted = fitRequest(own.request, limits)
+    const built = format.buildRequest(fitted.request, target)
     const omitted = toCallerNames(request, built.omitted)
     const isAsCalled = plain.omitted.length === 0 && own.omitted.length === 0
+    const { changed = [] } = built
+    const allChanged = fitted.changed.length === 0 ? changed : [...fitted.changed, ...changed]
     const deviations = {
       omitted: isAsCalled ? omitted : [...plain.omitted, ...own.omitted, ...omitted],
-      changed: withCallerNames(request, built.changed ?? []),
+      changed: withCallerNames(request, allChanged),
     }
-    return { built, deviations }
+    const { renamed } = fitted
+    return { built, deviations, renamed, sent: renamed === undefined ? request : fitted.request }
   }
 
-  async function send(
+  function send(
     request: ChatRequest,
     target: Target,
     client: ClientConnection,
-    { operation = 'chat', headers: further }: SendOptions = {},
+    options: SendOptions = {},
+  ): Promise<SentRequest> {
+    const { embeddings } = options.operation === 'embeddings' ? limits : {}
+    const batches = embeddings && splitInputs(request, embeddings)
+    if (batches === undefined) return sendOnce(request, target, client, options)
+    return sendInTurn(batches, (batch) => sendOnce(batch, target, client, options))
+  }
+
+  async function sendOnce(
+    request: ChatRequest,
+    target: Target,
+    client: ClientConnection,
+    { operation = 'chat', headers: further }: SendOptions,
   ): Promise<SentRequest> {
     const format = operation === 'chat' ? adapter : findOperation(operation, target)
     let call: ProviderCall | undefined
@@ -179,10 +214,11 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
       if (deadline.aborted !== undefined) throw deadline.aborted.reason
       const started = start(request, target, format, further)
       call = started.call
+      const { renamed, sent, deviations } = started
       const reply = request.stream
-        ? await readStream(call, deadline, request)
-        : toReply(await readWhole(call, deadline), deadline, format, request)
-      const { omitted, changed } = started.deviations
+        ? await readStream(call, deadline, sent, renamed)
+        : toReply(await readWhole(call, deadline), deadline, format, sent, renamed)
+      const { omitted, changed } = deviations
       return { reply, omitted, changed }
     } catch (error) {
       deadline.end()
@@ -230,8 +266,8 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     target: Target,
     format: Pick<OperationFormat, 'buildRequest'>,
     further: SendOptions['headers'],
-  ): { call: ProviderCall; deviations: Deviations } {
-    const { built, deviations } = build(request, target, format)
+  ): StartedRequest {
+    const { built, ...started } = build(request, target, format)
     const { path, headers, body } = built
     const call = new ProviderCall(pool, {
       method: 'POST',
@@ -240,7 +276,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
       headers: Object.assign({}, further, headers, authHeaders),
       body: replaceLoneSurrogates(body),
     })
-    return { call, deviations }
+    return { call, ...started }
   }
 
   function findOperation(operation: Exclude<Operation, 'chat'>, { model }: Target): OperationFormat {
@@ -259,19 +295,26 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     call: ProviderCall,
     deadline: CallDeadline,
     request: ChatRequest,
+    renamed: StartedRequest['renamed'],
   ): Promise<Reply> {
     const head = await call.readHead()
     if (isErrorStatus(head)) throw toProviderError(await readWhole(call, deadline))
     const type = String(head.headers['content-type'])
-    if (/\bjson\b/i.test(type)) return toReply(await readWhole(call, deadline), deadline, adapter, request)
+    if (/\bjson\b/i.test(type))
+      return toReply(await readWhole(call, deadline), deadline, adapter, request, renamed)
     // Some servers have no or another type, but not that of a web page.
     if (/^text\/html\b/i.test(type)) throw unusableReplyError(`${id} did not respond with an event stream.`)
     const toError = (error: unknown) => toCallError(error, deadline, call)
-    const reader = withRegularEvents(adapter.createStreamReader(request))
+    const reader = createReader(request, renamed)
     const source = readBatches(toError, call, reader, deadline, timeouts.idle_ms)
     const batches = await peekFirst(source)
     if (!batches) throw unusableReplyError(`${id} sent an empty stream.`)
     return { type: 'stream', batches }
+  }
+
+  function createReader(request: ChatRequest, renamed: StartedRequest['renamed']): StreamReader {
+    const reader = withRegularEvents(adapter.createStreamReader(request))
+    return renamed === undefined ? reader : restoreNamesIn(reader, renamed)
   }
 
   function toReply(
@@ -279,6 +322,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     deadline: CallDeadline,
     format: Pick<OperationFormat, 'parseReply' | 'parseText'>,
     request: ChatRequest,
+    renamed: StartedRequest['renamed'],
   ): Reply {
     if (isErrorStatus(response.head)) throw toProviderError(response)
     if (!response.complete) {
@@ -287,13 +331,13 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     deadline.end()
     // Some servers answer with a stream although none was asked for.
     if (format === adapter && STREAM_START.test(response.text)) {
-      const reader = withRegularEvents(adapter.createStreamReader(request))
-      return { type: 'whole', event: parseStreamText(response.text, reader) }
+      return { type: 'whole', event: parseStreamText(response.text, createReader(request, renamed)) }
     }
     const parsed = format.parseText?.(response.text, request)
     if (parsed !== undefined) return { type: 'whole', event: parsed }
     const body = parseReplyBody(response.text)
     const event = format.parseReply(body, request)
+    if (renamed !== undefined) return { type: 'whole', event: toRegularReply(restoreNames(event, renamed)) }
     const native = event[NATIVE]
     if (native === undefined || native.record !== body) return { type: 'whole', event: toRegularReply(event) }
     const withSource = new ReplyEvent(event.parts, { record: native.record, source: response.text })
@@ -320,6 +364,18 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     findDeviations: (request, target) => build(request, target).deviations,
     close: () => pool.close(),
   }
+}
+
+/** Sends the parts of one request for embeddings. The first failure is that of the whole request. */
+async function sendInTurn(
+  batches: readonly ChatRequest[],
+  send: (batch: ChatRequest) => Promise<SentRequest>,
+): Promise<SentRequest> {
+  const sent: SentRequest[] = []
+  for (const batch of batches) sent.push(await send(batch))
+  const events = sent.flatMap(({ reply }) => (reply.type === 'whole' ? [reply.event] : []))
+  const { omitted = [], changed = [] } = sent[0] ?? {}
+  return { reply: { type: 'whole', event: joinEmbeddings(events) }, omitted, changed }
 }
 
 function buildAuthHeaders(adapter: ProviderAdapter, apiKey: string | undefined, auth?: ProviderAuth) {

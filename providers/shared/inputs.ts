@@ -4,10 +4,11 @@ import type { Target } from '../../core/contract/provider.ts'
 
 /** Returns the inputs of a request that is not a chat: the contents of its user messages, in order. */
 export function inputsOf({ messages }: ChatRequest): readonly (string | TokenIds)[] {
-  return messages.filter(({ role }) => role === 'user').map(toInput)
+  return messages.filter(({ role }) => role === 'user').map(inputOf)
 }
 
-function toInput({ content }: Message): string | TokenIds {
+/** The text or token ids of a message. */
+export function inputOf({ content }: Message): string | TokenIds {
   if (typeof content === 'string') return content
   const parts = content ?? []
   const tokenIds = parts.find(({ token_ids }) => token_ids instanceof TokenIds)?.token_ids

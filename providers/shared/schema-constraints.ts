@@ -1,5 +1,5 @@
 import type { ChatRequest } from '../../core/contract/chat.ts'
-import { isJsonObject } from '../../core/contract/json.ts'
+import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import type { ParameterChange } from '../../core/contract/provider.ts'
 import { asObject } from './fields.ts'
 
@@ -14,21 +14,52 @@ const CONSTRAINTS: ReadonlySet<string> = new Set(
 const DATA_KEYWORDS: ReadonlySet<string> = new Set(['const', 'enum', 'default', 'examples', 'required'])
 const NAMED_SCHEMAS: ReadonlySet<string> = new Set(['properties', '$defs', 'definitions'])
 
+/** Calls a function for a JSON Schema and for every schema in it. */
+export function visitSchemas(value: unknown, visit: (schema: JsonObject) => void): void {
+  if (Array.isArray(value)) for (const each of value) visitSchemas(each, visit)
+  if (!isJsonObject(value)) return
+  visit(value)
+  for (const [keyword, inner] of Object.entries(value)) {
+    if (NAMED_SCHEMAS.has(keyword) && isJsonObject(inner))
+      for (const named of Object.values(inner)) visitSchemas(named, visit)
+    else if (!DATA_KEYWORDS.has(keyword)) visitSchemas(inner, visit)
+  }
+}
+
 /** Returns the names of the constraints that a JSON Schema has anywhere, sorted. */
 export function findConstraints(schema: unknown): readonly string[] {
   const found = new Set<string>()
-  const visit = (value: unknown): void => {
-    if (Array.isArray(value)) for (const each of value) visit(each)
-    if (!isJsonObject(value)) return
-    for (const [keyword, inner] of Object.entries(value)) {
-      // Every provider enforces that a list is not empty.
-      if (CONSTRAINTS.has(keyword) && !(keyword === 'minItems' && Number(inner) <= 1)) found.add(keyword)
-      if (NAMED_SCHEMAS.has(keyword) && isJsonObject(inner)) Object.values(inner).forEach(visit)
-      else if (!DATA_KEYWORDS.has(keyword)) visit(inner)
-    }
-  }
-  visit(schema)
+  visitSchemas(schema, (each) => {
+    // Every provider enforces that a list is not empty.
+    for (const [keyword, value] of Object.entries(each))
+      if (CONSTRAINTS.has(keyword) && !(keyword === 'minItems' && Number(value) <= 1)) found.add(keyword)
+  })
   return [...found].sort()
+}
+
+/**
+ * Whether OpenAI accepts a schema as strict: every object requires all of its properties and allows no
+ * others, and some keywords are missing. https://platform.openai.com/docs/guides/structured-outputs
+ */
+export function isStrictSchema(schema: unknown): boolean {
+  let isStrict = isJsonObject(schema) && schema.type === 'object'
+  visitSchemas(schema, (each) => {
+    if (!isStrictObject(each) || Object.keys(each).some((keyword) => NOT_STRICT.has(keyword)))
+      isStrict = false
+  })
+  return isStrict
+}
+
+const NOT_STRICT: ReadonlySet<string> = new Set(
+  `allOf oneOf not if then else dependentRequired dependentSchemas patternProperties uniqueItems
+  default`.split(/\s+/),
+)
+
+function isStrictObject({ type, properties, required, additionalProperties }: JsonObject): boolean {
+  const isObject = type === 'object' || (Array.isArray(type) && type.includes('object'))
+  if (!isObject && properties === undefined) return true
+  const names = new Set(Array.isArray(required) ? required : [])
+  return additionalProperties === false && Object.keys(asObject(properties)).every((name) => names.has(name))
 }
 
 /** The change of a `json_schema` whose constraints a provider does not enforce; undefined if it has none. */

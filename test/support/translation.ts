@@ -3,14 +3,19 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net'
 import type { SseEvent } from '../../core/contract/index.ts'
 import { nextImmediate } from '../../core/util/next-immediate.ts'
+import { anthropicFormat } from '../../providers/sandbox/anthropic/format.ts'
 import { toAnthropicBody, toAnthropicStream } from '../../providers/sandbox/anthropic/reply.ts'
+import { deepseekFormat } from '../../providers/sandbox/deepseek/format.ts'
 import { toDeepSeekBody, toDeepSeekStream } from '../../providers/sandbox/deepseek/reply.ts'
+import { geminiFormat } from '../../providers/sandbox/gemini/format.ts'
 import { createGeminiReplyEncoder } from '../../providers/sandbox/gemini/reply.ts'
+import { mistralFormat } from '../../providers/sandbox/mistral/format.ts'
 import { toMistralBody, toMistralStream } from '../../providers/sandbox/mistral/reply.ts'
+import { openaiFormat } from '../../providers/sandbox/openai/format.ts'
 import { toOpenAiBody, toOpenAiStream } from '../../providers/sandbox/openai/reply.ts'
 import { parseSandboxResponse } from '../../providers/sandbox/openai/responses.ts'
 import type { ModelReply } from '../../providers/sandbox/shared/model-reply.ts'
-import type { ChatCall } from '../../providers/sandbox/shared/wire-format.ts'
+import { type ChatCall, SandboxError, type WireFormat } from '../../providers/sandbox/shared/wire-format.ts'
 import { readRecords } from './dialects.ts'
 import { type RunningGateway, startGateway } from './gateway.ts'
 import { writeSettings } from './settings-file.ts'
@@ -192,6 +197,29 @@ export function encodeReply({ format, stream }: ProviderCall, reply: Partial<Mod
   if (!stream) return { body: toBody(whole) }
   const { content, closing } = toStream(whole)
   return { records: [...content, ...closing] }
+}
+
+const VALIDATORS: Readonly<Record<FormatName, WireFormat>> = {
+  openai: openaiFormat,
+  responses: openaiFormat,
+  anthropic: anthropicFormat,
+  gemini: geminiFormat,
+  mistral: mistralFormat,
+  deepseek: deepseekFormat,
+  compatible: openaiFormat,
+}
+
+/** Why the sandbox, which has rules of its own, would refuse a request; undefined if it would not. */
+export function refusalOf({ format, path, body, headers }: ProviderCall): string | undefined {
+  const validator = VALIDATORS[format]
+  const rest = path.replace(/^\/[^/]+|\?.*/g, '')
+  try {
+    validator.parseCall(validator === openaiFormat ? `/v1${rest}` : rest, body, headers)
+    return undefined
+  } catch (error) {
+    if (error instanceof SandboxError) return error.message
+    throw error
+  }
 }
 
 export async function startTranslationBench(

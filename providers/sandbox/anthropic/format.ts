@@ -4,7 +4,12 @@ import { openaiFormat } from '../openai/format.ts'
 import { type ChatCall, SandboxError, type WireFormat } from '../shared/wire-format.ts'
 import { toAnthropicBody, toAnthropicStream } from './reply.ts'
 import { parseAnthropicRequest } from './request.ts'
-import { checkAnthropicFields, checkSignatures, checkThinking } from './validate-request.ts'
+import {
+  checkAnthropicFields,
+  checkAnthropicLimits,
+  checkSignatures,
+  checkThinking,
+} from './validate-request.ts'
 
 const MODELS = ['claude-opus-5-5', 'claude-sonnet-5-5', 'claude-haiku-5-5', 'claude-sonnet-4-6']
 
@@ -42,6 +47,7 @@ function parseCall(body: unknown, headers: IncomingHttpHeaders): ChatCall {
   if (!isJsonObject(body)) throw new SandboxError(400, 'The request body is not valid JSON.')
   checkAnthropicFields(body, headerOf(headers, 'anthropic-beta').split(/[\s,]+/))
   checkSignatures(body)
+  checkAnthropicLimits(body)
   return {
     request: parseAnthropicRequest(body),
     isStream: body.stream === true,

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../core/contract/index.ts'
-import { asObjects } from '../../shared/fields.ts'
+import { asObject, asObjects } from '../../shared/fields.ts'
 import { isIssuedReasoning } from '../shared/issued-reasoning.ts'
 import { fieldSet, findUnknownField } from '../shared/unknown-fields.ts'
 import { SandboxError } from '../shared/wire-format.ts'
@@ -42,6 +42,47 @@ export function checkAnthropicFields(body: JsonObject, betas: readonly string[])
       if (knownFields) checkKnownFields(block, knownFields, `messages.${index}.content.${blockIndex}.`)
     }
   }
+}
+
+const MAX_CACHE_MARKS = 4
+
+/** Throws a `SandboxError` (400) for names, ids, schemas and marks that Anthropic refuses. */
+export function checkAnthropicLimits(body: JsonObject): void {
+  for (const [index, tool] of asObjects(body.tools).entries()) checkTool(tool, `tools.${index}.custom`)
+  for (const [index, message] of asObjects(body.messages).entries())
+    for (const [blockIndex, { type, id, name, tool_use_id }] of asObjects(message.content).entries()) {
+      const path = `messages.${index}.content.${blockIndex}.${type}`
+      if (type === 'tool_use') {
+        checkPattern(id, `${path}.id`, '^[a-zA-Z0-9_-]+$')
+        checkPattern(name, `${path}.name`, NAME)
+      } else if (type === 'tool_result') checkPattern(tool_use_id, `${path}.tool_use_id`, '^[a-zA-Z0-9_-]+$')
+    }
+  const marks = countMarks(body)
+  if (marks <= MAX_CACHE_MARKS) return
+  const message = `A maximum of ${MAX_CACHE_MARKS} blocks with cache_control may be provided. Found ${marks}.`
+  throw new SandboxError(400, message)
+}
+
+const NAME = '^[a-zA-Z0-9_-]{1,128}$'
+
+function checkTool({ type = 'custom', name, input_schema: schema }: JsonObject, path: string): void {
+  if (type !== 'custom') return
+  checkPattern(name, `${path}.name`, NAME)
+  const root = asObject(schema)
+  if (root.oneOf === undefined && root.allOf === undefined && root.anyOf === undefined) return
+  const message = 'input_schema does not support oneOf, allOf, or anyOf at the top level'
+  throw new SandboxError(400, `${path}.input_schema: ${message}`)
+}
+
+function checkPattern(value: unknown, path: string, pattern: string): void {
+  if (typeof value === 'string' && new RegExp(pattern).test(value)) return
+  throw new SandboxError(400, `${path}: String should match pattern '${pattern}'`)
+}
+
+/** Counts the blocks and tools with `cache_control`, those of tool results included. */
+function countMarks(value: JsonObject): number {
+  const inner = ['tools', 'system', 'messages', 'content'].flatMap((field) => asObjects(value[field]))
+  return (value.cache_control == null ? 0 : 1) + inner.reduce((sum, each) => sum + countMarks(each), 0)
 }
 
 function checkKnownFields(value: JsonObject, knownFields: ReadonlySet<string>, path: string): void {

@@ -70,6 +70,12 @@ function checkDeepSeekBody(body: JsonObject, request: ModelRequest, isThinking: 
   if (Array.isArray(body.tools) && body.tools.length === 0) {
     throw invalidParameter('tools', '[] is too short')
   }
+  for (const name of functionNamesIn(body, messages))
+    if (typeof name !== 'string' || !/^[a-zA-Z0-9_-]{1,64}$/.test(name))
+      throw invalidParameter('tools', 'names must be 1 to 64 letters, digits, _ or -')
+  if (Array.isArray(body.tools) && body.tools.length > MAX_TOOLS) throw invalidParameter('tools', 'too long')
+  if (Array.isArray(body.stop) && body.stop.length > MAX_STOPS)
+    throw invalidParameter('stop', `at most ${MAX_STOPS} are supported`)
   const { user_id: user } = body
   if (user !== undefined && !/^[A-Za-z0-9_-]{1,512}$/.test(String(user))) {
     throw invalidParameter('user_id', 'it must be 1 to 512 letters, digits, _ or -')
@@ -81,6 +87,17 @@ function checkDeepSeekBody(body: JsonObject, request: ModelRequest, isThinking: 
   if (replyFormat.type === 'json' && !texts.some((text) => /json/i.test(text))) {
     throw invalidParameter('response_format', "the prompt must contain the word 'json' to use 'json_object'")
   }
+}
+
+const MAX_TOOLS = 128
+const MAX_STOPS = 16
+
+/** The names of the functions that are offered or were called. */
+function functionNamesIn({ tools }: JsonObject, messages: readonly JsonObject[]): readonly unknown[] {
+  const calls = [tools, ...messages.map(({ tool_calls }) => tool_calls)]
+  return calls
+    .flatMap((list) => (Array.isArray(list) ? list.filter(isJsonObject) : []))
+    .map(({ function: called }) => (isJsonObject(called) ? called.name : undefined))
 }
 
 const ROLES = new Set<unknown>(['system', 'user', 'assistant', 'tool'])

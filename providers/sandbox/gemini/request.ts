@@ -25,7 +25,7 @@ export function parseGeminiRequest(model: string, body: JsonObject, hasSignature
     replyFormat: parseReplyFormat(config),
     wantsReasoning: parseIncludeThoughts(config.thinkingConfig),
     maxTokens: parseMaxTokens(config.maxOutputTokens),
-    stop: Array.isArray(config.stopSequences) ? config.stopSequences.filter(isNonEmptyString) : [],
+    stop: parseStops(config),
   }
 }
 
@@ -61,6 +61,20 @@ function parseMaxTokens(value: unknown): number | undefined {
   if (value === undefined) return undefined
   if (typeof value === 'number' && Number.isInteger(value) && value >= 1) return value
   throw new SandboxError(400, "Invalid value at 'generation_config.max_output_tokens': must be positive.")
+}
+
+const MAX_STOPS = 5
+const INT32 = 2 ** 31
+
+function parseStops({ stopSequences: stops, seed }: JsonObject): readonly string[] {
+  if (typeof seed === 'number' && (seed < -INT32 || seed >= INT32))
+    throw new SandboxError(400, `Invalid value at 'generation_config.seed' (TYPE_INT32), ${seed}`)
+  if (!Array.isArray(stops)) return []
+  if (stops.length > MAX_STOPS) {
+    const message = `the number of stop_sequences must not exceed ${MAX_STOPS}.`
+    throw new SandboxError(400, `* GenerateContentRequest.generation_config.stop_sequences: ${message}`)
+  }
+  return stops.filter(isNonEmptyString)
 }
 
 function isNonEmptyString(value: unknown): value is string {
@@ -168,8 +182,12 @@ function parseTools(tools: unknown): readonly ToolDefinition[] {
 }
 
 function parseDeclaration({ name, parametersJsonSchema: schema, parameters }: JsonObject): ToolDefinition {
-  if (typeof name !== 'string' || !/^[A-Za-z_][\w.:-]{0,127}$/.test(name)) {
-    throw new SandboxError(400, `Invalid function name: ${JSON.stringify(name)}.`)
+  if (typeof name !== 'string' || !/^[A-Za-z_][\w.:-]{0,63}$/.test(name)) {
+    throw new SandboxError(
+      400,
+      'Invalid function name. Must start with a letter or an underscore. Must be alphameric (a-z, A-Z, ' +
+        '0-9), underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 64.',
+    )
   }
   if (schema !== undefined && parameters !== undefined) {
     throw new SandboxError(400, 'Only one of parameters and parameters_json_schema may be set.')

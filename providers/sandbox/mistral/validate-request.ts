@@ -42,6 +42,7 @@ function checkMessage(message: unknown, path: string): void {
   const calls = Array.isArray(message.tool_calls) ? message.tool_calls : []
   for (const [index, call] of calls.entries()) {
     checkKnownFields(call, TOOL_CALL_FIELDS, `${path}tool_calls.${index}.`)
+    if (isJsonObject(call) && isJsonObject(call.function)) checkFunctionName(call.function.name)
   }
 }
 
@@ -52,6 +53,14 @@ function checkTool(tool: unknown, path: string): void {
   if (!isJsonObject(definition) || !isJsonObject(definition.parameters)) {
     throw missingField(`${path}function.parameters`)
   }
+  checkFunctionName(definition.name)
+}
+
+/** Throws a `SandboxError` (400) in Mistral's words. */
+function checkFunctionName(name: unknown): void {
+  if (typeof name === 'string' && /^[a-zA-Z0-9_-]{1,64}$/.test(name)) return
+  const expected = 'must be a-z, A-Z, 0-9, or contain underscores and dashes, with a maximum length of 64.'
+  throw new SandboxError(400, `Function name was ${String(name)} but ${expected}`)
 }
 
 function checkKnownFields(value: unknown, knownFields: ReadonlySet<string>, path: string): void {
@@ -68,7 +77,7 @@ function missingField(param: string): SandboxError {
 }
 
 /** Throws a `SandboxError` (400, with Mistral's codes) for a conversation that the model cannot continue. */
-export function checkMistralConversation({ messages: list, temperature }: JsonObject): void {
+export function checkMistralConversation({ messages: list, temperature, random_seed }: JsonObject): void {
   const messages = Array.isArray(list) ? list.filter(isJsonObject) : []
   for (const id of messages.flatMap(toolCallIdsOf)) checkToolCallId(id)
   for (const [index, { role }] of messages.entries()) {
@@ -80,6 +89,10 @@ export function checkMistralConversation({ messages: list, temperature }: JsonOb
   if (last?.role === 'system' || (last?.role === 'assistant' && last.prefix !== true)) {
     const expected = 'Expected last role User or Tool (or Assistant with prefix True) for serving'
     throw new SandboxError(400, `${expected} but got ${last.role}`, { code: '3230' })
+  }
+  if (typeof random_seed === 'number' && random_seed < 0) {
+    const text = 'Input should be greater than or equal to 0'
+    throw new SandboxError(422, text, { param: 'random_seed', code: 'greater_than_equal' })
   }
   if (typeof temperature === 'number' && temperature > 1) {
     throw new SandboxError(400, 'Temperature must be between 0 and 1', { code: '3051' })

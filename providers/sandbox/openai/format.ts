@@ -8,6 +8,7 @@ import { parseOpenAiEmbeddings } from './embeddings.ts'
 import { toOpenAiBody, toOpenAiStream } from './reply.ts'
 import { parseOpenAiRequest } from './request.ts'
 import { parseSandboxResponse } from './responses.ts'
+import { checkChatLimits } from './validate-request.ts'
 
 const MODELS = ['gpt-6-sol', 'gpt-5.6-terra', 'gpt-5-mini', 'gpt-4.1', 'gpt-4o-mini']
 
@@ -45,6 +46,7 @@ function parseCall(body: unknown): ChatCall {
   checkToolsWithReasoning(body)
   checkMessageFields(body)
   checkMedia(body)
+  checkChatLimits(body)
   return {
     request: parseOpenAiRequest(body),
     isStream: body.stream === true,

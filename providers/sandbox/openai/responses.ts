@@ -12,10 +12,12 @@ import { splitText } from '../shared/tokens.ts'
 import { fieldSet } from '../shared/unknown-fields.ts'
 import { type ChatCall, SandboxError, type StreamEvents } from '../shared/wire-format.ts'
 import { parseOpenAiRequest } from './request.ts'
+import { checkResponseLimits } from './validate-request.ts'
 
 /** Parses a request of OpenAI's Responses API. Throws a `SandboxError` (400) if OpenAI would reject it. */
 export function parseSandboxResponse(body: unknown): ChatCall {
   if (!isJsonObject(body)) throw new SandboxError(400, 'We could not parse the JSON body of your request.')
+  checkResponseLimits(body)
   const unknownFields = Object.keys(body)
     .filter((name) => !KNOWN_FIELDS.has(name))
     .sort()

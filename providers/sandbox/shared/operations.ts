@@ -11,6 +11,20 @@ export interface OperationRequest {
   readonly tokens: number
 }
 
+/** What a provider accepts in one request. */
+interface BatchLimit {
+  readonly inputs: number
+  readonly tokens: number
+  readonly inputsError: () => SandboxError
+  readonly tokensError: () => SandboxError
+}
+
+/** Throws a `SandboxError` for a request with more texts or tokens than a provider accepts. */
+export function checkBatch({ texts, tokens }: OperationRequest, limit: BatchLimit): void {
+  if (texts.length > limit.inputs) throw limit.inputsError()
+  if (tokens > limit.tokens) throw limit.tokensError()
+}
+
 /** Parses `model` and `input` as OpenAI and Mistral have them. Throws a `SandboxError` (400). */
 export function parseOperationRequest(body: unknown): OperationRequest & { readonly body: JsonObject } {
   if (!isJsonObject(body)) throw new SandboxError(400, 'We could not parse the JSON body of your request.')

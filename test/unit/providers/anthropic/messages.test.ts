@@ -114,12 +114,6 @@ describe('converting messages for Anthropic', () => {
       })
     }
 
-    it('replaces invalid characters in ids, in calls and results alike', () => {
-      const { messages } = bodyOf({ messages: [user, calling('call:1.2'), result('call:1.2', 'x')] })
-      expect(messages[1]!.content[0]).to.include({ id: 'call_1_2' })
-      expect(messages[2]!.content[0]).to.include({ tool_use_id: 'call_1_2' })
-    })
-
     it('converts tool results of several parts, including images', () => {
       const content = [
         { type: 'text', text: 'See:' },

@@ -146,17 +146,6 @@ describe('building a request to DeepSeek', () => {
       })
     }
 
-    for (const user of ['ada@example.com', '{"team":"ops"}', 'ä', 'a'.repeat(513)]) {
-      it(`is hashed if DeepSeek would reject it (${user.slice(0, 20)})`, () => {
-        expect(bodyOf({ ...request, user }).user_id).to.match(/^[A-Za-z0-9_-]{43}$/)
-      })
-    }
-
-    it('has a unique hash', () => {
-      const ids = ['a.b', 'a@b', 'a.b'].map((user) => bodyOf({ ...request, user }).user_id)
-      expect(ids[0]).to.equal(ids[2]).and.not.to.equal(ids[1])
-    })
-
     it('is omitted if it is empty, and can be the safety_identifier', () => {
       expect(bodyOf({ ...request, user: '' })).not.to.have.property('user_id')
       expect(bodyOf({ ...request, safety_identifier: 'ada' })).to.have.property('user_id', 'ada')
