@@ -1,5 +1,5 @@
 import type { Host, ProviderAdapter } from '../../core/contract/index.ts'
-import { costOf, roundUsd } from '../../core/util/cost.ts'
+import { replyCost, roundUsd } from '../../core/util/cost.ts'
 import { createSecretRedactor } from '../../core/util/redact-secrets.ts'
 import { type Catalog, createCatalog } from '../../providers/shared/catalog.ts'
 import { createProviderClient, type Provider } from '../../providers/shared/client.ts'
@@ -60,7 +60,8 @@ export async function openProviders(settings: Settings, sandboxUrl?: string): Pr
     catalog,
     costOf(usage, { entry, model: name, provider }) {
       const model = entry ?? catalog.find(name, provider)
-      return model && roundUsd(costOf(model, usage))
+      const cost = model && replyCost(model, usage, providers[provider])
+      return cost && roundUsd(cost)
     },
     isAvailable,
     known: new Set([...WELL_KNOWN_IDS, ...Object.keys(providers)]),

@@ -87,6 +87,11 @@ export const ModelRowSchema = StrictObject({
           { description: 'Prices of the whole request if its input is larger than input_tokens.' },
         ),
       ),
+      tiers: Type.Optional(
+        Type.Record(Type.String(), Type.Number({ minimum: 0 }), {
+          description: 'Prices of service tiers, where they differ from those of the provider.',
+        }),
+      ),
     },
     { description: 'USD per million tokens.' },
   ),

@@ -49,6 +49,20 @@ export const ProviderRow = StrictObject({
       description: 'Timeouts of this provider. Default: those under timeouts.',
     }),
   ),
+  tiers: Type.Optional(
+    Type.Record(Type.String(), Type.Number({ minimum: 0 }), {
+      description:
+        'Prices of service tiers, compared with the usual one: { flex: 0.5 }. The cost of a reply in a tier ' +
+        'that is not listed is unknown.',
+    }),
+  ),
+  tool_fees: Type.Optional(
+    Type.Record(Type.String(), Type.Number({ minimum: 0 }), {
+      description:
+        'USD per 1,000 calls of tools that the provider runs: { web_search: 10 }. The cost of a reply with ' +
+        'calls of a tool that is not listed is unknown.',
+    }),
+  ),
   capabilities: Type.Optional(
     StrictObject(
       {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { isJsonObject, type JsonObject, type Mode, type Model } from '../../core/contract/index.ts'
 import type { PluginEntry } from '../../core/pipeline/load.ts'
+import type { ProviderTerms } from '../../core/util/cost.ts'
 import { compileValidator, describeSchemaErrors } from '../../core/util/json-schema.ts'
 import type { Capabilities } from '../../providers/shared/catalog.ts'
 import type { ProviderAuth, ProviderClientOptions } from '../../providers/shared/client.ts'
@@ -38,7 +39,7 @@ export interface Settings extends Omit<SettingsDocument, 'plugins' | 'providers'
   readonly warnings: readonly string[]
 }
 
-interface ProviderSettings {
+interface ProviderSettings extends ProviderTerms {
   readonly format: string
   readonly base_url: string
   readonly capabilities: Capabilities

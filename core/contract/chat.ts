@@ -122,8 +122,12 @@ export interface Usage {
   readonly reasoning?: number
   /** Of `cacheWrite`, kept for an hour: twice the price of input. */
   readonly cacheWriteHour?: number
-  /** The price, compared with the usual one, of a faster tier. */
+  /** The price, compared with the usual one, of speed or a region. */
   readonly priceFactor?: number
+  /** The service tier that served the request, unless it is the usual one. */
+  readonly tier?: string
+  /** Calls of tools that the provider ran and has fees for, by name: `web_search`. */
+  readonly toolCalls?: Readonly<Record<string, number>>
   /** Estimated by the gateway, because the reply ended before the provider reported its usage. */
   readonly isEstimated?: true
 }

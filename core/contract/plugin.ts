@@ -130,7 +130,8 @@ export interface Host<State = unknown, Event extends NewEvent = NewEvent> {
   readonly store: RecordStore
   /**
    * Returns the cost of a reply in US dollars by the prices of the model catalogue, rounded to billionths;
-   * undefined if the catalogue does not have the model.
+   * undefined if the catalogue does not have the model, or no price of the service tier or of a tool that the
+   * provider ran. An estimated usage costs what it may cost at most.
    */
   costOf(usage: Usage, target: Target): number | undefined
   readonly logger: Logger

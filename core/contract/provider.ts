@@ -186,7 +186,11 @@ export interface Model {
   /** Maximum output tokens. */
   readonly max_output: number
   /** `above` replaces the prices for the whole request if its input is larger than `input_tokens`. */
-  readonly price: Price & { readonly above?: Price & { readonly input_tokens: number } }
+  readonly price: Price & {
+    readonly above?: Price & { readonly input_tokens: number }
+    /** Factors of the price by service tier, where they differ from those of the provider. */
+    readonly tiers?: Readonly<Record<string, number>>
+  }
   /** Quality of the replies from 0 to 100; a default to tune. */
   readonly quality: number
   /** Expected milliseconds to a short reply, used until latency is measured. */

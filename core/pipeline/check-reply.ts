@@ -75,11 +75,14 @@ const OPTIONAL_COUNTS = [
 /** Costs are computed from it, and added to what budgets count: all of it must be numbers. */
 function isUsage(value: unknown): boolean {
   if (!isJsonObject(value) || !isCount(value.input) || !isCount(value.output)) return false
-  const { priceFactor = 1 } = value
+  const { priceFactor = 1, tier = '', toolCalls = {} } = value
   return (
     OPTIONAL_COUNTS.every((name) => value[name] === undefined || isCount(value[name])) &&
     Number.isFinite(priceFactor) &&
-    Number(priceFactor) >= 0
+    Number(priceFactor) >= 0 &&
+    isString(tier) &&
+    isJsonObject(toolCalls) &&
+    Object.values(toolCalls).every(isCount)
   )
 }
 

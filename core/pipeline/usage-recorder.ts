@@ -13,7 +13,7 @@ import { textOfPart } from '../text/part-text.ts'
 import { estimateInputTokens } from '../text/prompt-tokens.ts'
 import { estimateTextTokens, tokenizerOf } from '../text/text-tokens.ts'
 import { roundUsd } from '../util/cost.ts'
-import { askedPriceFactor } from '../util/price-terms.ts'
+import { askedTerms } from '../util/price-terms.ts'
 import { type AnswerCheck, createAnswerCheck } from './answer-check.ts'
 
 /** The fields of an exchange that reading its reply sets. */
@@ -98,9 +98,13 @@ export class UsageRecorder {
 
 const SAMPLE_BYTES = 4096
 
-/** Estimates what a request used of a target that has got it, and reports no usage. */
+/**
+ * Estimates what a request used of a target that has got it, and reports no usage: `costOf` returns what that
+ * costs at most.
+ */
 export function estimateUsage(request: ChatRequest, target: Target | undefined, output = 0): Usage {
-  return { input: estimateInputTokens(request, target), output, ...askedPriceFactor(request) }
+  const input = estimateInputTokens(request, target)
+  return { input, output, ...askedTerms(request), isEstimated: true }
 }
 
 /**

@@ -29,6 +29,47 @@ export function costOf(model: Pick<Model, 'price'>, usage: Usage): number {
   return (priceFactor * sum) / 1e6
 }
 
+/** What a provider charges besides tokens of the usual tier: `tiers` and `tool_fees` of its row. */
+export interface ProviderTerms {
+  /** Factors of the usual price, by service tier. */
+  readonly tiers?: Readonly<Record<string, number>> | undefined
+  /** USD per 1,000 calls, by tool. */
+  readonly tool_fees?: Readonly<Record<string, number>> | undefined
+}
+
+/** Bounds the price of a tier that has none: the most that a provider is known to charge. */
+const DEAREST_TIER = 2.5
+
+/**
+ * Returns the cost of a reply in USD with its service tier and the fees of its tools; undefined if one of them
+ * has no price. An estimated usage costs what it may cost at most. See docs/decisions/cost.md, "What a caller
+ * can ask for has its price".
+ */
+export function replyCost(
+  model: Pick<Model, 'price'>,
+  usage: Usage,
+  { tiers = {}, tool_fees: fees = {} }: ProviderTerms = {},
+): number | undefined {
+  const { tier, toolCalls, isEstimated = false } = usage
+  let factor: number | undefined = 1
+  if (tier !== undefined) {
+    const factors = { ...tiers, ...model.price.tiers }
+    factor = isEstimated ? boundTier(factors, tier) : factors[tier]
+  }
+  let total = 0
+  for (const name in toolCalls) {
+    const fee = fees[name] ?? (isEstimated ? 0 : undefined)
+    if (fee === undefined) return undefined
+    total += (fee * (toolCalls[name] ?? 0)) / 1000
+  }
+  return factor === undefined ? undefined : factor * costOf(model, usage) + total
+}
+
+/** The provider may serve the usual tier instead, and decides itself about `auto`. */
+function boundTier(factors: Readonly<Record<string, number>>, tier: string): number {
+  return Math.max(1, ...(tier === 'auto' ? Object.values(factors) : [factors[tier] ?? DEAREST_TIER]))
+}
+
 function selectPrice({ price }: Pick<Model, 'price'>, inputTokens: number): Price {
   return price.above !== undefined && inputTokens > price.above.input_tokens ? price.above : price
 }

@@ -1,7 +1,7 @@
 import type { EndedExchange, Host, ReplyingExchange, Route, Target } from '../../core/contract/index.ts'
 import { maxReplyTokens, PromptTokens, promptTokensOf } from '../../core/text/prompt-tokens.ts'
 import { NANOS_PER_USD, toNanoUsd } from '../../core/util/cost.ts'
-import { askedPriceFactor, asksForHourCache } from '../../core/util/price-terms.ts'
+import { askedTerms, asksForHourCache } from '../../core/util/price-terms.ts'
 import { providerUseOf } from '../../core/util/provider-use.ts'
 import { targetsToTry } from '../dispatch/next-target.ts'
 
@@ -29,15 +29,15 @@ export function worstCaseOf(
   costOf: CostOf,
 ) {
   const prompt = new PromptTokens(request)
-  const factor = askedPriceFactor(request)
+  const terms = { ...askedTerms(request), isEstimated: true as const }
   const costs = targetsToTry(route).map((target) => {
     // What a file adds is not known, so it counts as the whole context.
     const input = promptTokensOf(prompt, request, target, operation, Number.POSITIVE_INFINITY)
     const output = maxReplyTokens(request, target.entry, operation)
     // Some providers charge more for input that they write to their cache.
-    const plain = costOf({ input, output, ...factor }, target)
+    const plain = costOf({ input, output, ...terms }, target)
     const cacheWriteHour = asksForHourCache(request) ? input : 0
-    const written = costOf({ input, output, cacheWrite: input, cacheWriteHour, ...factor }, target)
+    const written = costOf({ input, output, cacheWrite: input, cacheWriteHour, ...terms }, target)
     if (plain === undefined || written === undefined) throw new UnknownPriceError(target)
     return Math.max(plain, written)
   })

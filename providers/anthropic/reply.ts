@@ -1,7 +1,7 @@
 import { type FinishReason, ReplyEvent, type ReplyPart, type Usage } from '../../core/contract/chat.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import { addToChecksum, EMPTY_CHECKSUM } from '../../core/text/text-checksum.ts'
-import { toPriceFactor } from '../../core/util/price-terms.ts'
+import { toPriceFactor, toServedTier, toToolCalls } from '../../core/util/price-terms.ts'
 import { unusableReplyError } from '../shared/errors.ts'
 import { asObject, asObjects, asString, asTokens, toArgumentsJson } from '../shared/fields.ts'
 import { parseAnthropicErrorRecord } from './errors.ts'
@@ -93,7 +93,9 @@ export function toAnthropicUsage(usage: JsonObject): Usage {
     ...(cacheWrite !== undefined && { cacheWrite }),
     ...(cacheWriteHour && { cacheWriteHour }),
     ...(reasoning !== undefined && { reasoning }),
-    ...toPriceFactor({ speed: usage.speed, region: usage.inference_geo }),
+    ...toPriceFactor(usage.speed, usage.inference_geo),
+    ...toServedTier(usage.service_tier),
+    ...toToolCalls(usage.server_tool_use),
   }
 }
 

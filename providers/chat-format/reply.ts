@@ -1,7 +1,7 @@
 import { type FinishReason, ReplyEvent, type ReplyPart, type Usage } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
-import { toPriceFactor } from '../../core/util/price-terms.ts'
+import { toServedTier, toToolCalls } from '../../core/util/price-terms.ts'
 import { incompleteReplyError, unusableReplyError } from '../shared/errors.ts'
 import { asObject, asObjects, asString, asTokens } from '../shared/fields.ts'
 import { isChatErrorRecord, parseChatErrorRecord } from './errors.ts'
@@ -17,7 +17,7 @@ export function parseChatReply(body: unknown): ReplyEvent {
   if (!isJsonObject(choice) || !isJsonObject(message))
     throw unusableReplyError("The provider's reply is not a chat completion.")
 
-  const usage = toChatUsage(native.usage, native.service_tier)
+  const usage = toChatUsage(native.usage, native.service_tier, citesPages(message))
   const parts: ReplyPart[] = [{ type: 'start', id: asString(native.id), model: asString(native.model) }]
   addContentParts(parts, message, new ReasoningFields())
   if (message.tool_calls !== undefined) parts.push(...toToolCallParts(message.tool_calls))
@@ -105,7 +105,7 @@ function addChunks(parts: ReplyPart[], chunks: readonly unknown[]): void {
  * Token counts. Undefined for records without any, which are all chunks of a stream but one. `tier`:
  * `service_tier` of the reply.
  */
-export function toChatUsage(value: unknown, tier?: unknown): Usage | undefined {
+export function toChatUsage(value: unknown, tier?: unknown, hasSearched = false): Usage | undefined {
   if (!isJsonObject(value)) return undefined
   const prompt = asTokens(value.prompt_tokens)
   const answer = asTokens(value.completion_tokens)
@@ -125,8 +125,19 @@ export function toChatUsage(value: unknown, tier?: unknown): Usage | undefined {
     ...(cached !== undefined && { cached }),
     ...(cacheWrite !== undefined && { cacheWrite }),
     ...(reasoning !== undefined && { reasoning }),
-    ...toPriceFactor({ tier }),
+    ...toServedTier(tier),
+    ...toToolCalls(...toolUseOf(value), hasSearched && { web_search_preview: 1 }),
   }
+}
+
+/** The provider has searched for the reply: it names the pages in place of a count. */
+export function citesPages({ annotations }: JsonObject): boolean {
+  return asObjects(annotations).some(({ type }) => type === 'url_citation')
+}
+
+/** Calls of tools that ran at the provider: of OpenRouter, xAI and Mistral. */
+function toolUseOf(usage: JsonObject): readonly unknown[] {
+  return [usage.server_tool_use, usage.server_side_tool_usage_details, usage.connectors]
 }
 
 /** OpenAI's field first, then the two of Mistral, then DeepSeek's. */

@@ -15,7 +15,7 @@ import { asObject, asString } from '../shared/fields.ts'
 import { TextRecordMatcher } from '../shared/record-pattern.ts'
 import { isChatErrorRecord, parseChatErrorRecord } from './errors.ts'
 import { ReasoningFields } from './reasoning-fields.ts'
-import { addContentParts, findFirstChoice, toChatFinishReason, toChatUsage } from './reply.ts'
+import { addContentParts, citesPages, findFirstChoice, toChatFinishReason, toChatUsage } from './reply.ts'
 import { ToolCallReader, toolNamesOf } from './tool-calls.ts'
 
 const NO_EVENTS: readonly ReplyEvent[] = []
@@ -37,6 +37,8 @@ export function createChatStreamReader(request?: ChatRequest): StreamReader {
   let held: ReplyEvent | undefined
   let isFinishSent = false
   let isDone = false
+  let tier: unknown
+  let hasSearched = false
 
   function toParts(chunk: JsonObject): readonly ReplyPart[] {
     const choice = findFirstChoice(chunk, choiceIndex)
@@ -52,7 +54,9 @@ export function createChatStreamReader(request?: ChatRequest): StreamReader {
     const reason = toChatFinishReason(choice?.finish_reason)
     if (reason) parts.push(...toolCalls.flush(), { type: 'finish', reason })
     // Some providers send the usage with the finish reason. Clients get it afterwards.
-    const usage = toChatUsage(chunk.usage, chunk.service_tier)
+    tier = chunk.service_tier ?? tier
+    hasSearched ||= citesPages(delta)
+    const usage = toChatUsage(chunk.usage, tier, hasSearched)
     if (usage) parts.push({ type: 'usage', usage })
     return parts
   }

@@ -1,6 +1,7 @@
 import { type FinishReason, ReplyEvent, type ReplyPart, type Usage } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
+import { toServedTier, toToolCalls } from '../../core/util/price-terms.ts'
 import { isReportedError } from '../shared/error-body.ts'
 import { incompleteReplyError } from '../shared/errors.ts'
 import { asObject, asObjects, asString, asTokens, toArgumentsJson } from '../shared/fields.ts'
@@ -39,6 +40,7 @@ export function createGeminiResponseReader(): ResponseReader {
   let hasToolCalls = false
   let finishReason = ''
   let usage: Usage | undefined
+  let grounding: JsonObject = {}
 
   function readFragment(fragment: JsonObject, responseId: string): readonly ReplyPart[] | undefined {
     const candidate = asObjects(fragment.candidates).find(({ index = 0 }) => index === 0)
@@ -64,7 +66,8 @@ export function createGeminiResponseReader(): ResponseReader {
     read(fragment) {
       const id = asString(fragment.responseId)
       const parts = readFragment(fragment, id)
-      usage = toUsage(fragment.usageMetadata) ?? usage
+      grounding = groundingOf(fragment) ?? grounding
+      usage = toUsage(fragment, grounding) ?? usage
       if (!parts) return []
       const start: ReplyPart = { type: 'start', id, model: asString(fragment.modelVersion) }
       const all = hasStarted ? parts : [start, ...parts]
@@ -111,7 +114,10 @@ function createContentReader(): ContentReader {
 }
 
 /** Token counts. Gemini does not count thoughts among the candidates' tokens, and omits zeros. */
-function toUsage(value: unknown): Usage | undefined {
+function toUsage(
+  { usageMetadata: value, modelVersion }: JsonObject,
+  grounding: JsonObject,
+): Usage | undefined {
   if (!isJsonObject(value)) return undefined
   const cached = asTokens(value.cachedContentTokenCount)
   const reasoning = asTokens(value.thoughtsTokenCount)
@@ -120,7 +126,25 @@ function toUsage(value: unknown): Usage | undefined {
     output: (asTokens(value.candidatesTokenCount) ?? 0) + (reasoning ?? 0),
     ...(cached !== undefined && { cached }),
     ...(reasoning !== undefined && { reasoning }),
+    ...toServedTier(value.serviceTier),
+    ...toToolCalls(toSearches(grounding, asString(modelVersion))),
   }
+}
+
+/** What a reply was grounded on. In a stream, with the last fragments. */
+function groundingOf({ candidates }: JsonObject): JsonObject | undefined {
+  const [candidate] = asObjects(candidates)
+  return isJsonObject(candidate?.groundingMetadata) ? candidate.groundingMetadata : undefined
+}
+
+/** Google charges for each query, and for models before Gemini 3 for each prompt. */
+function toSearches({ webSearchQueries, groundingChunks }: JsonObject, model: string): JsonObject {
+  const queries = Array.isArray(webSearchQueries) ? webSearchQueries.length : 0
+  const isByPrompt = /gemini-[12]\b/.test(model)
+  const google_maps = asObjects(groundingChunks).some(({ maps }) => maps !== undefined) ? 1 : 0
+  return isByPrompt
+    ? { grounded_prompt: Math.min(queries, 1), google_maps }
+    : { google_search: queries, google_maps }
 }
 
 /** https://ai.google.dev/api/generate-content#FinishReason. An unknown reason counts as `stop`. */

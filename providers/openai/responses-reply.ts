@@ -9,7 +9,7 @@ import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import type { SseEvent, StreamReader } from '../../core/contract/provider.ts'
 import { parseJsonObject } from '../../core/util/json.ts'
-import { toPriceFactor } from '../../core/util/price-terms.ts'
+import { toServedTier, toToolCalls } from '../../core/util/price-terms.ts'
 import { isChatErrorRecord, parseChatErrorRecord } from '../chat-format/errors.ts'
 import { parseChatReply } from '../chat-format/reply.ts'
 import { createChatStreamReader } from '../chat-format/stream.ts'
@@ -113,7 +113,7 @@ function toFinishReason({ status, incomplete_details }: JsonObject, hasCalls: bo
   return hasCalls ? 'tool_calls' : 'stop'
 }
 
-function toUsage({ usage: value, service_tier: tier }: JsonObject): Usage | undefined {
+function toUsage({ usage: value, service_tier: tier, output: items }: JsonObject): Usage | undefined {
   if (!isJsonObject(value)) return undefined
   const { cached_tokens, cache_write_tokens } = asObject(value.input_tokens_details)
   const reasoning = asTokens(asObject(value.output_tokens_details).reasoning_tokens)
@@ -125,9 +125,21 @@ function toUsage({ usage: value, service_tier: tier }: JsonObject): Usage | unde
     ...(cached !== undefined && { cached }),
     ...(cacheWrite !== undefined && { cacheWrite }),
     ...(reasoning !== undefined && { reasoning }),
-    ...toPriceFactor({ tier }),
+    ...toServedTier(tier),
+    ...toToolCalls(...asObjects(items).map(toPaidCall)),
   }
 }
+
+/** The call of a tool that OpenAI runs. It charges for searches, not for pages that are opened. */
+function toPaidCall({ type, action }: JsonObject): JsonObject {
+  const name = asString(type)
+  if (name === 'web_search_call' && (asObject(action).type ?? 'search') !== 'search') return {}
+  return PAID_CALLS.has(name) ? { [name]: 1 } : {}
+}
+
+const PAID_CALLS = new Set([
+  ...['web_search_call', 'file_search_call', 'code_interpreter_call', 'image_generation_call'],
+])
 
 /**
  * Reads the events of a response: https://platform.openai.com/docs/api-reference/responses-streaming. The

@@ -35,6 +35,10 @@ export interface Fault {
   readonly callArguments: string | undefined
   /** How many replies to one user message call tools. */
   readonly callRounds: number
+  /** The service tier that the reply names; by default, the usual one. */
+  readonly tier: string | undefined
+  /** Web searches that the reply reports. */
+  readonly searches: number
   /** Never respond. */
   readonly isHanging: boolean
   /** Drop the connection. */
@@ -127,6 +131,8 @@ const PARAMETER_NAMES = [
   'reasoning',
   'arguments',
   'rounds',
+  'tier',
+  'searches',
   'hang',
   'cut',
   'eof',
@@ -160,6 +166,8 @@ function parseFault(text: string): Fault {
     reasoning: parseReasoning(parameters),
     callArguments: parseArguments(parameters),
     callRounds: parseInteger(parameters, 'rounds', 0, 1000) ?? 1,
+    tier: parameters.get('tier'),
+    searches: parseInteger(parameters, 'searches', 0, 1000) ?? 0,
     isHanging: parameters.has('hang'),
     cutAfter: parseEventCount(parameters, 'cut'),
     endAfter: parseEventCount(parameters, 'eof'),

@@ -1,6 +1,6 @@
 import { anthropicFormat } from './anthropic/format.ts'
 import { deepseekFormat } from './deepseek/format.ts'
-import { type PickFault, stripMarkers } from './faults.ts'
+import { type Fault, type PickFault, stripMarkers } from './faults.ts'
 import { geminiFormat } from './gemini/format.ts'
 import { mistralFormat } from './mistral/format.ts'
 import { openaiFormat } from './openai/format.ts'
@@ -11,7 +11,7 @@ import {
   buildReplyScript,
   type ResponseScript,
 } from './response-script.ts'
-import { buildModelRefusal, buildModelReply, type ReplyStamp } from './shared/model-reply.ts'
+import { buildModelRefusal, buildModelReply, type ModelReply, type ReplyStamp } from './shared/model-reply.ts'
 import { findProviderError } from './shared/provider-errors.ts'
 import { SandboxError, type WireFormat } from './shared/wire-format.ts'
 
@@ -66,7 +66,14 @@ function buildEndpointResponse(
   }
   const reply = fault.isRefusal ? buildModelRefusal(request, stamp) : buildModelReply(request, stamp, fault)
   const named = fault.reasoning === 'renamed' ? { ...reply, reasoningField: 'reasoning' as const } : reply
-  return buildReplyScript(format, call, named, fault, key)
+  return buildReplyScript(format, call, withPriceTerms(named, fault), fault, key)
+}
+
+/** What a provider charges for besides tokens. */
+function withPriceTerms(reply: ModelReply, { tier, searches }: Fault): ModelReply {
+  if (tier === undefined && searches === 0) return reply
+  const terms = { ...(tier && { tier }), ...(searches > 0 && { toolCalls: { web_search: searches } }) }
+  return { ...reply, usage: { ...reply.usage, ...terms } }
 }
 
 function checkApiKey(key: string): void {

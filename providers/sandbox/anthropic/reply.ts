@@ -1,6 +1,6 @@
 import type { JsonObject, SseEvent } from '../../../core/contract/index.ts'
 import { issueReasoning } from '../shared/issued-reasoning.ts'
-import type { ModelReply } from '../shared/model-reply.ts'
+import { countSearches, type ModelReply } from '../shared/model-reply.ts'
 import { splitText } from '../shared/tokens.ts'
 import type { StreamEvents } from '../shared/wire-format.ts'
 
@@ -81,7 +81,9 @@ const STOP_REASONS: Readonly<Record<ModelReply['finish'], string>> = {
 }
 
 /** `input_tokens` excludes tokens read from or written to the cache. */
-function toUsage({ usage }: ModelReply): JsonObject {
+function toUsage(reply: ModelReply): JsonObject {
+  const { usage } = reply
+  const searches = countSearches(reply)
   const { input, output, cached = 0, cacheWrite = 0, reasoning } = usage
   return {
     input_tokens: input - cached - cacheWrite,
@@ -90,8 +92,8 @@ function toUsage({ usage }: ModelReply): JsonObject {
     cache_creation: null,
     output_tokens: output,
     output_tokens_details: reasoning ? { thinking_tokens: reasoning } : null,
-    server_tool_use: null,
-    service_tier: 'standard',
+    server_tool_use: searches === 0 ? null : { web_search_requests: searches, web_fetch_requests: 0 },
+    service_tier: usage.tier ?? 'standard',
     inference_geo: null,
     speed: null,
   }

@@ -1,6 +1,6 @@
 import type { FinishReason, JsonObject } from '../../../core/contract/index.ts'
 import { issueReasoning } from '../shared/issued-reasoning.ts'
-import type { ModelReply, ModelToolCall } from '../shared/model-reply.ts'
+import { countSearches, type ModelReply, type ModelToolCall } from '../shared/model-reply.ts'
 import { splitText } from '../shared/tokens.ts'
 import { type ChatCall, type StreamEvents, toDataEvent } from '../shared/wire-format.ts'
 
@@ -70,7 +70,9 @@ function buildCandidate(reply: ModelReply, parts: readonly JsonObject[], isLast:
   const reason = FINISH_REASONS[reply.finish]
   if (reply.refusal !== undefined) return { promptFeedback: { blockReason: reason } }
   const content = { ...(parts.length > 0 && { parts }), role: 'model' }
-  return { candidates: [{ content, ...(isLast && { finishReason: reason }), index: 0 }] }
+  const queries = Array.from({ length: isLast ? countSearches(reply) : 0 }, () => 'sandbox')
+  const grounding = queries.length > 0 && { groundingMetadata: { webSearchQueries: queries } }
+  return { candidates: [{ content, ...(isLast && { finishReason: reason }), ...grounding, index: 0 }] }
 }
 
 function buildMetadata({ id, model }: ModelReply, usageMetadata: JsonObject): JsonObject {
@@ -78,7 +80,7 @@ function buildMetadata({ id, model }: ModelReply, usageMetadata: JsonObject): Js
 }
 
 /** Candidate tokens exclude thought tokens. Counts of zero are omitted. */
-function toUsage({ usage: { input, output, cached = 0, reasoning = 0 } }: ModelReply): JsonObject {
+function toUsage({ usage: { input, output, cached = 0, reasoning = 0, tier } }: ModelReply): JsonObject {
   const counts = {
     promptTokenCount: input,
     candidatesTokenCount: output - reasoning,
@@ -86,5 +88,6 @@ function toUsage({ usage: { input, output, cached = 0, reasoning = 0 } }: ModelR
     cachedContentTokenCount: cached,
     thoughtsTokenCount: reasoning,
   }
-  return Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0))
+  const used = Object.entries(counts).filter(([, count]) => count > 0)
+  return { ...Object.fromEntries(used), ...(tier !== undefined && { serviceTier: tier }) }
 }

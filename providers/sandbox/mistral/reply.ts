@@ -44,8 +44,8 @@ export function toMistralStream(reply: ModelReply): StreamEvents {
   return { content: deltas.map(toChunk), closing: [lastChunk, { event: '', data: '[DONE]' }] }
 }
 
-function buildEnvelope({ id, created, model }: ModelReply, object: string): JsonObject {
-  return { id, object, created, model }
+function buildEnvelope({ id, created, model, usage }: ModelReply, object: string): JsonObject {
+  return { id, object, created, model, ...(usage.tier && { service_tier: usage.tier }) }
 }
 
 function toThinkingChunk(text: string, closed: boolean): JsonObject {
@@ -59,5 +59,6 @@ function toToolCall({ id, name, argumentsJson }: ModelToolCall, index: number): 
 }
 
 function toUsage(reply: ModelReply): JsonObject {
-  return { ...toOpenAiUsage(reply), num_cached_tokens: reply.usage.cached ?? 0 }
+  const { cached = 0, toolCalls } = reply.usage
+  return { ...toOpenAiUsage(reply), num_cached_tokens: cached, ...(toolCalls && { connectors: toolCalls }) }
 }

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../core/contract/index.ts'
-import type { ModelReply, ModelToolCall } from '../shared/model-reply.ts'
+import { countSearches, type ModelReply, type ModelToolCall, toAnnotations } from '../shared/model-reply.ts'
 import { splitText } from '../shared/tokens.ts'
 import { type StreamEvents, toDataEvent } from '../shared/wire-format.ts'
 
@@ -39,15 +39,21 @@ function buildEnvelope(reply: ModelReply, object: string, unknownFields: readonl
     object,
     created: reply.created,
     model: reply.model,
-    service_tier: 'default',
+    service_tier: reply.usage.tier ?? 'default',
     system_fingerprint: 'fp_sandbox',
     x_sandbox: { unknown_fields: unknownFields },
   }
 }
 
-function toMessage({ reasoning, reasoningField: field, text, refusal, toolCalls }: ModelReply): JsonObject {
+function toMessage(reply: ModelReply): JsonObject {
+  const { reasoning, reasoningField: field, text, refusal, toolCalls } = reply
   const reasoningField = reasoning === undefined ? {} : { [field ?? 'reasoning_content']: reasoning }
-  const message = { role: 'assistant', refusal: refusal ?? null, annotations: [], ...reasoningField }
+  const message = {
+    role: 'assistant',
+    refusal: refusal ?? null,
+    annotations: toAnnotations(reply),
+    ...reasoningField,
+  }
   if (toolCalls.length === 0) return { ...message, content: refusal === undefined ? text : null }
   return { ...message, content: null, tool_calls: toolCalls.map(toOpenAiToolCall) }
 }
@@ -56,19 +62,15 @@ export function toOpenAiToolCall({ id, name, argumentsJson }: ModelToolCall): Js
   return { id, type: 'function', function: { name, arguments: argumentsJson } }
 }
 
-function toDeltas({
-  reasoning = '',
-  reasoningField,
-  text,
-  refusal = '',
-  toolCalls,
-}: ModelReply): readonly JsonObject[] {
+function toDeltas(reply: ModelReply): readonly JsonObject[] {
+  const { reasoning = '', reasoningField, text, refusal = '', toolCalls } = reply
   return [
     { role: 'assistant', content: toolCalls.length > 0 ? null : '', refusal: null },
     ...splitText(reasoning).map((piece) => ({ [reasoningField ?? 'reasoning_content']: piece })),
     ...splitText(text).map((content) => ({ content })),
     ...splitText(refusal).map((piece) => ({ refusal: piece })),
     ...toolCalls.flatMap(toOpenAiToolCallDeltas),
+    ...(countSearches(reply) > 0 ? [{ annotations: toAnnotations(reply) }] : []),
   ]
 }
 

@@ -7,7 +7,7 @@ import {
   parseResponsesRequest,
 } from '../../../core/dialects/responses/parse-request.ts'
 import { isIssuedReasoning, issueReasoning } from '../shared/issued-reasoning.ts'
-import type { ModelReply } from '../shared/model-reply.ts'
+import { countSearches, type ModelReply } from '../shared/model-reply.ts'
 import { splitText } from '../shared/tokens.ts'
 import { fieldSet } from '../shared/unknown-fields.ts'
 import { type ChatCall, SandboxError, type StreamEvents } from '../shared/wire-format.ts'
@@ -82,7 +82,11 @@ function toResponse(reply: ModelReply, unknownFields: readonly string[], isEncry
   const output = createResponseOutput(reply.id)
   for (const part of toParts(reply, isEncrypted)) output.add(part)
   output.close(isIncomplete(reply) ? 'incomplete' : 'completed')
-  return { ...toEnvelope(reply, unknownFields), ...toEnd(reply), output: output.items() }
+  return {
+    ...toEnvelope(reply, unknownFields),
+    ...toEnd(reply),
+    output: [...toSearches(reply), ...output.items()],
+  }
 }
 
 function toStream(reply: ModelReply, unknownFields: readonly string[], isEncrypted: boolean): StreamEvents {
@@ -92,7 +96,7 @@ function toStream(reply: ModelReply, unknownFields: readonly string[], isEncrypt
   for (const type of ['response.created', 'response.in_progress']) events.push({ type, response })
   for (const part of toParts(reply, isEncrypted)) output.add(part)
   output.close(isIncomplete(reply) ? 'incomplete' : 'completed')
-  const end = { ...response, ...toEnd(reply), output: output.items() }
+  const end = { ...response, ...toEnd(reply), output: [...toSearches(reply), ...output.items()] }
   const content = events.map(toEvent)
   return { content, closing: [toEvent({ type: `response.${end.status}`, response: end }, content.length)] }
 }
@@ -101,16 +105,27 @@ function toEvent({ type, ...fields }: OutputEvent, sequence_number: number) {
   return { event: type, data: JSON.stringify({ type, sequence_number, ...fields }) }
 }
 
-function toEnvelope({ id, created, model }: ModelReply, unknownFields: readonly string[]): JsonObject {
+function toEnvelope({ id, created, model, usage }: ModelReply, unknownFields: readonly string[]): JsonObject {
   return {
     id: `resp_${id}`,
     object: 'response',
     created_at: created,
     model,
+    service_tier: usage.tier ?? 'default',
     error: null,
     incomplete_details: null,
     x_sandbox: { unknown_fields: unknownFields },
   }
+}
+
+/** Searches are items of the finished response only. */
+function toSearches(reply: ModelReply): readonly JsonObject[] {
+  return Array.from({ length: countSearches(reply) }, (_, index) => ({
+    type: 'web_search_call',
+    id: `ws_${reply.id}_${index}`,
+    status: 'completed',
+    action: { type: 'search', query: 'sandbox' },
+  }))
 }
 
 function isIncomplete({ finish }: ModelReply): boolean {

@@ -1,4 +1,4 @@
-import type { FinishReason, Usage } from '../../../core/contract/index.ts'
+import type { FinishReason, JsonObject, Usage } from '../../../core/contract/index.ts'
 import type { ModelRequest, ToolDefinition } from './model-request.ts'
 import { sampleJson } from './sample-json.ts'
 import { countTokens, truncateToTokens } from './tokens.ts'
@@ -16,7 +16,21 @@ export interface ModelReply extends ReplyStamp {
   readonly refusal?: string
   readonly toolCalls: readonly ModelToolCall[]
   readonly finish: FinishReason
+  /** With the service tier and the searches that the reply reports. */
   readonly usage: Usage
+}
+
+/** The searches that a reply reports. */
+export function countSearches({ usage }: ModelReply): number {
+  return usage.toolCalls?.web_search ?? 0
+}
+
+/** The pages that a reply in a chat format cites. */
+export function toAnnotations(reply: ModelReply): readonly JsonObject[] {
+  return Array.from({ length: countSearches(reply) }, (_, index) => ({
+    type: 'url_citation',
+    url_citation: { url: `https://example.com/${index}`, title: 'A page', start_index: 0, end_index: 1 },
+  }))
 }
 
 export interface ModelToolCall {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { costOf } from '../../../../core/util/cost.ts'
+import { costOf, replyCost } from '../../../../core/util/cost.ts'
 
 const price = { input: 2, cached: 0.5, cache_write: 2.5, output: 10 }
 
@@ -55,5 +55,39 @@ describe('costOf', () => {
       const usage = { input: 2000, cacheWrite: 1000, output: 0 }
       expect(costOf(tiered, usage)).to.be.closeTo((2000 * 4) / 1e6, 1e-15)
     })
+  })
+})
+
+describe('replyCost', () => {
+  const usage = { input: 1000, output: 500 }
+  const usual = costOf({ price }, usage)
+  const terms = { tiers: { flex: 0.5, priority: 2 }, tool_fees: { web_search: 10, web_fetch: 0 } }
+  const cost = (more: object, model = { price }) => replyCost(model, { ...usage, ...more }, terms)
+
+  it('is that of the tier', () => {
+    expect(cost({})).to.equal(usual)
+    expect(cost({ tier: 'flex' })).to.equal(usual / 2)
+    expect(cost({ tier: 'priority' })).to.equal(2 * usual)
+    const model = { price: { ...price, tiers: { priority: 2.5 } } }
+    expect(replyCost(model, { ...usage, tier: 'priority' }, terms)).to.equal(2.5 * usual)
+  })
+
+  it('includes the fees of tools', () => {
+    const toolCalls = { web_search: 7, web_fetch: 3 }
+    expect(cost({ toolCalls, tier: 'flex' })).to.be.closeTo(usual / 2 + 0.07, 1e-12)
+  })
+
+  it('is unknown without a price of the tier or the tool', () => {
+    expect(cost({ tier: 'turbo' })).to.equal(undefined)
+    expect(cost({ toolCalls: { magic: 1 } })).to.equal(undefined)
+    expect(replyCost({ price }, { ...usage, tier: 'flex' })).to.equal(undefined)
+  })
+
+  it('is the most that an estimated usage may cost', () => {
+    const bound = (more: object) => cost({ ...more, isEstimated: true })
+    expect(bound({ tier: 'flex' })).to.equal(usual)
+    expect(bound({ tier: 'auto' })).to.equal(2 * usual)
+    expect(bound({ tier: 'turbo' })).to.equal(2.5 * usual)
+    expect(bound({ toolCalls: { magic: 1, web_search: 1 } })).to.be.closeTo(usual + 0.01, 1e-12)
   })
 })

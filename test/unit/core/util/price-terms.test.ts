@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { ChatRequest } from '../../../../core/contract/index.ts'
-import { askedPriceFactor, asksForHourCache } from '../../../../core/util/price-terms.ts'
+import { askedTerms, asksForHourCache } from '../../../../core/util/price-terms.ts'
 import { toAnthropicUsage } from '../../../../providers/anthropic/reply.ts'
 
 const request = (more: object): ChatRequest => ({ messages: [{ role: 'user', content: 'Hi' }], ...more })
@@ -8,13 +8,23 @@ const anthropic = (fields: object) => request({ extra_content: { anthropic: { fi
 const HOUR = { cache_control: { type: 'ephemeral', ttl: '1h' } }
 
 describe('the price of what a request asks for', () => {
-  it('is a multiple in faster tiers and regions', () => {
-    expect(askedPriceFactor(request({}))).to.deep.equal({})
-    expect(askedPriceFactor(request({ service_tier: 'flex' }))).to.deep.equal({})
-    expect(askedPriceFactor(request({ service_tier: 'priority' }))).to.deep.equal({ priceFactor: 2 })
-    expect(askedPriceFactor(anthropic({ speed: 'fast' }))).to.deep.equal({ priceFactor: 6 })
-    const { priceFactor } = askedPriceFactor(anthropic({ speed: 'fast', inference_geo: 'us' }))
+  it('is that of a tier, speed, region and searches', () => {
+    expect(askedTerms(request({}))).to.deep.equal({})
+    expect(askedTerms(request({ service_tier: 'default' }))).to.deep.equal({})
+    for (const tier of ['flex', 'priority', 'auto'])
+      expect(askedTerms(request({ service_tier: tier }))).to.deep.equal({ tier })
+    expect(askedTerms(anthropic({ speed: 'fast' }))).to.deep.equal({ priceFactor: 6 })
+    expect(askedTerms(anthropic({ service_tier: 'auto' }))).to.deep.equal({ tier: 'auto' })
+    const { priceFactor } = askedTerms(anthropic({ speed: 'fast', inference_geo: 'us' }))
     expect(priceFactor).to.be.closeTo(6.6, 1e-9)
+    const search = (tool: object) => ({ type: 'extra_content', extra_content: { anthropic: tool } })
+    const tools = [search({ type: 'web_search_20250305', max_uses: 5 }), search({ type: 'bash_20250124' })]
+    expect(askedTerms(request({ tools }))).to.deep.equal({ toolCalls: { web_search: 5 } })
+    const more = askedTerms(request({ tools: [search({ type: 'web_search_20250305' })] }))
+    expect(more).to.deep.equal({ toolCalls: { web_search: 30 } })
+    expect(askedTerms(request({ web_search_options: {} }))).to.deep.equal({
+      toolCalls: { web_search_preview: 1 },
+    })
   })
 
   it('includes caching for an hour, wherever it is asked for', () => {

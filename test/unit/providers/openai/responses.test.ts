@@ -136,7 +136,7 @@ describe('a stream of the Responses API', () => {
       { type: 'tool-start', index: 0, id: 'c1', name: 'patch', custom: true },
       { type: 'tool-json', index: 0, json: 'a' },
       { type: 'finish', reason: 'length' },
-      { type: 'usage', usage: { input: 9, output: 5, cached: 4, reasoning: 2, priceFactor: 2 } },
+      { type: 'usage', usage: { input: 9, output: 5, cached: 4, reasoning: 2, tier: 'priority' } },
     ])
   })
 
