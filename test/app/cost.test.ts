@@ -73,14 +73,13 @@ describe('the cost of the tier priority', () => {
     provider.close()
   })
 
-  async function ask(service_tier: string, served: string) {
+  async function ask(service_tier: string, served: string, limit = 4) {
     const user = await newUser(gateway)
     playStorm(provider)
     const { body } = await user.call('POST', '/v1/chat/completions', chatBody('Hello', { max_tokens: 40 }))
     const usual: number = body.signalbox.cost_usd
     provider.play({ body: { ...completionOf(10, 40), service_tier: served } })
-    // Half as much again as the usual price of the request is left.
-    await setBudget(gateway, budgetOf.user(user.id), { limit_usd: 2.5 * usual })
+    await setBudget(gateway, budgetOf.user(user.id), { limit_usd: limit * usual })
     const asked = chatBody('Hello', { max_tokens: 40, service_tier })
     const { status, body: answer } = await user.call('POST', '/v1/chat/completions', asked)
     return { status, ratio: answer.signalbox?.cost_usd / usual }
@@ -108,7 +107,9 @@ describe('the cost of the tier priority', () => {
   })
 
   it('is reserved in budgets', async () => {
-    expect((await ask('priority', 'default')).status).to.equal(402)
+    // Half as much again as the usual price of the request is left.
+    for (const tier of ['priority', 'auto']) expect((await ask(tier, 'default', 2.5)).status).to.equal(402)
+    expect((await ask('default', 'default', 2.5)).status).to.equal(200)
   })
 })
 
