@@ -52,8 +52,8 @@ export const ProviderRow = StrictObject({
   tiers: Type.Optional(
     Type.Record(Type.String(), Type.Number({ minimum: 0 }), {
       description:
-        'Prices of service tiers, compared with the usual one: { flex: 0.5 }. The cost of a reply in a tier ' +
-        'that is not listed is unknown.',
+        'Prices of service tiers, compared with the usual one: { flex: 0.5 }. The cost of a reply in a ' +
+        'tier that is not listed is unknown.',
     }),
   ),
   tool_fees: Type.Optional(

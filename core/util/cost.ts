@@ -41,9 +41,9 @@ export interface ProviderTerms {
 const DEAREST_TIER = 2.5
 
 /**
- * Returns the cost of a reply in USD with its service tier and the fees of its tools; undefined if one of them
- * has no price. An estimated usage costs what it may cost at most. See docs/decisions/cost.md, "What a caller
- * can ask for has its price".
+ * Returns the cost of a reply in USD with its service tier and the fees of its tools; undefined if one of
+ * them has no price. An estimated usage costs what it may cost at most. See docs/decisions/cost.md, "What a
+ * caller can ask for has its price".
  */
 export function replyCost(
   model: Pick<Model, 'price'>,

@@ -63,7 +63,7 @@ describe('the cost of a reply', function () {
   })
   after(() => bench.close())
 
-  /** Asks with a provider that reports this usage. Returns the cost that the ledger has and the answer shows. */
+  /** Asks with a provider that reports this usage. Returns the cost in the ledger and the answer. */
   async function costOf(combination: Combination, usage: Partial<Usage>): Promise<number | null> {
     bench.respond((call) => encodeReply(call, { usage: { ...COUNTS, ...usage } }))
     const { status, headers, raw } = await bench.ask(combination)
