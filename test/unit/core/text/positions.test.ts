@@ -137,6 +137,8 @@ function messagesBodies(): readonly JsonObject[] {
       service_tier: 'text-tier',
       cache_control,
       stream: true,
+      // Refused before it is converted, unless it is null.
+      thread: null,
     },
   ]
 }
@@ -166,6 +168,7 @@ function responsesBodies(): readonly JsonObject[] {
               file_data: 'text-file',
               filename: 'text-filename',
             },
+            { type: 'input_file', file_url: 'https://text-fileurl' },
           ],
         },
         {
