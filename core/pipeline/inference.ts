@@ -130,11 +130,20 @@ function requestedBody({ request, deployment }: GatewayContext): JsonObject {
 }
 
 /** Plugins and providers know the canonical request only, and name its fields in their errors. */
-function nameCallerPath(error: unknown, { toCallerPath }: Dialect, exchange: EndedExchange): unknown {
-  if (toCallerPath === undefined || !GatewayError.isInstance(error)) return error
+function nameCallerPath(error: unknown, dialect: Dialect, exchange: EndedExchange): unknown {
+  if (!GatewayError.isInstance(error) || error.details.param === undefined) return error
   const { param } = error.details
-  const path = param && toCallerPath(param, exchange)
-  return path && path !== param ? error.withParam(path) : error
+  const { toCallerPath, parameterNames = {} } = dialect
+  const name = toReceivedName(param, exchange)
+  const [field = ''] = name.split(/[.[]/, 1)
+  const path = toCallerPath?.(name, exchange) ?? parameterNames[field] ?? name
+  return path === param ? error : error.withParam(path)
+}
+
+/** Reasoning models of OpenAI get the limit by its other name. */
+function toReceivedName(param: string, { received }: EndedExchange): string {
+  const isOther = param === 'max_completion_tokens' && received.max_completion_tokens === undefined
+  return isOther ? 'max_tokens' : param
 }
 
 /** The part of a dialect that parses requests. */

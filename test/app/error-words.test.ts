@@ -10,6 +10,7 @@ import {
   type Asked,
   type Combination,
   combinations,
+  type DialectName,
   encodeReply,
   FORMATS,
   type FormatName,
@@ -291,6 +292,27 @@ describe('error words', () => {
       bench.respond((call) => encodeReply(call, {}))
       expect((await bench.ask(asked)).status).to.equal(200)
     })
+  })
+
+  describe('about a field', () => {
+    const PARAMS: readonly (readonly [DialectName, said: string, expected: string | undefined])[] = [
+      ['chat', 'messages[0].content', 'messages[0].content'],
+      ['chat', 'max_completion_tokens', 'max_tokens'],
+      ['responses', 'messages[0].content', 'input'],
+      ['responses', 'max_completion_tokens', 'max_output_tokens'],
+      ['completions', 'messages[0].content', 'prompt'],
+      ['completions', 'max_completion_tokens', 'max_tokens'],
+      ['messages', 'messages[0].content', undefined],
+      ['messages', 'max_completion_tokens', 'max_tokens'],
+      ['messages', 'stop', 'stop_sequences'],
+      ['route', 'messages[0].content', 'prompt'],
+    ]
+    for (const [dialect, param, expected] of PARAMS)
+      it(`name it as the caller wrote it: ${dialect}, ${param}`, async () => {
+        bench.respond(() => ({ status: 400, body: { error: { message: `Invalid ${param}`, param } } }))
+        const asked = await bench.ask({ dialect, format: 'openai', stream: false })
+        expect([asked.status, asked.error.param], asked.raw).to.deep.equal([400, expected])
+      })
   })
 
   it('of a rate limit say when Codex may try again', async () => {

@@ -9,6 +9,7 @@ export const completionsDialect: Dialect = {
   parseRequest: parseCompletionsRequest,
   writeWhole: buildTextCompletion,
   writeStream: streamTextCompletion,
+  parameterNames: { messages: 'prompt' },
   errorStyle: 'openai',
   description: completionsDescription,
 }

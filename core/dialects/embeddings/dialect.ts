@@ -11,6 +11,7 @@ export const embeddingsDialect: Dialect = {
   writeStream() {
     throw new GatewayError('internal_error', 'Embeddings are not streamed.')
   },
+  parameterNames: { messages: 'input' },
   errorStyle: 'openai',
   description: embeddingsDescription,
 }

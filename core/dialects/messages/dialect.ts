@@ -9,7 +9,7 @@ export const messagesDialect: Dialect = {
   parseRequest: (body, { headers }) => parseMessagesRequest(body, headers),
   writeWhole: buildMessage,
   writeStream: streamMessageEvents,
-  parameterNames: { response_format: 'output_config.format' },
+  parameterNames: { response_format: 'output_config.format', stop: 'stop_sequences' },
   errorStyle: 'anthropic',
   description: messagesDescription,
 }
