@@ -77,14 +77,9 @@ export class GatewayError extends Error {
     this.details = rest
   }
 
-  #with(changes: Partial<CustomError>): GatewayError {
-    const { code, status, type, message, details } = this
-    return new GatewayError({ ...details, code, status, type, message, ...changes })
-  }
-
   /** Returns the same error with another message. */
   withMessage(message: string): GatewayError {
-    return this.#with({ message })
+    return copyError(this, { message })
   }
 
   /** Returns the same error with another path of its request field, also where the message has the path. */
@@ -93,17 +88,17 @@ export class GatewayError extends Error {
     const { param: former = '' } = details
     // Plain words, such as "messages", may be prose.
     const text = /[^a-z]/.test(former) ? message.replaceAll(former, () => param) : message
-    return this.#with({ param, message: text })
+    return copyError(this, { param, message: text })
   }
 
   /** Returns the same error with another response header. */
   withHeader(name: string, value: string): GatewayError {
-    return this.#with({ headers: { ...this.details.headers, [name]: value } })
+    return copyError(this, { headers: { ...this.details.headers, [name]: value } })
   }
 
   /** Returns the same error of a provider call that may be billed. */
   withExecuted(executed: 'maybe' | 'yes'): GatewayError {
-    return this.#with({ executed })
+    return copyError(this, { executed })
   }
 
   get wireCode(): string {
@@ -114,6 +109,11 @@ export class GatewayError extends Error {
   get mayFailOver(): boolean {
     return findErrorDefinition(this.code)?.failover ?? false
   }
+}
+
+function copyError(error: GatewayError, changes: Partial<CustomError>): GatewayError {
+  const { code, status, type, message, details } = error
+  return new GatewayError({ ...details, code, status, type, message, ...changes })
 }
 
 function toCustomError(code: string, message: string, details: ErrorDetails): CustomError {
