@@ -143,6 +143,10 @@ export type ReplyPart =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'reasoning'; readonly text: string }
   | { readonly type: 'refusal'; readonly text: string }
+  /** An image of the model: a data URL in Base64, or an https URL. */
+  | { readonly type: 'image'; readonly url: string }
+  /** Content that the gateway does not read, by its name in the provider's format. */
+  | { readonly type: 'unread'; readonly name: string }
   | ToolStart
   | { readonly type: 'tool-json'; readonly index: number; readonly json: string }
   | { readonly type: 'usage'; readonly usage: Usage }

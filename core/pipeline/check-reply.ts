@@ -54,6 +54,8 @@ const FIELDS: Readonly<Record<ReplyPart['type'], Readonly<Record<string, Check>>
   text: { text: isString },
   reasoning: { text: isString },
   refusal: { text: isString },
+  image: { url: isString },
+  unread: { name: isString },
   'tool-start': { index: isCount, id: isString, name: isString },
   'tool-json': { index: isCount, json: isString },
   usage: { usage: isUsage },

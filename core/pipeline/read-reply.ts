@@ -20,6 +20,7 @@ export function readReply(
     return { type: 'stream', batches: new ReadBatches(exchange, reply.batches, transforms, usage) }
   usage.record(reply.event)
   usage.complete()
+  throwIfUnread(exchange, usage)
   if (transforms.length === 0) return reply
   return transformWholeReply(reply.event, transforms).then(
     (event) => ({ type: 'whole', event }),
@@ -39,6 +40,13 @@ export async function transformWholeReply(
   const [only] = events
   if (only !== undefined && events.length === 1) return only
   return event.withParts(events.flatMap(({ parts }) => parts))
+}
+
+function throwIfUnread(exchange: RepliedExchange, usage: UsageRecorder): void {
+  const error = usage.unreadError()
+  if (error === undefined) return
+  recordError(exchange, error)
+  throw error
 }
 
 function recordError(exchange: RepliedExchange, error: unknown): void {
@@ -94,7 +102,10 @@ class ReadBatches implements AsyncIterable<readonly ReplyEvent[]>, AsyncIterator
     for (const event of batch) this.#usage.record(event)
     const isLast = result.done === true
     this.#isEnded = isLast
-    if (isLast) this.#usage.complete()
+    if (isLast) {
+      this.#usage.complete()
+      throwIfUnread(this.#exchange, this.#usage)
+    }
     if (this.#transforms.length === 0) return result
     return transformEvents(splitRuns(batch), this.#transforms, isLast).then(
       (events) => {

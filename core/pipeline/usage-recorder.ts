@@ -1,13 +1,14 @@
-import { TEXT_RUN } from '../contract/chat.ts'
-import type {
-  Attempt,
-  ChatRequest,
-  EndedExchange,
-  Host,
-  RepliedExchange,
-  ReplyEvent,
-  Target,
-  Usage,
+import { NATIVE, TEXT_RUN } from '../contract/chat.ts'
+import {
+  type Attempt,
+  type ChatRequest,
+  type EndedExchange,
+  GatewayError,
+  type Host,
+  type RepliedExchange,
+  type ReplyEvent,
+  type Target,
+  type Usage,
 } from '../contract/index.ts'
 import { textOfPart } from '../text/part-text.ts'
 import { estimateInputTokens } from '../text/prompt-tokens.ts'
@@ -23,6 +24,15 @@ type UsageState = {
 
 type CostOf = Host['costOf']
 
+/** Types of parts with content of the reply other than text. */
+const OTHER_CONTENT: ReadonlySet<string> = new Set([
+  'image',
+  'extra',
+  'tool-start',
+  'embedding',
+  'moderation',
+])
+
 /**
  * Records the usage, the finish reason and the cost of one reply on its exchange. See docs/decisions/cost.md,
  * "The cost is computed once, in core, and rounded to billionths of a dollar".
@@ -35,6 +45,9 @@ export class UsageRecorder {
   /** The first events, up to `SAMPLE_BYTES`: their text tells how many bytes a token has. */
   readonly #sample: ReplyEvent[] = []
   #hasEnded = false
+  /** Content that is not counted as text. */
+  #hasOtherContent = false
+  #unread: string | undefined
   readonly #check: AnswerCheck | undefined
 
   constructor(exchange: EndedExchange, costOf: CostOf) {
@@ -54,11 +67,29 @@ export class UsageRecorder {
     for (const part of event.parts) {
       if (part.type === 'usage') state.usage = part.usage
       else if (part.type === 'finish') state.finishReason = part.reason
+      else if (part.type === 'unread') this.#addUnread(part.name, event)
       else {
+        if (OTHER_CONTENT.has(part.type)) this.#hasOtherContent = true
         this.#replyBytes += Buffer.byteLength(textOfPart(part))
         this.#check?.add(part)
       }
     }
+  }
+
+  /** Clients of the same format get a record as it is. */
+  #addUnread(name: string, event: ReplyEvent): void {
+    if (event[NATIVE] !== undefined) this.#hasOtherContent = true
+    this.#unread ??= name
+  }
+
+  /**
+   * Returns the error for a complete reply of which nothing could be read: an empty success would hide that
+   * it was paid for.
+   */
+  unreadError(): GatewayError | undefined {
+    if (this.#unread === undefined || this.#replyBytes > 0 || this.#hasOtherContent) return undefined
+    const message = `The provider's reply holds nothing but ${this.#unread}, which cannot be read.`
+    return new GatewayError('provider_error', message, { headers: { 'x-should-retry': 'false' } })
   }
 
   /** The reply is complete. Records its cost. */

@@ -72,7 +72,7 @@ function isListOf(isItem: (item: unknown) => boolean, value: unknown): boolean {
 }
 
 const PART_TYPES: ReadonlySet<unknown> = new Set<ReplyPart['type']>([
-  ...(['start', 'text', 'reasoning', 'refusal', 'tool-start', 'tool-json'] as const),
+  ...(['start', 'text', 'reasoning', 'refusal', 'image', 'unread', 'tool-start', 'tool-json'] as const),
   ...(['usage', 'finish', 'extra', 'embedding', 'moderation'] as const),
 ])
 

@@ -4,6 +4,7 @@ import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import { toServedTier, toToolCalls } from '../../core/util/price-terms.ts'
 import { incompleteReplyError, unusableReplyError } from '../shared/errors.ts'
 import { asObject, asObjects, asString, asTokens } from '../shared/fields.ts'
+import { toUnreadPart } from '../shared/unread.ts'
 import { isChatErrorRecord, parseChatErrorRecord } from './errors.ts'
 import { ReasoningFields, reasoningTextOf } from './reasoning-fields.ts'
 import { toToolCallParts } from './tool-calls.ts'
@@ -79,6 +80,22 @@ export function addContentParts(parts: ReplyPart[], message: JsonObject, fields:
   if (Array.isArray(message.content)) addChunks(parts, message.content)
   else addPart(parts, 'text', message.content)
   addPart(parts, 'refusal', message.refusal)
+  addMedia(parts, message)
+}
+
+/** Adds images, in the form of OpenRouter and LiteLLM, and what is said in audio. */
+function addMedia(parts: ReplyPart[], { images, audio, annotations }: JsonObject): void {
+  if (images != null) for (const image of asObjects(images)) addImage(parts, image)
+  if (audio != null) {
+    addPart(parts, 'text', asObject(audio).transcript)
+    parts.push(toUnreadPart('audio'))
+  }
+  if (annotations != null && asObjects(annotations).length > 0) parts.push(toUnreadPart('annotations'))
+}
+
+function addImage(parts: ReplyPart[], { image_url }: JsonObject): void {
+  const url = asString(image_url) || asString(asObject(image_url).url)
+  if (url !== '') parts.push({ type: 'image', url })
 }
 
 function hasMore({ content, refusal, tool_calls }: JsonObject): boolean {
@@ -97,7 +114,9 @@ function addChunks(parts: ReplyPart[], chunks: readonly unknown[]): void {
   for (const chunk of asObjects(chunks)) {
     if (chunk.type === 'thinking')
       for (const { text } of asObjects(chunk.thinking)) addPart(parts, 'reasoning', text)
-    else addPart(parts, 'text', chunk.text)
+    else if (chunk.type === 'image_url') addImage(parts, chunk)
+    else if (typeof chunk.text === 'string') addPart(parts, 'text', chunk.text)
+    else parts.push(toUnreadPart(chunk.type))
   }
 }
 

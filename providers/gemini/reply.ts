@@ -5,6 +5,7 @@ import { toServedTier, toToolCalls } from '../../core/util/price-terms.ts'
 import { isReportedError } from '../shared/error-body.ts'
 import { incompleteReplyError } from '../shared/errors.ts'
 import { asObject, asObjects, asString, asTokens, toArgumentsJson } from '../shared/fields.ts'
+import { toUnreadPart } from '../shared/unread.ts'
 import { parseGeminiErrorRecord } from './errors.ts'
 import { toSignatureContent } from './tools.ts'
 
@@ -55,7 +56,7 @@ export function createGeminiResponseReader(): ResponseReader {
 
   function readCandidate(candidate: JsonObject, responseId: string): readonly ReplyPart[] {
     const parts = readContent(candidate, responseId)
-    hasContent ||= parts.some(({ type }) => type !== 'reasoning')
+    hasContent ||= parts.some(({ type }) => type !== 'reasoning' && type !== 'unread')
     hasToolCalls ||= parts.some(({ type }) => type === 'tool-start')
     finishReason = asString(candidate.finishReason) || finishReason
     if (hasContent || !FAILURE_REASONS.has(finishReason)) return parts
@@ -108,9 +109,41 @@ function createContentReader(): ContentReader {
     asObjects(asObject(content).parts).flatMap((part) => {
       if (isJsonObject(part.functionCall)) return toToolCallParts(part, part.functionCall, responseId)
       const text = asString(part.text)
-      if (text === '') return []
+      if (text === '') return toOtherParts(part)
       return { type: part.thought === true ? 'reasoning' : 'text', text }
     })
+}
+
+/** Fields of a part that say nothing by themselves. */
+const PART_FIELDS: ReadonlySet<string> = new Set(
+  'text thought thoughtSignature partMetadata videoMetadata mediaResolution'.split(' '),
+)
+
+/** The parts of content other than texts and calls. Images in thoughts are not part of the reply. */
+function toOtherParts(part: JsonObject): readonly ReplyPart[] {
+  const [name] = Object.keys(part).filter((field) => !PART_FIELDS.has(field))
+  if (name === undefined || part.thought === true) return []
+  const content = asObject(part[name])
+  const mediaType = asString(content.mimeType)
+  const isImage = mediaType.startsWith('image/')
+  switch (name) {
+    case 'inlineData':
+      if (isImage) return [{ type: 'image', url: `data:${mediaType};base64,${asString(content.data)}` }]
+      break
+    case 'fileData':
+      if (isImage) return [{ type: 'image', url: asString(content.fileUri) }]
+      break
+    case 'executableCode':
+      return [toCodeBlock(asString(content.language).toLowerCase(), asString(content.code))]
+    case 'codeExecutionResult':
+      return [toCodeBlock('', asString(content.output))]
+  }
+  return [toUnreadPart(mediaType === '' ? name : `${name} (${mediaType})`)]
+}
+
+/** Code that Gemini ran, or what it printed. */
+function toCodeBlock(language: string, code: string): ReplyPart {
+  return { type: 'text', text: `\n\`\`\`${language}\n${code.trimEnd()}\n\`\`\`\n` }
 }
 
 /** Token counts. Gemini does not count thoughts among the candidates' tokens, and omits zeros. */

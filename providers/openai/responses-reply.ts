@@ -16,6 +16,7 @@ import { createChatStreamReader } from '../chat-format/stream.ts'
 import { incompleteReplyError, malformedRecordError, unusableReplyError } from '../shared/errors.ts'
 import { asObject, asObjects, asString, asTokens, toArgumentsJson } from '../shared/fields.ts'
 import { toReplyEvents } from '../shared/stream.ts'
+import { toUnreadPart } from '../shared/unread.ts'
 
 /** Parses a chat completion or a response. Throws a `GatewayError` for an error and for any other value. */
 export function parseOpenAiReply(body: unknown): ReplyEvent {
@@ -54,7 +55,7 @@ function parseResponse(response: JsonObject): ReplyEvent {
   for (const item of asObjects(response.output)) {
     const isCall = item.type === 'function_call' || item.type === 'custom_tool_call'
     if (isCall) parts.push(...toCallParts(item, callCount++))
-    else parts.push(...toTextParts(item), ...toEncryptedParts(item))
+    else parts.push(...toTextParts(item), ...toWholeParts(item))
   }
   parts.push(...toEndParts(response, callCount > 0).toReversed())
   return new ReplyEvent(parts)
@@ -73,9 +74,22 @@ function toStart({ id, model }: JsonObject): ReplyPart {
 function toTextParts({ type, content, summary }: JsonObject): readonly ReplyPart[] {
   return asObjects(type === 'reasoning' ? summary : content).flatMap((part): readonly ReplyPart[] => {
     if (part.type === 'refusal') return [{ type: 'refusal', text: asString(part.refusal) }]
+    if (typeof part.text !== 'string') return [toUnreadPart(part.type)]
     return [{ type: type === 'reasoning' ? 'reasoning' : 'text', text: asString(part.text) }]
   })
 }
+
+/** What is read from a complete item, also in streams. */
+function toWholeParts(item: JsonObject): readonly ReplyPart[] {
+  const { type, result, output_format = 'png' } = item
+  if (type === 'image_generation_call' && asString(result) !== '')
+    return [{ type: 'image', url: `data:image/${asString(output_format)};base64,${asString(result)}` }]
+  return READ_ITEMS.has(type) ? toEncryptedParts(item) : [toUnreadPart(type)]
+}
+
+const READ_ITEMS: ReadonlySet<unknown> = new Set([
+  ...['message', 'reasoning', 'function_call', 'custom_tool_call'],
+])
 
 /** Encrypted reasoning is sent back without its summary, which a rule may have changed. */
 function toEncryptedParts({ type, id, encrypted_content }: JsonObject): readonly ReplyPart[] {
@@ -184,7 +198,7 @@ function createResponseStreamReader(): StreamReader {
         const item = asObject(event.item)
         // Some providers send no deltas.
         const hasJson = calls.get(event.output_index)?.hasJson !== false
-        return hasJson ? toEncryptedParts(item) : toInputParts(event.output_index, inputOf(item))
+        return hasJson ? toWholeParts(item) : toInputParts(event.output_index, inputOf(item))
       }
       case 'response.completed':
       case 'response.incomplete':

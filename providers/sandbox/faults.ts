@@ -26,6 +26,8 @@ export interface Fault {
   readonly isMalformed: boolean
   /** Reply with a refusal of the model. */
   readonly isRefusal: boolean
+  /** Reply with an image behind the text, or with nothing but content of an unknown type. */
+  readonly media: 'image' | 'unknown' | undefined
   /**
    * `required`: reason, and reject requests whose replies with tool calls lack their reasoning. `renamed`:
    * the same, in the field `reasoning` of chat completions.
@@ -128,6 +130,7 @@ const PARAMETER_NAMES = [
   'crlf',
   'malformed',
   'refuse',
+  'media',
   'reasoning',
   'arguments',
   'rounds',
@@ -163,6 +166,7 @@ function parseFault(text: string): Fault {
     hasCrlf: parameters.has('crlf'),
     isMalformed: parameters.has('malformed'),
     isRefusal: parameters.has('refuse'),
+    media: parseMedia(parameters),
     reasoning: parseReasoning(parameters),
     callArguments: parseArguments(parameters),
     callRounds: parseInteger(parameters, 'rounds', 0, 1000) ?? 1,
@@ -221,6 +225,12 @@ function parseReasoning(parameters: FaultParameters): Fault['reasoning'] {
   const value = parameters.get('reasoning')
   if (value === undefined || value === 'required' || value === 'renamed') return value
   throw new SandboxError(400, 'The fault "reasoning" must be required or renamed.')
+}
+
+function parseMedia(parameters: FaultParameters): Fault['media'] {
+  const value = parameters.get('media')
+  if (value === undefined || value === 'image' || value === 'unknown') return value
+  throw new SandboxError(400, 'The fault "media" must be image or unknown.')
 }
 
 /** The arguments are in base64url, because a marker cannot contain spaces and brackets. */

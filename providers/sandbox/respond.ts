@@ -65,7 +65,12 @@ function buildEndpointResponse(
     wantsReasoning: call.request.wantsReasoning || fault.reasoning !== undefined,
   }
   const reply = fault.isRefusal ? buildModelRefusal(request, stamp) : buildModelReply(request, stamp, fault)
-  const named = fault.reasoning === 'renamed' ? { ...reply, reasoningField: 'reasoning' as const } : reply
+  const { media } = fault
+  const named = {
+    ...reply,
+    ...(fault.reasoning === 'renamed' && { reasoningField: 'reasoning' as const }),
+    ...(media && { media, text: media === 'unknown' ? '' : reply.text }),
+  }
   return buildReplyScript(format, call, withPriceTerms(named, fault), fault, key)
 }
 

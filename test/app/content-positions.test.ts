@@ -137,18 +137,7 @@ function pathsOf(body: Loose, text: string): readonly string[] {
 describe('positions of content', () => {
   let bench: TranslationBench
   before(async () => {
-    bench = await startTranslationBench(
-      {},
-      `  - id: blind-1
-    provider: deepseek
-    context: 128000
-    max_output: 8192
-    price: { input: 1, output: 1 }
-    quality: 1
-    latency_ms: 1
-    capabilities: { tools: true, images: false, json: object }
-`,
-    )
+    bench = await startTranslationBench()
   })
   after(() => bench.close())
 

@@ -1,7 +1,7 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { expect } from 'chai'
 import { firewallRuleBody } from '../support/bodies.ts'
-import { type Body, readRecords } from '../support/dialects.ts'
+import { type Body, lastWithFields, readRecords } from '../support/dialects.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser } from '../support/new-user.ts'
 import { chunk, type ScriptedProvider, startScriptedProvider } from '../support/scripted-provider.ts'
@@ -259,7 +259,9 @@ describe('POST /v1/messages, when Anthropic answers', () => {
     const text = await (await post(gateway, '/v1/chat/completions', request)).text()
     const deltas = readRecords(text).map(({ choices }: Body) => choices[0]?.delta ?? {})
     expect(deltas.map(({ content = '' }) => content).join('')).to.equal('Trains run.')
-    expect(text).not.to.match(/hologram|web_search|c2ln/)
+    expect(JSON.stringify(deltas)).not.to.match(/hologram|web_search|c2ln/)
+    const { warnings } = lastWithFields(text).signalbox
+    expect(warnings.map(({ message }: Body) => message).join()).to.include('web_search_tool_result')
   })
 
   it('orders the calls of a provider that sends them interleaved', async () => {

@@ -20,7 +20,7 @@ const ITEMS: readonly (readonly [item: object, text: string | null])[] = [
   ],
   [{ type: 'file_search_call', id: 'fs_1', queries: ['q-2'], results: [{ text: 'found-2' }] }, 'found-2'],
   [{ type: 'code_interpreter_call', id: 'ci_1', code: 'print(3)', outputs: [{ logs: 'three' }] }, 'three'],
-  [{ type: 'image_generation_call', id: 'ig_1', result: 'aGVsbG8=', revised_prompt: 'a-cat' }, 'a-cat'],
+  [{ type: 'image_generation_call', id: 'ig_1', result: 'ZHJhd24=', revised_prompt: 'a-cat' }, 'a-cat'],
   [{ type: 'mcp_list_tools', id: 'mcpl_1', server_label: 's', tools: [] }, null],
   [
     { type: 'mcp_call', id: 'mcp_1', server_label: 's', name: 'roll', arguments: '{}', output: 'four' },
@@ -159,6 +159,7 @@ describe('a session that began elsewhere', () => {
         const sent = lastBody()
         for (const [, text] of ITEMS) if (text !== null) expect(sent).to.include(text)
         expect(sent).not.to.include('aGVsbG8=')
+        expect(sent.split('ZHJhd24='), 'sent as an image, not in the text').to.have.length(2)
         for (const [{ type }, text] of ITEMS as readonly [{ type: string }, string | null][])
           if (text === null) expect(asked.warnings.join('\n')).to.include(type)
         expect(sent.indexOf('Rain')).to.be.lessThan(sent.indexOf('second-output'))

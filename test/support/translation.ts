@@ -296,6 +296,14 @@ models:
     sampling: false
     capabilities: { tools: true, images: true, json: schema }
     quirks: { responses: always }
+  - id: blind-1
+    provider: deepseek
+    context: 128000
+    max_output: 8192
+    price: { input: 1, output: 1 }
+    quality: 1
+    latency_ms: 9000
+    capabilities: { tools: true, images: false, json: object }
 `
 
 const toTimeouts = (timeouts: object) => `timeouts: ${JSON.stringify({ keep_alive_ms: 5000, ...timeouts })}\n`

@@ -13,10 +13,16 @@ import { relatedId } from '../../util/ids.ts'
 import { parseJson } from '../../util/json.ts'
 import { isAnswerText } from '../answer-text.ts'
 import { ReasoningCollector } from '../carried-reasoning.ts'
+import { warnOfLostPart } from '../lost-parts.ts'
 import { writeDecorated } from '../signalbox-fields.ts'
 import { recordReplyError } from '../stream-error.ts'
 import { ChunkTemplates, spliceChunk } from './chunk-template.ts'
-import { toCompletionToolCall, toCompletionUsage, withCarriedReasoning } from './completion.ts'
+import {
+  toCompletionImage,
+  toCompletionToolCall,
+  toCompletionUsage,
+  withCarriedReasoning,
+} from './completion.ts'
 import { isRegularChunk, toRegularChunk } from './regular-chunk.ts'
 import { findUsage, toRegularUsage } from './regular-record.ts'
 
@@ -35,6 +41,7 @@ export async function* streamChatChunks(exchange: RepliedExchange): AsyncGenerat
     created: Math.floor(Date.now() / 1000),
     model: exchange.target?.model ?? '',
     target: exchange.target,
+    onLost: (part: ReplyPart) => warnOfLostPart(exchange, part),
   }
   const { toChunks, toChunkTexts, runToRecords, usageChunk } = createChunkConverter(frame, wantsUsage)
   let isFirst = true
@@ -96,6 +103,8 @@ interface ChunkFrame {
   readonly model: string
   /** The target that answers. */
   readonly target: Target | undefined
+  /** Called for parts that chunks may not carry. */
+  readonly onLost: (part: ReplyPart) => void
 }
 
 interface ChunkConverter {
@@ -144,6 +153,7 @@ function createChunkConverter(frame: ChunkFrame, wantsUsage: boolean): ChunkConv
   let { created } = frame
   let usageChunk: JsonObject | undefined
   const customCalls = new Set<number>()
+  let imageCount = 0
   const collector = new ReasoningCollector(frame.target)
 
   function buildChunk(delta: JsonObject, finishReason: string | null = null): JsonObject {
@@ -169,6 +179,8 @@ function createChunkConverter(frame: ChunkFrame, wantsUsage: boolean): ChunkConv
         return buildChunk({ reasoning_content: part.text })
       case 'refusal':
         return buildChunk({ refusal: part.text })
+      case 'image':
+        return buildChunk({ images: [toCompletionImage(part.url, imageCount++)] })
       case 'tool-start':
         if (part.custom) customCalls.add(part.index)
         return buildChunk({
@@ -186,6 +198,10 @@ function createChunkConverter(frame: ChunkFrame, wantsUsage: boolean): ChunkConv
         return undefined
       case 'extra':
         collector.add(part)
+        frame.onLost(part)
+        return undefined
+      case 'unread':
+        frame.onLost(part)
         return undefined
       case 'embedding':
       case 'moderation':

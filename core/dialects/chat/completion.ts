@@ -11,6 +11,7 @@ import {
 } from '../../contract/index.ts'
 import { relatedId } from '../../util/ids.ts'
 import { encodeReasoning, ReasoningCollector } from '../carried-reasoning.ts'
+import { warnOfLostPart } from '../lost-parts.ts'
 import { writeDecorated } from '../signalbox-fields.ts'
 import {
   describeParts,
@@ -35,6 +36,7 @@ export function buildChatCompletion(exchange: RepliedExchange): string {
   const { event } = exchange.reply
   const { record, source } = event[NATIVE] ?? {}
   const id = relatedId('chatcmpl-', exchange.id)
+  if (record === undefined) for (const part of event.parts) warnOfLostPart(exchange, part)
   const extension = exchange.decoration?.last()
   if (record === undefined) {
     const completion = buildCompletionFromParts(event.parts, exchange.target)
@@ -146,6 +148,7 @@ export function buildCompletionFromParts(parts: readonly ReplyPart[], target?: T
   let usage: JsonObject | undefined
   let finishReason = 'stop'
   const texts = { text: '', reasoning: '', refusal: '' }
+  const images: JsonObject[] = []
   const starts: ToolStart[] = []
   const inputs: string[] = []
   for (const part of parts) {
@@ -158,6 +161,9 @@ export function buildCompletionFromParts(parts: readonly ReplyPart[], target?: T
       case 'refusal':
         texts[part.type] += part.text
         collector.add(part)
+        break
+      case 'image':
+        images.push(toCompletionImage(part.url, images.length))
         break
       case 'tool-start':
         starts[part.index] = withCarriedReasoning(part, collector)
@@ -174,6 +180,7 @@ export function buildCompletionFromParts(parts: readonly ReplyPart[], target?: T
       case 'extra':
         collector.add(part)
         break
+      case 'unread':
       case 'embedding':
       case 'moderation':
         break
@@ -187,6 +194,7 @@ export function buildCompletionFromParts(parts: readonly ReplyPart[], target?: T
     content: texts.text === '' && toolCalls.length > 0 ? null : texts.text,
     refusal: texts.refusal || null,
     ...(texts.reasoning && { reasoning_content: texts.reasoning }),
+    ...(images.length > 0 && { images }),
     ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
   }
   return {
@@ -208,6 +216,11 @@ export function withCarriedReasoning(call: ToolStart, collector: ReasoningCollec
   return data.length === 0
     ? call
     : { ...call, extra_content: { ...call.extra_content, reasoning: encodeReasoning(data) } }
+}
+
+/** An image of a reply in the form of LiteLLM and OpenRouter: OpenAI's format has none. */
+export function toCompletionImage(url: string, index: number): JsonObject {
+  return { type: 'image_url', index, image_url: { url } }
 }
 
 /** Converts a tool call to the chat-completions format. */

@@ -3,6 +3,7 @@ import { createLazyParser } from '../../util/json-schema.ts'
 import { withCallArguments } from '../call-arguments.ts'
 import { decodeCarriedReasoning } from '../carried-reasoning.ts'
 import { checkChatResponseFormat, checkToolCalls, checkToolChoice } from '../check-request.ts'
+import { withReplyImages } from '../reply-images.ts'
 import { buildChatCompletion } from './completion.ts'
 import { streamChatChunks } from './completion-stream.ts'
 import { chatDescription } from './description.ts'
@@ -30,7 +31,7 @@ function parseChatRequest(body: JsonObject): ChatRequest {
   checkToolCalls(request)
   checkToolChoice(request)
   checkChatResponseFormat(request)
-  const messages = decodeCarriedReasoning(request.messages)
+  const messages = withReplyImages(decodeCarriedReasoning(request.messages))
   if (hasNoNulls(request)) return messages === request.messages ? request : { ...request, messages }
   const { model, user, ...rest } = request
   return { ...rest, messages, ...(model != null && { model }), ...(user != null && { user }) }

@@ -25,7 +25,7 @@ export async function* streamTextCompletion(exchange: RepliedExchange): AsyncGen
     for await (const batch of reply.batches) {
       let records = ''
       for (const { parts } of splitRuns(batch)) {
-        addToCompletedText(completed, parts)
+        addToCompletedText(completed, parts, exchange)
         if (completed.text === '') continue
         const choice = toTextChoice(completed.text, null)
         records += toSseRecord(build([choice], isFirst ? decoration?.first() : {}))

@@ -8,6 +8,7 @@ import {
 } from '../../contract/index.ts'
 import { relatedId } from '../../util/ids.ts'
 import { toCompletionUsage } from '../chat/completion.ts'
+import { toImageText, warnOfLostPart } from '../lost-parts.ts'
 
 /** What a completion shows of a reply. */
 export interface CompletedText {
@@ -18,12 +19,18 @@ export interface CompletedText {
   finishReason: FinishReason
 }
 
-export function addToCompletedText(completed: CompletedText, parts: readonly ReplyPart[]): void {
+export function addToCompletedText(
+  completed: CompletedText,
+  parts: readonly ReplyPart[],
+  exchange: RepliedExchange,
+): void {
   for (const part of parts) {
     if (part.type === 'text' || part.type === 'refusal') completed.text += part.text
+    else if (part.type === 'image') completed.text += toImageText(exchange, part)
     else if (part.type === 'start') completed.model = part.model
     else if (part.type === 'usage') completed.usage = part.usage
     else if (part.type === 'finish') completed.finishReason = part.reason
+    else warnOfLostPart(exchange, part)
   }
 }
 
@@ -36,7 +43,7 @@ export function buildTextCompletion(exchange: RepliedExchange): JsonObject {
   const { reply, decoration } = exchange
   if (reply.type !== 'whole') throw new GatewayError('internal_error', 'The exchange has no whole reply.')
   const completed = startCompletedText()
-  addToCompletedText(completed, reply.event.parts)
+  addToCompletedText(completed, reply.event.parts, exchange)
   const { text, model, usage, finishReason } = completed
   return {
     ...createCompletionFrame(exchange),

@@ -2,7 +2,13 @@ import { GatewayError, type JsonObject, type RepliedExchange, type ReplyEvent } 
 import { formatError } from '../../http/errors.ts'
 import { isAnswerText } from '../answer-text.ts'
 import { recordReplyError } from '../stream-error.ts'
-import { buildEmptyMessage, createBlockEvents, extensionFields, MessageEnding } from './message.ts'
+import {
+  buildEmptyMessage,
+  createBlockEvents,
+  extensionFields,
+  MessageEnding,
+  toShownPart,
+} from './message.ts'
 
 /**
  * Streams the events of a message as SSE, in Anthropic's order. The message at the start and the event
@@ -34,7 +40,8 @@ export async function* streamMessageEvents(exchange: RepliedExchange): AsyncGene
     }
     for (const part of event.parts) ending.add(part)
     if (!hasStarted) text += start(modelOf(event))
-    for (const part of event.parts) for (const each of blocks.add(part)) text += toSseRecord(each)
+    for (const part of event.parts)
+      for (const each of blocks.add(toShownPart(exchange, part))) text += toSseRecord(each)
     return text
   }
 

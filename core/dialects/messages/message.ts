@@ -9,6 +9,7 @@ import {
 import { relatedId } from '../../util/ids.ts'
 import { parseJson } from '../../util/json.ts'
 import { namesTarget } from '../../util/named-target.ts'
+import { toImageText, warnOfLostPart } from '../lost-parts.ts'
 import { buildMetadata, writeDecorated } from '../signalbox-fields.ts'
 import { type BlockEvent, BlockEvents } from './block-events.ts'
 
@@ -22,7 +23,7 @@ export function buildMessage(exchange: RepliedExchange): string {
   const content: Record<string, unknown>[] = []
   for (const part of parts) {
     ending.add(part)
-    for (const event of blocks.add(part)) applyEvent(content, event)
+    for (const event of blocks.add(toShownPart(exchange, part))) applyEvent(content, event)
   }
   for (const event of blocks.close()) applyEvent(content, event)
   const start = parts.find(({ type }) => type === 'start')
@@ -36,6 +37,13 @@ export function createBlockEvents(exchange: RepliedExchange): BlockEvents {
   const { target, request } = exchange
   const isNamed = target === undefined || namesTarget(request.model, target)
   return new BlockEvents(asksForThinking(exchange), target, isNamed)
+}
+
+/** Messages have no images of the model: a text is in their place. Warns of what they cannot carry. */
+export function toShownPart(exchange: RepliedExchange, part: ReplyPart): ReplyPart {
+  if (part.type === 'image') return { type: 'text', text: toImageText(exchange, part) }
+  if (part.type === 'unread') warnOfLostPart(exchange, part)
+  return part
 }
 
 /** Clients that do not ask for thinking often read the first block as the text. */

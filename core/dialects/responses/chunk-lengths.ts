@@ -36,7 +36,14 @@ type ItemReader = (length: number) => readonly ReplyPart[]
 
 function createItemReaders(output: readonly JsonObject[]): readonly ItemReader[] {
   let callCount = 0
-  return output.map((item) => (isCall(item) ? createCallReader(item, callCount++) : createTextReader(item)))
+  return output.map((item) => {
+    if (isCall(item)) return createCallReader(item, callCount++)
+    return item.type === 'image_generation_call' ? () => [toImagePart(item)] : createTextReader(item)
+  })
+}
+
+function toImagePart({ output_format, result }: JsonObject): ReplyPart {
+  return { type: 'image', url: `data:image/${output_format};base64,${result}` }
 }
 
 function isCall({ type }: JsonObject): boolean {
@@ -95,8 +102,13 @@ function wholeTextLengths(output: readonly JsonObject[]): ChunkLengths {
   return output.map((item, index) => [index, ...itemLengths(item)])
 }
 
+/** Types of items that are sent at once. */
+const WHOLE_ITEMS: ReadonlySet<unknown> = new Set([
+  ...['custom_tool_call', 'tool_search_call', 'image_generation_call'],
+])
+
 function itemLengths(item: JsonObject): readonly number[] {
-  if (item.type === 'custom_tool_call' || item.type === 'tool_search_call') return [0]
+  if (WHOLE_ITEMS.has(item.type)) return [0]
   if (item.type === 'function_call') return [0, ...nonZero(String(item.arguments).length)]
   const lengths = textContents(item).flatMap(({ text }) => nonZero(text.length))
   return item.encrypted_content === undefined ? lengths : [...lengths, 0]

@@ -102,6 +102,8 @@ export const ResponseStreamEvent = Variants(
       ...itemPosition,
       input: Text('The whole input.'),
     }),
+    eventSchema('response.image_generation_call.in_progress', 'An image follows.', itemPosition),
+    eventSchema('response.image_generation_call.completed', 'An image is complete.', itemPosition),
     eventSchema('response.completed', 'The response is complete. The last event.', response),
     eventSchema('response.incomplete', 'The response was cut off. The last event.', response),
     eventSchema('response.failed', 'The response failed. The last event.', response),

@@ -99,5 +99,11 @@ export function findItemWarnings({ input }: JsonObject): readonly Warning[] {
 
 function isLost(item: InputItem): boolean {
   if (item.type === undefined || !isForeignItem(item)) return false
-  return item.type === 'compaction' || item.type === 'image_generation_call' || toItemText(item) === undefined
+  if (item.type === 'image_generation_call') return !isImageItem(item)
+  return item.type === 'compaction' || toItemText(item) === undefined
+}
+
+/** Whether an item holds an image, which is sent as one. */
+export function isImageItem({ type, result }: InputItem): boolean {
+  return type === 'image_generation_call' && typeof result === 'string' && result !== ''
 }

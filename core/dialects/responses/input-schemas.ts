@@ -150,12 +150,21 @@ const InputCompaction = OpenObject(
   { $id: 'InputCompaction', description: 'The summary of a conversation.' },
 )
 
+const InputImageCall = OpenObject(
+  {
+    type: Constant('image_generation_call'),
+    result: Type.Optional(NullableText('The image in Base64.')),
+    output_format: Type.Optional(NullableText('Such as png, the default.')),
+  },
+  { $id: 'InputImageCall', description: 'An image of an earlier reply.' },
+)
+
 export const InputItemSchema = Variants(
   'type',
   [
     ...[Message, FunctionCall, FunctionCallOutput, CustomCall, CustomCallOutput],
     ...[ToolSearchCall, ToolSearchOutput],
-    ...[Reasoning, ItemReference, InputCompaction],
+    ...[Reasoning, ItemReference, InputCompaction, InputImageCall],
   ],
   { $id: 'InputItem', description: 'An item of the conversation.' },
 )

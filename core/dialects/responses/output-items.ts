@@ -1,4 +1,5 @@
 import type { JsonObject, ReasoningData } from '../../contract/index.ts'
+import { parseDataUrl } from '../../text/data-url.ts'
 import { decodeReasoning, encodeReasoning, isEncodedReasoning } from '../carried-reasoning.ts'
 
 /** A stream event of the Responses API without its sequence number. */
@@ -190,9 +191,33 @@ function isItemId(id: string): boolean {
   return /^rs_[0-9A-Za-z]{24}i?\d{2,5}$/.test(id)
 }
 
+export interface ImageItem extends OutputItem {
+  readonly type: 'image_generation_call'
+}
+
+/** Creates the item of an image, which is complete at once. `url` is a data URL. */
+export function createImageItem(context: ItemContext, url: string): ImageItem {
+  const { index, emit } = context
+  const id = itemId('ig', context)
+  const position = { item_id: id, output_index: index }
+  const { mediaType, base64 } = parseDataUrl(url) ?? { mediaType: '', base64: '' }
+  const toJson = (status = 'completed', result: string | null = base64): JsonObject => ({
+    id,
+    type: 'image_generation_call',
+    status,
+    result,
+    output_format: mediaType.replace('image/', ''),
+  })
+  emit?.(itemAddedEvent(index, toJson('in_progress', null)))
+  emit?.({ type: 'response.image_generation_call.in_progress', ...position })
+  emit?.({ type: 'response.image_generation_call.completed', ...position })
+  emit?.(itemDoneEvent(index, toJson()))
+  return { type: 'image_generation_call', index, close: () => undefined, toJson: () => toJson() }
+}
+
 /** Builds an id from response key and output index, so that an item has the same id in every replay. */
 export function itemId(
-  prefix: 'msg' | 'fc' | 'ctc' | 'tsc' | 'rs',
+  prefix: 'msg' | 'fc' | 'ctc' | 'tsc' | 'rs' | 'ig',
   { responseKey, index }: ItemContext,
 ): string {
   return `${prefix}_${responseKey}${String(index).padStart(2, '0')}`

@@ -1,13 +1,16 @@
 import type { JsonObject, ReplyPart, Target } from '../../contract/index.ts'
 import type { ChunkLengths } from '../../events/domain-events.ts'
+import { parseDataUrl } from '../../text/data-url.ts'
 import { ReasoningCollector } from '../carried-reasoning.ts'
 import { type CallItem, createCallItem } from './call-items.ts'
 import { createChunkLengthRecorder } from './chunk-lengths.ts'
 import type { ClientTools } from './client-tools.ts'
 import {
+  createImageItem,
   createMessageItem,
   createReasoningItem,
   type EmitOutputEvent,
+  type ImageItem,
   type ItemContext,
   type ItemStatus,
   type MessageItem,
@@ -30,7 +33,7 @@ interface OutputOptions {
   readonly target?: Target | undefined
 }
 
-type Item = MessageItem | ReasoningItem | CallItem
+type Item = MessageItem | ReasoningItem | CallItem | ImageItem
 
 /**
  * Creates an empty output. Items appear in the order in which the model starts them. A message or reasoning
@@ -86,6 +89,17 @@ export function createResponseOutput(
     item.add(kind, text)
   }
 
+  /** Items hold the image itself; that of a URL is a text. */
+  function addImage(url: string): void {
+    if (parseDataUrl(url) === undefined) {
+      addMessageText('text', `![image](${url})`)
+      return
+    }
+    sealReasoning()
+    const item = addItem((context) => createImageItem(context, url))
+    lengthRecorder.record(item.index, 0)
+  }
+
   function addArguments(callIndex: number, json: string): void {
     const call = calls[callIndex]
     if (call === undefined || json === '') return
@@ -109,6 +123,9 @@ export function createResponseOutput(
           collector.add(part)
           sealReasoning()
           return
+        case 'image':
+          addImage(part.url)
+          return
         case 'tool-start': {
           // Replays get the signature of the call with the reasoning.
           if (target !== undefined) collector.add(part)
@@ -124,6 +141,7 @@ export function createResponseOutput(
         case 'start':
         case 'usage':
         case 'finish':
+        case 'unread':
         case 'embedding':
         case 'moderation':
           return

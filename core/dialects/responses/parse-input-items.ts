@@ -9,9 +9,10 @@ import {
 } from '../../contract/index.ts'
 import { toArgumentsText } from '../call-arguments.ts'
 import { withReasoningData } from '../carried-reasoning.ts'
+import { toReplyImages } from '../reply-images.ts'
 import { TOOL_SEARCH, toCustomArguments, toFunctionName } from './client-tools.ts'
 import { parseCompaction } from './compaction.ts'
-import { type ItemText, isForeignItem, toItemText } from './foreign-items.ts'
+import { type ItemText, isForeignItem, isImageItem, toItemText } from './foreign-items.ts'
 import { toReasoningData } from './output-items.ts'
 import type { InputItem } from './request-schema.ts'
 import { toSearchResult } from './tool-search.ts'
@@ -69,6 +70,7 @@ export function parseItems(
     if (isForeignItem(item)) {
       const text = toItemText(item)
       if (text !== undefined) addText(text)
+      if (isImageItem(item)) late.push(toReplyImages([`data:${toMediaType(item)};base64,${item.result}`]))
       messageIndexes?.push(messages.length)
       continue
     }
@@ -132,6 +134,10 @@ function appendText(turn: AssistantTurn, text: string): void {
   const { content } = turn
   if (Array.isArray(content)) turn.content = [...content, { type: 'text', text }]
   else turn.content = content ? `${content}\n${text}` : text
+}
+
+function toMediaType({ output_format: format }: InputItem): string {
+  return format === 'jpeg' || format === 'webp' || format === 'gif' ? `image/${format}` : 'image/png'
 }
 
 function hasContentOrCalls({ content, calls }: AssistantTurn): boolean {

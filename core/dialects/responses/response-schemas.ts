@@ -115,9 +115,20 @@ const OutputReasoning = OpenObject(
   { $id: 'OutputReasoning', description: 'Reasoning of the model.' },
 )
 
+const OutputImage = OpenObject(
+  {
+    id,
+    type: Constant('image_generation_call'),
+    status: StringEnum(['in_progress', 'completed'], { description: 'Status of the item.' }),
+    result: NullableText('The image in Base64; null until it is complete.'),
+    output_format: Text('Such as png.'),
+  },
+  { $id: 'OutputImage', description: 'An image of the model.' },
+)
+
 export const OutputItem = Variants(
   'type',
-  [OutputMessage, OutputFunctionCall, OutputReasoning, OutputCustomCall, OutputToolSearch],
+  [OutputMessage, OutputFunctionCall, OutputReasoning, OutputCustomCall, OutputToolSearch, OutputImage],
   { $id: 'OutputItem', description: 'An item of the output.' },
 )
 

@@ -6,6 +6,7 @@ import {
   type RepliedExchange,
 } from '../../contract/index.ts'
 import type { ChunkLengths } from '../../events/domain-events.ts'
+import { warnOfLostPart } from '../lost-parts.ts'
 import { buildSignalboxFields } from '../signalbox-fields.ts'
 import { recordReplyError } from '../stream-error.ts'
 import type { ResponsesCall } from './call.ts'
@@ -44,6 +45,7 @@ export async function completeResponse(
   let finishReason: FinishReason = 'stop'
   for (const part of exchange.reply.event.parts) {
     if (part.type === 'finish') finishReason = part.reason
+    warnOfLostPart(exchange, part)
     output.add(part)
   }
   if (needsOutput(call)) output.close(toLastItemStatus(finishReason))
@@ -102,6 +104,7 @@ export async function* streamResponseEvents(
       for (const event of batch) {
         for (const part of event.parts) {
           if (part.type === 'finish') finishReason = part.reason
+          else if (part.type === 'unread' || part.type === 'extra') warnOfLostPart(exchange, part)
           text += records.add(part)
         }
       }

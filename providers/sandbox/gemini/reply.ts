@@ -1,6 +1,6 @@
 import type { FinishReason, JsonObject } from '../../../core/contract/index.ts'
 import { issueReasoning } from '../shared/issued-reasoning.ts'
-import { countSearches, type ModelReply, type ModelToolCall } from '../shared/model-reply.ts'
+import { countSearches, type ModelReply, type ModelToolCall, SAMPLE_PNG } from '../shared/model-reply.ts'
 import { splitText } from '../shared/tokens.ts'
 import { type ChatCall, type StreamEvents, toDataEvent } from '../shared/wire-format.ts'
 
@@ -13,7 +13,7 @@ export function createGeminiReplyEncoder(hasSignatures: boolean): Pick<ChatCall,
     const { reasoning, text } = reply
     const thoughtParts = reasoning === undefined ? [] : [{ text: reasoning, thought: true }]
     const textParts = text === '' ? [] : [{ text, ...(hasSignatures && buildSignature(reply)) }]
-    const parts = [...thoughtParts, ...textParts, ...toFunctionCallParts(reply)]
+    const parts = [...thoughtParts, ...textParts, ...toMediaParts(reply), ...toFunctionCallParts(reply)]
     return JSON.stringify({
       ...buildCandidate(reply, parts, true),
       ...buildMetadata(reply, toUsage(reply)),
@@ -26,7 +26,7 @@ export function createGeminiReplyEncoder(hasSignatures: boolean): Pick<ChatCall,
     const interimMetadata = buildMetadata(reply, { promptTokenCount: input, totalTokenCount: input })
     const thoughtParts = splitText(reply.reasoning ?? '').map((text) => ({ text, thought: true }))
     const textParts = splitText(reply.text).map((text) => ({ text }))
-    const parts = [...thoughtParts, ...textParts, ...toFunctionCallParts(reply)]
+    const parts = [...thoughtParts, ...textParts, ...toMediaParts(reply), ...toFunctionCallParts(reply)]
     const lastPart = { text: '', ...(hasSignatures && reply.text !== '' && buildSignature(reply)) }
     return {
       content: parts.map((part) =>
@@ -56,6 +56,11 @@ export function createGeminiReplyEncoder(hasSignatures: boolean): Pick<ChatCall,
 
 function buildSignature({ id }: ModelReply): JsonObject {
   return { thoughtSignature: issueReasoning('gemini', id) }
+}
+
+function toMediaParts({ media }: ModelReply): readonly JsonObject[] {
+  if (media === undefined) return []
+  return [media === 'image' ? { inlineData: { mimeType: 'image/png', data: SAMPLE_PNG } } : { hologram: {} }]
 }
 
 const FINISH_REASONS: Readonly<Record<FinishReason, string>> = {

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../core/contract/index.ts'
 import { toOpenAiUsage } from '../openai/reply.ts'
-import type { ModelReply, ModelToolCall } from '../shared/model-reply.ts'
+import { type ModelReply, type ModelToolCall, toMediaPart } from '../shared/model-reply.ts'
 import { splitText } from '../shared/tokens.ts'
 import { type StreamEvents, toDataEvent } from '../shared/wire-format.ts'
 
@@ -9,11 +9,18 @@ import { type StreamEvents, toDataEvent } from '../shared/wire-format.ts'
  * the finish reason `content_filter`, which Mistral itself does not have.
  */
 export function toMistralBody(reply: ModelReply): string {
-  const { reasoning, text, toolCalls, finish } = reply
+  const { reasoning, text, media, toolCalls, finish } = reply
   const message = {
     role: 'assistant',
     tool_calls: toolCalls.length > 0 ? toolCalls.map(toToolCall) : null,
-    content: reasoning === undefined ? text : [toThinkingChunk(reasoning, true), { type: 'text', text }],
+    content:
+      reasoning === undefined && media === undefined
+        ? text
+        : [
+            ...(reasoning === undefined ? [] : [toThinkingChunk(reasoning, true)]),
+            { type: 'text', text },
+            ...(media === undefined ? [] : [toMediaPart(media)]),
+          ],
   }
   return JSON.stringify({
     ...buildEnvelope(reply, 'chat.completion'),
@@ -24,7 +31,7 @@ export function toMistralBody(reply: ModelReply): string {
 
 /** Encodes a reply as `chat.completion.chunk` events; the last has tool calls, finish reason and usage. */
 export function toMistralStream(reply: ModelReply): StreamEvents {
-  const { reasoning = '', text, toolCalls, finish } = reply
+  const { reasoning = '', text, media, toolCalls, finish } = reply
   const envelope = buildEnvelope(reply, 'chat.completion.chunk')
   const toChunk = (delta: JsonObject) =>
     toDataEvent({ ...envelope, choices: [{ index: 0, delta, finish_reason: null }] })
@@ -34,6 +41,7 @@ export function toMistralStream(reply: ModelReply): StreamEvents {
     ...reasoningDeltas,
     ...(reasoningDeltas.length > 0 ? [{ content: [toThinkingChunk('', true)] }] : []),
     ...splitText(text).map((content) => ({ content })),
+    ...(media === undefined ? [] : [{ content: [toMediaPart(media)] }]),
   ]
   const lastDelta = { content: '', tool_calls: toolCalls.length > 0 ? toolCalls.map(toToolCall) : null }
   const lastChunk = toDataEvent({

@@ -1,5 +1,11 @@
 import type { JsonObject } from '../../../core/contract/index.ts'
-import { countSearches, type ModelReply, type ModelToolCall, toAnnotations } from '../shared/model-reply.ts'
+import {
+  countSearches,
+  type ModelReply,
+  type ModelToolCall,
+  toAnnotations,
+  toMediaPart,
+} from '../shared/model-reply.ts'
 import { splitText } from '../shared/tokens.ts'
 import { type StreamEvents, toDataEvent } from '../shared/wire-format.ts'
 
@@ -53,9 +59,15 @@ function toMessage(reply: ModelReply): JsonObject {
     refusal: refusal ?? null,
     annotations: toAnnotations(reply),
     ...reasoningField,
+    ...toMedia(reply),
   }
   if (toolCalls.length === 0) return { ...message, content: refusal === undefined ? text : null }
   return { ...message, content: null, tool_calls: toolCalls.map(toOpenAiToolCall) }
+}
+
+/** Images have the form of OpenRouter. */
+function toMedia({ media }: ModelReply): JsonObject {
+  return media === 'image' ? { images: [toMediaPart(media)] } : {}
 }
 
 export function toOpenAiToolCall({ id, name, argumentsJson }: ModelToolCall): JsonObject {
@@ -63,12 +75,13 @@ export function toOpenAiToolCall({ id, name, argumentsJson }: ModelToolCall): Js
 }
 
 function toDeltas(reply: ModelReply): readonly JsonObject[] {
-  const { reasoning = '', reasoningField, text, refusal = '', toolCalls } = reply
+  const { reasoning = '', reasoningField, text, refusal = '', media, toolCalls } = reply
   return [
     { role: 'assistant', content: toolCalls.length > 0 ? null : '', refusal: null },
     ...splitText(reasoning).map((piece) => ({ [reasoningField ?? 'reasoning_content']: piece })),
     ...splitText(text).map((content) => ({ content })),
     ...splitText(refusal).map((piece) => ({ refusal: piece })),
+    ...(media === 'image' ? [{ images: [toMediaPart(media)] }] : []),
     ...toolCalls.flatMap(toOpenAiToolCallDeltas),
     ...(countSearches(reply) > 0 ? [{ annotations: toAnnotations(reply) }] : []),
   ]

@@ -7,7 +7,7 @@ import {
   parseResponsesRequest,
 } from '../../../core/dialects/responses/parse-request.ts'
 import { isIssuedReasoning, issueReasoning } from '../shared/issued-reasoning.ts'
-import { countSearches, type ModelReply } from '../shared/model-reply.ts'
+import { countSearches, type ModelReply, SAMPLE_PNG } from '../shared/model-reply.ts'
 import { splitText } from '../shared/tokens.ts'
 import { fieldSet } from '../shared/unknown-fields.ts'
 import { type ChatCall, SandboxError, type StreamEvents } from '../shared/wire-format.ts'
@@ -149,7 +149,7 @@ function toEnd(reply: ModelReply) {
 }
 
 function toParts(
-  { reasoning = '', text, refusal = '', toolCalls }: ModelReply,
+  { reasoning = '', text, refusal = '', media, toolCalls }: ModelReply,
   isEncrypted: boolean,
 ): readonly ReplyPart[] {
   const openai = { encrypted_content: issueReasoning('openai', reasoning) }
@@ -159,6 +159,7 @@ function toParts(
     ...(isEncrypted && reasoning !== '' ? [encrypted] : []),
     ...splitText(text).map((piece) => ({ type: 'text', text: piece }) as const),
     ...splitText(refusal).map((piece) => ({ type: 'refusal', text: piece }) as const),
+    ...(media === 'image' ? [{ type: 'image', url: `data:image/png;base64,${SAMPLE_PNG}` } as const] : []),
     ...toolCalls.flatMap(({ id, name, argumentsJson }, index): readonly ReplyPart[] => [
       { type: 'tool-start', index, id, name },
       ...splitText(argumentsJson).map((json) => ({ type: 'tool-json', index, json }) as const),

@@ -12,6 +12,8 @@ export interface ModelReply extends ReplyStamp {
   readonly reasoningField?: 'reasoning'
   /** Empty for tool calls and refusals. */
   readonly text: string
+  /** An image behind the text, or content of an unknown type in place of the text. */
+  readonly media?: 'image' | 'unknown'
   /** The explanation of a refusal; `finish` is then `content_filter`. */
   readonly refusal?: string
   readonly toolCalls: readonly ModelToolCall[]
@@ -45,6 +47,16 @@ export interface ReplyStamp {
   readonly id: string
   /** Unix time in seconds. */
   readonly created: number
+}
+
+/** A PNG of one pixel, in Base64. */
+export const SAMPLE_PNG =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+
+/** The content of `media` in the formats of OpenAI and Mistral. */
+export function toMediaPart(media: 'image' | 'unknown'): JsonObject {
+  if (media === 'unknown') return { type: 'hologram' }
+  return { type: 'image_url', image_url: { url: `data:image/png;base64,${SAMPLE_PNG}` } }
 }
 
 /** How a reply calls tools. */

@@ -166,6 +166,7 @@ function responsesBodies(): readonly JsonObject[] {
               type: 'input_file',
               file_id: 'exempt-file',
               file_data: 'text-file',
+              file_url: 'https://text-url',
               filename: 'text-filename',
             },
             { type: 'input_file', file_url: 'https://text-fileurl' },
@@ -187,6 +188,7 @@ function responsesBodies(): readonly JsonObject[] {
           extra_content: { google: { thought_signature: 'text-signature' } },
         },
         { type: 'function_call_output', call_id: 'exempt-call', output: 'text-result' },
+        { type: 'image_generation_call', result: 'AAAA', output_format: 'webp' },
         {
           type: 'custom_tool_call',
           call_id: 'exempt-custom',

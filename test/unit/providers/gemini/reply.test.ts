@@ -167,16 +167,16 @@ describe('parsing a reply of Gemini', () => {
     })
   }
 
-  it('ignores unknown parts and further candidates', () => {
-    const parts = [{ executableCode: { code: '1' } }, null, 'text', { text: 'Hi' }]
+  it('names unknown parts, and ignores further candidates', () => {
+    const parts = [{ hologram: { depth: '1' } }, null, 'text', { text: 'Hi' }]
     const candidates = [
       { content: { parts: [{ text: 'other' }] }, finishReason: 'STOP', index: 1 },
       { content: { parts }, finishReason: 'STOP', index: 0 },
     ]
-    expect(gemini.parseReply({ ...response, candidates }).parts[1]).to.deep.equal({
-      type: 'text',
-      text: 'Hi',
-    })
+    expect(gemini.parseReply({ ...response, candidates }).parts.slice(1, 3)).to.deep.equal([
+      { type: 'unread', name: 'hologram' },
+      { type: 'text', text: 'Hi' },
+    ])
   })
 
   for (const body of [

@@ -49,6 +49,7 @@ describe('parsing a reply of Mistral', () => {
       { type: 'reasoning', text: 'Eight is ' },
       { type: 'reasoning', text: 'taken.' },
       { type: 'text', text: 'Track ' },
+      { type: 'unread', name: 'reference' },
       { type: 'text', text: '9.' },
     ])
   })
