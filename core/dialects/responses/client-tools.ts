@@ -62,14 +62,10 @@ export function isClientSearch({ type, execution }: JsonObject): boolean {
   return type === 'tool_search' && execution === 'client'
 }
 
-/** Providers accept names of up to 64 characters. */
-const MAX_NAME_CHARS = 64
-
 /** The name under which models get the function of a namespace. */
 export function toFunctionName(name: string, namespace: unknown): string {
   if (typeof namespace !== 'string' || namespace === '') return name
-  const qualified = namespace.endsWith('__') ? `${namespace}${name}` : `${namespace}__${name}`
-  return qualified.length > MAX_NAME_CHARS ? name : qualified
+  return namespace.endsWith('__') ? `${namespace}${name}` : `${namespace}__${name}`
 }
 
 /** Converts the input of a custom tool to the arguments of its function. */
