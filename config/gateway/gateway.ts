@@ -5,6 +5,7 @@ import { RESPONSES_SOCKET } from '../../core/dialects/responses/socket-messages.
 import { withAppendMetrics } from '../../core/event-log/instrument-log.ts'
 import { EXPIRING_STREAMS } from '../../core/events/streams.ts'
 import { createClientAddressResolver } from '../../core/http/client-address.ts'
+import { KeepAlives } from '../../core/http/keep-alives.ts'
 import { buildSecurityHeaders } from '../../core/http/server/default-headers.ts'
 import type { ServerOptions } from '../../core/http/server/hardened-server.ts'
 import { listen } from '../../core/http/server/listen.ts'
@@ -182,6 +183,7 @@ export async function startGateway(
       steps: pipeline.steps,
       snapshotCaller: createCallerSnapshots(state),
       bodyLimit: settings.limits.body_bytes,
+      keepAlives: new KeepAlives(settings.timeouts.stream_keep_alive_ms),
       costOf: providers.costOf,
       cors: settings.cors,
       authenticateOperator,

@@ -26,6 +26,11 @@ export const TimeoutSettings = StrictObject({
   drain_ms: Milliseconds('For requests in flight to finish after SIGTERM; the rest is aborted.'),
   headers_ms: Milliseconds('For a client to send the headers of a request. At most request_ms.'),
   request_ms: Milliseconds('For a client to send a whole request. The response may take longer.'),
+  stream_keep_alive_ms: Milliseconds(
+    'The longest silence of a stream: then its client gets a comment or ping. A stream that has not ' +
+      'begun is opened with status 200, after four fifths of it at the earliest. Less than the idle ' +
+      'timeouts of load balancers in front.',
+  ),
   keep_alive_ms: Milliseconds(
     'How long an idle connection stays open between two requests. Should exceed that of a proxy in ' +
       'front.',

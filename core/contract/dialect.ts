@@ -46,6 +46,8 @@ export interface Dialect {
    * error in a stream only. Default: the error is answered with its status.
    */
   writeStreamedError?(error: GatewayError, exchange: EndedExchange): string | undefined
+  /** SSE text that keeps the connection of a silent stream open. Default: a comment. */
+  readonly keepAlive?: string
   readonly errorStyle: ErrorStyle
   /** Describes the endpoint in `/openapi.json`. */
   readonly description?: InferenceDescription

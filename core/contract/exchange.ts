@@ -72,7 +72,10 @@ export interface Exchange {
 
 /** Response headers of the gateway itself. A header that a plugin sets by the same name wins. */
 export interface DefaultHeaders {
-  /** Sets a header. The name is lower case and set at most once per response. */
+  /**
+   * Sets a header. The name is lower case and set at most once per response. Has no effect once the head is
+   * sent.
+   */
   setDefaultHeader(name: string, value: string): void
 }
 

@@ -42,6 +42,8 @@ export interface GatewayFields {
   traceId?: string
   /** Set on inference endpoints once the body is read. */
   exchange: EndedExchange
+  /** Resolves when the outcome of a reply is recorded whose stream was opened before it arrived. */
+  lateReply?: Promise<unknown>
   /** The error that was answered. */
   error?: GatewayError
 }

@@ -10,9 +10,13 @@ import type { EndedRequest, GatewayContext, RequestObserver } from '../contract/
  */
 export function notifyObservers(observers: readonly RequestObserver[], logger: Logger) {
   return (ctx: GatewayContext): void => {
-    ctx.client.onClose(() => {
+    const notify = () => {
       logFailedStream(ctx, logger)
       notifyAll(observers, toEndedRequest(ctx), logger)
+    }
+    ctx.client.onClose(() => {
+      if (ctx.lateReply === undefined) notify()
+      else void ctx.lateReply.then(notify)
     })
   }
 }

@@ -3,6 +3,7 @@ import type { GatewayContext, JsonObject } from '../contract/index.ts'
 import type { MaybePromise } from '../util/maybe-promise.ts'
 import { nextImmediate } from '../util/next-immediate.ts'
 import { markIncomplete } from './incomplete-response.ts'
+import type { KeepAlives, WatchedStream } from './keep-alives.ts'
 import { setLazyBody } from './lazy-body.ts'
 
 /** Sends the responses of inference endpoints. */
@@ -10,35 +11,38 @@ export interface ResponseSender {
   /** Sends a body, given as an object or as its JSON text. */
   sendWhole(ctx: GatewayContext, body: JsonObject | string): MaybePromise<void>
   /**
-   * Sends SSE records, several per string. They are read at the client's pace (backpressure). If the reply
-   * has failed, the response ends without its last chunk.
+   * Sends SSE records, several per string, and `keepAlive` when there are none for a while. They are read at
+   * the client's pace (backpressure). If the reply has failed, the response ends without its last chunk.
    */
-  sendStream(ctx: GatewayContext, records: AsyncIterable<string>): void
+  sendStream(ctx: GatewayContext, records: AsyncIterable<string>, keepAlive: string): void
 }
 
 /**
  * Creates a sender. By default it writes to the socket directly, bypassing Koa's response handling. With
  * `usesKoa`, responses become Koa bodies that third-party middleware can read and replace.
  */
-export function createResponseSender(usesKoa: boolean): ResponseSender {
-  return usesKoa ? KOA_SENDER : DIRECT_SENDER
+export function createResponseSender(usesKoa: boolean, keepAlives: KeepAlives): ResponseSender {
+  return usesKoa ? createKoaSender(keepAlives) : createDirectSender(keepAlives)
 }
 
-const KOA_SENDER: ResponseSender = {
-  // Waits like the direct sender: Koa writes the response once the middleware has ended.
-  sendWhole(ctx, body) {
-    if (typeof body !== 'string') ctx.body = body
-    else setLazyBody(ctx, { read: () => JSON.parse(body), send: () => setBody(ctx, body) })
-    return nextImmediate()
-  },
-  sendStream(ctx, records) {
-    setLazyBody(ctx, {
-      // Marked before the body ends the response, if nobody replaces it.
-      read: () => toReadable(records).once('end', () => markFailure(ctx)),
-      send: () => pipeRecords(ctx, records, ctx.status),
-    })
-    setStreamHeaders(ctx)
-  },
+function createKoaSender(keepAlives: KeepAlives): ResponseSender {
+  return {
+    // Waits like the direct sender: Koa writes the response once the middleware has ended.
+    sendWhole(ctx, body) {
+      if (typeof body !== 'string') ctx.body = body
+      else setLazyBody(ctx, { read: () => JSON.parse(body), send: () => setBody(ctx, body) })
+      return nextImmediate()
+    },
+    sendStream(ctx, records, keepAlive) {
+      setLazyBody(ctx, {
+        // Marked before the body ends the response, if nobody replaces it.
+        read: () =>
+          toWatchedReadable(ctx, records, keepAlives, keepAlive).once('end', () => markFailure(ctx)),
+        send: () => pipeRecords(ctx, records, watchResponse(ctx, keepAlives, keepAlive), ctx.status),
+      })
+      setStreamHeaders(ctx)
+    },
+  }
 }
 
 /** Sets SSE records as an ordinary Koa body. */
@@ -83,6 +87,30 @@ function toReadable(records: AsyncIterable<string>): Readable {
   return Readable.from(records, { objectMode: false })
 }
 
+/** Returns records as a `Readable` that has `keepAlive` between them when it is silent. */
+function toWatchedReadable(
+  ctx: GatewayContext,
+  records: AsyncIterable<string>,
+  keepAlives: KeepAlives,
+  keepAlive: string,
+): Readable {
+  const watched = keepAlives.watch(() => {
+    if (readable.readableLength === 0 && !readable.destroyed) readable.push(keepAlive)
+  })
+  const readable = toReadable(noteRecords(records, watched)).once('close', () => watched.end())
+  // Also if middleware has replaced it and nobody reads it.
+  ctx.client.onClose(() => watched.end())
+  return readable
+}
+
+async function* noteRecords(records: AsyncIterable<string>, watched: WatchedStream): AsyncGenerator<string> {
+  for await (const text of records) {
+    watched.noteActivity()
+    yield text
+  }
+  watched.end()
+}
+
 function setBody(ctx: GatewayContext, body: string): void {
   ctx.body = body
 }
@@ -91,24 +119,44 @@ function markFailure({ exchange, res }: GatewayContext): void {
   if (exchange.error !== undefined) markIncomplete(res)
 }
 
-const DIRECT_SENDER: ResponseSender = {
-  // Waits, so that the responses of one event-loop turn are written together (docs/decisions/http.md).
-  sendWhole: (ctx, body) =>
-    nextImmediate().then(() => writeWhole(ctx, typeof body === 'string' ? body : JSON.stringify(body))),
-  sendStream: (ctx, records) => pipeRecords(ctx, records, 200, STREAM_HEADER_LIST),
+function createDirectSender(keepAlives: KeepAlives): ResponseSender {
+  return {
+    // Waits, so that the responses of one event-loop turn are written together (docs/decisions/http.md).
+    sendWhole: (ctx, body) =>
+      nextImmediate().then(() => writeWhole(ctx, typeof body === 'string' ? body : JSON.stringify(body))),
+    sendStream: (ctx, records, keepAlive) =>
+      pipeRecords(ctx, records, watchResponse(ctx, keepAlives, keepAlive), 200, STREAM_HEADER_LIST),
+  }
+}
+
+/** Writes `keepAlive` to a silent response. A client that has not read what was written needs none. */
+function watchResponse(
+  { res, client }: GatewayContext,
+  keepAlives: KeepAlives,
+  keepAlive: string,
+): WatchedStream | undefined {
+  // WebSocket connections have pings of their own.
+  if (client.session !== undefined) return undefined
+  return keepAlives.watch(() => {
+    if (!res.writableNeedDrain && !res.destroyed) res.write(keepAlive)
+  })
 }
 
 /** Writes the head and the records to the socket, bypassing Koa. `headers`: alternating names and values. */
 function pipeRecords(
   ctx: GatewayContext,
   records: AsyncIterable<string>,
+  watched: WatchedStream | undefined,
   status: number,
   headers?: string[],
 ): void {
   ctx.respond = false
-  if (!ctx.writable) return
+  if (!ctx.writable) {
+    watched?.end()
+    return
+  }
   ctx.res.writeHead(status, headers)
-  pumpRecords(ctx, records[Symbol.asyncIterator]()).catch((error: unknown) => {
+  pumpRecords(ctx, records[Symbol.asyncIterator](), watched).catch((error: unknown) => {
     ctx.app.emit('error', error, ctx)
     ctx.res.destroy()
   })
@@ -133,16 +181,23 @@ function writeWhole(ctx: GatewayContext, text: string): void {
 }
 
 /** Writes records as they come, and stops the source if the client disconnects. */
-async function pumpRecords(ctx: GatewayContext, records: AsyncIterator<string>): Promise<void> {
+async function pumpRecords(
+  ctx: GatewayContext,
+  records: AsyncIterator<string>,
+  watched: WatchedStream | undefined,
+): Promise<void> {
   const { res } = ctx
   try {
     for (let next = await records.next(); !next.done; next = await records.next()) {
       if (res.destroyed) return
+      watched?.noteActivity()
       if (!res.write(next.value)) await drainOrClose(res)
     }
+    watched?.end()
     markFailure(ctx)
     res.end()
   } finally {
+    watched?.end()
     await records.return?.()
   }
 }

@@ -22,10 +22,12 @@ import {
 } from '../contract/index.ts'
 import { enterEndpoint } from '../http/endpoints.ts'
 import { toErrorInStyle } from '../http/error-words.ts'
+import type { KeepAlives } from '../http/keep-alives.ts'
 import { createBodyReader, requireJsonObject } from '../http/read-body.ts'
-import { createResponseSender, type ResponseSender } from '../http/send-response.ts'
+import { createResponseSender } from '../http/send-response.ts'
 import { chain, type MaybePromise } from '../util/maybe-promise.ts'
 import { composeAdmission, hasThirdPartyMiddleware } from './admission.ts'
+import { createLateStream } from './late-stream.ts'
 import type { PluginStep } from './load.ts'
 import { readReply } from './read-reply.ts'
 import { releaseReply } from './release-reply.ts'
@@ -38,6 +40,7 @@ export interface InferenceParts {
   /** Maximum size of a request body, in bytes. */
   readonly bodyLimit: number
   readonly costOf: Host['costOf']
+  readonly keepAlives: KeepAlives
 }
 
 /** The caller's account, policies and rules at one point in time. */
@@ -70,16 +73,16 @@ export function composeInference(
   dialect: Dialect,
   parts: InferenceParts,
 ): GatewayMiddleware {
-  const { steps, bodyLimit, costOf } = parts
-  const sender = createResponseSender(hasThirdPartyMiddleware(steps))
+  const { steps, bodyLimit } = parts
+  const recordFailure = createFailureRecorder(dialect, parts.costOf, list(steps, 'rejected'))
   return compose([
     enterEndpoint(endpoint, { isInference: true }),
     ...composeAdmission(steps), // admit: headers only; third-party middleware at its place
     createBodyReader(bodyLimit),
-    openExchange(dialect, parts, list(steps, 'rejected')),
+    openExchange(dialect, parts, recordFailure),
     ...list(steps, 'decide').map(toDecideMiddleware),
     ...toSentMiddleware(dialect),
-    respond(dialect, list(steps, 'inspect'), sender, costOf), // waits for the reply; inspect; writes it
+    respond(dialect, parts, recordFailure), // waits for the reply; inspect; writes it
     ...toReplyOnion(dialect, list(steps, 'reply')), // dispatch calls the provider
   ])
 }
@@ -93,15 +96,17 @@ function list<Phase extends 'decide' | 'reply' | 'inspect' | 'rejected'>(
 }
 
 /**
- * Parses the body in the client's format and snapshots the caller's account and rules. If the request fails
- * before its reply is sent, notifies the plugins before the error is answered.
+ * Records the cost of a request that failed before its reply was sent, and notifies the plugins. Resolves
+ * with the error for the client.
  */
-function openExchange(
+type RecordFailure = (exchange: OpenExchange, thrown: unknown) => Promise<unknown>
+
+function createFailureRecorder(
   dialect: Dialect,
-  { snapshotCaller, costOf }: InferenceParts,
+  costOf: Host['costOf'],
   onRejected: readonly NonNullable<PluginParts['rejected']>[],
-): GatewayMiddleware {
-  async function reject(ctx: GatewayContext, exchange: OpenExchange, thrown: unknown): Promise<never> {
+): RecordFailure {
+  return async (exchange, thrown) => {
     const { reply } = exchange
     exchange.isAnswered = true
     recordUnreadCost(exchange, costOf)
@@ -109,6 +114,21 @@ function openExchange(
     const named = nameCallerPath(thrown, dialect, exchange)
     const error = toErrorInStyle(named, dialect.errorStyle, exchange.route !== undefined)
     for (const notify of onRejected) await notify(exchange, error)
+    return error
+  }
+}
+
+/**
+ * Parses the body in the client's format and snapshots the caller's account and rules. If the request fails
+ * before its reply is sent, notifies the plugins before the error is answered.
+ */
+function openExchange(
+  dialect: Dialect,
+  { snapshotCaller }: InferenceParts,
+  recordFailure: RecordFailure,
+): GatewayMiddleware {
+  async function reject(ctx: GatewayContext, exchange: OpenExchange, thrown: unknown): Promise<never> {
+    const error = await recordFailure(exchange, thrown)
     if (exchange.request.stream && GatewayError.isInstance(error))
       ctx.errorStream = dialect.writeStreamedError?.(error, exchange)
     throw error
@@ -255,23 +275,59 @@ const rejectUnanswered: ReplyMiddleware = () => {
   throw new GatewayError('internal_error', message)
 }
 
-/** Waits for the reply, creates the transforms of the plugins for it, and sends it in the client's format. */
+/**
+ * Waits for the reply, creates the transforms of the plugins for it, and sends it in the client's format. The
+ * stream of a client that has waited for long is opened before the reply: see docs/decisions/http.md, "A
+ * stream that waits is opened with 200".
+ */
 function respond(
   dialect: Dialect,
-  inspectors: readonly NonNullable<PluginParts['inspect']>[],
-  sender: ResponseSender,
-  costOf: Host['costOf'],
+  { steps, costOf, keepAlives }: InferenceParts,
+  recordFailure: RecordFailure,
 ): GatewayMiddleware {
-  return (ctx, next) =>
-    next().then((reply: Reply) =>
-      chain(inspectReply(ctx.exchange, reply, inspectors, costOf), (exchange): MaybePromise<void> => {
-        if (exchange.decoration !== undefined)
-          for (const [name, value] of exchange.decoration.headers) ctx.res.setDefaultHeader(name, value)
-        if (exchange.reply.type === 'stream') sender.sendStream(ctx, dialect.writeStream(exchange, ctx))
-        else return chain(dialect.writeWhole(exchange, ctx), (body) => sender.sendWhole(ctx, body))
-      }),
-    )
+  const inspectors = list(steps, 'inspect')
+  const sender = createResponseSender(hasThirdPartyMiddleware(steps), keepAlives)
+  const keepAlive = dialect.keepAlive ?? SSE_COMMENT
+
+  function write(ctx: GatewayContext, exchange: RepliedExchange): MaybePromise<void> {
+    if (exchange.decoration !== undefined)
+      for (const [name, value] of exchange.decoration.headers) ctx.res.setDefaultHeader(name, value)
+    if (exchange.reply.type === 'stream')
+      sender.sendStream(ctx, dialect.writeStream(exchange, ctx), keepAlive)
+    else return chain(dialect.writeWhole(exchange, ctx), (body) => sender.sendWhole(ctx, body))
+  }
+
+  return (ctx, next) => {
+    const { exchange } = ctx
+    const replied = next().then((reply: Reply) => inspectReply(exchange, reply, inspectors, costOf))
+    // WebSocket connections have pings of their own.
+    if (exchange.request.stream !== true || ctx.client.session !== undefined)
+      return replied.then((exchange) => write(ctx, exchange))
+    return new Promise((resolve, reject) => {
+      let isLate = false
+      const onSilence = () => {
+        isLate = true
+        watched.end()
+        const late = createLateStream(dialect, ctx, replied, (thrown) => recordFailure(exchange, thrown))
+        ctx.lateReply = late.recorded
+        resolve(sender.sendStream(ctx, late.records(keepAlive), keepAlive))
+      }
+      const watched = keepAlives.watch(onSilence, performance.now() - ctx.startedAt)
+      const onReply = (exchange: RepliedExchange) => {
+        watched.end()
+        return isLate ? undefined : write(ctx, exchange)
+      }
+      const onError = (error: unknown) => {
+        watched.end()
+        throw error
+      }
+      // Has no effect if the stream was opened before.
+      replied.then(onReply, onError).then(resolve, reject)
+    })
+  }
 }
+
+const SSE_COMMENT = ': keep-alive\n\n'
 
 /** A plugin may answer a request for a stream with a whole reply, and the other way round. */
 function inspectReply(

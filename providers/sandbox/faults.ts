@@ -43,6 +43,8 @@ export interface Fault {
   readonly searches: number
   /** Never respond. */
   readonly isHanging: boolean
+  /** Send nothing more, and keep the connection open. */
+  readonly silentAfter: number | undefined
   /** Drop the connection. */
   readonly cutAfter: number | undefined
   /** End the stream cleanly, without its closing events. */
@@ -137,6 +139,7 @@ const PARAMETER_NAMES = [
   'tier',
   'searches',
   'hang',
+  'silent',
   'cut',
   'eof',
   'error-first',
@@ -173,6 +176,7 @@ function parseFault(text: string): Fault {
     tier: parameters.get('tier'),
     searches: parseInteger(parameters, 'searches', 0, 1000) ?? 0,
     isHanging: parameters.has('hang'),
+    silentAfter: parseEventCount(parameters, 'silent'),
     cutAfter: parseEventCount(parameters, 'cut'),
     endAfter: parseEventCount(parameters, 'eof'),
     errorAfter: parameters.has('error-first') ? 0 : parseEventCount(parameters, 'error-mid'),

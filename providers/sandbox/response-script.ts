@@ -16,8 +16,8 @@ export interface ResponseScript {
   readonly firstByteDelayMs: number
   /** The delay between two chunks. */
   readonly chunkDelayMs: number
-  /** `hang` sends nothing at all; `cut` drops the connection after the chunks. */
-  readonly ending: 'end' | 'cut' | 'hang'
+  /** `hang` sends nothing at all; `cut` drops the connection after the chunks, `silent` keeps it open. */
+  readonly ending: 'end' | 'cut' | 'hang' | 'silent'
 }
 
 /**
@@ -35,6 +35,7 @@ export async function sendScript(
     if (index > 0 && script.chunkDelayMs > 0) await delay(script.chunkDelayMs, client)
     if (!response.write(chunk)) await once(response, 'drain', { signal: client })
   }
+  if (script.ending === 'silent') return response.flushHeaders()
   if (script.ending === 'end') response.end()
   else await dropConnection(response)
 }
@@ -82,7 +83,7 @@ export function buildJsonScript(status: number, json: string, fault = NO_FAULT):
       'content-length': Buffer.byteLength(body),
       ...buildRetryAfterHeader(fault),
     },
-    chunks: [fault.cutAfter === undefined ? body : firstHalf(body)],
+    chunks: [(fault.cutAfter ?? fault.silentAfter) === undefined ? body : firstHalf(body)],
     firstByteDelayMs: fault.firstByteDelayMs,
     chunkDelayMs: 0,
     ending: endingOf(fault),
@@ -125,7 +126,7 @@ function buildFaultyEvents(
   if (errorAfter !== undefined) {
     return [...events.slice(0, errorAfter), format.toErrorEvent(error)]
   }
-  const limit = fault.cutAfter ?? fault.endAfter
+  const limit = fault.cutAfter ?? fault.endAfter ?? fault.silentAfter
   return limit === undefined ? [...events, ...closing] : events.slice(0, limit)
 }
 
@@ -159,7 +160,8 @@ function buildRetryAfterHeader({ retryAfterSeconds }: Fault): Record<string, num
   return retryAfterSeconds === undefined ? {} : { 'retry-after': retryAfterSeconds }
 }
 
-function endingOf({ isHanging, cutAfter }: Fault): ResponseScript['ending'] {
+function endingOf({ isHanging, cutAfter, silentAfter }: Fault): ResponseScript['ending'] {
   if (isHanging) return 'hang'
+  if (silentAfter !== undefined) return 'silent'
   return cutAfter === undefined ? 'end' : 'cut'
 }

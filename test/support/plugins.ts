@@ -15,9 +15,10 @@ export const BUILT_IN = DEFAULT_PLUGIN_NAMES
 export async function listPlugins(
   folder: string,
   plugins: readonly unknown[] | { readonly add: readonly unknown[] },
+  settings = '',
 ): Promise<string> {
   const file = path.join(folder, 'settings.yaml')
-  await writeFile(file, `${UNLIMITED}plugins: ${JSON.stringify(plugins)}\n`)
+  await writeFile(file, `${UNLIMITED}${settings}plugins: ${JSON.stringify(plugins)}\n`)
   return file
 }
 

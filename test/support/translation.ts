@@ -130,6 +130,8 @@ export interface ProviderAnswer {
   /** An object or its text. */
   readonly body?: object | string
   readonly records?: readonly SseEvent[]
+  /** Called before each record, which waits for it. */
+  readonly before?: (index: number) => Promise<unknown> | undefined
   /** The connection is dropped behind the body or records. */
   readonly isCut?: boolean
   /** The connection is closed before the answer. */
@@ -143,6 +145,8 @@ type Respond = (call: ProviderCall) => ProviderAnswer | Promise<ProviderAnswer>
 /** A gateway whose providers, one of each format, are one scripted server. */
 export interface TranslationBench {
   readonly gateway: RunningGateway
+  /** The address of the providers; each has a path of its own, such as `/openai`. */
+  readonly providerUrl: string
   /** The requests that providers received, oldest first. */
   readonly calls: ProviderCall[]
   /** Decides what providers answer from now on. Default: `encodeReply(call, {})`. */
@@ -254,6 +258,7 @@ export async function startTranslationBench(
   })
   return {
     gateway,
+    providerUrl: url,
     calls,
     respond(with_) {
       respond = with_
@@ -316,14 +321,16 @@ function formatOf(path: string): FormatName {
 }
 
 async function send(response: ServerResponse, answer: ProviderAnswer): Promise<void> {
-  const { status = 200, headers, body, records = [], isCut, isClosed, until } = answer
+  const { status = 200, headers, body, records = [], before, isCut, isClosed, until } = answer
   await until
   if (isClosed) return void response.socket?.destroySoon()
   const type = body === undefined ? 'text/event-stream' : 'application/json'
   response.writeHead(status, { 'content-type': type, ...headers })
   if (body !== undefined) response.write(typeof body === 'string' ? body : JSON.stringify(body))
-  for (const { event, data } of records)
+  for (const [index, { event, data }] of records.entries()) {
+    await before?.(index)
     response.write(`${event === '' ? '' : `event: ${event}\n`}data: ${data}\n\n`)
+  }
   if (!isCut) return void response.end()
   // Node collects what is written in one turn of the event loop.
   await nextImmediate()

@@ -1,7 +1,7 @@
 import type { Dialect } from '../../contract/index.ts'
 import { messagesDescription } from './description.ts'
 import { buildMessage } from './message.ts'
-import { streamMessageEvents } from './message-stream.ts'
+import { MESSAGE_PING, streamMessageEvents } from './message-stream.ts'
 import { parseMessagesRequest } from './parse-request.ts'
 
 /** `POST /v1/messages`: Anthropic's Messages API. */
@@ -9,6 +9,7 @@ export const messagesDialect: Dialect = {
   parseRequest: (body, { headers }) => parseMessagesRequest(body, headers),
   writeWhole: buildMessage,
   writeStream: streamMessageEvents,
+  keepAlive: MESSAGE_PING,
   parameterNames: { response_format: 'output_config.format', stop: 'stop_sequences' },
   errorStyle: 'anthropic',
   description: messagesDescription,

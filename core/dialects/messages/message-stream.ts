@@ -10,6 +10,9 @@ import {
   toShownPart,
 } from './message.ts'
 
+/** Anthropic sends it at the start of a stream and in pauses. */
+export const MESSAGE_PING = toSseRecord({ type: 'ping' })
+
 /**
  * Streams the events of a message as SSE, in Anthropic's order. The message at the start and the event
  * `message_delta` at the end carry the extension fields. If the stream fails, it ends with the event `error`.
@@ -28,7 +31,7 @@ export async function* streamMessageEvents(exchange: RepliedExchange): AsyncGene
       usage: ending.buildUsage(),
       ...extensionFields(exchange, exchange.decoration?.first()),
     }
-    return toSseRecord({ type: 'message_start', message }) + toSseRecord({ type: 'ping' })
+    return toSseRecord({ type: 'message_start', message }) + MESSAGE_PING
   }
 
   function toText(event: ReplyEvent): string {

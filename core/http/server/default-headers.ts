@@ -58,7 +58,7 @@ export class PlainResponse<Request extends IncomingMessage = IncomingMessage>
   implements DefaultHeaders
 {
   setDefaultHeader(name: string, value: string): void {
-    if (!this.hasHeader(name)) this.setHeader(name, value)
+    if (!this.headersSent && !this.hasHeader(name)) this.setHeader(name, value)
   }
 
   setDefaultHeaders(headers: readonly string[]): void {

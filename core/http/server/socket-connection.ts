@@ -53,7 +53,7 @@ export class SocketConnection implements ClientSession {
   #lateBytes = 0
   #current: MessageResponse | undefined
   #isEnding = false
-  #isAlive = true
+  #unansweredPings = 0
 
   constructor(socket: WebSocket, upgrade: IncomingMessage, handle: HandleMessage, options: SocketOptions) {
     this.#socket = socket
@@ -64,7 +64,7 @@ export class SocketConnection implements ClientSession {
     upgrade.socket.prependListener('data', (data: Buffer) => this.#countIncoming(data.length))
     socket.on('message', (data: Buffer) => this.#receive(data))
     socket.on('pong', () => {
-      this.#isAlive = true
+      this.#unansweredPings = 0
     })
     socket.on('close', () => {
       this.#drop()
@@ -87,11 +87,11 @@ export class SocketConnection implements ClientSession {
     else this.#socket.once('close', notify)
   }
 
-  /** Terminates the connection if the client has not answered since the last call. */
+  /** Sends a ping, or terminates the connection if the client has not answered the last two. */
   checkAlive(): void {
-    if (this.#isAlive) this.#socket.ping()
+    if (this.#unansweredPings < 2) this.#socket.ping()
     else this.#socket.terminate()
-    this.#isAlive = false
+    this.#unansweredPings++
   }
 
   /** Closes the connection once the current response has ended. Messages that wait are not handled. */

@@ -40,7 +40,7 @@ export interface SocketServerOptions extends SocketEndpoint {
 }
 
 /** Interval at which clients must answer a ping, which also keeps proxies from closing the connection. */
-const PING_INTERVAL_MS = 30_000
+const PING_INTERVAL_MS = 15_000
 
 /** Messages of the maximum size that the connections of a user, and of all users, can hold unhandled. */
 const MAX_MESSAGES_PER_USER = 4
