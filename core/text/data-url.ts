@@ -21,6 +21,19 @@ export function parseDataUrl(url: string): DataUrl | undefined {
   return { mediaType: mediaType.trim(), base64 }
 }
 
+const IMAGE_STARTS: readonly (readonly [RegExp, string])[] = [
+  [/^iVBORw0KGgo/, 'image/png'],
+  [/^\/9j\//, 'image/jpeg'],
+  [/^R0lGOD/, 'image/gif'],
+  [/^UklGR.{7}RUJQ/, 'image/webp'],
+]
+
+/** Returns the media type of an image by how its base64 begins; undefined for other data. */
+export function imageTypeOf(base64: string): string | undefined {
+  const found = IMAGE_STARTS.find(([start]) => start.test(base64))
+  return found?.[1]
+}
+
 /** A `%` without two hexadecimal digits stands for itself. */
 function decodePercent(text: string, encoding: 'latin1' | 'base64'): string {
   const bytes = Buffer.from(text)

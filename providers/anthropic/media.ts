@@ -1,18 +1,21 @@
 import type { ContentPart } from '../../core/contract/chat.ts'
-import { parseDataUrl } from '../../core/text/data-url.ts'
+import { imageTypeOf, parseDataUrl } from '../../core/text/data-url.ts'
 import { asObject, asString } from '../shared/fields.ts'
 import { type FileSource, parseFilePart, unsupportedFileError } from '../shared/files.ts'
 import { invalidValueError } from '../shared/request-errors.ts'
 import type { DocumentBlock, ImageBlock, ImageMediaType } from './wire.ts'
 
-/** `detail` has no counterpart. Throws a `GatewayError` for images that Anthropic does not support. */
+/**
+ * `detail` has no counterpart. The data decides about the media type: Anthropic refuses an image of another
+ * one. Throws a `GatewayError` for images that Anthropic does not support.
+ */
 export function toImageBlock(part: ContentPart, path: string): ImageBlock {
   const param = `${path}.image_url.url`
   const url = asString(part.image_url) || asString(asObject(part.image_url).url)
   if (/^https?:/i.test(url)) return { type: 'image', source: { type: 'url', url } }
   const image = parseDataUrl(url)
   if (!image) throw invalidValueError(param, 'must be an http, https or data URL.')
-  const media_type = MEDIA_TYPES.get(image.mediaType)
+  const media_type = MEDIA_TYPES.get(imageTypeOf(image.base64) ?? image.mediaType)
   if (media_type) return { type: 'image', source: { type: 'base64', media_type, data: image.base64 } }
   throw invalidValueError(param, 'must be a JPEG, PNG, GIF or WebP image for anthropic.')
 }

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../core/contract/json.ts'
+import type { ProviderErrorResponse } from '../../core/contract/provider.ts'
 import { type ErrorBody, isReportedError, parseErrorBody } from '../shared/error-body.ts'
 import {
   createErrorParser,
@@ -14,7 +15,7 @@ interface ChatError extends ErrorBody, ProviderErrorBody {}
  * https://platform.openai.com/docs/guides/error-codes and docs/providers.md, "Mistral errors".
  */
 export const { parseResponse: parseChatError, parseRecord: parseChatErrorRecord } =
-  createErrorParser<ChatError>({ parseBody, classify, toDetails, toStatus })
+  createErrorParser<ChatError>({ parseBody, classify, toDetails, toStatus, retryAfter })
 
 /** True for a record that reports an error: `{error}`, or Mistral's `{object:"error"}`. */
 export function isChatErrorRecord(record: JsonObject): boolean {
@@ -55,6 +56,29 @@ function toDetails({ param, code }: ChatError): ProviderErrorDetails {
   // A numeric code only repeats the HTTP status.
   const hasWireCode = code !== '' && !/^\d+$/.test(code)
   return { ...(param && { param }), ...(hasWireCode && { wireCode: code }) }
+}
+
+/** The time in the message, or that until all exhausted limits in `x-ratelimit-*` are reset. */
+function retryAfter({ message }: ChatError, headers: ProviderErrorResponse['headers']): number | undefined {
+  const said = toSeconds(RETRY_TIME.exec(message)?.[1] ?? '')
+  if (said > 0) return Math.ceil(said)
+  const resets = ['requests', 'tokens']
+    .filter((limit) => Number(headers[`x-ratelimit-remaining-${limit}`] ?? 0) === 0)
+    .map((limit) => toSeconds(String(headers[`x-ratelimit-reset-${limit}`] ?? '')))
+  return Math.ceil(Math.max(...resets)) || undefined
+}
+
+/** Such as "Please try again in 6m0s" and "Please retry after 6 seconds". */
+const RETRY_TIME = /\b(?:try again|retry) (?:in|after) (\d[\d.dhms ]{0,30})/i
+
+const UNIT_SECONDS: Readonly<Record<string, number>> = { d: 86_400, h: 3600, m: 60, s: 1, ms: 0.001 }
+
+/** The seconds of a duration such as `1h2m3.5s`, `20ms` or `6 s`; 0 for any other text. */
+function toSeconds(duration: string): number {
+  let seconds = 0
+  for (const [, number, unit = ''] of duration.matchAll(/(\d+(?:\.\d+)?) ?(ms|[dhms])/g))
+    seconds += Number(number) * (UNIT_SECONDS[unit] ?? 0)
+  return seconds
 }
 
 function toStatus({ code, type }: ChatError): number {

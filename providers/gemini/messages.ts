@@ -1,6 +1,6 @@
 import type { ContentPart, Message } from '../../core/contract/chat.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
-import { parseDataUrl } from '../../core/text/data-url.ts'
+import { imageTypeOf, parseDataUrl } from '../../core/text/data-url.ts'
 import { asObject, asString } from '../shared/fields.ts'
 import { parseFilePart, unsupportedFileError } from '../shared/files.ts'
 import { isInstruction, markLaterInstructions } from '../shared/instructions.ts'
@@ -179,8 +179,9 @@ function toUrlPart(url: string, path: string): MediaPart {
   return { fileData: { fileUri: url, ...(mimeType && { mimeType }) } }
 }
 
+/** Of images, the data decides about the type. */
 function toInlinePart(mimeType: string, data: string): MediaPart {
-  return { inlineData: { mimeType, data } }
+  return { inlineData: { mimeType: imageTypeOf(data) ?? mimeType, data } }
 }
 
 const MEDIA_TYPES = new Map([

@@ -4,7 +4,7 @@ import type { ApiLimits, ParameterChange } from '../../core/contract/provider.ts
 import { asObject, asString } from './fields.ts'
 import { shortenName } from './fit-names.ts'
 import { mergeRoot, needsMerge } from './merge-root.ts'
-import { isStrictSchema } from './schema-constraints.ts'
+import { toStrictSchema } from './schema-constraints.ts'
 
 /** The fields about tools that are sent with another value. */
 export function fitTools(
@@ -38,8 +38,10 @@ function fitTool(tool: Tool, { refusedAtRoot, strictSchemas }: ApiLimits, change
       change(`${refused.join(', ')} at the root of its schema`, 'properties of one object')
     schema = mergeRoot(parameters, refusedAtRoot)
   }
-  const isWeakened = strictSchemas === true && strict === true && !isStrictSchema(schema)
+  const closed = strictSchemas === true && strict === true ? toStrictSchema(schema) : schema
+  const isWeakened = closed === undefined
   if (isWeakened) change('strict: true', 'strict: false')
+  else schema = closed
   if (schema === parameters && !isWeakened) return tool
   return { ...tool, function: { ...called, parameters: schema, ...(isWeakened && { strict: false }) } }
 }
@@ -54,13 +56,15 @@ export function fitResponseFormat(
   const json_schema = asObject(format.json_schema)
   const name = asString(json_schema.name)
   const isRenamed = schemaNames !== undefined && name !== '' && !schemaNames.pattern.test(name)
-  const isWeakened =
-    strictSchemas === true && json_schema.strict === true && !isStrictSchema(json_schema.schema)
+  const { schema } = json_schema
+  const closed = strictSchemas === true && json_schema.strict === true ? toStrictSchema(schema) : schema
+  const isWeakened = closed === undefined && schema !== undefined
   if (isWeakened) changed.push({ param: 'response_format', from: 'strict: true', to: 'strict: false' })
-  if (!isRenamed && !isWeakened) return {}
+  if (!isRenamed && closed === schema) return {}
   const fitted: JsonObject = {
     ...json_schema,
     ...(isRenamed && { name: shortenName(name, schemaNames) }),
+    ...(closed !== undefined && { schema: closed }),
     ...(isWeakened && { strict: false }),
   }
   return { response_format: { ...format, json_schema: fitted } }

@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import { asObject } from './fields.ts'
 import { isDefaultValue, UNRELATED_FIELDS } from './omitted-fields.ts'
 import { ORDINARY_MESSAGES, reduceMessages } from './reduce-messages.ts'
-import { findConstraints } from './schema-constraints.ts'
+import { findConstraints, toStrictSchema } from './schema-constraints.ts'
 
 /**
  * Reduces a request to what decides which models honour its parameters: texts, schemas and numbers that do
@@ -94,7 +94,9 @@ function reduceFormat({ type, json_schema }: JsonObject): JsonObject {
   if (type !== 'json_schema') return { type }
   const { strict, schema } = asObject(json_schema)
   const constraints = findConstraints(schema).map((keyword) => [keyword, SAMPLE_CONSTRAINT])
-  const reduced = { type: 'object', properties: {}, ...Object.fromEntries(constraints) }
+  // Not every provider accepts as strict what has optional properties.
+  const properties = strict === true && toStrictSchema(schema) === undefined ? { [SAMPLE_NAME]: {} } : {}
+  const reduced = { type: 'object', properties, ...Object.fromEntries(constraints) }
   return { type, json_schema: { name: 'x', schema: reduced, strict } }
 }
 

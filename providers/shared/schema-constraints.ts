@@ -38,16 +38,29 @@ export function findConstraints(schema: unknown): readonly string[] {
 }
 
 /**
- * Whether OpenAI accepts a schema as strict: every object requires all of its properties and allows no
- * others, and some keywords are missing. https://platform.openai.com/docs/guides/structured-outputs
+ * Returns a schema that OpenAI accepts as strict: every object requires all of its properties and allows no
+ * others, and some keywords are missing. Objects that do not say whether they allow others are closed.
+ * Undefined if the schema cannot be strict. https://platform.openai.com/docs/guides/structured-outputs
  */
-export function isStrictSchema(schema: unknown): boolean {
-  let isStrict = isJsonObject(schema) && schema.type === 'object'
+export function toStrictSchema(schema: unknown): JsonObject | undefined {
+  if (!isJsonObject(schema) || schema.type !== 'object') return undefined
+  let isStrict = true
+  let isClosed = true
   visitSchemas(schema, (each) => {
-    if (!isStrictObject(each) || Object.keys(each).some((keyword) => NOT_STRICT.has(keyword)))
+    const { additionalProperties: others = false, properties, required, $ref } = each
+    const keywords = Object.keys(each)
+    if (keywords.some((keyword) => NOT_STRICT.has(keyword))) isStrict = false
+    if ($ref !== undefined && keywords.length > 1 && each !== schema) isStrict = false
+    if (!isObjectSchema(each)) return
+    if (each.additionalProperties === undefined) isClosed = false
+    const names = new Set(Array.isArray(required) ? required : [])
+    // An object without properties is a map, if it is not closed.
+    const isMap = properties === undefined && each.additionalProperties === undefined
+    if (others !== false || isMap || Object.keys(asObject(properties)).some((name) => !names.has(name)))
       isStrict = false
   })
-  return isStrict
+  if (!isStrict) return undefined
+  return isClosed ? schema : closeObjects(schema)
 }
 
 const NOT_STRICT: ReadonlySet<string> = new Set(
@@ -55,11 +68,16 @@ const NOT_STRICT: ReadonlySet<string> = new Set(
   default`.split(/\s+/),
 )
 
-function isStrictObject({ type, properties, required, additionalProperties }: JsonObject): boolean {
-  const isObject = type === 'object' || (Array.isArray(type) && type.includes('object'))
-  if (!isObject && properties === undefined) return true
-  const names = new Set(Array.isArray(required) ? required : [])
-  return additionalProperties === false && Object.keys(asObject(properties)).every((name) => names.has(name))
+function isObjectSchema({ type, properties }: JsonObject): boolean {
+  return type === 'object' || (Array.isArray(type) && type.includes('object')) || properties !== undefined
+}
+
+function closeObjects(schema: JsonObject): JsonObject {
+  const closed = structuredClone(schema)
+  visitSchemas(closed, (each: Record<string, unknown>) => {
+    if (isObjectSchema(each)) each.additionalProperties = false
+  })
+  return closed
 }
 
 /** The change of a `json_schema` whose constraints a provider does not enforce; undefined if it has none. */

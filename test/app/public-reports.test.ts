@@ -179,4 +179,175 @@ describe('public reports', () => {
       expect(error.message).to.match(/not valid JSON|not respond with an event stream/)
     }
   })
+
+  // BerriAI/litellm#24900, anthropics/claude-code#13131, home-assistant/core#167208
+  describe('an image whose declared type is wrong', () => {
+    const PNG = `iVBORw0KGgo${'A'.repeat(40)}`
+    const WEBP = `UklGRiQAAABXRUJQVlA4${'A'.repeat(40)}`
+    /** A user's image and that of a tool's result, in each dialect. */
+    const IMAGES: Partial<Record<DialectName, (type: string, data: string) => object>> = {
+      chat: (type, data) => {
+        const content = [{ type: 'image_url', image_url: { url: `data:${type};base64,${data}` } }]
+        const called = { name: 'draw', arguments: '{}' }
+        return {
+          messages: [
+            { role: 'user', content },
+            {
+              role: 'assistant',
+              content: null,
+              tool_calls: [{ id: 'c', type: 'function', function: called }],
+            },
+            { role: 'tool', tool_call_id: 'c', content },
+          ],
+        }
+      },
+      messages: (type, data) => {
+        const image = { type: 'image', source: { type: 'base64', media_type: type, data } }
+        return {
+          messages: [
+            { role: 'user', content: [image] },
+            { role: 'assistant', content: [{ type: 'tool_use', id: 'c', name: 'draw', input: {} }] },
+            { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c', content: [image] }] },
+          ],
+        }
+      },
+      responses: (type, data) => {
+        const content = [{ type: 'input_image', image_url: `data:${type};base64,${data}` }]
+        return {
+          input: [
+            { role: 'user', content },
+            { type: 'function_call', call_id: 'c', name: 'draw', arguments: '{}' },
+            { type: 'function_call_output', call_id: 'c', output: content },
+          ],
+        }
+      },
+    }
+    for (const combination of combinations(['chat', 'messages', 'responses'], ['anthropic', 'gemini'])) {
+      it(`is sent with that of its data: ${combination.title}`, async () => {
+        for (const [declared, data, type] of [
+          ['image/jpeg', PNG, 'image/png'],
+          ['image/png', WEBP, 'image/webp'],
+          ['image/webp', `/9j/${'A'.repeat(40)}`, 'image/jpeg'],
+          ['image/png', `R0lGODlh${'A'.repeat(40)}`, 'image/gif'],
+          ['image/png', 'A'.repeat(44), 'image/png'],
+        ] as const) {
+          const body = IMAGES[combination.dialect]!(declared, data)
+          const { status, raw } = await bench.ask(combination, { body })
+          expect(status, raw).to.equal(200)
+          const sent = JSON.stringify(bench.calls.at(-1)!.body)
+          const types = [...sent.matchAll(/"(?:media_type|mimeType)":"([^"]+)"/g)].map(([, each]) => each)
+          expect(types).to.deep.equal([type, type])
+        }
+      })
+    }
+  })
+
+  // BerriAI/litellm#20997, #38211
+  describe('a strict schema that does not close its objects', () => {
+    const inner = { type: 'object', properties: { b: { type: 'string' } }, required: ['b'] }
+    const open = { type: 'object', properties: { a: inner }, required: ['a'] }
+    const closed = {
+      ...open,
+      properties: { a: { ...inner, additionalProperties: false } },
+      additionalProperties: false,
+    }
+    const optional = { ...open, required: [] }
+    const map = { ...open, properties: { a: { type: 'object' } } }
+    const BODIES: Partial<Record<DialectName, (schema: object) => object>> = {
+      chat: (schema) => ({
+        tools: [{ type: 'function', function: { name: 'act', parameters: schema, strict: true } }],
+        response_format: { type: 'json_schema', json_schema: { name: 'x', schema, strict: true } },
+      }),
+      messages: (schema) => ({
+        tools: [{ name: 'act', input_schema: schema, strict: true }],
+        output_config: { format: { type: 'json_schema', schema } },
+      }),
+      responses: (schema) => ({
+        tools: [{ type: 'function', name: 'act', parameters: schema, strict: true }],
+        text: { format: { type: 'json_schema', name: 'x', schema, strict: true } },
+      }),
+    }
+    for (const combination of combinations(
+      ['chat', 'messages', 'responses'],
+      ['openai', 'responses', 'compatible'],
+    )) {
+      it(`is sent so that OpenAI accepts it: ${combination.title}`, async () => {
+        for (const [schema, sent, strict] of [
+          [open, closed, true],
+          [optional, optional, false],
+          [map, map, false],
+        ] as const) {
+          const { status, raw } = await bench.ask(combination, { body: BODIES[combination.dialect]!(schema) })
+          expect(status, raw).to.equal(200)
+          const { tools, text, response_format: format } = bench.calls.at(-1)!.body
+          const tool = tools[0].function ?? tools[0]
+          expect([tool.parameters, tool.strict]).to.deep.equal([sent, strict])
+          const output = format?.json_schema ?? text.format
+          expect([output.schema, output.strict]).to.deep.equal([sent, strict])
+        }
+      })
+    }
+  })
+
+  // OpenAI's guide to rate limits has these headers; its messages say when to try again.
+  describe('a rate limit that does not use retry-after', () => {
+    const CASES: readonly (readonly [string, Readonly<Record<string, string>>, string])[] = [
+      ['Limit 30000. Please try again in 7.66s. Visit https://…', {}, '8'],
+      ['Please try again in 6m0s.', { 'x-ratelimit-reset-tokens': '1s' }, '360'],
+      ['Please try again in 1h2m3.5s.', {}, '3724'],
+      ['Please try again in 3100ms.', {}, '4'],
+      ['Please retry after 6 seconds.', {}, '6'],
+      ['Busy', { 'x-ratelimit-reset-tokens': '6m0s' }, '360'],
+      ['Busy', { 'x-ratelimit-reset-tokens': '6m0s', 'x-ratelimit-remaining-tokens': '10' }, '1'],
+      [
+        'Busy',
+        {
+          'x-ratelimit-remaining-requests': '0',
+          'x-ratelimit-reset-requests': '8.64s',
+          'x-ratelimit-remaining-tokens': '29000',
+          'x-ratelimit-reset-tokens': '6m0s',
+        },
+        '9',
+      ],
+      ['Please try again in 7.66s.', { 'retry-after': '3' }, '3'],
+      ['Please try again in a while.', {}, '1'],
+    ]
+    const limited = (message: string) => ({
+      error: { message, type: 'tokens', code: 'rate_limit_exceeded' },
+    })
+    const [first] = CASES
+
+    for (const combination of combinations(undefined, [
+      'openai',
+      'responses',
+      'mistral',
+      'deepseek',
+      'compatible',
+    ]))
+      it(`says when to try again: ${combination.title}`, async () => {
+        bench.respond(() => ({ status: 429, body: limited(first![0]) }))
+        const asked = await bench.ask(combination)
+        expect(asked.status, asked.raw).to.equal(429)
+        expect(asked.headers.get('retry-after')).to.equal('8')
+      })
+
+    it('says when to try again, whatever the form is', async () => {
+      const combination = { dialect: 'chat', format: 'openai', stream: false } as const
+      for (const [message, headers, expected] of CASES) {
+        bench.respond(() => ({ status: 429, headers, body: limited(message) }))
+        const asked = await bench.ask(combination)
+        expect(asked.headers.get('retry-after'), message).to.equal(expected)
+      }
+    })
+
+    it('says when to try again in a stream', async () => {
+      bench.respond((call) => {
+        const { records = [] } = encodeReply(call, { text: 'word '.repeat(40_000) })
+        const error = { event: '', data: JSON.stringify(limited(first![0])) }
+        return { records: [...records.slice(0, records.length / 2), error] }
+      })
+      const asked = await bench.ask({ dialect: 'responses', format: 'openai', stream: true })
+      expect(asked.records.at(-1).response.error.message).to.contain('try again in 8s')
+    })
+  })
 })

@@ -12,7 +12,10 @@ const ROWS = {
   stops: ['stop sequences', 'further ones are left out, with a warning'],
   seeds: ['`seed`', 'mapped into the range, with a warning'],
   refusedAtRoot: ["not at the root of a tool's schema", 'merged into one object, with a warning'],
-  strictSchemas: ['`strict` schemas', 'sent as not strict, with a warning'],
+  strictSchemas: [
+    '`strict` schemas',
+    'others are not allowed where the schema does not say; else sent as not strict, with a warning',
+  ],
   tools: ['tools of a request', 'refused by the provider'],
   embeddings: ['texts of an embeddings request', 'divided into several requests'],
 } satisfies Readonly<Record<keyof ApiLimits, readonly [string, string]>>
@@ -42,7 +45,7 @@ function show(field: keyof ApiLimits, limit: ApiLimits[keyof ApiLimits]): string
     case 'refusedAtRoot':
       return (limit as readonly string[]).map((keyword) => `\`${keyword}\``).join(', ')
     case 'strictSchemas':
-      return 'all properties required, no others'
+      return 'all properties required, no others, no `default` and the like'
     case 'embeddings': {
       const { inputs, tokens } = limit as NonNullable<ApiLimits['embeddings']>
       return tokens === undefined ? `${inputs}` : `${inputs}, of ${tokens} tokens together`
