@@ -100,10 +100,11 @@ export function withReasoningData(
 ): Message {
   const others = data.filter(({ google }) => google === undefined)
   const google = data.find((each) => each.google !== undefined)?.google
-  const { tool_calls: calls } = message
+  const { tool_calls: calls, reasoning_data: earlier } = message
   return {
     ...message,
-    ...(others.length > 0 && { reasoning_data: [...(message.reasoning_data ?? []), ...others] }),
+    // Clients can send any value.
+    ...(others.length > 0 && { reasoning_data: [...(Array.isArray(earlier) ? earlier : []), ...others] }),
     ...(google !== undefined &&
       calls != null && {
         tool_calls: calls.map((call, index) => (index === callIndex ? withSignature(call, google) : call)),

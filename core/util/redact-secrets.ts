@@ -24,22 +24,20 @@ const REDACTED = '[redacted]'
 export function createSecretRedactor(secrets: readonly (string | undefined)[]): SecretRedactor {
   const known = [...new Set(secrets.flatMap((secret) => secret || []))]
   const words = known.filter(isOrdinary)
-  const strong = known.filter((secret) => !isOrdinary(secret))
-  const pattern = compile([
-    ...toAlternatives(strong.flatMap(formsOf)),
-    ...toAlternatives(words).map(toValuePattern),
-  ])
+  const forms = [...new Set(known.filter((secret) => !isOrdinary(secret)).flatMap(formsOf))]
+  const pattern = compile([...toAlternatives(forms), ...toAlternatives(words).map(toValuePattern)])
 
   function redactText(text: string): string {
     if (pattern === undefined) return text
     if (words.includes(text)) return REDACTED
-    return redactCutOff(text.replace(pattern, REDACTED), strong)
+    return redactCutOff(text.replace(pattern, REDACTED), forms)
   }
 
   function redactValue(value: unknown, depth = 0): unknown {
     if (typeof value === 'string') return redactText(value)
     if (value instanceof Error) return redactError(value, depth)
-    if (depth > MAX_DEPTH) return value
+    if (typeof value !== 'object' || value === null) return value
+    if (depth > MAX_DEPTH) return REDACTED
     if (Array.isArray(value))
       return keepIfEqual(
         value,
@@ -64,9 +62,9 @@ export function createSecretRedactor(secrets: readonly (string | undefined)[]): 
     }
     const cause = redactValue(error.cause, depth + 1)
     const isSame = message === error.message && stack === (error.stack ?? '') && cause === error.cause
-    if (isSame && Object.keys(error).length === 0) return error
+    if (isSame && Object.getOwnPropertyNames(error).every((name) => ERROR_FIELDS.has(name))) return error
     const copy = new Error(message, cause === undefined ? {} : { cause })
-    copy.name = error.name
+    copy.name = redactText(error.name)
     return withStack(copy, stack)
   }
 
@@ -85,6 +83,8 @@ export function createSecretRedactor(secrets: readonly (string | undefined)[]): 
 /** Causes and details are not nested deeper. */
 const MAX_DEPTH = 8
 
+const ERROR_FIELDS: ReadonlySet<string> = new Set(['message', 'stack', 'cause', 'name'])
+
 function keepIfEqual(list: readonly unknown[], copy: readonly unknown[]): readonly unknown[] {
   return copy.every((item, index) => item === list[index]) ? list : copy
 }
@@ -93,10 +93,17 @@ function withStack<E extends Error>(error: E, stack: string): E {
   return Object.defineProperty(error, 'stack', { value: stack, configurable: true, writable: true })
 }
 
-/** True for a secret that may be a word of any text, such as `token`, `sandbox` or `provider-key`. */
+/**
+ * True for a secret that any text may contain: a word such as `token`, `sandbox` or `provider-key`, a number
+ * or a name such as `gpt-4`, or a few characters.
+ */
 function isOrdinary(secret: string): boolean {
-  return secret.length < 8 || (secret.length < 16 && /^[a-z]+(?:[-_.][a-z]+)*$/.test(secret))
+  const { length } = secret
+  return length < 5 || (length < 8 && NAME.test(secret)) || (length < 16 && WORDS.test(secret))
 }
+
+const NAME = /^(?:[a-z]+|\d+)(?:[-_.](?:[a-z]+|\d+))*$/i
+const WORDS = /^[a-z]+(?:[-_.][a-z]+)*$/
 
 /**
  * A word is a secret where it stands as a value of its own: in quotation marks, behind a colon or an equals
@@ -105,7 +112,7 @@ function isOrdinary(secret: string): boolean {
 function toValuePattern(word: string): string {
   return (
     `(?<=["'\`])${word}(?=["'\`])` +
-    `|(?<=[:=]\\s?)${word}(?=[.,;!?)\\]}"'\`]*(?:\\s*$|\\s*\\n|[.,;)]\\s))` +
+    `|(?<=[:=]\\s?)${word}(?=[.,;!?)\\]}"'\`]*(?:&|\\s*$|\\s*\\n|[.,;)]\\s))` +
     `|(?<=\\b(?:[Bb]earer|[Bb]asic|[Kk]ey|[Pp]assword)\\s)${word}(?![\\w-])`
   )
 }
@@ -131,7 +138,7 @@ function base64At(secret: string, before: number): readonly string[] {
 
 /** Longer texts come first: a secret may contain another one. */
 function toAlternatives(texts: readonly string[]): readonly string[] {
-  return [...new Set(texts)]
+  return texts
     .toSorted((a, b) => b.length - a.length)
     .map((text) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'))
 }
@@ -143,9 +150,12 @@ function compile(alternatives: readonly string[]): RegExp | undefined {
 const MIN_CUT_OFF = 8
 
 /** Long error texts are cut off, perhaps within a secret. */
-function redactCutOff(text: string, secrets: readonly string[]): string {
-  for (const secret of secrets)
-    for (let length = Math.min(secret.length - 1, text.length); length >= MIN_CUT_OFF; length--)
-      if (text.endsWith(secret.slice(0, length))) return text.slice(0, -length) + REDACTED
+function redactCutOff(text: string, forms: readonly string[]): string {
+  for (const form of forms) {
+    const prefix = form.slice(0, MIN_CUT_OFF)
+    let start = text.indexOf(prefix, Math.max(0, text.length - form.length))
+    while (start !== -1 && !form.startsWith(text.slice(start))) start = text.indexOf(prefix, start + 1)
+    if (start !== -1) return text.slice(0, start) + REDACTED
+  }
   return text
 }

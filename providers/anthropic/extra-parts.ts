@@ -43,8 +43,10 @@ const COUNTS: ReadonlySet<string> = new Set(
   'input_tokens output_tokens cache_creation_input_tokens cache_read_input_tokens'.split(' '),
 )
 
-/** The stop reasons that the finish reason of the canonical form tells. */
-const USUAL_REASONS: ReadonlySet<unknown> = new Set(['end_turn', 'max_tokens', 'tool_use', 'refusal'])
+/** The stop reasons that the finish reason of the canonical form does not tell. */
+const FURTHER_REASONS: ReadonlySet<unknown> = new Set([
+  ...['stop_sequence', 'pause_turn', 'model_context_window_exceeded', 'compaction'],
+])
 
 /** Further fields of a message and its usage; none if there are no others than usual. */
 export function toMessageParts(message: JsonObject): readonly ExtraPart[] {
@@ -53,7 +55,7 @@ export function toMessageParts(message: JsonObject): readonly ExtraPart[] {
   const fields = {
     ...pick(message, (name) => !MESSAGE_FIELDS.has(name) && name !== 'stop_details'),
     ...toStopDetails(message),
-    ...(stop_reason != null && !USUAL_REASONS.has(stop_reason) && { stop_reason }),
+    ...(FURTHER_REASONS.has(stop_reason) && { stop_reason }),
     ...(Object.keys(usage).length > 0 && { usage }),
   }
   return Object.keys(fields).length === 0 ? [] : [toExtraPart('message', fields)]

@@ -104,6 +104,7 @@ export function toAnthropicFinishReason(value: unknown): FinishReason {
   switch (value) {
     case 'max_tokens':
     case 'model_context_window_exceeded':
+    case 'length': // Of providers that are compatible.
       return 'length'
     case 'tool_use':
       return 'tool_calls'

@@ -134,6 +134,8 @@ export function createAnthropicStreamReader(): StreamReader {
     },
     end() {
       if (isDone) return []
+      // Some compatible providers send no `message_stop`.
+      if (asString(messageDelta.stop_reason) !== '') return toReplyEvents(onMessageStop())
       throw incompleteReplyError()
     },
   }

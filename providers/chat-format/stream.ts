@@ -43,12 +43,14 @@ export function createChatStreamReader(request?: ChatRequest): StreamReader {
   function toParts(chunk: JsonObject): readonly ReplyPart[] {
     const choice = findFirstChoice(chunk, choiceIndex)
     const parts: ReplyPart[] = []
+    let delta = asObject(choice?.delta)
     if (choice && !hasStarted) {
+      // Some providers send a whole message in place of a stream.
+      if (choice.delta === undefined) delta = asObject(choice.message)
       choiceIndex = choice.index ?? 0
       parts.push({ type: 'start', id: asString(chunk.id), model: asString(chunk.model) })
       hasStarted = true
     }
-    const delta = asObject(choice?.delta)
     addContentParts(parts, delta, reasoningFields)
     if (delta.tool_calls !== undefined) parts.push(...toolCalls.read(delta.tool_calls))
     const reason = toChatFinishReason(choice?.finish_reason)
@@ -113,10 +115,14 @@ export function createChatStreamReader(request?: ChatRequest): StreamReader {
   }
 }
 
-/** False for a record with several choices, or with another one than 0: only its parts are passed on. */
+/**
+ * False for a record with several choices, with another one than 0, or with a message in place of a delta:
+ * only its parts are passed on.
+ */
 function isOneChoice({ choices }: JsonObject): boolean {
   if (!Array.isArray(choices) || choices.length === 0) return true
-  return choices.length === 1 && Number(choices[0]?.index ?? 0) === 0
+  const [choice] = choices
+  return choices.length === 1 && Number(choice?.index ?? 0) === 0 && choice?.message === undefined
 }
 
 function withoutFinish(event: ReplyEvent): ReplyEvent {

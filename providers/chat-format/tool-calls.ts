@@ -33,6 +33,8 @@ interface OpenCall {
   name: string
   json: string
   readonly custom: true | undefined
+  /** The provider numbered it. */
+  readonly hasIndex: boolean
   /** Its name may not be complete, so that nothing of it was returned yet. */
   isHeld: boolean
 }
@@ -40,8 +42,8 @@ interface OpenCall {
 /**
  * Reads the `tool_calls` of consecutive deltas. Numbers calls from 0 without gaps, regardless of the
  * provider's `index`. Providers of this format are known to omit the index, to number all parallel calls 0,
- * to repeat the name and the id in each delta, to change or lose the id, and to send the name in pieces.
- * Stateful: create one per stream.
+ * to repeat the name and the id in each delta, to change or lose the id, to send the name in pieces, to begin
+ * with `{}` as arguments, and to send all arguments so far again. Stateful: create one per stream.
  */
 export class ToolCallReader {
   readonly #names: readonly string[]
@@ -75,7 +77,7 @@ export class ToolCallReader {
 
   #readDelta(delta: Delta, index: unknown): readonly ReplyPart[] {
     const { id, name, json } = delta
-    const open = this.#find(id, index)
+    const open = this.#find(delta, index)
     if (open === undefined || this.#startsAnother(open, delta)) return this.#open(delta, index)
     if (open.isHeld) {
       open.id ||= id
@@ -83,14 +85,15 @@ export class ToolCallReader {
       if (json === '' && this.#mayContinue(open.name)) return []
     }
     const start = this.#release(open)
-    if (json === '') return start
-    open.json += json
-    return [...start, { type: 'tool-json', index: open.index, json }]
+    const added = appendJson(open, json)
+    return added === '' ? start : [...start, { type: 'tool-json', index: open.index, json: added }]
   }
 
-  #find(id: string, index: unknown): OpenCall | undefined {
-    if (index !== undefined) return this.#byIndex.get(index)
-    return (id === '' ? undefined : this.#byId.get(id)) ?? this.#latest
+  #find({ id, name }: Delta, index: unknown): OpenCall | undefined {
+    if (index === undefined) return (id === '' ? undefined : this.#byId.get(id)) ?? this.#latest
+    const open = this.#byIndex.get(index)
+    if (open !== undefined || name !== '' || this.#latest?.hasIndex !== false) return open
+    return id === '' || id === this.#latest.id ? this.#latest : undefined
   }
 
   /** A delta with a name begins another call if it has another id, or if the arguments were complete. */
@@ -98,7 +101,10 @@ export class ToolCallReader {
     if (name === '') return false
     if (id !== '' && open.id !== '' && id !== open.id) return true
     if (open.isHeld) return this.#names.includes(name) && !this.#mayBePiece(open.name, name)
-    if (/\S/.test(json) && parseJsonObject(open.json) !== undefined) return true
+    if (/\S/.test(json) && parseJsonObject(open.json) !== undefined) {
+      const isRepeated = id !== '' && name === open.name && (json === open.json || isPlaceholder(open))
+      return !isRepeated
+    }
     return name !== open.name && this.#names.includes(name)
   }
 
@@ -113,14 +119,16 @@ export class ToolCallReader {
   #open({ id, name, json, custom }: Delta, index: unknown): readonly ReplyPart[] {
     const earlier = this.flush()
     const isHeld = json === '' && this.#mayContinue(name)
-    const call = { index: this.#count++, id, name, json, custom, isHeld: true }
+    const hasIndex = index !== undefined
+    const call = { index: this.#count++, id, name, json: '', custom, hasIndex, isHeld: true }
     this.#latest = call
     if (index !== undefined) this.#byIndex.set(index, call)
     if (id !== '') this.#byId.set(id, call)
     if (isHeld) return earlier
     const start = this.#release(call)
     const parts = earlier.length === 0 ? start : [...earlier, ...start]
-    return json === '' ? parts : [...parts, { type: 'tool-json', index: call.index, json }]
+    const added = appendJson(call, json)
+    return added === '' ? parts : [...parts, { type: 'tool-json', index: call.index, json: added }]
   }
 
   #release(call: OpenCall | undefined): readonly ReplyPart[] {
@@ -129,6 +137,31 @@ export class ToolCallReader {
     const { index, id, name, custom } = call
     return [{ type: 'tool-start', index, id, name, ...(custom && { custom }) }]
   }
+}
+
+/** `{}` as the first arguments, which other ones may follow. Calls that remain without get it at the end. */
+function isPlaceholder({ json, custom }: OpenCall): boolean {
+  return json === '{}' && !custom
+}
+
+/** Adds arguments to those so far. Returns what is new of them: some providers begin again from the start. */
+function appendJson(open: OpenCall, json: string): string {
+  const { json: earlier, custom } = open
+  if (custom || !json.startsWith('{')) {
+    open.json += json
+    return json
+  }
+  if (earlier === '' || isPlaceholder(open)) {
+    open.json = json
+    return isPlaceholder(open) ? '' : json
+  }
+  if (json.startsWith(earlier)) {
+    open.json = json
+    return json.slice(earlier.length)
+  }
+  if (parseJsonObject(earlier) !== undefined) return ''
+  open.json += json
+  return json
 }
 
 function parseDelta(call: JsonObject): Delta {

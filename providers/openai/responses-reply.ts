@@ -52,13 +52,18 @@ function parseResponse(response: JsonObject): ReplyEvent {
   if (!Array.isArray(response.output)) throw unusableReplyError("The provider's reply is not a response.")
   const parts: ReplyPart[] = [toStart(response)]
   let callCount = 0
-  for (const item of asObjects(response.output)) {
-    const isCall = item.type === 'function_call' || item.type === 'custom_tool_call'
-    if (isCall) parts.push(...toCallParts(item, callCount++))
-    else parts.push(...toTextParts(item), ...toWholeParts(item))
-  }
+  for (const item of asObjects(response.output))
+    parts.push(...(isCall(item) ? toCallParts(item, callCount++) : toItemParts(item)))
   parts.push(...toEndParts(response, callCount > 0).toReversed())
   return new ReplyEvent(parts)
+}
+
+function isCall({ type }: JsonObject): boolean {
+  return type === 'function_call' || type === 'custom_tool_call'
+}
+
+function toItemParts(item: JsonObject): readonly ReplyPart[] {
+  return [...toTextParts(item), ...toWholeParts(item)]
 }
 
 function throwIfFailed(response: JsonObject): void {
@@ -157,14 +162,37 @@ const PAID_CALLS = new Set([
 
 /**
  * Reads the events of a response: https://platform.openai.com/docs/api-reference/responses-streaming. The
- * reply starts with its first content: until then another target can still answer.
+ * reply starts with its first content: until then another target can still answer. Some providers send no
+ * deltas, or the whole output at the end only.
  */
 function createResponseStreamReader(): StreamReader {
   /** The calls, by the index of their item. */
   const calls = new Map<unknown, { readonly index: number; hasJson: boolean }>()
+  /** The indexes of the items of which something has arrived. */
+  const seen = new Set<unknown>()
   let callCount = 0
   let start: ReplyPart | undefined
   let isDone = false
+
+  function toDelta(type: 'text' | 'refusal' | 'reasoning', event: JsonObject): readonly ReplyPart[] {
+    seen.add(event.output_index)
+    return [{ type, text: asString(event.delta) }]
+  }
+
+  /** Returns what the deltas have not said of a complete item. */
+  function toRest(item: JsonObject, output_index: unknown): readonly ReplyPart[] {
+    const isNew = !seen.has(output_index) && !seen.has(undefined)
+    seen.add(output_index)
+    if (isNew) return isCall(item) ? toCallParts(item, callCount++) : toItemParts(item)
+    const hasJson = calls.get(output_index)?.hasJson !== false
+    return hasJson ? toWholeParts(item) : toInputParts(output_index, inputOf(item))
+  }
+
+  function toEnd(response: JsonObject): readonly ReplyPart[] {
+    isDone = true
+    const output = seen.size === 0 ? asObjects(response.output) : []
+    return [...output.flatMap(toRest), ...toEndParts(response, callCount > 0)]
+  }
 
   function toInputParts(output_index: unknown, json: string): readonly ReplyPart[] {
     const call = calls.get(output_index)
@@ -179,31 +207,27 @@ function createResponseStreamReader(): StreamReader {
         start = toStart(asObject(event.response))
         return []
       case 'response.output_text.delta':
-        return [{ type: 'text', text: asString(event.delta) }]
+        return toDelta('text', event)
       case 'response.refusal.delta':
-        return [{ type: 'refusal', text: asString(event.delta) }]
+        return toDelta('refusal', event)
       case 'response.reasoning_summary_text.delta':
-        return [{ type: 'reasoning', text: asString(event.delta) }]
+        return toDelta('reasoning', event)
       case 'response.output_item.added': {
         const item = asObject(event.item)
-        if (item.type !== 'function_call' && item.type !== 'custom_tool_call') return []
+        if (!isCall(item)) return []
         const index = callCount++
         calls.set(event.output_index, { index, hasJson: false })
+        seen.add(event.output_index)
         return [toCallStart(item, index)]
       }
       case 'response.function_call_arguments.delta':
       case 'response.custom_tool_call_input.delta':
         return toInputParts(event.output_index, asString(event.delta))
-      case 'response.output_item.done': {
-        const item = asObject(event.item)
-        // Some providers send no deltas.
-        const hasJson = calls.get(event.output_index)?.hasJson !== false
-        return hasJson ? toWholeParts(item) : toInputParts(event.output_index, inputOf(item))
-      }
+      case 'response.output_item.done':
+        return toRest(asObject(event.item), event.output_index)
       case 'response.completed':
       case 'response.incomplete':
-        isDone = true
-        return toEndParts(asObject(event.response), callCount > 0)
+        return toEnd(asObject(event.response))
       case 'response.failed':
         throwIfFailed(asObject(event.response))
         throw new GatewayError('provider_error', "The provider's response failed.")

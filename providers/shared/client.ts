@@ -222,17 +222,16 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
       return { reply, omitted, changed }
     } catch (error) {
       deadline.end()
-      if (call === undefined) throw error
-      call.abort(error)
+      call?.abort(error)
       throw toCallError(error, deadline, call)
     }
   }
 
   /** Every error of a call passes here. Providers quote the key that they reject. */
-  function toCallError(error: unknown, { aborted }: CallDeadline, call: ProviderCall): unknown {
-    if (aborted === undefined) return redactor.error(toNetworkError(error, id, call))
+  function toCallError(error: unknown, { aborted }: CallDeadline, call: ProviderCall | undefined): unknown {
+    if (aborted === undefined) return redactor.error(call ? toNetworkError(error, id, call) : error)
     const { reason } = aborted
-    return GatewayError.isInstance(reason) && call.isSent ? reason.withExecuted('maybe') : reason
+    return GatewayError.isInstance(reason) && call?.isSent ? reason.withExecuted('maybe') : reason
   }
 
   async function countTokens(
@@ -252,8 +251,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
       if (isErrorStatus(response.head)) throw toProviderError(response)
       return format.parseReply(parseReplyBody(response.text))
     } catch (error) {
-      if (call === undefined) throw error
-      call.abort(error)
+      call?.abort(error)
       throw toCallError(error, deadline, call)
     } finally {
       deadline.end()

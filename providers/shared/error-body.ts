@@ -11,10 +11,13 @@ export interface ErrorBody {
 }
 
 /** True for a field `error` that reports one. Some providers send an empty one beside a reply. */
-export function isReportedError(error: unknown): boolean {
-  if (isJsonObject(error)) return Object.values(error).some(isReportedError)
-  return Array.isArray(error) ? error.some(isReportedError) : Boolean(error)
+export function isReportedError(error: unknown, depth = 0): boolean {
+  if (typeof error !== 'object' || error === null || depth > MAX_DEPTH) return Boolean(error)
+  return Object.values(error).some((value) => isReportedError(value, depth + 1))
 }
+
+/** Errors are not nested deeper. */
+const MAX_DEPTH = 8
 
 /**
  * Parses `{error:{message, type, code, param}}` and its variations: an array of it, `{error:"…"}`,
@@ -41,20 +44,26 @@ function errorFieldsOf(body: unknown): JsonObject {
  * `{loc, msg}`, or an object with such an array in `detail` (docs/providers.md, "Mistral errors"). Empty if
  * there is none.
  */
-function toMessage(value: unknown): string {
-  if (Array.isArray(value)) return value.map(toMessage).filter(Boolean).join('; ')
+function toMessage(value: unknown, depth = 0): string {
+  if (depth > MAX_DEPTH) return ''
+  if (Array.isArray(value))
+    return value
+      .map((item) => toMessage(item, depth + 1))
+      .filter(Boolean)
+      .join('; ')
   if (!isJsonObject(value)) return asString(value)
   const text = asString(value.msg)
-  if (text === '') return toMessage(value.detail ?? value.message)
+  if (text === '') return toMessage(value.detail ?? value.message, depth + 1)
   const location = toLocation(value)
   return location === '' ? text : `${location}: ${text}`
 }
 
 /** The request field of a validator's first issue, such as `messages.0.name`; empty if it names none. */
-function findLocation(value: unknown): string {
-  if (Array.isArray(value)) return findLocation(value[0])
+function findLocation(value: unknown, depth = 0): string {
+  if (depth > MAX_DEPTH) return ''
+  if (Array.isArray(value)) return findLocation(value[0], depth + 1)
   if (!isJsonObject(value)) return ''
-  return Array.isArray(value.loc) ? toLocation(value) : findLocation(value.detail)
+  return Array.isArray(value.loc) ? toLocation(value) : findLocation(value.detail, depth + 1)
 }
 
 function toLocation({ loc }: JsonObject): string {

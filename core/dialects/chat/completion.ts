@@ -16,6 +16,7 @@ import { writeDecorated } from '../signalbox-fields.ts'
 import {
   describeParts,
   findUsage,
+  hasTexts,
   isRegularCall,
   isRegularEnvelope,
   isRegularFinish,
@@ -24,6 +25,7 @@ import {
   toCallDeltas,
   toRegularUsage,
   withRegularEnvelope,
+  withTexts,
 } from './regular-record.ts'
 
 /**
@@ -61,10 +63,11 @@ function isRegularCompletion(record: JsonObject, parts: readonly ReplyPart[]): b
   if (!isJsonObject(choice) || choice.index !== 0 || choice.logprobs === undefined) return false
   const { message } = choice
   if (!isJsonObject(message) || message.role !== 'assistant' || message.refusal === undefined) return false
-  if (typeof message.content !== 'string' && message.content !== null) return false
+  if (message.content === undefined || !hasTexts(message)) return false
   if (!isRegularFinish(choice.finish_reason, describeParts(parts).finish)) return false
   const counted = findUsage(parts)
-  if (counted && toRegularUsage(usage, toCompletionUsage(counted)) !== usage) return false
+  const isCounted = counted ? toRegularUsage(usage, toCompletionUsage(counted)) === usage : usage == null
+  if (!isCounted) return false
   const deltas = toCallDeltas(parts)
   const { tool_calls: calls } = message
   if (calls === undefined) return deltas.length === 0
@@ -95,7 +98,7 @@ function toRegularCompletion(record: JsonObject, parts: readonly ReplyPart[], mo
     index: 0,
     message: {
       refusal: null,
-      ...message,
+      ...withTexts(message),
       role: 'assistant',
       content: isText ? content : choice.message.content,
       ...(Array.isArray(content) && reasoning && { reasoning_content: reasoning }),
@@ -104,8 +107,10 @@ function toRegularCompletion(record: JsonObject, parts: readonly ReplyPart[], mo
     finish_reason: isRegularFinish(native.finish_reason, finish) ? native.finish_reason : finish,
   }
   const fields = { created: Number(built.created), model: String(built.model) || model }
-  const usage = built.usage !== undefined && toRegularUsage(record.usage, asMap(built.usage))
-  return { ...withRegularEnvelope(record, KIND, fields, regular), ...(usage && { usage }) }
+  const { usage: _, ...completion } = withRegularEnvelope(record, KIND, fields, regular)
+  return built.usage === undefined
+    ? completion
+    : { ...completion, usage: toRegularUsage(record.usage, asMap(built.usage)) }
 }
 
 function asMap(value: unknown): JsonObject {

@@ -3,6 +3,7 @@ import { toCompletionToolCall } from './completion.ts'
 import {
   describeParts,
   type EnvelopeFields,
+  hasTexts,
   isRegularCall,
   isRegularEnvelope,
   isRegularFinish,
@@ -10,6 +11,7 @@ import {
   textOf,
   toCallDeltas,
   withRegularEnvelope,
+  withTexts,
 } from './regular-record.ts'
 
 const KIND = 'chat.completion.chunk'
@@ -23,11 +25,11 @@ export function isRegularChunk(record: JsonObject, parts: readonly ReplyPart[]):
   if (!isRegularEnvelope(record, KIND) || !Array.isArray(choices) || choices.length !== 1) return false
   const choice: unknown = choices[0]
   if (!isJsonObject(choice) || choice.index !== 0 || !isJsonObject(choice.delta)) return false
-  const { role, content, tool_calls: calls } = choice.delta
+  const { role, tool_calls: calls } = choice.delta
   const { isStart, finish, hasCalls } = describeParts(parts)
   if (role !== (isStart ? 'assistant' : undefined) || !isRegularFinish(choice.finish_reason, finish))
     return false
-  if (typeof content !== 'string' && content !== undefined && content !== null) return false
+  if (!hasTexts(choice.delta)) return false
   if (!hasCalls) return calls === undefined
   const deltas = toCallDeltas(parts)
   return (
@@ -74,7 +76,7 @@ function toRegularChoice(
     index: 0,
     delta: {
       ...(isStart && { role: 'assistant' }),
-      ...delta,
+      ...withTexts(delta),
       ...(Array.isArray(delta.content) && { content: textOf(parts, 'text') }),
       ...(reasoning && { reasoning_content: reasoning }),
       ...(calls.length > 0 && { tool_calls: calls }),

@@ -40,6 +40,24 @@ export function withRegularEnvelope(
   }
 }
 
+const TEXT_FIELDS = ['content', 'refusal', 'reasoning_content', 'reasoning'] as const
+
+/** True if what clients read as texts of a message or delta is a text, null or missing. */
+export function hasTexts({ content, refusal, reasoning_content, reasoning }: JsonObject): boolean {
+  return isText(content) && isText(refusal) && isText(reasoning_content) && isText(reasoning)
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string' || value === undefined || value === null
+}
+
+/** Leaves out fields that should be texts, but are not. */
+export function withTexts(message: JsonObject): JsonObject {
+  if (hasTexts(message)) return message
+  const isLost = (name: string) => TEXT_FIELDS.some((field) => field === name) && !isText(message[name])
+  return Object.fromEntries(Object.entries(message).filter(([name]) => !isLost(name)))
+}
+
 /** The parts of a record that say the same as its fields. */
 export interface RecordParts {
   readonly isStart: boolean

@@ -26,6 +26,21 @@ describe('a redactor of secrets', () => {
     expect(text(`Wrong key ${KEY.slice(0, -3)}`)).to.equal('Wrong key [redacted]')
   })
 
+  it('finds an encoded secret that the end of the text cuts off', () => {
+    const encoded = Buffer.from(`user:${KEY}`).toString('base64')
+    const cut = encoded.slice(0, -6)
+    expect(text(`Wrong key ${cut}`)).to.match(/^Wrong key \S{0,7}\[redacted\]$/)
+    expect(text(`${KEY.slice(0, 8)}! ${KEY.slice(0, 8)}`)).to.match(/! \[redacted\]$/)
+  })
+
+  it('finds short secrets that are no words', () => {
+    const short = createSecretRedactor(['x9Qz1', 'a+b(c', '«é»«é»', 'gpt-4', '12345'])
+    expect(short.text('Key x9Qz1, a+b(c and «é»«é» are wrong')).to.equal(
+      'Key [redacted], [redacted] and [redacted] are wrong',
+    )
+    expect(short.text('gpt-4 has 12345 tokens')).to.equal('gpt-4 has 12345 tokens')
+  })
+
   it('replaces the longer of two secrets', () => {
     expect(createSecretRedactor(['passw0rd', 'passw0rd-2']).text('(passw0rd-2)')).to.equal('([redacted])')
   })
@@ -35,6 +50,7 @@ describe('a redactor of secrets', () => {
     'Error: token limit exceeded': 'Error: token limit exceeded',
     token: '[redacted]',
     'key: token': 'key: [redacted]',
+    'in ?api_key=token&x=1': 'in ?api_key=[redacted]&x=1',
     "the value 'token', which": "the value '[redacted]', which",
     'The key token is wrong': 'The key [redacted] is wrong',
   }
@@ -68,6 +84,16 @@ describe('a redactor of secrets', () => {
     const cleaned = error(given) as Error
     expect(inspect(cleaned, { depth: 9, showHidden: true })).not.to.contain('w4lrus')
     expect(cleaned).to.include({ name: 'TypeError', message: 'Not here' })
+  })
+
+  it('drops errors within an error, and what is nested too deeply to be inspected', () => {
+    const several = new AggregateError([new Error(`No ${KEY}`)], 'Several')
+    expect(inspect(error(several), { depth: 9, showHidden: true })).not.to.contain('w4lrus')
+    let nested: object = { KEY }
+    for (let depth = 0; depth < 12; depth++) nested = { nested }
+    expect(json(JSON.stringify(nested)))
+      .to.contain('[redacted]')
+      .and.not.to.contain('w4lrus')
   })
 
   it('returns the same error if it holds no secret', () => {

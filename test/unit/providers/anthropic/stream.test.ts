@@ -189,8 +189,13 @@ describe('reading a stream of Anthropic', () => {
     expect(anthropic.createStreamReader().read({ event: 'ping', data: '' })).to.deep.equal([])
   })
 
-  it('throws if the stream ends before message_stop', () => {
-    for (const events of [[], [start()], [start(), end({ stop_reason: 'end_turn' })]]) {
+  it('is complete with a stop reason, which some providers send without message_stop', () => {
+    const events = read(start(), end({ stop_reason: 'end_turn' }))
+    expect(partsOf(events).map(({ type }) => type)).to.contain('finish')
+  })
+
+  it('throws if the stream ends before the stop reason', () => {
+    for (const events of [[], [start()], [start(), end({ stop_reason: null })]]) {
       expect(() => read(...events))
         .to.throw('ended before it was complete')
         .that.includes({ code: 'provider_error', mayFailOver: true })

@@ -70,13 +70,13 @@ describe('reading a stream of DeepSeek', () => {
       chunk({
         tool_calls: [{ index: 0, id: 'call_a', type: 'function', function: { name: 'ring', arguments: '' } }],
       }),
-      chunk({ tool_calls: [{ index: 0, function: { arguments: '{}' } }] }),
+      chunk({ tool_calls: [{ index: 0, function: { arguments: '{"times":2}' } }] }),
       chunk({}, 'tool_calls'),
     )
     expect(partsOf(events).slice(1)).to.deep.equal([
       { type: 'reasoning', text: 'I ring.' },
       { type: 'tool-start', index: 0, id: 'call_a', name: 'ring' },
-      { type: 'tool-json', index: 0, json: '{}' },
+      { type: 'tool-json', index: 0, json: '{"times":2}' },
       { type: 'finish', reason: 'tool_calls' },
     ])
   })

@@ -88,12 +88,12 @@ describe('reading a stream of Mistral', () => {
 
   it('continues the last call if both index and id are missing', () => {
     const events = read(
-      toolChunk({ id: 'D681PevKs', function: { name: 'ring', arguments: '{}' } }),
+      toolChunk({ id: 'D681PevKs', function: { name: 'ring', arguments: '{"times":2}' } }),
       toolChunk({ id: 'D681PevKt', function: { name: 'wave', arguments: '{' } }),
       toolChunk({ function: { name: '', arguments: '}' } }),
       chunk({}, 'tool_calls'),
     )
-    expect(jsonOf(events)).to.deep.equal(['{}', '{}'])
+    expect(jsonOf(events)).to.deep.equal(['{"times":2}', '{}'])
   })
 
   it('numbers tool calls from 0 without gaps', () => {

@@ -46,7 +46,7 @@ describe("the reasoning of OpenAI's format, as newer vLLM, Ollama and OpenRouter
         .flatMap((event) => event.parts),
     )
     expect(parts.map(({ type }) => type)).to.deep.equal([
-      ...['start', 'reasoning', 'reasoning', 'extra', 'text', 'tool-start', 'tool-json'],
+      ...['start', 'reasoning', 'reasoning', 'extra', 'text', 'tool-start'],
     ])
     expect(parts[3]).to.deep.equal({ type: 'extra', place: 'block', content: { chat: CHAT } })
   })

@@ -53,7 +53,12 @@ describe('reading a stream of OpenAI', () => {
       }),
       toolChunk({ index: 0, function: { arguments: '{"to":' } }),
       toolChunk({ index: 0, function: { arguments: '"left"}' } }),
-      toolChunk({ index: 1, id: 'call_b', type: 'function', function: { name: 'ring', arguments: '{}' } }),
+      toolChunk({
+        index: 1,
+        id: 'call_b',
+        type: 'function',
+        function: { name: 'ring', arguments: '{"a":1}' },
+      }),
       chunk({}, 'tool_calls'),
     )
     expect(partsOf(events).slice(1)).to.deep.equal([
@@ -61,7 +66,7 @@ describe('reading a stream of OpenAI', () => {
       { type: 'tool-json', index: 0, json: '{"to":' },
       { type: 'tool-json', index: 0, json: '"left"}' },
       { type: 'tool-start', index: 1, id: 'call_b', name: 'ring' },
-      { type: 'tool-json', index: 1, json: '{}' },
+      { type: 'tool-json', index: 1, json: '{"a":1}' },
       { type: 'finish', reason: 'tool_calls' },
     ])
   })
