@@ -53,12 +53,17 @@ export function replyCost(
   const { tier, toolCalls, isEstimated = false } = usage
   let factor: number | undefined = 1
   if (tier !== undefined) {
-    const factors = { ...tiers, ...model.price.tiers }
+    // Without a prototype: callers and providers choose the names.
+    const factors: ProviderTerms['tiers'] & object = Object.assign(
+      Object.create(null),
+      tiers,
+      model.price.tiers,
+    )
     factor = isEstimated ? boundTier(factors, tier) : factors[tier]
   }
   let total = 0
   for (const name in toolCalls) {
-    const fee = fees[name] ?? (isEstimated ? 0 : undefined)
+    const fee = Object.hasOwn(fees, name) ? fees[name] : isEstimated ? 0 : undefined
     if (fee === undefined) return undefined
     total += (fee * (toolCalls[name] ?? 0)) / 1000
   }

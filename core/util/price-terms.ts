@@ -33,6 +33,9 @@ export function toServedTier(value: unknown): Pick<PriceTerms, 'tier'> {
   return value === 'auto' ? {} : toTier(value)
 }
 
+/** No reply has more calls: what a provider reports beyond is an error of its own. */
+const MAX_CALLS = 1_000_000
+
 /**
  * Calls of tools that the provider ran, by the names of the fees. Counts are named as by the providers:
  * `web_search_requests`, `web_search_calls`, or `web_search`.
@@ -45,7 +48,8 @@ export function toToolCalls(...counts: readonly unknown[]): Pick<PriceTerms, 'to
       if (typeof count !== 'number' || !(count > 0)) continue
       const name = field.replace(/_(requests|calls?)$/, '')
       toolCalls ??= {}
-      toolCalls[name] = (toolCalls[name] ?? 0) + Math.ceil(count)
+      const known = Object.hasOwn(toolCalls, name) ? (toolCalls[name] ?? 0) : 0
+      toolCalls[name] = Math.min(MAX_CALLS, known + Math.ceil(count))
     }
   }
   return toolCalls === undefined ? {} : { toolCalls }

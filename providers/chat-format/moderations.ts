@@ -1,6 +1,6 @@
 import type { ChatRequest, ReplyEvent } from '../../core/contract/chat.ts'
-import { GatewayError } from '../../core/contract/errors.ts'
 import type { OperationFormat } from '../../core/contract/provider.ts'
+import { unusableReplyError } from '../shared/errors.ts'
 import { asObject, asObjects, asString } from '../shared/fields.ts'
 import { buildReply } from '../shared/operation-reply.ts'
 import { isChatErrorRecord, parseChatErrorRecord } from './errors.ts'
@@ -26,7 +26,7 @@ export function parseModerationReply(body: unknown, request: ChatRequest): Reply
   if (isChatErrorRecord(native)) throw parseChatErrorRecord(native)
   const results = asObjects(native.results)
   if (results.length !== request.messages.filter(({ role }) => role === 'user').length)
-    throw new GatewayError('provider_error', 'The provider did not judge each text.')
+    throw unusableReplyError('The provider did not judge each text.')
   const parts = results.map((result) => ({ type: 'moderation', result }) as const)
   const { id, model, usage } = native
   return buildReply(parts, request, { id: asString(id), model: asString(model), usage: toChatUsage(usage) })

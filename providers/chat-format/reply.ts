@@ -1,5 +1,4 @@
 import { type FinishReason, ReplyEvent, type ReplyPart, type Usage } from '../../core/contract/chat.ts'
-import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import { toServedTier, toToolCalls } from '../../core/util/price-terms.ts'
 import { incompleteReplyError, unusableReplyError } from '../shared/errors.ts'
@@ -46,7 +45,7 @@ export function findFirstChoice({ choices }: JsonObject, index?: unknown): JsonO
 export function toChatFinishReason(value: unknown): FinishReason | undefined {
   if (typeof value !== 'string' || value === '' || value === 'null') return undefined
   if (FAILURES.has(value))
-    throw new GatewayError('provider_error', `The provider aborted its reply (finish_reason: ${value}).`)
+    throw unusableReplyError(`The provider aborted its reply (finish_reason: ${value}).`)
   return FINISH_REASONS.get(value) ?? FINISH_REASONS.get(value.toLowerCase()) ?? 'stop'
 }
 

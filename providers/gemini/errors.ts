@@ -64,9 +64,7 @@ function parseDuration(value: unknown): number | undefined {
 function classify(status: number, { reason, quotaIds }: GeminiError): ProviderErrorCode | undefined {
   if (status === 402 || quotaIds.some((id) => /PerDay/i.test(id))) return 'provider_quota_exceeded'
   if (reason === 'API_KEY_INVALID') return 'provider_authentication_error'
-  if (status === 404) return 'model_not_found'
-  // CANCELLED, but not by the gateway: a retry may succeed.
-  return status === 499 ? 'provider_error' : undefined
+  return status === 404 ? 'model_not_found' : undefined
 }
 
 function retryAfter({ retryDelay }: GeminiError): number | undefined {

@@ -1,9 +1,8 @@
 import { type FinishReason, ReplyEvent, type ReplyPart, type Usage } from '../../core/contract/chat.ts'
-import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import { toServedTier, toToolCalls } from '../../core/util/price-terms.ts'
 import { isReportedError } from '../shared/error-body.ts'
-import { incompleteReplyError } from '../shared/errors.ts'
+import { incompleteReplyError, unusableReplyError } from '../shared/errors.ts'
 import { asObject, asObjects, asString, asTokens, toArgumentsJson } from '../shared/fields.ts'
 import { toUnreadPart } from '../shared/unread.ts'
 import { parseGeminiErrorRecord } from './errors.ts'
@@ -60,7 +59,7 @@ export function createGeminiResponseReader(): ResponseReader {
     hasToolCalls ||= parts.some(({ type }) => type === 'tool-start')
     finishReason = asString(candidate.finishReason) || finishReason
     if (hasContent || !FAILURE_REASONS.has(finishReason)) return parts
-    throw new GatewayError('provider_error', `The model failed to reply (finishReason: ${finishReason}).`)
+    throw unusableReplyError(`The model failed to reply (finishReason: ${finishReason}).`)
   }
 
   return {

@@ -364,13 +364,22 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
   }
 }
 
-/** Sends the parts of one request for embeddings. The first failure is that of the whole request. */
+/**
+ * Sends the parts of one request for embeddings. The first failure is that of the whole request, which may be
+ * billed for the parts before.
+ */
 async function sendInTurn(
   batches: readonly ChatRequest[],
   send: (batch: ChatRequest) => Promise<SentRequest>,
 ): Promise<SentRequest> {
   const sent: SentRequest[] = []
-  for (const batch of batches) sent.push(await send(batch))
+  for (const batch of batches)
+    sent.push(
+      await send(batch).catch((error: unknown) => {
+        const isPaid = sent.length > 0 && GatewayError.isInstance(error)
+        throw isPaid ? error.withExecuted(error.details.executed ?? 'yes') : error
+      }),
+    )
   const events = sent.flatMap(({ reply }) => (reply.type === 'whole' ? [reply.event] : []))
   const { omitted = [], changed = [] } = sent[0] ?? {}
   return { reply: { type: 'whole', event: joinEmbeddings(events) }, omitted, changed }

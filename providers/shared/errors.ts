@@ -71,8 +71,11 @@ export function createErrorParser<Body extends ProviderErrorBody>(format: ErrorF
   }
 
   return {
-    parseResponse: ({ provider, status, headers, body }) =>
-      toError(provider, parseBody(parseJson(body)), status, headers),
+    parseResponse({ provider, status, headers, body }) {
+      const parsed = parseJson(body)
+      const error = toError(provider, parseBody(parsed), status, headers)
+      return isProxyTimeout(status, parsed) ? error.withExecuted('maybe') : error
+    },
     parseRecord(record) {
       const error = parseBody(record)
       return toError('The provider', error, format.toStatus(error), {})
@@ -107,15 +110,27 @@ function classifyStatus(status: number): ProviderErrorCode {
       return 'provider_quota_exceeded'
     case 408:
     case 504:
+    case 524:
       return 'provider_timeout'
     case 429:
       return 'provider_rate_limited'
     case 503:
     case 529:
       return 'provider_overloaded'
+    // The client of a proxy or of the provider left, which was not the gateway: a retry may succeed.
+    case 499:
+      return 'provider_error'
     default:
       return status >= 400 && status < 500 ? 'provider_refused' : 'provider_error'
   }
+}
+
+/**
+ * Whether a proxy in front of the provider gave up waiting, so that the provider may still be working.
+ * Proxies answer with a page or a text; 524 is Cloudflare's own.
+ */
+function isProxyTimeout(status: number, body: unknown): boolean {
+  return status === 524 || (status === 504 && typeof body !== 'object')
 }
 
 function toErrorDetails(

@@ -5,9 +5,9 @@ import {
   type Usage,
   type Vector,
 } from '../../core/contract/chat.ts'
-import { GatewayError } from '../../core/contract/errors.ts'
 import { createTextPart, VectorText } from '../../core/dialects/embeddings/vector-text.ts'
 import { estimateInputTokens } from '../../core/text/prompt-tokens.ts'
+import { unusableReplyError } from './errors.ts'
 
 /** What providers say about a reply that is not a chat. */
 interface ReplyFacts {
@@ -26,7 +26,7 @@ export function buildEmbeddingsReply(
   const count = request.messages.filter(({ role }) => role === 'user').length
   if (vectors.length !== count || !vectors.every(isVector)) {
     const message = `The provider did not return ${count === 1 ? 'a vector' : `${count} vectors`}.`
-    throw new GatewayError('provider_error', message)
+    throw unusableReplyError(message)
   }
   const parts = vectors.map((vector, index) =>
     vector instanceof VectorText

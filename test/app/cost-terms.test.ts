@@ -155,6 +155,27 @@ describe('the cost of a reply', function () {
     }
   })
 
+  // Names that every JavaScript object has.
+  for (const tier of ['constructor', '__proto__'])
+    it(`is never more nor less for a tier that nobody knows: ${tier}`, async () => {
+      const user = await newUser(bench.gateway)
+      const body = {
+        model: FORMATS.openai.model,
+        max_tokens: 5000,
+        messages: [{ role: 'user', content: 'Hi' }],
+      }
+      await setBudget(bench.gateway, budgetOf.user(user.id), { limit_usd: 0.01 })
+      const asked = await user.call('POST', '/v1/chat/completions', { ...body, service_tier: tier })
+      expect(asked.status, JSON.stringify(asked.body)).to.equal(402)
+
+      await setBudget(bench.gateway, budgetOf.user(user.id), { limit_usd: 5 })
+      for (const usage of [{ tier }, { toolCalls: { [`${tier}`]: 1 } }]) {
+        bench.respond((call) => encodeReply(call, { usage: { ...COUNTS, ...usage } }))
+        expect((await user.call('POST', '/v1/chat/completions', body)).status).to.equal(200)
+        expect((await readBudget(bench, user.id)).remaining_usd).to.be.within(0, 5)
+      }
+    })
+
   it('is reserved with the searches that the request allows', async () => {
     const user = await newUser(bench.gateway)
     const tools = [{ type: 'web_search_20250305', name: 'web_search', max_uses: 5 }]

@@ -13,10 +13,18 @@ const NEVER = new Promise<never>(() => undefined)
 /** The head and the beginning of an answer. */
 const BROKEN = { headers: { 'content-type': 'text/event-stream' }, body: ': wait\n\n', isCut: true }
 
+/** A proxy in front of the provider has waited long enough. */
+const PROXY_TIMEOUT = {
+  status: 504,
+  headers: { 'content-type': 'text/html' },
+  body: '<h1>Gateway Time-out</h1>',
+}
+
 /** The ways in which a request stays without an answer, and the error for the client. */
 const UNANSWERED: Readonly<Record<string, { answer: ProviderAnswer; status: number; code: string }>> = {
   'a timeout': { answer: { until: NEVER }, status: 504, code: 'provider_timeout' },
   'a broken connection': { answer: BROKEN, status: 502, code: 'provider_unreachable' },
+  'a timeout of a proxy': { answer: PROXY_TIMEOUT, status: 504, code: 'provider_timeout' },
 }
 
 const ENOUGH = 'breaker: { min_requests: 1000 }\n'
@@ -96,6 +104,14 @@ describe('a request that was sent and not answered', () => {
     expect(both.tokens).to.deep.equal(one.tokens)
   })
 
+  it('is not sent again after a timeout of Cloudflare, whatever it says', async () => {
+    failOnce({ status: 524, body: { error: { message: 'A timeout occurred' } } })
+    const asked = await bench.ask({ dialect: 'chat', format: 'compatible', stream: false })
+    expect([asked.status, asked.error.code]).to.deep.equal([504, 'provider_timeout'])
+    expect(bench.calls).to.have.length(1)
+    expect((await recordOf(asked.headers.get('x-request-id'))).cost_usd).to.be.above(0)
+  })
+
   it('refuses another value of the header', async () => {
     const [combination] = combinations(['chat'], ['openai'])
     const asked = await bench.ask(combination!, { headers: { 'x-retry-on-timeout': 'yes' } })
@@ -104,14 +120,56 @@ describe('a request that was sent and not answered', () => {
     expect(bench.calls).to.deep.equal([])
   })
 
-  it('fails over from an answer, whatever the caller wants', async () => {
-    const [combination] = combinations(['route'], ['openai'])
-    failOnce({ status: 500, body: { error: { message: 'Busy' } } })
-    const asked = await bench.ask(combination!, { headers: { 'x-retry-on-timeout': 'false' } })
-    expect(asked.status).to.equal(200)
-    expect(bench.calls).to.have.length(2)
-    expect(asked.warnings).to.deep.equal([])
+  // 499: a proxy in front of the provider says that its client left.
+  for (const status of [500, 504, 499])
+    it(`fails over from an answer, whatever the caller wants: ${status}`, async () => {
+      const [combination] = combinations(['route'], ['openai'])
+      failOnce({ status, body: { error: { message: 'Busy' } } })
+      const asked = await bench.ask(combination!, { headers: { 'x-retry-on-timeout': 'false' } })
+      expect(asked.status).to.equal(200)
+      expect(bench.calls).to.have.length(2)
+      expect(asked.warnings).to.deep.equal([])
+    })
+})
+
+describe('a request for embeddings', () => {
+  let bench: TranslationBench
+  before(async () => {
+    bench = await startTranslationBench({}, ENOUGH, { first_byte_ms: 150 })
   })
+  after(() => bench?.close())
+
+  const input = Array.from({ length: 250 }, (_, index) => `The text ${index}`)
+  const reply = ({ body }: ProviderCall, missing = 0): ProviderAnswer => ({
+    body: { embeddings: body.requests.slice(missing).map(() => ({ values: [0.6, 0.8] })) },
+  })
+  const failed = (status: number) => ({ status, body: { error: { message: 'No' } } })
+
+  for (const [name, failure, calls] of [
+    ['fails', failed(500), 6],
+    ['is refused', failed(400), 3],
+    ['is not answered', { until: NEVER }, 3],
+  ] as const)
+    it(`is recorded with its cost if its third part ${name}`, async () => {
+      bench.respond((call) => (bench.calls.length % 3 === 0 ? failure : reply(call)))
+      await check(calls)
+    })
+
+  it('is recorded with its cost if a vector is missing', async () => {
+    bench.respond((call) => reply(call, 1))
+    await check(2)
+  })
+
+  async function check(calls: number) {
+    bench.calls.length = 0
+    const body = { model: 'gemini-embedding-001', input }
+    const { status } = await bench.gateway.call('POST', '/v1/embeddings', body)
+    expect(status).to.be.at.least(400)
+    expect(bench.calls).to.have.length(calls)
+    const [record] = (await bench.gateway.call('GET', '/v1/requests?limit=1')).body.data
+    expect(record.cost_usd).to.be.above(0)
+    expect(record.warnings[0]?.code).to.equal('estimated_cost')
+  }
 })
 
 describe('a request whose client or provider closes the connection', () => {

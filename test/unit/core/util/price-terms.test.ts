@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { ChatRequest } from '../../../../core/contract/index.ts'
-import { askedTerms, asksForHourCache } from '../../../../core/util/price-terms.ts'
+import { askedTerms, asksForHourCache, toToolCalls } from '../../../../core/util/price-terms.ts'
 import { toAnthropicUsage } from '../../../../providers/anthropic/reply.ts'
 
 const request = (more: object): ChatRequest => ({ messages: [{ role: 'user', content: 'Hi' }], ...more })
@@ -25,6 +25,12 @@ describe('the price of what a request asks for', () => {
     expect(askedTerms(request({ web_search_options: {} }))).to.deep.equal({
       toolCalls: { web_search_preview: 1 },
     })
+  })
+
+  it('is finite, whatever a provider reports', () => {
+    for (const count of [1e308, Number.POSITIVE_INFINITY])
+      expect(toToolCalls({ web_search_requests: count }).toolCalls?.web_search).to.be.at.most(1e6)
+    expect(toToolCalls({ constructor: 2 })).to.deep.equal({ toolCalls: { constructor: 2 } })
   })
 
   it('includes caching for an hour, wherever it is asked for', () => {
