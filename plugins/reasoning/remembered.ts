@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import {
   isJsonObject,
   type JsonObject,
@@ -99,17 +99,22 @@ export function keyOfCall(
   { id, function: called }: Pick<ToolCall, 'id'> & { readonly function?: { readonly name: string } },
   before: readonly Message[],
 ): string {
-  const hash = createHash('sha256').update(JSON.stringify([id, called?.name ?? '']))
+  const texts = [id, called?.name ?? '']
   if (!isUnique(id, called?.name))
-    for (const { role, content } of before)
-      if (role === 'user' || role === 'tool') hash.update(JSON.stringify(textsOf(content)))
-  return `${userId}:${hash.digest('base64url')}`
+    for (const { role, content } of before) if (role === 'user' || role === 'tool') addTexts(texts, content)
+  // One call: a `Hash` and its updates take longer than the hashing of a long conversation.
+  return `${userId}:${hash('sha256', texts.join('\0'), 'base64url')}`
 }
 
 function isUnique(id: string, name = ''): boolean {
   return (name === '' || !id.includes(name)) && /[A-Za-z0-9]{16}/.test(id.replaceAll('-', ''))
 }
 
-function textsOf(content: Message['content']): readonly unknown[] {
-  return typeof content === 'string' ? [content] : (content ?? []).map(({ text }) => text ?? null)
+/** Adds the texts of a message and their number, so that other divisions have other keys. */
+function addTexts(texts: string[], content: Message['content']): void {
+  if (typeof content === 'string') texts.push('1', content)
+  else if (content != null) {
+    texts.push(String(content.length))
+    for (const { text } of content) texts.push(text ?? '')
+  }
 }

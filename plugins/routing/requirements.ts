@@ -6,10 +6,12 @@ import {
   type Operation,
 } from '../../core/contract/index.ts'
 import { estimateInputTokens } from '../../core/text/prompt-tokens.ts'
+import { lazy } from '../../core/util/lazy.ts'
 import type { Capabilities } from '../../providers/shared/catalog.ts'
 
 /** What a request requires of a model. Token counts are estimates. */
 export interface Requirements {
+  /** Estimated on first use. */
   readonly inputTokens: number
   readonly outputTokens: number
   readonly tools: boolean
@@ -39,8 +41,11 @@ export function requirementsOf(request: ChatRequest, asked: AskedOperation = {})
   if ((asked.operation ?? 'chat') !== 'chat')
     return { ...asked, ...OPERATION_NEEDS, ...longestInput(request) }
   const limit = request.max_completion_tokens ?? request.max_tokens
+  const inputTokens = lazy(() => estimateInputTokens(request))
   return {
-    inputTokens: estimateInputTokens(request),
+    get inputTokens() {
+      return inputTokens()
+    },
     outputTokens: Math.min(limit ?? EXPECTED_OUTPUT_TOKENS, EXPECTED_OUTPUT_TOKENS),
     tools: (request.tools?.length ?? 0) > 0,
     ...findImages(request),

@@ -11,8 +11,9 @@ export function withoutEmptyReplies(request: ChatRequest): ChatRequest {
 }
 
 /** A reply may consist of a refusal, calls or audio only, and then has other fields. */
-function isEmptyReply({ role, content, ...others }: Message): boolean {
-  if (role !== 'assistant' || !isBlank(content)) return false
+function isEmptyReply(message: Message): boolean {
+  if (message.role !== 'assistant' || !isBlank(message.content)) return false
+  const { role: _, content: __, ...others } = message
   return Object.values(others).every((value) => value == null || (Array.isArray(value) && value.length === 0))
 }
 
