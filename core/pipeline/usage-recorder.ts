@@ -1,7 +1,6 @@
 import { NATIVE, TEXT_RUN } from '../contract/chat.ts'
 import {
   type Attempt,
-  type ChatRequest,
   type EndedExchange,
   GatewayError,
   type Host,
@@ -113,10 +112,10 @@ export class UsageRecorder {
   }
 
   #estimateUsage(): void {
-    const { usage, finishReason, request, target } = this.#exchange
+    const { usage, finishReason, target } = this.#exchange
     // Some providers report a usage with every record; the last one that arrived may lag behind the text.
     const output = Math.max(usage?.output ?? 0, this.#estimateOutput())
-    if (usage === undefined) setEstimate(this.#exchange, estimateUsage(request, target, output))
+    if (usage === undefined) setEstimate(this.#exchange, estimateUsage(this.#exchange, target, output))
     else if (finishReason === undefined) setEstimate(this.#exchange, { ...usage, output })
   }
 
@@ -133,8 +132,12 @@ const SAMPLE_BYTES = 4096
  * Estimates what a request used of a target that has got it, and reports no usage: `costOf` returns what that
  * costs at most.
  */
-export function estimateUsage(request: ChatRequest, target: Target | undefined, output = 0): Usage {
-  const input = estimateInputTokens(request, target)
+export function estimateUsage(
+  { request, operation }: Pick<EndedExchange, 'request' | 'operation'>,
+  target: Target | undefined,
+  output = 0,
+): Usage {
+  const input = estimateInputTokens(request, target, operation)
   return { input, output, ...askedTerms(request), isEstimated: true }
 }
 
@@ -143,7 +146,7 @@ export function estimateUsage(request: ChatRequest, target: Target | undefined, 
  * See docs/decisions/cost.md, "What may have been executed is counted".
  */
 export function recordUnreadCost(exchange: EndedExchange, costOf: CostOf): void {
-  const { costUsd, reply, request } = exchange
+  const { costUsd, reply } = exchange
   if (costUsd !== undefined) return
   if (reply !== undefined) {
     const recorder = new UsageRecorder(exchange, costOf)
@@ -153,7 +156,7 @@ export function recordUnreadCost(exchange: EndedExchange, costOf: CostOf): void 
   }
   const unanswered = unansweredAttempt(exchange)
   if (unanswered === undefined) return
-  setEstimate(exchange, estimateUsage(request, unanswered.target))
+  setEstimate(exchange, estimateUsage(exchange, unanswered.target))
   recordCost(exchange, unanswered.target, costOf)
 }
 
@@ -198,7 +201,7 @@ function addFailedCalls(cost: number, exchange: EndedExchange, costOf: CostOf): 
   let sum = cost
   for (const attempt of exchange.attempts) {
     if (!attempt.mayBeBilled || attempt === counted) continue
-    const added = costOf(estimateUsage(exchange.request, attempt.target), attempt.target)
+    const added = costOf(estimateUsage(exchange, attempt.target), attempt.target)
     if (added === undefined) return null
     sum += added
   }

@@ -56,6 +56,7 @@ export class PromptTokens {
   /** Everything that a model reads as text. */
   readonly texts: string[] = []
   readonly #request: ChatRequest
+  readonly #operation: Operation
   readonly #images: ((tokenizer: Tokenizer, model: string) => number)[] = []
   /** Files, and tools that the provider runs: what they add to the prompt is not known before. */
   #unknownParts = 0
@@ -64,8 +65,9 @@ export class PromptTokens {
   #descriptions = 0
   #scripts: ScriptTokens | undefined
 
-  constructor(request: ChatRequest) {
+  constructor(request: ChatRequest, operation: Operation = 'chat') {
     this.#request = request
+    this.#operation = operation
     for (const message of request.messages) this.#addMessage(message)
     for (const tool of request.tools ?? []) this.#addJson(tool)
     if (request.response_format?.json_schema !== undefined) this.#addJson(request.response_format.json_schema)
@@ -80,7 +82,9 @@ export class PromptTokens {
     const tokenizer = tokenizerOf(model)
     const { request, message, tools, tool, property, description } = OVERHEADS[tokenizer]
     const toolCount = this.#request.tools?.length ?? 0
-    let tokens = request + this.#request.messages.length * message + this.#tokenIds
+    let tokens = this.#tokenIds
+    // Texts to embed or to judge are sent as they are.
+    if (this.#operation === 'chat') tokens += request + this.#request.messages.length * message
     tokens += this.#textTokens(tokenizer, textTokens)
     if (toolCount > 0) tokens += tools + toolCount * tool
     tokens += this.#properties * property + this.#descriptions * description
@@ -196,8 +200,12 @@ export function promptTokensOf(
 }
 
 /** Estimates the input tokens of a request as the target counts them. */
-export function estimateInputTokens(request: ChatRequest, target?: Pick<Target, 'model'>): number {
-  return new PromptTokens(request).of(target?.model)
+export function estimateInputTokens(
+  request: ChatRequest,
+  target?: Pick<Target, 'model'>,
+  operation?: Operation,
+): number {
+  return new PromptTokens(request, operation).of(target?.model)
 }
 
 /** Returns the most tokens that the reply can have: the limit of the request, or else that of the model. */

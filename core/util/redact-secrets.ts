@@ -64,6 +64,9 @@ export function createSecretRedactor(secrets: readonly (string | undefined)[]): 
     const isSame = message === error.message && stack === (error.stack ?? '') && cause === error.cause
     if (isSame && Object.getOwnPropertyNames(error).every((name) => ERROR_FIELDS.has(name))) return error
     const copy = new Error(message, cause === undefined ? {} : { cause })
+    // Errors are told apart by their class and code.
+    Object.setPrototypeOf(copy, Object.getPrototypeOf(error))
+    if ('code' in error) Object.assign(copy, { code: redactValue(error.code, depth + 1) })
     copy.name = redactText(error.name)
     return withStack(copy, stack)
   }

@@ -28,7 +28,7 @@ export function worstCaseOf(
   route: Route,
   costOf: CostOf,
 ) {
-  const prompt = new PromptTokens(request)
+  const prompt = new PromptTokens(request, operation)
   const terms = { ...askedTerms(request), isEstimated: true as const }
   const costs = targetsToTry(route).map((target) => {
     // What a file adds is not known, so it counts as the whole context.

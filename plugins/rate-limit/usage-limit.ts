@@ -114,7 +114,7 @@ function listEntries({ tokens, slot }: UsageEntries): readonly ReservationEntry[
 function tokenEntry({ account, request, route, operation }: ReplyingExchange, limit: number) {
   const targets = route === undefined ? [] : targetsToTry(route)
   const reply = Math.max(0, ...targets.map(({ entry }) => maxReplyTokens(request, entry, operation)))
-  const tokens = new PromptTokens(request)
+  const tokens = new PromptTokens(request, operation)
   const prompts = targets.map((target) => promptTokensOf(tokens, request, target, operation))
   const prompt = Math.max(0, ...prompts)
   const windowMs = WINDOW_SECONDS * 1000

@@ -39,7 +39,7 @@ const EXPECTED_OUTPUT_TOKENS = 500
 
 export function requirementsOf(request: ChatRequest, asked: AskedOperation = {}): Requirements {
   if ((asked.operation ?? 'chat') !== 'chat')
-    return { ...asked, ...OPERATION_NEEDS, ...longestInput(request) }
+    return { ...asked, ...OPERATION_NEEDS, ...longestInput(request, asked.operation) }
   const limit = request.max_completion_tokens ?? request.max_tokens
   const inputTokens = lazy(() => estimateInputTokens(request))
   return {
@@ -71,10 +71,10 @@ export type AskedOperation = Pick<Requirements, 'operation' | 'dimensions'>
 const OPERATION_NEEDS = { outputTokens: 0, tools: false, images: false, json: JSON_LEVELS.none }
 
 /** A model that does not chat reads each input by itself. */
-function longestInput({ messages }: ChatRequest): Pick<Requirements, 'inputTokens'> {
+function longestInput({ messages }: ChatRequest, operation?: Operation): Pick<Requirements, 'inputTokens'> {
   let inputTokens = 0
   for (const message of messages)
-    inputTokens = Math.max(inputTokens, estimateInputTokens({ messages: [message] }))
+    inputTokens = Math.max(inputTokens, estimateInputTokens({ messages: [message] }, undefined, operation))
   return { inputTokens }
 }
 

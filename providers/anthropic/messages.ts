@@ -138,9 +138,9 @@ function toContentBlocks(message: Message, path: string, isForModel: boolean): C
 
 /** Calls whose place in the content is marked are there, all others at the end. */
 function toAssistantBlocks(message: Message, path: string, isForModel: boolean): ContentBlock[] {
-  const calls = (message.tool_calls ?? []).map((call) => ({
+  const calls = (message.tool_calls ?? []).map((call, index) => ({
     id: call.id,
-    block: toToolUseBlock(call),
+    block: toToolUseBlock(call, `${path}.tool_calls[${index}]`),
   }))
   const parts = partsOf(message.content ?? asString(message.refusal))
   const blocks: readonly ContentBlock[] = parts.flatMap((part, index): readonly ContentBlock[] => {
@@ -182,14 +182,14 @@ function mayBeSentBack({ type, signature }: JsonObject): boolean {
   return type === 'redacted_thinking' || asString(signature) !== ''
 }
 
-function toToolUseBlock(call: ToolCall): ToolUseBlock {
+function toToolUseBlock(call: ToolCall, path: string): ToolUseBlock {
   const { id, function: called, extra_content } = call
   return {
     ...asObject(extra_content?.anthropic),
     type: 'tool_use',
     id,
     name: called.name,
-    input: toCallArguments(call),
+    input: toCallArguments(call, path),
   }
 }
 

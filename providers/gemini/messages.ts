@@ -87,7 +87,7 @@ function toPositionedParts(messages: readonly Message[], family: GeminiFamily): 
       case 'user':
         return toParts(content, `${path}.content`).map((part) => afterToolResults('user', part))
       case 'assistant': {
-        const parts = [...toParts(content, `${path}.content`), ...toFunctionCallParts(message)]
+        const parts = [...toParts(content, `${path}.content`), ...toFunctionCallParts(message, path)]
         return parts.map((part) => afterToolResults('model', part))
       }
       case 'tool': {

@@ -117,14 +117,18 @@ export function createToolCallConverter(family: GeminiFamily) {
   const calls = new Map<string, { readonly name: string; readonly position: number }>()
   let count = 0
 
-  function toFunctionCallParts({ tool_calls }: Message): readonly FunctionCallPart[] {
+  function toFunctionCallParts({ tool_calls }: Message, path: string): readonly FunctionCallPart[] {
     return (tool_calls ?? []).map((call, index) => {
       const { id } = call
       const { name } = call.function
       calls.set(id, { name, position: count++ })
       const thoughtSignature = signatureOf(call) ?? (hasIds && index === 0 ? NO_SIGNATURE : undefined)
       return {
-        functionCall: { ...(hasIds && { id }), name, args: toCallArguments(call) },
+        functionCall: {
+          ...(hasIds && { id }),
+          name,
+          args: toCallArguments(call, `${path}.tool_calls[${index}]`),
+        },
         ...(thoughtSignature && { thoughtSignature }),
       }
     })

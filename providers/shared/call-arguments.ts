@@ -1,19 +1,25 @@
 import type { ToolCall } from '../../core/contract/chat.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import { parseJsonObject } from '../../core/util/json.ts'
+import { invalidValueError } from './request-errors.ts'
 
 /**
- * The arguments of an earlier call as an object. A model that was cut off leaves text that is not JSON, and
- * clients send it back with every later turn: it is carried as `invalid_arguments`, as the rules inspected
- * it, because most providers reject a whole request for it.
+ * Parses the arguments of an earlier call. A model that was cut off leaves text that is not JSON, and clients
+ * send it back with every later turn: it is carried as `invalid_arguments`, as the rules inspected it,
+ * because most providers reject a whole request for it. `path` is the location of the call for error
+ * messages. A byte order mark or another space around JSON that JSON does not know is refused, because rules
+ * did not inspect such arguments as JSON.
  */
-export function toCallArguments({ function: called }: ToolCall): JsonObject {
+export function toCallArguments({ function: called }: ToolCall, path: string): JsonObject {
   const { arguments: json } = called
-  return (/\S/.test(json) ? parseJsonObject(json) : {}) ?? { invalid_arguments: json }
+  const parsed = /\S/.test(json) ? parseJsonObject(json) : {}
+  if (parsed !== undefined) return parsed
+  if (parseJsonObject(json.trim()) === undefined) return { invalid_arguments: json }
+  throw invalidValueError(`${path}.function.arguments`, 'must be a JSON object.')
 }
 
 /** The arguments of an earlier call as JSON text: unchanged if they are an object, as `toCallArguments`. */
-export function toHistoryArguments(call: ToolCall): string {
-  const { arguments: json } = call.function
-  return parseJsonObject(json) === undefined ? JSON.stringify(toCallArguments(call)) : json
+export function toHistoryArguments({ function: { arguments: json } }: ToolCall): string {
+  if (!/\S/.test(json)) return '{}'
+  return parseJsonObject(json) === undefined ? JSON.stringify({ invalid_arguments: json }) : json
 }

@@ -49,7 +49,10 @@ export function buildReply(
   request: ChatRequest,
   { id = '', model = '', usage }: ReplyFacts,
 ): ReplyEvent {
-  const estimate = () => ({ input: estimateInputTokens(request), output: 0, isEstimated: true as const })
+  const estimate = () => {
+    const input = estimateInputTokens(request, undefined, 'embeddings')
+    return { input, output: 0, isEstimated: true as const }
+  }
   return new ReplyEvent([
     { type: 'start', id, model },
     ...parts,

@@ -190,7 +190,7 @@ describe('POST /v1/embeddings with a compatible provider', () => {
       const floats = await embed({ input, input_type: 'query' })
       expect(provider.last()?.body).to.deep.equal({ model: 'bge', input, input_type: 'query' })
       expect(floats.body.data).to.deep.equal([vector(0, [0.25, 2]), vector(1, [0.5, 1])])
-      expect(floats.body).to.deep.include({ model: 'bge', usage: { prompt_tokens: 4, total_tokens: 4 } })
+      expect(floats.body).to.deep.include({ model: 'bge', usage: { prompt_tokens: 7, total_tokens: 7 } })
       expect(floats.body.signalbox.cost_usd).to.equal(null)
       const exact = '[ 0.10000000000000000555, -1e-7,2.50 ]'
       const data = JSON.stringify([vector(1, [1]), vector(0, 'exact')]).replace('"exact"', exact)

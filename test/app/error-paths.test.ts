@@ -3,9 +3,9 @@ import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { MODELS, providersAt } from '../support/providers.ts'
 
-const FILE = { type: 'input_file', file_data: 'xx', filename: 'a.docx' }
+const FILE = { type: 'input_file', file_data: 'data:application/msword;base64,eHg=', filename: 'a.doc' }
 const BAD_IMAGE = { type: 'input_image', detail: 'auto', image_url: 'ftp://host/a.png' }
-const BAD_CALL = { type: 'function_call', call_id: 'c1', name: 'weather', arguments: '[]' }
+const BAD_CALL = { type: 'function_call', call_id: 'c1', name: 'weather', arguments: '\u00a0{}' }
 const RESULT = { type: 'function_call_output', call_id: 'c1', output: 'rain' }
 const REASONING = { type: 'reasoning', id: 'rs_1', summary: [] }
 

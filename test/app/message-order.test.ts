@@ -247,7 +247,7 @@ describe('order of messages', () => {
           },
           { role: 'assistant', content: 'c', tool_calls: [call], cache_control: control },
           { role: 'tool', tool_call_id: 'call_a', content: 'd', cache_control: control },
-          { role: 'system', content: 'e', cache_control: control },
+          { role: 'system', content: 'e' },
         ],
       })
       deepEqual(body.system, [{ type: 'text', text: 'Be brief.', cache_control: control }])
@@ -264,7 +264,7 @@ describe('order of messages', () => {
         results.map(({ type, cache_control }: Loose) => [type, cache_control]),
         [
           ['tool_result', control],
-          ['text', control],
+          ['text', undefined],
         ],
       )
     })

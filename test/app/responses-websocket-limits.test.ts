@@ -147,7 +147,7 @@ describe('limits of Responses over WebSocket', () => {
   })
 
   it('reserves and counts the tokens of each message', async () => {
-    await limitUser(gateway, user.id, { tokens_per_minute: 160 })
+    await limitUser(gateway, user.id, { tokens_per_minute: 150 })
     const client = await open()
     completed(await client.create({ ...REQUEST, input: 'Hi' }))
     const [refused] = await client.create({ ...REQUEST, input: 'Hi' })

@@ -62,7 +62,7 @@ describe('limits that are replayed', () => {
     const codes = []
     // The prompt and 50 tokens are reserved, and 20 are counted.
     for (const seconds of [0, 10, 20, 30, 61])
-      codes.push(await admit(replay, { tokensPerMinute: 125 }, recordAt(seconds)))
+      codes.push(await admit(replay, { tokensPerMinute: 110 }, recordAt(seconds)))
     expect(codes).to.deep.equal([undefined, undefined, undefined, 'token_limit_exceeded', undefined])
   })
 
@@ -75,7 +75,7 @@ describe('limits that are replayed', () => {
   })
 
   it('begin with what was spent before, and begin again with each period', async () => {
-    const budget = { limitUsd: 1.13, period: 'day' as const, onExceed: 'refuse' as const }
+    const budget = { limitUsd: 1.09, period: 'day' as const, onExceed: 'refuse' as const }
     const budgets = [{ target: { type: 'user' as const, userId: 1 }, budget }]
     const replay = open(1)
     const nextDay = 13 * 3600
@@ -87,7 +87,7 @@ describe('limits that are replayed', () => {
   })
 
   it('count the most that a request could cost if it was not sent then', async () => {
-    const budget = { limitUsd: 0.19, period: 'total' as const, onExceed: 'refuse' as const }
+    const budget = { limitUsd: 0.1, period: 'total' as const, onExceed: 'refuse' as const }
     const budgets = [{ target: { type: 'user' as const, userId: 1 }, budget }]
     const refused = {
       attempts: [],
