@@ -1,7 +1,8 @@
 import type { ChatRequest } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
-import { asObject } from '../shared/fields.ts'
+import { asObject, asObjects } from '../shared/fields.ts'
+import { mergeAll } from '../shared/merge-root.ts'
 import type { GeminiFamily, GenerationConfig } from './wire.ts'
 
 type ResponseFormatFields = Pick<GenerationConfig, 'responseMimeType' | 'responseJsonSchema'>
@@ -48,22 +49,7 @@ function toResponseSchema(schema: unknown): unknown {
 }
 
 function mergeAllOf({ allOf, ...schema }: JsonObject): JsonObject {
-  return Array.isArray(allOf) ? allOf.filter(isJsonObject).reduce(mergeSchemas, schema) : schema
-}
-
-function mergeSchemas(one: JsonObject, other: JsonObject): JsonObject {
-  const merged = { ...other, ...one }
-  const properties = { ...asObject(one.properties), ...asObject(other.properties) }
-  const required = new Set([...asArray(one.required), ...asArray(other.required)])
-  return {
-    ...merged,
-    ...(Object.keys(properties).length > 0 && { properties }),
-    ...(required.size > 0 && { required: [...required] }),
-  }
-}
-
-function asArray(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : []
+  return Array.isArray(allOf) ? mergeAll([schema, ...asObjects(allOf)]) : schema
 }
 
 /** Makes exclusive bounds inclusive. */

@@ -102,5 +102,30 @@ describe('merging the root of a schema', () => {
     expect(merge({ $ref: '#/$defs/Node', $defs: { Node: node } })).to.deep.include(node)
     const circular = merge({ anyOf: [{ $ref: '#' }, node], $defs: {} })
     expect(circular).to.include({ type: 'object' }).and.not.have.property('anyOf')
+    expect(merge({ $ref: '#/$defs/a~1b', $defs: { 'a/b': node } })).to.deep.include(node)
+  })
+
+  it('keeps properties with the names of those that every object has', () => {
+    const alternatives = ['constructor', 'toString', '__proto__'].map((name) =>
+      JSON.parse(`{ "properties": { "${name}": { "type": "string" } } }`),
+    )
+    expect(JSON.stringify(merge({ anyOf: alternatives }).properties)).to.equal(
+      '{"constructor":{"type":"string"},"toString":{"type":"string"},"__proto__":{"type":"string"}}',
+    )
+  })
+
+  it('ends soon, whatever the schema is', () => {
+    const names = Array.from({ length: 10_000 }, (_, index) => `p${index}`)
+    const refs = (to: (name: string) => string) => names.slice(0, 100).map((name) => ({ $ref: to(name) }))
+    // 100 to the power of the depth.
+    for (const $ref of ['#', '#/anyOf/0'])
+      expect(merge({ properties: { a: {} }, anyOf: refs(() => $ref) })).to.deep.include({ type: 'object' })
+    const $defs = Object.fromEntries(
+      names.map((name) => [name, { properties: { [name]: {} }, oneOf: refs((each) => `#/$defs/${each}`) }]),
+    )
+    expect(merge({ allOf: refs((name) => `#/$defs/${name}`), $defs }).properties).to.have.property('p99')
+    const parts = names.map((name) => ({ properties: { [name]: { const: name }, kind: { const: name } } }))
+    for (const keyword of ['allOf', 'anyOf'])
+      expect(Object.keys(merge({ [keyword]: parts }).properties as object)).to.have.length(10_001)
   })
 })
