@@ -15,11 +15,8 @@ import { createSecretRedactor, type SecretRedactor } from '../../core/util/redac
 import { OPENAI_LIMITS } from './api-limits.ts'
 import { CallDeadline } from './call-deadline.ts'
 import type { Capabilities } from './catalog.ts'
-import { withFunctionCalls } from './custom-calls.ts'
-import { withoutEmptyReplies } from './empty-replies.ts'
 import { unusableReplyError } from './errors.ts'
 import { parseErrorByStatus } from './errors-by-status.ts'
-import { fitRequest } from './fit-request.ts'
 import {
   createPool,
   ProviderCall,
@@ -29,10 +26,9 @@ import {
   type WholeResponse,
 } from './http.ts'
 import { joinEmbeddings, splitInputs } from './input-batches.ts'
-import { withResultsBehindCalls, withSystemRole } from './instructions.ts'
 import { replaceLoneSurrogates } from './json-string.ts'
-import { withOwnReasoning } from './own-reasoning.ts'
-import { toCallerNames, toPlainRequest, withCallerNames } from './plain-request.ts'
+import { toCallerNames, withCallerNames } from './plain-request.ts'
+import { createRequestPreparer, joinLists, type ReaderOptions } from './prepare-request.ts'
 import { toRegularReply, withRegularEvents } from './regular-reply.ts'
 import { restoreNames, restoreNamesIn } from './restore-names.ts'
 import { parseStreamText, peekFirst, readBatches } from './stream.ts'
@@ -48,19 +44,14 @@ export interface Provider {
 /** How requests authenticate: not at all, or with the bare API key in a header. */
 export type ProviderAuth = 'none' | { readonly header: string }
 
-export interface ProviderClientOptions {
+export interface ProviderClientOptions extends ReaderOptions {
   /** The provider's id, which error messages name. */
   readonly id: string
-  readonly adapter: ProviderAdapter
   /** Such as `https://api.openai.com/v1`. */
   readonly baseUrl: string
   readonly apiKey?: string | undefined
   /** Removes the secrets of the gateway from errors. Default: knows the API key only. */
   readonly redactor?: SecretRedactor | undefined
-  /** See `Capabilities`. */
-  readonly takesReasoning?: Capabilities['reasoning'] | undefined
-  /** Whether messages may have the role `developer`; otherwise they are of the system. Default: true. */
-  readonly takesDeveloperRole?: boolean | undefined
   /** Default: the headers of the adapter. */
   readonly auth?: ProviderAuth | undefined
   /** Query parameters of every request. */
@@ -145,7 +136,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
   const { origin, pathname } = new URL(options.baseUrl)
   const basePath = pathname.replace(/\/+$/, '')
   const query = new URLSearchParams(options.query).toString()
-  const { takesReasoning = true, takesDeveloperRole = true } = options
+  const prepare = createRequestPreparer(options)
   const authHeaders = buildAuthHeaders(adapter, apiKey, options.auth)
   // `CallDeadline` enforces the timeouts after connecting: undici cannot tell a first event from a first
   // byte.
@@ -162,31 +153,14 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     target: Target,
     format: Pick<OperationFormat, 'buildRequest'> = adapter,
   ): BuiltRequest {
-    const filled = takesDeveloperRole
-      ? withoutEmptyReplies(request)
-      : withSystemRole(withoutEmptyReplies(request))
-    const called = adapter.readsCustomCalls ? filled : withFunctionCalls(filled)
-    const plain = adapter.readsAnthropicContent
-      ? { request: called, omitted: [] }
-      : toPlainRequest(withResultsBehindCalls(called))
-    const own = withOwnReasoning(plain.request, {
-      id,
-      model: target.model,
-      format: adapter.readsAnthropicContent ? 'anthropic' : adapter.format,
-      takesReasoning,
-    })
-    const fitted = fitRequest(own.request, limits)
-    const built = format.buildRequest(fitted.request, target)
-    const omitted = toCallerNames(request, built.omitted)
-    const isAsCalled = plain.omitted.length === 0 && own.omitted.length === 0
-    const { changed = [] } = built
-    const allChanged = fitted.changed.length === 0 ? changed : [...fitted.changed, ...changed]
+    const prepared = prepare(request, target)
+    const built = format.buildRequest(prepared.request, target)
     const deviations = {
-      omitted: isAsCalled ? omitted : [...plain.omitted, ...own.omitted, ...omitted],
-      changed: withCallerNames(request, allChanged),
+      omitted: joinLists(prepared.omitted, toCallerNames(request, built.omitted)),
+      changed: withCallerNames(request, joinLists(prepared.changed, built.changed ?? [])),
     }
-    const { renamed } = fitted
-    return { built, deviations, renamed, sent: renamed === undefined ? request : fitted.request }
+    const { renamed } = prepared
+    return { built, deviations, renamed, sent: renamed === undefined ? request : prepared.request }
   }
 
   function send(
@@ -265,7 +239,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     format: Pick<OperationFormat, 'buildRequest'>,
     further: SendOptions['headers'],
   ): StartedRequest {
-    const { built, ...started } = build(request, target, format)
+    const { built, deviations, renamed, sent } = build(request, target, format)
     const { path, headers, body } = built
     const call = new ProviderCall(pool, {
       method: 'POST',
@@ -274,7 +248,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
       headers: Object.assign({}, further, headers, authHeaders),
       body: replaceLoneSurrogates(body),
     })
-    return { call, ...started }
+    return { call, deviations, renamed, sent }
   }
 
   function findOperation(operation: Exclude<Operation, 'chat'>, { model }: Target): OperationFormat {

@@ -10,7 +10,7 @@ export interface FittedRequest {
   readonly request: ChatRequest
   readonly changed: readonly ParameterChange[]
   /** The caller's names of tools by those that were sent, if any was replaced. */
-  readonly renamed?: ReadonlyMap<unknown, string>
+  readonly renamed: ReadonlyMap<unknown, string> | undefined
 }
 
 /**
@@ -21,16 +21,14 @@ export function fitRequest(request: ChatRequest, limits: ApiLimits): FittedReque
   const changed: ParameterChange[] = []
   const named = fitNames(request, limits)
   const messages = fitAuthors(named.request.messages, limits)
-  const fields = {
-    ...fitTools(named.request, limits, changed),
-    ...fitResponseFormat(request, limits, changed),
-    ...fitFields(request, limits, changed),
-  }
-  const isSame = messages === named.request.messages && Object.keys(fields).length === 0
+  const tools = fitTools(named.request, limits, changed)
+  const format = fitResponseFormat(request, limits, changed)
+  const fields = fitFields(request, limits, changed)
+  const isSame = messages === named.request.messages && !tools && !format && !fields
   return {
-    request: isSame ? named.request : { ...named.request, messages, ...fields },
+    request: isSame ? named.request : { ...named.request, messages, ...tools, ...format, ...fields },
     changed,
-    ...(named.renamed && { renamed: named.renamed }),
+    renamed: named.renamed,
   }
 }
 
@@ -49,15 +47,19 @@ function fitAuthors(messages: readonly Message[], { authorNames }: ApiLimits): r
 
 const ID_FIELDS = ['user', 'safety_identifier', 'prompt_cache_key'] as const
 
-/** The fields that are sent with another value. */
+/** The fields that are sent with another value; undefined if there are none. */
 function fitFields(
   request: ChatRequest,
   limits: ApiLimits,
   changed: ParameterChange[],
-): Partial<ChatRequest> {
-  const fields: Record<string, unknown> = {}
-  const change = (param: string, to: unknown, reason?: string) => {
+): Partial<ChatRequest> | undefined {
+  let fields: Record<string, unknown> | undefined
+  const set = (param: string, to: unknown) => {
+    fields ??= {}
     fields[param] = to
+  }
+  const change = (param: string, to: unknown, reason?: string) => {
+    set(param, to)
     changed.push({ param, from: request[param], to, ...(reason && { reason }) })
   }
   const { stop, seed, metadata } = request
@@ -65,10 +67,10 @@ function fitFields(
   if (ids !== undefined)
     for (const field of ID_FIELDS) {
       const id = request[field]
-      if (typeof id === 'string' && id !== '' && !ids.pattern.test(id)) fields[field] = hashId(id)
+      if (typeof id === 'string' && id !== '' && !ids.pattern.test(id)) set(field, hashId(id))
     }
   if (Array.isArray(stop)) {
-    if (stop.length === 0) fields.stop = undefined
+    if (stop.length === 0) set('stop', undefined)
     else if (stops !== undefined && stop.length > stops) change('stop', stop.slice(0, stops))
   }
   if (seed != null && seeds !== undefined && (seed < seeds.min || seed > seeds.max))

@@ -6,15 +6,16 @@ import { shortenName } from './fit-names.ts'
 import { mergeRoot, needsMerge } from './merge-root.ts'
 import { toStrictSchema } from './schema-constraints.ts'
 
-/** The fields about tools that are sent with another value. */
+/** The fields about tools that are sent with another value; undefined if there are none. */
 export function fitTools(
   { tools, tool_choice, parallel_tool_calls }: ChatRequest,
   limits: ApiLimits,
   changed: ParameterChange[],
-): Partial<ChatRequest> {
+): Partial<ChatRequest> | undefined {
   if (tools == null || tools.length === 0) {
     // APIs refuse an empty list, and these two without tools.
     const isIdle = tool_choice === 'auto' || tool_choice === 'none'
+    if (tools == null && !isIdle && parallel_tool_calls == null) return undefined
     return {
       ...(tools != null && { tools: null }),
       ...(isIdle && { tool_choice: null }),
@@ -22,7 +23,7 @@ export function fitTools(
     }
   }
   const fitted = tools.map((tool) => fitTool(tool, limits, changed))
-  return fitted.every((tool, index) => tool === tools[index]) ? {} : { tools: fitted }
+  return fitted.every((tool, index) => tool === tools[index]) ? undefined : { tools: fitted }
 }
 
 function fitTool(tool: Tool, { refusedAtRoot, strictSchemas }: ApiLimits, changed: ParameterChange[]): Tool {
@@ -51,8 +52,8 @@ export function fitResponseFormat(
   { response_format: format }: ChatRequest,
   { schemaNames, strictSchemas }: ApiLimits,
   changed: ParameterChange[],
-): Partial<ChatRequest> {
-  if (format?.type !== 'json_schema') return {}
+): Partial<ChatRequest> | undefined {
+  if (format?.type !== 'json_schema') return undefined
   const json_schema = asObject(format.json_schema)
   const name = asString(json_schema.name)
   const isRenamed = schemaNames !== undefined && name !== '' && !schemaNames.pattern.test(name)
@@ -60,7 +61,7 @@ export function fitResponseFormat(
   const closed = strictSchemas === true && json_schema.strict === true ? toStrictSchema(schema) : schema
   const isWeakened = closed === undefined && schema !== undefined
   if (isWeakened) changed.push({ param: 'response_format', from: 'strict: true', to: 'strict: false' })
-  if (!isRenamed && closed === schema) return {}
+  if (!isRenamed && closed === schema) return undefined
   const fitted: JsonObject = {
     ...json_schema,
     ...(isRenamed && { name: shortenName(name, schemaNames) }),

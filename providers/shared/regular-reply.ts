@@ -4,7 +4,27 @@ import { newCallId } from '../../core/util/ids.ts'
 
 /** Makes a whole reply regular, see `RegularReply`. */
 export function toRegularReply(event: ReplyEvent): ReplyEvent {
-  return new RegularReply().toRegular(event)
+  return isRegularText(event.parts) ? event : new RegularReply().toRegular(event)
+}
+
+/** True for a start, contents and one finish, without calls: most replies. */
+function isRegularText(parts: readonly ReplyPart[]): boolean {
+  let finishes = 0
+  for (let index = 0; index < parts.length; index++) {
+    const part = parts[index]
+    switch (part?.type) {
+      case 'start':
+        if (index > 0) return false
+        break
+      case 'tool-start':
+      case 'tool-json':
+        return false
+      case 'finish':
+        finishes++
+        if (part.reason === 'tool_calls') return false
+    }
+  }
+  return parts[0]?.type === 'start' && finishes <= 1
 }
 
 /** Makes the events of a stream regular, see `RegularReply`. */

@@ -20,6 +20,7 @@ import {
   isRegularCall,
   isRegularEnvelope,
   isRegularFinish,
+  isRegularUsage,
   otherFieldsOf,
   textOf,
   toCallDeltas,
@@ -64,13 +65,12 @@ function isRegularCompletion(record: JsonObject, parts: readonly ReplyPart[]): b
   const { message } = choice
   if (!isJsonObject(message) || message.role !== 'assistant' || message.refusal === undefined) return false
   if (message.content === undefined || !hasTexts(message)) return false
-  if (!isRegularFinish(choice.finish_reason, describeParts(parts).finish)) return false
-  const counted = findUsage(parts)
-  const isCounted = counted ? toRegularUsage(usage, toCompletionUsage(counted)) === usage : usage == null
-  if (!isCounted) return false
-  const deltas = toCallDeltas(parts)
+  const { finish, hasCalls } = describeParts(parts)
+  if (!isRegularFinish(choice.finish_reason, finish)) return false
+  if (findUsage(parts) === undefined ? usage != null : !isRegularUsage(usage)) return false
   const { tool_calls: calls } = message
-  if (calls === undefined) return deltas.length === 0
+  if (calls === undefined) return !hasCalls
+  const deltas = toCallDeltas(parts)
   return (
     Array.isArray(calls) &&
     calls.length === deltas.length &&

@@ -139,9 +139,14 @@ const COUNTS = ['prompt_tokens', 'completion_tokens', 'total_tokens'] as const
 /** Returns a provider's usage, with its numbers in place of what is none. `ours` is built from the part. */
 export function toRegularUsage(usage: unknown, ours: JsonObject): JsonObject {
   if (!isJsonObject(usage)) return ours
-  if (COUNTS.every((name) => isCount(usage[name])) && DETAILS.every((name) => hasCounts(usage[name])))
-    return usage
-  return { ...usage, ...ours }
+  return isRegularUsage(usage) ? usage : { ...usage, ...ours }
+}
+
+export function isRegularUsage(usage: unknown): boolean {
+  if (!isJsonObject(usage)) return false
+  for (const name of COUNTS) if (!isCount(usage[name])) return false
+  for (const name of DETAILS) if (!hasCounts(usage[name])) return false
+  return true
 }
 
 const DETAILS = ['prompt_tokens_details', 'completion_tokens_details'] as const
@@ -152,7 +157,9 @@ function isCount(value: unknown): boolean {
 
 function hasCounts(details: unknown): boolean {
   if (details === undefined || details === null) return true
-  return isJsonObject(details) && Object.values(details).every((value) => value === null || isCount(value))
+  if (!isJsonObject(details)) return false
+  for (const name in details) if (details[name] !== null && !isCount(details[name])) return false
+  return true
 }
 
 export function findUsage(parts: readonly ReplyPart[]): Usage | undefined {
