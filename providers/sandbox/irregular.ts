@@ -37,6 +37,8 @@ function changeField(name: string, field: unknown, owner: JsonObject): unknown {
   if (typeof field === 'number' && /_tokens$|TokenCount$/.test(name)) return String(field)
   if (typeof field !== 'string') return change(field)
   if (name === 'id' && isCall(owner)) return 'call_0'
+  // The start of a call in a stream, which the actual arguments follow.
+  if (name === 'arguments' && field === '' && owner.name !== undefined) return '{}'
   return CHANGED[name] ?? field
 }
 
