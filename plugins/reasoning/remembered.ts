@@ -25,16 +25,18 @@ export interface Remembered extends JsonObject {
 /** In characters of JSON. */
 const MAX_LENGTH = 256 * 1024
 
-/** Adds a turn. Drops the oldest ones that are too long together; undefined if the turn alone is. */
+/**
+ * Adds a turn; undefined if it is too long alone. If the turns are too long together, drops enough of the
+ * oldest to leave room for the next ones: a prompt whose beginning changes with each turn is never cached.
+ */
 export function appendTurn(earlier: readonly RememberedTurn[], turn: RememberedTurn): Remembered | undefined {
-  const kept: RememberedTurn[] = []
-  let length = 0
-  for (const each of [turn, ...earlier.toReversed()]) {
-    length += JSON.stringify(each).length
-    if (length > MAX_LENGTH) break
-    kept.unshift(each)
-  }
-  return kept.length === 0 ? undefined : { turns: kept }
+  const turns = [...earlier, turn]
+  const lengths = turns.map((each) => JSON.stringify(each).length)
+  let total = lengths.reduce((sum, length) => sum + length, 0)
+  if (total <= MAX_LENGTH) return { turns }
+  let dropped = 0
+  for (; total > MAX_LENGTH / 2 && dropped < earlier.length; dropped++) total -= lengths[dropped] ?? 0
+  return total > MAX_LENGTH ? undefined : { turns: turns.slice(dropped) }
 }
 
 /** Checks the shape, since other programs can write to Redis. */

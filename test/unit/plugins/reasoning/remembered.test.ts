@@ -39,8 +39,20 @@ describe('remembered reasoning', () => {
   it('drops the oldest turns when they are too long together', () => {
     const long = 'x'.repeat(100_000)
     const turns = [turn('a', long), turn('b', long)]
-    expect(appendTurn(turns, turn('c', long))?.turns.map(({ callId }) => callId)).to.deep.equal(['b', 'c'])
+    expect(appendTurn(turns, turn('c', long))?.turns.map(({ callId }) => callId)).to.deep.equal(['c'])
+    expect(appendTurn([], turn('c', 'x'.repeat(200_000)))?.turns).to.have.length(1)
     expect(appendTurn(turns, turn('d', 'x'.repeat(300_000)))).to.equal(undefined)
+  })
+
+  it('keeps the beginning of a long conversation the same for many turns', () => {
+    let turns: readonly RememberedTurn[] = []
+    const beginnings = new Set<string | undefined>()
+    for (let index = 0; index < 200; index++) {
+      turns = appendTurn(turns, turn(`call-${index}`, 'x'.repeat(4000)))?.turns ?? []
+      beginnings.add(turns[0]?.callId)
+    }
+    expect(turns.at(-1)?.callId).to.equal('call-199')
+    expect(beginnings.size).to.be.lessThan(7)
   })
 
   it('is nothing if the record is damaged', () => {
