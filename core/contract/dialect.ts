@@ -32,8 +32,11 @@ export interface Dialect {
   toSentRequest?(request: ChatRequest): ChatRequest
   /** Returns the reply to a request that needs no model. It is asked for once rules have decided. */
   answer?(exchange: EndedExchange): Reply | undefined
-  /** Returns where the caller wrote what has this path in the canonical request. Default: the same path. */
-  toCallerPath?(path: string, exchange: EndedExchange): string
+  /**
+   * Returns where the caller wrote what has this path in the canonical request. `body` is the request as it
+   * was received. Default: the same path.
+   */
+  toCallerPath?(path: string, exchange: EndedExchange, body: JsonObject): string
   /** Returns the response body of a complete reply, as an object or as its JSON text. */
   writeWhole(exchange: RepliedExchange, ctx: GatewayContext): JsonObject | string | Promise<JsonObject>
   /**

@@ -14,20 +14,25 @@ export function toReplyImages(urls: readonly string[]): Message {
 
 /**
  * Moves the `images` of earlier replies, as `toCompletionImage` writes them, to messages behind the results
- * of their calls. Returns the same list if there are none.
+ * of their calls. Returns the same list if there are none. `indexes` receives the former index of each
+ * message, or -1 for a new one.
  */
-export function withReplyImages(messages: readonly Message[]): readonly Message[] {
+export function withReplyImages(messages: readonly Message[], indexes?: number[]): readonly Message[] {
   if (!messages.some(({ images }) => images != null)) return messages
   const moved: Message[] = []
   let urls: string[] = []
   const endTurn = () => {
-    if (urls.length > 0) moved.push(toReplyImages(urls))
+    if (urls.length > 0) {
+      moved.push(toReplyImages(urls))
+      indexes?.push(-1)
+    }
     urls = []
   }
-  for (const message of messages) {
+  for (const [index, message] of messages.entries()) {
     if (message.role !== 'tool') endTurn()
     const { images, ...others } = message
     moved.push(images === undefined ? message : (others as Message))
+    indexes?.push(index)
     if (message.role === 'assistant') urls = urlsOf(images)
   }
   endTurn()

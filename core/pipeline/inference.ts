@@ -99,19 +99,19 @@ function list<Phase extends 'decide' | 'reply' | 'inspect' | 'rejected'>(
  * Records the cost of a request that failed before its reply was sent, and notifies the plugins. Resolves
  * with the error for the client.
  */
-type RecordFailure = (exchange: OpenExchange, thrown: unknown) => Promise<unknown>
+type RecordFailure = (ctx: GatewayContext, exchange: OpenExchange, thrown: unknown) => Promise<unknown>
 
 function createFailureRecorder(
   dialect: Dialect,
   costOf: Host['costOf'],
   onRejected: readonly NonNullable<PluginParts['rejected']>[],
 ): RecordFailure {
-  return async (exchange, thrown) => {
+  return async (ctx, exchange, thrown) => {
     const { reply } = exchange
     exchange.isAnswered = true
     recordUnreadCost(exchange, costOf)
     if (reply !== undefined) releaseReply(reply)
-    const named = nameCallerPath(thrown, dialect, exchange)
+    const named = nameCallerPath(thrown, dialect, exchange, ctx)
     const error = toErrorInStyle(named, dialect.errorStyle, exchange.route !== undefined)
     for (const notify of onRejected) await notify(exchange, error)
     return error
@@ -128,7 +128,7 @@ function openExchange(
   recordFailure: RecordFailure,
 ): GatewayMiddleware {
   async function reject(ctx: GatewayContext, exchange: OpenExchange, thrown: unknown): Promise<never> {
-    const error = await recordFailure(exchange, thrown)
+    const error = await recordFailure(ctx, exchange, thrown)
     if (exchange.request.stream && GatewayError.isInstance(error))
       ctx.errorStream = dialect.writeStreamedError?.(error, exchange)
     throw error
@@ -150,13 +150,18 @@ function requestedBody({ request, deployment }: GatewayContext): JsonObject {
 }
 
 /** Plugins and providers know the canonical request only, and name its fields in their errors. */
-function nameCallerPath(error: unknown, dialect: Dialect, exchange: EndedExchange): unknown {
+function nameCallerPath(
+  error: unknown,
+  dialect: Dialect,
+  exchange: EndedExchange,
+  ctx: GatewayContext,
+): unknown {
   if (!GatewayError.isInstance(error) || error.details.param === undefined) return error
   const { param } = error.details
   const { toCallerPath, parameterNames = {} } = dialect
   const name = toReceivedName(param, exchange)
   const [field = ''] = name.split(/[.[]/, 1)
-  const path = toCallerPath?.(name, exchange) ?? parameterNames[field] ?? name
+  const path = toCallerPath?.(name, exchange, requestedBody(ctx)) ?? parameterNames[field] ?? name
   return path === param ? error : error.withParam(path)
 }
 
@@ -308,7 +313,7 @@ function respond(
       const onSilence = () => {
         isLate = true
         watched.end()
-        const late = createLateStream(dialect, ctx, replied, (thrown) => recordFailure(exchange, thrown))
+        const late = createLateStream(dialect, ctx, replied, (thrown) => recordFailure(ctx, exchange, thrown))
         ctx.lateReply = late.recorded
         resolve(sender.sendStream(ctx, late.records(keepAlive), keepAlive))
       }

@@ -234,7 +234,8 @@ function partsOf(content: Content): readonly ContentPart[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? [])
 }
 
-function toMediaBlocks(part: ContentPart, path: string): readonly MediaBlock[] {
+/** Throws a `GatewayError` for a part that the user cannot send. */
+export function toMediaBlocks(part: ContentPart, path: string): readonly MediaBlock[] {
   switch (part.type) {
     case 'text':
       return toTextBlock(part)

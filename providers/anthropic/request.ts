@@ -5,10 +5,10 @@ import { parseJsonObject } from '../../core/util/json.ts'
 import { findChangedFields, outputLimitOf } from '../shared/changed-fields.ts'
 import { asNumber, asObject } from '../shared/fields.ts'
 import { findOmittedFields } from '../shared/omitted-fields.ts'
-import { type MediaPlaces, placeResultMedia } from '../shared/result-media.ts'
+import { type MediaPlaces, placeMedia } from '../shared/place-media.ts'
 import { findWeakenedSchema } from '../shared/schema-constraints.ts'
 import { limitCacheMarks } from './cache-marks.ts'
-import { endsWithSignedThinking, toAnthropicMessages, toCacheControl } from './messages.ts'
+import { endsWithSignedThinking, toAnthropicMessages, toCacheControl, toMediaBlocks } from './messages.ts'
 import { type NativeFields, parseNativeFields } from './native.ts'
 import { hasPendingToolCalls, toAnthropicReasoning } from './reasoning.ts'
 import { toAnthropicResponseFormat } from './response-format.ts'
@@ -22,7 +22,7 @@ import type { AnthropicBody, AnthropicThinking } from './wire.ts'
  */
 export function buildAnthropicRequest(request: ChatRequest, target: Target): ProviderRequest {
   const native = parseNativeFields(request, target)
-  const { messages, omitted } = placeResultMedia(request.messages, MEDIA_PLACES, target)
+  const { messages, omitted } = placeMedia(request.messages, MEDIA_PLACES, target)
   const placed = messages === request.messages ? request : { ...request, messages }
   const body = limitCacheMarks(buildBody(placed, target, native))
   return {
@@ -48,7 +48,7 @@ export function buildAnthropicRequest(request: ChatRequest, target: Target): Pro
  */
 export function buildCountRequest(request: ChatRequest, target: Target): ProviderRequest {
   const native = parseNativeFields(request, target)
-  const { messages } = placeResultMedia(request.messages, MEDIA_PLACES, target)
+  const { messages } = placeMedia(request.messages, MEDIA_PLACES, target)
   const body: JsonObject = { ...buildBody({ ...request, messages }, target, native) }
   const counted = COUNTED_FIELDS.filter((field) => body[field] != null).map((field) => [field, body[field]])
   return {
@@ -64,9 +64,7 @@ const COUNTED_FIELDS = [
   ...['mcp_servers', 'context_management', 'speed'],
 ]
 
-const MEDIA: ReadonlySet<string> = new Set(['image_url', 'file'])
-
-const MEDIA_PLACES: MediaPlaces = { results: MEDIA, user: MEDIA }
+const MEDIA_PLACES: MediaPlaces = { results: new Set(['image_url', 'file']), check: toMediaBlocks }
 
 /** With thinking, the output limit is raised by its budget. A request for this model has its own effort. */
 function findChanges(

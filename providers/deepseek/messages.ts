@@ -57,7 +57,8 @@ function toContent(content: Message['content'], path: string): string | readonly
   return isText ? joinText(content) : content.map((part, index) => toContentPart(part, `${path}[${index}]`))
 }
 
-function toContentPart(part: ContentPart, path: string): DeepSeekContentPart {
+/** Throws a `GatewayError` for a part that DeepSeek does not support. */
+export function toContentPart(part: ContentPart, path: string): DeepSeekContentPart {
   switch (part.type) {
     case 'text':
       return { type: 'text', text: asString(part.text) }

@@ -5,8 +5,8 @@ import { applyAllowedTools } from '../chat-format/tools.ts'
 import { clampOutputLimit, findChangedFields, outputLimitOf } from '../shared/changed-fields.ts'
 import { asNumber, asString } from '../shared/fields.ts'
 import { findOmittedFields, isSentIn } from '../shared/omitted-fields.ts'
-import { type MediaPlaces, placeResultMedia, TEXT_RESULTS } from '../shared/result-media.ts'
-import { toDeepSeekMessages } from './messages.ts'
+import { type MediaPlaces, placeMedia, TEXT_RESULTS } from '../shared/place-media.ts'
+import { toContentPart, toDeepSeekMessages } from './messages.ts'
 import { toCurrentModel, toDeepSeekReasoning } from './reasoning.ts'
 import { toDeepSeekResponseFormat, withFormatInstruction } from './response-format.ts'
 import { toDeepSeekToolChoice, toDeepSeekTools } from './tools.ts'
@@ -17,7 +17,7 @@ import type { DeepSeekBody } from './wire.ts'
  * `GatewayError` for content that DeepSeek does not support.
  */
 export function buildDeepSeekRequest(request: ChatRequest, target: Target): ProviderRequest {
-  const { messages, omitted } = placeResultMedia(request.messages, MEDIA_PLACES, target)
+  const { messages, omitted } = placeMedia(request.messages, MEDIA_PLACES, target)
   const body = buildBody({ ...request, messages }, target)
   return {
     path: '/chat/completions',
@@ -32,7 +32,7 @@ export function buildDeepSeekRequest(request: ChatRequest, target: Target): Prov
   }
 }
 
-const MEDIA_PLACES: MediaPlaces = { results: TEXT_RESULTS, user: new Set(['image_url', 'file']) }
+const MEDIA_PLACES: MediaPlaces = { results: TEXT_RESULTS, check: toContentPart }
 
 function findChanges(request: ChatRequest, body: DeepSeekBody): readonly ParameterChange[] {
   const changes = findChangedFields(request, {

@@ -126,7 +126,8 @@ function toTextParts(content: Content, path: string): readonly TextPart[] {
   })
 }
 
-function toPart(part: ContentPart, path: string): readonly (TextPart | MediaPart)[] {
+/** Throws a `GatewayError` for a part that Gemini does not support. */
+export function toPart(part: ContentPart, path: string): readonly (TextPart | MediaPart)[] {
   switch (part.type) {
     case 'text':
       return toTextPart(asString(part.text))

@@ -2,9 +2,9 @@ import type { ChatRequest } from '../../core/contract/chat.ts'
 import type { ParameterChange, ProviderRequest, Target } from '../../core/contract/provider.ts'
 import { clampOutputLimit, findChangedFields, outputLimitOf } from '../shared/changed-fields.ts'
 import { findOmittedFields, isSentIn, type RenamedFields } from '../shared/omitted-fields.ts'
-import { type MediaPlaces, placeResultMedia, TEXT_RESULTS } from '../shared/result-media.ts'
+import { type MediaPlaces, placeMedia, TEXT_RESULTS } from '../shared/place-media.ts'
 import { findWeakenedSchema } from '../shared/schema-constraints.ts'
-import { toGeminiMessages } from './messages.ts'
+import { toGeminiMessages, toPart } from './messages.ts'
 import { toGeminiReasoning } from './reasoning.ts'
 import { ENFORCED_CONSTRAINTS, toGeminiResponseFormat } from './response-format.ts'
 import { toGeminiTools } from './tools.ts'
@@ -17,7 +17,7 @@ import type { GeminiBody, GeminiFamily, GenerationConfig } from './wire.ts'
  */
 export function buildGeminiRequest(request: ChatRequest, target: Target): ProviderRequest {
   const family = familyOf(target.model)
-  const { messages, omitted } = placeResultMedia(request.messages, MEDIA_PLACES, target)
+  const { messages, omitted } = placeMedia(request.messages, MEDIA_PLACES, target)
   const body: GeminiBody = {
     ...toGeminiMessages(messages, family),
     ...toGeminiTools(request, family),
@@ -39,7 +39,8 @@ export function buildGeminiRequest(request: ChatRequest, target: Target): Provid
 /** Only models from Gemini 3 on accept media in results; all accept them beside results. */
 const MEDIA_PLACES: MediaPlaces = {
   results: TEXT_RESULTS,
-  user: new Set(['image_url', 'file', 'input_audio']),
+  check: toPart,
+  imageTypes: new Set(['image/png', 'image/jpeg', 'image/jpg', 'image/webp', 'image/heic', 'image/heif']),
 }
 
 function findChanges(

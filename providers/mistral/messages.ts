@@ -97,7 +97,8 @@ function toContent(content: Message['content'], path: string): MistralContent {
   return (content ?? []).map((part, index) => toContentChunk(part, `${path}[${index}]`))
 }
 
-function toContentChunk(part: ContentPart, path: string): MistralContentChunk {
+/** Throws a `GatewayError` for a part that Mistral does not support. */
+export function toContentChunk(part: ContentPart, path: string): MistralContentChunk {
   switch (part.type) {
     case 'text':
       return { type: 'text', text: asString(part.text) }

@@ -7,8 +7,8 @@ import { applyAllowedTools, toChatTools } from '../chat-format/tools.ts'
 import { clampOutputLimit, findChangedFields, outputLimitOf } from '../shared/changed-fields.ts'
 import { asObject, asString } from '../shared/fields.ts'
 import { findOmittedFields, isSentIn } from '../shared/omitted-fields.ts'
-import { type MediaPlaces, placeResultMedia } from '../shared/result-media.ts'
-import { toMistralMessages } from './messages.ts'
+import { type MediaPlaces, placeMedia, WEB_IMAGES } from '../shared/place-media.ts'
+import { toContentChunk, toMistralMessages } from './messages.ts'
 import { toMistralReasoning } from './reasoning.ts'
 import { toMistralToolChoice } from './tools.ts'
 import type { MistralBody, MistralResponseFormat } from './wire.ts'
@@ -18,7 +18,7 @@ import type { MistralBody, MistralResponseFormat } from './wire.ts'
  * `GatewayError` for content that Mistral does not support.
  */
 export function buildMistralRequest(request: ChatRequest, target: Target): ProviderRequest {
-  const { messages, omitted } = placeResultMedia(request.messages, MEDIA_PLACES, target)
+  const { messages, omitted } = placeMedia(request.messages, MEDIA_PLACES, target)
   const body = buildBody({ ...request, messages }, target)
   return {
     path: '/v1/chat/completions',
@@ -36,7 +36,7 @@ export function buildMistralRequest(request: ChatRequest, target: Target): Provi
 const CHUNKS: ReadonlySet<string> = new Set(['image_url', 'input_audio', 'file', 'document_url'])
 
 /** A message of the user could not follow a result. */
-const MEDIA_PLACES: MediaPlaces = { results: CHUNKS, user: CHUNKS }
+const MEDIA_PLACES: MediaPlaces = { results: CHUNKS, check: toContentChunk, imageTypes: WEB_IMAGES }
 
 /** A model with a prompt mode has one effort, which is high. */
 function promptModeOf({ reasoning_effort }: ChatRequest, { prompt_mode }: MistralBody): string | undefined {

@@ -17,6 +17,11 @@ export function withOpenAiFiles(messages: readonly Message[], acceptsUrls = fals
   })
 }
 
+/** Throws a `GatewayError` for the URL of a file in chat completions. */
+export function checkOpenAiFile(part: ContentPart, path: string, acceptsUrls = false): void {
+  if (isOther(part)) toOpenAiFile(part, path, acceptsUrls)
+}
+
 /** Whether a part is a file in another form than OpenAI's. */
 function isOther({ type, file }: ContentPart): boolean {
   if (type !== 'file') return false

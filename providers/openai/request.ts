@@ -4,8 +4,8 @@ import { buildChatHeaders } from '../chat-format/request.ts'
 import { clampOutputLimit, findChangedFields, outputLimitOf } from '../shared/changed-fields.ts'
 import { EFFORTS, findNearestEffort } from '../shared/efforts.ts'
 import { toChatReasoning } from '../shared/own-reasoning.ts'
-import { type MediaPlaces, placeResultMedia, TEXT_RESULTS } from '../shared/result-media.ts'
-import { withOpenAiFiles } from './files.ts'
+import { type MediaPlaces, placeMedia, TEXT_RESULTS, WEB_IMAGES } from '../shared/place-media.ts'
+import { checkOpenAiFile, withOpenAiFiles } from './files.ts'
 import { buildResponsesRequest, requiresResponses } from './responses-request.ts'
 
 /**
@@ -17,9 +17,10 @@ export function buildOpenAiRequest(request: ChatRequest, target: Target): Provid
   const effort = findSentEffort(request, target.entry)
   const asked = effort ?? request.reasoning_effort ?? undefined
   if (requiresResponses(request, asked, target.entry)) return buildResponsesRequest(request, target, asked)
-  const placed = placeResultMedia(request.messages, MEDIA_PLACES, target)
+  const isOpenAi = target.provider === 'openai'
+  const placed = placeMedia(request.messages, isOpenAi ? OPENAI_PLACES : MEDIA_PLACES, target)
   const sent = toSentMessages(withOpenAiFiles(placed.messages))
-  const messages = target.provider === 'openai' ? withoutReplyFields(sent) : sent
+  const messages = isOpenAi ? withoutReplyFields(sent) : sent
   const body: Record<string, unknown> = { ...request, model: target.model, messages }
   if (body.extra_content !== undefined) body.extra_content = undefined
   // OpenAI accepts metadata only with `store`; without it, metadata is for routing rules.
@@ -45,7 +46,9 @@ export function buildOpenAiRequest(request: ChatRequest, target: Target): Provid
 }
 
 /** OpenAI refuses media in tool messages of chat completions. Compatible providers know further types. */
-const MEDIA_PLACES: MediaPlaces = { results: TEXT_RESULTS }
+const MEDIA_PLACES: MediaPlaces = { results: TEXT_RESULTS, check: checkOpenAiFile }
+
+const OPENAI_PLACES: MediaPlaces = { ...MEDIA_PLACES, imageTypes: WEB_IMAGES }
 
 /**
  * Returns the nearest effort that the model supports; undefined if that is not known. Efforts that the

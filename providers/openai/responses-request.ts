@@ -5,9 +5,9 @@ import { buildChatHeaders } from '../chat-format/request.ts'
 import { clampOutputLimit, findChangedFields, outputLimitOf } from '../shared/changed-fields.ts'
 import { asObject, asObjects } from '../shared/fields.ts'
 import { isDefaultValue } from '../shared/omitted-fields.ts'
+import { type MediaPlaces, placeMedia, WEB_IMAGES } from '../shared/place-media.ts'
 import { unsupportedParameterError } from '../shared/request-errors.ts'
-import { type MediaPlaces, placeResultMedia } from '../shared/result-media.ts'
-import { withOpenAiFiles } from './files.ts'
+import { checkOpenAiFile, withOpenAiFiles } from './files.ts'
 import { toResponsesInput } from './responses-input.ts'
 
 /**
@@ -39,9 +39,13 @@ function hasFileUrl({ content }: Message): boolean {
 }
 
 /** Types of parts that items of this API have. */
+const INPUT_TYPES: ReadonlySet<string> = new Set(['image_url', 'file'])
+
 const MEDIA_PLACES: MediaPlaces = {
-  results: new Set(['image_url', 'file']),
-  user: new Set(['image_url', 'file']),
+  results: INPUT_TYPES,
+  moved: INPUT_TYPES,
+  check: (part, path) => checkOpenAiFile(part, path, true),
+  imageTypes: WEB_IMAGES,
 }
 
 /** The API refuses lower limits. */
@@ -76,7 +80,7 @@ export function buildResponsesRequest(
   const limit = clamped === undefined ? undefined : Math.max(MIN_OUTPUT_TOKENS, clamped)
   const isStored = request.store === true
   const { shared, omitted } = sortOtherFields(request, target.entry)
-  const placed = placeResultMedia(request.messages, MEDIA_PLACES, target)
+  const placed = placeMedia(request.messages, MEDIA_PLACES, target)
   const messages = toResponsesInput(withOpenAiFiles(placed.messages, true))
   const body = {
     model: target.model,

@@ -28,9 +28,9 @@ export function reduceMessages(messages: Messages): Messages {
       if (part.type !== 'text' || asString(part.text).trim() !== '') isBlank = false
       if (ORDINARY_PARTS.has(part.type)) continue
       const reduced = reducePart(part)
-      if (role === 'tool') resultKinds ??= new Map()
-      else kinds ??= new Map()
-      const found = role === 'tool' ? resultKinds : kinds
+      if (role === 'user') kinds ??= new Map()
+      else resultKinds ??= new Map()
+      const found = role === 'user' ? kinds : resultKinds
       found?.set(JSON.stringify(reduced), reduced)
     }
   }
@@ -45,7 +45,7 @@ function toUserMessages(kinds: Kinds): Messages {
   return kinds === undefined ? ORDINARY_MESSAGES : [{ role: 'user', content: [...kinds.values()] }]
 }
 
-/** What a provider does not read in results is left out, so it does not make a model unsuitable. */
+/** What a provider does not read in results and replies is left out: it does not make a model unsuitable. */
 function toResultMessages(kinds: Kinds): Messages {
   if (kinds === undefined) return []
   const call = { id: 'call', type: 'function', function: { name: 'f', arguments: '{}' } }

@@ -65,6 +65,29 @@ const PARTS: Readonly<Record<Dialect, Readonly<Record<string, object>>>> = {
   },
 }
 
+const SVG = Buffer.from('<svg>more than enough</svg>').toString('base64')
+
+/** Parts of results that some formats do not read because of where they are stored, or their media type. */
+const UNREADABLE: Readonly<Record<string, { text: string; readBy: ReadonlySet<FormatName> }>> = {
+  fileId: {
+    text: 'file-of-openai',
+    readBy: new Set(['openai', 'responses', 'compatible', 'mistral', 'deepseek']),
+  },
+  pdfUrl: { text: PDF_URL, readBy: new Set(['responses', 'anthropic', 'gemini', 'mistral']) },
+  svg: { text: SVG, readBy: new Set(['compatible', 'deepseek']) },
+}
+
+const UNREADABLE_PARTS: Readonly<Partial<Record<Dialect, Readonly<Record<string, object>>>>> = {
+  chat: {
+    fileId: { type: 'file', file: { file_id: 'file-of-openai' } },
+    svg: { type: 'image_url', image_url: { url: `data:image/svg+xml;base64,${SVG}` } },
+  },
+  responses: {
+    fileId: { type: 'input_file', file_id: 'file-of-openai' },
+    svg: { type: 'input_image', image_url: `data:image/svg+xml;base64,${SVG}` },
+  },
+}
+
 function userBody(dialect: Dialect, ...names: readonly string[]): object {
   const content = names.map((name) => PARTS[dialect][name])
   if (dialect === 'responses') return { input: [{ type: 'message', role: 'user', content }] }
@@ -73,7 +96,7 @@ function userBody(dialect: Dialect, ...names: readonly string[]): object {
 
 /** Two parallel calls: the first returns these parts, the second a text. Then the user goes on. */
 function resultBody(dialect: Dialect, ...names: readonly string[]): object {
-  const content = names.map((name) => PARTS[dialect][name])
+  const content = names.map((name) => PARTS[dialect][name] ?? UNREADABLE_PARTS[dialect]?.[name])
   const ids = ['call_a', 'call_b']
   if (dialect === 'responses')
     return {
@@ -232,6 +255,23 @@ describe('positions of content', () => {
         equal(pathsOf(body, 'The image was left out').length, 1)
       })
 
+    for (const { title, ...combination } of all.filter(({ dialect }) => dialect !== 'messages'))
+      it(`is never refused for where it is stored or what it is: ${title}`, async () => {
+        const { dialect, format } = combination
+        for (const [name, wanted] of Object.entries(UNREADABLE)) {
+          const { asked, body } = await send(combination, resultBody(dialect, 'text', name))
+          equal(asked.status, 200, `${name}: ${asked.raw}`)
+          if (wanted.readBy.has(format)) ok(pathsOf(body, wanted.text).length > 0, name)
+          else {
+            equal(pathsOf(body, wanted.text).length, 0, name)
+            ok(
+              asked.warnings.some((message) => message.includes('in tool results was omitted')),
+              name,
+            )
+          }
+        }
+      })
+
     it('leaves out a file at Anthropic, which others cannot read', async () => {
       const body = resultBody('messages')
       const source = { type: 'file', file_id: 'file_1' }
@@ -240,6 +280,31 @@ describe('positions of content', () => {
       equal(sent.asked.status, 200, sent.asked.raw)
       ok(sent.asked.warnings.some((message) => message.startsWith('image in tool results was omitted')))
     })
+  })
+
+  describe('in instructions and earlier replies', () => {
+    for (const { title, ...combination } of all.filter(({ dialect }) => dialect !== 'messages'))
+      for (const role of ['developer', 'assistant'])
+        it(`is sent as that of the user behind them: ${role}, ${title}`, async () => {
+          const { dialect } = combination
+          const content = ['text', 'image'].map((name) => PARTS[dialect][name])
+          const list = [
+            { role: 'user', content: 'look' },
+            { role, content },
+            { role: 'user', content: 'and now?' },
+          ]
+          const given = dialect === 'chat' ? { messages: list } : { input: list }
+          const { asked, body } = await send(combination, given)
+          equal(asked.status, 200, asked.raw)
+          deepEqual(asked.warnings, [])
+          const sent: Loose[] = body.messages ?? body.input ?? body.contents
+          const holder = sent.findIndex((message) => pathsOf(message, PNG).length > 0)
+          equal(sent[holder]?.role, 'user', JSON.stringify(body))
+          const [text, image, last] = ['the text', PNG, 'and now?'].map((each) =>
+            JSON.stringify(body).indexOf(each),
+          )
+          ok(0 < text! && text! < image! && image! < last!)
+        })
   })
 
   describe('of the user', () => {
@@ -296,6 +361,44 @@ describe('positions of content', () => {
         match(JSON.stringify(asked.error), /blind-1 does not read images/)
         equal(bench.calls.length, 0)
       })
+
+    describe('is refused by the path that the caller wrote', () => {
+      const url = PARTS.chat.pdfUrl
+      const reply = { role: 'assistant', content: 'Here.', images: [PARTS.chat.image] }
+
+      for (const format of ['openai', 'deepseek', 'compatible'] as const) {
+        const chat = { dialect: 'chat', format, stream: false } as const
+        it(`chat × ${format}`, async () => {
+          const { messages } = resultBody('chat', 'image') as Loose
+          const body = {
+            messages: [{ role: 'user', content: 'a' }, reply, ...messages, { role: 'user', content: [url] }],
+            response_format: { type: 'json_object' },
+          }
+          const { asked } = await send(chat, body)
+          equal(asked.status, 400, asked.raw)
+          equal(asked.error.param, 'messages[7].content[0].file.file_url')
+          ok(asked.error.message.startsWith(asked.error.param))
+        })
+
+        it(`responses × ${format}`, async () => {
+          const { input } = resultBody('responses', 'image') as Loose
+          const item = { role: 'user', content: [PARTS.responses.pdfUrl] }
+          const { asked } = await send(
+            { ...chat, dialect: 'responses' },
+            { instructions: 'Be brief.', input: [...input, item] },
+          )
+          equal(asked.error.param, 'input[6].content[0].file_url', asked.raw)
+        })
+
+        it(`messages × ${format}`, async () => {
+          const { messages } = resultBody('messages', 'image') as Loose
+          messages[2].content.push(PARTS.messages.pdfUrl)
+          const { asked } = await send({ ...chat, dialect: 'messages' }, { system: 'Be brief.', messages })
+          equal(asked.status, 400, asked.raw)
+          match(asked.error.message, /^messages\[2\]\.content\[3\]\.source is not supported/)
+        })
+      }
+    })
 
     it('refuses a document at Anthropic for other providers', async () => {
       const content = [{ type: 'document', source: { type: 'file', file_id: 'file_1' } }]

@@ -15,6 +15,7 @@ export const chatDialect: Dialect = {
   parseRequest: parseChatRequest,
   writeWhole: buildChatCompletion,
   writeStream: streamChatChunks,
+  toCallerPath: toChatPath,
   errorStyle: 'openai',
   description: chatDescription,
 }
@@ -35,6 +36,15 @@ function parseChatRequest(body: JsonObject): ChatRequest {
   if (hasNoNulls(request)) return messages === request.messages ? request : { ...request, messages }
   const { model, user, ...rest } = request
   return { ...rest, messages, ...(model != null && { model }), ...(user != null && { user }) }
+}
+
+/** Messages of the gateway with the images of earlier replies are not the caller's. */
+function toChatPath(path: string, _exchange: unknown, { messages }: JsonObject): string {
+  const [, index, rest = ''] = /^messages\[(\d+)\](.*)$/.exec(path) ?? []
+  if (index === undefined || !Array.isArray(messages)) return path
+  const indexes: number[] = []
+  withReplyImages(messages, indexes)
+  return `messages[${indexes[Number(index)] ?? index}]${rest}`
 }
 
 /** A field of a `ChatRequest` that is `null` in a body counts as missing. */

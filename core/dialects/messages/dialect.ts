@@ -1,4 +1,5 @@
 import type { Dialect } from '../../contract/index.ts'
+import { toMessagesPath } from './caller-path.ts'
 import { messagesDescription } from './description.ts'
 import { buildMessage } from './message.ts'
 import { MESSAGE_PING, streamMessageEvents } from './message-stream.ts'
@@ -11,6 +12,7 @@ export const messagesDialect: Dialect = {
   writeStream: streamMessageEvents,
   keepAlive: MESSAGE_PING,
   parameterNames: { response_format: 'output_config.format', stop: 'stop_sequences' },
+  toCallerPath: (path, _, body) => toMessagesPath(path, body),
   errorStyle: 'anthropic',
   description: messagesDescription,
 }

@@ -224,9 +224,15 @@ describe('converting messages for Anthropic', () => {
     for (const type of ['input_audio', 'video_url']) {
       expectRefusal([say([{ type }])], 'unsupported_parameter', 'messages[0].content[0]')
     }
+  })
+
+  it('moves images of instructions and earlier replies to the user', () => {
     for (const role of ['system', 'assistant'] as const) {
       const content = [{ type: 'image_url', image_url: { url: PNG } }]
-      expectRefusal([{ role, content }], 'unsupported_parameter', 'messages[0].content[0]')
+      const { messages } = bodyOf({ messages: [{ role, content }, say('Look.')] })
+      expect(messages.map(({ role, content }) => [role, content.map(({ type }) => type)])).to.deep.equal([
+        ['user', ['text', 'image', 'text']],
+      ])
     }
   })
 })

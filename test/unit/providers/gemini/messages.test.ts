@@ -254,11 +254,11 @@ describe('converting messages for Gemini', () => {
       })
     }
 
-    it('accepts only text in system and tool messages', () => {
+    it('moves images of system messages to the user', () => {
       const content = [image('data:image/png;base64,AAAA')]
-      expect(errorOf(() => contentsOf([{ role: 'system', content }], argon)).code).to.equal(
-        'unsupported_parameter',
-      )
+      const [first] = contentsOf([{ role: 'system', content }], argon)
+      expect(first?.role).to.equal('user')
+      expect(first?.parts.at(-1)).to.have.property('inlineData')
     })
   })
 
