@@ -12,6 +12,7 @@ import {
 import { imageBlockTokens, imageTokens } from './image-tokens.ts'
 import {
   estimateScriptTokens,
+  estimateTextTokens,
   type ScriptTokens,
   type Tokenizer,
   tokenizerOf,
@@ -69,8 +70,11 @@ export class PromptTokens {
     this.#request = request
     this.#operation = operation
     for (const message of request.messages) this.#addMessage(message)
-    for (const tool of request.tools ?? []) this.#addJson(tool)
-    if (request.response_format?.json_schema !== undefined) this.#addJson(request.response_format.json_schema)
+    for (const tool of request.tools ?? []) this.#addSchema(tool)
+    // The older form of tools.
+    if (request.functions !== undefined) this.#addSchema(request.functions)
+    if (request.response_format?.json_schema !== undefined)
+      this.#addSchema(request.response_format.json_schema)
     if (runsProviderTools(request)) this.#unknownParts++
   }
 
@@ -99,14 +103,16 @@ export class PromptTokens {
     return (counted * estimate) / tokensOfScripts(this.#scripts, 'o200k')
   }
 
-  #addMessage({ content, reasoning_content, tool_calls }: Message): void {
+  #addMessage(message: Message): void {
+    const { content, tool_calls, function_call } = message
     this.#addText(content)
-    this.#addText(reasoning_content)
+    for (const field of MESSAGE_TEXTS) this.#addText(message[field])
+    if (function_call != null) this.#addSchema(function_call)
     if (Array.isArray(content)) for (const part of content) this.#addPart(part)
     for (const { function: called, custom } of tool_calls ?? []) {
       this.#addText(called?.name)
       this.#addText(called?.arguments)
-      if (custom !== undefined) this.#addJson(custom)
+      if (custom !== undefined) this.#addSchema(custom)
     }
   }
 
@@ -131,18 +137,29 @@ export class PromptTokens {
     if (typeof text === 'string' && text !== '') this.texts.push(text)
   }
 
-  /** Adds the strings of a JSON value, without the names of its fields. Counts the properties of schemas. */
+  /** Adds the strings of a block of Anthropic's format, without the names of its fields. */
   #addJson(value: unknown): void {
     if (typeof value === 'string') this.#addText(value)
     else if (Array.isArray(value)) for (const item of value) this.#addJson(item)
+    else if (isJsonObject(value))
+      for (const name in value)
+        if (name === 'input') this.#addText(JSON.stringify(value[name]))
+        else if (!UNREAD_FIELDS.has(name)) this.#addJson(value[name])
+  }
+
+  /** Adds the values of a tool or a schema, without the names of keywords. Counts the properties. */
+  #addSchema(value: unknown): void {
+    if (typeof value === 'string') this.#addText(value)
+    else if (typeof value === 'number') this.#addText(String(value))
+    else if (Array.isArray(value)) for (const item of value) this.#addSchema(item)
     else if (isJsonObject(value)) {
       for (const name in value) {
         const field = value[name]
-        if (name === 'properties' && isJsonObject(field)) this.#addProperties(field)
-        else if (name === 'input') this.#addText(JSON.stringify(field))
-        else if (!UNREAD_FIELDS.has(name)) {
+        if (NAMED_SCHEMAS.has(name) && isJsonObject(field)) this.#addProperties(field)
+        else {
           if (name === 'description') this.#descriptions++
-          this.#addJson(field)
+          if (name.length > MAX_KEYWORD_CHARACTERS) this.#addText(name)
+          this.#addSchema(field)
         }
       }
     }
@@ -152,10 +169,24 @@ export class PromptTokens {
     for (const name in properties) {
       this.#properties++
       this.#addText(name)
-      this.#addJson(properties[name])
+      this.#addSchema(properties[name])
     }
   }
 }
+
+/** Texts of a message besides its content, by the providers that read them. */
+const MESSAGE_TEXTS = ['reasoning_content', 'reasoning', 'refusal', 'name'] as const
+
+/** Fields of schemas that hold schemas by name. */
+const NAMED_SCHEMAS: ReadonlySet<string> = new Set([
+  'properties',
+  '$defs',
+  'definitions',
+  'patternProperties',
+])
+
+/** Longer names are none of JSON Schema, but texts of the caller. */
+const MAX_KEYWORD_CHARACTERS = 'unevaluatedProperties'.length
 
 /** Fields that models do not read: signatures and encrypted content. */
 const UNREAD_FIELDS = new Set([
@@ -218,8 +249,17 @@ export function maxReplyTokens(
   if (operation !== 'chat') return 0
   const { max_completion_tokens, max_tokens, reasoning_effort } = request
   const limit = max_completion_tokens ?? max_tokens
-  if (limit == null) return model.max_output
+  const predicted = isJsonObject(request.prediction) ? predictedTokens(request.prediction) : 0
+  if (limit == null) return model.max_output + predicted
   const addsThinking = model.quirks?.thinking === 'budget' && reasoning_effort != null
   const most = limit + (addsThinking ? THINKING_TOKENS : 0)
-  return model === UNKNOWN_MODEL ? most : Math.min(most, model.max_output)
+  return (model === UNKNOWN_MODEL ? most : Math.min(most, model.max_output)) + predicted
+}
+
+/** Tokens of a prediction are billed as output even where the reply is another one. */
+function predictedTokens({ content }: JsonObject): number {
+  const texts = Array.isArray(content)
+    ? content.map((part) => (isJsonObject(part) ? part.text : ''))
+    : [content]
+  return estimateTextTokens(texts.filter((text) => typeof text === 'string').join(''))
 }

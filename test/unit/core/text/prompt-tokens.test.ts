@@ -36,6 +36,26 @@ describe('the tokens of a prompt', () => {
     expect(estimateInputTokens({ messages })).to.be.within(1.9 * plain, 2.2 * plain)
   })
 
+  it('include everything else that a provider may read', () => {
+    const words = countTokens(English)
+    const message = (fields: object): ChatRequest => ({ messages: [{ role: 'assistant', ...fields }] })
+    const tool = (parameters: object) =>
+      ask('Hi', { tools: [{ type: 'function', function: { name: 'f', parameters } }] })
+    const numbers = Array.from({ length: words }, (_, index) => index)
+    for (const request of [
+      message({ function_call: { name: 'f', arguments: English } }),
+      message({ content: 'x', refusal: English }),
+      message({ content: 'x', reasoning: English }),
+      message({ content: 'x', name: English }),
+      ask('Hi', { functions: [{ name: 'f', description: English }] }),
+      tool({ properties: {}, data: English }),
+      tool({ properties: {}, [English]: true }),
+      tool({ properties: {}, $defs: { [English]: {} } }),
+      tool({ properties: { a: { enum: numbers } } }),
+    ])
+      expect(estimateInputTokens(request) / words, JSON.stringify(request)).to.be.within(0.85, 1.6)
+  })
+
   it('are exact for texts that were counted', () => {
     const prompt = new PromptTokens(ask(English))
     expect(prompt.texts).to.deep.equal([English])
@@ -119,6 +139,13 @@ describe('the tokens of a reply', () => {
     expect(maxReplyTokens(ask('Hi', { max_tokens: null }), model)).to.equal(8000)
     expect(maxReplyTokens(ask('Hi', { max_tokens: 90_000 }))).to.equal(90_000)
     expect(maxReplyTokens(ask('Hi'))).to.equal(16_384)
+  })
+
+  it('include a prediction, whose rejected tokens are billed', () => {
+    for (const content of [English, [{ type: 'text', text: English }]]) {
+      const request = ask('Hi', { max_tokens: 50, prediction: { type: 'content', content } })
+      expect((maxReplyTokens(request, model) - 50) / countTokens(English)).to.be.within(0.85, 1.15)
+    }
   })
 
   it('include the thinking that an adapter adds to the limit', () => {

@@ -18,6 +18,24 @@ describe('the estimate of the tokens of a text', () => {
     expect(estimateTextTokens(text) / countTokens(text)).to.be.within(0.85, 1.15)
   })
 
+  it('holds for long texts that are made to have few tokens where samples are likely', () => {
+    const dense = '!x9@Q#z$K%'.repeat(800)
+    for (const size of [128, 256, 1024])
+      for (const count of [20, 32, 64, 128]) {
+        const text = (' '.repeat(size) + dense).repeat(count)
+        const tokens = count * countTokens(dense)
+        expect(estimateTextTokens(text) / tokens, `${size} × ${count}`).to.be.within(0.6, 1.5)
+      }
+  })
+
+  it('does not take white space and rare characters for nothing', () => {
+    const from = (code: number, step: number) =>
+      String.fromCharCode(...Array.from({ length: 1500 }, (_, index) => code + ((index * step) % 400)))
+    const spaces = Array.from({ length: 2000 }, (_, index) => ' \t \n  \t'[(index * index) % 7]).join('')
+    for (const text of [from(0xe000, 37), from(0x3400, 91), from(0xfb50, 53), spaces])
+      expect(estimateTextTokens(text) / countTokens(text)).to.be.within(0.6, 2)
+  })
+
   it('holds for data in text form', () => {
     const bytes = Buffer.from(Array.from({ length: 3000 }, (_, index) => (index * 7919) >> 3))
     for (const text of [bytes.toString('base64'), bytes.toString('hex'), '12345678 '.repeat(400)])
