@@ -184,12 +184,14 @@ function mayBeSentBack({ type, signature }: JsonObject): boolean {
 
 function toToolUseBlock(call: ToolCall, path: string): ToolUseBlock {
   const { id, function: called, extra_content } = call
+  const cache_control = toCacheControl(call.cache_control)
   return {
     ...asObject(extra_content?.anthropic),
     type: 'tool_use',
     id,
     name: called.name,
     input: toCallArguments(call, path),
+    ...(cache_control && { cache_control }),
   }
 }
 

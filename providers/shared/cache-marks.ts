@@ -21,8 +21,10 @@ function isMarked({ cache_control }: JsonObject): boolean {
 }
 
 function isMarkedMessage(message: Message): boolean {
-  const { content } = message
-  return isMarked(message) || (Array.isArray(content) && content.some(isMarked))
+  const { content, tool_calls } = message
+  return (
+    isMarked(message) || (Array.isArray(content) && content.some(isMarked)) || !!tool_calls?.some(isMarked)
+  )
 }
 
 function isMarkedTool(tool: Tool): boolean {
@@ -36,10 +38,11 @@ function unmark<Value extends JsonObject>(value: Value): Value {
 }
 
 function unmarkMessage(message: Message): Message {
-  const { content } = message
+  const { content, tool_calls } = message
   return {
     ...unmark(message),
     ...(Array.isArray(content) && { content: content.map((part) => unmark(part)) }),
+    ...(tool_calls != null && { tool_calls: tool_calls.map((call) => unmark(call)) }),
   }
 }
 

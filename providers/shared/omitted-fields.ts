@@ -31,7 +31,7 @@ export function isSentIn(body: object, renamed: RenamedFields = {}): (field: str
 /** Fields about delivery, storage, accounting, caching and speed. */
 export const UNRELATED_FIELDS: ReadonlySet<string> = new Set(
   `model messages stream stream_options user safety_identifier metadata store service_tier prompt_cache_key
-  prompt_cache_retention prompt_cache_options prediction extra_content`.split(/\s+/),
+  prompt_cache_retention prompt_cache_options cache_control prediction extra_content`.split(/\s+/),
 )
 
 const DEFAULTS: Readonly<Record<string, readonly unknown[]>> = {

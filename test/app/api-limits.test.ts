@@ -316,21 +316,28 @@ describe('what an API refuses', () => {
   describe('marks of a cache of prompts', () => {
     const cache_control = { type: 'ephemeral' }
     const part = (text: string) => ({ type: 'text', text, cache_control })
+    const call = {
+      ...{ id: 'call_1', type: 'function', cache_control },
+      function: { name: 'act', arguments: '{}' },
+    }
     const body = {
+      cache_control,
       tools: [
         { type: 'function', cache_control, function: { name: 'act', parameters: EMPTY, cache_control } },
       ],
       messages: [
         { role: 'system', content: [part('Be brief.')] },
         { role: 'user', content: [part('a'), part('b')] },
-        { role: 'assistant', content: 'c', cache_control },
+        { role: 'assistant', content: 'c', cache_control, tool_calls: [call] },
+        { role: 'tool', tool_call_id: 'call_1', content: [part('r')], cache_control },
         { role: 'user', content: [part('d'), part('e')] },
       ],
     }
 
     for (const combination of combinations(['chat'])) {
       it(`are sent to Anthropic only, and at most four: ${combination.title}`, async () => {
-        await ask(combination, body)
+        const { warnings } = await ask(combination, body)
+        expect(warnings).to.deep.equal([])
         const marks = JSON.stringify(bench.calls.at(-1)!.body).split('"cache_control"').length - 1
         expect(marks).to.equal(combination.format === 'anthropic' ? 4 : 0)
       })

@@ -290,6 +290,17 @@ describe('order of messages', () => {
       ])
     })
 
+    it('of a call is that of its block', async () => {
+      const body = await send(anthropic, {
+        messages: [
+          { role: 'user', content: 'a' },
+          { role: 'assistant', content: null, tool_calls: [{ ...call, cache_control: control }] },
+          { role: 'tool', tool_call_id: 'call_a', content: 'd' },
+        ],
+      })
+      deepEqual(body.messages[1].content[0].cache_control, control)
+    })
+
     it('of tools is kept, also inside of the function', async () => {
       const tools = [
         { type: 'function', function: { ...TOOL, name: 'a' }, cache_control: control },

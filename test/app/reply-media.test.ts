@@ -191,6 +191,12 @@ describe('media in replies', () => {
       )
     })
 
+  it('is described in the OpenAPI document', async () => {
+    const { body } = await bench.gateway.call('GET', '/openapi.json')
+    for (const name of ['ChatReply', 'ChatDelta'])
+      equal(body.components.schemas[name].properties.images.items.$ref, '#/components/schemas/ChatReplyImage')
+  })
+
   describe('sent back', () => {
     const targets = [
       'openai',

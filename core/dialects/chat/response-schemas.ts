@@ -92,6 +92,20 @@ const MessageToolCall = OpenObject(
   { $id: 'MessageToolCall', description: 'A call of a function.' },
 )
 
+const images = Type.Optional(
+  Type.Array(
+    OpenObject(
+      {
+        type: Type.Literal('image_url', { description: 'Always image_url.' }),
+        index: Type.Optional(Type.Integer({ minimum: 0, description: 'Number of the image in the reply.' })),
+        image_url: OpenObject({ url: Text('An https or data URL.') }, { description: 'The image.' }),
+      },
+      { $id: 'ChatReplyImage', description: 'An image of a reply. It can be sent back in the message.' },
+    ),
+    { description: 'Images, of models that reply with some.' },
+  ),
+)
+
 const AssistantReply = OpenObject(
   {
     role: Type.Literal('assistant', { description: 'Always assistant.' }),
@@ -99,6 +113,7 @@ const AssistantReply = OpenObject(
     refusal: NullableText('The refusal; null if the model did not refuse.'),
     reasoning_content: Type.Optional(NullableText('The reasoning that the provider discloses.')),
     tool_calls: Type.Optional(Type.Array(MessageToolCall, { description: 'Calls of functions.' })),
+    images,
   },
   { $id: 'ChatReply', description: 'The reply of the model.' },
 )
@@ -170,6 +185,7 @@ const Delta = OpenObject(
     refusal: Type.Optional(NullableText('More of a refusal.')),
     reasoning_content: Type.Optional(NullableText('More reasoning.')),
     tool_calls: Type.Optional(Type.Array(ChunkToolCall, { description: 'More of the calls.' })),
+    images,
   },
   { $id: 'ChatDelta', description: 'What a chunk adds to the reply.' },
 )
