@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/openai/openai-go/v3"
@@ -98,6 +99,18 @@ func officialChat() {
 		params.Messages = append(params.Messages, message.ToParam(),
 			openai.ToolMessage("sunny", message.ToolCalls[0].ID))
 		check(strings.Contains(complete(ctx, params).Message.Content, "sunny"), "the result was not used")
+	})
+	onEach(official, "tool loop", func(ctx context.Context, model string) {
+		params := question(model, "Use a tool [[sandbox:rounds=3]]")
+		params.Tools = []openai.ChatCompletionToolUnionParam{weatherTool}
+		params.ReasoningEffort = shared.ReasoningEffortLow
+		calls, message := 0, streamed(ctx, params).Choices[0].Message
+		for ; len(message.ToolCalls) > 0; message = streamed(ctx, params).Choices[0].Message {
+			calls += len(message.ToolCalls)
+			params.Messages = append(params.Messages, message.ToParam(),
+				openai.ToolMessage(fmt.Sprintf("call %d", calls), message.ToolCalls[0].ID))
+		}
+		check(calls == 3 && strings.Contains(message.Content, "call 3"), "%d calls: %s", calls, message.Content)
 	})
 	onEach(official, "structured output", func(ctx context.Context, model string) {
 		params := question(model, "Where?")

@@ -84,11 +84,11 @@ await runCases('anthropic', {
   },
   async 'tool names'(model) {
     const long = [{ name: LONG_NAME, description: 'Finds', input_schema: CITY }]
-    const first = await ask(model, `Use ${LONG_NAME}`, { tools: long })
+    const first = await ask(model, 'Use the tool', { tools: long })
     assert.equal(callsOf(first)[0].name, LONG_NAME)
     const result = { type: 'tool_result', tool_use_id: callsOf(first)[0].id, content: 'nothing found' }
     const messages = [
-      { role: 'user', content: `Use ${LONG_NAME}` },
+      { role: 'user', content: 'Use the tool' },
       { role: 'assistant', content: first.content },
       { role: 'user', content: [result] },
     ]
@@ -138,6 +138,10 @@ await runCases('anthropic', {
     assert.match(blocked.message, /blocked by firewall rule/)
     await rejects(ask(model, 'Hi [[sandbox:status=429]]'), Anthropic.RateLimitError)
     await rejects(ask('no-such-model', 'Hi'), Anthropic.NotFoundError)
+    const long = await rejects(ask(model, 'Hi [[sandbox:error=overflow]]'), Anthropic.BadRequestError)
+    assert.match(long.message, /prompt is too long|exceed context limit/)
+    const busy = await rejects(ask(model, 'Hi [[sandbox:error=overloaded]]'), Anthropic.APIError)
+    assert.deepEqual([busy.status, busy.type], [529, 'overloaded_error'])
   },
   async cancel(model) {
     const stream = client.messages.stream(body(model, 'Hi [[sandbox:token-delay=20]]'))

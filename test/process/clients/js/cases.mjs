@@ -17,7 +17,10 @@ export const CITY = {
   additionalProperties: false,
 }
 
-/** Longer than the 64 characters that most APIs allow for the name of a tool. */
+/**
+ * Longer than the 64 characters that most APIs allow for the name of a tool. Providers get a shorter name, so
+ * prompts for the sandbox cannot mention it.
+ */
 export const LONG_NAME = `mcp__warehouse__${'find_items_'.repeat(6)}x`
 
 /** Calls a tool in three replies. */

@@ -7,13 +7,14 @@ import { COUNTING_COMMAND, callWith, inFolder, runTool } from './run-tool.mjs'
 
 /** With the prefix `mcp__handbook__`, the name has 83 characters. */
 const LONG_NAME = `${'find_items_'.repeat(6)}xy`
-const HANDBOOK = { command: process.execPath, args: [MCP_SERVER, LONG_NAME] }
 
-/** Options that offer the tools of the server and allow one of them. */
+/** Options that offer and allow a tool of the server with this name. */
 function handbook(name, env) {
   const settings = JSON.stringify({ env })
+  const server = { command: process.execPath, args: [MCP_SERVER, name] }
+  const config = JSON.stringify({ mcpServers: { handbook: server } })
   const allowed = ['--allowedTools', `mcp__handbook__${name}`]
-  return ['--mcp-config', 'mcp.json', '--strict-mcp-config', ...allowed, '--settings', settings]
+  return ['--mcp-config', config, '--strict-mcp-config', ...allowed, '--settings', settings]
 }
 
 async function runTurn(model, prompt, ...options) {
@@ -24,7 +25,6 @@ async function runTurn(model, prompt, ...options) {
 async function runTurns(model, prompts, ...options) {
   return await inFolder(async (folder) => {
     await writeFile(path.join(folder, 'red.png'), Buffer.from(PNG, 'base64'))
-    await writeFile(path.join(folder, 'mcp.json'), JSON.stringify({ mcpServers: { handbook: HANDBOOK } }))
     const env = {
       ANTHROPIC_BASE_URL: BASE_URL,
       ANTHROPIC_AUTH_TOKEN: API_KEY,
@@ -95,8 +95,8 @@ await runCases('claude-code', {
     for (const name of ['lookup', LONG_NAME]) {
       const { result } = await runTurn(
         model,
-        `Use mcp__handbook__${name} ${callWith({ page: '7' })}`,
-        ...handbook(name, { ENABLE_TOOL_SEARCH: 'false' }),
+        `Use the tool ${callWith({ page: '7' })}`,
+        ...['--tools', '', ...handbook(name, { ENABLE_TOOL_SEARCH: 'false' })],
       )
       assert.match(result, /Page 7 says hello/)
     }
@@ -122,5 +122,7 @@ await runCases('claude-code', {
     const { is_error, result } = await runTurn(model, 'This is forbidden', '--tools', '')
     assert.equal(is_error, true)
     assert.match(result, /blocked by firewall rule/)
+    const long = await runTurn(model, 'Hi [[sandbox:error=overflow]]', '--tools', '')
+    assert.match(long.result, /prompt is too long/i)
   },
 })

@@ -93,7 +93,7 @@ for (const [name, chat] of Object.entries(clients)) {
     async 'tool names'(model) {
       const find = tool(() => 'nothing found', { name: LONG_NAME, description: 'Finds', schema })
       const agent = createAgent({ model: chat(model), tools: [find] })
-      const { messages } = await agent.invoke({ messages: [new HumanMessage(`Use ${LONG_NAME}`)] })
+      const { messages } = await agent.invoke({ messages: [new HumanMessage('Use the tool')] })
       assert.match(messages.at(-1).text, /nothing found/)
     },
     async 'image result'(model) {

@@ -1,9 +1,8 @@
-// An MCP server on standard input and output with one tool, which also has the names of the arguments.
+// An MCP server on standard input and output with one tool. An argument is its name.
 import { createInterface } from 'node:readline'
 
-const NAMES = ['lookup', ...process.argv.slice(2)]
-
 const LOOKUP = {
+  name: process.argv[2] ?? 'lookup',
   description: 'Looks up a page of the handbook.',
   inputSchema: { type: 'object', properties: { page: { type: 'string' } }, required: ['page'] },
 }
@@ -17,7 +16,7 @@ function answer(method, params) {
         serverInfo: { name: 'handbook', version: '1.0.0' },
       }
     case 'tools/list':
-      return { tools: NAMES.map((name) => ({ ...LOOKUP, name })) }
+      return { tools: [LOOKUP] }
     case 'tools/call':
       return { content: [{ type: 'text', text: `Page ${params.arguments.page} says hello` }] }
     default:

@@ -75,7 +75,7 @@ for (const [name, Model] of Object.entries(models)) {
     },
     async 'tool names'(model) {
       const long = tool({ name: LONG_NAME, description: 'Finds', parameters, execute: () => 'nothing found' })
-      const { finalOutput } = await run(agent(model, { tools: [long] }), `Use ${LONG_NAME}`)
+      const { finalOutput } = await run(agent(model, { tools: [long] }), 'Use the tool')
       assert.match(finalOutput, /nothing found/)
     },
     async 'empty arguments'(model) {

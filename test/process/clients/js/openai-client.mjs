@@ -96,10 +96,10 @@ await runCases('openai', {
   },
   async 'tool names'(model) {
     const tool = { type: 'function', function: { name: LONG_NAME, description: 'Finds', parameters: CITY } }
-    const first = (await chat(model, `Use ${LONG_NAME}`, { tools: [tool] })).choices[0].message
+    const first = (await chat(model, 'Use the tool', { tools: [tool] })).choices[0].message
     assert.equal(first.tool_calls[0].function.name, LONG_NAME)
     const messages = [
-      { role: 'user', content: `Use ${LONG_NAME}` },
+      { role: 'user', content: 'Use the tool' },
       first,
       { role: 'tool', tool_call_id: first.tool_calls[0].id, content: 'nothing found' },
     ]
@@ -145,6 +145,11 @@ await runCases('openai', {
     assert.match(blocked.message, /blocked by firewall rule/)
     await rejects(chat(model, 'Hi [[sandbox:status=429]]'), OpenAI.RateLimitError)
     await rejects(chat('no-such-model', 'Hello'), OpenAI.NotFoundError)
+    const long = await rejects(chat(model, 'Hi [[sandbox:error=overflow]]'), OpenAI.BadRequestError)
+    assert.equal(long.code, 'context_length_exceeded')
+    const stream = client.responses.stream({ model, input: 'Hi [[sandbox:error=overflow]]' })
+    const { status, error } = await stream.finalResponse()
+    assert.deepEqual([status, error.code], ['failed', 'context_length_exceeded'])
   },
   async cancel(model) {
     const stream = await chat(model, 'Hi [[sandbox:token-delay=20]]', { stream: true })

@@ -141,6 +141,8 @@ def errors(model):
     )
     raises(anthropic.RateLimitError, lambda: ask(model, "Hi [[sandbox:status=429]]"))
     raises(anthropic.NotFoundError, lambda: ask("no-such-model", "Hi"))
+    long = raises(anthropic.BadRequestError, lambda: ask(model, "Hi [[sandbox:error=overflow]]"))
+    contains(long.message, "prompt is too long")
     raises(anthropic.BadRequestError, lambda: ask(model, "Hi", extra_body={"temperature": 7}))
 
 

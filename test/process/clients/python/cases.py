@@ -27,7 +27,8 @@ CHAT_TOOLS = [
     for name in ("get_weather", "get_time")
 ]
 
-# Longer than the 64 characters that most APIs allow for the name of a tool.
+# Longer than the 64 characters that most APIs allow for the name of a tool. Providers get a shorter name, so
+# prompts for the sandbox cannot mention it.
 LONG_NAME = f"mcp__warehouse__{'find_items_' * 6}x"
 
 # Calls a tool in three replies.

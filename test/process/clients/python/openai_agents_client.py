@@ -83,7 +83,7 @@ def cases(model_class):
 
     async def tool_names(model):
         find = function_tool(lambda: "nothing found", name_override=LONG_NAME, description_override="Finds.")
-        output = (await Runner.run(agent(model, tools=[find]), f"Use {LONG_NAME}")).final_output
+        output = (await Runner.run(agent(model, tools=[find]), "Use the tool")).final_output
         contains(output, "nothing found")
 
     async def image_result(model):

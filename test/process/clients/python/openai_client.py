@@ -142,6 +142,8 @@ def cases(client):
         contains(blocked.message, "blocked by firewall rule")
         raises(openai.RateLimitError, lambda: chat(model, "Hi [[sandbox:status=429]]"))
         raises(openai.NotFoundError, lambda: chat("no-such-model", "Hello"))
+        long = raises(openai.BadRequestError, lambda: chat(model, "Hi [[sandbox:error=overflow]]"))
+        equal(long.code, "context_length_exceeded")
         wrong = client.with_options(api_key="tr_wrong")
         raises(openai.AuthenticationError, lambda: wrong.models.list())
         raises(openai.APIError, lambda: list(chat(model, "Hi [[sandbox:error-mid=3]]", stream=True)))

@@ -46,6 +46,20 @@ final class OpenAiChat {
             String text = textOf(complete(params.build()));
             Cases.check(text.contains("sunny"), text);
         });
+        cases.onEach("tool loop", model -> {
+            ChatCompletionCreateParams.Builder params = withTool(model, "Use a tool [[sandbox:rounds=3]]");
+            ChatCompletion completion = stream(params);
+            int calls = 0;
+            for (; hasCalls(completion); completion = stream(params)) {
+                ChatCompletionMessage message = completion.choices().get(0).message();
+                params.addMessage(message);
+                params.addMessage(ChatCompletionToolMessageParam.builder()
+                        .toolCallId(message.toolCalls().get().get(0).asFunction().id())
+                        .content("call " + ++calls)
+                        .build());
+            }
+            Cases.check(calls == 3 && textOf(completion).contains("call 3"), completion);
+        });
         cases.onEach("structured output", model -> {
             OpenAi.Weather place = OpenAi.CLIENT
                     .chat()
@@ -85,6 +99,10 @@ final class OpenAiChat {
         cases.once("models", ignored -> OpenAi.CLIENT.models().list().autoPager().forEach(model -> {
             Cases.check(OpenAi.CLIENT.models().retrieve(model.id()).id().equals(model.id()), model);
         }));
+    }
+
+    private static boolean hasCalls(ChatCompletion completion) {
+        return !completion.choices().get(0).message().toolCalls().orElse(List.of()).isEmpty();
     }
 
     private static ChatCompletionCreateParams.Builder withTool(String model, String text) {

@@ -92,6 +92,20 @@ pub async fn run() {
         contains(&complete(&body).await?.content.unwrap_or_default(), "sunny")
     })
     .await;
+    on_each("tool loop", async |model| {
+        let mut body = with_tool(model, "Use a tool [[sandbox:rounds=3]]");
+        for turn in 1.. {
+            let message = value_of(&complete(&body).await?)?;
+            let Some(id) = message["tool_calls"][0]["id"].as_str().map(String::from) else {
+                check(turn == 4, turn)?;
+                return contains(message["content"].as_str().unwrap_or_default(), "call 3");
+            };
+            let result = json!({ "role": "tool", "tool_call_id": id, "content": format!("call {turn}") });
+            body["messages"].as_array_mut().unwrap().extend([message, result]);
+        }
+        Ok(())
+    })
+    .await;
     on_each("structured output", async |model| {
         let mut body = question(model, "Where?");
         body["response_format"] = json!({
