@@ -41,8 +41,10 @@ export class UsageRecorder {
   readonly #costOf: CostOf
   /** UTF-8 bytes of what the model has produced so far. */
   #replyBytes = 0
-  /** The first events, up to `SAMPLE_BYTES`: their text tells how many bytes a token has. */
-  readonly #sample: ReplyEvent[] = []
+  /** The first text, up to `SAMPLE_CHARACTERS`: it tells how many bytes a token has. */
+  #sample = ''
+  /** The first run, whose text is read only if it is needed. */
+  #firstRun: ReplyEvent | undefined
   #hasEnded = false
   /** Content that is not counted as text. */
   #hasOtherContent = false
@@ -56,10 +58,10 @@ export class UsageRecorder {
   }
 
   record(event: ReplyEvent): void {
-    if (this.#replyBytes < SAMPLE_BYTES) this.#sample.push(event)
     const run = event[TEXT_RUN]
     if (run !== undefined && this.#check === undefined) {
       this.#replyBytes += run.textBytes
+      this.#firstRun ??= event
       return
     }
     const state: UsageState = this.#exchange
@@ -69,7 +71,9 @@ export class UsageRecorder {
       else if (part.type === 'unread') this.#addUnread(part.name, event)
       else {
         if (OTHER_CONTENT.has(part.type)) this.#hasOtherContent = true
-        this.#replyBytes += Buffer.byteLength(textOfPart(part))
+        const text = textOfPart(part)
+        this.#replyBytes += Buffer.byteLength(text)
+        if (this.#sample.length < SAMPLE_CHARACTERS) this.#sample += text
         this.#check?.add(part)
       }
     }
@@ -120,13 +124,14 @@ export class UsageRecorder {
   }
 
   #estimateOutput(): number {
-    const text = this.#sample.flatMap(({ parts }) => parts.map(textOfPart)).join('')
+    const run = this.#firstRun?.parts.map(textOfPart).join('') ?? ''
+    const text = this.#sample + run.slice(0, SAMPLE_CHARACTERS)
     const tokens = estimateTextTokens(text, tokenizerOf(this.#exchange.target?.model ?? ''))
     return text === '' ? 0 : Math.ceil((tokens * this.#replyBytes) / Buffer.byteLength(text))
   }
 }
 
-const SAMPLE_BYTES = 4096
+const SAMPLE_CHARACTERS = 2048
 
 /**
  * Estimates what a request used of a target that has got it, and reports no usage: `costOf` returns what that

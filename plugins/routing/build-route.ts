@@ -19,6 +19,7 @@ import {
   type AskedOperation,
   findMissingCapability,
   formatTypeOf,
+  formRequirementsOf,
   hasDimensions,
   operationOf,
   type Requirements,
@@ -67,7 +68,7 @@ function checkFixedModel(
 ): void {
   const type = formatTypeOf(request)
   if (type === undefined && request.tool_choice == null) return
-  const missing = findMissingCapability(target.entry, capabilities, requirementsOf(request))
+  const missing = findMissingCapability(target.entry, capabilities, formRequirementsOf(request))
   if (missing !== 'response_format' && missing !== 'tool_choice') return
   throw unsupportedByModelError(missing, parameterNames?.[missing] ?? missing, type, target, capabilities)
 }

@@ -6,12 +6,10 @@ import {
   type Operation,
 } from '../../core/contract/index.ts'
 import { estimateInputTokens } from '../../core/text/prompt-tokens.ts'
-import { lazy } from '../../core/util/lazy.ts'
 import type { Capabilities } from '../../providers/shared/catalog.ts'
 
 /** What a request requires of a model. Token counts are estimates. */
 export interface Requirements {
-  /** Estimated on first use. */
   readonly inputTokens: number
   readonly outputTokens: number
   readonly tools: boolean
@@ -41,17 +39,27 @@ export function requirementsOf(request: ChatRequest, asked: AskedOperation = {})
   if ((asked.operation ?? 'chat') !== 'chat')
     return { ...asked, ...OPERATION_NEEDS, ...longestInput(request, asked.operation) }
   const limit = request.max_completion_tokens ?? request.max_tokens
-  const inputTokens = lazy(() => estimateInputTokens(request))
   return {
-    get inputTokens() {
-      return inputTokens()
-    },
+    inputTokens: estimateInputTokens(request),
     outputTokens: Math.min(limit ?? EXPECTED_OUTPUT_TOKENS, EXPECTED_OUTPUT_TOKENS),
     tools: (request.tools?.length ?? 0) > 0,
     ...findImages(request),
     json: jsonLevelOf(formatTypeOf(request)),
     forcedTools: isForcing(request.tool_choice),
     anthropic: request.extra_content?.anthropic !== undefined && needsAnthropic(request),
+  }
+}
+
+const OPERATION_NEEDS = { outputTokens: 0, tools: false, images: false, json: JSON_LEVELS.none }
+
+const NO_NEEDS: Requirements = { inputTokens: 0, ...OPERATION_NEEDS }
+
+/** What a request requires of a model that is fixed, which need not be counted: the format of its reply. */
+export function formRequirementsOf(request: ChatRequest): Requirements {
+  return {
+    ...NO_NEEDS,
+    json: jsonLevelOf(formatTypeOf(request)),
+    forcedTools: isForcing(request.tool_choice),
   }
 }
 
@@ -67,8 +75,6 @@ function findImages({ messages }: ChatRequest): Pick<Requirements, 'images' | 'r
 
 /** What a request asks for besides its fields. */
 export type AskedOperation = Pick<Requirements, 'operation' | 'dimensions'>
-
-const OPERATION_NEEDS = { outputTokens: 0, tools: false, images: false, json: JSON_LEVELS.none }
 
 /** A model that does not chat reads each input by itself. */
 function longestInput({ messages }: ChatRequest, operation?: Operation): Pick<Requirements, 'inputTokens'> {

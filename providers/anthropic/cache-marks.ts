@@ -15,7 +15,9 @@ const HOLDERS = ['tools', 'system', 'messages', 'content'] as const
 export function limitCacheMarks(body: AnthropicBody): AnthropicBody {
   // The cast is safe: the fields keep their types.
   const fields = body as unknown as JsonObject
-  let surplus = countMarks(fields) - MAX_MARKS
+  const { cache_control, tools, system, messages } = fields
+  const own = cache_control == null ? 0 : 1
+  let surplus = own + countMarks(tools) + countMarks(system) + countMarks(messages) - MAX_MARKS
   if (surplus <= 0) return body
   return { ...fields, ...removeIn(fields) } as unknown as AnthropicBody
 
@@ -33,11 +35,14 @@ export function limitCacheMarks(body: AnthropicBody): AnthropicBody {
   }
 }
 
-function countMarks(value: JsonObject): number {
-  let count = value.cache_control == null ? 0 : 1
-  for (const field of HOLDERS) {
-    const list = value[field]
-    if (Array.isArray(list)) for (const each of list) if (isJsonObject(each)) count += countMarks(each)
+/** Counts the marks in a list, and in the contents of its objects. Every request passes here. */
+function countMarks(list: unknown): number {
+  if (!Array.isArray(list)) return 0
+  let count = 0
+  for (const each of list) {
+    if (!isJsonObject(each)) continue
+    if (each.cache_control != null) count++
+    if (typeof each.content === 'object') count += countMarks(each.content)
   }
   return count
 }

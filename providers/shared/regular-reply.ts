@@ -4,34 +4,14 @@ import { newCallId } from '../../core/util/ids.ts'
 
 /** Makes a whole reply regular, see `RegularReply`. */
 export function toRegularReply(event: ReplyEvent): ReplyEvent {
-  return isRegularText(event.parts) ? event : new RegularReply().toRegular(event)
-}
-
-/** True for a start, contents and one finish, without calls: most replies. */
-function isRegularText(parts: readonly ReplyPart[]): boolean {
-  let finishes = 0
-  for (let index = 0; index < parts.length; index++) {
-    const part = parts[index]
-    switch (part?.type) {
-      case 'start':
-        if (index > 0) return false
-        break
-      case 'tool-start':
-      case 'tool-json':
-        return false
-      case 'finish':
-        finishes++
-        if (part.reason === 'tool_calls') return false
-    }
-  }
-  return parts[0]?.type === 'start' && finishes <= 1
+  return new RegularReply().toRegular(event)
 }
 
 /** Makes the events of a stream regular, see `RegularReply`. */
 export function withRegularEvents(reader: StreamReader): StreamReader {
   const reply = new RegularReply()
   const toRegular = (events: readonly ReplyEvent[]): readonly ReplyEvent[] => {
-    const [only] = events
+    const only = events[0]
     if (events.length !== 1 || only === undefined) return events.map(reply.toRegular)
     const regular = reply.toRegular(only)
     return regular === only ? events : [regular]
@@ -58,20 +38,23 @@ interface RegularCall {
 class RegularReply {
   #hasStarted = false
   #hasFinished = false
-  /** By the adapter's index. */
-  readonly #calls = new Map<number, RegularCall>()
-  readonly #ids = new Set<string>()
-  #count = 0
+  /** Most replies have none. */
+  #calls: RegularCalls | undefined
 
   /** Returns the event itself if it is regular. */
   readonly toRegular = (event: ReplyEvent): ReplyEvent => {
     if (event[TEXT_RUN] !== undefined && this.#hasStarted) return event
     const { parts } = event
-    if (parts.length === 0 || (parts.length === 1 && parts[0]?.type === 'text' && this.#hasStarted))
-      return event
-    const regular = parts.flatMap((part) => this.#toParts(part))
-    const isSame = regular.length === parts.length && regular.every((part, index) => part === parts[index])
-    return isSame ? event : new ReplyEvent(regular, event[NATIVE])
+    let regular: ReplyPart[] | undefined
+    for (let index = 0; index < parts.length; index++) {
+      const part = parts[index] as ReplyPart
+      const made = this.#toParts(part)
+      if (made !== part) regular ??= parts.slice(0, index)
+      if (regular === undefined) continue
+      if (Array.isArray(made)) regular.push(...made)
+      else regular.push(made as ReplyPart)
+    }
+    return regular === undefined ? event : new ReplyEvent(regular, event[NATIVE])
   }
 
   #toParts(part: ReplyPart): ReplyPart | readonly ReplyPart[] {
@@ -89,13 +72,10 @@ class RegularReply {
   #toPart(part: ReplyPart): ReplyPart | readonly ReplyPart[] {
     switch (part.type) {
       case 'tool-start':
-        return this.#startCall(part)
-      case 'tool-json': {
-        const call = this.#calls.get(part.index)
-        if (call === undefined) return []
-        call.hasJson ||= /\S/.test(part.json)
-        return call.index === part.index ? part : { ...part, index: call.index }
-      }
+        this.#calls ??= new RegularCalls()
+        return this.#calls.start(part)
+      case 'tool-json':
+        return this.#calls?.continue(part) ?? []
       case 'finish':
         return this.#finish(part)
       default:
@@ -103,7 +83,26 @@ class RegularReply {
     }
   }
 
-  #startCall(part: ToolStart): ReplyPart {
+  #finish(part: Finish): ReplyPart | readonly ReplyPart[] {
+    if (this.#hasFinished) return []
+    this.#hasFinished = true
+    const { reason } = part
+    if (this.#calls === undefined) return reason === 'tool_calls' ? { ...part, reason: 'stop' } : part
+    return [...this.#calls.end(), reason === 'stop' ? { ...part, reason: 'tool_calls' } : part]
+  }
+}
+
+type Finish = ReplyPart & { readonly type: 'finish' }
+type ToolJson = ReplyPart & { readonly type: 'tool-json' }
+
+/** The calls of one reply. */
+class RegularCalls {
+  /** By the adapter's index. */
+  readonly #calls = new Map<number, RegularCall>()
+  readonly #ids = new Set<string>()
+  #count = 0
+
+  start(part: ToolStart): ReplyPart {
     const index = this.#count++
     this.#calls.set(part.index, { index, isCustom: part.custom === true, hasJson: false })
     const id = part.id === '' || this.#ids.has(part.id) ? newCallId() : part.id
@@ -111,17 +110,18 @@ class RegularReply {
     return id === part.id && index === part.index ? part : { ...part, id, index }
   }
 
-  #finish(part: ReplyPart & { readonly type: 'finish' }): readonly ReplyPart[] {
-    if (this.#hasFinished) return []
-    this.#hasFinished = true
-    const calls = [...this.#calls.values()]
-    const parts: ReplyPart[] = calls
+  /** Returns the part with the number of its call; undefined if that has not begun. */
+  continue(part: ToolJson): ReplyPart | undefined {
+    const call = this.#calls.get(part.index)
+    if (call === undefined) return undefined
+    call.hasJson ||= /\S/.test(part.json)
+    return call.index === part.index ? part : { ...part, index: call.index }
+  }
+
+  /** Returns the arguments of the calls that had none. */
+  end(): readonly ReplyPart[] {
+    return [...this.#calls.values()]
       .filter(({ hasJson, isCustom }) => !hasJson && !isCustom)
       .map(({ index }) => ({ type: 'tool-json', index, json: '{}' }))
-    const { reason } = part
-    if (reason === 'stop' && calls.length > 0) parts.push({ ...part, reason: 'tool_calls' })
-    else if (reason === 'tool_calls' && calls.length === 0) parts.push({ ...part, reason: 'stop' })
-    else parts.push(part)
-    return parts
   }
 }
