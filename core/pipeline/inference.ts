@@ -161,7 +161,8 @@ function nameCallerPath(
   const { toCallerPath, parameterNames = {} } = dialect
   const name = toReceivedName(param, exchange)
   const [field = ''] = name.split(/[.[]/, 1)
-  const path = toCallerPath?.(name, exchange, requestedBody(ctx)) ?? parameterNames[field] ?? name
+  const place = toCallerPath?.(name, exchange, requestedBody(ctx)) ?? name
+  const path = place === name ? (parameterNames[field] ?? name) : place
   return path === param ? error : error.withParam(path)
 }
 

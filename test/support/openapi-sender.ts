@@ -108,8 +108,12 @@ export async function createSender(gateway: RunningGateway, plan = 'paid') {
   return { fill, own, send }
 }
 
-async function fetchFirstPart(url: string, request: SentRequest): Promise<TextResponse> {
-  const response = await fetch(url, request)
+async function fetchFirstPart(url: string, { method, headers, body }: SentRequest): Promise<TextResponse> {
+  const response = await fetch(url, {
+    method,
+    ...(headers && { headers }),
+    ...(body !== undefined && { body }),
+  })
   return { status: response.status, headers: response.headers, text: await readResponse(response) }
 }
 

@@ -18,8 +18,8 @@ import type { ModelReply } from '../../providers/sandbox/shared/model-reply.ts'
 import { type ChatCall, SandboxError, type WireFormat } from '../../providers/sandbox/shared/wire-format.ts'
 import { readRecords } from './dialects.ts'
 import { type RunningGateway, startGateway } from './gateway.ts'
+import { sendRequest } from './send-request.ts'
 import { writeSettings } from './settings-file.ts'
-import { receivedText } from './streams.ts'
 
 type Encoder = Pick<ChatCall, 'toBody' | 'toStream'>
 
@@ -345,7 +345,7 @@ async function ask(
   const { path, bodyOf } = CHAT_DIALECTS[dialect]
   const base = dialect === 'route' ? gateway.routeUrl : gateway.url
   const sent = { ...bodyOf(FORMATS[format].model, text), ...(stream && { stream }), ...body }
-  const response = await fetch(base + path, {
+  const { text: raw, ...response } = await sendRequest(base + path, {
     method: 'POST',
     headers: {
       authorization: `Bearer ${gateway.demoKey}`,
@@ -354,15 +354,14 @@ async function ask(
       ...headers,
     },
     body: JSON.stringify(sent),
-    ...(signal && { signal }),
+    signal,
+    isPartial: true,
   })
-  const raw = await receivedText(response)
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
   const records = isStream ? readRecords(raw) : []
   const answer = isStream ? undefined : JSON.parse(raw)
   return {
-    status: response.status,
-    headers: response.headers,
+    ...response,
     raw,
     body: answer,
     records,
