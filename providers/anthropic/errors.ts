@@ -1,5 +1,6 @@
+import type { JsonObject } from '../../core/contract/json.ts'
 import type { ProviderErrorResponse } from '../../core/contract/provider.ts'
-import { parseErrorBody } from '../shared/error-body.ts'
+import { isReportedError, parseErrorBody } from '../shared/error-body.ts'
 import { createErrorParser, type ProviderErrorBody, type ProviderErrorCode } from '../shared/errors.ts'
 import { asObject, asString } from '../shared/fields.ts'
 
@@ -21,6 +22,11 @@ export const { parseResponse: parseAnthropicError, parseRecord: parseAnthropicEr
     toStatus,
     retryAfter,
   })
+
+/** True for a record that reports an error. Proxies in front leave out its type. */
+export function isAnthropicErrorRecord({ type, error }: JsonObject): boolean {
+  return type === 'error' || (type === undefined && error != null && isReportedError(error))
+}
 
 /** Parses `{type:"error", error:{type, message, details?}}`, and what a proxy in front may send instead. */
 function parseBody(value: unknown): AnthropicError {

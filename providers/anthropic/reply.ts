@@ -4,7 +4,7 @@ import { addToChecksum, EMPTY_CHECKSUM } from '../../core/text/text-checksum.ts'
 import { toPriceFactor, toServedTier, toToolCalls } from '../../core/util/price-terms.ts'
 import { unusableReplyError } from '../shared/errors.ts'
 import { asObject, asObjects, asString, asTokens, toArgumentsJson } from '../shared/fields.ts'
-import { parseAnthropicErrorRecord } from './errors.ts'
+import { isAnthropicErrorRecord, parseAnthropicErrorRecord } from './errors.ts'
 import { toBlockStart, toExtraPart, toMessageParts, toSignaturePart } from './extra-parts.ts'
 
 /**
@@ -13,7 +13,7 @@ import { toBlockStart, toExtraPart, toMessageParts, toSignaturePart } from './ex
  */
 export function parseAnthropicReply(body: unknown): ReplyEvent {
   const message = asObject(body)
-  if (message.type === 'error') throw parseAnthropicErrorRecord(message)
+  if (isAnthropicErrorRecord(message)) throw parseAnthropicErrorRecord(message)
   if (!Array.isArray(message.content)) {
     throw unusableReplyError("The provider's reply is not a message.")
   }

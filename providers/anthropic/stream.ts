@@ -7,7 +7,7 @@ import { incompleteReplyError, malformedRecordError } from '../shared/errors.ts'
 import { asNumber, asObject, asString, toArgumentsJson } from '../shared/fields.ts'
 import { TextRecordMatcher } from '../shared/record-pattern.ts'
 import { toReplyEvents } from '../shared/stream.ts'
-import { parseAnthropicErrorRecord } from './errors.ts'
+import { isAnthropicErrorRecord, parseAnthropicErrorRecord } from './errors.ts'
 import { createExtraBlockReader } from './extra-blocks.ts'
 import { toBlockStart, toExtraPart, toMessageParts, toSignaturePart } from './extra-parts.ts'
 import { toAnthropicFinishReason, toAnthropicUsage, toRefusalParts, toTextParts } from './reply.ts'
@@ -42,9 +42,8 @@ export function createAnthropicStreamReader(): StreamReader {
         return onMessageDelta(event)
       case 'message_stop':
         return onMessageStop()
-      case 'error':
-        throw parseAnthropicErrorRecord(event)
       default:
+        if (isAnthropicErrorRecord(event)) throw parseAnthropicErrorRecord(event)
         return NO_PARTS
     }
   }

@@ -272,8 +272,9 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     const head = await call.readHead()
     if (isErrorStatus(head)) throw toProviderError(await readWhole(call, deadline))
     const type = String(head.headers['content-type'])
-    if (/\bjson\b/i.test(type))
-      return toReply(await readWhole(call, deadline), deadline, adapter, request, renamed)
+    const isJson =
+      /\bjson\b/i.test(type) || (!/\bevent-stream\b/i.test(type) && (await startsWithObject(call)))
+    if (isJson) return toReply(await readWhole(call, deadline), deadline, adapter, request, renamed)
     // Some servers have no or another type, but not that of a web page.
     if (/^text\/html\b/i.test(type)) throw unusableReplyError(`${id} did not respond with an event stream.`)
     const toError = (error: unknown) => toCallError(error, deadline, call)
@@ -381,6 +382,12 @@ function isErrorStatus({ status }: ResponseHead): boolean {
 
 function limitOf(head: ResponseHead): ResponseLimit {
   return isErrorStatus(head) ? ERROR_LIMIT : REPLY_LIMIT
+}
+
+/** Whether a response without the type of its content is JSON: no stream begins so. */
+async function startsWithObject(call: ProviderCall): Promise<boolean> {
+  const start = await call.peek()
+  return start !== undefined && /^\s*\{/.test(start.toString('latin1', 0, 100))
 }
 
 /** How the text of an event stream begins: with a field or a comment. */

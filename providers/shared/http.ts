@@ -86,11 +86,8 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
     })
   }
 
-  /**
-   * Resolves to all chunks received since the last read, as soon as there are any, and to undefined at the
-   * end. Rejects if the connection fails or the request is aborted.
-   */
-  async read(): Promise<readonly Buffer[] | undefined> {
+  /** Resolves to the first chunk that has not been read, which stays. Otherwise as `read`. */
+  async peek(): Promise<Buffer | undefined> {
     while (this.#chunks.length === 0) {
       if (this.#error !== undefined) throw this.#error.reason
       if (this.#hasEnded) return undefined
@@ -98,6 +95,15 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
         this.#wakeReader = resolve
       })
     }
+    return this.#chunks[0]
+  }
+
+  /**
+   * Resolves to all chunks received since the last read, as soon as there are any, and to undefined at the
+   * end. Rejects if the connection fails or the request is aborted.
+   */
+  async read(): Promise<readonly Buffer[] | undefined> {
+    if (this.#chunks.length === 0 && (await this.peek()) === undefined) return undefined
     const chunks = this.#chunks
     this.#chunks = []
     this.#bufferedBytes = 0

@@ -182,6 +182,27 @@ describe('error words', () => {
         )
       })
 
+  // Proxies in front of a provider have errors of their own form, and not always its type.
+  for (const [name, headers] of [
+    ['JSON', {}],
+    ['a text', { 'content-type': 'text/plain' }],
+    ['an event', undefined],
+  ] as const)
+    it(`are those of every client for an error in OpenAI's form with status 200, as ${name}`, async () => {
+      const message = "This model's maximum context length is 100 tokens. However, you requested 200 tokens."
+      const body = { error: { message, type: 'invalid_request_error', code: 'context_length_exceeded' } }
+      bench.respond(() =>
+        headers === undefined ? { records: [{ event: '', data: JSON.stringify(body) }] } : { headers, body },
+      )
+      for (const { title, ...combination } of CASES) {
+        const asked = await bench.ask(combination)
+        const { message: shown } = errorOf(asked)
+        const pattern =
+          combination.dialect === 'messages' ? /prompt is too long/ : /maximum context length is/
+        expect(shown, title).to.match(pattern)
+      }
+    })
+
   describe('of a context that is exceeded', () => {
     /** What providers say, and the numbers in it. */
     const SAID: readonly (readonly [string, RegExp])[] = [

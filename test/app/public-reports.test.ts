@@ -317,13 +317,10 @@ describe('public reports', () => {
     })
     const [first] = CASES
 
-    for (const combination of combinations(undefined, [
-      'openai',
-      'responses',
-      'mistral',
-      'deepseek',
-      'compatible',
-    ]))
+    for (const combination of combinations(
+      ['chat', 'messages', 'responses', 'completions'],
+      ['openai', 'responses', 'mistral', 'deepseek', 'compatible'],
+    ))
       it(`says when to try again: ${combination.title}`, async () => {
         bench.respond(() => ({ status: 429, body: limited(first![0]) }))
         const asked = await bench.ask(combination)
