@@ -34,9 +34,9 @@ export interface Dialect {
   answer?(exchange: EndedExchange): Reply | undefined
   /**
    * Returns where the caller wrote what has this path in the canonical request. `body` is the request as it
-   * was received. Default, also if it returns undefined: the name in `parameterNames`, or the same path.
+   * was received. Default: the same path.
    */
-  toCallerPath?(path: string, exchange: EndedExchange, body: JsonObject): string | undefined
+  toCallerPath?(path: string, exchange: EndedExchange, body: JsonObject): string
   /** Returns the response body of a complete reply, as an object or as its JSON text. */
   writeWhole(exchange: RepliedExchange, ctx: GatewayContext): JsonObject | string | Promise<JsonObject>
   /**

@@ -2,11 +2,11 @@ import { isJsonObject, type JsonObject } from '../../contract/index.ts'
 
 /**
  * Returns where the caller wrote what an error calls by its path in the canonical request, such as
- * `messages[1].content[0].file.file_url`; undefined for other fields. See `parseMessages`.
+ * `messages[1].content[0].file.file_url`. See `parseMessages`.
  */
-export function toMessagesPath(path: string, { system, messages }: JsonObject): string | undefined {
+export function toMessagesPath(path: string, { system, messages }: JsonObject): string {
   const [, index, , partIndex, rest = ''] = PATH.exec(path) ?? []
-  if (index === undefined || !Array.isArray(messages)) return undefined
+  if (index === undefined || !Array.isArray(messages)) return path
   const part = partIndex === undefined ? undefined : Number(partIndex)
   const hasSystem = (typeof system === 'string' || Array.isArray(system)) && system.length > 0
   let position = Number(index) - (hasSystem ? 1 : 0)
