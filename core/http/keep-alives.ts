@@ -38,7 +38,7 @@ export class KeepAlives {
 }
 
 class Stream implements WatchedStream {
-  readonly #onSilence: () => void
+  #onSilence: () => void
   readonly #streams: Set<Stream>
   #silentTicks: number
 
@@ -52,8 +52,10 @@ class Stream implements WatchedStream {
     this.#silentTicks = 0
   }
 
+  /** Drops the request, which former tables of the old set would keep until a collection of all garbage. */
   end(): void {
     this.#streams.delete(this)
+    this.#onSilence = ignore
   }
 
   tick(): void {
@@ -62,3 +64,5 @@ class Stream implements WatchedStream {
     this.#onSilence()
   }
 }
+
+function ignore(): void {}
