@@ -5,6 +5,7 @@ import {
   type Combination,
   combinations,
   type FormatName,
+  refusalOf,
   startTranslationBench,
   type TranslationBench,
 } from '../support/translation.ts'
@@ -297,6 +298,7 @@ describe('positions of content', () => {
           const { asked, body } = await send(combination, given)
           equal(asked.status, 200, asked.raw)
           deepEqual(asked.warnings, [])
+          equal(refusalOf(bench.calls[0]!), undefined)
           const sent: Loose[] = body.messages ?? body.input ?? body.contents
           const holder = sent.findIndex((message) => pathsOf(message, PNG).length > 0)
           equal(sent[holder]?.role, 'user', JSON.stringify(body))

@@ -22,6 +22,7 @@ export function parseSandboxResponse(body: unknown): ChatCall {
     .filter((name) => !KNOWN_FIELDS.has(name))
     .sort()
   checkEncryptedContent(body)
+  checkAssistantContent(body)
   const isEncrypted = Array.isArray(body.include) && body.include.includes('reasoning.encrypted_content')
   return {
     request: parseOpenAiRequest(toChatBody(body)),
@@ -39,6 +40,18 @@ function checkEncryptedContent({ input }: JsonObject): void {
     const message =
       'The encrypted content could not be verified. Reason: it could not be decrypted or parsed.'
     throw new SandboxError(400, message, { param: 'input', code: 'invalid_encrypted_content' })
+  }
+}
+
+/** Throws a `SandboxError` (400) for parts of an earlier reply that are none of the model's. */
+function checkAssistantContent({ input }: JsonObject): void {
+  for (const [index, { role, content }] of itemsIn(input).entries()) {
+    if (role !== 'assistant' || !Array.isArray(content)) continue
+    const partIndex = content.findIndex(({ type }) => type !== 'output_text' && type !== 'refusal')
+    if (partIndex === -1) continue
+    const message = `Invalid value: '${content[partIndex].type}'. Supported values are: 'output_text' and 'refusal'.`
+    const param = `input[${index}].content[${partIndex}]`
+    throw new SandboxError(400, message, { param, code: 'invalid_value' })
   }
 }
 
