@@ -1,7 +1,7 @@
 import type { ContentPart, Message } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import type { Target } from '../../core/contract/provider.ts'
-import { parseDataUrl } from '../../core/text/data-url.ts'
+import { imageTypeOf, parseDataUrl } from '../../core/text/data-url.ts'
 import { asObject, asString } from './fields.ts'
 import { unsupportedParameterError } from './request-errors.ts'
 
@@ -165,7 +165,7 @@ function blindModelError(path: string, model: string): GatewayError {
 function hasType({ image_url }: ContentPart, types: ReadonlySet<string> | undefined): boolean {
   if (types === undefined) return true
   const data = parseDataUrl(asString(image_url) || asString(asObject(image_url).url))
-  return data === undefined || types.has(data.mediaType)
+  return data === undefined || types.has(imageTypeOf(data.base64) ?? data.mediaType)
 }
 
 function contentOf({ content }: Message): readonly ContentPart[] {

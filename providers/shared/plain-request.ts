@@ -134,6 +134,7 @@ function toPlainContent(
     toPlainParts(part, role, `${path}.content[${index}]`, omitted),
   )
   if (role !== 'assistant') return { content: parts.length === 0 && content.length > 0 ? '' : parts }
+  if (parts.some(({ type }) => type !== 'text')) return { content: parts }
   return { content: parts.length === 0 ? null : parts.map(({ text }) => text ?? '').join('') }
 }
 

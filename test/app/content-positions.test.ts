@@ -284,8 +284,8 @@ describe('positions of content', () => {
   })
 
   describe('in instructions and earlier replies', () => {
-    for (const { title, ...combination } of all.filter(({ dialect }) => dialect !== 'messages'))
-      for (const role of ['developer', 'assistant'])
+    for (const { title, ...combination } of all)
+      for (const role of combination.dialect === 'messages' ? ['assistant'] : ['developer', 'assistant'])
         it(`is sent as that of the user behind them: ${role}, ${title}`, async () => {
           const { dialect } = combination
           const content = ['text', 'image'].map((name) => PARTS[dialect][name])
@@ -294,7 +294,7 @@ describe('positions of content', () => {
             { role, content },
             { role: 'user', content: 'and now?' },
           ]
-          const given = dialect === 'chat' ? { messages: list } : { input: list }
+          const given = dialect === 'responses' ? { input: list } : { messages: list }
           const { asked, body } = await send(combination, given)
           equal(asked.status, 200, asked.raw)
           deepEqual(asked.warnings, [])

@@ -49,7 +49,8 @@ function checkAssistantContent({ input }: JsonObject): void {
     if (role !== 'assistant' || !Array.isArray(content)) continue
     const partIndex = content.findIndex(({ type }) => type !== 'output_text' && type !== 'refusal')
     if (partIndex === -1) continue
-    const message = `Invalid value: '${content[partIndex].type}'. Supported values are: 'output_text' and 'refusal'.`
+    const { type } = content[partIndex]
+    const message = `Invalid value: '${type}'. Supported values are: 'output_text' and 'refusal'.`
     const param = `input[${index}].content[${partIndex}]`
     throw new SandboxError(400, message, { param, code: 'invalid_value' })
   }
