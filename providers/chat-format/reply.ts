@@ -82,11 +82,11 @@ export function addContentParts(parts: ReplyPart[], message: JsonObject, fields:
   addMedia(parts, message)
 }
 
-/** Adds images, in the form of OpenRouter and LiteLLM, and what is said in audio. */
-function addMedia(parts: ReplyPart[], { images, audio, annotations }: JsonObject): void {
+/** Adds images, in the form of OpenRouter and LiteLLM, and what is said in audio instead of text. */
+function addMedia(parts: ReplyPart[], { content, images, audio, annotations }: JsonObject): void {
   if (images != null) for (const image of asObjects(images)) addImage(parts, image)
   if (audio != null) {
-    addPart(parts, 'text', asObject(audio).transcript)
+    if (!content) addPart(parts, 'text', asObject(audio).transcript)
     parts.push(toUnreadPart('audio'))
   }
   if (annotations != null && asObjects(annotations).length > 0) parts.push(toUnreadPart('annotations'))
