@@ -236,7 +236,9 @@ describe('public reports', () => {
           expect(status, raw).to.equal(200)
           const sent = JSON.stringify(bench.calls.at(-1)!.body)
           const types = [...sent.matchAll(/"(?:media_type|mimeType)":"([^"]+)"/g)].map(([, each]) => each)
-          expect(types).to.deep.equal([type, type])
+          // Gemini takes no GIF, so that of a result is left out.
+          const isLeftOut = combination.format === 'gemini' && type === 'image/gif'
+          expect(types).to.deep.equal(isLeftOut ? [type] : [type, type])
         }
       })
     }
