@@ -41,6 +41,8 @@ function readItem(item: OutputItem): string[] {
       return [`${item.name}(${item.input})`]
     case 'tool_search_call':
       return [`${item.type}(${JSON.stringify(item.arguments)})`]
+    case 'image_generation_call':
+      return [item.result ?? '']
     case 'reasoning':
       return item.summary.map(({ text }) => text)
     default:

@@ -46,6 +46,9 @@ export function readResponse({ output, usage }: Json<'createResponse', 200>) {
       case 'tool_search_call':
         calls.push([item.type, JSON.stringify(item.arguments)])
         break
+      case 'image_generation_call':
+        texts.push(item.result ?? '')
+        break
       case 'reasoning':
         for (const { text } of item.summary) texts.push(text)
         break
