@@ -1,5 +1,6 @@
 import type { ToolCall } from '../../core/contract/chat.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
+import { toArgumentsText } from '../../core/dialects/call-arguments.ts'
 import { parseJsonObject } from '../../core/util/json.ts'
 import { invalidValueError } from './request-errors.ts'
 
@@ -11,15 +12,15 @@ import { invalidValueError } from './request-errors.ts'
  * did not inspect such arguments as JSON.
  */
 export function toCallArguments({ function: called }: ToolCall, path: string): JsonObject {
-  const { arguments: json } = called
-  const parsed = /\S/.test(json) ? parseJsonObject(json) : {}
+  const json = toArgumentsText(called.arguments)
+  const parsed = parseJsonObject(json)
   if (parsed !== undefined) return parsed
   if (parseJsonObject(json.trim()) === undefined) return { invalid_arguments: json }
   throw invalidValueError(`${path}.function.arguments`, 'must be a JSON object.')
 }
 
 /** The arguments of an earlier call as JSON text: unchanged if they are an object, as `toCallArguments`. */
-export function toHistoryArguments({ function: { arguments: json } }: ToolCall): string {
-  if (!/\S/.test(json)) return '{}'
+export function toHistoryArguments({ function: called }: ToolCall): string {
+  const json = toArgumentsText(called.arguments)
   return parseJsonObject(json) === undefined ? JSON.stringify({ invalid_arguments: json }) : json
 }
