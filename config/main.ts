@@ -20,7 +20,7 @@ try {
   await runProgram(process.argv.slice(2), { ...process.env })
 } catch (error) {
   const { message, exitCode } = describeFailure(error)
-  process.stderr.write(`${message}\n`)
+  if (message !== '') process.stderr.write(`${message}\n`)
   process.exitCode = exitCode
 }
 endIfThreadsAreStuck()

@@ -44,9 +44,12 @@ export class UsageError extends Error {
   }
 }
 
-/** The command has compared, and found differences. The program prints the message and exits with 2. */
+/**
+ * The command has compared, and printed the differences. The program prints the message, if there is one, and
+ * exits with 2.
+ */
 export class DifferencesError extends Error {
-  constructor(message: string) {
+  constructor(message = '') {
     super(message)
     this.name = 'DifferencesError'
   }

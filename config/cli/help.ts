@@ -21,15 +21,11 @@ export function formatHelp(commands: readonly Command[]): string {
 
 export function formatCommandHelp(command: Command): string {
   const { options = {}, summary, details } = command
-  const usage = Object.entries(options).map(([name, { value, isRequired }]) => {
-    const option = value === undefined ? `--${name}` : `--${name} ${value}`
-    return isRequired ? option : `[${option}]`
-  })
   const rows = Object.entries(options).map(([name, { value = '', summary, isRequired }]) => {
     return [`--${name} ${value}`.trimEnd(), isRequired ? `${summary} Required.` : summary] as const
   })
   return [
-    `Usage: ${['signalbox', formatSynopsis(command), ...usage].join(' ')}`,
+    formatUsage(command),
     '',
     summary,
     ...(details === undefined ? [] : [details]),
@@ -37,6 +33,15 @@ export function formatCommandHelp(command: Command): string {
     'Options:',
     ...formatRows([...rows, ['--help', 'Show this help.']]),
   ].join('\n')
+}
+
+/** `Usage: signalbox users add --name NAME --plan PLAN [--reason TEXT]` */
+export function formatUsage(command: Command): string {
+  const options = Object.entries(command.options ?? {}).map(([name, { value, isRequired }]) => {
+    const option = value === undefined ? `--${name}` : `--${name} ${value}`
+    return isRequired ? option : `[${option}]`
+  })
+  return `Usage: ${['signalbox', formatSynopsis(command), ...options].join(' ')}`
 }
 
 function formatSynopsis({ name, operands = [] }: Command): string {

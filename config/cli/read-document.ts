@@ -20,7 +20,7 @@ export function readDocument<Schema extends TSchema>(
 ): FileDocument<Static<Schema>> {
   const issues: string[] = []
   const value = readYaml(file, issues)
-  if (issues.length > 0) throw new SettingsError(issues)
+  if (issues.length > 0) throw new SettingsError(issues, `${file} has`)
   const lines = listLines(readFileSync(file, 'utf8'))
   const document = {
     file,
@@ -50,6 +50,7 @@ export function describeFileIssues(
   const issues = Object.entries(errors ?? { [param ?? '']: [error.message] })
   return new SettingsError(
     issues.flatMap(([path, messages]) => messages.map((text) => `${file}:${lineOf(path)}: ${path}: ${text}`)),
+    `${file} has`,
   )
 }
 

@@ -5,7 +5,7 @@ import type { ApplyTerms } from '../../plugins/rules-file/apply.ts'
 import type { PlannedChange } from '../../plugins/rules-file/planned.ts'
 import { RulesFileSchema, SECTIONS } from '../../plugins/rules-file/schemas.ts'
 import { type CommandArgs, DifferencesError, UsageError } from './command.ts'
-import { formatPlan, summarize } from './format-rules-plan.ts'
+import { formatPlan } from './format-rules-plan.ts'
 import { describeFileIssues, type FileDocument, readDocument } from './read-document.ts'
 import { withTarget } from './rules-target.ts'
 
@@ -36,7 +36,7 @@ export function planRules(args: CommandArgs): Promise<void> {
       for (const line of formatPlan(plan)) print(line)
       print(`Planned at position ${plan.position} of the event log.`)
     }
-    if (plan.changes.length > 0) throw new DifferencesError(summarize(plan.changes))
+    if (plan.changes.length > 0) throw new DifferencesError()
   })
 }
 

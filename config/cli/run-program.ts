@@ -3,12 +3,13 @@ import type { Environment } from '../settings/environment.ts'
 import { readVersion } from '../settings/shipped-files.ts'
 import { type Command, UsageError } from './command.ts'
 import { COMMANDS } from './commands.ts'
-import { formatCommandHelp, formatHelp } from './help.ts'
+import { formatCommandHelp, formatHelp, formatUsage } from './help.ts'
+import { findNearest } from './nearest.ts'
 import { type OptionToken, splitArgs } from './split-args.ts'
 
 /**
- * Runs the program with these arguments. Throws a `UsageError` that contains the help if they are invalid. It
- * never shows the value of an option, which may be a misplaced secret.
+ * Runs the program with these arguments. Throws a `UsageError` that says what is wrong and where to read on
+ * if they are invalid. It never shows the value of an option, which may be a misplaced secret.
  */
 export async function runProgram(
   args: readonly string[],
@@ -20,15 +21,16 @@ export async function runProgram(
   const given = new Set(options.map(({ name }) => name))
   if (given.has('version')) return print(readVersion())
   const command = findCommand(words)
-  const help = command ? formatCommandHelp(command) : formatHelp(listGroup(words[0]))
-  if (given.has('help')) return print(help)
+  if (given.has('help')) return print(command ? formatCommandHelp(command) : formatHelp(listGroup(words[0])))
+  if (command === undefined) throw describeUnknownCommand(words, options)
   try {
-    if (command === undefined) throw new UsageError(describeUnknownCommand(words, options))
     const values = checkOptions(command, options)
     const operands = checkOperands(command, words)
     await command.run({ operands, options: values, environment, print, stdout })
   } catch (error) {
-    throw error instanceof UsageError ? new UsageError(`${error.message}\n\n${help}`) : error
+    if (!(error instanceof UsageError)) throw error
+    const more = `"signalbox ${command.name} --help" says more.`
+    throw new UsageError(`${error.message}\n${formatUsage(command)}\n${more}`)
   }
 }
 
@@ -45,9 +47,18 @@ function listGroup(word: string | undefined): readonly Command[] {
   return group.length > 0 ? group : COMMANDS
 }
 
-function describeUnknownCommand(words: readonly string[], [option]: readonly OptionToken[]): string {
-  if (words.length > 0) return `Unknown command "${words.slice(0, 2).join(' ')}".`
-  return option ? `Unknown option "${option.rawName}".` : 'A command is required.'
+function describeUnknownCommand(words: readonly string[], [option]: readonly OptionToken[]): UsageError {
+  if (words.length === 0 && !option)
+    return new UsageError(`A command is required.\n\n${formatHelp(COMMANDS)}`)
+  const group = COMMANDS.filter(({ name }) => name.split(' ')[0] === words[0])
+  const word = words.slice(0, 2).join(' ')
+  const problem = words.length > 0 ? `Unknown command "${word}".` : `Unknown option "${option?.rawName}".`
+  const names = COMMANDS.map(({ name }) => name)
+  const nearest = findNearest(word, names) ?? findNearest(words[0] ?? '', names)
+  const known = `Commands: ${group.map(({ name }) => name).join(', ')}.`
+  const advice = nearest !== undefined ? `Did you mean "${nearest}"?` : group.length > 0 ? known : ''
+  const help = `"signalbox ${group.length > 0 ? `${words[0]} ` : ''}--help" lists the commands.`
+  return new UsageError([`${problem} ${advice}`.trimEnd(), help].join('\n'))
 }
 
 function checkOperands({ name, operands = [] }: Command, words: readonly string[]): readonly string[] {
@@ -65,8 +76,11 @@ function checkOptions(
   const values = new Map<string, string>()
   for (const { name, rawName, value } of given) {
     const option = Object.hasOwn(known, name) ? known[name] : undefined
-    if (option === undefined)
-      throw new UsageError(`Unknown option "${rawName}" of "signalbox ${commandName}".`)
+    if (option === undefined) {
+      const nearest = findNearest(name, Object.keys(known))
+      const advice = nearest === undefined ? '' : ` Did you mean "--${nearest}"?`
+      throw new UsageError(`Unknown option "${rawName}" of "signalbox ${commandName}".${advice}`)
+    }
     if (option.value !== undefined && !value) throw new UsageError(`Option --${name} requires a value.`)
     if (option.value === undefined && value !== undefined)
       throw new UsageError(`Option --${name} does not take a value.`)

@@ -27,7 +27,7 @@ export async function runSingleProcess(
   })
   if (gateway === undefined) return
   const notice = await introduce(gateway)
-  const banner = formatBanner({ ...gateway, workers: 1 })
+  const banner = formatBanner({ ...gateway, workers: 1, settings })
   process.stderr.write(`${[banner, ...(notice === undefined ? [] : [notice])].join('\n')}\n`)
   process.stdout.write(formatReadyLine(gateway))
 

@@ -28,7 +28,7 @@ export async function runPrimary(environment: Environment, settings: Settings): 
     const addresses = await Promise.race([started, cluster.failed, stopped.then(() => undefined)])
     if (addresses === undefined) return void started.catch(() => undefined)
     const { sandboxUrl } = cluster
-    process.stderr.write(`${formatBanner({ ...addresses, workers, sandboxUrl })}\n`)
+    process.stderr.write(`${formatBanner({ ...addresses, workers, sandboxUrl, settings })}\n`)
     process.stdout.write(formatReadyLine(addresses))
     void restartOnHangup(cluster, hangups, environment, logger)
     await Promise.race([stopped, cluster.failed])

@@ -1,17 +1,26 @@
+import { resolve } from 'node:path'
+import type { Settings } from '../settings/settings.ts'
+import { readVersion } from '../settings/shipped-files.ts'
 import type { ServingAddresses } from './gateway.ts'
 
 interface BannerContent extends ServingAddresses {
+  readonly settings: Pick<Settings, 'data_dir' | 'eventstore_url'>
   readonly workers: number
   /** Undefined when a provider is configured. */
   readonly sandboxUrl: string | undefined
 }
 
 /** The text for a person at the terminal once the gateway serves. */
-export function formatBanner({ baseUrl, routeBaseUrl, plugins, sandboxUrl, workers }: BannerContent): string {
+export function formatBanner(content: BannerContent): string {
+  const { baseUrl, routeBaseUrl, plugins, sandboxUrl, workers, settings } = content
+  const log = settings.eventstore_url === undefined ? '' : '; the event log is in EventStoreDB'
   const lines = [
     `Signalbox serves at ${baseUrl}, direct routing at ${routeBaseUrl}/route`,
+    `version: ${readVersion()}`,
+    `data folder: ${resolve(settings.data_dir)}${log}`,
     `plugins: ${plugins.join(' -> ')}`,
   ]
+  if (plugins.includes('console')) lines.splice(1, 0, `console: ${baseUrl}/console/`)
   if (workers > 1) lines.push(`workers: ${workers}`)
   if (sandboxUrl !== undefined) {
     lines.push(`no provider is configured: the sandbox at ${sandboxUrl} stands in for every provider`)

@@ -1,6 +1,6 @@
 import Koa from 'koa'
 import type { Logger } from 'pino'
-import type { GatewayMiddleware } from '../contract/index.ts'
+import { GatewayError, type GatewayMiddleware } from '../contract/index.ts'
 import { rewriteAzurePath } from '../http/azure-paths.ts'
 import { identifyRequest } from '../http/client-connection.ts'
 import { type CorsSettings, createCorsMiddleware } from '../http/cors.ts'
@@ -24,7 +24,7 @@ import {
 export interface AppParts extends InferenceParts, Readiness {
   readonly cors: CorsSettings
   readonly logger: Logger
-  /** Undefined if there is no admin key: endpoints for operators are not served then. */
+  /** Undefined if there are no operators and no admin key: endpoints for operators only say so then. */
   readonly authenticateOperator: AuthenticateOperator | undefined
   readonly recordRead: RecordRead
   readonly findKnownRequest: FindKnownRequest
@@ -102,11 +102,20 @@ function addDeclaredEndpoints(routes: Routes, parts: AppParts, listener: 'main' 
   for (const probe of createProbes(parts)) routes.add('the gateway', probe, composeEndpoint(probe, services))
   for (const { title, parts, isBuiltIn } of steps) {
     for (const endpoint of parts.endpoints ?? []) {
+      if ((endpoint.listener ?? 'main') !== listener) continue
       const isServed = endpoint.access.type !== 'operator' || authenticateOperator !== undefined
-      if (!isServed || (endpoint.listener ?? 'main') !== listener) continue
-      routes.add(title, endpoint, composeEndpoint(endpoint, { ...services, hasMutableBodies: !isBuiltIn }))
+      const compose = () => composeEndpoint(endpoint, { ...services, hasMutableBodies: !isBuiltIn })
+      routes.add(title, endpoint, isServed ? compose() : refuseWithoutOperators)
     }
   }
+}
+
+/** Responds for all endpoints of operators while nobody could call them. */
+const refuseWithoutOperators: GatewayMiddleware = () => {
+  throw new GatewayError(
+    'not_found',
+    'This gateway has no operators. Start it with an ADMIN_KEY to have one.',
+  )
 }
 
 /** Returns the handlers of the endpoints by path. */

@@ -46,33 +46,58 @@ describe('the help of the program', () => {
 })
 
 describe('an invalid command line', () => {
-  const cases: readonly (readonly [string, string, string])[] = [
-    ['', 'A command is required.', 'Commands:'],
-    ['users frobnicate', 'Unknown command "users frobnicate".', 'users plan USER PLAN'],
+  const usage = 'Usage: signalbox users add --name NAME --plan PLAN [--reason REASON]'
+  const more = (name: string) => `"signalbox ${name} --help" says more.`
+  const cases: readonly (readonly [string, readonly string[]])[] = [
+    [
+      'users frobnicate',
+      [
+        'Unknown command "users frobnicate". Commands: users add, users list, users plan.',
+        '"signalbox users --help" lists the commands.',
+      ],
+    ],
+    [
+      'rules aply rules.yaml',
+      [
+        'Unknown command "rules aply". Did you mean "rules apply"?',
+        '"signalbox rules --help" lists the commands.',
+      ],
+    ],
+    ['strat', ['Unknown command "strat". Did you mean "start"?', '"signalbox --help" lists the commands.']],
+    ['--colour', ['Unknown option "--colour".', '"signalbox --help" lists the commands.']],
+    [
+      'users add --name Ada --paln paid',
+      ['Unknown option "--paln" of "signalbox users add". Did you mean "--plan"?', usage, more('users add')],
+    ],
     [
       'users add --name Ada --colour red',
-      'Unknown option "--colour" of "signalbox users add".',
-      '--plan PLAN',
+      ['Unknown option "--colour" of "signalbox users add".', usage, more('users add')],
     ],
-    ['users add --name --plan paid', 'Option --name requires a value.', '--plan PLAN'],
-    ['users add --name Ada', 'Option --plan is required.', '--plan PLAN'],
-    ['users plan 1 gold', 'PLAN must be free or paid.', 'Usage: signalbox users plan USER PLAN'],
-    ['keys add', 'USER is missing.', 'Usage: signalbox keys add USER'],
+    ['users add --name --plan paid', ['Option --name requires a value.', usage, more('users add')]],
+    ['users add --name Ada', ['Option --plan is required.', usage, more('users add')]],
     [
-      'log verify everything',
-      'Unexpected operand for "signalbox log verify".',
-      'Usage: signalbox log verify',
+      'users plan 1 gold',
+      [
+        'PLAN must be free or paid.',
+        'Usage: signalbox users plan USER PLAN [--reason REASON]',
+        more('users plan'),
+      ],
     ],
+    ['keys add', ['USER is missing.', 'Usage: signalbox keys add USER [--reason REASON]', more('keys add')]],
   ]
-  for (const [line, message, help] of cases) {
+  for (const [line, lines] of cases) {
     it(`exits with 2 and says what is possible: signalbox ${line}`, async () => {
-      const { code, stdout, stderr } = await runCommand(line.split(' ').filter(Boolean))
+      const { code, stdout, stderr } = await runCommand(line.split(' '))
       expect({ code, stdout }).to.deep.equal({ code: 2, stdout: '' })
-      expect(stderr).to.match(/^.+\n\nUsage: signalbox /)
-      expect(stderr.split('\n')[0]).to.equal(message)
-      expect(stderr).to.contain(help)
+      expect(stderr.trimEnd().split('\n')).to.deep.equal(lines)
     })
   }
+
+  it('lists all commands if there is none', async () => {
+    const { code, stderr } = await runCommand([])
+    expect(code).to.equal(2)
+    expect(stderr).to.match(/^A command is required\.\n\nUsage: signalbox <command>/)
+  })
 })
 
 describe('"config check"', () => {

@@ -223,10 +223,16 @@ describe('the overhead', () => {
   })
 })
 
-describe('the address of the metrics', () => {
-  it('does not exist without an admin key', async () => {
+describe('the addresses for operators', () => {
+  it('say that there are none without an admin key', async () => {
     const gateway = await startGateway({ ADMIN_KEY: '' })
-    expect((await fetch(`${gateway.url}/metrics`)).status).to.equal(404)
+    const answers = await Promise.all(
+      ['/metrics', '/admin/users'].map((path) => fetch(`${gateway.url}${path}`)),
+    )
+    for (const answer of answers) {
+      expect(answer.status).to.equal(404)
+      expect(await answer.text()).to.contain('Start it with an ADMIN_KEY')
+    }
     await gateway.stop()
   })
 })

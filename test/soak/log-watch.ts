@@ -21,8 +21,11 @@ export interface LogWatch {
 }
 
 /** Expected lines that are not JSON: those of the banner and of Node's inspector. */
-const BANNER =
-  /^(|(Signalbox serves at|plugins:|workers:|The event log was empty,| {2}(export|curl|npx| {2}-[Hd])) .*)$/
+const BANNER = [
+  /^$/,
+  /^(Signalbox serves at|console:|version:|data folder:|plugins:|workers:|The event log was empty,) /,
+  /^ {2}(export|curl|npx| {2}-[Hd]) /,
+]
 const NO_USER = /^There is no user yet\. /
 const INSPECTOR = /^(Debugger |For help, see: |Starting inspector|Waiting for the debugger)/
 
@@ -42,7 +45,7 @@ export function watchLog(file: string): LogWatch {
   function take(line: string): void {
     if (line.startsWith('{"level":30')) count('info')
     else if (INSPECTOR.test(line)) findInspectors(line).forEach(noteInspector)
-    else if (!BANNER.test(line) && !NO_USER.test(line)) takeOther(line)
+    else if (!BANNER.some((pattern) => pattern.test(line)) && !NO_USER.test(line)) takeOther(line)
   }
 
   function takeOther(line: string): void {

@@ -17,6 +17,6 @@ export async function runCommand(args: readonly string[], environment: Record<st
     return { code: 0, stdout: text, stderr: '' }
   } catch (error) {
     const { message, exitCode } = describeFailure(error)
-    return { code: exitCode, stdout: text, stderr: `${message}\n` }
+    return { code: exitCode, stdout: text, stderr: message === '' ? '' : `${message}\n` }
   }
 }

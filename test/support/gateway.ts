@@ -87,7 +87,7 @@ export async function startGateway(
   })
   // A leader may change between the start and this write.
   const createdKey = await retry(() => createDemoUser(gateway.state), logger, signal)
-  output.write(`${formatBanner({ ...gateway, workers: 1 })}\n`)
+  output.write(`${formatBanner({ ...gateway, workers: 1, settings })}\n`)
   if (createdKey !== undefined) output.write(`${formatDemoNotice(gateway.baseUrl, createdKey)}\n`)
   return {
     ...createClient(gateway.baseUrl, demoKey ?? createdKey ?? ''),

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import type { RunningGateway } from './gateway.ts'
+import { ADMIN_KEY, type RunningGateway } from './gateway.ts'
 import { ROOT } from './root.ts'
 
 const execute = promisify(execFile)
@@ -19,11 +19,16 @@ export async function readCurlBlocks(page: string): Promise<readonly string[]> {
   return (await readBlocks(page, 'sh')).filter((block) => block.includes('curl'))
 }
 
-/** Runs a block as it stands, with the demo key, at the gateway's real address. */
+/**
+ * Runs a block as it stands, with the demo key and the admin key, at the gateway's real address. Rejects if a
+ * response is an error or a variable is not set.
+ */
 export async function runBlock(gateway: RunningGateway, script = ''): Promise<string> {
-  const env = { ...process.env, SIGNALBOX_KEY: gateway.demoKey }
-  const here = script.replaceAll('http://127.0.0.1:8080', gateway.url).replaceAll('curl ', 'curl --silent ')
-  return (await execute('sh', ['-c', here], { env })).stdout
+  const env = { ...process.env, SIGNALBOX_KEY: gateway.demoKey, ADMIN_KEY }
+  const here = script
+    .replaceAll('http://127.0.0.1:8080', gateway.url)
+    .replaceAll('curl ', 'curl --silent --show-error --fail ')
+  return (await execute('sh', ['-euc', here], { env })).stdout
 }
 
 /** Pages can be run only where curl is installed. */
