@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
+import { makeFolder } from './folders.ts'
 import { ADMIN_KEY, type RunningGateway } from './gateway.ts'
 import { ROOT } from './root.ts'
 
@@ -28,7 +29,7 @@ export async function runBlock(gateway: RunningGateway, script = ''): Promise<st
   const here = script
     .replaceAll('http://127.0.0.1:8080', gateway.url)
     .replaceAll('curl ', 'curl --silent --show-error --fail ')
-  return (await execute('sh', ['-euc', here], { env })).stdout
+  return (await execute('sh', ['-euc', here], { env, cwd: await makeFolder() })).stdout
 }
 
 /** Pages can be run only where curl is installed. */
