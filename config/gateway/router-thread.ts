@@ -82,7 +82,7 @@ export function openRouterThread(settings: Omit<Settings, 'rereadModels'>, logId
   async function run(task: RouterJob, signal?: AbortSignal): Promise<unknown> {
     if (jobs === MAX_JOBS) {
       const message = `${MAX_JOBS} trainings and what-ifs run or wait on this node. Try again in a minute.`
-      throw new GatewayError('conflict', message)
+      throw new GatewayError('conflict', message, { retryAfter: 60 })
     }
     jobs++
     const result = queue.then(() => execute(task, signal))

@@ -41,9 +41,14 @@ export interface Dialect {
   writeWhole(exchange: RepliedExchange, ctx: GatewayContext): JsonObject | string | Promise<JsonObject>
   /**
    * Yields complete SSE records, several per string if they arrived together. If the reply fails, ends with
-   * an error record instead of throwing; the connection then closes without the last chunk of the body.
+   * an error record instead of throwing.
    */
   writeStream(exchange: RepliedExchange, ctx: GatewayContext): AsyncIterable<string>
+  /**
+   * The format has an event that ends a failed stream, so its response ends as others do. Default: it ends
+   * without the last chunk of the body.
+   */
+  readonly hasErrorEvent?: true
   /**
    * Returns the records of a stream that has nothing but an error, where clients of the format look for the
    * error in a stream only. Default: the error is answered with its status.

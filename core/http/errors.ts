@@ -156,6 +156,7 @@ export function handleErrors(
       ctx.error = error
       if (error.status >= 500 && !isLoggedElsewhere(thrown))
         logger.error({ err: thrown, requestId: ctx.requestId, traceId: ctx.traceId }, error.message)
+      if (isFinal(error)) ctx.set('x-should-retry', 'false')
       setErrorHeaders(ctx, error, logger)
       if (error.details.retryAfter !== undefined) ctx.set('retry-after', String(error.details.retryAfter))
       ctx.set('x-error-code', Object.hasOwn(errorCodes, error.code) ? error.code : 'refused')
@@ -171,6 +172,14 @@ export function handleErrors(
       onHandled(ctx)
     }
   }
+}
+
+/**
+ * SDKs retry conflicts, and Claude Code wrong keys, for minutes. Conflicts that end by themselves say when to
+ * retry.
+ */
+function isFinal({ status, details }: GatewayError): boolean {
+  return status === 401 || status === 403 || (status === 409 && details.retryAfter === undefined)
 }
 
 /** A plugin may name a header that cannot be sent: then the error is answered without it. */

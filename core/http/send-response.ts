@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import type { GatewayContext, JsonObject } from '../contract/index.ts'
+import type { Dialect, GatewayContext, JsonObject } from '../contract/index.ts'
 import type { MaybePromise } from '../util/maybe-promise.ts'
 import { nextImmediate } from '../util/next-immediate.ts'
 import { markIncomplete } from './incomplete-response.ts'
@@ -11,21 +11,38 @@ export interface ResponseSender {
   /** Sends a body, given as an object or as its JSON text. */
   sendWhole(ctx: GatewayContext, body: JsonObject | string): MaybePromise<void>
   /**
-   * Sends SSE records, several per string, and `keepAlive` when there are none for a while. They are read at
-   * the client's pace (backpressure). If the reply has failed, the response ends without its last chunk.
+   * Sends SSE records, several per string, and keep-alives when there are none for a while. They are read at
+   * the client's pace (backpressure). If the reply has failed, and the dialect has no event for that, the
+   * response ends without its last chunk.
    */
-  sendStream(ctx: GatewayContext, records: AsyncIterable<string>, keepAlive: string): void
+  sendStream(ctx: GatewayContext, records: AsyncIterable<string>): void
 }
+
+/** What streams of a dialect look like when there is nothing to send, and when they fail. */
+type StreamForm = Required<Pick<Dialect, 'keepAlive'>> & Pick<Dialect, 'hasErrorEvent'>
 
 /**
  * Creates a sender. By default it writes to the socket directly, bypassing Koa's response handling. With
  * `usesKoa`, responses become Koa bodies that third-party middleware can read and replace.
  */
-export function createResponseSender(usesKoa: boolean, keepAlives: KeepAlives): ResponseSender {
-  return usesKoa ? createKoaSender(keepAlives) : createDirectSender(keepAlives)
+export function createResponseSender(
+  usesKoa: boolean,
+  keepAlives: KeepAlives,
+  form: StreamForm,
+): ResponseSender {
+  const markFailure = form.hasErrorEvent ? () => {} : markFailedResponse
+  return usesKoa
+    ? createKoaSender(keepAlives, form, markFailure)
+    : createDirectSender(keepAlives, form, markFailure)
 }
 
-function createKoaSender(keepAlives: KeepAlives): ResponseSender {
+type MarkFailure = (ctx: GatewayContext) => void
+
+function createKoaSender(
+  keepAlives: KeepAlives,
+  { keepAlive }: StreamForm,
+  markFailure: MarkFailure,
+): ResponseSender {
   return {
     // Waits like the direct sender: Koa writes the response once the middleware has ended.
     sendWhole(ctx, body) {
@@ -33,12 +50,13 @@ function createKoaSender(keepAlives: KeepAlives): ResponseSender {
       else setLazyBody(ctx, { read: () => JSON.parse(body), send: () => setBody(ctx, body) })
       return nextImmediate()
     },
-    sendStream(ctx, records, keepAlive) {
+    sendStream(ctx, records) {
       setLazyBody(ctx, {
         // Marked before the body ends the response, if nobody replaces it.
         read: () =>
           toWatchedReadable(ctx, records, keepAlives, keepAlive).once('end', () => markFailure(ctx)),
-        send: () => pipeRecords(ctx, records, watchResponse(ctx, keepAlives, keepAlive), ctx.status),
+        send: () =>
+          pipeRecords(ctx, records, markFailure, watchResponse(ctx, keepAlives, keepAlive), ctx.status),
       })
       setStreamHeaders(ctx)
     },
@@ -115,17 +133,23 @@ function setBody(ctx: GatewayContext, body: string): void {
   ctx.body = body
 }
 
-function markFailure({ exchange, res }: GatewayContext): void {
+function markFailedResponse({ exchange, res }: GatewayContext): void {
   if (exchange.error !== undefined) markIncomplete(res)
 }
 
-function createDirectSender(keepAlives: KeepAlives): ResponseSender {
+function createDirectSender(
+  keepAlives: KeepAlives,
+  { keepAlive }: StreamForm,
+  markFailure: MarkFailure,
+): ResponseSender {
   return {
     // Waits, so that the responses of one event-loop turn are written together (docs/decisions/http.md).
     sendWhole: (ctx, body) =>
       nextImmediate().then(() => writeWhole(ctx, typeof body === 'string' ? body : JSON.stringify(body))),
-    sendStream: (ctx, records, keepAlive) =>
-      pipeRecords(ctx, records, watchResponse(ctx, keepAlives, keepAlive), 200, STREAM_HEADER_LIST),
+    sendStream(ctx, records) {
+      const watched = watchResponse(ctx, keepAlives, keepAlive)
+      pipeRecords(ctx, records, markFailure, watched, 200, STREAM_HEADER_LIST)
+    },
   }
 }
 
@@ -146,6 +170,7 @@ function watchResponse(
 function pipeRecords(
   ctx: GatewayContext,
   records: AsyncIterable<string>,
+  markFailure: MarkFailure,
   watched: WatchedStream | undefined,
   status: number,
   headers?: string[],
@@ -156,7 +181,7 @@ function pipeRecords(
     return
   }
   ctx.res.writeHead(status, headers)
-  pumpRecords(ctx, records[Symbol.asyncIterator](), watched).catch((error: unknown) => {
+  pumpRecords(ctx, records[Symbol.asyncIterator](), markFailure, watched).catch((error: unknown) => {
     ctx.app.emit('error', error, ctx)
     ctx.res.destroy()
   })
@@ -184,6 +209,7 @@ function writeWhole(ctx: GatewayContext, text: string): void {
 async function pumpRecords(
   ctx: GatewayContext,
   records: AsyncIterator<string>,
+  markFailure: MarkFailure,
   watched: WatchedStream | undefined,
 ): Promise<void> {
   const { res } = ctx

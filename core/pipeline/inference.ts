@@ -292,14 +292,13 @@ function respond(
   recordFailure: RecordFailure,
 ): GatewayMiddleware {
   const inspectors = list(steps, 'inspect')
-  const sender = createResponseSender(hasThirdPartyMiddleware(steps), keepAlives)
-  const keepAlive = dialect.keepAlive ?? SSE_COMMENT
+  const { keepAlive = SSE_COMMENT } = dialect
+  const sender = createResponseSender(hasThirdPartyMiddleware(steps), keepAlives, { ...dialect, keepAlive })
 
   function write(ctx: GatewayContext, exchange: RepliedExchange): MaybePromise<void> {
     if (exchange.decoration !== undefined)
       for (const [name, value] of exchange.decoration.headers) ctx.res.setDefaultHeader(name, value)
-    if (exchange.reply.type === 'stream')
-      sender.sendStream(ctx, dialect.writeStream(exchange, ctx), keepAlive)
+    if (exchange.reply.type === 'stream') sender.sendStream(ctx, dialect.writeStream(exchange, ctx))
     else return chain(dialect.writeWhole(exchange, ctx), (body) => sender.sendWhole(ctx, body))
   }
 
@@ -316,7 +315,7 @@ function respond(
         watched.end()
         const late = createLateStream(dialect, ctx, replied, (thrown) => recordFailure(ctx, exchange, thrown))
         ctx.lateReply = late.recorded
-        resolve(sender.sendStream(ctx, late.records(keepAlive), keepAlive))
+        resolve(sender.sendStream(ctx, late.records(keepAlive)))
       }
       const watched = keepAlives.watch(onSilence, performance.now() - ctx.startedAt)
       const onReply = (exchange: RepliedExchange) => {

@@ -56,7 +56,8 @@ export function revertRule<Rule extends RoutingRule | FirewallRule, Content>(
 /** The rules changed between reading the history and deciding. The history must be read again. */
 export class HistoryChangedError extends GatewayError {
   constructor() {
-    super('conflict', 'The rules were changed by another request at the same time. Try again.')
+    const message = 'The rules were changed by another request at the same time. Try again.'
+    super('conflict', message, { retryAfter: 1 })
   }
 }
 

@@ -60,17 +60,26 @@ export async function dispatchExchange(
   throw finalError(errors, route)
 }
 
-/** The error after every attempt failed. An open circuit is no attempt: clients may retry later. */
+/**
+ * The error after every attempt failed. An open circuit is no attempt: clients may retry later. They may also
+ * wait for the end of a rate limit.
+ */
 function finalError(errors: readonly GatewayError[], { isFixed }: Route): GatewayError {
   const last = errors.at(-1)
   const tooLong = errors.find(({ code }) => code === 'context_length_exceeded')
   if (tooLong !== undefined) return tooLong
   const error = isFixed && last !== undefined ? last : summarizeErrors(errors)
-  return errors.every(isUnavailable) ? error : forbidRetry(error)
+  return errors.every(isUnavailable) || saysWhenToRetry(error) ? error : forbidRetry(error)
 }
 
 function isUnavailable({ code }: GatewayError): boolean {
   return code === 'model_unavailable'
+}
+
+/** The error of a provider that does not say when its rate limit ends forbids a retry by itself. */
+function saysWhenToRetry({ code, details }: GatewayError): boolean {
+  const { retryAfter, headers } = details
+  return code === 'provider_rate_limited' && retryAfter !== undefined && headers === undefined
 }
 
 /** See docs/decisions/routing.md, "Clients are told not to retry". */
@@ -142,10 +151,16 @@ async function waitForRetry(error: GatewayError, signal: AbortSignal): Promise<v
   await sleep(delayMs, undefined, { signal })
 }
 
+/** Of two errors of rate limits, the one after which clients may retry sooner. */
+function sooner(one: GatewayError, other: GatewayError): GatewayError {
+  const waitOf = (error: GatewayError) => (saysWhenToRetry(error) ? error.details.retryAfter : undefined)
+  return (waitOf(other) ?? Infinity) < (waitOf(one) ?? Infinity) ? other : one
+}
+
 /** The error after every target failed: 429 if all of them were rate limited, otherwise 503. */
 function summarizeErrors(errors: readonly GatewayError[]): GatewayError {
-  const rateLimited = errors.find(({ status }) => status === 429)
-  if (rateLimited !== undefined && errors.every(({ status }) => status === 429)) return rateLimited
+  const [first, ...others] = errors
+  if (first !== undefined && errors.every(({ status }) => status === 429)) return others.reduce(sooner, first)
   return new GatewayError(
     'no_providers_available',
     'Every provider that supports this request failed. Try again later.',

@@ -81,6 +81,7 @@ export function createResponsesDialect(
       const call = requireCall(ctx)
       return streamResponseEvents(exchange, call, recorder.persisterFor(exchange, call))
     },
+    hasErrorEvent: true,
     writeStreamedError(error, exchange) {
       const call = activeCalls.get(exchange)
       return call && writeFailedResponse(error, exchange, call)

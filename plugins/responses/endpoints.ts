@@ -45,7 +45,11 @@ export function createResponseEndpoints(
   activeCalls: ActiveCalls,
   chooseForm: ChooseForm,
 ): readonly Endpoint[] {
-  async function findResponse({ userId }: Account, id: string): Promise<FoundResponse> {
+  async function findResponse(
+    { userId }: Account,
+    id: string,
+    toRunningError = stillRunningError,
+  ): Promise<FoundResponse> {
     const responseKey = parseResponseKey(id)
     if (responseKey === undefined)
       throw new GatewayError(
@@ -54,8 +58,7 @@ export function createResponseEndpoints(
       )
     const stored = await store.find(responseKey, userId)
     if (stored !== undefined) return { ...stored, responseKey }
-    if (activeCalls.isRunning(responseKey, userId))
-      throw conflictError(`Response ${id} is still in progress. Wait until it has completed.`)
+    if (activeCalls.isRunning(responseKey, userId)) throw toRunningError(id)
     throw new GatewayError('not_found', `Response ${id} was not found or has expired.`)
   }
 
@@ -67,7 +70,10 @@ export function createResponseEndpoints(
     startingAfter?: number,
   ): EndpointResponse {
     if (!isFinishedResponse(found))
-      throw conflictError(`Response ${found.response.id} was not completed and cannot be replayed.`)
+      throw new GatewayError(
+        'conflict',
+        `Response ${found.response.id} was not completed and cannot be replayed.`,
+      )
     const response = { ...found.response, x_request_id: call.requestId }
     const headers = toReplyHeaders(response)
     if (!stream) {
@@ -121,17 +127,13 @@ export function createResponseEndpoints(
       method: 'POST',
       path: '/v1/responses/{id}/cancel',
       operationId: 'cancelResponse',
-      summary: 'Returns a cancelled response; 409 for others, since none is created in the background.',
+      summary: 'Returns a cancelled response; 400 for others, since none is created in the background.',
       responses: { 200: storedResponse },
-      errors: ['conflict'],
+      errors: ['invalid_value'],
       async handle({ account, params, headers }) {
-        const { response, form } = await findResponse(account, params.id)
-        if (response.status === 'cancelled')
-          return { status: 200, body: toResponseForm(response, chooseForm(headers, form)) }
-        throw conflictError(
-          `Response ${response.id} is ${response.status} and cannot be cancelled. ` +
-            'To stop a response that is being created, close its connection.',
-        )
+        const { response, form } = await findResponse(account, params.id, notInBackgroundError)
+        if (response.status !== 'cancelled') throw notInBackgroundError(params.id)
+        return { status: 200, body: toResponseForm(response, chooseForm(headers, form)) }
       },
     }),
     endpoint({
@@ -174,9 +176,16 @@ function toReplyHeaders({ model, signalbox }: JsonObject): Record<string, string
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, String(value ?? '')]))
 }
 
-/** Creates a 409 that tells SDKs not to retry automatically. */
-function conflictError(message: string): GatewayError {
-  return new GatewayError('conflict', message, { headers: { 'x-should-retry': 'false' } })
+function stillRunningError(id: string): GatewayError {
+  return new GatewayError('conflict', `Response ${id} is still in progress. Wait until it has completed.`)
+}
+
+/** 400 as at OpenAI: SDKs retry 409. */
+function notInBackgroundError(id: string): GatewayError {
+  const message =
+    `Response ${id} cannot be cancelled, because it was not created in the background. To stop a response ` +
+    'that is being created, close its connection.'
+  return new GatewayError('invalid_value', message)
 }
 
 type ItemsQuery = Static<TObject<typeof inputItemsQuery>>

@@ -156,7 +156,7 @@ export function createEventWriter(
         if (!WrongExpectedRevisionError.isInstance(error)) throw error
         if (error.actual < error.expected) await refuseShorterStream(command.stream)
         if (performance.now() - begunAt > MAX_CONTENTION_MS)
-          throw new GatewayError('conflict', 'Too many concurrent changes. Try again.')
+          throw new GatewayError('conflict', 'Too many concurrent changes. Try again.', { retryAfter: 1 })
         log.poll?.()
         await catchUpTo(error.actual, command)
       }

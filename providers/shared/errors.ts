@@ -133,6 +133,8 @@ function isProxyTimeout(status: number, body: unknown): boolean {
   return status === 524 || (status === 504 && typeof body !== 'object')
 }
 
+const NO_RETRY = { 'x-should-retry': 'false' }
+
 function toErrorDetails(
   code: ProviderErrorCode,
   { param, wireCode }: ProviderErrorDetails,
@@ -154,9 +156,9 @@ function toErrorDetails(
         ...(refusal === 'request_too_large' && { status: 413 }),
       }
     case 'provider_quota_exceeded':
-      return { headers: { 'x-should-retry': 'false' } }
+      return { headers: NO_RETRY }
     case 'provider_rate_limited':
-      return { retryAfter: retryAfter ?? 1 }
+      return retryAfter === undefined ? { retryAfter: 1, headers: NO_RETRY } : { retryAfter }
     default:
       return retryAfter === undefined ? {} : { retryAfter }
   }

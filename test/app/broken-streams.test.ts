@@ -18,20 +18,28 @@ const LAST_CHUNK = '0\r\n\r\n'
 
 interface Endpoint {
   readonly path: string
+  /** The dialect has an event that ends a failed stream. */
+  readonly hasErrorEvent?: true
   readonly body: (text: string) => object
 }
 
-const ENDPOINTS = {
+const ENDPOINTS: Readonly<Record<'chat completions' | 'completions' | 'responses' | 'messages', Endpoint>> = {
   'chat completions': {
     path: '/v1/chat/completions',
     body: (content: string) => ({ model: 'gpt-4o', stream: true, messages: [{ role: 'user', content }] }),
   },
+  completions: {
+    path: '/v1/completions',
+    body: (prompt: string) => ({ model: 'gpt-4o', stream: true, prompt }),
+  },
   responses: {
     path: '/v1/responses',
+    hasErrorEvent: true,
     body: (input: string) => ({ model: 'gpt-4o', stream: true, input }),
   },
   messages: {
     path: '/v1/messages',
+    hasErrorEvent: true,
     body: (content: string) => ({
       ...{ model: 'gpt-4o', max_tokens: 1000, stream: true },
       messages: [{ role: 'user', content }],
@@ -90,16 +98,23 @@ for (const [chain, source] of Object.entries(MIDDLEWARE)) {
       return text
     }
 
+    async function readToLastChunk(socket: Socket): Promise<string> {
+      let text = ''
+      while (!text.endsWith(LAST_CHUNK)) text += (await once(socket, 'data'))[0]
+      return text
+    }
+
     for (const [name, endpoint] of Object.entries(ENDPOINTS)) {
-      it(`ends with an error record and without the last chunk (${name})`, async () => {
+      const end = endpoint.hasErrorEvent ? 'as other streams do' : 'without the last chunk'
+      it(`ends with an error record and ${end} (${name})`, async () => {
         const socket = await openSocket(gateway.url)
         socket.write(toRequest(endpoint, FAILING))
-        const text = await readToFin(socket)
+        const text = await (endpoint.hasErrorEvent ? readToLastChunk(socket) : readToFin(socket))
         const records = readRecords(text)
         const error = records.at(-1).error ?? records.at(-1).response.error
         expect(error.message).to.equal('The provider returned a server error.')
         expect(records.length).to.be.above(2)
-        expect(text).not.to.contain(LAST_CHUNK)
+        expect(text.endsWith(LAST_CHUNK)).to.equal(endpoint.hasErrorEvent === true)
         expect(text).not.to.contain('[DONE]')
       })
     }
@@ -120,9 +135,7 @@ for (const [chain, source] of Object.entries(MIDDLEWARE)) {
       const { 'chat completions': chat } = ENDPOINTS
       for (let request = 0; request < 2; request++) {
         socket.write(toRequest(chat, 'Which track?'))
-        let text = ''
-        while (!text.endsWith(LAST_CHUNK)) text += (await once(socket, 'data'))[0]
-        expect(text).to.contain('[DONE]')
+        expect(await readToLastChunk(socket)).to.contain('[DONE]')
       }
       socket.destroy()
     })
@@ -140,15 +153,13 @@ for (const [chain, source] of Object.entries(MIDDLEWARE)) {
       expect(error.error).to.include({ code: 'provider_error', http_status: 502 })
     })
 
-    it('gives the official client of the Responses API the failed response', async () => {
+    it('gives the official client of the Responses API the failed response at its end', async () => {
       const client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: gateway.demoKey })
       const stream = await client.responses.create({ model: 'gpt-4o', stream: true, input: FAILING })
-      for await (const event of stream) {
-        if (event.type !== 'response.failed') continue
-        expect(event.response.error?.code).to.equal('server_error')
-        return
-      }
-      expect.fail('There was no response.failed.')
+      let last: OpenAI.Responses.ResponseStreamEvent | undefined
+      for await (const event of stream) last = event
+      if (last?.type !== 'response.failed') expect.fail(`It ends with ${last?.type}.`)
+      expect(last.response.error?.code).to.equal('server_error')
     })
 
     it('is not taken for a client that disconnected', async () => {

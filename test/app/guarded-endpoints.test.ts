@@ -38,6 +38,7 @@ describe('no endpoint is a way round a guard', () => {
         const answer = await send('This is secret', headers)
         expect(answer.status, JSON.stringify(answer.body)).to.equal(status)
         expect(answer.headers.get('x-error-code')).to.equal(code)
+        if (status === 401 || status === 403) expect(answer.headers.get('x-should-retry')).to.equal('false')
         expect(sandbox.requests.length).to.equal(before)
         return answer
       }

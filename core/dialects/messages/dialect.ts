@@ -10,6 +10,7 @@ export const messagesDialect: Dialect = {
   parseRequest: (body, { headers }) => parseMessagesRequest(body, headers),
   writeWhole: buildMessage,
   writeStream: streamMessageEvents,
+  hasErrorEvent: true,
   keepAlive: MESSAGE_PING,
   parameterNames: { response_format: 'output_config.format', stop: 'stop_sequences' },
   toCallerPath: (path, _, body) => toMessagesPath(path, body),

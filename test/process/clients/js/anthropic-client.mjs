@@ -142,6 +142,8 @@ await runCases('anthropic', {
     assert.match(long.message, /prompt is too long|exceed context limit/)
     const busy = await rejects(ask(model, 'Hi [[sandbox:error=overloaded]]'), Anthropic.APIError)
     assert.deepEqual([busy.status, busy.type], [529, 'overloaded_error'])
+    const broken = client.messages.stream(body(model, 'Hi [[sandbox:cut=6]]'))
+    assert.equal((await rejects(broken.finalMessage(), Anthropic.APIError)).type, 'api_error')
   },
   async cancel(model) {
     const stream = client.messages.stream(body(model, 'Hi [[sandbox:token-delay=20]]'))

@@ -150,6 +150,10 @@ await runCases('openai', {
     const stream = client.responses.stream({ model, input: 'Hi [[sandbox:error=overflow]]' })
     const { status, error } = await stream.finalResponse()
     assert.deepEqual([status, error.code], ['failed', 'context_length_exceeded'])
+    const broken = await client.responses.stream({ model, input: 'Hi [[sandbox:cut=6]]' }).finalResponse()
+    assert.equal(broken.status, 'failed')
+    const { id } = await client.responses.create({ model, input: 'Hello' })
+    await rejects(client.responses.cancel(id), OpenAI.BadRequestError)
   },
   async cancel(model) {
     const stream = await chat(model, 'Hi [[sandbox:token-delay=20]]', { stream: true })

@@ -95,8 +95,8 @@ await runCases('tokenrouter', {
   async cancel(model) {
     const { id } = await ask(model, 'Hello')
     const error = await rejects(client.responses.cancel(id), sdk.TokenRouterError)
-    assert.equal(error.statusCode, 409)
-    assert.match(error.message, /is completed and cannot be cancelled/)
+    assert.equal(error.statusCode, 400)
+    assert.match(error.message, /cannot be cancelled/)
   },
   async errors(model) {
     const { default: TokenRouter } = sdk

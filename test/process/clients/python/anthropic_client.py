@@ -145,6 +145,12 @@ def errors(model):
     contains(long.message, "prompt is too long")
     raises(anthropic.BadRequestError, lambda: ask(model, "Hi", extra_body={"temperature": 7}))
 
+    def read_broken():
+        with client.messages.stream(**body(model, "Hi [[sandbox:cut=6]]")) as events:
+            list(events)
+
+    raises(anthropic.APIStatusError, read_broken)
+
 
 def cancel(model):
     with client.messages.stream(**body(model, "Hi [[sandbox:token-delay=20]]")) as events:

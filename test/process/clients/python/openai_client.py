@@ -147,6 +147,10 @@ def cases(client):
         wrong = client.with_options(api_key="tr_wrong")
         raises(openai.AuthenticationError, lambda: wrong.models.list())
         raises(openai.APIError, lambda: list(chat(model, "Hi [[sandbox:error-mid=3]]", stream=True)))
+        broken = list(client.responses.create(model=model, input="Hi [[sandbox:cut=6]]", stream=True))
+        equal(broken[-1].type, "response.failed")
+        response = client.responses.create(model=model, input="Hello")
+        raises(openai.BadRequestError, lambda: client.responses.cancel(response.id))
 
     def cancel(model):
         events = chat(model, "Hi [[sandbox:token-delay=20]]", stream=True)

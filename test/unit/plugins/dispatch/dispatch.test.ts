@@ -99,10 +99,13 @@ describe('dispatching a request', () => {
     })
 
     it('returns 429 with retry_after if all providers are rate limited', async () => {
-      const limited = error('provider_rate_limited', { retryAfter: 3 })
-      const { thrown } = await send(automatic, Array(9).fill(limited))
+      const { thrown } = await send(automatic, [
+        error('provider_quota_exceeded', { headers: NO_RETRY }),
+        error('provider_rate_limited', { retryAfter: 3 }),
+        error('provider_rate_limited', { retryAfter: 1, headers: NO_RETRY }),
+      ])
       expect(thrown).to.include({ code: 'provider_rate_limited' })
-      expect(thrown.details).to.deep.equal({ retryAfter: 3, headers: NO_RETRY })
+      expect(thrown.details).to.deep.equal({ retryAfter: 3 })
     })
 
     it('returns 503 with the shortest retry_after if only some are rate limited', async () => {
@@ -150,6 +153,13 @@ describe('dispatching a request', () => {
       expect(called).to.deep.equal(['a:1', 'a:1'])
       expect(thrown).to.include({ code: 'provider_timeout' })
       expect(thrown.details).to.deep.include({ headers: NO_RETRY })
+    })
+
+    it('leaves it to clients to wait for the end of a rate limit, if the provider says when that is', async () => {
+      const limited = error('provider_rate_limited', { retryAfter: 1 })
+      const { called, thrown } = await send(fixed, [limited, limited])
+      expect(called).to.deep.equal(['a:1', 'a:1'])
+      expect(thrown.details).to.deep.equal({ retryAfter: 1 })
     })
 
     for (const [reason, failure] of [

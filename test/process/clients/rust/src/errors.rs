@@ -80,7 +80,8 @@ pub async fn run() {
     })
     .await;
     on_each("failing stream", async |model| {
-        let (events, _) = events(&ask(model, "Hm [[sandbox:cut=6]]")).await?;
+        let (events, end) = events(&ask(model, "Hm [[sandbox:cut=6]]")).await?;
+        end?;
         match events.last() {
             Some(ResponseStreamEvent::ResponseFailed(event)) => {
                 let code = value_of(&event.response.error)?["code"].clone();
@@ -99,7 +100,7 @@ pub async fn run() {
     .await;
     once("cancel by id", async |model| {
         let response = respond(&ask(model, "Hello")).await?;
-        expect_status(CLIENT.responses().cancel(&response.id).await, 409, "conflict")
+        expect_status(CLIENT.responses().cancel(&response.id).await, 400, "invalid_value")
     })
     .await;
 }
