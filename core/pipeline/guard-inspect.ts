@@ -2,15 +2,14 @@ import type { MaybePromise, PluginParts, ReplyEvent, ReplyTransform } from '../c
 import { chain } from '../util/maybe-promise.ts'
 import { checkEvents, describeType } from './check-reply.ts'
 import { freezeEvent } from './freeze-reply.ts'
-import { handled, type PluginGuard, runPhase } from './guard-phase.ts'
+import { handled, type PluginGuard, runExchangePhase } from './guard-phase.ts'
 
 type InspectReply = NonNullable<PluginParts['inspect']>
 
 /** Wraps `inspect` of a plugin package: its transforms must return events, and must not change theirs. */
 export function guardInspect(inspect: InspectReply, guard: PluginGuard): InspectReply {
   return (exchange) => {
-    const { client } = exchange
-    const run = <Value>(call: () => MaybePromise<Value>) => runPhase(guard, 'inspect', client, call)
+    const run = <Value>(call: () => MaybePromise<Value>) => runExchangePhase(guard, 'inspect', exchange, call)
     const check = (events: MaybePromise<readonly ReplyEvent[]>, known?: ReplyEvent) =>
       chain(events, (value) => checkEvents(value, `the result of a transform of ${guard.title}`, known))
 

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
-import type { ClientConnection, MaybePromise } from '../contract/index.ts'
+import type { ClientConnection, Exchange, MaybePromise } from '../contract/index.ts'
 import { isPromiseLike } from '../util/maybe-promise.ts'
+import { watchAnnotations } from './check-annotations.ts'
 import { describeType } from './check-reply.ts'
 import { PhaseTimer } from './phase-timer.ts'
 
@@ -34,6 +35,39 @@ export function runPhase<Value>(
   }
   if (!isPromiseLike(result)) return result
   return (timer ?? createPhaseTimer(guard, phase, client)).watch(result).catch(fail)
+}
+
+/** As `runPhase`. What the plugin adds to the trace and the warnings of the exchange is checked, too. */
+export function runExchangePhase<Value>(
+  guard: PluginGuard,
+  phase: string,
+  exchange: Exchange,
+  call: () => MaybePromise<Value>,
+  timer?: PhaseTimer,
+): MaybePromise<Value> {
+  const check = watchAnnotations(exchange)
+  const finish = (value: Value): Value => {
+    try {
+      check()
+    } catch (issue) {
+      throw new TypeError(`${guard.title} failed in ${phase}: ${(issue as TypeError).message}`)
+    }
+    return value
+  }
+  /** The error of the plugin goes first. */
+  const fail = (thrown: unknown): never => {
+    try {
+      check()
+    } catch {}
+    throw thrown
+  }
+  let result: MaybePromise<Value>
+  try {
+    result = runPhase(guard, phase, exchange.client, call, timer)
+  } catch (thrown) {
+    return fail(thrown)
+  }
+  return isPromiseLike(result) ? result.then(finish, fail) : finish(result)
 }
 
 export function createPhaseTimer(

@@ -1,7 +1,7 @@
 import type { GatewayMiddleware, PluginParts, RequestObserver } from '../contract/index.ts'
 import { isPromiseLike } from '../util/maybe-promise.ts'
 import { guardInspect } from './guard-inspect.ts'
-import { handled, type PluginGuard, runPhase } from './guard-phase.ts'
+import { handled, type PluginGuard, runExchangePhase, runPhase } from './guard-phase.ts'
 import { guardReply } from './guard-reply.ts'
 import { PLUGIN_PARTS } from './parse-plugin-parts.ts'
 
@@ -17,7 +17,7 @@ export function guardPlugin(parts: PluginParts, guard: PluginGuard): PluginParts
     ...bound,
     ...(admit && { admit: (request) => runPhase(guard, 'admit', request.client, () => admit(request)) }),
     ...(decide && {
-      decide: (exchange) => runPhase(guard, 'decide', exchange.client, () => decide(exchange)),
+      decide: (exchange) => runExchangePhase(guard, 'decide', exchange, () => decide(exchange)),
     }),
     ...(reply && { reply: guardReply(reply, guard) }),
     ...(inspect && { inspect: guardInspect(inspect, guard) }),
@@ -42,7 +42,7 @@ type NotifyRejected = NonNullable<PluginParts['rejected']>
 function guardRejected(rejected: NotifyRejected, guard: PluginGuard): NotifyRejected {
   return async (exchange, error) => {
     try {
-      await runPhase(guard, 'rejected', exchange.client, () => rejected(exchange, error))
+      await runExchangePhase(guard, 'rejected', exchange, () => rejected(exchange, error))
     } catch (err) {
       guard.logger.error({ err, requestId: exchange.id }, `${guard.title} failed in rejected`)
     }

@@ -1,7 +1,7 @@
 import type { PluginParts, Reply } from '../contract/index.ts'
 import { checkReply } from './check-reply.ts'
 import { freezeReply } from './freeze-reply.ts'
-import { createPhaseTimer, handled, type PluginGuard, runPhase } from './guard-phase.ts'
+import { createPhaseTimer, handled, type PluginGuard, runExchangePhase, runPhase } from './guard-phase.ts'
 import { releaseReply } from './release-reply.ts'
 
 type AnswerRequest = NonNullable<PluginParts['reply']>
@@ -44,7 +44,7 @@ export function guardReply(reply: AnswerRequest, guard: PluginGuard): AnswerRequ
     }
 
     const answer = async () => check(await reply(exchange, callNext))
-    return Promise.resolve(runPhase(guard, 'reply', client, answer, timer)).finally(() => {
+    return Promise.resolve(runExchangePhase(guard, 'reply', exchange, answer, timer)).finally(() => {
       isEnded = true
     })
   }

@@ -11,3 +11,9 @@ export function errorSummary(thrown: unknown): string {
   const [firstLine = ''] = errorMessage(thrown).split('\n', 1)
   return firstLine.trim().replace(/[.:]$/, '')
 }
+
+/** Returns the code or the name of an error whose message may quote what must not be shown. */
+export function errorName(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return 'unknown'
+  return 'code' in thrown && thrown.code !== undefined ? String(thrown.code) : thrown.name
+}

@@ -134,7 +134,8 @@ function toAppliedEntry(
   { id, name, action, scope }: FirewallRule,
   origin: RuleOrigin | undefined,
 ): RuleTraceEntry {
-  return {
+  // Frozen, because all requests share it, and plugins see it.
+  return Object.freeze({
     kind: 'firewall',
     rule_id: id,
     name,
@@ -142,7 +143,7 @@ function toAppliedEntry(
     outcome: 'applied',
     ...(origin && { origin }),
     ...(scope === 'response' && { scope }),
-  }
+  })
 }
 
 /** Names a rule in messages, with its policy if it belongs to one. */

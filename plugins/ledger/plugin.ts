@@ -10,6 +10,7 @@ import {
 } from '../../core/contract/index.ts'
 import type { ReportPromptAccess } from '../../core/events/access-events.ts'
 import { fromKoaError } from '../../core/http/errors.ts'
+import { errorMessage } from '../../core/util/error-message.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { Groups } from '../../projections/groups.ts'
 import type { CopyHooks } from '../shadow/copy-hooks.ts'
@@ -88,10 +89,21 @@ export function createLedgerPlugin(services: LedgerServices): Plugin {
         return withoutDeleted(toLedgerRecord(outcome))
       }
 
+      /** Returns undefined, once it is logged, if a plugin has made of the request what has no record. */
+      function tryRecord(requestId: string, build: () => LedgerRecord): LedgerRecord | undefined {
+        try {
+          return build()
+        } catch (error) {
+          writer.reject({ requestId, reason: errorMessage(error) })
+          return undefined
+        }
+      }
+
       /** The prompt is that of the request, and is not recorded again. */
       copies.record = ({ exchange, error }) => {
         const status = error === undefined ? 200 : GatewayError.isInstance(error) ? error.status : 500
-        writer.add({ ...toRecord(exchange, status, error), prompt: null })
+        const record = tryRecord(exchange.id, () => toRecord(exchange, status, error))
+        if (record !== undefined) writer.add({ ...record, prompt: null })
       }
 
       function observe(request: EndedRequest): void {
@@ -99,22 +111,25 @@ export function createLedgerPlugin(services: LedgerServices): Plugin {
         if (!isInference || account === undefined || endpoint === undefined) return
         if (exchange !== undefined && recorded.has(exchange)) return
         const { id, traceId, status, error, isAborted, startedAt, endedAt } = request
-        // Not a spread of the request, which takes as long as the rest of the record.
-        const outcome = {
-          id,
-          traceId,
-          account,
-          groups: groups.groupsOf(account.userId),
-          endpoint,
-          status,
-          error,
-          isAborted,
-          startedAt,
-          endedAt,
-          exchange,
-          prompt: promptOf(exchange),
-        }
-        writer.add(withoutDeleted(toLedgerRecord(outcome)))
+        const record = tryRecord(id, () => {
+          // Not a spread of the request, which takes as long as the rest of the record.
+          const outcome = {
+            id,
+            traceId,
+            account,
+            groups: groups.groupsOf(account.userId),
+            endpoint,
+            status,
+            error,
+            isAborted,
+            startedAt,
+            endedAt,
+            exchange,
+            prompt: promptOf(exchange),
+          }
+          return withoutDeleted(toLedgerRecord(outcome))
+        })
+        if (record !== undefined) writer.add(record)
       }
 
       /** A refusal stays a refusal when it cannot be recorded. */
@@ -122,7 +137,8 @@ export function createLedgerPlugin(services: LedgerServices): Plugin {
         const error = fromKoaError(thrown) ?? thrown
         if (!GatewayError.isInstance(error) || !isRefusal(error) || exchange.client.isAborted) return
         recorded.add(exchange)
-        await writer.addNow(toRecord(exchange, error.status, error))
+        const record = tryRecord(exchange.id, () => toRecord(exchange, error.status, error))
+        if (record !== undefined) await writer.addNow(record)
       }
 
       /** See docs/decisions/ledger.md, "Required evidence is written before the end of a reply". */
@@ -136,11 +152,12 @@ export function createLedgerPlugin(services: LedgerServices): Plugin {
           transform: (event) => [event],
           async flush() {
             recorded.add(exchange)
-            if (await writer.addNow(toRecord(exchange, 200))) return []
+            const record = tryRecord(exchange.id, () => toRecord(exchange, 200))
+            if (record !== undefined && (await writer.addNow(record))) return []
             const error = createUnrecordedError()
             // A stream has begun with 200.
             const status = exchange.request.stream === true ? 200 : error.status
-            writer.replace(toRecord(exchange, status, error))
+            if (record !== undefined) writer.replace(toRecord(exchange, status, error))
             throw error
           },
         }

@@ -4,10 +4,9 @@ import {
   GatewayError,
   type Route,
   type RouterChoice,
-  type RuleTraceEntry,
-  type Warning,
 } from '../../core/contract/index.ts'
 import { fromKoaError } from '../../core/http/errors.ts'
+import { parseTraceEntry, parseWarning } from '../../core/pipeline/check-annotations.ts'
 import { billedTarget } from '../../core/pipeline/usage-recorder.ts'
 import { toNanoUsd } from '../../core/util/cost.ts'
 import { readPromptChecksum, readSignals } from './read-signals.ts'
@@ -133,26 +132,34 @@ function firstTokenMs(exchange: EndedExchange | undefined, startedAt: number): n
 /** Lists that later records may share. */
 const MAX_SHARED_LISTS = 256
 
+/** Entries of one list. */
+const MAX_LIST_LENGTH = 100_000
+
 /**
- * Copies a list. One that is equal to the latest that began with the same item shares its copy: the rules of
- * a user usually produce the same entries for each request.
+ * Copies a list, whose items are checked. One that is equal to the latest that began with the same item
+ * shares its copy: the rules of a user usually produce the same entries for each request. Throws a
+ * `TypeError` if a plugin has added what is no such item.
  */
-function createListCopier<Item>(): (items: readonly Item[]) => readonly Item[] {
-  const latest = new Map<Item, readonly Item[]>()
+function createListCopier<Item>(parse: (item: unknown) => Item): (items: readonly Item[]) => readonly Item[] {
+  const latest = new Map<Item, { readonly items: readonly Item[]; readonly copy: readonly Item[] }>()
   return (items) => {
-    const [first] = items
-    if (first === undefined) return NONE
+    if (!Array.isArray(items)) throw new TypeError('a list was replaced by something else')
+    if (items.length === 0) return NONE
+    // The cast is safe, as `items` is not empty; an item that is undefined is refused below.
+    const first = items[0] as Item
     const last = latest.get(first)
-    if (last?.length === items.length && items.every((item, index) => item === last[index])) return last
-    const copy = items.slice()
+    if (last?.items.length === items.length && items.every((item, index) => item === last.items[index]))
+      return last.copy
+    if (items.length > MAX_LIST_LENGTH) throw new TypeError(`a list has more than ${MAX_LIST_LENGTH} entries`)
+    const copy = items.map(parse)
     if (latest.size >= MAX_SHARED_LISTS) latest.clear()
-    latest.set(first, copy)
+    latest.set(first, { items: items.slice(), copy })
     return copy
   }
 }
 
-const shareRules = createListCopier<RuleTraceEntry>()
-const shareWarnings = createListCopier<Warning>()
+const shareRules = createListCopier(parseTraceEntry)
+const shareWarnings = createListCopier(parseWarning)
 
 /** Returns what the record keeps of an error; null if there was none. */
 function toRecordedError(

@@ -2,10 +2,10 @@ import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import { Gauge } from 'prom-client'
 import { withTimeout } from '../../core/process/timeout.ts'
-import { errorMessage } from '../../core/util/error-message.ts'
+import { errorMessage, errorName } from '../../core/util/error-message.ts'
 import { type CounterSeries, createCounter } from '../../core/util/metrics.ts'
 import { omitPrompt } from './record-prompt.ts'
-import type { Ledger } from './store/methods.ts'
+import type { Ledger, RejectedRecord } from './store/methods.ts'
 import { encodeRecords, type LedgerRecord, type PromptOmission, type RecordedPrompt } from './store/record.ts'
 
 /** Records of one write. */
@@ -53,6 +53,8 @@ export class LedgerWriter {
   #added = 0
   #done = 0
   #flushes: PendingFlush[] = []
+  /** Requests that wait for their records, which were not rejected yet. */
+  readonly #awaited = new Set<string>()
   #batchTimer: NodeJS.Timeout | undefined
   #retryTimer: NodeJS.Timeout | undefined
   #isWriting = false
@@ -66,7 +68,7 @@ export class LedgerWriter {
     this.#logger = logger
     this.#dropped = createCounter(metrics, {
       name: 'signalbox_ledger_dropped_total',
-      help: 'Requests that could not be recorded, by reason: queue_full, rejected by the database, shutdown.',
+      help: 'Requests that could not be recorded, by reason: queue_full, rejected (not storable), shutdown.',
       labelNames: ['reason'],
     })
     this.#written = createCounter(metrics, {
@@ -100,25 +102,35 @@ export class LedgerWriter {
     return !this.#isAway
   }
 
-  /** Records a request within a second. On the hot path. */
-  add(record: LedgerRecord): void {
+  /** Records a request within a second. Returns false if too many wait. On the hot path. */
+  add(record: LedgerRecord): boolean {
     if (this.#waiting.length >= MAX_WAITING) {
       this.#dropped('queue_full').inc()
-      return
+      return false
     }
     this.#waiting.push(record.prompt === null ? record : this.#limitPrompt(record, record.prompt))
     this.#added += 1
     if (this.#isBatchFull() && !this.#isAway) this.#writeNext()
     else this.#batchTimer ??= setTimeout(this.#onBatchTime, BATCH_MS).unref()
+    return true
   }
 
   /**
-   * Records a request immediately. Resolves with true when it is on disk, with false if the ledger is away;
-   * the record then waits like the others.
+   * Records a request immediately. Resolves with true when it is on disk, with false if it cannot be stored,
+   * or if the ledger is away; the record then waits like the others.
    */
   async addNow(record: LedgerRecord): Promise<boolean> {
-    this.add(record)
-    return this.flush()
+    const { requestId } = record
+    this.#awaited.add(requestId)
+    const isFlushed = this.add(record) && (await this.flush())
+    return this.#awaited.delete(requestId) && isFlushed
+  }
+
+  /** Counts and logs a record that cannot be stored, because of what a plugin made of its request. */
+  reject({ requestId, reason }: RejectedRecord): void {
+    this.#awaited.delete(requestId)
+    this.#dropped('rejected').inc()
+    this.#logger.error({ requestId, reason }, 'a request cannot be recorded')
   }
 
   /** Replaces a record that waits. One that is on disk stays. */
@@ -185,13 +197,15 @@ export class LedgerWriter {
     this.#isWriting = true
     // They stay in the queue until they are on disk.
     const batch = this.#waiting.slice(0, countBatch(this.#waiting))
-    this.#ledger.request('ledgerWrite', { records: encodeRecords(batch) }).then(
-      ({ rejected }) => {
+    const { records, unencodable } = encodeBatch(batch)
+    this.#ledger.request('ledgerWrite', { records }).then(
+      ({ rejected: refused }) => {
+        const rejected = [...unencodable, ...refused]
         this.#waiting = this.#waiting.slice(batch.length)
         for (const { prompt } of batch) this.#promptChars -= prompt?.chars ?? 0
         this.#done += batch.length
-        this.#written.inc(batch.length - rejected)
-        if (rejected > 0) this.#reportRejected(rejected)
+        this.#written.inc(batch.length - rejected.length)
+        for (const record of rejected) this.reject(record)
         this.#setAvailable()
         this.#isWriting = false
         this.#endFlushes(this.#done)
@@ -235,10 +249,28 @@ export class LedgerWriter {
     this.#retryMs = MIN_RETRY_MS
     this.#waitMs = WRITE_WAIT_MS
   }
+}
 
-  #reportRejected(records: number): void {
-    this.#dropped('rejected').inc(records)
-    this.#logger.error({ records }, 'the request ledger did not accept records')
+interface EncodedBatch {
+  readonly records: string
+  readonly unencodable: readonly RejectedRecord[]
+}
+
+/** Leaves out the records that have no JSON, such as those with a BigInt. */
+function encodeBatch(batch: readonly LedgerRecord[]): EncodedBatch {
+  try {
+    return { records: encodeRecords(batch), unencodable: [] }
+  } catch {
+    const unencodable: RejectedRecord[] = []
+    const others = batch.filter((record) => {
+      try {
+        return encodeRecords([record]) !== ''
+      } catch (error) {
+        unencodable.push({ requestId: record.requestId, reason: errorName(error) })
+        return false
+      }
+    })
+    return { records: encodeRecords(others), unencodable }
   }
 }
 

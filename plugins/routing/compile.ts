@@ -106,14 +106,16 @@ function compileActions(
   origin: RuleOrigin | undefined,
   actions: ReadonlyMap<string, Action>,
 ) {
-  const appliedEntry = (action: string): RuleTraceEntry => ({
-    kind: 'routing',
-    rule_id: id,
-    name,
-    action,
-    outcome: 'applied',
-    ...(origin && { origin }),
-  })
+  // Frozen, because all requests share it, and plugins see it.
+  const appliedEntry = (action: string): RuleTraceEntry =>
+    Object.freeze({
+      kind: 'routing',
+      rule_id: id,
+      name,
+      action,
+      outcome: 'applied',
+      ...(origin && { origin }),
+    })
   const known = [...actions.values()].filter((action) => action_json[action.name] !== undefined)
   const unknown = Object.keys(action_json).filter((action) => !actions.has(action))
   return {
@@ -132,7 +134,7 @@ function compileActions(
 export function armEntry({ applied, appliedArms }: CompiledAction, arm: string): RuleTraceEntry {
   const known = appliedArms.get(arm)
   if (known !== undefined) return known
-  const entry = { ...applied, arm }
+  const entry = Object.freeze({ ...applied, arm })
   appliedArms.set(arm, entry)
   return entry
 }

@@ -156,7 +156,8 @@ function labelsOf(records: readonly LedgerRecord[]): ReadonlySet<string> {
 
 /** Names come from rules and from providers, so their length is not bounded. */
 export function shorten(text: string): string {
-  return withoutNul(text).slice(0, MAX_NAME_LENGTH)
+  // The databases replace half of a surrogate pair, and would not find the text again.
+  return withoutNul(text).slice(0, MAX_NAME_LENGTH).toWellFormed()
 }
 
 /** PostgreSQL does not store this character. */
@@ -178,6 +179,6 @@ function digestOf({ code, status, message, param, ruleId }: RecordedError): stri
 
 function known(ids: ReadonlyMap<string, number>, key: string): number {
   const id = ids.get(key)
-  if (id === undefined) throw new Error(`"${key}" was not added to the dictionary`)
+  if (id === undefined) throw new RangeError(`"${key}" was not added to the dictionary`)
   return id
 }

@@ -45,7 +45,7 @@ export function createListDictionary(db: Kysely<LedgerTables>): ListDictionary {
     forget: () => known.clear(),
     trace(rules) {
       const id = ids.get(rules)
-      if (id === undefined) throw new Error('the trace was not added to the dictionary')
+      if (id === undefined) throw new RangeError('the trace was not added to the dictionary')
       return id
     },
     warningList: (warnings) => ids.get(warnings),

@@ -53,7 +53,14 @@ export type LedgerMethods = {
 
 export interface LedgerWriteResult {
   /** Records that the database does not accept, whatever it is asked. They are lost. */
-  readonly rejected: number
+  readonly rejected: readonly RejectedRecord[]
+}
+
+/** A record that cannot be stored. */
+export interface RejectedRecord {
+  readonly requestId: string
+  /** Names the error, and shows nothing of the record. */
+  readonly reason: string
 }
 
 /** Milliseconds after which a call is given up. Of a write, it is unknown whether it has happened. */

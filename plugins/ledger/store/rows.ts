@@ -70,7 +70,7 @@ function toRows(
   const { requestId, provider, model, requestedModel, tokens, rules, warnings } = record
   const id = toRecordId(requestId)
   const warningList = dictionary.warningList(warnings)
-  if (id === undefined) throw new Error(`"${requestId}" is not a request id`)
+  if (id === undefined) throw new RangeError(`"${requestId}" is not a request id`)
   return {
     request: {
       id,

@@ -2,6 +2,7 @@ import { parentPort } from 'node:worker_threads'
 import type { SetAsideFile } from '../../../core/event-log/sqlite/damaged-files.ts'
 import { createPortTransport } from '../../../core/process/port-transport.ts'
 import { createRpcPeer } from '../../../core/process/rpc.ts'
+import { errorName } from '../../../core/util/error-message.ts'
 import type {
   ForeignFile,
   LedgerOptions,
@@ -43,9 +44,10 @@ const { request } = createRpcPeer<LedgerOwnerMethods, LedgerThreadMethods>(creat
   async ledgerWrite({ ledger, call }) {
     const { served, tail } = entryOf(ledger)
     const records = decodeRecords(call.records)
-    const result = await served.run((store) => write(store, records))
-    tail.add(records, Date.now())
-    return result
+    const rejected = await served.run((store) => write(store, records))
+    const lost = new Set(rejected.map(({ requestId }) => requestId))
+    tail.add(lost.size === 0 ? records : records.filter(({ requestId }) => !lost.has(requestId)), Date.now())
+    return { rejected }
   },
   async ledgerFind({ ledger, call }) {
     const record = await run(ledger, (store) => store.find(call.requestId))
@@ -115,25 +117,31 @@ function scheduleSweeps(served: ServedLedger, { retention }: LedgerOptions): rea
   return [setTimeout(sweep, FIRST_SWEEP_MS).unref(), setInterval(sweep, SWEEP_INTERVAL_MS).unref()]
 }
 
-/** Writes all records, or each for itself if the database does not accept one of them. */
-async function write(store: LedgerStore, records: readonly LedgerRecord[]): Promise<LedgerWriteResult> {
+/** Writes records; if one of them cannot be stored, all but that one. */
+async function write(
+  store: LedgerStore,
+  records: readonly LedgerRecord[],
+): Promise<LedgerWriteResult['rejected']> {
   try {
     await store.write(records)
-    return { rejected: 0 }
+    return []
   } catch (error) {
     if (!isAboutData(error)) throw error
-    if (records.length === 1) return { rejected: 1 }
+    const [record] = records
+    if (record === undefined) throw error
+    if (records.length === 1) return [{ requestId: record.requestId, reason: errorName(error) }]
   }
-  let rejected = 0
-  for (const record of records) rejected += (await write(store, [record])).rejected
-  return { rejected }
+  const middle = Math.ceil(records.length / 2)
+  const rejected = await write(store, records.slice(0, middle))
+  return [...rejected, ...(await write(store, records.slice(middle)))]
 }
 
-/** The database works, but a value does not fit it. */
+/** The database works, but a value does not fit it, or is not of the type that a record has. */
 function isAboutData(error: unknown): boolean {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   // PostgreSQL's classes of codes for data, constraints and limits, and what SQLite has in their place.
   return (
-    /^(2[23]|54)...$|^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG|RANGE)/.test(code) || error instanceof RangeError
+    /^(2[23]|54)...$|^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG|RANGE)/.test(errorName(error)) ||
+    error instanceof RangeError ||
+    error instanceof TypeError
   )
 }

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
-import type { Ledger } from '../../../../plugins/ledger/store/methods.ts'
+import type { Ledger, RejectedRecord } from '../../../../plugins/ledger/store/methods.ts'
 import { decodeRecords } from '../../../../plugins/ledger/store/record.ts'
 import { LedgerWriter } from '../../../../plugins/ledger/writer.ts'
 import { ledgerRecord } from '../../../support/ledger-records.ts'
@@ -10,7 +10,7 @@ const PROMPT = { request: { messages: [] }, preferences: [], defaulted: [], left
 
 describe('the ledger writer', () => {
   let metrics: Registry
-  let writes: { records: number; end(rejected?: number): void; fail(): void }[]
+  let writes: { records: number; end(rejected?: readonly RejectedRecord[]): void; fail(): void }[]
   let writer: LedgerWriter
 
   /** A ledger whose writes the test ends. */
@@ -19,7 +19,7 @@ describe('the ledger writer', () => {
       new Promise((resolve, reject) => {
         writes.push({
           records: decodeRecords((params as { records: string }).records).length,
-          end: (rejected = 0) => resolve({ rejected } as never),
+          end: (rejected = []) => resolve({ rejected } as never),
           fail: () => reject(new Error('disk I/O error')),
         })
       }),
@@ -115,9 +115,10 @@ describe('the ledger writer', () => {
   })
 
   it('counts the records that the database does not accept', async () => {
-    const written = writer.addNow(ledgerRecord())
-    writes[0]!.end(1)
-    expect(await written).to.equal(true)
+    const record = ledgerRecord()
+    const written = writer.addNow(record)
+    writes[0]!.end([{ requestId: record.requestId, reason: 'SQLITE_CONSTRAINT' }])
+    expect(await written).to.equal(false)
     expect(await metricValue('signalbox_ledger_dropped_total{reason="rejected"}')).to.equal(1)
     expect(await metricValue('signalbox_ledger_records_total')).to.equal(0)
   })
