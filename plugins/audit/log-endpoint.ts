@@ -3,6 +3,7 @@ import { toActor } from '../../core/event-log/actor.ts'
 import { decodeCursor, encodeCursor } from '../../core/http/cursor.ts'
 import { createBackgroundYield } from '../../core/util/cooperative-yield.ts'
 import { toCsvLine } from '../../core/util/csv.ts'
+import type { ReadChangedObjects } from './changed-objects.ts'
 import { type LogEntry, showLogEntry } from './log-entries.ts'
 import { type LogFilter, parseLogFilter } from './log-filter.ts'
 import { adminAuditQuery, LogEntryPage } from './log-schemas.ts'
@@ -11,7 +12,7 @@ import { AUDIT_PAGE } from './schemas.ts'
 import { LogSearch } from './search-log.ts'
 
 /** `GET /admin/audit`: everything that changed, and what operators did, newest first or as an export. */
-export function createLogEndpoint(reader: LogReader): Endpoint {
+export function createLogEndpoint(reader: LogReader, readObjects: ReadChangedObjects): Endpoint {
   const search = new LogSearch(reader)
   return endpoint({
     method: 'GET',
@@ -32,7 +33,7 @@ export function createLogEndpoint(reader: LogReader): Endpoint {
     errors: ['audit_busy'],
     audited: ({ format = 'json' }) => (format === 'json' ? undefined : 'export'),
     async handle({ query, client }) {
-      const { format = 'json', limit = AUDIT_PAGE.default, cursor } = query
+      const { format = 'json', limit = AUDIT_PAGE.default, cursor, objects: hasObjects = false } = query
       const filter = parseLogFilter(query)
       if (format !== 'json') return exportEntries(reader, filter, format)
       const below = cursor === undefined ? Number.MAX_SAFE_INTEGER : decodeCursor('below', cursor)
@@ -40,7 +41,9 @@ export function createLogEndpoint(reader: LogReader): Endpoint {
       const page = entries.slice(0, limit)
       const last = entries.length > limit ? page.at(-1) : undefined
       const next_cursor = last ? encodeCursor('below', last.record.position) : null
-      return { status: 200, body: { data: page.map(showLogEntry), next_cursor } }
+      const objects = hasObjects ? await readObjects(page) : undefined
+      const data = page.map((entry) => ({ ...showLogEntry(entry), ...objects?.get(entry.record.position) }))
+      return { status: 200, body: { data, next_cursor } }
     },
   })
 }

@@ -26,6 +26,9 @@ export const adminAuditQuery = {
       examples: ['ticket 4711'],
     }),
   ),
+  objects: Type.Optional(
+    Type.Boolean({ description: 'Adds the changed objects, before and after, to the entries of a page.' }),
+  ),
   limit,
   cursor,
   format: Type.Optional(
@@ -55,6 +58,16 @@ const LogEntrySchema = Type.Object(
     policy_id: Type.Optional(Count('The policy that it is about.')),
     no_effect: NoEffect,
     data: AnyFields('The content of the event.'),
+    before: Type.Optional(
+      Nullable(AnyFields('The object'), {
+        description: 'The object before the change; null if it did not exist. Only if it was asked for.',
+      }),
+    ),
+    after: Type.Optional(
+      Nullable(AnyFields('The object'), {
+        description: 'The object after the change; null if it was removed. Only if it was asked for.',
+      }),
+    ),
   },
   { $id: 'AuditEntry', description: 'An entry of the audit trail.' },
 )

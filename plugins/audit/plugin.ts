@@ -1,4 +1,5 @@
 import type { Plugin } from '../../core/contract/index.ts'
+import { createChangedObjectReader } from './changed-objects.ts'
 import { createAuditEndpoint, createDiffEndpoint, createHistoryEndpoints } from './endpoints.ts'
 import { createEvidenceEndpoints } from './evidence-endpoints.ts'
 import { createLogEndpoint } from './log-endpoint.ts'
@@ -22,6 +23,7 @@ export function createAudit(services: AuditServices): Plugin {
         createAuditEndpoint(services),
         createLogEndpoint(
           createLogReader(host.log, services.timeline, services.history, createLostRaceFinder(services)),
+          createChangedObjectReader(host.log, services.history, services.kinds),
         ),
         createDiffEndpoint(services),
         ...createEvidenceEndpoints(services.evidence),

@@ -11,6 +11,7 @@ import {
 } from '../../core/contract/index.ts'
 import { parseIfMatch } from '../../core/http/conditional.ts'
 import { type AppliedChange, repeatable } from '../../core/http/idempotency.ts'
+import { invalidParameterError } from '../../core/http/parse-call.ts'
 import { dataWithWarnings, Success } from '../../core/http/schemas.ts'
 import { parseAsOf } from '../../core/util/as-of.ts'
 import type { History } from '../../projections/history.ts'
@@ -26,7 +27,7 @@ import {
 } from './rule-commands.ts'
 import { type RuleKind, ruleBodySchema } from './rule-kind.ts'
 import type { RuleScope } from './rule-scope.ts'
-import { asOfQuery, etagHeader, ifMatchHeader, ifNoneMatchHeader, ruleId } from './schemas.ts'
+import { asOfQuery, etagHeader, ifMatchHeader, ifNoneMatchHeader, listQuery, ruleId } from './schemas.ts'
 
 export interface RuleEndpointServices<Rule extends RoutingRule | FirewallRule, Content> extends RuleServices {
   readonly kind: RuleKind<Rule, Content>
@@ -76,7 +77,7 @@ export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Con
       path,
       operationId: `list${operation}${name}s`,
       summary: `Lists ${whose} rules in evaluation order.`,
-      query: asOfQuery,
+      query: listQuery,
       errors: HISTORY_ERRORS,
       responses: {
         200: {
@@ -85,12 +86,14 @@ export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Con
         },
       },
       async handle(call) {
-        const { as_of: asOf } = call.query
+        const { as_of: asOf, revisions = false } = call.query
+        if (asOf !== undefined && revisions)
+          throw invalidParameterError('revisions', 'revisions and as_of exclude each other. Leave one out.')
         if (asOf !== undefined)
           return { status: 200, json: await past.list(pastQuery(call, asOf), call.client.signal) }
         const commands = createCommands(scope.ownerOf(call))
         await commands.prepare()
-        return { status: 200, body: { data: await commands.list() } }
+        return { status: 200, body: { data: await commands.list(revisions) } }
       },
     }),
     repeatable(

@@ -46,7 +46,8 @@ export type RuleChangeResult =
 export interface RuleCommands {
   /** To be called before `list` and `show`. */
   prepare(): Promise<void>
-  list(): Promise<readonly JsonObject[]>
+  /** `hasRevisions`: with the revision of each rule. */
+  list(hasRevisions?: boolean): Promise<readonly JsonObject[]>
   /** Throws 404 for an unknown id and for the id of another owner's rule. */
   requireRule(ruleId: number): void
   /** Throws 404 as `requireRule` does. */
@@ -95,7 +96,10 @@ export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Cont
   return {
     // The cast is safe: a rule has the fields of its content.
     prepare: async () => kind.prepare?.(list() as unknown as readonly Content[], ownerId),
-    list: () => mapInSlices(list(), kind.show),
+    list(hasRevisions) {
+      const showRevision = (rule: Rule) => ({ ...kind.show(rule), revision: rule.revision })
+      return mapInSlices(list(), hasRevisions ? showRevision : kind.show)
+    },
     requireRule: (ruleId) => void find(ruleId),
     show,
     showIn,

@@ -16,6 +16,7 @@ export function ruleSchema<Properties extends TProperties>(
       is_enabled: Type.Boolean({ description: 'Whether the rule is applied.' }),
       priority: Type.Integer({ description: 'Higher priorities are evaluated first.' }),
       ...properties,
+      revision: Type.Optional(Count('Number of its changes; only if it was asked for.')),
       created_at: Timestamp('When the rule was created.'),
       updated_at: Timestamp('When the rule was last changed.'),
     },
@@ -31,6 +32,14 @@ export const ruleId = Type.Integer({
 })
 
 export const asOfQuery = { as_of: Type.Optional(LogPoint('Returns the rules as of a point in the log')) }
+
+/** The query of lists of rules. */
+export const listQuery = {
+  ...asOfQuery,
+  revisions: Type.Optional(
+    Type.Boolean({ description: 'Adds the revision of each rule, for later changes. Only without as_of.' }),
+  ),
+}
 
 /** The ETag of a rule, as a response header. */
 export const etagHeader = { etag: Type.String({ description: 'Revision of the rule, such as "3".' }) }

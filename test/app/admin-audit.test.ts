@@ -104,6 +104,40 @@ describe('GET /admin/audit', () => {
     }
   })
 
+  it('shows what was changed, before and after, of every kind', async () => {
+    const admin = (method: string, path: string, body?: object) => gateway.call(method, path, body, AS_ADMIN)
+    const { data: group } = (await admin('POST', '/admin/groups', { name: 'Old' })).body
+    await admin('PATCH', `/admin/groups/${group.id}`, { name: 'New' })
+    const policyBody = { name: 'P', is_enabled: true, priority: 1, applies_to: { everyone: true } }
+    const { data: policy } = (await admin('POST', '/admin/policies', policyBody)).body
+    await admin('PATCH', `/admin/policies/${policy.id}`, { priority: 2 })
+    await admin('PATCH', `/admin/operators/${operator.id}`, { role: 'admin' })
+    await admin('PATCH', `/admin/operators/${operator.id}`, { role: 'editor' })
+    await admin('PUT', '/admin/budget', { limit_usd: 5, period: 'day', on_exceed: 'refuse' })
+    await admin('PUT', '/admin/budget', { limit_usd: 6, period: 'day', on_exceed: 'refuse' })
+    await admin('DELETE', '/admin/budget')
+
+    const entries = await find('objects=true')
+    const changeOf = (kind: string, event: string) => {
+      const { before, after } = entries.find((entry) => entry.kind === kind && entry.event === event)
+      return [before, after]
+    }
+    const [groupBefore, groupAfter] = changeOf('group', 'updated')
+    expect([groupBefore.name, groupAfter.name]).to.deep.equal(['Old', 'New'])
+    const [policyBefore, policyAfter] = changeOf('policy', 'updated')
+    expect([policyBefore.priority, policyAfter.priority]).to.deep.equal([1, 2])
+    const [roleBefore, roleAfter] = changeOf('operator', 'updated')
+    expect([roleBefore.role, roleAfter.role, roleAfter.name]).to.deep.equal(['admin', 'editor', 'Grace'])
+    const [limitBefore, limitAfter] = changeOf('user', 'limit_changed')
+    expect([limitBefore.requests_per_minute, limitAfter.requests_per_minute]).to.deep.equal([undefined, 5])
+    expect(changeOf('budget', 'removed')).to.deep.equal([
+      { limit_usd: 6, period: 'day', on_exceed: 'refuse' },
+      null,
+    ])
+    expect(changeOf('firewall', 'created')[0]).to.equal(null)
+    expect(JSON.stringify(entries)).not.to.match(/hash|[0-9a-f]{64}|op_|tr_[0-9A-Za-z]{43}/)
+  })
+
   it('streams everything as JSON lines or CSV, oldest first, and records that it did', async () => {
     const expected = (await find()).toReversed()
     const read = async (format: string) => {

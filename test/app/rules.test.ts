@@ -57,6 +57,20 @@ describe('rule endpoints', () => {
         expect(body.data.map(({ id }: { id: number }) => id)).to.deep.equal([b, e, a, c, d])
       })
 
+      it('lists the revisions of rules if they are asked for', async () => {
+        const user = await newUser()
+        const { id } = (await user.call('POST', path, rule())).body.data
+        await user.call('PATCH', `${path}/${id}`, { priority: 2 })
+        const plain = (await user.call('GET', path)).body.data
+        const { body } = await user.call('GET', `${path}?revisions=true`)
+        expect(body.data).to.deep.equal([{ ...plain[0], revision: 2 }])
+        const refused = await user.call('GET', `${path}?revisions=true&as_of=3`)
+        expect([refused.status, refused.body.error.message]).to.deep.equal([
+          400,
+          'revisions and as_of exclude each other. Leave one out.',
+        ])
+      })
+
       it('updates the given fields and updated_at only', async () => {
         const user = await newUser()
         const { body: created } = await user.call('POST', path, rule())

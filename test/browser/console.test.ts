@@ -147,6 +147,7 @@ describe('the console in a browser', () => {
     await window.open(`/time?user=${user.id}`)
     const slider = page.getByRole('slider')
     await slider.press('ArrowLeft')
+    await slider.press('ArrowLeft')
     await page.getByText('changed since').waitFor()
     await page.locator('del', { hasText: 'block' }).waitFor()
     await page.locator('ins', { hasText: 'mask' }).waitFor()

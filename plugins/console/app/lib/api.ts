@@ -40,8 +40,34 @@ export async function send<Result>(
   method: string,
   path: string,
   body?: unknown,
-  { reason, headers = {}, signal }: RequestOptions = {},
+  options: RequestOptions = {},
 ): Promise<Result> {
+  return (await exchange<Result>(method, path, body, options)).body
+}
+
+/** An object as it was read, and the condition that a change of it sends. */
+export interface Tagged<Result> {
+  readonly value: Result
+  readonly etag: string | null
+}
+
+/** Reads `data` of the response, with its ETag. */
+export async function getTagged<Result>(path: string): Promise<Tagged<Result>> {
+  const { body, etag } = await exchange<{ data: Result }>('GET', path, undefined, {})
+  return { value: body.data, etag }
+}
+
+/** The header of a change to an object that must be as it was read. */
+export function ifUnchanged({ etag }: Tagged<unknown>): Readonly<Record<string, string>> {
+  return etag === null ? {} : { 'if-match': etag }
+}
+
+async function exchange<Result>(
+  method: string,
+  path: string,
+  body: unknown,
+  { reason, headers = {}, signal }: RequestOptions,
+): Promise<{ readonly body: Result; readonly etag: string | null }> {
   const url = path.startsWith('http') ? path : endpointUrl(path)
   const response = await fetch(url, {
     method,
@@ -59,7 +85,7 @@ export async function send<Result>(
   })
   const text = await response.text()
   const content = parseJson(text)
-  if (response.ok) return (content ?? text) as Result
+  if (response.ok) return { body: (content ?? text) as Result, etag: response.headers.get('etag') }
   const isSignIn = headers.authorization !== undefined
   if (response.status === 401 && !isSignIn) session.value = null
   throw toApiError(response, content)

@@ -16,6 +16,8 @@ export interface DraftRule {
   readonly stored: Rule | undefined
   readonly content: RuleContent
   readonly isRemoved: boolean
+  /** Fields of the draft that somebody else changed, too, since it was begun. */
+  readonly overlaps?: readonly string[]
 }
 
 const FIELDS: Readonly<Record<RuleKind, readonly string[]>> = {
@@ -66,19 +68,53 @@ export function isChangedDraft(draft: DraftRule): boolean {
   return draft.isRemoved || Object.keys(changedFields(draft)).length > 0
 }
 
+/**
+ * Returns the rules as they are now, with the changes of drafts that were begun on earlier ones. A changed
+ * rule that was deleted since is a new one.
+ */
+export function rebaseDrafts(
+  drafts: readonly DraftRule[],
+  current: readonly DraftRule[],
+): readonly DraftRule[] {
+  const changed = drafts.filter(isChangedDraft)
+  const own = new Map(changed.map((draft) => [draft.key, draft]))
+  const known = new Set(current.map(({ key }) => key))
+  const rebased = current.map((now) => {
+    const draft = own.get(now.key)
+    return draft === undefined ? now : rebaseDraft(draft, now)
+  })
+  const added = changed.filter(({ key, isRemoved }) => !known.has(key) && !isRemoved)
+  return [...rebased, ...added.map((draft) => ({ ...draft, stored: undefined }))]
+}
+
+function rebaseDraft(draft: DraftRule, now: DraftRule): DraftRule {
+  if (draft.stored?.revision === now.stored?.revision) return draft
+  const changes = changedFields(draft)
+  const before: Readonly<Record<string, unknown>> = { ...draft.stored }
+  const overlaps = Object.keys(changes).filter(
+    (field) => JSON.stringify(before[field]) !== JSON.stringify(now.content[field]),
+  )
+  return {
+    ...now,
+    content: { ...now.content, ...changes },
+    isRemoved: draft.isRemoved,
+    overlaps: [...new Set([...(draft.overlaps ?? []), ...overlaps])],
+  }
+}
+
 /** In evaluation order: by priority, then older ones first. */
 export function sortDrafts(drafts: readonly DraftRule[]): readonly DraftRule[] {
   const idOf = ({ stored }: DraftRule) => stored?.id ?? Number.MAX_SAFE_INTEGER
   return drafts.toSorted((a, b) => b.content.priority - a.content.priority || idOf(a) - idOf(b))
 }
 
-/** The operations of a batch, which are applied together or not at all. */
+/** The operations of a batch, which are applied together or not at all, and to the rules that were shown. */
 export function toOperations(drafts: readonly DraftRule[]): readonly object[] {
   return drafts.filter(isChangedDraft).map((draft) => {
     const { kind, stored } = draft
     if (stored === undefined) return { kind, op: 'create', data: draft.content }
-    if (draft.isRemoved) return { kind, op: 'delete', id: stored.id }
-    return { kind, op: 'update', id: stored.id, data: changedFields(draft) }
+    const rule = { kind, id: stored.id, revision: stored.revision }
+    return draft.isRemoved ? { ...rule, op: 'delete' } : { ...rule, op: 'update', data: changedFields(draft) }
   })
 }
 

@@ -54,7 +54,10 @@ const PERIODS: Readonly<Record<string, number>> = {
   '30d': 2_592_000_000,
 }
 
-/** When a period such as `24h` began. */
-export function sinceOf(period: string): string {
-  return new Date(Date.now() - (PERIODS[period] ?? 86_400_000)).toISOString()
+const HOUR_MS = 3_600_000
+
+/** When a period such as `24h` began: whole hours that end with the current one, as on the overview. */
+export function sinceOf(period: string, now = Date.now()): string {
+  const end = (Math.floor(now / HOUR_MS) + 1) * HOUR_MS
+  return new Date(end - (PERIODS[period] ?? 24 * HOUR_MS)).toISOString()
 }

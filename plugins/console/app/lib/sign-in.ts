@@ -1,4 +1,5 @@
 import { ApiError, GATEWAY, send } from './api.ts'
+import { forgetDrafts } from './pending-drafts.ts'
 import { session } from './session.ts'
 import type { CurrentSession } from './types.ts'
 
@@ -29,5 +30,6 @@ function explain(error: unknown): never {
 
 export async function signOut(): Promise<void> {
   await send('DELETE', `/console/session?path=${encodeURIComponent(GATEWAY.pathname)}`)
+  forgetDrafts()
   session.value = null
 }

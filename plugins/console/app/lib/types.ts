@@ -29,6 +29,7 @@ export interface Rule {
   readonly match_json?: Readonly<Record<string, unknown>>
   readonly action_json?: Readonly<Record<string, unknown>>
   readonly origin?: RuleOrigin
+  readonly revision?: number
 }
 
 export interface RuleOrigin {

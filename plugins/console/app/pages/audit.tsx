@@ -64,7 +64,10 @@ export function AuditPage() {
           </span>
         )}
       </search>
-      <PagedList<AuditEntry> path={path} query={{ ...chosen, ...range, limit: 50 }}>
+      <PagedList<AuditEntry>
+        path={path}
+        query={{ ...chosen, ...range, limit: 50, ...(isOperator() && { objects: true }) }}
+      >
         {(entries) =>
           entries.length === 0 ? (
             <Empty>No changes match.</Empty>

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { get, send } from '../lib/api.ts'
+import { getTagged, ifUnchanged, send, type Tagged } from '../lib/api.ts'
 import { useResource } from '../lib/resource.ts'
 import { href } from '../lib/router.ts'
 import { hasRole } from '../lib/session.ts'
@@ -14,25 +14,29 @@ import { RuleEditor } from './rule-editor.tsx'
 /** A policy with its rules. */
 export function PolicyPage({ id }: { readonly id: number }) {
   const path = `/admin/policies/${id}`
-  const policy = useResource(path, () => get<Policy>(path))
+  const policy = useResource(path, () => getTagged<Policy>(path))
   return (
     <ResourcePage title={`Policy ${id}`} resource={policy}>
-      {(policy_) => <PolicyDetails policy={policy_} path={path} reload={policy.reload} />}
+      {(read) => <PolicyDetails policy={read.value} read={read} path={path} reload={policy.reload} />}
     </ResourcePage>
   )
 }
 
 interface PolicyDetailsProps {
   readonly policy: Policy
+  /** The policy as it was read. */
+  readonly read: Tagged<Policy>
   readonly path: string
   readonly reload: () => void
 }
 
-function PolicyDetails({ policy, path, reload }: PolicyDetailsProps) {
+function PolicyDetails({ policy, read, path, reload }: PolicyDetailsProps) {
   const actions = hasRole('editor') && (
     <>
       <DialogButton label="Settings">
-        {(close) => <PolicySettings policy={policy} path={path} onSaved={reload} onClose={close} />}
+        {(close) => (
+          <PolicySettings policy={policy} read={read} path={path} onSaved={reload} onClose={close} />
+        )}
       </DialogButton>
       <DeleteButton name={policy.name} path={path} list="/policies">
         <p>Its rules stop to apply. A deleted policy cannot be restored; its history stays.</p>
@@ -57,15 +61,12 @@ interface PolicySettingsProps extends Omit<PolicyDetailsProps, 'reload'> {
   readonly onClose: () => void
 }
 
-function PolicySettings({ policy, path, onSaved, onClose }: PolicySettingsProps) {
+function PolicySettings({ policy, read, path, onSaved, onClose }: PolicySettingsProps) {
   const [input, setInput] = useState(toPolicyInput(policy))
+  const save = (reason: string) =>
+    send('PATCH', path, toPolicyBody(input), { reason, headers: ifUnchanged(read) }).then(onSaved)
   return (
-    <ChangeDialog
-      title="Settings of the policy"
-      action="Save"
-      onClose={onClose}
-      onSave={(reason) => send('PATCH', path, toPolicyBody(input), { reason }).then(onSaved)}
-    >
+    <ChangeDialog title="Settings of the policy" action="Save" onClose={onClose} onSave={save}>
       <PolicyFields input={input} onChange={setInput} />
     </ChangeDialog>
   )

@@ -1,15 +1,17 @@
-import { useEffect, useState } from 'preact/hooks'
-import { endpointUrl, get, send } from '../lib/api.ts'
+import { useState } from 'preact/hooks'
+import { ApiError, endpointUrl, get, send } from '../lib/api.ts'
 import {
   type DraftRule,
   isChangedDraft,
   moveDraft,
   NEW_RULES,
   newDraft,
+  rebaseDrafts,
   toDraft,
   toOperations,
 } from '../lib/drafts.ts'
 import { sinceOf } from '../lib/format.ts'
+import { keepDrafts, pendingDrafts } from '../lib/pending-drafts.ts'
 import { useResource } from '../lib/resource.ts'
 import { route, setQuery } from '../lib/router.ts'
 import { isOperator } from '../lib/session.ts'
@@ -42,8 +44,8 @@ async function loadRules(path: string): Promise<LoadedRules> {
     since: sinceOf('24h'),
   })
   const [firewall, routing, usage] = await Promise.all([
-    get<readonly Rule[]>(`${path}/firewall-rules`),
-    get<readonly Rule[]>(`${path}/routing-rules`),
+    get<readonly Rule[]>(`${path}/firewall-rules`, { revisions: true }),
+    get<readonly Rule[]>(`${path}/routing-rules`, { revisions: true }),
     send<{ data: readonly UsageRow[] }>('GET', usageUrl).catch(() => ({ data: [] })),
   ])
   return {
@@ -79,11 +81,11 @@ type OpenDialog =
   | { readonly type: 'save' }
 
 function Editor({ path, canEdit, policy, loaded, reload }: EditorProps) {
-  const [drafts, setDrafts] = useState(loaded.drafts)
+  const drafts = rebaseDrafts(pendingDrafts(path), loaded.drafts)
+  const setDrafts = (changed: readonly DraftRule[]) => keepDrafts(path, changed)
   // The history of a rule has an address.
   const shared = loaded.drafts.find(({ key }) => key === route.value.query.get('rule'))
   const [dialog, setDialog] = useState<OpenDialog | undefined>(shared && { type: 'history', draft: shared })
-  useEffect(() => setDrafts(loaded.drafts), [loaded])
   const changed = drafts.filter(isChangedDraft)
   function close() {
     setDialog(undefined)
@@ -101,7 +103,13 @@ function Editor({ path, canEdit, policy, loaded, reload }: EditorProps) {
   }
 
   async function save(reason: string) {
-    await send('POST', `${path}/rules/batch`, { operations: toOperations(drafts) }, { reason })
+    try {
+      await send('POST', `${path}/rules/batch`, { operations: toOperations(drafts) }, { reason })
+    } catch (error) {
+      if (error instanceof ApiError && [404, 412].includes(error.status)) throw explainOverlap(error, reload)
+      throw error
+    }
+    setDrafts([])
     reload()
   }
 
@@ -152,6 +160,11 @@ function Editor({ path, canEdit, policy, loaded, reload }: EditorProps) {
               <h3>
                 {draft.isRemoved ? 'Delete' : draft.stored ? 'Change' : 'Add'} {draft.content.name}
               </h3>
+              {draft.overlaps && draft.overlaps.length > 0 && (
+                <p class="issue">
+                  Somebody else has changed this meanwhile: {draft.overlaps.join(', ')}. Saving replaces it.
+                </p>
+              )}
               <Diff before={draft.stored} after={draft.isRemoved ? null : draft.content} />
             </section>
           ))}
@@ -160,4 +173,12 @@ function Editor({ path, canEdit, policy, loaded, reload }: EditorProps) {
       )}
     </>
   )
+}
+
+/** Somebody else has changed a rule: the newest rules are loaded, and the drafts are compared with them. */
+function explainOverlap({ status, code }: ApiError, reload: () => void): ApiError {
+  reload()
+  const message =
+    'Somebody else has changed these rules meanwhile. Compare your changes with the rules of now.'
+  return new ApiError(status, code, message)
 }

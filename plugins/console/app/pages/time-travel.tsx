@@ -46,13 +46,7 @@ export function TimeTravelPage() {
             <Empty>There are no users yet.</Empty>
           ) : (
             <ResourceView resource={changes}>
-              {(loaded) =>
-                loaded.entries.length === 0 ? (
-                  <Empty>No rule was changed yet.</Empty>
-                ) : (
-                  <Travel key={anchor} loaded={loaded} user={user} />
-                )
-              }
+              {(loaded) => <Travel key={anchor} loaded={loaded} user={user} />}
             </ResourceView>
           )
         }
@@ -123,11 +117,16 @@ function Travel({ loaded, user }: TravelProps) {
   const [{ entries, cursor }, setChanges] = useState(loaded)
   const [error, setError] = useState<ApiError>()
   const [isLoading, setLoading] = useState(false)
-  const at = Number(route.value.query.get('at') ?? entries.at(-1)?.position)
-  const index = Math.max(
-    0,
-    entries.findLastIndex(({ position }) => position <= at),
-  )
+  const chosen = route.value.query.get('at')
+  const at = chosen === null ? undefined : Number(chosen)
+  // The last stop is now, which changes of others may have led to.
+  const index =
+    at === undefined
+      ? entries.length
+      : Math.max(
+          0,
+          entries.findLastIndex(({ position }) => position <= at),
+        )
 
   async function loadEarlier() {
     setLoading(true)
@@ -144,11 +143,11 @@ function Travel({ loaded, user }: TravelProps) {
   const entry = entries[index]
   const path = isOperator() ? `/admin/users/${user}/effective-rules` : '/v1/rules/effective'
   const rules = useResource(`${path} ${at}`, async () => {
-    const [then, now] = await Promise.all([
-      get<EffectiveRules>(path, { as_of: at }),
+    const [now, past] = await Promise.all([
       get<EffectiveRules>(path),
+      at === undefined ? undefined : get<EffectiveRules>(path, { as_of: at }),
     ])
-    return { then, now }
+    return { now, past: past ?? now }
   })
   return (
     <>
@@ -168,14 +167,16 @@ function Travel({ loaded, user }: TravelProps) {
           <input
             type="range"
             min="0"
-            max={entries.length - 1}
+            max={entries.length}
             value={index}
-            aria-valuetext={entry && formatTime(entry.time)}
-            onInput={(event) =>
-              setQuery({ at: String(entries[Number(event.currentTarget.value)]?.position) })
-            }
+            aria-valuetext={entry ? formatTime(entry.time) : 'now'}
+            onInput={(event) => {
+              const chosen = entries[Number(event.currentTarget.value)]
+              setQuery({ at: chosen && String(chosen.position) })
+            }}
           />
         </label>
+        {!entry && <p>Now. Move back to see the rules after an earlier change.</p>}
         {entry && (
           <p>
             <Time value={entry.time} /> · position {at} · after {entry.kind} {entry.id ?? ''}{' '}
@@ -185,10 +186,10 @@ function Travel({ loaded, user }: TravelProps) {
         )}
       </Panel>
       <ResourceView resource={rules}>
-        {({ then, now }) => (
+        {({ past, now }) => (
           <div class="grid">
-            <RulesThen title="Firewall" then={then.firewall} now={now.firewall} />
-            <RulesThen title="Routing" then={then.routing} now={now.routing} />
+            <RulesThen title="Firewall" then={past.firewall} now={now.firewall} />
+            <RulesThen title="Routing" then={past.routing} now={now.routing} />
           </div>
         )}
       </ResourceView>
@@ -204,12 +205,13 @@ interface RulesThenProps {
 
 /** The rules of then in evaluation order, with what became of them, and those that came later. */
 function RulesThen({ title, then, now }: RulesThenProps) {
+  const isNow = then === now
   const current = new Map(now.map((rule) => [rule.id, rule]))
   const old = new Set(then.map(({ id }) => id))
   const later = now.filter(({ id }) => !old.has(id))
   return (
     <Panel title={title}>
-      {then.length === 0 && <Empty>No rules applied then.</Empty>}
+      {then.length === 0 && <Empty>No rules {isNow ? 'apply' : 'applied then'}.</Empty>}
       <ol class="list">
         {then.map((rule) => (
           <RuleThen key={rule.id} rule={rule} now={current.get(rule.id)} />

@@ -1,6 +1,6 @@
 import { endpointUrl, get, send } from '../lib/api.ts'
 import { formatCount, formatUsd, sinceOf } from '../lib/format.ts'
-import { groupName, userName } from '../lib/names.ts'
+import { groupName, keyName, ruleName, userName } from '../lib/names.ts'
 import { useResource } from '../lib/resource.ts'
 import { href, route, setQuery } from '../lib/router.ts'
 import { isOperator } from '../lib/session.ts'
@@ -103,8 +103,18 @@ function RowName({ by, value }: { readonly by: string; readonly value: unknown }
   if (value === null || value === undefined) return <span class="muted">none</span>
   const text = String(value)
   if (by === 'day' || by === 'arm') return <>{text}</>
-  const name = by === 'user' ? userName(Number(text)) : by === 'group' ? groupName(Number(text)) : text
-  return <a href={href('/requests', { [by]: text })}>{name}</a>
+  return (
+    <a href={href('/requests', { [by]: text })} title={text}>
+      {nameOf(by, text)}
+    </a>
+  )
+}
+
+function nameOf(by: string, id: string): string {
+  if (by === 'user') return userName(Number(id))
+  if (by === 'group') return groupName(Number(id))
+  if (by === 'rule') return ruleName(id)
+  return by === 'key' ? keyName(id) : id
 }
 
 type OwnBudgets = Readonly<Record<'user' | 'key', BudgetState | null>>

@@ -1,5 +1,17 @@
+import { humanize } from '../lib/format.ts'
+import { groupName, userName } from '../lib/names.ts'
+
 /** Fields that change with every write. */
-const IGNORED = new Set(['updated_at', 'created_at', 'origin', 'id', 'user_id', 'policy_id', 'pattern_error'])
+const IGNORED = new Set([
+  'updated_at',
+  'created_at',
+  'origin',
+  'id',
+  'user_id',
+  'policy_id',
+  'pattern_error',
+  'revision',
+])
 
 type Content = Readonly<Record<string, unknown>> | object | null | undefined
 
@@ -13,7 +25,10 @@ export interface FieldChange {
 export function diffFields(before: Content, after: Content): readonly FieldChange[] {
   const [old, now] = [toFields(before), toFields(after)]
   return [...new Set([...Object.keys(old), ...Object.keys(now)])]
-    .filter((field) => !IGNORED.has(field) && formatValue(old[field]) !== formatValue(now[field]))
+    .filter(
+      (field) =>
+        !IGNORED.has(field) && JSON.stringify(old[field] ?? null) !== JSON.stringify(now[field] ?? null),
+    )
     .map((field) => ({ field, before: old[field], after: now[field] }))
 }
 
@@ -21,9 +36,31 @@ function toFields(content: Content): Record<string, unknown> {
   return { ...(content ?? {}) }
 }
 
-function formatValue(value: unknown): string {
+/** Lists and objects in words: `everyone: true`, `users: Ada, Grace`. */
+export function formatValue(value: unknown, field = ''): string {
   if (value === undefined || value === null) return ''
-  return typeof value === 'string' ? value : JSON.stringify(value)
+  if (Array.isArray(value)) return value.map((item) => formatItem(item, field)).join(', ')
+  if (typeof value === 'object') {
+    const parts = Object.entries(value).map(([name, part]) => `${humanize(name)}: ${formatItem(part, name)}`)
+    return parts.join(', ')
+  }
+  if (typeof value !== 'number') return String(value)
+  return (NAMES[field] ?? String)(value)
+}
+
+/** Objects within others are in parentheses. */
+function formatItem(value: unknown, field: string): string {
+  const text = formatValue(value, field)
+  const isNested = typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isNested ? `(${text})` : text
+}
+
+/** Fields that hold ids, and what these are called. */
+const NAMES: Readonly<Record<string, (id: number) => string>> = {
+  users: userName,
+  user_id: userName,
+  groups: groupName,
+  group_id: groupName,
 }
 
 /** Shows what a change does, field by field. */
@@ -34,10 +71,14 @@ export function Diff({ before, after }: { readonly before: Content; readonly aft
     <dl class="diff">
       {changes.map((change) => (
         <div key={change.field}>
-          <dt>{change.field}</dt>
+          <dt>{humanize(change.field)}</dt>
           <dd>
-            {before && change.before !== undefined && <del>{formatValue(change.before) || 'none'}</del>}
-            {after && change.after !== undefined && <ins>{formatValue(change.after) || 'none'}</ins>}
+            {before && change.before !== undefined && (
+              <del>{formatValue(change.before, change.field) || 'none'}</del>
+            )}
+            {after && change.after !== undefined && (
+              <ins>{formatValue(change.after, change.field) || 'none'}</ins>
+            )}
           </dd>
         </div>
       ))}

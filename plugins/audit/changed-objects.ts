@@ -1,0 +1,69 @@
+import type { EventLog, JsonObject, Position, RecordedEvent } from '../../core/contract/index.ts'
+import type { Budget } from '../../core/events/domain-events.ts'
+import type { History } from '../../projections/history.ts'
+import { type PastEvent, readStreams } from '../../projections/past-events.ts'
+import { showBudget } from '../auth/show-account.ts'
+import { toAuditEntries } from './audit-entries.ts'
+import type { RuleKinds } from './diff-rules.ts'
+import type { LogEntry } from './log-entries.ts'
+
+/** An object before and after a change, as the API shows it; null if it did not exist. */
+export interface ChangedObject {
+  readonly before: JsonObject | null
+  readonly after: JsonObject | null
+}
+
+/** Finds what the entries have changed, by their position. Entries that changed no object are left out. */
+export type ReadChangedObjects = (
+  entries: readonly LogEntry[],
+) => Promise<ReadonlyMap<Position, ChangedObject>>
+
+export function createChangedObjectReader(
+  log: Pick<EventLog, 'read'>,
+  history: Pick<History, 'eventsOf'>,
+  kinds: RuleKinds,
+): ReadChangedObjects {
+  async function readObjects({ record, kind }: LogEntry): Promise<readonly [Position, ChangedObject][]> {
+    const { userId } = record.data
+    const events = await (typeof userId === 'number'
+      ? history.eventsOf(userId)
+      : readStreams(log, [record.stream]))
+    if (kind === 'operator' || kind === 'budget') return foldFields(events)
+    const audited = await toAuditEntries(events, kinds)
+    return audited.map((entry) => [entry.record.position, { before: entry.before(), after: entry.after() }])
+  }
+
+  return async (entries) => {
+    const found = new Map<Position, ChangedObject>()
+    for (const entry of entries) {
+      const { position } = entry.record
+      if (UNCHANGING.has(entry.kind) || found.has(position)) continue
+      for (const [at, object] of await readObjects(entry)) found.set(at, object)
+    }
+    return found
+  }
+}
+
+/** Kinds of entries about what happened, in place of what was changed. */
+const UNCHANGING: ReadonlySet<LogEntry['kind']> = new Set(['access', 'router', 'log', 'unknown'])
+
+/** Operators and the budgets of everything: events name the fields that they set. */
+function foldFields(events: readonly PastEvent[]): readonly [Position, ChangedObject][] {
+  const objects = new Map<unknown, JsonObject>()
+  return events.map(({ record }) => {
+    const { type, data } = record
+    const id = data.operatorId ?? type.replace(/(?:Set|Removed)$/, '')
+    const before = objects.get(id) ?? null
+    const isRemoved = type.endsWith('Removed')
+    const after = isRemoved ? null : { ...before, ...showFields(record) }
+    if (after === null) objects.delete(id)
+    else objects.set(id, after)
+    return [record.position, { before, after }]
+  })
+}
+
+function showFields({ data }: RecordedEvent): JsonObject {
+  const { operatorId: id, hash: _, budget, ...fields } = data
+  // The cast is safe: events of budgets have one.
+  return budget === undefined ? { id, ...fields } : showBudget(budget as Budget)
+}

@@ -1,0 +1,153 @@
+import { expect } from 'chai'
+import type { Locator, Page } from 'playwright-core'
+import { sinceOf } from '../../plugins/console/app/lib/format.ts'
+import { useConsole } from '../support/console-suite.ts'
+import { ADMIN_KEY, AS_ADMIN } from '../support/gateway.ts'
+import { newUser } from '../support/new-user.ts'
+import { newOperator } from '../support/operators.ts'
+import { asAdmin, firewallRule, newPolicy } from '../support/policies.ts'
+
+const saveButton = (page: Page): Locator => page.getByRole('button', { name: 'Review and save' })
+
+/** Edits the only rule of the page that is shown. */
+async function setPriority(page: Page, priority: string): Promise<void> {
+  await page.getByRole('button', { name: /^Edit / }).click()
+  await page.getByLabel('Priority').fill(priority)
+  await page.getByRole('button', { name: 'Apply' }).click()
+  await saveButton(page).waitFor()
+}
+
+describe('changes in the console', function () {
+  this.timeout(120_000)
+  const console = useConsole()
+
+  const onePolicy = () =>
+    newPolicy(console.gateway, {
+      name: 'Shared',
+      firewall: [firewallRule({ name: 'First', pattern: 'one' })],
+    })
+
+  it('of two operators to the same rule are shown to both before one replaces the other', async () => {
+    const { page, open } = console.window
+    const policy = await onePolicy()
+    const path = `${policy.path}/firewall-rules/${policy.ruleIds[0]}`
+    await open(`/policies/${policy.id}`)
+    await setPriority(page, '7')
+    await asAdmin(console.gateway, 'PATCH', path, { pattern: 'two', priority: 3 })
+
+    await saveButton(page).click()
+    await page.getByLabel('Reason').fill('mine')
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByRole('alert').getByText('Somebody else has changed these rules').waitFor()
+    await page.getByText('Somebody else has changed this meanwhile: priority').waitFor()
+    expect(await page.locator('dialog del').allTextContents()).to.deep.equal(['3'])
+    expect((await asAdmin(console.gateway, 'GET', path)).body.data.priority).to.equal(3)
+
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await saveButton(page).waitFor({ state: 'detached' })
+    const { data } = (await asAdmin(console.gateway, 'GET', path)).body
+    expect([data.priority, data.pattern]).to.deep.equal([7, 'two'])
+    await policy.remove()
+  })
+
+  it('of settings of a policy are refused if somebody else was faster', async () => {
+    const { page, open } = console.window
+    const policy = await onePolicy()
+    await open(`/policies/${policy.id}`)
+    await page.getByRole('button', { name: 'Settings' }).click()
+    await page.getByLabel('Name').fill('Renamed')
+    await asAdmin(console.gateway, 'PATCH', policy.path, { name: 'Faster' })
+    await page.getByLabel('Reason').fill('mine')
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByRole('alert').getByText('has changed').waitFor()
+    expect((await asAdmin(console.gateway, 'GET', policy.path)).body.data.name).to.equal('Faster')
+    await policy.remove()
+  })
+
+  it('stay until they are saved: on other pages, and when the session ends', async () => {
+    const { page, open, context } = console.window
+    const policy = await onePolicy()
+    await open(`/policies/${policy.id}`)
+    await setPriority(page, '9')
+    await page.getByRole('link', { name: 'Audit' }).click()
+    await page.getByRole('heading', { name: 'Audit' }).waitFor()
+    await page.goBack()
+    await saveButton(page).waitFor()
+
+    await context.clearCookies()
+    await saveButton(page).click()
+    await page.getByLabel('Reason').fill('later')
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByLabel('Key').fill(ADMIN_KEY)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await saveButton(page).click()
+    expect(await page.locator('dialog ins').allTextContents()).to.deep.equal(['9'])
+    await page.getByRole('button', { name: 'Cancel' }).click()
+
+    const other = await newOperator(console.gateway, 'editor', 'Grace')
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByLabel('Key').fill(other.key)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByText('No addresses').or(page.getByText('First')).first().waitFor()
+    expect(await saveButton(page).count()).to.equal(0)
+    await policy.remove()
+  })
+
+  it('are in the audit trail with what was there before, in names', async () => {
+    const { page, open } = console.window
+    const user = await newUser(console.gateway, 'paid')
+    const policy = await onePolicy()
+    await asAdmin(console.gateway, 'PATCH', policy.path, { applies_to: { users: [user.id] } })
+    await open('/audit?kind=policy')
+    const entry = page.locator('.timeline li').first()
+    await entry.locator('del', { hasText: 'everyone: true' }).waitFor()
+    await entry.locator('ins', { hasText: 'users: someone' }).waitFor()
+    await policy.remove()
+  })
+})
+
+describe('figures of the console', function () {
+  this.timeout(120_000)
+  const console = useConsole()
+
+  it('name rules and keys, and are the same on the overview and in the usage', async () => {
+    const { page, open } = console.window
+    const { gateway } = console
+    const user = await newUser(gateway, 'paid')
+    const policy = await newPolicy(gateway, {
+      name: 'House',
+      firewall: [firewallRule({ name: 'No secrets', pattern: 'secret', action: 'warn' })],
+    })
+    const messages = [{ role: 'user', content: 'a secret' }]
+    await user.call('POST', '/v1/chat/completions', { model: 'auto', messages })
+    await open('/usage?by=rule&period=24h')
+    await page.getByRole('link', { name: 'No secrets (House)' }).waitFor()
+    await open('/usage?by=key&period=24h')
+    await page.getByRole('link', { name: '(someone)' }).waitFor()
+
+    const read = async (path: string) => (await gateway.call('GET', path, undefined, AS_ADMIN)).body
+    for (const range of ['24h', '7d']) {
+      const overview = await read(`/admin/overview?range=${range}`)
+      const usage = await read(`/admin/usage?since=${sinceOf(range)}`)
+      expect(usage.since, range).to.equal(overview.data.series[0].time)
+      expect(usage.data[0].requests, range).to.equal(overview.data.totals.requests)
+    }
+    await policy.remove()
+  })
+
+  it('of time travel begin with now, for users without changes of their own, too', async () => {
+    const { page, open, signIn } = console.window
+    const user = await newUser(console.gateway, 'paid')
+    const policy = await newPolicy(console.gateway, {
+      name: 'House',
+      firewall: [firewallRule({ name: 'No secrets' })],
+    })
+    await signIn(user.key)
+    await open('/time')
+    await page.getByText('No secrets').first().waitFor()
+    await page.getByText('Now. Move back').waitFor()
+    await page.getByRole('slider').press('Home')
+    await page.getByText('No rules applied then.').first().waitFor()
+    await policy.remove()
+  })
+})
