@@ -7,6 +7,7 @@ import { caselessCharacter } from './case-folding.ts'
 import { countPositions, estimateRe2CompileCost } from './compile-cost.ts'
 import { compileProgram } from './compile-program.ts'
 import { expandLookAheads } from './expand-look-aheads.ts'
+import { foldTexts } from './folding-matcher.ts'
 import { createInterpretingMatcher } from './interpreting-matcher.ts'
 import type { EngineMatcher } from './matcher.ts'
 import { parseDelimiters } from './modifiers.ts'
@@ -23,7 +24,7 @@ import { findPreset } from './presets/presets.ts'
 import { createRe2Matcher } from './re2-matcher.ts'
 import { findRequiredLiteral } from './required-literal.ts'
 import { cutAtBackReference, expandCalls, removeEmptyMatches } from './rewrite.ts'
-import { findOpen, type ScannedText, type ScanResult, scanText } from './scan.ts'
+import { findOpen, type PatternMatcher, type ScannedText, scanText } from './scan.ts'
 import { type Re2Source, toRe2Source } from './to-re2.ts'
 import { toRegExpSource } from './to-regexp.ts'
 import { validatePattern } from './validate.ts'
@@ -46,23 +47,16 @@ export function analyzePattern(source: PatternSource): PatternAnalysis {
   }
 }
 
-/** Matches a pattern in whole texts and in texts of which more will follow. */
-export interface PatternMatcher extends EngineMatcher {
-  scan(scanned: ScannedText): ScanResult
-  /** Scans with RE2 alone; undefined if the text may hold a match that only the other engine can find. */
-  scanInRe2(scanned: ScannedText): ScanResult | undefined
-}
-
 /** Creates the matcher of a pattern. Throws a `PatternError` if it cannot be evaluated. */
 export function createMatcher(source: PatternSource): PatternMatcher {
   const translated = translatePattern(source)
-  const { root, re2Root, re2Source, isExact } = translated
+  const { root, re2Root, re2Source, isExact, preset } = translated
   const finder =
     re2Source && createCandidateFinder(re2Source.source, toRe2Source(cutAtBackReference(re2Root)).source)
   const matcher = createEngineMatcher(translated, finder)
   const open = lazy(() => compileOpenMatch(root))
   const scan = (scanned: ScannedText) => scanText(matcher, open(), scanned)
-  return {
+  const patternMatcher: PatternMatcher = {
     ...matcher,
     scan,
     scanInRe2(scanned) {
@@ -73,6 +67,7 @@ export function createMatcher(source: PatternSource): PatternMatcher {
       return { matches: [], openFrom: findOpen(open(), text, from), openMatch: undefined }
     },
   }
+  return preset === undefined ? patternMatcher : foldTexts(patternMatcher)
 }
 
 function createEngineMatcher(

@@ -8,10 +8,11 @@ import {
   joinTexts,
   searchTexts,
 } from './automaton.ts'
-import { analyzePattern, createMatcher, type PatternMatcher } from './compile.ts'
+import { analyzePattern, createMatcher } from './compile.ts'
 import { unpackTexts } from './packed-texts.ts'
 import type { PatternJob, PatternResult, PatternSource } from './pattern-pool.ts'
 import { runWithCpuLimit } from './run-with-timeout.ts'
+import type { PatternMatcher } from './scan.ts'
 
 /** The thread of the pattern pool. It caches what it has compiled. */
 

@@ -1,6 +1,10 @@
 import type { CandidateFinder } from './candidate-finder.ts'
-import { type EngineMatcher, maxMaskedLength } from './matcher.ts'
+import { type EngineMatcher, maxMaskedLength, type PatternMatch } from './matcher.ts'
 import type { Preset } from './presets/preset.ts'
+import type { Replacement } from './replacement.ts'
+
+/** How much of the text in front of a match is looked at. */
+const SEEN_BEFORE = 16
 
 /**
  * Creates the matcher of a preset: a search with V8's `RegExp`, whose matches count only as far as they are
@@ -13,7 +17,7 @@ export function createPresetMatcher(preset: Preset, regex: RegExp, finder?: Cand
   function find(text: string, from: number): { readonly start: number; readonly end: number } | undefined {
     regex.lastIndex = from
     for (let match = regex.exec(text); match !== null; match = regex.exec(text)) {
-      const length = validate(match[0])
+      const length = validate(match[0], text.slice(Math.max(0, match.index - SEEN_BEFORE), match.index))
       if (length > 0) return { start: match.index, end: match.index + length }
       // A valid value may begin within a match that is not valid.
       regex.lastIndex = match.index + 1
@@ -25,23 +29,30 @@ export function createPresetMatcher(preset: Preset, regex: RegExp, finder?: Cand
   return {
     mayMatch,
     test: (text) => mayMatch(text) && find(text, 0) !== undefined,
-    replace(text, replacement) {
-      if (!mayMatch(text)) return text
-      const literal = replacement.join('')
-      const parts: string[] = []
-      let position = 0
-      let length = text.length
-      for (let found = find(text, 0); found !== undefined; found = find(text, found.end)) {
-        length += literal.length - (found.end - found.start)
-        if (length > maxMaskedLength(text)) return undefined
-        parts.push(text.slice(position, found.start), literal)
-        position = found.end
-      }
-      return parts.join('') + text.slice(position)
-    },
+    replace: (text, replacement) =>
+      mayMatch(text) ? replaceMatches(text, replacement, (from) => find(text, from)) : text,
     find(text, from, replacement) {
       const found = find(text, from)
       return found && { foundAt: found.start, ...found, replacement: replacement?.join('') ?? '' }
     },
   }
+}
+
+/** Puts a literal replacement in place of all matches. Undefined if the result is too long. */
+export function replaceMatches(
+  text: string,
+  replacement: Replacement,
+  find: (from: number) => Pick<PatternMatch, 'start' | 'end'> | undefined,
+): string | undefined {
+  const literal = replacement.join('')
+  const parts: string[] = []
+  let position = 0
+  let length = text.length
+  for (let found = find(0); found !== undefined; found = find(found.end)) {
+    length += literal.length - (found.end - found.start)
+    if (length > maxMaskedLength(text)) return undefined
+    parts.push(text.slice(position, found.start), literal)
+    position = found.end
+  }
+  return parts.join('') + text.slice(position)
 }

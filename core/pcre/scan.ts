@@ -22,6 +22,13 @@ export interface ScanResult {
   readonly openMatch: PatternMatch | undefined
 }
 
+/** Matches a pattern in whole texts and in texts of which more will follow. */
+export interface PatternMatcher extends EngineMatcher {
+  scan(scanned: ScannedText): ScanResult
+  /** Scans with RE2 alone; undefined if the text may hold a match that only the other engine can find. */
+  scanInRe2(scanned: ScannedText): ScanResult | undefined
+}
+
 /** Scans a text of which more will follow. `open` finds open matches; undefined: any text could be one. */
 export function scanText(
   matcher: EngineMatcher,

@@ -1,8 +1,9 @@
+import { withFolded } from '../../core/pcre/folded-text.ts'
 import type { FoundPatterns, SetPattern } from '../../core/pcre/pattern-chunks.ts'
 import type { PatternRun } from '../../core/pcre/pattern-run.ts'
 import { compilePatternSet } from '../../core/pcre/pattern-set.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
-import type { CompiledFirewallRule } from './compile.ts'
+import { type CompiledFirewallRule, isPreset } from './compile.ts'
 
 /** Finds the rules that may match in a text or begin there, so that the others need not look at it. */
 export interface BeginningSearch {
@@ -26,6 +27,7 @@ export async function createBeginningSearch(
     if (slice.isDue()) await slice.yieldNow()
   }
   const set = await compilePatternSet(searched.map(({ beginning }) => beginning))
+  const hasPresets = rules.some(({ rule }) => isPreset(rule))
   const always: ReadonlySet<number> = new Set(unsearched)
 
   function toRules(found: FoundPatterns): FoundRules {
@@ -38,7 +40,9 @@ export async function createBeginningSearch(
   return {
     find(text, run) {
       if (text === '') return always
-      const found = set.find([text], run)
+      const texts = hasPresets ? withFolded([text]) : [text]
+      if (texts === undefined) return undefined
+      const found = set.find(texts, run)
       return found instanceof Promise ? found.then(toRules) : toRules(found)
     },
   }

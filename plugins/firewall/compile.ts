@@ -1,4 +1,5 @@
 import type { FirewallRule, RuleOrigin, RuleSet, RuleTraceEntry, Warning } from '../../core/contract/index.ts'
+import { withFolded } from '../../core/pcre/folded-text.ts'
 import type { FoundPatterns, SetPattern } from '../../core/pcre/pattern-chunks.ts'
 import type { PatternSource } from '../../core/pcre/pattern-pool.ts'
 import type { PatternRun } from '../../core/pcre/pattern-run.ts'
@@ -70,9 +71,10 @@ export async function compileFirewall(
   }
   const allIndexes = [...rules.keys()]
   const set = await compilePatternSet(setPatterns)
+  const hasPresets = active.some(isPreset)
 
   function toCandidates(found: FoundPatterns): Candidates {
-    // The automaton ran out of memory. No rule may be skipped for that reason.
+    // The automaton ran out of memory, or the texts are long. No rule may be skipped for that reason.
     if (found === undefined) return { indexes: allIndexes, isFromSet: false }
     if (found.length === 0) return { indexes: notInSet, isFromSet: true }
     const matched = found.map((position) => inSet[position] ?? -1)
@@ -85,10 +87,16 @@ export async function compileFirewall(
     unusableCount: active.length - rules.length,
     unmatched: new UnmatchedTexts(),
     findCandidates(texts, run) {
-      const found = set.find(texts, run)
+      const searched = hasPresets ? withFolded(texts) : texts
+      if (searched === undefined) return toCandidates(undefined)
+      const found = set.find(searched, run)
       return found instanceof Promise ? found.then(toCandidates) : toCandidates(found)
     },
   }
+}
+
+export function isPreset({ type }: FirewallRule): boolean {
+  return type === 'preset'
 }
 
 /** The pattern of a rule. */
