@@ -1,9 +1,10 @@
 #!/usr/bin/env node
 import { setFlagsFromString } from 'node:v8'
+import { isLogStuck } from '../core/process/log-destination.ts'
 import { endIfThreadsAreStuck } from '../core/process/stuck-threads.ts'
 import { describeFailure } from './cli/describe-failure.ts'
 import { runProgram } from './cli/run-program.ts'
-import { ignoreClosedPipes } from './cli/stdout.ts'
+import { ignoreOutputErrors } from './cli/stdout.ts'
 
 // V8 learns under load which allocation sites produce long-lived objects and allocates those directly in the
 // old generation. There they keep whole requests alive until the next full collection. In about every second
@@ -15,12 +16,14 @@ setFlagsFromString('--no-allocation-site-pretenuring')
 // factor grows it back in one step.
 setFlagsFromString('--semi-space-growth-factor=16')
 
-ignoreClosedPipes()
+ignoreOutputErrors()
 try {
   await runProgram(process.argv.slice(2), { ...process.env })
 } catch (error) {
   const { message, exitCode } = describeFailure(error)
-  if (message !== '') process.stderr.write(`${message}\n`)
+  if (message !== '' && !isLogStuck()) process.stderr.write(`${message}\n`)
   process.exitCode = exitCode
 }
 endIfThreadsAreStuck()
+// A banner that nobody reads would keep the process alive.
+if (isLogStuck()) process.exit()

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
+import { flushLogs } from '../../core/process/log-destination.ts'
 import { createLogger } from '../../core/process/logger.ts'
-import { formatBanner, formatReadyLine } from '../gateway/banner.ts'
+import { formatBanner, writeReadyLine } from '../gateway/banner.ts'
 import { introduceFirstUser } from '../gateway/demo-user.ts'
 import { type Gateway, startGateway } from '../gateway/gateway.ts'
 import { deleteFromProcessEnv, listSecretVariables } from '../settings/environment.ts'
@@ -29,13 +30,13 @@ export async function runSingleProcess(
   const notice = await introduce(gateway)
   const banner = formatBanner({ ...gateway, workers: 1, settings })
   process.stderr.write(`${[banner, ...(notice === undefined ? [] : [notice])].join('\n')}\n`)
-  process.stdout.write(formatReadyLine(gateway))
+  writeReadyLine(gateway, logger)
 
   try {
     await Promise.race([stopped, gateway.state.subscription.ended])
     logger.info('stopping; waiting for requests in flight')
   } finally {
     await gateway.stop()
-    logger.flush()
+    await flushLogs()
   }
 }

@@ -1,13 +1,13 @@
 /**
- * Ignores EPIPE on stdout and stderr: the reader, such as `head`, has closed the pipe because it needs no
- * more output. Without this, the error would terminate the process with a stack trace.
+ * Ignores errors of stderr, because there is nowhere to report them, and EPIPE on stdout: the reader, such as
+ * `head`, has closed the pipe because it needs no more output. Without this, the error would terminate the
+ * process with a stack trace.
  */
-export function ignoreClosedPipes(): void {
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on('error', (error) => {
-      if (!isBrokenPipe(error)) throw error
-    })
-  }
+export function ignoreOutputErrors(): void {
+  process.stderr.on('error', () => undefined)
+  process.stdout.on('error', (error) => {
+    if (!isBrokenPipe(error)) throw error
+  })
 }
 
 export function isBrokenPipe(error: unknown): boolean {

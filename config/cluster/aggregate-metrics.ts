@@ -1,4 +1,5 @@
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { registerLogMetrics } from '../../core/process/log-metrics.ts'
 import { WORKER_STATES } from '../../core/process/worker-process.ts'
 import type { MetricsPage } from '../../plugins/metrics/endpoint.ts'
 import type { MetricValues } from '../gateway/cluster-peer.ts'
@@ -27,6 +28,7 @@ export function createClusterMetrics(workers: () => readonly ClusterWorker[]): C
   const primary = new Registry()
   const restarts = registerWorkerMetrics(primary, workers)
   collectDefaultMetrics({ register: primary })
+  registerLogMetrics(primary)
 
   /** The most recent metrics of each living worker. */
   const latest = new Map<ClusterWorker, MetricValues>()

@@ -1,10 +1,11 @@
 import nodeCluster from 'node:cluster'
 import { once } from 'node:events'
 import type { Logger } from 'pino'
+import { flushLogs } from '../../core/process/log-destination.ts'
 import { createLogger } from '../../core/process/logger.ts'
 import { AutoResetEvent } from '../../core/util/auto-reset-event.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
-import { formatBanner, formatReadyLine } from '../gateway/banner.ts'
+import { formatBanner, writeReadyLine } from '../gateway/banner.ts'
 import type { Environment } from '../settings/environment.ts'
 import { readSettings, type Settings } from '../settings/settings.ts'
 import { Cluster } from './cluster.ts'
@@ -29,13 +30,13 @@ export async function runPrimary(environment: Environment, settings: Settings): 
     if (addresses === undefined) return void started.catch(() => undefined)
     const { sandboxUrl } = cluster
     process.stderr.write(`${formatBanner({ ...addresses, workers, sandboxUrl, settings })}\n`)
-    process.stdout.write(formatReadyLine(addresses))
+    writeReadyLine(addresses, logger)
     void restartOnHangup(cluster, hangups, environment, logger)
     await Promise.race([stopped, cluster.failed])
     logger.info('stopping; waiting for requests in flight')
   } finally {
     await cluster.stop()
-    logger.flush()
+    await flushLogs()
   }
 }
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { Logger } from 'pino'
+import { flushLogs } from '../../core/process/log-destination.ts'
 import { createLogger } from '../../core/process/logger.ts'
 import type { RpcTransport } from '../../core/process/rpc.ts'
 import { endIfThreadsAreStuck } from '../../core/process/stuck-threads.ts'
@@ -33,6 +34,7 @@ export async function runWorker(environment: Environment, workerEnv: WorkerEnv):
     logger.fatal({ err }, 'worker failed')
     return exitCodeOf(err)
   })
+  await flushLogs()
   endIfThreadsAreStuck()
   process.exit(exitCode)
 }

@@ -1,4 +1,7 @@
+import { writeSync } from 'node:fs'
 import { resolve } from 'node:path'
+import type { Logger } from 'pino'
+import { errorMessage } from '../../core/util/error-message.ts'
 import type { Settings } from '../settings/settings.ts'
 import { readVersion } from '../settings/shipped-files.ts'
 import type { ServingAddresses } from './gateway.ts'
@@ -28,7 +31,15 @@ export function formatBanner(content: BannerContent): string {
   return lines.join('\n')
 }
 
-/** The line of JSON on stdout that tells programs that the gateway is ready. */
-export function formatReadyLine({ baseUrl, routeBaseUrl }: ServingAddresses): string {
-  return `${JSON.stringify({ ready: true, base_url: baseUrl, route_base_url: routeBaseUrl })}\n`
+/**
+ * Writes the line of JSON on stdout that tells programs that the gateway is ready. A gateway that cannot
+ * write it serves nevertheless.
+ */
+export function writeReadyLine({ baseUrl, routeBaseUrl }: ServingAddresses, logger: Logger): void {
+  const line = JSON.stringify({ ready: true, base_url: baseUrl, route_base_url: routeBaseUrl })
+  try {
+    writeSync(1, `${line}\n`)
+  } catch (error) {
+    logger.warn({ reason: errorMessage(error) }, 'ready line could not be written to stdout')
+  }
 }

@@ -14,6 +14,7 @@ import { createAdapterRegistry } from '../../core/pipeline/adapter-registry.ts'
 import { hasThirdPartyMiddleware } from '../../core/pipeline/admission.ts'
 import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
 import { setUpPlugins } from '../../core/pipeline/set-up.ts'
+import { registerLogMetrics } from '../../core/process/log-metrics.ts'
 import { retryWhileUnavailable } from '../../core/process/retry.ts'
 import { createWarmUp } from '../../core/util/warm-up.ts'
 import { createAccessLog } from '../../plugins/auth/access-log.ts'
@@ -86,6 +87,7 @@ export async function startGateway(
   }
   try {
     const metrics = new Registry()
+    registerLogMetrics(metrics)
     const retry = (run: () => Promise<void>) => retryWhileUnavailable(run, logger, signal)
     const loading = importServingModules()
     const state = await openLongRunningState(settings, logger, {

@@ -1,52 +1,29 @@
-import { execFileSync } from 'node:child_process'
-import { rm, statfs, writeFile } from 'node:fs/promises'
-import path from 'node:path'
 import { expect } from 'chai'
 import { firewallRuleBody } from '../support/bodies.ts'
 import { runCommand } from '../support/command.ts'
-import { makeFolder } from '../support/folders.ts'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
 import { patternsOf } from '../support/rule-patterns.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
-import { skip } from '../support/skip.ts'
+import { mountSmallDisk, type SmallDisk } from '../support/small-disk.ts'
 
-/** The disk is a small tmpfs. */
 describe('a gateway whose disk is full', () => {
-  let disk: string
-  let isMounted = false
+  let disk: SmallDisk
   let gateway: GatewayProcess
 
   before(async function () {
-    disk = await makeFolder()
-    try {
-      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=6m', 'tmpfs', disk], { stdio: 'ignore' })
-      isMounted = true
-    } catch {
-      skip(this, 'mounting a file system is not permitted')
-    }
+    disk = await mountSmallDisk(this, 6)
     const settings = await withSettings(`${UNLIMITED}snapshots: { every_events: 5 }`)
-    gateway = await startGatewayProcess(settings, { dataDir: disk })
+    gateway = await startGatewayProcess(settings, { dataDir: disk.folder })
   })
 
   after(async () => {
     await gateway?.stop()
-    if (isMounted) execFileSync('umount', [disk])
+    disk?.unmount()
   })
-
-  const filler = () => path.join(disk, 'filler')
-
-  /** Fills the remaining disk space. */
-  const fill = async () => {
-    const { bavail, bsize } = await statfs(disk)
-    // A snapshot may take the space first; then the disk is full, too.
-    await writeFile(filler(), Buffer.alloc(bavail * bsize)).catch(({ code }) =>
-      expect(code).to.equal('ENOSPC'),
-    )
-  }
 
   it('refuses changes with 507, serves everything else, and accepts changes once there is space', async () => {
     expect((await create('before')).status).to.equal(201)
-    await fill()
+    await disk.fill()
     const refused = await createUntilRefused()
     expect(refused.status).to.equal(507)
     expect(refused.body.error.message).to.contain('no disk space left')
@@ -58,23 +35,23 @@ describe('a gateway whose disk is full', () => {
     expect((await create(`again ${'.'.repeat(900)}`)).status).to.equal(507)
     expect(await patternsOf(gateway)).to.deep.equal(kept)
 
-    await rm(filler())
+    await disk.free()
     expect((await create('after')).status).to.equal(201)
     expect(await patternsOf(gateway)).to.deep.equal([...kept, 'after'])
-    const { code, stderr } = await runCommand(['log', 'verify'], { DATA_DIR: disk })
+    const { code, stderr } = await runCommand(['log', 'verify'], { DATA_DIR: disk.folder })
     expect(stderr).to.equal('')
     expect(code).to.equal(0)
   })
 
   it('keeps its rules when it is killed while the disk is full', async () => {
     const kept = await patternsOf(gateway)
-    await fill()
+    await disk.fill()
     await createUntilRefused()
     const { demoKey } = gateway
     const seen = await patternsOf(gateway)
     await gateway.stop('SIGKILL')
-    await rm(filler())
-    gateway = await startGatewayProcess({}, { dataDir: disk, demoKey })
+    await disk.free()
+    gateway = await startGatewayProcess({}, { dataDir: disk.folder, demoKey })
 
     expect(seen).to.include.members(kept)
     expect(await patternsOf(gateway)).to.deep.equal(seen)
@@ -83,16 +60,16 @@ describe('a gateway whose disk is full', () => {
 
   it('exits with 0 on SIGTERM while the disk is full', async () => {
     await expectGracefulStop()
-    await rm(filler())
+    await disk.free()
     const { demoKey } = gateway
-    gateway = await startGatewayProcess({ WORKERS: '2' }, { dataDir: disk, demoKey })
+    gateway = await startGatewayProcess({ WORKERS: '2' }, { dataDir: disk.folder, demoKey })
     await expectGracefulStop()
   })
 
   async function expectGracefulStop(): Promise<void> {
     expect((await create('before')).status).to.equal(201)
     await gateway.call('POST', '/v1/responses', { input: 'hello' })
-    await fill()
+    await disk.fill()
     await createUntilRefused()
     await gateway.call('POST', '/v1/responses', { input: 'hello' })
     expect(await gateway.stop(), gateway.stderr()).to.equal(0)

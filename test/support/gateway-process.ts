@@ -1,6 +1,7 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, type ChildProcessByStdio, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { captureOutput } from './captured-output.ts'
 import { createFirstUser } from './first-user.ts'
@@ -29,6 +30,10 @@ export interface GatewayProcessOptions {
   readonly program?: string
   /** Runs with V8's optimizing compiler, for tests of memory and durations. */
   readonly isOptimized?: boolean
+  /** A file or pipe that receives stderr; `stderr()` is then empty. */
+  readonly stderr?: number
+  /** A command of the shell that comes first, such as `ulimit -n 64`. */
+  readonly prepare?: string
 }
 
 /** Starts the compiled program and resolves when it is ready. */
@@ -38,13 +43,14 @@ export async function startGatewayProcess(
 ): Promise<GatewayProcess> {
   const dataDir = options.dataDir ?? (await makeFolder())
   const flags = options.isOptimized ? [] : UNOPTIMIZED
-  const child = spawn(process.execPath, [...flags, options.program ?? PROGRAM, 'start'], {
+  const command = [process.execPath, ...flags, options.program ?? PROGRAM, 'start']
+  const child = spawn('sh', ['-c', `${options.prepare ?? ':'}; exec "$@"`, 'sh', ...command], {
     cwd: options.cwd,
     env: { ...baseEnvironment(), ...TEST_ENVIRONMENT, DATA_DIR: dataDir, ...environment },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+    stdio: ['ignore', 'pipe', options.stderr ?? 'pipe'],
+  }) as ChildProcessByStdio<null, Readable, Readable | null>
   const output = captureOutput()
-  child.stderr.setEncoding('utf8').on('data', output.write)
+  child.stderr?.setEncoding('utf8').on('data', output.write)
   const lines = createInterface(child.stdout)
   const exited = once(child, 'close') as Promise<[number | null]>
   void exited.then(output.end)
@@ -57,10 +63,11 @@ export async function startGatewayProcess(
   if (readyLine === undefined) throw new Error(`the gateway did not start:\n${output.text()}`)
   const { base_url: url, route_base_url: routeUrl } = JSON.parse(readyLine[0])
   // The banner with the key is written before the ready line, but to another pipe.
-  await output.contains('Signalbox serves at')
+  if (child.stderr !== null) await output.contains('Signalbox serves at')
   const shownKey = output.text().match(/SIGNALBOX_KEY=(\S+)/)?.[1]
   // With a provider, the program creates no user of its own.
-  const isEmpty = shownKey === undefined && output.text().includes('There is no user yet')
+  const isEmpty =
+    child.stderr === null || (shownKey === undefined && output.text().includes('There is no user yet'))
   const demoKey =
     options.demoKey ??
     (isEmpty ? await createFirstUser(url, environment.ADMIN_KEY ?? ADMIN_KEY) : (shownKey ?? ''))
@@ -83,12 +90,16 @@ export async function startGatewayProcess(
 }
 
 /** Starts the program and leaves it running. */
-export function spawnSignalbox(args: readonly string[], environment: Record<string, string>) {
+export function spawnSignalbox(
+  args: readonly string[],
+  environment: Record<string, string>,
+  stdout: 'pipe' | number = 'pipe',
+) {
   const env = { ...baseEnvironment(), ...environment }
   return spawn(process.execPath, [...UNOPTIMIZED, PROGRAM, ...args], {
     env,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+    stdio: ['ignore', stdout, 'pipe'],
+  }) as ChildProcessByStdio<null, Readable, Readable>
 }
 
 /** Runs a command to its end, whatever its exit code. */

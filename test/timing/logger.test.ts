@@ -1,7 +1,7 @@
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
-import { createLogDestination } from '../../core/process/logger.ts'
+import { LogDestination } from '../../core/process/log-destination.ts'
 import { makeFolder } from '../support/folders.ts'
 import { waitUntil } from '../support/wait.ts'
 
@@ -11,7 +11,7 @@ describe('the log destination', () => {
     this.retries(5)
     const file = path.join(await makeFolder(), 'log')
     const fd = openSync(file, 'w')
-    const destination = createLogDestination(fd, { isShared: false })
+    const destination = new LogDestination(fd, { isShared: false })
     const startedAt = performance.now()
     destination.write('one\n')
     await waitUntil(() => readFileSync(file, 'utf8') !== '')

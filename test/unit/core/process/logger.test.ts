@@ -1,27 +1,30 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { closeSync, createReadStream, openSync, readFileSync } from 'node:fs'
+import fs, { closeSync, createReadStream, openSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { expect } from 'chai'
-import { createLogDestination } from '../../../../core/process/logger.ts'
+import { countDroppedLogLines, LogDestination } from '../../../../core/process/log-destination.ts'
 import { makeFolder } from '../../../support/folders.ts'
 import { moduleUrl, NODE_OPTIONS, ROOT } from '../../../support/root.ts'
 import { waitUntil } from '../../../support/wait.ts'
 
-/** A log destination with a file. `writes` counts writes; `untilLines` resolves when it has so many lines. */
+/** A log destination with a file. `chunks`: bytes per write; `untilLines` resolves with so many lines. */
 async function openLogFile(isShared = false) {
   const file = path.join(await makeFolder(), 'log')
   const fd = openSync(file, 'w')
-  const lines = createLogDestination(fd, { isShared })
-  let writes = 0
-  lines.on('write', () => {
-    writes++
+  const chunks: number[] = []
+  const lines = new LogDestination(fd, {
+    isShared,
+    write: ((to: number, bytes: Buffer, ...rest: [number, number, null, () => void]) => {
+      chunks.push(bytes.length)
+      fs.write(to, bytes, ...rest)
+    }) as typeof fs.write,
   })
   const read = () => readFileSync(file, 'utf8').split('\n').slice(0, -1)
   return {
     lines,
     read,
-    writes: () => writes,
+    chunks,
     async untilLines(count: number) {
       await waitUntil(() => read().length >= count)
     },
@@ -41,7 +44,7 @@ describe('the log destination', () => {
   for (const isShared of [false, true]) {
     const suffix = isShared ? 'to a shared file' : 'to its own file'
     it(`writes many lines together, all of them and in order, ${suffix}`, async () => {
-      const { lines, read, writes, untilLines, close } = await openLogFile(isShared)
+      const { lines, read, chunks, untilLines, close } = await openLogFile(isShared)
       const written = Array.from({ length: 2000 }, (_, n) => `line ${n} ${'x'.repeat(n % 300)}`)
       for (const [n, line] of written.entries()) {
         lines.write(`${line}\n`)
@@ -50,15 +53,13 @@ describe('the log destination', () => {
       }
       await untilLines(written.length)
       expect(read()).to.deep.equal(written)
-      expect(writes()).to.be.below(written.length / 4)
+      expect(chunks.length).to.be.below(written.length / 4)
       close()
     })
   }
 
   it('writes whole lines in chunks that a shared pipe does not split', async () => {
-    const { lines, untilLines, close } = await openLogFile(true)
-    const chunks: number[] = []
-    lines.on('write', (bytes: number) => chunks.push(bytes))
+    const { lines, chunks, untilLines, close } = await openLogFile(true)
     for (let n = 0; n < 500; n++) lines.write(`${'x'.repeat(199)}\n`)
     await untilLines(500)
     expect(Math.max(...chunks)).to.be.within(200, 4096)
@@ -67,9 +68,7 @@ describe('the log destination', () => {
   })
 
   it('measures chunks in bytes, not in characters', async () => {
-    const { lines, untilLines, close } = await openLogFile(true)
-    const chunks: number[] = []
-    lines.on('write', (bytes: number) => chunks.push(bytes))
+    const { lines, chunks, untilLines, close } = await openLogFile(true)
     for (let n = 0; n < 100; n++) lines.write(`${'€'.repeat(199)}\n`)
     await untilLines(100)
     expect(Math.max(...chunks)).to.be.within(598, 4096)
@@ -82,7 +81,7 @@ describe('the log destination', () => {
     execFileSync('mkfifo', [pipe])
     const fd = openSync(pipe, 'r+')
     let dropped = 0
-    const lines = createLogDestination(fd, {
+    const lines = new LogDestination(fd, {
       isShared: false,
       maxBufferedBytes: 500_000,
       onDropped: (count) => {
@@ -110,6 +109,73 @@ describe('the log destination', () => {
     lines.write('after a burst\n')
     await untilLines(21)
     close()
+  })
+})
+
+type WriteCallback = (error: NodeJS.ErrnoException | null, written: number) => void
+
+/** A destination whose writes end as `next` says: with an error code, or after some of the bytes. */
+function openFailingLog(next: () => string | number | undefined) {
+  let text = ''
+  const reports: { count: number; reason: string }[] = []
+  const lines = new LogDestination(2, {
+    isShared: false,
+    onDropped: (count, reason) => reports.push({ count, reason }),
+    write: ((_: number, bytes: Buffer, ...rest: [number, number, null, WriteCallback]) => {
+      const end = rest[3]
+      const outcome = next()
+      const error = typeof outcome === 'string' ? Object.assign(new Error(outcome), { code: outcome }) : null
+      const written = typeof outcome === 'number' ? Math.min(outcome, bytes.length) : bytes.length
+      if (error === null) text += bytes.subarray(0, written)
+      void setImmediate().then(() => end(error, written))
+    }) as unknown as typeof fs.write,
+  })
+  const dropped = () => reports.reduce((sum, { count }) => sum + count, 0)
+  return { lines, reports, dropped, text: () => text }
+}
+
+describe('a log that cannot be written', () => {
+  for (const code of ['ENOSPC', 'EIO', 'EPIPE', 'EBADF', 'EFBIG', 'EDQUOT']) {
+    it(`drops lines while writes fail with ${code}, and reports once how many`, async () => {
+      const outcomes = [code, code]
+      const before = countDroppedLogLines()
+      const { lines, reports, text } = openFailingLog(() => outcomes.shift())
+      for (const batch of ['one\ntwo\n', 'three\n', 'four\n', 'five\n']) {
+        lines.write(batch)
+        await lines.flush()
+      }
+      expect(text()).to.equal('four\nfive\n')
+      expect(reports).to.deep.equal([{ count: 3, reason: code }])
+      expect(countDroppedLogLines() - before).to.equal(3)
+    })
+  }
+
+  it('ends a line that was written in part, so that the next one can be parsed', async () => {
+    const outcomes = [4, 'ENOSPC', 'ENOSPC']
+    const { lines, reports, text } = openFailingLog(() => outcomes.shift())
+    for (const line of ['one\ntwo\n', 'three\n', 'four\n', 'five\n']) {
+      lines.write(line)
+      await lines.flush()
+    }
+    expect(text().split('\n')).to.deep.equal(['one', 'four', 'five', ''])
+    expect(reports).to.deep.equal([{ count: 2, reason: 'ENOSPC' }])
+    const later = [5, 'EIO']
+    const torn = openFailingLog(() => later.shift())
+    for (const line of ['one\ntwo\n', 'three\n']) {
+      torn.lines.write(line)
+      await torn.lines.flush()
+    }
+    expect(torn.text().split('\n')).to.deep.equal(['one', 't', 'three', ''])
+    expect(torn.dropped()).to.equal(1)
+  })
+
+  it('waits for the reader of a non-blocking pipe, and drops nothing', async () => {
+    const outcomes = ['EAGAIN', 'EAGAIN', 3]
+    const { lines, text, dropped } = openFailingLog(() => outcomes.shift())
+    lines.write('one\ntwo\n')
+    await lines.flush()
+    expect(text()).to.equal('one\ntwo\n')
+    expect(dropped()).to.equal(0)
   })
 })
 
