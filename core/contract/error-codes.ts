@@ -25,6 +25,14 @@ export const ERROR_CODES = {
   invalid_value: invalid(400, 'A field, parameter or header is unknown or invalid.'),
   missing_parameter: invalid(400, 'A required field or parameter is missing.'),
   unsupported_parameter: invalid(400, 'The gateway or the model does not support a parameter.'),
+  previous_response_not_found: invalid(
+    400,
+    'The response to continue was not found, has expired or was not completed.',
+  ),
+  thread_unsupported_request: invalid(
+    400,
+    'Threads of messages are not supported; clients send the whole conversation then.',
+  ),
   refused: invalid(400, 'A plugin refused the request, with a status of its own.'),
   invalid_rule: invalid(
     400,

@@ -129,7 +129,7 @@ export type Access =
  * The form of error bodies (docs/api.md, "Errors"). Third-party endpoints use `general`, or `openai` if
  * OpenAI clients call them.
  */
-export type ErrorStyle = 'general' | 'openai' | 'anthropic' | 'route' | 'routing-rules' | 'firewall-rules'
+export type ErrorStyle = 'general' | 'openai' | 'anthropic' | 'route'
 
 /** A response of an endpoint, by status. Without `body`, `events` and `text` it has no body. */
 export interface ResponseDescription {

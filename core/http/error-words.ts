@@ -11,12 +11,15 @@ interface DialectWords {
   readonly pattern?: RegExp
 }
 
-interface ErrorWords {
-  readonly openai?: DialectWords
-  readonly anthropic?: DialectWords
-}
+/** The endpoints whose clients know errors by other words. */
+type WordedStyle = 'openai' | 'anthropic' | 'route'
+
+type ErrorWords = Readonly<Partial<Record<WordedStyle, DialectWords>>>
 
 const overloaded: ErrorWords = { anthropic: { status: 529 } }
+
+/** The interface has one code for all parameters that are not as they should be. */
+const invalidParameter: ErrorWords = { route: { code: 'missing_parameter' } }
 
 const invalidImage: ErrorWords = {
   openai: {
@@ -31,6 +34,8 @@ const invalidImage: ErrorWords = {
  * Errors that are not listed go by their own code, type and status.
  */
 export const ERROR_WORDS: Readonly<Record<string, ErrorWords>> = {
+  invalid_value: invalidParameter,
+  unsupported_parameter: invalidParameter,
   context_length_exceeded: {
     openai: { phrase: toOpenAiOverflow, pattern: /maximum context length is|exceeds the context window/i },
     anthropic: {
@@ -38,7 +43,10 @@ export const ERROR_WORDS: Readonly<Record<string, ErrorWords>> = {
       pattern: /prompt is too long|input length and `max_tokens` exceed context limit/i,
     },
   },
-  provider_rate_limited: { openai: { code: 'rate_limit_exceeded' } },
+  provider_rate_limited: {
+    openai: { code: 'rate_limit_exceeded' },
+    route: { code: 'rate_limit_exceeded' },
+  },
   provider_quota_exceeded: {
     openai: { code: 'insufficient_quota', type: 'insufficient_quota' },
     anthropic: { status: 402 },
@@ -107,7 +115,7 @@ function findWords(
   { code, wireCode }: ClassifiedError,
   style: ErrorStyle | undefined,
 ): DialectWords | undefined {
-  if (style !== 'openai' && style !== 'anthropic') return undefined
+  if (style !== 'openai' && style !== 'anthropic' && style !== 'route') return undefined
   const words = ERROR_WORDS[SYNONYMS[wireCode] ?? wireCode] ?? ERROR_WORDS[code]
   return words?.[style]
 }

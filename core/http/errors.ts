@@ -33,7 +33,6 @@ export function formatError(
   const { param, meta, errors, retryAfter } = error.details
   const retry = retryAfter !== undefined && { retry_after: retryAfter }
   const extra = { ...(meta && { meta }), ...retry }
-  if (MESSAGE_ONLY[style]?.includes(status)) return { error: { message } }
   if (style === 'openai')
     return { error: { message, type, param: param ?? null, code, http_status: status, ...extra } }
   if (style === 'anthropic') {
@@ -51,18 +50,13 @@ export function formatError(
     error: {
       message,
       type,
+      code,
       http_status: status,
       ...(param && { param }),
       ...(errors && { errors }),
       ...retry,
     },
   }
-}
-
-/** The statuses whose errors have a message and nothing else, as the interface shows them. */
-const MESSAGE_ONLY: Readonly<Partial<Record<ErrorStyle, readonly number[]>>> = {
-  'routing-rules': [400],
-  'firewall-rules': [400, 403],
 }
 
 const message = Type.String({ description: 'What happened, and what to do.' })
@@ -86,12 +80,11 @@ const meta = Type.Optional(
   ),
 )
 
-const MessageError = errorSchema('MessageError', { message })
-
 const SCHEMAS = {
   general: errorSchema('ApiError', {
     message,
     type,
+    code,
     http_status,
     param: Type.Optional(param),
     errors: Type.Optional(
@@ -131,10 +124,9 @@ function errorSchema(name: string, properties: TProperties, others: TProperties 
   return Type.Object({ ...others, error }, { $id: name, description: 'The body of an error response.' })
 }
 
-/** Returns the schema of the error bodies that `formatError` builds for a status. */
-export function errorBodySchema(status: number, style: ErrorStyle = 'general'): TSchema {
-  if (MESSAGE_ONLY[style]?.includes(status)) return MessageError
-  return style === 'openai' || style === 'anthropic' || style === 'route' ? SCHEMAS[style] : SCHEMAS.general
+/** Returns the schema of the error bodies that `formatError` builds. */
+export function errorBodySchema(style: ErrorStyle = 'general'): TSchema {
+  return SCHEMAS[style]
 }
 
 /**

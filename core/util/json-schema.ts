@@ -1,5 +1,5 @@
 import type { ErrorObject, ValidateFunction } from 'ajv'
-import { GatewayError, type JsonObject, type Static, type TSchema } from '../contract/index.ts'
+import { GatewayError, isJsonObject, type JsonObject, type Static, type TSchema } from '../contract/index.ts'
 import { ALL_ERRORS, compileSchema, compileSchemaLazily, createAjv } from './compile-schema.ts'
 import { lazy } from './lazy.ts'
 import { toValidationSchema } from './validation-schema.ts'
@@ -54,13 +54,47 @@ export function createLazyParser<Schema extends TSchema>(schema: Schema): (value
 function toGatewayError(errors: SchemaErrors): GatewayError {
   const [error] = selectErrors(errors)
   if (error === undefined) return new GatewayError('invalid_value', 'The body is not valid.')
-  const message = `${describeError(error, 'the body')}.`
-  if (error.keyword === 'required') {
-    const param = joinPath(fieldPath(error), error.params.missingProperty)
+  const found = sortFieldErrors(error)
+  const message = `${found.map((each) => describeError(each, 'the body')).join('; ')}.`
+  const { keyword, params } = found[0] ?? error
+  if (keyword === 'required') {
+    const param = joinPath(fieldPath(error), params.missingProperty)
     return new GatewayError('missing_parameter', message, { param })
   }
   const param = fieldPath(error)
   return new GatewayError('invalid_value', capitalize(message, param), param ? { param } : {})
+}
+
+/** More of them are not worth naming. */
+const MAX_NAMED_FIELDS = 10
+
+/**
+ * Validators stop at the first error. An unknown field is often the misspelled name of a missing one, so all
+ * fields of an object that are missing or unknown are reported together, missing ones first.
+ */
+function sortFieldErrors(error: ErrorObject): readonly ErrorObject[] {
+  const { keyword, data, parentSchema } = error
+  if ((keyword !== 'required' && keyword !== 'additionalProperties') || !isJsonObject(data)) return [error]
+  const {
+    required = [],
+    properties = {},
+    patternProperties,
+    additionalProperties,
+  }: JsonObject = parentSchema ?? {}
+  const missing = Array.isArray(required) ? required.filter((name) => !Object.hasOwn(data, name)) : []
+  const unknown =
+    additionalProperties === false && patternProperties === undefined && isJsonObject(properties)
+      ? Object.keys(data).filter((name) => !Object.hasOwn(properties, name))
+      : []
+  const errors = [
+    ...missing.map((missingProperty) => ({ ...error, keyword: 'required', params: { missingProperty } })),
+    ...unknown.map((additionalProperty) => ({
+      ...error,
+      keyword: 'additionalProperties',
+      params: { additionalProperty },
+    })),
+  ]
+  return errors.length === 0 ? [error] : errors.slice(0, MAX_NAMED_FIELDS)
 }
 
 /** Field names keep their case: only messages about the whole body start with a capital letter. */

@@ -126,17 +126,11 @@ function lintRule(rule: FirewallRule, evaluatesResponses: boolean): readonly War
   return warnings
 }
 
-/** Parses the fields that are present. Throws 400 for the first field that is missing or invalid. */
+/** Throws 400 with all issues of all fields. The message is the first one. */
 function parseContent(body: JsonObject, isNew: boolean): JsonObject {
-  const { values, issues, missing } = parseFields(FIELDS, body)
-  for (const { name } of FIELDS) {
-    if (isNew && missing.includes(name))
-      throw new GatewayError('invalid_rule', `The ${name} field is required.`)
-    const issue = issues[name]?.[0]
-    if (issue !== undefined) throw new GatewayError('invalid_rule', issue)
-  }
-  const [unknownField] = Object.values(issues)
-  if (unknownField?.[0] !== undefined) throw new GatewayError('invalid_rule', unknownField[0])
+  const { values, issues } = parseFields(FIELDS, body, isNew)
+  const [issue] = Object.values(issues).flat()
+  if (issue !== undefined) throw new GatewayError('invalid_rule', issue, { errors: issues })
   return values
 }
 

@@ -61,5 +61,4 @@ export const firewallRuleApi: RuleApi = {
   examples,
   change: { is_enabled: false },
   errors: ['invalid_rule'],
-  errorStyle: 'firewall-rules',
 }

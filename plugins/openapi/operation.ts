@@ -184,7 +184,7 @@ function buildErrorResponse(
     },
     content: {
       'application/json': {
-        schema: components.add(errorBodySchema(status, errorStyle)),
+        schema: components.add(errorBodySchema(errorStyle)),
         examples: wrapExamples(Object.fromEntries(examples)),
       },
     },

@@ -116,6 +116,7 @@ export function createBuiltInActions(providers: ReadonlySet<string>): readonly A
         minLength: 1,
         maxLength: MAX_TEXT_LENGTH,
         required: ['message'],
+        additionalProperties: false,
         properties: {
           message: { type: 'string', minLength: 1, maxLength: MAX_TEXT_LENGTH, description: 'The warning.' },
         },

@@ -39,13 +39,9 @@ export function createRoutingRuleKind({
     name: 'routing',
     api: routingRuleApi,
     fields,
-    parseNew(body) {
-      const missing = parseFields(fields, body).missing[0]
-      if (missing !== undefined) throw new GatewayError('invalid_rule', `The ${missing} field is required.`)
-      // The cast is safe: every required field is present, and its value was parsed.
-      return parseContent(fields, body) as unknown as RoutingContent
-    },
-    parseChanges: (body) => parseContent(fields, body),
+    // The cast is safe: every required field is present, and its value was parsed.
+    parseNew: (body) => parseContent(fields, body, true) as unknown as RoutingContent,
+    parseChanges: (body) => parseContent(fields, body, false),
     created: (owner, ruleId, content, more) => ({
       type: 'RoutingRuleCreated',
       data: { ...owner, ruleId, content, ...more },
@@ -64,9 +60,11 @@ export function createRoutingRuleKind({
   }
 }
 
-/** Parses the fields that are present. Throws 422 with all issues of all fields. */
-function parseContent(fields: readonly RuleField[], body: JsonObject): JsonObject {
-  const { values, issues } = parseFields(fields, body)
+/** Throws with all issues of all fields: 400 if a field of a new rule is missing, otherwise 422. */
+function parseContent(fields: readonly RuleField[], body: JsonObject, isNew: boolean): JsonObject {
+  const { values, issues, missing } = parseFields(fields, body, isNew)
+  if (missing !== undefined)
+    throw new GatewayError('invalid_rule', `The ${missing} field is required.`, { errors: issues })
   const count = Object.values(issues).flat().length
   if (count === 0) return values
   const message = `The rule has ${count === 1 ? '1 issue' : `${count} issues`}, listed under errors.`

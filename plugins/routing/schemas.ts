@@ -36,5 +36,4 @@ export const routingRuleApi: RuleApi = {
   examples,
   change: { priority: -5, match_json: { mode: 'quality' } },
   errors: ['invalid_rule', 'validation_error'],
-  errorStyle: 'routing-rules',
 }

@@ -48,10 +48,10 @@ export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Con
   services: RuleEndpointServices<Rule, Content>,
 ): readonly Endpoint[] {
   const { kind, createCommands, past, scope } = services
-  const { name, schema, errorStyle, examples, change, errors } = kind.api
+  const { name, schema, examples, change, errors } = kind.api
   const { operation, whose } = scope
   const path = `${scope.path}/${kind.api.path}`
-  const common = { params: scope.params, tags: ['rules'], errorStyle }
+  const common = { params: scope.params, tags: ['rules'] }
   const read = { ...common, access: scope.read }
   const write = { ...common, access: scope.write }
   const params = { ...scope.params, id: ruleId }

@@ -1,6 +1,5 @@
 import {
   type ErrorCode,
-  type ErrorStyle,
   type FirewallRule,
   type JsonObject,
   type RoutingRule,
@@ -27,7 +26,6 @@ export interface RuleApi {
   readonly change: JsonObject
   /** The error codes of bodies that are not valid. */
   readonly errors: readonly ErrorCode[]
-  readonly errorStyle: ErrorStyle
 }
 
 /** The differences between routing and firewall rules; commands and endpoints are shared. */
@@ -103,21 +101,30 @@ export function showOwner({ user_id, policy_id }: RoutingRule | FirewallRule): J
 
 interface ParsedFields {
   readonly values: JsonObject
-  /** The issues of each invalid field, by name. */
+  /** The issues of each field, by name, in the order of `fields`; then those of unknown fields. */
   readonly issues: Readonly<Record<string, readonly string[]>>
-  /** The required fields that are absent, in the order of `fields`. */
-  readonly missing: readonly string[]
+  /** The first required field that is absent. */
+  readonly missing: string | undefined
 }
 
 /** Fields that the server sets. They are ignored in bodies, because clients send back what they read. */
 const READ_ONLY_FIELDS = ['id', 'user_id', 'policy_id', 'created_at', 'updated_at', 'pattern_error']
 
-/** Parses the fields of a body. A field that does not exist is an issue: it may be a misspelled condition. */
-export function parseFields(fields: readonly RuleField[], body: JsonObject): ParsedFields {
+/**
+ * Parses the fields of a body; a new rule needs all required ones. A field that does not exist is an issue:
+ * it may be a misspelled condition.
+ */
+export function parseFields(fields: readonly RuleField[], body: JsonObject, isNew: boolean): ParsedFields {
   const values: Record<string, unknown> = {}
   const issues: Record<string, readonly string[]> = {}
+  let missing: string | undefined
   for (const field of fields) {
-    if (body[field.name] === undefined) continue
+    if (body[field.name] === undefined) {
+      if (!isNew || !field.required) continue
+      issues[field.name] = [`The ${field.name} field is required.`]
+      missing ??= field.name
+      continue
+    }
     const result = field.parse(body[field.name])
     if ('value' in result) values[field.name] = result.value
     else issues[field.name] = result.issues
@@ -127,8 +134,7 @@ export function parseFields(fields: readonly RuleField[], body: JsonObject): Par
     if (names.includes(name) || READ_ONLY_FIELDS.includes(name)) continue
     issues[name] = [`${name} is not a field of the rule. Use ${names.join(', ')}.`]
   }
-  const missing = fields.filter((field) => field.required && body[field.name] === undefined)
-  return { values, issues, missing: missing.map((field) => field.name) }
+  return { values, issues, missing }
 }
 
 /** The JSON schema of the body of a new rule, or of changes to a rule, which require no field. */

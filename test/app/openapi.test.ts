@@ -9,6 +9,7 @@ import { createJudge, type Described, type Loose, operationsOf } from '../suppor
 import { createSender, NEW_RULES } from '../support/openapi-sender.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
 import { writeSettings } from '../support/settings-file.ts'
+import { readSource } from '../support/source-files.ts'
 
 describe('/openapi.json', () => {
   let gateway: RunningGateway
@@ -260,6 +261,21 @@ describe('/openapi.json', () => {
     expect(action_json.anyOf[0].properties.echo).to.deep.equal({ description: 'a text', type: 'string' })
     expect(paths['/v1/night'].get.summary).to.equal('Says whether it is night.')
     await other.stop()
+  })
+
+  it('lists the error codes of all plugins, and docs/api.md the same ones', async () => {
+    const guardrail = {
+      use: 'guardrail-webhook',
+      after: 'firewall',
+      options: { url: 'http://127.0.0.1:1/', on_failure: 'allow' },
+    }
+    const settings = await withSettings(`plugins: { add: [${JSON.stringify(guardrail)}] }\n`)
+    const other = await startGateway(settings)
+    const { components } = (await other.call('GET', '/openapi.json')).body
+    await other.stop()
+    const listed = readSource('docs/api.md').matchAll(/^\| `(\w+)` \| (\d{3}) \| `\w+` \| (.+) \|$/gm)
+    const lines = [...listed].map(([, code, status, text]) => `- \`${code}\` (${status}): ${text}`).sort()
+    expect(components.schemas.ErrorCode.description.split('\n').slice(2)).to.deep.equal(lines)
   })
 
   it('omits what is not served', async () => {

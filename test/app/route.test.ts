@@ -118,6 +118,23 @@ describe('direct routing', () => {
       expect(body.error).to.include({ type: 'invalid_request_error', param: 'temperature' })
     })
 
+    for (const [what, param, ours, parameters] of [
+      ['out of range', 'temperature', 'invalid_value', { temperature: 3 }],
+      ['of another type', 'max_tokens', 'invalid_value', { max_tokens: 'many' }],
+      ['with an unknown value', 'cost_priority', 'invalid_value', { cost_priority: 'free' }],
+      ['with an unknown format', 'response_format.type', 'invalid_value', { response_format: { type: 'x' } }],
+      ['with an item of another type', 'model_preferences[0]', 'invalid_value', { model_preferences: [1] }],
+    ] as const) {
+      it(`the code of the interface for a parameter ${what}, and ours in the header`, async () => {
+        const { status, headers, body } = await route({ prompt: 'x', ...parameters })
+        expect(status).to.equal(400)
+        const { message, ...error } = body.error
+        expect(message).to.contain(param)
+        expect(error).to.deep.equal({ type: 'invalid_request_error', code: 'missing_parameter', param })
+        expect(headers.get('x-error-code')).to.equal(ours)
+      })
+    }
+
     it('415 for a body that is not said to be JSON', async () => {
       for (const type of ['text/plain', 'application/x-www-form-urlencoded']) {
         const { status, body, headers } = await route({ prompt: 'x' }, { 'content-type': type })

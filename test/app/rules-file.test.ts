@@ -184,7 +184,7 @@ describe('rules as a file', () => {
         'groups[0].members[0]',
         'policies[0].applies_to.groups[0]',
         'policies[1].firewall_rules[0]',
-        'policies[1].firewall_rules[1]',
+        'policies[1].firewall_rules[1].action',
         'policies[2].priority',
         'policies[3].routing_rules[0].action_json',
         'budgets.keys[0].key',

@@ -138,7 +138,13 @@ describe('rule endpoints', () => {
         for (const body of ['{', '[]', '"text"', '']) {
           const answer = await user.call('POST', path, body)
           expect(answer.status).to.equal(400)
-          expect(Object.keys(answer.body.error)).to.deep.equal(['message'])
+          const { message, ...others } = answer.body.error
+          expect(message).to.be.a('string')
+          expect(others).to.deep.equal({
+            type: 'invalid_request_error',
+            code: 'malformed_body',
+            http_status: 400,
+          })
         }
       })
 
@@ -162,9 +168,19 @@ describe('rule endpoints', () => {
   describe('validation of routing rules', () => {
     it('names the first missing field with 400', async () => {
       const user = await newUser()
-      const { status, body } = await user.call('POST', '/v1/routing-rules', { priority: 5000 })
+      const { status, body } = await user.call('POST', '/v1/routing-rules', { priority: 5000, nmae: 'x' })
       expect(status).to.equal(400)
-      expect(body).to.deep.equal({ error: { message: 'The name field is required.' } })
+      const { errors, ...error } = body.error
+      expect(error).to.deep.equal({
+        message: 'The name field is required.',
+        type: 'invalid_request_error',
+        code: 'invalid_rule',
+        http_status: 400,
+      })
+      expect(Object.keys(errors)).to.deep.equal([
+        ...['name', 'is_enabled', 'priority', 'match_json', 'action_json', 'nmae'],
+      ])
+      expect(errors.nmae[0]).to.contain('nmae is not a field')
     })
 
     it('reports all issues of all fields with 422', async () => {
@@ -223,14 +239,30 @@ describe('rule endpoints', () => {
     })
   })
 
+  it('refuse unknown keys of a warning', async () => {
+    const user = await newUser()
+    const { status, body } = await user.call(
+      'POST',
+      '/v1/routing-rules',
+      routingRule({ action_json: { add_warning: { message: 'Hello', mesage: 'Hi' } } }),
+    )
+    expect(status).to.equal(422)
+    expect(body.error.errors.action_json[0]).to.contain('add_warning')
+  })
+
   describe('validation of firewall rules', () => {
     it('names the field and the allowed values with 400', async () => {
       const user = await newUser()
       const wrong = async (more: object) =>
         (await user.call('POST', '/v1/firewall-rules', firewallRule(more))).body
-      expect(await wrong({ name: undefined })).to.deep.equal({
-        error: { message: 'The name field is required.' },
+      const { error } = await wrong({ name: undefined, nmae: 'x', priority: 1.5 })
+      expect(error).to.include({
+        message: 'The name field is required.',
+        type: 'invalid_request_error',
+        code: 'invalid_rule',
+        http_status: 400,
       })
+      expect(Object.keys(error.errors)).to.deep.equal(['name', 'priority', 'nmae'])
       expect((await wrong({ scope: 'both' })).error.message).to.contain('one of prompt, response')
       expect((await wrong({ priority: 1.5 })).error.message).to.contain('-1000 to 1000')
     })
@@ -375,7 +407,8 @@ describe('rule endpoints', () => {
       expect(routing.body.error).to.include({ type: 'authorization_error', http_status: 403 })
       const firewall = await user.call('GET', '/v1/firewall-rules')
       expect(firewall.status).to.equal(403)
-      expect(Object.keys(firewall.body.error)).to.deep.equal(['message'])
+      expect(firewall.body.error).to.include({ type: 'authorization_error', http_status: 403 })
+      expect(firewall.body.error.code).to.equal('plan_required')
     })
 
     it("keeps a downgraded user's rules without applying them, with a warning", async () => {

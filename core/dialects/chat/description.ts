@@ -12,7 +12,7 @@ const weather = {
   parameters: { type: 'object', properties: { city: { type: 'string' } } },
 }
 
-const StreamRecord = Type.Union([ChatCompletionChunk, errorBodySchema(500, 'openai')], {
+const StreamRecord = Type.Union([ChatCompletionChunk, errorBodySchema('openai')], {
   $id: 'ChatStreamRecord',
   description: 'A chunk, or the error that ends the stream.',
 })

@@ -57,7 +57,7 @@ const TextCompletionChunk = OpenObject(
   { $id: 'TextCompletionChunk', description: 'A record of a stream. The last record is the text [DONE].' },
 )
 
-const StreamRecord = Type.Union([TextCompletionChunk, errorBodySchema(500, 'openai')], {
+const StreamRecord = Type.Union([TextCompletionChunk, errorBodySchema('openai')], {
   $id: 'TextStreamRecord',
   description: 'A record with text, or the error that ends the stream.',
 })

@@ -73,7 +73,7 @@ export const MessageEvent = Variants(
 )
 
 /** The `data` of every record of a stream. */
-export const MessageStreamEvent = Type.Union([MessageEvent, errorBodySchema(500, 'anthropic')], {
+export const MessageStreamEvent = Type.Union([MessageEvent, errorBodySchema('anthropic')], {
   $id: 'MessageStreamEvent',
   description: 'An event, or the error that ends the stream.',
 })

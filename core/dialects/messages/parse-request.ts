@@ -82,8 +82,8 @@ function missingFieldError(param: string): GatewayError {
 /** Anthropic's SDKs send the whole conversation after this error, which their tool runners first do not. */
 function threadError(): GatewayError {
   const message = 'Threads are not supported. Send the whole conversation without "thread".'
-  const details = { param: 'thread', wireCode: 'thread_unsupported_request' }
-  return new GatewayError('unsupported_parameter', message, details)
+  const code = 'thread_unsupported_request'
+  return new GatewayError(code, message, { param: 'thread', wireCode: code })
 }
 
 /** Budgets of thinking up to these numbers of tokens count as these efforts. */

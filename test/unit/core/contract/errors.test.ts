@@ -5,13 +5,13 @@ import { moduleUrl } from '../../../support/root.ts'
 import { readSource } from '../../../support/source-files.ts'
 
 describe('the error codes', () => {
-  it('are all listed in docs/api.md, with status, type and meaning', () => {
+  it('of the core are all listed in docs/api.md, with status, type and meaning', () => {
     const listed = [...readSource('docs/api.md').matchAll(/^\| `(\w+)` \| (\d{3}) \| `(\w+)` \| (.+) \|$/gm)]
     const documented = listed.map(([, code, status, type, text]) => `${code} ${status} ${type} ${text}`)
     const defined = Object.entries(ERROR_CODES).map(
       ([code, { status, type, description }]) => `${code} ${status} ${type} ${description}`,
     )
-    expect(documented.toSorted()).to.deep.equal(defined.toSorted())
+    expect(documented).to.include.members(defined)
   })
 })
 
