@@ -10,6 +10,7 @@ import {
   type Position,
   SCHEMA,
   SIGNATURE,
+  URL_TEXT,
 } from './position.ts'
 
 // The positions of `extra_content.anthropic`: what requests and replies of Anthropic's Messages API hold that
@@ -47,8 +48,9 @@ function buildBlockPosition(): Position {
     select: ({ type }) => (type === 'redacted_thinking' ? redacted : block),
   }
   for (const name of ['type', 'id', 'tool_use_id', 'tool_name', 'file_id', 'name']) fields.set(name, EXEMPT)
-  for (const name of ['text', 'thinking', 'title', 'context', 'url', 'input', 'is_error'])
+  for (const name of ['text', 'thinking', 'title', 'context', 'input', 'is_error'])
     fields.set(name, INSPECTED)
+  fields.set('url', URL_TEXT)
   for (const name of ['signature', 'encrypted_content', 'encrypted_stdout']) fields.set(name, SIGNATURE)
   fields.set('cache_control', CACHE_CONTROL)
   fields.set('content', block)
@@ -68,7 +70,7 @@ function buildSourcePosition(block: Position): Position {
     type: oneOf('base64', 'text', 'url', 'file', 'content'),
     media_type: oneOf('image/jpeg', 'image/png', 'image/gif', 'image/webp', 'application/pdf', 'text/plain'),
     file_id: EXEMPT,
-    url: INSPECTED,
+    url: URL_TEXT,
     content: block,
   }
   const text = objectOf({ ...fields, data: INSPECTED })
@@ -87,6 +89,8 @@ export const ANTHROPIC_TOOL = objectOf({
   type: EXEMPT,
   name: EXEMPT,
   max_uses: PARAMETER,
+  allowed_domains: URL_TEXT,
+  blocked_domains: URL_TEXT,
   cache_control: CACHE_CONTROL,
   allowed_callers: oneOf('direct', 'code_execution_20250825', 'code_execution_20260120'),
 })
@@ -107,6 +111,7 @@ const FIELDS = objectOf({
     effort: EFFORT,
     format: objectOf({ type: oneOf('json_schema'), schema: SCHEMA }),
   }),
+  mcp_servers: objectOf({ type: INSPECTED, url: URL_TEXT, name: INSPECTED }),
 })
 
 /** The API version, features in beta, and fields of the whole request. */

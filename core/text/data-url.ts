@@ -6,9 +6,9 @@ export interface DataUrl {
 }
 
 /**
- * Parses a `data:` URL as browsers do (https://fetch.spec.whatwg.org/#data-url-processor). Returns undefined
- * for any other text. Rules and provider adapters use the same parser, so that rules inspect what the
- * provider receives.
+ * Parses a `data:` URL as browsers do (https://fetch.spec.whatwg.org/#data-url-processor), except that
+ * `base64` may be any of the parameters. Returns undefined for any other text. Rules and provider adapters
+ * use the same parser, so that rules inspect what the provider receives.
  */
 export function parseDataUrl(url: string): DataUrl | undefined {
   const comma = url.indexOf(',')
@@ -16,7 +16,7 @@ export function parseDataUrl(url: string): DataUrl | undefined {
   const head = url.slice(0, comma).trimStart().slice('data:'.length)
   const [mediaType = '', ...parameters] = head.toLowerCase().split(';')
   const data = url.slice(comma + 1)
-  const isBase64 = parameters.at(-1)?.trim() === 'base64'
+  const isBase64 = parameters.some((parameter) => parameter.trim() === 'base64')
   const base64 = isBase64 && !data.includes('%') ? data : decodePercent(data, isBase64 ? 'latin1' : 'base64')
   return { mediaType: mediaType.trim(), base64 }
 }
@@ -35,7 +35,7 @@ export function imageTypeOf(base64: string): string | undefined {
 }
 
 /** A `%` without two hexadecimal digits stands for itself. */
-function decodePercent(text: string, encoding: 'latin1' | 'base64'): string {
+export function decodePercent(text: string, encoding: 'latin1' | 'base64' | 'utf8'): string {
   const bytes = Buffer.from(text)
   let length = 0
   for (let index = 0; index < bytes.length; index++) {

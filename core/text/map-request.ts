@@ -4,6 +4,7 @@ import { rewriteMedia } from './media-text.ts'
 import { INSPECTED, type Position, type ScalarRule } from './position.ts'
 import { REQUEST } from './positions.ts'
 import { isExemptNumber, isExemptText, positionOfItems } from './scalar-rules.ts'
+import { rewriteUrl } from './url-text.ts'
 
 /** Rewrites the inspected texts of a request. */
 export interface TextRewriter {
@@ -73,6 +74,7 @@ function mapFields(value: JsonObject, basePosition: Position, rewriter: TextRewr
 function mapText(text: string, rule: ScalarRule, rewriter: TextRewriter): string {
   if (rule === 'json') return mapJson(text, rewriter)
   if (rule === 'media') return rewriteMedia(text, rewriter.rewrite)
+  if (rule === 'url') return rewriteUrl(text, rewriter.rewrite)
   return isExemptText(text, rule) ? text : rewriter.rewrite(text)
 }
 

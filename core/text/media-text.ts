@@ -1,5 +1,6 @@
-import { parseDataUrl } from './data-url.ts'
+import { decodePercent, parseDataUrl } from './data-url.ts'
 import { hasUtf16Mark, rewriteTextFile, withoutCharacters } from './text-file.ts'
+import { rewriteUrl } from './url-text.ts'
 
 type RewriteText = (text: string) => string
 
@@ -9,14 +10,16 @@ type RewriteText = (text: string) => string
  */
 export function rewriteMedia(value: string, rewrite: RewriteText): string {
   const file = openFile(value)
-  if (file === undefined) return rewrite(value)
-  if (isShortBase64(file)) {
+  if (file === undefined) return rewriteUrl(value, rewrite)
+  const isMedia = isBinary(file) && isPlausibleBase64(file.base64)
+  if (!isMedia && isShortBase64(file)) {
     const rewrittenValue = rewrite(value)
     if (rewrittenValue !== value) return rewrittenValue
   }
-  const head = isKnownHead(file.head) ? file.head : rewrite(file.head)
+  const head = isKnownHead(file.head) ? file.head : rewriteUrl(file.head, rewrite)
   const unchanged = head === file.head ? value : head + value.slice(file.head.length)
-  if (isBinary(file)) return isPlausibleBase64(file.base64) ? unchanged : rewrite(value)
+  if (isMedia) return unchanged
+  if (isBinary(file)) return rewrite(value)
   const rewritten = rewriteTextFile(formsOf(file), rewrite)
   if (rewritten !== undefined) return toBase64Head(head) + rewritten
   // Decoders skip what is not base64, so readable text between it is inspected, too.
@@ -34,15 +37,13 @@ interface MediaFile {
   readonly head: string
   readonly mediaType: string
   readonly base64: string
-  /** The data of a URL in base64 before `%` was decoded, if it has one: some decoders of base64 skip them. */
-  readonly undecoded?: string
+  /** The data in base64 as other decoders read it. */
+  readonly others?: readonly string[]
 }
 
 /** The base64 in each form that a provider may decode. `length`: how much of it. */
-function formsOf({ base64, undecoded }: MediaFile, length?: number): readonly string[] {
-  const forms = (undecoded === undefined ? [base64] : [base64, undecoded]).map((form) =>
-    form.slice(0, length),
-  )
+function formsOf({ base64, others = [] }: MediaFile, length?: number): readonly string[] {
+  const forms = [base64, ...others].map((form) => form.slice(0, length))
   const skipping = withoutSkipped(forms.at(-1) ?? '')
   return skipping === undefined ? forms : [...forms, skipping]
 }
@@ -58,14 +59,27 @@ function openFile(value: string): MediaFile | undefined {
   if (url !== undefined) {
     const comma = value.indexOf(',')
     const head = value.slice(0, comma + 1)
-    const isEncoded = value.includes('%', comma) && BASE64_HEAD.test(head)
-    return { ...url, head, ...(isEncoded && { undecoded: value.slice(comma + 1) }) }
+    return { ...url, head, others: otherReadings(head, value.slice(comma + 1)) }
   }
   const isBase64 = isPlausibleBase64(value) || SHORT_BASE64.test(value)
   return isBase64 ? { head: '', mediaType: '', base64: value } : undefined
 }
 
+/**
+ * Some decoders skip `%` in base64. Decoders do not agree either on data whose head names `base64` in
+ * another place than the last one.
+ */
+function otherReadings(head: string, data: string): readonly string[] {
+  const isLast = BASE64_HEAD.test(head)
+  if (isLast && data.includes('%')) return [data]
+  if (isLast || !/base64/i.test(decodePercent(head + data.slice(0, MAX_HEAD_LENGTH), 'utf8'))) return []
+  // A comma in quotes may belong to the head.
+  const comma = data.slice(0, MAX_HEAD_LENGTH).lastIndexOf(',')
+  return [data, decodePercent(data, 'base64'), data.slice(comma + 1)]
+}
+
 const BASE64_HEAD = /;\s*base64\s*,$/i
+const MAX_HEAD_LENGTH = 500
 
 /** A word may look like base64, so it is also inspected as it stands. */
 function isShortBase64({ head, base64 }: MediaFile): boolean {
@@ -74,12 +88,12 @@ function isShortBase64({ head, base64 }: MediaFile): boolean {
 
 const SHORT_BASE64 = /^[A-Za-z0-9+/_-]{4,127}={0,2}$/
 
-/** Checks the first characters only, because media can have megabytes. A short word is not media. */
+/** Checks the first characters only, because media can have megabytes. */
 function isPlausibleBase64(value: string): boolean {
   return BASE64_START.test(value.slice(0, 200).replace(/[\r\n]+/g, '')) && !value.includes(' ')
 }
 
-const BASE64_START = /^[A-Za-z0-9+/_-]{128}/
+const BASE64_START = /^[A-Za-z0-9+/_-]{4,}(?:={0,2}$|(?<=.{128}))/
 
 /** The usual heads are exempt, so that a rule about the word "image" does not refuse every image. */
 function isKnownHead(head: string): boolean {
@@ -99,9 +113,14 @@ const KNOWN_HEAD = new RegExp(
   'i',
 )
 
-/** A percent-encoded URL becomes base64 when its text changes. */
+/**
+ * A percent-encoded URL becomes base64 when its text changes, and a head that is read in several ways a
+ * plain one.
+ */
 function toBase64Head(head: string): string {
-  return head === '' || /;base64,$/i.test(head) ? head : `${head.slice(0, -1)};base64,`
+  if (head === '' || /;base64,$/i.test(head)) return head
+  const plain = /base64|["%]/i.test(head) ? head.replace(/;.*/s, ',') : head
+  return `${plain.slice(0, -1)};base64,`
 }
 
 /** Characters of base64 that decide whether a file is text: 66 bytes. */

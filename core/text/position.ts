@@ -23,6 +23,7 @@ export interface Position {
  * - `text`: inspected.
  * - `json`: a string that may hold a JSON document: its strings, numbers and keys are inspected one by one.
  * - `media`: binary media is exempt; a text file in base64 is decoded and inspected; anything else is text.
+ * - `url`: inspected as it stands and percent-decoded.
  * - `exempt`: a string or number that is never inspected; objects and lists in its place are.
  * - `unsent`: sent to no provider, so nothing in it is inspected.
  * - `parameter`: a number of up to seven characters is exempt; anything else is inspected.
@@ -33,6 +34,7 @@ export type ScalarRule =
   | 'text'
   | 'json'
   | 'media'
+  | 'url'
   | 'exempt'
   | 'unsent'
   | 'parameter'
@@ -44,6 +46,7 @@ export const JSON_TEXT: Position = { scalar: 'json' }
 export const EXEMPT: Position = { scalar: 'exempt' }
 export const PARAMETER: Position = { scalar: 'parameter' }
 export const MEDIA: Position = { scalar: 'media' }
+export const URL_TEXT: Position = { scalar: 'url' }
 export const SIGNATURE: Position = { scalar: 'signature' }
 
 export function objectOf(fields: Readonly<Record<string, Position>>, scalar: ScalarRule = 'text'): Position {

@@ -219,7 +219,7 @@ export function listExemptions(): readonly string[] {
   const seen = new Set<Position>()
   function visit(path: string, position: Position): void {
     const { scalar, fields } = position
-    if (scalar !== 'text' && scalar !== 'json') {
+    if (scalar !== 'text' && scalar !== 'json' && scalar !== 'url') {
       lines.add(`${path}: ${typeof scalar === 'string' ? scalar : [...scalar].join(', ')}`)
     }
     if (fields === undefined || seen.has(position)) return

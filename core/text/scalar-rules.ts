@@ -16,6 +16,7 @@ export function isExemptText(text: string, rule: ScalarRule): boolean {
     case 'text':
     case 'json':
     case 'media':
+    case 'url':
       return false
     case 'exempt':
       return NAME.test(text)

@@ -2,6 +2,7 @@ import type { JsonObject } from '../contract/index.ts'
 import { rewriteMedia } from './media-text.ts'
 import { INSPECTED, type Position } from './position.ts'
 import { isExemptNumber, isExemptText, positionOfItems } from './scalar-rules.ts'
+import { rewriteUrl } from './url-text.ts'
 
 /** Receives the texts of a request that rules inspect. */
 export interface TextVisitor {
@@ -39,8 +40,9 @@ function visitFields(value: JsonObject, basePosition: Position, visitor: TextVis
 function visitString(text: string, { scalar }: Position, visitor: TextVisitor): void {
   if (scalar === 'text') visitor.visitText(text)
   else if (scalar === 'json') visitor.visitJson(text)
-  else if (scalar === 'media') {
-    rewriteMedia(text, (part) => {
+  else if (scalar === 'media' || scalar === 'url') {
+    const rewrite = scalar === 'media' ? rewriteMedia : rewriteUrl
+    rewrite(text, (part) => {
       visitor.visitText(part)
       return part
     })

@@ -35,28 +35,30 @@ export interface ReplyInspectionOptions {
  */
 export function inspectWholeReply(
   firewall: CompiledFirewall,
-  { evaluation, report }: ReplyInspectionOptions,
+  options: ReplyInspectionOptions,
 ): ReplyTransform {
+  const { evaluation, report } = options
   return {
     async transform(event) {
       const request = toReplyRequest(event.parts)
       const outcome = await evaluateFirewall(firewall, request, evaluation)
       report.addOutcome(outcome)
       const isMasked = outcome.request !== request
-      return [event.withParts(isMasked ? withMaskedTexts(event.parts, outcome.request) : event.parts)]
+      const parts = isMasked ? withMaskedTexts(event.parts, outcome.request) : event.parts
+      await createJoinedTexts(firewall, options).add(parts)
+      return [event.withParts(parts)]
     },
   }
 }
 
 /** Creates the transform that applies the rules to a stream. See docs/firewall.md, "Streams". */
-export function inspectStream(
-  firewall: ResponseFirewall,
-  { evaluation, report, cpuMs, holdBackChars }: ReplyInspectionOptions,
-): ReplyTransform {
+export function inspectStream(firewall: ResponseFirewall, options: ReplyInspectionOptions): ReplyTransform {
+  const { evaluation, report, cpuMs, holdBackChars } = options
   const limits = { run: evaluation.createRun(0), cpuMs, holdBackChars, report }
   const slice = createCooperativeYield(3)
   const texts = new Map<TextKind, InspectedText>()
   const calls = createHeldCalls(firewall, evaluation, report)
+  const joined = createJoinedTexts(firewall, options)
   let current: TextKind | undefined
   let lastEvent: ReplyEvent | undefined
 
@@ -114,10 +116,12 @@ export function inspectStream(
       lastEvent = event
       const parts: ReplyPart[] = []
       for (const part of event.parts) parts.push(...(await transformPart(part)))
+      await joined.add(parts)
       return parts.length === 0 ? [] : [event.withParts(parts)]
     },
     async flush() {
       const parts = [...(await interruptText()), ...(await calls.release())]
+      await joined.add(parts)
       return parts.length === 0 || lastEvent === undefined ? [] : [lastEvent.withParts(parts)]
     },
   }
@@ -125,6 +129,55 @@ export function inspectStream(
 
 function toTextParts(type: TextKind, text: string): readonly ReplyPart[] {
   return text === '' ? [] : [{ type, text }]
+}
+
+interface JoinedTexts {
+  /**
+   * Adds parts that are about to be sent. Throws the refusal of a rule that their border completes a match
+   * of.
+   */
+  add(parts: readonly ReplyPart[]): Promise<void>
+}
+
+/**
+ * Finds matches that are divided between text and refusal, which some formats send as one text, in the
+ * order in which they arrive. Few replies have both.
+ */
+function createJoinedTexts(
+  firewall: CompiledFirewall,
+  { evaluation, report, holdBackChars }: ReplyInspectionOptions,
+): JoinedTexts {
+  let kind: TextKind | undefined
+  /** The end of what came before the last change between the two. */
+  let before = ''
+  let after = ''
+
+  async function addText(type: TextKind, text: string): Promise<void> {
+    if (kind !== undefined && type !== kind) {
+      before = (before + after).slice(-holdBackChars)
+      after = ''
+    }
+    kind = type
+    after += text
+    if (before !== '') {
+      const request = toReplyRequest([
+        { type: 'text', text: before },
+        { type: 'refusal', text: after },
+      ])
+      report.addOutcome(await evaluateFirewall(firewall, request, evaluation))
+    }
+    if (after.length <= 2 * holdBackChars) return
+    after = after.slice(-holdBackChars)
+    before = ''
+  }
+
+  return {
+    async add(parts) {
+      for (const part of parts)
+        if ((part.type === 'text' || part.type === 'refusal') && part.text !== '')
+          await addText(part.type, part.text)
+    },
+  }
 }
 
 /** Longer arguments are refused: they are inspected whole, and until then held in memory. */

@@ -97,6 +97,20 @@ describe('rules for replies, wherever chunks end', () => {
     })
   }
 
+  for (const [name, dialect] of STREAMING)
+    it(`refuse a word that is divided between text and refusal: ${name}`, async () => {
+      for (const rule of ['A secret', 'The launch code']) {
+        for (const kinds of [['content', 'refusal'] as const, ['refusal', 'content'] as const]) {
+          const cut = rule.length - 3
+          const [first, second] = [rule.slice(0, cut), rule.slice(cut)]
+          const pieces = [chunk({ [kinds[0]]: first }), chunk({ [kinds[1]]: second })]
+          provider.play({ chunks: [...pieces, chunk({}, 'stop')] })
+          const text = await ask(dialect)
+          expect(text).to.contain('Request blocked by firewall rule').and.not.to.contain(`"${second}"`)
+        }
+      }
+    })
+
   const ARGUMENTS = '{"q":"a \\u0073ecret","n":47110815,"m":1.50}'
 
   /** Two calls at once, whose arguments arrive in turns. */

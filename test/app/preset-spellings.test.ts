@@ -43,8 +43,11 @@ describe('presets find other spellings', function () {
     const body = firewallRuleBody({ type: 'preset', action: 'mask', replacement: '[x]', ...rule })
     const { body: made } = await gateway.call('POST', '/v1/firewall-rules', body)
     expect(made.data, JSON.stringify(made)).to.include({ type: 'preset' })
-    await use()
-    await gateway.call('DELETE', `/v1/firewall-rules/${made.data.id}`)
+    try {
+      await use()
+    } finally {
+      await gateway.call('DELETE', `/v1/firewall-rules/${made.data.id}`)
+    }
   }
 
   async function sentFor(content: string): Promise<string> {

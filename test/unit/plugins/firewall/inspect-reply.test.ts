@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { FirewallRule } from '../../../../core/contract/index.ts'
+import type { FirewallRule, ReplyPart } from '../../../../core/contract/index.ts'
 import { compilePattern } from '../../../../core/pcre/patterns.ts'
 import { inspectReply, textEvents, textOf } from '../../../support/inspected-reply.ts'
 import { createRandom, type Random } from '../../../support/random.ts'
@@ -183,6 +183,27 @@ describe('the inspection of a stream', () => {
       expect(textOf(parts)).to.equal('a ')
     })
   })
+
+  for (const action of ['block', 'mask', 'warn'] as const)
+    it(`decides alike about words divided between text and refusal, whole and streamed: ${action}`, async () => {
+      const rules = [firewallRule({ action })]
+      const text = 'A secret word'
+      for (const kinds of [['text', 'refusal', 'text'] as const, ['refusal', 'text', 'refusal'] as const])
+        for (let border = 0; border < text.length; border++) {
+          const pieces = [text.slice(0, border), text.slice(border, border + 4), text.slice(border + 4)]
+          const parts = kinds.map((type, index): ReplyPart => ({ type, text: pieces[index] ?? '' }))
+          const chars = kinds.flatMap((type, index) => textEvents([...(pieces[index] ?? '')], type))
+          const whole = await inspectReply(rules, [parts], { type: 'whole' })
+          const streamed = await inspectReply(rules, chars)
+          const context = JSON.stringify(pieces)
+          const isDivided = !pieces.some((piece) => piece.includes('secret'))
+          expect(whole.error !== undefined, context).to.equal(
+            action === 'block' || (action === 'mask' && isDivided),
+          )
+          expect(streamed.error?.message, context).to.equal(whole.error?.message)
+          expect(streamed.warnings, context).to.deep.equal(whole.warnings)
+        }
+    })
 
   describe('ends at a rule that blocks', () => {
     for (const kind of ['text', 'reasoning', 'refusal'] as const) {
