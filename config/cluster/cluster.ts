@@ -16,10 +16,11 @@ import { RPC_TIMEOUTS_MS } from './rpc-methods.ts'
 import { SharedResources } from './shared-resources.ts'
 
 /**
- * What a worker may need to exit after its connections have ended, mostly for the final snapshot of a large
- * state. With the default `timeouts.drain_ms`, a stop fits into the 45 s of the units in `config/deploy`.
+ * What a worker may need to exit after `timeouts.drain_ms`: for the last records of interrupted requests, and
+ * for the final snapshot of a large state. With the default, a stop fits into the 45 s of the units in
+ * `config/deploy`.
  */
-const CLOSE_TIMEOUT_MS = 10_000
+const CLOSE_TIMEOUT_MS = 13_000
 
 /**
  * The primary of several worker processes: starts, replaces and stops them, and serves the calls that they

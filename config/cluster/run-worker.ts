@@ -21,7 +21,8 @@ export async function runWorker(environment: Environment, workerEnv: WorkerEnv):
   // A closing terminal signals the whole process group. Only the primary reacts to SIGHUP.
   process.on('SIGHUP', () => undefined)
   const stopping = new AbortController()
-  for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => stopping.abort())
+  // More than once: a service manager may send SIGTERM to each process, and the primary then sends another.
+  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => stopping.abort())
   const primary = connectToPrimary(PRIMARY_TRANSPORT, workerEnv)
   const logger = createLogger('info', { isShared: true, worker: workerEnv.number })
   const starting = startWorker(environment, workerEnv, primary, logger, stopping.signal)

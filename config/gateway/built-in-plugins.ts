@@ -1,5 +1,6 @@
 import type { OperatorRegistry, Plugin } from '../../core/contract/index.ts'
 import { createFormChooser } from '../../core/dialects/response-form.ts'
+import { RequestsInFlight } from '../../core/http/requests-in-flight.ts'
 import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
 import { createMemorySharedState } from '../../core/shared-state/memory.ts'
 import type { SharedState } from '../../core/shared-state/shared-state.ts'
@@ -82,6 +83,8 @@ export interface BuiltInServices {
   readonly trainsRouters?: boolean
   /** Aborts when the gateway begins to stop. Default: never. */
   readonly stopping?: AbortSignal
+  /** Default: none, since no requests are served. */
+  readonly requests?: RequestsInFlight
   /** Undefined in a single process. */
   readonly cluster?: ClusterPeer | undefined
 }
@@ -119,7 +122,7 @@ export function createBuiltInPlugins(
   const pending = new PendingRecords()
   const [copies, budgets]: [CopyHooks, BudgetHooks] = [{}, {}]
   const rulesFile = createRulesFileEndpoints({ ...state, kinds, budgets })
-  const { stopping = new AbortController().signal } = services
+  const { stopping = new AbortController().signal, requests = new RequestsInFlight() } = services
   const ownMetricsAddress = metricsAddress(settings)
   const chooseForm = createFormChooser(settings.responses.form)
   const evidence = createEvidence(log, { dataDir: settings.data_dir, logId: state.logId })
@@ -207,8 +210,7 @@ export function createBuiltInPlugins(
       circuitBreakers: breakers,
       logId: state.logId,
       hooks: copies,
-      stopping,
-      drainMs: settings.timeouts.drain_ms,
+      requests,
     }),
     createDecorate(chooseForm),
     createRules(kinds, ruleCommands, ruleServices.own, rulesFile),

@@ -6,6 +6,7 @@ import { withAppendMetrics } from '../../core/event-log/instrument-log.ts'
 import { EXPIRING_STREAMS } from '../../core/events/streams.ts'
 import { createClientAddressResolver } from '../../core/http/client-address.ts'
 import { KeepAlives } from '../../core/http/keep-alives.ts'
+import { RequestsInFlight } from '../../core/http/requests-in-flight.ts'
 import { buildSecurityHeaders } from '../../core/http/server/default-headers.ts'
 import type { ServerOptions } from '../../core/http/server/hardened-server.ts'
 import { listen } from '../../core/http/server/listen.ts'
@@ -47,8 +48,8 @@ export interface Gateway extends ServingAddresses {
   readonly sandboxUrl: string | undefined
   readonly state: State
   /**
-   * Stops accepting connections, waits for requests in flight up to `timeouts.drain_ms`, then closes
-   * everything.
+   * Stops accepting connections, waits for requests in flight up to `timeouts.drain_ms`, interrupts those
+   * that remain, and closes everything once their records and costs are known.
    */
   stop(): Promise<void>
   /**
@@ -106,6 +107,7 @@ export async function startGateway(
     const sharedState = await openSharedState(settings, peer, logger)
     opened.push(sharedState)
     const operators = createOperatorRegistry()
+    const requests = new RequestsInFlight()
     const adapters = createAdapterRegistry(ADAPTERS)
     const resolveAddress = createClientAddressResolver(settings.trusted_proxies)
     const authFailures = createAuthFailureLimiter({
@@ -147,6 +149,7 @@ export async function startGateway(
       retry,
       trainsRouters: peer?.takesSnapshots ?? true,
       stopping: stopping.signal,
+      requests,
       cluster: peer,
     })
     const authenticateOperator =
@@ -182,6 +185,7 @@ export async function startGateway(
     const warmUp = createWarmUp()
     opened.push({ close: async () => warmUp.stop() })
     const parts = {
+      requests,
       steps: pipeline.steps,
       snapshotCaller: createCallerSnapshots(state),
       bodyLimit: settings.limits.body_bytes,
@@ -211,6 +215,7 @@ export async function startGateway(
     const serverOptions = {
       ...buildServerOptions(settings, logger),
       exposesHeaders: hasThirdPartyMiddleware(pipeline.steps),
+      interruptRequests: () => requests.interrupt(),
     }
     const { body_bytes: maxBytes } = settings.limits
     const sockets = createSocketServer({ ...RESPONSES_SOCKET, maxBytes, cors: settings.cors })
@@ -223,7 +228,13 @@ export async function startGateway(
     const drain = async (lingerMs: number) => {
       stopping.abort()
       const { drain_ms } = settings.timeouts
+      const endsAt = performance.now() + lingerMs + drain_ms
       await Promise.all([main.stop(drain_ms, lingerMs), direct.stop(drain_ms, lingerMs)])
+      // Copies of requests have no connection. Plugins record what has ended and count its cost.
+      await requests.untilEnded(endsAt - performance.now())
+      requests.interrupt()
+      const remaining = await requests.untilEnded(MAX_RECORDING_MS)
+      if (remaining > 0) logger.error({ requests: remaining }, 'requests did not end; they are not recorded')
       await closeAll()
     }
     return {
@@ -243,6 +254,9 @@ export async function startGateway(
     throw error
   }
 }
+
+/** How long requests without a connection may take to end at shutdown, in milliseconds. */
+const MAX_RECORDING_MS = 3000
 
 /** Imports most of the code while the threads of the event log start. */
 async function importServingModules() {

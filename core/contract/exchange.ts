@@ -269,14 +269,18 @@ export interface ClientConnection {
   /** The client disconnected before the response ended. */
   readonly isAborted: boolean
   /**
-   * Calls `notify` once if the client disconnects before the response ends (immediately if it already has).
-   * Returns an unsubscribe function.
+   * Calls `notify` once if the client disconnects before the response ends (immediately if it already has),
+   * or if the gateway ends; the reason is then a `GatewayError`, which the client gets. Returns an
+   * unsubscribe function.
    */
   onAbort(notify: (reason: unknown) => void): () => void
   /** Calls `notify` once the response has ended or the client has disconnected (immediately if it has). */
   onClose(notify: () => void): void
   /** The WebSocket connection that the request opens or is a message of. Undefined for other requests. */
   readonly session?: ClientSession | undefined
-  /** Aborts when the client disconnects. Created on first use; `onAbort` is cheaper on the hot path. */
+  /**
+   * Aborts when the client disconnects or the gateway ends. Created on first use; `onAbort` is cheaper on the
+   * hot path.
+   */
   readonly signal: AbortSignal
 }

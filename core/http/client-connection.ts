@@ -1,18 +1,22 @@
 import type { ServerResponse } from 'node:http'
 import type { Next } from 'koa'
-import type { ClientConnection, ClientSession, GatewayContext } from '../contract/index.ts'
+import type { ClientConnection, ClientSession, GatewayContext, GatewayError } from '../contract/index.ts'
 import { newRequestId } from '../util/ids.ts'
 import { INCOMPLETE_EVENT } from './incomplete-response.ts'
 import { MessageRequest } from './message-request.ts'
+import type { RequestsInFlight } from './requests-in-flight.ts'
 
 /** Assigns the request id and the start time, and tracks whether the client disconnects early. */
-export function identifyRequest(ctx: GatewayContext, next: Next): Promise<void> {
-  const requestId = newRequestId()
-  const client = new HttpClientConnection(ctx.res)
-  if (ctx.req instanceof MessageRequest) client.session = ctx.req.session
-  Object.assign(ctx, { requestId, startedAt: performance.now(), client })
-  ctx.res.setDefaultHeader('x-request-id', requestId)
-  return next()
+export function identifyRequests(requests: Pick<RequestsInFlight, 'add'>) {
+  return (ctx: GatewayContext, next: Next): Promise<void> => {
+    const requestId = newRequestId()
+    const client = new HttpClientConnection(ctx.res)
+    if (ctx.req instanceof MessageRequest) client.session = ctx.req.session
+    Object.assign(ctx, { requestId, startedAt: performance.now(), client })
+    ctx.res.setDefaultHeader('x-request-id', requestId)
+    requests.add(client)
+    return next()
+  }
 }
 
 /** Shared by all connections: most never have a listener, or have one briefly. */
@@ -25,6 +29,7 @@ const NO_LISTENERS: readonly [] = []
 class HttpClientConnection implements ClientConnection {
   isAborted = false
   session: ClientSession | undefined
+  /** Why what the request waits for was cancelled: the client disconnected, or the gateway is ending. */
   #reason: Error | undefined
   #isClosed = false
   #abortListeners: readonly ((reason: unknown) => void)[] = NO_LISTENERS
@@ -37,7 +42,7 @@ class HttpClientConnection implements ClientConnection {
   }
 
   onAbort(notify: (reason: unknown) => void): () => void {
-    if (this.isAborted) notify(this.#reason)
+    if (this.#reason !== undefined) notify(this.#reason)
     else this.#abortListeners = [...this.#abortListeners, notify]
     return () => {
       this.#abortListeners = this.#abortListeners.filter((other) => other !== notify)
@@ -51,8 +56,20 @@ class HttpClientConnection implements ClientConnection {
 
   get signal(): AbortSignal {
     this.#controller ??= new AbortController()
-    if (this.isAborted) this.#controller.abort(this.#reason)
+    if (this.#reason !== undefined) this.#controller.abort(this.#reason)
     return this.#controller.signal
+  }
+
+  /** Cancels what the request waits for, as if the client had disconnected. The client gets the error. */
+  interrupt(error: GatewayError): void {
+    if (!this.#isClosed) this.#abort(error)
+  }
+
+  #abort(reason: Error): void {
+    if (this.#reason !== undefined) return
+    this.#reason = reason
+    this.#controller?.abort(reason)
+    for (const notify of this.#abortListeners) notify(reason)
   }
 
   #close(isFinished: boolean): void {
@@ -60,9 +77,7 @@ class HttpClientConnection implements ClientConnection {
     this.#isClosed = true
     if (!isFinished) {
       this.isAborted = true
-      this.#reason = new Error('client disconnected')
-      this.#controller?.abort(this.#reason)
-      for (const notify of this.#abortListeners) notify(this.#reason)
+      this.#abort(new Error('client disconnected'))
     }
     for (const notify of this.#closeListeners) notify()
   }

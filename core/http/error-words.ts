@@ -53,6 +53,7 @@ export const ERROR_WORDS: Readonly<Record<string, ErrorWords>> = {
   },
   provider_overloaded: { openai: { code: 'server_is_overloaded' }, ...overloaded },
   no_providers_available: overloaded,
+  shutting_down: overloaded,
   model_unavailable: overloaded,
   content_filter: {
     openai: {

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { type GatewayError, redactApiKeys } from '../contract/errors.ts'
 import type { EndedRequest, GatewayContext, RequestObserver } from '../contract/index.ts'
+import type { RequestsInFlight } from './requests-in-flight.ts'
 
 /**
  * Returns a function that notifies the observers once the response to a request has ended, also for rejected
@@ -8,11 +9,16 @@ import type { EndedRequest, GatewayContext, RequestObserver } from '../contract/
  * the outcome of the provider call. See docs/decisions/plugins.md, "Observers see a request when its response
  * has ended".
  */
-export function notifyObservers(observers: readonly RequestObserver[], logger: Logger) {
+export function notifyObservers(
+  observers: readonly RequestObserver[],
+  requests: Pick<RequestsInFlight, 'delete'>,
+  logger: Logger,
+) {
   return (ctx: GatewayContext): void => {
     const notify = () => {
       logFailedStream(ctx, logger)
       notifyAll(observers, toEndedRequest(ctx), logger)
+      requests.delete(ctx.client)
     }
     ctx.client.onClose(() => {
       if (ctx.lateReply === undefined) notify()

@@ -2,7 +2,7 @@ import Koa from 'koa'
 import type { Logger } from 'pino'
 import { GatewayError, type GatewayMiddleware } from '../contract/index.ts'
 import { rewriteAzurePath } from '../http/azure-paths.ts'
-import { identifyRequest } from '../http/client-connection.ts'
+import { identifyRequests } from '../http/client-connection.ts'
 import { type CorsSettings, createCorsMiddleware } from '../http/cors.ts'
 import { type AuthenticateOperator, composeEndpoint, type RecordRead } from '../http/endpoints.ts'
 import { createLogReplacedError, handleErrors, logResponseErrors } from '../http/errors.ts'
@@ -11,6 +11,7 @@ import { installLazyBodies, sendLazyBody } from '../http/lazy-body.ts'
 import { createProbes, PROBES, type Readiness } from '../http/probes.ts'
 import { createBodyReader } from '../http/read-body.ts'
 import { logRequests, notifyObservers } from '../http/request-observers.ts'
+import type { RequestsInFlight } from '../http/requests-in-flight.ts'
 import { createRoutes, isAnthropicPath, normalizePath, type Routes, rejectUnmatched } from '../http/routes.ts'
 import { composeAdmission, composeUnmatchedAdmission, hasThirdPartyMiddleware } from './admission.ts'
 import { composeInference, type InferenceParts } from './inference.ts'
@@ -28,6 +29,7 @@ export interface AppParts extends InferenceParts, Readiness {
   readonly authenticateOperator: AuthenticateOperator | undefined
   readonly recordRead: RecordRead
   readonly findKnownRequest: FindKnownRequest
+  readonly requests: RequestsInFlight
   /** Runs a function soon after the gateway serves: what a first request needs, but the start does not. */
   readonly onceServing: (prepare: () => void) => void
 }
@@ -54,7 +56,7 @@ function createBaseApp(
   if (usesKoa) installLazyBodies(app)
   logResponseErrors(app, logger)
   const observers = [logRequests(logger), ...steps.flatMap(({ parts }) => parts.observe ?? [])]
-  const onHandled = notifyObservers(observers, logger)
+  const onHandled = notifyObservers(observers, parts.requests, logger)
   const routes = createRoutes()
   // Before declared endpoints, whose paths may have a parameter in place of a word: `/v1/responses/{id}`.
   const inferenceRoutes = addInferenceEndpoints(routes, parts, inferenceEndpoints)
@@ -62,7 +64,7 @@ function createBaseApp(
   parts.onceServing(routes.prepare)
   const middleware: readonly GatewayMiddleware[] = [
     ...(usesKoa ? [sendLazyBody] : []),
-    identifyRequest,
+    identifyRequests(parts.requests),
     handleErrors(logger, collectErrorCodes(steps), onHandled),
     ...(cors.origins.length > 0 ? [createCorsMiddleware(cors)] : []),
     normalizePath,

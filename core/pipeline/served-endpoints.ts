@@ -65,6 +65,7 @@ const INFERENCE_ERRORS: readonly ErrorCode[] = [
   'provider_unreachable',
   'model_unavailable',
   'no_providers_available',
+  'shutting_down',
   'provider_timeout',
 ]
 

@@ -1,4 +1,5 @@
 import type { Worker } from 'node:worker_threads'
+import { GatewayError } from '../contract/errors.ts'
 import { terminateThread } from './stuck-threads.ts'
 import { lowerThreadPriority, readThreadCpuMs } from './thread-cpu.ts'
 
@@ -20,7 +21,7 @@ export interface WorkerJobOptions {
 interface WorkerJobClient {
   readonly isAborted: boolean
   /** Returns an unsubscribe function. */
-  onAbort(notify: () => void): () => void
+  onAbort(notify: (reason: unknown) => void): () => void
 }
 
 /** Threads that run jobs, with one queue per owner, served in turn. */
@@ -242,13 +243,15 @@ export function createWorkerPool<Request, Result>({
     if (idle.includes(thread)) idle.splice(idle.indexOf(thread), 1)
   }
 
-  function cancel(job: QueuedJob): void {
+  function cancel(job: QueuedJob, reason: unknown): void {
     const queue = queues.get(job.owner)?.filter((queued) => queued !== job) ?? []
     if (queue.length > 0) queues.set(job.owner, queue)
     else queues.delete(job.owner)
     for (const thread of threads)
       if (thread.job === job) thread.abandonAt = performance.now() + CANCEL_GRACE_MS
-    job.reject(new WorkerJobCancelledError('the client disconnected'))
+    job.reject(
+      GatewayError.isInstance(reason) ? reason : new WorkerJobCancelledError('the client disconnected'),
+    )
   }
 
   function rejectQueue(owner: number, error: Error): void {
@@ -275,7 +278,7 @@ export function createWorkerPool<Request, Result>({
         return await new Promise<WorkerJobResult<Result>>((resolve, reject) => {
           const job: QueuedJob = { ...options, request, resolve, reject }
           enqueue(job)
-          unsubscribe = client?.onAbort(() => cancel(job)) ?? unsubscribe
+          unsubscribe = client?.onAbort((reason) => cancel(job, reason)) ?? unsubscribe
         })
       } finally {
         unsubscribe()

@@ -148,7 +148,7 @@ async function waitForRetry(error: GatewayError, signal: AbortSignal): Promise<v
   const { retryAfter } = error.details
   const delayMs = retryAfter === undefined ? DEFAULT_RETRY_DELAY_MS : retryAfter * 1000
   if (delayMs > MAX_RETRY_DELAY_MS || error.code === 'provider_quota_exceeded') throw error
-  await sleep(delayMs, undefined, { signal })
+  await sleep(delayMs, undefined, { signal }).catch(() => signal.throwIfAborted())
 }
 
 /** Of two errors of rate limits, the one after which clients may retry sooner. */

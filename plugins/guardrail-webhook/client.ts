@@ -35,7 +35,7 @@ export interface GuardrailClientOptions {
 export interface GuardrailClient {
   /**
    * Resolves with the verdict about `textCount` texts. Rejects with a `GuardrailCallError`, or with the
-   * client's reason if it disconnects.
+   * reason of the client's signal.
    */
   check(body: object, textCount: number, userId: number, client: ClientConnection): Promise<Verdict>
   close(): Promise<void>
@@ -81,7 +81,8 @@ export function createGuardrailClient(options: GuardrailClientOptions): Guardrai
       if (verdict !== undefined) return verdict
       throw new GuardrailCallError('malformed', 'the answer is not a verdict')
     } catch (error) {
-      if (client.isAborted || error instanceof GuardrailCallError) throw error
+      if (error instanceof GuardrailCallError) throw error
+      client.signal.throwIfAborted()
       if (timeout.aborted)
         throw new GuardrailCallError('timeout', `no complete answer within ${timeoutMs} ms`, { cause: error })
       throw new GuardrailCallError('unreachable', describeNetworkError(error), { cause: error })
@@ -113,6 +114,7 @@ function toBreakerError(error: unknown): never {
 function fromBreakerError(error: unknown): unknown {
   if (!GatewayError.isInstance(error)) return error
   if (error.cause instanceof GuardrailCallError) return error.cause
+  if (error.code === 'shutting_down') return error
   return new GuardrailCallError('circuit_open', 'the guardrail has been failing for this user')
 }
 

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import {
   type EndedExchange,
@@ -9,6 +8,7 @@ import {
   type Route,
   type Target,
 } from '../../core/contract/index.ts'
+import type { RequestsInFlight } from '../../core/http/requests-in-flight.ts'
 import { readReply } from '../../core/pipeline/read-reply.ts'
 import { recordUnreadCost } from '../../core/pipeline/usage-recorder.ts'
 import { CopyConnection, copyExchange } from './copy.ts'
@@ -31,6 +31,7 @@ export interface CopyServices extends Pick<Host, 'costOf'> {
   /** False while the circuit of the model is open. */
   isUsable(target: Target, userId: number): boolean
   readonly hooks: CopyHooks
+  readonly requests: Pick<RequestsInFlight, 'add' | 'delete'>
   readonly maxConcurrent: number
   readonly count: (outcome: CopyOutcome) => void
   readonly logger: Logger
@@ -45,40 +46,33 @@ const MAX_COPY_MS = 600_000
  */
 export class ShadowCopies {
   readonly #services: CopyServices
-  readonly #open = new Map<CopyConnection, Promise<void>>()
+  #inFlight = 0
 
   constructor(services: CopyServices) {
     this.#services = services
   }
 
   get inFlight(): number {
-    return this.#open.size
+    return this.#inFlight
   }
 
   /** Returns immediately. A copy for which there is no place is dropped: a queue would hold prompts. */
   send(exchange: EndedExchange, target: Target): void {
-    const { count, isUsable, maxConcurrent } = this.#services
-    const isFull = this.#open.size >= maxConcurrent
+    const { count, isUsable, maxConcurrent, requests, logger } = this.#services
+    const isFull = this.#inFlight >= maxConcurrent
     if (isFull || !isUsable(target, exchange.account.userId)) {
       count(isFull ? 'dropped' : 'unavailable')
       return
     }
     const client = new CopyConnection()
-    const sent = this.#run(copyExchange(exchange, target, client), client)
-      .catch((err: unknown) => this.#services.logger.error({ err, requestId: exchange.id }, 'copy failed'))
-      .finally(() => this.#open.delete(client))
-    this.#open.set(client, sent)
-  }
-
-  /** Waits for the copies in flight, then aborts those that have not ended. */
-  async close(waitMs: number): Promise<void> {
-    if (this.#open.size === 0) return
-    const timer = new AbortController()
-    const ended = Promise.all(this.#open.values())
-    await Promise.race([ended, sleep(waitMs, undefined, { signal: timer.signal }).catch(() => undefined)])
-    timer.abort()
-    for (const client of this.#open.keys()) client.abort(new Error('the gateway is shutting down'))
-    await ended
+    this.#inFlight += 1
+    requests.add(client)
+    void this.#run(copyExchange(exchange, target, client), client)
+      .catch((err: unknown) => logger.error({ err, requestId: exchange.id }, 'copy failed'))
+      .finally(() => {
+        this.#inFlight -= 1
+        requests.delete(client)
+      })
   }
 
   async #run(exchange: EndedExchange, client: CopyConnection): Promise<void> {

@@ -1,4 +1,4 @@
-import type { ClientConnection, EndedExchange, Target } from '../../core/contract/index.ts'
+import type { ClientConnection, EndedExchange, GatewayError, Target } from '../../core/contract/index.ts'
 import { newRequestId } from '../../core/util/ids.ts'
 
 const NO_RESPONSE = { setDefaultHeader: () => undefined }
@@ -29,6 +29,10 @@ export class CopyConnection implements ClientConnection {
 
   abort(reason: Error): void {
     this.#controller.abort(reason)
+  }
+
+  interrupt(error: GatewayError): void {
+    this.abort(error)
   }
 
   /** Call once, when the copy has ended. */

@@ -6,7 +6,7 @@ import { createCallProvider, type DispatchServices } from '../dispatch/call-prov
 import { dispatchExchange } from '../dispatch/dispatch.ts'
 import type { RoutingCatalog } from '../routing/routing-catalog.ts'
 import { createShadowAction } from './action.ts'
-import { COPY_OUTCOMES, type CopyOutcome, ShadowCopies } from './copies.ts'
+import { COPY_OUTCOMES, type CopyOutcome, type CopyServices, ShadowCopies } from './copies.ts'
 import type { CopyHooks } from './copy-hooks.ts'
 import { setShadow } from './find-target.ts'
 
@@ -24,10 +24,7 @@ interface ShadowServices extends Pick<DispatchServices, 'providers'> {
   readonly circuitBreakers: Pick<CircuitBreakers, 'isUsable'>
   readonly logId: string
   readonly hooks: CopyHooks
-  /** Aborts when the gateway begins to stop. */
-  readonly stopping: AbortSignal
-  /** How long a stop may take. */
-  readonly drainMs: number
+  readonly requests: CopyServices['requests']
 }
 
 /** What becomes of a copy must not affect the routing of requests. */
@@ -42,7 +39,7 @@ const UNOBSERVED: Pick<DispatchServices, 'circuitBreakers' | 'latency'> = {
 
 /** Sends copies of answered requests to other models, for a comparison (docs/rules.md, "Shadows"). */
 export function createShadow(services: ShadowServices): Plugin {
-  const { routingCatalog, circuitBreakers, providers, logId, hooks, stopping, drainMs } = services
+  const { routingCatalog, circuitBreakers, providers, logId, hooks, requests } = services
   const callProvider = createCallProvider({ providers, ...UNOBSERVED })
   return {
     name: 'shadow',
@@ -59,6 +56,7 @@ export function createShadow(services: ShadowServices): Plugin {
         dispatch: (exchange, route) => dispatchExchange(exchange, route, callProvider),
         isUsable: ({ entry }, userId) => entry === undefined || circuitBreakers.isUsable(entry, userId),
         hooks,
+        requests,
         maxConcurrent: max_concurrent,
         count: (outcome: CopyOutcome) => outcomes(outcome).inc(),
         costOf,
@@ -72,8 +70,6 @@ export function createShadow(services: ShadowServices): Plugin {
           this.set(copies.inFlight)
         },
       })
-      let stoppingSince: number | undefined
-      stopping.addEventListener('abort', () => (stoppingSince = performance.now()), { once: true })
       return {
         actions: [createShadowAction(routingCatalog.catalog, logId)],
         decide: (exchange) => setShadow(exchange, routingCatalog),
@@ -83,10 +79,6 @@ export function createShadow(services: ShadowServices): Plugin {
           // Only what a provider has just answered can be compared, and not with itself.
           if (attempts.at(-1)?.outcome !== 'ok' || target?.entry === shadow.entry) return
           copies.send(exchange, shadow)
-        },
-        async close() {
-          const now = performance.now()
-          await copies.close(Math.max(0, drainMs - (now - (stoppingSince ?? now))))
         },
       }
     },

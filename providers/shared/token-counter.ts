@@ -41,7 +41,7 @@ export function createTokenCounter(providers: ReadonlyMap<string, Provider>): To
       const { request: limited } = limitRequest(request, provider.capabilities)
       return await provider.client.countTokens(limited, target, client, ASK_TIMEOUT_MS)
     } catch (error) {
-      if (client.isAborted) throw error
+      client.signal.throwIfAborted()
       if (GatewayError.isInstance(error) && error.code === 'provider_timeout')
         pausedUntil.set(target.provider, performance.now() + PAUSE_MS)
       return undefined

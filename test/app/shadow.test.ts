@@ -302,6 +302,7 @@ describe('the action shadow', () => {
       ...environment(),
       ...(await withSettings('timeouts: { drain_ms: 50 }')),
     })
+    await setBudget(first, '/admin/budget/shadow', { limit_usd: 1 })
     user = await newUser(first)
     await addRule()
     other.play({ body: {}, until: new Promise(() => undefined) })
@@ -313,6 +314,9 @@ describe('the action shadow', () => {
     const { body } = await second.call('GET', '/v1/requests?copies=only', undefined, headers)
     expect(body.data).to.have.length(1)
     expect(body.data[0]).to.include({ status: 499, aborted: true })
+    expect(body.data[0].cost_usd).to.be.greaterThan(0)
+    const { spent_usd } = await readBudget(second, '/admin/budget/shadow')
+    expect(spent_usd).to.be.closeTo(body.data[0].cost_usd, 1e-12)
     await second.stop()
   })
 

@@ -6,12 +6,19 @@ import { Server as NetServer, type Socket } from 'node:net'
  *
  * Responses from now on carry `connection: close`. Idle connections stay open for `lingerMs` (default 0), at
  * most for the keep-alive timeout. After that time they are closed, and requests in flight have another
- * `graceMs` to finish before their connections are destroyed. Calling it again can only shorten both times.
+ * `graceMs` to finish. Then they are interrupted, and connections whose responses do not end soon are
+ * destroyed. Calling it again can only shorten both times.
  */
 export type Drain = (graceMs: number, lingerMs?: number) => Promise<void>
 
 /** Added to the keep-alive timeout, so that idle connections can time out on their own first. */
 const KEEP_ALIVE_MARGIN_MS = 1000
+
+/**
+ * How long interrupted requests have to end, in milliseconds. Longer than a connection stays open behind a
+ * response that is incomplete.
+ */
+const INTERRUPTED_MS = 4000
 
 /** Interval at which connections whose last response has ended are closed; only while draining. */
 const SWEEP_INTERVAL_MS = 50
@@ -20,7 +27,11 @@ const SWEEP_INTERVAL_MS = 50
  * Creates the drain function of a server. Call it before the server has accepted a connection. See
  * docs/decisions/cluster.md, "Idle connections survive a rolling restart".
  */
-export function createDrain(server: Server, webSockets?: { drain(): void }): Drain {
+export function createDrain(
+  server: Server,
+  webSockets?: { drain(): void },
+  interruptRequests?: () => void,
+): Drain {
   const sockets = new Set<Socket>()
   server.on('connection', (socket: Socket) => {
     sockets.add(socket)
@@ -63,7 +74,10 @@ export function createDrain(server: Server, webSockets?: { drain(): void }): Dra
       sweep()
       timers.push(setInterval(sweep, SWEEP_INTERVAL_MS))
     }
-    timers.push(setTimeout(startSweeping, idleMs), setTimeout(closeAll, idleMs + graceMs))
+    const endMs = idleMs + graceMs
+    if (interruptRequests !== undefined) timers.push(setTimeout(interruptRequests, endMs))
+    const closeMs = interruptRequests === undefined ? endMs : endMs + INTERRUPTED_MS
+    timers.push(setTimeout(startSweeping, idleMs), setTimeout(closeAll, closeMs))
     return closed
   }
 }

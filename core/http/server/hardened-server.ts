@@ -16,6 +16,8 @@ export interface ServerOptions {
   readonly exposesHeaders?: boolean
   /** Default: requests for an upgrade are answered as if without. */
   readonly sockets?: SocketServer
+  /** Called when a drain does not wait any longer for the requests in flight. */
+  readonly interruptRequests?: () => void
 }
 
 /**

@@ -21,7 +21,7 @@ export async function listen(
   options: ServerOptions = {},
 ): Promise<Listener> {
   const server = createHardenedServer(app.callback(), options)
-  const stop = createDrain(server, options.sockets)
+  const stop = createDrain(server, options.sockets, options.interruptRequests)
   await bind(server, host, port)
   const { port: actualPort } = server.address() as AddressInfo
   const urlHost = host.includes(':') ? `[${host}]` : host

@@ -21,15 +21,15 @@ function createPool(maxThreads: number): WorkerPool<TestJob, number> {
 
 /** A client that disconnects when the test says so. */
 function createClient() {
-  let notify = () => {}
+  let notify = (_: unknown) => {}
   const client = {
     isAborted: false,
-    onAbort(listener: () => void) {
+    onAbort(listener: (reason: unknown) => void) {
       notify = listener
       return () => {}
     },
   }
-  return { client, disconnect: () => notify() }
+  return { client, disconnect: () => notify(new Error('client disconnected')) }
 }
 
 describe('a worker pool', function () {
