@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { type BackupSource, backUpDatabases, type FileBackup } from '../../core/event-log/sqlite/backup.ts'
 import { EXPIRING_FILE, HISTORY_FILE } from '../../core/event-log/sqlite/check-folder.ts'
 import { copyPublicKeys } from '../../core/event-log/transparency/keys.ts'
-import { keysFolder } from '../../projections/transparency/sign-checkpoints.ts'
+import { keysFolder } from '../../projections/transparency/compare-evidence.ts'
 import type { LogSettings } from '../gateway/state.ts'
 
 const HISTORY: BackupSource = {

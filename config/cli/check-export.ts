@@ -27,14 +27,37 @@ interface CheckedExport {
   readonly keys: readonly VerifierKey[]
 }
 
+export interface ExportCheckOptions {
+  /** A checkpoint that the file must extend. */
+  readonly saved?: SignedCheckpoint | undefined
+  /** Accepts a file whose events no checkpoint covers. */
+  readonly allowsUncovered?: boolean
+}
+
+/** A gateway signs after 1,000 events. */
+const MAX_UNCOVERED = 1000
+
+/** Whoever cuts checkpoints off can change the events that they cover. */
+function refuseUncovered(uncovered: number | undefined): void {
+  if (uncovered !== undefined && uncovered <= MAX_UNCOVERED + 1) return
+  const found =
+    uncovered === undefined
+      ? 'the file holds no checkpoint: it was cut, or none was signed'
+      : `the file has ${uncovered} events behind the newest checkpoint`
+  throw new Error(
+    `Nothing was imported, because ${found}, and changes of such events cannot be found. Run ` +
+      '"signalbox log checkpoint" before the export, or import with --without-checkpoints to trust the file.',
+  )
+}
+
 /**
  * Throws with all issues, such as a gap, an event in the wrong stream, one that cannot be read, or one that
- * does not match the checkpoints or the saved one.
+ * does not match the checkpoints or the saved one, and if checkpoints are missing.
  */
 export async function checkExport(
   file: string,
   plugins: readonly Plugin[],
-  saved?: SignedCheckpoint,
+  { saved, allowsUncovered = false }: ExportCheckOptions = {},
 ): Promise<CheckedExport> {
   const { checkpoints, logId } = await readEvidence(file)
   const keys = new Map<string, VerifierKey>()
@@ -52,8 +75,12 @@ export async function checkExport(
   const issues = [...tree.issues(), ...checker.issues()]
   if (issues.length > 0)
     throw new Error(`Nothing was imported, because the file is not a complete export:\n${issues.join('\n')}`)
+  const uncovered = tree.uncovered()
+  if (!allowsUncovered) refuseUncovered(uncovered)
+  const rest =
+    uncovered && uncovered > 1 ? [`No checkpoint covers the last ${uncovered} events of the file.`] : []
   const signed = [...keys.keys()].map((key) => `Checkpoints are signed with ${key}.`)
-  return { facts: [...checker.facts(), ...tree.facts(), ...signed], logId, keys: [...keys.values()] }
+  return { facts: [...checker.facts(), ...tree.facts(), ...rest, ...signed], logId, keys: [...keys.values()] }
 }
 
 /** Reads the checkpoints and the identity of an export, before the events that they are compared with. */

@@ -7,12 +7,11 @@ import {
 } from '../../core/contract/index.ts'
 import { readToEnd } from '../../core/event-log/read-to-end.ts'
 import { ALL_STREAMS, LOG_STREAM } from '../../core/event-log/streams.ts'
-import type { SignedCheckpoint } from '../../core/event-log/transparency/checkpoint.ts'
 import type { VerifierKey } from '../../core/event-log/transparency/signed-note.ts'
 import { appendLogId, ensureLogId } from '../../core/events/log-identity.ts'
 import { AutoResetEvent } from '../../core/util/auto-reset-event.ts'
 import { createClock } from '../../core/util/clock.ts'
-import { checkExport, readExport } from './check-export.ts'
+import { checkExport, type ExportCheckOptions, readExport } from './check-export.ts'
 
 interface ImportResult {
   /** Sentences about the content of the file. */
@@ -28,7 +27,7 @@ interface ImportResult {
  * Writes the events of an export into an event log, in the same order; their positions may change. The whole
  * file is checked before anything is written, events of the given plugins by their schemas, too. The log must
  * be empty or hold the first events of the file and nothing else, so that an interrupted import can be
- * continued. With a `saved` checkpoint, the file must extend it. Up to `concurrency` appends are in flight at
+ * continued. Up to `concurrency` appends are in flight at
  * once: more than one only for a log that keeps their order. See docs/decisions/evidence.md, "An import
  * extends the log that was exported".
  */
@@ -37,9 +36,9 @@ export async function importLog(
   file: string,
   concurrency: number,
   plugins: readonly Plugin[] = [],
-  saved?: SignedCheckpoint,
+  options?: ExportCheckOptions,
 ): Promise<ImportResult> {
-  const { facts, logId, keys } = await checkExport(file, plugins, saved)
+  const { facts, logId, keys } = await checkExport(file, plugins, options)
   const time = createClock()()
   if (logId === undefined) await ensureLogId(log, time)
   const events = readExport(file)

@@ -20,6 +20,7 @@ export const LOG_COMMANDS: readonly Command[] = [
     details: 'Checks the whole file before it writes anything. Continues an import that was interrupted.',
     options: {
       checkpoint: { value: 'FILE', summary: 'Refuse a file that does not extend this saved checkpoint.' },
+      'without-checkpoints': { summary: 'Accept events that no checkpoint of the file covers.' },
     },
     async run(args) {
       const { runLogImport } = await import('./log-commands.ts')
@@ -46,6 +47,17 @@ export const LOG_COMMANDS: readonly Command[] = [
     async run(args) {
       const { runLogKey } = await import('./log-commands.ts')
       return runLogKey(args)
+    },
+  },
+  {
+    name: 'log checkpoint',
+    summary: 'Sign a checkpoint over all events now, and print it.',
+    details:
+      'Prints the newest one if no event was written since. A gateway may run meanwhile. Fails if the ' +
+      'events are not those that were recorded when they were written.',
+    async run(args) {
+      const { runLogCheckpoint } = await import('./log-commands.ts')
+      return runLogCheckpoint(args)
     },
   },
   {

@@ -6,7 +6,10 @@ import { openSigningKey, trustKey } from '../../core/event-log/transparency/keys
 import { formatVerifierKey } from '../../core/event-log/transparency/signed-note.ts'
 import { readLogId } from '../../core/events/log-identity.ts'
 import { loadPackage } from '../../core/pipeline/load.ts'
-import { keysFolder } from '../../projections/transparency/sign-checkpoints.ts'
+import { createLogger } from '../../core/process/logger.ts'
+import { createClock } from '../../core/util/clock.ts'
+import { keysFolder } from '../../projections/transparency/compare-evidence.ts'
+import { createEvidence } from '../../projections/transparency/evidence.ts'
 import { openLog } from '../gateway/state.ts'
 import { BUILT_IN_NAMES } from '../settings/built-in-names.ts'
 import type { Environment } from '../settings/environment.ts'
@@ -33,7 +36,10 @@ export async function runLogImport(args: CommandArgs): Promise<void> {
   const saved = await readSavedCheckpoint(options.get('checkpoint'))
   const run = async (log: EventLog, settings: Settings) => {
     const plugins = await loadListedPackages(settings)
-    const { facts, keys, existing, written } = await importLog(log, file, IMPORT_CONCURRENCY, plugins, saved)
+    const { facts, keys, existing, written } = await importLog(log, file, IMPORT_CONCURRENCY, plugins, {
+      saved,
+      allowsUncovered: options.has('without-checkpoints'),
+    })
     for (const key of keys) await trustKey(keysFolder(settings.data_dir), key)
     for (const fact of facts) print(`File: ${fact}`)
     const skipped = existing > 0 ? `; ${existing} were in the event log already` : ''
@@ -53,6 +59,18 @@ export function runLogKey({ environment, print }: CommandArgs): Promise<void> {
     const id = await readLogId(log)
     if (id === undefined) throw new Error('The event log is empty. Start the gateway first.')
     print(formatVerifierKey(await openSigningKey(keysFolder(settings.data_dir), originOf(id))))
+  })
+}
+
+export function runLogCheckpoint({ environment, stdout }: CommandArgs): Promise<void> {
+  return withLog(environment, async (log, settings) => {
+    const logId = await readLogId(log)
+    if (logId === undefined) throw new Error('The event log is empty. Start the gateway first.')
+    const logger = createLogger('warn')
+    const evidence = createEvidence(log, { dataDir: settings.data_dir, logId, clock: createClock(), logger })
+    const signed = await evidence.sign()
+    if (typeof signed !== 'string') throw new Error(`${signed.reason} Nothing was signed.`)
+    stdout.write(signed)
   })
 }
 

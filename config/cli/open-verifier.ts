@@ -1,14 +1,13 @@
-import { readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import type { EventLog, RecordedEvent } from '../../core/contract/index.ts'
 import { readFolderIdentity } from '../../core/event-log/sqlite/check-folder.ts'
 import { CHECKPOINTS_STREAM } from '../../core/event-log/streams.ts'
 import { parseCheckpoint, type SignedCheckpoint } from '../../core/event-log/transparency/checkpoint.ts'
 import { TrustedKeys } from '../../core/event-log/transparency/keys.ts'
-import { RecordedLeaves } from '../../core/event-log/transparency/recorded-leaves.ts'
+import { listRecordedLogs, RecordedLeaves } from '../../core/event-log/transparency/recorded-leaves.ts'
 import { createTreeVerifier, type TreeVerifier } from '../../core/event-log/transparency/verify-tree.ts'
 import { readLogId } from '../../core/events/log-identity.ts'
-import { keysFolder, treeFolder, treesFolder } from '../../projections/transparency/sign-checkpoints.ts'
+import { keysFolder, treeFolder, treesFolder } from '../../projections/transparency/compare-evidence.ts'
 
 /** Prepares the check of a log against its checkpoints and, if there is one, against a saved one. */
 export async function openTreeVerifier(
@@ -24,17 +23,17 @@ export async function openTreeVerifier(
   const recorded = recordedId === undefined ? undefined : RecordedLeaves.open(treeFolder(dataDir, recordedId))
   const folderLogId = readFolderIdentity(dataDir)?.id
   const accepts = (each: SignedCheckpoint) => keys.accepts(each)
-  return createTreeVerifier({ checkpoints, logId, folderLogId, accepts, saved, recorded })
+  const hasKeyOf = (origin: string) => keys.has(origin)
+  const recordedLogs = listRecordedLogs(treesFolder(dataDir))
+  return createTreeVerifier({
+    ...{ checkpoints, logId, folderLogId, recordedLogs, accepts, hasKeyOf, saved, recorded },
+  })
 }
 
 /** The log whose events were recorded in a data folder, for a log that has lost its first event. */
 function findRecordedLog(dataDir: string): string | undefined {
-  try {
-    const ids = readdirSync(treesFolder(dataDir))
-    return ids.find((id) => id === readFolderIdentity(dataDir)?.id) ?? ids[0]
-  } catch {
-    return undefined
-  }
+  const ids = listRecordedLogs(treesFolder(dataDir))
+  return ids.find((id) => id === readFolderIdentity(dataDir)?.id) ?? ids[0]
 }
 
 /** Reads a checkpoint that was saved from the admin endpoint. */

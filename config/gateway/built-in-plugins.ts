@@ -46,7 +46,6 @@ import { createTracing } from '../../plugins/tracing/plugin.ts'
 import { createWhatIf } from '../../plugins/what-if/plugin.ts'
 import { createCallerHistory, createCallerSnapshots } from '../../projections/callers.ts'
 import { createPastEventReader } from '../../projections/past-events.ts'
-import { createEvidence } from '../../projections/transparency/evidence.ts'
 import { createCircuitBreakers } from '../../providers/shared/breaker.ts'
 import { createCatalog } from '../../providers/shared/catalog.ts'
 import { createLatencyTracker } from '../../providers/shared/latency.ts'
@@ -95,7 +94,7 @@ export function createBuiltInPlugins(
   services: BuiltInServices,
 ): ReadonlyMap<string, Plugin> {
   const { state, ledger, providers, operators, authFailures, accessLog, sharedState, cluster } = services
-  const { log, subscription, accounts, rules, groups, policies, ids, writer } = state
+  const { log, subscription, accounts, rules, groups, policies, ids, writer, evidence } = state
   const { evaluate_responses: evaluatesResponses } = settings.firewall
   const kinds: RuleKinds = {
     routing: createRoutingRuleKind(operators),
@@ -125,7 +124,6 @@ export function createBuiltInPlugins(
   const { stopping = new AbortController().signal, requests = new RequestsInFlight() } = services
   const ownMetricsAddress = metricsAddress(settings)
   const chooseForm = createFormChooser(settings.responses.form)
-  const evidence = createEvidence(log, { dataDir: settings.data_dir, logId: state.logId })
   const settleLedger = async () => {
     await pending.flush()
     await ledger.request('ledgerFind', { requestId: '' })
@@ -275,6 +273,7 @@ export function createBuiltInPlugins(
     createMetrics({
       live: subscription,
       damagedFiles: state.damagedFiles,
+      evidence,
       health: breakers,
       providers: providers.known,
       groups,

@@ -39,6 +39,7 @@ import {
 import { restoreProjections } from '../../projections/snapshots/restore.ts'
 import { scheduleSnapshots } from '../../projections/snapshots/schedule.ts'
 import type { Timeline } from '../../projections/timeline.ts'
+import { createEvidence, type Evidence } from '../../projections/transparency/evidence.ts'
 import { scheduleCheckpoints } from '../../projections/transparency/schedule.ts'
 import type { Settings } from '../settings/settings.ts'
 
@@ -63,6 +64,7 @@ export interface State {
   readonly routers: Routers
   readonly operatorCommands: OperatorCommands
   readonly findKnownRequest: FindKnownRequest
+  readonly evidence: Evidence
   /** Names of files of the data folder that are damaged, or were and have been set aside. */
   readonly damagedFiles: () => Promise<readonly string[]>
   close(): Promise<void>
@@ -125,6 +127,7 @@ async function openAndCatchUp(
       newest,
       health: projections.streams,
     })
+    const evidencePlace = { dataDir: settings.data_dir, logId, clock, logger }
     opened.push(subscription)
     await untilAborted(subscription.caughtUp, options?.signal)
     if (options?.takesSnapshots) {
@@ -135,12 +138,7 @@ async function openAndCatchUp(
         logId,
         logger,
       })
-      const signer = scheduleCheckpoints(subscription, log, {
-        dataDir: settings.data_dir,
-        logId,
-        clock,
-        logger,
-      })
+      const signer = scheduleCheckpoints(subscription, log, evidencePlace)
       // Closed after the subscription, so that the final snapshot is taken when no more events are applied.
       opened.splice(1, 0, signer, keeper)
     }
@@ -175,6 +173,7 @@ async function openAndCatchUp(
       routers,
       operatorCommands: createOperatorCommands(operators, writer, log),
       findKnownRequest: idempotency.find,
+      evidence: createEvidence(guarded, evidencePlace),
       async damagedFiles() {
         const files = await listSetAside(settings.data_dir)
         return subscription.state() === 'damaged' ? [...files, HISTORY_FILE] : files

@@ -1,4 +1,4 @@
-import { Nullable, StringEnum, type TSchema, Type } from '../contract/index.ts'
+import { Nullable, StrictObject, StringEnum, type TSchema, Type } from '../contract/index.ts'
 
 // Schemas that the endpoints of several features share.
 
@@ -121,3 +121,8 @@ export function dataWithWarnings<Schema extends TSchema>(schema: Schema) {
   const $id = `${schema.$id}Result`
   return Type.Object({ data: schema, warnings: Type.Optional(warnings) }, { $id, description: 'The result.' })
 }
+
+/** The body of requests whose range and reason are elsewhere, where they would be ignored in the body. */
+export const NoFields = Type.Optional(
+  StrictObject({}, { $id: 'NoFields', description: 'An empty object, or no body.' }),
+)

@@ -1,5 +1,5 @@
 import { data, type Endpoint, endpoint, GatewayError, operator, Type } from '../../core/contract/index.ts'
-import { Count } from '../../core/http/schemas.ts'
+import { Count, NoFields } from '../../core/http/schemas.ts'
 import type { Evidence, ProofIssue } from '../../projections/transparency/evidence.ts'
 
 const position = Type.Integer({
@@ -43,7 +43,26 @@ export function createEvidenceEndpoints(evidence: Evidence): readonly Endpoint[]
       async handle() {
         const note = await evidence.newestCheckpoint()
         if (note === undefined) throw new GatewayError('not_found', `No checkpoint was signed yet. ${WHEN}`)
-        return { status: 200, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: note }
+        return answerNote(note)
+      },
+    }),
+    endpoint({
+      ...common,
+      method: 'POST',
+      path: '/admin/audit/checkpoint',
+      operationId: 'signCheckpoint',
+      summary: 'Signs a checkpoint over all events now, and returns it.',
+      description:
+        'Returns the newest checkpoint if no event was written since. Before it signs, it compares the ' +
+        'events behind the newest checkpoint with the hashes that were recorded when they were written.',
+      body: NoFields,
+      examples: { 'nothing is chosen': {} },
+      responses: { 200: { description: 'A C2SP signed note.', text: 'text/plain' } },
+      errors: ['event_log_changed'],
+      async handle() {
+        const signed = await evidence.sign()
+        if (typeof signed === 'string') return answerNote(signed)
+        throw new GatewayError('event_log_changed', `${signed.reason} Run "signalbox log verify".`)
       },
     }),
     endpoint({
@@ -64,7 +83,12 @@ export function createEvidenceEndpoints(evidence: Evidence): readonly Endpoint[]
   ]
 }
 
-const WHEN = 'One is signed after 1,000 changes, every hour with changes, and when the gateway stops.'
+const WHEN =
+  'One is signed after 1,000 changes, every hour with changes, when the gateway stops, and on request.'
+
+function answerNote(body: string) {
+  return { status: 200, headers: { 'content-type': 'text/plain; charset=utf-8' }, body }
+}
 
 function createProofError(issue: ProofIssue, position: number): GatewayError {
   if (issue === 'no-event')

@@ -1,6 +1,7 @@
 import { data, type Endpoint, endpoint, GatewayError, operator, Type } from '../../core/contract/index.ts'
 import type { RouterScope } from '../../core/events/router-events.ts'
 import { invalidParameterError } from '../../core/http/parse-call.ts'
+import { NoFields } from '../../core/http/schemas.ts'
 import { parseAsOf, parseTime } from '../../core/util/as-of.ts'
 import { WRITE_ERRORS } from '../auth/schemas.ts'
 import { DAY_MS } from '../ledger/store/units.ts'
@@ -11,7 +12,6 @@ import {
   diffQuery,
   GroupScope,
   groupQuery,
-  NoFields,
   ROUTER_WHAT_IF_LIMIT,
   RolledBackSchema,
   RouterDiffSchema,

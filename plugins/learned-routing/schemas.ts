@@ -18,11 +18,6 @@ export const GroupScope = Type.Optional(
   ),
 )
 
-/** The body of requests whose range and reason are elsewhere, where they would be ignored in the body. */
-export const NoFields = Type.Optional(
-  StrictObject({}, { $id: 'NoFields', description: 'An empty object, or no body.' }),
-)
-
 export const groupQuery = {
   group: Type.Optional(
     Type.Integer({ minimum: 1, description: 'Id of a group. Missing: the router for everyone.' }),

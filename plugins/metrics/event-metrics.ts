@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
+import type { Evidence } from '../../projections/transparency/evidence.ts'
 
 const LAG_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30]
 
@@ -8,6 +9,7 @@ export function registerEventMetrics(
   metrics: Registry,
   live: Subscription,
   damagedFiles: () => Promise<readonly string[]>,
+  evidence: Pick<Evidence, 'contradiction'>,
 ): void {
   const registers = [metrics]
   new Gauge({
@@ -66,6 +68,16 @@ export function registerEventMetrics(
     registers,
     async collect() {
       this.set((await damagedFiles()).length)
+    },
+  })
+  new Gauge({
+    name: 'signalbox_event_log_contradicted',
+    help: '1 while no checkpoint is signed because the event log is not what was recorded or signed, else 0.',
+    // All processes of a node have the same folder.
+    aggregator: 'max',
+    registers,
+    async collect() {
+      this.set((await evidence.contradiction()) ? 1 : 0)
     },
   })
   const lag = new Histogram({

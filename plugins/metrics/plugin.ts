@@ -2,6 +2,7 @@ import { collectDefaultMetrics } from 'prom-client'
 import { endpoint, operator, type Plugin } from '../../core/contract/index.ts'
 import type { Groups } from '../../projections/groups.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
+import type { Evidence } from '../../projections/transparency/evidence.ts'
 import type { CircuitBreakers } from '../../providers/shared/breaker.ts'
 import { observeCosts, observeGroupCosts } from './cost-metrics.ts'
 import { type MetricsPage, serveMetrics } from './endpoint.ts'
@@ -12,6 +13,7 @@ import { observeHttpRequests, observeOverhead, observeRuleActions } from './requ
 interface MetricsServices {
   readonly live: Subscription
   readonly damagedFiles: () => Promise<readonly string[]>
+  readonly evidence: Pick<Evidence, 'contradiction'>
   readonly health: CircuitBreakers
   /** All providers that rules and model prefixes can name. */
   readonly providers: ReadonlySet<string>
@@ -29,13 +31,13 @@ interface MetricsServices {
  * register their metrics with `host.metrics`.
  */
 export function createMetrics(services: MetricsServices): Plugin {
-  const { live, damagedFiles, health, providers, groups, exposedAt, sharedPage } = services
+  const { live, damagedFiles, evidence, health, providers, groups, exposedAt, sharedPage } = services
   return {
     name: 'metrics',
     async setup(_, { metrics, operators, logger }) {
       collectDefaultMetrics({ register: metrics })
       registerBreakerMetrics(metrics, health, providers)
-      registerEventMetrics(metrics, live, damagedFiles)
+      registerEventMetrics(metrics, live, damagedFiles, evidence)
       const observers = [
         observeHttpRequests(metrics),
         observeOverhead(metrics),

@@ -124,6 +124,7 @@ const MAX_UNSIGNED_MS = 3 * 3_600_000
 export function checkLog(
   { subscription, streams }: Pick<OverviewServices, 'subscription' | 'streams'>,
   checkpoint: { readonly time: string } | undefined,
+  contradiction?: { readonly reason: string },
 ): readonly Attention[] {
   const found: Attention[] = []
   const state = subscription.state()
@@ -133,6 +134,10 @@ export function checkLog(
   for (const { stream } of damaged.slice(0, MAX_ITEMS)) {
     const message = `The stream ${stream} of the event log cannot be read completely.`
     found.push({ code: 'stream_damaged', severity: 'error', message })
+  }
+  if (contradiction) {
+    const message = `${contradiction.reason} Nothing is signed. Run "signalbox log verify".`
+    found.push({ code: 'event_log_contradicted', severity: 'error', message })
   }
   const newest = subscription.newest()
   const unsignedMs = checkpoint && newest ? Date.parse(newest.metadata.time) - Date.parse(checkpoint.time) : 0

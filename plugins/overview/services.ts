@@ -24,7 +24,7 @@ export interface OverviewServices {
   readonly subscription: Pick<Subscription, 'state' | 'position' | 'newest' | 'until'>
   readonly streams: Pick<StreamHealth, 'damaged'>
   readonly timeline: Pick<Timeline, 'marks'>
-  readonly evidence: Pick<Evidence, 'coverage'>
+  readonly evidence: Pick<Evidence, 'coverage' | 'contradiction'>
   readonly accounts: Pick<Accounts, 'users'>
   readonly operators: Pick<OperatorAccounts, 'find'>
   readonly sessions: Pick<Sessions, 'find'>

@@ -18,8 +18,13 @@ export async function readStatus(services: OverviewServices, now = Date.now()) {
   const { subscription, evidence } = services
   const providers = showProviders(services)
   const checkpoint = await evidence.coverage().catch(() => undefined)
+  const contradiction = await evidence.contradiction()
   const fromLedger = await checkWithLedger(services, now).catch((error: unknown) => [ledgerAway(error)])
-  const attention = [...checkProviders(services, providers), ...checkLog(services, checkpoint), ...fromLedger]
+  const attention = [
+    ...checkProviders(services, providers),
+    ...checkLog(services, checkpoint, contradiction),
+    ...fromLedger,
+  ]
   return {
     providers,
     event_log: { state: subscription.state(), position: subscription.position() },

@@ -8,7 +8,13 @@ import { advanceLogTree, endsInLog, readLeafEvent } from '../../core/event-log/t
 import { buildInclusionProof } from '../../core/event-log/transparency/proofs.ts'
 import { formatVerifierKey } from '../../core/event-log/transparency/signed-note.ts'
 import { TreeFiles } from '../../core/event-log/transparency/tree-files.ts'
-import { treeFolder } from './sign-checkpoints.ts'
+import {
+  type Contradiction,
+  EvidenceContradictedError,
+  readContradiction,
+  treeFolder,
+} from './compare-evidence.ts'
+import { CheckpointSigner, type SignerOptions } from './sign-checkpoints.ts'
 
 /** Shows that an event is in the tree of a checkpoint. */
 export interface EventProof {
@@ -35,14 +41,17 @@ export interface Evidence {
   /** How many events the newest checkpoint covers, and when it was signed. */
   coverage(): Promise<Pick<StoredCheckpoint, 'size' | 'time'> | undefined>
   prove(position: Position): Promise<EventProof | ProofIssue>
+  /**
+   * Signs a checkpoint if there are events that the newest one does not cover, and resolves with the newest
+   * one, or with the reason why nothing is signed.
+   */
+  sign(): Promise<string | Contradiction>
+  /** Why this node signs nothing; undefined while it does. */
+  contradiction(): Promise<Contradiction | undefined>
 }
 
-interface EvidenceOptions {
-  readonly dataDir: string
-  readonly logId: string
-}
-
-export function createEvidence(log: EventLog, { dataDir, logId }: EvidenceOptions): Evidence {
+export function createEvidence(log: EventLog, options: SignerOptions): Evidence {
+  const { dataDir, logId } = options
   const newest = new NewestCheckpoint(log)
   let last: Promise<unknown> = Promise.resolve()
 
@@ -71,17 +80,36 @@ export function createEvidence(log: EventLog, { dataDir, logId }: EvidenceOption
     }
   }
 
+  async function sign(): Promise<string | Contradiction> {
+    const signer = new CheckpointSigner(log, options)
+    try {
+      await signer.sign()
+      const checkpoint = await newest.read()
+      return checkpoint?.text ?? ''
+    } catch (error) {
+      if (error instanceof EvidenceContradictedError) return error
+      throw error
+    } finally {
+      await signer.close()
+    }
+  }
+
+  /** One after the other: all of them would bring the tree up to date. */
+  function inTurn<Result>(run: () => Promise<Result>): Promise<Result> {
+    const result = last.then(run)
+    last = result.catch(() => undefined)
+    return result
+  }
+
   return {
     newestCheckpoint: async () => (await newest.read())?.text,
     coverage: () => newest.read(),
-    prove(position) {
-      // One after the other: all of them would bring the tree up to date.
-      const proof = last.then(async () => {
+    prove: (position) =>
+      inTurn(async () => {
         const checkpoint = await newest.read()
         return checkpoint === undefined ? 'not-covered' : proveBy(checkpoint, position)
-      })
-      last = proof.catch(() => undefined)
-      return proof
-    },
+      }),
+    sign: () => inTurn(sign),
+    contradiction: () => readContradiction(options),
   }
 }

@@ -3,6 +3,7 @@ import { EventLogUnavailableError } from '../../core/contract/index.ts'
 import { ReceivedLeaves } from '../../core/event-log/transparency/received-leaves.ts'
 import { withTimeout } from '../../core/process/timeout.ts'
 import type { Subscription } from '../runtime/subscribe.ts'
+import { EvidenceContradictedError } from './compare-evidence.ts'
 import { CheckpointSigner, type SignerOptions } from './sign-checkpoints.ts'
 
 interface ScheduleOptions extends SignerOptions {
@@ -10,6 +11,8 @@ interface ScheduleOptions extends SignerOptions {
   readonly everyEvents?: number
   /** Time after which changes are covered by a checkpoint. An hour by default. */
   readonly everyMs?: number
+  /** Time after which the hashes of received events are on disk. Half a second by default. */
+  readonly recordMs?: number
 }
 
 /** A process that stops does not wait longer for a log that does not respond. */
@@ -21,33 +24,65 @@ interface CheckpointScheduler {
   close(): Promise<void>
 }
 
-/** Signs a checkpoint after every `everyEvents` events, after `everyMs` with changes, and on close. */
+/**
+ * Records the hashes of events soon after they are received, and signs a checkpoint after every `everyEvents`
+ * events, after `everyMs` with changes, and on close.
+ */
 export function scheduleCheckpoints(
   subscription: Subscription,
   log: EventLog,
   options: ScheduleOptions,
 ): CheckpointScheduler {
-  const { logger, everyEvents = 1000, everyMs = 3_600_000 } = options
+  const { logger, everyEvents = 1000, everyMs = 3_600_000, recordMs = 500 } = options
   const received = new ReceivedLeaves(subscription.position())
-  subscription.onReceived((record) => received.add(record))
   const signer = new CheckpointSigner(log, { ...options, received })
   /** Number of received events when the signer last ran. A previous process may have left events to it. */
   let covered = -1
   let running: Promise<void> | undefined
+  let recording: Promise<void> | undefined
+  let recordTimer: NodeJS.Timeout | undefined
+  /** Whether the last attempt failed: recording waits for one to sign then. */
+  let hasFailed = false
+
+  subscription.onReceived((event) => {
+    received.add(event)
+    recordTimer ??= setTimeout(record, recordMs).unref()
+  })
+
+  function report(err: unknown): void {
+    hasFailed = true
+    if (err instanceof EvidenceContradictedError)
+      logger.fatal({ position: err.position, reason: err.reason }, 'event log contradicts its evidence')
+    // Without the log there is nothing to sign; the next checkpoint covers the events.
+    else if (EventLogUnavailableError.isInstance(err)) logger.warn({ err }, 'checkpoint not signed')
+    else logger.error({ err }, 'checkpoint not signed; the event log cannot be proven from here on')
+  }
 
   function run(): Promise<void> {
+    if (running !== undefined) return running
     covered = subscription.received()
-    running ??= signer
-      .sign()
-      .catch((err) => {
-        // Without the log there is nothing to sign; the next checkpoint covers the events.
-        if (EventLogUnavailableError.isInstance(err)) logger.warn({ err }, 'checkpoint not signed')
-        else logger.error({ err }, 'checkpoint not signed; the event log cannot be proven from here on')
+    running = (recording ?? Promise.resolve())
+      .then(() => signer.sign())
+      .then(() => {
+        hasFailed = false
       })
+      .catch(report)
       .finally(() => {
         running = undefined
+        runIfDue()
       })
     return running
+  }
+
+  function record(): void {
+    recordTimer = undefined
+    if (hasFailed || recording !== undefined) return
+    recording = (running ?? Promise.resolve())
+      .then(() => signer.record())
+      .catch(report)
+      .finally(() => {
+        recording = undefined
+      })
   }
 
   function runIfDue(): void {
@@ -61,9 +96,13 @@ export function scheduleCheckpoints(
   const timer = setInterval(runIfChanged, everyMs)
   timer.unref()
   runIfDue()
+  // Compares what a previous process has recorded, also without changes.
+  recordTimer = setTimeout(record, recordMs).unref()
   subscription.onApplied(runIfDue)
 
   async function finish(): Promise<void> {
+    if (recordTimer !== undefined) clearTimeout(recordTimer)
+    await recording
     await running
     const hasChanges = subscription.received() > Math.max(covered, 0)
     if (hasChanges && subscription.state() === 'following') await run()

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import type { Logger } from 'pino'
 import { type EventLog, WrongExpectedRevisionError } from '../../core/contract/index.ts'
 import { SYSTEM_ACTOR } from '../../core/event-log/actor.ts'
@@ -9,53 +9,36 @@ import {
   NewestCheckpoint,
   type StoredCheckpoint,
 } from '../../core/event-log/transparency/checkpoint-stream.ts'
-import { openSigningKey, type SigningKey } from '../../core/event-log/transparency/keys.ts'
+import { hashEventLeaf } from '../../core/event-log/transparency/event-leaf.ts'
 import {
-  advanceByReceivedLeaves,
-  advanceLogTree,
-  openLogTree,
-} from '../../core/event-log/transparency/log-tree.ts'
+  openSigningKey,
+  type SigningKey,
+  TrustedKeys,
+  trustKey,
+} from '../../core/event-log/transparency/keys.ts'
+import { advanceByReceivedLeaves, advanceLogTree } from '../../core/event-log/transparency/log-tree.ts'
 import { readRoot } from '../../core/event-log/transparency/proofs.ts'
 import type { ReceivedLeaves } from '../../core/event-log/transparency/received-leaves.ts'
 import { formatVerifierKey } from '../../core/event-log/transparency/signed-note.ts'
-import type { TreeFiles } from '../../core/event-log/transparency/tree-files.ts'
+import { REBUILT_SUFFIX, TreeFiles } from '../../core/event-log/transparency/tree-files.ts'
 import { createMetadata, encodeEvent } from '../../core/events/codec.ts'
 import type { Clock } from '../../core/util/clock.ts'
+import {
+  EvidenceContradictedError,
+  type EvidencePlace,
+  keysFolder,
+  noteContradiction,
+  readContradiction,
+  requireRecordedEvents,
+  requireUnsigned,
+  treeFolder,
+} from './compare-evidence.ts'
 
-export interface SignerOptions {
-  /** The folder of the key and the tree. */
-  readonly dataDir: string
-  readonly logId: string
+export interface SignerOptions extends EvidencePlace {
   readonly clock: Clock
   readonly logger: Logger
   /** Leaves of the events that this process receives. Without them, all events are read from the log. */
   readonly received?: ReceivedLeaves
-}
-
-/** Where the keys are in a data folder. */
-export function keysFolder(dataDir: string): string {
-  return join(dataDir, 'keys')
-}
-
-/** Where the trees of logs are in a data folder. */
-export function treesFolder(dataDir: string): string {
-  return join(dataDir, 'transparency')
-}
-
-/** Where the tree of a log is in a data folder. */
-export function treeFolder(dataDir: string, logId: string): string {
-  return join(treesFolder(dataDir), logId)
-}
-
-/** The log contradicts its newest checkpoint. Nothing is signed before it was restored. */
-class CheckpointContradictedError extends Error {
-  constructor({ size }: StoredCheckpoint) {
-    super(
-      `the event log does not hold the ${size} events that its newest checkpoint was signed over; ` +
-        'run "signalbox log verify" to find the first event that was changed',
-    )
-    this.name = 'CheckpointContradictedError'
-  }
 }
 
 /** Signs checkpoints over a log. */
@@ -72,39 +55,93 @@ export class CheckpointSigner {
     this.#newest = new NewestCheckpoint(log)
   }
 
+  /** Records the hashes of the events that the tree lacks. Throws an `EvidenceContradictedError`. */
+  async record(): Promise<void> {
+    // Signing again may show that a contradiction was resolved.
+    if (this.#tree === undefined && (await readContradiction(this.#options))) return this.sign()
+    await this.#guard(async () => this.#advance(this.#tree ?? (await this.#open())))
+  }
+
   /**
    * Brings the tree up to date, and signs a checkpoint if there are events that the newest one does not
-   * cover. If another process signs at the same time, one of the two checkpoints is stored.
+   * cover. If another process signs at the same time, one of the two checkpoints is stored. Throws an
+   * `EvidenceContradictedError`.
    */
   async sign(): Promise<void> {
-    const { dataDir, logId, logger, received } = this.#options
-    const previous = await this.#newest.read()
-    const tree = this.#tree ?? (await openLogTree(treeFolder(dataDir, logId), this.#log, logger))
-    this.#tree = tree
-    if (received) await advanceByReceivedLeaves(tree, this.#log, received)
-    // The newest checkpoint, or events before it, may not have been received yet.
-    if (!received || lacksCheckpoint(tree, previous)) await advanceLogTree(tree, this.#log)
-    // The checkpoint's own event is no reason for another one.
-    if (tree.size === 0 || (previous && tree.size === previous.size + 1)) return
-    if (previous === undefined || (await extendsCheckpoint(tree, previous)))
-      return this.#append(tree, previous)
-    this.#tree = undefined
-    await this.#checkContradiction(tree, previous)
+    await this.#guard(async () => {
+      const tree = this.#tree ?? (await this.#open())
+      const previous = await this.#newest.read()
+      await this.#advance(tree, previous)
+      if (previous && !(await extendsCheckpoint(tree, previous))) await this.#rebuild(tree, previous)
+      // The checkpoint's own event is no reason for another one.
+      if (tree.size > 0 && tree.size - 1 !== previous?.size) await this.#append(this.#tree ?? tree, previous)
+      await noteContradiction(this.#options, undefined)
+    })
   }
 
   async close(): Promise<void> {
     await this.#tree?.close()
   }
 
-  /** Builds the tree again, in case the files are wrong and not the log. */
-  async #checkContradiction(tree: TreeFiles, previous: StoredCheckpoint): Promise<void> {
+  /** Other processes of the node show what `run` finds. */
+  async #guard(run: () => Promise<unknown>): Promise<void> {
+    try {
+      await run()
+    } catch (error) {
+      if (error instanceof EvidenceContradictedError) await noteContradiction(this.#options, error)
+      throw error
+    }
+  }
+
+  /** The newest checkpoint, or events before it, may not have been received yet. */
+  async #advance(tree: TreeFiles, previous?: StoredCheckpoint): Promise<void> {
+    const { received } = this.#options
+    if (received) await advanceByReceivedLeaves(tree, this.#log, received)
+    if (!received || lacksCheckpoint(tree, previous)) await advanceLogTree(tree, this.#log)
+  }
+
+  async #open(): Promise<TreeFiles> {
+    const { dataDir, logId } = this.#options
+    const tree = await TreeFiles.open(treeFolder(dataDir, logId))
+    try {
+      const isSigned = (await this.#newest.read()) !== undefined
+      if (tree.size === 0 && !isSigned) await requireUnsigned(this.#log, this.#options)
+      await requireRecordedEvents(tree, this.#log, await this.#findTrusted(), this.#options)
+      this.#tree = tree
+      return tree
+    } finally {
+      if (this.#tree === undefined) await tree.close()
+    }
+  }
+
+  async #findTrusted(): Promise<StoredCheckpoint | undefined> {
+    const keys = await TrustedKeys.read(keysFolder(this.#options.dataDir))
+    return this.#newest.find((checkpoint) => keys.accepts(checkpoint))
+  }
+
+  /**
+   * Builds the tree again, in case its files are wrong and not the log. They are kept unless the events lead
+   * to the newest checkpoint, and to the one behind which recorded events were compared.
+   */
+  async #rebuild(tree: TreeFiles, previous: StoredCheckpoint): Promise<void> {
     const { dataDir, logId, logger } = this.#options
-    await tree.remove()
-    const rebuilt = await openLogTree(treeFolder(dataDir, logId), this.#log, logger)
-    this.#tree = rebuilt
+    const trusted = await this.#findTrusted()
+    const folder = treeFolder(dataDir, logId)
+    await requireRecordedEvents(tree, this.#log, trusted, this.#options)
+    await rm(folder + REBUILT_SUFFIX, { recursive: true, force: true })
+    const rebuilt = await TreeFiles.open(folder + REBUILT_SUFFIX)
     await advanceLogTree(rebuilt, this.#log)
-    if (!(await extendsCheckpoint(rebuilt, previous))) throw new CheckpointContradictedError(previous)
-    await this.#append(rebuilt, previous)
+    for (const checkpoint of [previous, ...(trusted ? [trusted] : [])])
+      if (!(await extendsCheckpoint(rebuilt, checkpoint))) {
+        await rebuilt.remove()
+        const { size } = checkpoint
+        throw new EvidenceContradictedError(
+          `The event log does not hold the ${size} events that its newest checkpoint was signed over.`,
+        )
+      }
+    logger.warn({ folder }, 'Merkle tree did not belong to the event log; it was built again')
+    await rebuilt.replace(tree)
+    this.#tree = rebuilt
   }
 
   async #append(tree: TreeFiles, previous: StoredCheckpoint | undefined): Promise<void> {
@@ -113,17 +150,27 @@ export class CheckpointSigner {
     const root = tree.root()
     const origin = originOf(logId)
     const key = this.#key ?? (await openSigningKey(keysFolder(dataDir), origin))
+    if (this.#key === undefined) await trustKey(keysFolder(dataDir), key)
     this.#key = key
     // An import gives events new positions, which the checkpoints of the log that was exported do not know.
     const from = previous?.origin === origin ? previous.size : 0
     const positions = hash('sha256', await tree.readPositions(from, size), 'hex')
     const note = signCheckpoint({ origin, size, root }, key.privateKey)
-    const data = { note, key: formatVerifierKey(key), positions }
+    const event = encodeEvent({
+      type: 'CheckpointSigned',
+      data: { note, key: formatVerifierKey(key), positions },
+    })
+    const metadata = createMetadata({ actor: SYSTEM_ACTOR }, clock())
     try {
-      await this.#log.append(CHECKPOINTS_STREAM, [encodeEvent({ type: 'CheckpointSigned', data })], {
-        expectedRevision: this.#newest.revision,
-        metadata: createMetadata({ actor: SYSTEM_ACTOR }, clock()),
-      })
+      const expectedRevision = this.#newest.revision
+      const { position } = await this.#log.append(CHECKPOINTS_STREAM, [event], { expectedRevision, metadata })
+      // Recorded even if the process stops now; where positions have gaps, only once it is received.
+      if (position === tree.lastPosition + 1) {
+        const revision = expectedRevision + 1
+        const leaf = { ...event, stream: CHECKPOINTS_STREAM, revision, position, metadata }
+        tree.append(position, hashEventLeaf(leaf))
+        await tree.flush()
+      }
       logger.info({ events: size }, 'checkpoint signed')
     } catch (error) {
       if (!WrongExpectedRevisionError.isInstance(error)) throw error

@@ -5,11 +5,10 @@ import { checkExport } from '../../config/cli/check-export.ts'
 import { openLog } from '../../config/gateway/state.ts'
 import { SqliteDatabase } from '../../core/event-log/sqlite/database.ts'
 import { parseCheckpoint } from '../../core/event-log/transparency/checkpoint.ts'
-import { advanceLogTree, openLogTree } from '../../core/event-log/transparency/log-tree.ts'
+import { advanceLogTree } from '../../core/event-log/transparency/log-tree.ts'
+import { TreeFiles } from '../../core/event-log/transparency/tree-files.ts'
 import { readLogId } from '../../core/events/log-identity.ts'
-import { createLogger } from '../../core/process/logger.ts'
-import { treeFolder } from '../../projections/transparency/sign-checkpoints.ts'
-import { captureOutput } from '../support/captured-output.ts'
+import { treeFolder } from '../../projections/transparency/compare-evidence.ts'
 import { runCommand } from '../support/command.ts'
 import { type EventStore, startEventStore } from '../support/eventstore/server.ts'
 import { mutateRows } from '../support/evidence/mutate-rows.ts'
@@ -181,11 +180,7 @@ describe('a changed event', () => {
       const settings = { data_dir: folder, eventstore_url: null }
       const log = await openLog(settings)
       const logId = (await readLogId(log)) ?? ''
-      const tree = await openLogTree(
-        treeFolder(folder, logId),
-        log,
-        createLogger('silent', { destination: captureOutput() }),
-      )
+      const tree = await TreeFiles.open(treeFolder(folder, logId))
       await advanceLogTree(tree, log)
       await Promise.all([tree.close(), log.close()])
       const database = new SqliteDatabase(fileOf(folder))
@@ -277,7 +272,7 @@ describe('a changed event', () => {
       )
       const isRefused = async (text: string) => {
         writeFileSync(file, text, 'latin1')
-        return checkExport(file, [], saved).then(
+        return checkExport(file, [], { saved }).then(
           () => false,
           () => true,
         )

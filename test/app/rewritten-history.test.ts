@@ -1,4 +1,4 @@
-import { cp, rm, writeFile } from 'node:fs/promises'
+import { cp, readdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'chai'
 import { openLog } from '../../config/gateway/state.ts'
@@ -28,9 +28,14 @@ describe('a rewritten history', () => {
     runCommand(['log', 'verify', ...options], { DATA_DIR: dataDir })
   const verifySaved = () => verify('--checkpoint', saved)
 
-  /** Changes an event and signs all checkpoints again, with the keys that are in the folder. */
+  /**
+   * Changes an event, removes what tells that checkpoints were signed, and signs all checkpoints again, with
+   * the keys that are in the folder.
+   */
   async function rewrite(): Promise<void> {
     await rm(path.join(dataDir, 'transparency'), { recursive: true })
+    for (const name of await readdir(path.join(dataDir, 'keys')).catch(() => []))
+      if (name.endsWith('.pub')) await rm(path.join(dataDir, 'keys', name))
     const database = new SqliteDatabase(path.join(dataDir, 'events.db'))
     database.exec(`UPDATE events SET metadata = replace(metadata, '"admin"', '"nobody"') WHERE position = 9;
       DELETE FROM events WHERE stream = 'checkpoints'`)

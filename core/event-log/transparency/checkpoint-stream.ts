@@ -32,10 +32,13 @@ export function parseStoredCheckpoint({
   return checkpoint && key && { ...checkpoint, revision, position, time, text, key, positions }
 }
 
+const MAX_KEPT = 100
+
 /** Finds the newest checkpoint of a log. Reads every event of the stream once. */
 export class NewestCheckpoint {
   readonly #log: Pick<EventLog, 'read'>
-  #newest: StoredCheckpoint | undefined
+  /** The last ones, oldest first. */
+  #newest: StoredCheckpoint[] = []
   #revision = -1
 
   constructor(log: Pick<EventLog, 'read'>) {
@@ -50,9 +53,16 @@ export class NewestCheckpoint {
   /** Resolves with undefined if there is none. */
   async read(): Promise<StoredCheckpoint | undefined> {
     for await (const record of this.#log.read(CHECKPOINTS_STREAM, this.#revision + 1)) {
-      this.#newest = parseStoredCheckpoint(record) ?? this.#newest
+      const checkpoint = parseStoredCheckpoint(record)
+      if (checkpoint) this.#newest.push(checkpoint)
+      if (this.#newest.length > MAX_KEPT) this.#newest.shift()
       this.#revision = record.revision
     }
-    return this.#newest
+    return this.#newest.at(-1)
+  }
+
+  /** The newest of the last hundred that `accepts` holds for, as they were last read. */
+  find(accepts: (checkpoint: SignedCheckpoint) => boolean): StoredCheckpoint | undefined {
+    return this.#newest.findLast(accepts)
   }
 }

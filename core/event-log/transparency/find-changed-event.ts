@@ -1,5 +1,5 @@
 import type { Position, RecordedEvent } from '../../contract/event-log.ts'
-import type { RecordedLeaves } from './recorded-leaves.ts'
+import type { RecordedLeafList } from './tree-files.ts'
 
 /** The first event of a log that is not the one that was recorded. */
 export interface ChangedEvent {
@@ -18,7 +18,7 @@ export interface ChangedEventFinder {
   found(): ChangedEvent | undefined
 }
 
-export function createChangedEventFinder(recorded: RecordedLeaves): ChangedEventFinder {
+export function createChangedEventFinder(recorded: RecordedLeafList): ChangedEventFinder {
   let size = 0
   let first: { readonly record: RecordedEvent; readonly index: number; readonly hash: Buffer } | undefined
   /** The event behind the first different one, which tells an insertion from a change. */
@@ -59,6 +59,6 @@ export function createChangedEventFinder(recorded: RecordedLeaves): ChangedEvent
   }
 }
 
-function isRecorded(recorded: RecordedLeaves, index: number, position: Position, hash: Buffer): boolean {
+function isRecorded(recorded: RecordedLeafList, index: number, position: Position, hash: Buffer): boolean {
   return recorded.positionOf(index) === position && (recorded.hashOf(index)?.equals(hash) ?? false)
 }

@@ -27,8 +27,8 @@ export interface SigningKey extends VerifierKey {
 }
 
 /**
- * Reads the signing key in the folder, or creates it, and writes its public key beside it. Processes that do
- * so at once return the same key.
+ * Reads the signing key in the folder, or creates it. Processes that do so at once return the same key. Who
+ * signs with it must add it to the trusted keys first, which tell that checkpoints were signed.
  */
 export async function openSigningKey(folder: string, origin: string): Promise<SigningKey> {
   await mkdir(folder, { recursive: true })
@@ -36,9 +36,7 @@ export async function openSigningKey(folder: string, origin: string): Promise<Si
   const file = join(folder, PRIVATE_KEY_FILE)
   if (!existsSync(file)) await createPrivateKeyFile(file)
   const privateKey = readPrivateKey(await readFile(file), file)
-  const key = { name: origin, publicKey: rawPublicKey(createPublicKey(privateKey)), privateKey }
-  await trustKey(folder, key)
-  return key
+  return { name: origin, publicKey: rawPublicKey(createPublicKey(privateKey)), privateKey }
 }
 
 /** Under its name, the file is complete from the beginning, and never replaces another one. */
@@ -100,6 +98,11 @@ export class TrustedKeys {
 
   with(keys: readonly VerifierKey[]): TrustedKeys {
     return new TrustedKeys([...this.#keys, ...keys])
+  }
+
+  /** Whether there is a key with this name: the origin of checkpoints that it signs. */
+  has(name: string): boolean {
+    return this.#keys.some((key) => key.name === name)
   }
 
   /** Whether one of the keys has signed the checkpoint under the name of its origin. */

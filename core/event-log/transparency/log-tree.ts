@@ -1,4 +1,3 @@
-import type { Logger } from 'pino'
 import {
   type EventLog,
   EventLogUnavailableError,
@@ -8,8 +7,9 @@ import {
 import { createCooperativeYield } from '../../util/cooperative-yield.ts'
 import { readToEnd } from '../read-to-end.ts'
 import { hashEventLeaf } from './event-leaf.ts'
+import { type ChangedEvent, createChangedEventFinder } from './find-changed-event.ts'
 import type { ReceivedLeaves } from './received-leaves.ts'
-import { TreeFiles } from './tree-files.ts'
+import type { TreeFiles } from './tree-files.ts'
 
 /** Leaves that are kept in memory at a time. */
 const FLUSH_LEAVES = 4000
@@ -17,17 +17,24 @@ const FLUSH_LEAVES = 4000
 /** How long hashing may block the event loop at a time, in milliseconds. */
 const SLICE_MS = 2
 
-/** Opens the tree of a log. Starts with an empty one if the last leaf is not an event of the log any more. */
-export async function openLogTree(
-  folder: string,
+/** Compares the leaves from an index on with the events of the log. Resolves with the first difference. */
+export async function findTreeDifference(
+  files: TreeFiles,
   log: Pick<EventLog, 'subscribe'>,
-  logger: Logger,
-): Promise<TreeFiles> {
-  const files = await TreeFiles.open(folder)
-  if (await endsInLog(files, log)) return files
-  logger.warn({ folder }, 'Merkle tree does not belong to the event log; building it again')
-  await files.remove()
-  return TreeFiles.open(folder)
+  from: number,
+): Promise<ChangedEvent | undefined> {
+  if (from >= files.size) return undefined
+  const finder = createChangedEventFinder(await files.readLeaves(from, files.size))
+  const slice = createCooperativeYield(SLICE_MS)
+  // One event more tells an insertion from a change.
+  let left = files.size - from + 1
+  for await (const record of readToEnd(log, from === 0 ? 0 : await files.positionOf(from - 1))) {
+    finder.check(record, hashEventLeaf(record))
+    left -= 1
+    if (left === 0) break
+    if (slice.isDue()) await slice.yieldNow()
+  }
+  return finder.found()
 }
 
 /** Appends all events of the log that are not in the tree yet. */

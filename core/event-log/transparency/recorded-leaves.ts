@@ -1,13 +1,21 @@
-import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs'
+import { closeSync, existsSync, fstatSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Position } from '../../contract/event-log.ts'
 import { HASH_BYTES, MerkleTree } from './merkle-tree.ts'
-import { decodePosition, HASHES_FILE, leafOffset, POSITION_BYTES, POSITIONS_FILE } from './tree-files.ts'
+import {
+  decodePosition,
+  HASHES_FILE,
+  leafOffset,
+  POSITION_BYTES,
+  POSITIONS_FILE,
+  REBUILT_SUFFIX,
+  type RecordedLeafList,
+} from './tree-files.ts'
 
 const CHUNK_BYTES = 1024 * 1024
 
 /** The leaves that a gateway has recorded in its tree files. For commands: it reads synchronously. */
-export class RecordedLeaves {
+export class RecordedLeaves implements RecordedLeafList {
   readonly #hashes: SequentialFile
   readonly #positions: SequentialFile
   readonly size: number
@@ -50,6 +58,15 @@ export class RecordedLeaves {
     this.#hashes.close()
     this.#positions.close()
   }
+}
+
+/** The ids of the logs of which a folder has recorded leaves. */
+export function listRecordedLogs(folder: string): readonly string[] {
+  const names = existsSync(folder) ? readdirSync(folder) : []
+  return names.filter((name) => {
+    const { size = 0 } = statSync(join(folder, name, POSITIONS_FILE), { throwIfNoEntry: false }) ?? {}
+    return size > 0 && !name.endsWith(REBUILT_SUFFIX)
+  })
 }
 
 /** Reads small pieces of a file in rising order, in large chunks. */

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Position } from '../../contract/event-log.ts'
 import { HASH_BYTES, MerkleTree, type Subtree, subtreesOf } from './merkle-tree.ts'
@@ -10,13 +10,25 @@ export const POSITIONS_FILE = 'positions'
 
 export const POSITION_BYTES = 8
 
+/** Ends the name of the folder of a tree that is built to replace another one. */
+export const REBUILT_SUFFIX = '.rebuilt'
+
+/** Hashes and positions of events, in log order, as they were recorded. */
+export interface RecordedLeafList {
+  readonly size: number
+  /** Returns undefined behind the last leaf. */
+  hashOf(index: number): Buffer | undefined
+  positionOf(index: number): Position | undefined
+}
+
 /**
  * The Merkle tree of a log in two files: `hashes` has every leaf and complete subtree in the order in which
- * they were completed, `positions` the position of every leaf. Both are a cache. See
+ * they were completed, `positions` the position of every leaf. Both are compared with
+ * the log at a start. See
  * docs/decisions/evidence.md, "The tree is kept in files beside the snapshots".
  */
 export class TreeFiles {
-  readonly #folder: string
+  #folder: string
   readonly #hashes: FileHandle
   readonly #positions: FileHandle
   #tree = new MerkleTree()
@@ -62,18 +74,20 @@ export class TreeFiles {
     this.#lastPosition = position
   }
 
-  /** Writes the appended leaves. Their positions follow once their hashes are on disk. */
+  /**
+   * Writes the appended leaves to the disk. Their positions follow once their hashes are there. After an
+   * error, such as a full disk, the next call writes them.
+   */
   async flush(): Promise<void> {
-    if (this.#pendingPositions.length === 0) return
-    const hashes = Buffer.concat(this.#pendingHashes)
-    const positions = encodePositions(this.#pendingPositions)
+    const count = this.#pendingPositions.length
+    if (count === 0) return
+    const hashCount = this.#pendingHashes.length
     const start = this.#stored
-    this.#stored += this.#pendingPositions.length
-    this.#pendingHashes = []
-    this.#pendingPositions = []
-    await this.#hashes.write(hashes, 0, hashes.length, leafOffset(start) * HASH_BYTES)
-    await this.#hashes.datasync()
-    await this.#positions.write(positions, 0, positions.length, start * POSITION_BYTES)
+    await writeAll(this.#hashes, Buffer.concat(this.#pendingHashes), leafOffset(start) * HASH_BYTES)
+    await writeAll(this.#positions, encodePositions(this.#pendingPositions), start * POSITION_BYTES)
+    this.#stored += count
+    this.#pendingHashes.splice(0, hashCount)
+    this.#pendingPositions.splice(0, count)
   }
 
   /** Reads the hash of a complete subtree of the stored leaves. */
@@ -86,6 +100,19 @@ export class TreeFiles {
   /** The positions of the leaves from `start` to before `end`, as the big-endian bytes of the file. */
   readPositions(start: number, end: number): Promise<Buffer> {
     return readExactly(this.#positions, start * POSITION_BYTES, (end - start) * POSITION_BYTES)
+  }
+
+  /** Reads the leaves from `start` to before `end`, and numbers them from 0. */
+  async readLeaves(start: number, end: number): Promise<RecordedLeafList> {
+    const positions = await this.readPositions(start, end)
+    const hashes: Buffer[] = []
+    for (let index = start; index < end; index++) hashes.push(await this.readHash({ level: 0, index }))
+    return {
+      size: end - start,
+      hashOf: (index) => hashes[index],
+      positionOf: (index) =>
+        index < hashes.length ? decodePosition(positions.subarray(index * POSITION_BYTES)) : undefined,
+    }
   }
 
   async positionOf(index: number): Promise<Position> {
@@ -113,6 +140,13 @@ export class TreeFiles {
   async remove(): Promise<void> {
     await this.close()
     await rm(this.#folder, { recursive: true, force: true })
+  }
+
+  /** Deletes the files of another tree, and puts these in their place. */
+  async replace(other: TreeFiles): Promise<void> {
+    await other.remove()
+    await rename(this.#folder, other.#folder)
+    this.#folder = other.#folder
   }
 
   async #load(): Promise<void> {
@@ -149,6 +183,14 @@ export function decodePosition(bytes: Buffer): Position {
 }
 
 const UINT32 = 2 ** 32
+
+async function writeAll(file: FileHandle, bytes: Buffer, offset: number): Promise<void> {
+  for (let written = 0; written < bytes.length; ) {
+    const { bytesWritten } = await file.write(bytes, written, bytes.length - written, offset + written)
+    written += bytesWritten
+  }
+  await file.datasync()
+}
 
 async function readExactly(file: FileHandle, offset: number, length: number): Promise<Buffer> {
   const bytes = Buffer.alloc(length)

@@ -20,6 +20,10 @@ export interface TreeVerification {
   accepts(checkpoint: SignedCheckpoint): boolean
   /** A checkpoint that was saved outside of the log, which the log must extend. */
   readonly saved?: SignedCheckpoint | undefined
+  /** Whether a key signs, or has signed, checkpoints with this origin. */
+  hasKeyOf?(origin: string): boolean
+  /** The ids of all logs whose events were recorded in the data folder. */
+  readonly recordedLogs?: readonly string[]
   /** The leaves that a gateway has recorded, to name the event that was changed. */
   readonly recorded?: RecordedLeaves | undefined
 }
@@ -31,6 +35,8 @@ export interface TreeVerifier {
   facts(): readonly string[]
   /** Call it after the last event. */
   issues(): readonly string[]
+  /** The events behind the newest checkpoint that matches; undefined if there is none. */
+  uncovered(): number | undefined
   /** Closes the recorded leaves. */
   close(): void
 }
@@ -43,7 +49,7 @@ interface Head {
 }
 
 export function createTreeVerifier(verification: TreeVerification): TreeVerifier {
-  const { logId, folderLogId, accepts, saved, recorded } = verification
+  const { logId, folderLogId, recordedLogs = [], accepts, hasKeyOf, saved, recorded } = verification
   const known = verification.checkpoints.map(parseStoredCheckpoint).filter((each) => each !== undefined)
   const lastKnownRevision = verification.checkpoints.at(-1)?.revision ?? -1
   const sizes = new Set([...known, ...(saved ? [saved] : [])].map(({ size }) => size))
@@ -115,18 +121,47 @@ export function createTreeVerifier(verification: TreeVerification): TreeVerifier
     if (found.index >= (proven?.size ?? 0)) return `${found.issue} No checkpoint covers it yet.`
     return (
       `The recorded tree differs from the events at position ${found.position}, and the checkpoints agree ` +
-      'with the events. Delete the folder transparency in the data folder; the gateway builds it again.'
+      'with the events. Move the folder transparency out of the data folder; the gateway builds it again.'
     )
   }
 
   /** A log without an id is compared with what was recorded instead. */
   function findReplacement(): string | undefined {
-    if (logId === undefined || folderLogId === undefined || origins.has(originOf(folderLogId)))
-      return undefined
+    if (logId === undefined) return undefined
+    const isForeign = (id: string) => !origins.has(originOf(id))
+    if (folderLogId !== undefined && isForeign(folderLogId))
+      return (
+        `The event log has the id ${logId}, but the data folder belongs to the log ${folderLogId}. ` +
+        'If the log was replaced on purpose, start the gateway once and verify again.'
+      )
+    const foreign = recordedLogs.find(isForeign)
+    if (foreign === undefined) return undefined
     return (
-      `The event log has the id ${logId}, but the data folder belongs to the log ${folderLogId}. ` +
-      'If the log was replaced on purpose, start the gateway once and verify again.'
+      `The event log has the id ${logId}, but the data folder has recorded events of the log ${foreign}. ` +
+      `If the log was replaced on purpose, move transparency/${foreign} out of the data folder.`
     )
+  }
+
+  /** A key that has signed checkpoints of a log without any, of which nothing is recorded either. */
+  function findMissingEvidence(): string | undefined {
+    const hasKey = hasKeyOf && [...origins].some(hasKeyOf)
+    if (!hasKey || count > 0 || (recorded?.size ?? 0) > 0) return undefined
+    return (
+      'Evidence is missing: a key in the folder keys has signed checkpoints of this log, but the log holds ' +
+      'no checkpoint, and no hashes of its events are recorded. Restore the log, or the folder transparency.'
+    )
+  }
+
+  /** Says up to where events are compared with recorded hashes. */
+  function describeRecorded(from: number): string[] {
+    if (recorded === undefined || recorded.size === 0) {
+      const left = tree.size - from
+      if (from === 0 || left <= 1) return []
+      return [`No hashes are recorded: changes of the last ${left} events cannot be found.`]
+    }
+    if (recorded.size <= from) return []
+    const last = recorded.positionOf(recorded.size - 1)
+    return [`Recorded hashes cover ${recorded.size} of ${tree.size} events, up to position ${last}.`]
   }
 
   function findSavedIssue({ origin, size, root, note }: SignedCheckpoint): string | undefined {
@@ -153,22 +188,35 @@ export function createTreeVerifier(verification: TreeVerification): TreeVerifier
       if (sizes.has(tree.size)) heads.set(tree.size, { root: tree.root(), position: record.position })
     },
     facts() {
-      if (count === 0) return ['No checkpoint was signed yet, so changed events cannot be found.']
       const { size = 0 } = proven ?? {}
+      const compared = describeRecorded(size)
+      if (count === 0) {
+        if (findMissingEvidence() !== undefined) return []
+        const isCompared = compared.length > 0
+        const rest = isCompared ? '' : ', so changed events cannot be found'
+        return [`No checkpoint was signed yet${rest}.`, ...compared]
+      }
       const range = `${size} of ${tree.size} events, up to position ${positionOfSize(size)}`
       const checkpoints = count === 1 ? '1 checkpoint' : `${count} checkpoints`
       const proof = `${checkpoints}; the newest that matches covers ${range}.`
       const isExtended = saved !== undefined && findSavedIssue(saved) === undefined
-      return isExtended ? [proof, `The log extends the saved checkpoint over ${saved.size} events.`] : [proof]
+      const extended = `The log extends the saved checkpoint over ${saved?.size} events.`
+      return [proof, ...compared, ...(isExtended ? [extended] : [])]
     },
     issues() {
-      const others = [findReplacement(), findRecordedIssue(), saved && findSavedIssue(saved)]
+      const others = [
+        findReplacement(),
+        findMissingEvidence(),
+        findRecordedIssue(),
+        saved && findSavedIssue(saved),
+      ]
       return [
         ...(contradicted ? [describeContradiction(contradicted)] : []),
         ...issues,
         ...others.filter((issue) => issue !== undefined),
       ]
     },
+    uncovered: () => proven && tree.size - proven.size,
     close: () => recorded?.close(),
   }
 }

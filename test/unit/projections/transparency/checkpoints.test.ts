@@ -17,8 +17,9 @@ import { ensureLogId } from '../../../../core/events/log-identity.ts'
 import { createLogger } from '../../../../core/process/logger.ts'
 import { createClock } from '../../../../core/util/clock.ts'
 import { type Subscription, subscribeProjections } from '../../../../projections/runtime/subscribe.ts'
+import { treeFolder } from '../../../../projections/transparency/compare-evidence.ts'
 import { scheduleCheckpoints } from '../../../../projections/transparency/schedule.ts'
-import { CheckpointSigner, treeFolder } from '../../../../projections/transparency/sign-checkpoints.ts'
+import { CheckpointSigner } from '../../../../projections/transparency/sign-checkpoints.ts'
 import { type CapturedOutput, captureOutput } from '../../../support/captured-output.ts'
 import { runCommand } from '../../../support/command.ts'
 import { makeFolder } from '../../../support/folders.ts'
@@ -253,7 +254,7 @@ describe('checkpoints', () => {
     const scheduler = scheduleCheckpoints(subscription, log, options())
     await scheduler.close()
     expect(sizes()).to.deep.equal([6, 8])
-    expect(output.text()).to.contain('the event log does not hold the 8 events')
+    expect(output.text()).to.contain('The event log does not hold the 8 events')
   })
 
   it('are signed over a tree that is built again if its files are damaged', async () => {
@@ -278,6 +279,7 @@ describe('checkpoints', () => {
     expect(verifier.issues()).to.deep.equal([])
     expect(verifier.facts()).to.deep.equal([
       '1 checkpoint; the newest that matches covers 1 of 4 events, up to position 1.',
+      'No hashes are recorded: changes of the last 3 events cannot be found.',
     ])
   })
 })

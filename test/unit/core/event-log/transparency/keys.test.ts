@@ -32,6 +32,7 @@ describe('the signing key', () => {
   it('is trusted beside the keys of other nodes, and under the names of other logs', async () => {
     const [folder, other] = [await makeFolder(), await makeFolder()]
     const [own, theirs] = [await openSigningKey(folder, ORIGIN), await openSigningKey(other, ORIGIN)]
+    await trustKey(folder, own)
     const signedBy = ({ privateKey }: typeof own, origin = ORIGIN) => {
       const checkpoint = parseCheckpoint(
         signCheckpoint({ origin, size: 1, root: hashLeaf('root') }, privateKey),

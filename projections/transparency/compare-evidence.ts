@@ -1,0 +1,121 @@
+import { readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type EventLog, isJsonObject, type Position } from '../../core/contract/index.ts'
+import { LOG_STREAM } from '../../core/event-log/streams.ts'
+import { originOf } from '../../core/event-log/transparency/checkpoint.ts'
+import type { StoredCheckpoint } from '../../core/event-log/transparency/checkpoint-stream.ts'
+import { TrustedKeys } from '../../core/event-log/transparency/keys.ts'
+import { findTreeDifference } from '../../core/event-log/transparency/log-tree.ts'
+import { listRecordedLogs } from '../../core/event-log/transparency/recorded-leaves.ts'
+import type { TreeFiles } from '../../core/event-log/transparency/tree-files.ts'
+import { parseJson } from '../../core/util/json.ts'
+import { replaceFile } from '../../core/util/replace-file.ts'
+
+/** Where the keys are in a data folder. */
+export function keysFolder(dataDir: string): string {
+  return join(dataDir, 'keys')
+}
+
+/** Where the trees of logs are in a data folder. */
+export function treesFolder(dataDir: string): string {
+  return join(dataDir, 'transparency')
+}
+
+/** Where the tree of a log is in a data folder. */
+export function treeFolder(dataDir: string, logId: string): string {
+  return join(treesFolder(dataDir), logId)
+}
+
+/** Why nothing is signed: the log is not what was recorded or signed. */
+export interface Contradiction {
+  /** A sentence. */
+  readonly reason: string
+  /** Of the first event that differs; null if it is not known. */
+  readonly position: Position | null
+}
+
+/** The log contradicts its evidence. Nothing is signed before the log or the evidence was restored. */
+export class EvidenceContradictedError extends Error implements Contradiction {
+  readonly reason: string
+  readonly position: Position | null
+
+  constructor(reason: string, position: Position | null = null) {
+    super(`${reason} Nothing is signed. Run "signalbox log verify"; see docs/evidence.md, "Contradictions".`)
+    this.name = 'EvidenceContradictedError'
+    this.reason = reason
+    this.position = position
+  }
+}
+
+export interface EvidencePlace {
+  /** The folder of the keys and the trees. */
+  readonly dataDir: string
+  readonly logId: string
+}
+
+/**
+ * Compares the recorded leaves behind the newest trusted checkpoint with the log. Throws an
+ * `EvidenceContradictedError` at the first difference, and if another log was recorded in the folder. See
+ * docs/decisions/evidence.md, "Events are recorded within a second".
+ */
+export async function requireRecordedEvents(
+  tree: TreeFiles,
+  log: Pick<EventLog, 'read' | 'subscribe'>,
+  trusted: StoredCheckpoint | undefined,
+  { dataDir, logId }: EvidencePlace,
+): Promise<void> {
+  const ids = await readLogIds(log)
+  const foreign = listRecordedLogs(treesFolder(dataDir)).find((id) => !ids.includes(id))
+  if (foreign !== undefined)
+    throw new EvidenceContradictedError(
+      `The event log has the id ${logId}, but the data folder has recorded events of the log ${foreign}.`,
+    )
+  const difference = await findTreeDifference(tree, log, trusted?.size ?? 0)
+  if (difference) throw new EvidenceContradictedError(difference.issue, difference.position)
+}
+
+/**
+ * Throws an `EvidenceContradictedError` if a key of the data folder has signed checkpoints of the log. For a
+ * log without checkpoints of which nothing is recorded.
+ */
+export async function requireUnsigned(
+  log: Pick<EventLog, 'read'>,
+  { dataDir }: EvidencePlace,
+): Promise<void> {
+  const [ids, keys] = [await readLogIds(log), await TrustedKeys.read(keysFolder(dataDir))]
+  if (ids.some((id) => keys.has(originOf(id)))) throw new EvidenceContradictedError(EVIDENCE_MISSING)
+}
+
+const EVIDENCE_MISSING =
+  'Evidence is missing: a key has signed checkpoints of this log, but there is no checkpoint in the log, ' +
+  'and no hashes of its events are recorded.'
+
+/** The ids of a log: its own, and before it that of a log that was imported. */
+async function readLogIds(log: Pick<EventLog, 'read'>): Promise<readonly string[]> {
+  const ids: string[] = []
+  for await (const { data } of log.read(LOG_STREAM)) ids.push(String(data.id))
+  return ids
+}
+
+const CONTRADICTION_FILE = 'contradiction.json'
+
+/** Tells other processes of the node why nothing is signed; undefined once something can be. */
+export async function noteContradiction(
+  { dataDir, logId }: EvidencePlace,
+  contradiction: Contradiction | undefined,
+): Promise<void> {
+  const file = join(treeFolder(dataDir, logId), CONTRADICTION_FILE)
+  if (contradiction === undefined) return rm(file, { force: true })
+  const { reason, position } = contradiction
+  await replaceFile(file, (handle) => handle.writeFile(`${JSON.stringify({ reason, position })}\n`))
+}
+
+export async function readContradiction({
+  dataDir,
+  logId,
+}: EvidencePlace): Promise<Contradiction | undefined> {
+  const file = join(treeFolder(dataDir, logId), CONTRADICTION_FILE)
+  const noted = parseJson(await readFile(file, 'utf8').catch(() => ''))
+  if (!isJsonObject(noted) || typeof noted.reason !== 'string') return undefined
+  return { reason: noted.reason, position: typeof noted.position === 'number' ? noted.position : null }
+}
