@@ -5,7 +5,7 @@ import { createAdapterRegistry } from '../../core/pipeline/adapter-registry.ts'
 import type { PluginStep } from '../../core/pipeline/load.ts'
 import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
 import { transformWholeReply } from '../../core/pipeline/read-reply.ts'
-import { setUpPlugins } from '../../core/pipeline/set-up.ts'
+import { decideBy, setUpPlugins } from '../../core/pipeline/set-up.ts'
 import { retryWhileUnavailable } from '../../core/process/retry.ts'
 import { createMemorySharedState } from '../../core/shared-state/memory.ts'
 import type { RuleKinds } from '../../plugins/audit/diff-rules.ts'
@@ -106,9 +106,7 @@ export async function openOfflineGateway(
     },
     steps: pipeline.steps,
     costOf: providers.costOf,
-    async decide(exchange) {
-      for (const { parts } of pipeline.steps) await parts.decide?.(exchange)
-    },
+    decide: (exchange) => decideBy(pipeline.steps, exchange),
     inspectReply: createReplyInspection(pipeline.steps),
     async close() {
       closing.abort()

@@ -75,6 +75,11 @@ export interface PluginParts {
    */
   decide?(exchange: Exchange): MaybePromise<void>
   /**
+   * Called when all plugins have decided and `exchange.request` is what will be sent, and once more before
+   * `dispatch`: a last look at what later plugins changed. The same terms as for `decide`.
+   */
+  confirm?(exchange: Exchange): MaybePromise<void>
+  /**
    * Answers an inference request, or calls `next` for the reply of the plugins listed later; `dispatch`,
    * which calls the provider, must be the last of them. Call `next` at most once.
    */
@@ -84,6 +89,11 @@ export interface PluginParts {
    * event of the reply passes, whole or streamed, or several in order; undefined to leave the reply as it is.
    */
   inspect?(exchange: RepliedExchange): ReplyTransform | readonly ReplyTransform[] | undefined
+  /**
+   * Called after `inspect` of all plugins, if plugins listed later have transforms. Returns a transform for
+   * what these make of the reply: a last look.
+   */
+  confirmReply?(exchange: RepliedExchange): ReplyTransform | undefined
   /**
    * Called if an inference request fails after its body was parsed and before its reply is sent. The error
    * response waits for it. `error` is usually a `GatewayError`.
@@ -120,7 +130,7 @@ export interface Host<State = unknown, Event extends NewEvent = NewEvent> {
   readonly events: PluginEvents<State, Event>
   /** Conditions and actions of all plugins; complete when all plugins are set up. */
   readonly operators: OperatorRegistry
-  /** Runs `decide` of all plugins in order. Complete when all plugins are set up. */
+  /** Runs `decide` and then `confirm` of all plugins in order. Complete when all plugins are set up. */
   decide(exchange: Exchange): Promise<void>
   /** Returns all served endpoints and error codes. Complete when all plugins are set up. */
   api(): ApiDescription

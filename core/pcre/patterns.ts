@@ -10,7 +10,7 @@ import { packTexts } from './packed-texts.ts'
 import type { SetPattern } from './pattern-chunks.ts'
 import type { PatternAnalysis, PatternSource } from './pattern-pool.ts'
 import { PatternLimitError, PatternRun } from './pattern-run.ts'
-import type { Replacement } from './replacement.ts'
+import { type Replacement, replacementLength } from './replacement.ts'
 import { runWithTimeout } from './run-with-timeout.ts'
 import type { ScannedText, ScanResult } from './scan.ts'
 
@@ -193,10 +193,6 @@ const MAX_RE2_MS = 2
 
 /** Characters of a result with every single character replaced; building it takes a few milliseconds. */
 const MAX_LOCAL_RESULT = 2_000_000
-
-function replacementLength(replacement: Replacement): number {
-  return replacement.reduce<number>((sum, part) => sum + (typeof part === 'string' ? part.length : 1), 0)
-}
 
 function requireResult(result: string | undefined, text: string): string {
   if (result !== undefined) return result

@@ -20,3 +20,8 @@ export function parseReplacement(text: string): Replacement {
 }
 
 const ESCAPE_OR_GROUP = /\\([\\$])|\\(\d{1,2})|\$(\d{1,2})|\$\{(\d{1,2})\}/g
+
+/** The length of a replacement whose groups have one character each. */
+export function replacementLength(replacement: Replacement): number {
+  return replacement.reduce<number>((sum, part) => sum + (typeof part === 'string' ? part.length : 1), 0)
+}

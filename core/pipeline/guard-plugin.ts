@@ -12,15 +12,19 @@ import { PLUGIN_PARTS } from './parse-plugin-parts.ts'
  */
 export function guardPlugin(parts: PluginParts, guard: PluginGuard): PluginParts {
   const bound = bindParts(parts)
-  const { admit, decide, reply, inspect, rejected, middleware, observe } = bound
+  const { admit, decide, confirm, reply, inspect, confirmReply, rejected, middleware, observe } = bound
   return {
     ...bound,
     ...(admit && { admit: (request) => runPhase(guard, 'admit', request.client, () => admit(request)) }),
     ...(decide && {
       decide: (exchange) => runExchangePhase(guard, 'decide', exchange, () => decide(exchange)),
     }),
+    ...(confirm && {
+      confirm: (exchange) => runPhase(guard, 'confirm', exchange.client, () => confirm(exchange)),
+    }),
     ...(reply && { reply: guardReply(reply, guard) }),
     ...(inspect && { inspect: guardInspect(inspect, guard) }),
+    ...(confirmReply && { confirmReply: guardConfirmReply(confirmReply, guard) }),
     ...(rejected && { rejected: guardRejected(rejected, guard) }),
     ...(middleware && { middleware: guardMiddleware(middleware, guard) }),
     ...(observe && { observe: guardObserver(observe, guard) }),
@@ -37,6 +41,14 @@ function bindParts(parts: PluginParts): PluginParts {
 }
 
 type NotifyRejected = NonNullable<PluginParts['rejected']>
+
+function guardConfirmReply(
+  confirmReply: NonNullable<PluginParts['confirmReply']>,
+  guard: PluginGuard,
+): NonNullable<PluginParts['confirmReply']> {
+  const inspect = guardInspect(confirmReply, guard)
+  return (exchange) => [inspect(exchange) ?? []].flat()[0]
+}
 
 /** The client gets the error that the request was rejected with, and the other plugins are notified. */
 function guardRejected(rejected: NotifyRejected, guard: PluginGuard): NotifyRejected {

@@ -82,13 +82,14 @@ export function composeInference(
     openExchange(dialect, parts, recordFailure),
     ...list(steps, 'decide').map(toDecideMiddleware),
     ...toSentMiddleware(dialect),
+    ...list(steps, 'confirm').map(toDecideMiddleware),
     respond(dialect, parts, recordFailure), // waits for the reply; inspect; writes it
-    ...toReplyOnion(dialect, list(steps, 'reply')), // dispatch calls the provider
+    ...toReplyOnion(dialect, list(steps, 'reply'), list(steps, 'confirm')), // dispatch calls the provider
   ])
 }
 
 /** Returns one phase of all plugins that have it, in the listed order. */
-function list<Phase extends 'decide' | 'reply' | 'inspect' | 'rejected'>(
+function list<Phase extends 'decide' | 'confirm' | 'reply' | 'rejected'>(
   steps: readonly PluginStep[],
   phase: Phase,
 ): readonly NonNullable<PluginParts[Phase]>[] {
@@ -231,8 +232,16 @@ function toSentMiddleware({ toSentRequest }: Dialect): readonly GatewayMiddlewar
 function toReplyOnion(
   dialect: Dialect,
   plugins: readonly NonNullable<PluginParts['reply']>[],
+  confirms: readonly NonNullable<PluginParts['confirm']>[],
 ): readonly GatewayMiddleware[] {
-  const layers = [...toOwnReplyMiddleware(dialect), ...plugins.map(toReplyMiddleware), rejectUnanswered]
+  const layers = [
+    ...toOwnReplyMiddleware(dialect),
+    ...plugins.slice(0, -1).map(toReplyMiddleware),
+    // A plugin may have changed the request before it called `next`.
+    ...confirms.map(toConfirmMiddleware),
+    ...plugins.slice(-1).map(toReplyMiddleware),
+    rejectUnanswered,
+  ]
   return layers as unknown as readonly GatewayMiddleware[]
 }
 
@@ -256,6 +265,10 @@ type OpenExchange = EndedExchange & {
 
 /** A layer of the onion. `next()` resolves with the reply of the layers inside, as Koa's does not. */
 type ReplyMiddleware = (ctx: GatewayContext, next: () => Promise<Reply>) => MaybePromise<Reply>
+
+function toConfirmMiddleware(confirm: NonNullable<PluginParts['confirm']>): ReplyMiddleware {
+  return ({ exchange }, next) => chain(confirm(exchange), next)
+}
 
 function toReplyMiddleware(answer: NonNullable<PluginParts['reply']>): ReplyMiddleware {
   return (ctx, next) => {
@@ -291,7 +304,9 @@ function respond(
   { steps, costOf, keepAlives }: InferenceParts,
   recordFailure: RecordFailure,
 ): GatewayMiddleware {
-  const inspectors = list(steps, 'inspect')
+  const inspectors = steps
+    .map(({ parts }) => parts)
+    .filter(({ inspect, confirmReply }) => inspect !== undefined || confirmReply !== undefined)
   const { keepAlive = SSE_COMMENT } = dialect
   const sender = createResponseSender(hasThirdPartyMiddleware(steps), keepAlives, { ...dialect, keepAlive })
 
@@ -334,11 +349,13 @@ function respond(
 
 const SSE_COMMENT = ': keep-alive\n\n'
 
+type ReplyInspector = Pick<PluginParts, 'inspect' | 'confirmReply'>
+
 /** A plugin may answer a request for a stream with a whole reply, and the other way round. */
 function inspectReply(
   exchange: OpenExchange,
   given: Reply,
-  inspectors: readonly NonNullable<PluginParts['inspect']>[],
+  inspectors: readonly ReplyInspector[],
   costOf: Host['costOf'],
 ): MaybePromise<RepliedExchange> {
   const wanted = exchange.request.stream === true ? 'stream' : 'whole'
@@ -352,11 +369,22 @@ function inspectReply(
 function createTransforms(
   exchange: OpenExchange,
   reply: Reply,
-  inspectors: readonly NonNullable<PluginParts['inspect']>[],
+  inspectors: readonly ReplyInspector[],
   costOf: Host['costOf'],
 ): MaybePromise<RepliedExchange> {
   const replied = exchange as OpenExchange & { reply: Reply }
-  const transforms: readonly ReplyTransform[] = inspectors.flatMap((inspect) => inspect(replied) ?? [])
+  const transforms: ReplyTransform[] = []
+  const confirming: {
+    readonly place: number
+    readonly confirm: NonNullable<ReplyInspector['confirmReply']>
+  }[] = []
+  for (const { inspect, confirmReply } of inspectors) {
+    transforms.push(...[inspect?.(replied) ?? []].flat())
+    if (confirmReply !== undefined) confirming.push({ place: transforms.length, confirm: confirmReply })
+  }
+  const last = transforms.length
+  for (const { place, confirm } of confirming)
+    if (place < last) transforms.push(...[confirm(replied) ?? []].flat())
   return chain(readReply(replied, reply, transforms, costOf), (inspected) => {
     replied.reply = inspected
     return replied

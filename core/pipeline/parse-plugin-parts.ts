@@ -42,8 +42,10 @@ export function parsePluginParts(parts: unknown): PluginParts {
 const PLUGIN_FUNCTIONS = [
   'admit',
   'decide',
+  'confirm',
   'reply',
   'inspect',
+  'confirmReply',
   'rejected',
   'middleware',
   'observe',

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { declareErrorCodes } from '../contract/error-codes.ts'
-import type { Host, JsonObject, Plugin, PluginEvents, PluginParts } from '../contract/index.ts'
+import type { Exchange, Host, JsonObject, Plugin, PluginEvents, PluginParts } from '../contract/index.ts'
 import { withTimeout } from '../process/timeout.ts'
 import { createPluginServices } from '../shared-state/plugin-services.ts'
 import type { SharedState } from '../shared-state/shared-state.ts'
@@ -59,9 +59,7 @@ export async function setUpPlugins(
   metricOwners.claim('the gateway')
   const host = {
     ...services,
-    async decide(exchange) {
-      for (const { parts } of steps) await parts.decide?.(exchange)
-    },
+    decide: (exchange) => decideBy(steps, exchange),
     api: () => describeApi(steps, hasOperators),
   } satisfies Omit<Host, 'events' | 'counters' | 'store'>
   const { logger } = services
@@ -91,6 +89,12 @@ export async function setUpPlugins(
     throw error
   }
   return { steps, close }
+}
+
+/** Runs the phases before a provider is called, as `composeInference` does. */
+export async function decideBy(steps: readonly PluginStep[], exchange: Exchange): Promise<void> {
+  for (const { parts } of steps) await parts.decide?.(exchange)
+  for (const { parts } of steps) await parts.confirm?.(exchange)
 }
 
 /** Time for a package to close, in milliseconds: a worker that takes 10 s to exit is killed. */

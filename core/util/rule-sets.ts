@@ -1,4 +1,4 @@
-import type { Exchange, RuleSet } from '../contract/index.ts'
+import type { ChatRequest, Exchange, RuleSet } from '../contract/index.ts'
 import { chain, type MaybePromise } from './maybe-promise.ts'
 
 /**
@@ -20,4 +20,22 @@ function applyFrom(
   const policy = exchange.policies[index]
   if (policy === undefined) return apply(exchange.rules)
   return chain(apply(policy), () => applyFrom(index + 1, exchange, apply))
+}
+
+/** Requests as the firewall rules of each policy left them, by exchange. */
+const judgedRequests = new WeakMap<Exchange, Map<RuleSet, ChatRequest>>()
+
+/**
+ * Keeps the request for the conditions of a policy's routing rules: masks of later rules hide nothing from
+ * them. See docs/decisions/policies.md, "Conditions of a policy see what later masks hide".
+ */
+export function keepJudgedRequest(exchange: Exchange, policy: RuleSet): void {
+  const requests = judgedRequests.get(exchange) ?? new Map<RuleSet, ChatRequest>()
+  judgedRequests.set(exchange, requests.set(policy, exchange.request))
+}
+
+/** The request as a policy's firewall rules left it; undefined if it is the one that is sent. */
+export function findJudgedRequest(exchange: Exchange, policy: RuleSet): ChatRequest | undefined {
+  const judged = judgedRequests.get(exchange)?.get(policy)
+  return judged === exchange.request ? undefined : judged
 }

@@ -12,6 +12,8 @@ import { UnmatchedTexts } from './unmatched-texts.ts'
 
 /** The firewall rules of a user or a policy of one scope, ready to evaluate. */
 export interface CompiledFirewall {
+  /** Whether the rules belong to a policy. */
+  readonly isPolicy: boolean
   /** In evaluation order: the enabled rules of the scope whose pattern can be evaluated. */
   readonly rules: readonly CompiledFirewallRule[]
   /** The number of rules left out because their pattern cannot be evaluated. */
@@ -83,6 +85,7 @@ export async function compileFirewall(
   }
 
   return {
+    isPolicy: origin !== undefined,
     rules,
     unusableCount: active.length - rules.length,
     unmatched: new UnmatchedTexts(),

@@ -1,5 +1,6 @@
 import type { ChatRequest, FirewallRule, RuleTraceEntry, Warning } from '../../core/contract/index.ts'
 import { PatternLimitError, type PatternRun } from '../../core/pcre/pattern-run.ts'
+import { literalReplacement } from '../../core/pcre/replacement.ts'
 import { hasDocuments } from '../../core/text/content-documents.ts'
 import { requestTexts } from '../../core/text/request-texts.ts'
 import { hasTokenIds } from '../../core/text/token-ids.ts'
@@ -11,7 +12,7 @@ import {
   type CompiledFirewallRule,
   firewallWarning,
 } from './compile.ts'
-import { maskRequest } from './mask.ts'
+import { maskAgain, maskRequest } from './mask.ts'
 import { type FirewallRefusal, refuseBy } from './refusal.ts'
 
 export interface FirewallOutcome {
@@ -23,6 +24,20 @@ export interface FirewallOutcome {
   readonly trace: readonly RuleTraceEntry[]
   /** The rules whose pattern did not finish within the limits of the request. */
   readonly unfinished: readonly FirewallRule[]
+  /** The last rule that masked something. */
+  readonly masking?: CompiledFirewallRule | undefined
+  /** Texts that masks wrote whose replacement refers to groups. */
+  readonly written?: ReadonlySet<string>
+}
+
+/** What rules know of a request that they have evaluated before, and that has changed since. */
+export interface EarlierLook {
+  /** The texts of the request. */
+  readonly texts: readonly string[]
+  /** Texts of which the rules know the result. */
+  readonly known: ReadonlySet<string>
+  /** Masks whose replacement refers to groups are not applied to these once more: it may hold the match. */
+  readonly written: ReadonlySet<string>
 }
 
 export interface EvaluationOptions {
@@ -32,6 +47,8 @@ export interface EvaluationOptions {
   readonly onTimeout: 'refuse' | 'allow'
   /** The texts of a request that several rule sets inspect, so that they are collected once. */
   readonly shared?: { request?: ChatRequest; texts?: readonly string[] } | undefined
+  /** Set if the rules look at the request again. */
+  readonly earlier?: EarlierLook
 }
 
 /**
@@ -57,7 +74,7 @@ export function evaluateFirewall(
       }
       if (candidates.isFromSet && candidates.indexes.every((index) => needsNoTest(firewall.rules[index])))
         return applyMatches(firewall, request, candidates.indexes)
-      return new FirewallEvaluation(firewall, request, texts, run, options.onTimeout).evaluate(candidates)
+      return new FirewallEvaluation(firewall, request, texts, run, options).evaluate(candidates)
     })
   })
 }
@@ -66,8 +83,10 @@ export function evaluateFirewall(
 function collectTexts(
   { unmatched }: CompiledFirewall,
   request: ChatRequest,
-  { shared }: EvaluationOptions,
+  { shared, earlier }: EvaluationOptions,
 ): MaybePromise<readonly string[]> {
+  if (earlier !== undefined)
+    return earlier.texts.filter((text) => !earlier.known.has(text) && !unmatched.has(text))
   if (shared === undefined || !unmatched.isEmpty) return requestTexts(request, unmatched.has)
   if (shared.request === request && shared.texts !== undefined) return shared.texts
   return chain(requestTexts(request), (texts): MaybePromise<readonly string[]> => {
@@ -152,6 +171,8 @@ function applyMatches(
   return { request, refusal: undefined, warnings, trace, unfinished: [] }
 }
 
+const ERASURE = literalReplacement('\u{fffc}')
+
 /** After this many searches of the pattern set, testing the remaining rules one by one is cheaper. */
 const MAX_SET_SEARCHES = 16
 
@@ -164,6 +185,9 @@ class FirewallEvaluation {
   private readonly firewall: CompiledFirewall
   private readonly run: PatternRun
   private readonly onTimeout: EvaluationOptions['onTimeout']
+  private readonly earlier: EarlierLook | undefined
+  private readonly written = new Set<string>()
+  private masking: CompiledFirewallRule | undefined
   private request: ChatRequest
   private texts: readonly string[]
   private searches = 1
@@ -173,13 +197,14 @@ class FirewallEvaluation {
     request: ChatRequest,
     texts: readonly string[],
     run: PatternRun,
-    onTimeout: EvaluationOptions['onTimeout'],
+    { onTimeout, earlier }: EvaluationOptions,
   ) {
     this.firewall = firewall
     this.request = request
     this.texts = texts
     this.run = run
     this.onTimeout = onTimeout
+    this.earlier = earlier
   }
 
   async evaluate(initial: Candidates): Promise<FirewallOutcome> {
@@ -204,8 +229,8 @@ class FirewallEvaluation {
   }
 
   private outcome(refusal: FirewallRefusal | undefined): FirewallOutcome {
-    const { request, warnings, trace, unfinished } = this
-    return { request, refusal, warnings, trace, unfinished }
+    const { request, warnings, trace, unfinished, masking, written } = this
+    return { request, refusal, warnings, trace, unfinished, masking, ...(written.size > 0 && { written }) }
   }
 
   /** A rule whose pattern does not finish refuses the request, or only warns if it would only warn. */
@@ -246,22 +271,41 @@ class FirewallEvaluation {
     candidate: CompiledFirewallRule,
     isMatch: boolean,
   ): Promise<FirewallRefusal | undefined> {
-    const { pattern, replacement, applied } = candidate
+    const { pattern, applied } = candidate
     const { request, isIncomplete } = await maskRequest(this.request, {
-      replace: (text) => pattern.replace(text, replacement, this.run),
+      replace: (text) => this.replace(candidate, text),
       matches: (text) => pattern.test(text, this.run),
+      erase: (text) => pattern.replace(text, ERASURE, this.run),
       mayMatchAny: pattern.mayMatchAny,
       pause: () => this.yieldIfDue(),
     })
     if (!isIncomplete && request === this.request) {
-      if (isMatch) this.skip(candidate, 'nothing_to_mask')
+      if (isMatch && this.earlier === undefined) this.skip(candidate, 'nothing_to_mask')
       return undefined
     }
     this.trace.push(applied)
     if (isIncomplete) return refuseBy(candidate, 'not_maskable')
     this.request = request
-    this.texts = await requestTexts(request)
+    this.masking = candidate
+    this.texts = await requestTexts(request, this.isKnown)
     return undefined
+  }
+
+  private readonly isKnown = (text: string) => this.earlier?.known.has(text) === true
+
+  private replace({ pattern, replacement }: CompiledFirewallRule, text: string): MaybePromise<string> {
+    if (this.isKnown(text)) return text
+    const isLiteral = replacement.every((part) => typeof part === 'string')
+    if (!isLiteral && this.earlier?.written.has(text)) return text
+    const replaced =
+      this.earlier === undefined
+        ? pattern.replace(text, replacement, this.run)
+        : maskAgain(pattern, text, replacement, this.run)
+    if (isLiteral) return replaced
+    return chain(replaced, (result): MaybePromise<string> => {
+      if (result !== text) this.written.add(result)
+      return result
+    })
   }
 
   /** The masked texts may match other rules than the original ones. */

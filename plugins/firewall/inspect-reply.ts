@@ -1,4 +1,5 @@
 import {
+  type ChatRequest,
   type ExtraPart,
   GatewayError,
   type ReplyEvent,
@@ -17,16 +18,33 @@ import {
   withMaskedTexts,
 } from '../../core/text/reply-request.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
-import type { CompiledFirewall } from './compile.ts'
-import { type EvaluationOptions, evaluateFirewall } from './evaluate.ts'
+import type { EvaluationOptions } from './evaluate.ts'
 import { InspectedText, type ResponseFirewall } from './inspected-text.ts'
 import type { ReplyReport } from './reply-report.ts'
+import { RuleWalk } from './rule-walk.ts'
 
 export interface ReplyInspectionOptions {
   readonly evaluation: EvaluationOptions
   readonly report: ReplyReport
   readonly cpuMs: number
   readonly holdBackChars: number
+  /** The rules look again at a reply that other plugins have changed since. */
+  readonly isAgain?: boolean
+}
+
+/** Returns what all sets of rules leave of a part of a reply. */
+type InspectPart = (request: ChatRequest) => Promise<ChatRequest>
+
+function createInspection(
+  firewalls: readonly ResponseFirewall[],
+  { evaluation, report, isAgain }: ReplyInspectionOptions,
+): InspectPart {
+  return async (request) => {
+    const walk = new RuleWalk(evaluation, report.addOutcome, isAgain)
+    let inspected = request
+    for (const firewall of firewalls) inspected = await walk.visit(firewall, inspected)
+    return walk.settle(inspected)
+  }
 }
 
 /**
@@ -34,36 +52,39 @@ export interface ReplyInspectionOptions {
  * under response rules is built from its parts".
  */
 export function inspectWholeReply(
-  firewall: CompiledFirewall,
+  firewalls: readonly ResponseFirewall[],
   options: ReplyInspectionOptions,
 ): ReplyTransform {
-  const { evaluation, report } = options
+  const inspect = createInspection(firewalls, options)
   return {
     async transform(event) {
       const request = toReplyRequest(event.parts)
-      const outcome = await evaluateFirewall(firewall, request, evaluation)
-      report.addOutcome(outcome)
-      const isMasked = outcome.request !== request
-      const parts = isMasked ? withMaskedTexts(event.parts, outcome.request) : event.parts
-      await createJoinedTexts(firewall, options).add(parts)
+      const inspected = await inspect(request)
+      const isMasked = inspected !== request
+      const parts = isMasked ? withMaskedTexts(event.parts, inspected) : event.parts
+      await createJoinedTexts(firewalls, options).add(parts)
       return [event.withParts(parts)]
     },
   }
 }
 
 /** Creates the transform that applies the rules to a stream. See docs/firewall.md, "Streams". */
-export function inspectStream(firewall: ResponseFirewall, options: ReplyInspectionOptions): ReplyTransform {
-  const { evaluation, report, cpuMs, holdBackChars } = options
+export function inspectStream(
+  firewalls: readonly ResponseFirewall[],
+  options: ReplyInspectionOptions,
+): ReplyTransform {
+  const { evaluation, report, cpuMs, holdBackChars, isAgain = false } = options
+  const inspect = createInspection(firewalls, options)
   const limits = { run: evaluation.createRun(0), cpuMs, holdBackChars, report }
   const slice = createCooperativeYield(3)
   const texts = new Map<TextKind, InspectedText>()
-  const calls = createHeldCalls(firewall, evaluation, report)
-  const joined = createJoinedTexts(firewall, options)
+  const calls = createHeldCalls(inspect)
+  const joined = createJoinedTexts(firewalls, options)
   let current: TextKind | undefined
   let lastEvent: ReplyEvent | undefined
 
   function textOf(kind: TextKind): InspectedText {
-    const text = texts.get(kind) ?? new InspectedText(firewall, limits, slice)
+    const text = texts.get(kind) ?? new InspectedText(firewalls, limits, slice, isAgain)
     texts.set(kind, text)
     return text
   }
@@ -105,10 +126,9 @@ export function inspectStream(firewall: ResponseFirewall, options: ReplyInspecti
   async function transformExtra(part: ExtraPart): Promise<readonly ReplyPart[]> {
     if (part.place === 'start' && part.content.anthropic?.type === 'text') return []
     const request = toExtraRequest(part)
-    const outcome = await evaluateFirewall(firewall, request, evaluation)
-    report.addOutcome(outcome)
+    const inspected = await inspect(request)
     const follows = part.place === 'start' || part.place === 'block' || current === 'reasoning'
-    return [...(follows ? await interruptText() : []), withMaskedContent(part, outcome.request)]
+    return [...(follows ? await interruptText() : []), withMaskedContent(part, inspected)]
   }
 
   return {
@@ -144,7 +164,7 @@ interface JoinedTexts {
  * order in which they arrive. Few replies have both.
  */
 function createJoinedTexts(
-  firewall: CompiledFirewall,
+  firewalls: readonly ResponseFirewall[],
   { evaluation, report, holdBackChars }: ReplyInspectionOptions,
 ): JoinedTexts {
   let kind: TextKind | undefined
@@ -164,7 +184,9 @@ function createJoinedTexts(
         { type: 'text', text: before },
         { type: 'refusal', text: after },
       ])
-      report.addOutcome(await evaluateFirewall(firewall, request, evaluation))
+      // Each set looks at what is sent: masks can only be refused here.
+      const walk = new RuleWalk(evaluation, report.addOutcome, true)
+      for (const firewall of firewalls) await walk.visit(firewall, request)
     }
     if (after.length <= 2 * holdBackChars) return
     after = after.slice(-holdBackChars)
@@ -191,11 +213,7 @@ interface HeldCalls {
 }
 
 /** Holds the arguments of tool calls back until they are complete, because they are inspected as JSON. */
-function createHeldCalls(
-  firewall: CompiledFirewall,
-  evaluation: EvaluationOptions,
-  report: ReplyReport,
-): HeldCalls {
+function createHeldCalls(inspect: InspectPart): HeldCalls {
   const calls = new Map<number, RepliedCall>()
   let length = 0
   return {
@@ -213,9 +231,9 @@ function createHeldCalls(
       const held = [...calls.values()].filter(({ json }) => json !== '')
       if (held.length === 0) return []
       for (const { start } of held) calls.set(start.index, { start, json: '' })
-      const outcome = await evaluateFirewall(firewall, toCallsRequest(held), evaluation)
-      report.addOutcome(outcome)
-      const [message] = outcome.request.messages
+      const {
+        messages: [message],
+      } = await inspect(toCallsRequest(held))
       return held.map(({ start: { index } }, position) => ({
         type: 'tool-json',
         index,

@@ -1,8 +1,10 @@
 import { PatternLimitError } from '../../core/pcre/pattern-run.ts'
 import type { CooperativeYield } from '../../core/util/cooperative-yield.ts'
 import type { BeginningSearch } from './beginnings.ts'
-import type { CompiledFirewall } from './compile.ts'
+import type { CompiledFirewall, CompiledFirewallRule } from './compile.ts'
+import { refuseBy } from './refusal.ts'
 import { RuleStage, type StageLimits } from './rule-stage.ts'
+import { MAX_LOOKS } from './rule-walk.ts'
 import { isHighSurrogate } from './window.ts'
 
 /** Rules of one owner with the scope `response`, ready to inspect replies. */
@@ -10,20 +12,31 @@ export interface ResponseFirewall extends CompiledFirewall {
   readonly beginnings: BeginningSearch
 }
 
-/** A text of a stream that passes the stages of all rules in turn. */
+/**
+ * A text of a stream that passes the stages of all rules in turn. Once a mask has changed it, it passes them
+ * again, and so on. See docs/decisions/firewall.md, "What rules forbid is not sent".
+ */
 export class InspectedText {
-  readonly #stages: readonly RuleStage[]
-  readonly #beginnings: BeginningSearch
+  readonly #firewalls: readonly ResponseFirewall[]
   readonly #limits: StageLimits
   readonly #slice: CooperativeYield
+  readonly #passes: Pass[]
   /** The first half of a character whose second half has not arrived. */
   #half = ''
+  /** The end of what was passed on. Kept where rules may look at it again. */
+  #sent = ''
 
-  constructor({ rules, beginnings }: ResponseFirewall, limits: StageLimits, slice: CooperativeYield) {
-    this.#stages = rules.map((rule) => new RuleStage(rule, limits))
-    this.#beginnings = beginnings
+  /** `isAgain`: the rules have looked at the text before other plugins changed it. */
+  constructor(
+    firewalls: readonly ResponseFirewall[],
+    limits: StageLimits,
+    slice: CooperativeYield,
+    isAgain: boolean,
+  ) {
+    this.#firewalls = firewalls
     this.#limits = limits
     this.#slice = slice
+    this.#passes = [new Pass(firewalls, limits, slice, isAgain ? new Set() : undefined)]
   }
 
   /** Adds text, and returns the text to send; see `RuleStage.push`. */
@@ -32,9 +45,98 @@ export class InspectedText {
     const isCut = !isPause && isHighSurrogate(text.charCodeAt(text.length - 1))
     this.#half = isCut ? text.slice(-1) : ''
     if (isCut) text = text.slice(0, -1)
+    if (this.#slice.isDue()) await this.#slice.yieldNow()
+    // The list grows while it is walked.
+    for (const pass of this.#passes) {
+      text = await pass.push(text, isPause, this.#sent)
+      if (pass === this.#passes.at(-1)) this.#addPass(pass)
+    }
+    if (this.#mayLookAgain) this.#sent = (this.#sent + text).slice(-this.#limits.holdBackChars)
+    return text
+  }
+
+  get #mayLookAgain(): boolean {
+    return this.#firewalls.length > 1 || this.#firewalls[0]?.isPolicy === true
+  }
+
+  #addPass({ maskedBy }: Pass): void {
+    const [rule] = maskedBy
+    if (rule === undefined || !this.#mayLookAgain) return
+    if (this.#passes.length > MAX_LOOKS) this.#limits.report.refuse(refuseBy(rule, 'unsettled'))
+    this.#passes.push(new Pass(this.#firewalls, this.#limits, this.#slice, maskedBy))
+  }
+}
+
+/** One look of all sets of rules at a text. */
+class Pass {
+  /** The rules that have changed the text. */
+  readonly maskedBy = new Set<CompiledFirewallRule>()
+  readonly #sets: readonly SetStages[]
+  readonly #earlier: ReadonlySet<CompiledFirewallRule> | undefined
+
+  /** `earlier`: the rules that changed the text in the pass before; undefined for the first pass. */
+  constructor(
+    firewalls: readonly ResponseFirewall[],
+    limits: StageLimits,
+    slice: CooperativeYield,
+    earlier?: ReadonlySet<CompiledFirewallRule>,
+  ) {
+    this.#earlier = earlier
+    const masking = { maskedBy: this.maskedBy, earlier }
+    this.#sets = firewalls.map((firewall) => new SetStages(firewall, limits, slice, masking))
+  }
+
+  /** Whether rules, not plugins, have changed the text since they looked at it before. */
+  get #hasOnlyMasks(): boolean {
+    return this.#earlier !== undefined && this.#earlier.size > 0
+  }
+
+  /** `sent`: what was passed on before this pass began. */
+  async push(added: string, isPause: boolean, sent: string): Promise<string> {
+    let text = added
+    for (const set of this.#sets) {
+      // Among the rules of a user, the order decides: they look again only at what others changed.
+      if (this.#hasOnlyMasks && !set.isPolicy && this.maskedBy.size === 0) continue
+      text = await set.push(text, isPause, this.#hasOnlyMasks ? sent : '')
+      if (text === '' && !isPause) return ''
+    }
+    return text
+  }
+}
+
+interface Masking {
+  readonly maskedBy: Set<CompiledFirewallRule>
+  readonly earlier: ReadonlySet<CompiledFirewallRule> | undefined
+}
+
+/** The stages of one owner's rules. */
+class SetStages {
+  readonly isPolicy: boolean
+  readonly #stages: readonly RuleStage[]
+  readonly #beginnings: BeginningSearch
+  readonly #limits: StageLimits
+  readonly #slice: CooperativeYield
+  #hasBegun = false
+
+  constructor(
+    { rules, beginnings, isPolicy }: ResponseFirewall,
+    limits: StageLimits,
+    slice: CooperativeYield,
+    masking: Masking,
+  ) {
+    this.isPolicy = isPolicy
+    this.#stages = rules.map((rule) => new RuleStage(rule, limits, masking))
+    this.#beginnings = beginnings
+    this.#limits = limits
+    this.#slice = slice
+  }
+
+  async push(added: string, isPause: boolean, sent: string): Promise<string> {
+    if (!this.#hasBegun) for (const stage of this.#stages) stage.begin(sent)
+    this.#hasBegun = true
+    let text = added
     let searched: string | undefined
     let found: ReadonlySet<number> | undefined
-    if (this.#slice.isDue()) await this.#slice.yieldNow()
     for (const [index, stage] of this.#stages.entries()) {
       if (text === '' && !isPause) return ''
       if (stage.isIdle && text !== searched) {

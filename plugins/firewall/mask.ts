@@ -1,4 +1,8 @@
 import type { ChatRequest } from '../../core/contract/index.ts'
+import type { PatternMatch } from '../../core/pcre/matcher.ts'
+import type { PatternRun } from '../../core/pcre/pattern-run.ts'
+import type { CompiledPattern } from '../../core/pcre/patterns.ts'
+import type { Replacement } from '../../core/pcre/replacement.ts'
 import { documentTexts, hasDocuments } from '../../core/text/content-documents.ts'
 import type { RewrittenDocuments } from '../../core/text/json-text.ts'
 import { rewriteLongDocuments } from '../../core/text/long-documents.ts'
@@ -10,6 +14,8 @@ import type { MaybePromise } from '../../core/util/maybe-promise.ts'
 export interface Masking {
   replace(text: string): MaybePromise<string>
   matches(text: string): MaybePromise<boolean>
+  /** Puts a character that stands for nothing in place of each match. */
+  erase(text: string): MaybePromise<string>
   /** Whether any of a few short texts may change. */
   mayMatchAny(texts: readonly string[]): boolean
   /** Called between groups of texts, so that many texts do not hold the event loop. */
@@ -29,9 +35,56 @@ interface Rewriting {
   readonly rewrittenDocuments: RewrittenDocuments
 }
 
+/**
+ * Replaces the matches of a text that masks have changed before. A match that the mask wrote itself, such as
+ * in `[password removed]` for `password`, stays.
+ */
+export async function maskAgain(
+  pattern: CompiledPattern,
+  text: string,
+  replacement: Replacement,
+  run: PatternRun,
+): Promise<string> {
+  const replaced = await pattern.replace(text, replacement, run)
+  if (replaced === text) return text
+  let output = ''
+  let position = 0
+  for (let from = 0; ; from = position) {
+    const { matches, openMatch } = await pattern.scan({ text, from, replacement }, run)
+    for (const match of openMatch === undefined ? matches : [...matches, openMatch]) {
+      const { start, end } = match
+      output +=
+        text.slice(position, start) + (isOwnText(text, match) ? text.slice(start, end) : match.replacement)
+      position = end
+    }
+    // Nothing follows the text, so what is open at its end is a match.
+    if (openMatch === undefined) return output + text.slice(position)
+  }
+}
+
+/** Whether a match is a part of its own replacement, which stands in the text already. */
+export function isOwnText(text: string, { start, end, replacement }: PatternMatch): boolean {
+  const matched = text.slice(start, end)
+  for (let at = replacement.indexOf(matched); at !== -1; at = replacement.indexOf(matched, at + 1))
+    if (at <= start && text.startsWith(replacement, start - at)) return true
+  return false
+}
+
+/** Whether a match at the end of a text can still turn out to be a part of its own replacement. */
+export function mayBecomeOwnText(text: string, { start, end, replacement }: PatternMatch): boolean {
+  const matched = text.slice(start, end)
+  for (let at = replacement.indexOf(matched); at !== -1; at = replacement.indexOf(matched, at + 1)) {
+    const from = start - at
+    if (from >= 0 && from + replacement.length > text.length && replacement.startsWith(text.slice(from)))
+      return true
+  }
+  return false
+}
+
 /** Replaces every match in the inspected values of a request. */
 export async function maskRequest(request: ChatRequest, masking: Masking): Promise<MaskResult> {
-  const replacements = await replaceValues(await inspectedValues(request), masking)
+  const values = await inspectedValues(request)
+  const replacements = await replaceValues(values, masking)
   let isIncomplete = false
   const rewriting = await prepareRewriting(request, replacements)
   await masking.pause()
@@ -43,7 +96,7 @@ export async function maskRequest(request: ChatRequest, masking: Masking): Promi
   })
   return {
     request: masked,
-    isIncomplete: isIncomplete || (await hasUnreplaceableMatch(request, replacements, rewriting, masking)),
+    isIncomplete: isIncomplete || (await hasUnreplaceableMatch(request, { values, replacements }, masking)),
   }
 }
 
@@ -88,49 +141,67 @@ async function prepareRewriting(
   return { rewrite, rewrittenDocuments: await rewriteLongDocuments(request, rewrite) }
 }
 
+/** The inspected values of a request, and what replaces some of them. */
+interface MaskedValues {
+  readonly values: readonly string[]
+  readonly replacements: ReadonlyMap<string, string>
+}
+
 /**
  * Whether the pattern matches a document at a place that no replacement covers: across several values, or
- * across a value and the JSON syntax beside it. A match of nothing but the JSON syntax does not count.
+ * across a value and the JSON syntax beside it. A match of nothing but the JSON syntax does not count, nor
+ * does one in a value that the mask leaves as it is, because it equals its replacement.
  */
 async function hasUnreplaceableMatch(
   request: ChatRequest,
-  replacements: ReadonlyMap<string, string>,
-  rewriting: Rewriting,
+  { values, replacements }: MaskedValues,
   masking: Masking,
 ): Promise<boolean> {
-  const { matches } = masking
   if (!hasDocuments(request)) return false
-  const remaining = await withoutMatches(replacements, masking)
-  const documents = documentTexts(
-    request,
-    remaining === replacements ? rewriting : await prepareRewriting(request, remaining),
-  )
-  const matching: number[] = []
-  for (const [index, document] of documents.entries()) if (await matches(document)) matching.push(index)
+  const remaining = await withoutMatches(replacements.keys(), replacements, masking)
+  const { matching } = await matchingDocuments(request, remaining, masking)
   if (matching.length === 0) return false
+  const { documents, matching: across } = await matchingDocuments(
+    request,
+    await withoutMatches(values, replacements, masking),
+    masking,
+  )
+  if (across.length === 0) return false
   const rewrite = () => ''
   const rewrittenDocuments = await rewriteLongDocuments(request, rewrite)
   const syntax = documentTexts(request, { rewrite, rewrittenDocuments })
   // Names that became equal have removed some.
   if (syntax.length !== documents.length) return true
-  for (const index of matching) if (!(await matches(syntax[index] ?? ''))) return true
+  for (const index of across) if (!(await masking.matches(syntax[index] ?? ''))) return true
   return false
 }
 
-/**
- * What remains of the replaced values: nothing of those whose replacement matches again. The same object if
- * there are none.
- */
-async function withoutMatches(
+/** The documents of a request with other values, and the indexes of those that match. */
+async function matchingDocuments(
+  request: ChatRequest,
   replacements: ReadonlyMap<string, string>,
-  { matches, pause }: Masking,
+  { matches }: Masking,
+) {
+  const documents = documentTexts(request, await prepareRewriting(request, replacements))
+  const matching: number[] = []
+  for (const [index, document] of documents.entries()) if (await matches(document)) matching.push(index)
+  return { documents, matching }
+}
+
+/** The replacements, without the matches that remain in the values: nothing of a value that keeps some. */
+async function withoutMatches(
+  values: Iterable<string>,
+  replacements: ReadonlyMap<string, string>,
+  { matches, erase, pause }: Masking,
 ): Promise<ReadonlyMap<string, string>> {
-  const matching: string[] = []
-  for (const [value, replaced] of replacements) {
-    if (await matches(replaced)) matching.push(value)
+  const remaining = new Map(replacements)
+  for (const value of values) {
+    const text = replacements.get(value) ?? value
+    if (await matches(text)) {
+      const erased = await erase(text)
+      remaining.set(value, (await matches(erased)) ? '' : erased)
+    }
     await pause()
   }
-  return matching.length === 0
-    ? replacements
-    : new Map([...replacements, ...matching.map((value) => [value, ''] as const)])
+  return remaining
 }

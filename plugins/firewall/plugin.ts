@@ -6,12 +6,16 @@ import {
   GatewayError,
   operator,
   type Plugin,
+  type RepliedExchange,
+  type ReplyTransform,
   type RuleSet,
+  type RuleTraceEntry,
   type Static,
   StrictObject,
   StringEnum,
   Type,
   user,
+  type Warning,
 } from '../../core/contract/index.ts'
 import type { FirewallContent } from '../../core/events/domain-events.ts'
 import { PatternLimitError, PatternRun, scaleCpuLimit } from '../../core/pcre/pattern-run.ts'
@@ -22,16 +26,17 @@ import {
   createLookupCounter,
 } from '../../core/util/compiled-cache.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
-import { forEachRuleSet } from '../../core/util/rule-sets.ts'
+import { forEachRuleSet, keepJudgedRequest } from '../../core/util/rule-sets.ts'
 import { createRuleEndpoints, type RuleEndpointServices } from '../rules/endpoints.ts'
 import { createBeginningSearch } from './beginnings.ts'
 import { type CompiledFirewall, compileFirewall } from './compile.ts'
-import { type EvaluationOptions, evaluateFirewall, type FirewallOutcome } from './evaluate.ts'
+import type { EvaluationOptions, FirewallOutcome } from './evaluate.ts'
 import { inspectStream, inspectWholeReply } from './inspect-reply.ts'
 import type { ResponseFirewall } from './inspected-text.ts'
 import { createPatternTestEndpoint } from './pattern-test.ts'
 import { toRefusalError } from './refusal.ts'
-import { createReplyReport } from './reply-report.ts'
+import { createReplyReport, type ReplyReport } from './reply-report.ts'
+import { RuleWalk } from './rule-walk.ts'
 import { FirewallPresetList } from './schemas.ts'
 
 export interface FirewallServices extends RuleEndpointServices<FirewallRule, FirewallContent> {
@@ -61,7 +66,9 @@ export function createFirewall({ evaluatesResponses, ...services }: FirewallServ
         ({ firewall }) => firewall.length,
         createLookupCounter(metrics, 'firewall'),
       )
+      const walks = new WeakMap<Exchange, RuleWalk>()
       const responseFirewalls = new WeakMap<Exchange, readonly ResponseFirewall[]>()
+      const reports = new WeakMap<Exchange, ReplyReport>()
 
       function logUnfinished(
         { id: requestId, traceId, account }: Exchange,
@@ -74,11 +81,10 @@ export function createFirewall({ evaluatesResponses, ...services }: FirewallServ
           'firewall patterns exceeded their time limit',
         )
       }
-      function apply(outcome: FirewallOutcome, exchange: Exchange): void {
-        const { request, warnings, trace, unfinished, refusal } = outcome
-        exchange.request = request
-        exchange.warnings.push(...warnings)
-        exchange.trace.push(...trace)
+      function report(exchange: Exchange, outcome: FirewallOutcome, isAgain: boolean): void {
+        const { warnings, trace, unfinished, refusal } = outcome
+        exchange.warnings.push(...(isAgain ? newWarnings(warnings, exchange.warnings) : warnings))
+        exchange.trace.push(...(isAgain ? newEntries(trace, exchange.trace) : trace))
         if (unfinished.length > 0) logUnfinished(exchange, unfinished)
         if (refusal !== undefined) throw toRefusalError(refusal)
       }
@@ -89,34 +95,54 @@ export function createFirewall({ evaluatesResponses, ...services }: FirewallServ
           new PatternRun({ owner: account.userId, client, cpuLimitMs: scaleCpuLimit(cpuMs, textLength) }),
       })
 
-      function applyRules(
-        exchange: Exchange,
-        rules: RuleSet,
-        evaluation: EvaluationOptions,
-      ): MaybePromise<void> {
+      /** Evaluates the rules of one owner, and keeps the request as they leave it for its routing rules. */
+      function visit(exchange: Exchange, walk: RuleWalk, rules: RuleSet): MaybePromise<void> {
         return chain(getCompiled(rules), ({ prompt, response }) => {
           if (response !== undefined)
             responseFirewalls.set(exchange, [...(responseFirewalls.get(exchange) ?? []), response])
-          return chain(evaluateFirewall(prompt, exchange.request, evaluation), (outcome) =>
-            apply(outcome, exchange),
-          )
+          return chain(walk.visit(prompt, exchange.request), (request): MaybePromise<void> => {
+            exchange.request = request
+            if (rules.origin !== undefined) keepJudgedRequest(exchange, rules)
+          })
         })
+      }
+
+      const settle = (exchange: Exchange, walk: RuleWalk): MaybePromise<void> =>
+        chain(walk.settle(exchange.request), (request): MaybePromise<void> => {
+          exchange.request = request
+        })
+
+      function inspectReply(exchange: RepliedExchange, isAgain: boolean): ReplyTransform | undefined {
+        const firewalls = responseFirewalls.get(exchange)
+        if (firewalls === undefined) return undefined
+        const report =
+          reports.get(exchange) ??
+          createReplyReport(exchange, onTimeout, (rules) => logUnfinished(exchange, rules))
+        reports.set(exchange, report)
+        const options = { evaluation: toEvaluation(exchange), report, cpuMs, holdBackChars, isAgain }
+        const inspect = exchange.reply.type === 'whole' ? inspectWholeReply : inspectStream
+        return inspect(firewalls, options)
       }
 
       return {
         decide(exchange) {
-          const evaluation = toEvaluation(exchange)
-          return forEachRuleSet(exchange, (rules) => applyRules(exchange, rules, evaluation))
+          const walk = new RuleWalk(toEvaluation(exchange), (outcome, isAgain) =>
+            report(exchange, outcome, isAgain),
+          )
+          const visited = forEachRuleSet(exchange, (rules) => visit(exchange, walk, rules))
+          return chain(visited, (): MaybePromise<void> => {
+            if (walk.isEmpty) return
+            walks.set(exchange, walk)
+            return settle(exchange, walk)
+          })
+        },
+        confirm(exchange) {
+          const walk = walks.get(exchange)
+          return walk && settle(exchange, walk)
         },
         ...(evaluatesResponses && {
-          inspect(exchange) {
-            const firewalls = responseFirewalls.get(exchange)
-            if (firewalls === undefined) return undefined
-            const report = createReplyReport(exchange, onTimeout, (rules) => logUnfinished(exchange, rules))
-            const inspection = { evaluation: toEvaluation(exchange), report, cpuMs, holdBackChars }
-            const inspect = exchange.reply.type === 'whole' ? inspectWholeReply : inspectStream
-            return firewalls.map((firewall) => inspect(firewall, inspection))
-          },
+          inspect: (exchange) => inspectReply(exchange, false),
+          confirmReply: (exchange) => inspectReply(exchange, true),
         }),
         endpoints: [...createRuleEndpoints(services), ...presetEndpoints, createPatternTestEndpoint(cpuMs)],
       }
@@ -179,6 +205,20 @@ const presetEndpoints = [
     operationId: 'listFirewallPresetsForOperators',
   }),
 ]
+
+/** The entries for rules that did not act before, marked as those of a later look. */
+function newEntries(
+  trace: readonly RuleTraceEntry[],
+  known: readonly RuleTraceEntry[],
+): readonly RuleTraceEntry[] {
+  const isKnown = ({ rule_id: id, outcome }: RuleTraceEntry) =>
+    known.some((entry) => entry.kind === 'firewall' && entry.rule_id === id && entry.outcome === outcome)
+  return trace.filter((entry) => !isKnown(entry)).map((entry) => ({ reason: 'after_masks', ...entry }))
+}
+
+function newWarnings(warnings: readonly Warning[], known: readonly Warning[]): readonly Warning[] {
+  return warnings.filter(({ message }) => !known.some((warning) => warning.message === message))
+}
 
 /** Without its rules no request may pass. */
 function refuseUncompiled(cause: unknown): never {

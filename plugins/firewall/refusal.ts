@@ -9,8 +9,9 @@ export interface FirewallRefusal {
    * `blocked`: the rule blocks. `not_maskable`: the rule masks, and a match cannot be replaced.
    * `match_too_long`: the same, because it exceeds what a stream may hold back. `unfinished`: the rule blocks
    * or masks, and its pattern did not finish. `token_ids`: the same, and the request has no text to inspect.
+   * `unsettled`: the rule masks, and other rules undo that.
    */
-  readonly reason: 'blocked' | 'not_maskable' | 'match_too_long' | 'unfinished' | 'token_ids'
+  readonly reason: 'blocked' | 'not_maskable' | 'match_too_long' | 'unfinished' | 'token_ids' | 'unsettled'
 }
 
 /** The refusal of a request by a rule. */
@@ -38,6 +39,9 @@ const REFUSAL_MESSAGES: Readonly<Record<FirewallRefusal['reason'], (rule: string
     'Limit the length of its pattern, or request a reply that is not streamed.',
   token_ids: (rule) =>
     `Request blocked by firewall rule ${rule}: token ids cannot be inspected. Send the input as text.`,
+  unsettled: (rule) =>
+    `Request blocked by firewall rule ${rule}: its mask and those of other rules undo each other. ` +
+    'Change the pattern or the replacement of one of them.',
   unfinished: (rule) =>
     `Request blocked by firewall rule ${rule}: its pattern exceeded the time limit, or the masked text ` +
     'its size limit. Simplify the pattern or shorten the text.',

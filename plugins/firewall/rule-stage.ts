@@ -1,7 +1,9 @@
 import { maxMaskedLengthOf, type PatternMatch } from '../../core/pcre/matcher.ts'
 import { PatternLimitError, type PatternRun } from '../../core/pcre/pattern-run.ts'
+import { replacementLength } from '../../core/pcre/replacement.ts'
 import type { ScanResult } from '../../core/pcre/scan.ts'
 import type { CompiledFirewallRule } from './compile.ts'
+import { isOwnText, mayBecomeOwnText } from './mask.ts'
 import { refuseBy } from './refusal.ts'
 import type { ReplyReport } from './reply-report.ts'
 import { findWindowEnd } from './window.ts'
@@ -14,6 +16,14 @@ export interface StageLimits {
   /** Maximum number of characters that are held back because they could become a match. */
   readonly holdBackChars: number
   readonly report: ReplyReport
+}
+
+/** What masks have done to a text. */
+export interface StageMasking {
+  /** The rules that have changed it in this pass. */
+  readonly maskedBy: Set<CompiledFirewallRule>
+  /** Those of the pass before. Undefined in the first pass. */
+  readonly earlier: ReadonlySet<CompiledFirewallRule> | undefined
 }
 
 /** What looks behind sees this many characters; word boundaries and line starts see one. */
@@ -34,6 +44,7 @@ export class RuleStage {
   readonly #compiled: CompiledFirewallRule
   readonly #limits: StageLimits
   readonly #contextLength: number
+  readonly #masking: StageMasking
   /** The text before what is held. */
   #context = ''
   #held = ''
@@ -46,10 +57,31 @@ export class RuleStage {
   /** The rule has nothing more to say about this text. */
   #isDone = false
 
-  constructor(compiled: CompiledFirewallRule, limits: StageLimits) {
+  constructor(compiled: CompiledFirewallRule, limits: StageLimits, masking: StageMasking) {
     this.#compiled = compiled
     this.#limits = limits
-    this.#contextLength = CONTEXT_LENGTH[compiled.pattern.engine]
+    this.#masking = masking
+    // What the rule wrote itself is recognised by what stands in front of the match.
+    const ownLength = masking.earlier === undefined ? 0 : replacementLength(compiled.replacement)
+    this.#contextLength = Math.max(CONTEXT_LENGTH[compiled.pattern.engine], ownLength)
+  }
+
+  /** Begins behind text that was passed on before. */
+  begin(sent: string): void {
+    this.#held = sent
+    this.#sentLength = sent.length
+  }
+
+  /** A mask whose replacement refers to groups may hold its match, so it is not applied to its own result. */
+  get #isPassedBy(): boolean {
+    const { earlier } = this.#masking
+    const { rule, replacement } = this.#compiled
+    if (earlier === undefined || rule.action !== 'mask') return false
+    return (
+      earlier.size === 1 &&
+      earlier.has(this.#compiled) &&
+      replacement.some((part) => typeof part === 'number')
+    )
   }
 
   /** Nothing is held: text without a beginning of a match can be skipped. */
@@ -70,6 +102,13 @@ export class RuleStage {
    */
   async push(text: string, isPause: boolean): Promise<string> {
     if (this.#isDone) return text
+    if (this.#isPassedBy) {
+      const rest = this.#held.slice(this.#sentLength)
+      this.#held = ''
+      this.#sentLength = 0
+      this.skip(text)
+      return rest + text
+    }
     this.#held += text
     this.#receivedLength += text.length
     if (!isPause && this.#held.length < this.#nextScanLength) return this.#deferScan(text)
@@ -133,7 +172,13 @@ export class RuleStage {
     let output = ''
     let position = this.#context.length
     for (const match of matches) {
-      output += this.#replace(position, match)
+      if (this.#isOwnText(match)) {
+        output += this.#unsent(position, match.end)
+      } else {
+        if (!isPause && this.#mayBecomeOwnText(match))
+          return this.#pass(output, position, match.start, match.start)
+        output += this.#replace(position, match)
+      }
       position = match.end
     }
     const heldLength = end - openFrom
@@ -143,17 +188,33 @@ export class RuleStage {
       return this.#pass(output, position, isPause ? end : keptFrom, keptFrom)
     }
     if (isPause || openMatch.end < end) {
-      output += this.#replace(position, openMatch)
+      if (this.#isOwnText(openMatch)) output += this.#unsent(position, openMatch.end)
+      else output += this.#replace(position, openMatch)
       return { ...this.#pass(output, openMatch.end, openMatch.end, openMatch.end), isAgain: true }
     }
     if (heldLength > MAX_GROWING_LENGTH) report.refuse(refuseBy(this.#compiled, 'match_too_long'))
     return this.#pass(output, position, openFrom, openFrom)
   }
 
+  /** Whether the rule wrote the match itself, in an earlier pass, or it was passed on then. */
+  #isOwnText(match: PatternMatch): boolean {
+    if (this.#masking.earlier === undefined) return false
+    return (
+      match.end <= this.#context.length + this.#sentLength || isOwnText(this.#context + this.#held, match)
+    )
+  }
+
+  /** Whether what follows may show that the rule wrote the match itself. */
+  #mayBecomeOwnText(match: PatternMatch): boolean {
+    return this.#masking.earlier !== undefined && mayBecomeOwnText(this.#context + this.#held, match)
+  }
+
   /** What is passed on for a match and the text in front of it. */
   #replace(position: number, { start, end, replacement }: PatternMatch): string {
     const { report } = this.#limits
     report.addApplied(this.#compiled)
+    if ((this.#context + this.#held).slice(start, end) !== replacement)
+      this.#masking.maskedBy.add(this.#compiled)
     this.#maskedLength += replacement.length - (end - start)
     if (this.#receivedLength + this.#maskedLength > maxMaskedLengthOf(this.#receivedLength))
       report.addUnfinished(this.#compiled)

@@ -27,6 +27,8 @@ export interface CompiledRouting {
 }
 
 export interface CompiledRoutingRule {
+  /** Its place among the rules of its owner. */
+  readonly index: number
   readonly id: number
   /** The conditions that are not literals. */
   readonly matchers: readonly Matcher[]

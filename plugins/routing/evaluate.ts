@@ -1,4 +1,4 @@
-import type { RoutingDraft, RoutingInput, RuleTraceEntry } from '../../core/contract/index.ts'
+import type { ChatRequest, RoutingDraft, RoutingInput, RuleTraceEntry } from '../../core/contract/index.ts'
 import type { PatternRun } from '../../core/pcre/pattern-run.ts'
 import { userTexts } from '../../core/text/request-texts.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
@@ -10,39 +10,69 @@ export interface RuleDecision {
   readonly trace: RuleTraceEntry[]
   /** Names of the actions that a rule has applied; of one that stands for another action, the other's. */
   readonly appliedActions: Set<string>
-  /** Collected for the first rule set that needs them. */
-  texts?: readonly string[]
+  /** Collected for the first rule set that needs them, by request. */
+  readonly texts: Map<ChatRequest, readonly string[]>
 }
 
 /** The decision before any rule is evaluated. */
 export function startDecision({ request }: RoutingInput): RuleDecision {
-  return { draft: { request, warnings: [], state: {} }, trace: [], appliedActions: new Set() }
+  return {
+    draft: { request, warnings: [], state: {} },
+    trace: [],
+    appliedActions: new Set(),
+    texts: new Map(),
+  }
 }
 
 /**
  * Evaluates all rules of a rule set (docs/api.md, "Evaluation order"), and adds their effect to the decision:
- * the first matching rule with a setter wins, warnings accumulate.
+ * the first matching rule with a setter wins, warnings accumulate. `judged`: the input before later firewall
+ * rules masked it, for which the conditions of a policy may hold, too.
  */
 export function evaluateRouting(
   compiled: CompiledRouting,
   input: RoutingInput,
   run: () => PatternRun,
   decision: RuleDecision = startDecision(input),
+  judged?: RoutingInput,
 ): MaybePromise<RuleDecision> {
+  const find = (seen: RoutingInput) => findMatches(compiled, seen, run, decision)
+  const found =
+    judged === undefined
+      ? find(input)
+      : chain(find(judged), (hidden) => chain(find(input), (sent) => mergeInOrder(hidden, sent)))
+  return chain(found, (matches): MaybePromise<RuleDecision> => {
+    const overruled = findOverruled(decision.appliedActions, compiled)
+    for (const match of matches) applyActions(match, input, decision, overruled)
+    return decision
+  })
+}
+
+/** The rules whose conditions hold for an input, in evaluation order. */
+function findMatches(
+  compiled: CompiledRouting,
+  input: RoutingInput,
+  run: () => PatternRun,
+  { texts }: RuleDecision,
+): MaybePromise<readonly CompiledRoutingRule[]> {
+  const collect = () => {
+    const collected = texts.get(input.request) ?? userTexts(input.request)
+    texts.set(input.request, collected)
+    return collected
+  }
   return chain(
-    compiled.findCandidates(() => {
-      decision.texts ??= userTexts(input.request)
-      return decision.texts
-    }, run),
-    (candidates): MaybePromise<RuleDecision> => {
-      const overruled = findOverruled(decision.appliedActions, compiled)
-      for (const candidate of candidates) {
-        if (candidate.matchers.every((matches) => matches(input)))
-          applyActions(candidate, input, decision, overruled)
-      }
-      return decision
-    },
+    compiled.findCandidates(collect, run),
+    (candidates): MaybePromise<readonly CompiledRoutingRule[]> =>
+      candidates.filter(({ matchers }) => matchers.every((matches) => matches(input))),
   )
+}
+
+/** The rules of either list, each once. */
+function mergeInOrder(
+  some: readonly CompiledRoutingRule[],
+  others: readonly CompiledRoutingRule[],
+): readonly CompiledRoutingRule[] {
+  return [...new Set([...some, ...others])].sort((a, b) => a.index - b.index)
 }
 
 const NONE: readonly string[] = []

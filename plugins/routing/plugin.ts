@@ -14,7 +14,7 @@ import {
   createLookupCounter,
 } from '../../core/util/compiled-cache.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
-import { forEachRuleSet } from '../../core/util/rule-sets.ts'
+import { findJudgedRequest, forEachRuleSet } from '../../core/util/rule-sets.ts'
 import { connectLearnedRouting, type LearnedRoutingServices } from '../learned-routing/connect.ts'
 import { createRuleEndpoints, type RuleEndpointServices } from '../rules/endpoints.ts'
 import { compileRouting } from './compile.ts'
@@ -85,10 +85,16 @@ export function createRouting(services: RoutingServices): Plugin {
             exchange.warnings.push(...warnings)
             exchange.trace.push(...trace)
           }
+          const judgedBy = (rules: RuleSet) => {
+            const judged = findJudgedRequest(exchange, rules)
+            return judged && buildRoutingInput(account, judged, mode, exchange.id)
+          }
           const createRun = () =>
             new PatternRun({ owner: account.userId, client: exchange.client, cpuLimitMs: MAX_SEARCH_CPU_MS })
           const evaluate = (rules: RuleSet) =>
-            chain(getCompiled(rules), (compiled) => evaluateWithinLimit(compiled, input, createRun, decision))
+            chain(getCompiled(rules), (compiled) =>
+              evaluateWithinLimit(compiled, input, createRun, decision, judgedBy(rules)),
+            )
           return chain(forEachRuleSet(exchange, evaluate), resolve)
         },
         endpoints: createRuleEndpoints(services),

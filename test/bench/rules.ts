@@ -7,6 +7,7 @@ import { evaluateFirewall } from '../../plugins/firewall/evaluate.ts'
 import { EVALUATION } from '../support/pattern-run.ts'
 import { firewallRule, ruleSet } from '../support/rules.ts'
 import { measureReplyRules } from './reply-rules.ts'
+import { measureRuleWalk } from './rule-walk.ts'
 
 const LOREM =
   'Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt 12345 ada@example.com. '
@@ -109,6 +110,14 @@ for (const count of [1000, 5000]) {
   ])
   rows.push([`compiling ${count} rules after one changed`, `${(again / 1000).toFixed(1)} ms`])
 }
+const policies = await Promise.all(
+  [1, 2, 3].map((id) => {
+    const rules = patterns(100, `p${id}`).map((pattern) => firewallRule({ type: 'regex', pattern }))
+    return compileFirewall({ ...ruleSet(rules), origin: { type: 'policy', id, name: `P${id}` } })
+  }),
+)
+const own = await compileFirewall(ruleSet([firewallRule({ pattern: 'masked' })]))
+rows.push(...(await measureRuleWalk([...policies, own])))
 rows.push(...(await measureReplyRules()))
 for (const [what, figure] of rows) process.stdout.write(`${what.padEnd(62)}${figure}\n`)
 process.exit()

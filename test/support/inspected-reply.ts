@@ -4,6 +4,7 @@ import {
   ReplyEvent,
   type ReplyPart,
   type ReplyTransform,
+  type RuleOrigin,
   type RuleTraceEntry,
   type Warning,
 } from '../../core/contract/index.ts'
@@ -29,17 +30,24 @@ export interface InspectionOptions {
   readonly holdBackChars?: number
   readonly cpuMs?: number
   readonly onTimeout?: 'refuse' | 'allow'
+  /** The rules of policies, which come before those of the user. */
+  readonly policies?: readonly (readonly FirewallRule[])[]
 }
 
 /** What response rules make of a reply whose events have these parts. */
 export async function inspectReply(
   rules: readonly FirewallRule[],
   events: readonly (readonly ReplyPart[])[],
-  { type = 'stream', holdBackChars = 2000, cpuMs = 500, onTimeout = 'refuse' }: InspectionOptions = {},
+  {
+    type = 'stream',
+    holdBackChars = 2000,
+    cpuMs = 500,
+    onTimeout = 'refuse',
+    policies = [],
+  }: InspectionOptions = {},
 ): Promise<InspectedReply> {
-  const scoped = rules.map((rule): FirewallRule => ({ ...rule, scope: 'response' }))
-  const compiled = await compileFirewall(ruleSet(scoped), 'response')
-  const firewall = { ...compiled, beginnings: await createBeginningSearch(compiled.rules) }
+  const origins = policies.map((_, index) => ({ type: 'policy' as const, id: index, name: `P${index}` }))
+  const firewalls = await Promise.all([...policies, rules].map((set, index) => compile(set, origins[index])))
   const warnings: Warning[] = []
   const trace: RuleTraceEntry[] = []
   const createRun = (length: number) =>
@@ -47,7 +55,7 @@ export async function inspectReply(
   const report = createReplyReport({ trace, warnings }, onTimeout, () => {})
   const options = { evaluation: { createRun, onTimeout }, report, cpuMs, holdBackChars }
   const transform: ReplyTransform =
-    type === 'whole' ? inspectWholeReply(firewall, options) : inspectStream(firewall, options)
+    type === 'whole' ? inspectWholeReply(firewalls, options) : inspectStream(firewalls, options)
   const steps: (readonly ReplyPart[])[] = []
   let error: GatewayError | undefined
   try {
@@ -58,6 +66,16 @@ export async function inspectReply(
     error = thrown
   }
   return { steps, parts: steps.flat(), error, warnings, trace }
+}
+
+async function compile(rules: readonly FirewallRule[], origin: RuleOrigin | undefined) {
+  const place = origin === undefined ? 0 : 100 * (origin.id + 1)
+  const number = ({ id }: FirewallRule, index: number) => (place === 0 ? id : place + index)
+  const scoped = rules.map(
+    (rule, index): FirewallRule => ({ ...rule, id: number(rule, index), scope: 'response' }),
+  )
+  const compiled = await compileFirewall({ ...ruleSet(scoped), ...(origin && { origin }) }, 'response')
+  return { ...compiled, beginnings: await createBeginningSearch(compiled.rules) }
 }
 
 function partsOf(events: readonly ReplyEvent[]): readonly ReplyPart[] {

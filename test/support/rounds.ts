@@ -51,6 +51,8 @@ export const ROUNDS = {
   simulatedHistories: Number(process.env.SIMULATE_HISTORIES ?? choose(10, 300)),
   /** Random histories of policies, groups, users and plans, whose decisions are decided again. */
   policyHistories: Number(process.env.POLICY_HISTORIES ?? choose(50, 2000)),
+  /** Users with random policies and rules, whose requests must obey the policies. */
+  precedence: Number(process.env.PRECEDENCE_ROUNDS ?? choose(12, 600)),
   /** Whether fields with the names of methods of objects are sent one by one, or all in each body. */
   separateFieldNames: choose(false, true),
   /** Characters of prose around a text that a rule must find. */

@@ -26,6 +26,7 @@ function masking(text: string, isFiltered: boolean): Masking {
   const pattern = compiled(text)
   return {
     replace: (value) => pattern.replace(value, literalReplacement('#'), patternRun()),
+    erase: (value) => pattern.replace(value, literalReplacement('-'), patternRun()),
     matches: (value) => pattern.test(value, patternRun()),
     mayMatchAny: isFiltered ? pattern.mayMatchAny : () => true,
     pause: () => Promise.resolve(),

@@ -1,0 +1,144 @@
+import type { ChatRequest } from '../../core/contract/index.ts'
+import { requestTexts } from '../../core/text/request-texts.ts'
+import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
+import type { CompiledFirewall, CompiledFirewallRule } from './compile.ts'
+import { type EvaluationOptions, evaluateFirewall, type FirewallOutcome } from './evaluate.ts'
+import { refuseBy } from './refusal.ts'
+
+/** A request that still changes after this many further looks is refused: masks undo each other. */
+export const MAX_LOOKS = 6
+
+/** Adds what rules did to the record of the request, and throws their refusal. */
+type ReportOutcome = (outcome: FirewallOutcome, isAgain: boolean) => void
+
+/**
+ * One walk of a request over sets of rules, which then look again at the texts that changed since, until all
+ * of them hold for what is sent. See docs/decisions/firewall.md, "What rules forbid is not sent".
+ */
+export class RuleWalk {
+  readonly #evaluation: EvaluationOptions
+  readonly #report: ReportOutcome
+  readonly #isAgain: boolean
+  readonly #looks: Look[] = []
+
+  /** `isAgain`: the rules have looked at the request before others changed it. */
+  constructor(evaluation: EvaluationOptions, report: ReportOutcome, isAgain = false) {
+    this.#evaluation = evaluation
+    this.#report = report
+    this.#isAgain = isAgain
+  }
+
+  /** No set has rules to evaluate. */
+  get isEmpty(): boolean {
+    return this.#looks.length === 0
+  }
+
+  /** Evaluates the next set. Returns the request after its masks. */
+  visit(firewall: CompiledFirewall, request: ChatRequest): MaybePromise<ChatRequest> {
+    if (firewall.rules.length === 0) return request
+    return chain(this.#evaluate(firewall, request), (outcome) => {
+      this.#report(outcome, this.#isAgain)
+      this.#looks.push(new Look(firewall, request, outcome))
+      return outcome.request
+    })
+  }
+
+  #evaluate(firewall: CompiledFirewall, request: ChatRequest): MaybePromise<FirewallOutcome> {
+    if (!this.#isAgain) return evaluateFirewall(firewall, request, this.#evaluation)
+    return chain(requestTexts(request), (texts) => {
+      const earlier = { texts, known: NONE, written: NONE }
+      return evaluateFirewall(firewall, request, { ...this.#evaluation, earlier })
+    })
+  }
+
+  /** Returns the request in which no set finds anything more. Throws if it is refused. */
+  settle(request: ChatRequest): MaybePromise<ChatRequest> {
+    return this.#looks.every((look) => look.holdsFor(request)) ? request : this.#lookAgain(request)
+  }
+
+  async #lookAgain(request: ChatRequest): Promise<ChatRequest> {
+    let current = request
+    let masking: CompiledFirewallRule | undefined
+    const texts = new CollectedTexts()
+    for (let looks = 0; looks < MAX_LOOKS; looks++) {
+      for (const [index, look] of this.#looks.entries()) {
+        if (look.holdsFor(current)) continue
+        const { firewall } = look
+        const earlier = {
+          texts: await texts.of(current),
+          known: await look.knownTexts(texts),
+          written: look.written,
+        }
+        const outcome = await evaluateFirewall(firewall, current, { ...this.#evaluation, earlier })
+        this.#report(outcome, true)
+        this.#looks[index] = new Look(firewall, current, outcome, look.written)
+        if (outcome.request !== current) masking = outcome.masking ?? masking
+        current = outcome.request
+      }
+      if (this.#looks.every((look) => look.holdsFor(current))) return current
+    }
+    if (masking !== undefined) this.#report(refusedOutcome(current, masking), true)
+    throw new Error('The request was changed without a mask.')
+  }
+}
+
+/** What a set of rules has seen of a request. */
+class Look {
+  readonly firewall: CompiledFirewall
+  /** See `EarlierLook`. */
+  readonly written: ReadonlySet<string>
+  readonly #before: ChatRequest
+  readonly #after: ChatRequest
+
+  constructor(
+    firewall: CompiledFirewall,
+    before: ChatRequest,
+    { request, written }: FirewallOutcome,
+    earlier: ReadonlySet<string> = NONE,
+  ) {
+    this.firewall = firewall
+    this.#before = before
+    this.#after = request
+    this.written = written === undefined ? earlier : new Set([...earlier, ...written])
+  }
+
+  /**
+   * Whether the rules need not look at a request. Those of a policy look again at what their own masks wrote;
+   * among the rules of a user, the order decides.
+   */
+  holdsFor(request: ChatRequest): boolean {
+    return request === (this.firewall.isPolicy ? this.#before : this.#after)
+  }
+
+  /** The texts that the rules have seen, and that they left as they were. */
+  async knownTexts(texts: CollectedTexts): Promise<ReadonlySet<string>> {
+    const after = await texts.setOf(this.#after)
+    if (!this.firewall.isPolicy || this.#before === this.#after) return after
+    const before = await texts.of(this.#before)
+    return new Set(before.filter((text) => after.has(text)))
+  }
+}
+
+/** The texts of requests, collected once for all sets of rules. */
+class CollectedTexts {
+  readonly #lists = new Map<ChatRequest, readonly string[]>()
+  readonly #sets = new Map<ChatRequest, ReadonlySet<string>>()
+
+  async of(request: ChatRequest): Promise<readonly string[]> {
+    const texts = this.#lists.get(request) ?? (await requestTexts(request))
+    this.#lists.set(request, texts)
+    return texts
+  }
+
+  async setOf(request: ChatRequest): Promise<ReadonlySet<string>> {
+    const set = this.#sets.get(request) ?? new Set(await this.of(request))
+    this.#sets.set(request, set)
+    return set
+  }
+}
+
+const NONE: ReadonlySet<string> = new Set()
+
+function refusedOutcome(request: ChatRequest, masking: CompiledFirewallRule): FirewallOutcome {
+  return { request, refusal: refuseBy(masking, 'unsettled'), warnings: [], trace: [], unfinished: [] }
+}
