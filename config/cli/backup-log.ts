@@ -1,10 +1,8 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { type BackupSource, backUpDatabases, type FileBackup } from '../../core/event-log/sqlite/backup.ts'
 import { EXPIRING_FILE, HISTORY_FILE } from '../../core/event-log/sqlite/check-folder.ts'
 import { copyPublicKeys } from '../../core/event-log/transparency/keys.ts'
 import { keysFolder } from '../../projections/transparency/compare-evidence.ts'
-import type { LogSettings } from '../gateway/state.ts'
+import { type LogSettings, requireLog } from '../gateway/state.ts'
 
 const HISTORY: BackupSource = {
   file: HISTORY_FILE,
@@ -31,7 +29,7 @@ export async function backUpLog(
     throw new Error(
       'The event log is on a server (EVENTSTORE_URL). Back up that server, or use "signalbox log export".',
     )
-  if (!existsSync(join(data_dir, HISTORY_FILE))) throw new Error(`no event log found in ${data_dir}`)
+  requireLog({ data_dir, eventstore_url: null })
   const files = await backUpDatabases(data_dir, folder, historyOnly ? [HISTORY] : SOURCES)
   // A restored log can be verified with them. The private key stays where it is.
   await copyPublicKeys(keysFolder(data_dir), keysFolder(folder))

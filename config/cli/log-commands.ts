@@ -10,7 +10,7 @@ import { createLogger } from '../../core/process/logger.ts'
 import { createClock } from '../../core/util/clock.ts'
 import { keysFolder } from '../../projections/transparency/compare-evidence.ts'
 import { createEvidence } from '../../projections/transparency/evidence.ts'
-import { openLog } from '../gateway/state.ts'
+import { openLog, requireLog } from '../gateway/state.ts'
 import { BUILT_IN_NAMES } from '../settings/built-in-names.ts'
 import type { Environment } from '../settings/environment.ts'
 import { readSettings, type Settings } from '../settings/settings.ts'
@@ -45,7 +45,7 @@ export async function runLogImport(args: CommandArgs): Promise<void> {
     const skipped = existing > 0 ? `; ${existing} were in the event log already` : ''
     print(`Imported ${written} events${skipped}.`)
   }
-  await withLog(environment, run, { ordersAppends: true })
+  await withLog(environment, run, { ordersAppends: true, isCreated: true })
 }
 
 export async function runLogBackup({ operands, options, environment, print }: CommandArgs): Promise<void> {
@@ -95,12 +95,14 @@ export function runLogVerify({ options, environment, print }: CommandArgs): Prom
   return withLog(environment, run, { delivers: 'hashed-events' })
 }
 
+/** `isCreated`: an empty log is created if there is none. */
 async function withLog(
   environment: Environment,
   run: (log: EventLog, settings: Settings) => Promise<void>,
-  options?: Parameters<typeof openLog>[1],
+  { isCreated = false, ...options }: Parameters<typeof openLog>[1] & { isCreated?: boolean } = {},
 ): Promise<void> {
   const settings = readSettings(environment)
+  if (!isCreated) requireLog(settings)
   const log = await openLog(settings, options)
   try {
     await run(log, settings)

@@ -1,9 +1,11 @@
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import type { Logger } from 'pino'
 import type { EventLog } from '../../core/contract/index.ts'
 import {
   createDamagedFileError,
   HISTORY_FILE,
+  lacksHistory,
+  listLeftovers,
   readFolderIdentity,
   writeFolderIdentity,
 } from '../../core/event-log/sqlite/check-folder.ts'
@@ -73,11 +75,22 @@ export interface State {
 type StateSettings = LogSettings & Pick<Settings, 'snapshots' | 'audit'>
 
 /**
- * Opens the event log and resolves when the projections have caught up with it. Rejects with an
- * `EventLogUnavailableError` if the log is unavailable.
+ * Opens the event log of a command and resolves when the projections have caught up with it. Rejects with an
+ * `EventLogUnavailableError` if the log is unavailable, and if there is none.
  */
-export function openState(settings: StateSettings, logger: Logger): Promise<State> {
+export async function openState(settings: StateSettings, logger: Logger): Promise<State> {
+  requireLog(settings)
   return openAndCatchUp(settings, logger)
+}
+
+/** Throws unless the data folder of an embedded event log has one. Commands work on what a start created. */
+export function requireLog({ data_dir, eventstore_url }: LogSettings): void {
+  // The log names what is missing in a folder that had one.
+  if (eventstore_url || !lacksHistory(data_dir) || listLeftovers(data_dir).length > 0) return
+  throw new Error(
+    `There is no gateway in ${resolve(data_dir)}: the folder has no ${HISTORY_FILE}. Name the data folder ` +
+      'of the gateway with DATA_DIR, or create one with "signalbox start". Nothing was changed.',
+  )
 }
 
 /** Options of a process that keeps running, unlike a command. */

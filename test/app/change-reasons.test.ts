@@ -3,6 +3,7 @@ import path from 'node:path'
 import { expect } from 'chai'
 import { firewallRuleBody, routingRuleBody } from '../support/bodies.ts'
 import { runCommand } from '../support/command.ts'
+import { createLogFolder } from '../support/data-folder.ts'
 import { makeFolder } from '../support/folders.ts'
 import { AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser } from '../support/new-user.ts'
@@ -99,7 +100,7 @@ describe('reasons of changes', () => {
     })
 
     it('are demanded of commands', async () => {
-      const environment = { DATA_DIR: await makeFolder(), CONFIG }
+      const environment = { DATA_DIR: await createLogFolder(), CONFIG }
       const add = ['users', 'add', '--name', 'Ada', '--plan', 'paid']
       const refused = await runCommand(add, environment)
       expect(refused.code).to.equal(1)

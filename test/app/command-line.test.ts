@@ -5,6 +5,7 @@ import { COMMANDS } from '../../config/cli/commands.ts'
 import { DEFAULT_PLUGIN_NAMES } from '../../config/settings/built-in-names.ts'
 import { firewallRuleBody } from '../support/bodies.ts'
 import { runCommand } from '../support/command.ts'
+import { createLogFolder } from '../support/data-folder.ts'
 import { makeFolder } from '../support/folders.ts'
 import { startGatewayOnFiles } from '../support/gateway.ts'
 import { ROOT } from '../support/root.ts'
@@ -181,7 +182,7 @@ describe('"config check"', () => {
 
 describe('commands for users and keys', () => {
   it('lists users without their keys', async () => {
-    const dataDir = await makeFolder()
+    const dataDir = await createLogFolder()
     const added = await runCommand(['users', 'add', '--name', 'Ada', '--plan', 'free'], {
       DATA_DIR: dataDir,
     })
@@ -208,7 +209,7 @@ describe('commands for users and keys', () => {
   })
 
   it('reports a missing user in one line', async () => {
-    const dataDir = await makeFolder()
+    const dataDir = await createLogFolder()
     const { code, stderr } = await runCommand(['keys', 'add', '77'], { DATA_DIR: dataDir })
     expect(code).to.equal(1)
     expect(stderr).to.equal('User 77 was not found.\n')

@@ -6,6 +6,7 @@ import { formatVerifierKey, parseVerifierKey } from '../../core/event-log/transp
 import { ensureLogId } from '../../core/events/log-identity.ts'
 import { routingRuleBody } from '../support/bodies.ts'
 import { runCommand } from '../support/command.ts'
+import { createLogFolder } from '../support/data-folder.ts'
 import { makeFolder } from '../support/folders.ts'
 import { AS_ADMIN, type RunningGateway, startGatewayOnFiles } from '../support/gateway.ts'
 import { runPython, whyNoPython } from '../support/python.ts'
@@ -94,7 +95,7 @@ describe('evidence', () => {
   it('refuses a proof with any change', async () => {
     const { body } = await readProof(4)
     const { data } = body
-    const other = await makeFolder()
+    const other = await createLogFolder()
     await runCommand(['users', 'add', '--name', 'Eve', '--plan', 'free'], { DATA_DIR: other })
     const { stdout: otherKey } = await runCommand(['log', 'key'], { DATA_DIR: other })
     const changes = [

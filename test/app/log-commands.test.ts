@@ -5,7 +5,8 @@ import { CLI_ACTOR } from '../../core/event-log/actor.ts'
 import { SqliteDatabase } from '../../core/event-log/sqlite/database.ts'
 import { routingRuleBody } from '../support/bodies.ts'
 import { runCommand } from '../support/command.ts'
-import { copyFolder, makeFolder } from '../support/folders.ts'
+import { createLogFolder } from '../support/data-folder.ts'
+import { copyFolder } from '../support/folders.ts'
 import { startGatewayOnFiles } from '../support/gateway.ts'
 
 describe('commands on the event log', () => {
@@ -15,7 +16,7 @@ describe('commands on the event log', () => {
   let dataDir: string
 
   before(async () => {
-    original = await makeFolder()
+    original = await createLogFolder()
     const added = await runCommand(['users', 'add', '--name', 'Ada', '--plan', 'paid'], {
       DATA_DIR: original,
     })
@@ -65,7 +66,7 @@ describe('commands on the event log', () => {
     })
 
     it('writes nothing for an empty log, and refuses an invalid position', async () => {
-      const empty = await runCommand(['log', 'export'], { DATA_DIR: await makeFolder() })
+      const empty = await runCommand(['log', 'export'], { DATA_DIR: await createLogFolder() })
       expect(empty).to.include({ code: 0, stdout: '' })
       expect((await run('export', '--after', 'yesterday')).code).to.equal(2)
     })

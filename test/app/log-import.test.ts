@@ -7,6 +7,7 @@ import { readToEnd } from '../../core/event-log/read-to-end.ts'
 import { readLogId } from '../../core/events/log-identity.ts'
 import { firewallRuleBody } from '../support/bodies.ts'
 import { runCommand } from '../support/command.ts'
+import { createLogFolder } from '../support/data-folder.ts'
 import { startEventStore } from '../support/eventstore/server.ts'
 import { makeFolder } from '../support/folders.ts'
 import { type RunningGateway, startGatewayOnFiles } from '../support/gateway.ts'
@@ -111,7 +112,7 @@ describe('"log import"', () => {
   }
 
   it('refuses a log with other events', async () => {
-    const dataDir = await makeFolder()
+    const dataDir = await createLogFolder()
     await runCommand(['users', 'add', '--name', 'Eve', '--plan', 'free'], { DATA_DIR: dataDir })
     const before = await exportFrom({ DATA_DIR: dataDir })
 

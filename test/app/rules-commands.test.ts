@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'chai'
 import { runCommand } from '../support/command.ts'
+import { createLogFolder } from '../support/data-folder.ts'
 import { makeFolder } from '../support/folders.ts'
 import { ADMIN_KEY, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser } from '../support/new-user.ts'
@@ -36,7 +37,7 @@ describe('signalbox rules', () => {
   }
 
   it('plans, applies and exports rules of the data folder that the settings name', async () => {
-    const environment = { DATA_DIR: await makeFolder(), LOG_LEVEL: 'fatal' }
+    const environment = { DATA_DIR: await createLogFolder(), LOG_LEVEL: 'fatal' }
     const run = (...args: readonly string[]) => runCommand(['rules', ...args], environment)
     const file = await write('rules.yaml', RULES)
 

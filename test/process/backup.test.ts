@@ -8,6 +8,7 @@ import { openSqliteLog } from '../../core/event-log/sqlite/sqlite-log.ts'
 import { EXPIRING_STREAMS } from '../../core/events/streams.ts'
 import { firewallRuleBody } from '../support/bodies.ts'
 import { runCommand } from '../support/command.ts'
+import { createLogFolder } from '../support/data-folder.ts'
 import { copyFolder, makeFolder } from '../support/folders.ts'
 import { type RunningGateway, startGatewayOnFiles } from '../support/gateway.ts'
 import { runSignalbox, startGatewayProcess } from '../support/gateway-process.ts'
@@ -103,7 +104,7 @@ describe('"log backup"', () => {
   let dataDir: string
 
   before(async () => {
-    original = await makeFolder()
+    original = await createLogFolder()
     await runCommand(['users', 'add', '--name', 'Ada', '--plan', 'paid'], { DATA_DIR: original })
     const log = await openSqliteLog({ directory: original, expiringStreams: EXPIRING_STREAMS })
     const metadata = { actor: 'system', time: new Date().toISOString(), schema: 1 }
@@ -166,7 +167,8 @@ describe('"log backup"', () => {
     const folder = await within('backup')
 
     const noLog = await backUp([folder], { DATA_DIR: empty })
-    expect(noLog).to.include({ code: 1, stderr: `no event log found in ${empty}\n` })
+    expect(noLog.code).to.equal(1)
+    expect(noLog.stderr).to.contain(`There is no gateway in ${empty}: `)
     expect(await readdir(empty)).to.deep.equal([])
     expect((await backUp([])).code).to.equal(2)
     const server = await backUp([folder], { EVENTSTORE_URL: 'esdb://127.0.0.1:9?tls=false' })

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { expect } from 'chai'
 import { runCommand } from '../support/command.ts'
-import { makeFolder } from '../support/folders.ts'
+import { createLogFolder } from '../support/data-folder.ts'
 import { runSignalbox, spawnSignalbox } from '../support/gateway-process.ts'
 
 describe('the program', () => {
@@ -20,7 +20,7 @@ describe('the program', () => {
 
 describe('a closed pipe', () => {
   it('ends a command quietly with 0', async () => {
-    const dataDir = await makeFolder()
+    const dataDir = await createLogFolder()
     await runCommand(['users', 'add', '--name', 'Ada', '--plan', 'free'], { DATA_DIR: dataDir })
     for (const args of [
       ['users', 'list'],

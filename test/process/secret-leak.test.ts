@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
 import { runCommand } from '../support/command.ts'
+import { createLogFolder } from '../support/data-folder.ts'
 import { type EchoingProvider, MISDEEDS, startEchoingProvider } from '../support/echoing-provider.ts'
 import { type EventStore, startEventStore } from '../support/eventstore/server.ts'
-import { makeFolder } from '../support/folders.ts'
 import { type GatewayProcess, runSignalbox, startGatewayProcess } from '../support/gateway-process.ts'
 import { findLeaks, type Place, place, readPlaces } from '../support/leaks.ts'
 import { providersAt } from '../support/providers.ts'
@@ -68,7 +68,7 @@ for (const log of ['the embedded log', 'EventStoreDB']) {
       provider = await startEchoingProvider()
       redis = await startRedis(SECRETS.redisPassword)
       events = log === 'EventStoreDB' ? await startEventStore() : undefined
-      const dataDir = await makeFolder()
+      const dataDir = await createLogFolder()
       const environment: Record<string, string> = {
         ...providersAt(sandbox, ['anthropic', 'gemini', 'mistral']),
         ...(await withSettings(SETTINGS)),

@@ -19,6 +19,13 @@ export async function createDataFolder({ hasLog }: { readonly hasLog: boolean })
   return folder
 }
 
+/** Creates a data folder with an event log without events, in which commands work, and nothing else. */
+export async function createLogFolder(): Promise<string> {
+  const folder = await makeFolder()
+  await writeFile(path.join(folder, 'events.db'), await emptyLog(), { mode: 0o600 })
+  return folder
+}
+
 const emptyLedger = lazy(async () => {
   const file = path.join(await makeFolder(), 'ledger.db')
   await (await openLedgerStore({ engine: 'sqlite', file }, 'log_none')).close()
