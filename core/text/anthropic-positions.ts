@@ -35,6 +35,31 @@ const CITATION = objectOf({
   encrypted_index: SIGNATURE,
 })
 
+/** Blocks of tools that ran at Anthropic. Other models read them as text, with their types and names. */
+const TOLD_BLOCK = /(?:_tool_use|tool_result|tool_reference)$/
+
+const TOLD_TYPE = oneOf(
+  ...[
+    'server_tool_use',
+    'mcp_tool_use',
+    'tool_result',
+    'mcp_tool_result',
+    'tool_reference',
+    'text',
+    'document',
+  ],
+  ...['web_search', 'web_fetch', 'code_execution', 'bash_code_execution', 'tool_search'].flatMap((name) => [
+    `${name}_tool_result`,
+    `${name}_result`,
+    `${name}_tool_result_error`,
+  ]),
+)
+
+const TOLD_NAME = oneOf(
+  ...['web_search', 'web_fetch', 'code_execution', 'bash_code_execution', 'text_editor_code_execution'],
+  ...['tool_search_tool_regex', 'tool_search_tool_bm25'],
+)
+
 /** A content block, the additional fields of one, or an addition to one. */
 export const ANTHROPIC_BLOCK: Position = buildBlockPosition()
 
@@ -45,10 +70,13 @@ function buildBlockPosition(): Position {
     scalar: 'text',
     fields,
     seal: 'signature',
-    select: ({ type }) => (type === 'redacted_thinking' ? redacted : block),
+    select: ({ type }) => {
+      if (type === 'redacted_thinking') return redacted
+      return typeof type === 'string' && TOLD_BLOCK.test(type) ? told : block
+    },
   }
-  for (const name of ['type', 'id', 'tool_use_id', 'tool_name', 'file_id', 'name']) fields.set(name, EXEMPT)
-  for (const name of ['text', 'thinking', 'title', 'context', 'input', 'is_error'])
+  for (const name of ['type', 'id', 'tool_use_id', 'file_id', 'name']) fields.set(name, EXEMPT)
+  for (const name of ['text', 'thinking', 'title', 'context', 'input', 'is_error', 'tool_name'])
     fields.set(name, INSPECTED)
   fields.set('url', URL_TEXT)
   for (const name of ['signature', 'encrypted_content', 'encrypted_stdout']) fields.set(name, SIGNATURE)
@@ -61,6 +89,14 @@ function buildBlockPosition(): Position {
   fields.set('usage', COUNTS)
   fields.set('stop_reason', oneOf('end_turn', 'max_tokens', 'stop_sequence', 'tool_use', 'pause_turn'))
   for (const [name, position] of fields) redacted.fields.set(name, position)
+  const told: Position = {
+    scalar: 'text',
+    fields: new Map<string, Position>(fields)
+      .set('type', TOLD_TYPE)
+      .set('name', TOLD_NAME)
+      .set('content', { scalar: 'text', select: () => told }),
+    seal: 'signature',
+  }
   return block
 }
 
@@ -82,6 +118,8 @@ function buildSourcePosition(block: Position): Position {
 export const ANTHROPIC_VARIANTS: readonly (readonly [string, Position])[] = [
   ['(block redacted_thinking).data', SIGNATURE],
   ['(block).source (base64).data', MEDIA],
+  ['(block of a tool that ran).type', TOLD_TYPE],
+  ['(block of a tool that ran).name', TOLD_NAME],
 ]
 
 /** The additional fields of a tool, or a tool that Anthropic runs. */

@@ -196,10 +196,14 @@ function toServerToolText({ type, name, tool_name, input, content }: JsonObject)
   return `[${kind}] ${isText ? texts.join('\n') : JSON.stringify(content ?? '', withoutEncrypted)}`
 }
 
-/** Only Anthropic reads these. */
+/** Only Anthropic reads these, and firewall rules do not inspect them. */
 function withoutEncrypted(name: string, value: unknown): unknown {
-  return name.startsWith('encrypted_') || name === 'file_id' ? undefined : value
+  return name.startsWith('encrypted_') || UNREAD_FIELDS.has(name) ? undefined : value
 }
+
+const UNREAD_FIELDS: ReadonlySet<string> = new Set([
+  ...['id', 'file_id', 'tool_use_id', 'signature', 'cache_control', 'caller', 'usage', 'citations'],
+])
 
 /** Blocks that hold what the user asks about. */
 const MEDIA_BLOCKS: ReadonlySet<string> = new Set(['document', 'image'])

@@ -64,6 +64,26 @@ describe('rules decide about a compaction as about the conversation', () => {
     expect(sent).not.to.contain('u0068').and.not.to.contain('hidden')
   })
 
+  it('so names of functions, which become text, are inspected', async () => {
+    const named = (name: string) => [
+      { role: 'user', content: 'Look it up' },
+      { type: 'function_call', call_id: 'c1', name, arguments: '{}' },
+      { type: 'function_call_output', call_id: 'c1', output: 'ok' },
+    ]
+    await user.call('POST', '/v1/firewall-rules', firewallRuleBody({ action: 'block', pattern: 'hidden' }))
+    const before = sandbox.requests.length
+    for (const name of ['hidden', `a_${'b'.repeat(200)}_hidden_word`]) {
+      const { status, headers } = await compact(named(name))
+      expect([status, headers.get('x-error-code')]).to.deep.equal([403, 'firewall_blocked'])
+    }
+    expect(sandbox.requests.length).to.equal(before)
+    const mask = { action: 'mask', pattern: 'covert', replacement: 'masked' }
+    await user.call('POST', '/v1/firewall-rules', firewallRuleBody(mask))
+    expect((await compact(named('covert_name'))).status).to.equal(200)
+    const sent = JSON.stringify(sandbox.requests.at(-1)?.body)
+    expect(sent).to.contain('calls masked_name').and.not.to.contain('covert')
+  })
+
   it('so routing rules see what the user said', async () => {
     const match_json = { contains: 'Paris' }
     const action_json = { set_provider: 'mistral' }
