@@ -22,17 +22,31 @@ export interface OperatorAccounts extends SavedProjection {
   list(): readonly OperatorAccount[]
   /** Unix time in milliseconds of the newest recorded sign-in of an operator or of root. */
   lastSignIn(actorId: string): number | undefined
+  /** Whether somebody has signed out of a session of the console, by its id in the event. */
+  isSessionEnded(session: string): boolean
   /** Revision of the stream `operators`; -1 before the first operator. */
   revision(): number
 }
 
-type SavedOperators = [revision: number, operators: OperatorAccount[], signIns: [string, number][]]
+type SavedOperators = [
+  revision: number,
+  operators: OperatorAccount[],
+  signIns: [string, number][],
+  endedSessions?: [string, number][],
+]
 
 export function createOperatorAccounts(): OperatorAccounts {
   const byId = new Map<string, OperatorAccount>()
   const idsByHash = new Map<string, string>()
   const signIns = new Map<string, number>()
+  /** When each would have expired. */
+  const endedSessions = new Map<string, number>()
   let revision = -1
+
+  function endSession(session: string, expiresAtMs: number): void {
+    for (const [id, expiry] of endedSessions) if (expiry <= Date.now()) endedSessions.delete(id)
+    endedSessions.set(session, expiresAtMs)
+  }
 
   function put(operator: OperatorAccount): void {
     byId.set(operator.id, operator)
@@ -57,6 +71,8 @@ export function createOperatorAccounts(): OperatorAccounts {
       } else {
         if (event.type === 'OperatorSignedIn')
           signIns.set(toActor(record.metadata.actor).id, Date.parse(record.metadata.time))
+        else if (event.type === 'SessionEnded')
+          endSession(event.data.session, Date.parse(event.data.expiresAt))
         return
       }
       revision = record.revision
@@ -65,14 +81,16 @@ export function createOperatorAccounts(): OperatorAccounts {
     find: (id) => byId.get(id),
     list: () => [...byId.values()],
     lastSignIn: (actorId) => signIns.get(actorId),
+    isSessionEnded: (session) => endedSessions.has(session),
     revision: () => revision,
-    save: () => [JSON.stringify([revision, [...byId.values()], [...signIns]])],
+    save: () => [JSON.stringify([revision, [...byId.values()], [...signIns], [...endedSessions]])],
     load(lines) {
       for (const line of lines) {
         const saved: SavedOperators = JSON.parse(line.toString())
         revision = saved[0]
         for (const operator of saved[1]) put(operator)
         for (const [id, time] of saved[2]) signIns.set(id, time)
+        for (const [session, time] of saved[3] ?? []) endedSessions.set(session, time)
       }
     },
   }

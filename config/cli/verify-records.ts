@@ -183,6 +183,7 @@ function streamOf(event: DomainEvent): string {
     case 'RouterRolledBack':
       return ROUTERS_STREAM
     case 'OperatorSignedIn':
+    case 'SessionEnded':
     case 'OperatorCallsRefused':
     case 'DataRead':
     case 'PromptsDeleted':

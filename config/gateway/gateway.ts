@@ -129,6 +129,7 @@ export async function startGateway(
       adminKey: settings.admin_key,
       accounts: state.accounts,
       operators: state.operators,
+      writer: state.writer,
     })
     // Another log than that of the settings can only be read in this thread.
     const historyThread = openLog ? undefined : openRuleHistoryThread(settings, state.logId)

@@ -46,6 +46,7 @@ const NO_SESSIONS: Sessions = {
   },
   find: () => undefined,
   authenticate: () => undefined,
+  end: () => Promise.resolve(),
 }
 
 /** Sets up the listed plugins on a state. Plugin packages are resolved from `pluginFolder`. */

@@ -9,6 +9,8 @@ export type AuditedRead = (typeof AUDITED_READS)[number]
 export type AccessEvent =
   /** The first request of an operator in an hour. */
   | { type: 'OperatorSignedIn'; data: Readonly<Record<never, never>> }
+  /** Somebody signed out of the console. `session` is a hash of the cookie, which nobody can use. */
+  | { type: 'SessionEnded'; data: { session: string; expiresAt: string } }
   /** Requests to endpoints for operators that were refused, of one source within a minute. */
   | { type: 'OperatorCallsRefused'; data: RefusedCalls }
   | {

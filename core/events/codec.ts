@@ -74,6 +74,7 @@ const TYPES: Readonly<Record<DomainEvent['type'], true>> = {
   OperatorChanged: true,
   OperatorRemoved: true,
   OperatorSignedIn: true,
+  SessionEnded: true,
   OperatorCallsRefused: true,
   DataRead: true,
   PromptsDeleted: true,

@@ -83,6 +83,8 @@ export function isWellFormed({ type, data }: DomainEvent, { stream }: RecordedEv
       return stream === OPERATORS_STREAM
     case 'OperatorSignedIn':
       return stream === ACCESS_STREAM
+    case 'SessionEnded':
+      return stream === ACCESS_STREAM && typeof data.session === 'string' && isTime(data.expiresAt)
     case 'OperatorCallsRefused':
       return stream === ACCESS_STREAM && typeof data.address === 'string'
     case 'DataRead':

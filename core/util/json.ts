@@ -11,6 +11,31 @@ export function parseJson(text: string): unknown {
 }
 
 /**
+ * Like `parseJson`, but also returns undefined if an object has a name twice: readers take the first one or the
+ * last one.
+ */
+export function parseUniqueJson(text: string): unknown {
+  const value = parseJson(text)
+  return countNames(value) === countNamesOf(text) ? value : undefined
+}
+
+/** In valid JSON, a string in front of a colon is a name. */
+function countNamesOf(json: string): number {
+  let count = 0
+  for (const [, colon] of json.matchAll(/"(?:[^"\\]|\\.)*"(\s*:)?/g)) if (colon !== undefined) count += 1
+  return count
+}
+
+function countNames(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0
+  const values: readonly unknown[] = Object.values(value)
+  return values.reduce<number>(
+    (sum, each) => sum + countNames(each),
+    Array.isArray(value) ? 0 : values.length,
+  )
+}
+
+/**
  * Like `parseJson`, but also returns undefined for a JSON value that is not an object, and for an object that
  * is nested too deep to be encoded again.
  */

@@ -47,6 +47,7 @@ const OTHER_EVENTS: Readonly<
   OperatorChanged: ['operator', 'updated'],
   OperatorRemoved: ['operator', 'removed'],
   OperatorSignedIn: ['access', 'signed_in'],
+  SessionEnded: ['access', 'signed_out'],
   OperatorCallsRefused: ['access', 'refused'],
   DataRead: ['access', 'read'],
   PromptsDeleted: ['access', 'prompts_deleted'],

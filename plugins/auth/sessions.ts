@@ -1,8 +1,11 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { type Account, GatewayError } from '../../core/contract/index.ts'
+import { type Account, type Actor, GatewayError, keyActor } from '../../core/contract/index.ts'
+import { ROOT_ACTOR } from '../../core/event-log/actor.ts'
+import { ACCESS_STREAM } from '../../core/events/access-events.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { OperatorAccount, OperatorAccounts } from '../../projections/operator-accounts.ts'
+import type { EventWriter } from '../../projections/runtime/write.ts'
 import { hashApiKey } from './api-key.ts'
 import type { SessionSecret } from './session-secret.ts'
 
@@ -26,8 +29,8 @@ export interface StartedSession extends Session {
 }
 
 /**
- * Sessions of the console. Nothing is stored. See docs/decisions/console.md, "A session is a signed cookie
- * bound to its key" and "Changes repeat a token of the session".
+ * Sessions of the console. Only their ends are stored. See docs/decisions/console.md, "A session is a signed
+ * cookie bound to its key" and "Changes repeat a token of the session".
  */
 export interface Sessions {
   start(holder: SessionHolder): StartedSession
@@ -38,6 +41,8 @@ export interface Sessions {
    * change does not have the token of the session.
    */
   authenticate(request: SessionRequest): Session | undefined
+  /** Ends the session of the request's cookie on all processes, if it has one; see `authenticate`. */
+  end(request: SessionRequest, requestId: string): Promise<void>
 }
 
 interface SessionRequest {
@@ -49,7 +54,8 @@ interface SessionServices {
   readonly secret: SessionSecret
   readonly adminKey: string | null | undefined
   readonly accounts: Pick<Accounts, 'ownerOfKey' | 'byKeyHash'>
-  readonly operators: Pick<OperatorAccounts, 'find'>
+  readonly operators: Pick<OperatorAccounts, 'find' | 'isSessionEnded'>
+  readonly writer: EventWriter
 }
 
 export const SESSION_COOKIE = 'signalbox_session'
@@ -62,7 +68,8 @@ interface ResolvedHolder {
   readonly binding: string
 }
 
-export function createSessions({ secret, adminKey, accounts, operators }: SessionServices): Sessions {
+export function createSessions(services: SessionServices): Sessions {
+  const { secret, adminKey, accounts, operators, writer } = services
   const resolvers: Readonly<Record<string, (id: string) => ResolvedHolder | undefined>> = {
     root: () => (adminKey ? { holder: { type: 'root' }, binding: hashApiKey(adminKey) } : undefined),
     operator(id) {
@@ -86,13 +93,27 @@ export function createSessions({ secret, adminKey, accounts, operators }: Sessio
     const cookie = readCookie(headers.cookie)
     const key = cookie && secret.read()
     if (!cookie || !key) return undefined
-    const [type = '', id = '', expiresAt = '', signature = ''] = cookie.split('~')
+    const [type = '', id = '', expiresAt = '', nonce = '', signature = ''] = cookie.split('~')
     const resolved = resolve(type, id)
     if (resolved === undefined) return undefined
-    const expected = sign(key, 'session', type, id, expiresAt, resolved.binding)
+    const expected = sign(key, 'session', type, id, expiresAt, nonce, resolved.binding)
     if (!isEqual(signature, expected) || Date.now() >= Number(expiresAt)) return undefined
+    if (operators.isSessionEnded(idOfSession(cookie))) return undefined
     const csrfToken = sign(key, 'csrf', cookie)
     return { holder: resolved.holder, csrfToken, expiresAtMs: Number(expiresAt) }
+  }
+
+  function authenticate({ method, headers }: SessionRequest): Session | undefined {
+    if (readCookie(headers.cookie) === undefined) return undefined
+    const session = find(headers)
+    if (session === undefined) throw endedError()
+    const token = headers['x-csrf-token']
+    if (method === 'GET' || method === 'HEAD') return session
+    if (typeof token === 'string' && isEqual(token, session.csrfToken)) return session
+    const message =
+      'Changes with a session require its token in the header x-csrf-token. GET /console/session ' +
+      'returns it.'
+    throw new GatewayError('csrf_token_invalid', message)
   }
 
   return {
@@ -102,22 +123,24 @@ export function createSessions({ secret, adminKey, accounts, operators }: Sessio
       const resolved = resolve(holder.type, id)
       if (resolved === undefined) throw endedError()
       const expiresAtMs = Date.now() + SESSION_HOURS * 3_600_000
-      const signature = sign(key, 'session', holder.type, id, String(expiresAtMs), resolved.binding)
-      const cookie = [holder.type, id, expiresAtMs, signature].join('~')
+      // Sessions that start in the same millisecond end separately.
+      const nonce = randomBytes(9).toString('base64url')
+      const signature = sign(key, 'session', holder.type, id, String(expiresAtMs), nonce, resolved.binding)
+      const cookie = [holder.type, id, expiresAtMs, nonce, signature].join('~')
       return { cookie, holder, csrfToken: sign(key, 'csrf', cookie), expiresAtMs }
     },
     find,
-    authenticate({ method, headers }) {
-      if (readCookie(headers.cookie) === undefined) return undefined
-      const session = find(headers)
-      if (session === undefined) throw endedError()
-      const token = headers['x-csrf-token']
-      if (method === 'GET' || method === 'HEAD') return session
-      if (typeof token === 'string' && isEqual(token, session.csrfToken)) return session
-      const message =
-        'Changes with a session require its token in the header x-csrf-token. GET /console/session ' +
-        'returns it.'
-      throw new GatewayError('csrf_token_invalid', message)
+    authenticate,
+    async end(request, requestId) {
+      const cookie = readCookie(request.headers.cookie)
+      // A session that has ended already needs no token.
+      const session = find(request.headers) && authenticate(request)
+      if (cookie === undefined || session === undefined) return
+      const expiresAt = new Date(session.expiresAtMs).toISOString()
+      const data = { session: idOfSession(cookie), expiresAt }
+      const decide = () => [{ type: 'SessionEnded' as const, data }]
+      const author = { actor: actorOf(session.holder), requestId }
+      await writer.write({ stream: ACCESS_STREAM, decide, isRecord: true }, author)
     },
   }
 }
@@ -129,6 +152,18 @@ function hasExpired({ keyExpiresAtMs }: Account): boolean {
 function idOf(holder: SessionHolder): string {
   if (holder.type === 'operator') return holder.operator.id
   return holder.type === 'user' ? holder.account.keyId : 'root'
+}
+
+function actorOf(holder: SessionHolder): Actor {
+  if (holder.type === 'root') return ROOT_ACTOR
+  if (holder.type === 'user') return keyActor(holder.account)
+  const { id, name } = holder.operator
+  return { type: 'operator', id, name }
+}
+
+/** Tells nothing about the cookie. */
+function idOfSession(cookie: string): string {
+  return createHash('sha256').update(cookie).digest('hex').slice(0, 32)
 }
 
 function readCookie(header: string | undefined): string | undefined {

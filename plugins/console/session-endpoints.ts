@@ -136,12 +136,12 @@ export function createSessionEndpoints(
       path: '/console/session',
       access: publicAccess,
       operationId: 'endSession',
-      summary: 'Signs out: removes the cookie from the browser.',
+      summary: 'Signs out: ends the session everywhere, and removes the cookie from the browser.',
       query: { path },
       responses: { 200: { description: 'Signed out.', body: Success } },
       errors: ['csrf_token_invalid'],
-      handle({ headers, query }) {
-        if (sessions.find(headers) !== undefined) sessions.authenticate({ method: 'DELETE', headers })
+      async handle({ headers, query, requestId }) {
+        await sessions.end({ method: 'DELETE', headers }, requestId)
         const cookie = formatCookie('', query.path ?? '/', headers, 0)
         return { status: 200, headers: { 'set-cookie': cookie }, body: { success: true } }
       },

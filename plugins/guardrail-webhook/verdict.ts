@@ -1,5 +1,5 @@
 import { isJsonObject } from '../../core/contract/index.ts'
-import { parseJson } from '../../core/util/json.ts'
+import { parseUniqueJson } from '../../core/util/json.ts'
 
 /** What the guardrail decides (docs/guardrail-webhook.md, "The answer"). */
 export type Verdict =
@@ -12,7 +12,7 @@ const MAX_REASON_LENGTH = 500
 
 /** Parses an answer; undefined if it is none, so that an answer is never taken for less than it says. */
 export function parseVerdict(body: string, textCount: number): Verdict | undefined {
-  const answer = parseJson(body)
+  const answer = parseUniqueJson(body)
   if (!isJsonObject(answer)) return undefined
   const { action, reason, replacements } = answer
   switch (action) {

@@ -127,13 +127,14 @@ describe('sessions of the console', () => {
 
   it('cannot be forged, prolonged or passed to another holder', async () => {
     const { cookie } = await signIn(AS_ADMIN)
-    const [type, id, expires, signature] = cookie.replace('signalbox_session=', '').split('~')
+    const [type, id, expires, nonce, signature] = cookie.replace('signalbox_session=', '').split('~')
     const operator = await newOperator(gateway, 'auditor')
     const forged = [
-      [type, id, Number(expires) + 1, signature],
-      ['operator', operator.id, expires, signature],
-      [type, id, expires, ''],
-      ['constructor', id, expires, signature],
+      [type, id, Number(expires) + 1, nonce, signature],
+      [type, id, expires, `${nonce}x`, signature],
+      ['operator', operator.id, expires, nonce, signature],
+      [type, id, expires, nonce, ''],
+      ['constructor', id, expires, nonce, signature],
       ['x'],
     ]
     for (const parts of forged) {
@@ -159,11 +160,44 @@ describe('sessions of the console', () => {
     expect(answer.body.error.message).to.contain('Idempotency-Key')
   })
 
-  it('end in the browser when signing out, which needs the token, too', async () => {
-    const { call, change } = await signIn(AS_ADMIN)
-    expect((await call('DELETE', '/console/session')).status).to.equal(403)
-    const out = await change('DELETE', '/console/session')
-    expect(out.headers.get('set-cookie')).to.match(/^signalbox_session=; Path=\/; Max-Age=0;/)
+  it('end when signing out, which needs the token, too, in the browser and for a copy of the cookie', async () => {
+    const user = await newUser(gateway, 'paid')
+    const operator = await newOperator(gateway, 'editor', 'Grace')
+    for (const [headers, path, read] of [
+      [AS_ADMIN, '/console/session', '/admin/users'],
+      [operator.headers, '/console/session', '/admin/users'],
+      [{ authorization: `Bearer ${user.key}` }, '/console/user-session', '/v1/requests'],
+    ] as const) {
+      const { call, change, csrf } = await signIn(headers, path)
+      const other = await signIn(headers, path)
+      expect((await call('DELETE', '/console/session')).status).to.equal(403)
+      expect((await call('GET', read)).status).to.equal(200)
+      const out = await change('DELETE', '/console/session')
+      expect(out.status).to.equal(200)
+      expect(out.headers.get('set-cookie')).to.match(/^signalbox_session=; Path=\/; Max-Age=0;/)
+      expect((await call('GET', read)).status).to.equal(401)
+      expect((await call('GET', '/console/session')).body).to.deep.equal({ data: null })
+      expect((await call('POST', '/admin/groups', { name: 'G' }, { 'x-csrf-token': csrf })).status).to.equal(
+        401,
+      )
+      expect((await change('DELETE', '/console/session')).status).to.equal(200)
+      expect((await other.call('GET', read)).status).to.equal(200)
+    }
+  })
+
+  it('stay ended after a restart, and are in the audit trail without the cookie', async () => {
+    const first = await startGateway()
+    const answer = await first.call('POST', '/console/session', undefined, AS_ADMIN)
+    const [cookie = ''] = (answer.headers.get('set-cookie') ?? '').split(';')
+    const headers = { authorization: '', cookie, 'x-csrf-token': answer.body.data.csrf_token }
+    await first.call('DELETE', '/console/session', undefined, headers)
+    await first.stop()
+    const second = await startGateway({}, { dataDir: first.dataDir })
+    expect((await second.call('GET', '/admin/users', undefined, headers)).status).to.equal(401)
+    const audit = await second.call('GET', '/admin/audit?kind=access', undefined, AS_ADMIN)
+    expect(audit.body.data.map(({ event }: { event: string }) => event)).to.include('signed_out')
+    expect(JSON.stringify(audit.body)).not.to.contain(cookie.split('~').at(-1))
+    await second.stop()
   })
 
   it('survive a restart of the gateway', async () => {

@@ -251,6 +251,15 @@ describe('the plugin guardrail-webhook', function () {
         200,
         '{"action":"mask","replacements":[{"index":0,"text":"a"},{"index":0,"text":"b"}]}',
       ),
+      'malformed: action given twice': answer(200, '{"action":"block","action":"allow"}'),
+      'malformed: action given twice, once escaped': answer(
+        200,
+        '{"action":"block","\\u0061ction" : "allow"}',
+      ),
+      'malformed: text given twice': answer(
+        200,
+        '{"action":"mask","replacements":[{"index":0,"text":"a","text":"b"}]}',
+      ),
       'malformed: too large': answer(200, `{"action": "allow", "note": "${'x'.repeat(2000)}"}`),
       unreachable: (request) => {
         request.socket.destroy()

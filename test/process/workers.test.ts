@@ -75,6 +75,13 @@ describe('several workers', () => {
       const group = { name: `Group of worker ${index}` }
       expect((await call('POST', '/admin/groups', group, change)).status).to.equal(201)
     }
+    await each[1]?.call('DELETE', '/console/session', undefined, change)
+    for (const { call } of each)
+      expect((await call('GET', '/admin/policies', undefined, session)).status).to.equal(401)
+    const again = await each[0]?.call('POST', '/console/session', undefined, operator.headers)
+    session.cookie = (again?.headers.get('set-cookie') ?? '').split(';')[0] ?? ''
+    for (const { call } of each)
+      expect((await call('GET', '/admin/policies', undefined, session)).status).to.equal(200)
     await gateway.call('DELETE', `/admin/operators/${operator.id}`, undefined, AS_ADMIN)
     for (const { call, close } of each) {
       expect((await call('GET', '/admin/policies', undefined, session)).status).to.equal(401)

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { parseJson, parseJsonObject } from '../../../../core/util/json.ts'
+import { parseJson, parseJsonObject, parseUniqueJson } from '../../../../core/util/json.ts'
 import { MAX_JSON_DEPTH } from '../../../../core/util/json-depth.ts'
 
 describe('parseJson', () => {
@@ -12,6 +12,24 @@ describe('parseJson', () => {
     for (const text of ['', '{', '{"a":1}}', 'undefined', "{'a':1}"]) {
       expect(parseJson(text), text).to.equal(undefined)
     }
+  })
+})
+
+describe('parseUniqueJson', () => {
+  it('returns the parsed value if no object has a name twice', () => {
+    for (const text of [
+      '{"a":1,"b":{"a":1}}',
+      '[{"a":1},{"a":2}]',
+      '{"a":"\\"b\\":","c":[":","\\\\"]}',
+      '1',
+      '{}',
+    ])
+      expect(parseUniqueJson(text), text).to.deep.equal(JSON.parse(text))
+  })
+
+  it('returns undefined for invalid JSON, and for names that are there twice', () => {
+    for (const text of ['{', '{"a":1,"a":1}', '[{"b":{"a":1, "\\u0061" :2}}]', '{"":1,"":2}'])
+      expect(parseUniqueJson(text), text).to.equal(undefined)
   })
 })
 
