@@ -11,8 +11,8 @@ export function parseJson(text: string): unknown {
 }
 
 /**
- * Like `parseJson`, but also returns undefined if an object has a name twice: readers take the first one or the
- * last one.
+ * Like `parseJson`, but also returns undefined if an object has a name twice: readers take the first one or
+ * the last one.
  */
 export function parseUniqueJson(text: string): unknown {
   const value = parseJson(text)
