@@ -15,6 +15,8 @@ export interface ErrorDetails {
   readonly status?: number
   /** Path of the invalid request field, such as `messages[0].role`. */
   readonly param?: string
+  /** What the message quotes of the request. Records do not keep it. */
+  readonly quoted?: string
   /** A more specific `code` for the response body, such as a provider's `context_length_exceeded`. */
   readonly wireCode?: string
   /** Machine-readable details, such as `{rule_id}`. */

@@ -18,6 +18,7 @@ export function checkToolChoice({ tools, tool_choice: choice }: Pick<ChatRequest
   throw toolChoiceError(
     'invalid_value',
     `tool_choice names the function "${missing}", which is not in tools.`,
+    missing,
   )
 }
 
@@ -34,8 +35,13 @@ export function checkToolCalls({ messages }: Pick<ChatRequest, 'messages'>): voi
   }
 }
 
-function toolChoiceError(code: 'missing_parameter' | 'invalid_value', message: string): GatewayError {
-  return new GatewayError(code, message, { param: 'tool_choice' })
+function toolChoiceError(
+  code: 'missing_parameter' | 'invalid_value',
+  message: string,
+  quoted?: unknown,
+): GatewayError {
+  const details = quoted === undefined ? {} : { quoted: String(quoted) }
+  return new GatewayError(code, message, { param: 'tool_choice', ...details })
 }
 
 /** The name of a function, a custom tool or a tool of a provider; undefined if it has none. */

@@ -170,15 +170,19 @@ function toRecordedError(
   if (thrown === undefined) return status < 400 ? null : { code: 'refused', status }
   const error = fromKoaError(thrown) ?? thrown
   if (!GatewayError.isInstance(error)) return { code: 'internal_error', status: 500 }
-  const { code, message, details } = error
+  const { code, details } = error
   const ruleId = details.meta?.rule_id
   return {
     code,
     status: error.status,
-    message: quotesRequest(error, exchange) ? describeRejection(error) : message,
+    message: quotesRequest(error, exchange) ? describeRejection(error) : withoutQuote(error),
     ...(details.param !== undefined && { param: details.param }),
     ...(typeof ruleId === 'number' && { ruleId }),
   }
+}
+
+function withoutQuote({ message, details: { quoted } }: GatewayError): string {
+  return quoted ? message.replaceAll(quoted, '…') : message
 }
 
 /** Of errors that are a provider's if it was asked. */

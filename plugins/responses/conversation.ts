@@ -114,5 +114,8 @@ function previousResponseError(id: string, previousId: string): GatewayError {
   const subject = id === previousId ? 'it' : `the earlier response ${id}`
   const reason = `${subject} was not found, has expired or was not completed`
   const message = `Response ${previousId} cannot be continued: ${reason}.`
-  return new GatewayError('previous_response_not_found', message, { param: 'previous_response_id' })
+  return new GatewayError('previous_response_not_found', message, {
+    param: 'previous_response_id',
+    quoted: previousId,
+  })
 }

@@ -139,7 +139,11 @@ export function createToolCallConverter(family: GeminiFamily) {
     const id = asString(tool_call_id)
     const call = calls.get(id)
     if (!call) {
-      throw invalidValueError(`${path}.tool_call_id`, `must be the id of an earlier tool call, not "${id}".`)
+      throw invalidValueError(
+        `${path}.tool_call_id`,
+        `must be the id of an earlier tool call, not "${id}".`,
+        id,
+      )
     }
     // Gemini accepts objects only.
     const response = text.startsWith(TOOL_ERROR)

@@ -1,8 +1,11 @@
 import { GatewayError } from '../../core/contract/errors.ts'
 
-/** The error for an invalid value of a request field. The message is `<param> <constraint>`. */
-export function invalidValueError(param: string, constraint: string): GatewayError {
-  return new GatewayError('invalid_value', `${param} ${constraint}`, { param })
+/**
+ * The error for an invalid value of a request field. The message is `<param> <constraint>`. `quoted` is what
+ * the constraint quotes of the request.
+ */
+export function invalidValueError(param: string, constraint: string, quoted?: string): GatewayError {
+  return new GatewayError('invalid_value', `${param} ${constraint}`, { param, ...(quoted && { quoted }) })
 }
 
 /** The error for a missing request field. */
@@ -13,13 +16,20 @@ export function missingParameterError(param: string): GatewayError {
 /**
  * The error for a request field that the provider does not support. The message is `<param> <constraint>`.
  */
-export function unsupportedParameterError(param: string, constraint: string): GatewayError {
-  return new GatewayError('unsupported_parameter', `${param} ${constraint}`, { param })
+export function unsupportedParameterError(param: string, constraint: string, quoted?: string): GatewayError {
+  return new GatewayError('unsupported_parameter', `${param} ${constraint}`, {
+    param,
+    ...(quoted && { quoted }),
+  })
 }
 
 /** The error for a part of a message that the provider does not support. */
 export function unsupportedPartError(provider: string, param: string, type: string): GatewayError {
-  return unsupportedParameterError(param, `has the type "${type}", which ${provider} does not support here.`)
+  return unsupportedParameterError(
+    param,
+    `has the type "${type}", which ${provider} does not support here.`,
+    type,
+  )
 }
 
 /** The error for the deprecated role `function`. `path` is that of the message, such as `messages[2]`. */

@@ -22,5 +22,5 @@ export function checkCallOutputs(
   const shown = id.slice(0, MAX_SHOWN_CHARS)
   const param = `input[${index}].call_id`
   const message = `${param} names no tool call of this conversation: ${shown}. Send the call, too.`
-  throw new GatewayError('invalid_value', message, { param })
+  throw new GatewayError('invalid_value', message, { param, quoted: shown })
 }

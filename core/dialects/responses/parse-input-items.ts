@@ -207,12 +207,12 @@ function concatTexts(parts: unknown): string {
 function unsupportedItemError({ type, id }: InputItem, path: string): GatewayError {
   if (type !== 'item_reference') return unsupportedTypeError(type, path)
   const message = `${path} references item ${id}, which was not found or has expired.`
-  return new GatewayError('invalid_value', message, { param: path })
+  return new GatewayError('invalid_value', message, { param: path, quoted: String(id) })
 }
 
 function unsupportedTypeError(type: unknown, path: string): GatewayError {
   const message = `${path} has type "${type}", which is not supported.`
-  return new GatewayError('invalid_value', message, { param: path })
+  return new GatewayError('invalid_value', message, { param: path, quoted: String(type) })
 }
 
 /** Converts the content of the item at `path` to the chat-completions format. */
