@@ -1,3 +1,4 @@
+import type { DefaultState } from 'koa'
 import type { ChatRequest, Reply } from './chat.ts'
 import type { GatewayError } from './errors.ts'
 import type { EndedExchange, RepliedExchange, Warning } from './exchange.ts'
@@ -27,9 +28,9 @@ export interface Dialect {
   readonly parameterNames?: Readonly<Record<string, string>>
   /**
    * Returns the request that is measured and sent, from the one that the rules have decided about. Default:
-   * the same.
+   * the same. `state` is that of the exchange.
    */
-  toSentRequest?(request: ChatRequest): ChatRequest
+  toSentRequest?(request: ChatRequest, state: DefaultState): ChatRequest
   /** Returns the reply to a request that needs no model. It is asked for once rules have decided. */
   answer?(exchange: EndedExchange): Reply | undefined
   /**

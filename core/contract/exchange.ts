@@ -46,8 +46,8 @@ export interface Exchange {
   request: ChatRequest
   /** The request before any plugin replaced it. */
   readonly received: ChatRequest
-  /** `metadata` of the request as the caller sent it. It is part of the response. */
-  readonly metadata?: JsonObject | undefined
+  /** `metadata` of the request as the response repeats it. The firewall replaces it when it masks text. */
+  metadata?: JsonObject | undefined
   /** Set by `routing`: the targets to try, best first. */
   route?: Route
   /** Hashed features of the prompt, as base64. Set while learned routing is on; the ledger keeps them. */

@@ -222,7 +222,7 @@ function toSentMiddleware({ toSentRequest }: Dialect): readonly GatewayMiddlewar
   if (toSentRequest === undefined) return []
   return [
     ({ exchange }, next) => {
-      exchange.request = toSentRequest(exchange.request)
+      exchange.request = toSentRequest(exchange.request, exchange.state)
       return next()
     },
   ]

@@ -14,6 +14,7 @@ import { UnmatchedTexts } from './unmatched-texts.ts'
 export interface CompiledFirewall {
   /** Whether the rules belong to a policy. */
   readonly isPolicy: boolean
+  readonly hasMasks: boolean
   /** In evaluation order: the enabled rules of the scope whose pattern can be evaluated. */
   readonly rules: readonly CompiledFirewallRule[]
   /** The number of rules left out because their pattern cannot be evaluated. */
@@ -86,6 +87,7 @@ export async function compileFirewall(
 
   return {
     isPolicy: origin !== undefined,
+    hasMasks: rules.some(({ rule }) => rule.action === 'mask'),
     rules,
     unusableCount: active.length - rules.length,
     unmatched: new UnmatchedTexts(),

@@ -47,6 +47,8 @@ export interface EvaluationOptions {
   readonly onTimeout: 'refuse' | 'allow'
   /** The texts of a request that several rule sets inspect, so that they are collected once. */
   readonly shared?: { request?: ChatRequest; texts?: readonly string[] } | undefined
+  /** Only rules that mask are evaluated. */
+  readonly onlyMasks?: boolean
   /** Set if the rules look at the request again. */
   readonly earlier?: EarlierLook
 }
@@ -72,7 +74,8 @@ export function evaluateFirewall(
         unmatched.add(texts)
         return unchangedOutcome(request)
       }
-      if (candidates.isFromSet && candidates.indexes.every((index) => needsNoTest(firewall.rules[index])))
+      const needNoTest = candidates.indexes.every((index) => needsNoTest(firewall.rules[index]))
+      if (candidates.isFromSet && needNoTest && options.onlyMasks !== true)
         return applyMatches(firewall, request, candidates.indexes)
       return new FirewallEvaluation(firewall, request, texts, run, options).evaluate(candidates)
     })
@@ -186,6 +189,7 @@ class FirewallEvaluation {
   private readonly run: PatternRun
   private readonly onTimeout: EvaluationOptions['onTimeout']
   private readonly earlier: EarlierLook | undefined
+  private readonly onlyMasks: boolean
   private readonly written = new Set<string>()
   private masking: CompiledFirewallRule | undefined
   private request: ChatRequest
@@ -197,7 +201,7 @@ class FirewallEvaluation {
     request: ChatRequest,
     texts: readonly string[],
     run: PatternRun,
-    { onTimeout, earlier }: EvaluationOptions,
+    { onTimeout, earlier, onlyMasks = false }: EvaluationOptions,
   ) {
     this.firewall = firewall
     this.request = request
@@ -205,6 +209,7 @@ class FirewallEvaluation {
     this.run = run
     this.onTimeout = onTimeout
     this.earlier = earlier
+    this.onlyMasks = onlyMasks
   }
 
   async evaluate(initial: Candidates): Promise<FirewallOutcome> {
@@ -212,7 +217,7 @@ class FirewallEvaluation {
     let queue = [...initial.indexes]
     for (let index = queue.shift(); index !== undefined; index = queue.shift()) {
       const candidate = this.firewall.rules[index]
-      if (candidate === undefined) continue
+      if (candidate === undefined || (this.onlyMasks && candidate.rule.action !== 'mask')) continue
       const before = this.request
       const refusal = await this.applyWithinLimit(candidate, isFromSet && candidate.isExactInSet)
       if (refusal !== undefined) return this.outcome(refusal)

@@ -4,6 +4,7 @@ import {
   endpoint,
   type FirewallRule,
   GatewayError,
+  isJsonObject,
   operator,
   type Plugin,
   type RepliedExchange,
@@ -107,6 +108,17 @@ export function createFirewall({ evaluatesResponses, ...services }: FirewallServ
         })
       }
 
+      /** A response repeats the metadata of its request, and may be stored. */
+      function maskMetadata(exchange: Exchange, walk: RuleWalk): MaybePromise<void> {
+        const { metadata, request } = exchange
+        if (metadata === undefined || !walk.hasMasks) return
+        if (request.store === true && isJsonObject(request.metadata)) exchange.metadata = request.metadata
+        else
+          return chain(walk.maskUnsent(metadata), (masked): MaybePromise<void> => {
+            exchange.metadata = masked
+          })
+      }
+
       const settle = (exchange: Exchange, walk: RuleWalk): MaybePromise<void> =>
         chain(walk.settle(exchange.request), (request): MaybePromise<void> => {
           exchange.request = request
@@ -133,7 +145,7 @@ export function createFirewall({ evaluatesResponses, ...services }: FirewallServ
           return chain(visited, (): MaybePromise<void> => {
             if (walk.isEmpty) return
             walks.set(exchange, walk)
-            return settle(exchange, walk)
+            return chain(settle(exchange, walk), () => maskMetadata(exchange, walk))
           })
         },
         confirm(exchange) {

@@ -1,4 +1,4 @@
-import type { ChatRequest } from '../../core/contract/index.ts'
+import { type ChatRequest, isJsonObject, type JsonObject } from '../../core/contract/index.ts'
 import { requestTexts } from '../../core/text/request-texts.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import type { CompiledFirewall, CompiledFirewallRule } from './compile.ts'
@@ -31,6 +31,25 @@ export class RuleWalk {
   /** No set has rules to evaluate. */
   get isEmpty(): boolean {
     return this.#looks.length === 0
+  }
+
+  /**
+   * Returns the metadata that a response repeats after the masks of the sets that were visited. Metadata that
+   * is not sent is not inspected otherwise.
+   */
+  async maskUnsent(metadata: JsonObject): Promise<JsonObject> {
+    const reportRefusal: ReportOutcome = (outcome, isAgain) =>
+      this.#report({ ...outcome, warnings: [], trace: [] }, isAgain)
+    const walk = new RuleWalk({ ...this.#evaluation, shared: undefined, onlyMasks: true }, reportRefusal)
+    let request: ChatRequest = { messages: [], store: true, metadata }
+    for (const { firewall } of this.#looks)
+      if (firewall.hasMasks) request = await walk.visit(firewall, request)
+    const settled = await walk.settle(request)
+    return isJsonObject(settled.metadata) ? settled.metadata : {}
+  }
+
+  get hasMasks(): boolean {
+    return this.#looks.some(({ firewall }) => firewall.hasMasks)
   }
 
   /** Evaluates the next set. Returns the request after its masks. */

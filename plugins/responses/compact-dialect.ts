@@ -1,4 +1,4 @@
-import { type Dialect, GatewayError, type JsonObject } from '../../core/contract/index.ts'
+import { type Dialect, GatewayError, type JsonObject, type Message } from '../../core/contract/index.ts'
 import { compactDescription } from '../../core/dialects/responses/compact-description.ts'
 import {
   buildCompaction,
@@ -35,13 +35,18 @@ export function createCompactDialect(find: ResponseStore['find']): Dialect {
           state[STATE_KEY] = compaction
           return {
             model,
-            messages: [...before, ...compaction.system, ...compaction.turns],
+            // What stays as it is comes back in the answer, so rules inspect it, too.
+            messages: [...before, ...compaction.system, ...compaction.turns, ...compaction.open],
             ...(typeof user === 'string' && { user }),
           }
         },
       )
     },
-    toSentRequest: toSummaryRequest,
+    toSentRequest(request, state) {
+      const compaction = withInspected(state[STATE_KEY] as Compaction, request.messages)
+      state[STATE_KEY] = compaction
+      return toSummaryRequest({ ...request, messages: withoutOpen(request.messages, compaction) })
+    },
     writeWhole(exchange, { state, requestId }) {
       return buildCompaction(state[STATE_KEY] as Compaction, exchange, requestIdSuffix(requestId))
     },
@@ -51,6 +56,20 @@ export function createCompactDialect(find: ResponseStore['find']): Dialect {
     errorStyle: 'openai',
     description: compactDescription,
   }
+}
+
+/** The compaction with its messages as rules have masked them: they are the last ones of the request. */
+function withInspected({ system, turns, open }: Compaction, messages: readonly Message[]): Compaction {
+  const [openAt, turnsAt] = [messages.length - open.length, messages.length - open.length - turns.length]
+  return {
+    system: messages.slice(turnsAt - system.length, turnsAt),
+    turns: messages.slice(turnsAt, openAt),
+    open: messages.slice(openAt),
+  }
+}
+
+function withoutOpen(messages: readonly Message[], { open }: Compaction): readonly Message[] {
+  return messages.slice(0, messages.length - open.length)
 }
 
 /** The fields of a response that a compaction has, too. */

@@ -10,7 +10,7 @@ import {
 } from '../../core/contract/index.ts'
 import type { ResponsesCall } from '../../core/dialects/responses/call.ts'
 import { toFailedResponse } from '../../core/dialects/responses/failed-response.ts'
-import { buildInitialResponse, toCancelledResponse } from '../../core/dialects/responses/response.ts'
+import { buildRefusedResponse, toCancelledResponse } from '../../core/dialects/responses/response.ts'
 import type { PersistResponse } from '../../core/dialects/responses/write-response.ts'
 import { toStreamError } from '../../core/dialects/stream-error.ts'
 import { toActor } from '../../core/event-log/actor.ts'
@@ -114,7 +114,7 @@ export function createResponseRecorder(
     },
     async recordFailure(exchange, call, error) {
       if (call.body.store === false) return
-      const initial = { ...buildInitialResponse(call, exchange), instructions: null }
+      const initial = buildRefusedResponse(call, exchange)
       const response = exchange.client.isAborted
         ? toCancelledResponse(initial)
         : toFailedResponse(initial, toStreamError(error))

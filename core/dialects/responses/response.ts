@@ -6,9 +6,10 @@ import {
   type Usage,
 } from '../../contract/index.ts'
 import type { ResponseForm } from '../../events/domain-events.ts'
+import { isExemptText } from '../../text/scalar-rules.ts'
 import { buildMetadata, buildSignalboxFields } from '../signalbox-fields.ts'
 import type { ResponsesCall } from './call.ts'
-import { echoOptions, toEchoedTool } from './echoed-options.ts'
+import { echoOptions, echoTools } from './echoed-options.ts'
 import { toEndedItems } from './failed-response.ts'
 import type { ItemStatus } from './output-items.ts'
 
@@ -18,14 +19,15 @@ import type { ItemStatus } from './output-items.ts'
  */
 export function buildInitialResponse(call: ResponsesCall, exchange: EndedExchange): JsonObject {
   const { body, responseKey, createdAt } = call
+  const { request, metadata } = exchange
   return {
     id: `resp_${responseKey}`,
     object: 'response',
     created_at: createdAt,
     status: 'in_progress',
-    model: exchange.target?.model ?? body.model ?? 'auto:balance',
+    model: exchange.target?.model ?? request.model ?? 'auto:balance',
     output: [],
-    metadata: body.metadata ?? {},
+    metadata: metadata ?? {},
     signalbox: buildSignalboxFields(exchange),
     error: null,
     incomplete_details: null,
@@ -35,22 +37,32 @@ export function buildInitialResponse(call: ResponsesCall, exchange: EndedExchang
     max_output_tokens: body.max_output_tokens ?? null,
     temperature: body.temperature ?? 1,
     top_p: body.top_p ?? 1,
-    tools: (body.tools ?? []).map(toEchoedTool),
+    tools: echoTools(body, exchange),
     parallel_tool_calls: body.parallel_tool_calls ?? true,
-    ...echoOptions(body),
+    ...echoOptions(body, request),
     truncation: body.truncation ?? 'disabled',
     top_logprobs: 0,
     presence_penalty: body.presence_penalty ?? 0,
     frequency_penalty: body.frequency_penalty ?? 0,
     max_tool_calls: body.max_tool_calls ?? null,
     access_programs: null,
-    safety_identifier: body.safety_identifier ?? null,
-    prompt_cache_key: body.prompt_cache_key ?? null,
+    safety_identifier: request.safety_identifier ?? null,
+    prompt_cache_key: request.prompt_cache_key ?? null,
     background: false,
     store: body.store ?? true,
-    ...(body.user != null && { user: body.user }),
+    ...(request.user != null && { user: request.user }),
     x_request_id: exchange.id,
   }
+}
+
+/**
+ * Builds the same for a request that was refused, or failed before its reply: without any of its texts, which
+ * rules may not have inspected.
+ */
+export function buildRefusedResponse(call: ResponsesCall, exchange: EndedExchange): JsonObject {
+  const { model = '' } = exchange.request
+  const request = { messages: [], ...(isExemptText(model, 'exempt') && { model }) }
+  return buildInitialResponse(call, { ...exchange, request, received: request, metadata: undefined })
 }
 
 /**

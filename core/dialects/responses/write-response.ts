@@ -16,6 +16,7 @@ import { asksForEncryptedReasoning } from './parse-request.ts'
 import {
   buildFinalFields,
   buildInitialResponse,
+  buildRefusedResponse,
   toCancelledResponse,
   toLastItemStatus,
   toResponseForm,
@@ -70,7 +71,7 @@ export function writeFailedResponse(
   call: ResponsesCall,
 ): string | undefined {
   if (error.code !== 'context_length_exceeded') return undefined
-  const initial = buildInitialResponse(call, exchange)
+  const initial = buildRefusedResponse(call, exchange)
   const records = createSseRecords(call.responseKey)
   return records.open(initial) + records.end(toFailedResponse({ ...initial, store: false }, error))
 }

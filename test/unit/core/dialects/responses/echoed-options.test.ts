@@ -1,6 +1,16 @@
 import { expect } from 'chai'
 import { toInputItems } from '../../../../../core/dialects/responses/build-input-items.ts'
-import { echoOptions } from '../../../../../core/dialects/responses/echoed-options.ts'
+import { echoOptions as echo } from '../../../../../core/dialects/responses/echoed-options.ts'
+import { parseResponsesRequest } from '../../../../../core/dialects/responses/parse-request.ts'
+import type { ResponsesBody } from '../../../../../core/dialects/responses/request-schema.ts'
+
+/** As the request that is sent has them. */
+function echoOptions(body: ResponsesBody) {
+  const { tool_choice: _, ...sent } = body
+  return echo(body, parseResponsesRequest(sent, [], [{ role: 'user', content: 'Hi' }]))
+}
+
+const tools = [{ type: 'function', name: 'find' }]
 
 describe('options of a request in its response', () => {
   it('have defaults', () => {
@@ -26,7 +36,7 @@ describe('options of a request in its response', () => {
       text: { format, verbosity: 'high' },
       service_tier: 'flex',
     }
-    expect(echoOptions({ input: 'Hi', ...options })).to.deep.equal(options)
+    expect(echoOptions({ input: 'Hi', tools, ...options })).to.deep.equal(options)
   })
 
   it("are left out if strict clients of OpenAI's API do not know their values", () => {
@@ -37,7 +47,7 @@ describe('options of a request in its response', () => {
       text: { format, verbosity: 'chatty' },
       service_tier: 'standard_only',
     }
-    expect(echoOptions({ input: 'Hi', ...options })).to.deep.equal({
+    expect(echoOptions({ input: 'Hi', tools, ...options })).to.deep.equal({
       tool_choice: 'auto',
       reasoning: { effort: null, summary: null },
       text: { format: { type: 'json_schema', name: 'answer', schema: {} } },
@@ -47,7 +57,7 @@ describe('options of a request in its response', () => {
 
   it('are complete for a list of allowed tools', () => {
     const tool_choice = { type: 'allowed_tools', tools: [{ type: 'function', name: 'find' }] }
-    expect(echoOptions({ input: 'Hi', tool_choice }).tool_choice).to.deep.equal({
+    expect(echoOptions({ input: 'Hi', tools, tool_choice }).tool_choice).to.deep.equal({
       ...tool_choice,
       mode: 'auto',
     })
