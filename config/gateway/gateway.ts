@@ -217,6 +217,7 @@ export async function startGateway(
       ...buildServerOptions(settings, logger),
       exposesHeaders: hasThirdPartyMiddleware(pipeline.steps),
       interruptRequests: () => requests.interrupt(),
+      checksHeaders: pipeline.steps.some(({ isBuiltIn }) => !isBuiltIn),
     }
     const { body_bytes: maxBytes } = settings.limits
     const sockets = createSocketServer({ ...RESPONSES_SOCKET, maxBytes, cors: settings.cors })

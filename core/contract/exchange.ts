@@ -74,7 +74,8 @@ export interface Exchange {
 export interface DefaultHeaders {
   /**
    * Sets a header. The name is lower case and set at most once per response. Has no effect once the head is
-   * sent.
+   * sent. For plugin packages, throws a `TypeError` if it cannot be sent, or describes the body or the
+   * connection.
    */
   setDefaultHeader(name: string, value: string): void
 }

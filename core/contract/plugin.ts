@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import type { ChatRequest, Reply, ReplyTransform, Usage } from './chat.ts'
@@ -172,6 +173,8 @@ export interface RoutingInput {
   readonly metadata: JsonObject
   /** The mode of the request; `balance` if it names a model. */
   readonly mode: Mode
+  /** The HTTP headers that the condition declares; none of a request that is only replayed. */
+  readonly headers: IncomingHttpHeaders
 }
 
 export type Matcher = (input: RoutingInput) => boolean
@@ -201,6 +204,8 @@ interface Operator {
 export type Condition = Operator & {
   /** Returns a warning about a valid value, as a sentence, or undefined. */
   lint?(value: unknown): string | undefined
+  /** Names of the request headers that its matchers read, in lower case. None that carry keys. */
+  readonly headers?: readonly string[]
 } & ({ matcher(value: unknown): Matcher } | { literals(value: unknown): readonly string[] })
 
 /** The routing decision that the actions of all matching rules build together. */

@@ -16,6 +16,7 @@ import {
   type TSchema,
   Type,
 } from '../contract/index.ts'
+import { describeThrower } from '../process/plugin-context.ts'
 import { toAnthropicErrorType, toWords } from './error-words.ts'
 import { sendStreamText } from './send-response.ts'
 import { discardUnreadBody } from './unread-body.ts'
@@ -147,7 +148,15 @@ export function handleErrors(
       const error = toGatewayError(thrown)
       ctx.error = error
       if (error.status >= 500 && !isLoggedElsewhere(thrown))
-        logger.error({ err: thrown, requestId: ctx.requestId, traceId: ctx.traceId }, error.message)
+        logger.error(
+          {
+            err: thrown,
+            ...describeThrower(GatewayError.isInstance(thrown) ? thrown.cause : thrown),
+            requestId: ctx.requestId,
+            traceId: ctx.traceId,
+          },
+          error.message,
+        )
       if (isFinal(error)) ctx.set('x-should-retry', 'false')
       setErrorHeaders(ctx, error, logger)
       if (error.details.retryAfter !== undefined) ctx.set('retry-after', String(error.details.retryAfter))

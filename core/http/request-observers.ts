@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { type GatewayError, redactApiKeys } from '../contract/errors.ts'
 import type { EndedRequest, GatewayContext, RequestObserver } from '../contract/index.ts'
+import { describeThrower } from '../process/plugin-context.ts'
 import type { RequestsInFlight } from './requests-in-flight.ts'
 
 /**
@@ -32,7 +33,8 @@ function logFailedStream(ctx: GatewayContext, logger: Logger): void {
   const { error, exchange, requestId, traceId }: Partial<GatewayContext> = ctx
   const failure = error === undefined ? exchange?.error : undefined
   if (failure?.code !== 'internal_error') return
-  logger.error({ err: failure.cause ?? failure, requestId, traceId }, failure.message)
+  const err = failure.cause ?? failure
+  logger.error({ err, ...describeThrower(err), requestId, traceId }, failure.message)
 }
 
 /** An observer that throws does not affect the others. */
@@ -41,7 +43,8 @@ function notifyAll(observers: readonly RequestObserver[], request: EndedRequest,
     try {
       observe(request)
     } catch (err) {
-      logger.error({ err, requestId: request.id, traceId: request.traceId }, 'request observer failed')
+      const { id: requestId, traceId } = request
+      logger.error({ err, requestId, traceId, ...describeThrower(err) }, 'request observer failed')
     }
   }
 }

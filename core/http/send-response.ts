@@ -175,12 +175,18 @@ function pipeRecords(
   status: number,
   headers?: string[],
 ): void {
+  const { writable } = ctx
+  try {
+    if (writable) ctx.res.writeHead(status, headers)
+  } catch (error) {
+    watched?.end()
+    throw error
+  }
   ctx.respond = false
-  if (!ctx.writable) {
+  if (!writable) {
     watched?.end()
     return
   }
-  ctx.res.writeHead(status, headers)
   pumpRecords(ctx, records[Symbol.asyncIterator](), markFailure, watched).catch((error: unknown) => {
     ctx.app.emit('error', error, ctx)
     ctx.res.destroy()
@@ -197,12 +203,13 @@ const STREAM_HEADERS: readonly (readonly [string, string])[] = [
 const STREAM_HEADER_LIST = STREAM_HEADERS.flat()
 
 function writeWhole(ctx: GatewayContext, text: string): void {
+  if (ctx.writable) {
+    const length = String(Buffer.byteLength(text))
+    ctx.res.writeHead(200, ['content-type', 'application/json; charset=utf-8', 'content-length', length])
+    ctx.res.end(text)
+  }
+  // Koa can send an error if the head cannot be written.
   ctx.respond = false
-  if (!ctx.writable) return
-  ctx.res.setDefaultHeader('content-type', 'application/json; charset=utf-8')
-  ctx.res.setDefaultHeader('content-length', String(Buffer.byteLength(text)))
-  ctx.res.writeHead(200)
-  ctx.res.end(text)
 }
 
 /** Writes records as they come, and stops the source if the client disconnects. */

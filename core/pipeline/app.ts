@@ -14,6 +14,7 @@ import { logRequests, notifyObservers } from '../http/request-observers.ts'
 import type { RequestsInFlight } from '../http/requests-in-flight.ts'
 import { createRoutes, isAnthropicPath, normalizePath, type Routes, rejectUnmatched } from '../http/routes.ts'
 import { composeAdmission, composeUnmatchedAdmission, hasThirdPartyMiddleware } from './admission.ts'
+import { toError } from './guard-phase.ts'
 import { composeInference, type InferenceParts } from './inference.ts'
 import {
   collectErrorCodes,
@@ -106,7 +107,10 @@ function addDeclaredEndpoints(routes: Routes, parts: AppParts, listener: 'main' 
     for (const endpoint of parts.endpoints ?? []) {
       if ((endpoint.listener ?? 'main') !== listener) continue
       const isServed = endpoint.access.type !== 'operator' || authenticateOperator !== undefined
-      const compose = () => composeEndpoint(endpoint, { ...services, hasMutableBodies: !isBuiltIn })
+      const compose = () => {
+        const handle = composeEndpoint(endpoint, { ...services, hasMutableBodies: !isBuiltIn })
+        return isBuiltIn ? handle : nameThrower(handle, title)
+      }
       routes.add(title, endpoint, isServed ? compose() : refuseWithoutOperators)
     }
   }
@@ -118,6 +122,17 @@ const refuseWithoutOperators: GatewayMiddleware = () => {
     'not_found',
     'This gateway has no operators. Start it with an ADMIN_KEY to have one.',
   )
+}
+
+/** The response of a package is encoded behind its handler, which may call code of the package, too. */
+function nameThrower(handle: GatewayMiddleware, title: string): GatewayMiddleware {
+  return async (ctx, next) => {
+    try {
+      await handle(ctx, next)
+    } catch (thrown) {
+      throw GatewayError.isInstance(thrown) ? thrown : toError(thrown, { title }, 'an endpoint')
+    }
+  }
 }
 
 /** Returns the handlers of the endpoints by path. */

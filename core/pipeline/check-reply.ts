@@ -103,6 +103,10 @@ function findPartIssue(part: unknown): string | undefined {
 export function describeType(value: unknown): string {
   if (value === undefined || value === null) return String(value)
   if (Array.isArray(value)) return 'a list'
-  if (isPromiseLike(value)) return 'a promise'
+  try {
+    if (isPromiseLike(value)) return 'a promise'
+  } catch {
+    return 'an object that cannot be read'
+  }
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
 }

@@ -1,5 +1,7 @@
 import type { Logger } from 'pino'
-import type { ClientConnection, Exchange, MaybePromise } from '../contract/index.ts'
+import type { ClientConnection, MaybePromise, ReplyingExchange } from '../contract/index.ts'
+import { checkHeader } from '../http/server/default-headers.ts'
+import { noteThrower, runAsPlugin } from '../process/plugin-context.ts'
 import { isPromiseLike } from '../util/maybe-promise.ts'
 import { watchAnnotations } from './check-annotations.ts'
 import { describeType } from './check-reply.ts'
@@ -29,28 +31,44 @@ export function runPhase<Value>(
   }
   let result: MaybePromise<Value>
   try {
-    result = call()
+    result = runAsPlugin(guard.title, call)
+    // A getter of the plugin's may throw.
+    if (!isPromiseLike(result)) return result
   } catch (thrown) {
     return fail(thrown)
   }
-  if (!isPromiseLike(result)) return result
   return (timer ?? createPhaseTimer(guard, phase, client)).watch(result).catch(fail)
 }
 
-/** As `runPhase`. What the plugin adds to the trace and the warnings of the exchange is checked, too. */
+/** Calls the code of a plugin that must not wait. */
+export function runSync<Value>(guard: PluginGuard, phase: string, call: () => Value): Value {
+  try {
+    return runAsPlugin(guard.title, call)
+  } catch (thrown) {
+    throw toError(thrown, guard, phase)
+  }
+}
+
+/**
+ * As `runPhase`. What the plugin adds to the trace and the warnings of the exchange is checked, too, and so are
+ * its headers for calls to providers.
+ */
 export function runExchangePhase<Value>(
   guard: PluginGuard,
   phase: string,
-  exchange: Exchange,
+  exchange: ReplyingExchange,
   call: () => MaybePromise<Value>,
   timer?: PhaseTimer,
 ): MaybePromise<Value> {
   const check = watchAnnotations(exchange)
+  const checkHeaders = watchCallHeaders(exchange, guard)
   const finish = (value: Value): Value => {
+    checkHeaders()
     try {
       check()
     } catch (issue) {
-      throw new TypeError(`${guard.title} failed in ${phase}: ${(issue as TypeError).message}`)
+      const { message } = issue as TypeError
+      throw toError(new TypeError(`${guard.title} failed in ${phase}: ${message}`), guard, phase)
     }
     return value
   }
@@ -70,6 +88,24 @@ export function runExchangePhase<Value>(
   return isPromiseLike(result) ? result.then(finish, fail) : finish(result)
 }
 
+/**
+ * Returns a function that wraps `headersOfCall`, if the plugin has set it since: a header that cannot be sent
+ * would count as a failure of the provider.
+ */
+export function watchCallHeaders(exchange: ReplyingExchange, guard: PluginGuard): () => void {
+  const known = exchange.headersOfCall
+  return () => {
+    const own = exchange.headersOfCall
+    if (own === known || own === undefined) return
+    exchange.headersOfCall = (target) =>
+      runSync(guard, 'headersOfCall', () => {
+        const headers = { ...own(target) }
+        for (const [name, value] of Object.entries(headers)) checkHeader(name, value)
+        return headers
+      })
+  }
+}
+
 export function createPhaseTimer(
   { title, timeoutMs }: PluginGuard,
   phase: string,
@@ -81,10 +117,30 @@ export function createPhaseTimer(
   })
 }
 
-/** What was thrown in place of an error could be a text of the request, so it is not shown. */
-function toError(thrown: unknown, { title }: PluginGuard, phase: string): Error {
-  if (thrown instanceof Error) return thrown
-  return new TypeError(`${title} threw ${describeType(thrown)} in place of an error, in ${phase}`)
+/**
+ * Returns what can be logged, and who has thrown it. What was thrown in place of an error could be a text of
+ * the request, so it is not shown.
+ */
+export function toError(thrown: unknown, { title }: Pick<PluginGuard, 'title'>, phase: string): Error {
+  const isError = isReadableError(thrown)
+  const error = isError
+    ? thrown
+    : new TypeError(`${title} threw ${describeType(thrown)} in place of an error, in ${phase}`)
+  noteThrower(error, title)
+  return error
+}
+
+/** The logger reads all fields of an error, whose getters must not throw. */
+function isReadableError(thrown: unknown): thrown is Error {
+  try {
+    if (!(thrown instanceof Error)) return false
+    const { message, name } = thrown
+    const stack: unknown = thrown.stack ?? ''
+    for (const key in thrown) void (thrown as unknown as Record<string, unknown>)[key]
+    return [message, name, stack].every((text) => typeof text === 'string')
+  } catch {
+    return false
+  }
 }
 
 /** Marks a promise that nobody may wait for: its rejection must not end the process. */

@@ -1,7 +1,11 @@
-import type { GatewayMiddleware, PluginParts, RequestObserver } from '../contract/index.ts'
+import type { GatewayMiddleware, PluginParts, ReplyingExchange, RequestObserver } from '../contract/index.ts'
+import { runAsGateway, runAsPlugin } from '../process/plugin-context.ts'
 import { isPromiseLike } from '../util/maybe-promise.ts'
+import { guardAdapter } from './guard-adapter.ts'
+import { guardEndpoint } from './guard-endpoint.ts'
 import { guardInspect } from './guard-inspect.ts'
-import { handled, type PluginGuard, runExchangePhase, runPhase } from './guard-phase.ts'
+import { guardAction, guardCondition } from './guard-operators.ts'
+import { handled, type PluginGuard, runExchangePhase, runPhase, runSync, toError } from './guard-phase.ts'
 import { guardReply } from './guard-reply.ts'
 import { PLUGIN_PARTS } from './parse-plugin-parts.ts'
 
@@ -12,12 +16,15 @@ import { PLUGIN_PARTS } from './parse-plugin-parts.ts'
  */
 export function guardPlugin(parts: PluginParts, guard: PluginGuard): PluginParts {
   const bound = bindParts(parts)
-  const { admit, decide, confirm, reply, inspect, confirmReply, rejected, middleware, observe } = bound
+  const { admit, decide, confirm, reply, inspect, confirmReply, rejected, middleware } = bound
+  const { observe, close, endpoints, conditions, actions, providers } = bound
   return {
     ...bound,
     ...(admit && { admit: (request) => runPhase(guard, 'admit', request.client, () => admit(request)) }),
     ...(decide && {
-      decide: (exchange) => runExchangePhase(guard, 'decide', exchange, () => decide(exchange)),
+      // The cast is safe: it is the exchange of the later phases.
+      decide: (exchange) =>
+        runExchangePhase(guard, 'decide', exchange as ReplyingExchange, () => decide(exchange)),
     }),
     ...(confirm && {
       confirm: (exchange) => runPhase(guard, 'confirm', exchange.client, () => confirm(exchange)),
@@ -28,6 +35,11 @@ export function guardPlugin(parts: PluginParts, guard: PluginGuard): PluginParts
     ...(rejected && { rejected: guardRejected(rejected, guard) }),
     ...(middleware && { middleware: guardMiddleware(middleware, guard) }),
     ...(observe && { observe: guardObserver(observe, guard) }),
+    ...(close && { close: () => runAsPlugin(guard.title, close) }),
+    ...(endpoints && { endpoints: endpoints.map((each) => guardEndpoint(each, guard)) }),
+    ...(conditions && { conditions: conditions.map((each) => guardCondition(each, guard)) }),
+    ...(actions && { actions: actions.map((each) => guardAction(each, guard)) }),
+    ...(providers && { providers: providers.map((each) => guardAdapter(each, guard)) }),
   }
 }
 
@@ -62,11 +74,13 @@ function guardRejected(rejected: NotifyRejected, guard: PluginGuard): NotifyReje
 }
 
 /** An async observer, whose errors nobody else would handle. */
-function guardObserver(observe: RequestObserver, { title, logger }: PluginGuard): RequestObserver {
+function guardObserver(observe: RequestObserver, guard: PluginGuard): RequestObserver {
+  const { title, logger } = guard
   return (request) => {
-    const result: unknown = observe(request)
+    const result: unknown = runSync(guard, 'observe', () => observe(request))
     if (!isPromiseLike(result)) return
-    Promise.resolve(result).catch((err: unknown) => {
+    Promise.resolve(result).catch((thrown: unknown) => {
+      const err = toError(thrown, guard, 'observe')
       logger.error({ err, requestId: request.id }, `${title} failed in observe`)
     })
   }
@@ -76,21 +90,28 @@ function guardObserver(observe: RequestObserver, { title, logger }: PluginGuard)
  * Koa middleware that does not wait for `next()` is common: the response waits for it nevertheless. Adds as
  * little as possible, because all requests pass it.
  */
-function guardMiddleware(middleware: GatewayMiddleware, { title }: PluginGuard): GatewayMiddleware {
+function guardMiddleware(middleware: GatewayMiddleware, guard: PluginGuard): GatewayMiddleware {
+  const { title } = guard
   return async (ctx, next) => {
     let inner: Promise<unknown> | undefined
     let isPending = false
     const settle = () => {
       isPending = false
     }
-    await middleware(ctx, () => {
+    const callNext = () => {
       if (inner !== undefined)
         return handled(Promise.reject(new Error(`${title} called next() more than once`)))
       isPending = true
-      inner = next()
+      inner = runAsGateway(next)
       inner.then(settle, settle)
       return inner
-    })
+    }
+    try {
+      await runAsPlugin(title, () => middleware(ctx, callNext))
+    } catch (thrown) {
+      // What the gateway has thrown behind next() passes as well.
+      throw thrown instanceof Error ? thrown : toError(thrown, guard, 'middleware')
+    }
     if (isPending && ctx.status === 404 && ctx.respond !== false) await inner
   }
 }

@@ -1,7 +1,15 @@
 import type { PluginParts, Reply } from '../contract/index.ts'
+import { runAsGateway } from '../process/plugin-context.ts'
 import { checkReply } from './check-reply.ts'
 import { freezeReply } from './freeze-reply.ts'
-import { createPhaseTimer, handled, type PluginGuard, runExchangePhase, runPhase } from './guard-phase.ts'
+import {
+  createPhaseTimer,
+  handled,
+  type PluginGuard,
+  runExchangePhase,
+  runPhase,
+  watchCallHeaders,
+} from './guard-phase.ts'
 import { releaseReply } from './release-reply.ts'
 
 type AnswerRequest = NonNullable<PluginParts['reply']>
@@ -18,17 +26,21 @@ export function guardReply(reply: AnswerRequest, guard: PluginGuard): AnswerRequ
     let inner: Promise<Reply> | undefined
     let received: { readonly reply: Reply; readonly shown: Reply } | undefined
     let isEnded = false
+    const checkHeaders = watchCallHeaders(exchange, guard)
 
     function callNext(): Promise<Reply> {
       if (inner !== undefined || isEnded) {
         const issue = inner === undefined ? 'after reply had ended' : 'more than once, in reply'
         return handled(Promise.reject(new Error(`${guard.title} called next() ${issue}`)))
       }
-      inner = timer.exclude(next).then((reply) => {
-        received = { reply, shown: freezeReply(reply, (nextBatch) => timer.exclude(nextBatch)) }
-        if (isEnded) releaseReply(reply)
-        return received.shown
-      })
+      checkHeaders()
+      inner = timer
+        .exclude(() => runAsGateway(next))
+        .then((reply) => {
+          received = { reply, shown: freezeReply(reply, (nextBatch) => timer.exclude(nextBatch)) }
+          if (isEnded) releaseReply(reply)
+          return received.shown
+        })
       return handled(inner)
     }
 

@@ -3,8 +3,9 @@ import module, { createRequire } from 'node:module'
 import path, { extname } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { isJsonObject, type JsonObject, type Plugin, type PluginParts } from '../contract/index.ts'
+import { runAsPlugin } from '../process/plugin-context.ts'
 import { errorSummary } from '../util/error-message.ts'
-import { parsePlugin } from './parse-plugin.ts'
+import { parsePlugin, pluginTitle } from './parse-plugin.ts'
 
 /** An entry of the `plugins` setting. */
 export interface PluginEntry {
@@ -65,7 +66,8 @@ function locatePackage(use: string, builtIns: readonly string[], folder: string)
 
 async function importDefault(use: string, file: string): Promise<unknown> {
   try {
-    const module: { default?: unknown } = await import(pathToFileURL(file).href)
+    const { href } = pathToFileURL(file)
+    const module: { default?: unknown } = await runAsPlugin(pluginTitle(use, use), () => import(href))
     return module.default
   } catch (cause) {
     throw importError(`plugin "${use}" cannot be imported from ${file}`, cause)

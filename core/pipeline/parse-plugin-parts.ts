@@ -82,6 +82,22 @@ const operatorSchema = {
   },
 }
 
+/** Headers that carry keys are not shown to conditions. */
+const conditionSchema = {
+  ...operatorSchema,
+  properties: {
+    ...operatorSchema.properties,
+    headers: {
+      type: 'array',
+      items: {
+        type: 'string',
+        pattern: '^[a-z0-9-]+$',
+        not: { enum: ['authorization', 'proxy-authorization', 'cookie', 'x-api-key', 'api-key'] },
+      },
+    },
+  },
+}
+
 const endpointSchema = {
   type: 'object',
   required: ['method', 'path', 'access', 'operationId', 'summary', 'tags', 'responses'],
@@ -129,7 +145,7 @@ const partsValidator = lazy(() =>
       ...Object.fromEntries(PLUGIN_FUNCTIONS.map((name) => [name, {}])),
       providers: { type: 'array', items: adapterSchema },
       dialects: { type: 'object' },
-      conditions: { type: 'array', items: operatorSchema },
+      conditions: { type: 'array', items: conditionSchema },
       actions: {
         type: 'array',
         items: {

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { declareErrorCodes } from '../contract/error-codes.ts'
 import type { Exchange, Host, JsonObject, Plugin, PluginEvents, PluginParts } from '../contract/index.ts'
+import { runAsPlugin } from '../process/plugin-context.ts'
 import { withTimeout } from '../process/timeout.ts'
 import { createPluginServices } from '../shared-state/plugin-services.ts'
 import type { SharedState } from '../shared-state/shared-state.ts'
@@ -55,7 +56,7 @@ export async function setUpPlugins(
   const events = await openEvents(list.map(({ plugin }) => plugin))
 
   const steps: PluginStep[] = []
-  const metricOwners = createMetricOwners(services.metrics)
+  const metricOwners = createMetricOwners(services.metrics, services.logger)
   metricOwners.claim('the gateway')
   const host = {
     ...services,
@@ -159,7 +160,8 @@ async function setUp(
   try {
     if (isBuiltIn) return await plugin.setup(options, host)
     const createError = () => new Error(`setup did not end within ${timeoutMs} ms (timeouts.plugin_ms)`)
-    return parsePluginParts(await withTimeout(callSetup(plugin, options, host), timeoutMs, createError))
+    const called = runAsPlugin(title, () => callSetup(plugin, options, host))
+    return parsePluginParts(await withTimeout(called, timeoutMs, createError))
   } catch (cause) {
     throw new Error(`${title} could not be set up: ${errorSummary(cause)}.`, { cause })
   }

@@ -28,6 +28,7 @@ export function createLogger(
       level,
       base: worker === undefined ? {} : { worker },
       timestamp: createTimestamp(),
+      serializers: { err: serializeError },
       redact: {
         paths: ['authorization', 'apiKey', 'key', 'body', 'messages', 'prompt', 'input'].flatMap((name) => [
           name,
@@ -40,6 +41,23 @@ export function createLogger(
     destination ?? openStderr(),
   )
   return logger
+}
+
+/** Plugins throw frozen errors, and such whose getters throw. */
+function serializeError(error: Error): unknown {
+  try {
+    return pino.stdSerializers.err(error)
+  } catch {
+    return { type: 'Error', message: 'an error that cannot be read', stack: readStack(error) }
+  }
+}
+
+function readStack(error: Error): string {
+  try {
+    return `${error.stack}`
+  } catch {
+    return ''
+  }
 }
 
 /**

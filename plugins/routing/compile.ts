@@ -64,10 +64,20 @@ export async function compileRouting(
       const condition = conditions.get(name)
       // A condition whose plugin is no longer loaded never matches; ignoring it could match every request.
       if (condition === undefined) matchers.push(() => false)
-      else if ('matcher' in condition) matchers.push(condition.matcher(value))
       else {
-        listOwners.push(index)
-        listIndexes.push(literalLists.push(condition.literals(value)) - 1)
+        try {
+          if ('matcher' in condition) matchers.push(condition.matcher(value))
+          else {
+            const literals = condition.literals(value)
+            listOwners.push(index)
+            listIndexes.push(literalLists.push(literals) - 1)
+          }
+        } catch (error) {
+          // The other rules can be evaluated.
+          matchers.push(() => {
+            throw error
+          })
+        }
       }
     }
     return { index, matchers, listIndexes, ...compileActions(rule, origin, actions) }

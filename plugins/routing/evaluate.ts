@@ -1,4 +1,10 @@
-import type { ChatRequest, RoutingDraft, RoutingInput, RuleTraceEntry } from '../../core/contract/index.ts'
+import {
+  type ChatRequest,
+  GatewayError,
+  type RoutingDraft,
+  type RoutingInput,
+  type RuleTraceEntry,
+} from '../../core/contract/index.ts'
 import type { PatternRun } from '../../core/pcre/pattern-run.ts'
 import { userTexts } from '../../core/text/request-texts.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
@@ -12,6 +18,8 @@ export interface RuleDecision {
   readonly appliedActions: Set<string>
   /** Collected for the first rule set that needs them, by request. */
   readonly texts: Map<ChatRequest, readonly string[]>
+  /** Called with what a condition or an action of a plugin has thrown. */
+  onFailure?: (ruleId: number, error: unknown) => void
 }
 
 /** The decision before any rule is evaluated. */
@@ -43,7 +51,7 @@ export function evaluateRouting(
       : chain(find(judged), (hidden) => chain(find(input), (sent) => mergeInOrder(hidden, sent)))
   return chain(found, (matches): MaybePromise<RuleDecision> => {
     const overruled = findOverruled(decision.appliedActions, compiled)
-    for (const match of matches) applyActions(match, input, decision, overruled)
+    for (const match of matches) applyActions(match, input, decision, overruled, compiled)
     return decision
   })
 }
@@ -53,8 +61,9 @@ function findMatches(
   compiled: CompiledRouting,
   input: RoutingInput,
   run: () => PatternRun,
-  { texts }: RuleDecision,
+  decision: RuleDecision,
 ): MaybePromise<readonly CompiledRoutingRule[]> {
+  const { texts } = decision
   const collect = () => {
     const collected = texts.get(input.request) ?? userTexts(input.request)
     texts.set(input.request, collected)
@@ -63,7 +72,7 @@ function findMatches(
   return chain(
     compiled.findCandidates(collect, run),
     (candidates): MaybePromise<readonly CompiledRoutingRule[]> =>
-      candidates.filter(({ matchers }) => matchers.every((matches) => matches(input))),
+      candidates.filter((candidate) => matchesAll(candidate, input, decision, compiled)),
   )
 }
 
@@ -76,6 +85,40 @@ function mergeInOrder(
 }
 
 const NONE: readonly string[] = []
+
+/** A rule whose condition throws does not match. See `reportFailure`. */
+function matchesAll(
+  rule: CompiledRoutingRule,
+  input: RoutingInput,
+  decision: RuleDecision,
+  compiled: CompiledRouting,
+): boolean {
+  try {
+    return rule.matchers.every((matches) => matches(input))
+  } catch (error) {
+    reportFailure(rule.id, error, decision, compiled)
+    for (const { applied } of rule.actions) decision.trace.push(skippedEntry(applied, 'condition_failed'))
+    return false
+  }
+}
+
+/**
+ * Reports what a plugin threw. A user's rule is skipped, and the others are evaluated. What a policy demands
+ * must not be left out, so the request is refused. See docs/decisions/plugins.md, "A rule whose condition
+ * throws does not match".
+ */
+function reportFailure(
+  ruleId: number,
+  error: unknown,
+  decision: RuleDecision,
+  { isPolicy }: CompiledRouting,
+): void {
+  if (GatewayError.isInstance(error)) throw error
+  decision.onFailure?.(ruleId, error)
+  if (!isPolicy) return
+  const message = 'A rule of a policy could not be evaluated, so the request was refused.'
+  throw new GatewayError('internal_error', message, { cause: error, meta: { rule_id: ruleId } })
+}
 
 /**
  * Returns the actions that would undo what rule sets of a higher precedence applied: a provider or a mode
@@ -95,9 +138,11 @@ function findOverruled(applied: ReadonlySet<string>, { isPolicy }: CompiledRouti
 function applyActions(
   { id, actions, unknown }: CompiledRoutingRule,
   input: RoutingInput,
-  { draft, trace, appliedActions }: RuleDecision,
+  decision: RuleDecision,
   overruled: readonly string[],
+  compiledRules: CompiledRouting,
 ): void {
+  const { draft, trace, appliedActions } = decision
   for (const compiled of actions) {
     const { action, value, applied } = compiled
     const effect = action.insteadOf ?? action.name
@@ -109,14 +154,19 @@ function applyActions(
       trace.push(skippedEntry(applied, 'already_set_by_rule'))
       continue
     }
-    const choice = action.choose?.(value, input, id) ?? { value }
-    if ('skipped' in choice) {
-      trace.push(skippedEntry(applied, choice.skipped))
-      continue
+    try {
+      const choice = action.choose?.(value, input, id) ?? { value }
+      if ('skipped' in choice) {
+        trace.push(skippedEntry(applied, choice.skipped))
+        continue
+      }
+      action.apply(choice.value, draft)
+      appliedActions.add(effect)
+      trace.push(choice.arm === undefined ? applied : armEntry(compiled, choice.arm))
+    } catch (error) {
+      reportFailure(id, error, decision, compiledRules)
+      trace.push(skippedEntry(applied, 'action_failed'))
     }
-    appliedActions.add(effect)
-    action.apply(choice.value, draft)
-    trace.push(choice.arm === undefined ? applied : armEntry(compiled, choice.arm))
   }
   trace.push(...unknown)
 }

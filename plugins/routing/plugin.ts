@@ -1,3 +1,4 @@
+import type { Logger } from 'pino'
 import {
   type Exchange,
   GatewayError,
@@ -7,6 +8,7 @@ import {
 } from '../../core/contract/index.ts'
 import type { RoutingContent } from '../../core/events/domain-events.ts'
 import { PatternLimitError, PatternRun } from '../../core/pcre/pattern-run.ts'
+import { describeThrower } from '../../core/process/plugin-context.ts'
 import {
   type CompiledCacheOptions,
   compiledCacheOptions,
@@ -61,8 +63,10 @@ export function createRouting(services: RoutingServices): Plugin {
           const { account, request, preferences, parameterNames } = exchange
           const requested = parseRequestedModel(request.model, names)
           const mode = requested.type === 'auto' ? requested.mode : 'balance'
-          const input = buildRoutingInput(account, request, mode, exchange.id)
+          const input = buildRoutingInput(account, request, mode, exchange.id, exchange.headers)
           const decision = startDecision(input)
+          if (!exchange.isSimulated)
+            decision.onFailure = (ruleId, err) => logFailure(ruleId, err, exchange.id, logger)
           const resolve = () => {
             const { userId, models } = account
             const { operation = 'chat' } = exchange
@@ -87,7 +91,7 @@ export function createRouting(services: RoutingServices): Plugin {
           }
           const judgedBy = (rules: RuleSet) => {
             const judged = findJudgedRequest(exchange, rules)
-            return judged && buildRoutingInput(account, judged, mode, exchange.id)
+            return judged && buildRoutingInput(account, judged, mode, exchange.id, exchange.headers)
           }
           const createRun = () =>
             new PatternRun({ owner: account.userId, client: exchange.client, cpuLimitMs: MAX_SEARCH_CPU_MS })
@@ -103,6 +107,11 @@ export function createRouting(services: RoutingServices): Plugin {
       }
     },
   }
+}
+
+function logFailure(ruleId: number, err: unknown, requestId: string, logger: Logger): void {
+  const fields = { err, ...describeThrower(err), requestId, rule: `routing:${ruleId}` }
+  logger.error(fields, 'a routing rule could not be evaluated')
 }
 
 /** The trace of a request that has no route says which rules were the reason. */

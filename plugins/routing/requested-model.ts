@@ -84,8 +84,9 @@ export function buildRoutingInput(
   request: ChatRequest,
   mode: Mode,
   requestId: string,
+  headers: RoutingInput['headers'] = {},
 ): RoutingInput {
-  return { requestId, account, request, metadata: metadataOf(request), mode }
+  return { requestId, account, request, metadata: metadataOf(request), mode, headers }
 }
 
 /** The `metadata` of the request or, without it, the JSON object in `user`. */

@@ -1,4 +1,10 @@
-import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders } from 'node:http'
+import {
+  type IncomingMessage,
+  type OutgoingHttpHeader,
+  type OutgoingHttpHeaders,
+  validateHeaderName,
+  validateHeaderValue,
+} from 'node:http'
 import type { DefaultHeaders } from '../../contract/index.ts'
 import { InterruptibleResponse } from '../incomplete-response.ts'
 
@@ -31,10 +37,7 @@ export class GatewayResponse<Request extends IncomingMessage = IncomingMessage>
     this.#defaults = []
     const isList = message === undefined || Array.isArray(message)
     if (isList && headers === undefined && this.getHeaderNames().length === 0)
-      return super.writeHead(
-        status,
-        message === undefined ? defaults : [...message, ...without(defaults, message)],
-      )
+      return super.writeHead(status, message === undefined ? defaults : withDefaults(message, defaults))
     for (let index = 0; index < defaults.length; index += 2) {
       const name = defaults[index] ?? ''
       if (!this.hasHeader(name)) this.setHeader(name, defaults[index + 1] ?? '')
@@ -44,12 +47,56 @@ export class GatewayResponse<Request extends IncomingMessage = IncomingMessage>
   }
 }
 
-/** Leaves out the headers that `others` has, too. Both are alternating names and values. */
-function without(headers: readonly string[], others: readonly OutgoingHttpHeader[]): readonly string[] {
-  return headers.filter((_, index) => {
-    const name = headers[index - (index % 2)]
-    return !others.some((other, position) => position % 2 === 0 && other === name)
-  })
+/**
+ * A response that checks headers where they are set, for gateways with plugin packages. Node does it when the
+ * head is written, and the plugin that set them is not known then.
+ */
+export class CheckedResponse<
+  Request extends IncomingMessage = IncomingMessage,
+> extends GatewayResponse<Request> {
+  override setDefaultHeader(name: string, value: string): void {
+    checkDefaultHeader(name, value)
+    super.setDefaultHeader(name.toLowerCase(), value)
+  }
+}
+
+/** Headers of the body or the connection, which only the gateway can know. */
+const FRAMING_HEADERS: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'keep-alive',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/** Throws a `TypeError` if a plugin cannot set the header of a response. */
+export function checkHeader(name: string, value: unknown): void {
+  validateHeaderName(name)
+  if (typeof value !== 'string') throw new TypeError(`The value of the header ${name} is not a text`)
+  validateHeaderValue(name, value)
+  if (FRAMING_HEADERS.has(name.toLowerCase()))
+    throw new TypeError(`The header ${name} is set by the gateway, not by plugins`)
+}
+
+/** As `checkHeader`, for responses whose body is the gateway's. */
+function checkDefaultHeader(name: string, value: unknown): void {
+  checkHeader(name, value)
+  if (/^content-(type|encoding)$/i.test(name))
+    throw new TypeError(`The header ${name} describes a body of the gateway`)
+}
+
+/** Adds the defaults that a list does not have. Both are alternating names and values. */
+function withDefaults(list: OutgoingHttpHeader[], defaults: readonly string[]): OutgoingHttpHeader[] {
+  const own = list.length
+  const all = list.slice()
+  for (let index = 0; index < defaults.length; index += 2) {
+    const name = defaults[index] ?? ''
+    let isSet = false
+    for (let other = 0; other < own; other += 2) if (all[other] === name) isSet = true
+    if (!isSet) all.push(name, defaults[index + 1] ?? '')
+  }
+  return all
 }
 
 /** A response that sets every header immediately, so that middleware can read, change and remove it. */
@@ -58,6 +105,7 @@ export class PlainResponse<Request extends IncomingMessage = IncomingMessage>
   implements DefaultHeaders
 {
   setDefaultHeader(name: string, value: string): void {
+    checkDefaultHeader(name, value)
     if (!this.headersSent && !this.hasHeader(name)) this.setHeader(name, value)
   }
 

@@ -1,6 +1,12 @@
 import { createServer, IncomingMessage, type RequestListener, type Server } from 'node:http'
 import type { Logger } from 'pino'
-import { buildSecurityHeaders, GatewayResponse, type HttpHeader, PlainResponse } from './default-headers.ts'
+import {
+  buildSecurityHeaders,
+  CheckedResponse,
+  GatewayResponse,
+  type HttpHeader,
+  PlainResponse,
+} from './default-headers.ts'
 import { DEFAULT_SERVER_LIMITS, type ServerLimits, toNodeOptions } from './limits.ts'
 import { createConnectionRejecter, pendingResponse, rejectOnClientError } from './reject-connection.ts'
 import type { SocketServer } from './socket-server.ts'
@@ -14,6 +20,8 @@ export interface ServerOptions {
   readonly logger?: Logger
   /** True if third-party middleware may read and change headers of responses before they are sent. */
   readonly exposesHeaders?: boolean
+  /** True if plugin packages may set headers. */
+  readonly checksHeaders?: boolean
   /** Default: requests for an upgrade are answered as if without. */
   readonly sockets?: SocketServer
   /** Called when a drain does not wait any longer for the requests in flight. */
@@ -26,7 +34,8 @@ export interface ServerOptions {
  */
 export function createHardenedServer(handle: RequestListener, options: ServerOptions): Server {
   const { limits = DEFAULT_SERVER_LIMITS, headers = buildSecurityHeaders(), logger, sockets } = options
-  const Response = options.exposesHeaders ? PlainResponse : GatewayResponse
+  const OwnResponse = options.checksHeaders ? CheckedResponse : GatewayResponse
+  const Response = options.exposesHeaders ? PlainResponse : OwnResponse
   const rejecter = createConnectionRejecter(headers, logger)
   const defaultHeaders = headers.flat()
   const rejectInvalid = (request: IncomingMessage): boolean => {
