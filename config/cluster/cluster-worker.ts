@@ -12,8 +12,12 @@ export class ClusterWorker extends WorkerProcess<ServingAddresses> {
   readonly #peer: RpcPeer<WorkerMethods>
   #isRegistered = false
 
-  constructor(workerEnv: WorkerEnv, createHandlers: (worker: ClusterWorker) => PrimaryHandlers) {
-    super(workerEnv.number, toWorkerEnv(workerEnv))
+  constructor(
+    workerEnv: WorkerEnv,
+    createHandlers: (worker: ClusterWorker) => PrimaryHandlers,
+    hasOthers: (worker: ClusterWorker) => boolean,
+  ) {
+    super(workerEnv.number, toWorkerEnv(workerEnv), () => hasOthers(this))
     const handlers = createHandlers(this)
     this.#peer = createRpcPeer<WorkerMethods, PrimaryMethods>(this.transport, {
       ...handlers,

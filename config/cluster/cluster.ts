@@ -14,6 +14,7 @@ import { createClusterMetrics } from './aggregate-metrics.ts'
 import { ClusterWorker, type PrimaryHandlers } from './cluster-worker.ts'
 import { RPC_TIMEOUTS_MS } from './rpc-methods.ts'
 import { SharedResources } from './shared-resources.ts'
+import { Standby } from './standby.ts'
 
 /**
  * What a worker may need to exit after `timeouts.drain_ms`: for the last records of interrupted requests, and
@@ -38,6 +39,7 @@ export class Cluster {
   readonly #metrics = createClusterMetrics(() => [...this.#workers])
   readonly #sharedState = createMemorySharedState()
   readonly #resources: SharedResources
+  readonly #standby: Standby
   #settings: Settings | undefined
   #hasStarted = false
   #lastPosition: Position = 0
@@ -46,6 +48,7 @@ export class Cluster {
   constructor(logger: Logger) {
     this.#logger = logger
     this.#resources = new SharedResources(this.#metrics, logger)
+    this.#standby = new Standby(logger)
     this.failed = new Promise<never>((_, reject) => {
       this.#fail = reject
     })
@@ -110,7 +113,7 @@ export class Cluster {
     for (const slot of this.#slots.values()) slot.close()
     const remaining = [...this.#workers]
     for (const worker of remaining) worker.stop()
-    await Promise.all(remaining.map((worker) => this.#terminate(worker, false)))
+    await Promise.all([this.#standby.close(), ...remaining.map((worker) => this.#terminate(worker, false))])
     await this.#resources.close()
   }
 
@@ -120,7 +123,7 @@ export class Cluster {
       number,
       spawn: (number) => this.#spawn(number),
       terminate: (worker, isDraining) => this.#terminate(worker, isDraining),
-      isLastServing: () => !this.#hasStarted || ![...this.#workers].some(({ state }) => state === 'serving'),
+      isLastServing: () => !this.#hasStarted || !this.#isServing(),
       fail: this.#fail,
       onExit: () => this.#metrics.countRestart('exited'),
       logger: this.#logger,
@@ -132,11 +135,17 @@ export class Cluster {
   #spawn(number: number): ClusterWorker {
     const { ports, sandboxUrl } = this.#resources
     const workerEnv = { number, port: ports.port, routePort: ports.routePort, sandboxUrl }
-    const worker = new ClusterWorker(workerEnv, (worker) => this.#createHandlers(worker))
+    const worker = new ClusterWorker(
+      workerEnv,
+      (worker) => this.#createHandlers(worker),
+      (worker) => this.#isServing(worker),
+    )
     this.#workers.add(worker)
     void worker.exited.then((exit) => {
       this.#workers.delete(worker)
       this.#metrics.retain(worker)
+      if (this.#hasStarted && !this.isStopping && !this.#isServing())
+        this.#standby.open(this.#resources.ports)
       // A replacement on the new log could not work beside workers with the state of the old one.
       if (exit === `exit code ${EXIT_EVENT_LOG_REPLACED}`)
         this.#fail(new EventLogReplacedError('a worker found another one'))
@@ -192,9 +201,11 @@ export class Cluster {
   #createHandlers(worker: ClusterWorker): PrimaryHandlers {
     return {
       ...serveSharedState(this.#sharedState),
+      heartbeat: () => ({}),
       register: () => ({ position: this.#lastPosition }),
-      listen: () => {
+      listen: async () => {
         this.#resources.ports.release()
+        await this.#standby.close()
         return {}
       },
       broadcastPosition: async ({ position }) => {
@@ -219,6 +230,11 @@ export class Cluster {
         return {}
       },
     }
+  }
+
+  /** Whether a worker serves, other than the given one. */
+  #isServing(except?: ClusterWorker): boolean {
+    return [...this.#workers].some((worker) => worker !== except && worker.state === 'serving')
   }
 
   #registeredPeers(worker: ClusterWorker): readonly ClusterWorker[] {

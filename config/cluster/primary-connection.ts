@@ -11,6 +11,8 @@ import type { WorkerEnv } from './worker-env.ts'
 export interface PrimaryConnection extends ClusterPeer {
   /** Resolves when the primary asks this worker to drain, because a replacement serves. */
   readonly drainRequested: Promise<void>
+  /** Resolves when the primary has responded. */
+  ping(timeoutMs: number): Promise<unknown>
   /** Reports that this worker serves. */
   reportReady(addresses: ServingAddresses): Promise<void>
   /** Reports that this worker cannot start. */
@@ -75,6 +77,7 @@ export function connectToPrimary(
     },
     takePorts: async () => void (await request('listen', {}, RPC_TIMEOUTS_MS.notice)),
     drainRequested,
+    ping: (timeoutMs) => request('heartbeat', {}, timeoutMs),
     reportReady: async (addresses) => void (await request('ready', addresses, RPC_TIMEOUTS_MS.notice)),
     reportStartFailed: async (reason) =>
       void (await request('startFailed', { reason }, RPC_TIMEOUTS_MS.notice)),

@@ -16,7 +16,9 @@ export type PrimaryMethods = SharedStateMethods &
      * position.
      */
     register: { params: Empty; result: { readonly position: Position } }
-    /** The worker is about to listen on the ports that the primary reserved. */
+    /** Resolves immediately, unless the primary hangs. */
+    heartbeat: { params: Empty; result: Empty }
+    /** The worker is about to listen on the ports, which the primary releases. */
     listen: { params: Empty; result: Empty }
     /** The worker serves. */
     ready: { params: ServingAddresses; result: Empty }

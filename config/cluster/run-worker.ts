@@ -4,6 +4,7 @@ import { flushLogs } from '../../core/process/log-destination.ts'
 import { createLogger } from '../../core/process/logger.ts'
 import type { RpcTransport } from '../../core/process/rpc.ts'
 import { endIfThreadsAreStuck } from '../../core/process/stuck-threads.ts'
+import { watchHeartbeat } from '../../core/process/watch-heartbeat.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import { introduceFirstUser } from '../gateway/demo-user.ts'
 import { exitCodeOf } from '../gateway/exit-codes.ts'
@@ -61,7 +62,24 @@ async function startWorker(
   })
   if (number === 1) await showFirstUser(gateway)
   await primary.reportReady(gateway)
+  watchPrimary(primary, settings.timeouts.heartbeat_ms * PRIMARY_HEARTBEATS, logger)
   return gateway
+}
+
+/** The primary may miss more heartbeats than a worker, because its end is that of all workers. */
+const PRIMARY_HEARTBEATS = 6
+
+/** Kills a primary that hangs. See docs/decisions/cluster.md, "A primary that hangs is killed". */
+function watchPrimary(primary: PrimaryConnection, timeoutMs: number, logger: Logger): void {
+  watchHeartbeat({
+    timeoutMs,
+    ping: () => primary.ping(timeoutMs),
+    onMissed() {
+      logger.fatal({ timeoutMs, pid: process.ppid }, 'the primary process does not respond; killing it')
+      logger.flush()
+      process.kill(process.ppid, 'SIGKILL')
+    },
+  })
 }
 
 /** Writes the key of the demo user directly to the terminal; it never passes through the primary. */

@@ -1,4 +1,5 @@
 import cluster, { type Worker } from 'node:cluster'
+import { followHandedConnections } from './handed-connections.ts'
 import type { RpcTransport } from './rpc.ts'
 
 /** `starting` until the worker serves, `draining` once it was asked to stop. */
@@ -34,10 +35,14 @@ export abstract class WorkerProcess<Service> {
   #resolveReady: (service: Service) => void = () => undefined
   #rejectReady: (error: Error) => void = () => undefined
 
-  /** Forks the process with these environment variables in addition to those of the primary. */
-  constructor(number: number, env: Record<string, string>) {
+  /**
+   * Forks the process with these environment variables in addition to those of the primary. `hasOthers`:
+   * whether another worker can take the connections of this one when it dies.
+   */
+  constructor(number: number, env: Record<string, string>, hasOthers: () => boolean) {
     this.number = number
     this.#child = cluster.fork(env)
+    followHandedConnections(this.#child.process, hasOthers)
     this.transport = createChildTransport(this.#child)
     this.ready = new Promise((resolve, reject) => {
       this.#resolveReady = resolve

@@ -32,6 +32,8 @@ export class WorkerSlot<Service> {
   /** Before a worker that failed to start, or exited early, is replaced. */
   readonly #backoff = exponentialBackoff({ firstMs: 250, maxMs: 30_000 })
   #current: WorkerProcess<Service> | undefined
+  /** Whether the last worker exited before it was stable. */
+  #exitedEarly = false
   /** Aborts the loop that starts workers. Replaced by a restart. */
   #starting = new AbortController()
 
@@ -120,7 +122,8 @@ export class WorkerSlot<Service> {
       onExit()
       const isStable = performance.now() - startedAt >= STABLE_MS
       if (isStable) this.#backoff.reset()
-      const delayMs = isStable ? 0 : this.#backoff.nextMs()
+      const delayMs = isStable || !this.#exitedEarly ? 0 : this.#backoff.nextMs()
+      this.#exitedEarly = !isStable
       logger.error({ worker: number, pid: worker.pid, exit, delayMs }, 'worker exited; restarting')
       this.#replace(delayMs)
     })
