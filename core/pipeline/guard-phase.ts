@@ -50,8 +50,8 @@ export function runSync<Value>(guard: PluginGuard, phase: string, call: () => Va
 }
 
 /**
- * As `runPhase`. What the plugin adds to the trace and the warnings of the exchange is checked, too, and so are
- * its headers for calls to providers.
+ * As `runPhase`. What the plugin adds to the trace and the warnings of the exchange is checked, too, and so
+ * are its headers for calls to providers.
  */
 export function runExchangePhase<Value>(
   guard: PluginGuard,

@@ -88,7 +88,8 @@ export default {
         method: 'GET', path: '/v1/parts/{name}', access: { type: 'user' }, operationId: 'part', summary: 'Part.', tags: [],
         params: { name: { type: 'string' } },
         responses: { 200: { description: 'Part.', body: { type: 'object' } } },
-        handle: ({ params: { name } }) => STREAMS[name] ? { status: 200, stream: STREAMS[name]() } : ANSWERS[name](),
+        handle: ({ params: { name } }) =>
+          STREAMS[name] ? { status: 200, stream: STREAMS[name]() } : ANSWERS[name](),
       }],
     }
   },
