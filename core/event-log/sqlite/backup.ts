@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { errorMessage } from '../../util/error-message.ts'
 import { syncFolder } from '../../util/sync-folder.ts'
 import { SqliteDatabase } from './database.ts'
+import { refuseForeignWal } from './foreign-wal.ts'
 
 /** One file of a backup. */
 export interface FileBackup {
@@ -56,6 +57,7 @@ const ALL_PAGES = 0x7fffffff
  * gateway never stops changing it.
  */
 async function copyDatabase(source: string, copy: string): Promise<void> {
+  refuseForeignWal(source)
   const database = new SqliteDatabase(source, { fileMustExist: true })
   try {
     await database.backup(copy, { progress: () => ALL_PAGES })
@@ -64,10 +66,14 @@ async function copyDatabase(source: string, copy: string): Promise<void> {
   }
 }
 
-/** Reads the whole copy; throws if it is damaged. */
+/**
+ * Reads the whole copy; throws if it is damaged. Marks it as a file that never had a write-ahead log, so that
+ * one which lies beside it after a restore is recognized.
+ */
 function verifyCopy(copy: string, countSql: string): readonly number[] {
   const database = new SqliteDatabase(copy)
   try {
+    database.pragma('journal_mode = DELETE')
     const result = database.pragma('integrity_check', { simple: true })
     if (result !== 'ok') throw new Error(`the copy is damaged: ${result}`)
     return database.prepare<[], number[]>(countSql).raw().get() ?? []

@@ -85,7 +85,8 @@ export function createDamagedFileError(
   return new EventLogUnavailableError(message, { damaged: true, cause })
 }
 
-function hasContent(path: string): boolean {
+/** Whether a file has bytes, or a folder entries. */
+export function hasContent(path: string): boolean {
   const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
   return isFolder ? readdirSync(path).length > 0 : sizeOf(path) > 0
 }

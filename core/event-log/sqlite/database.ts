@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import type BetterSqlite3 from 'better-sqlite3'
 import { NEWER_VERSION } from './check-folder.ts'
+import { refuseForeignWal } from './foreign-wal.ts'
 import type { EventPage, EventRow, OpenRequest } from './worker-protocol.ts'
 
 /**
@@ -14,11 +15,15 @@ export interface DatabaseLayout {
   readonly pragmasBeforeSchema?: readonly string[]
 }
 
-/** Opens a file, creating it if it is missing. Throws if a newer version of the program wrote it. */
+/**
+ * Opens a file, creating it if it is missing. Throws if a newer version of the program wrote it, or if the
+ * write-ahead log beside it belongs to another file.
+ */
 export function openDatabase(
   { file, busyTimeout, maxPages }: OpenRequest,
   layout: DatabaseLayout,
 ): SqliteDatabase {
+  refuseForeignWal(file)
   const database = new SqliteDatabase(file, { timeout: busyTimeout })
   try {
     const isNew = readSchemaVersion(database, layout) < layout.version

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
@@ -19,6 +18,7 @@ import {
   createLeftoversError,
   EXPIRING_FILE,
   HISTORY_FILE,
+  hasContent,
   hasHeldLog,
   lacksHistory,
   listLeftovers,
@@ -26,6 +26,7 @@ import {
 } from './check-folder.ts'
 import type { SetAsideFile } from './damaged-files.ts'
 import { parseEventRow } from './event-row.ts'
+import { FOREIGN_WAL } from './foreign-wal.ts'
 import { unpackEvents } from './packed-page.ts'
 import { LazyThread, SqliteThread } from './thread.ts'
 import type { AppendRequest, EventPage, PackedPage } from './worker-protocol.ts'
@@ -107,7 +108,8 @@ export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog
   const openExpiring = async () => open('./expiring-worker', EXPIRING_FILE, await readId(history))
   try {
     if (hasHeld && (await isEmpty(history))) throw createLeftoversError(directory, leftovers)
-    const expiring = existsSync(join(directory, EXPIRING_FILE)) ? await openExpiring() : undefined
+    // A full disk leaves a file without content, and must not keep the gateway from starting.
+    const expiring = hasContent(join(directory, EXPIRING_FILE)) ? await openExpiring() : undefined
     return new SqliteLog(
       history,
       new LazyThread(openExpiring, expiring),
@@ -137,6 +139,8 @@ async function isEmpty(history: SqliteThread): Promise<boolean> {
 function describeOpenError(error: unknown, file: string): unknown {
   if (!EventLogUnavailableError.isInstance(error) || (error.damaged && file.endsWith(HISTORY_FILE)))
     return error
+  if (error.message.includes(FOREIGN_WAL))
+    return new EventLogUnavailableError(`cannot open ${file}: ${error.message}.`, { cause: error })
   if (error.message.includes(NEWER_VERSION))
     return new EventLogUnavailableError(
       `cannot open ${file}: ${error.message}. Start that version, or restore a backup of before the upgrade.`,

@@ -1,5 +1,6 @@
 import { Kysely, PostgresDialect, SqliteDialect, sql } from 'kysely'
 import { SqliteDatabase } from '../../../core/event-log/sqlite/database.ts'
+import { refuseForeignWal } from '../../../core/event-log/sqlite/foreign-wal.ts'
 import { createDamagedOwnerError } from '../../../core/event-log/sqlite/set-aside.ts'
 import { isLogId } from '../../../core/util/ids.ts'
 import { hasNewMigrations, migrateLedger } from './migrations.ts'
@@ -68,6 +69,7 @@ async function migrate(db: Kysely<LedgerTables>, location: LedgerLocation, logId
 }
 
 function openSqlite(file: string, isWriter: boolean): LedgerDatabase {
+  refuseForeignWal(file)
   const connection = new SqliteDatabase(file, { timeout: 5000, readonly: !isWriter })
   try {
     for (const pragma of [...(isWriter ? WRITER_PRAGMAS : []), 'cache_size = -8000'])

@@ -1,4 +1,5 @@
-import { type Kysely, type Migration, Migrator, sql } from 'kysely'
+import { DEFAULT_MIGRATION_TABLE, type Kysely, type Migration, Migrator, sql } from 'kysely'
+import { NEWER_VERSION } from '../../../core/event-log/sqlite/check-folder.ts'
 import { createPrompts } from './create-prompts.ts'
 import { addFeedback } from './feedback-migration.ts'
 import type { LedgerEngine, LedgerTables } from './tables.ts'
@@ -31,7 +32,24 @@ async function runMigrations(
   schema: string | undefined,
 ): Promise<void> {
   const { error } = await createMigrator(db, engine, schema).migrateToLatest()
-  if (error !== undefined) throw error
+  if (error === undefined) return
+  const known = Object.keys(listMigrations(engine))
+  const unknown = (await listApplied(db)).filter((name) => !known.includes(name))
+  if (unknown.length === 0) throw error
+  throw new Error(
+    `the request ledger ${NEWER_VERSION}: its schema is ${unknown.at(-1)}, and this version supports up to ` +
+      `${known.at(-1)}. Start that version, or restore the ledger of before the upgrade`,
+  )
+}
+
+/** The names of the migrations that the ledger has had. Empty if it cannot be read. */
+async function listApplied(db: Kysely<LedgerTables>): Promise<readonly string[]> {
+  const query = (db as unknown as Kysely<{ [DEFAULT_MIGRATION_TABLE]: { name: string } }>)
+    .selectFrom(DEFAULT_MIGRATION_TABLE)
+    .select('name')
+    .orderBy('name')
+  const rows = await query.execute().catch(() => [])
+  return rows.map(({ name }) => name)
 }
 
 /** Whether `migrateLedger` will change the tables. */
