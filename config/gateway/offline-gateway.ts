@@ -46,6 +46,7 @@ const NO_SESSIONS: Sessions = {
   },
   find: () => undefined,
   authenticate: () => undefined,
+  actorOf: () => undefined,
   end: () => Promise.resolve(),
 }
 

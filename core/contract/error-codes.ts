@@ -43,6 +43,7 @@ export const ERROR_CODES = {
     'The gateway requires a reason for changes by operators, in the header x-change-reason.',
   ),
   invalid_api_key: define(401, 'authentication_error', 'The key is missing, unknown or revoked.'),
+  session_ended: define(401, 'authentication_error', 'The session of the console has ended.'),
   key_expired: define(401, 'authentication_error', 'The key has expired.'),
   endpoint_not_allowed: define(403, 'authorization_error', 'The key is restricted to other endpoints.'),
   model_not_allowed: define(403, 'authorization_error', 'The key is restricted to other models.'),

@@ -22,7 +22,7 @@ interface OperatorServices {
   readonly streams: Pick<StreamHealth, 'damageOfOperators'>
   readonly authFailures: AuthFailureLimiter
   readonly accessLog: Pick<AccessLog, 'signIn' | 'refuse'>
-  readonly sessions: Pick<Sessions, 'authenticate'>
+  readonly sessions: Pick<Sessions, 'authenticate' | 'actorOf'>
 }
 
 /**
@@ -65,11 +65,17 @@ export function requireOperator(services: OperatorServices): AuthenticateOperato
     return { role, author: { actor: { type: 'operator', id, name }, requestId } }
   }
 
+  /** An ended session is its holder's, who is known. */
+  function endedSessionAuthor({ code }: GatewayError, { headers }: Admission): Author | undefined {
+    const actor = code === 'session_ended' ? sessions.actorOf(headers) : undefined
+    return actor && { actor }
+  }
+
   return async (request, required) => {
     const noteRefusal = (code: string, author?: Author) =>
       accessLog.refuse(request.req, code, `${request.method} ${request.endpoint}`, author)
     const { role, author } = await identify(request).catch((error) => {
-      if (GatewayError.isInstance(error)) noteRefusal(error.code)
+      if (GatewayError.isInstance(error)) noteRefusal(error.code, endedSessionAuthor(error, request))
       throw error
     })
     const damaged = author.actor.type === 'operator' ? streams.damageOfOperators() : undefined

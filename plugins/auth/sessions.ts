@@ -41,6 +41,8 @@ export interface Sessions {
    * change does not have the token of the session.
    */
   authenticate(request: SessionRequest): Session | undefined
+  /** Who signed in with the request's cookie, also after the session has ended; undefined if it is forged. */
+  actorOf(headers: IncomingHttpHeaders): Actor | undefined
   /** Ends the session of the request's cookie on all processes, if it has one; see `authenticate`. */
   end(request: SessionRequest, requestId: string): Promise<void>
 }
@@ -61,6 +63,9 @@ interface SessionServices {
 export const SESSION_COOKIE = 'signalbox_session'
 
 export const SESSION_HOURS = 12
+
+/** A browser keeps the cookie for longer, so that it is told, and recorded, that the session has ended. */
+export const COOKIE_HOURS = 36
 
 /** Resolves a holder by what the cookie says, with what the signature depends on: the key and the role. */
 interface ResolvedHolder {
@@ -90,6 +95,13 @@ export function createSessions(services: SessionServices): Sessions {
   }
 
   function find(headers: IncomingHttpHeaders): Session | undefined {
+    const session = readSession(headers)
+    if (session === undefined || Date.now() >= session.expiresAtMs) return undefined
+    return operators.isSessionEnded(idOfSession(session.cookie)) ? undefined : session
+  }
+
+  /** The session of a cookie whose signature is valid, also if it has ended. */
+  function readSession(headers: IncomingHttpHeaders): StartedSession | undefined {
     const cookie = readCookie(headers.cookie)
     const key = cookie && secret.read()
     if (!cookie || !key) return undefined
@@ -97,10 +109,9 @@ export function createSessions(services: SessionServices): Sessions {
     const resolved = resolve(type, id)
     if (resolved === undefined) return undefined
     const expected = sign(key, 'session', type, id, expiresAt, nonce, resolved.binding)
-    if (!isEqual(signature, expected) || Date.now() >= Number(expiresAt)) return undefined
-    if (operators.isSessionEnded(idOfSession(cookie))) return undefined
+    if (!isEqual(signature, expected)) return undefined
     const csrfToken = sign(key, 'csrf', cookie)
-    return { holder: resolved.holder, csrfToken, expiresAtMs: Number(expiresAt) }
+    return { cookie, holder: resolved.holder, csrfToken, expiresAtMs: Number(expiresAt) }
   }
 
   function authenticate({ method, headers }: SessionRequest): Session | undefined {
@@ -131,6 +142,10 @@ export function createSessions(services: SessionServices): Sessions {
     },
     find,
     authenticate,
+    actorOf(headers) {
+      const session = readSession(headers)
+      return session && actorOf(session.holder)
+    },
     async end(request, requestId) {
       const cookie = readCookie(request.headers.cookie)
       // A session that has ended already needs no token.
@@ -183,5 +198,5 @@ function isEqual(given: string, expected: string): boolean {
 }
 
 function endedError(): GatewayError {
-  return new GatewayError('invalid_api_key', 'The session has ended, or its key has changed. Sign in again.')
+  return new GatewayError('session_ended', 'The session has ended, or its key has changed. Sign in again.')
 }

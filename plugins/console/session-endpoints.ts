@@ -19,8 +19,8 @@ import { Success, Timestamp } from '../../core/http/schemas.ts'
 import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
 import { apiKeyOf } from '../auth/api-key.ts'
 import {
+  COOKIE_HOURS,
   SESSION_COOKIE,
-  SESSION_HOURS,
   type Session,
   type SessionHolder,
   type Sessions,
@@ -69,7 +69,7 @@ export function createSessionEndpoints(
   function start(holder: SessionHolder, headers: IncomingHttpHeaders, path = '/') {
     requireKey(headers)
     const session = sessions.start(holder)
-    const cookie = formatCookie(session.cookie, path, headers, SESSION_HOURS * 3600)
+    const cookie = formatCookie(session.cookie, path, headers, COOKIE_HOURS * 3600)
     return { status: 201, headers: { 'set-cookie': cookie }, body: { data: showSession(session) } }
   }
 

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { stopClock } from '../support/clock.ts'
 import { type Answer, AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser } from '../support/new-user.ts'
 import { newOperator } from '../support/operators.ts'
@@ -43,7 +44,7 @@ describe('sessions of the console', () => {
     expect(answer.status).to.equal(201)
     expect(answer.body.data).to.include({ type: 'operator', id: operator.id, name: 'Grace', role: 'editor' })
     const setCookie = answer.headers.get('set-cookie') ?? ''
-    expect(setCookie).to.match(/; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict$/)
+    expect(setCookie).to.match(/; Path=\/; Max-Age=129600; HttpOnly; SameSite=Strict$/)
     expect(setCookie).not.to.contain(operator.key)
 
     const session = await call('GET', '/console/session')
@@ -197,6 +198,28 @@ describe('sessions of the console', () => {
     const audit = await second.call('GET', '/admin/audit?kind=access', undefined, AS_ADMIN)
     expect(audit.body.data.map(({ event }: { event: string }) => event)).to.include('signed_out')
     expect(JSON.stringify(audit.body)).not.to.contain(cookie.split('~').at(-1))
+    await second.stop()
+  })
+
+  it('that have ended are refused by name, and recorded for the one who had signed in', async () => {
+    const first = await startGateway()
+    const operator = await newOperator(first, 'editor', 'Grace')
+    const answer = await first.call('POST', '/console/session', undefined, operator.headers)
+    const [cookie = ''] = (answer.headers.get('set-cookie') ?? '').split(';')
+    const clock = stopClock()
+    clock.pass(13 * 3_600_000)
+    const refused = await first.call('GET', '/admin/users', undefined, { authorization: '', cookie })
+    clock.restore()
+    expect([refused.status, refused.headers.get('x-error-code')]).to.deep.equal([401, 'session_ended'])
+    await first.stop()
+    const second = await startGateway({}, { dataDir: first.dataDir })
+    const audit = await second.call('GET', `/admin/audit?actor=${operator.id}`, undefined, AS_ADMIN)
+    const [entry] = audit.body.data
+    expect([entry.event, entry.actor.name, entry.data.code]).to.deep.equal([
+      'refused',
+      'Grace',
+      'session_ended',
+    ])
     await second.stop()
   })
 
