@@ -3,6 +3,7 @@ import type { Model } from '../../core/contract/index.ts'
 import { createClock } from '../../core/util/clock.ts'
 import { NANOS_PER_USD } from '../../core/util/cost.ts'
 import { createRandom } from '../../core/util/random.ts'
+import { verdictOf } from '../../plugins/learned-routing/show-router.ts'
 import { trainVersion } from '../../plugins/learned-routing/trainer.ts'
 import type { GivenFeedback } from '../../plugins/ledger/store/feedback-queries.ts'
 import type { Ledger } from '../../plugins/ledger/store/methods.ts'
@@ -99,7 +100,10 @@ export async function fillDemo(
   }
 }
 
-/** Trains a router and activates it, if features are kept, and the period is long enough for its ratings. */
+/**
+ * Trains a router, if features are kept, and the period is long enough for its ratings. Activates it if it is
+ * better, as an operator should.
+ */
 async function trainRouter(
   settings: Settings,
   state: State,
@@ -112,8 +116,8 @@ async function trainRouter(
   const settleLedger = async () => void (await ledger.request('ledgerFind', { requestId: '' }))
   const { trainer, thread } = createTrainer(settings, { state, catalog: settings, settleLedger })
   try {
-    const { version } = await trainVersion({ everyone: true }, cast.trainer(), trainer)
-    await trainer.commands.activate(version, cast.trainer())
+    const router = await trainVersion({ everyone: true }, cast.trainer(), trainer)
+    if (verdictOf(router) !== 'not_better') await trainer.commands.activate(router.version, cast.trainer())
   } finally {
     await thread.close()
   }

@@ -76,6 +76,17 @@ const ENDPOINTS = [
   { share: 12, endpoint: 'messages', path: '/v1/messages' },
 ] as const
 
+/** What tells the requests of a topic apart: learned routing would see a few prompts again and again. */
+const CONTEXTS = [
+  ...['For the branch in', 'Our colleagues wait in', 'The customer lives in', 'It is about the shop in'],
+  ...['Send the answer to', 'The deadline is set by', 'The last one came from', 'Keep it short for'],
+] as const
+const PLACES = (
+  'Lisbon Porto Braga Faro Turin Milan Genoa Bologna Vienna Graz Linz Salzburg Lyon Nantes Lille Rennes ' +
+  'Ghent Bruges Leuven Antwerp Aarhus Odense Malmo Uppsala Bergen Stavanger Tampere Turku Cork Galway ' +
+  'Leeds York Bath Krakow Gdansk Lublin Brno Ostrava Zadar Split Rijeka Pula Seville Malaga Bilbao Vigo'
+).split(' ')
+
 /** A request as an application sends it. */
 export interface DemoRequest {
   readonly endpoint: (typeof ENDPOINTS)[number]['endpoint']
@@ -84,7 +95,7 @@ export interface DemoRequest {
 }
 
 export function buildDemoRequest(topic: Topic, model: string, random: Random): DemoRequest {
-  const content = random.pick(topic.prompts)
+  const content = `${random.pick(topic.prompts)} ${random.pick(CONTEXTS)} ${random.pick(PLACES)}.`
   const { endpoint, path } = random.weighted(ENDPOINTS)
   const input = endpoint === 'responses' ? { input: content } : { messages: [{ role: 'user', content }] }
   const limit = endpoint === 'messages' ? { max_tokens: 4096 } : {}

@@ -10,6 +10,8 @@ export interface ClusterOptions {
   readonly seed: number
   /** Number of random starts, of which the best result counts. Default: 1. */
   readonly starts?: number
+  /** By prompt. Default: all weigh the same. */
+  readonly weights?: Float64Array
 }
 
 /**
@@ -18,13 +20,14 @@ export interface ClusterOptions {
  */
 export function clusterPrompts(
   prompts: readonly { readonly features: PromptFeatures }[],
-  { clusters, seed, starts = 1 }: ClusterOptions,
+  { clusters, seed, starts = 1, weights = new Float64Array(prompts.length).fill(1) }: ClusterOptions,
 ): Uint8Array {
   const random = createRandom(seed)
   const rarities = measureRarity(prompts)
   const words = prompts.map(({ features }) =>
     features.indices.filter((bucket) => (rarities[bucket] as number) > 0),
   )
+  const items = words.map((own, at) => ({ own, share: weights[at] as number }))
   let best: Clustering | undefined
   for (let start = 0; start < starts && words.length > 0; start++) {
     const clustering = {
@@ -32,13 +35,13 @@ export function clusterPrompts(
       assigned: new Uint8Array(words.length),
     }
     for (let cluster = 0; cluster < clusters; cluster++)
-      addTo(clustering.centers, random.pick(words), rarities, clusters, cluster)
-    improve(clustering, words, rarities, starts === 1 ? ROUNDS : START_ROUNDS)
+      addTo(clustering.centers, random.weighted(items).own, rarities, { clusters, cluster, weight: 1 })
+    improve(clustering, words, weights, rarities, starts === 1 ? ROUNDS : START_ROUNDS)
     if (best === undefined || similarityOf(clustering, clusters) > similarityOf(best, clusters))
       best = clustering
   }
   if (best === undefined) return new Uint8Array(prompts.length)
-  if (starts > 1) improve(best, words, rarities, ROUNDS - START_ROUNDS)
+  if (starts > 1) improve(best, words, weights, rarities, ROUNDS - START_ROUNDS)
   return best.assigned
 }
 
@@ -52,6 +55,7 @@ interface Clustering {
 function improve(
   { centers, assigned }: Clustering,
   words: readonly Uint16Array[],
+  weights: Float64Array,
   rarities: Float32Array,
   rounds: number,
 ): void {
@@ -67,7 +71,11 @@ function improve(
     if (changed === 0) break
     centers.fill(0)
     for (let at = 0; at < words.length; at++)
-      addTo(centers, words[at] as Uint16Array, rarities, clusters, assigned[at] as number)
+      addTo(centers, words[at] as Uint16Array, rarities, {
+        clusters,
+        cluster: assigned[at] as number,
+        weight: weights[at] as number,
+      })
   }
 }
 
@@ -85,17 +93,16 @@ function measureRarity(prompts: readonly { readonly features: PromptFeatures }[]
   return Float32Array.from(counts, (count) => (count < 2 ? 0 : Math.log(prompts.length / count)))
 }
 
-/** Adds a prompt of length 1 to its center. */
+/** Adds a prompt of length 1, times its weight, to its center. */
 function addTo(
   centers: Float32Array,
   words: Uint16Array,
   rarities: Float32Array,
-  clusters: number,
-  cluster: number,
+  { clusters, cluster, weight }: { clusters: number; cluster: number; weight: number },
 ): void {
   let squares = 0
   for (let word = 0; word < words.length; word++) squares += (rarities[words[word] as number] as number) ** 2
-  const scale = 1 / Math.sqrt(Math.max(squares, Number.EPSILON))
+  const scale = weight / Math.sqrt(Math.max(squares, Number.EPSILON))
   for (let word = 0; word < words.length; word++) {
     const bucket = words[word] as number
     const at = bucket * clusters + cluster

@@ -57,11 +57,13 @@ export interface NewKindsFigures {
 
 /** How a version was judged on the newest fifth of the ratings, as plain JSON. */
 export interface KnownKindsFigures {
-  /** Whether the version is above all baselines with 97.5 % of the bootstrap samples. */
+  /** Whether the version is above all baselines with 97.5 % of the bootstrap samples, by four raters. */
   readonly better_on_known_kinds: boolean
   /** Says why a version is not better, or was not judged. */
   readonly reason: string | null
   readonly prompts: number
+  /** Users and importers whose ratings the verdict rests on: none of them for more than a quarter. */
+  readonly raters: number
   /** Whether every prompt has ratings of all candidates. Else, what is missing is estimated. */
   readonly complete: boolean
   readonly candidates: readonly CandidateFigures[]

@@ -6,8 +6,9 @@ import { fitModel } from './fit-model.ts'
 import { effectiveCount, predictFigures } from './jackknife.ts'
 import { predict } from './model.ts'
 import { estimateOutcomes } from './outcomes.ts'
+import { MIN_RATERS } from './rater-weights.ts'
 import type { LearnedModelInfo } from './rating.ts'
-import type { RatedPrompt } from './split-ratings.ts'
+import { countRaters, type RatedPrompt } from './split-ratings.ts'
 
 /** Kinds of prompts, and parts of whole kinds. Each part is judged by a fit to the others. */
 const KINDS = 8
@@ -79,14 +80,10 @@ interface Fold {
   readonly kinds: readonly number[]
 }
 
-interface PromptOfKind extends RatedPrompt {
-  readonly kind: number
-}
-
-/** Returns undefined if there are too few prompts. */
+/** Returns undefined if there are too few prompts or raters. */
 function judgeFold(
   training: readonly RatedPrompt[],
-  holdout: readonly PromptOfKind[],
+  holdout: readonly RatedPrompt[],
   { candidates, catalogue }: NewKindsOptions,
 ): Fold | undefined {
   const rowsOf = collectRows(training)
@@ -94,7 +91,8 @@ function judgeFold(
   const outcomes = estimateOutcomes(holdout, candidates, ({ features }) =>
     Float64Array.from(fits, (weights) => predict(weights, features)),
   )
-  if (outcomes.prompts.length < MIN_FOLD_PROMPTS) return undefined
+  if (outcomes.prompts.length < MIN_FOLD_PROMPTS || countRaters(outcomes.prompts) < MIN_RATERS)
+    return undefined
   const contest = createContest(outcomes, candidates, catalogue)
   const kindOf = new Map<RatedPrompt, number>(holdout.map((prompt) => [prompt, prompt.kind]))
   return {

@@ -5,8 +5,9 @@ import { estimateExploration } from './exploration.ts'
 import type { Interval, KnownKindsFigures, PartFigures, StrategyFigures } from './figures.ts'
 import { type ModelWeights, predict } from './model.ts'
 import { estimateOutcomes, type Outcomes } from './outcomes.ts'
+import { MIN_RATERS } from './rater-weights.ts'
 import type { LearnedModelInfo } from './rating.ts'
-import type { RatedPrompt } from './split-ratings.ts'
+import { countRaters, type RatedPrompt, weighForVerdict } from './split-ratings.ts'
 
 /** A model takes part in learned decisions, and is judged, from this many ratings to learn from. */
 const MIN_MODEL_RATINGS = 100
@@ -33,8 +34,8 @@ export function judgeRouter(judged: Judged): KnownKindsFigures {
   if (candidates.length < 2) {
     return notJudged(
       holdout.length,
-      `Fewer than two models have ${MIN_MODEL_RATINGS} ratings to learn from and ` +
-        `${MIN_HOLDOUT_RATINGS} to be judged by.`,
+      `Fewer than two models have ${MIN_MODEL_RATINGS} ratings in the older four fifths, and ` +
+        `${MIN_HOLDOUT_RATINGS} rated prompts of ${MIN_RATERS} raters in the newest fifth.`,
     )
   }
   const outcomes = estimateOutcomes(holdout, candidates, ({ features }) =>
@@ -48,10 +49,12 @@ export function judgeRouter(judged: Judged): KnownKindsFigures {
   }
   const contest = createContest(outcomes, candidates, catalogue)
   const { strategies, qualities, shortfalls } = compare(contest, SAMPLES, seed)
+  const raters = countRaters(outcomes.prompts)
   return {
-    better_on_known_kinds: shortfalls.length === 0,
-    reason: shortfalls.length === 0 ? null : `Not above ${shortfalls.join(' and ')} with certainty.`,
+    better_on_known_kinds: shortfalls.length === 0 && raters >= MIN_RATERS,
+    reason: findReason(raters, shortfalls),
     prompts: outcomes.prompts.length,
+    raters,
     complete: outcomes.complete,
     candidates: candidates.map((model, at) => ({
       model,
@@ -66,6 +69,12 @@ export function judgeRouter(judged: Judged): KnownKindsFigures {
   }
 }
 
+function findReason(raters: number, shortfalls: readonly string[]): string | null {
+  if (raters < MIN_RATERS)
+    return `Fewer than ${MIN_RATERS} users or importers have ratings in the newest fifth.`
+  return shortfalls.length === 0 ? null : `Not above ${shortfalls.join(' and ')} with certainty.`
+}
+
 function weightsOf({ models }: Judged, model: string): ModelWeights {
   return (models[model] as Judged['models'][string]).weights
 }
@@ -76,11 +85,14 @@ function weightsOf({ models }: Judged, model: string): ModelWeights {
  */
 function listCandidates({ models, trainedMeans, holdout, catalogue }: Judged): readonly string[] {
   const meanOf = (model: string) => trainedMeans[model] ?? 0
+  const areMany = countRaters(holdout) >= MIN_RATERS
   const known = Object.keys(models)
     .filter((model) => (models[model]?.ratings ?? 0) >= MIN_MODEL_RATINGS)
     .filter((model) => {
       const rated = holdout.filter(({ ratings }) => ratings.some((rating) => rating.model === model))
-      return rated.length >= MIN_HOLDOUT_RATINGS
+      // Nobody can be judged by their own opinion of a model that no others rate.
+      const isShared = !areMany || countRaters(rated, model) >= MIN_RATERS
+      return rated.length >= MIN_HOLDOUT_RATINGS && isShared
     })
     .sort((a, b) => costOf(a) - costOf(b) || meanOf(a) - meanOf(b))
   function costOf(model: string): number {
@@ -166,12 +178,13 @@ function compareParts(
   return [...parts]
     .filter(([, indices]) => indices.length >= MIN_PART_PROMPTS)
     .map(([name, indices]) => {
-      const { strategies, gains, shortfalls } = compare(selectPrompts(contest, indices), PART_SAMPLES, seed)
+      const part = selectPrompts(contest, indices)
+      const { strategies, gains, shortfalls } = compare(part, PART_SAMPLES, seed)
       const smallest = gains.reduce((least, gain) => (gain.value < least.value ? gain : least))
       return {
         name,
         prompts: indices.length,
-        better: shortfalls.length === 0,
+        better: shortfalls.length === 0 && countRaters(part.outcomes.prompts) >= MIN_RATERS,
         quality: Object.fromEntries(
           Object.entries(strategies).map(([key, { quality }]) => [key, quality.value]),
         ),
@@ -182,13 +195,14 @@ function compareParts(
 
 function selectPrompts(contest: Contest, indices: readonly number[]): Contest {
   const select = <Item>(items: readonly Item[]) => indices.map((index) => items[index] as Item)
-  const { prompts, scores, expected, weights } = contest.outcomes
+  const { prompts, scores, expected } = contest.outcomes
+  const selected = select(prompts)
   const outcomes: Outcomes = {
     ...contest.outcomes,
-    prompts: select(prompts),
+    prompts: selected,
     scores: select(scores),
     expected: select(expected),
-    weights: Float64Array.from(indices, (index) => weights[index] as number),
+    weights: weighForVerdict(selected),
   }
   return { ...contest, outcomes }
 }
@@ -218,6 +232,7 @@ function notJudged(prompts: number, reason: string): KnownKindsFigures {
     better_on_known_kinds: false,
     reason,
     prompts,
+    raters: 0,
     complete: false,
     candidates: [],
     strategies: {},

@@ -1,4 +1,4 @@
-import type { RatedPrompt } from './split-ratings.ts'
+import { type RatedPrompt, weighForVerdict } from './split-ratings.ts'
 
 /** The score of each candidate for each prompt, estimated where it was not rated. */
 export interface Outcomes {
@@ -33,7 +33,7 @@ export function estimateOutcomes(
       ? [{ prompt, scores, expected: predictAll(prompt) }]
       : []
   })
-  const weights = Float64Array.from(known, ({ prompt }) => meanOf(prompt.ratings.map(({ weight }) => weight)))
+  const weights = weighForVerdict(known.map(({ prompt }) => prompt))
   const whole = sum(weights)
   const shares = candidates.map(
     (_, candidate) => sum(weights.filter((_, at) => known[at]?.scores[candidate] !== undefined)) / whole,

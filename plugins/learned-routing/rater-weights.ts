@@ -1,50 +1,82 @@
-/** No user has more of the whole weight than this, or than an equal share among fewer users. */
-const MAX_SHARE = 0.25
+/** A user, or a source of imports. */
+export type Rater = string | number
 
-/** The ratings of one user that count in full however few there are of others. */
-const UNCAPPED_RATINGS = 100
+/** A verdict rests on at least so many raters, and on none of them for more than an equal share of these. */
+export const MIN_RATERS = 4
 
-interface Rated {
-  readonly user?: string | number | null | undefined
+/** Where many rate, nobody has much more than an equal share, but not less than the second of these. */
+const EQUAL_SHARES = 1.25
+const MIN_SHARE = 0.05
+
+function maxShare(raters: number): number {
+  if (raters < MIN_RATERS) return 1 / Math.max(1, raters)
+  return Math.max(MIN_SHARE, Math.min(1 / MIN_RATERS, EQUAL_SHARES / raters))
+}
+
+/** How often all caps are applied: a cap of one part changes the shares in others. */
+const ROUNDS = 4
+
+/** Ways to divide ratings into parts, in each of which no rater has more than a share of the weight. */
+export interface RaterCap {
+  /** The part of the rating at an index. */
+  partOf(at: number): string | number
+  /** What a rater always has in a part, however little others have in it. */
+  readonly floor: number
 }
 
 /**
- * Returns the weight of each rating, so that no user steers the routing of the others alone. Ratings without
- * a user, which operators imported, weigh 1. See docs/decisions/learned-routing.md, "The weight of a user is
- * capped".
+ * Returns the weights of ratings, so that no rater has more of the weight of a part than 1.25 equal shares,
+ * or a twentieth, and never more than a quarter. Fewer than four raters have equal shares. The last cap holds
+ * exactly. See docs/decisions/learned-routing.md, "The weight of a rater is capped".
  */
-export function weighRatings(ratings: readonly Rated[]): Float64Array {
-  const counts = countByRater(ratings)
-  const imported = ratings.length - [...counts.values()].reduce((sum, count) => sum + count, 0)
-  const cap = findCap([...counts.values()], imported)
-  return Float64Array.from(ratings, ({ user }) => {
-    const count = user == null ? 0 : (counts.get(user) ?? 0)
-    return count > cap ? cap / count : 1
-  })
+export function capRaters(
+  raters: readonly Rater[],
+  sizes: Float64Array,
+  caps: readonly RaterCap[],
+): Float64Array {
+  const weights = sizes.slice()
+  const share = maxShare(new Set(raters).size)
+  if (share === 1) return weights
+  for (let round = 0; round < ROUNDS; round++) for (const cap of caps) applyCap(weights, raters, share, cap)
+  return weights
 }
 
-function countByRater(ratings: readonly Rated[]): ReadonlyMap<string | number, number> {
-  const counts = new Map<string | number, number>()
-  for (const { user } of ratings) if (user != null) counts.set(user, (counts.get(user) ?? 0) + 1)
-  return counts
-}
-
-/** The largest weight of a user with which nobody exceeds the share. */
-function findCap(counts: readonly number[], imported: number): number {
-  const share = Math.max(MAX_SHARE, 1 / Math.max(1, counts.length + (imported > 0 ? 1 : 0)))
-  if (share === 1) return Number.POSITIVE_INFINITY
-  const ascending = counts.toSorted((a, b) => a - b)
-  let cap = 0
-  let below = imported
-  // With the cap between two counts, `below` is the weight of users under it, and the others weigh the cap.
-  for (const [index, count] of ascending.entries()) {
-    const above = ascending.length - index
-    if (above * share < 1) {
-      cap = (share * below) / (1 - above * share)
-      if (cap <= count) break
-    }
-    cap = count
-    below += count
+function applyCap(
+  weights: Float64Array,
+  raters: readonly Rater[],
+  share: number,
+  { partOf, floor }: RaterCap,
+): void {
+  const parts = new Map<string | number, Map<Rater, number>>()
+  for (const [at, rater] of raters.entries()) {
+    const sums = parts.get(partOf(at)) ?? new Map<Rater, number>()
+    if (sums.size === 0) parts.set(partOf(at), sums)
+    sums.set(rater, (sums.get(rater) ?? 0) + (weights[at] as number))
   }
-  return Math.max(UNCAPPED_RATINGS, cap)
+  const caps = new Map(
+    [...parts].map(([part, sums]) => [part, Math.max(floor, findCap([...sums.values()], share))]),
+  )
+  for (const [at, rater] of raters.entries()) {
+    const sum = parts.get(partOf(at))?.get(rater) as number
+    const cap = caps.get(partOf(at)) as number
+    if (sum > cap) weights[at] = ((weights[at] as number) * cap) / sum
+  }
+}
+
+/** The largest weight of a rater with which nobody exceeds the share. 0 for too few raters. */
+function findCap(sums: readonly number[], share: number): number {
+  const ascending = sums.toSorted((a, b) => a - b)
+  let cap = 0
+  let below = 0
+  // With the cap between two sums, `below` is the weight of raters under it, and the others weigh the cap.
+  for (const [index, sum] of ascending.entries()) {
+    const above = ascending.length - index
+    if (above * share < 1 - 1e-9) {
+      cap = (share * below) / (1 - above * share)
+      if (cap <= sum) break
+    }
+    cap = sum
+    below += sum
+  }
+  return ascending.length * share < 1 - 1e-9 ? 0 : cap
 }

@@ -9,7 +9,7 @@ export interface Rating {
   readonly features: Uint8Array
   /** In milliseconds. */
   readonly time: number
-  /** Absent for imports of operators, whose weight is not capped. */
+  /** Who rated: a user, or a source of imports. All ratings without one are of one source. */
   readonly user?: string | number | null | undefined
   /** Judged by group, too, where there are enough. */
   readonly group?: string | null | undefined

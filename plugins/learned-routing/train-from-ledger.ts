@@ -44,11 +44,12 @@ async function readRatings(
   let after: number | undefined
   do {
     const page = await ledger.ratings({ ...query, ...(after !== undefined && { after }) })
-    for (const { features, userId, propensity, groups, ...rating } of page.ratings)
+    for (const { features, userId, givenBy, propensity, groups, ...rating } of page.ratings)
       collection.add({
         ...rating,
         features: Buffer.from(features, 'base64'),
-        ...(userId > 0 && { user: userId }),
+        // All that one operator imports is the opinion of one.
+        user: userId > 0 ? userId : `import by ${givenBy}`,
         ...(propensity !== null && { propensity }),
         ...(groups !== null && { group: groups }),
       })

@@ -21,16 +21,17 @@ export function trainRouter(ratings: Iterable<Rating>, options: TrainingOptions)
 }
 
 /**
- * Judges on the newest ratings what is learned from the older ones, then fits the version to all of them. See
- * docs/decisions/learned-routing.md, "The version is fitted to all ratings". Pure: the same ratings and seed
- * yield the same version. Takes seconds, so it belongs in a thread.
+ * Judges on the newest ratings of each rater what is learned from the older ones, then fits the version to
+ * all of them. See docs/decisions/learned-routing.md, "The version is fitted to all ratings". Pure: the same
+ * ratings and seed yield the same version. Takes seconds, so it belongs in a thread.
  */
 export function trainCollected(
   collection: RatingCollection,
   { catalogue, maxBytes = DEFAULT_MAX_BYTES, seed = 1 }: TrainingOptions,
 ): TrainedRouter {
   const prompts = collection.prompts()
-  const { training, holdout } = splitRatings(prompts)
+  const parts = splitRatings(prompts)
+  const [training, holdout] = [weighPrompts(parts.training, seed), weighPrompts(parts.holdout, seed)]
   const rowsOf = collectRows(training)
   const judged = fitModels(rowsOf, maxBytes)
   const figures = judgeRouter({
@@ -46,7 +47,7 @@ export function trainCollected(
     catalogue,
     seed,
   })
-  const all = weighPrompts(prompts)
+  const all = weighPrompts(prompts, seed)
   const newKinds = figures.better_on_known_kinds
     ? judgeNewKinds(all, { candidates: figures.candidates.map(({ model }) => model), catalogue, seed })
     : null

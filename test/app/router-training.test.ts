@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { runCommand } from '../support/command.ts'
-import { ADMIN_KEY, AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { ADMIN_KEY, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { newOperator } from '../support/operators.ts'
 import { asAdmin } from '../support/policies.ts'
 import { writeSettings } from '../support/settings-file.ts'
 
@@ -8,7 +9,7 @@ const CHEAP = 'ministral-3b-2512'
 const DEAR = 'gpt-6.2-astra'
 
 /** Rated prompts of two kinds: both models write haikus well, and only the dear one proves theorems. */
-function ratedPrompts(count: number): string {
+function ratedPrompts(count: number, isOwn: (pair: number) => boolean): string {
   const lines = Array.from({ length: count }, (_, index) => {
     const isHaiku = index % 2 === 0
     // Each prompt is another one, and both kinds have the same length. Features do not tell digits apart.
@@ -20,6 +21,7 @@ function ratedPrompts(count: number): string {
     ]
   })
   return lines
+    .filter((_, index) => isOwn(Math.floor(index / 2)))
     .flat()
     .map((line) => `${JSON.stringify(line)}\n`)
     .join('')
@@ -40,14 +42,15 @@ describe('the training of a router', function () {
     return startGateway({ CONFIG: await writeSettings(yaml) })
   }
 
-  const importPrompts = async ({ url }: RunningGateway, count: number) => {
-    const body = ratedPrompts(count)
-    const imported = await fetch(`${url}/admin/feedback?format=jsonl`, {
-      method: 'POST',
-      headers: AS_ADMIN,
-      body,
-    })
-    expect(imported.status, await imported.clone().text()).to.be.within(200, 201)
+  /** Each importer is one rater. */
+  const importPrompts = async (to: RunningGateway, count: number, importers = 5) => {
+    for (let importer = 0; importer < importers; importer++) {
+      const { headers } = await newOperator(to, 'editor', `importer ${importer}`)
+      const body = ratedPrompts(count, (pair) => pair % importers === importer)
+      const url = `${to.url}/admin/feedback?format=jsonl`
+      const imported = await fetch(url, { method: 'POST', headers, body })
+      expect(imported.status, await imported.clone().text()).to.be.within(200, 201)
+    }
   }
 
   const router = (...args: readonly string[]) =>
@@ -77,7 +80,7 @@ describe('the training of a router', function () {
       .to.contain('CANDIDATE 1')
       .and.to.contain('Version 1 is better than all baselines on kinds of prompts that it has seen.')
       .and.to.match(/quality of the version at 50 % of the cost +(0\.9|1\n)/)
-      .and.to.match(/trained_from.raters +0\n/)
+      .and.to.match(/trained_from.raters +5\n/)
     expect((await asAdmin(gateway, 'GET', '/admin/routers/report')).body.data).to.deep.include({
       active: null,
       is_better: false,
@@ -115,6 +118,19 @@ describe('the training of a router', function () {
       expect(body.data).to.include({ version: 1, is_active: true })
       expect(body.data.figures).to.include({ better: false, better_on_known_kinds: true })
       expect(body.data.figures.reason).to.contain('kinds of prompts')
+    } finally {
+      await willing.stop()
+    }
+  })
+
+  it('does not activate a version that one importer alone has taught and judged', async () => {
+    const willing = await startTraining('when_better_on_known_kinds')
+    try {
+      await importPrompts(willing, 400, 1)
+      const { body } = await asAdmin(willing, 'POST', '/admin/routers/train', {})
+      expect(body.data).to.include({ version: 1, is_active: false })
+      expect(body.data.figures).to.include({ better_on_known_kinds: false, raters: 1 })
+      expect(body.data.figures.reason).to.contain('Fewer than 4 users or importers')
     } finally {
       await willing.stop()
     }

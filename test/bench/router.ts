@@ -37,6 +37,8 @@ const COSTS = [0, 1]
 const CATALOGUE = { weaker: { cost: 1, quality: 60 }, stronger: { cost: 20, quality: 90 } }
 const RATED_PROMPTS = [500, 1000, 5000, Number.POSITIVE_INFINITY]
 const SAMPLES = 500
+/** A verdict needs several. */
+const RATERS = 20
 
 function readPrompts(folder: string): readonly Prompt[] {
   const key = createFeatureKey('bench')
@@ -71,7 +73,9 @@ function toRatings(prompts: readonly Prompt[], isOne: boolean, random: Random): 
   return prompts.flatMap(({ encoded, scores }, time) => {
     const answered = random.integer(2)
     return MODELS.flatMap((model, at) =>
-      isOne && at !== answered ? [] : [{ model, score: scores[at] as number, features: encoded, time }],
+      isOne && at !== answered
+        ? []
+        : [{ model, score: scores[at] as number, features: encoded, time, user: time % RATERS }],
     )
   })
 }

@@ -87,6 +87,8 @@ export interface StoredRating {
   readonly score: number
   /** 0 for an imported prompt. */
   readonly userId: number
+  /** Id of the key or the operator. */
+  readonly givenBy: string
   /** When the request arrived, or when it was imported, as a Unix time in milliseconds. */
   readonly time: number
   /** Base64. */

@@ -9,7 +9,7 @@ import { ROUNDS } from '../../../support/rounds.ts'
 const judge = (ratings: readonly Rating[], seed: number) => {
   const collection = createRatingCollection(MADE_CATALOGUE)
   for (const rating of ratings) collection.add(rating)
-  return judgeNewKinds(weighPrompts(collection.prompts()), {
+  return judgeNewKinds(weighPrompts(collection.prompts(), seed), {
     candidates: ['small', 'large'],
     catalogue: MADE_CATALOGUE,
     seed,

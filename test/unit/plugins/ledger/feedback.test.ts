@@ -181,7 +181,7 @@ function keepsFeedback(locate: () => Promise<LedgerLocation>): void {
     const common = { score: 0.5, features }
     const first = await store.ratings({ since: 0, limit: 1 })
     expect(first.ratings).to.deep.equal([
-      { ...common, model: 'gpt-4o', userId: 1, time: NOON, propensity: 0.1, groups: '3,8' },
+      { ...common, model: 'gpt-4o', userId: 1, givenBy: 'key_1', time: NOON, propensity: 0.1, groups: '3,8' },
     ])
     const second = await store.ratings({ since: 0, limit: 1, after: first.next! })
     expect(second).to.deep.equal({
@@ -190,6 +190,7 @@ function keepsFeedback(locate: () => Promise<LedgerLocation>): void {
           ...common,
           model: 'gpt-4o-mini',
           userId: 2,
+          givenBy: 'key_1',
           time: NOON + DAY_MS,
           propensity: null,
           groups: null,
