@@ -40,9 +40,13 @@ export async function addDrafts(
   const pendingEvents: RuleEvent[] = []
   const slice = createCooperativeYield()
 
-  function addDraft(kind: RuleKindName, { id, ...body }: RuleDraft): void {
+  async function addDraft(kind: RuleKindName, { id, ...body }: RuleDraft, draftPath: string): Promise<void> {
     const commands = commandSet[kind](ownerId, draftedSet)
-    const change = id === undefined ? commands.create(body) : commands.update(id, body, 'any')
+    const change = prefixErrors(draftPath, () =>
+      id === undefined ? commands.create(body) : commands.update(id, body, 'any'),
+    )
+    // What a write would refuse is refused here, too.
+    await change.prepare?.().catch((error: unknown) => prefixErrors(draftPath, () => throwError(error)))
     const events = change.decide(change.ruleId ?? nextId++)
     pendingEvents.push(...events)
     for (const event of events) evolveUserRules(draftedRules, event, record)
@@ -52,7 +56,7 @@ export async function addDrafts(
   await slice.yieldNow()
   for (const kind of RULE_KINDS) {
     for (const [index, draft] of (drafts[kind] ?? []).entries()) {
-      prefixErrors(`${path}.${kind}[${index}]`, () => addDraft(kind, draft))
+      await addDraft(kind, draft, `${path}.${kind}[${index}]`)
       if (slice.isDue()) await slice.yieldNow()
     }
   }
@@ -62,6 +66,10 @@ export async function addDrafts(
   // The patterns of drafts are compiled like those of stored rules.
   for (const kind of RULE_KINDS) await commandSet[kind](ownerId, () => rules).prepare()
   return { ...rules, routing: rules.routing.map(renumberDraft), firewall: rules.firewall.map(renumberDraft) }
+}
+
+function throwError(error: unknown): never {
+  throw error
 }
 
 function renumberDraft<Rule extends RoutingRule | FirewallRule>(rule: Rule): Rule {

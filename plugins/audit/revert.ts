@@ -35,7 +35,7 @@ export function revertRule<Rule extends RoutingRule | FirewallRule, Content>(
     ruleId,
     async prepare() {
       await kind.prepare?.([content], 'policyId' in owner ? owner.policyId : owner.userId)
-      kind.check?.(content)
+      kind.check?.(content, owner)
     },
     decide() {
       const current = context.rules()[kind.name].find(({ id }) => id === ruleId)

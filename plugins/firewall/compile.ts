@@ -17,8 +17,8 @@ export interface CompiledFirewall {
   readonly hasMasks: boolean
   /** In evaluation order: the enabled rules of the scope whose pattern can be evaluated. */
   readonly rules: readonly CompiledFirewallRule[]
-  /** The number of rules left out because their pattern cannot be evaluated. */
-  readonly unusableCount: number
+  /** The rules that were left out because their pattern cannot be evaluated. */
+  readonly unusable: readonly FirewallRule[]
   /** Texts that no rule matches. */
   readonly unmatched: UnmatchedTexts
   /** Finds the rules that may match the texts. */
@@ -89,7 +89,7 @@ export async function compileFirewall(
     isPolicy: origin !== undefined,
     hasMasks: rules.some(({ rule }) => rule.action === 'mask'),
     rules,
-    unusableCount: active.length - rules.length,
+    unusable: active.filter((_, index) => entries[index] === undefined),
     unmatched: new UnmatchedTexts(),
     findCandidates(texts, run) {
       const searched = hasPresets ? withFolded(texts) : texts

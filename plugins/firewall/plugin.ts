@@ -56,11 +56,22 @@ export function createFirewall({ evaluatesResponses, ...services }: FirewallServ
     options: firewallOptions,
     setup(options: FirewallOptions, { logger, metrics }) {
       const { on_timeout: onTimeout, cpu_ms: cpuMs, hold_back_chars: holdBackChars } = options
+      function reportUnusable({ ownerId, origin }: RuleSet, unusable: readonly FirewallRule[]): void {
+        if (unusable.length === 0) return
+        for (const { action } of unusable) countUnusable(action)
+        const owner = origin === undefined ? { user: ownerId } : { policy: ownerId }
+        const ids = unusable.map(({ id }) => id)
+        logger.warn(
+          { ...owner, rules: ids },
+          'firewall rules never match: their patterns cannot be evaluated',
+        )
+      }
       const { countUnusable, countUnfinished } = createPatternCounters(metrics)
       const getCompiled = createCompiledCache(
         async (rules: RuleSet) => {
           const firewalls = await compileFirewalls(rules, evaluatesResponses)
-          countUnusable(firewalls.prompt.unusableCount + (firewalls.response?.unusableCount ?? 0))
+          const { prompt, response } = firewalls
+          reportUnusable(rules, [...prompt.unusable, ...(response?.unusable ?? [])])
           return firewalls
         },
         options,
@@ -244,6 +255,7 @@ function createPatternCounters(metrics: Registry) {
   const unusable = new Counter({
     name: 'signalbox_firewall_unusable_patterns_total',
     help: 'Firewall rules left out at compilation because their pattern cannot be evaluated.',
+    labelNames: ['action'],
     registers: [metrics],
   })
   const unfinished = new Counter({
@@ -252,7 +264,7 @@ function createPatternCounters(metrics: Registry) {
     registers: [metrics],
   })
   return {
-    countUnusable: (count: number) => unusable.inc(count),
+    countUnusable: (action: FirewallRule['action']) => unusable.inc({ action }),
     countUnfinished: (count: number) => unfinished.inc(count),
   }
 }

@@ -100,14 +100,26 @@ const firewallRules: Omit<RuleKind<FirewallRule, FirewallContent>, 'lint'> = {
       throw new GatewayError('invalid_rule', 'The pattern takes too long to compile. Shorten it.', { cause })
     })
   },
-  check({ type, pattern }) {
-    if (type === 'regex' || patternError({ type, pattern }) === undefined) return
+  check({ type, pattern, is_enabled: isEnabled }, owner) {
+    const error = patternError({ type, pattern })
+    if (error === undefined) return
+    if (type === 'regex') {
+      // One that an earlier version accepted can be disabled.
+      if ('policyId' in owner && isEnabled) throw unusablePolicyRuleError(error)
+      return
+    }
     const message =
       type === 'preset'
         ? `The pattern field must be the name of a preset: ${PRESETS.map(({ name }) => name).join(', ')}.`
         : `The pattern of ${pattern.length} characters is too long for a substring. Shorten it.`
     throw new GatewayError('invalid_rule', message)
   },
+}
+
+/** A rule that never matches would be one that an organisation relies on. */
+function unusablePolicyRuleError(error: string): GatewayError {
+  const message = `The pattern field cannot be evaluated, so the rule would never match: ${error}.`
+  return new GatewayError('validation_error', message, { errors: { pattern: [message] } })
 }
 
 function lintRule(rule: FirewallRule, evaluatesResponses: boolean): readonly Warning[] {

@@ -60,5 +60,5 @@ export const firewallRuleApi: RuleApi = {
   schema: FirewallRuleSchema,
   examples,
   change: { is_enabled: false },
-  errors: ['invalid_rule'],
+  errors: ['invalid_rule', 'validation_error'],
 }

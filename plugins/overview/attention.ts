@@ -56,7 +56,7 @@ export async function checkPolicyRules(
       if (typeof error === 'string')
         found.push({
           code: 'pattern_not_evaluable',
-          severity: 'warning',
+          severity: each.action === 'warn' ? 'warning' : 'error',
           message: `Rule "${each.name}" of policy "${policy}" never matches: ${error}.`,
           rule: { kind: 'firewall', id: each.id, name: each.name, origin },
         })

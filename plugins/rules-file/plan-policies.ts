@@ -59,7 +59,7 @@ async function planPolicy(
   const content = parsePolicy(path, entry, policy, builder)
   const id = policy?.id ?? builder.newId()
   const current = policy && builder.state.policies.rulesOf(policy.id)
-  const rules = await planRules(path, entry, current, builder)
+  const rules = await planRules(path, entry, { policyId: policy?.id ?? 0 }, current, builder)
   if (content === undefined) return
   const { name, description, isEnabled, priority, appliesTo } = content
   const applies_to = showScope(appliesTo, entry)

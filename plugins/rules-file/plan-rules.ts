@@ -32,7 +32,7 @@ export async function planUsers(entries: readonly UserEntry[], builder: PlanBuil
     if (seen.has(userId)) issues.add(path, 'The user is listed twice.')
     seen.add(userId)
     const revision = state.rules.revision(userId)
-    const { changes, events } = await planRules(path, entry, state.rules.of(userId), builder)
+    const { changes, events } = await planRules(path, entry, { userId }, state.rules.of(userId), builder)
     if (Object.keys(changes).length === 0) continue
     const name = references.userName(userId)
     const toEvents = (toId: ToId) => events(toId, { userId })
@@ -41,18 +41,22 @@ export async function planUsers(entries: readonly UserEntry[], builder: PlanBuil
   }
 }
 
-/** Compares rules of a user or a policy with those of the file. `current` is undefined for a new policy. */
+/**
+ * Compares rules of a user or a policy with those of the file. `current` is undefined for a new policy, whose
+ * id is 0.
+ */
 export async function planRules(
   path: string,
   entries: RuleEntries,
+  owner: RuleOwner,
   current: RuleSet | undefined,
   builder: PlanBuilder,
 ): Promise<PlannedRules> {
   const rules = current ?? emptyRuleSet(0)
   const { routing, firewall } = builder.state.kinds
   const lists = {
-    firewall: await planRuleList(path, entries.firewall_rules ?? [], rules, firewall, builder),
-    routing: await planRuleList(path, entries.routing_rules ?? [], rules, routing, builder),
+    firewall: await planRuleList(path, entries.firewall_rules ?? [], owner, rules, firewall, builder),
+    routing: await planRuleList(path, entries.routing_rules ?? [], owner, rules, routing, builder),
   }
   const events = (toId: ToId, owner: RuleOwner) =>
     RULE_KINDS.flatMap((kind) => lists[kind].events.flatMap((event) => event(toId, owner)))
@@ -77,6 +81,7 @@ type PlannedEvent = (toId: ToId, owner: RuleOwner) => readonly RuleEvent[]
 async function planRuleList<Rule extends RoutingRule | FirewallRule, Content extends object>(
   ownerPath: string,
   entries: readonly JsonObject[],
+  owner: RuleOwner,
   rules: RuleSet,
   kind: RuleKind<Rule, Content>,
   builder: PlanBuilder,
@@ -98,7 +103,7 @@ async function planRuleList<Rule extends RoutingRule | FirewallRule, Content ext
     if (rule !== undefined && Object.keys(fields).length === 0) continue
     await builder.issues.collect(pathOf(index), async () => {
       await kind.prepare?.([content], rules.ownerId)
-      kind.check?.(content)
+      kind.check?.(content, owner)
     })
     // The cast is safe: warnings are about the content.
     for (const warning of kind.lint(content as unknown as Rule))

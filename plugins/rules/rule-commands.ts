@@ -90,7 +90,7 @@ export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Cont
 
   async function prepareChange(content: Content): Promise<void> {
     await kind.prepare?.([content], ownerId)
-    kind.check?.(content)
+    kind.check?.(content, owner)
   }
 
   return {

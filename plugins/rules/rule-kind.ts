@@ -46,8 +46,11 @@ export interface RuleKind<Rule extends RoutingRule | FirewallRule, Content> {
   show(rule: Rule): JsonObject
   /** Prepares `show`, `lint` and `check`, which must not hold the event loop. */
   prepare?(contents: readonly Content[], ownerId: number): Promise<void>
-  /** Throws a `GatewayError` for valid fields that make no usable rule together. */
-  check?(content: Content): void
+  /**
+   * Throws a `GatewayError` for valid fields that make no usable rule together, or none that a policy may
+   * have.
+   */
+  check?(content: Content, owner: RuleOwner): void
   /** Warnings about a valid rule, for its owner. */
   lint(rule: Rule): readonly Warning[]
 }

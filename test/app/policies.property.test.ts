@@ -4,7 +4,12 @@ import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
 import { asAdmin } from '../support/policies.ts'
 import { createRandom, type Random } from '../support/random.ts'
-import { randomFirewallRule, randomRequest, randomRoutingRule } from '../support/random-rules.ts'
+import {
+  randomFirewallRule,
+  randomPolicyFirewallRule,
+  randomRequest,
+  randomRoutingRule,
+} from '../support/random-rules.ts'
 import { ROUNDS } from '../support/rounds.ts'
 import { writeSettings } from '../support/settings-file.ts'
 
@@ -105,7 +110,7 @@ async function createPolicy(world: World, random: Random): Promise<void> {
 }
 
 function createRule(world: World, policy: number, kind: string, random: Random) {
-  const rule = kind === 'routing' ? randomRoutingRule(random) : randomFirewallRule(random)
+  const rule = kind === 'routing' ? randomRoutingRule(random) : randomPolicyFirewallRule(random)
   return admin(world, 'POST', `/admin/policies/${policy}/${kind}-rules`, rule)
 }
 

@@ -66,7 +66,7 @@ describe('the rules of a policy', () => {
       `${path}/firewall-rules`,
       firewallRule({ type: 'regex', pattern: '(' }),
     )
-    expect(broken.body.warnings[0].code).to.equal('pattern_not_evaluable')
+    expectError(broken, [422, 'validation_error'])
 
     const headers = { 'idempotency-key': `rule of ${id}`.replaceAll(' ', '-') }
     const first = await admin('POST', `${path}/firewall-rules`, firewallRule(), headers)
@@ -74,6 +74,37 @@ describe('the rules of a policy', () => {
     const again = await admin('POST', `${path}/firewall-rules`, firewallRule(), headers)
     expect(again.headers.get('idempotent-replayed')).to.equal('true')
     expect(again.body).to.deep.equal(first.body)
+  })
+
+  it('must have patterns that can be evaluated, however they are written', async () => {
+    const broken = firewallRule({ name: 'Broken', type: 'regex', pattern: '(?<=a+)b(?{1})' })
+    const refused = [422, 'validation_error'] as [number, string]
+    const created = await admin('POST', `${path}/firewall-rules`, broken)
+    expectError(created, refused)
+    expect(created.body.error.errors.pattern[0]).to.contain('would never match')
+    const fine = (await admin('POST', `${path}/firewall-rules`, firewallRule())).body.data
+    const rule = `${path}/firewall-rules/${fine.id}`
+    expectError(await admin('PATCH', rule, { type: 'regex', pattern: '(' }), refused)
+    const disabled = { type: 'regex', pattern: '(', is_enabled: false }
+    expect((await admin('PATCH', rule, disabled)).status).to.equal(200)
+    expectError(await admin('PATCH', rule, { is_enabled: true }), refused)
+    const operations = [{ kind: 'firewall', op: 'create', data: broken }]
+    expectError(await admin('POST', `${path}/rules/batch`, { operations }), refused)
+    await admin('PATCH', rule, { type: 'substring', pattern: 'fine', is_enabled: true })
+    const revisions = (await history(rule)).length
+    expect(revisions).to.equal(3)
+    const user = await newUser(gateway)
+    const request = { model: 'auto', messages: [{ role: 'user', content: 'Hi' }] }
+    const drafts = { policies: [{ policy_id: id, firewall: [broken] }] }
+    expectError(await admin('POST', '/admin/simulate', { user_id: user.id, request, drafts }), refused)
+    const file = { policies: [{ name: 'New', firewall_rules: [broken] }] }
+    const planned = await admin('POST', '/admin/rules/file/plan', { file })
+    expect(JSON.stringify(planned.body)).to.contain('would never match')
+    expect(planned.status).to.be.within(400, 422)
+    const own = { file: { users: [{ user: user.id, firewall_rules: [broken] }] } }
+    const ofUser = await admin('POST', '/admin/rules/file/plan', own)
+    expect(ofUser.status, JSON.stringify(ofUser.body)).to.equal(200)
+    expect(JSON.stringify(ofUser.body)).to.contain('pattern_not_evaluable')
   })
 
   it('have a history, past states, differences and reverts', async () => {

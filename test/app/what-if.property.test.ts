@@ -6,7 +6,12 @@ import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser } from '../support/new-user.ts'
 import { asAdmin, newPolicy } from '../support/policies.ts'
 import { createRandom, type Random } from '../support/random.ts'
-import { randomFirewallRule, randomRequest, randomRoutingRule } from '../support/random-rules.ts'
+import {
+  randomFirewallRule,
+  randomPolicyFirewallRule,
+  randomRequest,
+  randomRoutingRule,
+} from '../support/random-rules.ts'
 import { writeSettings } from '../support/settings-file.ts'
 
 const SEED = Number(process.env.WHAT_IF_SEED ?? 20261122)
@@ -49,7 +54,7 @@ describe(`what-if with today's rules (seed ${SEED})`, () => {
     for (const everyone of [true, false])
       await newPolicy(gateway, {
         applies_to: everyone ? { everyone: true } : { users: users.slice(0, 2).map(({ id }) => id) },
-        firewall: randomRules(random, randomFirewallRule, 2),
+        firewall: randomRules(random, randomPolicyFirewallRule, 2),
         routing: randomRules(random, randomRoutingRule, 2),
       })
     const statuses = new Set<number>()

@@ -31,6 +31,12 @@ export function randomFirewallRule(random: Random): object {
   }
 }
 
+/** One that a policy takes: it refuses patterns that cannot be evaluated. */
+export function randomPolicyFirewallRule(random: Random): object {
+  const rule = randomFirewallRule(random)
+  return 'pattern' in rule && rule.pattern === '(unclosed' ? { ...rule, pattern: 'enclosed' } : rule
+}
+
 export function randomRoutingRule(random: Random): object {
   return { ...randomBase(random), match_json: randomMatch(random), action_json: randomAction(random) }
 }

@@ -120,7 +120,7 @@ function RuleRow({ draft, above, below, hits, canEdit, onEdit, onHistory, onMove
         {stored && isChangedDraft(draft) && (
           <Badge tone="info">{isRemoved ? 'deleted' : describeChange(draft)}</Badge>
         )}
-        {stored?.pattern_error && <small class="issue block">{stored.pattern_error}</small>}
+        {stored?.pattern_error && <small class="issue block">Never matches: {stored.pattern_error}</small>}
       </td>
       <td class="mono clip">{summarizeRule(rule)}</td>
       <td class="number">{content.priority}</td>

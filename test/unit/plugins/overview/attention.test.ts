@@ -50,6 +50,25 @@ describe('what needs attention', () => {
     expect(await check(false)).to.deep.equal([])
   })
 
+  it('is a rule of a policy that never matches: an error if it blocks or masks', async () => {
+    const broken = (['block', 'mask', 'warn'] as const).map((action, index) =>
+      firewallRule({
+        id: 21 + index,
+        action,
+        type: 'regex',
+        pattern: '(',
+        updated_at: '2026-12-19T00:00:00Z',
+      }),
+    )
+    const policies = { policies: () => [policy(true)], rulesOf: () => ruleSet(broken) }
+    const found = await checkPolicyRules(policies, KINDS, [], NOW)
+    expect(found.map(({ code, severity }) => [code, severity])).to.deep.equal([
+      ['pattern_not_evaluable', 'error'],
+      ['pattern_not_evaluable', 'error'],
+      ['pattern_not_evaluable', 'warning'],
+    ])
+  })
+
   it('is an event log that is away, a damaged stream, and changes without a checkpoint', () => {
     const at = (time: string) => ({
       state: () => 'following' as const,
