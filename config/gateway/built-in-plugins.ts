@@ -52,7 +52,7 @@ import { createLatencyTracker } from '../../providers/shared/latency.ts'
 import { createParameterFit } from '../../providers/shared/parameter-fit.ts'
 import { createTokenCounter } from '../../providers/shared/token-counter.ts'
 import { metricsAddress } from '../settings/metrics-address.ts'
-import type { Settings } from '../settings/settings.ts'
+import { isConfigured, type Settings } from '../settings/settings.ts'
 import { readVersion, shippedFile } from '../settings/shipped-files.ts'
 import type { ClusterPeer } from './cluster-peer.ts'
 import { createLearnedRouting } from './learned-routing.ts'
@@ -114,6 +114,10 @@ export function createBuiltInPlugins(
     modeAliases: settings.modeAliases,
     latencyOf: latency.estimateMs,
     capabilitiesOf: (provider) => providers.byId.get(provider)?.capabilities,
+    missingKeyOf(id) {
+      const row = settings.providers[id]
+      return row && !isConfigured(row) ? row.key_variable : undefined
+    },
     fitParameters: createParameterFit((provider) => providers.byId.get(provider)),
     readsAnthropicContent: (provider) => providers.byId.get(provider)?.readsAnthropicContent === true,
     isUsable: breakers.isUsable,

@@ -24,6 +24,11 @@ export interface Dialect {
   parseWarnings?(body: JsonObject): Warning[]
   /** Names of request fields that the endpoint fills in when the caller omits them. */
   readonly defaults?: readonly string[]
+  /**
+   * Values of optional request fields that models get if the caller omits them, if the catalogue says that
+   * they take them. Routing does not see them. They are listed in `defaults`, too.
+   */
+  readonly sentDefaults?: RepliedExchange['sentDefaults']
   /** The caller's names of request fields whose names in the canonical form are others. */
   readonly parameterNames?: Readonly<Record<string, string>>
   /**

@@ -62,6 +62,8 @@ export interface Exchange {
   readonly preferences: readonly string[]
   /** Request fields that the endpoint filled in. Omitting them for a target needs no warning. */
   readonly defaulted: readonly string[]
+  /** See `Dialect`. */
+  readonly sentDefaults?: Readonly<Pick<ChatRequest, 'temperature'>>
   /** The caller's names of request fields whose names in the canonical form are others. */
   readonly parameterNames?: Readonly<Record<string, string>>
   /** Added to `signalbox.warnings` and `metadata.warnings` of the response. */

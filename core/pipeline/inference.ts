@@ -176,7 +176,13 @@ function toReceivedName(param: string, { received }: EndedExchange): string {
 /** The part of a dialect that parses requests. */
 export type RequestParser = Pick<
   Dialect,
-  'parseRequest' | 'parsePreferences' | 'parseWarnings' | 'defaults' | 'parameterNames' | 'operation'
+  | 'parseRequest'
+  | 'parsePreferences'
+  | 'parseWarnings'
+  | 'defaults'
+  | 'sentDefaults'
+  | 'parameterNames'
+  | 'operation'
 >
 
 /**
@@ -206,6 +212,7 @@ export function createExchange(
     metadata: isJsonObject(request.metadata) ? request.metadata : undefined,
     preferences: parser.parsePreferences?.(body) ?? [],
     defaulted: (parser.defaults ?? []).filter((name) => body[name] === undefined),
+    ...(parser.sentDefaults && { sentDefaults: parser.sentDefaults }),
     ...(parser.parameterNames && { parameterNames: parser.parameterNames }),
     warnings: parser.parseWarnings?.(body) ?? [],
     trace: [],

@@ -1,4 +1,5 @@
 import {
+  type ChatRequest,
   type EndedExchange,
   GatewayError,
   type Reply,
@@ -25,7 +26,7 @@ export function createCallProvider(services: DispatchServices): CallProvider {
   const { providers, circuitBreakers, latency } = services
   return async (exchange, target) => {
     const { client, capabilities } = findProvider(providers, target.provider)
-    const { request, omitted } = limitRequest(exchange.request, capabilities)
+    const { request, omitted } = limitRequest(withSentDefaults(exchange, target), capabilities)
     const sentAt = performance.now()
     const by = { caller: exchange.account.userId, isRetry: wasSent(exchange, target) }
     const sent = await circuitBreakers.guard(target, by, () =>
@@ -51,6 +52,12 @@ export function createCallProvider(services: DispatchServices): CallProvider {
     }
     return sent.reply
   }
+}
+
+/** Adds the temperature of the endpoint, unless the model or a `top_p` of the caller excludes one. */
+function withSentDefaults({ request, sentDefaults }: ReplyingExchange, { entry }: Target): ChatRequest {
+  if (sentDefaults === undefined || entry?.sampling !== true) return request
+  return request.temperature == null && request.top_p == null ? { ...request, ...sentDefaults } : request
 }
 
 function wasSent({ attempts }: ReplyingExchange, target: Target): boolean {

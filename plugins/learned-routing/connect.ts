@@ -26,13 +26,13 @@ export interface LearnedRoutingServices {
 /**
  * Loads the active versions, and each one that is activated later, and resolves with the function that
  * assesses prompts with them. A version is in force from the position of its event on, in every process.
+ * Without services, learned routing is off: then there are only the metrics.
  */
 export async function connectLearnedRouting(
-  services: LearnedRoutingServices,
+  services: LearnedRoutingServices | undefined,
   metrics: Registry,
   logger: Logger,
-): Promise<AssessPrompt> {
-  const { mode, minModelRatings, featureSecret, routers, groups, log, subscription, retry } = services
+): Promise<AssessPrompt | undefined> {
   const registers = [metrics]
   const refused = new Counter({
     name: 'signalbox_router_versions_refused_total',
@@ -46,9 +46,11 @@ export async function connectLearnedRouting(
     aggregator: 'min',
     registers,
     collect() {
-      this.set(routers.activationsOf({ everyone: true }).at(-1) ?? 0)
+      this.set(services?.routers.activationsOf({ everyone: true }).at(-1) ?? 0)
     },
   })
+  if (services === undefined) return undefined
+  const { mode, minModelRatings, featureSecret, routers, groups, log, subscription, retry } = services
   const active = createActiveRouters({
     routers,
     groups,

@@ -86,6 +86,8 @@ export function createResponsesDialect(
       const call = activeCalls.get(exchange)
       return call && writeFailedResponse(error, exchange, call)
     },
+    defaults: ['temperature'],
+    sentDefaults: { temperature: 1 },
     parameterNames: RESPONSES_NAMES,
     toCallerPath(path, exchange) {
       const call = activeCalls.get(exchange)

@@ -43,7 +43,7 @@ export function buildFixedRoute(
 ): Route {
   checkModelAllowed(caller, target)
   const capabilities = routingCatalog.capabilitiesOf(target.provider)
-  if (capabilities === undefined) throw notConfiguredError(target.provider)
+  if (capabilities === undefined) throw notConfiguredError(target.provider, routingCatalog)
   checkOperation(target, caller)
   checkFixedModel(target, request, capabilities, caller)
   const asked = { operation: caller.operation, dimensions: caller.dimensions }
@@ -176,9 +176,23 @@ export function findTarget(
   if (match?.isDated) return { provider: match.model.provider, model: name, entry: match.model }
   if (match !== undefined) return targetOf(match.model, match.name)
   if (provider !== undefined) return { provider, model: name }
-  // Anthropic's clients name models by date, and new ones as soon as they exist.
-  if (/^claude-/.test(name) && capabilitiesOf('anthropic')) return { provider: 'anthropic', model: name }
+  const family = findFamilyProvider(name)
+  if (family !== undefined && capabilitiesOf(family)) return { provider: family, model: name }
   throw modelNotFoundError(name, catalog.models)
+}
+
+/** Clients name new models as soon as they exist. These names say whose they are. */
+const FAMILIES: readonly (readonly [names: RegExp, provider: string])[] = [
+  [/^(?:ft:)?(?:(?:chat)?gpt-|o\d)/i, 'openai'],
+  [/^claude-/i, 'anthropic'],
+  [/^gemini-/i, 'gemini'],
+  [/^(?:mistral|ministral|magistral|codestral|devstral|pixtral|voxtral)-/i, 'mistral'],
+  [/^deepseek-/i, 'deepseek'],
+]
+
+/** Returns the provider of a model that the catalogue does not have, if its name is one of a known family. */
+export function findFamilyProvider(name: string): string | undefined {
+  return FAMILIES.find(([names]) => names.test(name))?.[1]
 }
 
 /**
@@ -187,9 +201,10 @@ export function findTarget(
  */
 function findCandidates(
   request: ChatRequest,
-  { catalog, capabilitiesOf, fitParameters }: RoutingCatalog,
+  routingCatalog: RoutingCatalog,
   choice: Partial<Omit<AutomaticChoice, 'request'>> = {},
 ) {
+  const { catalog, capabilitiesOf, fitParameters } = routingCatalog
   const { provider, models, preferences, parameterNames, operation = 'chat', dimensions } = choice
   const requirements = requirementsOf(request, { operation, dimensions })
   const fitOf: FitOf = (operation === 'chat' && fitParameters?.(request)) || fitPerfectly
@@ -202,7 +217,7 @@ function findCandidates(
       (provider === undefined || model.provider === provider) &&
       isChosenAutomatically(model, preferences, today),
   )
-  if (configured.length === 0) throw notConfiguredError(provider)
+  if (configured.length === 0) throw notConfiguredError(provider, routingCatalog)
   const caller = models && { models }
   const offered = caller ? configured.filter((model) => isModelAllowed(caller, targetOf(model))) : configured
   if (caller && offered.length === 0) {
@@ -221,13 +236,19 @@ type FitOf = (model: Model) => ParameterFit
 
 const fitPerfectly: FitOf = () => ({ deviations: 0 })
 
-/** Seconds after which a provider may have been configured or have recovered. */
+/** Seconds after which a provider may have recovered. */
 const RETRY_AFTER_SECONDS = 5
 
-function notConfiguredError(provider: string | undefined): GatewayError {
+/** Only the operator can change that, so clients are told not to retry. */
+function notConfiguredError(
+  provider: string | undefined,
+  { missingKeyOf }: Pick<RoutingCatalog, 'missingKeyOf'>,
+): GatewayError {
+  const variable = provider && missingKeyOf?.(provider)
   const message =
-    provider === undefined ? 'No provider is configured.' : `Provider ${provider} is not configured.`
-  return new GatewayError('no_providers_available', message, { retryAfter: RETRY_AFTER_SECONDS })
+    (provider === undefined ? 'No provider is configured.' : `Provider ${provider} is not configured.`) +
+    (variable ? ` Ask the gateway's operator to set its API key, ${variable}.` : '')
+  return new GatewayError('no_providers_available', message, { headers: { 'x-should-retry': 'false' } })
 }
 
 function allUnavailableError(): GatewayError {

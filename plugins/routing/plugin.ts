@@ -50,7 +50,7 @@ export function createRouting(services: RoutingServices): Plugin {
     after: ['auth', 'plan'],
     options: compiledCacheOptions,
     async setup(options: CompiledCacheOptions, { operators, metrics, logger }) {
-      const assessPrompt = learned && (await connectLearnedRouting(learned, metrics, logger))
+      const assessPrompt = await connectLearnedRouting(learned, metrics, logger)
       const compile = (rules: RuleSet) => compileRouting(rules, operators)
       const getCompiled = createCompiledCache(
         compile,

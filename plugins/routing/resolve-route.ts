@@ -8,7 +8,7 @@ import type {
 } from '../../core/contract/index.ts'
 import { isRetired } from '../../providers/shared/catalog.ts'
 import type { PromptAssessment } from '../learned-routing/assess-prompt.ts'
-import { buildAutomaticRoute, buildFixedRoute, findTarget } from './build-route.ts'
+import { buildAutomaticRoute, buildFixedRoute, findFamilyProvider, findTarget } from './build-route.ts'
 import type { RuleDecision } from './evaluate.ts'
 import type { RequestedModel } from './requested-model.ts'
 import { operationOf } from './requirements.ts'
@@ -128,7 +128,7 @@ export function findRequestedModel(
   const entry = routingCatalog.catalog.find(model, provider)
   const isOffered =
     entry === undefined
-      ? requested.provider === provider
+      ? (requested.provider ?? findFamilyProvider(model)) === provider
       : operation === undefined || operationOf(entry) === operation
   return isOffered ? findTarget(model, provider, routingCatalog) : undefined
 }

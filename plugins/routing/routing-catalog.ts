@@ -12,6 +12,8 @@ export interface RoutingCatalog {
   latencyOf(model: Model): number
   /** Undefined if the provider is not configured (no address or no API key). */
   capabilitiesOf(provider: string): Capabilities | undefined
+  /** The environment variable whose value a provider lacks, if it is listed and needs an API key. */
+  missingKeyOf?(provider: string): string | undefined
   /** How well models fit the parameters of a request. Default: perfectly. */
   fitParameters?(request: ChatRequest): (model: Model) => ParameterFit
   /** Whether the provider's format is Anthropic's. Default: none is. */

@@ -51,7 +51,7 @@ export function copyExchange(
   client: ClientConnection,
 ): EndedExchange {
   const { id, traceId, endpoint, operation, account, policies, rules, rulesPosition } = exchange
-  const { request, defaulted, parameterNames, route, features, trace } = exchange
+  const { request, defaulted, sentDefaults, parameterNames, route, features, trace } = exchange
   // The record of the copy names the rule that sent it.
   const asking = trace.filter(({ action, outcome }) => action === 'shadow' && outcome === 'applied')
   return {
@@ -64,6 +64,7 @@ export function copyExchange(
     startedAt: performance.now(),
     ...{ policies, rules, rulesPosition, request, defaulted },
     received: request,
+    ...(sentDefaults && { sentDefaults }),
     ...(parameterNames && { parameterNames }),
     ...(features && { features }),
     preferences: [],

@@ -108,12 +108,18 @@ interface Marker {
 
 const MARKER = /\[\[sandbox:([^\]]{0,500})\]\]/g
 
-/** Parses every `[[sandbox:…]]` in a text. Throws a `SandboxError` (400) for an invalid one. */
+/** Parsing more of them would hold the event loop. */
+const MAX_MARKERS = 100
+
+/** Parses every `[[sandbox:…]]` in a text. Throws a `SandboxError` (400) for invalid and too many ones. */
 function parseMarkers(text: string): readonly Marker[] {
-  return Array.from(text.matchAll(MARKER), ([marker, content = '']) => ({
-    text: marker,
-    fault: parseFault(content),
-  }))
+  const markers: Marker[] = []
+  for (const [marker, content = ''] of text.matchAll(MARKER)) {
+    if (markers.length === MAX_MARKERS)
+      throw new SandboxError(400, `A request can have at most ${MAX_MARKERS} markers of faults.`)
+    markers.push({ text: marker, fault: parseFault(content) })
+  }
+  return markers
 }
 
 /** Removes all markers from a text. */

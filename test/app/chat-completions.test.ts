@@ -317,7 +317,7 @@ describe('chat completions with the official OpenAI client', () => {
     })
 
     it('404 is NotFoundError for an unknown model', async () => {
-      const error = await failing('Hi', 'gpt-99')
+      const error = await failing('Hi', 'no-such-model')
       expect(error).to.be.instanceOf(OpenAI.NotFoundError)
       expect(error).to.include({ code: 'model_not_found', param: 'model', type: 'invalid_request_error' })
     })

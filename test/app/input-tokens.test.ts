@@ -72,7 +72,7 @@ describe('POST /v1/responses/input_tokens', () => {
   })
 
   it('refuses what a response would be refused for, with the path of the caller', async () => {
-    const unknown = await count({ model: 'gpt-99', input: 'x' })
+    const unknown = await count({ model: 'no-such-model', input: 'x' })
     expect([unknown.status, unknown.body.error.code]).to.deep.equal([404, 'model_not_found'])
     const invalid = await count({ input: [{ role: 'user', content: [{ type: 'input_text' }] }] })
     expect([invalid.status, invalid.body.error.param]).to.deep.equal([400, 'input[0].content[0].text'])

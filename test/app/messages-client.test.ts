@@ -106,7 +106,7 @@ describe("Anthropic's official client", function () {
     const shapeless = await failure(connect().messages.create(ask('Hi', named)))
     expect(shapeless.error.error).to.include({ param: 'tools[0].input_schema' })
 
-    const lost = await failure(connect().messages.create(ask('Hi', { model: 'gpt-99' })))
+    const lost = await failure(connect().messages.create(ask('Hi', { model: 'no-such-model' })))
     expect(lost).to.be.instanceOf(Anthropic.NotFoundError)
     expect(lost.error.error).to.include({ type: 'not_found_error', code: 'model_not_found' })
 
@@ -139,7 +139,7 @@ describe("Anthropic's official client", function () {
       ['not_found_error', 404, '/v1/messages/batches', body],
       ['authentication_error', 401, '/v1/messages/count_tokens', body, { authorization: '' }],
       ['invalid_request_error', 400, '/v1/messages/count_tokens', { model: 'gpt-4o' }],
-      ['not_found_error', 404, '/v1/messages/count_tokens', ask('Hi', { model: 'gpt-99' })],
+      ['not_found_error', 404, '/v1/messages/count_tokens', ask('Hi', { model: 'no-such-model' })],
     ]
     for (const [type, status, path, sent, headers] of cases) {
       const answer = await call('POST', path, sent, headers)

@@ -97,6 +97,12 @@ describe('metrics', () => {
     expect(metrics.sum(duration, { ...GPT, error_type: 'provider_error' })).to.equal(1)
   })
 
+  it('have those of learned routers also while learned routing is off', async () => {
+    const { sum } = await scrapeUntil(gateway, () => true)
+    expect(sum('signalbox_router_version')).to.equal(0)
+    expect(sum('signalbox_router_versions_refused_total')).to.equal(0)
+  })
+
   it('count a client that disconnects, and its cancelled call', async () => {
     const leaving = new AbortController()
     const call = fetch(`${gateway.url}/v1/chat/completions`, {

@@ -66,6 +66,14 @@ describe('names of models', () => {
     ['openai/gpt-oss', 'mistral', 'openai/gpt-oss'],
     ['openai/brand-new', 'openai', 'brand-new'],
     ['claude-brand-new', 'anthropic', 'claude-brand-new'],
+    ['gpt-9', 'openai', 'gpt-9'],
+    ['GPT-9-mini', 'openai', 'GPT-9-mini'],
+    ['o9-mini', 'openai', 'o9-mini'],
+    ['ft:gpt-9:team', 'openai', 'ft:gpt-9:team'],
+    ['gemini-9-pro', 'gemini', 'gemini-9-pro'],
+    ['models/gemini-9-pro', 'gemini', 'gemini-9-pro'],
+    ['mistral-giant-9', 'mistral', 'mistral-giant-9'],
+    ['deepseek-v9', 'deepseek', 'deepseek-v9'],
   ] as const) {
     it(`accepts ${name} as ${provider}/${model}, in requests and as a path`, async () => {
       const { status, body } = await chat(name)
@@ -101,7 +109,7 @@ describe('names of models', () => {
 
   it('answers 404 with the closest names', async () => {
     for (const [name, hint] of [
-      ['gpt-4o-mni', 'gpt-4o-mini'],
+      ['pt-4o-mini', 'gpt-4o-mini'],
       ['claud-opus-5', 'claude-opus-5'],
       ['team-defualt', 'team-default'],
     ] as const) {

@@ -72,9 +72,9 @@ describe('the Responses API', () => {
       expect(body.output.map(({ type }: { type: string }) => type)).to.deep.equal(['message'])
     })
 
-    it('sends no temperature unless the client gives one', async () => {
+    it('sends a temperature of 1 unless the client gives another one', async () => {
       await post({ model, input: 'x' })
-      expect(sandbox.requests.at(-1)?.body).not.to.have.property('temperature')
+      expect(loose(sandbox.requests.at(-1)?.body).temperature).to.equal(1)
       await post({ model, input: 'x', temperature: 0.5 })
       expect(loose(sandbox.requests.at(-1)?.body).temperature).to.equal(0.5)
     })
@@ -435,7 +435,7 @@ describe('the Responses API', () => {
     })
 
     it('404 is NotFoundError for an unknown model', async () => {
-      const error = await failing({ model: 'gpt-99', input: 'x' })
+      const error = await failing({ model: 'no-such-model', input: 'x' })
       expect(error).to.be.instanceOf(OpenAI.NotFoundError)
       expect(error).to.include({ code: 'model_not_found', param: 'model' })
     })

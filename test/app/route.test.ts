@@ -198,7 +198,7 @@ describe('the list of models', () => {
       owned_by: 'openai',
     })
     expect((await client.models.retrieve('gpt-5.6')).id).to.equal('gpt-5.6-sol')
-    await client.models.retrieve('gpt-99').then(
+    await client.models.retrieve('no-such-model').then(
       () => expect.fail('found'),
       (error) => expect(error.status).to.equal(404),
     )

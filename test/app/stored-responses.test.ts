@@ -152,7 +152,10 @@ describe('stored responses', () => {
     })
 
     it('when the request was refused', async () => {
-      const { status, headers } = await gateway.call('POST', '/v1/responses', { model: 'gpt-99', input: 'x' })
+      const { status, headers } = await gateway.call('POST', '/v1/responses', {
+        model: 'no-such-model',
+        input: 'x',
+      })
       expect(status).to.equal(404)
       await conflict(headers.get('x-request-id') ?? '')
     })

@@ -230,7 +230,10 @@ describe('what-if on recorded requests', function () {
     const file = { policies: [{ ...DRAFT_POLICY, firewall_rules: [{ name: 'No pattern' }] }] }
     const { status, body } = await asAdmin(gateway, 'POST', '/admin/what-if', { file })
     expect(status).to.equal(422)
-    expect(Object.keys(body.error.errors)).to.deep.equal(['policies[0].firewall_rules[0]'])
+    const place = 'policies[0].firewall_rules[0]'
+    expect(Object.keys(body.error.errors)).to.deep.equal(
+      ['is_enabled', 'scope', 'type', 'pattern', 'action', 'priority'].map((name) => `${place}.${name}`),
+    )
   })
 
   it('streams its progress, and then the result', async () => {

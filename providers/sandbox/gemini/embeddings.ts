@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
-import { buildVector, toOperationCall } from '../shared/operations.ts'
+import { buildVectors, toOperationCall } from '../shared/operations.ts'
 import { type ChatCall, SandboxError } from '../shared/wire-format.ts'
 
 const MAX_REQUESTS = 100
@@ -11,8 +11,9 @@ export function parseGeminiEmbeddings(model: string, body: unknown): ChatCall {
   if (requests.length > MAX_REQUESTS)
     throw new SandboxError(400, `At most ${MAX_REQUESTS} requests can be in one batch.`)
   const parsed = requests.map((request) => parseRequest(model, request))
-  const embeddings = parsed.map(({ text, dimensions }) => ({ values: buildVector(model, text, dimensions) }))
-  return toOperationCall({ model, texts: parsed.map(({ text }) => text), tokens: 0 }, { embeddings })
+  const texts = parsed.map(({ text }) => text)
+  const embeddings = buildVectors(model, texts, parsed[0]?.dimensions).map((values) => ({ values }))
+  return toOperationCall({ model, texts, tokens: 0 }, { embeddings })
 }
 
 function parseRequest(model: string, request: unknown) {

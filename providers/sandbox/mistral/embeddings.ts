@@ -1,4 +1,4 @@
-import { buildVector, checkBatch, parseOperationRequest, toOperationCall } from '../shared/operations.ts'
+import { buildVectors, checkBatch, parseOperationRequest, toOperationCall } from '../shared/operations.ts'
 import { type ChatCall, SandboxError } from '../shared/wire-format.ts'
 
 const KNOWN_FIELDS = new Set(['model', 'input', 'output_dimension', 'output_dtype', 'encoding_format'])
@@ -23,8 +23,8 @@ export function parseMistralEmbeddings(body: unknown): ChatCall {
   const { output_dimension: dimensions } = request.body
   if (dimensions !== undefined && model === 'mistral-embed')
     throw new SandboxError(400, 'This model does not support output_dimension.')
-  const data = texts.map((text, index) => {
-    return { object: 'embedding', index, embedding: buildVector(model, text, dimensions) }
+  const data = buildVectors(model, texts, dimensions).map((embedding, index) => {
+    return { object: 'embedding', index, embedding }
   })
   const usage = { prompt_tokens: tokens, completion_tokens: 0, total_tokens: tokens }
   return toOperationCall(request, { id: 'embd-1', object: 'list', data, model, usage })

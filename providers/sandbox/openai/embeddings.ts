@@ -1,5 +1,5 @@
 import { encodeVector } from '../../../core/dialects/embeddings/vectors.ts'
-import { buildVector, checkBatch, parseOperationRequest, toOperationCall } from '../shared/operations.ts'
+import { buildVectors, checkBatch, parseOperationRequest, toOperationCall } from '../shared/operations.ts'
 import { type ChatCall, SandboxError } from '../shared/wire-format.ts'
 
 /** The only model that rejects `dimensions`. */
@@ -26,8 +26,7 @@ export function parseOpenAiEmbeddings(body: unknown): ChatCall {
   const { dimensions, encoding_format: format } = request.body
   if (dimensions !== undefined && model === FIXED_LENGTH)
     throw new SandboxError(400, 'This model does not support specifying dimensions.', { param: 'dimensions' })
-  const data = texts.map((text, index) => {
-    const vector = buildVector(model, text, dimensions)
+  const data = buildVectors(model, texts, dimensions).map((vector, index) => {
     return { object: 'embedding', index, embedding: format === 'base64' ? encodeVector(vector) : vector }
   })
   const usage = { prompt_tokens: tokens, total_tokens: tokens }

@@ -19,6 +19,12 @@ interface BatchLimit {
   readonly tokensError: () => SandboxError
 }
 
+/** The longest vectors of any model. */
+const MAX_DIMENSIONS = 3072
+
+/** Numbers in one answer: more would hold the event loop for too long. */
+const MAX_NUMBERS = 2 ** 20
+
 /** Throws a `SandboxError` for a request with more texts or tokens than a provider accepts. */
 export function checkBatch({ texts, tokens }: OperationRequest, limit: BatchLimit): void {
   if (texts.length > limit.inputs) throw limit.inputsError()
@@ -91,9 +97,28 @@ const DIMENSIONS: Readonly<Record<string, number>> = {
   'mistral-embed': 1024,
 }
 
-/** Returns a vector of unit length that depends on the model and the text only. */
-export function buildVector(model: string, text: string, dimensions: unknown): readonly number[] {
-  const length = typeof dimensions === 'number' ? dimensions : (DIMENSIONS[model] ?? DEFAULT_DIMENSIONS)
+/**
+ * Returns the vectors of texts, of unit length, which depend on the model and the text only. Throws a
+ * `SandboxError` (400) for too many numbers.
+ */
+export function buildVectors(
+  model: string,
+  texts: readonly string[],
+  dimensions: unknown,
+): readonly (readonly number[])[] {
+  const length = dimensions ?? DIMENSIONS[model] ?? DEFAULT_DIMENSIONS
+  if (!Number.isInteger(length) || Number(length) < 1 || Number(length) > MAX_DIMENSIONS) {
+    const message = `Invalid value for 'dimensions': must be an integer from 1 to ${MAX_DIMENSIONS}.`
+    throw new SandboxError(400, message, { param: 'dimensions' })
+  }
+  if (texts.length * Number(length) > MAX_NUMBERS) {
+    const message = `The sandbox returns at most ${MAX_NUMBERS} numbers. Send fewer texts in one request.`
+    throw new SandboxError(400, message, { param: 'input' })
+  }
+  return texts.map((text) => buildVector(model, text, Number(length)))
+}
+
+function buildVector(model: string, text: string, length: number): readonly number[] {
   let seed = createHash('sha256').update(`${model}\n${text}`).digest().readUInt32LE(0)
   const values = Array.from({ length }, () => {
     // Numerical Recipes' linear congruential generator.

@@ -2,11 +2,15 @@ import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
 
 /**
  * Builds a value that satisfies a JSON Schema, deterministically. Ignores `pattern`, `not` and conditional
- * keywords. Returns null if the schema has no finite value.
+ * keywords. Returns null if the schema has no finite value, or one of more than `MAX_CHARS`.
  */
 export function sampleJson(schema: JsonObject): unknown {
-  return sample(schema, { root: schema, name: 'value', openReferences: [] }) ?? null
+  const context = { root: schema, name: 'value', openReferences: [], size: { chars: 0 } }
+  return sample(schema, context) ?? null
 }
+
+/** A short schema can have values of any size, by its references and arrays. */
+const MAX_CHARS = 200_000
 
 interface SampleContext {
   readonly root: JsonObject
@@ -14,10 +18,26 @@ interface SampleContext {
   readonly name: string
   /** The references on the path to this schema: one that requires itself has no finite value. */
   readonly openReferences: readonly string[]
+  /** Of everything that was sampled so far. */
+  readonly size: { chars: number }
 }
 
-/** Returns undefined if the schema has no finite value. */
+/** Returns undefined if the schema has no finite value, or the whole value gets too large. */
 function sample(schema: unknown, context: SampleContext): unknown {
+  const { size } = context
+  if (++size.chars > MAX_CHARS) return undefined
+  const value = sampleValue(schema, context)
+  // Objects and arrays are counted by what they hold, unless the schema has them as they are.
+  const isBuilt = typeof value === 'object' && !isGiven(schema)
+  if (!isBuilt && value !== undefined) size.chars += JSON.stringify(value).length
+  return size.chars > MAX_CHARS ? undefined : value
+}
+
+function isGiven(schema: unknown): boolean {
+  return isJsonObject(schema) && ('const' in schema || 'enum' in schema || 'default' in schema)
+}
+
+function sampleValue(schema: unknown, context: SampleContext): unknown {
   if (!isJsonObject(schema)) return sampleString({}, context)
   if (typeof schema.$ref === 'string') return sampleReference(schema.$ref, context)
   if ('const' in schema) return schema.const
@@ -87,9 +107,9 @@ function sampleObject(schema: JsonObject, context: SampleContext): JsonObject {
 }
 
 function sampleArray({ items, minItems }: JsonObject, context: SampleContext): readonly unknown[] {
-  const item = sample(items, context)
   const length = typeof minItems === 'number' ? Math.min(minItems, 100) : 1
-  return item === undefined ? [] : Array<unknown>(length).fill(item)
+  const sampled = Array.from({ length }, () => sample(items, context))
+  return sampled.includes(undefined) ? [] : sampled
 }
 
 function sampleNumber({ minimum, maximum, exclusiveMinimum, exclusiveMaximum }: JsonObject): number {

@@ -96,10 +96,13 @@ describe('an automatic route', () => {
   })
 
   describe('without a usable model', () => {
-    it('returns 503 with retry_after if no provider is configured', () => {
+    it('returns 503 without retry if no provider is configured', () => {
       expect(() => automaticRoute({}, 'cost', market([absent])))
         .to.throw(GatewayError, 'No provider is configured.')
-        .that.deep.includes({ code: 'no_providers_available', details: { retryAfter: 5 } })
+        .that.deep.includes({
+          code: 'no_providers_available',
+          details: { headers: { 'x-should-retry': 'false' } },
+        })
     })
 
     it('returns 503 with retry_after if all models are unavailable', () => {

@@ -52,7 +52,7 @@ describe('the route of a request', () => {
       expect(bestOf(await route('other:good'))).to.deep.equal({ provider: 'other', model: 'good' })
     })
 
-    for (const name of ['gpt-99', 'good:quality', 'nobody:good']) {
+    for (const name of ['no-such-model', 'good:quality', 'nobody:good']) {
       it(`is 404 for ${name}`, async () => {
         expect(await errorOf(name)).to.include({ code: 'model_not_found', status: 404 })
       })
@@ -159,10 +159,10 @@ describe('the route of a request', () => {
     })
 
     it('an unknown model: ignores it with a warning', async () => {
-      const found = await route('plain', { action: { set_model: 'gpt-99' } })
+      const found = await route('plain', { action: { set_model: 'no-such-model' } })
       expect(bestOf(found).model).to.equal('plain')
       expect(outcomes(found)).to.deep.equal([[1, 'set_model', 'skipped', 'model_not_found']])
-      expect(found.warnings[0]?.message).to.contain('gpt-99')
+      expect(found.warnings[0]?.message).to.contain('no-such-model')
     })
 
     it('a model and a mode: skips the mode in the trace', async () => {
