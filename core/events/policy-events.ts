@@ -33,7 +33,12 @@ export type PolicyContent = {
   /** Policies with a higher priority are evaluated first; of equal ones, the older one. */
   readonly priority: number
   readonly appliesTo: PolicyScope
+  /** What users see of the rules; see `PolicyVisibility`. Undefined: `name`. */
+  readonly visibility?: PolicyVisibility
 }
+
+/** `name`: that a rule exists, its name and action. `full`: its pattern, conditions and values, too. */
+export type PolicyVisibility = 'name' | 'full'
 
 /** The users that a policy applies to. */
 export type PolicyScope =

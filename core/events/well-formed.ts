@@ -219,8 +219,9 @@ function isPolicyStream(stream: string, policyId: number): boolean {
   return isId(policyId) && stream === policyStream(policyId)
 }
 
-function isPolicyContent({ name, priority, appliesTo }: PolicyContent): boolean {
+function isPolicyContent({ name, priority, appliesTo, visibility = 'name' }: PolicyContent): boolean {
   if (typeof name !== 'string' || !Number.isFinite(priority) || !isJsonObject(appliesTo)) return false
+  if (visibility !== 'name' && visibility !== 'full') return false
   return 'everyone' in appliesTo || (Array.isArray(appliesTo.groups) && Array.isArray(appliesTo.users))
 }
 

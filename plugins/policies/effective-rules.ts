@@ -20,6 +20,7 @@ import { mapInSlices } from '../../core/util/cooperative-yield.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { ReadCallerAt } from '../../projections/callers.ts'
 import { toPastRuleSet } from '../../projections/history.ts'
+import type { Policies } from '../../projections/policies.ts'
 import { emptyRuleSet } from '../../projections/rules.ts'
 import type { RuleKinds } from '../audit/diff-rules.ts'
 import { requireUser, userNotFoundError } from '../auth/require-user.ts'
@@ -31,6 +32,7 @@ import { asOfQuery } from '../rules/schemas.ts'
 export interface EffectiveRuleServices {
   readonly accounts: Pick<Accounts, 'user'>
   readonly kinds: RuleKinds
+  readonly policies: Pick<Policies, 'policy'>
   readonly readCallerAt: ReadCallerAt
   snapshotCaller(account: Account): CallerSnapshot
 }
@@ -39,15 +41,23 @@ export interface EffectiveRuleServices {
  * Creates the endpoints that list all rules that apply to the requests of a user, those of policies first.
  */
 export function createEffectiveRuleEndpoints(services: EffectiveRuleServices): readonly Endpoint[] {
-  const { kinds } = services
+  const { kinds, policies: known } = services
   const schema = effectiveRulesSchema(kinds)
   const responses = { 200: { description: 'The rules, in evaluation order.', body: data(schema) } }
 
-  async function respond(userId: number, asOf: string | undefined): Promise<EndpointResponse> {
+  /** The visibility of now holds for the past, too: what was confidential may have become so since. */
+  const isFull = ({ ownerId, origin }: RuleSet) =>
+    origin === undefined || known.policy(ownerId)?.visibility === 'full'
+
+  async function respond(
+    userId: number,
+    asOf: string | undefined,
+    isShown: (rules: RuleSet) => boolean,
+  ): Promise<EndpointResponse> {
     const { plan, policies, rules, position } = await readState(userId, asOf, services)
     const sets = includesOwnRules(plan) ? [...policies, rules] : policies
-    const routing = await showRules(sets, kinds.routing)
-    const firewall = await showRules(sets, kinds.firewall)
+    const routing = await showRules(sets, kinds.routing, isShown)
+    const firewall = await showRules(sets, kinds.firewall, isShown)
     return { status: 200, body: { data: { rules_position: position, routing, firewall } } }
   }
 
@@ -61,7 +71,7 @@ export function createEffectiveRuleEndpoints(services: EffectiveRuleServices): r
       tags: ['rules'],
       query: asOfQuery,
       responses,
-      handle: ({ account, query }) => respond(account.userId, query.as_of),
+      handle: ({ account, query }) => respond(account.userId, query.as_of, isFull),
     }),
     endpoint({
       method: 'GET',
@@ -74,7 +84,7 @@ export function createEffectiveRuleEndpoints(services: EffectiveRuleServices): r
       query: asOfQuery,
       responses,
       notFound: userNotFoundError,
-      handle: ({ params, query }) => respond(params.id, query.as_of),
+      handle: ({ params, query }) => respond(params.id, query.as_of, () => true),
     }),
   ]
 }
@@ -112,15 +122,29 @@ async function readState(
 async function showRules<Rule extends RoutingRule | FirewallRule, Content>(
   sets: readonly RuleSet[],
   kind: RuleKind<Rule, Content>,
+  isShown: (rules: RuleSet) => boolean,
 ): Promise<readonly JsonObject[]> {
   const shown: JsonObject[] = []
-  for (const { ownerId, origin = { type: 'user', id: ownerId }, ...set } of sets) {
+  for (const set of sets) {
+    const { ownerId, origin = { type: 'user', id: ownerId } } = set
+    const isFull = isShown(set)
     // The casts are safe: a set holds the rules of a kind under its name, with the fields of their content.
     const rules = set[kind.name].filter((rule) => rule.is_enabled) as unknown as readonly Rule[]
     await kind.prepare?.(rules as unknown as readonly Content[], ownerId)
-    for (const rule of await mapInSlices(rules, kind.show)) shown.push({ ...rule, origin })
+    for (const rule of await mapInSlices(rules, kind.show))
+      shown.push({ ...(isFull ? rule : withoutContent(rule)), origin })
   }
   return shown
+}
+
+/**
+ * What a rule looks for and writes. See docs/decisions/policies.md, "Users see the names of a policy's
+ * rules".
+ */
+const CONFIDENTIAL = ['pattern', 'pattern_error', 'replacement', 'match_json', 'action_json'] as const
+
+function withoutContent(rule: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(rule).filter(([name]) => !CONFIDENTIAL.includes(name as never)))
 }
 
 function effectiveRulesSchema({ routing, firewall }: RuleKinds) {
@@ -134,9 +158,16 @@ function effectiveRulesSchema({ routing, firewall }: RuleKinds) {
     ],
     { description: 'The policy or the user that the rule belongs to.' },
   )
+  const optional = ({ properties }: RuleKinds['routing']['api']['schema']) =>
+    Object.fromEntries(
+      CONFIDENTIAL.flatMap((name) => (properties[name] ? [[name, Type.Optional(properties[name])]] : [])),
+    )
   const list = (kind: string, schema: RuleKinds['routing']['api']['schema']) =>
     Type.Array(
-      Type.Object({ ...schema.properties, origin }, { $id: `Effective${kind}Rule`, description: 'A rule.' }),
+      Type.Object(
+        { ...schema.properties, ...optional(schema), origin },
+        { $id: `Effective${kind}Rule`, description: 'A rule.' },
+      ),
       {
         description: 'The enabled rules, in evaluation order.',
       },

@@ -71,8 +71,9 @@ export function createPolicyEndpoints(services: PolicyServices): readonly Endpoi
         errors: WRITE_ERRORS,
         async handle({ body, author }) {
           const { name, description = null, is_enabled: isEnabled, priority, applies_to } = body
+          const { visibility = 'name' } = body
           const appliesTo = toScope(applies_to)
-          const content = { name, description, isEnabled, priority, appliesTo }
+          const content = { name, description, isEnabled, priority, appliesTo, visibility }
           return toPolicyResponse(201, await commands.createPolicy(content, author))
         },
       }),
@@ -126,6 +127,7 @@ function toChanges({
   is_enabled,
   priority,
   applies_to,
+  visibility,
 }: PolicyFields): Partial<PolicyContent> {
   return {
     ...(name !== undefined && { name }),
@@ -133,6 +135,7 @@ function toChanges({
     ...(is_enabled !== undefined && { isEnabled: is_enabled }),
     ...(priority !== undefined && { priority }),
     ...(applies_to !== undefined && { appliesTo: toScope(applies_to) }),
+    ...(visibility !== undefined && { visibility }),
   }
 }
 

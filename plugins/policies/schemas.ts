@@ -1,4 +1,4 @@
-import { Nullable, type Static, StrictObject, Type } from '../../core/contract/index.ts'
+import { Nullable, type Static, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
 import { Count, NextCursor, Timestamp } from '../../core/http/schemas.ts'
 import { BudgetTerms } from '../auth/schemas.ts'
 
@@ -95,6 +95,11 @@ const policyFields = {
     ],
     { description: 'The users that the policy applies to.' },
   ),
+  visibility: Type.Optional(
+    StringEnum(['name', 'full'], {
+      description: 'What users see of the rules: their names (default), or patterns and conditions, too.',
+    }),
+  ),
 }
 
 /** The body of `POST /admin/policies`. */
@@ -108,6 +113,7 @@ export const PolicyChange = StrictObject(
     is_enabled: Type.Optional(policyFields.is_enabled),
     priority: Type.Optional(policyFields.priority),
     applies_to: Type.Optional(policyFields.applies_to),
+    visibility: policyFields.visibility,
   },
   { $id: 'PolicyChange', description: 'The fields to change.', minProperties: 1 },
 )
@@ -131,6 +137,7 @@ export const PolicySchema = Type.Object(
       ],
       { description: 'The users that the policy applies to.' },
     ),
+    visibility: StringEnum(['name', 'full'], { description: 'What users see of the rules.' }),
     created_at: Timestamp('When the policy was created.'),
     updated_at: Timestamp('When its settings were last changed.'),
   },

@@ -28,11 +28,12 @@ export function exportRulesFile(state: RulesFileState, options: ExportOptions = 
         members: groups.members(id).map(show.user),
       })),
     policies: () =>
-      policies.policies().map(({ id, name, description, isEnabled, priority, appliesTo }) => ({
+      policies.policies().map(({ id, name, description, isEnabled, priority, appliesTo, visibility }) => ({
         ...show.entry('policy', { id, name }, policies.policies()),
         ...(description !== null && { description }),
         is_enabled: isEnabled,
         priority,
+        ...(visibility === 'full' && { visibility }),
         applies_to:
           'everyone' in appliesTo
             ? appliesTo

@@ -61,9 +61,9 @@ async function planPolicy(
   const current = policy && builder.state.policies.rulesOf(policy.id)
   const rules = await planRules(path, entry, { policyId: policy?.id ?? 0 }, current, builder)
   if (content === undefined) return
-  const { name, description, isEnabled, priority, appliesTo } = content
+  const { name, description, isEnabled, priority, appliesTo, visibility } = content
   const applies_to = showScope(appliesTo, entry)
-  const shown = { name, description, is_enabled: isEnabled, priority, applies_to }
+  const shown = { name, description, is_enabled: isEnabled, priority, applies_to, visibility }
   const before = policy ? { ...showPolicy(policy) } : {}
   const { id: _, ...fields } = diffFields(before, { ...before, ...shown })
   const isChanged = Object.keys(fields).length > 0
@@ -97,11 +97,12 @@ function parsePolicy(
   { issues, references }: PlanBuilder,
 ): PlannedContent | undefined {
   const { name = policy?.name ?? '', description = null, is_enabled, priority, applies_to } = entry
+  const { visibility = 'name' } = entry
   for (const field of REQUIRED)
     if (entry[field] === undefined) issues.add(`${path}.${field}`, `The ${field} field is required.`)
   if (name === '') issues.add(`${path}.name`, 'The name field is required.')
   if (is_enabled === undefined || priority === undefined || applies_to === undefined) return undefined
-  const settings = { name, description, isEnabled: is_enabled, priority }
+  const settings = { name, description, isEnabled: is_enabled, priority, visibility }
   if ('everyone' in applies_to) return { ...settings, appliesTo: applies_to }
   const groups: PlannedId[] = []
   const users: number[] = []

@@ -14,7 +14,7 @@ const absent = Type.Optional(
   Type.Literal(true, { description: 'Removes it. No other field than id or name may be given.' }),
 )
 
-const { name, description, is_enabled, priority, applies_to } = PolicyInput.properties
+const { name, description, is_enabled, priority, applies_to, visibility } = PolicyInput.properties
 const [everyone] = applies_to.anyOf
 
 /** A rule in the file. Its fields are those of the rule's own endpoints, which parse it. */
@@ -55,6 +55,7 @@ const PolicyEntry = StrictObject(
     description,
     is_enabled: Type.Optional(is_enabled),
     priority: Type.Optional(priority),
+    visibility,
     applies_to: Type.Optional(
       Type.Union(
         [

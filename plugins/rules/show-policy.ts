@@ -18,6 +18,7 @@ export function showGroup({ id, name, description, budget, createdAt, updatedAt 
 /** A policy as the API shows it, without its rules. */
 export function showPolicy(policy: Policy): JsonObject {
   const { id, name, description, isEnabled, priority, appliesTo, createdAt, updatedAt } = policy
+  const { visibility = 'name' } = policy
   return {
     id,
     name,
@@ -25,6 +26,7 @@ export function showPolicy(policy: Policy): JsonObject {
     is_enabled: isEnabled,
     priority,
     applies_to: appliesTo,
+    visibility,
     created_at: createdAt,
     updated_at: updatedAt,
   }

@@ -16,6 +16,7 @@ describe('rules that apply to a user', () => {
     user = await newUser(gateway)
     policy = await newPolicy(gateway, {
       name: 'Guard',
+      visibility: 'full',
       applies_to: { users: [user.id] },
       firewall: [
         firewallRule({ name: 'low', pattern: 'nothing' }),
@@ -55,6 +56,72 @@ describe('rules that apply to a user', () => {
     expect(free.firewall).to.deep.equal(data.firewall.slice(0, 2))
   })
 
+  it('show users what they look for only if their policy says so', async () => {
+    const confidential = { match_json: { contains: 'acquisition-zebra' } }
+    const hidden = await newPolicy(gateway, {
+      name: 'Hidden',
+      applies_to: { users: [user.id] },
+      firewall: [
+        firewallRule({ name: 'Deal', pattern: 'acquisition-orca' }),
+        firewallRule({ name: 'Person', pattern: 'person-lynx', action: 'mask', replacement: '[x]' }),
+      ],
+      routing: [routingRule({ set_mode: 'quality' }, confidential)],
+    })
+    expect((await admin('GET', hidden.path)).body.data.visibility).to.equal('name')
+    const ask = (content: string) =>
+      user.call(
+        'POST',
+        '/v1/chat/completions',
+        { model: 'auto', messages: [{ role: 'user', content }] },
+        { 'x-include-trace': 'true' },
+      )
+    const effective = async () => (await user.call('GET', '/v1/rules/effective')).body.data
+    const { rules_position, ...rules } = await effective()
+    const refused = await ask('about acquisition-ORCA')
+    const masked = await ask('about person-LYNX')
+    const request = { model: 'auto', messages: [{ role: 'user', content: 'about acquisition-ZEBRA' }] }
+    const answers = [
+      rules,
+      (await user.call('GET', `/v1/rules/effective?as_of=${rules_position}`)).body,
+      refused.body,
+      [...refused.headers],
+      masked.body,
+      [...masked.headers],
+      (await user.call('GET', `/v1/requests/${refused.headers.get('x-request-id')}`)).body,
+      (await user.call('GET', `/v1/requests/${masked.headers.get('x-request-id')}`)).body,
+      (await user.call('POST', '/v1/simulate', request)).body,
+      (await user.call('GET', '/v1/audit')).body,
+      (await user.call('GET', '/v1/usage')).body,
+      (await user.call('GET', '/openapi.json')).body,
+    ]
+    expect(JSON.stringify(answers)).not.to.match(/acquisition-orca|person-lynx|acquisition-zebra/)
+    const [deal] = rules.firewall.filter(({ name }: { name: string }) => name === 'Deal')
+    expect(deal).to.include({ id: hidden.ruleIds[0], policy_id: hidden.id, action: 'block', scope: 'prompt' })
+    for (const field of ['pattern', 'replacement']) expect(deal).not.to.have.property(field)
+    for (const each of rules.routing.filter(
+      ({ policy_id }: { policy_id: number }) => policy_id === hidden.id,
+    ))
+      for (const field of ['match_json', 'action_json']) expect(each).not.to.have.property(field)
+
+    const seenByOperators = await admin('GET', `/admin/users/${user.id}/effective-rules`)
+    expect(JSON.stringify(seenByOperators.body)).to.contain('acquisition-orca')
+    const changed = await admin('PATCH', hidden.path, { visibility: 'full' })
+    expect(changed.body.data.visibility).to.equal('full')
+    expect(JSON.stringify(await effective()))
+      .to.contain('acquisition-orca')
+      .and.to.contain('zebra')
+    const exported = (await admin('GET', '/admin/rules/file')).body
+    const file = exported.data?.file ?? exported.data ?? exported
+    const entry = file.policies.find(({ name }: { name: string }) => name === 'Hidden')
+    expect(entry.visibility).to.equal('full')
+    await admin('PATCH', hidden.path, { visibility: 'name' })
+    expect(JSON.stringify(await effective())).not.to.contain('acquisition-orca')
+    expectError(await admin('PATCH', hidden.path, { visibility: 'none' }), [400, 'invalid_value'])
+    await hidden.remove()
+    const past = await user.call('GET', `/v1/rules/effective?as_of=${rules_position}`)
+    expect(JSON.stringify(past.body)).to.contain('Deal').and.not.to.contain('acquisition-orca')
+  })
+
   it('are listed as of a position, with the policies and the groups of then', async () => {
     const group = (await admin('POST', '/admin/groups', { name: 'G' })).body.data
     await admin('PUT', `/admin/groups/${group.id}/members/${user.id}`)
@@ -73,7 +140,8 @@ describe('rules that apply to a user', () => {
     expect((await user.call('GET', '/v1/rules/effective')).body.data.firewall).to.deep.equal([])
 
     const path = `/admin/users/${user.id}/effective-rules?as_of=${before.rules_position}`
-    expect((await admin('GET', path)).body.data).to.deep.equal(before)
+    const namesOf = ({ body }: Answer) => body.data.firewall.map(({ name }: { name: string }) => name)
+    expect(namesOf(await admin('GET', path))).to.deep.equal(['of group', 'high', 'low'])
     const own = await user.call('GET', `/v1/rules/effective?as_of=${before.rules_position}`)
     expect(own.body.data).to.deep.equal(before)
     expectError(await admin('GET', '/admin/users/999999/effective-rules'), [404, 'not_found'])

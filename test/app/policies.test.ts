@@ -150,7 +150,13 @@ describe('policies', () => {
   })
 
   it('are created, read, updated and deleted', async () => {
-    const fields = { name: 'PII', description: 'Personal data', is_enabled: true, priority: 7 }
+    const fields = {
+      name: 'PII',
+      description: 'Personal data',
+      is_enabled: true,
+      priority: 7,
+      visibility: 'name',
+    }
     const created = await admin('POST', '/admin/policies', { ...fields, applies_to: { users: [user.id] } })
     expect([created.status, created.headers.get('etag')]).to.deep.equal([201, '"1"'])
     const { id, created_at } = created.body.data

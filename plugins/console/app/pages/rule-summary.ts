@@ -7,6 +7,8 @@ export function summarizeRule(rule: Partial<Rule>): string {
     const what = rule.type === 'substring' ? `“${rule.pattern}”` : `${rule.type} ${rule.pattern}`
     return what + where
   }
+  // Users do not see what rules of a policy look for, unless it shows that.
+  if (rule.match_json === undefined) return 'only its name is shown'
   const conditions = Object.entries(rule.match_json ?? {}).map(
     ([name, value]) => `${name} ${JSON.stringify(value)}`,
   )
