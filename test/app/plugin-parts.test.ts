@@ -28,7 +28,10 @@ const COMPILE = {
   'throws when it is compiled': () => { throw new Error('compile failed') },
 }
 const ACTIONS = {
-  'apply throws': (draft) => { draft.warnings.push({ code: 'x', message: 'half' }); throw new Error('apply failed') },
+  'apply throws': ({ warnings }) => {
+    warnings.push({ code: 'x', message: 'half' })
+    throw new Error('apply failed')
+  },
   'apply takes the request away': (draft) => { draft.request = undefined },
   'apply adds a bad warning': (draft) => { draft.warnings.push({ code: 5n }) },
 }
@@ -67,16 +70,19 @@ export default {
     for (const [name, collect] of Object.entries(METRICS))
       new Gauge({ name: 'parts_' + name, help: 'Bad.', registers: [metrics], collect })
     new Gauge({ name: 'parts_fine', help: 'Fine.', registers: [metrics], collect() { this.set(7) } })
-    metrics.registerMetric({ name: 'parts_text', help: 'x', type: 'gauge', get: async () => ({ values: [{ value: {} }] }) })
+    const get = async () => ({ values: [{ value: {} }] })
+    metrics.registerMetric({ name: 'parts_text', help: 'x', type: 'gauge', get })
     for (const name of ['clear', 'resetMetrics']) try { metrics[name]() } catch {}
     metrics.removeSingleMetric('signalbox_ledger_up')
     return {
       conditions: [
         { name: 'bad', description: 'a name', schema: { type: 'string' },
           matcher: (name) => COMPILE[name] ? COMPILE[name]() : MATCHERS[name] },
-        { name: 'bad_words', description: 'a name', schema: { type: 'string' }, literals: () => { throw new Error('no words') } },
+        { name: 'bad_words', description: 'a name', schema: { type: 'string' },
+          literals: () => { throw new Error('no words') } },
         { name: 'agent', description: 'a text', schema: { type: 'string' }, headers: ['x-agent'],
-          matcher: (text) => ({ headers }) => headers['x-agent'] === text && Object.keys(headers).length === 1 },
+          matcher: (text) => ({ headers }) =>
+            headers['x-agent'] === text && Object.keys(headers).length === 1 },
         { name: 'blind', description: 'true', schema: { type: 'boolean' },
           matcher: () => ({ headers }) => Object.keys(headers).length > 0 },
       ],
@@ -85,7 +91,8 @@ export default {
       { name: 'refuse', description: 'true', schema: { type: 'boolean' }, combine: 'all',
         apply() { throw new GatewayError('conflict', 'No.') } }],
       endpoints: [{
-        method: 'GET', path: '/v1/parts/{name}', access: { type: 'user' }, operationId: 'part', summary: 'Part.', tags: [],
+        method: 'GET', path: '/v1/parts/{name}', access: { type: 'user' }, operationId: 'part',
+        summary: 'Part.', tags: [],
         params: { name: { type: 'string' } },
         responses: { 200: { description: 'Part.', body: { type: 'object' } } },
         handle: ({ params: { name } }) =>
