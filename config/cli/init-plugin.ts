@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
+import { builtinModules } from 'node:module'
 import path from 'node:path'
 import { BUILT_IN_NAMES } from '../settings/built-in-names.ts'
 import { readVersion, shippedFile } from '../settings/shipped-files.ts'
@@ -41,9 +42,14 @@ function checkPackageName(name: string): void {
       'NAME must be a name of an npm package: lower case letters, digits, ".", "_" and "-", with ' +
         'or without a scope.',
     )
+  // npm refuses to publish these, and `import` of the former never finds a package.
+  if (builtinModules.includes(name) || REFUSED_BY_NPM.includes(name))
+    throw new UsageError(`NAME must not be ${name}, which npm refuses as the name of a package.`)
   if (name === 'signalbox' || BUILT_IN_NAMES.includes(name))
     throw new UsageError(`NAME must not be ${name}, which is part of the gateway.`)
 }
+
+const REFUSED_BY_NPM = ['node_modules', 'favicon.ico', 'node']
 
 function renderFile(file: string, name: string): string {
   const text = readFileSync(shippedFile(`config/plugin-template/${file}`), 'utf8')

@@ -1,6 +1,8 @@
 import { once } from 'node:events'
+import { type FatalErrors, watchFatalErrors } from '../../core/process/fatal-errors.ts'
 import { flushLogs } from '../../core/process/log-destination.ts'
 import { createLogger } from '../../core/process/logger.ts'
+import { hasRunPlugins } from '../../core/process/plugin-context.ts'
 import { formatBanner, writeReadyLine } from '../gateway/banner.ts'
 import { introduceFirstUser } from '../gateway/demo-user.ts'
 import { type Gateway, startGateway } from '../gateway/gateway.ts'
@@ -21,12 +23,13 @@ export async function runSingleProcess(
   const stopping = new AbortController()
   // SIGHUP stops as well: nothing can replace a single process, and its supervisor starts it again.
   const signals = ['SIGTERM', 'SIGINT', 'SIGHUP'].map((signal) => once(process, signal))
-  const stopped = Promise.race(signals).then(() => stopping.abort())
+  const fatal = watchFatalErrors(logger, () => settings.timeouts.drain_ms)
+  const stopped = Promise.race([...signals, fatal.first]).then(() => stopping.abort())
 
   const gateway = await startGateway(settings, logger, stopping.signal).catch((error) => {
     if (!stopping.signal.aborted) throw error
   })
-  if (gateway === undefined) return
+  if (gateway === undefined) return endWithPlugins(fatal)
   const notice = await introduce(gateway)
   const banner = formatBanner({ ...gateway, workers: 1, settings })
   process.stderr.write(`${[banner, ...(notice === undefined ? [] : [notice])].join('\n')}\n`)
@@ -38,5 +41,12 @@ export async function runSingleProcess(
   } finally {
     await gateway.stop()
     await flushLogs()
+    endWithPlugins(fatal)
   }
+}
+
+/** The timers of plugins would keep the process alive. Without plugin packages, it ends by itself. */
+function endWithPlugins({ error }: FatalErrors): void {
+  if (error !== undefined) process.exitCode = 1
+  if (error !== undefined || hasRunPlugins()) process.exit()
 }

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { Logger } from 'pino'
+import { watchFatalErrors } from '../../core/process/fatal-errors.ts'
 import { flushLogs } from '../../core/process/log-destination.ts'
 import { createLogger } from '../../core/process/logger.ts'
 import type { RpcTransport } from '../../core/process/rpc.ts'
@@ -26,11 +27,14 @@ export async function runWorker(environment: Environment, workerEnv: WorkerEnv):
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => stopping.abort())
   const primary = connectToPrimary(PRIMARY_TRANSPORT, workerEnv)
   const logger = createLogger('info', { isShared: true, worker: workerEnv.number })
+  const fatal = watchFatalErrors(logger, () => readSettings(environment).timeouts.drain_ms)
+  void fatal.first.then(() => stopping.abort())
   const starting = startWorker(environment, workerEnv, primary, logger, stopping.signal)
   const gateway = await starting.catch(async (error) => {
-    if (stopping.signal.aborted) process.exit(0)
-    await primary.reportStartFailed(errorMessage(error))
-    process.exit(exitCodeOf(error))
+    if (stopping.signal.aborted && fatal.error === undefined) process.exit(0)
+    const reason = fatal.error ?? error
+    await primary.reportStartFailed(errorMessage(reason))
+    process.exit(exitCodeOf(reason))
   })
   const exitCode = await serve(gateway, primary, logger, stopping.signal).catch((err) => {
     logger.fatal({ err }, 'worker failed')
@@ -38,7 +42,7 @@ export async function runWorker(environment: Environment, workerEnv: WorkerEnv):
   })
   await flushLogs()
   endIfThreadsAreStuck()
-  process.exit(exitCode)
+  process.exit(fatal.error === undefined ? exitCode : 1)
 }
 
 const PRIMARY_TRANSPORT: RpcTransport = {

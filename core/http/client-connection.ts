@@ -69,7 +69,7 @@ class HttpClientConnection implements ClientConnection {
     if (this.#reason !== undefined) return
     this.#reason = reason
     this.#controller?.abort(reason)
-    for (const notify of this.#abortListeners) notify(reason)
+    for (const notify of this.#abortListeners) callListener(() => notify(reason))
   }
 
   #close(isFinished: boolean): void {
@@ -79,6 +79,17 @@ class HttpClientConnection implements ClientConnection {
       this.isAborted = true
       this.#abort(new Error('client disconnected'))
     }
-    for (const notify of this.#closeListeners) notify()
+    for (const notify of this.#closeListeners) callListener(notify)
+  }
+}
+
+/** If a listener of a plugin throws, the others are called; the error then ends the process in order. */
+function callListener(notify: () => void): void {
+  try {
+    notify()
+  } catch (error) {
+    setImmediate(() => {
+      throw error
+    })
   }
 }

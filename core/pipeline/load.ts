@@ -3,7 +3,7 @@ import module, { createRequire } from 'node:module'
 import path, { extname } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { isJsonObject, type JsonObject, type Plugin, type PluginParts } from '../contract/index.ts'
-import { runAsPlugin } from '../process/plugin-context.ts'
+import { notePluginFile, runAsPlugin } from '../process/plugin-context.ts'
 import { errorSummary } from '../util/error-message.ts'
 import { parsePlugin, pluginTitle } from './parse-plugin.ts'
 
@@ -67,6 +67,7 @@ function locatePackage(use: string, builtIns: readonly string[], folder: string)
 async function importDefault(use: string, file: string): Promise<unknown> {
   try {
     const { href } = pathToFileURL(file)
+    notePluginFile(file, pluginTitle(use, use))
     const module: { default?: unknown } = await runAsPlugin(pluginTitle(use, use), () => import(href))
     return module.default
   } catch (cause) {

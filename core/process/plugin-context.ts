@@ -15,6 +15,11 @@ export function runAsPlugin<Value>(title: string, call: () => Value): Value {
   return context.run(title, call)
 }
 
+/** True once the code of a plugin package has run. */
+export function hasRunPlugins(): boolean {
+  return isUsed
+}
+
 /** Calls the code of the gateway, from that of a plugin. */
 export function runAsGateway<Value>(call: () => Value): Value {
   return isUsed ? context.run(undefined, call) : call()
@@ -37,4 +42,22 @@ export function noteThrower(error: Error, title: string): void {
 export function describeThrower(error: unknown): { readonly plugin?: string } {
   const plugin = error instanceof Error ? throwers.get(error) : undefined
   return plugin === undefined ? {} : { plugin }
+}
+
+/** Plugins by the path of their file or the folder of their package. */
+const files = new Map<string, string>()
+
+/** Remembers where the code of a plugin is. */
+export function notePluginFile(file: string, title: string): void {
+  const folder = /^(.*\/node_modules\/(?:@[^/]+\/)?[^/]+\/)/.exec(file)?.[1]
+  files.set(folder ?? file, title)
+}
+
+/** Returns the plugin whose code is in the stack of an error, for errors that have lost their context. */
+export function findPluginInStack(error: unknown): string | undefined {
+  let stack = ''
+  try {
+    stack = error instanceof Error ? `${error.stack}` : ''
+  } catch {}
+  return [...files].find(([path]) => stack.includes(path))?.[1]
 }

@@ -74,6 +74,10 @@ describe('"plugin init"', () => {
   for (const [name, message] of [
     ['Limits', 'NAME must be a name of an npm package'],
     ['../limits', 'NAME must be a name of an npm package'],
+    ['http', 'NAME must not be http, which npm refuses as the name of a package.'],
+    ['worker_threads', 'NAME must not be worker_threads, which npm refuses'],
+    ['node_modules', 'NAME must not be node_modules, which npm refuses'],
+    ['favicon.ico', 'NAME must not be favicon.ico, which npm refuses'],
     ['firewall', 'NAME must not be firewall, which is part of the gateway.'],
   ] as const) {
     it(`refuses the name ${name}`, async () => {
