@@ -9,6 +9,7 @@ import type { Addresses, HttpClient } from './client.ts'
 import { chatKinds } from './kinds/chat.ts'
 import { faultKinds } from './kinds/faults.ts'
 import { leavingKinds } from './kinds/leaving.ts'
+import { pluginKinds } from './kinds/plugins.ts'
 import { readingKinds } from './kinds/reading.ts'
 import { responseKinds } from './kinds/responses.ts'
 import { wrongKinds } from './kinds/wrong.ts'
@@ -24,6 +25,7 @@ export const KINDS: readonly Kind[] = [
   ...faultKinds,
   ...leavingKinds,
   ...wrongKinds,
+  ...pluginKinds,
 ]
 
 const PEOPLE = 40

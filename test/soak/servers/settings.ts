@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { PROVIDER_PATHS, PROVIDERS } from '../../support/providers.ts'
+import { writeMisbehavingPlugin } from './misbehaving-plugin.ts'
 
 /** Providers that fail on request: one for each format, in addition to the five reliable ones. */
 export const FLAKY_FORMATS = PROVIDERS
@@ -16,7 +17,7 @@ export const BODY_LIMIT = 4 * 1024 * 1024
 /**
  * Longer than providers take on a busy machine, and short enough to expire many times during a soak.
  */
-const TIMEOUTS = { connect_ms: 3000, first_byte_ms: 6000, idle_ms: 6000 }
+const TIMEOUTS = { connect_ms: 3000, first_byte_ms: 6000, idle_ms: 6000, plugin_ms: 1000 }
 
 /** Writes the shipped settings with smaller limits, so that each is reached during a soak. */
 export async function writeSettings(folder: string, providersUrl: string): Promise<string> {
@@ -29,7 +30,9 @@ export async function writeSettings(folder: string, providersUrl: string): Promi
     base_url: providersUrl + PROVIDER_PATHS.openai,
     key_variable: FLAKY_KEY,
   }
+  const plugin = { use: await writeMisbehavingPlugin(folder), before: 'firewall' }
   const settings = {
+    plugins: { add: [plugin] },
     providers: { ...Object.fromEntries(flaky), [UNLUCKY_PROVIDER]: unlucky },
     models: ['one', 'two', 'three'].map((name) => ({
       id: `unlucky-${name}`,
