@@ -162,7 +162,8 @@ function userIdOf(event: DomainEvent): number {
   return 'userId' in event.data ? event.data.userId : 0
 }
 
-function toAccount(user: User, key: Key): Account {
+/** The account of requests with a key. */
+export function toAccount(user: User, key: Key): Account {
   const { id: userId, name, plan, position } = user
   const { expiresAt, models, endpoints } = key
   return {

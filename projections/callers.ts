@@ -9,6 +9,7 @@ import { eventsAsOf, foldInSlices, userStreams } from './history.ts'
 import type { PastEvent, ReadPastEvents } from './past-events.ts'
 import { createPolicies, type Policies } from './policies.ts'
 import type { Projections } from './projections.ts'
+import type { Routers } from './routers.ts'
 import type { Subscription } from './runtime/subscribe.ts'
 import { emptyUserRules, evolveUserRules, type UserRules } from './user-rules.ts'
 
@@ -17,20 +18,22 @@ import { emptyUserRules, evolveUserRules, type UserRules } from './user-rules.ts
  * authenticated before the body arrived, and the plan may have changed in the meantime. See
  * docs/decisions/rules.md, "Account and rules are captured together, once the body has been read".
  */
-export function createCallerSnapshots({ accounts, rules, groups, policies }: CallerState) {
+export function createCallerSnapshots({ accounts, rules, groups, policies, routers }: CallerState) {
   return (account: Account): CallerSnapshot => {
     const { userId } = account
     const user = accounts.user(userId)
     return {
       account: user ? { ...account, plan: user.plan, position: user.position } : account,
       policies: policies.ruleSetsFor(userId, groups.groupsOf(userId)),
-      policyPosition: policyPositionOf(userId, { groups, policies }),
+      policyPosition: Math.max(policyPositionOf(userId, { groups, policies }), routers.activatedAt()),
       rules: rules.of(userId),
     }
   }
 }
 
-type CallerState = Pick<Projections, 'accounts' | 'rules' | 'groups' | 'policies'>
+type CallerState = Pick<Projections, 'accounts' | 'rules' | 'groups' | 'policies'> & {
+  readonly routers: Pick<Routers, 'activatedAt'>
+}
 
 /**
  * The position from which on the same policies apply to the user, with the same rules. Changes of the user's
@@ -49,10 +52,19 @@ export interface CallerAt extends Pick<CallerSnapshot, 'policies' | 'policyPosit
   /** Undefined before the user was created. */
   readonly user: User | undefined
   readonly rules: UserRules
+  /** The user's groups. */
+  readonly groups: readonly number[]
+  readonly routers: PastRouters
 }
 
+type PastRouters = Pick<Routers, 'activationsOf' | 'version' | 'activatedAt'>
+
 /** Folds events with the same functions as the live projections. */
-async function foldCaller(userId: number, events: readonly PastEvent[]): Promise<CallerAt> {
+async function foldCaller(
+  userId: number,
+  events: readonly PastEvent[],
+  routers: PastRouters,
+): Promise<CallerAt> {
   const [accounts, policies] = [createAccounts(), createPolicies()]
   const groups = createGroups((groupId) => policies.policyOfGroup(groupId)?.id)
   const rules = emptyUserRules()
@@ -64,12 +76,21 @@ async function foldCaller(userId: number, events: readonly PastEvent[]): Promise
     user: accounts.user(userId),
     rules,
     policies: policies.ruleSetsFor(userId, groups.groupsOf(userId)),
-    policyPosition: policyPositionOf(userId, { groups, policies }),
+    policyPosition: Math.max(policyPositionOf(userId, { groups, policies }), routers.activatedAt()),
+    groups: groups.groupsOf(userId),
+    routers,
   }
 }
 
 /** How long a position is waited for before it counts as one in the future. */
 const CATCH_UP_MS = 500
+
+/** Reads the routers of a point in time. */
+type ReadRoutersAt = (
+  log: Pick<EventLog, 'read'>,
+  subscription: Pick<Subscription, 'position'>,
+  asOf: AsOf,
+) => Promise<PastRouters>
 
 export type ReadCallerAt = (userId: number, asOf: AsOf | undefined) => Promise<CallerAt>
 
@@ -79,10 +100,11 @@ export type ReadCallerAt = (userId: number, asOf: AsOf | undefined) => Promise<C
  * prefix of all streams that decide".
  */
 export function createCallerHistory(
-  log: Pick<EventLog, 'poll'>,
+  log: Pick<EventLog, 'poll' | 'read'>,
   readPastEvents: ReadPastEvents,
   subscription: Pick<Subscription, 'position' | 'until'>,
   live: Pick<Policies, 'allIds' | 'rulesOf'>,
+  routers: { readonly live: Pick<Routers, 'activations'> & PastRouters; readonly at: ReadRoutersAt },
   now: () => number = Date.now,
 ): ReadCallerAt {
   /** Policies are known up to the position of this node, which another node may be ahead of. */
@@ -104,6 +126,12 @@ export function createCallerHistory(
     return [...own, ...shared].sort((a, b) => a.record.position - b.record.position)
   }
 
+  /** The log is not read for routers that never decided. */
+  async function readRouters(asOf: AsOf | undefined): Promise<PastRouters> {
+    const isCurrent = asOf === undefined || routers.live.activations().length === 0
+    return isCurrent ? routers.live : routers.at(log, subscription, asOf)
+  }
+
   /** Replaces past rules that are still in force, because those are compiled already. */
   function useCurrent(past: RuleSet): RuleSet {
     const current = live.rulesOf(past.ownerId)
@@ -115,7 +143,7 @@ export function createCallerHistory(
     if (asOf?.type === 'position') await catchUp(asOf.position)
     const all = await readEvents(userId)
     const past = eventsAsOf(all, asOf, subscription.position(), now())
-    const { policies, ...caller } = await foldCaller(userId, past)
+    const { policies, ...caller } = await foldCaller(userId, past, await readRouters(asOf))
     return { ...caller, policies: policies.map(useCurrent) }
   }
 }

@@ -36,6 +36,8 @@ export interface Routers extends SavedProjection {
   activationsOf(scope: RouterScope): readonly number[]
   /** Version that the next training gets. */
   nextVersion(): number
+  /** Position of the newest event that changed which versions are active; 0 before the first one. */
+  activatedAt(): Position
   /** Revision of the stream `routers`; -1 before the first version. */
   revision(): number
 }
@@ -43,13 +45,16 @@ export interface Routers extends SavedProjection {
 /** How often the router of a scope can be rolled back. */
 const KEPT_ACTIVATIONS = 4
 
-type SavedLine = { readonly revision: number; readonly active: ScopeActivations[] } | RouterVersion
+type SavedLine =
+  | { readonly revision: number; readonly activatedAt: Position; readonly active: ScopeActivations[] }
+  | RouterVersion
 
 export function createRouters(): Routers {
   /** Lists and objects in here are replaced, never modified: `save` may be reading them. */
   const versions = new Map<number, RouterVersion>()
   const active = new Map<string, ScopeActivations>()
   let revision = -1
+  let activatedAt: Position = 0
 
   const activationsOf = (scope: RouterScope) => active.get(scopeName(scope))?.versions ?? []
 
@@ -89,6 +94,7 @@ export function createRouters(): Routers {
     apply(event, record) {
       if (!isRouterEvent(event)) return
       evolve(event, record)
+      if (event.type === 'RouterActivated' || event.type === 'RouterRolledBack') activatedAt = record.position
       revision = record.revision
     },
     version: (version) => versions.get(version),
@@ -96,14 +102,16 @@ export function createRouters(): Routers {
     activations: () => [...active.values()],
     activationsOf,
     nextVersion: () => Math.max(0, ...versions.keys()) + 1,
+    activatedAt: () => activatedAt,
     revision: () => revision,
-    save: () => serialize({ revision, active: [...active.values()] }, [...versions.values()]),
+    save: () => serialize({ revision, activatedAt, active: [...active.values()] }, [...versions.values()]),
     load(lines) {
       for (const line of lines) {
         const saved: SavedLine = JSON.parse(line.toString())
         if ('version' in saved) versions.set(saved.version, saved)
         else {
           revision = saved.revision
+          activatedAt = saved.activatedAt
           for (const activations of saved.active) active.set(scopeName(activations.scope), activations)
         }
       }

@@ -22,8 +22,10 @@ import { createFeedback } from '../../plugins/feedback/plugin.ts'
 import { createFirewall } from '../../plugins/firewall/plugin.ts'
 import { createFirewallRuleKind } from '../../plugins/firewall/rule-kind.ts'
 import { createGuardrailWebhook } from '../../plugins/guardrail-webhook/plugin.ts'
+import { readRoutersAt } from '../../plugins/learned-routing/past-routers.ts'
 import { PendingRecords } from '../../plugins/ledger/pending-records.ts'
 import { createLedgerPlugin } from '../../plugins/ledger/plugin.ts'
+import { createLedgerUnavailableError } from '../../plugins/ledger/reader.ts'
 import type { Ledger } from '../../plugins/ledger/store/methods.ts'
 import { createMessages } from '../../plugins/messages/plugin.ts'
 import { createMetrics } from '../../plugins/metrics/plugin.ts'
@@ -88,6 +90,10 @@ export interface BuiltInServices {
   readonly cluster?: ClusterPeer | undefined
 }
 
+function throwLedgerUnavailable(cause: unknown): never {
+  throw createLedgerUnavailableError('Requests cannot be read at the moment. Retry later.', cause)
+}
+
 /** Creates all built-in plugins by name, whether the settings list them or not. */
 export function createBuiltInPlugins(
   settings: Settings,
@@ -103,7 +109,10 @@ export function createBuiltInPlugins(
   const readPastEvents = createPastEventReader(log)
   const ruleServices = createRuleServices(state, kinds, readPastEvents, services.historyThread)
   const { commands: ruleCommands } = ruleServices.own
-  const readCallerAt = createCallerHistory(log, readPastEvents, subscription, policies)
+  const readCallerAt = createCallerHistory(log, readPastEvents, subscription, policies, {
+    live: state.routers,
+    at: readRoutersAt,
+  })
   const snapshotCaller = createCallerSnapshots(state)
   const breakers = createCircuitBreakers(settings.breaker)
   const latency = createLatencyTracker()
@@ -131,6 +140,10 @@ export function createBuiltInPlugins(
   const settleLedger = async () => {
     await pending.flush()
     await ledger.request('ledgerFind', { requestId: '' })
+  }
+  const findRequest = async (requestId: string) => {
+    const found = pending.flush().then(() => ledger.request('ledgerFind', { requestId }))
+    return (await found.catch(throwLedgerUnavailable)).record
   }
   const learned = createLearnedRouting(settings, {
     state,
@@ -233,6 +246,8 @@ export function createBuiltInPlugins(
       readCallerAt,
       evidence,
       snapshotCaller,
+      replay: learned.deciding?.replay,
+      findRequest,
     }),
     createPolicies({
       accounts,

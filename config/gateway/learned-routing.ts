@@ -4,6 +4,7 @@ import type { LearnedRoutingServices } from '../../plugins/learned-routing/conne
 import { createFeatureSecret, type FeatureSecret } from '../../plugins/learned-routing/feature-secret.ts'
 import { createRoutersPlugin } from '../../plugins/learned-routing/plugin.ts'
 import { createRouterCommands } from '../../plugins/learned-routing/router-commands.ts'
+import { createRouterReplay } from '../../plugins/learned-routing/router-replay.ts'
 import type { RouterVerdict } from '../../plugins/learned-routing/show-router.ts'
 import type { TrainedModelFacts, TrainerServices } from '../../plugins/learned-routing/trainer.ts'
 import { MAX_QUALITY } from '../../plugins/routing/rank-models.ts'
@@ -39,12 +40,15 @@ export function createLearnedRouting(
   const { routers, groups, subscription, log } = state
   const { learned, explore, train_every_hours } = settings.routing
   const { trainer, featureSecret, thread } = createTrainer(settings, { state, catalog, settleLedger })
+  const { min_model_ratings: minModelRatings } = settings.routing
+  const replay = createRouterReplay(log, () => featureSecret.id(), minModelRatings)
   return {
     featureSecret,
     deciding:
       learned === 'off'
         ? undefined
         : {
+            replay,
             mode: { learned, explore },
             minModelRatings: settings.routing.min_model_ratings,
             featureSecret,

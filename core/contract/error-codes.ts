@@ -143,7 +143,7 @@ export const ERROR_CODES = {
   ),
   event_log_changed: unavailable(
     503,
-    'An event of the log is not the one that was hashed, so it cannot be proven.',
+    'An event of the log is not the one that was hashed, so it cannot be proven, and nothing is signed.',
   ),
   event_log_damaged: unavailable(
     503,

@@ -28,6 +28,8 @@ export interface Simulation {
   readonly request: JsonObject
   /** Undefined for the current rules and plan. */
   readonly asOf: AsOf | undefined
+  readonly keyId: string | undefined
+  readonly requestId: string | undefined
   readonly drafts: RuleDrafts
   readonly policyDrafts: readonly PolicyDraft[]
 }
@@ -38,19 +40,21 @@ export interface Simulation {
  * simulated request is the request itself, with as_of and rules beside its fields".
  */
 export function parseSimulation(body: JsonObject): Simulation {
-  const { endpoint, as_of, rules = {}, ...request } = parseFields(body)
-  return toSimulation(request, { endpoint, as_of, drafts: rules, policyDrafts: [] })
+  const { endpoint, as_of, key_id, request_id, rules = {}, ...request } = parseFields(body)
+  return toSimulation(request, { endpoint, as_of, key_id, request_id, drafts: rules, policyDrafts: [] })
 }
 
 /** Throws 400 if `as_of` is invalid. */
 export function toSimulation(
   request: JsonObject,
-  { endpoint, as_of, drafts, policyDrafts }: SimulationTerms,
+  { endpoint, as_of, key_id, request_id, drafts, policyDrafts }: SimulationTerms,
 ): Simulation {
   return {
     endpoint: endpoint ?? detectEndpoint(request),
     request,
     asOf: as_of === undefined ? undefined : parseAsOf(as_of, 'as_of'),
+    keyId: key_id,
+    requestId: request_id,
     drafts,
     policyDrafts,
   }
@@ -59,6 +63,8 @@ export function toSimulation(
 interface SimulationTerms extends Pick<Simulation, 'drafts' | 'policyDrafts'> {
   readonly endpoint: SimulatedEndpoint | undefined
   readonly as_of: string | number | undefined
+  readonly key_id?: string | undefined
+  readonly request_id?: string | undefined
 }
 
 /** Detects the endpoint by a field that only one of them has. */

@@ -8,6 +8,8 @@ import type { Policies } from '../../projections/policies.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
 import type { Timeline } from '../../projections/timeline.ts'
 import type { Evidence } from '../../projections/transparency/evidence.ts'
+import type { RouterReplay } from '../learned-routing/router-replay.ts'
+import type { StoredRecord } from '../ledger/store/queries.ts'
 import type { RuleCommandSet } from '../rules/batch.ts'
 import type { RuleServices } from '../rules/rule-commands.ts'
 import type { RuleScope } from '../rules/rule-scope.ts'
@@ -35,4 +37,8 @@ export interface AuditServices extends RuleHistoryServices {
   readonly evidence: Evidence
   /** The caller's account and rules as they apply to a request now. */
   snapshotCaller(account: Account): CallerSnapshot
+  /** Undefined while learned routing is off. */
+  readonly replay?: Pick<RouterReplay, 'prepare'> | undefined
+  /** Finds a record of the request ledger. */
+  findRequest(requestId: string): Promise<StoredRecord | undefined>
 }

@@ -60,6 +60,22 @@ const simulationFields = {
       description: 'Simulates with the rules as of a log position or an ISO 8601 time with a time zone.',
     }),
   ),
+  key_id: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 100,
+      description: 'Id of a key of the user: decides as for a request with it.',
+    }),
+  ),
+  request_id: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 200,
+      description:
+        'Decides as for the request with this id: draws depend on it. If it is recorded, key_id and as_of ' +
+        'are those of the record, unless they or drafts are given.',
+    }),
+  ),
 }
 
 /** The fields of `POST /v1/simulate` besides those of the request. */

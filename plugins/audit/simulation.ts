@@ -21,8 +21,11 @@ import { moderationsDialect } from '../../core/dialects/moderations/dialect.ts'
 import { routeDialect } from '../../core/dialects/route/dialect.ts'
 import type { CallerSnapshot, RequestParser } from '../../core/pipeline/inference.ts'
 import { createUnsentExchange, type ExchangeCall } from '../../core/pipeline/unsent-exchange.ts'
-import type { Accounts } from '../../projections/accounts.ts'
+import type { AsOf } from '../../core/util/as-of.ts'
+import { type Accounts, toAccount, type User } from '../../projections/accounts.ts'
+import type { CallerAt } from '../../projections/callers.ts'
 import { toPastRuleSet } from '../../projections/history.ts'
+import { checkRestrictions } from '../auth/authenticate.ts'
 import { userNotFoundError } from '../auth/require-user.ts'
 import { createResponsesParser } from '../responses/dialect.ts'
 import { findResponse } from '../responses/store.ts'
@@ -85,13 +88,15 @@ export function createAdminSimulationEndpoint(services: AuditServices, host: Hos
     responses: { 200: { description: 'What would happen.', body: data(SimulationSchema) } },
     errors: SIMULATION_ERRORS,
     async handle(call) {
-      const { user_id: userId, request, endpoint, as_of, drafts = {} } = call.body
+      const { user_id: userId, request, endpoint, as_of, key_id, request_id, drafts = {} } = call.body
       const user = services.accounts.user(userId)
       // A deleted user has a past.
-      if (user === undefined && as_of === undefined) throw userNotFoundError(userId)
+      if (user === undefined && as_of === undefined && request_id === undefined)
+        throw userNotFoundError(userId)
       const { name, plan, position } = user ?? { name: '', plan: 'free', position: 0 }
       const { policies = [], ...own } = drafts
-      const simulation = toSimulation(request, { endpoint, as_of, drafts: own, policyDrafts: policies })
+      const terms = { endpoint, as_of, key_id, request_id, drafts: own, policyDrafts: policies }
+      const simulation = toSimulation(request, terms)
       const account = { userId, name, plan, keyId: '', position }
       return simulate({ ...call, account }, simulation)
     },
@@ -108,10 +113,53 @@ const SIMULATION_ERRORS = [
 
 function createSimulator(services: AuditServices, host: Host) {
   const decide = createRequestDecider(host, services.accounts)
-  return async (call: ExchangeCall, simulation: Simulation): Promise<EndpointResponse> => {
-    const caller = await snapshotSimulatedCaller(simulation, call.account, services)
-    return { status: 200, body: { data: await decide(simulation, call, caller) } }
+  return async (call: ExchangeCall, asked: Simulation): Promise<EndpointResponse> => {
+    const simulation = await completeFromRecord(asked, call.account, services)
+    const { requestId = call.requestId, asOf } = simulation
+    const { past, ...caller } = await snapshotSimulatedCaller(simulation, call.account, services)
+    const prepare = (exchange: Exchange) =>
+      services.replay?.prepare(exchange, asOf && past, simulation.requestId !== undefined)
+    const checkKey = () => {
+      const { keyExpiresAtMs: _, ...account } = caller.account
+      if (simulation.keyId !== undefined) checkRestrictions(account, PATHS[simulation.endpoint])
+    }
+    const body = { data: await decide(simulation, { ...call, requestId }, caller, { prepare, checkKey }) }
+    return { status: 200, body }
   }
+}
+
+/** Where the requests of each endpoint are sent. */
+const PATHS: Readonly<Record<SimulatedEndpoint, string>> = {
+  chat: '/v1/chat/completions',
+  responses: '/v1/responses',
+  messages: '/v1/messages',
+  route: '/route',
+  completions: '/v1/completions',
+  embeddings: '/v1/embeddings',
+  moderations: '/v1/moderations',
+}
+
+/** Takes the key and the position of a recorded request of the user, unless others are asked for. */
+async function completeFromRecord(
+  simulation: Simulation,
+  { userId }: Account,
+  { findRequest }: AuditServices,
+): Promise<Simulation> {
+  const { requestId, asOf, keyId, drafts, policyDrafts } = simulation
+  const hasDrafts = policyDrafts.length > 0 || Object.values(drafts).some((list) => list.length > 0)
+  if (requestId === undefined || asOf !== undefined || hasDrafts) return simulation
+  const record = await findRequest(requestId)
+  if (record?.userId !== userId) return simulation
+  const position: AsOf = { type: 'position', position: record.rulesPosition, param: 'request_id' }
+  return { ...simulation, asOf: position, keyId: keyId ?? (record.keyId === '' ? undefined : record.keyId) }
+}
+
+/** What a simulation does besides deciding. */
+interface DecisionSteps {
+  /** Called before the request is decided. */
+  prepare(exchange: Exchange): Promise<void> | undefined
+  /** Throws if the key may not send the request. */
+  checkKey(): void
 }
 
 /** Returns a function that decides about a request as for a caller, and shows the decision. */
@@ -124,9 +172,15 @@ export function createRequestDecider(
     { endpoint, request }: Pick<Simulation, 'endpoint' | 'request'>,
     call: ExchangeCall,
     caller: CallerSnapshot,
+    steps?: DecisionSteps,
   ): Promise<JsonObject> => {
     const exchange = await createUnsentExchange(parsers[endpoint], request, call, caller)
-    const error = await decideExchange(exchange, host)
+    await steps?.prepare(exchange)
+    const decide = (decided: Exchange) => {
+      steps?.checkKey()
+      return host.decide(decided)
+    }
+    const error = await decideExchange(exchange, { decide })
     return showDecision(exchange, error)
   }
 }
@@ -165,24 +219,39 @@ export function createRequestParsers(
  * rules.
  */
 async function snapshotSimulatedCaller(
-  { asOf, drafts, policyDrafts }: Simulation,
+  { asOf, keyId, drafts, policyDrafts }: Simulation,
   account: Account,
   services: AuditServices,
-): Promise<CallerSnapshot> {
+): Promise<CallerSnapshot & { readonly past?: CallerAt }> {
   const { readCallerAt, commands, snapshotCaller } = services
   const hasDrafts = Object.values(drafts).some((list) => list.length > 0)
-  if (asOf === undefined && !hasDrafts && policyDrafts.length === 0) return snapshotCaller(account)
   const { userId } = account
-  const { user, rules, policies, policyPosition } = await readCallerAt(userId, asOf)
+  if (asOf === undefined && !hasDrafts && policyDrafts.length === 0)
+    return snapshotCaller(accountOfKey(account, keyId, services.accounts.user(userId)))
+  const past = await readCallerAt(userId, asOf)
+  const { user, rules, policies, policyPosition } = past
   if (user === undefined && services.accounts.user(userId) === undefined) throw userNotFoundError(userId)
   const stored = toPastRuleSet(userId, rules)
   return {
     // Before the user existed there was no plan: the current one shows what the drafts would do.
-    account: { ...account, plan: user?.plan ?? account.plan, position: user?.position ?? 0 },
+    account: {
+      ...accountOfKey(account, keyId, user),
+      plan: user?.plan ?? account.plan,
+      position: user?.position ?? 0,
+    },
+    past,
     policies: await addPolicyDrafts(policies, policyDrafts, services),
     policyPosition,
     rules: hasDrafts ? await addDrafts(stored, drafts, commands, 'rules') : stored,
   }
+}
+
+/** The account of a request with a key of the user. Throws 404 if the user had no such key then. */
+function accountOfKey(account: Account, keyId: string | undefined, user: User | undefined): Account {
+  if (keyId === undefined || keyId === account.keyId) return account
+  const key = user?.keys.find(({ id }) => id === keyId)
+  if (user !== undefined && key !== undefined) return toAccount(user, key)
+  throw new GatewayError('not_found', `key_id: key ${keyId} of user ${account.userId} was not found.`)
 }
 
 /** Adds drafts to the rules of policies, which then apply to the request whatever their settings are. */

@@ -48,7 +48,7 @@ function accountOfSession(request: Admission, sessions: Pick<Sessions, 'authenti
 }
 
 /** Throws 401 if the key has expired, and 403 if it is restricted to other endpoints. */
-function checkRestrictions({ keyId, keyExpiresAtMs, endpoints }: Account, path: string): void {
+export function checkRestrictions({ keyId, keyExpiresAtMs, endpoints }: Account, path: string): void {
   checkExpiry(keyId, keyExpiresAtMs)
   if (endpoints === undefined || endpoints.some((allowed) => isAtOrBelow(path, allowed))) return
   const message = `This key may not use ${path}. It may use: ${endpoints.join(', ')}.`

@@ -1,5 +1,10 @@
 import type { Logger } from 'pino'
-import { type EventLog, EventLogUnavailableError, type RecordedEvent } from '../../core/contract/index.ts'
+import {
+  type EventLog,
+  EventLogUnavailableError,
+  type Position,
+  type RecordedEvent,
+} from '../../core/contract/index.ts'
 import { decodeEvent } from '../../core/events/codec.ts'
 import {
   checksumOf,
@@ -31,8 +36,11 @@ type LogReader = Pick<EventLog, 'read'>
  * before active".
  */
 export interface ActiveRouters {
-  /** The version for a user: that of the user's first group that has one, else of everyone. */
-  of(userId: number): LoadedRouter | undefined
+  /**
+   * The version for a user: that of the user's first group that has one, else of everyone. A request with a
+   * `rulesPosition` before the newest activation gets the version before it.
+   */
+  of(userId: number, rulesPosition: Position): LoadedRouter | undefined
   /** Loads the versions that are active. */
   load(log: LogReader): Promise<void>
   /** Loads the version that an event, which is applied next, activates; undefined if it activates none. */
@@ -42,7 +50,7 @@ export interface ActiveRouters {
 }
 
 export interface ActiveRouterServices {
-  readonly routers: Pick<Routers, 'version' | 'activations' | 'activationsOf'>
+  readonly routers: Pick<Routers, 'version' | 'activations' | 'activationsOf' | 'activatedAt'>
   readonly groups: Pick<Groups, 'groupsOf'>
   readonly featureKeyId: string
   readonly minModelRatings: number
@@ -56,6 +64,9 @@ export function createActiveRouters(services: ActiveRouterServices): ActiveRoute
   /** By version; undefined for one that cannot be used. */
   const loaded = new Map<number, LoadedRouter | undefined>()
   let byScope = new Map<string, LoadedRouter>()
+  /** What decides about requests whose rules were captured before `activatedAt`. */
+  let previous = byScope
+  let activatedAt: Position = 0
 
   /** Rejects only if the log is unavailable. */
   async function loadVersion(version: number, log: LogReader): Promise<LoadedRouter | undefined> {
@@ -93,7 +104,9 @@ export function createActiveRouters(services: ActiveRouterServices): ActiveRoute
       const newest = usable.find((router) => router !== undefined)
       if (newest !== undefined) next.set(scopeName(scope), newest)
     }
+    previous = byScope
     byScope = next
+    activatedAt = routers.activatedAt()
     const used = new Set([...next.values()].map(({ version }) => version))
     for (const [version, router] of loaded)
       if (router !== undefined && !used.has(version)) loaded.delete(version)
@@ -120,12 +133,13 @@ export function createActiveRouters(services: ActiveRouterServices): ActiveRoute
       const others = routers.activationsOf(scope).filter((other) => other !== from)
       return loadNewest(version === null ? [] : [...others, version], log)
     },
-    of(userId) {
-      if (byScope.size === 0) return undefined
-      const everyone = byScope.get('everyone')
-      if (byScope.size === 1 && everyone !== undefined) return everyone
+    of(userId, rulesPosition) {
+      const inForce = rulesPosition < activatedAt ? previous : byScope
+      if (inForce.size === 0) return undefined
+      const everyone = inForce.get('everyone')
+      if (inForce.size === 1 && everyone !== undefined) return everyone
       for (const groupId of groups.groupsOf(userId)) {
-        const router = byScope.get(scopeName({ groupId }))
+        const router = inForce.get(scopeName({ groupId }))
         if (router !== undefined) return router
       }
       return everyone

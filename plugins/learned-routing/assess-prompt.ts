@@ -1,8 +1,9 @@
-import type { ChatRequest, ContentPart, Exchange, Message } from '../../core/contract/index.ts'
+import type { ChatRequest, ContentPart, Exchange, Message, Position } from '../../core/contract/index.ts'
 import type { LoadedRouter } from './active-routers.ts'
 import { encodeFeaturesAsText } from './encode-features.ts'
 import { type PromptFeatures, type PromptText, scanPrompt } from './features.ts'
 import type { FeatureKey } from './keyed-hash.ts'
+import type { RouterReplay } from './router-replay.ts'
 
 /** What learned routing knows about the prompt of one request. */
 export interface PromptAssessment {
@@ -29,14 +30,19 @@ export type AssessPrompt = (exchange: Exchange) => PromptAssessment
 export function createPromptAssessor(
   { learned, explore }: LearnedRoutingMode,
   key: FeatureKey,
-  routerOf: (userId: number) => LoadedRouter | undefined,
+  routerOf: (userId: number, rulesPosition: Position) => LoadedRouter | undefined,
+  replay?: Pick<RouterReplay, 'of'>,
 ): AssessPrompt {
   const decides = learned === 'on'
   return (exchange) => {
     const features = scanPrompt(readPrompt(exchange.request), key)
     exchange.features = encodeFeaturesAsText(features)
-    const router = routerOf(exchange.account.userId)
-    const share = decides && exchange.isSimulated !== true ? explore : 0
+    const replayed = exchange.isSimulated === true ? replay?.of(exchange) : undefined
+    const router = replayed?.past
+      ? replayed.past.router
+      : routerOf(exchange.account.userId, exchange.rulesPosition)
+    const isDrawn = exchange.isSimulated !== true || replayed?.draws === true
+    const share = decides && isDrawn ? explore : 0
     return new RouterAssessment(exchange.id, features, router, decides, share)
   }
 }

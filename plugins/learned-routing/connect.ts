@@ -9,6 +9,7 @@ import { createActiveRouters } from './active-routers.ts'
 import { type AssessPrompt, createPromptAssessor, type LearnedRoutingMode } from './assess-prompt.ts'
 import type { FeatureSecret } from './feature-secret.ts'
 import { createFeatureKey } from './keyed-hash.ts'
+import type { RouterReplay } from './router-replay.ts'
 
 /** What deciding with learned routers depends on. */
 export interface LearnedRoutingServices {
@@ -21,6 +22,7 @@ export interface LearnedRoutingServices {
   /** Repeats a call while the event log is unavailable. */
   retry(run: () => Promise<void>): Promise<void>
   readonly subscription: Pick<Subscription, 'onApplied' | 'prepareEvents'>
+  readonly replay?: RouterReplay
 }
 
 /**
@@ -64,5 +66,5 @@ export async function connectLearnedRouting(
     if (stream === ROUTERS_STREAM) active.refresh()
   })
   await retry(() => active.load(log))
-  return createPromptAssessor(mode, createFeatureKey(featureSecret.read()), active.of)
+  return createPromptAssessor(mode, createFeatureKey(featureSecret.read()), active.of, services.replay)
 }

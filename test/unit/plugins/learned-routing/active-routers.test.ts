@@ -64,7 +64,7 @@ async function activeOf(routers: Routers) {
   }
   const active = createActiveRouters({ ...SERVICES, routers, countDamaged: () => damaged++ })
   await active.load(log)
-  return { version: () => active.of(1)?.version, damaged: () => damaged }
+  return { version: () => active.of(1, Number.POSITIVE_INFINITY)?.version, damaged: () => damaged }
 }
 
 describe('the active version of a router', () => {
@@ -84,7 +84,7 @@ describe('the active version of a router', () => {
     for (const event of [trained(1), activated(1)]) apply(event)
     const active = createActiveRouters({ ...SERVICES, routers, countDamaged: () => undefined })
     await active.load(log)
-    expect(active.of(1)).to.equal(undefined)
+    expect(active.of(1, Number.POSITIVE_INFINITY)).to.equal(undefined)
     const { checksum, models } = versionOf(1)
     await writeWeights(log, checksum, models)
 
@@ -93,7 +93,7 @@ describe('the active version of a router', () => {
       apply(event)
       active.refresh()
     }
-    expect(active.of(1)?.version).to.equal(1)
+    expect(active.of(1, Number.POSITIVE_INFINITY)?.version).to.equal(1)
   })
 })
 
