@@ -44,12 +44,13 @@ describe('signalbox rules', () => {
     const planned = await run('plan', file)
     expect([planned.code, planned.stderr]).to.deep.equal([2, ''])
     expect(planned.stdout).to.contain('1 to add, 0 to change, 0 to remove.\n')
-    expect(planned.stdout.split('\n').slice(0, 7)).to.deep.equal([
+    expect(planned.stdout.split('\n').slice(0, 8)).to.deep.equal([
       '+ policy "No secrets"',
       '    name: "No secrets"',
       '    is_enabled: true',
       '    priority: 10',
       '    applies_to: {"everyone":true}',
+      '    visibility: "name"',
       '    + firewall rule "Secrets"',
       '        is_enabled: true',
     ])

@@ -45,6 +45,8 @@ export interface Policy {
   readonly is_enabled: boolean
   readonly priority: number
   readonly applies_to: PolicyTargets
+  /** What users see of its rules. */
+  readonly visibility: 'name' | 'full'
 }
 
 export interface PolicyTargets {

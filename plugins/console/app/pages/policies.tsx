@@ -92,6 +92,7 @@ const NEW_POLICY: PolicyInput = {
   name: '',
   description: '',
   is_enabled: true,
+  visibility: 'name',
   priority: '0',
   applies_to: { everyone: true },
 }

@@ -10,10 +10,13 @@ export interface PolicyInput {
   readonly is_enabled: boolean
   readonly priority: string
   readonly applies_to: PolicyTargets
+  readonly visibility: Policy['visibility']
 }
 
-export function toPolicyInput({ name, description, is_enabled, priority, applies_to }: Policy): PolicyInput {
-  return { name, description: description ?? '', is_enabled, priority: String(priority), applies_to }
+export function toPolicyInput({ description, priority, ...policy }: Policy): PolicyInput {
+  const { name, is_enabled, applies_to, visibility } = policy
+  const texts = { description: description ?? '', priority: String(priority) }
+  return { name, is_enabled, applies_to, visibility, ...texts }
 }
 
 /** Returns the body of a request. The gateway refuses what is invalid, and says why. */
@@ -51,6 +54,11 @@ export function PolicyFields({ input, onChange }: PolicyFieldsProps) {
         hint="-1000 to 1000. Policies with a higher priority come first."
       />
       <CheckField label="Enabled" checked={input.is_enabled} onChange={(is_enabled) => set({ is_enabled })} />
+      <CheckField
+        label="Users see patterns and conditions of its rules, not only names"
+        checked={input.visibility === 'full'}
+        onChange={(isFull) => set({ visibility: isFull ? 'full' : 'name' })}
+      />
       <fieldset class="choices">
         <legend>Applies to</legend>
         <CheckField
