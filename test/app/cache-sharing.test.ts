@@ -109,6 +109,37 @@ describe('who sees cached replies', function () {
     })
   }
 
+  for (const streams of [
+    [false, false],
+    [true, true],
+    [false, true],
+    [true, false],
+  ] as const)
+    it(`are callers of messages, whatever else they say about themselves: ${streams.map((each) => (each ? 'stream' : 'whole'))}`, async () => {
+      const gateway = gatewayOf(true)
+      const url = `${gateway.url}/v1/messages`
+      for (const model of ['claude-sonnet-4-5', 'gpt-4o']) {
+        const text = `Of messages with ${model}, ${streams.join()}`
+        const [first, second] = [await newUser(gateway), await newUser(gateway)]
+        const block = { type: 'text', text, cache_control: { type: 'ephemeral' } }
+        const one = { messages: [{ role: 'user', content: text }], metadata: { user_id: 'one' } }
+        const two = { messages: [{ role: 'user', content: [block] }], service_tier: 'standard_only' }
+        const common = { model, max_tokens: 100 }
+        const version = { 'anthropic-version': '2023-06-01' }
+        const asked = await askCached(first.key, url, { ...common, ...one, stream: streams[0] })
+        expect([asked.status, asked.cache], asked.text).to.deep.equal([200, 'miss'])
+        const again = await askCached(second.key, url, { ...common, ...one, stream: streams[1] }, version)
+        expect(again.cache).to.equal('hit')
+        const marked = await askCached(second.key, url, { ...common, ...two, stream: streams[1] })
+        expect(marked.cache).to.equal('hit')
+        const chat = { model, messages: one.messages, max_completion_tokens: 100, stream: streams[1] }
+        const other = await askCached(second.key, `${gateway.url}/v1/chat/completions`, chat)
+        expect(other.cache).to.equal('hit')
+        const more = { ...common, ...one, top_k: 3, stream: streams[1] }
+        expect((await askCached(second.key, url, more)).cache).to.equal('miss')
+      }
+    })
+
   it('are users of all gateways with the same Redis, and none while it is away', async function () {
     const redis: RunningRedis = await requireRedis(this)
     const options = { options: { shared: true }, environment: { REDIS_URL: redis.url } }
