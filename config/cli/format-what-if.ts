@@ -45,12 +45,12 @@ function listReasons(reasons: readonly { readonly reason: string; readonly reque
 }
 
 function formatScope(result: ShownWhatIf): readonly string[] {
-  const { requests, evaluated, not_evaluated, is_truncated, since, until, reproduced } = result
-  const newest = is_truncated ? ' (the newest; there are more)' : ''
+  const { requests, matching, evaluated, not_evaluated, is_truncated, since, until, reproduced } = result
+  const scope = is_truncated ? `The newest ${requests} of ${matching} requests` : formatCount(requests)
   const { same, different, explained } = reproduced
   const differing = [...explained, ...(different > 0 ? [{ reason: 'different', requests: different }] : [])]
   return [
-    `${formatCount(requests)} from ${since} to ${until}${newest}; ${evaluated} evaluated.`,
+    `${scope} from ${since} to ${until}; ${evaluated} evaluated.`,
     ...(not_evaluated.length > 0 ? [`Not evaluated: ${listReasons(not_evaluated)}.`] : []),
     `Today's rules decide about ${same} as recorded` +
       (differing.length > 0 ? `, and otherwise about: ${listReasons(differing)}.` : '.'),

@@ -37,7 +37,12 @@ export async function printWhatIf(args: CommandArgs): Promise<void> {
   })
   if (format === 'json') print(JSON.stringify(result))
   else for (const line of formatWhatIf(result)) print(line)
+  // A script must not take zeros for an answer.
+  const unanswered = result.limitations.find(({ code }) => UNANSWERED.has(code))
+  if (unanswered !== undefined) throw new Error(unanswered.message)
 }
+
+const UNANSWERED: ReadonlySet<string> = new Set(['no_requests', 'nothing_evaluated'])
 
 function parseOptions({ options }: CommandArgs): Omit<Question, 'file'> {
   const user = options.get('user')

@@ -34,6 +34,8 @@ export interface CopyServices extends Pick<Host, 'costOf'> {
   readonly requests: Pick<RequestsInFlight, 'add' | 'delete'>
   readonly maxConcurrent: number
   readonly count: (outcome: CopyOutcome) => void
+  /** Called once for each copy that was sent, when its cost is known. */
+  readonly countCost: (exchange: EndedExchange) => void
   readonly logger: Logger
 }
 
@@ -76,7 +78,7 @@ export class ShadowCopies {
   }
 
   async #run(exchange: EndedExchange, client: CopyConnection): Promise<void> {
-    const { hooks, count, costOf } = this.#services
+    const { hooks, count, countCost, costOf } = this.#services
     try {
       await hooks.reserve?.(exchange)
     } catch (error) {
@@ -94,6 +96,7 @@ export class ShadowCopies {
     }
     clearTimeout(timeout)
     client.close()
+    countCost(exchange)
     hooks.settle?.(exchange)
     hooks.record?.({ exchange, error })
     count(error === undefined ? 'answered' : client.isAborted ? 'aborted' : 'failed')

@@ -52,6 +52,11 @@ export function createShadow(services: ShadowServices): Plugin {
         labelNames: ['outcome'],
       })
       for (const outcome of COPY_OUTCOMES) outcomes(outcome)
+      const cost = createCounter(metrics, {
+        name: 'signalbox_shadow_cost_usd_total',
+        help: 'Cost of copies of requests for other models, in US dollars.',
+        labelNames: ['provider', 'model'],
+      })
       const copies = new ShadowCopies({
         dispatch: (exchange, route) => dispatchExchange(exchange, route, callProvider),
         isUsable: ({ entry }, userId) => entry === undefined || circuitBreakers.isUsable(entry, userId),
@@ -59,6 +64,10 @@ export function createShadow(services: ShadowServices): Plugin {
         requests,
         maxConcurrent: max_concurrent,
         count: (outcome: CopyOutcome) => outcomes(outcome).inc(),
+        countCost({ costUsd, target }) {
+          if (typeof costUsd === 'number' && target !== undefined)
+            cost(target.provider, target.entry?.id ?? 'other').inc(costUsd)
+        },
         costOf,
         logger,
       })

@@ -1,6 +1,6 @@
 import type { JsonObject, ReplyEvent } from '../../core/contract/index.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
-import type { StoredPrompt, StoredRecord } from '../ledger/store/queries.ts'
+import type { RequestQuery, StoredPrompt, StoredRecord } from '../ledger/store/queries.ts'
 import type { PromptContent } from '../ledger/store/record.ts'
 import { findDifference } from './compare-recorded.ts'
 import { type DecidedRequest, type Decider, decideRecorded } from './decide-recorded.ts'
@@ -15,6 +15,7 @@ import { type UnevaluatedReason, WhatIfTally } from './tally.ts'
 
 export interface EvaluationServices {
   readonly ledger: ReplayLedger & {
+    count(query: Pick<RequestQuery, 'filter' | 'before'>): Promise<number>
     promptsOf(records: readonly StoredRecord[]): Promise<ReadonlyMap<number, StoredPrompt>>
   }
   readonly before: Decider
@@ -46,7 +47,8 @@ export async function evaluateDrafts(job: WhatIfJob, services: EvaluationService
 interface Pages {
   /** The newest page first. */
   readonly list: readonly Page[]
-  readonly isTruncated: boolean
+  /** How many requests pass the filter, up to a million. */
+  readonly matching: number
   /** The oldest request. */
   readonly first: StoredRecord | undefined
 }
@@ -70,10 +72,11 @@ async function listPages({ filter, limit }: WhatIfJob, services: EvaluationServi
     if (first !== undefined && records.length > 0)
       list.push({ before, firstId: first.id, size: records.length })
     left -= records.length
-    if (next === undefined) return { list, isTruncated: false, first }
+    if (next === undefined) return { list, matching: limit - left, first }
     before = next
   }
-  return { list, isTruncated: true, first }
+  const older = services.isCancelled() ? 0 : await services.ledger.count({ filter, ...startAt(first?.id) })
+  return { list, matching: limit - left + older, first }
 }
 
 const startAt = (before: number | undefined) => (before === undefined ? {} : { before })
@@ -103,8 +106,8 @@ class Evaluation {
   }
 
   /** In the order of their arrival, in which budgets and limits are used up. */
-  async evaluate({ list, isTruncated }: Pages): Promise<WhatIfReport> {
-    this.#tally.isTruncated = isTruncated
+  async evaluate({ list, matching }: Pages): Promise<WhatIfReport> {
+    this.#tally.matching = matching
     for (const { before, firstId, size } of list.toReversed()) {
       if (this.#services.isCancelled()) break
       const { filter } = this.#job

@@ -23,7 +23,7 @@ interface Evaluated {
   readonly plugins: readonly ListedPlugin[]
   readonly drafts: Pick<DraftEvents, 'changesCopyBudget'>
   readonly filter: RequestFilter
-  readonly report: Pick<WhatIfReport, 'limits'>
+  readonly report: Pick<WhatIfReport, 'limits' | 'requests' | 'evaluated' | 'matching'>
   /** Whether response rules are in force. */
   readonly inspectsReplies: boolean
 }
@@ -37,9 +37,28 @@ const ACTING: ReadonlyMap<string, string> = new Map([
   ['cache', 'Stored replies are not looked up: requests that the cache answered cost nothing.'],
 ])
 
+/** Which of the requests were not looked at. */
+function listCoverage({ requests, evaluated, matching }: Evaluated['report']): readonly Limitation[] {
+  if (requests === 0)
+    return [{ code: 'no_requests', message: 'No request is recorded that passes the filters.' }]
+  if (evaluated === 0)
+    return [
+      {
+        code: 'nothing_evaluated',
+        message:
+          'No request could be evaluated, so this says nothing about the drafts. Evaluation needs recorded ' +
+          'prompts: set ledger.record_prompts and RECORD_KEY.',
+      },
+    ]
+  if (matching <= requests) return []
+  const message =
+    `Only the newest ${requests} of ${matching} requests were evaluated. ` + 'Raise the limit for more.'
+  return [{ code: 'limit', message }]
+}
+
 /** Returns what an evaluation does not tell. */
 export function listLimitations(evaluated: Evaluated): readonly Limitation[] {
-  const limitations: Limitation[] = [...GENERAL, ...listLimits(evaluated)]
+  const limitations: Limitation[] = [...listCoverage(evaluated.report), ...GENERAL, ...listLimits(evaluated)]
   if (!evaluated.inspectsReplies)
     limitations.push({
       code: 'response_rules',

@@ -60,8 +60,8 @@ const Outcomes = Type.Object(
   {
     allowed: Count('Requests that would be allowed.'),
     refused: Count('Requests that would be refused.'),
-    masked: Count('Requests in which text would be masked.'),
-    warned: Count('Requests with a warning of a firewall rule.'),
+    masked: Count('Allowed requests in which text would be masked.'),
+    warned: Count('Allowed requests with a warning of a firewall rule.'),
   },
   { $id: 'WhatIfOutcomes', description: 'What would happen to the requests.' },
 )
@@ -169,7 +169,8 @@ const Limits = Type.Object(
 
 /** What the evaluation of recorded requests finds. */
 const reportFields = {
-  requests: Count('Recorded requests that pass the filters, up to the limit.'),
+  requests: Count('Recorded requests that pass the filters, up to the limit: the newest.'),
+  matching: Count('Recorded requests that pass the filters, up to a million beyond the limit.'),
   is_truncated: Type.Boolean({ description: 'Whether there are more requests than the limit.' }),
   evaluated: Count('Requests that were evaluated.'),
   not_evaluated: reasons('Why the others were not.'),

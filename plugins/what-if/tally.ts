@@ -24,8 +24,8 @@ export type UnevaluatedReason =
 
 /** Counts what drafts do to requests, altogether and by draft. */
 export class WhatIfTally {
-  /** There are more requests than the limit. */
-  isTruncated = false
+  /** Requests that pass the filter; more than the limit if only the newest are evaluated. */
+  matching = 0
   readonly #costOf: Host['costOf']
   readonly #maxExamples: number
   readonly #owners: readonly OwnerTally[]
@@ -114,7 +114,8 @@ export class WhatIfTally {
     const toUsd = (nanos: number) => roundUsd(nanos / NANOS_PER_USD)
     return {
       requests: this.#requests,
-      is_truncated: this.isTruncated,
+      matching: this.matching,
+      is_truncated: this.matching > this.#requests,
       evaluated: this.#evaluated,
       not_evaluated: [...this.#unevaluated].map(([reason, requests]) => ({ reason, requests })),
       effects: {
@@ -149,6 +150,8 @@ function increment<Key>(counts: Map<Key, number>, key: Key): void {
 
 function addOutcome(counts: Record<'allowed' | 'refused' | 'masked' | 'warned', number>, decision: Decision) {
   counts[decision.error === undefined ? 'allowed' : 'refused'] += 1
+  // Nothing of a refused request is sent, so its text is not masked.
+  if (decision.error !== undefined) return
   if (decision.applied.mask.size > 0) counts.masked += 1
   if (decision.applied.warn.size > 0) counts.warned += 1
 }

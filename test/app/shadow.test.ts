@@ -96,6 +96,25 @@ describe('the action shadow', () => {
     expect(trace.at(-1)).to.include({ action: 'shadow', outcome: 'applied', arm: SHADOW })
   })
 
+  it('counts what it costs in a metric of its own', async () => {
+    await addRule()
+    const labels = { provider: 'deepseek', model: SHADOW }
+    const costs = async () => {
+      const metrics = await scrapeUntil(gateway, () => true)
+      return [
+        metrics.sum('signalbox_shadow_cost_usd_total', labels),
+        metrics.sum('signalbox_cost_usd_total', labels),
+      ]
+    }
+    const [before = 0, ofReplies] = await costs()
+    await ask('What does it cost?')
+    const [copy] = await waitForCopies(1)
+    expect(copy.cost_usd).to.be.above(0)
+    const [after = 0, ofRepliesAfter] = await costs()
+    expect(after - before).to.be.closeTo(copy.cost_usd, 1e-9)
+    expect(ofRepliesAfter).to.equal(ofReplies)
+  })
+
   it('is summed up by rule and model, for users and for operators', async () => {
     const rule = await addRule()
     await ask('Hello')

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'chai'
+import { chatBody } from '../support/bodies.ts'
 import { runCommand } from '../support/command.ts'
 import { makeFolder } from '../support/folders.ts'
 import {
@@ -191,12 +192,32 @@ describe('what-if on recorded requests', function () {
     expect([change, unknown]).to.deep.equal([Number((after - before).toFixed(9)), 0])
   })
 
+  it('does not count refused requests as masked or warned', async () => {
+    const user = await newUser(gateway)
+    for (const text of ['alpha beta gamma', 'alpha gamma']) await ask(user, text)
+    const firewall_rules = [
+      firewallRule({ name: 'Mask', pattern: 'alpha', action: 'mask', replacement: '#', priority: 0 }),
+      firewallRule({ name: 'Warn', pattern: 'gamma', action: 'warn', priority: 1 }),
+      firewallRule({ name: 'Block', pattern: 'beta', priority: 2 }),
+    ]
+    const file = { policies: [{ ...DRAFT_POLICY, firewall_rules }] }
+    const { outcomes } = await whatIf(gateway, file, `user=${user.id}`)
+    expect(outcomes.after).to.deep.equal({ allowed: 1, refused: 1, masked: 1, warned: 1 })
+  })
+
   it('limits and filters the requests', async () => {
     const user = await newUser(gateway)
     for (const text of ['one', 'two', 'three']) await ask(user, text)
     const file = { policies: [{ ...DRAFT_POLICY, firewall_rules: [firewallRule({ pattern: 'o' })] }] }
     const limited = await whatIf(gateway, file, `user=${user.id}&limit=2`, { examples: 1 })
-    expect(limited).to.include({ requests: 2, is_truncated: true })
+    expect(limited).to.include({ requests: 2, matching: 3, is_truncated: true })
+    expect(limited.limitations[0]).to.deep.equal({
+      code: 'limit',
+      message: 'Only the newest 2 of 3 requests were evaluated. Raise the limit for more.',
+    })
+    const all = await whatIf(gateway, file, `user=${user.id}&limit=3`)
+    expect(all).to.include({ requests: 3, matching: 3, is_truncated: false })
+    expect(all.limitations.map(({ code }: { code: string }) => code)).not.to.include('limit')
     expect(limited.examples).to.have.length(1)
     const until = new Date(Date.now() - 3_600_000).toISOString()
     expect(await whatIf(gateway, file, `user=${user.id}&until=${until}`)).to.include({ requests: 0 })
@@ -301,7 +322,35 @@ describe('what-if on recorded requests', function () {
       '  + firewall rule "Merger"  0       1      1',
     ])
     expect(lines.join('\n')).to.match(/\nCost: 0\.\d+ USD -> 0 USD \(-0\.\d+ USD\)\.\n/)
+    await ask(user, 'one more')
+    expect((await run('--limit', '1')).stdout).to.match(
+      /^The newest 1 of 2 requests from .*; 1 evaluated\.\n/,
+    )
     expect((await run('--since', 'yesterday')).stderr).to.contain('SINCE must be a duration such as 7d')
+  })
+
+  it('fails as a command where nothing could be evaluated', async () => {
+    const unrecorded = await startGateway({ LOG_LEVEL: 'fatal' })
+    try {
+      const file = path.join(await makeFolder(), 'drafts.yaml')
+      await writeFile(file, '{}')
+      const environment = { SIGNALBOX_URL: unrecorded.url, SIGNALBOX_KEY: ADMIN_KEY }
+      const run = (...args: readonly string[]) => runCommand(['what-if', file, ...args], environment)
+      const none = await run()
+      expect(none.code).to.equal(1)
+      expect(none.stderr).to.contain('No request is recorded that passes the filters.')
+      await unrecorded.call('POST', '/v1/chat/completions', chatBody('Hello'))
+      for (const args of [[], ['--format', 'json']]) {
+        const { code, stdout, stderr } = await run(...args)
+        expect(code).to.equal(1)
+        expect(stdout).to.match(/^1 request from .*; 0 evaluated\.|"evaluated":0/)
+        expect(stderr).to.contain('No request could be evaluated').and.contain('ledger.record_prompts')
+      }
+      const result = await whatIf(unrecorded, {}, '')
+      expect(result.limitations[0].code).to.equal('nothing_evaluated')
+    } finally {
+      await unrecorded.stop()
+    }
   })
 
   it('evaluates prompts that were recorded after masking, and says so, also as a command', async () => {

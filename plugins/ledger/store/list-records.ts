@@ -15,18 +15,9 @@ export async function listRecords(
   engine: LedgerEngine,
   { filter, before, limit }: RequestQuery,
 ): Promise<RequestPage> {
-  const resolved = await resolveFilter(db, filter)
-  if (resolved === undefined) return { records: [] }
-  const earlier = resolved.rule !== undefined && (await hasEarlierRules(db))
-  const conditions = { ...resolved, earlier }
-  const range = {
-    from: filter.since === undefined ? 0 : firstIdAt(filter.since),
-    below: Math.min(
-      filter.until === undefined ? Number.MAX_SAFE_INTEGER : firstIdAt(filter.until),
-      before ?? Number.MAX_SAFE_INTEGER,
-    ),
-  }
-  const access = await chooseAccess(db, engine, conditions, range)
+  const selected = await select(db, engine, { filter, before })
+  if (selected === undefined) return { records: [] }
+  const { conditions, range, access } = selected
   // One more than asked for, which tells whether there is another page.
   const read = (branch: AccessPath['branches'][number]) =>
     selectIds(db, engine, conditions, access.name, branch, range, limit + 1).execute()
@@ -39,6 +30,40 @@ export async function listRecords(
   const records = await readRecords(db, ids.slice(0, limit))
   const last = records.at(-1)
   return { records, ...(ids.length > limit && last !== undefined && { next: last.id }) }
+}
+
+/** Returns how many requests pass the filter, up to a maximum. */
+export async function countRecords(
+  db: Kysely<LedgerTables>,
+  engine: LedgerEngine,
+  { filter, before }: Omit<RequestQuery, 'limit'>,
+): Promise<number> {
+  const selected = await select(db, engine, { filter, before })
+  if (selected === undefined) return 0
+  const { conditions, range, access } = selected
+  return countRows(db, engine, conditions, access, range, MAX_COUNT)
+}
+
+const MAX_COUNT = 1_000_000
+
+/** How the rows of a query are found; undefined if no row can pass the filter. */
+async function select(
+  db: Kysely<LedgerTables>,
+  engine: LedgerEngine,
+  { filter, before }: Pick<RequestQuery, 'filter'> & { readonly before: number | undefined },
+) {
+  const resolved = await resolveFilter(db, filter)
+  if (resolved === undefined) return undefined
+  const earlier = resolved.rule !== undefined && (await hasEarlierRules(db))
+  const conditions = { ...resolved, earlier }
+  const range = {
+    from: filter.since === undefined ? 0 : firstIdAt(filter.since),
+    below: Math.min(
+      filter.until === undefined ? Number.MAX_SAFE_INTEGER : firstIdAt(filter.until),
+      before ?? Number.MAX_SAFE_INTEGER,
+    ),
+  }
+  return { conditions, range, access: await chooseAccess(db, engine, conditions, range) }
 }
 
 async function readInOrder<Branch, Row>(
@@ -96,7 +121,16 @@ async function chooseAccess(
   const [only = { name: 'time', branches: [undefined] } as const] = paths
   if (paths.length < 2) return only
   const probes = await Promise.all(
-    paths.map(async (path) => ({ path, rows: await countRows(db, engine, conditions, path, range) })),
+    paths.map(async (path) => {
+      // Only what the index itself decides: how many rows have to be read.
+      const { rule, score } = conditions
+      const only = {
+        ...(path.name === 'rule' && rule && { rule }),
+        ...(path.name === 'score' && score && { score }),
+        copies: 'include' as const,
+      }
+      return { path, rows: await countRows(db, engine, only, path, range, PROBE_ROWS) }
+    }),
   )
   return probes.reduce((best, probe) => (probe.rows < best.rows ? probe : best)).path
 }
@@ -127,24 +161,20 @@ async function listFailedStatuses(db: Kysely<LedgerTables>): Promise<readonly nu
 async function countRows(
   db: Kysely<LedgerTables>,
   engine: LedgerEngine,
-  { rule, score }: Conditions,
+  conditions: Conditions,
   { name, branches }: AccessPath,
   range: IdRange,
+  max: number,
 ): Promise<number> {
   let rows = 0
   for (const branch of branches) {
-    const only = {
-      ...(name === 'rule' && rule && { rule }),
-      ...(name === 'score' && score && { score }),
-      copies: 'include' as const,
-    }
-    const probe = selectIds(db, engine, only, name, branch, range, PROBE_ROWS).as('probe')
+    const probe = selectIds(db, engine, conditions, name, branch, range, max).as('probe')
     const found = await db
       .selectFrom(probe)
       .select(({ fn }) => fn.countAll<number>().as('rows'))
       .executeTakeFirstOrThrow()
     rows += Number(found.rows)
-    if (rows >= PROBE_ROWS) break
+    if (rows >= max) break
   }
   return rows
 }

@@ -13,7 +13,7 @@ import type {
 import { findRecord } from './find-records.ts'
 import { addSignal, giveFeedback } from './give-feedback.ts'
 import { deleteImported, importRatings } from './import-ratings.ts'
-import { listRecords } from './list-records.ts'
+import { countRecords, listRecords } from './list-records.ts'
 import type { PromptCipher } from './prompt-cipher.ts'
 import { deleteFeedbackOf, deletePromptsOf, findPrompt, readPrompts } from './prompts.ts'
 import type {
@@ -58,6 +58,8 @@ export interface LedgerStore {
   /** Deletes what was said about the requests of a user. Usage keeps the scores. */
   deleteFeedbackOf(userId: number): Promise<void>
   list(query: RequestQuery): Promise<RequestPage>
+  /** Counts the requests that `list` has on all pages, up to a million. */
+  count(query: Omit<RequestQuery, 'limit'>): Promise<number>
   /** Returns what is recorded of the prompts of these requests, by the id of the record. */
   promptsOf(records: readonly StoredRecord[]): Promise<ReadonlyMap<number, StoredPrompt>>
   /** Returns the kept features of prompts, by the id of the record. */
@@ -133,6 +135,7 @@ function createLedgerStore(
       forgetDeleted()
     },
     list: (query) => listRecords(db, engine, query),
+    count: (query) => countRecords(db, engine, query),
     promptsOf: (records) => readPrompts(db, cipher, records),
     featuresOf: (ids) => readFeatures(db, ids),
     usage: (query) => readUsage(db, query),

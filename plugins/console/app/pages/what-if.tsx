@@ -23,6 +23,8 @@ interface Explained {
 
 interface WhatIfResult {
   readonly requests: number
+  /** More than `requests` if only the newest were evaluated. */
+  readonly matching: number
   readonly evaluated: number
   readonly not_evaluated: readonly Explained[]
   readonly limitations: readonly Explained[]
@@ -80,14 +82,26 @@ export function WhatIf({ policy, drafts }: WhatIfProps) {
 }
 
 function Effects(result: WhatIfResult) {
-  const { requests, evaluated, not_evaluated, limitations, effects, cost_usd, limits, replies, examples } =
-    result
+  const {
+    requests,
+    matching,
+    evaluated,
+    not_evaluated,
+    limitations,
+    effects,
+    cost_usd,
+    limits,
+    replies,
+    examples,
+  } = result
   const counted = Object.entries(effects).filter(([name, count]) => count > 0 && name !== 'unchanged')
   return (
     <output>
       <p>
+        {requests < matching &&
+          `Of ${formatCount(matching)} requests, the newest ${formatCount(requests)} were read. `}
         {formatCount(evaluated)} of {formatCount(requests)} requests evaluated.{' '}
-        {counted.length === 0 && 'None would be handled differently.'}
+        {evaluated > 0 && counted.length === 0 && 'None would be handled differently.'}
         {replies.evaluated > 0 &&
           ` Response rules were evaluated on ${formatCount(replies.evaluated)} replies.`}
       </p>
