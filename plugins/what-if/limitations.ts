@@ -51,9 +51,8 @@ function listCoverage({ requests, evaluated, matching }: Evaluated['report']): r
       },
     ]
   if (matching <= requests) return []
-  const message =
-    `Only the newest ${requests} of ${matching} requests were evaluated. ` + 'Raise the limit for more.'
-  return [{ code: 'limit', message }]
+  const only = `Only the newest ${requests} of ${matching} requests were evaluated.`
+  return [{ code: 'limit', message: `${only} Raise the limit for more.` }]
 }
 
 /** Returns what an evaluation does not tell. */

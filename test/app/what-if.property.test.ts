@@ -21,13 +21,14 @@ const REQUESTS = 25
 describe(`what-if with today's rules (seed ${SEED})`, () => {
   let gateway: RunningGateway
 
-  before(async () => {
+  // For each attempt, because what an earlier one has asked would count again.
+  beforeEach(async () => {
     const settings = 'ledger: { record_prompts: full }\nfirewall: { evaluate_responses: true }\n'
     const CONFIG = await writeSettings(`${DECIDABLE}\n${settings}`)
     const RECORD_KEY = randomBytes(32).toString('base64')
     gateway = await startGateway({ CONFIG, RECORD_KEY, LOG_LEVEL: 'silent' })
   })
-  after(() => gateway.stop())
+  afterEach(() => gateway.stop())
 
   const randomRules = (random: Random, kind: (random: Random) => object, max: number) =>
     Array.from({ length: random.integer(max + 1) }, () => kind(random))
