@@ -66,7 +66,12 @@ export async function planRules(
   const toDraftId: ToId = (id) => (typeof id === 'number' ? id : Number.MAX_SAFE_INTEGER - id.newIndex)
   const drafted = events(toDraftId, { userId: rules.ownerId })
   await afterManyItems(count)
-  await builder.issues.collect(path, () => checkPatternSize(rules, drafted))
+  const isSmallEnough = await builder.issues.collect(path, () => {
+    checkPatternSize(rules, drafted)
+    return true
+  })
+  // Analyzing patterns takes up to a minute.
+  if (isSmallEnough) for (const { analyze } of Object.values(lists)) await analyze()
   await afterManyItems(count)
   const changesOf = (kind: RuleKindName) => {
     const { added, changed, removed } = lists[kind].changes
@@ -78,6 +83,13 @@ export async function planRules(
 
 type PlannedEvent = (toId: ToId, owner: RuleOwner) => readonly RuleEvent[]
 
+interface PlannedList {
+  readonly changes: RuleListChanges
+  readonly events: readonly PlannedEvent[]
+  /** Analyzes the patterns of the new contents, and adds what is wrong with them to the issues. */
+  analyze(): Promise<void>
+}
+
 async function planRuleList<Rule extends RoutingRule | FirewallRule, Content extends object>(
   ownerPath: string,
   entries: readonly JsonObject[],
@@ -85,13 +97,26 @@ async function planRuleList<Rule extends RoutingRule | FirewallRule, Content ext
   rules: RuleSet,
   kind: RuleKind<Rule, Content>,
   builder: PlanBuilder,
-): Promise<{ readonly changes: RuleListChanges; readonly events: readonly PlannedEvent[] }> {
+): Promise<PlannedList> {
   // The cast is safe: a rule set holds the rules of a kind under the kind's name.
   const current = rules[kind.name] as unknown as readonly Rule[]
   const pathOf = (index: number) => `${ownerPath}.${kind.name}_rules[${index}]`
   const matches = matchRules(entries, current, (index, issue) => builder.issues.add(pathOf(index), issue))
   const [added, changed]: [JsonObject[], RuleListChanges['changed'][number][]] = [[], []]
   const events: PlannedEvent[] = []
+  const contents: [path: string, content: Content][] = []
+
+  async function analyze(): Promise<void> {
+    for (const [path, content] of contents) {
+      if (builder.slice.isDue()) await builder.slice.yieldNow()
+      await builder.issues.collect(path, async () => {
+        await kind.prepare?.([content], rules.ownerId)
+        kind.check?.(content, owner)
+      })
+      // The cast is safe: warnings are about the content.
+      for (const warning of kind.lint(content as unknown as Rule)) builder.warnings.push({ path, ...warning })
+    }
+  }
 
   for (const [index, { id: _, ...body }] of entries.entries()) {
     if (builder.slice.isDue()) await builder.slice.yieldNow()
@@ -101,13 +126,7 @@ async function planRuleList<Rule extends RoutingRule | FirewallRule, Content ext
     const values: JsonObject = { ...(content as object) }
     const fields = diffFields(contentOf(rule, kind), values)
     if (rule !== undefined && Object.keys(fields).length === 0) continue
-    await builder.issues.collect(pathOf(index), async () => {
-      await kind.prepare?.([content], rules.ownerId)
-      kind.check?.(content, owner)
-    })
-    // The cast is safe: warnings are about the content.
-    for (const warning of kind.lint(content as unknown as Rule))
-      builder.warnings.push({ path: pathOf(index), ...warning })
+    contents.push([pathOf(index), content])
     if (rule === undefined) {
       const id: PlannedId = builder.newId()
       added.push(values)
@@ -120,7 +139,8 @@ async function planRuleList<Rule extends RoutingRule | FirewallRule, Content ext
   const kept = new Set([...matches.values()].map(({ id }) => id))
   const removed = current.filter(({ id }) => !kept.has(id))
   for (const { id } of removed) events.push((_, owner) => [kind.deleted(owner, id)])
-  return { changes: { added, changed, removed: removed.map((rule) => ({ ...kind.show(rule) })) }, events }
+  const changes = { added, changed, removed: removed.map((rule) => ({ ...kind.show(rule) })) }
+  return { changes, events, analyze }
 }
 
 /** The fields that the owner sets; none for a new rule. */

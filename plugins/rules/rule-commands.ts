@@ -198,12 +198,36 @@ export async function executeRuleChanges(
   author: Author,
 ): Promise<readonly RuleChangeResult[]> {
   const slice = createCooperativeYield()
+  await checkSizeFirst(changes, services.rules, ownerId)
   for (const change of changes) {
     await change.prepare?.()
     if (slice.isDue()) await slice.yieldNow()
   }
   if (changes.length > 1) await slice.yieldNow()
   return answerInTime(writeChanges(changes, services, ownerId, author))
+}
+
+/**
+ * Throws 400 for changes that would be too large, before their patterns are analyzed: that takes up to a
+ * minute. What else is wrong with them is reported in its turn.
+ */
+async function checkSizeFirst(
+  changes: readonly RuleChange[],
+  { of }: OwnedRules,
+  ownerId: number,
+): Promise<void> {
+  const before = of(ownerId)
+  await measureRules(before)
+  let draftId = Number.MAX_SAFE_INTEGER
+  const events = await mapInSlices(changes, ({ ruleId, decide }) => {
+    try {
+      return decide(ruleId ?? draftId--)
+    } catch (error) {
+      if (!GatewayError.isInstance(error)) throw error
+      return []
+    }
+  })
+  checkPatternSize(before, events.flat())
 }
 
 async function writeChanges(

@@ -2,6 +2,9 @@ import { expect } from 'chai'
 import { firewallRuleBody, routingRuleBody } from '../support/bodies.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
+import { asAdmin, newPolicy } from '../support/policies.ts'
+
+const SETTINGS = { is_enabled: true, priority: 0, applies_to: { everyone: true } }
 
 const firewallRule = (more: object) =>
   firewallRuleBody({ type: 'regex', pattern: 'x', action: 'warn', ...more })
@@ -45,6 +48,34 @@ describe('the limits of rules', function () {
     const { body: made } = await create({ pattern: tooLong.pattern })
     const change = await user.call('PATCH', `/v1/firewall-rules/${made.data.id}`, { type: 'substring' })
     expect(change.status).to.equal(400)
+  })
+
+  it('refuse what is too large before any pattern is analyzed, on all ways to write rules', async () => {
+    const large = (n: number) => firewallRule({ name: `Rule ${n}`, pattern: `${n}${'(a|b)?'.repeat(150)}` })
+    // An analysis would refuse the first rule by itself.
+    const substring = firewallRule({ type: 'substring', pattern: 'я'.repeat(5000) })
+    const rules = [substring, ...Array.from({ length: 600 }, (_, n) => large(n))]
+    const operations = rules.map((data) => ({ kind: 'firewall', op: 'create', data }))
+    const SIZE = /^The patterns of all rules together would have 5\d{5} characters; 500000 are allowed\./
+    const policy = await newPolicy(gateway, { firewall: [] })
+    for (const answer of [
+      await user.call('POST', '/v1/rules/batch', { operations }),
+      await asAdmin(gateway, 'POST', `/admin/policies/${policy.id}/rules/batch`, { operations }),
+    ]) {
+      expect(answer.status).to.equal(400)
+      expect(answer.body.error.message).to.match(SIZE)
+    }
+    const simulation = { request: { messages: [] }, rules: { firewall: rules } }
+    const simulated = await user.call('POST', '/v1/simulate', simulation)
+    expect([simulated.status, simulated.body.error.message]).to.satisfy(
+      ([status, message]: [number, string]) => status === 400 && SIZE.test(message),
+    )
+    for (const path of ['/admin/rules/file/plan', '/admin/rules/file/apply', '/admin/what-if']) {
+      const file = { policies: [{ name: 'Large', ...SETTINGS, firewall_rules: rules }] }
+      const { status, body } = await asAdmin(gateway, 'POST', path, { file })
+      expect(status, path).to.equal(422)
+      expect(Object.keys(body.error.errors ?? body.errors), path).to.deep.equal(['policies[0]'])
+    }
   })
 
   it('accept and find a substring of a thousand characters of any script', async () => {

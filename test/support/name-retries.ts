@@ -16,8 +16,8 @@ export const mochaHooks = {
 const { EVENT_TEST_RETRY } = Mocha.Runner.constants
 
 /**
- * Prints why an attempt failed. Mocha prints the error of the last attempt only, which may follow from the state
- * that the first one left. Reporters of parallel runs do not get the event.
+ * Prints why an attempt failed. Mocha prints the error of the last attempt only, which may follow from the
+ * state that the first one left. Reporters of parallel runs do not get the event.
  */
 const runner: { emit(event: string, ...values: readonly unknown[]): boolean } = Mocha.Runner.prototype
 const { emit } = runner
