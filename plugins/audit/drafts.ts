@@ -1,5 +1,6 @@
 import type { FirewallRule, RoutingRule, RuleSet } from '../../core/contract/index.ts'
 import type { RuleEvent } from '../../core/events/domain-events.ts'
+import { anyRevision } from '../../core/http/conditional.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
 import { toPastRuleSet } from '../../projections/history.ts'
 import { RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
@@ -43,7 +44,7 @@ export async function addDrafts(
   async function addDraft(kind: RuleKindName, { id, ...body }: RuleDraft, draftPath: string): Promise<void> {
     const commands = commandSet[kind](ownerId, draftedSet)
     const change = prefixErrors(draftPath, () =>
-      id === undefined ? commands.create(body) : commands.update(id, body, 'any'),
+      id === undefined ? commands.create(body) : commands.update(id, body, anyRevision),
     )
     // What a write would refuse is refused here, too.
     await change.prepare?.().catch((error: unknown) => prefixErrors(draftPath, () => throwError(error)))

@@ -8,7 +8,7 @@ import {
   user,
 } from '../../core/contract/index.ts'
 import { isRuleEvent } from '../../core/events/codec.ts'
-import { parseIfMatch } from '../../core/http/conditional.ts'
+import { etagHeader, parsePrecondition, preconditionHeaders } from '../../core/http/conditional.ts'
 import { repeatable } from '../../core/http/idempotency.ts'
 import { dataWithWarnings } from '../../core/http/schemas.ts'
 import { fixedBackoff, retry } from '../../core/process/retry.ts'
@@ -17,7 +17,7 @@ import type { PastEvent } from '../../projections/past-events.ts'
 import { HISTORY_ERRORS, RULE_WRITE_ERRORS, replayRuleChange, toRuleResponse } from '../rules/endpoints.ts'
 import { executeRuleChanges, type RuleChangeResult, ruleNotFoundError } from '../rules/rule-commands.ts'
 import type { RuleKind } from '../rules/rule-kind.ts'
-import { etagHeader, ifMatchHeader, ruleId } from '../rules/schemas.ts'
+import { ruleId } from '../rules/schemas.ts'
 import { type AuditEntry, toAuditEntries } from './audit-entries.ts'
 import { parseAuditQuery } from './find-entries.ts'
 import { HistoryChangedError, revertRule } from './revert.ts'
@@ -105,7 +105,7 @@ export function createHistoryEndpoints<Rule extends RoutingRule | FirewallRule, 
     const commands = services.commands[kind.name](ownerId)
     const context = { kind, commands, owner, rules, ...(await readHistory(ownerId, params.id)) }
     await services.subscription.until(() => rules().position >= context.readAt, CATCH_UP_TIMEOUT_MS)
-    const change = revertRule(context, body.revision, parseIfMatch(headers['if-match']))
+    const change = revertRule(context, body.revision, parsePrecondition(headers))
     return executeRuleChanges([change], services, ownerId, author)
   }
 
@@ -136,13 +136,13 @@ export function createHistoryEndpoints<Rule extends RoutingRule | FirewallRule, 
         access: scope.write,
         operationId: `revert${scope.operation}${name}`,
         summary: 'Restores the content of an earlier revision of a rule as a new revision.',
-        headers: ifMatchHeader,
+        headers: preconditionHeaders('rule'),
         body: Revert,
         examples: { first: { revision: 1 } },
         responses: {
           200: {
             description: 'The rule after the change.',
-            headers: etagHeader,
+            headers: etagHeader('rule'),
             body: dataWithWarnings(schema),
           },
         },

@@ -1,8 +1,8 @@
 import { type FirewallRule, GatewayError, type RoutingRule, type RuleSet } from '../../core/contract/index.ts'
 import type { RuleOwner } from '../../core/events/domain-events.ts'
-import type { ExpectedRevisions } from '../../core/http/conditional.ts'
+import { type Precondition, revisionEtag } from '../../core/http/conditional.ts'
 import { invalidParameterError } from '../../core/http/parse-call.ts'
-import { checkRevision, type RuleChange, type RuleCommands } from '../rules/rule-commands.ts'
+import type { RuleChange, RuleCommands } from '../rules/rule-commands.ts'
 import type { RuleKind } from '../rules/rule-kind.ts'
 import type { AuditEntry } from './audit-entries.ts'
 
@@ -26,7 +26,7 @@ interface RevertContext<Rule extends RoutingRule | FirewallRule, Content> {
 export function revertRule<Rule extends RoutingRule | FirewallRule, Content>(
   context: RevertContext<Rule, Content>,
   revertedTo: number,
-  expected: ExpectedRevisions,
+  expected: Precondition,
 ): RuleChange {
   const { kind, commands, owner, ruleId, entries } = context
   // Validated like a new rule: content that was valid then may not be valid any more.
@@ -40,11 +40,11 @@ export function revertRule<Rule extends RoutingRule | FirewallRule, Content>(
     decide() {
       const current = context.rules()[kind.name].find(({ id }) => id === ruleId)
       if (current !== undefined) {
-        checkRevision(current.revision, expected)
+        expected(revisionEtag(current.revision), 'rule')
         return [kind.updated(owner, ruleId, content, { revertedTo })]
       }
       if (context.rules().position !== context.readAt) throw new HistoryChangedError()
-      checkRevision(entries.length, expected)
+      expected(revisionEtag(entries.length), 'rule')
       const revision = entries.length + 1
       const createdAt = entries[0]?.record.metadata.time
       return [kind.created(owner, ruleId, content, { revertedTo, revision, ...(createdAt && { createdAt }) })]

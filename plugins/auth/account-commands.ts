@@ -29,12 +29,16 @@ export interface UserCommands {
    * several gateways that start on an empty log, one creates the user.
    */
   createFirstUser(name: string, plan: Plan, author: Author): Promise<User | undefined>
-  changeUser(userId: number, change: UserChange, author: Author): Promise<User>
+  /** `check` may refuse the change of the user as it is then. */
+  changeUser(userId: number, change: UserChange, author: Author, check?: CheckUser): Promise<User>
   /** Deletes the user and revokes all keys. What is in the log and in the ledger stays. */
-  deleteUser(userId: number, author: Author): Promise<void>
+  deleteUser(userId: number, author: Author, check?: CheckUser): Promise<void>
   /** Returns the user that a request with an `Idempotency-Key` created before, as it was then. */
   createdUser(change: AppliedChange): Promise<User>
 }
+
+/** Throws if a change of the user is refused. */
+type CheckUser = (user: User) => void
 
 /** Changes to users and their keys. */
 export type AccountCommands = UserCommands & KeyCommands
@@ -80,16 +84,23 @@ export function createAccountCommands(
       const userId = await ids.reserveFirst(author)
       return userId === undefined ? undefined : createUserWithId(userId, name, plan, author)
     },
-    async changeUser(userId, change, author) {
-      return writeUserEvents(userId, () => decideUserChange(requireUser(accounts, userId), change), author)
+    async changeUser(userId, change, author, check) {
+      const decide = () => {
+        const user = requireUser(accounts, userId)
+        check?.(user)
+        return decideUserChange(user, change)
+      }
+      return writeUserEvents(userId, decide, author)
     },
     async createdUser(change) {
       const { event, position } = await readFirstEvent(change)
       return userAfter(event.type === 'UserCreated' ? event.data.userId : 0, position)
     },
-    async deleteUser(userId, author) {
+    async deleteUser(userId, author, check) {
       const decide = (): readonly DomainEvent[] => {
-        const active = requireUser(accounts, userId).keys.filter(({ revokedAt }) => revokedAt === null)
+        const user = requireUser(accounts, userId)
+        check?.(user)
+        const active = user.keys.filter(({ revokedAt }) => revokedAt === null)
         // Versions that do not know the deletion know that the keys are revoked.
         const revocations = active.map(({ id: keyId }) => revoked(userId, keyId))
         return [...revocations, { type: 'UserDeleted', data: { userId } }]

@@ -1,4 +1,19 @@
-import { type Endpoint, endpoint, type JsonObject, operator, Type } from '../../core/contract/index.ts'
+import type { IncomingHttpHeaders } from 'node:http'
+import {
+  type Endpoint,
+  type EndpointResponse,
+  endpoint,
+  type JsonObject,
+  operator,
+  Type,
+} from '../../core/contract/index.ts'
+import {
+  contentEtag,
+  etagHeader,
+  ifNoneMatchHeader,
+  parsePrecondition,
+  preconditionHeaders,
+} from '../../core/http/conditional.ts'
 import { decodeCursor, encodeCursor } from '../../core/http/cursor.ts'
 import { repeatable } from '../../core/http/idempotency.ts'
 import { matchesName, nameFilter } from '../../core/http/name-filter.ts'
@@ -38,6 +53,16 @@ export function createAdminEndpoints(
     ...showUser(user, groups.groupsOf(user.id)),
     keys: user.keys.map(showKey),
   })
+  const toResponse = (status: number, user: User, more: JsonObject = {}): EndpointResponse => {
+    const shown = toUserBody(user)
+    return { status, headers: { etag: contentEtag(shown) }, body: { data: shown, ...more } }
+  }
+  /** Checks the conditions of a change of a user. */
+  const toCheck = (headers: IncomingHttpHeaders) => {
+    const expected = parsePrecondition(headers)
+    return (user: User) => expected(contentEtag(toUserBody(user)), 'user')
+  }
+  const etag = etagHeader('user')
 
   return [
     endpoint({
@@ -80,14 +105,13 @@ export function createAdminEndpoints(
         summary: 'Creates a user.',
         body: UserInput,
         examples: { paid: { name: 'Ada', plan: 'paid' } },
-        responses: { 201: { description: 'The new user.', body: UserResult } },
+        responses: { 201: { description: 'The new user.', headers: etag, body: UserResult } },
         errors: WRITE_ERRORS,
         async handle({ body: { name, plan }, author }) {
-          const user = await commands.createUser(name, plan, author)
-          return { status: 201, body: { data: toUserBody(user) } }
+          return toResponse(201, await commands.createUser(name, plan, author))
         },
       }),
-      async (_, change) => ({ status: 201, body: { data: toUserBody(await commands.createdUser(change)) } }),
+      async (_, change) => toResponse(201, await commands.createdUser(change)),
     ),
     endpoint({
       ...common,
@@ -97,9 +121,10 @@ export function createAdminEndpoints(
       operationId: 'readUser',
       summary: 'Returns a user.',
       params: { id: userId },
-      responses: { 200: { description: 'The user.', body: UserResult } },
+      headers: ifNoneMatchHeader,
+      responses: { 200: { description: 'The user.', headers: etag, body: UserResult } },
       notFound: userNotFoundError,
-      handle: ({ params }) => ({ status: 200, body: { data: toUserBody(requireUser(accounts, params.id)) } }),
+      handle: ({ params }) => toResponse(200, requireUser(accounts, params.id)),
     }),
     endpoint({
       ...common,
@@ -111,6 +136,7 @@ export function createAdminEndpoints(
         'A limit that the body does not name is that of the plan again, unless only the name changes. The ' +
         'warnings of a downgrade list the rules that stop applying.',
       params: { id: userId },
+      headers: preconditionHeaders('user', '*'),
       body: UserChange,
       examples: {
         name: { name: 'Ada Lovelace' },
@@ -119,10 +145,10 @@ export function createAdminEndpoints(
         tokens: { tokens_per_minute: 50_000, max_concurrent: 4 },
         unlimited: { requests_per_minute: null },
       },
-      responses: { 200: { description: 'The user after the change.', body: UserResult } },
-      errors: WRITE_ERRORS,
+      responses: { 200: { description: 'The user after the change.', headers: etag, body: UserResult } },
+      errors: [...WRITE_ERRORS, 'revision_mismatch'],
       notFound: userNotFoundError,
-      async handle({ params, body, author }) {
+      async handle({ params, headers, body, author }) {
         const { name, plan, requests_per_minute, tokens_per_minute, max_concurrent } = body
         const before = requireUser(accounts, params.id)
         const change = {
@@ -132,9 +158,9 @@ export function createAdminEndpoints(
           ...(tokens_per_minute !== undefined && { tokensPerMinute: tokens_per_minute }),
           ...(max_concurrent !== undefined && { maxConcurrent: max_concurrent }),
         }
-        const user = await commands.changeUser(before.id, change, author)
+        const user = await commands.changeUser(before.id, change, author, toCheck(headers))
         const warnings = listSuspendedRules(before.plan, user.plan, rules.of(user.id))
-        return { status: 200, body: { data: toUserBody(user), ...(warnings.length > 0 && { warnings }) } }
+        return toResponse(200, user, warnings.length > 0 ? { warnings } : {})
       },
     }),
     endpoint({
@@ -145,11 +171,12 @@ export function createAdminEndpoints(
       summary: 'Deletes a user and revokes all keys.',
       description: 'The history of the user and the records of requests stay.',
       params: { id: userId },
+      headers: preconditionHeaders('user', '*'),
       responses: { 200: { description: 'The user was deleted.', body: Success } },
-      errors: WRITE_ERRORS,
+      errors: [...WRITE_ERRORS, 'revision_mismatch'],
       notFound: userNotFoundError,
-      async handle({ params, author }) {
-        await commands.deleteUser(requireUser(accounts, params.id).id, author)
+      async handle({ params, headers, author }) {
+        await commands.deleteUser(requireUser(accounts, params.id).id, author, toCheck(headers))
         return { status: 200, body: { success: true } }
       },
     }),

@@ -32,14 +32,23 @@ export interface KeyCommands {
    * Issues a key with the name, restrictions and budget of another one, which is valid for `overlapSeconds`
    * more. Throws 409 for a key that is not valid.
    */
-  rotateKey(keyId: string, rotation: Rotation, author: Author, secret?: string): Promise<IssuedKey>
+  rotateKey(
+    keyId: string,
+    rotation: Rotation,
+    author: Author,
+    secret?: string,
+    check?: CheckKey,
+  ): Promise<IssuedKey>
   /**
    * Returns the key that a request with an `Idempotency-Key` issued before. Throws 409 if it is another one.
    */
   issuedKey(change: AppliedChange, secret: string): Promise<IssuedKey>
   /** Does nothing if the key is already revoked. */
-  revokeKey(keyId: string, author: Author): Promise<void>
+  revokeKey(keyId: string, author: Author, check?: CheckKey): Promise<void>
 }
+
+/** Throws if a change of the key is refused. */
+type CheckKey = (key: Key) => void
 
 export interface Rotation {
   readonly overlapSeconds: number
@@ -76,11 +85,12 @@ export function createKeyCommands(
       await write(userId, decide, author)
       return { id: keyId, key: secret }
     },
-    async rotateKey(replaces, { overlapSeconds, expiresAt }, author, secret = newApiKey()) {
+    async rotateKey(replaces, { overlapSeconds, expiresAt }, author, secret = newApiKey(), check?: CheckKey) {
       const { id: userId } = requireOwner(replaces)
       const keyId = newKeyId()
       const decide = (): readonly DomainEvent[] => {
         const old = requireValid(findKey(userId, replaces), replaces)
+        check?.(old)
         const data = { userId, keyId, hash: hashApiKey(secret), replaces }
         const terms = { ...old, ...(expiresAt !== undefined && { expiresAt }) }
         return [
@@ -105,9 +115,13 @@ export function createKeyCommands(
         'operator key. Revoke it and issue another one with a new Idempotency-Key.'
       throw new GatewayError('conflict', message)
     },
-    async revokeKey(keyId, author) {
+    async revokeKey(keyId, author, check) {
       const { id: userId } = requireOwner(keyId)
-      const decide = () => (findKey(userId, keyId)?.revokedAt === null ? [revoked(userId, keyId)] : [])
+      const decide = () => {
+        const key = findKey(userId, keyId)
+        if (key !== undefined) check?.(key)
+        return key?.revokedAt === null ? [revoked(userId, keyId)] : []
+      }
       try {
         await write(userId, decide, author)
       } catch (error) {

@@ -1,25 +1,43 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import {
   data,
   type Endpoint,
   type EndpointDescription,
   endpoint,
+  GatewayError,
   operator,
   type Static,
   Type,
 } from '../../core/contract/index.ts'
+import {
+  contentEtag,
+  etagHeader,
+  ifNoneMatchHeader,
+  parsePrecondition,
+  preconditionHeaders,
+} from '../../core/http/conditional.ts'
 import { repeatable } from '../../core/http/idempotency.ts'
 import { invalidParameterError } from '../../core/http/parse-call.ts'
 import { Success, WarningSchema } from '../../core/http/schemas.ts'
 import { parseTime } from '../../core/util/as-of.ts'
-import type { Accounts } from '../../projections/accounts.ts'
+import type { Accounts, Key } from '../../projections/accounts.ts'
 import { deriveRepeatedKey } from './derive-key.ts'
 import type { KeyCommands, NewKey } from './key-commands.ts'
 import { requireUser, userNotFoundError } from './require-user.ts'
-import { IssuedKey, KeyInput, KeyRotation, keyId, UsedKeySchema, userId, WRITE_ERRORS } from './schemas.ts'
+import {
+  IssuedKey,
+  KeyInput,
+  KeyRotation,
+  KeySchema,
+  keyId,
+  UsedKeySchema,
+  userId,
+  WRITE_ERRORS,
+} from './schemas.ts'
 import { showKey } from './show-account.ts'
 
 export interface KeyEndpointServices {
-  readonly accounts: Pick<Accounts, 'user'>
+  readonly accounts: Pick<Accounts, 'user' | 'ownerOfKey'>
   readonly commands: KeyCommands
   /** Returns the name of a model that a key is restricted to; undefined if there is no such model. */
   readonly resolveAllowedModel: (name: string) => string | undefined
@@ -38,6 +56,8 @@ const KeyList = Type.Object(
   },
   { $id: 'UsedApiKeyList', description: 'The keys of a user.' },
 )
+
+const etag = etagHeader('key')
 
 const created = { 201: { description: 'The new key.', body: data(IssuedKey) } }
 
@@ -133,10 +153,11 @@ export function createKeyEndpoints(services: KeyEndpointServices): readonly Endp
         summary: 'Replaces an API key by a new one with the same name, restrictions and budget.',
         description: 'The replaced key stays valid for the overlap. The new key is returned only once.',
         params: { id: keyId },
+        headers: preconditionHeaders('key', '*'),
         body: KeyRotation,
         examples: { day: { overlap_seconds: 86_400 } },
         responses: created,
-        errors: WRITE_ERRORS,
+        errors: [...WRITE_ERRORS, 'revision_mismatch'],
         async handle({ params, body: { overlap_seconds, expires_at }, author, headers }) {
           const rotation = {
             overlapSeconds: overlap_seconds,
@@ -145,7 +166,9 @@ export function createKeyEndpoints(services: KeyEndpointServices): readonly Endp
           const secret = author.idempotency && (await deriveRepeatedKey('tr', headers, params.id))
           return {
             status: 201,
-            body: { data: await commands.rotateKey(params.id, rotation, author, secret) },
+            body: {
+              data: await commands.rotateKey(params.id, rotation, author, secret, toCheck(headers)),
+            },
           }
         },
       }),
@@ -157,19 +180,43 @@ export function createKeyEndpoints(services: KeyEndpointServices): readonly Endp
     ),
     endpoint({
       ...common,
+      method: 'GET',
+      path: '/admin/keys/{id}',
+      access: operator('auditor'),
+      operationId: 'readKey',
+      summary: 'Returns an API key without its secret.',
+      params: { id: keyId },
+      headers: ifNoneMatchHeader,
+      responses: { 200: { description: 'The key.', headers: etag, body: data(KeySchema) } },
+      handle({ params }) {
+        const key = accounts.ownerOfKey(params.id)?.keys.find(({ id }) => id === params.id)
+        if (key === undefined) throw new GatewayError('not_found', `Key ${params.id} was not found.`)
+        const shown = showKey(key)
+        return { status: 200, headers: { etag: contentEtag(shown) }, body: { data: shown } }
+      },
+    }),
+    endpoint({
+      ...common,
       method: 'DELETE',
       path: '/admin/keys/{id}',
       operationId: 'revokeKey',
       summary: 'Revokes an API key.',
       params: { id: keyId },
+      headers: preconditionHeaders('key', '*'),
       responses: { 200: { description: 'The key is revoked.', body: Success } },
-      errors: WRITE_ERRORS,
-      async handle({ params, author }) {
-        await commands.revokeKey(params.id, author)
+      errors: [...WRITE_ERRORS, 'revision_mismatch'],
+      async handle({ params, headers, author }) {
+        await commands.revokeKey(params.id, author, toCheck(headers))
         return { status: 200, body: { success: true } }
       },
     }),
   ]
+}
+
+/** Checks the conditions of a change of a key. */
+function toCheck(headers: IncomingHttpHeaders) {
+  const expected = parsePrecondition(headers)
+  return (key: Key) => expected(contentEtag(showKey(key)), 'key')
 }
 
 const NO_LEDGER = {

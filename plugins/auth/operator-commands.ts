@@ -19,14 +19,23 @@ export interface NewOperator {
  */
 export interface OperatorCommands {
   create(name: string, role: OperatorRole, author: Author, key?: string): Promise<NewOperator>
-  change(id: string, change: { name?: string; role?: OperatorRole }, author: Author): Promise<OperatorAccount>
-  remove(id: string, author: Author): Promise<void>
+  /** `check` may refuse the change of the operator as it is then. */
+  change(
+    id: string,
+    change: { name?: string; role?: OperatorRole },
+    author: Author,
+    check?: CheckOperator,
+  ): Promise<OperatorAccount>
+  remove(id: string, author: Author, check?: CheckOperator): Promise<void>
   /**
    * Returns the operator that a request with an `Idempotency-Key` created before. Throws 409 if its key was
    * another one.
    */
   created(change: AppliedChange, key: string): Promise<NewOperator>
 }
+
+/** Throws if a change of the operator is refused. */
+type CheckOperator = (operator: OperatorAccount) => void
 
 export function createOperatorCommands(
   operators: OperatorAccounts,
@@ -50,18 +59,20 @@ export function createOperatorCommands(
       await write(() => [{ type: 'OperatorCreated', data: { operatorId, name, role, hash } }], author)
       return { operator: requireOperator(operatorId), key }
     },
-    async change(id, change, author) {
+    async change(id, change, author, check) {
       await write(() => {
         const operator = requireOperator(id)
+        check?.(operator)
         const isUnchanged =
           (change.name ?? operator.name) === operator.name && (change.role ?? operator.role) === operator.role
         return isUnchanged ? [] : [{ type: 'OperatorChanged', data: { operatorId: id, ...change } }]
       }, author)
       return requireOperator(id)
     },
-    async remove(id, author) {
+    async remove(id, author, check) {
       await write(() => {
-        requireOperator(id)
+        const operator = requireOperator(id)
+        check?.(operator)
         return [{ type: 'OperatorRemoved', data: { operatorId: id } }]
       }, author)
     },

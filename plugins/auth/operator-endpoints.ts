@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import {
   data,
   type Endpoint,
@@ -9,8 +10,16 @@ import {
   StringEnum,
   Type,
 } from '../../core/contract/index.ts'
+import {
+  contentEtag,
+  etagHeader,
+  ifNoneMatchHeader,
+  parsePrecondition,
+  preconditionHeaders,
+} from '../../core/http/conditional.ts'
 import { repeatable } from '../../core/http/idempotency.ts'
-import { Success, Timestamp } from '../../core/http/schemas.ts'
+import { PAGE, toPage } from '../../core/http/page.ts'
+import { NextCursor, pageQuery, Success, Timestamp } from '../../core/http/schemas.ts'
 import type { OperatorAccount, OperatorAccounts } from '../../projections/operator-accounts.ts'
 import { deriveRepeatedKey } from './derive-key.ts'
 import { type NewOperator, type OperatorCommands, operatorNotFoundError } from './operator-commands.ts'
@@ -54,6 +63,8 @@ const params = {
   }),
 }
 
+const etag = etagHeader('operator')
+
 /** Creates the endpoints `/admin/operators`. */
 export function createOperatorEndpoints(
   operators: OperatorAccounts,
@@ -70,7 +81,9 @@ export function createOperatorEndpoints(
         description: 'The key is returned only once.',
         body: OperatorInput,
         examples: { auditor: { name: 'Grace', role: 'auditor' } },
-        responses: { 201: { description: 'The new operator.', body: data(OperatorWithKeySchema) } },
+        responses: {
+          201: { description: 'The new operator.', headers: etag, body: data(OperatorWithKeySchema) },
+        },
         errors: WRITE_ERRORS,
         async handle({ body, author, headers }) {
           const key = author.idempotency && (await deriveRepeatedKey('op', headers, 'operator'))
@@ -86,14 +99,22 @@ export function createOperatorEndpoints(
       path: '/admin/operators',
       access: operator('auditor'),
       operationId: 'listOperators',
-      summary: 'Lists all operators, oldest first.',
+      summary: 'Lists all operators, in pages, oldest first.',
+      query: pageQuery({ ...PAGE, default: PAGE.max }, 'YWZ0ZXI6Nw'),
       responses: {
         200: {
-          description: 'All operators.',
-          body: data(Type.Array(OperatorSchema, { description: 'The operators, oldest first.' })),
+          description: 'A page of operators.',
+          body: Type.Object(
+            {
+              data: Type.Array(OperatorSchema, { description: 'The operators, oldest first.' }),
+              next_cursor: NextCursor,
+            },
+            { $id: 'OperatorPage', description: 'A page of operators.' },
+          ),
         },
       },
-      handle: () => ({ status: 200, body: { data: operators.list().map(showOperator) } }),
+      handle: ({ query: { limit = PAGE.max, ...query } }) =>
+        toPage(operators.list(), { limit, ...query }, creationRank, showOperator),
     }),
     endpoint({
       ...common,
@@ -103,11 +124,12 @@ export function createOperatorEndpoints(
       operationId: 'readOperator',
       summary: 'Returns an operator.',
       params,
-      responses: { 200: { description: 'The operator.', body: data(OperatorSchema) } },
+      headers: ifNoneMatchHeader,
+      responses: { 200: { description: 'The operator.', headers: etag, body: data(OperatorSchema) } },
       handle({ params }) {
         const found = operators.find(params.id)
         if (found === undefined) throw operatorNotFoundError(params.id)
-        return { status: 200, body: { data: showOperator(found) } }
+        return toResponse(found)
       },
     }),
     endpoint({
@@ -117,13 +139,15 @@ export function createOperatorEndpoints(
       operationId: 'updateOperator',
       summary: 'Updates the name or the role of an operator.',
       params,
+      headers: preconditionHeaders('operator', '*'),
       body: OperatorChange,
       examples: { role: { role: 'editor' } },
-      responses: { 200: { description: 'The operator after the change.', body: data(OperatorSchema) } },
-      errors: WRITE_ERRORS,
-      async handle({ params, body, author }) {
-        const changed = await commands.change(params.id, body, author)
-        return { status: 200, body: { data: showOperator(changed) } }
+      responses: {
+        200: { description: 'The operator after the change.', headers: etag, body: data(OperatorSchema) },
+      },
+      errors: [...WRITE_ERRORS, 'revision_mismatch'],
+      async handle({ params, headers, body, author }) {
+        return toResponse(await commands.change(params.id, body, author, toCheck(headers)))
       },
     }),
     endpoint({
@@ -133,10 +157,11 @@ export function createOperatorEndpoints(
       operationId: 'deleteOperator',
       summary: 'Removes an operator. The key is invalid immediately.',
       params,
+      headers: preconditionHeaders('operator', '*'),
       responses: { 200: { description: 'The operator was removed.', body: Success } },
-      errors: WRITE_ERRORS,
-      async handle({ params, author }) {
-        await commands.remove(params.id, author)
+      errors: [...WRITE_ERRORS, 'revision_mismatch'],
+      async handle({ params, headers, author }) {
+        await commands.remove(params.id, author, toCheck(headers))
         return { status: 200, body: { success: true } }
       },
     }),
@@ -144,7 +169,24 @@ export function createOperatorEndpoints(
 }
 
 function showNew({ operator, key }: NewOperator) {
-  return { status: 201, body: { data: { ...showOperator(operator), key } } }
+  const shown = showOperator(operator)
+  return { status: 201, headers: { etag: contentEtag(shown) }, body: { data: { ...shown, key } } }
+}
+
+function toResponse(operator: OperatorAccount) {
+  const shown = showOperator(operator)
+  return { status: 200, headers: { etag: contentEtag(shown) }, body: { data: shown } }
+}
+
+/** Checks the conditions of a change of an operator. */
+function toCheck(headers: IncomingHttpHeaders) {
+  const expected = parsePrecondition(headers)
+  return (operator: OperatorAccount) => expected(contentEtag(showOperator(operator)), 'operator')
+}
+
+/** Microseconds since 1970. */
+function creationRank({ createdAt }: OperatorAccount): number {
+  return Date.parse(createdAt) * 1000 + Number(/\.\d{3}(\d{3})Z$/.exec(createdAt)?.[1] ?? 0)
 }
 
 /** An operator as the API shows it, without the hash. */

@@ -119,7 +119,7 @@ const keyFields = {
   revoked_at: Nullable(Timestamp('When the key was revoked; null if it was not.')),
 }
 
-const KeySchema = Type.Object(keyFields, { $id: 'ApiKey', description: 'A key without its secret.' })
+export const KeySchema = Type.Object(keyFields, { $id: 'ApiKey', description: 'A key without its secret.' })
 
 export const UsedKeySchema = Type.Object(
   {

@@ -30,9 +30,14 @@ export interface BudgetCommands {
   find(target: BudgetTarget): Budget | undefined
   /**
    * Sets a budget, or removes it. Does nothing if that is so already. Resolves with true if there was no
-   * budget of this period before.
+   * budget of this period before. `check` may refuse the change of the budget as it is then.
    */
-  change(target: BudgetTarget, budget: Budget | undefined, author: Author): Promise<boolean>
+  change(
+    target: BudgetTarget,
+    budget: Budget | undefined,
+    author: Author,
+    check?: (current: Budget | undefined) => void,
+  ): Promise<boolean>
 }
 
 export function createBudgetCommands(services: Omit<BudgetServices, 'hooks'>): BudgetCommands {
@@ -96,10 +101,11 @@ export function createBudgetCommands(services: Omit<BudgetServices, 'hooks'>): B
 
   return {
     find,
-    async change(target, budget, author) {
+    async change(target, budget, author, check) {
       let isNew = false
       const decide = () => {
         const current = find(target)
+        check?.(current)
         isNew = budget !== undefined && current?.period !== budget.period
         return isDeepStrictEqual(current, budget) ? [] : [toEvent(target, budget)]
       }

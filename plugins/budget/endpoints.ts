@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import {
   data,
   type Endpoint,
@@ -11,6 +12,12 @@ import {
   user,
 } from '../../core/contract/index.ts'
 import type { Budget } from '../../core/events/domain-events.ts'
+import {
+  contentEtag,
+  etagHeader,
+  parsePrecondition,
+  preconditionHeaders,
+} from '../../core/http/conditional.ts'
 import { Success, Timestamp } from '../../core/http/schemas.ts'
 import { NANOS_PER_USD, toNanoUsd } from '../../core/util/cost.ts'
 import { BudgetInput, keyId, userId } from '../auth/schemas.ts'
@@ -110,12 +117,16 @@ function createAdminEndpoints(
   { params, toTarget }: TargetParameters,
 ): readonly Endpoint[] {
   const common = { path, params, access: operator('admin'), tags: ['budgets'] }
-  const state = { 200: { description: 'The budget.', body: data(BudgetState) } }
+  const headers = preconditionHeaders('budget', '')
+  const state = {
+    200: { description: 'The budget.', headers: etagHeader('budget'), body: data(BudgetState) },
+  }
 
   async function readState(target: BudgetTarget) {
     const shown = await showState(target, services)
     if (shown === null) throw new GatewayError('not_found', 'No budget is set.')
-    return { status: 200, body: { data: shown } }
+    const budget = services.commands.find(target)
+    return { status: 200, headers: budget ? { etag: termsEtag(budget) } : {}, body: { data: shown } }
   }
 
   return [
@@ -127,7 +138,11 @@ function createAdminEndpoints(
       summary: `Returns the budget of ${owner}, and what is left of it.`,
       responses: state,
       errors: ['not_found', 'budget_unavailable'],
-      handle: ({ params }) => readState(toTarget(params)),
+      async handle({ params, headers }) {
+        const response = await readState(toTarget(params))
+        // The ETag is that of the terms, and what is spent is never unchanged.
+        return headers['if-none-match'] === undefined ? response : { ...response, headers: {} }
+      },
     }),
     endpoint({
       ...common,
@@ -135,16 +150,17 @@ function createAdminEndpoints(
       operationId: `set${name}`,
       summary: `Sets the budget of ${owner}.`,
       description: 'Applies to the next request. What was spent in the period counts.',
+      headers,
       body: BudgetInput,
       examples: {
         month: { limit_usd: 200, period: 'month', warn_ratio: 0.8, on_exceed: 'refuse' },
         downgrade: { limit_usd: 5, period: 'day', on_exceed: 'downgrade' },
       },
       responses: state,
-      errors: [...WRITE_ERRORS, 'budget_unavailable'],
-      async handle({ params, body, author }) {
+      errors: [...WRITE_ERRORS, 'revision_mismatch', 'budget_unavailable'],
+      async handle({ params, headers, body, author }) {
         const owned: OwnedBudget = { target: toTarget(params), budget: parseBudget(body) }
-        const isNew = await services.commands.change(owned.target, owned.budget, author)
+        const isNew = await services.commands.change(owned.target, owned.budget, author, toCheck(headers))
         try {
           if (isNew) await services.spending.catchUp(owned)
           return await readState(owned.target)
@@ -158,14 +174,25 @@ function createAdminEndpoints(
       method: 'DELETE',
       operationId: `remove${name}`,
       summary: `Removes the budget of ${owner}.`,
+      headers,
       responses: { 200: { description: 'There is no budget.', body: Success } },
-      errors: WRITE_ERRORS,
-      async handle({ params, author }) {
-        await services.commands.change(toTarget(params), undefined, author)
+      errors: [...WRITE_ERRORS, 'revision_mismatch'],
+      async handle({ params, headers, author }) {
+        await services.commands.change(toTarget(params), undefined, author, toCheck(headers))
         return { status: 200, body: { success: true } }
       },
     }),
   ]
+}
+
+function termsEtag(budget: Budget): string {
+  return contentEtag(showBudget(budget))
+}
+
+/** Checks the conditions of a change of a budget. */
+function toCheck(headers: IncomingHttpHeaders) {
+  const expected = parsePrecondition(headers)
+  return (budget: Budget | undefined) => expected(budget && termsEtag(budget), 'budget')
 }
 
 function isUnavailable(error: unknown): boolean {

@@ -1,6 +1,6 @@
-import { type Author, GatewayError } from '../../core/contract/index.ts'
+import type { Author, GatewayError } from '../../core/contract/index.ts'
 import type { DomainEvent } from '../../core/events/codec.ts'
-import type { ExpectedRevisions } from '../../core/http/conditional.ts'
+import { type Precondition, revisionEtag } from '../../core/http/conditional.ts'
 import type { AppliedChange } from '../../core/http/idempotency.ts'
 import type { History } from '../../projections/history.ts'
 import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'
@@ -27,8 +27,8 @@ interface StreamServices {
 export interface EntityStream<Entity, Event extends DomainEvent> {
   /** Throws 404. */
   require(id: number): Entity
-  /** Throws 404, and 412 unless the entity has one of the expected revisions. */
-  requireRevision(id: number, expected: ExpectedRevisions): Entity
+  /** Throws 404, and 412 if the revision of the entity is not expected. */
+  requireRevision(id: number, expected: Precondition): Entity
   /** Writes the event that `decide` returns for the current entity, if any. Returns the entity after it. */
   write(id: number, decide: () => Event | undefined, author: Author): Promise<Entity | undefined>
   /** Returns the entity that a request with an `Idempotency-Key` created before, as it was then. */
@@ -49,11 +49,8 @@ export function createEntityStream<Entity extends { readonly revision: number },
     require: requireEntity,
     requireRevision(id, expected) {
       const entity = requireEntity(id)
-      if (expected === 'any' || expected.includes(entity.revision)) return entity
-      const message =
-        `The ${kind.name} has changed: its revision is now ${entity.revision}. ` +
-        'Read it again before you repeat the change.'
-      throw new GatewayError('revision_mismatch', message)
+      expected(revisionEtag(entity.revision), kind.name)
+      return entity
     },
     async write(id, decide, author) {
       let before: Entity | undefined

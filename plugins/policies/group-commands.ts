@@ -1,7 +1,7 @@
 import { type Author, GatewayError } from '../../core/contract/index.ts'
 import { userStream } from '../../core/events/domain-events.ts'
 import { type GroupContent, type GroupEvent, groupStream } from '../../core/events/policy-events.ts'
-import type { ExpectedRevisions } from '../../core/http/conditional.ts'
+import type { Precondition } from '../../core/http/conditional.ts'
 import type { AppliedChange } from '../../core/http/idempotency.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import { evolveGroup, type Group, type Groups } from '../../projections/groups.ts'
@@ -32,11 +32,11 @@ export interface GroupCommands {
   changeGroup(
     id: number,
     changes: Partial<GroupContent>,
-    expected: ExpectedRevisions,
+    expected: Precondition,
     author: Author,
   ): Promise<Group>
   /** Throws 409 if a policy applies to the group: it would no longer apply to its users. */
-  deleteGroup(id: number, expected: ExpectedRevisions, author: Author): Promise<void>
+  deleteGroup(id: number, expected: Precondition, author: Author): Promise<void>
   /** Adds a user to a group, or removes them. Does nothing if that is so already. Throws 404. */
   setMember(groupId: number, userId: number, isMember: boolean, author: Author): Promise<void>
 }

@@ -1,32 +1,19 @@
+import { data, type Endpoint, type EndpointResponse, endpoint, operator } from '../../core/contract/index.ts'
 import {
-  data,
-  type Endpoint,
-  type EndpointResponse,
-  endpoint,
-  type JsonObject,
-  operator,
-} from '../../core/contract/index.ts'
-import { parseIfMatch } from '../../core/http/conditional.ts'
-import { decodeCursor, encodeCursor } from '../../core/http/cursor.ts'
+  etagHeader,
+  parsePrecondition,
+  preconditionHeaders,
+  revisionEtag,
+} from '../../core/http/conditional.ts'
 import { repeatable } from '../../core/http/idempotency.ts'
 import { matchesName, nameFilter } from '../../core/http/name-filter.ts'
+import { PAGE, toPage } from '../../core/http/page.ts'
 import { pageQuery, Success } from '../../core/http/schemas.ts'
 import type { Group } from '../../projections/groups.ts'
 import { userId } from '../auth/schemas.ts'
 import { showGroup } from '../rules/show-policy.ts'
 import { createGroupCommands, type GroupServices, groupNotFoundError } from './group-commands.ts'
-import {
-  GroupChange,
-  GroupInput,
-  GroupMemberPage,
-  GroupPage,
-  GroupSchema,
-  groupEtag,
-  groupId,
-  ifMatchOf,
-} from './schemas.ts'
-
-const PAGE = { default: 100, max: 1000 }
+import { GroupChange, GroupInput, GroupMemberPage, GroupPage, GroupSchema, groupId } from './schemas.ts'
 
 /** Errors of endpoints that append to the event log. */
 const WRITE_ERRORS = ['conflict', 'change_too_large', 'event_log_full'] as const
@@ -40,7 +27,7 @@ export function createGroupEndpoints(services: GroupServices): readonly Endpoint
   const commands = createGroupCommands(services)
   const one = { params: { id: groupId }, notFound: groupNotFoundError }
   const memberOf = { params: { id: groupId, user_id: userId }, path: '/admin/groups/{id}/members/{user_id}' }
-  const shown = { headers: groupEtag, body: data(GroupSchema) }
+  const shown = { headers: etagHeader('group'), body: data(GroupSchema) }
 
   return [
     endpoint({
@@ -54,7 +41,7 @@ export function createGroupEndpoints(services: GroupServices): readonly Endpoint
       handle({ query: { q = '', ...page } }) {
         const text = q.toLowerCase()
         const found = groups.groups().filter((group) => matchesName(group, text))
-        return toPage(found, page, showGroup)
+        return toPage(found, page, ({ id }) => id, showGroup)
       },
     }),
     repeatable(
@@ -91,13 +78,13 @@ export function createGroupEndpoints(services: GroupServices): readonly Endpoint
       path: '/admin/groups/{id}',
       operationId: 'updateGroup',
       summary: 'Updates the given fields of a group.',
-      headers: ifMatchOf('group'),
+      headers: preconditionHeaders('group'),
       body: GroupChange,
       examples: { rename: { name: 'Customer support' } },
       responses: { 200: { description: 'The group after the change.', ...shown } },
       errors: [...WRITE_ERRORS, 'revision_mismatch'],
       async handle({ params: { id }, headers, body, author }) {
-        const expected = parseIfMatch(headers['if-match'])
+        const expected = parsePrecondition(headers)
         return toGroupResponse(200, await commands.changeGroup(id, body, expected, author))
       },
     }),
@@ -108,11 +95,11 @@ export function createGroupEndpoints(services: GroupServices): readonly Endpoint
       path: '/admin/groups/{id}',
       operationId: 'deleteGroup',
       summary: 'Deletes a group. Its users stay.',
-      headers: ifMatchOf('group'),
+      headers: preconditionHeaders('group'),
       responses: { 200: { description: 'The group is deleted.', body: Success } },
       errors: [...WRITE_ERRORS, 'revision_mismatch'],
       async handle({ params: { id }, headers, author }) {
-        await commands.deleteGroup(id, parseIfMatch(headers['if-match']), author)
+        await commands.deleteGroup(id, parsePrecondition(headers), author)
         return { status: 200, body: { success: true } }
       },
     }),
@@ -128,7 +115,8 @@ export function createGroupEndpoints(services: GroupServices): readonly Endpoint
       handle({ params, query }) {
         const { id: groupId } = commands.requireGroup(params.id)
         const members = groups.members(groupId).map((id) => ({ id }))
-        return toPage(members, query, ({ id }) => ({ id, name: accounts.user(id)?.name ?? '' }))
+        const show = ({ id }: { readonly id: number }) => ({ id, name: accounts.user(id)?.name ?? '' })
+        return toPage(members, query, ({ id }) => id, show)
       },
     }),
     endpoint({
@@ -162,20 +150,6 @@ export function createGroupEndpoints(services: GroupServices): readonly Endpoint
   ]
 }
 
-/** Returns the page of a list that is sorted by id. */
-function toPage<Item extends { readonly id: number }>(
-  items: readonly Item[],
-  { limit = PAGE.default, cursor }: { readonly limit?: number; readonly cursor?: string },
-  show: (item: Item) => JsonObject,
-): EndpointResponse {
-  const after = cursor === undefined ? 0 : decodeCursor('after', cursor)
-  const rest = items.filter(({ id }) => id > after)
-  const page = rest.slice(0, limit)
-  const last = rest.length > limit ? page.at(-1) : undefined
-  const next_cursor = last ? encodeCursor('after', last.id) : null
-  return { status: 200, body: { data: page.map(show), next_cursor } }
-}
-
 function toGroupResponse(status: number, group: Group): EndpointResponse {
-  return { status, headers: { etag: `"${group.revision}"` }, body: { data: showGroup(group) } }
+  return { status, headers: { etag: revisionEtag(group.revision) }, body: { data: showGroup(group) } }
 }

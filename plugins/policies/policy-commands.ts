@@ -6,7 +6,7 @@ import {
   type PolicyScope,
   policyStream,
 } from '../../core/events/policy-events.ts'
-import type { ExpectedRevisions } from '../../core/http/conditional.ts'
+import { anyRevision, type Precondition } from '../../core/http/conditional.ts'
 import type { AppliedChange } from '../../core/http/idempotency.ts'
 import { invalidParameterError } from '../../core/http/parse-call.ts'
 import type { Accounts } from '../../projections/accounts.ts'
@@ -39,10 +39,10 @@ export interface PolicyCommands {
   changePolicy(
     id: number,
     changes: Partial<PolicyContent>,
-    expected: ExpectedRevisions,
+    expected: Precondition,
     author: Author,
   ): Promise<Policy>
-  deletePolicy(id: number, expected: ExpectedRevisions, author: Author): Promise<void>
+  deletePolicy(id: number, expected: Precondition, author: Author): Promise<void>
 }
 
 export function createPolicyCommands(services: PolicyServices): PolicyCommands {
@@ -60,7 +60,7 @@ export function createPolicyCommands(services: PolicyServices): PolicyCommands {
     services,
   )
 
-  async function removePolicy(id: number, expected: ExpectedRevisions, author: Author): Promise<void> {
+  async function removePolicy(id: number, expected: Precondition, author: Author): Promise<void> {
     const decide = () => {
       stream.requireRevision(id, expected)
       return { type: 'PolicyDeleted', data: { policyId: id } } as const
@@ -84,7 +84,7 @@ export function createPolicyCommands(services: PolicyServices): PolicyCommands {
       } catch (error) {
         // The request's Idempotency-Key stands for the creation.
         const { idempotency: _, ...remover } = author
-        await removePolicy(policyId, 'any', remover)
+        await removePolicy(policyId, anyRevision, remover)
         throw error
       }
       return policy

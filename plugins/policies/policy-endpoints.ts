@@ -7,22 +7,20 @@ import {
   Type,
 } from '../../core/contract/index.ts'
 import type { PolicyContent, PolicyScope } from '../../core/events/policy-events.ts'
-import { parseIfMatch } from '../../core/http/conditional.ts'
+import {
+  etagHeader,
+  parsePrecondition,
+  preconditionHeaders,
+  revisionEtag,
+} from '../../core/http/conditional.ts'
 import { repeatable } from '../../core/http/idempotency.ts'
-import { Success } from '../../core/http/schemas.ts'
+import { PAGE, toPage } from '../../core/http/page.ts'
+import { NextCursor, pageQuery, Success } from '../../core/http/schemas.ts'
 import type { Policy } from '../../projections/policies.ts'
 import { showPolicy } from '../rules/show-policy.ts'
 import { createPolicyCommands, type PolicyServices } from './policy-commands.ts'
 import { policyNotFoundError } from './policy-scope.ts'
-import {
-  ifMatchOf,
-  PolicyChange,
-  type PolicyFields,
-  PolicyInput,
-  PolicySchema,
-  policyEtag,
-  policyId,
-} from './schemas.ts'
+import { PolicyChange, type PolicyFields, PolicyInput, PolicySchema, policyId } from './schemas.ts'
 
 /** Errors of endpoints that append to the event log. */
 const WRITE_ERRORS = ['conflict', 'change_too_large', 'event_log_full'] as const
@@ -34,7 +32,7 @@ const write = { access: operator('editor'), tags: ['policies'] }
 export function createPolicyEndpoints(services: PolicyServices): readonly Endpoint[] {
   const commands = createPolicyCommands(services)
   const one = { path: '/admin/policies/{id}', params: { id: policyId }, notFound: policyNotFoundError }
-  const shown = { headers: policyEtag, body: data(PolicySchema) }
+  const shown = { headers: etagHeader('policy'), body: data(PolicySchema) }
 
   return [
     endpoint({
@@ -42,14 +40,22 @@ export function createPolicyEndpoints(services: PolicyServices): readonly Endpoi
       method: 'GET',
       path: '/admin/policies',
       operationId: 'listPolicies',
-      summary: 'Lists all policies in evaluation order.',
+      summary: 'Lists all policies, in pages in evaluation order.',
+      query: pageQuery({ ...PAGE, default: PAGE.max }, 'YWZ0ZXI6Nw'),
       responses: {
         200: {
-          description: 'The policies, in evaluation order.',
-          body: data(Type.Array(PolicySchema, { description: 'The policies, in evaluation order.' })),
+          description: 'A page of policies.',
+          body: Type.Object(
+            {
+              data: Type.Array(PolicySchema, { description: 'The policies, in evaluation order.' }),
+              next_cursor: NextCursor,
+            },
+            { $id: 'PolicyPage', description: 'A page of policies.' },
+          ),
         },
       },
-      handle: () => ({ status: 200, body: { data: services.policies.policies().map(showPolicy) } }),
+      handle: ({ query: { limit = PAGE.max, ...query } }) =>
+        toPage(services.policies.policies(), { limit, ...query }, evaluationRank, showPolicy),
     }),
     repeatable(
       endpoint({
@@ -94,13 +100,13 @@ export function createPolicyEndpoints(services: PolicyServices): readonly Endpoi
       method: 'PATCH',
       operationId: 'updatePolicy',
       summary: 'Updates the given fields of a policy.',
-      headers: ifMatchOf('policy'),
+      headers: preconditionHeaders('policy'),
       body: PolicyChange,
       examples: { suspend: { is_enabled: false } },
       responses: { 200: { description: 'The policy after the change.', ...shown } },
       errors: [...WRITE_ERRORS, 'revision_mismatch'],
       async handle({ params: { id }, headers, body, author }) {
-        const expected = parseIfMatch(headers['if-match'])
+        const expected = parsePrecondition(headers)
         return toPolicyResponse(200, await commands.changePolicy(id, toChanges(body), expected, author))
       },
     }),
@@ -110,16 +116,23 @@ export function createPolicyEndpoints(services: PolicyServices): readonly Endpoi
       method: 'DELETE',
       operationId: 'deletePolicy',
       summary: 'Deletes a policy with its rules.',
-      headers: ifMatchOf('policy'),
+      headers: preconditionHeaders('policy'),
       responses: { 200: { description: 'The policy is deleted.', body: Success } },
       errors: [...WRITE_ERRORS, 'revision_mismatch'],
       async handle({ params: { id }, headers, author }) {
-        await commands.deletePolicy(id, parseIfMatch(headers['if-match']), author)
+        await commands.deletePolicy(id, parsePrecondition(headers), author)
         return { status: 200, body: { success: true } }
       },
     }),
   ]
 }
+
+/** Sorts policies by priority, the highest first, and then by id. */
+function evaluationRank({ priority, id }: Policy): number {
+  return (MAX_PRIORITY - priority) * 1e12 + id
+}
+
+const MAX_PRIORITY = 1000
 
 function toChanges({
   name,
@@ -145,5 +158,5 @@ function toScope(scope: NonNullable<PolicyFields['applies_to']>): PolicyScope {
 }
 
 function toPolicyResponse(status: number, policy: Policy): EndpointResponse {
-  return { status, headers: { etag: `"${policy.revision}"` }, body: { data: showPolicy(policy) } }
+  return { status, headers: { etag: revisionEtag(policy.revision) }, body: { data: showPolicy(policy) } }
 }

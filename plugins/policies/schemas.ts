@@ -56,9 +56,6 @@ export const groupId = Type.Integer({
   examples: [12],
 })
 
-/** The revision of a group, as a response header. */
-export const groupEtag = { etag: Type.String({ description: 'Revision of the group, such as "3".' }) }
-
 const ids = (what: string, maxItems: number) =>
   Type.Array(Type.Integer({ minimum: 1, format: 'int64' }), {
     maxItems,
@@ -149,17 +146,4 @@ export const policyId = Type.Integer({
   format: 'int64',
   description: 'Id of a policy.',
   examples: [15],
-})
-
-/** The revision of a policy, as a response header. */
-export const policyEtag = { etag: Type.String({ description: 'Revision of the policy, such as "3".' }) }
-
-/** The condition of a change, as a request header. */
-export const ifMatchOf = (what: string) => ({
-  'If-Match': Type.Optional(
-    Type.String({
-      description: `The ETag of the ${what}, a list of ETags, or *. If the ${what} has changed since: 412.`,
-      examples: ['"1"'],
-    }),
-  ),
 })

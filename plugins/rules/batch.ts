@@ -7,7 +7,7 @@ import {
   Type,
 } from '../../core/contract/index.ts'
 import { Variants } from '../../core/dialects/schema-types.ts'
-import type { ExpectedRevisions } from '../../core/http/conditional.ts'
+import { anyRevision, onlyRevision, type Precondition } from '../../core/http/conditional.ts'
 import { AnyFields } from '../../core/http/schemas.ts'
 import { mapInSlices } from '../../core/util/cooperative-yield.ts'
 import { RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
@@ -131,6 +131,6 @@ function toChange(operation: Static<typeof Operation>, commands: RuleCommands): 
   }
 }
 
-function expectedRevision({ revision }: { readonly revision?: number }): ExpectedRevisions {
-  return revision === undefined ? 'any' : [revision]
+function expectedRevision({ revision }: { readonly revision?: number }): Precondition {
+  return revision === undefined ? anyRevision : onlyRevision(revision)
 }

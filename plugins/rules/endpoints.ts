@@ -9,7 +9,13 @@ import {
   type RoutingRule,
   Type,
 } from '../../core/contract/index.ts'
-import { parseIfMatch } from '../../core/http/conditional.ts'
+import {
+  etagHeader,
+  ifNoneMatchHeader,
+  parsePrecondition,
+  preconditionHeaders,
+  revisionEtag,
+} from '../../core/http/conditional.ts'
 import { type AppliedChange, repeatable } from '../../core/http/idempotency.ts'
 import { invalidParameterError } from '../../core/http/parse-call.ts'
 import { dataWithWarnings, Success } from '../../core/http/schemas.ts'
@@ -27,7 +33,7 @@ import {
 } from './rule-commands.ts'
 import { type RuleKind, ruleBodySchema } from './rule-kind.ts'
 import type { RuleScope } from './rule-scope.ts'
-import { asOfQuery, etagHeader, ifMatchHeader, ifNoneMatchHeader, listQuery, ruleId } from './schemas.ts'
+import { asOfQuery, listQuery, ruleId } from './schemas.ts'
 
 export interface RuleEndpointServices<Rule extends RoutingRule | FirewallRule, Content> extends RuleServices {
   readonly kind: RuleKind<Rule, Content>
@@ -110,7 +116,7 @@ export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Con
         },
         parseBody: (body) => body,
         examples,
-        responses: { 201: { description: 'The new rule.', headers: etagHeader, body: Rule } },
+        responses: { 201: { description: 'The new rule.', headers: etagHeader('rule'), body: Rule } },
         errors: [...errors, ...RULE_WRITE_ERRORS],
         handle(call) {
           const ownerId = scope.ownerOf(call)
@@ -129,7 +135,7 @@ export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Con
       query: asOfQuery,
       headers: ifNoneMatchHeader,
       errors: HISTORY_ERRORS,
-      responses: { 200: { description: 'The rule.', headers: etagHeader, body: Rule } },
+      responses: { 200: { description: 'The rule.', headers: etagHeader('rule'), body: Rule } },
       notFound,
       async handle(call) {
         const { as_of: asOf } = call.query
@@ -153,13 +159,15 @@ export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Con
       summary: 'Updates the given fields of a rule.',
       description: 'The read-only fields of rules are ignored.',
       params,
-      headers: ifMatchHeader,
+      headers: preconditionHeaders('rule'),
       get body() {
         return ruleBodySchema(kind.fields, name, false)
       },
       parseBody: (body) => body,
       examples: { change },
-      responses: { 200: { description: 'The rule after the change.', headers: etagHeader, body: Rule } },
+      responses: {
+        200: { description: 'The rule after the change.', headers: etagHeader('rule'), body: Rule },
+      },
       errors: [...errors, ...RULE_WRITE_ERRORS, 'revision_mismatch'],
       notFound,
       handle(call) {
@@ -168,7 +176,7 @@ export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Con
         const commands = createCommands(ownerId)
         services.writer.checkAvailable()
         commands.requireRule(params.id)
-        const change = commands.update(params.id, body, parseIfMatch(headers['if-match']))
+        const change = commands.update(params.id, body, parsePrecondition(headers))
         return execute(200, change, ownerId, author)
       },
     }),
@@ -179,7 +187,7 @@ export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Con
       operationId: `delete${operation}${name}`,
       summary: 'Deletes a rule.',
       params,
-      headers: ifMatchHeader,
+      headers: preconditionHeaders('rule'),
       responses: { 200: { description: 'The rule is deleted.', body: Success } },
       errors: [...RULE_WRITE_ERRORS, 'revision_mismatch'],
       notFound,
@@ -189,7 +197,7 @@ export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Con
         const commands = createCommands(ownerId)
         services.writer.checkAvailable()
         commands.requireRule(params.id)
-        return execute(200, commands.remove(params.id, parseIfMatch(headers['if-match'])), ownerId, author)
+        return execute(200, commands.remove(params.id, parsePrecondition(headers)), ownerId, author)
       },
     }),
   ]
@@ -212,5 +220,5 @@ export function toRuleResponse(status: number, result: RuleChangeResult | undefi
   if (result?.type !== 'rule') return { status, body: { success: true } }
   const { shown, revision, warnings } = result
   const body = { data: shown, ...(warnings.length > 0 && { warnings }) }
-  return { status, headers: { etag: `"${revision}"` }, body }
+  return { status, headers: { etag: revisionEtag(revision) }, body }
 }

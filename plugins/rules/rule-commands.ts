@@ -8,7 +8,7 @@ import {
   type Warning,
 } from '../../core/contract/index.ts'
 import type { RuleEvent, RuleOwner } from '../../core/events/domain-events.ts'
-import type { ExpectedRevisions } from '../../core/http/conditional.ts'
+import { anyRevision, type Precondition, revisionEtag } from '../../core/http/conditional.ts'
 import { afterManyItems, createCooperativeYield, mapInSlices } from '../../core/util/cooperative-yield.ts'
 import type { History } from '../../projections/history.ts'
 import type { IdSource } from '../../projections/ids.ts'
@@ -55,8 +55,8 @@ export interface RuleCommands {
   /** Like `show`, with other rules of the owner, such as those right after a change. */
   showIn(ruleId: number, rules: RuleSet): RuleChangeResult
   create(body: JsonObject): RuleChange
-  update(ruleId: number, body: JsonObject, expected: ExpectedRevisions): RuleChange
-  remove(ruleId: number, expected: ExpectedRevisions): RuleChange
+  update(ruleId: number, body: JsonObject, expected: Precondition): RuleChange
+  remove(ruleId: number, expected: Precondition): RuleChange
 }
 
 /** Creates the commands for an owner. They read the owner's current rules unless `rules` is given. */
@@ -71,10 +71,10 @@ export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Cont
   // The cast is safe: a rule set holds the rules of a kind under the kind's name.
   const list = () => rules()[kind.name] as unknown as readonly Rule[]
 
-  function find(ruleId: number, expected: ExpectedRevisions = 'any'): Rule {
+  function find(ruleId: number, expected = anyRevision): Rule {
     const rule = findById(list(), ruleId)
     if (rule === undefined) throw ruleNotFoundError(kind.name)
-    checkRevision(rule.revision, expected)
+    expected(revisionEtag(rule.revision), 'rule')
     return rule
   }
 
@@ -156,15 +156,6 @@ function findById<Rule extends { readonly id: number }>(
   if (typeof known !== 'number') return known.get(id) as Rule | undefined
   searched.set(rules, known < MAX_SEARCHES ? known + 1 : new Map(rules.map((rule) => [rule.id, rule])))
   return rules.find((rule) => rule.id === id)
-}
-
-/** Throws 412 if the rule does not have one of the expected revisions. */
-export function checkRevision(actual: number, expected: ExpectedRevisions): void {
-  if (expected === 'any' || expected.includes(actual)) return
-  throw new GatewayError(
-    'revision_mismatch',
-    `The rule has changed: its revision is now ${actual}. Read it again before you repeat the change.`,
-  )
 }
 
 /** The error for an unknown id and for the id of another owner's rule. */

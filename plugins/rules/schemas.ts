@@ -40,23 +40,3 @@ export const listQuery = {
     Type.Boolean({ description: 'Adds the revision of each rule, for later changes. Only without as_of.' }),
   ),
 }
-
-/** The ETag of a rule, as a response header. */
-export const etagHeader = { etag: Type.String({ description: 'Revision of the rule, such as "3".' }) }
-
-/** The condition of a change, as a request header. */
-export const ifMatchHeader = {
-  'If-Match': Type.Optional(
-    Type.String({
-      description: 'The ETag of the rule, a list of ETags, or *. If the rule has changed since: 412.',
-      examples: ['"1"'],
-    }),
-  ),
-}
-
-/** The condition of a read, as a request header. */
-export const ifNoneMatchHeader = {
-  'If-None-Match': Type.Optional(
-    Type.String({ description: 'ETags of known content. If one is current: 304.', examples: ['"1"'] }),
-  ),
-}

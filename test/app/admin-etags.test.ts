@@ -1,0 +1,184 @@
+import { expect } from 'chai'
+import { firewallRuleBody, routingRuleBody } from '../support/bodies.ts'
+import { type Answer, AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { newUser } from '../support/new-user.ts'
+
+type Call = (method: string, path: string, body?: unknown, headers?: object) => Promise<Answer>
+
+/** A thing that can be changed: how it is made, its path, and two changes of it. */
+interface Managed {
+  readonly create: (call: Call) => Promise<string>
+  readonly method: 'PATCH' | 'PUT'
+  readonly changes: readonly [object, object]
+  /** Budgets show what is spent besides. */
+  readonly isCounter?: true
+}
+
+const BUDGETS = [
+  { limit_usd: 5, period: 'day', on_exceed: 'refuse' },
+  { limit_usd: 6, period: 'day', on_exceed: 'refuse' },
+] as const
+
+async function createAt(call: Call, path: string, body: object): Promise<string> {
+  const { data } = (await call('POST', path, body)).body
+  return `${path}/${data.id}`
+}
+
+async function budgetAt(call: Call, path: string): Promise<string> {
+  expect((await call('PUT', `${path}/budget`, { ...BUDGETS[0], limit_usd: 4 })).status).to.equal(200)
+  return `${path}/budget`
+}
+
+const newUserPath = (call: Call) => createAt(call, '/admin/users', { name: 'Ada', plan: 'paid' })
+
+async function newKeyPath(call: Call): Promise<string> {
+  const { data } = (await call('POST', `${await newUserPath(call)}/keys`, { name: 'k' })).body
+  return `/admin/keys/${data.id}`
+}
+
+let count = 0
+const MANAGED: Readonly<Record<string, Managed>> = {
+  user: { create: newUserPath, method: 'PATCH', changes: [{ name: 'Grace' }, { name: 'Joan' }] },
+  operator: {
+    create: (call) => createAt(call, '/admin/operators', { name: 'Ada', role: 'auditor' }),
+    method: 'PATCH',
+    changes: [{ role: 'editor' }, { role: 'admin' }],
+  },
+  group: {
+    create: (call) => createAt(call, '/admin/groups', { name: `g${count++}` }),
+    method: 'PATCH',
+    changes: [{ description: 'x' }, { description: 'y' }],
+  },
+  policy: {
+    create: (call) =>
+      createAt(call, '/admin/policies', {
+        ...{ name: `p${count++}`, is_enabled: true, priority: 0 },
+        applies_to: { everyone: true },
+      }),
+    method: 'PATCH',
+    changes: [{ priority: 1 }, { priority: 2 }],
+  },
+  'budget of a user': {
+    create: async (call) => budgetAt(call, await newUserPath(call)),
+    ...{ method: 'PUT', changes: BUDGETS, isCounter: true },
+  },
+  'budget of a key': {
+    create: async (call) => budgetAt(call, await newKeyPath(call)),
+    ...{ method: 'PUT', changes: BUDGETS, isCounter: true },
+  },
+  'budget of everything': {
+    create: (call) => budgetAt(call, '/admin'),
+    ...{ method: 'PUT', changes: BUDGETS, isCounter: true },
+  },
+}
+
+describe('what operators manage', () => {
+  let gateway: RunningGateway
+  before(async () => {
+    gateway = await startGateway()
+  })
+  after(() => gateway.stop())
+
+  const call: Call = (method, path, body, headers) =>
+    gateway.call(method, path, body, { ...AS_ADMIN, ...headers })
+
+  for (const [name, { create, method, changes, isCounter }] of Object.entries(MANAGED)) {
+    it(`has an ETag, and is changed only if it is as expected (${name})`, async () => {
+      const path = await create(call)
+      const before = (await call('GET', path)).headers.get('etag')
+      expect(before).to.match(/^"[\w-]+"$/)
+      const stillThere = await call('GET', path, undefined, { 'if-none-match': before })
+      expect(stillThere.status).to.equal(isCounter ? 200 : 304)
+
+      const changed = await call(method, path, changes[0], { 'if-match': before })
+      expect(changed.status, JSON.stringify(changed.body)).to.equal(200)
+      const after = changed.headers.get('etag')
+      expect(after).to.be.a('string').and.not.equal(before)
+      expect((await call('GET', path)).headers.get('etag')).to.equal(after)
+
+      const refusals = [{ 'if-match': before }, { 'if-none-match': '*' }, { 'if-none-match': after }]
+      for (const headers of refusals) {
+        for (const [verb, body] of [
+          [method, changes[1]],
+          ['DELETE', undefined],
+        ] as const) {
+          const refused = await call(verb, path, body, headers)
+          expect(refused.status, `${verb} ${JSON.stringify(headers)}`).to.equal(412)
+          expect(refused.headers.get('x-error-code')).to.equal('revision_mismatch')
+        }
+      }
+      expect((await call('GET', path)).headers.get('etag')).to.equal(after)
+      expect((await call(method, path, changes[1], { 'if-match': 'x' })).status).to.equal(400)
+      expect((await call(method, path, changes[1], { 'if-none-match': before })).status).to.equal(200)
+      expect((await call('DELETE', path, undefined, { 'if-match': '*' })).status).to.equal(200)
+    })
+  }
+
+  it('has an ETag, and is replaced and revoked only if it is as expected (key)', async () => {
+    const path = await newKeyPath(call)
+    const { headers, body } = await call('GET', path)
+    expect(body.data).to.deep.include({ name: 'k', revoked_at: null })
+    const etag = headers.get('etag')
+    expect((await call('GET', path, undefined, { 'if-none-match': etag })).status).to.equal(304)
+    await call('PUT', `${path}/budget`, BUDGETS[0])
+    for (const stale of [{ 'if-match': etag }, { 'if-none-match': '*' }]) {
+      expect((await call('POST', `${path}/rotate`, { overlap_seconds: 60 }, stale)).status).to.equal(412)
+      expect((await call('DELETE', path, undefined, stale)).status).to.equal(412)
+    }
+    const current = { 'if-match': (await call('GET', path)).headers.get('etag') }
+    expect((await call('POST', `${path}/rotate`, { overlap_seconds: 60 }, current)).status).to.equal(201)
+    expect((await call('DELETE', path, undefined, current)).status).to.equal(412)
+    expect((await call('DELETE', path)).status).to.equal(200)
+    expect((await call('GET', '/admin/keys/key_unknown')).status).to.equal(404)
+  })
+
+  it('is created only if it does not exist, if the request says so (budget)', async () => {
+    const path = `${await newUserPath(call)}/budget`
+    expect((await call('PUT', path, BUDGETS[0], { 'if-match': '*' })).status).to.equal(412)
+    expect((await call('PUT', path, BUDGETS[0], { 'if-none-match': '*' })).status).to.equal(200)
+    expect((await call('PUT', path, BUDGETS[1], { 'if-none-match': '*' })).status).to.equal(412)
+  })
+
+  for (const [kind, rule] of [
+    ['routing', routingRuleBody()],
+    ['firewall', firewallRuleBody()],
+  ] as const) {
+    it(`is not changed with If-None-Match: * (${kind} rule)`, async () => {
+      const user = await newUser(gateway)
+      const path = `/v1/${kind}-rules`
+      const { data } = (await user.call('POST', path, rule)).body
+      const headers = { 'if-none-match': '*' }
+      for (const verb of ['PATCH', 'DELETE'])
+        expect((await user.call(verb, `${path}/${data.id}`, { priority: 3 }, headers)).status).to.equal(412)
+      expect((await user.call('PATCH', `${path}/99999`, { priority: 3 }, headers)).status).to.equal(404)
+    })
+  }
+
+  it('is listed in pages: operators oldest first, policies in evaluation order', async () => {
+    for (let index = 0; index < 5; index++) {
+      await call('POST', '/admin/operators', { name: `o${index}`, role: 'auditor' })
+      const policy = {
+        name: `page${index}`,
+        is_enabled: false,
+        priority: index % 2,
+        applies_to: { everyone: true },
+      }
+      expect((await call('POST', '/admin/policies', policy)).status).to.equal(201)
+    }
+    for (const path of ['/admin/operators', '/admin/policies']) {
+      const all = (await call('GET', path)).body
+      expect(all.next_cursor).to.equal(null)
+      const paged: unknown[] = []
+      let cursor: string | null = ''
+      while (cursor !== null) {
+        const page: Answer = await call('GET', `${path}?limit=2${cursor && `&cursor=${cursor}`}`)
+        expect(page.body.data.length).to.be.at.most(2)
+        paged.push(...page.body.data)
+        cursor = page.body.next_cursor
+      }
+      expect(paged).to.deep.equal(all.data)
+      expect(paged.length).to.be.at.least(5)
+      expect((await call('GET', `${path}?cursor=x`)).status).to.equal(400)
+    }
+  })
+})
