@@ -13,7 +13,12 @@ import { listSetAside, reportSetAside } from '../../core/event-log/sqlite/damage
 import { quickCheckHistory } from '../../core/event-log/sqlite/quick-check.ts'
 import { openSqliteLog, type SqliteLogOptions } from '../../core/event-log/sqlite/sqlite-log.ts'
 import { ensureLogId } from '../../core/events/log-identity.ts'
-import { EXPIRING_STREAMS, FOLLOWED_STREAMS, UNFOLLOWED_STREAMS } from '../../core/events/streams.ts'
+import {
+  EXPIRING_STREAMS,
+  FOLLOWED_STREAMS,
+  RESERVED_TYPES,
+  UNFOLLOWED_STREAMS,
+} from '../../core/events/streams.ts'
 import type { FindKnownRequest } from '../../core/http/idempotency.ts'
 import { retryWhileUnavailable } from '../../core/process/retry.ts'
 import { untilAborted } from '../../core/process/timeout.ts'
@@ -275,6 +280,7 @@ export async function openLog(
       expiringStreams: EXPIRING_STREAMS,
       delivers,
       unfollowedStreams: UNFOLLOWED_STREAMS,
+      reservedTypes: RESERVED_TYPES,
       ...(logger && { onSetAside: (file) => reportSetAside(logger, file) }),
     })
   // Imported on demand: the client is a third of the code that a start would load.

@@ -40,6 +40,12 @@ export function isFollowed(stream: string): boolean {
 /** Streams whose events are deleted when their `maxAge` has passed. All other events are permanent. */
 export const EXPIRING_STREAMS: readonly string[] = ['response-']
 
+/**
+ * Types of events that a full disk must not prevent: a revocation cannot wait for space. A reserve is kept
+ * for them.
+ */
+export const RESERVED_TYPES: readonly string[] = ['KeyRevoked', 'UserDeleted', 'OperatorRemoved']
+
 export function isExpiring(stream: string): boolean {
   return matchesStream(EXPIRING_STREAMS, stream)
 }

@@ -9,6 +9,17 @@ export interface BudgetPeriod {
   readonly endsAt: number | null
 }
 
+/**
+ * The range of the requests that a period counts. It has an end, because a clock that ran ahead has recorded
+ * requests of later periods.
+ */
+export function rangeOf({ startsAt, endsAt }: BudgetPeriod): {
+  readonly since: number
+  readonly until?: number
+} {
+  return { since: startsAt, ...(endsAt !== null && { until: endsAt }) }
+}
+
 const DAY_MS = 24 * 60 * 60 * 1000
 
 const TOTAL: BudgetPeriod = { id: 'total', startsAt: 0, endsAt: null }

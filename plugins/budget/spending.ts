@@ -8,7 +8,7 @@ import type { ReservationEntry } from '../../core/shared-state/reservations.ts'
 import { toNanoUsd } from '../../core/util/cost.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import { type BudgetTarget, counterKey, type OwnedBudget } from './owned-budget.ts'
-import { periodAt } from './periods.ts'
+import { periodAt, rangeOf } from './periods.ts'
 
 /**
  * What the request ledger knows about costs. See docs/decisions/limits.md, "Counters are rebuilt from the
@@ -16,11 +16,12 @@ import { periodAt } from './periods.ts'
  */
 export interface CostLedger {
   /**
-   * Sums the costs of requests since a time (Unix milliseconds), in billionths of a US dollar: of one user,
-   * of one key, of one group, of copies for other models, or of all.
+   * Sums the costs of requests from one time until before another (Unix milliseconds), in billionths of a US
+   * dollar: of one user, of one key, of one group, of copies for other models, or of all.
    */
   sumCosts(query: {
     readonly since: number
+    readonly until?: number
     readonly userId?: number
     readonly keyId?: string
     readonly groupId?: number
@@ -104,9 +105,8 @@ export class Spending {
     const key = counterKey(owned, now)
     const running = this.#sums.get(key)
     if (running !== undefined) return running
-    const { startsAt } = periodAt(owned.budget.period, now)
     const sum = this.#ledger
-      .sumCosts({ since: startsAt, ...toQuery(owned.target) })
+      .sumCosts({ ...rangeOf(periodAt(owned.budget.period, now)), ...toQuery(owned.target) })
       .then(({ cost }) => cost)
       .catch((error: unknown) => {
         throw new SharedStateUnavailableError(`ledger: ${errorMessage(error)}`)
@@ -117,7 +117,7 @@ export class Spending {
   }
 }
 
-function toQuery(target: BudgetTarget): Omit<Parameters<CostLedger['sumCosts']>[0], 'since'> {
+function toQuery(target: BudgetTarget): Omit<Parameters<CostLedger['sumCosts']>[0], 'since' | 'until'> {
   if (target.type === 'user') return { userId: target.userId }
   if (target.type === 'group') return { groupId: target.groupId }
   if (target.type === 'shadow') return { copies: true }

@@ -4,7 +4,7 @@ import { NANOS_PER_USD } from '../../core/util/cost.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import type { Policies } from '../../projections/policies.ts'
 import type { RuleKinds } from '../audit/diff-rules.ts'
-import { periodAt } from '../budget/periods.ts'
+import { periodAt, rangeOf } from '../budget/periods.ts'
 import type { CostQuery, UsageGroup } from '../ledger/store/queries.ts'
 import { DAY_MS } from '../ledger/store/units.ts'
 import type { AttentionSchema } from './schemas.ts'
@@ -68,7 +68,7 @@ export async function checkPolicyRules(
 interface NamedBudget {
   readonly title: string
   readonly budget: Budget
-  readonly query: Omit<CostQuery, 'since'>
+  readonly query: Omit<CostQuery, 'since' | 'until'>
   readonly ids: Pick<Attention, 'user_id' | 'group_id'>
 }
 
@@ -82,8 +82,8 @@ const WARN_RATIO = 0.8
 export async function checkBudgets(services: OverviewServices, now: number): Promise<readonly Attention[]> {
   const found: Attention[] = []
   for (const { title, budget, query, ids } of listBudgets(services).slice(0, MAX_BUDGETS)) {
-    const { startsAt } = periodAt(budget.period, now)
-    const { cost } = await services.ledger.request('ledgerCosts', { since: startsAt, ...query })
+    const range = rangeOf(periodAt(budget.period, now))
+    const { cost } = await services.ledger.request('ledgerCosts', { ...range, ...query })
     const share = cost / NANOS_PER_USD / budget.limitUsd
     if (share < (budget.warnRatio ?? WARN_RATIO)) continue
     const percent = Number.isFinite(share) ? `${Math.floor(share * 100)} %` : 'All'

@@ -8,6 +8,8 @@ import { replaceFile } from '../../util/replace-file.ts'
 
 export const HISTORY_FILE = 'events.db'
 export const EXPIRING_FILE = 'responses.db'
+/** Space beside the history that is given up on a full disk. */
+export const RESERVE_FILE = 'events.reserve'
 /** In the message about a file whose schema version is not known. */
 export const NEWER_VERSION = 'was written by a newer version of Signalbox'
 const ID_FILE = 'log.json'

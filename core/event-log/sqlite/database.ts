@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import type BetterSqlite3 from 'better-sqlite3'
 import { NEWER_VERSION } from './check-folder.ts'
 import { refuseForeignWal } from './foreign-wal.ts'
+import { reserveBeside } from './reserve-file.ts'
 import type { EventPage, EventRow, OpenRequest } from './worker-protocol.ts'
 
 /**
@@ -19,11 +20,13 @@ export interface DatabaseLayout {
  * Opens a file, creating it if it is missing. Throws if a newer version of the program wrote it, or if the
  * write-ahead log beside it belongs to another file.
  */
-export function openDatabase(
-  { file, busyTimeout, maxPages }: OpenRequest,
-  layout: DatabaseLayout,
-): SqliteDatabase {
-  refuseForeignWal(file)
+export function openDatabase(request: OpenRequest, layout: DatabaseLayout): SqliteDatabase {
+  refuseForeignWal(request.file)
+  // A full disk lacks the space for what SQLite keeps beside an open file.
+  return reserveBeside(request.file).use(() => tryOpen(request, layout))
+}
+
+function tryOpen({ file, busyTimeout, maxPages }: OpenRequest, layout: DatabaseLayout): SqliteDatabase {
   const database = new SqliteDatabase(file, { timeout: busyTimeout })
   try {
     const isNew = readSchemaVersion(database, layout) < layout.version

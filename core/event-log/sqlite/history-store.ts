@@ -3,11 +3,12 @@ import {
   closeDatabase,
   type DatabaseLayout,
   openDatabase,
-  type SqliteDatabase,
+  SqliteDatabase,
   takeEventPage,
 } from './database.ts'
 import { guardFile } from './file-guard.ts'
 import { prepareLogRead } from './packed-page.ts'
+import { reserveBeside } from './reserve-file.ts'
 import type {
   AppendedResponse,
   AppendRequest,
@@ -51,6 +52,8 @@ export interface HistoryStore {
 
 /** Opens the file, creating it if it is missing. Throws if a newer version of the program wrote it. */
 export function openHistoryStore(request: OpenRequest): HistoryStore {
+  const { reservedTypes = [] } = request
+  const reserve = reserveBeside(request.file)
   const database = openDatabase(request, LAYOUT)
   const lastRevision = database
     .prepare<[string], number | null>('SELECT max(revision) FROM events WHERE stream = ?')
@@ -82,10 +85,24 @@ export function openHistoryStore(request: OpenRequest): HistoryStore {
 
   const appendAll = database.transaction((requests: readonly AppendRequest[]) => requests.map(appendOne))
 
+  const mayUseReserve = ({ events }: AppendRequest) => events.every(([type]) => reservedTypes.includes(type))
+  if (reservedTypes.length > 0) reserve.refill()
+
+  function appendOrUseReserve(requests: readonly AppendRequest[]) {
+    try {
+      const responses = appendAll.immediate(requests)
+      if (reservedTypes.length > 0) reserve.refill()
+      return responses
+    } catch (error) {
+      if (!isFullError(error) || !requests.every(mayUseReserve)) throw error
+      return reserve.use(() => appendAll.immediate(requests))
+    }
+  }
+
   return {
     append(requests) {
       checkFile()
-      const responses = appendAll.immediate(requests)
+      const responses = appendOrUseReserve(requests)
       // Events in a file that was removed meanwhile must not be acknowledged.
       checkFile()
       return responses
@@ -103,6 +120,10 @@ export function openHistoryStore(request: OpenRequest): HistoryStore {
     dataVersion: () => dataVersion.get(),
     close: () => closeDatabase(database),
   }
+}
+
+function isFullError(error: unknown): boolean {
+  return error instanceof SqliteDatabase.SqliteError && error.code === 'SQLITE_FULL'
 }
 
 /** Prepares a query for the events of a stream from a revision on. */

@@ -44,6 +44,11 @@ export interface SqliteLogOptions {
   readonly expiringStreams?: readonly string[]
   /** Categories of streams that subscriptions skip unless they ask for them. None by default. */
   readonly unfollowedStreams?: readonly string[]
+  /**
+   * Types of events that are written even if the disk is full, as long as the file `events.reserve` has space
+   * for them. Without any, there is no such file.
+   */
+  readonly reservedTypes?: readonly string[]
   /** How long a write waits for locks of other processes, in milliseconds. 5000 by default. */
   readonly busyTimeout?: number
   /** Size of a file at which the log counts as full, in pages of 4 KiB. Unlimited by default. */
@@ -69,6 +74,7 @@ export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog
     directory,
     expiringStreams = [],
     unfollowedStreams = [],
+    reservedTypes = [],
     busyTimeout = 5000,
     maxPages,
     delivers = 'events',
@@ -96,6 +102,7 @@ export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog
         logId,
         setsAside,
         unfollowedStreams,
+        reservedTypes,
         pages,
       })
       return thread

@@ -20,6 +20,8 @@ export interface OpenRequest {
   readonly maxPages: number | undefined
   /** Streams that `read-log` leaves out unless it names streams; for the history store only. */
   readonly unfollowedStreams?: readonly string[]
+  /** Types of events that may use the space of the reserve file; for the history store only. */
+  readonly reservedTypes?: readonly string[]
   /** What `read-log` does with the events; for the history store only. */
   readonly pages?: PageOptions
   /** Id of the log that the file must belong to; for the expiring store only. */

@@ -33,8 +33,12 @@ describe('spending', () => {
     const reserve = () => spending.reserve([ofUser, ofAll], 100, new Set(), 0, client)
     const results = await Promise.all(Array.from({ length: 10 }, reserve))
     expect(results.filter(({ hold }) => hold !== undefined).length).to.equal(6)
-    const midnight = Date.parse('2026-03-04T00:00:00Z')
-    expect(ledger.queries).to.deep.equal([{ since: midnight, userId: 7 }, { since: midnight }])
+    const since = Date.parse('2026-03-04T00:00:00Z')
+    const until = Date.parse('2026-03-05T00:00:00Z')
+    expect(ledger.queries).to.deep.equal([
+      { since, until, userId: 7 },
+      { since, until },
+    ])
     expect(await spending.read(ofUser)).to.deep.equal({ spent: 400, reserved: 600 })
     results[0]?.hold?.settle([50, 50])
     expect(await spending.read(ofUser)).to.deep.equal({ spent: 450, reserved: 500 })

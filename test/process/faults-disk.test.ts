@@ -1,0 +1,97 @@
+import { closeSync, existsSync, openSync } from 'node:fs'
+import path from 'node:path'
+import { expect } from 'chai'
+import { chatBody, firewallRuleBody } from '../support/bodies.ts'
+import { AS_ADMIN, type RunningGateway } from '../support/gateway.ts'
+import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
+import { UNLIMITED, withSettings } from '../support/settings.ts'
+import { mountSmallDisk, type SmallDisk } from '../support/small-disk.ts'
+
+const addUser = async ({ call }: RunningGateway, name: string) => {
+  const { body } = await call('POST', '/admin/users', { name, plan: 'paid' }, AS_ADMIN)
+  const { id } = body.data
+  const key = (await call('POST', `/admin/users/${id}/keys`, {}, AS_ADMIN)).body.data
+  return { id, keyId: key.id, key: key.key }
+}
+
+/** Creates rules until one is refused: the event log has some space left. */
+async function fillLog({ call }: RunningGateway): Promise<number> {
+  for (let n = 0; ; n++) {
+    const pattern = `filling ${n} ${'.'.repeat(900)}`
+    const { status } = await call('POST', '/v1/firewall-rules', firewallRuleBody({ pattern, action: 'warn' }))
+    if (status !== 201) return status
+  }
+}
+
+describe('faults of the data disk', () => {
+  let disk: SmallDisk
+  let gateway: GatewayProcess
+
+  beforeEach(async function () {
+    disk = await mountSmallDisk(this, 6)
+    gateway = await startGatewayProcess(await withSettings(UNLIMITED), { dataDir: disk.folder })
+  })
+  afterEach(async () => {
+    await gateway?.stop()
+    disk?.unmount()
+  })
+
+  const send = async (key: string) =>
+    (
+      await gateway.call('POST', '/v1/chat/completions', chatBody('Hello'), {
+        authorization: `Bearer ${key}`,
+      })
+    ).status
+
+  it('the data disk is full: keys are revoked and users deleted, and everything else is refused with 507', async () => {
+    const [ada, eve] = [await addUser(gateway, 'Ada'), await addUser(gateway, 'Eve')]
+    const reserve = path.join(disk.folder, 'events.reserve')
+    expect(existsSync(reserve)).to.equal(true)
+    await disk.fill()
+    expect(await fillLog(gateway)).to.equal(507)
+    expect([await send(ada.key), await send(eve.key)]).to.deep.equal([200, 200])
+
+    const revoke = `/admin/keys/${ada.keyId}`
+    expect((await gateway.call('DELETE', revoke, undefined, AS_ADMIN)).status).to.be.oneOf([200, 204])
+    expect((await gateway.call('DELETE', `/admin/users/${eve.id}`, undefined, AS_ADMIN)).status).to.be.below(
+      300,
+    )
+    expect([await send(ada.key), await send(eve.key), await send(gateway.demoKey)]).to.deep.equal([
+      401, 401, 200,
+    ])
+    expect(await fillLog(gateway)).to.equal(507)
+
+    await disk.free()
+    await addUser(gateway, 'Bob')
+    const { demoKey } = gateway
+    expect(await gateway.stop()).to.equal(0)
+    gateway = await startGatewayProcess({}, { dataDir: disk.folder, demoKey })
+    expect(existsSync(reserve)).to.equal(true)
+    expect(await send(ada.key)).to.equal(401)
+  })
+
+  it('data and log are on a full disk: requests are served, changes get 507, and SIGTERM ends it', async () => {
+    await gateway.stop()
+    const stderr = openSync(path.join(disk.folder, 'log'), 'a')
+    const dataDir = path.join(disk.folder, 'data')
+    gateway = await startGatewayProcess(await withSettings(UNLIMITED), { dataDir, stderr })
+    await disk.fill()
+    expect(await fillLog(gateway)).to.equal(507)
+    for (let n = 0; n < 20; n++) expect(await send(gateway.demoKey)).to.equal(200)
+    expect((await gateway.call('GET', '/healthz')).status).to.equal(200)
+    expect(await gateway.stop()).to.equal(0)
+    closeSync(stderr)
+  })
+
+  it('a start on a full disk: requests are served, and changes once there is space', async () => {
+    const { demoKey } = gateway
+    await gateway.call('POST', '/v1/responses', { input: 'Hello' })
+    await gateway.stop()
+    await disk.fill()
+    gateway = await startGatewayProcess(await withSettings(UNLIMITED), { dataDir: disk.folder, demoKey })
+    expect(await send(demoKey)).to.equal(200)
+    expect(await fillLog(gateway)).to.equal(507)
+    await disk.free()
+    await addUser(gateway, 'Ada')
+  })
+})
