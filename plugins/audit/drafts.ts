@@ -41,13 +41,16 @@ export async function addDrafts(
   const pendingEvents: RuleEvent[] = []
   const slice = createCooperativeYield()
 
-  async function addDraft(kind: RuleKindName, { id, ...body }: RuleDraft, draftPath: string): Promise<void> {
+  const preparations: (() => Promise<void> | undefined)[] = []
+
+  function addDraft(kind: RuleKindName, { id, ...body }: RuleDraft, draftPath: string): void {
     const commands = commandSet[kind](ownerId, draftedSet)
     const change = prefixErrors(draftPath, () =>
       id === undefined ? commands.create(body) : commands.update(id, body, anyRevision),
     )
-    // What a write would refuse is refused here, too.
-    await change.prepare?.().catch((error: unknown) => prefixErrors(draftPath, () => throwError(error)))
+    preparations.push(() =>
+      change.prepare?.().catch((error: unknown) => prefixErrors(draftPath, () => throwError(error))),
+    )
     const events = change.decide(change.ruleId ?? nextId++)
     pendingEvents.push(...events)
     for (const event of events) evolveUserRules(draftedRules, event, record)
@@ -57,12 +60,14 @@ export async function addDrafts(
   await slice.yieldNow()
   for (const kind of RULE_KINDS) {
     for (const [index, draft] of (drafts[kind] ?? []).entries()) {
-      await addDraft(kind, draft, `${path}.${kind}[${index}]`)
+      addDraft(kind, draft, `${path}.${kind}[${index}]`)
       if (slice.isDue()) await slice.yieldNow()
     }
   }
   await slice.yieldNow()
   checkPatternSize(stored, pendingEvents)
+  // What a write would refuse is refused here, too.
+  for (const prepare of preparations) await prepare()
   const rules = draftedSet()
   // The patterns of drafts are compiled like those of stored rules.
   for (const kind of RULE_KINDS) await commandSet[kind](ownerId, () => rules).prepare()
