@@ -108,7 +108,9 @@ describe('signalbox rules', () => {
       const { code, stderr } = await run('plan', file)
       expect(code).to.equal(1)
       expect(stderr).to.contain(`${file}:6: policies[0].applies_to.groups[0]: There is no group`)
-      expect(stderr).to.contain(`${file}:8: policies[0].firewall_rules[0]: The action field must be one of`)
+      expect(stderr).to.contain(
+        `${file}:14: policies[0].firewall_rules[0].action: The action field must be one of`,
+      )
       const misspelt = await write('misspelt.yaml', RULES.replace('is_enabled', 'enabled'))
       const refused = await run('plan', misspelt)
       expect(refused.code).to.equal(1)

@@ -125,7 +125,7 @@ describe('signalbox rules test', () => {
     const invalid = await run(cases.replace('outcom:', 'outcome:'), rules)
     expect(invalid.code).to.equal(1)
     expect(invalid.stderr).to.contain(
-      'rules.yaml:1: policies[0].routing_rules[0]: The is_enabled field is required.',
+      'rules.yaml:1: policies[0].routing_rules[0].is_enabled: The is_enabled field is required.',
     )
   })
 })
