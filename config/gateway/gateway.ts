@@ -24,6 +24,7 @@ import { createSessionSecret } from '../../plugins/auth/session-secret.ts'
 import { createSessions } from '../../plugins/auth/sessions.ts'
 import { createCallerSnapshots } from '../../projections/callers.ts'
 import { openPluginEventStores } from '../../projections/runtime/plugin-event-stores.ts'
+import { createCompatibleAdapter } from '../../providers/openai/compatible-adapter.ts'
 import type { Settings } from '../settings/settings.ts'
 import { openAuditExport } from './audit-export.ts'
 import type { ClusterPeer } from './cluster-peer.ts'
@@ -173,6 +174,7 @@ export async function startGateway(
       metrics,
       sharedState,
       costOf: providers.costOf,
+      compatibleAdapter: createCompatibleAdapter,
       hasOperators: authenticateOperator !== undefined,
       pluginTimeoutMs: settings.timeouts.plugin_ms,
       openEvents: (plugins: readonly Plugin[]) =>

@@ -15,6 +15,7 @@ import { createFirewallRuleKind } from '../../plugins/firewall/rule-kind.ts'
 import { createRoutingRuleKind } from '../../plugins/routing/rule-kind.ts'
 import { openPluginEventStores } from '../../projections/runtime/plugin-event-stores.ts'
 import { ADAPTERS } from '../../providers/adapters.ts'
+import { createCompatibleAdapter } from '../../providers/openai/compatible-adapter.ts'
 import type { Settings } from '../settings/settings.ts'
 import { createBuiltInPlugins } from './built-in-plugins.ts'
 import { openProviders } from './providers.ts'
@@ -95,6 +96,7 @@ export async function openOfflineGateway(
     metrics: new Registry(),
     sharedState,
     costOf: providers.costOf,
+    compatibleAdapter: createCompatibleAdapter,
     hasOperators: false,
     pluginTimeoutMs: settings.timeouts.plugin_ms,
     openEvents: (list: readonly Plugin[]) =>

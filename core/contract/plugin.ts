@@ -15,7 +15,7 @@ import type {
 } from './exchange.ts'
 import type { Admission, Endpoint, EndpointDescription, GatewayMiddleware, RequestObserver } from './http.ts'
 import type { JsonObject, MaybePromise, Static, TObject, TSchema } from './json.ts'
-import type { ProviderAdapter, Target } from './provider.ts'
+import type { CompatibleFormat, ProviderAdapter, Target } from './provider.ts'
 import type { Mode } from './rules.ts'
 import type { Counters, RecordStore } from './shared-state.ts'
 
@@ -145,6 +145,8 @@ export interface Host<State = unknown, Event extends NewEvent = NewEvent> {
    * provider ran. An estimated usage costs what it may cost at most.
    */
   costOf(usage: Usage, target: Target): number | undefined
+  /** Returns an adapter for `providers`: of a provider that is compatible with OpenAI but for some fields. */
+  compatibleAdapter(format: CompatibleFormat): ProviderAdapter
   readonly logger: Logger
   /** Registry of the metrics at `/metrics`. Label values must come from bounded sets. */
   readonly metrics: Registry

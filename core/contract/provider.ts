@@ -117,6 +117,17 @@ export interface ProviderAdapter {
   parseError?(failure: ProviderErrorResponse): GatewayError
 }
 
+/** The format of a provider that is compatible with OpenAI but for some fields. */
+export interface CompatibleFormat {
+  /** Name of the format, which the setting `format` of a provider selects. */
+  readonly format: string
+  /**
+   * Fields of requests by their names in chat completions: the provider's name, or null to leave the field
+   * out with a warning.
+   */
+  readonly fields: Readonly<Record<string, string | null>>
+}
+
 /** What an API accepts (docs/providers.md, "Limits"). What is left out has no limit. */
 export interface ApiLimits {
   /** Names of tools. Others are shortened for the provider, and restored in replies. */

@@ -306,6 +306,7 @@ function createServices(): Parameters<typeof setUpPlugins>[3] {
     operators: createOperatorRegistry(),
     sharedState: createMemorySharedState(),
     costOf: () => undefined,
+    compatibleAdapter: () => expect.fail('no adapter is asked for'),
     pluginTimeoutMs: 1000,
     adapters: createAdapterRegistry([]),
     hasOperators: true,

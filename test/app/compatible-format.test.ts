@@ -1,0 +1,50 @@
+import { expect } from 'chai'
+import { createFirstUser } from '../support/first-user.ts'
+import { ADMIN_KEY, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { installAll, listPlugins } from '../support/plugins.ts'
+import { chunk, type ScriptedProvider, startScriptedProvider } from '../support/scripted-provider.ts'
+
+/** The plugin of docs/plugins.md, "Compatible providers". */
+const ACME = `export default {
+  name: 'signalbox-acme',
+  contract: 2,
+  setup: (_, { compatibleAdapter }) => ({
+    providers: [
+      compatibleAdapter({ format: 'acme', fields: { max_completion_tokens: 'max_tokens', logit_bias: null } }),
+    ],
+  }),
+}`
+
+describe('a provider that is compatible but for some fields', () => {
+  let provider: ScriptedProvider
+  let gateway: RunningGateway
+  let authorization: string
+  before(async () => {
+    provider = await startScriptedProvider()
+    const pluginFolder = await installAll({ 'signalbox-acme': ACME })
+    const settings = `providers: { acme: { format: acme, base_url: '${provider.url}', key_variable: ACME_KEY } }\n`
+    const CONFIG = await listPlugins(pluginFolder, { add: ['signalbox-acme'] }, settings)
+    gateway = await startGateway({ CONFIG, ACME_KEY: 'sk-test' }, { pluginFolder })
+    authorization = `Bearer ${await createFirstUser(gateway.url, ADMIN_KEY)}`
+  })
+  after(async () => {
+    await gateway?.stop()
+    provider?.close()
+  })
+
+  it('gets fields by its own names, and the caller is warned of what it does not know', async () => {
+    provider.play({ chunks: [chunk({ content: 'Hi' })] })
+    const body = {
+      model: 'acme:fast',
+      messages: [{ role: 'user', content: 'Hi' }],
+      ...{ max_completion_tokens: 7, logit_bias: { 5: 1 }, stream: true },
+    }
+    const headers = { authorization, 'content-type': 'application/json' }
+    const url = `${gateway.url}/v1/chat/completions`
+    const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
+    const text = await response.text()
+    expect(text).to.contain('"content":"Hi"').and.contain('logit_bias')
+    const sent = provider.last()?.body
+    expect(sent).to.include({ max_tokens: 7 }).and.not.have.any.keys('max_completion_tokens', 'logit_bias')
+  })
+})
