@@ -212,6 +212,7 @@ export function createBuiltInPlugins(
         await pending.flush()
         return ledger.request('ledgerCosts', query)
       },
+      onRecorded: (listener) => pending.onRecorded(listener),
     }),
     createCache(),
     createTracing(readVersion),

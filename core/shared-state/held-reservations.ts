@@ -1,32 +1,60 @@
 import { randomBytes } from 'node:crypto'
-import type { ClientConnection, MaybePromise } from '../contract/index.ts'
+import { setTimeout as setTimeoutPromise } from 'node:timers/promises'
+import { type ClientConnection, type MaybePromise, SharedStateUnavailableError } from '../contract/index.ts'
+import { withTimeout } from '../process/timeout.ts'
 import { chain } from '../util/maybe-promise.ts'
-import type {
-  CounterUse,
-  OpenReservation,
-  ReservationEntry,
-  ReservationOutcome,
-  SharedReservations,
+import { type Remembered, ReservationMember, requestOf } from './reservation-member.ts'
+import {
+  type CounterUse,
+  NotSentError,
+  type OpenReservation,
+  RECOVERY_MS,
+  type Registration,
+  type ReservationEntry,
+  type ReservationOutcome,
+  type SharedReservations,
 } from './reservations.ts'
-import { WaitingLines } from './waiting-lines.ts'
+import { Waiter, WaitingLines } from './waiting-lines.ts'
 
 /** See docs/decisions/limits.md, "Reservations end by themselves". */
 const HOLD_MS = 60_000
 
+/** How often reservations are renewed. */
 const RENEWAL_MS = 20_000
+
+/** A process that does not say for this long that it is alive is not waited for after a loss. */
+const LEASE_MS = 30_000
+
+/** How often a process says so, and learns that counters may have been lost. */
+const HEARTBEAT_MS = 1000
+
+const LEASE = { leaseMs: LEASE_MS, holdMs: HOLD_MS }
+
+/** How soon failed commands are repeated. */
+const RETRY_MS = 500
 
 /** How long the first of a line waits for reservations of other processes before it tries again. */
 const POLL_MS = { first: 20, max: 100 }
 
-/** Settlements that are repeated while the shared state is unavailable. */
-const MAX_UNSETTLED = 10_000
+/** How long a shutdown waits for the last settlements. */
+const CLOSE_WAIT_MS = 2000
+
+const LEFT = { leaseMs: 0, holdMs: 0 }
 
 export interface ReserveOptions {
-  /** How long to wait for a reservation that only other open reservations prevent. */
+  /** How long to wait for a reservation that only other open reservations, or a recovery, prevent. */
   readonly waitMs: number
   readonly client: Pick<ClientConnection, 'isAborted' | 'onAbort'>
+  readonly remembered?: Remembered
   /** Returns what was used before the counter of an entry was created, if its `initial` is null. */
-  readonly loadInitial?: (entry: ReservationEntry) => Promise<number>
+  readonly loadInitial?: (entry: ReservationEntry, rebuild: Rebuild) => Promise<number>
+}
+
+/** A sum that is computed again. */
+export interface Rebuild {
+  readonly generation: string
+  /** Requests that must not be part of the sum. */
+  readonly except: readonly string[]
 }
 
 /** The answer to a reservation. */
@@ -46,11 +74,6 @@ export interface Hold {
   settle(used: readonly number[]): void
 }
 
-interface Settlement {
-  readonly reservation: OpenReservation
-  readonly used: readonly number[]
-}
-
 /**
  * The reservations of this process: they wait for each other, and are renewed until they are settled. See
  * docs/decisions/limits.md, "A request waits briefly for others to end".
@@ -58,11 +81,13 @@ interface Settlement {
 export class HeldReservations {
   readonly #shared: SharedReservations
   readonly #lines = new WaitingLines()
-  readonly #open = new Map<string, OpenReservation>()
-  readonly #processId = randomBytes(9).toString('base64url')
-  #unsettled: Settlement[] = []
+  readonly #member = new ReservationMember(randomBytes(9).toString('base64url'))
+  /** Keys of settlements that were sent and not answered. */
+  readonly #settling = new Set<string>()
+  #joining: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
-  #count = 0
+  #renewedAt = 0
+  #heardAt = 0
 
   constructor(shared: SharedReservations) {
     this.#shared = shared
@@ -84,14 +109,35 @@ export class HeldReservations {
     return this.#shared.read(keys)
   }
 
-  /** Counts an amount that was used without a reservation, if the window of the counter is still running. */
-  add(key: string, amount: number, window: number): MaybePromise<void> {
-    const id = `${this.#processId}-${++this.#count}`
-    return this.#shared.settle({ id, entries: [{ key, amount: 0, window }] }, [amount])
+  /** The ledger has this request. */
+  recorded(requestId: string): void {
+    this.#member.recorded(requestId)
   }
 
-  close(): void {
+  /** Joins the other processes, and waits for those that have to register. Resolves even if that fails. */
+  async start(): Promise<void> {
+    const deadline = performance.now() + RECOVERY_MS.grace
+    try {
+      await this.#join()
+      while (!this.#member.isReady && performance.now() < deadline) {
+        await setTimeoutPromise(POLL_MS.max, undefined, { ref: false })
+        await this.#renew([])
+      }
+    } catch {
+      // It joins when the shared state is available.
+    }
+  }
+
+  /** Sends the last settlements. Nothing may be reserved afterwards. */
+  async close(): Promise<void> {
     clearInterval(this.#timer)
+    if (!this.#member.isJoined) return
+    const sent = Promise.all(this.#member.unsettled().map((key) => this.#settle(key)))
+    await withTimeout(sent, CLOSE_WAIT_MS, () => new Error('timeout')).catch(() => undefined)
+    // Others need not wait for this process, unless it leaves something behind.
+    const open = this.#member.toRenew(performance.now())
+    if (open.length === 0)
+      await Promise.resolve(this.#shared.renew(this.#member.call(), [], LEFT)).catch(() => 0)
   }
 
   async #waitInLine(
@@ -123,77 +169,179 @@ export class HeldReservations {
     }
   }
 
-  #attempt(entries: readonly ReservationEntry[], options: ReserveOptions): MaybePromise<HeldResult> {
-    const id = `${this.#processId}-${++this.#count}`
-    return chain(this.#shared.reserve(id, entries, HOLD_MS), (outcome): MaybePromise<HeldResult> => {
-      const entry = entries[outcome.index]
-      if (outcome.result !== 'missing' || entry === undefined) return this.#toResult(id, entries, outcome)
-      if (options.loadInitial === undefined)
-        throw new TypeError(`the counter ${entry.key} has no initial value`)
-      return options.loadInitial(entry).then((initial) => {
-        const known = entries.map((other) => (other === entry ? { ...other, initial } : other))
-        return this.#attempt(known, options)
+  /** Reserves once; again while the counters are being recovered. */
+  #attempt(
+    entries: readonly ReservationEntry[],
+    options: ReserveOptions,
+    sums: KnownSums = NO_SUMS,
+  ): MaybePromise<HeldResult> {
+    const attempt = (): MaybePromise<HeldResult | undefined> => {
+      const known = sums.generation === this.#member.generation ? withSums(entries, sums) : entries
+      return chain(this.#send(known, options), ({ id, outcome }): MaybePromise<HeldResult | undefined> => {
+        if (outcome.result === 'unknown' || outcome.result === 'recovering') return undefined
+        return this.#finish(id, outcome, entries, options, sums)
       })
+    }
+    const join = () => chain(this.#join(), attempt)
+    const again = (result: HeldResult | undefined) => result ?? this.#poll(join, options)
+    if (!this.#member.isJoined) return chain(join(), again)
+    return chain(attempt(), (result) => result ?? chain(join(), again))
+  }
+
+  /** Counters that are being recovered are unavailable to those who do not wait. */
+  async #poll(
+    attempt: () => MaybePromise<HeldResult | undefined>,
+    { client, waitMs }: ReserveOptions,
+  ): Promise<HeldResult> {
+    const deadline = performance.now() + waitMs
+    const waiter = new Waiter(
+      () => true,
+      () => undefined,
+    )
+    const unsubscribe = client.onAbort(() => waiter.wake())
+    try {
+      for (;;) {
+        const leftMs = deadline - performance.now()
+        if (leftMs <= 0 || client.isAborted)
+          throw new SharedStateUnavailableError('counters are being recovered')
+        await waiter.sleep(Math.min(POLL_MS.max, leftMs))
+        const result = await attempt()
+        if (result !== undefined) return result
+      }
+    } finally {
+      unsubscribe()
+    }
+  }
+
+  #send(
+    entries: readonly ReservationEntry[],
+    { remembered = 'never' }: ReserveOptions,
+  ): MaybePromise<{ readonly id: string; readonly outcome: ReservationOutcome }> {
+    const id = this.#member.newId(remembered)
+    const call = this.#member.call()
+    const onOutcome = (outcome: ReservationOutcome) => {
+      if (outcome.result === 'unknown') this.#member.leave(call)
+      return { id, outcome }
+    }
+    const sent = this.#shared.reserve(call, id, entries, HOLD_MS)
+    if (!(sent instanceof Promise)) return onOutcome(sent)
+    return sent.then(onOutcome, (error: unknown) => {
+      if (!(error instanceof NotSentError)) {
+        this.#member.abandon(id, entries)
+        void this.#settle(id)
+      }
+      throw error
     })
   }
 
-  #toResult(
+  #finish(
     id: string,
+    outcome: ReservationOutcome,
     entries: readonly ReservationEntry[],
-    { result, index, counters }: ReservationOutcome,
-  ): HeldResult {
+    options: ReserveOptions,
+    sums: KnownSums,
+  ): MaybePromise<HeldResult> {
+    const { result, index, counters, registered } = outcome
+    const entry = entries[index]
     if (result === 'granted') {
-      const hold = this.#hold({
-        id,
-        entries: entries.map(({ key, amount }, at) => ({ key, amount, window: counters[at]?.window ?? 0 })),
-      })
-      return { hold, refusedBy: -1, isTemporary: false, counters }
+      const { remembered = 'never' } = options
+      const key = this.#member.granted(id, entries, outcome, remembered, performance.now())
+      const settle = (used: readonly number[]) => {
+        if (this.#member.settle(key, used)) void this.#settle(key)
+      }
+      return { hold: { settle }, refusedBy: -1, isTemporary: false, counters }
     }
-    const { amount, limit } = entries[index] ?? { amount: 0, limit: null }
+    if (result === 'missing' && entry !== undefined) {
+      if (options.loadInitial === undefined)
+        throw new TypeError(`the counter ${entry.key} has no initial value`)
+      const { generation } = this.#member
+      const earlier = sums.generation === generation ? sums.byKey : NO_SUMS.byKey
+      return options.loadInitial(entry, { generation, except: registered.map(requestOf) }).then((sum) => {
+        const byKey = new Map([...earlier, [entry.key, sum]])
+        return this.#attempt(entries, options, { generation, byKey })
+      })
+    }
+    const { amount, limit } = entry ?? { amount: 0, limit: null }
     const isTemporary = limit !== null && (counters[index]?.used ?? 0) + amount <= limit
     return { refusedBy: index, isTemporary, counters }
   }
 
-  #hold(reservation: OpenReservation): Hold {
-    this.#open.set(reservation.id, reservation)
-    this.#timer ??= setInterval(() => this.#renew(), RENEWAL_MS).unref()
-    return {
-      settle: (used) => {
-        if (this.#open.delete(reservation.id)) this.#settle({ reservation, used })
-      },
-    }
-  }
-
-  #settle(settlement: Settlement): void {
-    const { reservation, used } = settlement
-    const wake = () => {
+  /** Settles a reservation, or releases one of unknown outcome. Resolves even if that fails. */
+  #settle(key: string): MaybePromise<void> {
+    const command = this.#member.settleCommand(key)
+    if (command === undefined || !this.#member.isJoined || this.#settling.has(key)) return
+    const call = this.#member.call()
+    const onAnswer = (isMember: boolean) => {
+      this.#settling.delete(key)
+      if (!isMember) return void this.#member.leave(call)
+      this.#member.acknowledged(key)
       if (!this.#lines.areInUse) return
-      for (const { key } of reservation.entries) this.#lines.wakeFirst(key)
+      for (const entry of command.reservation.entries) this.#lines.wakeFirst(entry.key)
     }
-    const repeatLater = () => {
-      // The shared state logs when it becomes unavailable.
-      if (this.#unsettled.length < MAX_UNSETTLED) this.#unsettled.push(settlement)
-    }
-    try {
-      const settled = this.#shared.settle(reservation, used)
-      if (settled instanceof Promise) void settled.then(wake, repeatLater)
-      else wake()
-    } catch {
-      repeatLater()
-    }
+    const settled = this.#shared.settle(call, command.reservation, command.used)
+    if (!(settled instanceof Promise)) return onAnswer(settled)
+    this.#settling.add(key)
+    // It is repeated by `#tick`. The shared state logs when it becomes unavailable.
+    return settled.then(onAnswer, () => void this.#settling.delete(key))
   }
 
-  /** Settles again what could not be settled. Called regularly. */
-  repeatFailed(): void {
-    const unsettled = this.#unsettled
-    this.#unsettled = []
-    for (const settlement of unsettled) this.#settle(settlement)
+  /** Resolves when the shared state knows this process and its reservations. */
+  #join(): MaybePromise<void> {
+    if (this.#member.isJoined) return
+    if (this.#joining !== undefined) return this.#joining
+    const joined = this.#register()
+    if (!(joined instanceof Promise)) return
+    this.#joining = joined.finally(() => {
+      this.#joining = undefined
+    })
+    return this.#joining
   }
 
-  #renew(): void {
-    this.repeatFailed()
-    if (this.#open.size === 0) return
-    // A failed renewal is repeated before the reservations end.
-    void Promise.resolve(this.#shared.renew([...this.#open.values()], HOLD_MS)).catch(() => undefined)
+  #register(): MaybePromise<void> {
+    this.#timer ??= setInterval(() => void this.#tick().catch(() => undefined), RETRY_MS).unref()
+    const [first, ...others] = this.#member.registrations(performance.now())
+    if (first === undefined) return
+    const join = (part: Registration) => this.#shared.join(this.#member.call(), part, LEASE)
+    let sent = join(first)
+    for (const part of others) sent = chain(sent, () => join(part))
+    return chain(sent, (membership) => {
+      if (membership === undefined) throw new SharedStateUnavailableError('a later command came first')
+      this.#member.joined(membership)
+      this.#renewedAt = performance.now()
+      this.#heardAt = this.#renewedAt
+      for (const key of this.#member.unsettled()) void this.#settle(key)
+    })
   }
+
+  /** Repeats what has failed. */
+  async #tick(): Promise<void> {
+    await this.#join()
+    for (const key of this.#member.unsettled()) void this.#settle(key)
+    const now = performance.now()
+    if (now - this.#renewedAt >= RENEWAL_MS) await this.#renew(this.#member.toRenew(now))
+    else if (now - this.#heardAt >= HEARTBEAT_MS) await this.#renew([])
+  }
+
+  #renew(reservations: readonly OpenReservation[]): MaybePromise<void> {
+    const call = this.#member.call()
+    const sentAt = performance.now()
+    return chain(this.#shared.renew(call, reservations, LEASE), (membership) => {
+      if (membership === undefined) return this.#member.leave(call)
+      this.#member.renewed(membership)
+      this.#heardAt = sentAt
+      if (reservations.length > 0) this.#renewedAt = sentAt
+    })
+  }
+}
+
+/** Sums that were computed in a generation, and are only true of it. */
+interface KnownSums {
+  readonly generation: string
+  readonly byKey: ReadonlyMap<string, number>
+}
+
+const NO_SUMS: KnownSums = { generation: '', byKey: new Map() }
+
+function withSums(entries: readonly ReservationEntry[], { byKey }: KnownSums): readonly ReservationEntry[] {
+  return entries.map((entry) => ({ ...entry, initial: entry.initial ?? byKey.get(entry.key) ?? null }))
 }

@@ -1,7 +1,16 @@
 import { type CounterValue, SharedStateUnavailableError } from '../contract/index.ts'
 import type { RpcHandlers, RpcPeer } from '../process/rpc.ts'
 import { errorMessage } from '../util/error-message.ts'
-import type { CounterUse, OpenReservation, ReservationEntry, ReservationOutcome } from './reservations.ts'
+import type {
+  CounterUse,
+  Lease,
+  Membership,
+  OpenReservation,
+  Registration,
+  ReservationCall,
+  ReservationEntry,
+  ReservationOutcome,
+} from './reservations.ts'
 import type { SharedState, WindowCount } from './shared-state.ts'
 
 interface Entry {
@@ -11,6 +20,15 @@ interface Entry {
 
 type Empty = Readonly<Record<never, never>>
 
+interface InNamespace {
+  readonly namespace: string
+  readonly call: ReservationCall
+}
+
+interface MaybeMembership {
+  readonly membership?: Membership | undefined
+}
+
 /** RPC methods of the process that keeps the state. */
 export type SharedStateMethods = {
   addToCounter: {
@@ -19,9 +37,16 @@ export type SharedStateMethods = {
   }
   giveBackToCounter: { params: Entry & { readonly amount: number; readonly window: number }; result: Empty }
   readCounter: { params: Entry; result: CounterValue }
+  joinReservations: {
+    params: InNamespace & { readonly registration: Registration; readonly lease: Lease }
+    result: MaybeMembership
+  }
+  renewReservations: {
+    params: InNamespace & { readonly reservations: readonly OpenReservation[]; readonly lease: Lease }
+    result: MaybeMembership
+  }
   reserve: {
-    params: {
-      readonly namespace: string
+    params: InNamespace & {
       readonly id: string
       readonly entries: readonly ReservationEntry[]
       readonly holdMs: number
@@ -29,20 +54,8 @@ export type SharedStateMethods = {
     result: ReservationOutcome
   }
   settleReservation: {
-    params: {
-      readonly namespace: string
-      readonly reservation: OpenReservation
-      readonly used: readonly number[]
-    }
-    result: Empty
-  }
-  renewReservations: {
-    params: {
-      readonly namespace: string
-      readonly reservations: readonly OpenReservation[]
-      readonly holdMs: number
-    }
-    result: Empty
+    params: InNamespace & { readonly reservation: OpenReservation; readonly used: readonly number[] }
+    result: { readonly isMember: boolean }
   }
   readReservations: {
     params: { readonly namespace: string; readonly keys: readonly string[] }
@@ -63,16 +76,17 @@ export function serveSharedState(state: SharedState): RpcHandlers<SharedStateMet
       return {}
     },
     readCounter: ({ namespace, key }) => state.counters(namespace).read(key),
-    reserve: ({ namespace, id, entries, holdMs }) =>
-      state.reservations(namespace).reserve(id, entries, holdMs),
-    async settleReservation({ namespace, reservation, used }) {
-      await state.reservations(namespace).settle(reservation, used)
-      return {}
-    },
-    async renewReservations({ namespace, reservations, holdMs }) {
-      await state.reservations(namespace).renew(reservations, holdMs)
-      return {}
-    },
+    joinReservations: async ({ namespace, call, registration, lease }) => ({
+      membership: await state.reservations(namespace).join(call, registration, lease),
+    }),
+    renewReservations: async ({ namespace, call, reservations, lease }) => ({
+      membership: await state.reservations(namespace).renew(call, reservations, lease),
+    }),
+    reserve: ({ namespace, call, id, entries, holdMs }) =>
+      state.reservations(namespace).reserve(call, id, entries, holdMs),
+    settleReservation: async ({ namespace, call, reservation, used }) => ({
+      isMember: await state.reservations(namespace).settle(call, reservation, used),
+    }),
     readReservations: async ({ namespace, keys }) => ({
       counters: await state.reservations(namespace).read(keys),
     }),
@@ -110,11 +124,14 @@ export function createRemoteSharedState(request: Request, timeoutMs: number): Sh
       read: (key) => call('readCounter', { namespace, key }),
     }),
     reservations: (namespace) => ({
-      reserve: (id, entries, holdMs) => call('reserve', { namespace, id, entries, holdMs }),
-      settle: async (reservation, used) =>
-        void (await call('settleReservation', { namespace, reservation, used })),
-      renew: async (reservations, holdMs) =>
-        void (await call('renewReservations', { namespace, reservations, holdMs })),
+      join: async (sender, registration, lease) =>
+        (await call('joinReservations', { namespace, call: sender, registration, lease })).membership,
+      renew: async (sender, reservations, lease) =>
+        (await call('renewReservations', { namespace, call: sender, reservations, lease })).membership,
+      reserve: (sender, id, entries, holdMs) =>
+        call('reserve', { namespace, call: sender, id, entries, holdMs }),
+      settle: async (sender, reservation, used) =>
+        (await call('settleReservation', { namespace, call: sender, reservation, used })).isMember,
       read: async (keys) => (await call('readReservations', { namespace, keys })).counters,
     }),
     store: (namespace) => ({

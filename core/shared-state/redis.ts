@@ -1,7 +1,9 @@
 import { Redis } from 'ioredis'
 import type { Logger } from 'pino'
-import { SharedStateUnavailableError } from '../contract/index.ts'
-import { createRedisReservations, RESERVATION_SCRIPTS, type ReservationRedis } from './redis-reservations.ts'
+import { type MaybePromise, SharedStateUnavailableError } from '../contract/index.ts'
+import { createRedisReservations, type ReservationRedis } from './redis-reservations.ts'
+import { buildReservationScripts } from './redis-scripts.ts'
+import { NotSentError } from './reservations.ts'
 import {
   type SharedCounters,
   type SharedState,
@@ -24,10 +26,11 @@ export async function openRedisSharedState(
   { url, timeoutMs }: RedisOptions,
   logger: Logger,
 ): Promise<SharedState> {
-  const redis = await openRedis(url, timeoutMs, logger)
+  const { redis, run } = await openRedis(url, timeoutMs, logger)
   return {
     counters: (namespace) => createRedisCounters(redis, `signalbox:${namespace}:`),
-    reservations: (namespace) => createRedisReservations(redis, `signalbox:${namespace}:`, rejectUnavailable),
+    reservations: (namespace) =>
+      createRedisReservations(redis, { prefix: `signalbox:${namespace}:`, run, rejectUnavailable }),
     store: (namespace) => createRedisStore(redis, `signalbox:${namespace}:`),
     async close() {
       // An intentional disconnect must not be logged as an outage.
@@ -108,22 +111,30 @@ function createRedisStore(redis: Redis, prefix: string): SharedStore {
 /** Keeps only the code of Redis' own errors: the rest, and the property `command`, may quote the command. */
 function rejectUnavailable(error: Error): never {
   const reason = error.name === 'ReplyError' ? error.message.split(' ')[0] : error.message
-  throw new SharedStateUnavailableError(`Redis: ${reason}`)
+  throw error instanceof NotSentError ? error : new SharedStateUnavailableError(`Redis: ${reason}`)
 }
 
 /** The backoff between connection attempts. Attempts are unlimited. */
-const RECONNECT_BACKOFF_MS = { step: 100, max: 2000 }
+const RECONNECT_BACKOFF_MS = { step: 100, max: 1000 }
 
 const CONNECT_TIMEOUT_MS = 2000
 
 /** A connection without a response for this many command timeouts is replaced. */
 const SOCKET_TIMEOUT_FACTOR = 4
 
+interface OpenedRedis {
+  readonly redis: CounterRedis
+  /** See `createRedisReservations`. */
+  readonly run: () => MaybePromise<string>
+}
+
+const RESERVATION_SCRIPTS = buildReservationScripts()
+
 /**
  * Connects to Redis and reconnects whenever the connection is lost. Commands reject immediately without a
  * connection, and after `timeoutMs` without a response. Resolves after the first attempt, also a failed one.
  */
-async function openRedis(url: string, timeoutMs: number, logger: Logger): Promise<CounterRedis> {
+async function openRedis(url: string, timeoutMs: number, logger: Logger): Promise<OpenedRedis> {
   const redis = new Redis(url, {
     connectionName: 'signalbox',
     connectTimeout: CONNECT_TIMEOUT_MS,
@@ -141,11 +152,40 @@ async function openRedis(url: string, timeoutMs: number, logger: Logger): Promis
     },
   })
   logAvailability(redis, logger)
+  const run = trackRun(redis)
   await new Promise<void>((resolve) => {
     redis.once('ready', resolve)
     redis.once('close', resolve)
   })
-  return redis as CounterRedis
+  await Promise.resolve()
+    .then(run)
+    .catch(() => undefined)
+  return { redis: redis as CounterRedis, run }
+}
+
+/** Reads the id of the server whenever a connection is ready. */
+function trackRun(redis: Redis): OpenedRedis['run'] {
+  const disconnected = () => {
+    throw new NotSentError('Redis: not connected')
+  }
+  let current: () => MaybePromise<string> = disconnected
+  redis.on('close', () => {
+    current = disconnected
+  })
+  redis.on('ready', () => {
+    // A script that is not loaded is sent twice, and would be overtaken by later commands.
+    const loaded = Object.values(RESERVATION_SCRIPTS).map(({ lua }) => redis.script('LOAD', lua))
+    const read = Promise.all([redis.info('server'), ...loaded]).then(([info]) => {
+      const id = /^run_id:(\w+)/m.exec(info)?.[1] ?? ''
+      if (current === reading) current = () => id
+      return id
+    })
+    // Commands of a connection that has failed meanwhile are not sent.
+    const reading = () => read.catch(disconnected)
+    read.catch(() => undefined)
+    current = reading
+  })
+  return () => current()
 }
 
 /**

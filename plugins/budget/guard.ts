@@ -10,10 +10,11 @@ import {
 } from '../../core/contract/index.ts'
 import type { HeldResult, Hold } from '../../core/shared-state/held-reservations.ts'
 import { toNanoUsd } from '../../core/util/cost.ts'
+import { costOfEnded, HELD_BUDGET } from '../../core/util/ended-cost.ts'
 import { createOutcomeCounter } from '../../core/util/metrics.ts'
 import { budgetExceeded, budgetReserved, budgetUnavailable, describeBudget, priceUnknown } from './errors.ts'
 import { BUDGET_TARGETS, type OwnedBudget } from './owned-budget.ts'
-import { costOfEnded, UnknownPriceError, worstCaseOf } from './request-cost.ts'
+import { UnknownPriceError, worstCaseOf } from './request-cost.ts'
 import type { Spending } from './spending.ts'
 
 export interface GuardOptions {
@@ -22,9 +23,6 @@ export interface GuardOptions {
   /** How long a request waits for budget that others have reserved. */
   readonly wait_ms: number
 }
-
-/** Where `exchange.state` has the reservation: a WeakMap costs several times as much. */
-const HELD = 'signalbox:budget'
 
 const NONE: ReadonlySet<OwnedBudget> = new Set()
 
@@ -76,7 +74,7 @@ export class BudgetGuard {
    * Counts what the request cost. See docs/decisions/limits.md, "What is not known counts as the worst case".
    */
   settle(exchange: EndedExchange): void {
-    const held: HeldBudget | undefined = exchange.state[HELD]
+    const held: HeldBudget | undefined = exchange.state[HELD_BUDGET]
     if (held === undefined) return
     const cost = costOfEnded(exchange)
     held.hold.settle(held.budgets.map(() => (cost === 'unknown' ? held.worstCase : cost)))
@@ -88,12 +86,12 @@ export class BudgetGuard {
     budgets: readonly OwnedBudget[],
     exceeded: ReadonlySet<OwnedBudget>,
   ): Promise<void> | undefined {
-    const { client } = exchange
+    const { client, id: requestId } = exchange
     const worstCase = worstCaseOf(exchange, requireRoute(exchange), this.#costOf)
     const apply = (result: HeldResult): Promise<void> | undefined => {
       if (result.hold !== undefined) {
         const held: HeldBudget = { hold: result.hold, budgets, worstCase }
-        exchange.state[HELD] = held
+        exchange.state[HELD_BUDGET] = held
         this.#reportAllowed(exchange, budgets, exceeded, result)
         return undefined
       }
@@ -102,7 +100,10 @@ export class BudgetGuard {
       if (!this.#downgrade(exchange, full)) throw this.#refusal(full, result, worstCase)
       return this.#reserveWithin(exchange, budgets, new Set([...exceeded, full]))
     }
-    const result = this.#spending.reserve(budgets, worstCase, exceeded, this.#options.wait_ms, client)
+    const waitMs = this.#options.wait_ms
+    const result = this.#spending.reserve(budgets, worstCase, exceeded, {
+      ...{ waitMs, client, remembered: { requestId } },
+    })
     return result instanceof Promise ? result.then(apply) : apply(result)
   }
 

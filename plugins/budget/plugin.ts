@@ -21,12 +21,17 @@ const budgetOptions = StrictObject({
   wait_ms: Type.Integer({ minimum: 0, maximum: 60_000, default: BUDGET_DEFAULTS.wait_ms }),
 })
 
+interface RecordedRequests {
+  /** Calls the listener with the ids of requests whose records are written. */
+  onRecorded(listener: (requestId: string) => void): void
+}
+
 /** Limits what users, keys and everything together may spend (docs/budgets.md). */
 export function createBudget(
   services: BudgetServices,
   shared: Pick<SharedState, 'reservations'>,
   copies: CopyHooks,
-  ledger?: CostLedger,
+  ledger?: CostLedger & RecordedRequests,
 ): Plugin {
   const { accounts, groups, overallBudget } = services
   return {
@@ -34,9 +39,11 @@ export function createBudget(
     after: ['auth', 'routing'],
     before: ['dispatch'],
     options: budgetOptions,
-    setup(options: Static<typeof budgetOptions>, host) {
+    async setup(options: Static<typeof budgetOptions>, host) {
       const held = new HeldReservations(shared.reservations('budgets'))
+      await held.start()
       const spending = new Spending(held, ledger)
+      ledger?.onRecorded((requestId) => spending.recorded(requestId))
       services.hooks.catchUp = (owned) => spending.catchUp(owned)
       const guard = new BudgetGuard(spending, host, options)
       copies.reserve = (exchange) => {
@@ -55,7 +62,7 @@ export function createBudget(
           if (exchange !== undefined) guard.settle(exchange)
         },
         endpoints: createBudgetEndpoints({ commands: createBudgetCommands(services), spending }),
-        close: async () => held.close(),
+        close: () => held.close(),
       }
     },
   }

@@ -1,8 +1,7 @@
-import type { EndedExchange, Host, ReplyingExchange, Route, Target } from '../../core/contract/index.ts'
+import type { Host, ReplyingExchange, Route, Target } from '../../core/contract/index.ts'
 import { maxReplyTokens, PromptTokens, promptTokensOf } from '../../core/text/prompt-tokens.ts'
-import { NANOS_PER_USD, toNanoUsd } from '../../core/util/cost.ts'
+import { NANOS_PER_USD } from '../../core/util/cost.ts'
 import { askedTerms, asksForHourCache } from '../../core/util/price-terms.ts'
-import { providerUseOf } from '../../core/util/provider-use.ts'
 import { targetsToTry } from '../dispatch/next-target.ts'
 
 type CostOf = Host['costOf']
@@ -42,14 +41,4 @@ export function worstCaseOf(
     return Math.max(plain, written)
   })
   return Math.ceil(Math.max(0, ...costs) * NANOS_PER_USD)
-}
-
-/**
- * Returns what an ended request cost, in billionths of a US dollar; `unknown` if a provider may have worked
- * for it without reporting how much.
- */
-export function costOfEnded(exchange: EndedExchange): number | 'unknown' {
-  const { costUsd } = exchange
-  if (typeof costUsd === 'number') return toNanoUsd(costUsd)
-  return costUsd === undefined && providerUseOf(exchange) === 'nothing' ? 0 : 'unknown'
 }

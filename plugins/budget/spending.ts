@@ -2,6 +2,7 @@ import { type MaybePromise, SharedStateUnavailableError } from '../../core/contr
 import type {
   HeldReservations,
   HeldResult,
+  Rebuild,
   ReserveOptions,
 } from '../../core/shared-state/held-reservations.ts'
 import type { ReservationEntry } from '../../core/shared-state/reservations.ts'
@@ -26,6 +27,8 @@ export interface CostLedger {
     readonly keyId?: string
     readonly groupId?: number
     readonly copies?: true
+    /** Ids of requests that are not part of the sum. */
+    readonly except?: readonly string[]
   }): Promise<{ readonly cost: number }>
 }
 
@@ -34,6 +37,11 @@ export interface SpendingState {
   readonly spent: number
   readonly reserved: number
 }
+
+const NOT_WAITING = {
+  waitMs: 0,
+  client: { isAborted: false, onAbort: () => () => undefined },
+} satisfies ReserveOptions
 
 /** A reservation may be settled this long after its period. */
 const SETTLEMENT_MS = 24 * 60 * 60 * 1000
@@ -57,8 +65,7 @@ export class Spending {
     budgets: readonly OwnedBudget[],
     amount: number,
     unlimited: ReadonlySet<OwnedBudget>,
-    waitMs: number,
-    client: ReserveOptions['client'],
+    options: Pick<ReserveOptions, 'waitMs' | 'client' | 'remembered'>,
   ): MaybePromise<HeldResult> {
     const now = this.#now()
     const entries = budgets.map((owned): ReservationEntry => {
@@ -71,11 +78,11 @@ export class Spending {
         initial: this.#ledger === undefined ? 0 : null,
       }
     })
-    const loadInitial = ({ key }: ReservationEntry) => {
+    const loadInitial = ({ key }: ReservationEntry, rebuild: Rebuild) => {
       const owned = budgets.find((candidate) => counterKey(candidate, now) === key)
-      return owned === undefined ? Promise.resolve(0) : this.#sumCosts(owned, now)
+      return owned === undefined ? Promise.resolve(0) : this.#sumCosts(owned, now, rebuild)
     }
-    return this.#reservations.reserve(entries, { waitMs, client, loadInitial })
+    return this.#reservations.reserve(entries, { ...options, loadInitial })
   }
 
   async read(owned: OwnedBudget): Promise<SpendingState> {
@@ -96,17 +103,28 @@ export class Spending {
     const [counter] = await this.#reservations.read([key])
     if (!counter) return
     const missing = (await this.#sumCosts(owned, now)) - counter.used
-    if (missing > 0) await this.#reservations.add(key, missing, counter.window)
+    if (missing <= 0) return
+    const { hold } = await this.reserve([owned], 0, new Set([owned]), NOT_WAITING)
+    hold?.settle([missing])
+  }
+
+  /** The ledger has this request. */
+  recorded(requestId: string): void {
+    this.#reservations.recorded(requestId)
   }
 
   /** Sums once for all requests that find the counter lost. */
-  #sumCosts(owned: OwnedBudget, now: number): Promise<number> {
+  #sumCosts(owned: OwnedBudget, now: number, rebuild?: Rebuild): Promise<number> {
     if (this.#ledger === undefined) return Promise.resolve(0)
-    const key = counterKey(owned, now)
+    const key = `${counterKey(owned, now)} ${rebuild?.generation ?? ''}`
     const running = this.#sums.get(key)
     if (running !== undefined) return running
     const sum = this.#ledger
-      .sumCosts({ ...rangeOf(periodAt(owned.budget.period, now)), ...toQuery(owned.target) })
+      .sumCosts({
+        ...rangeOf(periodAt(owned.budget.period, now)),
+        ...toQuery(owned.target),
+        ...(rebuild && { except: rebuild.except }),
+      })
       .then(({ cost }) => cost)
       .catch((error: unknown) => {
         throw new SharedStateUnavailableError(`ledger: ${errorMessage(error)}`)

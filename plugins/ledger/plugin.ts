@@ -58,7 +58,7 @@ export function createLedgerPlugin(services: LedgerServices): Plugin {
     after: prompts.recordPrompts === 'masked' ? ['auth', 'firewall'] : ['auth'],
     before: ['dispatch'],
     setup(_, { logger, metrics }) {
-      const writer = new LedgerWriter(ledger, logger, metrics)
+      const writer = new LedgerWriter(ledger, logger, metrics, (records) => pending.reportRecorded(records))
       cluster?.onFlushLedger(() => writer.flush())
       const settle = () => Promise.all([writer.flush(), cluster?.flushLedgers()])
       pending.onFlush(settle)

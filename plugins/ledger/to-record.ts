@@ -9,6 +9,7 @@ import { fromKoaError } from '../../core/http/errors.ts'
 import { parseTraceEntry, parseWarning } from '../../core/pipeline/check-annotations.ts'
 import { billedTarget } from '../../core/pipeline/usage-recorder.ts'
 import { toNanoUsd } from '../../core/util/cost.ts'
+import { assumedCostOf } from '../../core/util/ended-cost.ts'
 import { readPromptChecksum, readSignals } from './read-signals.ts'
 import type { LedgerRecord, RecordedError, RecordedPrompt, RecordedTokens } from './store/record.ts'
 
@@ -73,6 +74,8 @@ export function toLedgerRecord(outcome: RequestOutcome): LedgerRecord {
   if (exchange !== undefined) {
     addRouting(record, exchange)
     addSignals(record, exchange)
+    const assumed = assumedCostOf(exchange)
+    if (assumed !== undefined) record.assumedCost = assumed
   }
   return record
 }

@@ -43,6 +43,7 @@ const CLOSE_WAIT_MS = 5000
 export class LedgerWriter {
   readonly #ledger: Pick<Ledger, 'request'>
   readonly #logger: Logger
+  readonly #onWritten: (records: readonly LedgerRecord[]) => void
   readonly #dropped: (reason: DropReason) => CounterSeries
   readonly #written: CounterSeries
   readonly #prompts: (outcome: PromptOutcome) => CounterSeries
@@ -63,8 +64,15 @@ export class LedgerWriter {
   #retryMs = MIN_RETRY_MS
   #waitMs = FIRST_WRITE_WAIT_MS
 
-  constructor(ledger: Pick<Ledger, 'request'>, logger: Logger, metrics: Registry) {
+  /** `onWritten` is called with records that are on disk. */
+  constructor(
+    ledger: Pick<Ledger, 'request'>,
+    logger: Logger,
+    metrics: Registry,
+    onWritten: (records: readonly LedgerRecord[]) => void = () => undefined,
+  ) {
     this.#ledger = ledger
+    this.#onWritten = onWritten
     this.#logger = logger
     this.#dropped = createCounter(metrics, {
       name: 'signalbox_ledger_dropped_total',
@@ -206,6 +214,7 @@ export class LedgerWriter {
         this.#done += batch.length
         this.#written.inc(batch.length - rejected.length)
         for (const record of rejected) this.reject(record)
+        this.#onWritten(batch)
         this.#setAvailable()
         this.#isWriting = false
         this.#endFlushes(this.#done)

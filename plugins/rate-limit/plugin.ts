@@ -17,15 +17,16 @@ export function createRateLimit(
   return {
     name: 'rate-limit',
     after: ['auth'],
-    setup(_, { metrics }) {
+    async setup(_, { metrics }) {
       const held = new HeldReservations(shared.reservations('usage'))
+      await held.start()
       const permits = new LeasedCounters(shared.counters('requests'), WINDOW_SECONDS)
       return {
         admit: createRequestLimit(settings, permits, metrics),
         ...createUsageLimit(settings, held, metrics),
         async close() {
           permits.close()
-          held.close()
+          await held.close()
         },
       }
     },

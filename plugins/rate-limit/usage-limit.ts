@@ -77,7 +77,7 @@ export function createUsageLimit(
       recordOutcome(account.plan, isAllowed ? 'allowed_uncounted' : 'refused_uncounted')
       if (!isAllowed) throw counterUnavailable()
     }
-    const result = reservations.reserve(listEntries(entries), { waitMs, client })
+    const result = reservations.reserve(listEntries(entries), { waitMs, client, remembered: 'window' })
     return result instanceof Promise ? result.then(onResult, onUnavailable) : onResult(result)
   }
 

@@ -69,8 +69,8 @@ export class LimitsReplay {
     const memory = createMemoryReservations(now)
     const shared = {
       ...memory,
-      reserve: (id: string, entries: Parameters<typeof memory.reserve>[1]) =>
-        memory.reserve(id, entries, Number.POSITIVE_INFINITY),
+      reserve: (...[call, id, entries]: Parameters<typeof memory.reserve>) =>
+        memory.reserve(call, id, entries, Number.POSITIVE_INFINITY),
     }
     this.#budgets = new HeldReservations(shared)
     this.#usage = new HeldReservations(shared)
@@ -107,13 +107,12 @@ export class LimitsReplay {
   ): Promise<void> {
     if (!cost || budgets.length === 0 || this.#guard === undefined) return
     this.#advance(timeOfRecordId(id))
-    const held = await this.#spending.reserve(budgets, 0, new Set(budgets), 0, NO_CLIENT)
+    const held = await this.#spending.reserve(budgets, 0, new Set(budgets), { waitMs: 0, client: NO_CLIENT })
     held.hold?.settle(budgets.map(() => cost))
   }
 
-  close(): void {
-    this.#budgets.close()
-    this.#usage.close()
+  async close(): Promise<void> {
+    await Promise.all([this.#budgets.close(), this.#usage.close()])
   }
 
   async #reserve(

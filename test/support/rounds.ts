@@ -65,6 +65,18 @@ export const ROUNDS = {
   slicedValues: choose(100, 300),
   /** Seeds of made ratings on new kinds of prompts. */
   newKinds: choose([1, 2], [1, 2, 3, 4]),
+  /** Faults of which the protocol of reservations must survive any two. */
+  protocolFaults: choose(
+    [['request', 'answer']] as const,
+    [
+      ['request', 'answer'],
+      ['late', 'repeated', 'flush'],
+      ['answer', 'empty'],
+      ['answer', 'late', 'crash'],
+      ['stale', 'crash'],
+      ['silence', 'answer'],
+    ] as const,
+  ),
   /** Random patterns of rules that look at streamed replies. */
   replyPatterns: choose(40, 600),
   /** A factor for the rounds of random input for rules, of which each is 325 bodies. */

@@ -1,5 +1,6 @@
 import { DEFAULT_MIGRATION_TABLE, type Kysely, type Migration, Migrator, sql } from 'kysely'
 import { NEWER_VERSION } from '../../../core/event-log/sqlite/check-folder.ts'
+import { createAssumedCosts } from './assumed-costs.ts'
 import { createPrompts } from './create-prompts.ts'
 import { addFeedback } from './feedback-migration.ts'
 import type { LedgerEngine, LedgerTables } from './tables.ts'
@@ -85,6 +86,7 @@ function listMigrations(engine: LedgerEngine): Record<string, Migration> {
     '006-copies': { up: indexCopies },
     '007-arms': { up: indexArms },
     '008-traces': { up: (db) => addTraces(db, engine) },
+    '009-assumed-costs': { up: (db) => createAssumedCosts(db, engine) },
   }
 }
 

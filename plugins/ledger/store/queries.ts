@@ -161,11 +161,13 @@ export interface CostQuery {
   readonly groupId?: number
   /** Copies of requests for other models. */
   readonly copies?: true
+  /** Ids of requests that are not part of the sum. */
+  readonly except?: readonly string[]
 }
 
 export interface CostSum {
-  /** Nano-dollars. */
+  /** Nano-dollars, with what budgets assume for requests of unknown cost. */
   readonly cost: number
-  /** Requests of unknown cost, which are not part of the sum. */
+  /** Requests of unknown cost. */
   readonly unknownCosts: number
 }

@@ -1,4 +1,5 @@
 import { type Kysely, sql } from 'kysely'
+import { type CostOwner, sumAssumedCosts, sumCostsOf } from './assumed-costs.ts'
 import { findGroupSets, findLabel } from './find-records.ts'
 import type { CostQuery, CostSum, UsageDimension, UsageGroup, UsageQuery } from './queries.ts'
 import { readArmUsage } from './read-arm-usage.ts'
@@ -114,14 +115,37 @@ function toGroup(row: SummedRow, groupBy: readonly UsageDimension[]): UsageGroup
   }
 }
 
-/** Returns what was spent in a range of time, exactly: whole hours by hour, and the rest by request. */
-export async function sumCosts(db: Kysely<LedgerTables>, query: CostQuery): Promise<CostSum> {
-  const { since, until, userId, keyId, groupId, copies } = query
-  if (copies) return sumCopies(db, query)
-  const key = keyId === undefined ? undefined : await findLabel(db, keyId)
-  const groupSets = groupId === undefined ? undefined : await findGroupSets(db, groupId)
-  if ((keyId !== undefined && key === undefined) || groupSets?.length === 0)
-    return { cost: 0, unknownCosts: 0 }
+/** Returns what was spent in a range of time, exactly, as of one moment. */
+export function sumCosts(db: Kysely<LedgerTables>, query: CostQuery): Promise<CostSum> {
+  return db
+    .transaction()
+    .setIsolationLevel('repeatable read')
+    .execute(async (snapshot) => {
+      const { keyId, groupId, userId, copies, except = [] } = query
+      const key = keyId === undefined ? undefined : await findLabel(snapshot, keyId)
+      const groupSets = groupId === undefined ? undefined : await findGroupSets(snapshot, groupId)
+      if ((keyId !== undefined && key === undefined) || groupSets?.length === 0) return NOTHING
+      const owner = { userId, key, groupSets, copies }
+      const { cost, unknownCosts } = copies
+        ? await sumCopies(snapshot, query)
+        : await sumKnownCosts(snapshot, query, owner)
+      const from = firstIdAt(query.since)
+      const below = query.until === undefined ? Number.MAX_SAFE_INTEGER : firstIdAt(query.until)
+      const assumed = await sumAssumedCosts(snapshot, owner, from, below)
+      const excepted = await sumCostsOf(snapshot, except, owner, from, below)
+      return { cost: cost + assumed - excepted, unknownCosts }
+    })
+}
+
+const NOTHING: CostSum = { cost: 0, unknownCosts: 0 }
+
+/** Sums whole hours by hour, and the rest by request. */
+async function sumKnownCosts(
+  db: Kysely<LedgerTables>,
+  query: CostQuery,
+  { userId, key, groupSets }: CostOwner,
+): Promise<CostSum> {
+  const { since, until } = query
   const endHour = until === undefined ? Number.MAX_SAFE_INTEGER : Math.floor(until / HOUR_MS)
   const firstHour = Math.min(Math.ceil(since / HOUR_MS), endHour)
   const isByCaller = [userId, key, groupSets].some((filter) => filter !== undefined)

@@ -18,6 +18,21 @@ export function toRecordId(requestId: string): number | undefined {
   return firstIdAt(time) + decodeBase62(requestId.slice(-2))
 }
 
+/** How often a record is moved at most because others of its millisecond have its id. */
+const MOVES = 4
+
+/** Returns the keys that the record of a request may have. */
+export function possibleRecordIds(requestId: string): readonly number[] {
+  let id = toRecordId(requestId)
+  if (id === undefined) return []
+  const ids = [id]
+  for (let move = 0; move < MOVES; move++) {
+    id = nextRecordId(id)
+    ids.push(id)
+  }
+  return ids
+}
+
 /** Returns the lowest id of requests that arrived at or after a Unix time in milliseconds. */
 export function firstIdAt(ms: number): number {
   return Math.max(0, Math.ceil(ms) - LEDGER_EPOCH_MS) * IDS_PER_MS

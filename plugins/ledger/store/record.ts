@@ -57,6 +57,8 @@ export interface LedgerRecord {
   readonly isOwnCopy?: boolean
   /** What the reply and the caller's next request say about the reply. Undefined if there is nothing. */
   readonly signals?: readonly AnswerSignal[]
+  /** What budgets count in place of an unknown cost, in nano-dollars. */
+  readonly assumedCost?: number
   /** Tells whether the same caller sent the same prompt before. Not stored. */
   readonly promptChecksum?: number
   /** Hashed features of the prompt, as base64. Stored for requests that a model answered. */
@@ -163,7 +165,7 @@ function toValues(record: LedgerRecord, share: ShareList) {
   const { requestId, userId, keyId, groups, endpoint, requestedModel, mode, reason, status, error } = record
   const { provider, model, attempts, rules, rulesPosition, warnings, tokens, cost } = record
   const { latencyMs, firstTokenMs, isStream, isCacheHit, isAborted, prompt, traceId } = record
-  const { router, arm, shadowOf, isOwnCopy, signals, promptChecksum, features } = record
+  const { router, arm, shadowOf, isOwnCopy, signals, promptChecksum, features, assumedCost } = record
   const more: RecordExtras = {
     ...(router && { router }),
     ...(arm !== undefined && { arm }),
@@ -172,6 +174,7 @@ function toValues(record: LedgerRecord, share: ShareList) {
     ...(signals && { signals }),
     ...(promptChecksum !== undefined && { promptChecksum }),
     ...(features !== undefined && { features }),
+    ...(assumedCost !== undefined && { assumedCost }),
   }
   return [
     [requestId, userId, keyId, groups, endpoint, requestedModel, mode, reason, status, error],
@@ -184,7 +187,7 @@ function toValues(record: LedgerRecord, share: ShareList) {
 
 type RecordExtras = Pick<
   LedgerRecord,
-  'router' | 'arm' | 'shadowOf' | 'isOwnCopy' | 'signals' | 'promptChecksum' | 'features'
+  'router' | 'arm' | 'shadowOf' | 'isOwnCopy' | 'signals' | 'promptChecksum' | 'features' | 'assumedCost'
 >
 
 function fromValues([who, what, how, more]: RecordValues, lists: readonly SharedList[]): LedgerRecord {

@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely'
+import { sweepAssumedCosts } from './assumed-costs.ts'
 import { deleteEarlierRules } from './earlier-rules.ts'
 import { sweepPrompts } from './prompts.ts'
 import { firstIdAt, slotOf } from './record-id.ts'
@@ -101,6 +102,7 @@ async function sweepUsage(db: Kysely<LedgerTables>, oldestDay: number): Promise<
   }
   for (const table of ['usage_days', 'usage_rule_days'] as const)
     await db.deleteFrom(table).where('day', '<', oldestDay).execute()
+  await sweepAssumedCosts(db, oldestDay)
   return false
 }
 

@@ -1,3 +1,4 @@
+import { toAssumedCost } from './assumed-costs.ts'
 import type { Dictionary } from './dictionary.ts'
 import { shorten } from './dictionary.ts'
 import type { PromptCipher } from './prompt-cipher.ts'
@@ -25,6 +26,7 @@ export interface RecordRows {
   readonly rules: readonly AppliedRule[]
   readonly prompt: PromptRow | undefined
   readonly rated: LedgerTables['rated_prompts'] | undefined
+  readonly assumedCost: LedgerTables['assumed_costs'] | undefined
 }
 
 /** Returns a function that returns the rows of one record of a batch. The dictionary knows their texts. */
@@ -71,50 +73,52 @@ function toRows(
   const id = toRecordId(requestId)
   const warningList = dictionary.warningList(warnings)
   if (id === undefined) throw new RangeError(`"${requestId}" is not a request id`)
+  const row: RequestRow = {
+    id,
+    request_id: requestId,
+    user_id: record.userId,
+    key: dictionary.label(record.keyId),
+    group_set: record.groups.length === 0 ? null : dictionary.groupSet(record.groups),
+    endpoint: dictionary.label(record.endpoint),
+    mode: record.mode === null ? null : dictionary.label(record.mode),
+    reason: record.reason === null ? null : dictionary.label(record.reason),
+    requested_model: requestedModel === null || requestedModel === model ? null : shorten(requestedModel),
+    status: record.status,
+    error: record.error === null ? null : dictionary.error(record.error),
+    target: provider === null || model === null ? null : dictionary.target(provider, model),
+    attempts: encodeAttempts(record),
+    trace: rules.length === 0 ? null : dictionary.trace(rules),
+    rules_position: record.rulesPosition,
+    warnings: warnings.length === 0 || warningList !== undefined ? null : JSON.stringify(warnings),
+    warning_list: warningList ?? null,
+    input: tokens?.input ?? null,
+    cached: tokens?.cached ?? null,
+    cache_write: tokens?.cacheWrite ?? null,
+    output: tokens?.output ?? null,
+    reasoning: tokens?.reasoning ?? null,
+    cost: record.cost,
+    latency: record.latencyMs,
+    first_token: record.firstTokenMs,
+    flags:
+      (record.isStream ? FLAGS.stream : 0) +
+      (record.isCacheHit ? FLAGS.cacheHit : 0) +
+      (record.isAborted ? FLAGS.aborted : 0) +
+      (requestedModel === null ? FLAGS.modelOmitted : 0) +
+      (record.isOwnCopy ? FLAGS.ownCopy : 0),
+    trace_id: record.traceId,
+    router_version: record.router?.version ?? null,
+    router_probability: record.router?.probability ?? null,
+    router_propensity: record.router?.propensity ?? null,
+    routing_arm: record.arm === undefined ? null : dictionary.label(record.arm),
+    shadow_of: record.shadowOf ?? null,
+    signals: (record.signals ?? []).reduce((sum, signal) => sum | SIGNALS[signal], 0),
+  }
   return {
-    request: {
-      id,
-      request_id: requestId,
-      user_id: record.userId,
-      key: dictionary.label(record.keyId),
-      group_set: record.groups.length === 0 ? null : dictionary.groupSet(record.groups),
-      endpoint: dictionary.label(record.endpoint),
-      mode: record.mode === null ? null : dictionary.label(record.mode),
-      reason: record.reason === null ? null : dictionary.label(record.reason),
-      requested_model: requestedModel === null || requestedModel === model ? null : shorten(requestedModel),
-      status: record.status,
-      error: record.error === null ? null : dictionary.error(record.error),
-      target: provider === null || model === null ? null : dictionary.target(provider, model),
-      attempts: encodeAttempts(record),
-      trace: rules.length === 0 ? null : dictionary.trace(rules),
-      rules_position: record.rulesPosition,
-      warnings: warnings.length === 0 || warningList !== undefined ? null : JSON.stringify(warnings),
-      warning_list: warningList ?? null,
-      input: tokens?.input ?? null,
-      cached: tokens?.cached ?? null,
-      cache_write: tokens?.cacheWrite ?? null,
-      output: tokens?.output ?? null,
-      reasoning: tokens?.reasoning ?? null,
-      cost: record.cost,
-      latency: record.latencyMs,
-      first_token: record.firstTokenMs,
-      flags:
-        (record.isStream ? FLAGS.stream : 0) +
-        (record.isCacheHit ? FLAGS.cacheHit : 0) +
-        (record.isAborted ? FLAGS.aborted : 0) +
-        (requestedModel === null ? FLAGS.modelOmitted : 0) +
-        (record.isOwnCopy ? FLAGS.ownCopy : 0),
-      trace_id: record.traceId,
-      router_version: record.router?.version ?? null,
-      router_probability: record.router?.probability ?? null,
-      router_propensity: record.router?.propensity ?? null,
-      routing_arm: record.arm === undefined ? null : dictionary.label(record.arm),
-      shadow_of: record.shadowOf ?? null,
-      signals: (record.signals ?? []).reduce((sum, signal) => sum | SIGNALS[signal], 0),
-    },
+    request: row,
     rules: rulesOf(rules),
     prompt: toPromptRow(record, id, cipher),
     rated: toRatedPrompt(record, id),
+    assumedCost: record.assumedCost === undefined ? undefined : toAssumedCost(row, record.assumedCost),
   }
 }
 

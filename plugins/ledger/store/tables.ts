@@ -14,6 +14,7 @@ export interface LedgerTables {
   prompts: PromptRow
   feedback: FeedbackRow
   rated_prompts: RatedPromptRow
+  assumed_costs: AssumedCostRow
   labels: LabelRow
   group_sets: LabelRow
   group_members: { group_id: number; group_set: number }
@@ -193,6 +194,20 @@ export interface RatedPromptRow {
   user_id: number
   model: string
   features: Buffer
+}
+
+/** What budgets count for a request whose cost is not known. */
+export interface AssumedCostRow {
+  /** That of the request. */
+  id: number
+  user_id: number
+  key: number
+  group_set: number | null
+  /** 1 for a copy for another model, and for one that the user has asked for. */
+  is_copy: number
+  is_own_copy: number
+  /** Nano-dollars. */
+  cost: number
 }
 
 /** Texts of small sets, which are stored once. */

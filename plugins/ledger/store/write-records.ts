@@ -87,6 +87,7 @@ function place(
         rules: row.rules,
         prompt: row.prompt && { ...row.prompt, id },
         rated: row.rated && { ...row.rated, id },
+        assumedCost: row.assumedCost && { ...row.assumedCost, id },
       },
     ]
   })
@@ -122,6 +123,11 @@ async function insertRows(
     db,
     'rated_prompts',
     rows.flatMap(({ rated }) => rated ?? []),
+  )
+  await insertAll(
+    db,
+    'assumed_costs',
+    rows.flatMap(({ assumedCost }) => assumedCost ?? []),
   )
   await addToUsage(
     db,

@@ -8,7 +8,14 @@ const account = { userId: 3, keyId: 'key_3', plan: 'paid' } as Account
 const target = { provider: 'openai', model: 'gpt-4o' }
 
 function outcome(changes: Partial<RequestOutcome>, exchange?: Partial<EndedExchange>): RequestOutcome {
-  const base = { attempts: [], trace: [], warnings: [], rulesPosition: 1, request: { messages: [] } }
+  const base = {
+    state: {},
+    attempts: [],
+    trace: [],
+    warnings: [],
+    rulesPosition: 1,
+    request: { messages: [] },
+  }
   return {
     id: newRequestId(),
     traceId: undefined,

@@ -1,0 +1,286 @@
+import type {
+  AmountInWindow,
+  Membership,
+  OpenReservation,
+  Peer,
+  Registration,
+  ReservationCall,
+  ReservationEntry,
+  ReservationOutcome,
+} from './reservations.ts'
+
+/** Settled requests that the ledger does not have yet. Beyond it, the oldest are forgotten. */
+const MAX_UNRECORDED = 20_000
+
+/** Reservations of unknown outcome. Beyond it, the oldest are left to end by themselves. */
+const MAX_ABANDONED = 10_000
+
+/**
+ * Until when a settled reservation is registered again after a loss: until the ledger has the request with
+ * this id, until its window has ended (`window`), or not at all (`never`).
+ */
+export type Remembered = { readonly requestId: string } | 'window' | 'never'
+
+/** A reservation that this process has made. */
+interface OwnReservation extends OpenReservation {
+  readonly remembered: Remembered
+  /** Whether the ledger has the request already. */
+  readonly isRecorded: boolean
+  /** A time of this process for each entry: when its window ends. */
+  readonly endsAt: readonly number[]
+}
+
+/** A command that settles a reservation. Its outcome is `acknowledged` or nothing. */
+export interface SettleCommand {
+  readonly reservation: OpenReservation
+  readonly used: readonly number[]
+}
+
+/**
+ * What a process knows of its reservations, and what it has to say to the shared state: pure, without any
+ * input or output. `HeldReservations` sends the commands; the model of the protocol, in the tests, loses,
+ * delays and repeats them. See docs/decisions/limits.md, "A loss begins a new generation".
+ */
+export class ReservationMember {
+  readonly id: string
+  #generation = ''
+  #isJoined = false
+  #isReady = false
+  #order = 0
+  #ids = 0
+  #peers: readonly Peer[] = []
+  /** Granted, and not known to be settled: by request, or by id. */
+  #open = new Map<string, OwnReservation>()
+  /** What was used of reservations in `#open`, until the shared state has acknowledged it. */
+  #settlements = new Map<string, readonly number[]>()
+  /** Keys of settlements that the registration has, which may have to be repeated. */
+  #registering: ReadonlySet<string> | undefined
+  /** Reservations whose answer was lost, by id. */
+  #abandoned = new Map<string, OpenReservation>()
+  /** What was settled, by request, while the ledger may not have it. */
+  #unrecorded = new Map<string, OpenReservation>()
+  /** What was settled in windows that are running, by counter. */
+  #windows = new Map<string, AmountInWindow & { readonly endsAt: number }>()
+
+  constructor(id: string) {
+    this.id = id
+  }
+
+  /** A copy, for the model. */
+  clone(): ReservationMember {
+    const copy = new ReservationMember(this.id)
+    copy.#generation = this.#generation
+    copy.#isJoined = this.#isJoined
+    copy.#isReady = this.#isReady
+    copy.#order = this.#order
+    copy.#ids = this.#ids
+    copy.#peers = this.#peers
+    copy.#open = new Map(this.#open)
+    copy.#settlements = new Map(this.#settlements)
+    copy.#registering = this.#registering
+    copy.#abandoned = new Map(this.#abandoned)
+    copy.#unrecorded = new Map(this.#unrecorded)
+    copy.#windows = new Map(this.#windows)
+    return copy
+  }
+
+  /** Everything that decides about what follows, for the model. */
+  describe() {
+    return {
+      generation: this.#generation,
+      isJoined: this.#isJoined,
+      order: this.#order,
+      ids: this.#ids,
+      peers: this.#peers,
+      open: this.#open,
+      settlements: this.#settlements,
+      registering: this.#registering,
+      abandoned: this.#abandoned,
+      unrecorded: this.#unrecorded,
+      windows: this.#windows,
+    }
+  }
+
+  /** That of the last join. */
+  get generation(): string {
+    return this.#generation
+  }
+
+  /** Whether reservations can be made, as of the last join or renewal. */
+  get isReady(): boolean {
+    return this.#isReady
+  }
+
+  /** Whether commands other than `join` may be sent. */
+  get isJoined(): boolean {
+    return this.#isJoined
+  }
+
+  /** Returns the id of a new reservation. That of a request begins with its id: see `requestOf`. */
+  newId(remembered: Remembered = 'never'): string {
+    this.#ids += 1
+    const { requestId } = typeof remembered === 'string' ? { requestId: this.id } : remembered
+    return `${requestId}${SEPARATOR}${this.#ids}`
+  }
+
+  call(): ReservationCall {
+    this.#order += 1
+    return { member: this.id, generation: this.#generation, order: this.#order }
+  }
+
+  /** What to send with `join`, in parts of at most `size` reservations. */
+  registrations(now: number, size = MAX_PART): readonly Registration[] {
+    this.#forgetWindows(now)
+    const windows = [...this.#windows].map(([key, entry]) => ({ id: `${this.id}-${key}`, entries: [entry] }))
+    this.#registering ??= new Set(this.#settlements.keys())
+    const settled = [...this.#unrecorded.values(), ...windows]
+    const open: OpenReservation[] = []
+    for (const [key, { id, entries, remembered }] of this.#open) {
+      const used = this.#settlements.get(key)
+      if (used === undefined || !this.#registering.has(key)) open.push({ id, entries })
+      else if (remembered !== 'never') settled.push({ id, entries: withAmounts(entries, used) })
+    }
+    const nextGeneration = this.newId()
+    const parts = Math.max(1, Math.ceil(Math.max(open.length, settled.length) / size))
+    return Array.from({ length: parts }, (_, part) => ({
+      nextGeneration,
+      open: open.slice(part * size, (part + 1) * size),
+      settled: settled.slice(part * size, (part + 1) * size),
+      peers: part === 0 ? this.#peers : [],
+      isLast: part === parts - 1,
+    }))
+  }
+
+  joined({ generation, peers, isReady }: Membership): void {
+    if (generation !== this.#generation) this.#forgetEarlier()
+    this.#registering = undefined
+    this.#generation = generation
+    this.#peers = peers
+    this.#isReady = isReady
+    this.#isJoined = true
+  }
+
+  renewed({ peers, isReady }: Membership): void {
+    this.#peers = peers
+    this.#isReady = isReady
+  }
+
+  /** The shared state does not know this member: counters may be lost. */
+  leave({ generation }: ReservationCall): void {
+    if (generation === this.#generation) this.#isJoined = false
+  }
+
+  /** Returns what to renew. */
+  toRenew(now: number): readonly OpenReservation[] {
+    this.#forgetWindows(now)
+    return [...this.#open.values()].map(({ id, entries }) => ({ id, entries }))
+  }
+
+  /** Returns the key for `settle`. */
+  granted(
+    id: string,
+    entries: readonly ReservationEntry[],
+    { counters }: ReservationOutcome,
+    remembered: Remembered,
+    now: number,
+  ): string {
+    const key =
+      typeof remembered === 'string' || this.#open.has(remembered.requestId) ? id : remembered.requestId
+    this.#open.set(key, {
+      id,
+      entries: entries.map(({ key, amount }, at) => ({ key, amount, window: counters[at]?.window ?? 0 })),
+      remembered,
+      isRecorded: false,
+      endsAt: counters.map(({ resetMs }) => now + resetMs),
+    })
+    return key
+  }
+
+  /** The answer to a reservation was lost: it is released if it was made. */
+  abandon(id: string, entries: readonly ReservationEntry[]): void {
+    const released = entries.map(({ key, amount }) => ({ key, amount, window: -1 }))
+    this.#abandoned.set(id, { id, entries: released })
+    const [oldest] = this.#abandoned.keys()
+    if (this.#abandoned.size > MAX_ABANDONED && oldest !== undefined) this.#abandoned.delete(oldest)
+  }
+
+  /** Returns false if the reservation is settled already. */
+  settle(key: string, used: readonly number[]): boolean {
+    if (!this.#open.has(key) || this.#settlements.has(key)) return false
+    this.#settlements.set(key, used)
+    return true
+  }
+
+  /** Returns the keys of reservations to settle. */
+  unsettled(): readonly string[] {
+    return [...this.#settlements.keys(), ...this.#abandoned.keys()]
+  }
+
+  /** Undefined if it is settled already. */
+  settleCommand(key: string): SettleCommand | undefined {
+    const abandoned = this.#abandoned.get(key)
+    if (abandoned !== undefined) return { reservation: abandoned, used: [] }
+    const [reservation, used] = [this.#open.get(key), this.#settlements.get(key)]
+    if (reservation === undefined || used === undefined) return undefined
+    return { reservation: { id: reservation.id, entries: reservation.entries }, used }
+  }
+
+  /** The shared state has settled the reservation. */
+  acknowledged(key: string): void {
+    this.#abandoned.delete(key)
+    const [reservation, used] = [this.#open.get(key), this.#settlements.get(key)]
+    if (reservation === undefined || used === undefined) return
+    this.#open.delete(key)
+    this.#settlements.delete(key)
+    this.#remember(reservation, used)
+  }
+
+  /** The ledger has this request. */
+  recorded(requestId: string): void {
+    if (this.#unrecorded.delete(requestId)) return
+    const open = this.#open.get(requestId)
+    if (open !== undefined) this.#open.set(requestId, { ...open, isRecorded: true })
+  }
+
+  #remember({ id, entries, remembered, isRecorded, endsAt }: OwnReservation, used: readonly number[]): void {
+    if (remembered === 'never' || isRecorded) return
+    const settled = withAmounts(entries, used)
+    if (remembered !== 'window') {
+      this.#unrecorded.set(remembered.requestId, { id, entries: settled })
+      const [oldest] = this.#unrecorded.keys()
+      if (this.#unrecorded.size > MAX_UNRECORDED && oldest !== undefined) this.#unrecorded.delete(oldest)
+      return
+    }
+    settled.forEach((entry, at) => {
+      if (entry.amount === 0 || entry.window === 0) return
+      const known = this.#windows.get(entry.key)
+      const before = known?.window === entry.window ? known.amount : 0
+      const amount = before + entry.amount
+      this.#windows.set(entry.key, { ...entry, amount, endsAt: endsAt[at] ?? 0 })
+    })
+  }
+
+  /** Nothing of an earlier generation is executed in a new one. */
+  #forgetEarlier(): void {
+    this.#abandoned.clear()
+    for (const key of this.#registering ?? []) this.acknowledged(key)
+  }
+
+  #forgetWindows(now: number): void {
+    for (const [key, { endsAt }] of this.#windows) if (endsAt <= now) this.#windows.delete(key)
+  }
+}
+
+function withAmounts(entries: readonly AmountInWindow[], used: readonly number[]): readonly AmountInWindow[] {
+  return entries.map(({ key, window }, at) => ({ key, window, amount: used[at] ?? 0 }))
+}
+
+/** Reservations of one part of a registration. */
+const MAX_PART = 1000
+
+const SEPARATOR = '.'
+
+/** Returns the id of the request that a reservation was made for. */
+export function requestOf(reservationId: string): string {
+  return reservationId.split(SEPARATOR, 1)[0] ?? ''
+}
