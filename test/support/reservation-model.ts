@@ -40,8 +40,8 @@ export interface ModelOptions {
 /**
  * `request`: a command is lost; `answer`: it is executed, and its answer is lost; `late`: it is executed at
  * any later time; `repeated`: once now, and once more at any later time; `flush`: the data are deleted;
- * `empty`: Redis starts again without data; `stale`: with those of any earlier moment; `silence`: nobody reaches Redis
- * for a minute; `crash`: a gateway is killed.
+ * `empty`: Redis starts again without data; `stale`: with those of any earlier moment; `silence`: nobody
+ * reaches Redis for a minute; `crash`: a gateway is killed.
  */
 export type Fault =
   | 'request'
