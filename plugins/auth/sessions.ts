@@ -105,7 +105,9 @@ export function createSessions(services: SessionServices): Sessions {
     const cookie = readCookie(headers.cookie)
     const key = cookie && secret.read()
     if (!cookie || !key) return undefined
-    const [type = '', id = '', expiresAt = '', nonce = '', signature = ''] = cookie.split('~')
+    const [type = '', id = '', expiresAt = '', nonce = '', signature = '', ...more] = cookie.split('~')
+    // Another spelling of the cookie of an ended session would be another session.
+    if (more.length > 0) return undefined
     const resolved = resolve(type, id)
     if (resolved === undefined) return undefined
     const expected = sign(key, 'session', type, id, expiresAt, nonce, resolved.binding)

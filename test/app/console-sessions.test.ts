@@ -126,6 +126,26 @@ describe('sessions of the console', () => {
     expect((await call('GET', '/v1/requests')).status).to.equal(401)
   })
 
+  it('stay ended, however their cookie is written', async () => {
+    const { cookie, change } = await signIn(AS_ADMIN)
+    const [name, value = ''] = cookie.split('=')
+    const parts = value.split('~')
+    const spellings = [
+      ...['~', '~x', ' ', '=', '"'].map((more) => `${value}${more}`),
+      `"${value}"`,
+      parts.with(2, `+${parts[2]}`).join('~'),
+      parts.with(2, `${parts[2]}.0`).join('~'),
+    ]
+    expect((await change('DELETE', '/console/session')).status).to.equal(200)
+    for (const spelling of [value, ...spellings]) {
+      const headers = { authorization: '', cookie: `${name}=${spelling}` }
+      const { status } = await gateway.call('GET', '/admin/users', undefined, headers)
+      expect(status, spelling).to.equal(401)
+      const shown = await gateway.call('GET', '/console/session', undefined, headers)
+      expect(shown.body.data, spelling).to.equal(null)
+    }
+  })
+
   it('cannot be forged, prolonged or passed to another holder', async () => {
     const { cookie } = await signIn(AS_ADMIN)
     const [type, id, expires, nonce, signature] = cookie.replace('signalbox_session=', '').split('~')
