@@ -17,6 +17,7 @@ import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts
 import { setUpPlugins } from '../../core/pipeline/set-up.ts'
 import { registerLogMetrics } from '../../core/process/log-metrics.ts'
 import { retryWhileUnavailable } from '../../core/process/retry.ts'
+import { watchDescriptors } from '../../core/process/watch-descriptors.ts'
 import { createWarmUp } from '../../core/util/warm-up.ts'
 import { createAccessLog } from '../../plugins/auth/access-log.ts'
 import { createAuthFailureLimiter, createAuthFailureMetric } from '../../plugins/auth/auth-failures.ts'
@@ -90,6 +91,8 @@ export async function startGateway(
   try {
     const metrics = new Registry()
     registerLogMetrics(metrics)
+    const stopWatching = watchDescriptors(logger)
+    opened.push({ close: async () => stopWatching() })
     const retry = (run: () => Promise<void>) => retryWhileUnavailable(run, logger, signal)
     const loading = importServingModules()
     const state = await openLongRunningState(settings, logger, {
