@@ -42,9 +42,12 @@ export function formatAge(time: string | number, now = Date.now()): string {
   return RELATIVE.format(Math.round(seconds / size), unit)
 }
 
-/** Turns `plan_changed` into "plan changed". */
+/** Turns `plan_changed` and `planChanged` into "plan changed". */
 export function humanize(text: string): string {
-  return text.replaceAll('_', ' ')
+  return text
+    .replaceAll('_', ' ')
+    .replace(/[a-z](?=[A-Z])/g, '$& ')
+    .toLowerCase()
 }
 
 const PERIODS: Readonly<Record<string, number>> = {

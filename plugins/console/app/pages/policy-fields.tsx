@@ -55,7 +55,7 @@ export function PolicyFields({ input, onChange }: PolicyFieldsProps) {
       />
       <CheckField label="Enabled" checked={input.is_enabled} onChange={(is_enabled) => set({ is_enabled })} />
       <CheckField
-        label="Users see patterns and conditions of its rules, not only names"
+        label="Users see what the rules look for"
         checked={input.visibility === 'full'}
         onChange={(isFull) => set({ visibility: isFull ? 'full' : 'name' })}
       />

@@ -1,4 +1,5 @@
 import type { Rule } from '../lib/types.ts'
+import { formatValue } from '../ui/diff.tsx'
 
 /** What a rule looks for and does, in a line. */
 export function summarizeRule(rule: Partial<Rule>): string {
@@ -9,11 +10,6 @@ export function summarizeRule(rule: Partial<Rule>): string {
   }
   // Users do not see what rules of a policy look for, unless it shows that.
   if (rule.match_json === undefined) return 'only its name is shown'
-  const conditions = Object.entries(rule.match_json ?? {}).map(
-    ([name, value]) => `${name} ${JSON.stringify(value)}`,
-  )
-  const actions = Object.entries(rule.action_json ?? {}).map(
-    ([name, value]) => `${name} ${JSON.stringify(value)}`,
-  )
-  return `${conditions.join(' and ') || 'always'} → ${actions.join(', ')}`
+  const isAlways = Object.keys(rule.match_json).length === 0
+  return `${isAlways ? 'always' : formatValue(rule.match_json)} → ${formatValue(rule.action_json)}`
 }

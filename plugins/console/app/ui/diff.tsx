@@ -39,10 +39,10 @@ function toFields(content: Content): Record<string, unknown> {
 /** Lists and objects in words: `everyone: true`, `users: Ada, Grace`. */
 export function formatValue(value: unknown, field = ''): string {
   if (value === undefined || value === null) return ''
-  if (Array.isArray(value)) return value.map((item) => formatItem(item, field)).join(', ')
+  if (Array.isArray(value)) return value.map((item) => formatItem(item, field)).join(', ') || 'none'
   if (typeof value === 'object') {
     const parts = Object.entries(value).map(([name, part]) => `${humanize(name)}: ${formatItem(part, name)}`)
-    return parts.join(', ')
+    return parts.join(', ') || 'none'
   }
   if (typeof value !== 'number') return String(value)
   return (NAMES[field] ?? String)(value)
@@ -52,7 +52,7 @@ export function formatValue(value: unknown, field = ''): string {
 function formatItem(value: unknown, field: string): string {
   const text = formatValue(value, field)
   const isNested = typeof value === 'object' && value !== null && !Array.isArray(value)
-  return isNested ? `(${text})` : text
+  return isNested && text !== 'none' ? `(${text})` : text
 }
 
 /** Fields that hold ids, and what these are called. */
