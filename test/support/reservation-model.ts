@@ -1,7 +1,6 @@
 import {
   createMemoryReservations,
   createReservationData,
-  type ReservationData,
 } from '../../core/shared-state/memory-reservations.ts'
 import { type Remembered, ReservationMember, requestOf } from '../../core/shared-state/reservation-member.ts'
 import {
@@ -12,6 +11,16 @@ import {
   type ReservationOutcome,
   type SharedReservations,
 } from '../../core/shared-state/reservations.ts'
+import {
+  type Command,
+  change,
+  changeRequest,
+  clone,
+  cloneData,
+  type ModelGateway,
+  type ModelRequest,
+  type World,
+} from './reservation-world.ts'
 
 const HOLD_MS = 60_000
 const LEASE = { leaseMs: 30_000, holdMs: HOLD_MS }
@@ -67,49 +76,6 @@ export type ProtocolPart =
 /** What a command returns. */
 type Answer = Membership | ReservationOutcome | boolean | undefined
 
-type CommandName = 'join' | 'reserve' | 'settle' | 'renew'
-
-interface Command {
-  readonly name: CommandName
-  readonly args: readonly unknown[]
-}
-
-interface ModelRequest {
-  readonly id: string
-  readonly cost: number
-  readonly phase: 'new' | 'running' | 'ended' | 'refused'
-  /** The key of its reservation. */
-  readonly key?: string
-  /** A sum that was read from the ledger, and the generation of which it is true. */
-  readonly sum?: { readonly generation: string; readonly value: number }
-  /** What the sum must not have, if it has to be read. */
-  readonly missing?: { readonly generation: string; readonly except: readonly string[] }
-}
-
-interface ModelGateway {
-  readonly member: ReservationMember
-  readonly isAlive: boolean
-  readonly requests: readonly ModelRequest[]
-  /** Ids of records that are not known to be written. */
-  readonly records: readonly string[]
-}
-
-export interface World {
-  readonly now: number
-  /** Counts the starts of Redis. */
-  readonly run: number
-  readonly data: ReservationData
-  /** What a stale copy of the data has. */
-  readonly saved: ReservationData | undefined
-  readonly gateways: readonly ModelGateway[]
-  /** Recorded costs. */
-  readonly ledger: ReadonlyMap<string, number>
-  /** Commands that may still be executed. */
-  readonly late: readonly Command[]
-  readonly faults: number
-  readonly waits: number
-}
-
 /** Something that may happen next. */
 export interface Step {
   readonly name: string
@@ -138,23 +104,6 @@ export class ReservationModel {
     const world = { now: 0, run: 1, gateways, faults: 0, waits: 0, ...empty }
     // All know each other.
     return this.#renewAll(this.#renewAll(this.#recover(world)))
-  }
-
-  /** Identifies a state, without what does not matter for what follows: the names of things, for example. */
-  keyOf({ gateways, data, saved, ledger, late, ...rest }: World): string {
-    const members = gateways.map(({ member, ...gateway }) => [member.describe(), gateway])
-    // Commands are only ignored if they are late.
-    const hidden = late.length === 0 ? ['order', 'ids'] : []
-    const text = JSON.stringify([rest, [...ledger].sort(), late, members, data, saved], (name, value) => {
-      if (hidden.includes(name)) return 0
-      return value instanceof Map || value instanceof Set ? [...value] : value
-    })
-    const names = new Map<string, number>()
-    return text.replace(/[mr]\d+\.\d+/g, (name) => {
-      const number = names.get(name) ?? names.size
-      names.set(name, number)
-      return `#${number}`
-    })
   }
 
   /** All that may happen next. */
@@ -207,7 +156,16 @@ export class ReservationModel {
     )
     const committed = spent.certain + AMOUNT * running.length
     if (committed > this.#options.limit) return `committed ${committed} of ${this.#options.limit}`
-    return this.#checkAfterRecovery(this.#finish(world))
+    return this.#isQuiet(world) ? this.#checkAfterRecovery(this.#recover({ ...world, late: [] })) : undefined
+  }
+
+  /** Every state leads to one in which gateways have nothing left to do, so only these are checked. */
+  #isQuiet(world: World): boolean {
+    return world.gateways.every(({ isAlive, requests, records }, number) => {
+      if (!isAlive) return true
+      if (records.length > 0 || requests.some(({ phase }) => phase === 'running')) return false
+      return this.#commandsOf(world, number).every(({ command: { name } }) => name === 'reserve')
+    })
   }
 
   /** In quiet, the counter has what was spent, and nothing is reserved. */
@@ -261,16 +219,6 @@ export class ReservationModel {
     return { certain, lost }
   }
 
-  /** Ends all that is under way, without faults. */
-  #finish(world: World): World {
-    let next = world
-    for (const [number, { isAlive, requests }] of world.gateways.entries()) {
-      if (!isAlive) continue
-      for (const { id, phase } of requests) if (phase === 'running') next = this.#endRequest(next, number, id)
-    }
-    return this.#recover({ ...next, late: [] })
-  }
-
   /** Lets some time pass in which all gateways that are alive do what they have to. */
   #recover(world: World): World {
     // Reservations of a killed gateway end after a minute.
@@ -301,7 +249,7 @@ export class ReservationModel {
       const gateway = next.gateways[number]
       if (!isAlive || !gateway?.member.isJoined) continue
       const member = gateway.member.clone()
-      const args = [member.call(), member.toRenew(next.now), LEASE]
+      const args = [member.call(), member.toRenew(next.now), LEASE] as const
       next = this.#send(change(next, number, { member }), number, { name: 'renew', args }, undefined, 'ok')
     }
     return next
@@ -314,7 +262,7 @@ export class ReservationModel {
     const commands: { name: string; command: Command; lost?: string | undefined }[] = []
     if (!own.isJoined) {
       const [registration] = own.registrations(world.now)
-      const args = [own.call(), this.#reduce(registration as Registration), LEASE]
+      const args = [own.call(), this.#reduce(registration as Registration), LEASE] as const
       return [{ name: 'joins', command: { name: 'join', args }, lost: undefined, member: own }] as const
     }
     for (const key of own.unsettled()) {
@@ -329,7 +277,7 @@ export class ReservationModel {
       if (request.phase !== 'new' || request.missing !== undefined) continue
       const member = gateway.member.clone()
       const id = member.newId(this.#remembered(request.id))
-      const args = [member.call(), id, [this.#entry(request, member.generation)], HOLD_MS]
+      const args = [member.call(), id, [this.#entry(request, member.generation)], HOLD_MS] as const
       commands.push({ name: `reserves ${request.id}`, command: { name: 'reserve', args }, lost: request.id })
     }
     return commands
@@ -403,7 +351,7 @@ export class ReservationModel {
 
   #onAnswer(world: World, number: number, { name, args }: Command, answer: Answer, request = ''): World {
     const { member } = world.gateways[number] as ModelGateway
-    const call = args[0] as ReturnType<ReservationMember['call']>
+    const [call] = args
     if (answer === undefined || typeof answer === 'boolean') {
       if (answer) member.acknowledged(args[3] as string)
       else if (name !== 'join') member.leave(call)
@@ -468,68 +416,4 @@ export class ReservationModel {
     if (without === 'registration of settlements') return { ...registration, settled: [] }
     return registration
   }
-}
-
-function change(world: World, number: number, changes: Partial<ModelGateway>): World {
-  const gateways = world.gateways.map((gateway, at) => (at === number ? { ...gateway, ...changes } : gateway))
-  return { ...world, gateways }
-}
-
-function changeRequest(
-  world: World,
-  number: number,
-  id: string,
-  changes: { [Field in keyof ModelRequest]?: ModelRequest[Field] | undefined },
-): World {
-  const { requests = [] } = world.gateways[number] ?? {}
-  return change(world, number, {
-    requests: requests.map((request) =>
-      request.id === id ? ({ ...request, ...changes } as ModelRequest) : request,
-    ),
-  })
-}
-
-/** Copies what commands change. */
-function clone(world: World): World {
-  const gateways = world.gateways.map((gateway) => ({ ...gateway, member: gateway.member.clone() }))
-  return { ...world, gateways, data: cloneData(world.data) }
-}
-
-function cloneData({ generation, members, awaited, counters }: ReservationData): ReservationData {
-  return {
-    generation: generation && { ...generation },
-    members: new Map([...members].map(([id, member]) => [id, { ...member }])),
-    awaited: new Map(awaited),
-    counters: new Map(
-      [...counters].map(([key, counter]) => {
-        const open = new Map([...counter.open].map(([id, reservation]) => [id, { ...reservation }]))
-        return [key, { ...counter, open, registered: new Set(counter.registered) }]
-      }),
-    ),
-  }
-}
-
-/** Visits every state that can be reached. Returns the number, and the steps to the first that is wrong. */
-export function explore(model: ReservationModel, maxStates: number) {
-  const first = model.start()
-  const seen = new Set([model.keyOf(first)])
-  type Path = { readonly step: string; readonly before: Path } | undefined
-  let level: { readonly world: World; readonly path: Path }[] = [{ world: first, path: undefined }]
-  const listSteps = (path: Path): readonly string[] => (path ? [...listSteps(path.before), path.step] : [])
-  while (level.length > 0) {
-    const next: typeof level = []
-    for (const { world, path } of level) {
-      const wrong = model.check(world)
-      if (wrong !== undefined) return { states: seen.size, wrong, steps: listSteps(path) }
-      for (const step of model.steps(world)) {
-        const key = model.keyOf(step.world)
-        if (seen.has(key)) continue
-        seen.add(key)
-        if (seen.size > maxStates) throw new Error(`there are more than ${maxStates} states`)
-        next.push({ world: step.world, path: { step: step.name, before: path } })
-      }
-    }
-    level = next
-  }
-  return { states: seen.size, wrong: undefined, steps: [] }
 }

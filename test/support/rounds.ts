@@ -71,10 +71,13 @@ export const ROUNDS = {
     [
       ['request', 'answer'],
       ['late', 'repeated', 'flush'],
+      ['late', 'empty'],
       ['answer', 'empty'],
       ['answer', 'late', 'crash'],
       ['stale', 'crash'],
-      ['silence', 'answer'],
+      ['stale', 'answer'],
+      ['silence', 'answer', 'crash'],
+      ['silence', 'flush'],
     ] as const,
   ),
   /** Random patterns of rules that look at streamed replies. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
+import { explore } from '../../../support/reservation-explorer.ts'
 import {
-  explore,
   type Fault,
   type ModelOptions,
   type ProtocolPart,
@@ -32,11 +32,13 @@ describe('the protocol of reservations, in every state that it can reach', () =>
     }
   }
 
-  for (const faults of ROUNDS.protocolFaults) {
-    it(`never does so after two of: ${faults.join(', ')}`, () => {
-      const found = exploreAll({ ...COMMON, kind: 'budget', faults, maxFaults: 2 })
-      expect(found.wrong, found.steps.join('; ')).to.equal(undefined)
-    })
+  for (const kind of ['budget', 'tokens'] as const) {
+    for (const faults of ROUNDS.protocolFaults) {
+      it(`never does so with ${kind} after two of: ${faults.join(', ')}`, () => {
+        const found = exploreAll({ ...COMMON, kind, faults, maxFaults: 2 })
+        expect(found.wrong, found.steps.join('; ')).to.equal(undefined)
+      })
+    }
   }
 
   /** What the model finds without a part of the protocol: so it would find the same fault in the code. */
