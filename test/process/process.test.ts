@@ -76,14 +76,13 @@ describe('the process', () => {
     server.close()
   })
 
-  it('aborts requests that do not end within the drain time', async () => {
+  it('ends requests that take longer than the drain time with 503', async () => {
     const gateway = await startGatewayProcess(await withSettings('timeouts: { drain_ms: 200 }'))
-    const hanging = gateway
-      .call('POST', '/v1/chat/completions', chatBody('[[sandbox:hang]]'))
-      .catch(() => 'cut')
+    const hanging = gateway.call('POST', '/v1/chat/completions', chatBody('[[sandbox:hang]]'))
     await gateway.call('GET', '/healthz')
     expect(await gateway.stop()).to.equal(0)
-    expect(await hanging).to.equal('cut')
+    const { status, body } = await hanging
+    expect([status, body.error.code]).to.deep.equal([503, 'shutting_down'])
   })
 })
 

@@ -250,6 +250,7 @@ describe('several workers', () => {
     await single.call('POST', '/v1/chat/completions', chatBody('Hello'))
     await streamText(single, chatBody('Hello'))
     await single.call('POST', '/v1/firewall-rules', firewallRuleBody({ pattern: 'Hello', action: 'warn' }))
+    await single.call('POST', '/v1/firewall-rules', firewallRuleBody({ type: 'regex', pattern: '(' }))
     await single.call('POST', '/v1/chat/completions', chatBody('Hello'))
     const { names, samples } = await scrapeUntil(
       single,
