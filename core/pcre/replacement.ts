@@ -21,6 +21,11 @@ export function parseReplacement(text: string): Replacement {
 
 const ESCAPE_OR_GROUP = /\\([\\$])|\\(\d{1,2})|\$(\d{1,2})|\$\{(\d{1,2})\}/g
 
+/** Whether a replacement refers to groups. */
+export function hasGroups(replacement: Replacement): boolean {
+  return replacement.some((part) => typeof part === 'number')
+}
+
 /** The length of a replacement whose groups have one character each. */
 export function replacementLength(replacement: Replacement): number {
   return replacement.reduce<number>((sum, part) => sum + (typeof part === 'string' ? part.length : 1), 0)

@@ -1,4 +1,5 @@
 import type { Action, Condition, Matcher, RoutingInput } from '../contract/index.ts'
+import { freezeJson } from '../util/freeze-json.ts'
 import { isPromiseLike } from '../util/maybe-promise.ts'
 import { parseWarning } from './check-annotations.ts'
 import { describeType } from './check-reply.ts'
@@ -25,7 +26,10 @@ export function guardCondition(condition: Condition, guard: PluginGuard): Condit
     ...own,
     matcher(value) {
       const matches = run(() => checkMatcher(condition.matcher(value)))
-      return (input) => run(() => checkMatch(matches({ ...input, headers: pickHeaders(input.headers) })))
+      return (input) => {
+        freezeJson(input.request)
+        return run(() => checkMatch(matches({ ...input, headers: pickHeaders(input.headers) })))
+      }
     },
   }
 }
@@ -67,6 +71,7 @@ export function guardAction(action: Action, guard: PluginGuard): Action {
       run(() => {
         const { request, warnings } = draft
         const count = warnings.length
+        freezeJson(request)
         try {
           action.apply(value, draft)
         } catch (error) {
@@ -75,6 +80,7 @@ export function guardAction(action: Action, guard: PluginGuard): Action {
           throw error
         }
         warnings.push(...warnings.splice(count).map(parseWarning))
+        freezeJson(draft.request)
         if (Array.isArray(draft.request?.messages)) return
         draft.request = request
         throw new TypeError('apply left no request with messages')

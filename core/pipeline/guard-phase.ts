@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { ClientConnection, MaybePromise, ReplyingExchange } from '../contract/index.ts'
 import { checkHeader } from '../http/server/default-headers.ts'
 import { noteThrower, runAsPlugin } from '../process/plugin-context.ts'
+import { freezeJson } from '../util/freeze-json.ts'
 import { isPromiseLike } from '../util/maybe-promise.ts'
 import { watchAnnotations } from './check-annotations.ts'
 import { describeType } from './check-reply.ts'
@@ -51,7 +52,7 @@ export function runSync<Value>(guard: PluginGuard, phase: string, call: () => Va
 
 /**
  * As `runPhase`. What the plugin adds to the trace and the warnings of the exchange is checked, too, and so
- * are its headers for calls to providers.
+ * are its headers for calls to providers. The request is frozen: guards recognise a change by another object.
  */
 export function runExchangePhase<Value>(
   guard: PluginGuard,
@@ -62,10 +63,12 @@ export function runExchangePhase<Value>(
 ): MaybePromise<Value> {
   const check = watchAnnotations(exchange)
   const checkHeaders = watchCallHeaders(exchange, guard)
+  freezeJson(exchange.request)
   const finish = (value: Value): Value => {
     checkHeaders()
     try {
       check()
+      freezeJson(exchange.request)
     } catch (issue) {
       const { message } = issue as TypeError
       throw toError(new TypeError(`${guard.title} failed in ${phase}: ${message}`), guard, phase)

@@ -1,5 +1,6 @@
 import type { PluginParts, Reply } from '../contract/index.ts'
 import { runAsGateway } from '../process/plugin-context.ts'
+import { freezeJson } from '../util/freeze-json.ts'
 import { checkReply } from './check-reply.ts'
 import { freezeReply } from './freeze-reply.ts'
 import {
@@ -34,6 +35,7 @@ export function guardReply(reply: AnswerRequest, guard: PluginGuard): AnswerRequ
         return handled(Promise.reject(new Error(`${guard.title} called next() ${issue}`)))
       }
       checkHeaders()
+      freezeJson(exchange.request)
       inner = timer
         .exclude(() => runAsGateway(next))
         .then((reply) => {

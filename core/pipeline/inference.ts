@@ -84,7 +84,7 @@ export function composeInference(
     ...toSentMiddleware(dialect),
     ...list(steps, 'confirm').map(toDecideMiddleware),
     respond(dialect, parts, recordFailure), // waits for the reply; inspect; writes it
-    ...toReplyOnion(dialect, list(steps, 'reply'), list(steps, 'confirm')), // dispatch calls the provider
+    ...toReplyOnion(dialect, steps), // dispatch calls the provider
   ])
 }
 
@@ -236,17 +236,15 @@ function toSentMiddleware({ toSentRequest }: Dialect): readonly GatewayMiddlewar
 }
 
 /** Koa's types know middleware without a result only. */
-function toReplyOnion(
-  dialect: Dialect,
-  plugins: readonly NonNullable<PluginParts['reply']>[],
-  confirms: readonly NonNullable<PluginParts['confirm']>[],
-): readonly GatewayMiddleware[] {
+function toReplyOnion(dialect: Dialect, steps: readonly PluginStep[]): readonly GatewayMiddleware[] {
+  const confirms = list(steps, 'confirm').map(toConfirmMiddleware)
   const layers = [
     ...toOwnReplyMiddleware(dialect),
-    ...plugins.slice(0, -1).map(toReplyMiddleware),
-    // A plugin may have changed the request before it called `next`.
-    ...confirms.map(toConfirmMiddleware),
-    ...plugins.slice(-1).map(toReplyMiddleware),
+    ...steps.flatMap(({ parts: { reply }, isBuiltIn }) => {
+      if (reply === undefined) return []
+      // A package may change the request before it calls `next`.
+      return isBuiltIn ? [toReplyMiddleware(reply)] : [toReplyMiddleware(reply), ...confirms]
+    }),
     rejectUnanswered,
   ]
   return layers as unknown as readonly GatewayMiddleware[]

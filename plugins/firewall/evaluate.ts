@@ -1,6 +1,6 @@
 import type { ChatRequest, FirewallRule, RuleTraceEntry, Warning } from '../../core/contract/index.ts'
 import { PatternLimitError, type PatternRun } from '../../core/pcre/pattern-run.ts'
-import { literalReplacement } from '../../core/pcre/replacement.ts'
+import { hasGroups, literalReplacement } from '../../core/pcre/replacement.ts'
 import { hasDocuments } from '../../core/text/content-documents.ts'
 import { requestTexts } from '../../core/text/request-texts.ts'
 import { hasTokenIds } from '../../core/text/token-ids.ts'
@@ -12,7 +12,7 @@ import {
   type CompiledFirewallRule,
   firewallWarning,
 } from './compile.ts'
-import { maskAgain, maskRequest } from './mask.ts'
+import { maskAgain, maskRequest, WrittenTexts } from './mask.ts'
 import { type FirewallRefusal, refuseBy } from './refusal.ts'
 
 export interface FirewallOutcome {
@@ -26,8 +26,8 @@ export interface FirewallOutcome {
   readonly unfinished: readonly FirewallRule[]
   /** The last rule that masked something. */
   readonly masking?: CompiledFirewallRule | undefined
-  /** Texts that masks wrote whose replacement refers to groups. */
-  readonly written?: ReadonlySet<string>
+  /** What masks wrote whose replacement refers to groups. */
+  readonly written?: WrittenByRules
 }
 
 /** What rules know of a request that they have evaluated before, and that has changed since. */
@@ -36,9 +36,12 @@ export interface EarlierLook {
   readonly texts: readonly string[]
   /** Texts of which the rules know the result. */
   readonly known: ReadonlySet<string>
-  /** Masks whose replacement refers to groups are not applied to these once more: it may hold the match. */
-  readonly written: ReadonlySet<string>
+  /** What masks whose replacement refers to groups wrote: they are not applied to it once more. */
+  readonly written: WrittenByRules
 }
+
+/** By rule. Grows with every look. */
+export type WrittenByRules = Map<CompiledFirewallRule, WrittenTexts>
 
 export interface EvaluationOptions {
   /** Creates the limits of the patterns for a request with this many characters. */
@@ -190,7 +193,7 @@ class FirewallEvaluation {
   private readonly onTimeout: EvaluationOptions['onTimeout']
   private readonly earlier: EarlierLook | undefined
   private readonly onlyMasks: boolean
-  private readonly written = new Set<string>()
+  private readonly written: WrittenByRules
   private masking: CompiledFirewallRule | undefined
   private request: ChatRequest
   private texts: readonly string[]
@@ -209,6 +212,7 @@ class FirewallEvaluation {
     this.run = run
     this.onTimeout = onTimeout
     this.earlier = earlier
+    this.written = earlier?.written ?? new Map()
     this.onlyMasks = onlyMasks
   }
 
@@ -298,19 +302,21 @@ class FirewallEvaluation {
 
   private readonly isKnown = (text: string) => this.earlier?.known.has(text) === true
 
-  private replace({ pattern, replacement }: CompiledFirewallRule, text: string): MaybePromise<string> {
+  private replace(rule: CompiledFirewallRule, text: string): MaybePromise<string> {
     if (this.isKnown(text)) return text
-    const isLiteral = replacement.every((part) => typeof part === 'string')
-    if (!isLiteral && this.earlier?.written.has(text)) return text
-    const replaced =
-      this.earlier === undefined
-        ? pattern.replace(text, replacement, this.run)
-        : maskAgain(pattern, text, replacement, this.run)
-    if (isLiteral) return replaced
-    return chain(replaced, (result): MaybePromise<string> => {
-      if (result !== text) this.written.add(result)
+    const { pattern, replacement } = rule
+    if (this.earlier !== undefined) return maskAgain(rule, text, this.run, this.writtenBy(rule))
+    return chain(pattern.replace(text, replacement, this.run), (result): MaybePromise<string> => {
+      if (result !== text) this.writtenBy(rule)?.add(text, result)
       return result
     })
+  }
+
+  private writtenBy(rule: CompiledFirewallRule): WrittenTexts | undefined {
+    if (!hasGroups(rule.replacement)) return undefined
+    const written = this.written.get(rule) ?? new WrittenTexts(rule)
+    this.written.set(rule, written)
+    return written
   }
 
   /** The masked texts may match other rules than the original ones. */

@@ -3,7 +3,7 @@ import type { CooperativeYield } from '../../core/util/cooperative-yield.ts'
 import type { BeginningSearch } from './beginnings.ts'
 import type { CompiledFirewall, CompiledFirewallRule } from './compile.ts'
 import { refuseBy } from './refusal.ts'
-import { RuleStage, type StageLimits } from './rule-stage.ts'
+import { RuleStage, type StageLimits, type StageMasking } from './rule-stage.ts'
 import { MAX_LOOKS } from './rule-walk.ts'
 import { isHighSurrogate } from './window.ts'
 
@@ -21,6 +21,7 @@ export class InspectedText {
   readonly #limits: StageLimits
   readonly #slice: CooperativeYield
   readonly #passes: Pass[]
+  readonly #written: StageMasking['written'] = new Map()
   /** The first half of a character whose second half has not arrived. */
   #half = ''
   /** The end of what was passed on. Kept where rules may look at it again. */
@@ -36,7 +37,7 @@ export class InspectedText {
     this.#firewalls = firewalls
     this.#limits = limits
     this.#slice = slice
-    this.#passes = [new Pass(firewalls, limits, slice, isAgain ? new Set() : undefined)]
+    this.#passes = [new Pass(firewalls, limits, slice, this.#written, isAgain ? new Set() : undefined)]
   }
 
   /** Adds text, and returns the text to send; see `RuleStage.push`. */
@@ -63,7 +64,7 @@ export class InspectedText {
     const [rule] = maskedBy
     if (rule === undefined || !this.#mayLookAgain) return
     if (this.#passes.length > MAX_LOOKS) this.#limits.report.refuse(refuseBy(rule, 'unsettled'))
-    this.#passes.push(new Pass(this.#firewalls, this.#limits, this.#slice, maskedBy))
+    this.#passes.push(new Pass(this.#firewalls, this.#limits, this.#slice, this.#written, maskedBy))
   }
 }
 
@@ -79,10 +80,11 @@ class Pass {
     firewalls: readonly ResponseFirewall[],
     limits: StageLimits,
     slice: CooperativeYield,
+    written: StageMasking['written'],
     earlier?: ReadonlySet<CompiledFirewallRule>,
   ) {
     this.#earlier = earlier
-    const masking = { maskedBy: this.maskedBy, earlier }
+    const masking = { maskedBy: this.maskedBy, earlier, written }
     this.#sets = firewalls.map((firewall) => new SetStages(firewall, limits, slice, masking))
   }
 
@@ -104,11 +106,6 @@ class Pass {
   }
 }
 
-interface Masking {
-  readonly maskedBy: Set<CompiledFirewallRule>
-  readonly earlier: ReadonlySet<CompiledFirewallRule> | undefined
-}
-
 /** The stages of one owner's rules. */
 class SetStages {
   readonly isPolicy: boolean
@@ -122,7 +119,7 @@ class SetStages {
     { rules, beginnings, isPolicy }: ResponseFirewall,
     limits: StageLimits,
     slice: CooperativeYield,
-    masking: Masking,
+    masking: StageMasking,
   ) {
     this.isPolicy = isPolicy
     this.#stages = rules.map((rule) => new RuleStage(rule, limits, masking))

@@ -1,14 +1,13 @@
 import type { ChatRequest } from '../../core/contract/index.ts'
 import type { PatternMatch } from '../../core/pcre/matcher.ts'
 import type { PatternRun } from '../../core/pcre/pattern-run.ts'
-import type { CompiledPattern } from '../../core/pcre/patterns.ts'
-import type { Replacement } from '../../core/pcre/replacement.ts'
 import { documentTexts, hasDocuments } from '../../core/text/content-documents.ts'
 import type { RewrittenDocuments } from '../../core/text/json-text.ts'
 import { rewriteLongDocuments } from '../../core/text/long-documents.ts'
 import { mapRequest } from '../../core/text/map-request.ts'
 import { inspectedValues } from '../../core/text/request-texts.ts'
 import type { MaybePromise } from '../../core/util/maybe-promise.ts'
+import type { CompiledFirewallRule } from './compile.ts'
 
 /** What a mask rule does to a text. */
 export interface Masking {
@@ -40,43 +39,130 @@ interface Rewriting {
  * in `[password removed]` for `password`, stays.
  */
 export async function maskAgain(
-  pattern: CompiledPattern,
+  mask: Mask,
   text: string,
-  replacement: Replacement,
   run: PatternRun,
+  written?: WrittenTexts,
 ): Promise<string> {
-  const replaced = await pattern.replace(text, replacement, run)
+  const replaced = await mask.pattern.replace(text, mask.replacement, run)
   if (replaced === text) return text
+  await written?.read(run)
+  const isWritten = written?.finderIn(text)
+  const isKept = (match: PatternMatch) => isOwnText(text, match) || isWritten?.(match) === true
+  const { output, spans } = await replaceMatches(mask, text, run, isKept)
+  written?.keep(output, spans)
+  return output
+}
+
+/** A part of a text, from `start` to `end`. */
+interface Span {
+  readonly start: number
+  readonly end: number
+}
+
+/** Replaces the matches that are not empty and not kept. Returns where their results and those kept are. */
+async function replaceMatches(
+  { pattern, replacement }: Mask,
+  text: string,
+  run: PatternRun,
+  isKept: (match: PatternMatch) => boolean,
+): Promise<{ output: string; spans: readonly Span[] }> {
+  const spans: Span[] = []
   let output = ''
   let position = 0
   for (let from = 0; ; from = position) {
     const { matches, openMatch } = await pattern.scan({ text, from, replacement }, run)
     for (const match of openMatch === undefined ? matches : [...matches, openMatch]) {
-      const { start, end } = match
-      output +=
-        text.slice(position, start) + (isOwnText(text, match) ? text.slice(start, end) : match.replacement)
-      position = end
+      output += text.slice(position, match.start)
+      const start = output.length
+      output += isKept(match) ? text.slice(match.start, match.end) : match.replacement
+      spans.push({ start, end: output.length })
+      position = match.end
     }
     // Nothing follows the text, so what is open at its end is a match.
-    if (openMatch === undefined) return output + text.slice(position)
+    if (openMatch === undefined) return { output: output + text.slice(position), spans }
   }
 }
 
-/** Whether a match is a part of its own replacement, which stands in the text already. */
-export function isOwnText(text: string, { start, end, replacement }: PatternMatch): boolean {
+type Mask = Pick<CompiledFirewallRule, 'pattern' | 'replacement'>
+
+/**
+ * What a mask wrote whose replacement refers to groups: it may hold any match. What is put together of a
+ * result and its neighbours is none of it.
+ */
+export class WrittenTexts {
+  readonly #mask: Mask
+  /** Texts whose spans are not known yet, by result. */
+  readonly #masked = new Map<string, string>()
+  readonly #spans = new Map<string, readonly Span[]>()
+  readonly #results = new Set<string>()
+
+  constructor(mask: Mask) {
+    this.#mask = mask
+  }
+
+  /** Adds a text that was masked for the first time. */
+  add(text: string, result: string): void {
+    this.#masked.set(result, text)
+  }
+
+  /** Finds out what the mask wrote. Few requests need to know. */
+  async read(run: PatternRun): Promise<void> {
+    for (const [result, text] of this.#masked) {
+      this.#masked.delete(result)
+      const { output, spans } = await replaceMatches(this.#mask, text, run, () => false)
+      // Matches that are empty have no spans.
+      this.keep(result, output === result ? spans : [{ start: 0, end: result.length }])
+    }
+  }
+
+  keep(text: string, spans: readonly Span[]): void {
+    this.#spans.set(text, spans)
+    for (const { start, end } of spans) this.#results.add(text.slice(start, end))
+  }
+
+  /** Returns a function that tells of each match in order whether the mask wrote it. */
+  finderIn(text: string): (match: PatternMatch) => boolean {
+    const spans = this.#spans.get(text) ?? []
+    let index = 0
+    return ({ start, end }) => {
+      while ((spans[index]?.end ?? end) < end) index++
+      const span = spans[index]
+      if (span !== undefined && span.start <= start && end <= span.end) return true
+      return this.#results.has(text.slice(start, end))
+    }
+  }
+}
+
+/**
+ * Whether a match is a part of its own replacement, or of another text that the mask wrote, which stands in
+ * the text already.
+ */
+export function isOwnText(text: string, match: PatternMatch, written: readonly string[] = []): boolean {
+  return [match.replacement, ...written].some((own) => standsAround(text, match, own))
+}
+
+function standsAround(text: string, { start, end }: Span, own: string): boolean {
   const matched = text.slice(start, end)
-  for (let at = replacement.indexOf(matched); at !== -1; at = replacement.indexOf(matched, at + 1))
-    if (at <= start && text.startsWith(replacement, start - at)) return true
+  for (let at = own.indexOf(matched); at !== -1; at = own.indexOf(matched, at + 1))
+    if (at <= start && text.startsWith(own, start - at)) return true
   return false
 }
 
-/** Whether a match at the end of a text can still turn out to be a part of its own replacement. */
-export function mayBecomeOwnText(text: string, { start, end, replacement }: PatternMatch): boolean {
+/** Whether a match at the end of a text can still turn out to be such a part. */
+export function mayBecomeOwnText(
+  text: string,
+  match: PatternMatch,
+  written: readonly string[] = [],
+): boolean {
+  return [match.replacement, ...written].some((own) => mayStandAround(text, match, own))
+}
+
+function mayStandAround(text: string, { start, end }: Span, own: string): boolean {
   const matched = text.slice(start, end)
-  for (let at = replacement.indexOf(matched); at !== -1; at = replacement.indexOf(matched, at + 1)) {
+  for (let at = own.indexOf(matched); at !== -1; at = own.indexOf(matched, at + 1)) {
     const from = start - at
-    if (from >= 0 && from + replacement.length > text.length && replacement.startsWith(text.slice(from)))
-      return true
+    if (from >= 0 && from + own.length > text.length && own.startsWith(text.slice(from))) return true
   }
   return false
 }

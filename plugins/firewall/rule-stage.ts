@@ -1,6 +1,6 @@
 import { maxMaskedLengthOf, type PatternMatch } from '../../core/pcre/matcher.ts'
 import { PatternLimitError, type PatternRun } from '../../core/pcre/pattern-run.ts'
-import { replacementLength } from '../../core/pcre/replacement.ts'
+import { hasGroups, replacementLength } from '../../core/pcre/replacement.ts'
 import type { ScanResult } from '../../core/pcre/scan.ts'
 import type { CompiledFirewallRule } from './compile.ts'
 import { isOwnText, mayBecomeOwnText } from './mask.ts'
@@ -24,10 +24,18 @@ export interface StageMasking {
   readonly maskedBy: Set<CompiledFirewallRule>
   /** Those of the pass before. Undefined in the first pass. */
   readonly earlier: ReadonlySet<CompiledFirewallRule> | undefined
+  /** The last texts that masks wrote whose replacement refers to groups, in all passes. */
+  readonly written: Map<CompiledFirewallRule, readonly string[]>
 }
+
+/** How many of these texts are kept of a rule. A stage holds few of them. */
+const MAX_WRITTEN = 16
 
 /** What looks behind sees this many characters; word boundaries and line starts see one. */
 const CONTEXT_LENGTH = { backtracking: 1000, re2: 2 }
+
+/** A rule recognises what it wrote itself up to this length, if its replacement refers to groups. */
+const MAX_OWN_LENGTH = 1000
 
 /** A match that keeps growing is held back up to this length, because it will be masked. */
 const MAX_GROWING_LENGTH = 65_536
@@ -62,26 +70,19 @@ export class RuleStage {
     this.#limits = limits
     this.#masking = masking
     // What the rule wrote itself is recognised by what stands in front of the match.
-    const ownLength = masking.earlier === undefined ? 0 : replacementLength(compiled.replacement)
-    this.#contextLength = Math.max(CONTEXT_LENGTH[compiled.pattern.engine], ownLength)
+    const ownLength = hasGroups(compiled.replacement)
+      ? MAX_OWN_LENGTH
+      : replacementLength(compiled.replacement)
+    this.#contextLength = Math.max(
+      CONTEXT_LENGTH[compiled.pattern.engine],
+      masking.earlier === undefined ? 0 : ownLength,
+    )
   }
 
   /** Begins behind text that was passed on before. */
   begin(sent: string): void {
     this.#held = sent
     this.#sentLength = sent.length
-  }
-
-  /** A mask whose replacement refers to groups may hold its match, so it is not applied to its own result. */
-  get #isPassedBy(): boolean {
-    const { earlier } = this.#masking
-    const { rule, replacement } = this.#compiled
-    if (earlier === undefined || rule.action !== 'mask') return false
-    return (
-      earlier.size === 1 &&
-      earlier.has(this.#compiled) &&
-      replacement.some((part) => typeof part === 'number')
-    )
   }
 
   /** Nothing is held: text without a beginning of a match can be skipped. */
@@ -102,13 +103,6 @@ export class RuleStage {
    */
   async push(text: string, isPause: boolean): Promise<string> {
     if (this.#isDone) return text
-    if (this.#isPassedBy) {
-      const rest = this.#held.slice(this.#sentLength)
-      this.#held = ''
-      this.#sentLength = 0
-      this.skip(text)
-      return rest + text
-    }
     this.#held += text
     this.#receivedLength += text.length
     if (!isPause && this.#held.length < this.#nextScanLength) return this.#deferScan(text)
@@ -200,13 +194,19 @@ export class RuleStage {
   #isOwnText(match: PatternMatch): boolean {
     if (this.#masking.earlier === undefined) return false
     return (
-      match.end <= this.#context.length + this.#sentLength || isOwnText(this.#context + this.#held, match)
+      match.end <= this.#context.length + this.#sentLength ||
+      isOwnText(this.#context + this.#held, match, this.#written)
     )
   }
 
   /** Whether what follows may show that the rule wrote the match itself. */
   #mayBecomeOwnText(match: PatternMatch): boolean {
-    return this.#masking.earlier !== undefined && mayBecomeOwnText(this.#context + this.#held, match)
+    if (this.#masking.earlier === undefined) return false
+    return mayBecomeOwnText(this.#context + this.#held, match, this.#written)
+  }
+
+  get #written(): readonly string[] {
+    return this.#masking.written.get(this.#compiled) ?? []
   }
 
   /** What is passed on for a match and the text in front of it. */
@@ -215,6 +215,8 @@ export class RuleStage {
     report.addApplied(this.#compiled)
     if ((this.#context + this.#held).slice(start, end) !== replacement)
       this.#masking.maskedBy.add(this.#compiled)
+    if (hasGroups(this.#compiled.replacement))
+      this.#masking.written.set(this.#compiled, [replacement, ...this.#written].slice(0, MAX_WRITTEN))
     this.#maskedLength += replacement.length - (end - start)
     if (this.#receivedLength + this.#maskedLength > maxMaskedLengthOf(this.#receivedLength))
       report.addUnfinished(this.#compiled)

@@ -2,7 +2,12 @@ import { type ChatRequest, isJsonObject, type JsonObject } from '../../core/cont
 import { requestTexts } from '../../core/text/request-texts.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import type { CompiledFirewall, CompiledFirewallRule } from './compile.ts'
-import { type EvaluationOptions, evaluateFirewall, type FirewallOutcome } from './evaluate.ts'
+import {
+  type EvaluationOptions,
+  evaluateFirewall,
+  type FirewallOutcome,
+  type WrittenByRules,
+} from './evaluate.ts'
 import { refuseBy } from './refusal.ts'
 
 /** A request that still changes after this many further looks is refused: masks undo each other. */
@@ -65,7 +70,7 @@ export class RuleWalk {
   #evaluate(firewall: CompiledFirewall, request: ChatRequest): MaybePromise<FirewallOutcome> {
     if (!this.#isAgain) return evaluateFirewall(firewall, request, this.#evaluation)
     return chain(requestTexts(request), (texts) => {
-      const earlier = { texts, known: NONE, written: NONE }
+      const earlier = { texts, known: NONE, written: new Map() }
       return evaluateFirewall(firewall, request, { ...this.#evaluation, earlier })
     })
   }
@@ -105,7 +110,7 @@ export class RuleWalk {
 class Look {
   readonly firewall: CompiledFirewall
   /** See `EarlierLook`. */
-  readonly written: ReadonlySet<string>
+  readonly written: WrittenByRules
   readonly #before: ChatRequest
   readonly #after: ChatRequest
 
@@ -113,12 +118,12 @@ class Look {
     firewall: CompiledFirewall,
     before: ChatRequest,
     { request, written }: FirewallOutcome,
-    earlier: ReadonlySet<string> = NONE,
+    earlier: WrittenByRules = new Map(),
   ) {
     this.firewall = firewall
     this.#before = before
     this.#after = request
-    this.written = written === undefined ? earlier : new Set([...earlier, ...written])
+    this.written = written ?? earlier
   }
 
   /**

@@ -14,12 +14,24 @@ import { receivedText } from '../support/streams.ts'
 const REWRITER = `
 const rewrite = (value) => JSON.parse(JSON.stringify(value).replaceAll('qx1', 'falcon'))
 const isIn = ({ headers }, phase) => headers['x-rewrite'] === phase
+const change = ({ messages: [message] }) => { message.content = message.content.replaceAll('qx1', 'falcon') }
 export default {
   name: 'rewriter', contract: 2, after: ['firewall'], before: ['dispatch'],
   setup: () => ({
-    decide(exchange) { if (isIn(exchange, 'decide')) exchange.request = rewrite(exchange.request) },
+    decide(exchange) {
+      if (isIn(exchange, 'decide')) exchange.request = rewrite(exchange.request)
+      if (isIn(exchange, 'change')) change(exchange.request)
+    },
     reply(exchange, next) {
       if (isIn(exchange, 'reply')) exchange.request = rewrite(exchange.request)
+      if (isIn(exchange, 'change in reply')) change(exchange.request)
+      if (isIn(exchange, 'change later')) {
+        exchange.request = structuredClone(exchange.request)
+        const { request } = exchange
+        const replied = next()
+        change(request)
+        return replied
+      }
       return next()
     },
     inspect(exchange) {
@@ -28,6 +40,10 @@ export default {
     },
   }),
 }`
+
+/** Is never called, since `dispatch` answers. */
+const LATER = `
+export default { name: 'later', contract: 2, after: ['dispatch'], setup: () => ({ reply: (_, next) => next() }) }`
 
 describe('what plugins change behind the firewall', () => {
   let sandbox: Sandbox
@@ -50,11 +66,12 @@ describe('what plugins change behind the firewall', () => {
     await once(guardrail, 'listening')
     const url = `http://127.0.0.1:${(guardrail.address() as AddressInfo).port}/check`
     sandbox = await startSandbox({ record: 1 })
-    const pluginFolder = await installAll({ rewriter: REWRITER })
+    const pluginFolder = await installAll({ rewriter: REWRITER, later: LATER })
     const options = { url, phases: ['request', 'reply'] }
     const add = [
       { use: 'guardrail-webhook', after: 'firewall', options },
       { use: 'rewriter', before: 'dispatch' },
+      { use: 'later', after: 'dispatch' },
     ]
     const CONFIG = await listPlugins(pluginFolder, { add }, 'firewall: { evaluate_responses: true }\n')
     gateway = await startGateway({ ...providersAt(sandbox), CONFIG }, { pluginFolder })
@@ -102,6 +119,16 @@ describe('what plugins change behind the firewall', () => {
       await forbid({ firewall: [MASK] })
       expect((await ask(`project ${word}`, phase)).status).to.equal(200)
       expect(sent()).to.contain('project bird').and.not.to.contain('falcon')
+    })
+
+  for (const phase of ['change', 'change in reply', 'change later'])
+    it(`cannot be changed in place: ${phase}`, async () => {
+      await forbid({ firewall: [BLOCK] })
+      const before = sandbox.requests.at(-1)
+      const { status, body } = await ask('project qx1', phase)
+      expect([status, body.error.code]).to.deep.equal([500, 'internal_error'])
+      if (phase !== 'change later') expect(sandbox.requests.at(-1)).to.equal(before)
+      expect(sent() ?? '').not.to.contain('falcon')
     })
 
   for (const [who, word, phase] of [

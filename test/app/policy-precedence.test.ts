@@ -228,6 +228,34 @@ describe('what a policy forbids is forbidden in what is sent', () => {
       }
     })
 
+    it('when a mask with groups puts together what it hides, or what another one hides', async () => {
+      await policy({
+        firewall: [
+          mask('/falcon(s?)/', '$1', { type: 'regex', priority: 3 }),
+          mask('~(\\d\\d)/(\\d\\d)~', '[$2/$1]', { type: 'regex', priority: 2 }),
+          mask('/x(\\w)x/', '$1', { type: 'regex', priority: 1 }),
+        ],
+      })
+      for (const text of ['falfalconcon', 'falfalfalconconcon', 'falxcxon']) {
+        expect((await ask(`a ${text}!`)).status).to.equal(200)
+        expect(sent()).to.contain('a !')
+      }
+      expect((await ask('12/31 falfalconscons')).status).to.equal(200)
+      expect(sent()).to.contain('"[31/12] falscons"')
+    })
+
+    it('and what a mask with groups wrote stays when others change the text', async () => {
+      await policy({
+        firewall: [
+          mask('~(\\d\\d)/(\\d\\d)~', '$2/$1', { type: 'regex', priority: 1 }),
+          mask('tiger', 'cat'),
+        ],
+      })
+      await own(mask('qx1', 'tiger 11/30'))
+      expect((await ask('12/31 tiger, qx1')).status).to.equal(200)
+      expect(sent()).to.contain('31/12 cat, cat 30/11')
+    })
+
     it('also across parts, where it refuses', async () => {
       await policy({ firewall: [mask('secret', '[secret]', { name: 'Hide' })] })
       await own(mask('~', ''))

@@ -65,6 +65,26 @@ describe('what a policy forbids in a reply', () => {
         )
       })
 
+      it(`is masked where a mask with groups puts it together, ${how}`, async () => {
+        const policies = [
+          [
+            mask('/falcon(s?)/', '$1', 'regex'),
+            mask('~(\\d\\d)/(\\d\\d)~', '$2/$1', 'regex'),
+            mask('/x(\\w)x/', '$1', 'regex'),
+            mask('tiger', 'cat'),
+          ],
+        ]
+        const events = textEvents(chunksOf('On 12/31 a falfalconcon, a tiger and a falxcxons!', length))
+        const { error, parts } = await inspectReply([], events, { policies, type })
+        expect(error).to.equal(undefined)
+        expect(textOf(parts))
+          .to.contain('On 31/12 a ')
+          .and.not.to.contain('falcon')
+          .and.not.to.contain('tiger')
+        if (length === 0 || length > 1) return
+        expect(textOf(parts)).to.equal('On 31/12 a , a cat and a s!')
+      })
+
       it(`is refused where masks undo each other, ${how}`, async () => {
         const policies = [[mask('falcon', 'bird')]]
         const events = textEvents(chunksOf('The falcon flies.', length))
