@@ -1,4 +1,4 @@
-import type { Exchange, RuleTraceEntry, Warning } from '../contract/index.ts'
+import type { ReplyingExchange, RuleTraceEntry, Warning } from '../contract/index.ts'
 
 /** Traces and warnings that one phase of a plugin may add. */
 const MAX_ADDED = 1000
@@ -67,16 +67,44 @@ function checkWord<Word extends string>(name: string, value: unknown, words: rea
   return value as Word
 }
 
-type Annotated = Pick<Exchange, 'trace' | 'warnings'>
+/** Fields that no phase sets, because the gateway relies on them until the request is recorded. */
+const FIXED = [
+  ...([
+    'id',
+    'traceId',
+    'endpoint',
+    'operation',
+    'account',
+    'client',
+    'headers',
+    'state',
+    'startedAt',
+  ] as const),
+  ...([
+    'policies',
+    'rulesPosition',
+    'received',
+    'shadowOf',
+    'isOwnCopy',
+    'preferences',
+    'defaulted',
+  ] as const),
+  ...(['sentDefaults', 'parameterNames', 'warnings', 'trace', 'attempts', 'res'] as const),
+] satisfies readonly (keyof ReplyingExchange)[]
 
-/** Notes what an exchange has, and returns a function that checks what was added since. */
-export function watchAnnotations(exchange: Annotated): () => void {
+/**
+ * Notes what an exchange has, and returns a function that checks what a plugin has added since. What it
+ * replaced in place of that is put back.
+ */
+export function watchAnnotations(exchange: ReplyingExchange): () => void {
   const { trace, warnings } = exchange
   const [traceLength, warningsLength] = [trace.length, warnings.length]
+  const fixed = FIXED.map((name) => exchange[name])
   return () => {
-    if (exchange.trace !== trace || exchange.warnings !== warnings) {
-      Object.assign(exchange, { trace, warnings })
-      throw new TypeError('it replaced exchange.trace or exchange.warnings in place of adding to it')
+    const replaced = FIXED.filter((name, index) => exchange[name] !== fixed[index])
+    if (replaced.length > 0) {
+      for (const name of replaced) Object.assign(exchange, { [name]: fixed[FIXED.indexOf(name)] })
+      throw new TypeError(`it replaced ${replaced.map((name) => `exchange.${name}`).join(' and ')}`)
     }
     if (trace.length > traceLength) takeAdded('trace', trace, traceLength, parseTraceEntry)
     if (warnings.length > warningsLength) takeAdded('warnings', warnings, warningsLength, parseWarning)

@@ -12,10 +12,21 @@ export function checkReply(value: unknown, title: string, wait?: WaitForBatch): 
   if (value.type === 'whole') return { type: 'whole', event: checkEvent(value.event, title) }
   if (value.type !== 'stream') throw new TypeError(`${title} is neither of type "whole" nor "stream"`)
   const { batches } = value
-  const check = (batch: unknown) => checkEvents(batch, title)
+  let emptyCount = 0
+  const check = (batch: unknown) => {
+    const events = checkEvents(batch, title)
+    emptyCount = events.every(isEmpty) ? emptyCount + 1 : 0
+    if (emptyCount <= MAX_EMPTY_BATCHES) return events
+    throw new TypeError(`${title} has ${emptyCount} lists without a part of a reply in a row`)
+  }
   if (isAsyncIterable(batches)) return { type: 'stream', batches: mapBatches(batches, check, wait) }
   throw new TypeError(`${title} is a stream whose batches are not an async iterable`)
 }
+
+/** A generator that yields nothing for ever would occupy the thread, so that no timer ends it. */
+const MAX_EMPTY_BATCHES = 10_000
+
+const isEmpty = (event: ReplyEvent) => event[TEXT_RUN] === undefined && event.parts.length === 0
 
 function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
   return typeof (value as Partial<AsyncIterable<unknown>> | undefined)?.[Symbol.asyncIterator] === 'function'
@@ -99,12 +110,21 @@ function findPartIssue(part: unknown): string | undefined {
   return undefined
 }
 
-/** Names the type of a value, and nothing of its content. */
+/** Marks a promise that nobody may wait for: its rejection must not end the process. */
+export function handled<Value>(promise: Promise<Value>): Promise<Value> {
+  promise.catch(() => undefined)
+  return promise
+}
+
+/** Names the type of a value, and nothing of its content. A promise is not waited for. */
 export function describeType(value: unknown): string {
   if (value === undefined || value === null) return String(value)
   if (Array.isArray(value)) return 'a list'
   try {
-    if (isPromiseLike(value)) return 'a promise'
+    if (isPromiseLike(value)) {
+      handled(Promise.resolve(value))
+      return 'a promise'
+    }
   } catch {
     return 'an object that cannot be read'
   }

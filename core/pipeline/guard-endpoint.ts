@@ -1,6 +1,7 @@
 import type { Endpoint, EndpointResponse } from '../contract/index.ts'
 import { checkHeader } from '../http/server/default-headers.ts'
 import { describeType } from './check-reply.ts'
+import { freezeShared } from './freeze-shared.ts'
 import { type PluginGuard, runPhase } from './guard-phase.ts'
 
 /** Wraps an endpoint of a plugin package: it must answer in time, and what can be sent. */
@@ -13,7 +14,10 @@ export function guardEndpoint(endpoint: Endpoint, guard: PluginGuard): Endpoint 
     )
   return {
     ...endpoint,
-    handle: (call) => run(call, () => endpoint.handle(call)),
+    handle: (call) => {
+      freezeShared(call)
+      return run(call, () => endpoint.handle(call))
+    },
     // Its body may arrive for hours.
     ...(textBody && {
       textBody: {

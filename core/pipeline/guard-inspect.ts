@@ -2,7 +2,7 @@ import type { MaybePromise, PluginParts, ReplyEvent, ReplyTransform } from '../c
 import { chain } from '../util/maybe-promise.ts'
 import { checkEvents, describeType } from './check-reply.ts'
 import { freezeEvent } from './freeze-reply.ts'
-import { handled, type PluginGuard, runExchangePhase } from './guard-phase.ts'
+import { type PluginGuard, runExchangePhase } from './guard-phase.ts'
 
 type InspectReply = NonNullable<PluginParts['inspect']>
 
@@ -15,8 +15,6 @@ export function guardInspect(inspect: InspectReply, guard: PluginGuard): Inspect
 
     const toGuarded = (transform: unknown): ReplyTransform => {
       if (!isTransform(transform)) {
-        // The promise of an async function, whose rejection nobody else handles.
-        handled(Promise.resolve(transform))
         throw new TypeError(
           `${guard.title} returned ${describeType(transform)} in place of a transform, in inspect`,
         )

@@ -3,7 +3,8 @@ import { freezeJson } from '../util/freeze-json.ts'
 import { isPromiseLike } from '../util/maybe-promise.ts'
 import { parseWarning } from './check-annotations.ts'
 import { describeType } from './check-reply.ts'
-import { handled, type PluginGuard, runSync } from './guard-phase.ts'
+import { freezeShared } from './freeze-shared.ts'
+import { type PluginGuard, runSync } from './guard-phase.ts'
 
 /**
  * Wraps a condition of a plugin package, so that what it throws names it. What then becomes of the rule
@@ -28,7 +29,8 @@ export function guardCondition(condition: Condition, guard: PluginGuard): Condit
       const matches = run(() => checkMatcher(condition.matcher(value)))
       return (input) => {
         freezeJson(input.request)
-        return run(() => checkMatch(matches({ ...input, headers: pickHeaders(input.headers) })))
+        freezeShared(input)
+        return Boolean(run(() => matches({ ...input, headers: pickHeaders(input.headers) })))
       }
     },
   }
@@ -36,20 +38,12 @@ export function guardCondition(condition: Condition, guard: PluginGuard): Condit
 
 function checkMatcher(matches: unknown): Matcher {
   if (typeof matches === 'function') return matches as Matcher
-  handled(Promise.resolve(matches))
   throw new TypeError(`matcher returned ${describeType(matches)} in place of a function`)
 }
 
 function checkTexts(texts: unknown): readonly string[] {
   if (Array.isArray(texts) && texts.every((text) => typeof text === 'string')) return texts
   throw new TypeError('literals did not return a list of texts')
-}
-
-/** A promise counts as true in JavaScript. */
-function checkMatch(result: unknown): boolean {
-  if (!isPromiseLike(result)) return Boolean(result)
-  handled(Promise.resolve(result))
-  throw new TypeError('the matcher returned a promise in place of true or false')
 }
 
 /** Wraps an action of a plugin package, likewise. */
@@ -73,7 +67,8 @@ export function guardAction(action: Action, guard: PluginGuard): Action {
         const count = warnings.length
         freezeJson(request)
         try {
-          action.apply(value, draft)
+          const result: unknown = action.apply(value, draft)
+          if (isPromiseLike(result)) throw new TypeError(`apply returned ${describeType(result)}`)
         } catch (error) {
           draft.request = request
           warnings.splice(count)

@@ -41,10 +41,12 @@ export function runPhase<Value>(
   return (timer ?? createPhaseTimer(guard, phase, client)).watch(result).catch(fail)
 }
 
-/** Calls the code of a plugin that must not wait. */
+/** Calls the code of a plugin that must not wait. A promise would count as true, or as one without fields. */
 export function runSync<Value>(guard: PluginGuard, phase: string, call: () => Value): Value {
   try {
-    return runAsPlugin(guard.title, call)
+    const result = runAsPlugin(guard.title, call)
+    if (!isPromiseLike(result)) return result
+    throw new TypeError(`${guard.title} returned ${describeType(result)} in ${phase}, which must not wait`)
   } catch (thrown) {
     throw toError(thrown, guard, phase)
   }
@@ -102,7 +104,8 @@ export function watchCallHeaders(exchange: ReplyingExchange, guard: PluginGuard)
     if (own === known || own === undefined) return
     exchange.headersOfCall = (target) =>
       runSync(guard, 'headersOfCall', () => {
-        const headers = { ...own(target) }
+        const headers = own(target)
+        if (isPromiseLike(headers)) return headers
         for (const [name, value] of Object.entries(headers)) checkHeader(name, value)
         return headers
       })
@@ -144,10 +147,4 @@ function isReadableError(thrown: unknown): thrown is Error {
   } catch {
     return false
   }
-}
-
-/** Marks a promise that nobody may wait for: its rejection must not end the process. */
-export function handled<Value>(promise: Promise<Value>): Promise<Value> {
-  promise.catch(() => undefined)
-  return promise
 }

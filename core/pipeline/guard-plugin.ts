@@ -1,11 +1,19 @@
-import type { GatewayMiddleware, PluginParts, ReplyingExchange, RequestObserver } from '../contract/index.ts'
+import type {
+  EndedRequest,
+  GatewayMiddleware,
+  PluginParts,
+  ReplyingExchange,
+  RequestObserver,
+} from '../contract/index.ts'
 import { runAsGateway, runAsPlugin } from '../process/plugin-context.ts'
 import { isPromiseLike } from '../util/maybe-promise.ts'
+import { handled } from './check-reply.ts'
+import { freezeShared, type SharedFields } from './freeze-shared.ts'
 import { guardAdapter } from './guard-adapter.ts'
 import { guardEndpoint } from './guard-endpoint.ts'
 import { guardInspect } from './guard-inspect.ts'
 import { guardAction, guardCondition } from './guard-operators.ts'
-import { handled, type PluginGuard, runExchangePhase, runPhase, runSync, toError } from './guard-phase.ts'
+import { type PluginGuard, runExchangePhase, runPhase, toError } from './guard-phase.ts'
 import { guardReply } from './guard-reply.ts'
 import { PLUGIN_PARTS } from './parse-plugin-parts.ts'
 
@@ -47,7 +55,12 @@ export function guardPlugin(parts: PluginParts, guard: PluginGuard): PluginParts
 function bindParts(parts: PluginParts): PluginParts {
   const bound = PLUGIN_PARTS.map((name) => {
     const part: unknown = parts[name]
-    return [name, typeof part === 'function' ? part.bind(parts) : part] as const
+    if (typeof part !== 'function') return [name, part] as const
+    const call = (shown: SharedFields | undefined, ...rest: unknown[]): unknown => {
+      if (shown !== undefined) freezeShared(shown)
+      return part.call(parts, shown, ...rest)
+    }
+    return [name, call] as const
   })
   return Object.fromEntries(bound.filter(([, part]) => part !== undefined))
 }
@@ -73,16 +86,32 @@ function guardRejected(rejected: NotifyRejected, guard: PluginGuard): NotifyReje
   }
 }
 
+/** Returns a function that undoes changes: the observers that record and count the request come later. */
+function keepFields(request: EndedRequest): () => void {
+  const { exchange } = request
+  const [fields, fieldsOfExchange] = [{ ...request }, { ...exchange }]
+  return () => {
+    Object.assign(request, fields)
+    if (exchange !== undefined && !Object.isFrozen(exchange)) Object.assign(exchange, fieldsOfExchange)
+  }
+}
+
 /** An async observer, whose errors nobody else would handle. */
 function guardObserver(observe: RequestObserver, guard: PluginGuard): RequestObserver {
   const { title, logger } = guard
   return (request) => {
-    const result: unknown = runSync(guard, 'observe', () => observe(request))
-    if (!isPromiseLike(result)) return
-    Promise.resolve(result).catch((thrown: unknown) => {
+    const fail = (thrown: unknown) => {
       const err = toError(thrown, guard, 'observe')
       logger.error({ err, requestId: request.id }, `${title} failed in observe`)
-    })
+    }
+    try {
+      const restore = keepFields(request)
+      const result: unknown = runAsPlugin(title, () => observe(request))
+      restore()
+      if (isPromiseLike(result)) Promise.resolve(result).catch(fail)
+    } catch (thrown) {
+      fail(thrown)
+    }
   }
 }
 

@@ -1,11 +1,10 @@
 import type { PluginParts, Reply } from '../contract/index.ts'
 import { runAsGateway } from '../process/plugin-context.ts'
 import { freezeJson } from '../util/freeze-json.ts'
-import { checkReply } from './check-reply.ts'
+import { checkReply, handled } from './check-reply.ts'
 import { freezeReply } from './freeze-reply.ts'
 import {
   createPhaseTimer,
-  handled,
   type PluginGuard,
   runExchangePhase,
   runPhase,

@@ -7,6 +7,11 @@ export function toNanoUsd(usd: number): number {
   return Math.round(usd * NANOS_PER_USD)
 }
 
+/** Whether it may be added to a sum: one that a plugin has set could be NaN, which stays in it for ever. */
+export function isCost(usd: unknown): usd is number {
+  return Number.isFinite(usd) && Number(usd) >= 0
+}
+
 /** Rounds US dollars to billionths (docs/usage.md, "Cost of a request"): JSON shows no more digits. */
 export function roundUsd(usd: number): number {
   return toNanoUsd(usd) / NANOS_PER_USD

@@ -1,5 +1,5 @@
 import type { EndedExchange } from '../contract/index.ts'
-import { toNanoUsd } from './cost.ts'
+import { isCost, toNanoUsd } from './cost.ts'
 import { providerUseOf } from './provider-use.ts'
 
 /** Where `exchange.state` has what budgets have reserved: a WeakMap costs several times as much. */
@@ -11,7 +11,7 @@ export const HELD_BUDGET = 'signalbox:budget'
  */
 export function costOfEnded(exchange: EndedExchange): number | 'unknown' {
   const { costUsd } = exchange
-  if (typeof costUsd === 'number') return toNanoUsd(costUsd)
+  if (isCost(costUsd)) return toNanoUsd(costUsd)
   return costUsd === undefined && providerUseOf(exchange) === 'nothing' ? 0 : 'unknown'
 }
 

@@ -8,7 +8,7 @@ import {
 import { fromKoaError } from '../../core/http/errors.ts'
 import { parseTraceEntry, parseWarning } from '../../core/pipeline/check-annotations.ts'
 import { billedTarget } from '../../core/pipeline/usage-recorder.ts'
-import { toNanoUsd } from '../../core/util/cost.ts'
+import { isCost, toNanoUsd } from '../../core/util/cost.ts'
 import { assumedCostOf } from '../../core/util/ended-cost.ts'
 import { readPromptChecksum, readSignals } from './read-signals.ts'
 import type { LedgerRecord, RecordedError, RecordedPrompt, RecordedTokens } from './store/record.ts'
@@ -108,7 +108,7 @@ function routerChoiceOf({ targets }: Route, router: RouterChoice, model: string 
 /** Nano-dollars; null if they are unknown. 0 if no provider replied: nothing was sold then. */
 function toCost(exchange: EndedExchange | undefined): number | null {
   const { costUsd = 0 } = exchange ?? {}
-  return costUsd === null ? null : toNanoUsd(costUsd)
+  return isCost(costUsd) ? toNanoUsd(costUsd) : null
 }
 
 function toTokens(exchange: EndedExchange | undefined): RecordedTokens | null {

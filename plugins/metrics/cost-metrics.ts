@@ -1,6 +1,7 @@
 import type { Registry } from 'prom-client'
 import type { RequestObserver, Target } from '../../core/contract/index.ts'
 import { billedTarget } from '../../core/pipeline/usage-recorder.ts'
+import { isCost } from '../../core/util/cost.ts'
 import { type CounterSeries, createCounter } from '../../core/util/metrics.ts'
 import type { Groups } from '../../projections/groups.ts'
 
@@ -27,7 +28,7 @@ export function observeGroupCosts(metrics: Registry, groups: Pick<Groups, 'group
 
   return ({ account, exchange }) => {
     const costUsd = exchange?.costUsd
-    if (account === undefined || typeof costUsd !== 'number' || costUsd === 0) return
+    if (account === undefined || !isCost(costUsd) || costUsd === 0) return
     for (const groupId of groups.groupsOf(account.userId)) seriesOf(groupId).inc(costUsd)
   }
 }
@@ -62,7 +63,7 @@ export function observeCosts(metrics: Registry, providers: ReadonlySet<string>):
     }
     const provider = providerOf(target)
     const model = target.entry?.id ?? 'other'
-    if (costUsd === null) unknown(provider, usage === undefined ? 'usage' : 'price').inc()
+    if (!isCost(costUsd)) unknown(provider, usage === undefined ? 'usage' : 'price').inc()
     else cost(provider, model).inc(costUsd)
     if (usage === undefined) return
     const count = (type: string, amount = 0) => {

@@ -27,6 +27,11 @@ const BANNER = [
   /^ {2}(export|curl|npx| {2}-[Hd]) /,
 ]
 const NO_USER = /^There is no user yet\. /
+
+/** What a busy machine causes: an error, and the line which says that it has passed. */
+const AWAY = 'request ledger unavailable; records wait in memory'
+const BACK = 'request ledger available again'
+
 const INSPECTOR = /^(Debugger |For help, see: |Starting inspector|Waiting for the debugger)/
 
 export function watchLog(file: string): LogWatch {
@@ -42,7 +47,14 @@ export function watchLog(file: string): LogWatch {
 
   const noteInspector = (url: string) => inspectors.add(url)
 
+  /** The record of the request ledger was late, and has arrived. */
+  function takeBack(): void {
+    const index = odd.findLastIndex(({ text }) => text.includes(AWAY))
+    if (index >= 0) odd.splice(index, 1)
+  }
+
   function take(line: string): void {
+    if (line.includes(BACK)) takeBack()
     if (line.startsWith('{"level":30')) count('info')
     else if (INSPECTOR.test(line)) findInspectors(line).forEach(noteInspector)
     else if (!BANNER.some((pattern) => pattern.test(line)) && !NO_USER.test(line)) takeOther(line)

@@ -8,6 +8,8 @@ export interface HeapLevel {
   readonly usedMb: number
   /** Heap of the other threads: event log and pattern workers. */
   readonly threadsMb: number
+  /** Number of the other threads. */
+  readonly threads: number
   /** Memory outside the heap, such as buffers. */
   readonly externalMb: number
 }
@@ -30,6 +32,7 @@ export async function weighHeaps(inspectors: readonly string[], rounds = ROUNDS)
     processes: sum('processes'),
     usedMb: sum('usedMb'),
     threadsMb: sum('threadsMb'),
+    threads: sum('threads'),
     externalMb: sum('externalMb'),
   }
 }
@@ -46,7 +49,8 @@ async function weigh(url: string, rounds: number): Promise<HeapLevel> {
     let threadsMb = 0
     for (const thread of threads) threadsMb += (await readMemory(thread)).heapUsed / 2 ** 20
     const { heapUsed, external } = main
-    return { processes: 1, usedMb: heapUsed / 2 ** 20, threadsMb, externalMb: external / 2 ** 20 }
+    const usedMb = heapUsed / 2 ** 20
+    return { processes: 1, usedMb, threadsMb, threads: threads.length, externalMb: external / 2 ** 20 }
   } finally {
     inspector.close()
   }

@@ -49,8 +49,10 @@ export function printEffects({ effects }: Tally): void {
 
 export function printLevels(levels: Readonly<Record<string, Level>>, samples: readonly Sample[]): void {
   print('\nwhat the gateway holds on to when all is quiet')
-  for (const [when, { usedMb, threadsMb, externalMb, fds, rssMb, processes }] of Object.entries(levels)) {
-    const heap = `heap ${usedMb.toFixed(2)} MB, ${threadsMb.toFixed(2)} MB in other threads, ${externalMb.toFixed(2)} MB outside`
+  for (const [when, { usedMb, threadsMb, threads, externalMb, fds, rssMb, processes }] of Object.entries(
+    levels,
+  )) {
+    const heap = `heap ${usedMb.toFixed(2)} MB, ${threadsMb.toFixed(2)} MB in ${threads} other threads, ${externalMb.toFixed(2)} MB outside`
     print(
       `  ${when}: ${heap}, ${fds} open files, ${processes} processes (RSS ${rssMb.toFixed(0)} MB, not judged)`,
     )

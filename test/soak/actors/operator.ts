@@ -74,10 +74,9 @@ export function createOperatorAtWork({ chance }: World, addresses: Addresses): A
       policy = { id: made.body.data.id, name: body.name }
       mustBe(await ask(`/admin/policies/${policy.id}/firewall-rules`, 'POST', rule(changes)), 201)
       const { body: effective } = await client.ask({ path: '/v1/rules/effective', key: person.key })
-      must(
-        JSON.stringify(effective).includes(`never said ${changes}`),
-        () => 'a rule of a policy does not apply',
-      )
+      const shown = JSON.stringify(effective)
+      must(shown.includes(`"rule ${changes}"`), () => `a rule of a policy does not apply: ${shown}`)
+      must(!shown.includes('never said'), () => `a user reads what a policy looks for: ${shown}`)
       return 'policy made'
     }
     if (chance.chance(0.3)) {

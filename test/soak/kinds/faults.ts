@@ -13,13 +13,14 @@ import { completed, extensions, readChatStream } from './chat-stream.ts'
 interface Fault {
   readonly marker: string
   readonly stream?: boolean
+  readonly headers?: Readonly<Record<string, string>>
   readonly effects: readonly (number | 'answered' | 'broken')[]
 }
 
 const WHOLE: readonly Fault[] = [
   { marker: 'status=500', effects: [502] },
-  { marker: 'status=503', effects: [502] },
-  { marker: 'status=529', effects: [502] },
+  { marker: 'status=503', effects: [503] },
+  { marker: 'status=529', effects: [503] },
   { marker: 'status=429 retry-after=7', effects: [429] },
   { marker: 'status=401', effects: [502] },
   { marker: 'status=400', effects: [400] },
@@ -51,15 +52,24 @@ const FAULTS: readonly Fault[] = [...WHOLE, ...STREAMED.map((fault) => ({ ...fau
 const LANES = 40
 
 /** Transient faults: the retry or the next model succeeds. */
-const PASSING = [
+const PASSING: readonly Fault[] = [
   'status=500',
   'status=503',
   'status=429 retry-after=0',
-  'cut=0',
   'malformed',
   'error-first',
-  'hang',
+].map((marker) => ({ marker, effects: ['answered'] }))
+
+/**
+ * Transient faults after which the provider may execute the request nevertheless: it is sent again if the
+ * caller asks for that. A connection that ends may also have been closed while it was idle.
+ */
+const UNANSWERED: readonly Fault[] = [
+  { marker: 'cut=0', effects: ['answered', 502] },
+  { marker: 'hang', effects: [504] },
 ]
+
+const AGAIN = { 'x-retry-on-timeout': 'true' }
 
 /**
  * Every second request for a model succeeds, so that no circuit opens and every fault has its own effect.
@@ -83,10 +93,10 @@ function createPinned(): Kind['run'] {
 
 /** Requests a fault and checks that it has one of its effects. */
 async function suffer(world: World, fault: Fault, model: string, person = world.chance.pick(world.people)) {
-  const { marker, stream = false, effects } = fault
+  const { marker, stream = false, effects, headers = {} } = fault
   const said = speak(world, { marker, feature: 'none', person, words: 20 })
   const body = chatBody(said, model, { stream })
-  const opened = await world.client.open({ path: '/v1/chat/completions', key: person.key, body })
+  const opened = await world.client.open({ path: '/v1/chat/completions', key: person.key, body, headers })
   const { status, requestId } = opened
   if (status >= 500) world.tally.explain(requestId)
   if (status !== 200 || !stream) {
@@ -119,7 +129,8 @@ async function suffer(world: World, fault: Fault, model: string, person = world.
 
 /** Requests a transient fault: a fixed model is retried, an automatic choice fails over. */
 async function recover(world: World): Promise<string> {
-  const passing = world.chance.pick(PASSING)
+  const isAgain = world.chance.chance(0.5)
+  const { marker: passing, effects } = world.chance.pick([...PASSING, ...UNANSWERED])
   const stream = world.chance.chance(0.5)
   const isPinned = world.chance.chance(0.3)
   const format = world.chance.pick(FLAKY_FORMATS)
@@ -128,7 +139,10 @@ async function recover(world: World): Promise<string> {
     : world.chance.pick(['auto', 'auto:cost'])
   // Makes the marker unique, because the sandbox counts uses by marker.
   const marker = `${passing} times=1 code=${world.nonce()}`
-  return suffer(world, { marker, stream, effects: ['answered'] }, model)
+  const fault: Fault = isAgain
+    ? { marker, stream, effects: ['answered'], headers: AGAIN }
+    : { marker, stream, effects }
+  return suffer(world, fault, model)
 }
 
 /** Requests a fault of all models of a provider, so that there is no alternative. */
