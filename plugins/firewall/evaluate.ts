@@ -28,6 +28,14 @@ export interface FirewallOutcome {
   readonly masking?: CompiledFirewallRule | undefined
   /** What masks wrote whose replacement refers to groups. */
   readonly written?: WrittenByRules
+  /** All texts of the request, if masks have changed it and they were collected. */
+  readonly texts?: readonly string[] | undefined
+}
+
+/** A request with all texts of it that rules inspect. */
+export interface RequestTexts {
+  readonly request: ChatRequest
+  readonly texts: readonly string[]
 }
 
 /** What rules know of a request that they have evaluated before, and that has changed since. */
@@ -239,7 +247,18 @@ class FirewallEvaluation {
 
   private outcome(refusal: FirewallRefusal | undefined): FirewallOutcome {
     const { request, warnings, trace, unfinished, masking, written } = this
-    return { request, refusal, warnings, trace, unfinished, masking, ...(written.size > 0 && { written }) }
+    const isWhole = masking !== undefined && this.earlier === undefined
+    const texts = isWhole ? this.texts : undefined
+    return {
+      request,
+      refusal,
+      warnings,
+      trace,
+      unfinished,
+      masking,
+      texts,
+      ...(written.size > 0 && { written }),
+    }
   }
 
   /** A rule whose pattern does not finish refuses the request, or only warns if it would only warn. */

@@ -6,6 +6,7 @@ import type { RewrittenDocuments } from '../../core/text/json-text.ts'
 import { rewriteLongDocuments } from '../../core/text/long-documents.ts'
 import { mapRequest } from '../../core/text/map-request.ts'
 import { inspectedValues } from '../../core/text/request-texts.ts'
+import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
 import type { MaybePromise } from '../../core/util/maybe-promise.ts'
 import type { CompiledFirewallRule } from './compile.ts'
 
@@ -45,7 +46,8 @@ export async function maskAgain(
   written?: WrittenTexts,
 ): Promise<string> {
   const replaced = await mask.pattern.replace(text, mask.replacement, run)
-  if (replaced === text) return text
+  if (replaced === text || (written === undefined && !text.includes(mask.replacement.join(''))))
+    return replaced
   await written?.read(run)
   const isWritten = written?.finderIn(text)
   const isKept = (match: PatternMatch) => isOwnText(text, match) || isWritten?.(match) === true
@@ -68,11 +70,13 @@ async function replaceMatches(
   isKept: (match: PatternMatch) => boolean,
 ): Promise<{ output: string; spans: readonly Span[] }> {
   const spans: Span[] = []
+  const slice = createCooperativeYield()
   let output = ''
   let position = 0
   for (let from = 0; ; from = position) {
     const { matches, openMatch } = await pattern.scan({ text, from, replacement }, run)
     for (const match of openMatch === undefined ? matches : [...matches, openMatch]) {
+      if (slice.isDue()) await slice.yieldNow()
       output += text.slice(position, match.start)
       const start = output.length
       output += isKept(match) ? text.slice(match.start, match.end) : match.replacement

@@ -6,6 +6,7 @@ import {
   type EvaluationOptions,
   evaluateFirewall,
   type FirewallOutcome,
+  type RequestTexts,
   type WrittenByRules,
 } from './evaluate.ts'
 import { refuseBy } from './refusal.ts'
@@ -83,8 +84,10 @@ export class RuleWalk {
   async #lookAgain(request: ChatRequest): Promise<ChatRequest> {
     let current = request
     let masking: CompiledFirewallRule | undefined
-    const texts = new CollectedTexts()
+    const texts = new CollectedTexts(this.#evaluation.shared)
+    for (const { collected } of this.#looks) texts.add(collected)
     for (let looks = 0; looks < MAX_LOOKS; looks++) {
+      const before = await texts.of(current)
       for (const [index, look] of this.#looks.entries()) {
         if (look.holdsFor(current)) continue
         const { firewall } = look
@@ -100,6 +103,9 @@ export class RuleWalk {
         current = outcome.request
       }
       if (this.#looks.every((look) => look.holdsFor(current))) return current
+      const after = await texts.of(current)
+      // Masks that have undone each other would do so again.
+      if (after.length === before.length && after.every((text, index) => text === before[index])) break
     }
     if (masking !== undefined) this.#report(refusedOutcome(current, masking), true)
     throw new Error('The request was changed without a mask.')
@@ -111,19 +117,22 @@ class Look {
   readonly firewall: CompiledFirewall
   /** See `EarlierLook`. */
   readonly written: WrittenByRules
+  /** The texts of the request after the masks, if they are known. */
+  readonly collected: RequestTexts | undefined
   readonly #before: ChatRequest
   readonly #after: ChatRequest
 
   constructor(
     firewall: CompiledFirewall,
     before: ChatRequest,
-    { request, written }: FirewallOutcome,
+    { request, written, texts }: FirewallOutcome,
     earlier: WrittenByRules = new Map(),
   ) {
     this.firewall = firewall
     this.#before = before
     this.#after = request
     this.written = written ?? earlier
+    this.collected = texts && { request, texts }
   }
 
   /**
@@ -147,6 +156,14 @@ class Look {
 class CollectedTexts {
   readonly #lists = new Map<ChatRequest, readonly string[]>()
   readonly #sets = new Map<ChatRequest, ReadonlySet<string>>()
+
+  constructor(known: Partial<RequestTexts> | undefined) {
+    this.add(known)
+  }
+
+  add({ request, texts }: Partial<RequestTexts> = {}): void {
+    if (request !== undefined && texts !== undefined) this.#lists.set(request, texts)
+  }
 
   async of(request: ChatRequest): Promise<readonly string[]> {
     const texts = this.#lists.get(request) ?? (await requestTexts(request))

@@ -45,10 +45,18 @@ function randomRule(random: Random, actions: readonly Rule['action'][], length: 
     scope: random.pick(['prompt', 'prompt', 'response'] as const),
     type: isRegex ? 'regex' : 'substring',
     pattern: isRegex
-      ? random.pick(['7{2,}', 'q+z', BEHIND_Q, 'z(?!7)[qz]z', '^7q|qz$', 'q.q'])
+      ? random.pick(['7{2,}', 'q+z', BEHIND_Q, 'z(?!7)[qz]z', '^7q|qz$', 'q.q', '7(q?)7', '(z)q|q(7)'])
       : text(random, length),
     action: random.pick(actions),
-    replacement: random.pick(['', '*', '[gone]', text(random, 1), text(random, 1), text(random, 2)]),
+    replacement: random.pick([
+      '',
+      '*',
+      '[gone]',
+      ...(isRegex ? ['$1', '$2'] : []),
+      text(random, 1),
+      text(random, 1),
+      text(random, 2),
+    ]),
   }
 }
 
@@ -194,7 +202,8 @@ describe(`what is sent under random policies and rules (seed ${SEED})`, function
       for (let request = 0; request < REQUESTS; request++) await ask(made, random, seed)
     }
     expect(Math.min(...Object.values(counts)), JSON.stringify(counts)).to.be.above(ROUNDS.precedence / 10)
-    const { body } = await asAdmin(gateway, 'POST', '/admin/what-if', { file: {} })
+    const { status, body } = await asAdmin(gateway, 'POST', '/admin/what-if', { file: {} })
+    expect(status, JSON.stringify(body)).to.equal(200)
     const { evaluated, reproduced, not_evaluated } = body.data
     expect(not_evaluated).to.deep.equal([])
     // It takes the newest thousand.
