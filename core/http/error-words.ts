@@ -161,16 +161,10 @@ export function statusInStyle(code: string, status: number, style: ErrorStyle | 
   return findWords({ code, wireCode: code }, style)?.status ?? status
 }
 
-/**
- * Returns an error as clients of an endpoint get it. `isConverted`: the request was converted before it
- * failed, so paths to its messages are not those of the caller.
- */
-export function toErrorInStyle(error: unknown, style: ErrorStyle, isConverted: boolean): unknown {
+/** Returns an error with the status that clients of an endpoint get. */
+export function toErrorInStyle(error: unknown, style: ErrorStyle): unknown {
   if (style !== 'anthropic' || !GatewayError.isInstance(error)) return error
   const { code, type, message, details } = error
-  const { param, ...others } = details
   const status = statusInStyle(code, error.status, style)
-  const isForeign = isConverted && param?.startsWith('messages[') === true
-  if (status === error.status && !isForeign) return error
-  return new GatewayError({ ...others, ...(param && !isForeign && { param }), code, type, message, status })
+  return status === error.status ? error : new GatewayError({ ...details, code, type, message, status })
 }

@@ -112,8 +112,7 @@ function createFailureRecorder(
     exchange.isAnswered = true
     recordUnreadCost(exchange, costOf)
     if (reply !== undefined) releaseReply(reply)
-    const named = nameCallerPath(thrown, dialect, exchange, ctx)
-    const error = toErrorInStyle(named, dialect.errorStyle, exchange.route !== undefined)
+    const error = toCallerError(thrown, dialect, exchange, () => requestedBody(ctx))
     for (const notify of onRejected) await notify(exchange, error)
     return error
   }
@@ -150,19 +149,29 @@ function requestedBody({ request, deployment }: GatewayContext): JsonObject {
   return deployment === undefined ? body : { ...body, model: deployment }
 }
 
+/** Returns an error as the client of a dialect gets it. */
+export function toCallerError(
+  thrown: unknown,
+  dialect: Dialect,
+  exchange: EndedExchange,
+  readBody: () => JsonObject,
+): unknown {
+  return toErrorInStyle(nameCallerPath(thrown, dialect, exchange, readBody), dialect.errorStyle)
+}
+
 /** Plugins and providers know the canonical request only, and name its fields in their errors. */
 function nameCallerPath(
   error: unknown,
   dialect: Dialect,
   exchange: EndedExchange,
-  ctx: GatewayContext,
+  readBody: () => JsonObject,
 ): unknown {
   if (!GatewayError.isInstance(error) || error.details.param === undefined) return error
   const { param } = error.details
   const { toCallerPath, parameterNames = {} } = dialect
   const name = toReceivedName(param, exchange)
   const [field = ''] = name.split(/[.[]/, 1)
-  const place = toCallerPath?.(name, exchange, requestedBody(ctx)) ?? name
+  const place = toCallerPath?.(name, exchange, readBody()) ?? name
   const path = place === name ? (parameterNames[field] ?? name) : place
   return path === param ? error : error.withParam(path)
 }

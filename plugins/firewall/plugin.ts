@@ -258,6 +258,8 @@ function createPatternCounters(metrics: Registry) {
     labelNames: ['action'],
     registers: [metrics],
   })
+  // An increase from no sample to the first one is not an increase to Prometheus.
+  for (const action of ['block', 'mask', 'warn']) unusable.inc({ action }, 0)
   const unfinished = new Counter({
     name: 'signalbox_firewall_overruns_total',
     help: 'Firewall rules whose pattern did not finish within the limits of a request.',

@@ -1,9 +1,9 @@
 import { type Account, endpoint, type Host, Type, user } from '../../core/contract/index.ts'
 import { anthropicHeaders } from '../../core/dialects/messages/description.ts'
+import { messagesDialect } from '../../core/dialects/messages/dialect.ts'
 import { parseCountTokensRequest } from '../../core/dialects/messages/parse-request.ts'
 import { countTokensRequestSchema } from '../../core/dialects/messages/request-schema.ts'
-import { toErrorInStyle } from '../../core/http/error-words.ts'
-import type { CallerSnapshot } from '../../core/pipeline/inference.ts'
+import { type CallerSnapshot, toCallerError } from '../../core/pipeline/inference.ts'
 import { createUnsentExchange } from '../../core/pipeline/unsent-exchange.ts'
 import type { TokenCounter } from '../../providers/shared/token-counter.ts'
 
@@ -50,7 +50,7 @@ export function createCountTokensEndpoint(
       try {
         await host.decide(exchange)
       } catch (error) {
-        throw toErrorInStyle(error, 'anthropic', true)
+        throw toCallerError(error, messagesDialect, exchange, () => call.body)
       }
       return { status: 200, body: { input_tokens: await counter.count(exchange) } }
     },

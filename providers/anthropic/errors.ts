@@ -1,7 +1,13 @@
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { ProviderErrorResponse } from '../../core/contract/provider.ts'
 import { isReportedError, parseErrorBody } from '../shared/error-body.ts'
-import { createErrorParser, type ProviderErrorBody, type ProviderErrorCode } from '../shared/errors.ts'
+import { findParam } from '../shared/error-params.ts'
+import {
+  createErrorParser,
+  type ProviderErrorBody,
+  type ProviderErrorCode,
+  type ProviderErrorDetails,
+} from '../shared/errors.ts'
 import { asObject, asString } from '../shared/fields.ts'
 
 interface AnthropicError extends ProviderErrorBody {
@@ -18,7 +24,7 @@ export const { parseResponse: parseAnthropicError, parseRecord: parseAnthropicEr
   createErrorParser<AnthropicError>({
     parseBody,
     classify,
-    toDetails: () => ({}),
+    toDetails,
     toStatus,
     retryAfter,
   })
@@ -43,6 +49,25 @@ function classify(status: number, { type, code, message }: AnthropicError): Prov
   if (status === 404 && type === 'not_found_error' && /^model\b/.test(message)) return 'model_not_found'
   return undefined
 }
+
+/** Messages about a field begin with its path: `messages.0.content: Input should be a valid list`. */
+function toDetails({ message }: AnthropicError): ProviderErrorDetails {
+  const [, path = ''] = /^([a-z_]+(?:\.\w+)*): /.exec(message) ?? []
+  const param = findParam(path, FIELDS)
+  return param === undefined ? {} : { param }
+}
+
+const FIELDS = new Map([
+  ...['model', 'messages', 'max_tokens', 'temperature', 'top_p', 'top_k', 'tools', 'tool_choice'].map(
+    (name) => [name, name] as const,
+  ),
+  ['system', 'messages'],
+  ['stop_sequences', 'stop'],
+  ['metadata', 'user'],
+  ['thinking', 'reasoning_effort'],
+  ['output_config.effort', 'reasoning_effort'],
+  ['output_config.format', 'response_format'],
+])
 
 /** Such as `enforced_spend_limit_reached`. */
 const SPEND_LIMIT_CODE = /_spend_limit_reached$/

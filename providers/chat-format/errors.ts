@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { ProviderErrorResponse } from '../../core/contract/provider.ts'
 import { type ErrorBody, isReportedError, parseErrorBody } from '../shared/error-body.ts'
+import { findParam } from '../shared/error-params.ts'
 import {
   createErrorParser,
   type ProviderErrorBody,
@@ -52,10 +53,29 @@ function isUnknownModelError({ code, type, message }: ChatError): boolean {
   return code === 'model_not_found' || type === 'invalid_model' || message === 'Model Not Exist'
 }
 
-function toDetails({ param, code }: ChatError): ProviderErrorDetails {
+function toDetails({ param: path, code }: ChatError): ProviderErrorDetails {
+  const param = path && (findParam(path, RESPONSES_FIELDS) ?? toChatPath(path))
   // A numeric code only repeats the HTTP status.
   const hasWireCode = code !== '' && !/^\d+$/.test(code)
   return { ...(param && { param }), ...(hasWireCode && { wireCode: code }) }
+}
+
+/** Fields of the Responses API, and the texts to embed or to judge. */
+const RESPONSES_FIELDS = new Map([
+  ['input', 'messages'],
+  ['instructions', 'messages'],
+  ['max_output_tokens', 'max_tokens'],
+  ['reasoning', 'reasoning_effort'],
+  ['text', 'response_format'],
+  ['text.verbosity', 'verbosity'],
+])
+
+/** Validators separate all steps of a path by dots, and add the types that they tried. */
+function toChatPath(path: string): string {
+  return path
+    .replace(/\.(\d+)(?=\.|$)/g, '[$1]')
+    .replace(/^(messages\[\d+\])\.(?:user|assistant|system|tool)(?=\.|$)/, '$1')
+    .replace(/^(\w+)\.(?:str|int|float|bool|list\[\w+\])(?=[.[]|$)/, '$1')
 }
 
 /** The time in the message, or that until all exhausted limits in `x-ratelimit-*` are reset. */

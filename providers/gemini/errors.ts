@@ -1,5 +1,11 @@
 import type { JsonObject } from '../../core/contract/json.ts'
-import { createErrorParser, type ProviderErrorBody, type ProviderErrorCode } from '../shared/errors.ts'
+import { findParam } from '../shared/error-params.ts'
+import {
+  createErrorParser,
+  type ProviderErrorBody,
+  type ProviderErrorCode,
+  type ProviderErrorDetails,
+} from '../shared/errors.ts'
 import { asNumber, asObject, asObjects, asString } from '../shared/fields.ts'
 
 /** A `google.rpc.Status`; a missing text is empty. */
@@ -14,6 +20,8 @@ interface GeminiError extends ProviderErrorBody {
   readonly retryDelay: number | undefined
   /** From QuotaFailure: the exceeded limits, such as `GenerateRequestsPerDayPerProjectPerModel-FreeTier`. */
   readonly quotaIds: readonly string[]
+  /** From BadRequest or the message: the path of the first refused field, such as `contents[0].parts[0]`. */
+  readonly field: string
 }
 
 /**
@@ -24,7 +32,7 @@ export const { parseResponse: parseGeminiError, parseRecord: parseGeminiErrorRec
   createErrorParser<GeminiError>({
     parseBody,
     classify,
-    toDetails: () => ({}),
+    toDetails,
     toStatus,
     retryAfter,
   })
@@ -37,8 +45,11 @@ function parseBody(body: unknown): GeminiError {
   const details = asObjects(fields.details)
   const status = asString(fields.status)
   const reason = asString(findDetail(details, 'ErrorInfo').reason)
+  const message = asString(fields.message) || asString(error)
+  const [violation] = asObjects(findDetail(details, 'BadRequest').fieldViolations)
   return {
-    message: asString(fields.message) || asString(error),
+    message,
+    field: asString(violation?.field) || (NAMED_FIELD.exec(message)?.[1] ?? ''),
     logCode: reason || status,
     status,
     code: asNumber(fields.code),
@@ -49,6 +60,9 @@ function parseBody(body: unknown): GeminiError {
     ),
   }
 }
+
+/** As in "Invalid value at 'contents[0]' (…)" and "* GenerateContentRequest.contents: …". */
+const NAMED_FIELD = /(?:Invalid value at '|\* \w+Request\.)([\w.[\]]+)/
 
 /** Finds a detail by the end of its type, which is of the form `type.googleapis.com/google.rpc.RetryInfo`. */
 function findDetail(details: readonly JsonObject[], name: string): JsonObject {
@@ -66,6 +80,30 @@ function classify(status: number, { reason, quotaIds }: GeminiError): ProviderEr
   if (reason === 'API_KEY_INVALID') return 'provider_authentication_error'
   return status === 404 ? 'model_not_found' : undefined
 }
+
+function toDetails({ field }: GeminiError): ProviderErrorDetails {
+  const path = field.replace(/^\w+Request\./, '').replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+  const param = findParam(path, FIELDS)
+  return param === undefined ? {} : { param }
+}
+
+/** Paths in either of the API's spellings, as `system_instruction`. */
+const FIELDS = new Map([
+  ['model', 'model'],
+  ...['contents', 'system_instruction', 'content', 'requests'].map((name) => [name, 'messages'] as const),
+  ...['temperature', 'top_p', 'top_k', 'seed', 'presence_penalty', 'frequency_penalty'].map(
+    (name) => [`generation_config.${name}`, name] as const,
+  ),
+  ['generation_config.max_output_tokens', 'max_tokens'],
+  ['generation_config.stop_sequences', 'stop'],
+  ['generation_config.thinking_config', 'reasoning_effort'],
+  ...['response_schema', 'response_json_schema', 'response_mime_type'].map(
+    (name) => [`generation_config.${name}`, 'response_format'] as const,
+  ),
+  ['tools', 'tools'],
+  ['tool_config', 'tool_choice'],
+  ['requests.output_dimensionality', 'dimensions'],
+])
 
 function retryAfter({ retryDelay }: GeminiError): number | undefined {
   return retryDelay === undefined ? undefined : Math.max(1, Math.ceil(retryDelay))

@@ -316,24 +316,100 @@ describe('error words', () => {
   })
 
   describe('about a field', () => {
-    const PARAMS: readonly (readonly [DialectName, said: string, expected: string | undefined])[] = [
-      ['chat', 'messages[0].content', 'messages[0].content'],
-      ['chat', 'max_completion_tokens', 'max_tokens'],
-      ['responses', 'messages[0].content', 'input'],
-      ['responses', 'max_completion_tokens', 'max_output_tokens'],
-      ['completions', 'messages[0].content', 'prompt'],
-      ['completions', 'max_completion_tokens', 'max_tokens'],
-      ['messages', 'messages[0].content', undefined],
-      ['messages', 'max_completion_tokens', 'max_tokens'],
-      ['messages', 'stop', 'stop_sequences'],
-      ['route', 'messages[0].content', 'prompt'],
-    ]
-    for (const [dialect, param, expected] of PARAMS)
-      it(`name it as the caller wrote it: ${dialect}, ${param}`, async () => {
-        bench.respond(() => ({ status: 400, body: { error: { message: `Invalid ${param}`, param } } }))
-        const asked = await bench.ask({ dialect, format: 'openai', stream: false })
-        expect([asked.status, asked.error.param], asked.raw).to.deep.equal([400, expected])
+    /** How providers of a format name a canonical field that they refuse: in `param` or in the message. */
+    const MESSAGES = 'messages[0].content'
+    const TOOLS = ['tools', 'tools[0].function.parameters.type', 'tool_choice.function.name']
+    const REFUSED: Readonly<Record<FormatName, readonly Refused[]>> = {
+      openai: [
+        MESSAGES,
+        'max_completion_tokens',
+        'stop',
+        'user',
+        ...TOOLS,
+        'response_format.json_schema.name',
+      ].map(inParam),
+      compatible: [MESSAGES, 'max_tokens', 'stop', 'user'].map(inParam),
+      deepseek: [MESSAGES, 'max_tokens', 'stop'].map(inParam),
+      mistral: [
+        ...[MESSAGES, 'max_tokens'].map(inParam),
+        inLocation('messages', 0, 'content'),
+        inLocation('messages', 0, 'user', 'content'),
+        inLocation('max_tokens'),
+        inLocation('stop', 'str'),
+      ],
+      responses: [
+        ...['input[0].content[0].text', 'input', 'instructions', 'max_output_tokens'].map(inParam),
+        ...['text.format.schema', 'reasoning.effort', 'text.verbosity'].map(inParam),
+      ],
+      anthropic: [
+        'messages.0.content: Input should be a valid string',
+        'messages.0.content.0.text: text content blocks must be non-empty',
+        'system: text content blocks must be non-empty',
+        'max_tokens: 100000 > 64000, which is the maximum allowed',
+        'stop_sequences: each must contain non-whitespace',
+        'tools.0.custom.input_schema: JSON schema is invalid',
+        'tool_choice.name: not found',
+        'output_config.format.schema: unsupported',
+        'metadata.user_id: too long',
+      ].map((message) => ({ error: { type: 'invalid_request_error', message }, type: 'error' })),
+      gemini: [
+        'contents[0].parts[0].text',
+        'contents',
+        'system_instruction',
+        'generation_config.max_output_tokens',
+        'generationConfig.stopSequences',
+        'tools[0].function_declarations[0].name',
+        'generation_config.response_schema.type',
+      ].map((field) => {
+        const details = [
+          { '@type': 'type.googleapis.com/google.rpc.BadRequest', fieldViolations: [{ field }] },
+        ]
+        return { error: { code: 400, status: 'INVALID_ARGUMENT', message: `Invalid ${field}`, details } }
+      }),
+    }
+
+    /** The fields of each dialect that are named, in the order of its table. */
+    const OWN: Readonly<Record<DialectName, RegExp>> = {
+      chat: /^(messages(\[0\]\.content)?|max_tokens|stop|user|tools(\[0\]\.function\.parameters\.type)?|tool_choice(\.function\.name)?|response_format(\.json_schema\.name)?|verbosity|reasoning_effort)$/,
+      messages:
+        /^(messages(\[0\])?|max_tokens|stop_sequences|metadata\.user_id|tools(\[0\]\.input_schema\.type)?|tool_choice(\.name)?|verbosity|output_config\.(format|effort))$/,
+      responses:
+        /^(input|max_output_tokens|stop|user|tools(\[0\]\.parameters\.type)?|tool_choice(\.name)?|text\.format(\.name)?|text\.verbosity|reasoning\.effort)$/,
+      completions:
+        /^(prompt|max_tokens|stop|user|tools.*|tool_choice.*|response_format.*|verbosity|reasoning_effort)$/,
+      route:
+        /^(prompt|max_tokens|stop|user_id|tools(\[0\]\.function\.parameters\.type)?|tool_choice|response_format(\.json_schema\.name)?|verbosity|reasoning_effort)$/,
+    }
+
+    for (const { title, ...combination } of combinations())
+      it(`name it as the caller wrote it: ${title}`, async () => {
+        for (const refused of REFUSED[combination.format]) {
+          bench.respond(() => ({ status: 400, body: refused }))
+          const asked = await bench.ask(combination)
+          expect(asked.status, asked.raw).to.equal(400)
+          expect(asked.error.param, JSON.stringify(refused)).to.match(OWN[combination.dialect])
+        }
       })
+
+    it('name the texts to embed', async () => {
+      for (const [model, refused] of [
+        ['openai:text-embedding-3-small', inParam('input[1]')],
+        [
+          'gemini:gemini-embedding-2',
+          { error: { code: 400, message: "Invalid value at 'requests[0].content' (x)" } },
+        ],
+        ['mistral:mistral-embed', inLocation('input', 'list[str]', 1)],
+      ] as const) {
+        bench.respond(() => ({ status: 400, body: refused }))
+        const response = await fetch(`${bench.gateway.url}/v1/embeddings`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${bench.gateway.demoKey}`, 'content-type': 'application/json' },
+          body: JSON.stringify({ model, input: ['a', 'b'] }),
+        })
+        const body = await response.json()
+        expect([response.status, body.error.param], JSON.stringify(body)).to.deep.equal([400, 'input'])
+      }
+    })
   })
 
   it('of a rate limit say when Codex may try again', async () => {
@@ -351,6 +427,17 @@ describe('error words', () => {
 
 // biome-ignore lint/suspicious/noExplicitAny: an error of any dialect
 type Loose = any
+
+type Refused = object
+
+function inParam(param: string): Refused {
+  return { error: { message: `Invalid ${param}`, param } }
+}
+
+/** As validators in front of Mistral name it. */
+function inLocation(...loc: readonly (string | number)[]): Refused {
+  return { detail: [{ type: 'value_error', loc: ['body', ...loc], msg: 'Invalid' }] }
+}
 
 function errorOf({ body, records }: Asked): Loose {
   const last = records.at(-1)

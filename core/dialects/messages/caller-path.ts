@@ -4,9 +4,10 @@ import { isJsonObject, type JsonObject } from '../../contract/index.ts'
  * Returns where the caller wrote what an error calls by its path in the canonical request, such as
  * `messages[1].content[0].file.file_url`. See `parseMessages`.
  */
-export function toMessagesPath(path: string, { system, messages }: JsonObject): string {
+export function toMessagesPath(path: string, { system, messages, thinking }: JsonObject): string {
   const [, index, , partIndex, rest = ''] = PATH.exec(path) ?? []
-  if (index === undefined || !Array.isArray(messages)) return path
+  if (path === 'reasoning_effort' && thinking != null) return 'thinking'
+  if (index === undefined || !Array.isArray(messages)) return toToolPath(path)
   const part = partIndex === undefined ? undefined : Number(partIndex)
   const hasSystem = (typeof system === 'string' || Array.isArray(system)) && system.length > 0
   let position = Number(index) - (hasSystem ? 1 : 0)
@@ -35,6 +36,12 @@ export function toMessagesPath(path: string, { system, messages }: JsonObject): 
 }
 
 const PATH = /^messages\[(\d+)\](\.content(?:\[(\d+)\])?)?(.*)$/
+
+function toToolPath(path: string): string {
+  return path
+    .replace(/^(tools\[\d+\]|tool_choice)\.function/, '$1')
+    .replace(/^(tools\[\d+\])\.parameters/, '$1.input_schema')
+}
 
 const isCall = (type: unknown) => type === 'tool_use'
 

@@ -12,7 +12,12 @@ export const messagesDialect: Dialect = {
   writeStream: streamMessageEvents,
   hasErrorEvent: true,
   keepAlive: MESSAGE_PING,
-  parameterNames: { response_format: 'output_config.format', stop: 'stop_sequences' },
+  parameterNames: {
+    response_format: 'output_config.format',
+    stop: 'stop_sequences',
+    user: 'metadata.user_id',
+    reasoning_effort: 'output_config.effort',
+  },
   toCallerPath: (path, _, body) => toMessagesPath(path, body),
   errorStyle: 'anthropic',
   description: messagesDescription,

@@ -19,7 +19,9 @@ export function toResponsesPath(path: string, call: ResponsesCall, messageCount:
   const [, index, rest = ''] = /^messages\[(\d+)\](.*)$/.exec(path) ?? []
   if (index !== undefined) return toInputPath(call, Number(index), rest, messageCount)
   if (Object.hasOwn(RESPONSES_NAMES, path)) return RESPONSES_NAMES[path] ?? path
-  return path.replace(/^response_format(?:\.json_schema)?\./, 'text.format.')
+  return path
+    .replace(/^response_format(?:\.json_schema)?\./, 'text.format.')
+    .replace(/^(tools\[\d+\]|tool_choice)\.function(?=\.|$)/, '$1')
 }
 
 function toInputPath({ body, ...call }: ResponsesCall, index: number, rest: string, count: number): string {

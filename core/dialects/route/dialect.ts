@@ -23,7 +23,7 @@ export const routeDialect: Dialect = {
   writeStream() {
     throw new GatewayError('internal_error', 'Direct routing does not support streaming.')
   },
-  parameterNames: { messages: 'prompt', user: 'user_id' },
+  parameterNames: { messages: 'prompt', user: 'user_id', tool_choice: 'tool_choice' },
   errorStyle: 'route',
   description: routeDescription,
 }
