@@ -45,7 +45,7 @@ export interface ExtraContent extends JsonObject {
 }
 
 export interface Message extends JsonObject {
-  readonly role: 'system' | 'developer' | 'user' | 'assistant' | 'tool' | 'function'
+  readonly role: 'system' | 'developer' | 'user' | 'assistant' | 'tool'
   readonly content?: string | readonly ContentPart[] | null
   readonly tool_calls?: readonly ToolCall[] | null
   readonly tool_call_id?: string

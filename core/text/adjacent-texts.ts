@@ -92,7 +92,7 @@ function mergedTurns(messages: readonly Message[]): readonly (readonly number[])
       if (role === 'assistant') userTurn = undefined
       else assistantTurn = undefined
     }
-    if (role === 'tool' || role === 'function') continue
+    if (role === 'tool') continue
     const turn: number[] = (role === 'assistant' ? assistantTurn : userTurn) ?? []
     if (role === 'assistant') assistantTurn = turn
     else userTurn = turn
@@ -110,7 +110,7 @@ function isSystem(message: Message | undefined): boolean {
 /** Whether every provider receives something of a message. Files of replies are left out by some. */
 function isSentToAll(message: Message): boolean {
   const { role, content, tool_calls } = message
-  if (role === 'tool' || role === 'function' || (tool_calls != null && tool_calls.length > 0)) return true
+  if (role === 'tool' || (tool_calls != null && tool_calls.length > 0)) return true
   if (typeof content === 'string') return isNotBlank(content)
   const isSent = (part: ContentPart) =>
     part.type === 'text' ? isNotBlank(textOfPart(part) ?? '') : role === 'user' && !TEXT_TYPES.has(part.type)

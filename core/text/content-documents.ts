@@ -57,7 +57,7 @@ export function contentDocuments(content: unknown): readonly string[] {
  * for other messages.
  */
 export function joinedResult({ role }: Message, content: unknown): string | undefined {
-  if (role !== 'tool' && role !== 'function') return undefined
+  if (role !== 'tool') return undefined
   const lines = linesOf(content as readonly ContentPart[])
   return lines.length < 2 ? undefined : lines.join('\n')
 }

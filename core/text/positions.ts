@@ -37,7 +37,7 @@ const PARTS = {
 
 export const CONTENT: Position = objectOf(PARTS)
 
-const CALLED_FUNCTION = objectOf({ name: EXEMPT, arguments: JSON_TEXT }, new Set(['auto', 'none']))
+const CALLED_FUNCTION = objectOf({ name: EXEMPT, arguments: JSON_TEXT })
 
 const GOOGLE_SIGNATURE = objectOf({ thought_signature: SIGNATURE })
 
@@ -87,7 +87,6 @@ const MESSAGE_FIELDS = {
   name: INSPECTED,
   tool_call_id: EXEMPT,
   tool_calls: TOOL_CALL,
-  function_call: CALLED_FUNCTION,
   reasoning_content: INSPECTED,
   reasoning: INSPECTED,
   reasoning_details: REASONING_TEXTS,
@@ -106,7 +105,7 @@ const TOOL_MESSAGE = objectOf({
 
 const MESSAGE: Position = {
   ...objectOf(MESSAGE_FIELDS),
-  select: ({ role }) => (role === 'tool' || role === 'function' ? TOOL_MESSAGE : MESSAGE),
+  select: ({ role }) => (role === 'tool' ? TOOL_MESSAGE : MESSAGE),
 }
 
 /** `strict` is a boolean. */
@@ -139,8 +138,6 @@ const REQUEST_FIELDS = new Map<string, Position>([
   ['messages', MESSAGE],
   ['tools', TOOL],
   ['tool_choice', TOOL_CHOICE],
-  ['functions', objectOf(FUNCTION_FIELDS)],
-  ['function_call', CALLED_FUNCTION],
   [
     'response_format',
     objectOf({

@@ -71,8 +71,6 @@ export class PromptTokens {
     this.#operation = operation
     for (const message of request.messages) this.#addMessage(message)
     for (const tool of request.tools ?? []) this.#addSchema(tool)
-    // The older form of tools.
-    if (request.functions !== undefined) this.#addSchema(request.functions)
     if (request.response_format?.json_schema !== undefined)
       this.#addSchema(request.response_format.json_schema)
     if (runsProviderTools(request)) this.#unknownParts++
@@ -104,10 +102,9 @@ export class PromptTokens {
   }
 
   #addMessage(message: Message): void {
-    const { content, tool_calls, function_call } = message
+    const { content, tool_calls } = message
     this.#addText(content)
     for (const field of MESSAGE_TEXTS) this.#addText(message[field])
-    if (function_call != null) this.#addSchema(function_call)
     if (Array.isArray(content)) for (const part of content) this.#addPart(part)
     for (const { function: called, custom } of tool_calls ?? []) {
       this.#addText(called?.name)

@@ -3,12 +3,7 @@ import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import { toCallArguments } from '../shared/call-arguments.ts'
 import { asObject, asObjects, asString } from '../shared/fields.ts'
 import { isInstruction, markLaterInstructions } from '../shared/instructions.ts'
-import {
-  functionRoleError,
-  invalidValueError,
-  missingParameterError,
-  unsupportedPartError,
-} from '../shared/request-errors.ts'
+import { invalidValueError, missingParameterError, unsupportedPartError } from '../shared/request-errors.ts'
 import { toDocumentBlock, toImageBlock } from './media.ts'
 import type {
   AnthropicBody,
@@ -129,8 +124,6 @@ function toContentBlocks(message: Message, path: string, isForModel: boolean): C
       return toAssistantBlocks(message, path, isForModel)
     case 'tool':
       return [toToolResultBlock(message, path)]
-    case 'function':
-      throw functionRoleError(path)
     default:
       return toBlocks(message.content, `${path}.content`)
   }

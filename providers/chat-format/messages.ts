@@ -1,5 +1,4 @@
 import type { Message } from '../../core/contract/chat.ts'
-import { GatewayError } from '../../core/contract/errors.ts'
 import { asString } from '../shared/fields.ts'
 import { isInstruction } from '../shared/instructions.ts'
 
@@ -20,10 +19,4 @@ export function withJsonInstruction(messages: readonly Message[]): readonly Mess
   const beginning = firstTurn === -1 ? messages : messages.slice(0, firstTurn + 1)
   const isMentioned = beginning.some(({ content }) => /json/i.test(joinText(content)))
   return isMentioned ? messages : [{ role: 'system', content: 'Answer in JSON.' }, ...messages]
-}
-
-/** The error for message content that a provider does not support; leaving it out would change the reply. */
-export function unsupportedContentError(provider: string, content: string): GatewayError {
-  const message = `${provider} does not support ${content}. Remove this content or choose another provider.`
-  return new GatewayError('unsupported_parameter', message, { param: 'messages' })
 }

@@ -1,6 +1,6 @@
 import type { ContentPart, Message } from '../../core/contract/chat.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
-import { joinText, unsupportedContentError } from '../chat-format/messages.ts'
+import { joinText } from '../chat-format/messages.ts'
 import { reasoningTextOf } from '../chat-format/reasoning-fields.ts'
 import { toChatToolCall } from '../chat-format/tools.ts'
 import { asObject, asString } from '../shared/fields.ts'
@@ -31,8 +31,6 @@ function toDeepSeekMessage(message: Message, path: string): DeepSeekMessage {
       return toAssistantMessage(message)
     case 'tool':
       return { role, content: joinText(content), tool_call_id: message.tool_call_id ?? '' }
-    case 'function':
-      throw unsupportedContentError('deepseek', 'messages with the role "function"')
   }
 }
 

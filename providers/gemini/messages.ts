@@ -5,7 +5,6 @@ import { asObject, asString } from '../shared/fields.ts'
 import { parseFilePart, unsupportedFileError } from '../shared/files.ts'
 import { isInstruction, markLaterInstructions } from '../shared/instructions.ts'
 import {
-  functionRoleError,
   invalidValueError,
   unsupportedParameterError,
   unsupportedPartError,
@@ -94,8 +93,6 @@ function toPositionedParts(messages: readonly Message[], family: GeminiFamily): 
         const texts = toTextParts(content, `${path}.content`).map(({ text }) => text)
         return [{ role: 'user', ...toToolResult(message, texts.join('\n'), path) }]
       }
-      case 'function':
-        throw functionRoleError(path)
       default:
         role satisfies never
         return []

@@ -1,5 +1,5 @@
 import type { ContentPart, Message } from '../../core/contract/chat.ts'
-import { joinText, unsupportedContentError } from '../chat-format/messages.ts'
+import { joinText } from '../chat-format/messages.ts'
 import { reasoningTextOf } from '../chat-format/reasoning-fields.ts'
 import { toChatToolCall } from '../chat-format/tools.ts'
 import { asObject, asString } from '../shared/fields.ts'
@@ -61,8 +61,6 @@ function toMistralMessage(message: Message, isReasoning: boolean, path: string):
         ...(name !== '' && { name }),
       }
     }
-    case 'function':
-      throw unsupportedContentError('mistral', 'messages with the role "function"')
   }
 }
 

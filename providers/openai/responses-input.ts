@@ -2,7 +2,6 @@ import type { ContentPart, Message } from '../../core/contract/chat.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import { toItemContent } from '../../core/dialects/responses/build-input-items.ts'
 import { asObject, asObjects } from '../shared/fields.ts'
-import { functionRoleError } from '../shared/request-errors.ts'
 
 interface ResponsesInput {
   readonly input: readonly JsonObject[]
@@ -14,36 +13,22 @@ interface ResponsesInput {
 export function toResponsesInput(messages: readonly Message[]): ResponsesInput {
   const customCalls = new Set<unknown>()
   const omitted = new Set<string>()
-  /** Ids of the last calls in the old format, which has none, by the name of the function. */
-  const oldCalls = new Map<unknown, string>()
 
-  function toAssistantItems(message: Message, index: number): readonly JsonObject[] {
-    const { tool_calls, function_call } = message
+  function toAssistantItems(message: Message): readonly JsonObject[] {
     const items = [...toReasoningItems(message), ...toAssistantMessage(message, omitted)]
-    for (const call of tool_calls ?? []) items.push(toCall(call, customCalls))
-    if (isJsonObject(function_call)) {
-      const { name, arguments: json } = function_call
-      const id = `call_${index}`
-      oldCalls.set(name, id)
-      items.push({ type: 'function_call', call_id: id, name, arguments: json })
-    }
+    for (const call of message.tool_calls ?? []) items.push(toCall(call, customCalls))
     return items
   }
 
-  function toItems(message: Message, index: number): readonly JsonObject[] {
+  function toItems(message: Message): readonly JsonObject[] {
     const { role, content, tool_call_id } = message
     for (const field of findOmittedIn(message)) omitted.add(`${field} in messages`)
     switch (role) {
       case 'assistant':
-        return toAssistantItems(message, index)
+        return toAssistantItems(message)
       case 'tool': {
         const type = customCalls.has(tool_call_id) ? 'custom_tool_call_output' : 'function_call_output'
         return [{ type, call_id: tool_call_id, output: toOutput(content) }]
-      }
-      case 'function': {
-        const call_id = oldCalls.get(message.name)
-        if (call_id === undefined) throw functionRoleError(`messages[${index}]`)
-        return [{ type: 'function_call_output', call_id, output: toOutput(content) }]
       }
       default:
         return [{ type: 'message', role, content: toInputContent(content) }]
@@ -62,15 +47,14 @@ function toReasoningItems({ reasoning_data }: Message): readonly JsonObject[] {
 
 /** Fields that are converted, and those of replies that clients send back. */
 const READ_FIELDS: ReadonlySet<string> = new Set([
-  ...['role', 'content', 'refusal', 'tool_calls', 'tool_call_id', 'function_call'],
+  ...['role', 'content', 'refusal', 'tool_calls', 'tool_call_id'],
   ...['reasoning_content', 'reasoning_data', 'annotations', 'extra_content'],
 ])
 
 /** Names the fields of a message that are not sent. The name of a tool is that of its call. */
 function findOmittedIn(message: Message): readonly string[] {
-  const isOfTool = message.role === 'tool' || message.role === 'function'
   return Object.keys(message).filter((field) => {
-    return message[field] != null && !READ_FIELDS.has(field) && !(isOfTool && field === 'name')
+    return message[field] != null && !READ_FIELDS.has(field) && !(message.role === 'tool' && field === 'name')
   })
 }
 

@@ -53,15 +53,14 @@ function visitTexts(
     if (typeof value === 'string') callback(value)
   }
   if (tools != null) for (const tool of tools) visit(nameOf(tool), onName)
-  for (const { role, name, tool_calls, tool_call_id, function_call } of messages) {
+  for (const { role, name, tool_calls, tool_call_id } of messages) {
     if (tool_calls != null)
       for (const call of tool_calls) {
         visit(call.id, onId)
         visit(nameOf(call), onName)
       }
     if (tool_call_id !== undefined) visit(tool_call_id, onId)
-    if (role === 'tool' || role === 'function') visit(name, onName)
-    if (function_call != null) visit(asObject(function_call).name, onName)
+    if (role === 'tool') visit(name, onName)
   }
 }
 
@@ -140,16 +139,13 @@ function withName<Named extends JsonObject>(value: Named, names: Replacements): 
 }
 
 function withTextsOf(message: Message, names: Replacements, ids: Replacements): Message {
-  const { role, name, content, tool_calls, tool_call_id, function_call } = message
-  const toolName = role === 'tool' || role === 'function' ? names.get(name) : undefined
+  const { role, name, content, tool_calls, tool_call_id } = message
+  const toolName = role === 'tool' ? names.get(name) : undefined
   const callId = ids.get(tool_call_id)
-  const called = asObject(function_call)
-  const calledName = names.get(called.name)
   return {
     ...message,
     ...(toolName !== undefined && { name: toolName }),
     ...(callId !== undefined && { tool_call_id: callId }),
-    ...(calledName !== undefined && { function_call: { ...called, name: calledName } }),
     ...(tool_calls != null && {
       tool_calls: tool_calls.map((call) => ({ ...withName(call, names), id: ids.get(call.id) ?? call.id })),
     }),

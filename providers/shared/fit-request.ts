@@ -36,7 +36,7 @@ function fitAuthors(messages: readonly Message[], { authorNames }: ApiLimits): r
   if (authorNames === undefined) return messages
   const { pattern, maxChars } = authorNames
   const isMisfit = ({ role, name }: Message) =>
-    typeof name === 'string' && role !== 'tool' && role !== 'function' && !pattern.test(name)
+    typeof name === 'string' && role !== 'tool' && !pattern.test(name)
   if (!messages.some(isMisfit)) return messages
   const toName = (name: unknown) =>
     String(name)

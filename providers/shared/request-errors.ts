@@ -31,8 +31,3 @@ export function unsupportedPartError(provider: string, param: string, type: stri
     type,
   )
 }
-
-/** The error for the deprecated role `function`. `path` is that of the message, such as `messages[2]`. */
-export function functionRoleError(path: string): GatewayError {
-  return unsupportedParameterError(`${path}.role`, 'must be "tool" instead of "function".')
-}

@@ -406,7 +406,7 @@ describe('error words', () => {
           headers: { authorization: `Bearer ${bench.gateway.demoKey}`, 'content-type': 'application/json' },
           body: JSON.stringify({ model, input: ['a', 'b'] }),
         })
-        const body = await response.json()
+        const body = (await response.json()) as Loose
         expect([response.status, body.error.param], JSON.stringify(body)).to.deep.equal([400, 'input'])
       }
     })

@@ -24,11 +24,39 @@ describe('requests that would keep the sandbox busy', () => {
 
   it('are refused for the number of vectors', async () => {
     const input = Array.from({ length: 2048 }, (_, index) => `Track ${index}`)
-    const { status, body } = await embed({ model: 'openai:new-embedding', input })
-    expect(status).to.equal(400)
-    expect(body.error.message).to.contain('Send fewer texts')
-    expect((await embed({ model: 'openai:new-embedding', input: input.slice(0, 500) })).status).to.equal(200)
+    for (const count of [2048, 171]) {
+      const { status, body } = await embed({ model: 'openai:new-embedding', input: input.slice(0, count) })
+      expect(status).to.equal(400)
+      expect(body.error.message).to.contain('at most 262144 numbers. Send fewer texts')
+    }
+    expect((await embed({ model: 'openai:new-embedding', input: input.slice(0, 170) })).status).to.equal(200)
   })
+
+  for (const [name, fields] of Object.entries({
+    text: {},
+    JSON: { response_format: { type: 'json_object' } },
+    reasoning: { model: 'openai:o3', reasoning_effort: 'high' },
+    results: {},
+  }))
+    it(`get a reply of limited size (${name})`, async () => {
+      const long = 'json é '.repeat(1_000_000)
+      const said = chatBody(long, { model: 'openai:gpt-4o', ...fields })
+      const tool_calls = [{ id: 'call_1', type: 'function', function: { name: 'look_up', arguments: '{}' } }]
+      const results = [
+        { role: 'assistant', content: null, tool_calls },
+        { role: 'tool', tool_call_id: 'call_1', content: long },
+      ]
+      const asked =
+        name === 'results' ? { ...said, messages: [{ role: 'user', content: long }, ...results] } : said
+      const { status, body } = await gateway.call('POST', '/v1/chat/completions', asked)
+      expect([status, body.choices[0].finish_reason]).to.deep.equal([200, 'length'])
+      const { content, reasoning_content } = body.choices[0].message
+      expect(Buffer.byteLength(content + (reasoning_content ?? ''))).to.be.within(
+        4 * 131_000,
+        4 * 131_072 + 3,
+      )
+      expect(body.usage.completion_tokens).to.equal(131_072)
+    })
 
   it('are refused for the number of faults', async () => {
     const ask = (markers: number) =>

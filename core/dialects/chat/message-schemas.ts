@@ -144,9 +144,9 @@ function message($id: string, description: string, properties: Readonly<Record<s
   return OpenObject({ ...properties, name }, { $id, description })
 }
 
-/** A message of any role, as validated requests hold it. */
+/** A message of any role, as validated requests hold it: results of functions have become those of tools. */
 export interface AnyMessage extends JsonObject {
-  readonly role: 'system' | 'developer' | 'user' | 'assistant' | 'tool' | 'function'
+  readonly role: 'system' | 'developer' | 'user' | 'assistant' | 'tool'
   readonly content?: string | readonly AnyPart[] | null
   /** Each has a function, or what `checkToolCalls` accepts in its place. */
   readonly tool_calls?: readonly ToolCall[] | null

@@ -67,12 +67,20 @@ interface CallOptions {
   readonly callRounds?: number
 }
 
+/** As models have a longest reply: a text that is repeated without end would hold the event loop. */
+const MAX_OUTPUT_TOKENS = 131_072
+
 /** Builds the reply to a request. Deterministic: equal requests get equal replies. */
 export function buildModelReply(
-  request: ModelRequest,
+  received: ModelRequest,
   stamp: ReplyStamp,
   { callArguments, callRounds = 1 }: CallOptions = {},
 ): ModelReply {
+  const request = {
+    ...received,
+    userText: truncateToTokens(received.userText, MAX_OUTPUT_TOKENS),
+    toolResults: received.toolResults.map((result) => truncateToTokens(result, MAX_OUTPUT_TOKENS)),
+  }
   const tools = chooseTools(request, callRounds)
   return tools.length > 0
     ? buildToolCallReply(request, tools, stamp, callArguments)
@@ -149,8 +157,8 @@ function buildToolCallReply(
 }
 
 function buildTextReply(request: ModelRequest, stamp: ReplyStamp): ModelReply {
-  const reasoning = buildReasoning(request)
-  const { maxTokens = Number.POSITIVE_INFINITY } = request
+  const reasoning = truncateToTokens(buildReasoning(request), MAX_OUTPUT_TOKENS)
+  const maxTokens = Math.min(request.maxTokens ?? MAX_OUTPUT_TOKENS, MAX_OUTPUT_TOKENS)
   const textLimit = Math.max(0, maxTokens - countTokens(reasoning))
   const fullText = truncateAtStop(buildText(request), request.stop)
   const isComplete = countTokens(fullText) <= textLimit
@@ -166,7 +174,7 @@ function buildTextReply(request: ModelRequest, stamp: ReplyStamp): ModelReply {
   }
 }
 
-/** Empty unless requested. Reasoning counts against the token limit but is never truncated. */
+/** Empty unless requested. Reasoning counts against the caller's limit but is not truncated there. */
 function buildReasoning({ wantsReasoning, userText }: ModelRequest): string {
   return wantsReasoning ? `The user said: "${userText}". I will say so.` : ''
 }

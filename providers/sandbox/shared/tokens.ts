@@ -9,6 +9,8 @@ export function countTokens(text: string): number {
 
 /** Returns the longest prefix that fits in `count` tokens, without splitting a character. */
 export function truncateToTokens(text: string, count: number): string {
+  // UTF-8 has at most three bytes per UTF-16 code unit.
+  if (text.length * 3 <= count * BYTES_PER_TOKEN) return text
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(count * BYTES_PER_TOKEN))
   return text.slice(0, read)
 }

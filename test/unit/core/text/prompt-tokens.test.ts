@@ -43,11 +43,9 @@ describe('the tokens of a prompt', () => {
       ask('Hi', { tools: [{ type: 'function', function: { name: 'f', parameters } }] })
     const numbers = Array.from({ length: words }, (_, index) => index)
     for (const request of [
-      message({ function_call: { name: 'f', arguments: English } }),
       message({ content: 'x', refusal: English }),
       message({ content: 'x', reasoning: English }),
       message({ content: 'x', name: English }),
-      ask('Hi', { functions: [{ name: 'f', description: English }] }),
       tool({ properties: {}, data: English }),
       tool({ properties: {}, [English]: true }),
       tool({ properties: {}, $defs: { [English]: {} } }),

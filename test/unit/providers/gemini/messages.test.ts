@@ -261,10 +261,4 @@ describe('converting messages for Gemini', () => {
       expect(first?.parts.at(-1)).to.have.property('inlineData')
     })
   })
-
-  it('rejects the role "function"', () => {
-    expect(errorOf(() => contentsOf([{ role: 'function', content: '1' }])).code).to.equal(
-      'unsupported_parameter',
-    )
-  })
 })

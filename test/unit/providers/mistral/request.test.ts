@@ -204,16 +204,12 @@ describe('building a request to Mistral', () => {
       ])
     })
 
-    for (const message of [
-      { role: 'user', content: [{ type: 'video_url', video_url: 'x' }] },
-      { role: 'function', name: 'f', content: 'x' },
-    ] as Message[]) {
-      it(`are rejected with unsupported content: ${JSON.stringify(message)}`, () => {
-        expect(() => messagesOf([message]))
-          .to.throw('does not support')
-          .with.property('code', 'unsupported_parameter')
-      })
-    }
+    it('are rejected with unsupported content', () => {
+      const message: Message = { role: 'user', content: [{ type: 'video_url', video_url: 'x' }] }
+      expect(() => messagesOf([message]))
+        .to.throw('does not support')
+        .with.property('code', 'unsupported_parameter')
+    })
   })
 
   describe('tool calls of earlier replies', () => {

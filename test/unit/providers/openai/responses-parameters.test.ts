@@ -131,7 +131,9 @@ const MESSAGE_FIELDS: Readonly<Record<MessageField, MessageFate>> = {
   },
   function_call: {
     message: { role: 'assistant', content: 'Yes', function_call: call.function },
-    items: [reply, { ...called, call_id: 'call_0' }],
+    items: [reply],
+    // Calls in this form are converted before.
+    omitted: 'function_call in messages',
   },
 }
 
@@ -181,25 +183,6 @@ describe('messages of chat completions in the Responses API', () => {
       expect(built.omitted).to.deep.equal(omitted ? [omitted] : [])
     })
   }
-
-  it('calls in the old format and their results: paired by name', () => {
-    const { body, omitted: left } = build({
-      messages: [
-        user,
-        { role: 'assistant', content: null, function_call: call.function },
-        { role: 'function', name: 'look', content: 'Page 7' },
-      ],
-    })
-    expect(body.input).to.deep.equal([
-      question,
-      { ...called, call_id: 'call_1' },
-      { type: 'function_call_output', call_id: 'call_1', output: 'Page 7' },
-    ])
-    expect(left).to.deep.equal([])
-    expect(() => build({ messages: [{ role: 'function', name: 'look', content: 'Page 7' }] })).to.throw(
-      'messages[0].role',
-    )
-  })
 
   it('prompt_cache_breakpoint: sent with parts of input, left out of replies', () => {
     const part = { type: 'text', text: 'Hi', prompt_cache_breakpoint: { mode: 'explicit' } }
