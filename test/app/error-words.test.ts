@@ -373,7 +373,7 @@ describe('error words', () => {
     const CHAT = ['max_tokens', 'stop', 'user', 'verbosity', 'reasoning_effort', ...TOOL, ...FORMAT]
     const CHOICE = 'tool_choice.function.name'
 
-    /** The fields that each dialect has for those. A format that messages are converted to loses their places. */
+    /** The fields that each dialect has for those. Conversions of messages lose the places in them. */
     const OWN: Readonly<Record<DialectName, readonly string[]>> = {
       chat: ['messages', 'messages[0].content', CHOICE, ...CHAT],
       messages: [
