@@ -6,7 +6,7 @@ import { parseCheckpoint, type SignedCheckpoint } from '../../core/event-log/tra
 import { TrustedKeys } from '../../core/event-log/transparency/keys.ts'
 import { listRecordedLogs, RecordedLeaves } from '../../core/event-log/transparency/recorded-leaves.ts'
 import { createTreeVerifier, type TreeVerifier } from '../../core/event-log/transparency/verify-tree.ts'
-import { readLogId } from '../../core/events/log-identity.ts'
+import { readLogId, readLogIds } from '../../core/events/log-identity.ts'
 import { keysFolder, treeFolder, treesFolder } from '../../projections/transparency/compare-evidence.ts'
 
 /** Prepares the check of a log against its checkpoints and, if there is one, against a saved one. */
@@ -25,8 +25,13 @@ export async function openTreeVerifier(
   const accepts = (each: SignedCheckpoint) => keys.accepts(each)
   const hasKeyOf = (origin: string) => keys.has(origin)
   const recordedLogs = listRecordedLogs(treesFolder(dataDir))
+  const ids = await readLogIds(log)
+  const imported = recordedLogs
+    .filter((id) => id !== logId && ids.includes(id))
+    .map((id) => RecordedLeaves.open(treeFolder(dataDir, id)))
+    .filter((leaves) => leaves !== undefined)
   return createTreeVerifier({
-    ...{ checkpoints, logId, folderLogId, recordedLogs, accepts, hasKeyOf, saved, recorded },
+    ...{ checkpoints, logId, folderLogId, recordedLogs, accepts, hasKeyOf, saved, recorded, imported },
   })
 }
 

@@ -48,10 +48,15 @@ async function writeLogId(log: EventLog, revision: number, time: string): Promis
  * undefined for a log without an id: an empty one, or one of an earlier version.
  */
 export async function readLogId(log: Pick<EventLog, 'read'>): Promise<string | undefined> {
-  let id: string | undefined
+  return (await readLogIds(log)).at(-1)
+}
+
+/** Returns the ids of a log, its own as the last one: those before it are of logs that were imported. */
+export async function readLogIds(log: Pick<EventLog, 'read'>): Promise<readonly string[]> {
+  const ids: string[] = []
   for await (const record of log.read(LOG_STREAM)) {
     const event = decodeEvent(record)
-    if (event?.type === 'LogCreated' && typeof event.data.id === 'string') id = event.data.id
+    if (event?.type === 'LogCreated' && typeof event.data.id === 'string') ids.push(event.data.id)
   }
-  return id
+  return ids
 }

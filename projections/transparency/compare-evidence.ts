@@ -1,13 +1,13 @@
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type EventLog, isJsonObject, type Position } from '../../core/contract/index.ts'
-import { LOG_STREAM } from '../../core/event-log/streams.ts'
 import { originOf } from '../../core/event-log/transparency/checkpoint.ts'
 import type { StoredCheckpoint } from '../../core/event-log/transparency/checkpoint-stream.ts'
 import { TrustedKeys } from '../../core/event-log/transparency/keys.ts'
 import { findTreeDifference } from '../../core/event-log/transparency/log-tree.ts'
 import { listRecordedLogs } from '../../core/event-log/transparency/recorded-leaves.ts'
-import type { TreeFiles } from '../../core/event-log/transparency/tree-files.ts'
+import { TreeFiles } from '../../core/event-log/transparency/tree-files.ts'
+import { readLogIds } from '../../core/events/log-identity.ts'
 import { parseJson } from '../../core/util/json.ts'
 import { replaceFile } from '../../core/util/replace-file.ts'
 
@@ -65,13 +65,29 @@ export async function requireRecordedEvents(
   { dataDir, logId }: EvidencePlace,
 ): Promise<void> {
   const ids = await readLogIds(log)
-  const foreign = listRecordedLogs(treesFolder(dataDir)).find((id) => !ids.includes(id))
+  const others = listRecordedLogs(treesFolder(dataDir)).filter((id) => id !== logId)
+  const foreign = others.find((id) => !ids.includes(id))
   if (foreign !== undefined)
     throw new EvidenceContradictedError(
       `The event log has the id ${logId}, but the data folder has recorded events of the log ${foreign}.`,
     )
+  // Once, before an event of this log is recorded.
+  if (tree.size === 0) for (const id of others) await requireImportedEvents(treeFolder(dataDir, id), log)
   const difference = await findTreeDifference(tree, log, trusted?.size ?? 0)
   if (difference) throw new EvidenceContradictedError(difference.issue, difference.position)
+}
+
+/** A log that was imported begins with the events that were recorded of it. */
+async function requireImportedEvents(folder: string, log: Pick<EventLog, 'subscribe'>): Promise<void> {
+  const tree = await TreeFiles.open(folder)
+  try {
+    const difference = await findTreeDifference(tree, log, 0, { isImported: true })
+    if (difference === undefined) return
+    const reason = `The log was imported, but is not what was recorded of it before. ${difference.issue}`
+    throw new EvidenceContradictedError(reason, difference.position)
+  } finally {
+    await tree.close()
+  }
 }
 
 /**
@@ -89,13 +105,6 @@ export async function requireUnsigned(
 const EVIDENCE_MISSING =
   'Evidence is missing: a key has signed checkpoints of this log, but there is no checkpoint in the log, ' +
   'and no hashes of its events are recorded.'
-
-/** The ids of a log: its own, and before it that of a log that was imported. */
-async function readLogIds(log: Pick<EventLog, 'read'>): Promise<readonly string[]> {
-  const ids: string[] = []
-  for await (const { data } of log.read(LOG_STREAM)) ids.push(String(data.id))
-  return ids
-}
 
 const CONTRADICTION_FILE = 'contradiction.json'
 

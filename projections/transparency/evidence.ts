@@ -7,7 +7,7 @@ import { encodeEventLeaf } from '../../core/event-log/transparency/event-leaf.ts
 import { advanceLogTree, endsInLog, readLeafEvent } from '../../core/event-log/transparency/log-tree.ts'
 import { buildInclusionProof } from '../../core/event-log/transparency/proofs.ts'
 import { formatVerifierKey } from '../../core/event-log/transparency/signed-note.ts'
-import { TreeFiles } from '../../core/event-log/transparency/tree-files.ts'
+import { IncompleteTreeError, TreeFiles } from '../../core/event-log/transparency/tree-files.ts'
 import {
   type Contradiction,
   EvidenceContradictedError,
@@ -56,7 +56,11 @@ export function createEvidence(log: EventLog, options: SignerOptions): Evidence 
   let last: Promise<unknown> = Promise.resolve()
 
   async function proveBy(checkpoint: StoredCheckpoint, position: Position): Promise<EventProof | ProofIssue> {
-    const tree = await TreeFiles.open(treeFolder(dataDir, logId))
+    const tree = await TreeFiles.open(treeFolder(dataDir, logId)).catch((error: unknown) => {
+      if (error instanceof IncompleteTreeError) return undefined
+      throw error
+    })
+    if (tree === undefined) return 'changed'
     try {
       if (!(await endsInLog(tree, log))) return 'changed'
       // Another node may have signed the checkpoint.

@@ -13,6 +13,8 @@ interface ScheduleOptions extends SignerOptions {
   readonly everyMs?: number
   /** Time after which the hashes of received events are on disk. Half a second by default. */
   readonly recordMs?: number
+  /** Time after which an attempt to record is repeated. Ten seconds by default. */
+  readonly retryMs?: number
 }
 
 /** A process that stops does not wait longer for a log that does not respond. */
@@ -33,7 +35,7 @@ export function scheduleCheckpoints(
   log: EventLog,
   options: ScheduleOptions,
 ): CheckpointScheduler {
-  const { logger, everyEvents = 1000, everyMs = 3_600_000, recordMs = 500 } = options
+  const { logger, everyEvents = 1000, everyMs = 3_600_000, recordMs = 500, retryMs = 10_000 } = options
   const received = new ReceivedLeaves(subscription.position())
   const signer = new CheckpointSigner(log, { ...options, received })
   /** Number of received events when the signer last ran. A previous process may have left events to it. */
@@ -41,16 +43,26 @@ export function scheduleCheckpoints(
   let running: Promise<void> | undefined
   let recording: Promise<void> | undefined
   let recordTimer: NodeJS.Timeout | undefined
-  /** Whether the last attempt failed: recording waits for one to sign then. */
-  let hasFailed = false
+  /** Of the last attempt: the next one to record waits for longer, after a contradiction for one to sign. */
+  let failure: 'contradicted' | 'failed' | undefined
+  let isClosed = false
+  /** Whether events were received, or not recorded, since the last attempt to record. */
+  let isDue = true
 
   subscription.onReceived((event) => {
     received.add(event)
-    recordTimer ??= setTimeout(record, recordMs).unref()
+    isDue = true
+    recordSoon()
   })
 
+  function recordSoon(): void {
+    if (isClosed || !isDue || recording !== undefined || failure === 'contradicted') return
+    recordTimer ??= setTimeout(record, failure ? retryMs : recordMs).unref()
+  }
+
   function report(err: unknown): void {
-    hasFailed = true
+    failure = err instanceof EvidenceContradictedError ? 'contradicted' : 'failed'
+    isDue = true
     if (err instanceof EvidenceContradictedError)
       logger.fatal({ position: err.position, reason: err.reason }, 'event log contradicts its evidence')
     // Without the log there is nothing to sign; the next checkpoint covers the events.
@@ -64,7 +76,7 @@ export function scheduleCheckpoints(
     running = (recording ?? Promise.resolve())
       .then(() => signer.sign())
       .then(() => {
-        hasFailed = false
+        failure = undefined
       })
       .catch(report)
       .finally(() => {
@@ -76,12 +88,18 @@ export function scheduleCheckpoints(
 
   function record(): void {
     recordTimer = undefined
-    if (hasFailed || recording !== undefined) return
     recording = (running ?? Promise.resolve())
-      .then(() => signer.record())
+      .then(() => {
+        isDue = false
+        return signer.record()
+      })
+      .then(() => {
+        failure = undefined
+      })
       .catch(report)
       .finally(() => {
         recording = undefined
+        recordSoon()
       })
   }
 
@@ -97,10 +115,11 @@ export function scheduleCheckpoints(
   timer.unref()
   runIfDue()
   // Compares what a previous process has recorded, also without changes.
-  recordTimer = setTimeout(record, recordMs).unref()
+  recordSoon()
   subscription.onApplied(runIfDue)
 
   async function finish(): Promise<void> {
+    isClosed = true
     if (recordTimer !== undefined) clearTimeout(recordTimer)
     await recording
     await running

@@ -20,7 +20,11 @@ import { advanceByReceivedLeaves, advanceLogTree } from '../../core/event-log/tr
 import { readRoot } from '../../core/event-log/transparency/proofs.ts'
 import type { ReceivedLeaves } from '../../core/event-log/transparency/received-leaves.ts'
 import { formatVerifierKey } from '../../core/event-log/transparency/signed-note.ts'
-import { REBUILT_SUFFIX, TreeFiles } from '../../core/event-log/transparency/tree-files.ts'
+import {
+  IncompleteTreeError,
+  REBUILT_SUFFIX,
+  TreeFiles,
+} from '../../core/event-log/transparency/tree-files.ts'
 import { createMetadata, encodeEvent } from '../../core/events/codec.ts'
 import type { Clock } from '../../core/util/clock.ts'
 import {
@@ -58,8 +62,8 @@ export class CheckpointSigner {
   /** Records the hashes of the events that the tree lacks. Throws an `EvidenceContradictedError`. */
   async record(): Promise<void> {
     // Signing again may show that a contradiction was resolved.
-    if (this.#tree === undefined && (await readContradiction(this.#options))) return this.sign()
-    await this.#guard(async () => this.#advance(this.#tree ?? (await this.#open())))
+    if (await readContradiction(this.#options)) return this.sign()
+    await this.#guard(() => (this.#tree ? this.#advance(this.#tree) : this.#bringUpToDate()))
   }
 
   /**
@@ -69,18 +73,28 @@ export class CheckpointSigner {
    */
   async sign(): Promise<void> {
     await this.#guard(async () => {
-      const tree = this.#tree ?? (await this.#open())
-      const previous = await this.#newest.read()
-      await this.#advance(tree, previous)
-      if (previous && !(await extendsCheckpoint(tree, previous))) await this.#rebuild(tree, previous)
+      // Another process of the node has found a contradiction: the events are compared again.
+      if (this.#tree && (await readContradiction(this.#options))) await this.close()
+      const { tree, previous } = await this.#bringUpToDate()
       // The checkpoint's own event is no reason for another one.
-      if (tree.size > 0 && tree.size - 1 !== previous?.size) await this.#append(this.#tree ?? tree, previous)
+      if (tree.size > 0 && tree.size - 1 !== previous?.size) await this.#append(tree, previous)
       await noteContradiction(this.#options, undefined)
     })
   }
 
+  /** Adds all events to the tree, which must lead to the newest checkpoint, and to the newest trusted one. */
+  async #bringUpToDate(): Promise<{ tree: TreeFiles; previous: StoredCheckpoint | undefined }> {
+    const tree = this.#tree ?? (await this.#open())
+    const previous = await this.#newest.read()
+    await this.#advance(tree, previous)
+    const required = [previous, await this.#findTrusted()].filter((each) => each !== undefined)
+    if (await findUnmet(tree, required)) await this.#rebuild(tree, required)
+    return { tree: this.#tree ?? tree, previous }
+  }
+
   async close(): Promise<void> {
     await this.#tree?.close()
+    this.#tree = undefined
   }
 
   /** Other processes of the node show what `run` finds. */
@@ -88,8 +102,10 @@ export class CheckpointSigner {
     try {
       await run()
     } catch (error) {
-      if (error instanceof EvidenceContradictedError) await noteContradiction(this.#options, error)
-      throw error
+      const found =
+        error instanceof IncompleteTreeError ? new EvidenceContradictedError(error.message) : error
+      if (found instanceof EvidenceContradictedError) await noteContradiction(this.#options, found)
+      throw found
     }
   }
 
@@ -121,24 +137,22 @@ export class CheckpointSigner {
 
   /**
    * Builds the tree again, in case its files are wrong and not the log. They are kept unless the events lead
-   * to the newest checkpoint, and to the one behind which recorded events were compared.
+   * to the newest checkpoint, and to the newest trusted one.
    */
-  async #rebuild(tree: TreeFiles, previous: StoredCheckpoint): Promise<void> {
+  async #rebuild(tree: TreeFiles, required: readonly StoredCheckpoint[]): Promise<void> {
     const { dataDir, logId, logger } = this.#options
-    const trusted = await this.#findTrusted()
     const folder = treeFolder(dataDir, logId)
-    await requireRecordedEvents(tree, this.#log, trusted, this.#options)
+    await requireRecordedEvents(tree, this.#log, await this.#findTrusted(), this.#options)
     await rm(folder + REBUILT_SUFFIX, { recursive: true, force: true })
     const rebuilt = await TreeFiles.open(folder + REBUILT_SUFFIX)
     await advanceLogTree(rebuilt, this.#log)
-    for (const checkpoint of [previous, ...(trusted ? [trusted] : [])])
-      if (!(await extendsCheckpoint(rebuilt, checkpoint))) {
-        await rebuilt.remove()
-        const { size } = checkpoint
-        throw new EvidenceContradictedError(
-          `The event log does not hold the ${size} events that its newest checkpoint was signed over.`,
-        )
-      }
+    const unmet = await findUnmet(rebuilt, required)
+    if (unmet) {
+      await rebuilt.remove()
+      throw new EvidenceContradictedError(
+        `The event log does not hold the ${unmet.size} events that its newest checkpoint was signed over.`,
+      )
+    }
     logger.warn({ folder }, 'Merkle tree did not belong to the event log; it was built again')
     await rebuilt.replace(tree)
     this.#tree = rebuilt
@@ -183,6 +197,14 @@ function lacksCheckpoint(tree: TreeFiles, checkpoint: StoredCheckpoint | undefin
   return tree.size <= size || tree.lastPosition < position
 }
 
-async function extendsCheckpoint(tree: TreeFiles, { size, root }: StoredCheckpoint): Promise<boolean> {
-  return tree.size > size && (await readRoot(size, tree.readHash)).equals(root)
+/** The first checkpoint that the tree does not extend. */
+async function findUnmet(
+  tree: TreeFiles,
+  checkpoints: readonly StoredCheckpoint[],
+): Promise<StoredCheckpoint | undefined> {
+  for (const checkpoint of new Set(checkpoints)) {
+    const { size, root } = checkpoint
+    if (tree.size <= size || !(await readRoot(size, tree.readHash)).equals(root)) return checkpoint
+  }
+  return undefined
 }

@@ -3,11 +3,22 @@ import path from 'node:path'
 import { expect } from 'chai'
 import { openLog } from '../../config/gateway/state.ts'
 import type { EventLog } from '../../core/contract/index.ts'
+import { SYSTEM_ACTOR } from '../../core/event-log/actor.ts'
 import { createMemoryLog, createMemoryStorage, type MemoryStorage } from '../../core/event-log/memory.ts'
+import { readToEnd } from '../../core/event-log/read-to-end.ts'
 import { SqliteDatabase } from '../../core/event-log/sqlite/database.ts'
+import { CHECKPOINTS_STREAM } from '../../core/event-log/streams.ts'
+import { originOf, signCheckpoint } from '../../core/event-log/transparency/checkpoint.ts'
+import { hashEventLeaf } from '../../core/event-log/transparency/event-leaf.ts'
+import { openSigningKey } from '../../core/event-log/transparency/keys.ts'
+import { MerkleTree } from '../../core/event-log/transparency/merkle-tree.ts'
+import { formatVerifierKey } from '../../core/event-log/transparency/signed-note.ts'
+import { createMetadata } from '../../core/events/codec.ts'
+import { readLogId } from '../../core/events/log-identity.ts'
 import { EXPIRING_STREAMS, UNFOLLOWED_STREAMS } from '../../core/events/streams.ts'
 import { routingRuleBody } from '../support/bodies.ts'
 import { runCommand } from '../support/command.ts'
+import { createLogFolder } from '../support/data-folder.ts'
 import { type EventStore, startEventStore } from '../support/eventstore/server.ts'
 import { openSigner } from '../support/evidence/signed-log.ts'
 import { copyFolder, makeFolder } from '../support/folders.ts'
@@ -38,6 +49,18 @@ async function newestPosition(gateway: RunningGateway): Promise<number> {
 
 function askForCheckpoint(gateway: RunningGateway) {
   return fetch(`${gateway.url}/admin/audit/checkpoint`, { method: 'POST', headers: AS_ADMIN })
+}
+
+/** Signs the events of a log with another key, whatever its other checkpoints say. */
+async function appendForeignCheckpoint(log: EventLog): Promise<void> {
+  const tree = new MerkleTree()
+  for await (const record of readToEnd(log)) tree.append(hashEventLeaf(record))
+  const origin = originOf((await readLogId(log)) ?? '')
+  const key = await openSigningKey(await makeFolder(), origin)
+  const note = signCheckpoint({ origin, size: tree.size, root: tree.root() }, key.privateKey)
+  const event = { type: 'CheckpointSigned', data: { note, key: formatVerifierKey(key), positions: '' } }
+  const metadata = createMetadata({ actor: SYSTEM_ACTOR }, '2026-01-01T00:00:00.000Z')
+  await log.append(CHECKPOINTS_STREAM, [event], { expectedRevision: 'any', metadata })
 }
 
 /** Runs SQL on the file of a log, as a program that has access to it. */
@@ -111,6 +134,18 @@ describe('events behind the newest checkpoint', () => {
       /was removed from the end|was changed, removed or moved/,
     ],
     'the newest one was changed, and a checkpoint signed with another key': [rewritten, /was changed/, true],
+    'the newest one was changed, and the log looks as if it were imported': [
+      `${rewritten};
+       INSERT INTO events (stream, revision, type, data, metadata)
+       SELECT stream, 1, type, json_object('id', 'log_another'), metadata FROM events WHERE position = 1`,
+      /was changed/,
+    ],
+    'the newest was removed, and the log looks as if it were imported': [
+      `DELETE FROM events WHERE ${last};
+       INSERT INTO events (stream, revision, type, data, metadata)
+       SELECT stream, 1, type, json_object('id', 'log_another'), metadata FROM events WHERE position = 1`,
+      /was changed, removed or moved/,
+    ],
     'the log got another id': [
       `UPDATE events SET data = json_object('id', 'log_another') WHERE position = 1`,
       /The event log has the id log_another, but the data folder/,
@@ -182,6 +217,37 @@ describe('events behind the newest checkpoint', () => {
     const page = await fetch(`${again.url}/metrics`, { headers: AS_ADMIN })
     expect(await page.text()).to.match(/^signalbox_event_log_contradicted 0$/m)
   })
+
+  it('that are changed while a gateway runs are found when it is asked, and by the next start', async () => {
+    const started = await start()
+    await started.call('POST', '/admin/users', { name: 'later', plan: 'free' }, AS_ADMIN)
+    await recorded(dataDir, position + 2)
+    alter(events(), rewritten.replace(last, `position = ${position}`))
+    const signed = countCheckpoints()
+    expect((await askForCheckpoint(started)).status).to.equal(503)
+    await started.call('POST', '/admin/users', { name: 'last', plan: 'free' }, AS_ADMIN)
+    await started.stop()
+    expect(countCheckpoints()).to.equal(signed)
+    expect((await verify()).stderr).to.match(/was changed/)
+    const again = await start()
+    await again.wrote(`"position":${position}`)
+    expect((await askForCheckpoint(again)).status).to.equal(503)
+  })
+
+  for (const file of ['hashes', 'positions'])
+    it(`are not signed if ${file} of their records were cut off`, async () => {
+      const [id = ''] = await readdir(path.join(dataDir, 'transparency'))
+      const name = path.join(dataDir, 'transparency', id, file)
+      await rm(name)
+      const { code, stderr } = await verify()
+      expect(code).to.equal(1)
+      expect(stderr).to.contain(`transparency/${id}`)
+      const started = await start()
+      await started.wrote('event log contradicts its evidence')
+      const refused = await askForCheckpoint(started)
+      expect(refused.status).to.equal(503)
+      expect(await refused.text()).to.contain(`transparency/${id}`)
+    })
 
   it('are signed when asked for, by a request and a command', async () => {
     const started = await start()
@@ -294,6 +360,19 @@ describe('missing evidence', () => {
     expect(stderr).to.contain('was removed from the end')
   })
 
+  it('is not replaced by checkpoints of another key', async () => {
+    await remove('transparency')
+    const sql = `UPDATE events SET data = replace(data, '"demo"', '"Demo"') WHERE type = 'UserCreated'`
+    alter(path.join(dataDir, 'events.db'), sql)
+    const log = await openLog({ data_dir: dataDir, eventstore_url: null })
+    await appendForeignCheckpoint(log)
+    await log.close()
+    const gateway = await startGatewayOnFiles({}, { dataDir, demoKey: original.demoKey })
+    await gateway.wrote('event log contradicts its evidence')
+    expect((await askForCheckpoint(gateway)).status).to.equal(503)
+    await gateway.stop()
+  })
+
   it('is no issue of a backup, nor of a key that has not signed yet', async () => {
     await remove('transparency')
     expect(await verify()).to.include({ code: 0, stderr: '' })
@@ -301,12 +380,30 @@ describe('missing evidence', () => {
     expect((await askForCheckpoint(gateway)).status).to.equal(200)
     await gateway.stop()
 
-    dataDir = await makeFolder()
+    dataDir = await createLogFolder()
     await runCommand(['users', 'add', '--name', 'Ada', '--plan', 'paid'], { DATA_DIR: dataDir })
     expect((await runCommand(['log', 'key'], { DATA_DIR: dataDir })).code).to.equal(0)
     const { code, stdout } = await verify()
     expect(stdout).to.contain('No checkpoint was signed yet')
     expect(code).to.equal(0)
+  })
+
+  it('is no issue of a log that was imported where its events were recorded', async () => {
+    const { stdout } = await runCommand(['log', 'export'], { DATA_DIR: dataDir })
+    const file = path.join(dataDir, 'events.jsonl')
+    await writeFile(file, stdout)
+    const kept = ['keys', 'transparency', 'events.jsonl']
+    for (const name of await readdir(dataDir)) if (!kept.includes(name)) await remove(name)
+    const environment = { DATA_DIR: dataDir }
+    expect((await runCommand(['log', 'import', file], environment)).code).to.equal(0)
+    expect(await verify()).to.include({ code: 0, stderr: '' })
+    for (let start = 0; start < 2; start++) {
+      const gateway = await startGatewayOnFiles({}, { dataDir, demoKey: original.demoKey })
+      await createRules(gateway, [`start ${start}`])
+      expect((await askForCheckpoint(gateway)).status).to.equal(200)
+      await gateway.stop()
+    }
+    expect(await verify()).to.include({ code: 0, stderr: '' })
   })
 
   it('in a file stops an import that is not told so', async () => {

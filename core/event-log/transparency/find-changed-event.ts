@@ -18,7 +18,11 @@ export interface ChangedEventFinder {
   found(): ChangedEvent | undefined
 }
 
-export function createChangedEventFinder(recorded: RecordedLeafList): ChangedEventFinder {
+/** `isImported`: the events were recorded in another log, in which they had other positions. */
+export function createChangedEventFinder(
+  recorded: RecordedLeafList,
+  { isImported = false }: { readonly isImported?: boolean } = {},
+): ChangedEventFinder {
   let size = 0
   let first: { readonly record: RecordedEvent; readonly index: number; readonly hash: Buffer } | undefined
   /** The event behind the first different one, which tells an insertion from a change. */
@@ -51,14 +55,11 @@ export function createChangedEventFinder(recorded: RecordedLeafList): ChangedEve
       const index = size++
       if (first !== undefined) second ??= hash
       if (first !== undefined || index >= recorded.size) return false
-      if (isRecorded(recorded, index, record.position, hash)) return true
+      const isMoved = !isImported && recorded.positionOf(index) !== record.position
+      if (!isMoved && recorded.hashOf(index)?.equals(hash)) return true
       first = { record, index, hash }
       return false
     },
     found: describe,
   }
-}
-
-function isRecorded(recorded: RecordedLeafList, index: number, position: Position, hash: Buffer): boolean {
-  return recorded.positionOf(index) === position && (recorded.hashOf(index)?.equals(hash) ?? false)
 }

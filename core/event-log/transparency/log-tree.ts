@@ -22,9 +22,10 @@ export async function findTreeDifference(
   files: TreeFiles,
   log: Pick<EventLog, 'subscribe'>,
   from: number,
+  options?: Parameters<typeof createChangedEventFinder>[1],
 ): Promise<ChangedEvent | undefined> {
   if (from >= files.size) return undefined
-  const finder = createChangedEventFinder(await files.readLeaves(from, files.size))
+  const finder = createChangedEventFinder(await files.readLeaves(from, files.size), options)
   const slice = createCooperativeYield(SLICE_MS)
   // One event more tells an insertion from a change.
   let left = files.size - from + 1

@@ -10,6 +10,7 @@ import {
   POSITIONS_FILE,
   REBUILT_SUFFIX,
   type RecordedLeafList,
+  requireWholeTree,
 } from './tree-files.ts'
 
 const CHUNK_BYTES = 1024 * 1024
@@ -26,8 +27,9 @@ export class RecordedLeaves implements RecordedLeafList {
     this.size = Math.floor(this.#positions.size / POSITION_BYTES)
   }
 
-  /** Returns undefined if the folder has no tree. */
+  /** Returns undefined if the folder has no tree. Throws an `IncompleteTreeError`. */
   static open(folder: string): RecordedLeaves | undefined {
+    requireWholeTree(folder)
     const exists = [HASHES_FILE, POSITIONS_FILE].every((name) => existsSync(join(folder, name)))
     return exists ? new RecordedLeaves(folder) : undefined
   }

@@ -1,6 +1,6 @@
-import { constants } from 'node:fs'
+import { constants, statSync } from 'node:fs'
 import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import type { Position } from '../../contract/event-log.ts'
 import { HASH_BYTES, MerkleTree, type Subtree, subtreesOf } from './merkle-tree.ts'
 
@@ -44,8 +44,9 @@ export class TreeFiles {
     this.#positions = positions
   }
 
-  /** Opens the files in the folder, creating them if they are missing. */
+  /** Opens the files in the folder, creating them if both are missing. */
   static async open(folder: string): Promise<TreeFiles> {
+    requireWholeTree(folder)
     await mkdir(folder, { recursive: true, mode: 0o700 })
     // Opened without truncation and without O_APPEND, which would ignore the places of writes.
     const openFile = (name: string) => open(join(folder, name), OPEN_OR_CREATE, 0o600)
@@ -156,6 +157,24 @@ export class TreeFiles {
     this.#stored = size
     this.#lastPosition = await this.positionOf(size - 1)
   }
+}
+
+/** Files of a tree that no crash leaves: one of them was deleted or cut off. */
+export class IncompleteTreeError extends Error {
+  constructor(folder: string) {
+    const tree = `transparency/${basename(folder)}`
+    super(`The recorded hashes in ${tree} are not complete: a file was deleted or cut off.`)
+    this.name = 'IncompleteTreeError'
+  }
+}
+
+/** Throws an `IncompleteTreeError`. Positions are written once the hashes before them are on disk. */
+export function requireWholeTree(folder: string): void {
+  const sizeOf = (name: string) => statSync(join(folder, name), { throwIfNoEntry: false })?.size
+  const [hashes, positions] = [sizeOf(HASHES_FILE), sizeOf(POSITIONS_FILE)]
+  const leaves = Math.floor((positions ?? 0) / POSITION_BYTES)
+  const isLost = positions === undefined && (hashes ?? 0) > 0
+  if (isLost || (hashes ?? 0) < leafOffset(leaves) * HASH_BYTES) throw new IncompleteTreeError(folder)
 }
 
 const OPEN_OR_CREATE = constants.O_RDWR | constants.O_CREAT

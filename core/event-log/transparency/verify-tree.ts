@@ -26,6 +26,8 @@ export interface TreeVerification {
   readonly recordedLogs?: readonly string[]
   /** The leaves that a gateway has recorded, to name the event that was changed. */
   readonly recorded?: RecordedLeaves | undefined
+  /** The leaves that were recorded of logs before they were imported into this one. */
+  readonly imported?: readonly RecordedLeaves[]
 }
 
 /** Checks the events of a log, in log order, against its checkpoints. */
@@ -50,6 +52,8 @@ interface Head {
 
 export function createTreeVerifier(verification: TreeVerification): TreeVerifier {
   const { logId, folderLogId, recordedLogs = [], accepts, hasKeyOf, saved, recorded } = verification
+  const { imported = [] } = verification
+  const importFinders = imported.map((leaves) => createChangedEventFinder(leaves, { isImported: true }))
   const known = verification.checkpoints.map(parseStoredCheckpoint).filter((each) => each !== undefined)
   const lastKnownRevision = verification.checkpoints.at(-1)?.revision ?? -1
   const sizes = new Set([...known, ...(saved ? [saved] : [])].map(({ size }) => size))
@@ -180,6 +184,7 @@ export function createTreeVerifier(verification: TreeVerification): TreeVerifier
       const leaf = hashEventLeaf(record)
       // The recorded hash is that of an event as it was written.
       const isRecorded = finder?.check(record, leaf) ?? false
+      for (const each of importFinders) each.check(record, leaf)
       if (!isRecorded) requireAsWritten(record)
       if (record.stream === LOG_STREAM) origins.add(originOf(String(record.data.id)))
       if (record.stream === CHECKPOINTS_STREAM) checkStored(record)
@@ -208,6 +213,7 @@ export function createTreeVerifier(verification: TreeVerification): TreeVerifier
         findReplacement(),
         findMissingEvidence(),
         findRecordedIssue(),
+        ...importFinders.map((each) => each.found()?.issue),
         saved && findSavedIssue(saved),
       ]
       return [
@@ -217,6 +223,8 @@ export function createTreeVerifier(verification: TreeVerification): TreeVerifier
       ]
     },
     uncovered: () => proven && tree.size - proven.size,
-    close: () => recorded?.close(),
+    close() {
+      for (const leaves of [recorded, ...imported]) leaves?.close()
+    },
   }
 }

@@ -1,8 +1,12 @@
-import { open, readdir } from 'node:fs/promises'
+import { open, readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'chai'
 import { openLog } from '../../../../config/gateway/state.ts'
-import type { EventLog, RecordedEvent } from '../../../../core/contract/index.ts'
+import {
+  type EventLog,
+  EventLogUnavailableError,
+  type RecordedEvent,
+} from '../../../../core/contract/index.ts'
 import {
   createMemoryLog,
   createMemoryStorage,
@@ -23,10 +27,19 @@ import { CheckpointSigner } from '../../../../projections/transparency/sign-chec
 import { type CapturedOutput, captureOutput } from '../../../support/captured-output.ts'
 import { runCommand } from '../../../support/command.ts'
 import { makeFolder } from '../../../support/folders.ts'
+import { waitUntil } from '../../../support/wait.ts'
 
 const clock = createClock()
 
 const NO_METADATA = { actor: { type: 'root', id: 'root', name: 'root' }, time: '', schema: 1 } as const
+
+function deferred(): [promise: Promise<void>, resolve: () => void] {
+  let resolve = (): void => undefined
+  const promise = new Promise<void>((done) => {
+    resolve = done
+  })
+  return [promise, resolve]
+}
 
 describe('checkpoints', () => {
   let storage: MemoryStorage
@@ -96,6 +109,25 @@ describe('checkpoints', () => {
     await change()
     await scheduler.close()
     expect(sizes()).to.deep.equal([1000, 2001, 2003])
+  })
+
+  const recordedSize = async () => {
+    const file = path.join(treeFolder(dataDir, logId), 'positions')
+    return (await stat(file).catch(() => ({ size: 0 }))).size / 8
+  }
+
+  it('record events again after an attempt failed', async () => {
+    const subscribe = log.subscribe.bind(log)
+    const [failed, fail] = deferred()
+    log.subscribe = () => {
+      fail()
+      throw new EventLogUnavailableError('away')
+    }
+    const scheduler = scheduleCheckpoints(subscription, log, { ...options(), recordMs: 1, retryMs: 1 })
+    await failed
+    log.subscribe = subscribe
+    await waitUntil(async () => (await recordedSize()) === 1)
+    await scheduler.close()
   })
 
   it('are signed over events as they were received, without reading them again', async () => {
