@@ -55,13 +55,76 @@ describe('changes in the console', function () {
     const policy = await onePolicy()
     await open(`/policies/${policy.id}`)
     await page.getByRole('button', { name: 'Settings' }).click()
-    await page.getByLabel('Name').fill('Renamed')
+    await page.getByRole('textbox', { name: 'Name' }).fill('Renamed')
     await asAdmin(console.gateway, 'PATCH', policy.path, { name: 'Faster' })
     await page.getByLabel('Reason').fill('mine')
     await page.getByRole('button', { name: 'Save', exact: true }).click()
     await page.getByRole('alert').getByText('is not as the request expects').waitFor()
     expect((await asAdmin(console.gateway, 'GET', policy.path)).body.data.name).to.equal('Faster')
     await policy.remove()
+  })
+
+  const save = async (page: Page) => {
+    await page.getByLabel('Reason').fill('mine')
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+  }
+
+  it('of users, operators and budgets are refused if somebody else was faster, and not otherwise', async () => {
+    const { page, open } = console.window
+    const { gateway } = console
+    const user = await newUser(gateway, 'paid')
+    const operator = await newOperator(gateway, 'auditor', 'Linus')
+    const userPath = `/admin/users/${user.id}`
+    const budgetPath = `${userPath}/budget`
+    const terms = { limit_usd: 5, period: 'month', on_exceed: 'refuse' }
+    const refusesStale = async (label: string, change: () => Promise<unknown>) => {
+      await change()
+      await save(page)
+      await page
+        .getByRole('alert')
+        .filter({ hasText: /ETag|has changed/ })
+        .waitFor()
+      await page.getByRole('button', { name: 'Cancel' }).click()
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+      await page.getByRole('button', { name: label }).first().click()
+    }
+    const done = () => page.getByRole('dialog').waitFor({ state: 'detached' })
+
+    await open(`/users/${user.id}`)
+    await page.getByRole('button', { name: 'Set a budget' }).click()
+    await page.getByLabel('US dollars').fill('7')
+    await refusesStale('Set a budget', () => asAdmin(gateway, 'PUT', budgetPath, terms))
+    expect(await page.getByLabel('US dollars').inputValue()).to.equal('5')
+    await page.getByLabel('US dollars').fill('8')
+    await save(page)
+    await done()
+    expect((await asAdmin(gateway, 'GET', budgetPath)).body.data.limit_usd).to.equal(8)
+
+    // The page still shows the user of before the budget.
+    await page.getByRole('button', { name: 'Settings' }).click()
+    await page.getByLabel('Requests per minute').fill('9')
+    await refusesStale('Settings', () => asAdmin(gateway, 'PATCH', userPath, { requests_per_minute: 3 }))
+    expect(await page.getByLabel('Requests per minute').inputValue()).to.equal('3')
+    await page.getByLabel('Requests per minute').fill('9')
+    await save(page)
+    await done()
+    expect((await asAdmin(gateway, 'GET', userPath)).body.data.requests_per_minute).to.equal(9)
+
+    const operatorPath = `/admin/operators/${operator.id}`
+    await open(`/operators`)
+    await page
+      .getByRole('listitem')
+      .filter({ hasText: 'Linus' })
+      .getByRole('button', { name: 'Role' })
+      .click()
+    await page.getByLabel('Role', { exact: true }).selectOption('editor')
+    await asAdmin(gateway, 'PATCH', operatorPath, { role: 'admin' })
+    await save(page)
+    await page
+      .getByRole('alert')
+      .filter({ hasText: /ETag|has changed/ })
+      .waitFor()
+    expect((await asAdmin(gateway, 'GET', operatorPath)).body.data.role).to.equal('admin')
   })
 
   it('stay until they are saved: on other pages, and when the session ends', async () => {

@@ -57,9 +57,9 @@ export async function getTagged<Result>(path: string): Promise<Tagged<Result>> {
   return { value: body.data, etag }
 }
 
-/** The header of a change to an object that must be as it was read. */
+/** The header of a change to an object that must be as it was read, or must still not be there. */
 export function ifUnchanged({ etag }: Tagged<unknown>): Readonly<Record<string, string>> {
-  return etag === null ? {} : { 'if-match': etag }
+  return etag === null ? { 'if-none-match': '*' } : { 'if-match': etag }
 }
 
 async function exchange<Result>(

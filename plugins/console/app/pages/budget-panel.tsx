@@ -5,7 +5,8 @@ import { useResource } from '../lib/resource.ts'
 import { hasRole } from '../lib/session.ts'
 import type { BudgetState } from '../lib/types.ts'
 import { ChangeDialog } from '../ui/dialog.tsx'
-import { ConfirmButton, DialogButton } from '../ui/dialog-button.tsx'
+import { ConfirmButton } from '../ui/dialog-button.tsx'
+import { EditButton, type Editing } from '../ui/edit-button.tsx'
 import { SelectField, TextField } from '../ui/fields.tsx'
 import { Meter } from '../ui/meter.tsx'
 import { Empty, Panel, ResourceView } from '../ui/page.tsx'
@@ -16,15 +17,14 @@ export function BudgetPanel({ path, title = 'Budget' }: { readonly path: string;
   const current = budget.data ?? undefined
   const actions = hasRole('admin') && budget.data !== undefined && (
     <>
-      <DialogButton label={current ? 'Change' : 'Set a budget'}>
-        {(close) => (
-          <BudgetDialog
-            current={current}
-            onClose={close}
-            onSave={(body, reason) => send('PUT', path, body, { reason }).then(budget.reload)}
-          />
-        )}
-      </DialogButton>
+      <EditButton<BudgetState>
+        label={current ? 'Change' : 'Set a budget'}
+        path={path}
+        method="PUT"
+        onSaved={budget.reload}
+      >
+        {({ value, save, close }) => <BudgetDialog current={value} onSave={save} onClose={close} />}
+      </EditButton>
       {current && (
         <ConfirmButton
           label="Remove"
@@ -64,8 +64,8 @@ export function BudgetLine({ name = '', budget }: { readonly name?: string; read
 }
 
 interface BudgetDialogProps {
-  readonly current: BudgetState | undefined
-  readonly onSave: (body: object, reason: string) => Promise<unknown>
+  readonly current: BudgetState | null
+  readonly onSave: Editing<BudgetState>['save']
   readonly onClose: () => void
 }
 

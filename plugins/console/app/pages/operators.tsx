@@ -6,6 +6,7 @@ import { hasRole } from '../lib/session.ts'
 import type { OperatorRow } from '../lib/types.ts'
 import { ChangeDialog, KeyDialog } from '../ui/dialog.tsx'
 import { ConfirmButton, DialogButton } from '../ui/dialog-button.tsx'
+import { EditButton, type Editing } from '../ui/edit-button.tsx'
 import { SelectField, TextField } from '../ui/fields.tsx'
 import { Empty, PageLayout, ResourceView } from '../ui/page.tsx'
 import { useAddress } from '../ui/use-address.ts'
@@ -77,9 +78,16 @@ function OperatorItem({ operator, onChanged }: OperatorItemProps) {
       </span>
       {hasRole('admin') && (
         <span class="actions">
-          <DialogButton label="Role" kind="quiet">
-            {(close) => <OperatorRole operator={operator} onSaved={onChanged} onClose={close} />}
-          </DialogButton>
+          <EditButton<OperatorRow>
+            label="Role"
+            kind="quiet"
+            path={`/admin/operators/${operator.id}`}
+            onSaved={onChanged}
+          >
+            {({ value, save, close }) =>
+              value && <OperatorRole operator={value} save={save} onClose={close} />
+            }
+          </EditButton>
           <ConfirmButton
             label="Remove"
             kind="quiet"
@@ -129,18 +137,18 @@ function NewOperator({ onCreate, onClose }: NewOperatorProps) {
 
 interface OperatorRoleProps {
   readonly operator: OperatorRow
-  readonly onSaved: () => void
+  readonly save: Editing<OperatorRow>['save']
   readonly onClose: () => void
 }
 
-function OperatorRole({ operator: { id, name, role: current }, onSaved, onClose }: OperatorRoleProps) {
+function OperatorRole({ operator: { name, role: current }, save, onClose }: OperatorRoleProps) {
   const [role, setRole] = useState<string>(current)
   return (
     <ChangeDialog
       title={`Role of ${name}`}
       action="Save"
       onClose={onClose}
-      onSave={(reason) => send('PATCH', `/admin/operators/${id}`, { role }, { reason }).then(onSaved)}
+      onSave={(reason) => save({ role }, reason)}
     >
       <RoleField role={role} onChange={setRole} />
     </ChangeDialog>

@@ -1,11 +1,12 @@
 import { useState } from 'preact/hooks'
-import { getTagged, ifUnchanged, send, type Tagged } from '../lib/api.ts'
+import { get } from '../lib/api.ts'
 import { useResource } from '../lib/resource.ts'
 import { href } from '../lib/router.ts'
 import { hasRole } from '../lib/session.ts'
 import type { Policy } from '../lib/types.ts'
 import { ChangeDialog } from '../ui/dialog.tsx'
-import { DeleteButton, DialogButton } from '../ui/dialog-button.tsx'
+import { DeleteButton } from '../ui/dialog-button.tsx'
+import { EditButton, type Editing } from '../ui/edit-button.tsx'
 import { PageLayout, ResourcePage } from '../ui/page.tsx'
 import { Badge } from '../ui/values.tsx'
 import { describeTargets, PolicyFields, toPolicyBody, toPolicyInput } from './policy-fields.tsx'
@@ -14,30 +15,26 @@ import { RuleEditor } from './rule-editor.tsx'
 /** A policy with its rules. */
 export function PolicyPage({ id }: { readonly id: number }) {
   const path = `/admin/policies/${id}`
-  const policy = useResource(path, () => getTagged<Policy>(path))
+  const policy = useResource(path, () => get<Policy>(path))
   return (
     <ResourcePage title={`Policy ${id}`} resource={policy}>
-      {(read) => <PolicyDetails policy={read.value} read={read} path={path} reload={policy.reload} />}
+      {(data) => <PolicyDetails policy={data} path={path} reload={policy.reload} />}
     </ResourcePage>
   )
 }
 
 interface PolicyDetailsProps {
   readonly policy: Policy
-  /** The policy as it was read. */
-  readonly read: Tagged<Policy>
   readonly path: string
   readonly reload: () => void
 }
 
-function PolicyDetails({ policy, read, path, reload }: PolicyDetailsProps) {
+function PolicyDetails({ policy, path, reload }: PolicyDetailsProps) {
   const actions = hasRole('editor') && (
     <>
-      <DialogButton label="Settings">
-        {(close) => (
-          <PolicySettings policy={policy} read={read} path={path} onSaved={reload} onClose={close} />
-        )}
-      </DialogButton>
+      <EditButton<Policy> label="Settings" path={path} onSaved={reload}>
+        {({ value, save, close }) => value && <PolicySettings policy={value} save={save} onClose={close} />}
+      </EditButton>
       <DeleteButton name={policy.name} path={path} list="/policies">
         <p>Its rules stop to apply. A deleted policy cannot be restored; its history stays.</p>
       </DeleteButton>
@@ -56,17 +53,17 @@ function PolicyDetails({ policy, read, path, reload }: PolicyDetailsProps) {
   )
 }
 
-interface PolicySettingsProps extends Omit<PolicyDetailsProps, 'reload'> {
-  readonly onSaved: () => void
+interface PolicySettingsProps {
+  readonly policy: Policy
+  readonly save: Editing<Policy>['save']
   readonly onClose: () => void
 }
 
-function PolicySettings({ policy, read, path, onSaved, onClose }: PolicySettingsProps) {
+function PolicySettings({ policy, save, onClose }: PolicySettingsProps) {
   const [input, setInput] = useState(toPolicyInput(policy))
-  const save = (reason: string) =>
-    send('PATCH', path, toPolicyBody(input), { reason, headers: ifUnchanged(read) }).then(onSaved)
+  const onSave = (reason: string) => save(toPolicyBody(input), reason)
   return (
-    <ChangeDialog title="Settings of the policy" action="Save" onClose={onClose} onSave={save}>
+    <ChangeDialog title="Settings of the policy" action="Save" onClose={onClose} onSave={onSave}>
       <PolicyFields input={input} onChange={setInput} />
     </ChangeDialog>
   )

@@ -1,12 +1,13 @@
 import { useState } from 'preact/hooks'
-import { get, send } from '../lib/api.ts'
+import { get } from '../lib/api.ts'
 import { groupName } from '../lib/names.ts'
 import { useResource } from '../lib/resource.ts'
 import { href } from '../lib/router.ts'
 import { hasRole } from '../lib/session.ts'
 import type { UserAccount } from '../lib/types.ts'
 import { ChangeDialog } from '../ui/dialog.tsx'
-import { DeleteButton, DialogButton } from '../ui/dialog-button.tsx'
+import { DeleteButton } from '../ui/dialog-button.tsx'
+import { EditButton, type Editing } from '../ui/edit-button.tsx'
 import { SelectField, TextField } from '../ui/fields.tsx'
 import { PageLayout, ResourcePage } from '../ui/page.tsx'
 import { Badge, Time } from '../ui/values.tsx'
@@ -34,9 +35,9 @@ interface UserDetailsProps {
 function UserDetails({ user, path, reload }: UserDetailsProps) {
   const actions = hasRole('admin') && (
     <>
-      <DialogButton label="Settings">
-        {(close) => <UserSettings user={user} path={path} onSaved={reload} onClose={close} />}
-      </DialogButton>
+      <EditButton<UserAccount> label="Settings" path={path} onSaved={reload}>
+        {({ value, save, close }) => value && <UserSettings user={value} save={save} onClose={close} />}
+      </EditButton>
       <DeleteButton name={user.name} path={path} list="/users">
         <p>The keys are invalid immediately. Requests and changes of the user stay in the records.</p>
       </DeleteButton>
@@ -61,12 +62,11 @@ function UserDetails({ user, path, reload }: UserDetailsProps) {
 
 interface UserSettingsProps {
   readonly user: UserAccount
-  readonly path: string
-  readonly onSaved: () => void
+  readonly save: Editing<UserAccount>['save']
   readonly onClose: () => void
 }
 
-function UserSettings({ user, path, onSaved, onClose }: UserSettingsProps) {
+function UserSettings({ user, save, onClose }: UserSettingsProps) {
   const [name, setName] = useState(user.name)
   const [plan, setPlan] = useState(user.plan)
   const [limit, setLimit] = useState(user.requests_per_minute == null ? '' : String(user.requests_per_minute))
@@ -81,7 +81,7 @@ function UserSettings({ user, path, onSaved, onClose }: UserSettingsProps) {
       title="Settings of the user"
       action="Save"
       onClose={onClose}
-      onSave={(reason) => send('PATCH', path, body, { reason }).then(onSaved)}
+      onSave={(reason) => save(body, reason)}
     >
       <TextField label="Name" value={name} onInput={setName} required maxLength={128} />
       <SelectField label="Plan" value={plan} options={['paid', 'free']} onChange={setPlan} />
