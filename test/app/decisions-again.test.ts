@@ -158,4 +158,66 @@ describe(`deciding again under rules, splits, keys and activations (seed ${SEED}
     const foreign = await stranger.call('POST', '/v1/simulate', { ...body, key_id: user.keyId })
     expect(foreign.status).to.equal(404)
   })
+
+  it('tells nothing about keys and requests of others', async () => {
+    const body = { model: 'gpt-4o', messages: [{ role: 'user', content: 'Hi' }] }
+    const made = await user.call('POST', '/v1/chat/completions', body)
+    const stranger = await newUser(gateway)
+    const ask = async (more: object, withoutId: string) => {
+      const answer = await stranger.call('POST', '/v1/simulate', { ...body, ...more })
+      const text = JSON.stringify(answer.body).replaceAll(withoutId, 'ID')
+      return { status: answer.status, text: text.replace(/req_\w+/g, 'REQUEST') }
+    }
+    const [id, unknown] = [made.headers.get('x-request-id') ?? '', `req_${'0'.repeat(24)}`]
+    expect(await ask({ request_id: id }, id)).to.deep.equal(await ask({ request_id: unknown }, unknown))
+    const noKey = 'key_000000000000'
+    const answers = [await ask({ key_id: user.keyId }, user.keyId), await ask({ key_id: noKey }, noKey)]
+    expect(answers[0]).to.deep.equal(answers[1])
+    expect(answers[0]?.status).to.equal(404)
+  })
+
+  it('decides with the groups, keys and users of then', async () => {
+    const other = await newUser(gateway)
+    const { data: group } = (await asAdmin(gateway, 'POST', '/admin/groups', { name: 'Then' })).body
+    const member = `/admin/groups/${group.id}/members/${other.id}`
+    const policy = { name: 'Then', is_enabled: true, priority: 1, applies_to: { groups: [group.id] } }
+    const { data: created } = (await asAdmin(gateway, 'POST', '/admin/policies', policy)).body
+    const rule = {
+      ...{ name: 'to', is_enabled: true, priority: 9, match_json: {} },
+      action_json: { set_model: 'claude-haiku-5-5' },
+    }
+    const path = `/admin/policies/${created.id}/routing-rules`
+    expect((await asAdmin(gateway, 'POST', path, rule)).status).to.equal(201)
+    const body = { model: 'auto:cost', messages: [{ role: 'user', content: 'Hi there' }] }
+    const recorded: { id: string; decided: object; position: number }[] = []
+    const make = async () => {
+      const { headers } = await other.call('POST', '/v1/chat/completions', body)
+      const id = headers.get('x-request-id') ?? ''
+      const { data } = (await asAdmin(gateway, 'GET', `/admin/requests/${id}`)).body
+      recorded.push({ id, decided: decisionIn(data), position: data.rules_position })
+    }
+    await make()
+    await asAdmin(gateway, 'PUT', member)
+    await make()
+    await asAdmin(gateway, 'DELETE', member)
+    await make()
+    await asAdmin(gateway, 'PUT', member)
+    await make()
+    const again = async () => {
+      for (const { id, decided, position } of recorded) {
+        const question = { user_id: other.id, request: body, request_id: id }
+        const shown = await simulate(asAdmin(gateway, 'POST', '/admin/simulate', question))
+        expect(shown).to.deep.equal({ decided, position })
+      }
+    }
+    expect(recorded[1]?.decided).to.not.deep.equal(recorded[0]?.decided)
+    await again()
+    await asAdmin(gateway, 'DELETE', `/admin/keys/${other.keyId}`)
+    await again()
+    await asAdmin(gateway, 'DELETE', `/admin/groups/${group.id}`)
+    await again()
+    await asAdmin(gateway, 'DELETE', `/admin/policies/${created.id}`)
+    await asAdmin(gateway, 'DELETE', `/admin/users/${other.id}`)
+    await again()
+  })
 })
