@@ -18,7 +18,7 @@ const EXTERNAL = [
   /^better-sqlite3/,
   /^re2$/,
   /^@eventstore\//,
-  /^(ioredis|pg|koa-body|ajv|vite|gpt-tokenizer)(\/|$)/,
+  /^(ioredis|pg|ajv|vite|gpt-tokenizer)(\/|$)/,
   /^@opentelemetry\/(?!api$)/,
   ...builtinModules.map((name) => new RegExp(`^(node:)?${name}$`)),
   /^node:/,

@@ -1,9 +1,11 @@
+import { getHeapStatistics } from 'node:v8'
 import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
 import type { EventLog, Plugin } from '../../core/contract/index.ts'
 import { RESPONSES_SOCKET } from '../../core/dialects/responses/socket-messages.ts'
 import { withAppendMetrics } from '../../core/event-log/instrument-log.ts'
 import { EXPIRING_STREAMS } from '../../core/events/streams.ts'
+import { createBodyQuota } from '../../core/http/body-quota.ts'
 import { createClientAddressResolver } from '../../core/http/client-address.ts'
 import { KeepAlives } from '../../core/http/keep-alives.ts'
 import { RequestsInFlight } from '../../core/http/requests-in-flight.ts'
@@ -18,6 +20,7 @@ import { setUpPlugins } from '../../core/pipeline/set-up.ts'
 import { registerLogMetrics } from '../../core/process/log-metrics.ts'
 import { retryWhileUnavailable } from '../../core/process/retry.ts'
 import { watchDescriptors } from '../../core/process/watch-descriptors.ts'
+import type { QuotaLimits } from '../../core/util/shared-quota.ts'
 import { createWarmUp } from '../../core/util/warm-up.ts'
 import { createAccessLog } from '../../plugins/auth/access-log.ts'
 import { createAuthFailureLimiter, createAuthFailureMetric } from '../../plugins/auth/auth-failures.ts'
@@ -195,6 +198,7 @@ export async function startGateway(
       steps: pipeline.steps,
       snapshotCaller: createCallerSnapshots(state),
       bodyLimit: settings.limits.body_bytes,
+      bodyQuota: createBodyQuota(findBodyLimits(settings)),
       keepAlives: new KeepAlives(settings.timeouts.stream_keep_alive_ms),
       costOf: providers.costOf,
       cors: settings.cors,
@@ -279,6 +283,16 @@ async function importServingModules() {
 
 async function closeInOrder(parts: readonly { close(): Promise<void> }[]): Promise<void> {
   for (const part of parts) await part.close()
+}
+
+/** A body takes up to five times its size while it is parsed and built: see docs/operations.md, "Sizing". */
+const BODY_SHARE = 1 / 8
+
+/** What the bodies of requests in flight may take. By default, half of it is left to other users. */
+function findBodyLimits({ limits }: Settings): QuotaLimits {
+  const ofHeap = Math.floor(getHeapStatistics().heap_size_limit * BODY_SHARE)
+  const total = limits.bodies_bytes ?? Math.max(2 * limits.body_bytes, ofHeap)
+  return { total, perOwner: limits.user_bodies_bytes ?? Math.max(limits.body_bytes, Math.floor(total / 2)) }
 }
 
 /** Limits and headers of both listeners for clients. */

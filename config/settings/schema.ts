@@ -241,6 +241,22 @@ export const SettingsSchema = Type.Object(
     }),
     limits: StrictObject({
       body_bytes: Type.Integer({ minimum: 1024, description: 'Maximum size of a request body.' }),
+      bodies_bytes: Type.Optional(
+        Type.Integer({
+          minimum: 1024,
+          description:
+            'Bodies of all requests in flight in one process. Default: an eighth of its heap limit, at ' +
+            'least two bodies of the maximum size.',
+        }),
+      ),
+      user_bodies_bytes: Type.Optional(
+        Type.Integer({
+          minimum: 1024,
+          description:
+            'Bodies of the requests of one user in flight in one process. Default: half of those of all, ' +
+            'at least one body of the maximum size.',
+        }),
+      ),
       header_bytes: Type.Integer({
         minimum: 1024,
         maximum: 1_048_576,

@@ -123,6 +123,10 @@ export const ERROR_CODES = {
   rate_limit_unavailable: unavailable(503, 'Requests cannot be counted at the moment.'),
   internal_error: failed(500, 'The gateway failed. Report it with the x-request-id.'),
   no_providers_available: unavailable(503, 'No available provider can serve the request.'),
+  memory_limit_reached: unavailable(
+    503,
+    'The bodies of requests in flight, of the user or of all, take as much memory as the gateway allows.',
+  ),
   no_worker: unavailable(503, 'All worker processes ended unexpectedly, and are being started again.'),
   shutting_down: unavailable(503, 'The gateway ended before the request was complete.'),
   event_log_unavailable: unavailable(

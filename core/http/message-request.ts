@@ -20,7 +20,7 @@ const CONNECTION_HEADERS = /^(?:connection|upgrade|sec-websocket-.*|content-.*|t
  */
 export class MessageRequest extends IncomingMessage {
   readonly session: ClientSession
-  readonly message: SocketMessage | undefined
+  #message: SocketMessage | undefined
 
   constructor(
     method: 'GET' | 'POST',
@@ -30,13 +30,20 @@ export class MessageRequest extends IncomingMessage {
   ) {
     super(upgrade.socket)
     this.session = session
-    this.message = message
+    this.#message = message
     this.method = method
     this.url = upgrade.url ?? '/'
     this.httpVersion = upgrade.httpVersion
     this.headers = message === undefined ? upgrade.headers : withoutConnection(upgrade)
     this.complete = true
     this.push(null)
+  }
+
+  /** Returns the message, and drops it: it would stay for as long as the response. */
+  takeMessage(): SocketMessage | undefined {
+    const message = this.#message
+    this.#message = undefined
+    return message
   }
 }
 

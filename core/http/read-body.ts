@@ -1,8 +1,11 @@
+import type { Readable } from 'node:stream'
+import { createBrotliDecompress, createUnzip } from 'node:zlib'
 import { parse as parseJson } from '@hapi/bourne'
 import type { Next } from 'koa'
 import { type GatewayContext, GatewayError, isJsonObject, type JsonObject } from '../contract/index.ts'
-import { isNestedTooDeep, MAX_JSON_DEPTH, SAFE_JSON_LENGTH } from '../util/json-depth.ts'
-import { lazy } from '../util/lazy.ts'
+import { createBackgroundYield } from '../util/cooperative-yield.ts'
+import { countValues, MAX_JSON_DEPTH, SAFE_JSON_LENGTH } from '../util/json-depth.ts'
+import type { BodyQuota, CountedBody } from './body-quota.ts'
 import { MessageRequest } from './message-request.ts'
 
 /** Bodies of other methods have no meaning and are ignored. */
@@ -11,50 +14,50 @@ const METHODS_WITH_BODY: readonly (string | undefined)[] = ['POST', 'PUT', 'PATC
 /**
  * Creates middleware that reads a JSON body of at most `limit` bytes into `ctx.request.body`, which stays
  * undefined if none was sent, or an empty one. The content type is ignored: every body is read as JSON.
+ * `quota` counts what is read.
  */
-export function createBodyReader(limit: number) {
-  const loadReader = lazy(() => loadKoaBodyReader(limit))
-
-  function read(ctx: GatewayContext): Promise<void> {
-    if (ctx.req instanceof MessageRequest) return readMessage(ctx.req, ctx)
+export function createBodyReader(limit: number, quota: BodyQuota) {
+  async function read(ctx: GatewayContext): Promise<void> {
+    if (ctx.req instanceof MessageRequest) return readMessage(ctx.req, ctx, quota)
     const { method, headers } = ctx.req
     const { 'content-length': length, 'content-encoding': encoding, 'transfer-encoding': transfer } = headers
-    if (!METHODS_WITH_BODY.includes(method) || (length ?? transfer) === undefined) return Promise.resolve()
-    if (length !== undefined && Number(length) > limit) return Promise.reject(bodyTooLargeError(limit))
-    if (ctx.req.readableEnded) return parseConsumedBody(ctx.request, limit)
+    if (!METHODS_WITH_BODY.includes(method) || (length ?? transfer) === undefined) return
+    if (length !== undefined && Number(length) > limit) throw bodyTooLargeError(limit)
+    const counted = quota.count(ctx)
+    if (ctx.req.readableEnded) return readConsumedBody(ctx, limit, counted)
+    if (encoding === undefined && length !== undefined) counted.raise(Number(length))
+    const source = encoding === undefined ? ctx.req : decompress(ctx.req, encoding)
     if (headers.expect !== undefined) sendContinue(ctx)
-    if (encoding === undefined) return readPlainBody(ctx, limit)
-    return loadReader()
-      .then((reader) => reader(ctx))
-      .then(() => checkDepth(ctx.request.body))
+    return readStream(ctx, source, limit, counted)
   }
 
   return (ctx: GatewayContext, next: Next): Promise<void> =>
     read(ctx).then(next, (error: unknown) => {
       ctx.req.unpipe()
-      throw toBodyError(error, limit)
+      throw toBodyError(error)
     })
 }
 
 /** The connection has checked the size of the message. */
-async function readMessage({ message }: MessageRequest, { request }: GatewayContext): Promise<void> {
+function readMessage(request: MessageRequest, ctx: GatewayContext, quota: BodyQuota): void {
+  const message = request.takeMessage()
   if (message === undefined) return
-  const body: unknown = message.toBody(requireJsonObject(parseBody(message.text)))
-  Object.assign(request, { body })
+  const body: unknown = message.toBody(requireJsonObject(parseBody(message.text, quota.count(ctx))))
+  Object.assign(ctx.request, { body })
 }
 
 /**
  * Koa middleware such as koa-bodyparser has read the body. It keeps the text, which is parsed like any other:
  * its own parser has other limits.
  */
-async function parseConsumedBody(request: GatewayContext['request'], limit: number): Promise<void> {
+function readConsumedBody({ request }: GatewayContext, limit: number, counted: CountedBody): void {
   const { rawBody } = request as { rawBody?: unknown }
   if (typeof rawBody !== 'string') {
     const message = 'Middleware has read the request body. Remove it from the plugins: the gateway reads it.'
     throw new GatewayError('internal_error', message)
   }
   if (rawBody.length > limit) throw bodyTooLargeError(limit)
-  request.body = parseBodyText(rawBody)
+  request.body = parseBodyText(rawBody, counted)
 }
 
 /** Tells a client that waits for admission to send the body. */
@@ -101,91 +104,106 @@ export function requireJsonObject(body: unknown): JsonObject {
   return body
 }
 
-/**
- * Reads an uncompressed body, which nearly all requests have. Accepts the same bodies as koa-body. Skipping
- * koa-body saves about a tenth of the cost of a request.
- */
-function readPlainBody({ req, request }: GatewayContext, limit: number): Promise<void> {
+/** Larger bodies are parsed and handled in turns of the event loop of their own. */
+const LARGE_BODY_BYTES = 1024 * 1024
+
+const turns = createBackgroundYield()
+
+/** Reads and parses a body. Skipping libraries saves about a tenth of the cost of a request. */
+function readStream(
+  { req, request }: GatewayContext,
+  source: Readable,
+  limit: number,
+  counted: CountedBody,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     if (req.destroyed) reject(new Error('client disconnected'))
-    const chunks: Buffer[] = []
+    let chunks: Buffer[] = []
     let size = 0
+    const stop = (error: unknown) => {
+      source.off('data', onData)
+      chunks = []
+      if (source !== req) source.destroy()
+      reject(error)
+    }
     const onData = (chunk: Buffer) => {
       size += chunk.length
       chunks.push(chunk)
-      if (size <= limit) return
-      req.off('data', onData)
-      reject(bodyTooLargeError(limit))
-    }
-    req.on('data', onData)
-    req.once('error', reject)
-    req.once('end', () => {
+      if (size > limit) return stop(bodyTooLargeError(limit))
       try {
-        request.body = parseBody(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks))
+        counted.raise(size)
+      } catch (error) {
+        stop(error)
+      }
+    }
+    const parse = () => {
+      try {
+        const bytes = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)
+        // The listeners, and with them the chunks, stay for as long as the request.
+        chunks = []
+        request.body = parseBody(bytes, counted)
         resolve()
       } catch (error) {
         reject(error)
       }
-    })
+    }
+    source.on('data', onData)
+    req.once('error', stop)
+    if (source !== req) source.on('error', stop)
+    source.once('end', () => (size < LARGE_BODY_BYTES ? parse() : turns.yieldNow().then(parse)))
   })
+}
+
+/** Returns the decompressed body. Throws 415 for an unknown encoding. */
+function decompress(req: Readable, encoding: string): Readable {
+  switch (encoding.toLowerCase()) {
+    case 'gzip':
+    case 'deflate':
+      return req.pipe(createUnzip())
+    case 'br':
+      return req.pipe(createBrotliDecompress())
+    case 'identity':
+      return req
+    default: {
+      const message =
+        'The Content-Encoding of the request body is not supported. Use gzip, deflate or br, or none.'
+      throw new GatewayError('unsupported_media_type', message)
+    }
+  }
 }
 
 /**
  * Parses a JSON object or array; undefined for an empty body. Strips a byte order mark. Throws for a key
  * `__proto__`, which would set the prototype of an object that it is copied into, and for a value that is
- * nested too deep.
+ * nested too deep or takes too much memory.
  */
-function parseBodyText(text: string) {
+function parseBodyText(text: string, counted: CountedBody) {
   if (text === '') return undefined
   const value = parseJson(text)
   if (typeof value !== 'object' || value === null) throw new SyntaxError('neither an object nor an array')
-  if (text.length > SAFE_JSON_LENGTH) checkDepth(value)
+  if (text.length > SAFE_JSON_LENGTH) {
+    const values = countValues(value)
+    if (values === Number.POSITIVE_INFINITY) throw nestedTooDeepError()
+    counted.raiseParsed(text.length, values)
+  }
   return value
 }
 
-const parseBody = (bytes: Buffer) => parseBodyText(decoder.decode(bytes))
+function parseBody(bytes: Buffer, counted: CountedBody) {
+  counted.checkValues(bytes)
+  return parseBodyText(decoder.decode(bytes), counted)
+}
 
 const decoder = new TextDecoder('utf-8')
 
-/**
- * Loads koa-body, which reads compressed bodies. Loaded on first use, because it takes 23 MB of
- * memory, most of it for form parsing.
- */
-async function loadKoaBodyReader(limit: number): Promise<(ctx: GatewayContext) => Promise<void>> {
-  const { koaBody } = await import('koa-body')
-  const middleware = koaBody({
-    jsonLimit: limit,
-    jsonTypes: ['*/*'],
-    multipart: false,
-    urlencoded: false,
-    text: false,
-    patchNode: false,
-  })
-  return (ctx) => {
-    ctx.req.headers['content-type'] ??= 'application/json'
-    return middleware(ctx, noop)
-  }
-}
-
-/** Stands in for the next middleware, so that koa-body does not handle the errors of later middleware. */
-const noop = () => Promise.resolve()
-
-function toBodyError(error: unknown, limit: number): GatewayError {
+function toBodyError(error: unknown): GatewayError {
   if (GatewayError.isInstance(error)) return error
-  const status = error instanceof Error && 'status' in error ? error.status : undefined
-  if (status === 413) return bodyTooLargeError(limit)
-  if (status === 415) {
-    const message =
-      'The Content-Encoding of the request body is not supported. Use gzip, deflate or br, or none.'
-    return new GatewayError('unsupported_media_type', message)
-  }
   return new GatewayError('malformed_body', 'The request body is not valid JSON.', { cause: error })
 }
 
-function checkDepth(body: unknown): void {
-  if (!isNestedTooDeep(body)) return
+function nestedTooDeepError(): GatewayError {
   const message = `The request body is nested more than ${MAX_JSON_DEPTH} levels deep.`
-  throw new GatewayError('malformed_body', message)
+  return new GatewayError('malformed_body', message)
 }
 
 function bodyTooLargeError(limit: number): GatewayError {

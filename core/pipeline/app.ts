@@ -95,7 +95,7 @@ function addDeclaredEndpoints(routes: Routes, parts: AppParts, listener: 'main' 
   const { steps, authenticateOperator, recordRead, findKnownRequest } = parts
   const services = {
     admission: composeAdmission(steps),
-    readBody: createBodyReader(parts.bodyLimit),
+    readBody: createBodyReader(parts.bodyLimit, parts.bodyQuota),
     authenticateOperator,
     recordRead,
     findKnownRequest,

@@ -20,6 +20,7 @@ import {
   type RuleSet,
   requireAccount,
 } from '../contract/index.ts'
+import type { BodyQuota } from '../http/body-quota.ts'
 import { enterEndpoint } from '../http/endpoints.ts'
 import { toErrorInStyle } from '../http/error-words.ts'
 import type { KeepAlives } from '../http/keep-alives.ts'
@@ -39,6 +40,7 @@ export interface InferenceParts {
   readonly snapshotCaller: (account: Account) => CallerSnapshot
   /** Maximum size of a request body, in bytes. */
   readonly bodyLimit: number
+  readonly bodyQuota: BodyQuota
   readonly costOf: Host['costOf']
   readonly keepAlives: KeepAlives
 }
@@ -73,12 +75,12 @@ export function composeInference(
   dialect: Dialect,
   parts: InferenceParts,
 ): GatewayMiddleware {
-  const { steps, bodyLimit } = parts
+  const { steps, bodyLimit, bodyQuota } = parts
   const recordFailure = createFailureRecorder(dialect, parts.costOf, list(steps, 'rejected'))
   return compose([
     enterEndpoint(endpoint, { isInference: true }),
     ...composeAdmission(steps), // admit: headers only; third-party middleware at its place
-    createBodyReader(bodyLimit),
+    createBodyReader(bodyLimit, bodyQuota),
     openExchange(dialect, parts, recordFailure),
     ...list(steps, 'decide').map(toDecideMiddleware),
     ...toSentMiddleware(dialect),

@@ -66,6 +66,7 @@ const INFERENCE_ERRORS: readonly ErrorCode[] = [
   'model_unavailable',
   'no_providers_available',
   'shutting_down',
+  'memory_limit_reached',
   'provider_timeout',
 ]
 

@@ -26,7 +26,9 @@ describe('the memory of the gateway', () => {
     provider = await startEndlessProvider()
     gateway = await startGatewayProcess(
       {
-        ...(await withSettings(`${TIMEOUTS}limits: { body_bytes: ${BODY_LIMIT} }\n`)),
+        ...(await withSettings(
+          `${TIMEOUTS}limits: { body_bytes: ${BODY_LIMIT}, user_bodies_bytes: ${100 * BODY_LIMIT}, bodies_bytes: ${100 * BODY_LIMIT} }\n`,
+        )),
         OPENAI_API_KEY: 'provider-key',
         OPENAI_BASE_URL: provider.url,
       },

@@ -30,6 +30,8 @@ export async function startHoldingProvider(): Promise<HoldingProvider> {
     if (text.includes(UNANSWERED) || JSON.parse(text).stream !== true) return
     response.writeHead(200, { 'content-type': 'text/event-stream' }).write(BEGINNING)
   })
+  // Tests that wait for what is refused do not stop to wait.
+  server.setMaxListeners(0)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {

@@ -6,12 +6,15 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import Koa from 'koa'
 import { GatewayError } from '../../../../core/contract/index.ts'
+import { createBodyQuota } from '../../../../core/http/body-quota.ts'
 import { createBodyReader } from '../../../../core/http/read-body.ts'
 import { type Listener, listen } from '../../../../core/http/server/listen.ts'
 import { openSocket, readToEnd } from '../../../support/raw-http.ts'
 import { waitUntil } from '../../../support/wait.ts'
 
 const LIMIT = 200_000
+
+const QUOTA = 1_000_000
 
 /** Ways to send the same bytes. */
 const TRANSFERS: Record<string, (url: string, body: Buffer) => Promise<string>> = {
@@ -42,9 +45,10 @@ describe('reading a request body', () => {
   let lastError: unknown
 
   before(async () => {
-    const read = createBodyReader(LIMIT)
+    const read = createBodyReader(LIMIT, createBodyQuota({ perOwner: QUOTA, total: QUOTA }))
     const app = new Koa()
     app.use(async (ctx) => {
+      ctx.client = { onClose: (notify: () => void) => ctx.res.once('close', notify) }
       if (ctx.path === '/late') await once(ctx.req.socket, 'close')
       try {
         // The casts are safe: the reader uses only Koa's own context, and `next` returns a promise.
