@@ -1,6 +1,7 @@
-import { Pool } from 'undici'
 import { type ClientConnection, GatewayError } from '../../core/contract/index.ts'
 import { createCircuitBreakers } from '../../providers/shared/breaker.ts'
+import { createPool } from '../../providers/shared/connection.ts'
+import { fetchWhole } from '../../providers/shared/http.ts'
 import type { BreakerSettings } from '../../providers/shared/model-breaker.ts'
 import { parseVerdict, type Verdict } from './verdict.ts'
 
@@ -47,31 +48,27 @@ const TARGET = { provider: 'guardrail', model: 'webhook' }
 
 export function createGuardrailClient(options: GuardrailClientOptions): GuardrailClient {
   const { url, headers, timeoutMs, maxRequestBytes, maxAnswerBytes } = options
-  const pool = new Pool(url.origin, { connect: { timeout: timeoutMs } })
+  const pool = createPool(url.origin, { connectTimeout: timeoutMs })
   const breakers = createCircuitBreakers({ ...BREAKER, ...options.breaker })
 
   async function post(body: string, signal: AbortSignal): Promise<string> {
-    const response = await pool.request({
+    const request = {
       method: 'POST',
       path: url.pathname + url.search,
-      headers: { ...headers, 'content-type': 'application/json', accept: 'application/json' },
+      headers: {
+        ...headers,
+        'content-type': 'application/json',
+        accept: 'application/json',
+        'accept-encoding': 'identity',
+      },
       body,
-      signal,
-    })
-    if (response.statusCode !== 200) {
-      response.body.on('error', () => {}).destroy()
-      throw new GuardrailCallError('error_status', `the guardrail answered with ${response.statusCode}`)
-    }
-    const chunks: Buffer[] = []
-    let size = 0
-    // Leaving the loop closes the connection.
-    for await (const chunk of response.body as AsyncIterable<Buffer>) {
-      size += chunk.length
-      if (size > maxAnswerBytes)
-        throw new GuardrailCallError('malformed', `the answer is larger than ${maxAnswerBytes} bytes`)
-      chunks.push(chunk)
-    }
-    return Buffer.concat(chunks).toString()
+    } as const
+    const limit = { maxBytes: maxAnswerBytes, isCutOff: false }
+    const { head, text, complete } = await fetchWhole(pool, request, limit, signal)
+    if (head.status !== 200)
+      throw new GuardrailCallError('error_status', `the guardrail answered with ${head.status}`)
+    if (complete) return text
+    throw new GuardrailCallError('malformed', `the answer is larger than ${maxAnswerBytes} bytes`)
   }
 
   async function call(body: string, textCount: number, client: ClientConnection): Promise<Verdict> {

@@ -15,10 +15,11 @@ import { createSecretRedactor, type SecretRedactor } from '../../core/util/redac
 import { OPENAI_LIMITS } from './api-limits.ts'
 import { CallDeadline } from './call-deadline.ts'
 import type { Capabilities } from './catalog.ts'
+import { createPool } from './connection.ts'
 import { unusableReplyError } from './errors.ts'
 import { parseErrorByStatus } from './errors-by-status.ts'
 import {
-  createPool,
+  isErrorStatus,
   ProviderCall,
   type ResponseHead,
   type ResponseLimit,
@@ -137,7 +138,11 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
   const basePath = pathname.replace(/\/+$/, '')
   const query = new URLSearchParams(options.query).toString()
   const prepare = createRequestPreparer(options)
-  const authHeaders = buildAuthHeaders(adapter, apiKey, options.auth)
+  const fixedHeaders = {
+    // Without it, any encoding is acceptable.
+    'accept-encoding': 'identity',
+    ...buildAuthHeaders(adapter, apiKey, options.auth),
+  }
   // `CallDeadline` enforces the timeouts after connecting: undici cannot tell a first event from a first
   // byte.
   const pool = createPool(origin, {
@@ -245,7 +250,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
       method: 'POST',
       path: addQuery(basePath + path, query),
       // A spread of two objects takes 0.5 µs longer.
-      headers: Object.assign({}, further, headers, authHeaders),
+      headers: Object.assign({}, further, headers, fixedHeaders),
       body: replaceLoneSurrogates(body),
     })
     return { call, deviations, renamed, sent }
@@ -374,10 +379,6 @@ function buildAuthHeaders(adapter: ProviderAdapter, apiKey: string | undefined, 
 function addQuery(path: string, query: string): string {
   if (query === '') return path
   return path + (path.includes('?') ? '&' : '?') + query
-}
-
-function isErrorStatus({ status }: ResponseHead): boolean {
-  return status > 299
 }
 
 function limitOf(head: ResponseHead): ResponseLimit {

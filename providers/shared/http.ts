@@ -1,6 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { Client, type Dispatcher, Pool } from 'undici'
+import type { Transform } from 'node:stream'
+import type { Dispatcher } from 'undici'
 import { GatewayError } from '../../core/contract/errors.ts'
+import type { CallOptions, Connection } from './connection.ts'
+import { findDecoder } from './content-encoding.ts'
 
 export interface ResponseHead {
   readonly status: number
@@ -44,11 +47,17 @@ export class ConnectError extends Error {
   }
 }
 
+/** A response that HTTP does not allow, or that cannot be decoded. The message says what was sent. */
+export class InvalidResponseError extends Error {
+  readonly code = 'HPE_INVALID_RESPONSE'
+}
+
 /** Bytes to buffer for a slow reader before the connection is paused. */
 const MAX_BUFFERED_BYTES = 64 * 1024
 
 /**
- * A request to a provider. Its response can be read as a whole, or as a head and chunks with backpressure.
+ * A request to a provider. Its response can be read as a whole, or as a head and chunks with backpressure, in
+ * both cases decompressed.
  */
 export class ProviderCall implements Dispatcher.DispatchHandler {
   #head: ResponseHead | undefined
@@ -56,8 +65,13 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
   #pendingWhole: PendingWholeResponse | undefined
   /** Set when the request is written to a connection. */
   #controller: Dispatcher.DispatchController | undefined
+  /** Creates `#decoder` from the first bytes of a compressed response; false drops what cannot be decoded. */
+  #createDecoder: ReturnType<typeof findDecoder>
+  #decoder: Transform | undefined
   #chunks: Buffer[] = []
   #bufferedBytes = 0
+  /** The response has ended, but what undici has read with its end is not known yet. */
+  #isEnding = false
   #hasEnded = false
   #error: { readonly reason: unknown } | undefined
   /** Wakes a `read` that is waiting for data. */
@@ -69,7 +83,8 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
   #isReused = false
 
   constructor(dispatcher: Dispatcher, options: Dispatcher.DispatchOptions) {
-    dispatcher.dispatch(Object.assign(options, { call: this }), this)
+    const callOptions: CallOptions = Object.assign(options, { call: this })
+    dispatcher.dispatch(callOptions, this)
   }
 
   /** Called with the connection that is about to carry the request. */
@@ -88,7 +103,7 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
 
   /** Resolves to the first chunk that has not been read, which stays. Otherwise as `read`. */
   async peek(): Promise<Buffer | undefined> {
-    while (this.#chunks.length === 0) {
+    while (this.#chunks.length === 0 || this.#isEnding) {
       if (this.#error !== undefined) throw this.#error.reason
       if (this.#hasEnded) return undefined
       await new Promise<void>((resolve) => {
@@ -103,11 +118,12 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
    * end. Rejects if the connection fails or the request is aborted.
    */
   async read(): Promise<readonly Buffer[] | undefined> {
-    if (this.#chunks.length === 0 && (await this.peek()) === undefined) return undefined
+    const hasChunks = this.#chunks.length > 0 && !this.#isEnding
+    if (!hasChunks && (await this.peek()) === undefined) return undefined
     const chunks = this.#chunks
     this.#chunks = []
     this.#bufferedBytes = 0
-    if (this.#controller?.paused) this.#controller.resume()
+    this.#resume()
     return chunks
   }
 
@@ -121,7 +137,7 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
       this.#pendingWhole = { limitOf, onBytes, resolve, reject }
       if (this.#bufferedBytes > 0) onBytes()
       this.#resolveWhole()
-      if (this.#controller?.paused) this.#controller.resume()
+      this.#resume()
     })
   }
 
@@ -131,9 +147,7 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
    */
   abort(reason: unknown): void {
     if (this.#hasEnded || this.#error !== undefined) return
-    this.#chunks = []
-    this.#fail(reason)
-    this.#controller?.abort(ABORTED)
+    this.#abort(reason)
   }
 
   get isSent(): boolean {
@@ -146,7 +160,7 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
    * may have been executed is not sent again".
    */
   get wasClosedIdle(): boolean {
-    if (this.#sentAt === undefined || !this.#isReused || this.#head !== undefined) return false
+    if (this.#sentAt === undefined || !this.#isReused || this.#connection?.isAnswering) return false
     return performance.now() - this.#sentAt < IDLE_CLOSE_MS
   }
 
@@ -158,31 +172,42 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
-    // Informational responses, such as 103.
+    // `Connection` skips informational responses, unless there are too many.
     if (status < 200) return
     this.#head = { status, headers }
+    this.#createDecoder = findDecoder(headers['content-encoding'])
+    if (this.#createDecoder === false && !isErrorStatus(this.#head)) {
+      this.#abort(new InvalidResponseError('a response with an unsupported content-encoding'))
+      return
+    }
     this.#pendingHead?.resolve(this.#head)
     this.#pendingWhole?.onBytes()
     this.#resolveWhole()
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#error !== undefined) return
-    this.#chunks.push(chunk)
-    this.#bufferedBytes += chunk.length
-    if (this.#pendingWhole !== undefined) {
-      this.#pendingWhole.onBytes()
-      this.#resolveWhole()
-    } else {
-      if (this.#bufferedBytes >= MAX_BUFFERED_BYTES) controller.pause()
-      this.#wakeReader?.()
-    }
+    if (this.#createDecoder === undefined) this.#receive(chunk)
+    else if (this.#createDecoder !== false) this.#decode(chunk, this.#createDecoder)
   }
 
   onResponseEnd(): void {
-    this.#hasEnded = true
-    this.#resolveWhole()
-    this.#wakeReader?.()
+    this.#connection?.end()
+    this.#isEnding = true
+    // Once undici has read everything that arrived.
+    queueMicrotask(() => {
+      this.#isEnding = false
+      if (this.#error !== undefined) return
+      // The response may be that of an earlier request. See docs/decisions/http.md, "A connection with unread
+      // bytes is not used again".
+      if (this.#connection?.hasSurplus && this.#isReused)
+        this.#abort(new InvalidResponseError('more than one response to a request'))
+      else if (this.#decoder === undefined) this.#end()
+      else {
+        this.#decoder.end()
+        this.#wakeReader?.()
+      }
+    })
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
@@ -190,7 +215,55 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
     this.#fail(this.#controller === undefined ? toConnectError(error) : error)
   }
 
+  #receive(chunk: Buffer): void {
+    this.#chunks.push(chunk)
+    this.#bufferedBytes += chunk.length
+    if (this.#pendingWhole !== undefined) {
+      this.#pendingWhole.onBytes()
+      this.#resolveWhole()
+    } else {
+      if (this.#bufferedBytes >= MAX_BUFFERED_BYTES) (this.#decoder ?? this.#controller)?.pause()
+      this.#wakeReader?.()
+    }
+  }
+
+  /** Passes what arrives through a decoder, which yields all that it has before it needs more. */
+  #decode(chunk: Buffer, create: (start: Buffer) => Transform): void {
+    this.#decoder ??= create(chunk)
+      .on('data', (bytes: Buffer) => this.#error === undefined && this.#receive(bytes))
+      .on('drain', () => this.#controller?.resume())
+      .on('end', () => this.#end())
+      .on('error', () => this.#endUndecodable())
+    if (!this.#decoder.write(chunk)) this.#controller?.pause()
+  }
+
+  /** What could be decoded of an error response is enough. */
+  #endUndecodable(): void {
+    if (this.#error !== undefined) return
+    if (this.#head !== undefined && isErrorStatus(this.#head)) this.#end()
+    else this.#abort(new InvalidResponseError('a response that cannot be decompressed'))
+  }
+
+  #resume(): void {
+    if (this.#decoder?.isPaused()) this.#decoder.resume()
+    else if (this.#decoder === undefined && this.#controller?.paused) this.#controller.resume()
+  }
+
+  #end(): void {
+    if (this.#error !== undefined) return
+    this.#hasEnded = true
+    this.#resolveWhole()
+    this.#wakeReader?.()
+  }
+
+  #abort(reason: unknown): void {
+    this.#chunks = []
+    this.#fail(reason)
+    this.#controller?.abort(ABORTED)
+  }
+
   #fail(reason: unknown): void {
+    this.#decoder?.destroy()
     this.#error = { reason }
     this.#pendingHead?.reject(reason)
     this.#pendingWhole?.reject(reason)
@@ -223,40 +296,31 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
 /** Within this time the news that a provider has closed an idle connection arrives. */
 const IDLE_CLOSE_MS = 1000
 
-/** The options of a call, which pool and connection pass on. */
-interface CallOptions extends Dispatcher.DispatchOptions {
-  call?: ProviderCall
-}
-
-/** A connection to a provider that knows whether it has carried a request. */
-class Connection extends Client {
-  #isUsed = false
-
-  constructor(origin: URL, options: Client.Options) {
-    super(origin, options)
-    this.on('connect', () => {
-      this.#isUsed = false
-    })
-  }
-
-  /** Returns whether the connection has carried a request before this one. */
-  use(): boolean {
-    const wasUsed = this.#isUsed
-    this.#isUsed = true
-    return wasUsed
-  }
-
-  override dispatch(options: CallOptions, handler: Dispatcher.DispatchHandler): boolean {
-    options.call?.assign(this)
-    return super.dispatch(options, handler)
+/** Sends a request, and reads its response up to a limit, until the signal aborts. */
+export async function fetchWhole(
+  pool: Dispatcher,
+  options: Dispatcher.DispatchOptions,
+  limit: ResponseLimit,
+  signal: AbortSignal,
+): Promise<WholeResponse> {
+  signal.throwIfAborted()
+  const call = new ProviderCall(pool, options)
+  const abort = () => call.abort(signal.reason)
+  signal.addEventListener('abort', abort)
+  try {
+    return await call.readWhole(
+      () => limit,
+      () => undefined,
+    )
+  } finally {
+    signal.removeEventListener('abort', abort)
+    // Closes the connection of a response that exceeds the limit.
+    call.abort(ABORTED)
   }
 }
 
-/** Creates the connection pool for the calls to a provider. */
-export function createPool(origin: string, options: Pool.Options): Pool {
-  // The cast is safe: the pool passes the options on, with the origin as a URL.
-  const factory = (origin: URL, options: object) => new Connection(origin, options as Client.Options)
-  return new Pool(origin, { ...options, factory })
+export function isErrorStatus({ status }: ResponseHead): boolean {
+  return status > 299
 }
 
 /** The size that the response announces; NaN if it does not. */
@@ -302,7 +366,8 @@ export function toNetworkError(
     return new GatewayError('provider_timeout', message, { ...executed, cause })
   }
   if (code.startsWith('HPE_') || error.name === 'HTTPParserError') {
-    const message = `${provider} sent an invalid HTTP response.`
+    const what = error instanceof InvalidResponseError ? error.message : 'an invalid HTTP response'
+    const message = `${provider} sent ${what}.`
     return new GatewayError('provider_error', message, { executed: 'yes', cause })
   }
   const message = `The connection to ${provider} failed.`

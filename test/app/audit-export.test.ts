@@ -9,6 +9,7 @@ import { routingRuleBody } from '../support/bodies.ts'
 import { makeFolder } from '../support/folders.ts'
 import { AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser } from '../support/new-user.ts'
+import { rawResponse, startRawProvider } from '../support/raw-provider.ts'
 import { waitUntil } from '../support/wait.ts'
 
 const AUDIT_EXPORT_SECRET = 'a-secret-for-the-export'
@@ -104,6 +105,23 @@ describe('the export of the audit trail', () => {
     expect(entries.at(-1)).to.deep.include({ kind: 'key', event: 'created' })
     for (const name of await readdir(folder)) expect(name).to.match(/^audit-\d{4}-\d\d-\d\d\.jsonl$/)
     await gateway.stop()
+  })
+
+  it('sends each batch once to a webhook that responds with 100 Continue before', async () => {
+    const provider = await startRawProvider()
+    const received: number[] = []
+    provider.respond(({ socket, body }) => {
+      for (const { position } of body.entries) received.push(position)
+      socket.write(Buffer.concat([Buffer.from('HTTP/1.1 100 Continue\r\n\r\n'), rawResponse('')]))
+    })
+    const environment = { CONFIG: await writeConfig({ webhook_url: provider.url }), AUDIT_EXPORT_SECRET }
+    const gateway = await startGateway(environment)
+    await newUser(gateway)
+    const expected = await expectedPositions(gateway)
+    await waitUntil(() => received.length >= expected.length)
+    expect(received).to.deep.equal(expected)
+    await gateway.stop()
+    provider.close()
   })
 
   it('needs a secret for a webhook', async () => {

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { SqliteDatabase } from '../../core/event-log/sqlite/database.ts'
 import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
@@ -11,6 +12,7 @@ import { type Answer, type RunningGateway, startGateway } from '../support/gatew
 import { scrape } from '../support/metrics.ts'
 import { newUser } from '../support/new-user.ts'
 import { providersAt } from '../support/providers.ts'
+import { rawResponse, startRawProvider } from '../support/raw-provider.ts'
 import { ROOT } from '../support/root.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
 import { receivedText } from '../support/streams.ts'
@@ -227,6 +229,25 @@ describe('the plugin guardrail-webhook', function () {
         { index: 2, role: 'user', text: 'Hello' },
       ],
     })
+  })
+
+  it('reads a compressed verdict behind 100 Continue, and closes connections with unread bytes', async () => {
+    const provider = await startRawProvider()
+    const verdict = (action: string) =>
+      rawResponse(gzipSync(JSON.stringify({ action })), { 'content-encoding': 'gzip' })
+    provider.respond(({ socket, index, body }) => {
+      const own = verdict(body.texts[0].text === 'Bad' ? 'block' : 'allow')
+      // The second call on a connection would get the verdict about an earlier text.
+      const earlier = index === 0 ? Buffer.from('HTTP/1.1 100 Continue\r\n\r\n') : verdict('allow')
+      socket.write(Buffer.concat([earlier, own]))
+    })
+    const gateway = await start({ url: provider.url, phases: ['request'] })
+    expect((await ask(gateway, 'Hello')).status).to.equal(200)
+    const { status, body } = await ask(gateway, 'Bad')
+    expect(status, JSON.stringify(body)).to.equal(503)
+    expect((await ask(gateway, 'Bad')).status).to.equal(403)
+    expect(provider.sockets).to.have.lengthOf(2)
+    provider.close()
   })
 
   describe('fails closed', () => {

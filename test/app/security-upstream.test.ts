@@ -12,7 +12,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   mistral: ['authorization'],
   deepseek: ['authorization'],
 }
-const COMMON = ['accept', 'connection', 'content-length', 'content-type', 'host']
+const COMMON = ['accept', 'accept-encoding', 'connection', 'content-length', 'content-type', 'host']
 
 /** Model names that could change the path, the query or the headers of a request. */
 const NASTY = [
@@ -90,6 +90,7 @@ describe('requests to providers', () => {
       const { sent } = await forward(`${id}:some-model`, ours)
       expect(Object.keys(sent?.headers ?? {}).sort(), id).to.deep.equal([...COMMON, ...own].sort())
       expect(sent?.headers.accept, id).to.equal('application/json')
+      expect(sent?.headers['accept-encoding'], id).to.equal('identity')
       expect(JSON.stringify(sent?.rawHeaders), id).not.to.match(/secret|192\.0\.2\.1|tr_/)
       expect(JSON.stringify(sent?.rawHeaders), id).to.contain(`key-of-${id}`)
     }

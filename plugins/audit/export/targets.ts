@@ -1,7 +1,8 @@
 import { createHmac, hash } from 'node:crypto'
 import { mkdir, open } from 'node:fs/promises'
 import path from 'node:path'
-import { Pool } from 'undici'
+import { createPool } from '../../../providers/shared/connection.ts'
+import { fetchWhole, isErrorStatus } from '../../../providers/shared/http.ts'
 
 /** An entry as it is exported. */
 export interface ExportedEntry {
@@ -23,13 +24,16 @@ export interface ExportTarget {
 
 const TIMEOUT_MS = 10_000
 
+/** What a webhook answers is not used. */
+const ANSWER_LIMIT = { maxBytes: 64 * 1024, isCutOff: true }
+
 /**
  * Creates a target that posts `{log, entries}`, signed as in the specification Standard Webhooks: the header
  * `webhook-signature` is `v1,` and the HMAC-SHA256 of id, timestamp and body in Base64.
  */
 export function createWebhookTarget(url: string, secret: string, logId: string): ExportTarget {
   const { origin, pathname, search } = new URL(url)
-  const pool = new Pool(origin)
+  const pool = createPool(origin, {})
   return {
     name: origin,
     id: hash('sha256', url),
@@ -38,21 +42,21 @@ export function createWebhookTarget(url: string, secret: string, logId: string):
       const id = `${logId}.${entries[0]?.position}-${entries.at(-1)?.position}`
       const timestamp = String(Math.floor(Date.now() / 1000))
       const hmac = createHmac('sha256', secret).update(`${id}.${timestamp}.${body}`).digest('base64')
-      const response = await pool.request({
+      const request = {
         method: 'POST',
         path: pathname + search,
         headers: {
           'content-type': 'application/json',
+          'accept-encoding': 'identity',
           'webhook-id': id,
           'webhook-timestamp': timestamp,
           'webhook-signature': `v1,${hmac}`,
         },
         body,
-        signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
-      })
-      await response.body.dump()
-      if (response.statusCode < 200 || response.statusCode > 299)
-        throw new Error(`the webhook responded with status ${response.statusCode}`)
+      } as const
+      const limits = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)])
+      const { head } = await fetchWhole(pool, request, ANSWER_LIMIT, limits)
+      if (isErrorStatus(head)) throw new Error(`the webhook responded with status ${head.status}`)
     },
   }
 }
