@@ -100,7 +100,7 @@ function list<Phase extends 'decide' | 'confirm' | 'reply' | 'rejected'>(
 
 /**
  * Records the cost of a request that failed before its reply was sent, and notifies the plugins. Resolves
- * with the error for the client.
+ * with the error for the client, which a built-in plugin may replace by throwing another one.
  */
 type RecordFailure = (ctx: GatewayContext, exchange: OpenExchange, thrown: unknown) => Promise<unknown>
 
@@ -114,8 +114,15 @@ function createFailureRecorder(
     exchange.isAnswered = true
     recordUnreadCost(exchange, costOf)
     if (reply !== undefined) releaseReply(reply)
-    const error = toCallerError(thrown, dialect, exchange, () => requestedBody(ctx))
-    for (const notify of onRejected) await notify(exchange, error)
+    const toError = (each: unknown) => toCallerError(each, dialect, exchange, () => requestedBody(ctx))
+    let error = toError(thrown)
+    for (const notify of onRejected) {
+      try {
+        await notify(exchange, error)
+      } catch (replacement) {
+        error = toError(replacement)
+      }
+    }
     return error
   }
 }

@@ -132,13 +132,23 @@ export function createLedgerPlugin(services: LedgerServices): Plugin {
         if (record !== undefined) writer.add(record)
       }
 
-      /** A refusal stays a refusal when it cannot be recorded. */
+      /** A refusal stays a refusal when it cannot be recorded, unless evidence is required. */
       async function rejected(exchange: EndedExchange, thrown: unknown): Promise<void> {
         const error = fromKoaError(thrown) ?? thrown
-        if (!GatewayError.isInstance(error) || !isRefusal(error) || exchange.client.isAborted) return
+        if (!GatewayError.isInstance(error) || exchange.client.isAborted) return
+        const isRequired = evidence === 'required'
+        if (!isRequired && !isRefusal(error)) return
         recorded.add(exchange)
         const record = tryRecord(exchange.id, () => toRecord(exchange, error.status, error))
-        if (record !== undefined) await writer.addNow(record)
+        if (record !== undefined && (await writer.addNow(record))) return
+        if (isRequired) throw replaceUnrecorded(exchange, record)
+      }
+
+      /** Returns the error for the client of a request that cannot be recorded as it ended. */
+      function replaceUnrecorded(exchange: EndedExchange, record: LedgerRecord | undefined, status?: number) {
+        const error = createUnrecordedError()
+        if (record !== undefined) writer.replace(toRecord(exchange, status ?? error.status, error))
+        return error
       }
 
       /** See docs/decisions/ledger.md, "Required evidence is written before the end of a reply". */
@@ -154,11 +164,8 @@ export function createLedgerPlugin(services: LedgerServices): Plugin {
             recorded.add(exchange)
             const record = tryRecord(exchange.id, () => toRecord(exchange, 200))
             if (record !== undefined && (await writer.addNow(record))) return []
-            const error = createUnrecordedError()
             // A stream has begun with 200.
-            const status = exchange.request.stream === true ? 200 : error.status
-            if (record !== undefined) writer.replace(toRecord(exchange, status, error))
-            throw error
+            throw replaceUnrecorded(exchange, record, exchange.request.stream === true ? 200 : undefined)
           },
         }
       }

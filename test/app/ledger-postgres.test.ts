@@ -124,17 +124,17 @@ describe('required evidence', () => {
     expect(await recorded()).to.equal(2)
   })
 
-  it('refuses what it cannot record, and a refusal stays a refusal', async () => {
+  it('refuses with 503 what it cannot record, also what it refuses otherwise', async () => {
     await server.kill()
     const first = await askFor(gateway, 'hello')
     expect(first.status).to.equal(503)
     expect(first.headers.get('x-error-code')).to.equal('ledger_unavailable')
-    expect((await askFor(gateway, 'a secret')).status).to.equal(403)
+    expect((await askFor(gateway, 'a secret')).status).to.equal(503)
     expect((await stream()).status).to.equal(503)
     await server.restart()
     await gateway.wrote('request ledger available again')
     expect((await askFor(gateway, 'hello')).status).to.equal(200)
     const statuses = await server.query(`select status from "${await schema()}".requests order by id`)
-    expect(statuses.rows.map(({ status }) => status).slice(2)).to.have.members([503, 403, 503, 200])
+    expect(statuses.rows.map(({ status }) => status).slice(2)).to.have.members([503, 503, 503, 200])
   })
 })
