@@ -65,8 +65,8 @@ export function scheduleCheckpoints(
     isDue = true
     if (err instanceof EvidenceContradictedError)
       logger.fatal({ position: err.position, reason: err.reason }, 'event log contradicts its evidence')
-    // Without the log there is nothing to sign; the next checkpoint covers the events.
-    else if (EventLogUnavailableError.isInstance(err)) logger.warn({ err }, 'checkpoint not signed')
+    // Without the log there is nothing to sign; the next checkpoint covers the events. An outage has one line.
+    else if (EventLogUnavailableError.isInstance(err)) subscription.noteOutcome(err)
     else logger.error({ err }, 'checkpoint not signed; the event log cannot be proven from here on')
   }
 

@@ -271,6 +271,21 @@ describe('checkpoints', () => {
     expect(sizes()).to.deep.equal([1, 3])
   })
 
+  it('are not signed while the log is away, which has one log line per outage', async () => {
+    const logger = createLogger('info', { destination: output })
+    const own = subscribeProjections(log, [], logger, { logId })
+    await own.caughtUp
+    const away = Object.create(log)
+    away.read = away.subscribe = () => {
+      throw new EventLogUnavailableError('the server is gone', { transient: true })
+    }
+    own.noteOutcome(new EventLogUnavailableError('the server is gone', { transient: true }))
+    for (let n = 0; n < 2; n++) await scheduleCheckpoints(own, away, { ...options(), everyEvents: 1 }).close()
+    await own.close()
+    expect(checkpoints()).to.deep.equal([])
+    expect(output.text().match(/"level":[45]0/g)).to.have.length(1)
+  })
+
   it('are not signed over a log that contradicts the newest one', async () => {
     await change(5)
     await sign()
