@@ -2,10 +2,13 @@ import { closeSync, existsSync, openSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
 import { chatBody, firewallRuleBody } from '../support/bodies.ts'
+import { runCommand } from '../support/command.ts'
 import { AS_ADMIN, type RunningGateway } from '../support/gateway.ts'
+import { logged, readLog } from '../support/gateway-log.ts'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
 import { mountSmallDisk, type SmallDisk } from '../support/small-disk.ts'
+import { waitUntil } from '../support/wait.ts'
 
 const addUser = async ({ call }: RunningGateway, name: string) => {
   const { body } = await call('POST', '/admin/users', { name, plan: 'paid' }, AS_ADMIN)
@@ -68,6 +71,42 @@ describe('faults of the data disk', () => {
     gateway = await startGatewayProcess({}, { dataDir: disk.folder, demoKey })
     expect(existsSync(reserve)).to.equal(true)
     expect(await send(ada.key)).to.equal(401)
+  })
+
+  for (const workers of [1, 2])
+    it(`the data disk is full: one log line of each process says so (${workers} workers)`, async () => {
+      await gateway.stop()
+      const environment = { ...(await withSettings(UNLIMITED)), WORKERS: String(workers) }
+      const { demoKey } = gateway
+      gateway = await startGatewayProcess(environment, { dataDir: disk.folder, demoKey })
+      await disk.fill()
+      for (let n = 0; n < 10; n++) expect(await fillLog(gateway)).to.equal(507)
+      expect(await send(demoKey)).to.equal(200)
+      await logged(gateway, 'event log call failed')
+      const lines = readLog(gateway).filter(({ kind }) => kind === 'disk_full')
+      expect(lines.length).to.be.within(1, workers)
+      expect(new Set(lines.map(({ worker }) => worker)).size).to.equal(lines.length)
+      expect(JSON.stringify(lines[0]?.err)).to.contain('database or disk is full')
+      expect(await gateway.stop()).to.equal(0)
+    })
+
+  it('the data disk is full: operators are removed, and the command line revokes keys', async () => {
+    const ada = await addUser(gateway, 'Ada')
+    const operator = { name: 'Dora', role: 'admin' }
+    const { id, key } = (await gateway.call('POST', '/admin/operators', operator, AS_ADMIN)).body.data
+    await disk.fill()
+    expect(await fillLog(gateway)).to.equal(507)
+    const removed = await gateway.call('DELETE', `/admin/operators/${id}`, undefined, AS_ADMIN)
+    expect(removed.status).to.be.below(300)
+    const asDora = { authorization: `Bearer ${key}` }
+    expect((await gateway.call('GET', '/admin/users', undefined, asDora)).status).to.equal(401)
+    const environment = { DATA_DIR: disk.folder }
+    const { code, stderr } = await runCommand(['keys', 'revoke', ada.keyId], environment)
+    expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' })
+    const added = await runCommand(['users', 'add', '--name', 'Eve', '--plan', 'paid'], environment)
+    expect(added.code).to.equal(1)
+    expect(added.stderr).to.contain('database or disk is full')
+    await waitUntil(async () => (await send(ada.key)) === 401)
   })
 
   it('data and log are on a full disk: requests are served, changes get 507, and SIGTERM ends it', async () => {

@@ -5,7 +5,7 @@ import { SqliteDatabase } from '../../core/event-log/sqlite/database.ts'
 import { chatBody, firewallRuleBody } from '../support/bodies.ts'
 import { runCommand } from '../support/command.ts'
 import { copyFolder, makeFolder } from '../support/folders.ts'
-import { type RunningGateway, startGatewayOnFiles } from '../support/gateway.ts'
+import { AS_ADMIN, type RunningGateway, startGatewayOnFiles } from '../support/gateway.ts'
 import { logged } from '../support/gateway-log.ts'
 import { startGatewayProcess } from '../support/gateway-process.ts'
 import { patternsOf } from '../support/rule-patterns.ts'
@@ -190,6 +190,39 @@ describe('faults of the data folder', () => {
     expect(await patternsOf(started)).to.deep.equal(['first'])
     await started.wrote('the log is an older copy')
     expect((await replay(started, responseId, false)).status).to.equal(200)
+  })
+
+  it('restored from an older backup: keys that were issued later are refused, and revoked ones are valid', async () => {
+    const first = await startOn(await copyFolder(killed))
+    const admin = async (method: string, path: string) =>
+      (await first.call(method, path, {}, AS_ADMIN)).body.data
+    const [{ keys }] = await admin('GET', '/admin/users')
+    const { key: later } = await admin('POST', '/admin/users/1/keys')
+    const { status } = await first.call('DELETE', `/admin/keys/${keys[0].id}`, undefined, AS_ADMIN)
+    expect(status).to.be.below(300)
+    await first.stop()
+    const started = await startOn(await copyFolder(backup))
+    const sent = async (key: string) => {
+      const headers = { authorization: `Bearer ${key}` }
+      return (await started.call('POST', '/v1/chat/completions', chatBody('Hello'), headers)).status
+    }
+    expect([await sent(later), await sent(demoKey)]).to.deep.equal([401, 200])
+  })
+
+  it('restored without keys and snapshots: sessions of the console end', async () => {
+    const dataDir = await copyFolder(killed)
+    const first = await startOn(dataDir)
+    const signed = await first.call('POST', '/console/session', {}, AS_ADMIN)
+    const cookie = signed.headers.get('set-cookie')?.split(';')[0] ?? ''
+    const session = async (on: RunningGateway) =>
+      (await on.call('GET', '/console/session', undefined, { authorization: '', cookie })).body.data
+    expect(await session(first)).not.to.equal(null)
+    await first.stop()
+    const again = await startOn(dataDir)
+    expect(await session(again)).not.to.equal(null)
+    await again.stop()
+    await rm(path.join(dataDir, 'keys'), { recursive: true })
+    expect(await session(await startOn(dataDir))).to.equal(null)
   })
 
   it('files of another gateway: its ledger.db is set aside, and its responses.db refused', async () => {
