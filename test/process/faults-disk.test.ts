@@ -134,3 +134,40 @@ describe('faults of the data disk', () => {
     await addUser(gateway, 'Ada')
   })
 })
+
+describe('faults of files', () => {
+  it('a file may not grow, by a quota or `ulimit -f`: requests are served, and changes get 503', async () => {
+    const prepare = 'ulimit -f 512'
+    const environment = await withSettings(UNLIMITED)
+    const limited = await startGatewayProcess(environment, { prepare })
+    let rules = 0
+    for (;;) {
+      const pattern = `rule ${rules} ${'.'.repeat(900)}`
+      const { status } = await limited.call('POST', '/v1/firewall-rules', firewallRuleBody({ pattern }))
+      if (status !== 201) {
+        expect(status).to.equal(503)
+        break
+      }
+      rules++
+    }
+    const send = async () => {
+      expect((await limited.call('POST', '/v1/chat/completions', chatBody('Hello'))).status).to.equal(200)
+    }
+    // Until the ledger's file has reached the limit.
+    await waitUntil(async () => {
+      await Promise.all(Array.from({ length: 20 }, send))
+      return limited.stderr().includes('request ledger unavailable')
+    })
+    const [line] = await logged(limited, 'request ledger unavailable; records wait in memory')
+    expect(line?.reason).to.contain('disk I/O error')
+    const [call] = await logged(limited, 'event log call failed')
+    expect(JSON.stringify(call?.err)).to.contain('disk I/O error')
+    const { dataDir, demoKey } = limited
+    expect(await limited.stop()).to.equal(0)
+    const again = await startGatewayProcess(environment, { dataDir, demoKey })
+    const { body } = await again.call('GET', '/v1/firewall-rules')
+    expect(body.data).to.have.length(rules)
+    expect((await again.call('POST', '/v1/firewall-rules', firewallRuleBody())).status).to.equal(201)
+    expect(await again.stop()).to.equal(0)
+  })
+})

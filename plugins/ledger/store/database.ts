@@ -82,6 +82,8 @@ function openSqlite(file: string, isWriter: boolean): LedgerDatabase {
   const database = {
     // Statements with many rows differ only in their number of rows, so there are few.
     prepare(text: string) {
+      // SQLite itself rolls back after some errors, and this statement's error would take their place.
+      if (text === 'rollback' && !connection.inTransaction) return connection.prepare('SELECT 1')
       let statement = statements.get(text)
       if (statement === undefined) {
         if (statements.size >= MAX_STATEMENTS) statements.clear()
