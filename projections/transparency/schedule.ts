@@ -65,7 +65,7 @@ export function scheduleCheckpoints(
     isDue = true
     if (err instanceof EvidenceContradictedError)
       logger.fatal({ position: err.position, reason: err.reason }, 'event log contradicts its evidence')
-    // Without the log there is nothing to sign; the next checkpoint covers the events. An outage has one line.
+    // Without the log there is nothing to sign; the next checkpoint covers the events.
     else if (EventLogUnavailableError.isInstance(err)) subscription.noteOutcome(err)
     else logger.error({ err }, 'checkpoint not signed; the event log cannot be proven from here on')
   }
