@@ -52,7 +52,8 @@ export function toCachedReply(stored: unknown, ttlSeconds: number): CachedReply 
   if (!isIntact || !isContent(content)) return undefined
   // The cast is safe: the version determines the rest.
   const reply = stored as unknown as CachedReply
-  return reply.storedAt + ttlSeconds > Date.now() / 1000 ? reply : undefined
+  // A clock that was set back since then would keep it for longer.
+  return Math.abs(Date.now() / 1000 - reply.storedAt) < ttlSeconds ? reply : undefined
 }
 
 /** Checks the shape, since other programs can write to Redis. */

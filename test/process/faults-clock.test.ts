@@ -1,9 +1,13 @@
 import { expect } from 'chai'
+import { startSandbox } from '../../providers/sandbox/server.ts'
 import { chatBody, firewallRuleBody } from '../support/bodies.ts'
 import { budgetOf, readBudget, setBudget } from '../support/budgets.ts'
+import { askCached, startCachingGateway } from '../support/cache.ts'
 import { type AdjustableClock, adjustClock } from '../support/clock.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
-import { withSettings } from '../support/settings.ts'
+import { requireRedis } from '../support/redis.ts'
+import { PATIENT_WITH_REDIS, withSettings } from '../support/settings.ts'
+import { waitUntil } from '../support/wait.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -49,14 +53,15 @@ describe('faults of the clock', () => {
     }
     expect((await send(gateway)).status).to.equal(200)
     expect(Number((await readBudget(gateway, budgetOf.user(1))).spent_usd)).to.be.above(0)
+    const spent = Number((await readBudget(gateway, budgetOf.user(1))).spent_usd)
     await setBudget(gateway, budgetOf.user(1), { limit_usd: 10, period: 'total' })
     const { spent_usd: total } = await readBudget(gateway, budgetOf.user(1))
-    expect(Number(total)).to.be.above(0)
+    expect(Number(total)).to.be.closeTo(4 * spent, 1e-9)
   })
 
-  async function expectShortLimit(jump: number): Promise<void> {
-    const limit = 'rate_limits: { requests_per_minute: { free: 3, paid: 3 } }\n'
-    gateway = await startGateway(await withSettings(limit))
+  async function expectShortLimit(jump: number, environment = {}): Promise<void> {
+    const limit = `rate_limits: { requests_per_minute: { free: 3, paid: 3 }, ${PATIENT_WITH_REDIS} }\n`
+    gateway = await startGateway({ ...(await withSettings(limit)), ...environment })
     for (let n = 0; n < 3; n++) expect((await send(gateway)).status).to.equal(200)
     expect((await send(gateway)).status).to.equal(429)
     clock.adjust(jump)
@@ -80,6 +85,26 @@ describe('faults of the clock', () => {
   it('the clock jumps forward: no rate limit lasts longer than its minute', () => expectShortLimit(HOUR_MS))
 
   it('the clock jumps back: no rate limit lasts longer than its minute', () => expectShortLimit(-HOUR_MS))
+
+  for (const [name, jump] of Object.entries({ forward: HOUR_MS, back: -HOUR_MS })) {
+    it(`the clock jumps ${name}: no rate limit in Redis lasts longer than its minute`, async function () {
+      const redis = await requireRedis(this)
+      await expectShortLimit(jump, { REDIS_URL: redis.url })
+      await gateway.stop()
+      await redis.stop()
+    })
+
+    it(`the clock jumps ${name}: a cached reply expires after its time`, async () => {
+      const sandbox = await startSandbox()
+      gateway = await startCachingGateway(sandbox, { options: { ttl_seconds: 2 } })
+      const ask = async () =>
+        (await askCached(gateway.demoKey, `${gateway.url}/v1/chat/completions`, chatBody('Hello'))).cache
+      expect([await ask(), await ask()]).to.deep.equal(['miss', 'hit'])
+      clock.adjust(jump)
+      await waitUntil(async () => (await ask()) === 'miss')
+      await sandbox.close()
+    })
+  }
 
   it('the clock jumps forward: rules take effect in the order of their changes', () => expectOrder(HOUR_MS))
 
