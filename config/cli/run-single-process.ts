@@ -22,6 +22,8 @@ export async function runSingleProcess(
   for (const warning of settings.warnings) logger.warn(warning)
   const stopping = new AbortController()
   // SIGHUP stops as well: nothing can replace a single process, and its supervisor starts it again.
+  // Another one interrupts nothing: service managers may send it twice. A second SIGINT ends the process.
+  for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => undefined)
   const signals = ['SIGTERM', 'SIGINT', 'SIGHUP'].map((signal) => once(process, signal))
   const fatal = watchFatalErrors(logger, () => settings.timeouts.drain_ms)
   const stopped = Promise.race([...signals, fatal.first]).then(() => stopping.abort())

@@ -16,6 +16,8 @@ import { Cluster } from './cluster.ts'
  */
 export async function runPrimary(environment: Environment, settings: Settings): Promise<void> {
   nodeCluster.schedulingPolicy = nodeCluster.SCHED_RR
+  // Another SIGTERM interrupts nothing.
+  process.on('SIGTERM', () => undefined)
   const stopped = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')])
   const hangups = new AutoResetEvent()
   process.on('SIGHUP', () => hangups.set())

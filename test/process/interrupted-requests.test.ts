@@ -122,6 +122,22 @@ describe('requests that the end of a gateway interrupts', function () {
         await next.stop()
       })
 
+  for (const WORKERS of ['1', '2'])
+    it(`are answered, recorded and counted if a second signal follows: ${WORKERS} process(es)`, async () => {
+      const environment = await settingsOf('', { WORKERS })
+      const gateway = await start(environment, await makeFolder())
+      const asked = askInEveryWay(gateway)
+      await provider.received(WAYS)
+      gateway.process.kill('SIGTERM')
+      await logged(gateway, 'stopping; waiting for requests in flight')
+      expect(await gateway.stop()).to.equal(0)
+      const cut = await Promise.all(asked)
+      expectErrors(cut)
+      const next = await restart(gateway, environment)
+      await expectRecorded(next, cut)
+      await next.stop()
+    })
+
   it('are answered on WebSocket connections', async () => {
     const environment = await settingsOf()
     const gateway = await start(environment, await makeFolder())
