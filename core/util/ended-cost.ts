@@ -10,9 +10,14 @@ export const HELD_BUDGET = 'signalbox:budget'
  * for it without reporting how much.
  */
 export function costOfEnded(exchange: EndedExchange): number | 'unknown' {
-  const { costUsd } = exchange
-  if (isCost(costUsd)) return toNanoUsd(costUsd)
-  return costUsd === undefined && providerUseOf(exchange) === 'nothing' ? 0 : 'unknown'
+  try {
+    const { costUsd } = exchange
+    if (isCost(costUsd)) return toNanoUsd(costUsd)
+    return costUsd === undefined && providerUseOf(exchange) === 'nothing' ? 0 : 'unknown'
+  } catch {
+    // A plugin has broken the exchange.
+    return 'unknown'
+  }
 }
 
 /**

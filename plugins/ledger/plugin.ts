@@ -1,4 +1,5 @@
 import {
+  type Account,
   definePlugin,
   type EndedExchange,
   type EndedRequest,
@@ -22,7 +23,7 @@ import { type PromptSettings, toRecordedPrompt } from './record-prompt.ts'
 import { createRequestEndpoints } from './request-endpoints.ts'
 import type { Ledger } from './store/methods.ts'
 import type { LedgerRecord } from './store/record.ts'
-import { toLedgerRecord } from './to-record.ts'
+import { toLedgerRecord, toRecordedCosts } from './to-record.ts'
 import { createUsageEndpoints } from './usage-endpoints.ts'
 import { LedgerWriter } from './writer.ts'
 
@@ -89,12 +90,21 @@ export function createLedgerPlugin(services: LedgerServices): Plugin {
         return withoutDeleted(toLedgerRecord(outcome))
       }
 
-      /** Returns undefined, once it is logged, if a plugin has made of the request what has no record. */
-      function tryRecord(requestId: string, build: () => LedgerRecord): LedgerRecord | undefined {
+      /**
+       * Returns undefined, once it is logged, if a plugin has made of the request what has no record. Its
+       * cost is recorded anyway.
+       */
+      function tryRecord(
+        { id, account, exchange }: Pick<EndedRequest, 'id' | 'exchange'> & { readonly account: Account },
+        build: () => LedgerRecord,
+      ): LedgerRecord | undefined {
         try {
           return build()
         } catch (error) {
-          writer.reject({ requestId, reason: errorMessage(error) })
+          const { userId, keyId } = account
+          const costs = exchange === undefined ? { cost: 0 } : toRecordedCosts(exchange)
+          const bare = { requestId: id, userId, keyId, groups: groups.groupsOf(userId), ...costs }
+          writer.reject({ requestId: id, reason: errorMessage(error) }, bare)
           return undefined
         }
       }
@@ -102,7 +112,7 @@ export function createLedgerPlugin(services: LedgerServices): Plugin {
       /** The prompt is that of the request, and is not recorded again. */
       copies.record = ({ exchange, error }) => {
         const status = error === undefined ? 200 : GatewayError.isInstance(error) ? error.status : 500
-        const record = tryRecord(exchange.id, () => toRecord(exchange, status, error))
+        const record = tryRecord(asEnded(exchange), () => toRecord(exchange, status, error))
         if (record !== undefined) writer.add({ ...record, prompt: null })
       }
 
@@ -111,7 +121,7 @@ export function createLedgerPlugin(services: LedgerServices): Plugin {
         if (!isInference || account === undefined || endpoint === undefined) return
         if (exchange !== undefined && recorded.has(exchange)) return
         const { id, traceId, status, error, isAborted, startedAt, endedAt } = request
-        const record = tryRecord(id, () => {
+        const record = tryRecord({ id, account, exchange }, () => {
           // Not a spread of the request, which takes as long as the rest of the record.
           const outcome = {
             id,
@@ -139,7 +149,7 @@ export function createLedgerPlugin(services: LedgerServices): Plugin {
         const isRequired = evidence === 'required'
         if (!isRequired && !isRefusal(error)) return
         recorded.add(exchange)
-        const record = tryRecord(exchange.id, () => toRecord(exchange, error.status, error))
+        const record = tryRecord(asEnded(exchange), () => toRecord(exchange, error.status, error))
         if (record !== undefined && (await writer.addNow(record))) return
         if (isRequired) throw replaceUnrecorded(exchange, record)
       }
@@ -162,7 +172,7 @@ export function createLedgerPlugin(services: LedgerServices): Plugin {
           transform: (event) => [event],
           async flush() {
             recorded.add(exchange)
-            const record = tryRecord(exchange.id, () => toRecord(exchange, 200))
+            const record = tryRecord(asEnded(exchange), () => toRecord(exchange, 200))
             if (record !== undefined && (await writer.addNow(record))) return []
             // A stream has begun with 200.
             throw replaceUnrecorded(exchange, record, exchange.request.stream === true ? 200 : undefined)
@@ -192,6 +202,10 @@ export function createLedgerPlugin(services: LedgerServices): Plugin {
       }
     },
   })
+}
+
+function asEnded(exchange: EndedExchange) {
+  return { id: exchange.id, account: exchange.account, exchange }
 }
 
 /** True for a request that a rule, a guardrail or a limit refused, and not a provider. */

@@ -9,7 +9,7 @@ import { fromKoaError } from '../../core/http/errors.ts'
 import { parseTraceEntry, parseWarning } from '../../core/pipeline/check-annotations.ts'
 import { billedTarget } from '../../core/pipeline/usage-recorder.ts'
 import { isCost, toNanoUsd } from '../../core/util/cost.ts'
-import { assumedCostOf } from '../../core/util/ended-cost.ts'
+import { assumedCostOf, costOfEnded } from '../../core/util/ended-cost.ts'
 import { readPromptChecksum, readSignals } from './read-signals.ts'
 import type { LedgerRecord, RecordedError, RecordedPrompt, RecordedTokens } from './store/record.ts'
 
@@ -103,6 +103,20 @@ function addSignals(record: RecordDraft, exchange: EndedExchange): void {
 function routerChoiceOf({ targets }: Route, router: RouterChoice, model: string | null): RouterChoice {
   if (model === null || model === targets[0].model) return router
   return { version: router.version, probability: null, propensity: null }
+}
+
+/** What a request cost, and whose copy it is. A cost that is unknown is null; 0 if nothing was sold. */
+export function toRecordedCosts(
+  exchange: EndedExchange,
+): Pick<LedgerRecord, 'cost' | 'assumedCost' | 'shadowOf' | 'isOwnCopy'> {
+  const [cost, assumedCost] = [costOfEnded(exchange), assumedCostOf(exchange)]
+  const { shadowOf, isOwnCopy } = exchange
+  return {
+    cost: cost === 'unknown' ? null : cost,
+    ...(assumedCost !== undefined && { assumedCost }),
+    ...(shadowOf !== undefined && { shadowOf }),
+    ...(isOwnCopy && { isOwnCopy }),
+  }
 }
 
 /** Nano-dollars; null if they are unknown. 0 if no provider replied: nothing was sold then. */

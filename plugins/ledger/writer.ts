@@ -6,7 +6,13 @@ import { errorMessage, errorName } from '../../core/util/error-message.ts'
 import { type CounterSeries, createCounter } from '../../core/util/metrics.ts'
 import { omitPrompt } from './record-prompt.ts'
 import type { Ledger, RejectedRecord } from './store/methods.ts'
-import { encodeRecords, type LedgerRecord, type PromptOmission, type RecordedPrompt } from './store/record.ts'
+import {
+  encodeRecords,
+  type LedgerRecord,
+  type PromptOmission,
+  type RecordedPrompt,
+  toBareRecord,
+} from './store/record.ts'
 
 /** Records of one write. */
 const MAX_BATCH = 1000
@@ -56,6 +62,8 @@ export class LedgerWriter {
   #flushes: PendingFlush[] = []
   /** Requests that wait for their records, which were not rejected yet. */
   readonly #awaited = new Set<string>()
+  /** Records in the place of those that cannot be stored. */
+  readonly #bare = new WeakSet<LedgerRecord>()
   #batchTimer: NodeJS.Timeout | undefined
   #retryTimer: NodeJS.Timeout | undefined
   #isWriting = false
@@ -134,11 +142,18 @@ export class LedgerWriter {
     return this.#awaited.delete(requestId) && isFlushed
   }
 
-  /** Counts and logs a record that cannot be stored, because of what a plugin made of its request. */
-  reject({ requestId, reason }: RejectedRecord): void {
+  /**
+   * Counts and logs a record that cannot be stored, because of what a plugin made of its request. Only what
+   * budgets need of it is recorded.
+   */
+  reject({ requestId, reason }: RejectedRecord, record?: Parameters<typeof toBareRecord>[0]): void {
     this.#awaited.delete(requestId)
     this.#dropped('rejected').inc()
     this.#logger.error({ requestId, reason }, 'a request cannot be recorded')
+    if (record === undefined) return
+    const bare = toBareRecord(record)
+    this.#bare.add(bare)
+    this.add(bare)
   }
 
   /** Replaces a record that waits. One that is on disk stays. */
@@ -146,7 +161,8 @@ export class LedgerWriter {
     const index = this.#waiting.findIndex(({ requestId }) => requestId === record.requestId)
     const replaced = this.#waiting[index]
     // The prompt is the same.
-    if (replaced !== undefined) this.#waiting[index] = { ...record, prompt: replaced.prompt }
+    if (replaced !== undefined && !this.#bare.has(replaced))
+      this.#waiting[index] = { ...record, prompt: replaced.prompt }
   }
 
   /** Resolves like `addNow` when all records so far are on disk. */
@@ -213,8 +229,7 @@ export class LedgerWriter {
         for (const { prompt } of batch) this.#promptChars -= prompt?.chars ?? 0
         this.#done += batch.length
         this.#written.inc(batch.length - rejected.length)
-        for (const record of rejected) this.reject(record)
-        this.#onWritten(batch)
+        this.#onWritten(this.#rejectAll(rejected, batch))
         this.#setAvailable()
         this.#isWriting = false
         this.#endFlushes(this.#done)
@@ -227,6 +242,17 @@ export class LedgerWriter {
         this.#scheduleRetry()
       },
     )
+  }
+
+  /** Returns the records that are written. One that is not gets another chance, without most of its fields. */
+  #rejectAll(rejected: readonly RejectedRecord[], batch: readonly LedgerRecord[]): readonly LedgerRecord[] {
+    if (rejected.length === 0) return batch
+    const isRejected = new Map(rejected.map((each) => [each.requestId, each]))
+    return batch.filter((record) => {
+      const found = isRejected.get(record.requestId)
+      if (found !== undefined) this.reject(found, this.#bare.has(record) ? undefined : record)
+      return found === undefined
+    })
   }
 
   #endFlushes(upTo: number): void {

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { chatBody } from '../support/bodies.ts'
+import { budgetOf, readBudget, setBudget } from '../support/budgets.ts'
 import { type Answer, AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { scrape } from '../support/metrics.ts'
 import { installAll, listPlugins } from '../support/plugins.ts'
@@ -50,6 +51,8 @@ const BREAK = {
   route: (exchange) => { exchange.route = { ...exchange.route, reason: {} } },
   trace: (exchange) => { exchange.trace = 5 },
   warnings: ({ warnings }) => warnings.push({ code: 'own', message: 7n }),
+  cost: (exchange) => { exchange.costUsd = NaN },
+  'negative cost': (exchange) => { exchange.costUsd = -1 },
   exchange: (exchange) => { Object.defineProperty(exchange, 'route', { get() { throw new Error('gone') } }) },
 }
 export default {
@@ -80,7 +83,7 @@ export default {
 }`
 
 const NAMES = [...SCRIBBLER.matchAll(/^ {2}'([^':]+)': /gm)].map(([, name = '']) => name)
-const FIELDS = [...SCRIBBLER.matchAll(/^ {2}(\w+): \(.*,$/gm)].map(([, name = '']) => name)
+const FIELDS = [...SCRIBBLER.matchAll(/^ {2}'?([\w ]+)'?: \(.*,$/gm)].map(([, name = '']) => name)
 
 /** What the gateway takes as it is, or without the fields that an entry does not have. */
 const VALID = [
@@ -171,6 +174,29 @@ describe('a plugin that writes into records what cannot be stored', () => {
         expect(metrics.sum('signalbox_ledger_up')).to.equal(1)
         expect(gateway.stderr()).not.to.contain('ledger unavailable')
       })
+    })
+
+    it(`records what they cost, so that a rebuilt sum has it: evidence ${evidence}`, async () => {
+      const pluginFolder = await installAll({ scribbler: SCRIBBLER })
+      const add = [{ use: 'scribbler', before: 'ledger' }]
+      const CONFIG = await listPlugins(pluginFolder, { add }, `ledger: { evidence: ${evidence} }\n`)
+      const first = await startGateway({ CONFIG }, { pluginFolder })
+      await setBudget(first, budgetOf.all(), { limit_usd: 100 })
+      const cases = [
+        ...NAMES.map((entry) => ({ 'x-phase': 'observe', 'x-entry': entry })),
+        ...FIELDS.flatMap((field) => [{ 'x-break': field }, { 'x-break-early': field }]),
+      ]
+      for (const headers of cases)
+        await first.call('POST', '/v1/chat/completions', chatBody('hello', { max_tokens: 20 }), headers)
+      const { spent_usd, reserved_usd } = await readBudget(first, budgetOf.all())
+      expect(reserved_usd).to.equal(0)
+      expect(spent_usd).to.be.above(0)
+      await first.stop()
+      const second = await startGateway({ CONFIG }, { ...first, pluginFolder })
+      // Where observers broke the cost after the budget had counted it, the worst case counts.
+      const rebuilt = (await readBudget(second, budgetOf.all())).spent_usd
+      expect(rebuilt).to.be.within(spent_usd - 1e-12, spent_usd * 1.05)
+      await second.stop()
     })
   }
 })

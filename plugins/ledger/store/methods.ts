@@ -52,7 +52,7 @@ export type LedgerMethods = {
 }
 
 export interface LedgerWriteResult {
-  /** Records that the database does not accept, whatever it is asked. They are lost. */
+  /** Records that the database does not accept, whatever it is asked. Only what they cost is recorded. */
   readonly rejected: readonly RejectedRecord[]
 }
 

@@ -65,6 +65,30 @@ export interface LedgerRecord {
   readonly features?: string
 }
 
+type BudgetFields =
+  | 'requestId'
+  | 'userId'
+  | 'keyId'
+  | 'groups'
+  | 'cost'
+  | 'assumedCost'
+  | 'shadowOf'
+  | 'isOwnCopy'
+
+/** Returns what budgets need of a record, for one that cannot be stored as it is. */
+export function toBareRecord(record: Pick<LedgerRecord, BudgetFields>): LedgerRecord {
+  const { requestId, userId, keyId, groups, cost, assumedCost, shadowOf, isOwnCopy } = record
+  return {
+    ...{ requestId, userId, keyId, groups, endpoint: '', requestedModel: null, mode: null, reason: null },
+    ...{ status: 500, error: null, provider: null, model: null, attempts: [], rules: [], rulesPosition: 0 },
+    ...{ warnings: [], tokens: null, cost, latencyMs: 0, firstTokenMs: null, isStream: false },
+    ...{ isCacheHit: false, isAborted: false, traceId: null, prompt: null },
+    ...(assumedCost !== undefined && { assumedCost }),
+    ...(shadowOf !== undefined && { shadowOf }),
+    ...(isOwnCopy !== undefined && { isOwnCopy }),
+  }
+}
+
 /**
  * `cut_off`: the reply ended at a limit of its length. `invalid_tool_call`: the arguments of a tool call are
  * not JSON. `schema_mismatch`: the reply does not have the form that the request demanded. `asked_again`: the

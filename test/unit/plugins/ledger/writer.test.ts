@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import type { Ledger, RejectedRecord } from '../../../../plugins/ledger/store/methods.ts'
-import { decodeRecords } from '../../../../plugins/ledger/store/record.ts'
+import { decodeRecords, type LedgerRecord } from '../../../../plugins/ledger/store/record.ts'
 import { LedgerWriter } from '../../../../plugins/ledger/writer.ts'
 import { ledgerRecord } from '../../../support/ledger-records.ts'
 
@@ -10,7 +10,12 @@ const PROMPT = { request: { messages: [] }, preferences: [], defaulted: [], left
 
 describe('the ledger writer', () => {
   let metrics: Registry
-  let writes: { records: number; end(rejected?: readonly RejectedRecord[]): void; fail(): void }[]
+  let done: string[]
+  let writes: {
+    records: readonly LedgerRecord[]
+    end(rejected?: readonly RejectedRecord[]): void
+    fail(): void
+  }[]
   let writer: LedgerWriter
 
   /** A ledger whose writes the test ends. */
@@ -18,7 +23,7 @@ describe('the ledger writer', () => {
     request: (_, params) =>
       new Promise((resolve, reject) => {
         writes.push({
-          records: decodeRecords((params as { records: string }).records).length,
+          records: decodeRecords((params as { records: string }).records),
           end: (rejected = []) => resolve({ rejected } as never),
           fail: () => reject(new Error('disk I/O error')),
         })
@@ -28,10 +33,13 @@ describe('the ledger writer', () => {
   beforeEach(() => {
     metrics = new Registry()
     writes = []
-    writer = new LedgerWriter(ledger, pino({ level: 'silent' }), metrics)
+    done = []
+    writer = new LedgerWriter(ledger, pino({ level: 'silent' }), metrics, (records) =>
+      done.push(...records.map(({ requestId }) => requestId)),
+    )
   })
 
-  const sizes = () => writes.map(({ records }) => records)
+  const sizes = () => writes.map(({ records }) => records.length)
 
   const add = (count: number) => {
     for (let n = 0; n < count; n++) writer.add(ledgerRecord())
@@ -114,12 +122,37 @@ describe('the ledger writer', () => {
     expect(await metricValue('signalbox_ledger_dropped_total{reason="shutdown"}')).to.equal(3)
   })
 
-  it('counts the records that the database does not accept', async () => {
-    const record = ledgerRecord()
+  it('counts the records that the database does not accept, and writes what budgets need of them', async () => {
+    const record = ledgerRecord({ groups: [2] })
+    const rejected = [{ requestId: record.requestId, reason: 'SQLITE_CONSTRAINT' }]
     const written = writer.addNow(record)
-    writes[0]!.end([{ requestId: record.requestId, reason: 'SQLITE_CONSTRAINT' }])
+    writes[0]!.end(rejected)
     expect(await written).to.equal(false)
+    expect(done).to.deep.equal([])
+    writer.replace({ ...record, status: 503 })
+    const flushed = writer.flush()
+    const { userId, keyId, groups, cost, status } = writes[1]!.records[0]!
+    expect({ userId, keyId, groups, cost, status }).to.deep.equal({
+      ...{ userId: 1, keyId: 'key_1', groups: [2], cost: 1_250_000, status: 500 },
+    })
+    writes[1]!.end()
+    expect(await flushed).to.equal(true)
+    expect(done).to.deep.equal([record.requestId])
     expect(await metricValue('signalbox_ledger_dropped_total{reason="rejected"}')).to.equal(1)
-    expect(await metricValue('signalbox_ledger_records_total')).to.equal(0)
+    expect(await metricValue('signalbox_ledger_records_total')).to.equal(1)
+  })
+
+  it('gives up a record of which not even the cost can be stored', async () => {
+    const record = ledgerRecord()
+    const rejected = [{ requestId: record.requestId, reason: 'SQLITE_CONSTRAINT' }]
+    const written = writer.addNow(record)
+    writes[0]!.end(rejected)
+    await written
+    const flushed = writer.flush()
+    writes[1]!.end(rejected)
+    await flushed
+    expect(writes).to.have.length(2)
+    expect(await writer.flush()).to.equal(true)
+    expect(done).to.deep.equal([])
   })
 })
