@@ -244,7 +244,7 @@ export class LedgerWriter {
     )
   }
 
-  /** Returns the records that are written. One that is not gets another chance, without most of its fields. */
+  /** Returns the records that are written. Others get another chance, without most of their fields. */
   #rejectAll(rejected: readonly RejectedRecord[], batch: readonly LedgerRecord[]): readonly LedgerRecord[] {
     if (rejected.length === 0) return batch
     const isRejected = new Map(rejected.map((each) => [each.requestId, each]))

@@ -52,7 +52,7 @@ const BREAK = {
   trace: (exchange) => { exchange.trace = 5 },
   warnings: ({ warnings }) => warnings.push({ code: 'own', message: 7n }),
   cost: (exchange) => { exchange.costUsd = NaN },
-  'negative cost': (exchange) => { exchange.costUsd = -1 },
+  negativeCost: (exchange) => { exchange.costUsd = -1 },
   exchange: (exchange) => { Object.defineProperty(exchange, 'route', { get() { throw new Error('gone') } }) },
 }
 export default {
@@ -83,7 +83,7 @@ export default {
 }`
 
 const NAMES = [...SCRIBBLER.matchAll(/^ {2}'([^':]+)': /gm)].map(([, name = '']) => name)
-const FIELDS = [...SCRIBBLER.matchAll(/^ {2}'?([\w ]+)'?: \(.*,$/gm)].map(([, name = '']) => name)
+const FIELDS = [...SCRIBBLER.matchAll(/^ {2}(\w+): \(.*,$/gm)].map(([, name = '']) => name)
 
 /** What the gateway takes as it is, or without the fields that an entry does not have. */
 const VALID = [
