@@ -229,7 +229,7 @@ export function createExchange(
     received: request,
     metadata: isJsonObject(request.metadata) ? request.metadata : undefined,
     preferences: parser.parsePreferences?.(body) ?? [],
-    defaulted: (parser.defaults ?? []).filter((name) => body[name] === undefined),
+    defaulted: listDefaulted(parser, body, request),
     ...(parser.sentDefaults && { sentDefaults: parser.sentDefaults }),
     ...(parser.parameterNames && { parameterNames: parser.parameterNames }),
     warnings: parser.parseWarnings?.(body) ?? [],
@@ -237,6 +237,15 @@ export function createExchange(
     attempts: [],
     res: ctx.res,
   }))
+}
+
+/** The fields that the dialect has filled in, or will before the request is sent. */
+function listDefaulted(
+  { defaults = [], sentDefaults = {} }: RequestParser,
+  body: JsonObject,
+  request: EndedExchange['request'],
+): readonly string[] {
+  return defaults.filter((name) => body[name] === undefined && (name in request || name in sentDefaults))
 }
 
 function toDecideMiddleware(decide: NonNullable<PluginParts['decide']>): GatewayMiddleware {

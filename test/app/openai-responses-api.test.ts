@@ -125,8 +125,6 @@ describe("tools for OpenAI's newest models", () => {
   it('warn of everything else that the API has no place for, by its name', async () => {
     const { signalbox } = (await chat({
       messages: [{ ...user, name: 'ada' }],
-      functions: [search.function],
-      function_call: 'auto',
       audio: { voice: 'ash', format: 'mp3' },
       modalities: ['text', 'audio'],
       seed: 7,
@@ -135,12 +133,10 @@ describe("tools for OpenAI's newest models", () => {
     })) as unknown as { signalbox: { warnings: { code: string; message: string }[] } }
     expect(sent().body).to.include({ prompt_cache_key: 'key' })
     expect(signalbox.warnings).to.deep.equal(
-      ['functions', 'function_call', 'audio', 'modalities', 'seed', 'unheard_of', 'name in messages'].map(
-        (name) => ({
-          code: 'parameter',
-          message: `${name} was omitted because ${MODEL} does not support it.`,
-        }),
-      ),
+      ['audio', 'modalities', 'seed', 'unheard_of', 'name in messages'].map((name) => ({
+        code: 'parameter',
+        message: `${name} was omitted because ${MODEL} does not support it.`,
+      })),
     )
   })
 

@@ -131,6 +131,7 @@ function followsTheContract(openLogPlace: () => Promise<LogPlace>): void {
     expect(refused.body.error).to.deep.equal({
       message: 'good must be true or false.',
       type: 'invalid_request_error',
+      code: 'invalid_value',
       http_status: 400,
       param: 'good',
     })

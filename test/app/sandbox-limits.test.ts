@@ -24,12 +24,12 @@ describe('requests that would keep the sandbox busy', () => {
 
   it('are refused for the number of vectors', async () => {
     const input = Array.from({ length: 2048 }, (_, index) => `Track ${index}`)
-    for (const count of [2048, 171]) {
+    for (const count of [2048, 342]) {
       const { status, body } = await embed({ model: 'openai:new-embedding', input: input.slice(0, count) })
       expect(status).to.equal(400)
-      expect(body.error.message).to.contain('at most 262144 numbers. Send fewer texts')
+      expect(body.error.message).to.contain('at most 524288 numbers. Send fewer texts')
     }
-    expect((await embed({ model: 'openai:new-embedding', input: input.slice(0, 170) })).status).to.equal(200)
+    expect((await embed({ model: 'openai:new-embedding', input: input.slice(0, 341) })).status).to.equal(200)
   })
 
   for (const [name, fields] of Object.entries({

@@ -59,7 +59,7 @@ describe('changes in the console', function () {
     await asAdmin(console.gateway, 'PATCH', policy.path, { name: 'Faster' })
     await page.getByLabel('Reason').fill('mine')
     await page.getByRole('button', { name: 'Save', exact: true }).click()
-    await page.getByRole('alert').getByText('is not as the request expects').waitFor()
+    await page.getByRole('alert').getByText('Somebody else has changed this meanwhile').waitFor()
     expect((await asAdmin(console.gateway, 'GET', policy.path)).body.data.name).to.equal('Faster')
     await policy.remove()
   })

@@ -23,7 +23,7 @@ interface BatchLimit {
 const MAX_DIMENSIONS = 3072
 
 /** Numbers in one answer: more would hold the event loop for too long. */
-const MAX_NUMBERS = 2 ** 18
+const MAX_NUMBERS = 2 ** 19
 
 /** Throws a `SandboxError` for a request with more texts or tokens than a provider accepts. */
 export function checkBatch({ texts, tokens }: OperationRequest, limit: BatchLimit): void {

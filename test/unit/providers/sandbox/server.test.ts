@@ -37,7 +37,12 @@ describe('sandbox: server', () => {
 
     it('are detected while a large response waits for backpressure', async () => {
       const arrival = sandbox.next()
-      const response = await client.post(buildBody('x'.repeat(20_000_000)))
+      const input = Array.from({ length: 300 }, (_, index) => `Text ${index}`)
+      const response = await fetch(`${sandbox.url}/openai/v1/embeddings`, {
+        method: 'POST',
+        headers: { authorization: 'Bearer test', 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'text-embedding-3-small', input }),
+      })
       await response.body!.cancel()
       expect(await (await arrival).closed).to.equal('aborted')
     })
