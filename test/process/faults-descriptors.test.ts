@@ -8,13 +8,17 @@ import { openSocket } from '../support/raw-http.ts'
 
 const DESCRIPTORS = 128
 
-/** Opens more connections than a gateway has file descriptors. */
-async function exhaust(gateway: GatewayProcess, count: number): Promise<readonly Socket[]> {
+/** Opens connections until the gateway has logged this many times that it has no file descriptor left. */
+async function exhaust(gateway: GatewayProcess, times: number): Promise<readonly Socket[]> {
   const port = Number(new URL(gateway.url).port)
   const sockets: Socket[] = []
-  for (let n = 0; n < count; n++) {
+  let isExhausted = false
+  const exhausted = logged(gateway, EXHAUSTED, times).then(() => {
+    isExhausted = true
+  })
+  while (!isExhausted) {
     const socket = connect(port, '127.0.0.1').on('error', () => undefined)
-    await Promise.race([once(socket, 'connect'), once(socket, 'close')])
+    await Promise.race([once(socket, 'connect'), once(socket, 'close'), exhausted])
     sockets.push(socket)
   }
   return sockets
@@ -37,8 +41,7 @@ describe('faults of file descriptors', () => {
       const gateway = await startGatewayProcess(environment, { prepare: `ulimit -n ${DESCRIPTORS}` })
       const active = await openSocket(gateway.url)
       for (let outage = 1; outage <= 2; outage++) {
-        const sockets = await exhaust(gateway, DESCRIPTORS * (workers + 1))
-        await logged(gateway, EXHAUSTED, workers * outage)
+        const sockets = await exhaust(gateway, workers * outage)
         // A connection that is open gets its answers.
         active.write('GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n')
         expect(String(await once(active, 'data'))).to.match(/^HTTP\/1.1 200 /)
@@ -59,5 +62,5 @@ describe('faults of file descriptors', () => {
         .split('\n')
         .filter((line) => line.includes('Warning'))
       expect(other).to.deep.equal([])
-    })
+    }).timeout(60_000)
 })
