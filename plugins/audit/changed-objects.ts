@@ -3,7 +3,7 @@ import type { Budget } from '../../core/events/domain-events.ts'
 import type { History } from '../../projections/history.ts'
 import { type PastEvent, readStreams } from '../../projections/past-events.ts'
 import { showBudget } from '../auth/show-account.ts'
-import { toAuditEntries } from './audit-entries.ts'
+import { type AuditEntry, toAuditEntries } from './audit-entries.ts'
 import type { RuleKinds } from './diff-rules.ts'
 import type { LogEntry } from './log-entries.ts'
 
@@ -18,27 +18,32 @@ export type ReadChangedObjects = (
   entries: readonly LogEntry[],
 ) => Promise<ReadonlyMap<Position, ChangedObject>>
 
+/** Formats the object only if it is shown. */
+type Change = Pick<AuditEntry, 'record' | 'before' | 'after'>
+
 export function createChangedObjectReader(
   log: Pick<EventLog, 'read'>,
   history: Pick<History, 'eventsOf'>,
   kinds: RuleKinds,
 ): ReadChangedObjects {
-  async function readObjects({ record, kind }: LogEntry): Promise<readonly [Position, ChangedObject][]> {
+  /** The changes of the user or the stream that the entry is about. */
+  async function readChanges({ record, kind }: LogEntry): Promise<readonly Change[]> {
     const { userId } = record.data
     const events = await (typeof userId === 'number'
       ? history.eventsOf(userId)
       : readStreams(log, [record.stream]))
-    if (kind === 'operator' || kind === 'budget') return foldFields(events)
-    const audited = await toAuditEntries(events, kinds)
-    return audited.map((entry) => [entry.record.position, { before: entry.before(), after: entry.after() }])
+    return kind === 'operator' || kind === 'budget' ? foldFields(events) : toAuditEntries(events, kinds)
   }
 
   return async (entries) => {
     const found = new Map<Position, ChangedObject>()
+    const wanted = new Set(
+      entries.filter(({ kind }) => !UNCHANGING.has(kind)).map(({ record }) => record.position),
+    )
     for (const entry of entries) {
-      const { position } = entry.record
-      if (UNCHANGING.has(entry.kind) || found.has(position)) continue
-      for (const [at, object] of await readObjects(entry)) found.set(at, object)
+      if (!wanted.has(entry.record.position) || found.has(entry.record.position)) continue
+      for (const { record, before, after } of await readChanges(entry))
+        if (wanted.has(record.position)) found.set(record.position, { before: before(), after: after() })
     }
     return found
   }
@@ -48,7 +53,7 @@ export function createChangedObjectReader(
 const UNCHANGING: ReadonlySet<LogEntry['kind']> = new Set(['access', 'router', 'log', 'unknown'])
 
 /** Operators and the budgets of everything: events name the fields that they set. */
-function foldFields(events: readonly PastEvent[]): readonly [Position, ChangedObject][] {
+function foldFields(events: readonly PastEvent[]): readonly Change[] {
   const objects = new Map<unknown, JsonObject>()
   return events.map(({ record }) => {
     const { type, data } = record
@@ -58,7 +63,7 @@ function foldFields(events: readonly PastEvent[]): readonly [Position, ChangedOb
     const after = isRemoved ? null : { ...before, ...showFields(record) }
     if (after === null) objects.delete(id)
     else objects.set(id, after)
-    return [record.position, { before, after }]
+    return { record, before: () => before, after: () => after }
   })
 }
 
