@@ -21,7 +21,7 @@ export async function runProgram(
   const given = new Set(options.map(({ name }) => name))
   if (given.has('version')) return print(readVersion())
   const command = findCommand(words)
-  if (given.has('help')) return print(command ? formatCommandHelp(command) : formatHelp(listGroup(words[0])))
+  if (given.has('help')) return print(command ? formatCommandHelp(command) : helpOf(words[0]))
   if (command === undefined) throw describeUnknownCommand(words, options)
   try {
     const values = checkOptions(command, options)
@@ -41,16 +41,20 @@ function findCommand(words: readonly string[]): Command | undefined {
   })
 }
 
-/** The commands that begin with this word, or all commands if there are none. */
+/** The commands that begin with this word. */
 function listGroup(word: string | undefined): readonly Command[] {
-  const group = COMMANDS.filter(({ name }) => name.split(' ')[0] === word)
-  return group.length > 0 ? group : COMMANDS
+  return COMMANDS.filter(({ name }) => name.split(' ')[0] === word)
+}
+
+function helpOf(word: string | undefined): string {
+  const group = listGroup(word)
+  return formatHelp(group.length > 0 ? group : COMMANDS)
 }
 
 function describeUnknownCommand(words: readonly string[], [option]: readonly OptionToken[]): UsageError {
   if (words.length === 0 && !option)
     return new UsageError(`A command is required.\n\n${formatHelp(COMMANDS)}`)
-  const group = COMMANDS.filter(({ name }) => name.split(' ')[0] === words[0])
+  const group = listGroup(words[0])
   const word = words.slice(0, 2).join(' ')
   const problem = words.length > 0 ? `Unknown command "${word}".` : `Unknown option "${option?.rawName}".`
   const names = COMMANDS.map(({ name }) => name)
