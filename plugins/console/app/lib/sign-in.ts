@@ -1,4 +1,4 @@
-import { ApiError, GATEWAY, send } from './api.ts'
+import { GATEWAY, send } from './api.ts'
 import { forgetDrafts } from './pending-drafts.ts'
 import { session } from './session.ts'
 import type { CurrentSession } from './types.ts'
@@ -16,16 +16,8 @@ export async function signIn(key: string): Promise<void> {
   const path = USER_KEY.test(key) ? '/console/user-session' : '/console/session'
   const headers = { authorization: `Bearer ${key}` }
   const body = { path: GATEWAY.pathname }
-  const answer = await send<SessionAnswer>('POST', path, body, { headers }).catch(explain)
+  const answer = await send<SessionAnswer>('POST', path, body, { headers })
   session.value = answer.data
-}
-
-function explain(error: unknown): never {
-  if (error instanceof ApiError && error.status === 404) {
-    const message = 'This gateway has no operators. Start it with an ADMIN_KEY to sign in with it.'
-    throw new ApiError(404, error.code, message)
-  }
-  throw error
 }
 
 export async function signOut(): Promise<void> {
