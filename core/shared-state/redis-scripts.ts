@@ -78,6 +78,11 @@ local function create(counter, finish)
     'generation', current[1])
   return { used = 0, reserved = 0, finish = finish, sum = false, before = 0 }
 end
+local function findOrCreate(counter, window)
+  local found = inWindow(counter, window)
+  if found or redis.call('EXISTS', counter) == 1 or (window ~= 0 and now >= window) then return found end
+  return create(counter, window)
+end
 local function missingSum(found, initial)
   if found.sum then return 0 end
   return math.max(initial or 0, found.before - found.used)
@@ -94,8 +99,7 @@ local function describe(found)
   if found.finish > 0 then reset = found.finish - now end
   return found.used, found.reserved, reset, found.finish
 end
-local function keep(counter, hold)
-  local found = read(counter)
+local function keep(counter, found)
   local parts = { counter, counter .. ':open', counter .. ':registered' }
   if found.finish > 0 then
     for _, key in ipairs(parts) do redis.call('PEXPIREAT', key, found.finish) end
@@ -109,18 +113,16 @@ local function keep(counter, hold)
 end
 local function keepOpen(counter, id, amount, window, isNew, hold)
   local member = id .. ':' .. amount
-  local found = inWindow(counter, window)
-  if not found then
-    if not isNew or redis.call('EXISTS', counter) == 1 or (window > 0 and now >= window) then return end
-    create(counter, window)
-  end
+  local found
+  if isNew then found = findOrCreate(counter, window) else found = inWindow(counter, window) end
+  if not found then return end
   if redis.call('ZSCORE', counter .. ':open', member) then
     redis.call('ZADD', counter .. ':open', now + hold, member)
   elseif isNew and redis.call('SADD', counter .. ':registered', id) == 1 then
     redis.call('ZADD', counter .. ':open', now + hold, member)
     redis.call('HINCRBY', counter, 'reserved', amount)
   end
-  keep(counter)
+  keep(counter, found)
 end
 local function membership()
   local gone = redis.call('ZRANGEBYSCORE', at .. '@leases', '-inf', now - ${FORGOTTEN_MS})
@@ -205,15 +207,12 @@ for i = 2, #KEYS do
   if i - 1 <= opened then
     keepOpen(counter, id, amount, window, isNew, hold)
   elseif isNew then
-    local found = inWindow(counter, window)
-    if not found and redis.call('EXISTS', counter) == 0 and (window == 0 or now < window) then
-      found = create(counter, window)
-    end
+    local found = findOrCreate(counter, window)
     if found then
       if redis.call('SADD', counter .. ':registered', id) == 1 then
-        redis.call('HINCRBY', counter, 'used', amount)
+        found.used = redis.call('HINCRBY', counter, 'used', amount)
       end
-      keep(counter)
+      keep(counter, found)
     end
   end
 end
@@ -277,7 +276,7 @@ for i = 2, #KEYS do
       redis.call('ZADD', counter .. ':open', now + hold, id .. ':' .. amount)
       add(describe(found))
     end
-    keep(counter)
+    keep(counter, found)
   end
 end
 if missing > 0 then
@@ -292,12 +291,13 @@ if not accepts() then return 0 end
 for i = 2, #KEYS do
   local counter, a = KEYS[i], 3 * i
   local member, used, window = ARGV[5] .. ':' .. ARGV[a], ARGV[a + 1], tonumber(ARGV[a + 2])
-  if inWindow(counter, window) then
+  local found = inWindow(counter, window)
+  if found then
     if redis.call('ZREM', counter .. ':open', member) == 1 then
       redis.call('HINCRBY', counter, 'reserved', 0 - tonumber(ARGV[a]))
-      redis.call('HINCRBY', counter, 'used', used)
+      found.used = redis.call('HINCRBY', counter, 'used', used)
     end
-    keep(counter)
+    keep(counter, found)
   end
 end
 return 1`
