@@ -318,8 +318,10 @@ export class HeldReservations {
     await this.#join()
     for (const key of this.#member.unsettled()) void this.#settle(key)
     const now = performance.now()
-    if (now - this.#renewedAt >= RENEWAL_MS) await this.#renew(this.#member.toRenew(now))
-    else if (now - this.#heardAt >= HEARTBEAT_MS) await this.#renew([])
+    if (now - this.#renewedAt >= RENEWAL_MS) {
+      await this.#renew(this.#member.toRenew(now))
+      if (this.#member.isJoined) this.#renewedAt = now
+    } else if (now - this.#heardAt >= HEARTBEAT_MS) await this.#renew([])
   }
 
   #renew(reservations: readonly OpenReservation[]): MaybePromise<void> {
@@ -329,7 +331,6 @@ export class HeldReservations {
       if (membership === undefined) return this.#member.leave(call)
       this.#member.renewed(membership)
       this.#heardAt = sentAt
-      if (reservations.length > 0) this.#renewedAt = sentAt
     })
   }
 }
