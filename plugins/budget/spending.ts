@@ -1,4 +1,5 @@
 import { type MaybePromise, SharedStateUnavailableError } from '../../core/contract/index.ts'
+import { NO_CLIENT } from '../../core/pipeline/unsent-exchange.ts'
 import type {
   HeldReservations,
   HeldResult,
@@ -37,11 +38,6 @@ export interface SpendingState {
   readonly spent: number
   readonly reserved: number
 }
-
-const NOT_WAITING = {
-  waitMs: 0,
-  client: { isAborted: false, onAbort: () => () => undefined },
-} satisfies ReserveOptions
 
 /** A reservation may be settled this long after its period. */
 const SETTLEMENT_MS = 24 * 60 * 60 * 1000
@@ -103,9 +99,13 @@ export class Spending {
     const [counter] = await this.#reservations.read([key])
     if (!counter) return
     const missing = (await this.#sumCosts(owned, now)) - counter.used
-    if (missing <= 0) return
-    const { hold } = await this.reserve([owned], 0, new Set([owned]), NOT_WAITING)
-    hold?.settle([missing])
+    if (missing > 0) await this.add([owned], missing)
+  }
+
+  /** Counts an amount that was spent without a reservation. */
+  async add(budgets: readonly OwnedBudget[], amount: number): Promise<void> {
+    const { hold } = await this.reserve(budgets, 0, new Set(budgets), { waitMs: 0, client: NO_CLIENT })
+    hold?.settle(budgets.map(() => amount))
   }
 
   /** The ledger has this request. */

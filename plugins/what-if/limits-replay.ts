@@ -7,7 +7,6 @@ import {
   ReplyEvent,
   type Target,
 } from '../../core/contract/index.ts'
-import { NO_CLIENT } from '../../core/pipeline/unsent-exchange.ts'
 import { HeldReservations } from '../../core/shared-state/held-reservations.ts'
 import { createMemoryReservations } from '../../core/shared-state/memory-reservations.ts'
 import { NANOS_PER_USD } from '../../core/util/cost.ts'
@@ -107,8 +106,7 @@ export class LimitsReplay {
   ): Promise<void> {
     if (!cost || budgets.length === 0 || this.#guard === undefined) return
     this.#advance(timeOfRecordId(id))
-    const held = await this.#spending.reserve(budgets, 0, new Set(budgets), { waitMs: 0, client: NO_CLIENT })
-    held.hold?.settle(budgets.map(() => cost))
+    await this.#spending.add(budgets, cost)
   }
 
   async close(): Promise<void> {
