@@ -1,5 +1,7 @@
 import { Gauge } from 'prom-client'
 import { type Plugin, type Static, StrictObject, Type } from '../../core/contract/index.ts'
+import { billedTarget } from '../../core/pipeline/usage-recorder.ts'
+import { isCost } from '../../core/util/cost.ts'
 import { createCounter } from '../../core/util/metrics.ts'
 import type { CircuitBreakers } from '../../providers/shared/breaker.ts'
 import { createCallProvider, type DispatchServices } from '../dispatch/call-provider.ts'
@@ -64,8 +66,10 @@ export function createShadow(services: ShadowServices): Plugin {
         requests,
         maxConcurrent: max_concurrent,
         count: (outcome: CopyOutcome) => outcomes(outcome).inc(),
-        countCost({ costUsd, target }) {
-          if (typeof costUsd === 'number' && target !== undefined)
+        countCost(exchange) {
+          const { costUsd } = exchange
+          const target = billedTarget(exchange)
+          if (isCost(costUsd) && target !== undefined)
             cost(target.provider, target.entry?.id ?? 'other').inc(costUsd)
         },
         costOf,

@@ -113,6 +113,14 @@ describe('the action shadow', () => {
     const [after = 0, ofRepliesAfter] = await costs()
     expect(after - before).to.be.closeTo(copy.cost_usd, 1e-9)
     expect(ofRepliesAfter).to.equal(ofReplies)
+    // A copy without a usable reply may be billed, too.
+    other.play({ body: 'no JSON' })
+    await ask('What does it cost?')
+    const [failed] = await waitForCopies(2)
+    expect(failed).to.include({ outcome: 'failed' })
+    expect(failed.cost_usd).to.be.above(0)
+    const [afterFailure = 0] = await costs()
+    expect(afterFailure - after).to.be.closeTo(failed.cost_usd, 1e-9)
   })
 
   it('is summed up by rule and model, for users and for operators', async () => {
