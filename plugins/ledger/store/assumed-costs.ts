@@ -1,5 +1,5 @@
-import { type Kysely, sql } from 'kysely'
-import { firstIdAt, possibleRecordIds } from './record-id.ts'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { firstIdAt, type IdRange, possibleRecordIds } from './record-id.ts'
 import { FLAGS, type LedgerEngine, type LedgerTables, type RequestRow } from './tables.ts'
 import { DAY_MS } from './units.ts'
 
@@ -39,43 +39,50 @@ export interface CostOwner {
   readonly copies?: true | undefined
 }
 
-/** Whether the cost of a request is part of the sum. Copies count for those who asked for them. */
+/** Which rows of a table are copies, and which of these the user has asked for. */
+const COPIES = {
+  requests: [
+    sql<boolean>`${sql.ref('requests.shadow_of')} is not null`,
+    sql<boolean>`${sql.ref('requests.flags')} & ${sql.lit(FLAGS.ownCopy)} <> 0`,
+  ],
+  assumed_costs: [
+    sql<boolean>`${sql.ref('assumed_costs.is_copy')} = 1`,
+    sql<boolean>`${sql.ref('assumed_costs.is_own_copy')} = 1`,
+  ],
+} as const
+
+/** Whether the cost of a row is part of the sum. Copies count for those who asked for them. */
 function isCostOf(
-  {
-    user_id,
-    key,
-    group_set,
-    shadow_of,
-    flags,
-  }: Pick<RequestRow, 'user_id' | 'key' | 'group_set' | 'shadow_of' | 'flags'>,
-  owner: CostOwner,
-): boolean {
-  const isCopy = shadow_of !== null
-  if (owner.copies) return isCopy
-  const { userId, key: label, groupSets } = owner
-  const isOfCaller = [userId, label, groupSets].some((filter) => filter !== undefined)
-  if (isOfCaller && isCopy && !(flags & FLAGS.ownCopy)) return false
-  if (userId !== undefined) return user_id === userId
-  if (label !== undefined) return key === label
-  return groupSets === undefined || (group_set !== null && groupSets.includes(group_set))
+  { userId, key, groupSets, copies }: CostOwner,
+  table: keyof typeof COPIES,
+): RawBuilder<boolean> {
+  const [isCopy, isOwnCopy] = COPIES[table]
+  const column = (name: string) => sql.ref(`${table}.${name}`)
+  const conditions: RawBuilder<boolean>[] = []
+  if (userId !== undefined) conditions.push(sql`${column('user_id')} = ${userId}`)
+  if (key !== undefined) conditions.push(sql`${column('key')} = ${key}`)
+  if (groupSets !== undefined) conditions.push(sql`${column('group_set')} in (${sql.join(groupSets)})`)
+  if (copies) conditions.push(isCopy)
+  else if (conditions.length > 0) conditions.push(sql`(not (${isCopy}) or ${isOwnCopy})`)
+  return conditions.length === 0 ? sql.lit(true) : sql.join(conditions, sql` and `)
 }
+
+const sumOfAssumed = sql<number>`coalesce(sum(${sql.ref('assumed_costs.cost')}), 0)`
 
 /** Sums the assumed costs of a range of ids. */
 export async function sumAssumedCosts(
   db: Kysely<LedgerTables>,
-  { userId, key, groupSets, copies }: CostOwner,
-  from: number,
-  below: number,
+  owner: CostOwner,
+  { from, below }: IdRange,
 ): Promise<number> {
-  const sum = sql<number>`cast(coalesce(sum(${sql.ref('cost')}), 0) as bigint)`.as('cost')
-  let rows = db.selectFrom('assumed_costs').select(sum).where('id', '>=', from).where('id', '<', below)
-  if (copies) rows = rows.where('is_copy', '=', 1)
-  else if ([userId, key, groupSets].some((filter) => filter !== undefined))
-    rows = rows.where((is) => is.or([is('is_copy', '=', 0), is('is_own_copy', '=', 1)]))
-  if (userId !== undefined) rows = rows.where('user_id', '=', userId)
-  if (key !== undefined) rows = rows.where('key', '=', key)
-  if (groupSets !== undefined) rows = rows.where('group_set', 'in', groupSets)
-  return (await rows.executeTakeFirstOrThrow()).cost
+  const { cost } = await db
+    .selectFrom('assumed_costs')
+    .select(sql<number>`cast(${sumOfAssumed} as bigint)`.as('cost'))
+    .where('id', '>=', from)
+    .where('id', '<', below)
+    .where(isCostOf(owner, 'assumed_costs'))
+    .executeTakeFirstOrThrow()
+  return cost
 }
 
 /** Requests that are looked up at once. */
@@ -86,26 +93,24 @@ export async function sumCostsOf(
   db: Kysely<LedgerTables>,
   requestIds: readonly string[],
   owner: CostOwner,
-  from: number,
-  below: number,
+  { from, below }: IdRange,
 ): Promise<number> {
+  const unique = [...new Set(requestIds)]
   let sum = 0
-  for (let start = 0; start < requestIds.length; start += MAX_REQUESTS) {
-    const part = new Set(requestIds.slice(start, start + MAX_REQUESTS))
-    const ids = [...part].flatMap((requestId) => possibleRecordIds(requestId))
+  for (let start = 0; start < unique.length; start += MAX_REQUESTS) {
+    const part = unique.slice(start, start + MAX_REQUESTS)
+    const ids = part.flatMap(possibleRecordIds).filter((id) => id >= from && id < below)
     if (ids.length === 0) continue
-    const rows = await db
+    const known = sql<number>`coalesce(sum(${sql.ref('requests.cost')}), 0)`
+    const { cost } = await db
       .selectFrom('requests')
       .leftJoin('assumed_costs', 'assumed_costs.id', 'requests.id')
-      .select(['requests.request_id', 'requests.user_id', 'requests.key', 'requests.group_set'])
-      .select(['requests.id', 'requests.shadow_of', 'requests.flags', 'requests.cost'])
-      .select('assumed_costs.cost as assumed')
+      .select(sql<number>`cast(${known} + ${sumOfAssumed} as bigint)`.as('cost'))
       .where('requests.id', 'in', ids)
-      .execute()
-    for (const row of rows) {
-      if (!part.has(row.request_id) || row.id < from || row.id >= below) continue
-      if (isCostOf(row, owner)) sum += (row.cost ?? 0) + (row.assumed ?? 0)
-    }
+      .where('requests.request_id', 'in', part)
+      .where(isCostOf(owner, 'requests'))
+      .executeTakeFirstOrThrow()
+    sum += cost
   }
   return sum
 }

@@ -129,10 +129,10 @@ export function sumCosts(db: Kysely<LedgerTables>, query: CostQuery): Promise<Co
       const { cost, unknownCosts } = copies
         ? await sumCopies(snapshot, query)
         : await sumKnownCosts(snapshot, query, owner)
-      const from = firstIdAt(query.since)
       const below = query.until === undefined ? Number.MAX_SAFE_INTEGER : firstIdAt(query.until)
-      const assumed = await sumAssumedCosts(snapshot, owner, from, below)
-      const excepted = await sumCostsOf(snapshot, except, owner, from, below)
+      const range = { from: firstIdAt(query.since), below }
+      const assumed = await sumAssumedCosts(snapshot, owner, range)
+      const excepted = await sumCostsOf(snapshot, except, owner, range)
       return { cost: cost + assumed - excepted, unknownCosts }
     })
 }
@@ -190,7 +190,7 @@ async function sumCopies(
     .where('shadow_of', 'is not', null)
     .limit(1)
     .execute()
-  if (any.length === 0) return { cost: 0, unknownCosts: 0 }
+  if (any.length === 0) return NOTHING
   // Indexes of callers are in the order of ids: with an expression, all requests of a caller would be read.
   const id = ofCaller ? sql<number>`${sql.ref('requests.id')}` : UNINDEXED_ID
   const selected = ofCaller ? ofCaller(selectCosts(db)) : selectCosts(db)

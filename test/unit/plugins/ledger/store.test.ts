@@ -741,6 +741,59 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
     expect(await sum({ userId: 8 })).to.equal(0)
   })
 
+  it('adds assumed costs to sums, and leaves requests out that it is told', async () => {
+    const shadowOf = requestIdAt(NOON, '0'.repeat(17))
+    const copies: readonly Partial<LedgerRecord>[] = [{}, { shadowOf }, { shadowOf, isOwnCopy: true }]
+    const costs = [{}, { cost: null }, { cost: null, assumedCost: 0 }]
+    const records = [1, 2].flatMap((userId) =>
+      [[], [userId], [1, 2]].flatMap((groups) =>
+        copies.flatMap((copy) =>
+          costs.map((cost) => ({ userId, keyId: `key_${userId}`, groups, ...copy, ...cost })),
+        ),
+      ),
+    )
+    // Sums tell which records they have.
+    const written = records.map((record, index) => {
+      const [cost, time] = [2 ** (index % 50), NOON + index * 20 * 60_000]
+      const isAssumed = 'assumedCost' in record
+      return ledgerRecord({
+        time,
+        ...(record.cost !== null && { cost }),
+        ...record,
+        ...(isAssumed && { assumedCost: cost }),
+      })
+    })
+    await store.write(written)
+    const owners = [
+      [{}, () => true],
+      [{ copies: true }, (record) => record.shadowOf !== undefined],
+      [{ userId: 1 }, (record) => isOfCaller(record) && record.userId === 1],
+      [{ keyId: 'key_2' }, (record) => isOfCaller(record) && record.keyId === 'key_2'],
+      [{ groupId: 2 }, (record) => isOfCaller(record) && record.groups.includes(2)],
+      [{ groupId: 3 }, () => false],
+    ] as const satisfies readonly (readonly [object, (record: LedgerRecord) => boolean])[]
+    const isOfCaller = ({ shadowOf, isOwnCopy }: LedgerRecord) => shadowOf === undefined || isOwnCopy === true
+    const costOf = ({ cost, assumedCost }: LedgerRecord) => (cost ?? 0) + (assumedCost ?? 0)
+    const [since, until] = [NOON + 90 * 60_000, NOON + 15 * HOUR_MS]
+    const isInRange = ({ requestId }: LedgerRecord) => {
+      const time = timeOfRequestId(requestId) ?? 0
+      return time >= since && time < until
+    }
+    // More than are looked up at once, and some twice.
+    const unknown = Array.from({ length: 250 }, (_, index) => requestIdAt(since + index))
+    const left = written.filter((_, index) => index % 4 < 2)
+    const ids = left.map(({ requestId }) => requestId)
+    for (const excepted of [[], left])
+      for (const [owner, isPart] of owners) {
+        const except = excepted.length === 0 ? [] : [...ids, 'no id', ...unknown, ...ids]
+        const parts = written.filter(
+          (record) => isPart(record) && isInRange(record) && !excepted.includes(record),
+        )
+        const { cost } = await store.sumCosts({ since, until, except, ...owner })
+        expect(cost, JSON.stringify(owner)).to.equal(parts.reduce((sum, record) => sum + costOf(record), 0))
+      }
+  })
+
   it('deletes what is too old, by whole days, and what only that used', async () => {
     const old = ledgerRecord({
       time: NOON,
