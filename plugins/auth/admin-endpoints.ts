@@ -1,19 +1,5 @@
-import type { IncomingHttpHeaders } from 'node:http'
-import {
-  type Endpoint,
-  type EndpointResponse,
-  endpoint,
-  type JsonObject,
-  operator,
-  Type,
-} from '../../core/contract/index.ts'
-import {
-  contentEtag,
-  etagHeader,
-  ifNoneMatchHeader,
-  parsePrecondition,
-  preconditionHeaders,
-} from '../../core/http/conditional.ts'
+import { type Endpoint, endpoint, type JsonObject, operator, Type } from '../../core/contract/index.ts'
+import { contentConditions, ifNoneMatchHeader } from '../../core/http/conditional.ts'
 import { decodeCursor, encodeCursor } from '../../core/http/cursor.ts'
 import { repeatable } from '../../core/http/idempotency.ts'
 import { matchesName, nameFilter } from '../../core/http/name-filter.ts'
@@ -53,16 +39,7 @@ export function createAdminEndpoints(
     ...showUser(user, groups.groupsOf(user.id)),
     keys: user.keys.map(showKey),
   })
-  const toResponse = (status: number, user: User, more: JsonObject = {}): EndpointResponse => {
-    const shown = toUserBody(user)
-    return { status, headers: { etag: contentEtag(shown) }, body: { data: shown, ...more } }
-  }
-  /** Checks the conditions of a change of a user. */
-  const toCheck = (headers: IncomingHttpHeaders) => {
-    const expected = parsePrecondition(headers)
-    return (user: User) => expected(contentEtag(toUserBody(user)), 'user')
-  }
-  const etag = etagHeader('user')
+  const { etag, conditions, respond, parseCheck } = contentConditions('user', toUserBody)
 
   return [
     endpoint({
@@ -108,10 +85,10 @@ export function createAdminEndpoints(
         responses: { 201: { description: 'The new user.', headers: etag, body: UserResult } },
         errors: WRITE_ERRORS,
         async handle({ body: { name, plan }, author }) {
-          return toResponse(201, await commands.createUser(name, plan, author))
+          return respond(await commands.createUser(name, plan, author), 201)
         },
       }),
-      async (_, change) => toResponse(201, await commands.createdUser(change)),
+      async (_, change) => respond(await commands.createdUser(change), 201),
     ),
     endpoint({
       ...common,
@@ -124,7 +101,7 @@ export function createAdminEndpoints(
       headers: ifNoneMatchHeader,
       responses: { 200: { description: 'The user.', headers: etag, body: UserResult } },
       notFound: userNotFoundError,
-      handle: ({ params }) => toResponse(200, requireUser(accounts, params.id)),
+      handle: ({ params }) => respond(requireUser(accounts, params.id)),
     }),
     endpoint({
       ...common,
@@ -136,7 +113,7 @@ export function createAdminEndpoints(
         'A limit that the body does not name is that of the plan again, unless only the name changes. The ' +
         'warnings of a downgrade list the rules that stop applying.',
       params: { id: userId },
-      headers: preconditionHeaders('user', '*'),
+      headers: conditions,
       body: UserChange,
       examples: {
         name: { name: 'Ada Lovelace' },
@@ -158,9 +135,9 @@ export function createAdminEndpoints(
           ...(tokens_per_minute !== undefined && { tokensPerMinute: tokens_per_minute }),
           ...(max_concurrent !== undefined && { maxConcurrent: max_concurrent }),
         }
-        const user = await commands.changeUser(before.id, change, author, toCheck(headers))
+        const user = await commands.changeUser(before.id, change, author, parseCheck(headers))
         const warnings = listSuspendedRules(before.plan, user.plan, rules.of(user.id))
-        return toResponse(200, user, warnings.length > 0 ? { warnings } : {})
+        return respond(user, 200, warnings.length > 0 ? { warnings } : {})
       },
     }),
     endpoint({
@@ -171,12 +148,12 @@ export function createAdminEndpoints(
       summary: 'Deletes a user and revokes all keys.',
       description: 'The history of the user and the records of requests stay.',
       params: { id: userId },
-      headers: preconditionHeaders('user', '*'),
+      headers: conditions,
       responses: { 200: { description: 'The user was deleted.', body: Success } },
       errors: [...WRITE_ERRORS, 'revision_mismatch'],
       notFound: userNotFoundError,
       async handle({ params, headers, author }) {
-        await commands.deleteUser(requireUser(accounts, params.id).id, author, toCheck(headers))
+        await commands.deleteUser(requireUser(accounts, params.id).id, author, parseCheck(headers))
         return { status: 200, body: { success: true } }
       },
     }),

@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import {
   data,
   type Endpoint,
@@ -9,18 +8,12 @@ import {
   type Static,
   Type,
 } from '../../core/contract/index.ts'
-import {
-  contentEtag,
-  etagHeader,
-  ifNoneMatchHeader,
-  parsePrecondition,
-  preconditionHeaders,
-} from '../../core/http/conditional.ts'
+import { contentConditions, ifNoneMatchHeader } from '../../core/http/conditional.ts'
 import { repeatable } from '../../core/http/idempotency.ts'
 import { invalidParameterError } from '../../core/http/parse-call.ts'
 import { Success, WarningSchema } from '../../core/http/schemas.ts'
 import { parseTime } from '../../core/util/as-of.ts'
-import type { Accounts, Key } from '../../projections/accounts.ts'
+import type { Accounts } from '../../projections/accounts.ts'
 import { deriveRepeatedKey } from './derive-key.ts'
 import type { KeyCommands, NewKey } from './key-commands.ts'
 import { requireUser, userNotFoundError } from './require-user.ts'
@@ -57,7 +50,7 @@ const KeyList = Type.Object(
   { $id: 'UsedApiKeyList', description: 'The keys of a user.' },
 )
 
-const etag = etagHeader('key')
+const { etag, conditions, respond, parseCheck } = contentConditions('key', showKey)
 
 const created = { 201: { description: 'The new key.', body: data(IssuedKey) } }
 
@@ -153,7 +146,7 @@ export function createKeyEndpoints(services: KeyEndpointServices): readonly Endp
         summary: 'Replaces an API key by a new one with the same name, restrictions and budget.',
         description: 'The replaced key stays valid for the overlap. The new key is returned only once.',
         params: { id: keyId },
-        headers: preconditionHeaders('key', '*'),
+        headers: conditions,
         body: KeyRotation,
         examples: { day: { overlap_seconds: 86_400 } },
         responses: created,
@@ -167,7 +160,7 @@ export function createKeyEndpoints(services: KeyEndpointServices): readonly Endp
           return {
             status: 201,
             body: {
-              data: await commands.rotateKey(params.id, rotation, author, secret, toCheck(headers)),
+              data: await commands.rotateKey(params.id, rotation, author, secret, parseCheck(headers)),
             },
           }
         },
@@ -191,8 +184,7 @@ export function createKeyEndpoints(services: KeyEndpointServices): readonly Endp
       handle({ params }) {
         const key = accounts.ownerOfKey(params.id)?.keys.find(({ id }) => id === params.id)
         if (key === undefined) throw new GatewayError('not_found', `Key ${params.id} was not found.`)
-        const shown = showKey(key)
-        return { status: 200, headers: { etag: contentEtag(shown) }, body: { data: shown } }
+        return respond(key)
       },
     }),
     endpoint({
@@ -202,21 +194,15 @@ export function createKeyEndpoints(services: KeyEndpointServices): readonly Endp
       operationId: 'revokeKey',
       summary: 'Revokes an API key.',
       params: { id: keyId },
-      headers: preconditionHeaders('key', '*'),
+      headers: conditions,
       responses: { 200: { description: 'The key is revoked.', body: Success } },
       errors: [...WRITE_ERRORS, 'revision_mismatch'],
       async handle({ params, headers, author }) {
-        await commands.revokeKey(params.id, author, toCheck(headers))
+        await commands.revokeKey(params.id, author, parseCheck(headers))
         return { status: 200, body: { success: true } }
       },
     }),
   ]
-}
-
-/** Checks the conditions of a change of a key. */
-function toCheck(headers: IncomingHttpHeaders) {
-  const expected = parsePrecondition(headers)
-  return (key: Key) => expected(contentEtag(showKey(key)), 'key')
 }
 
 const NO_LEDGER = {

@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import {
   data,
   type Endpoint,
@@ -10,13 +9,7 @@ import {
   StringEnum,
   Type,
 } from '../../core/contract/index.ts'
-import {
-  contentEtag,
-  etagHeader,
-  ifNoneMatchHeader,
-  parsePrecondition,
-  preconditionHeaders,
-} from '../../core/http/conditional.ts'
+import { contentConditions, contentEtag, ifNoneMatchHeader } from '../../core/http/conditional.ts'
 import { repeatable } from '../../core/http/idempotency.ts'
 import { PAGE, toPage } from '../../core/http/page.ts'
 import { NextCursor, pageQuery, Success, Timestamp } from '../../core/http/schemas.ts'
@@ -63,7 +56,7 @@ const params = {
   }),
 }
 
-const etag = etagHeader('operator')
+const { etag, conditions, respond, parseCheck } = contentConditions('operator', showOperator)
 
 /** Creates the endpoints `/admin/operators`. */
 export function createOperatorEndpoints(
@@ -129,7 +122,7 @@ export function createOperatorEndpoints(
       handle({ params }) {
         const found = operators.find(params.id)
         if (found === undefined) throw operatorNotFoundError(params.id)
-        return toResponse(found)
+        return respond(found)
       },
     }),
     endpoint({
@@ -139,7 +132,7 @@ export function createOperatorEndpoints(
       operationId: 'updateOperator',
       summary: 'Updates the name or the role of an operator.',
       params,
-      headers: preconditionHeaders('operator', '*'),
+      headers: conditions,
       body: OperatorChange,
       examples: { role: { role: 'editor' } },
       responses: {
@@ -147,7 +140,7 @@ export function createOperatorEndpoints(
       },
       errors: [...WRITE_ERRORS, 'revision_mismatch'],
       async handle({ params, headers, body, author }) {
-        return toResponse(await commands.change(params.id, body, author, toCheck(headers)))
+        return respond(await commands.change(params.id, body, author, parseCheck(headers)))
       },
     }),
     endpoint({
@@ -157,11 +150,11 @@ export function createOperatorEndpoints(
       operationId: 'deleteOperator',
       summary: 'Removes an operator. The key is invalid immediately.',
       params,
-      headers: preconditionHeaders('operator', '*'),
+      headers: conditions,
       responses: { 200: { description: 'The operator was removed.', body: Success } },
       errors: [...WRITE_ERRORS, 'revision_mismatch'],
       async handle({ params, headers, author }) {
-        await commands.remove(params.id, author, toCheck(headers))
+        await commands.remove(params.id, author, parseCheck(headers))
         return { status: 200, body: { success: true } }
       },
     }),
@@ -171,17 +164,6 @@ export function createOperatorEndpoints(
 function showNew({ operator, key }: NewOperator) {
   const shown = showOperator(operator)
   return { status: 201, headers: { etag: contentEtag(shown) }, body: { data: { ...shown, key } } }
-}
-
-function toResponse(operator: OperatorAccount) {
-  const shown = showOperator(operator)
-  return { status: 200, headers: { etag: contentEtag(shown) }, body: { data: shown } }
-}
-
-/** Checks the conditions of a change of an operator. */
-function toCheck(headers: IncomingHttpHeaders) {
-  const expected = parsePrecondition(headers)
-  return (operator: OperatorAccount) => expected(contentEtag(showOperator(operator)), 'operator')
 }
 
 /** Microseconds since 1970. */
