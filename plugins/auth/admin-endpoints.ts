@@ -1,8 +1,8 @@
 import { type Endpoint, endpoint, type JsonObject, operator, Type } from '../../core/contract/index.ts'
 import { contentConditions, ifNoneMatchHeader } from '../../core/http/conditional.ts'
-import { decodeCursor, encodeCursor } from '../../core/http/cursor.ts'
 import { repeatable } from '../../core/http/idempotency.ts'
 import { matchesName, nameFilter } from '../../core/http/name-filter.ts'
+import { PAGE, toPage } from '../../core/http/page.ts'
 import { NextCursor, pageQuery, Success } from '../../core/http/schemas.ts'
 import type { Accounts, User } from '../../projections/accounts.ts'
 import type { Groups } from '../../projections/groups.ts'
@@ -13,20 +13,7 @@ import { UserChange, UserInput, UserResult, UserSchema, userId, WRITE_ERRORS } f
 import { showKey, showUser } from './show-account.ts'
 import { listSuspendedRules } from './suspended-rules.ts'
 
-const PAGE = { default: 100, max: 1000 }
-
 const common = { access: operator('admin'), tags: ['admin'] }
-
-/** Returns the first users after an id whose name contains the text, or whose id it is. */
-function findUsers(users: readonly User[], after: number, text: string, limit: number): readonly User[] {
-  const found: User[] = []
-  for (const user of users) {
-    if (user.id <= after || !matchesName(user, text)) continue
-    found.push(user)
-    if (found.length === limit) break
-  }
-  return found
-}
 
 /** Creates the `/admin` endpoints for users. */
 export function createAdminEndpoints(
@@ -62,15 +49,10 @@ export function createAdminEndpoints(
           ),
         },
       },
-      handle({ query: { limit = PAGE.default, cursor, q = '' } }) {
-        const after = cursor === undefined ? 0 : decodeCursor('after', cursor)
-        const users = findUsers(accounts.users(), after, q.toLowerCase(), limit + 1)
-        const page = users.slice(0, limit)
-        const last = users.length > limit ? page.at(-1) : undefined
-        return {
-          status: 200,
-          body: { data: page.map(toUserBody), next_cursor: last ? encodeCursor('after', last.id) : null },
-        }
+      handle({ query: { q = '', ...page } }) {
+        const text = q.toLowerCase()
+        const found = accounts.users().filter((user) => matchesName(user, text))
+        return toPage(found, page, ({ id }) => id, toUserBody)
       },
     }),
     repeatable(
