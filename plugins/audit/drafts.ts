@@ -7,7 +7,7 @@ import { RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
 import { evolveUserRules, toUserRules } from '../../projections/user-rules.ts'
 import type { RuleCommandSet } from '../rules/batch.ts'
 import { checkPatternSize } from '../rules/pattern-size.ts'
-import { prefixErrors } from '../rules/rule-commands.ts'
+import { prefixErrors, prefixRejection, type RuleChange } from '../rules/rule-commands.ts'
 import type { RuleDraft, RuleDrafts } from './parse-simulation.ts'
 
 /**
@@ -39,18 +39,13 @@ export async function addDrafts(
     ...(origin && { origin }),
   })
   const pendingEvents: RuleEvent[] = []
+  const changes: { readonly path: string; readonly change: RuleChange }[] = []
   const slice = createCooperativeYield()
-
-  const preparations: (() => Promise<void> | undefined)[] = []
 
   function addDraft(kind: RuleKindName, { id, ...body }: RuleDraft, draftPath: string): void {
     const commands = commandSet[kind](ownerId, draftedSet)
-    const change = prefixErrors(draftPath, () =>
-      id === undefined ? commands.create(body) : commands.update(id, body, anyRevision),
-    )
-    preparations.push(() =>
-      change.prepare?.().catch((error: unknown) => prefixErrors(draftPath, () => throwError(error))),
-    )
+    const change = id === undefined ? commands.create(body) : commands.update(id, body, anyRevision)
+    changes.push({ path: draftPath, change })
     const events = change.decide(change.ruleId ?? nextId++)
     pendingEvents.push(...events)
     for (const event of events) evolveUserRules(draftedRules, event, record)
@@ -60,22 +55,19 @@ export async function addDrafts(
   await slice.yieldNow()
   for (const kind of RULE_KINDS) {
     for (const [index, draft] of (drafts[kind] ?? []).entries()) {
-      addDraft(kind, draft, `${path}.${kind}[${index}]`)
+      const draftPath = `${path}.${kind}[${index}]`
+      prefixErrors(draftPath, () => addDraft(kind, draft, draftPath))
       if (slice.isDue()) await slice.yieldNow()
     }
   }
   await slice.yieldNow()
   checkPatternSize(stored, pendingEvents)
   // What a write would refuse is refused here, too.
-  for (const prepare of preparations) await prepare()
+  for (const each of changes) await prefixRejection(each.path, each.change)
   const rules = draftedSet()
   // The patterns of drafts are compiled like those of stored rules.
   for (const kind of RULE_KINDS) await commandSet[kind](ownerId, () => rules).prepare()
   return { ...rules, routing: rules.routing.map(renumberDraft), firewall: rules.firewall.map(renumberDraft) }
-}
-
-function throwError(error: unknown): never {
-  throw error
 }
 
 function renumberDraft<Rule extends RoutingRule | FirewallRule>(rule: Rule): Rule {

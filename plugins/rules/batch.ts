@@ -15,6 +15,7 @@ import { createdRuleIds, type PastRuleChange, pastCommands } from './replay.ts'
 import {
   type CreateRuleCommands,
   prefixErrors,
+  prefixRejection,
   type RuleChange,
   type RuleChangeResult,
   type RuleCommands,
@@ -106,16 +107,6 @@ export async function replayOperations(
     results.push(operation.op === 'delete' ? { type: 'removed' } : shown[operation.kind].show(ruleId))
   }
   return results
-}
-
-async function prefixRejection(path: string, change: RuleChange): Promise<void> {
-  try {
-    await change.prepare?.()
-  } catch (error) {
-    prefixErrors(path, () => {
-      throw error
-    })
-  }
 }
 
 function toChange(operation: Static<typeof Operation>, commands: RuleCommands): RuleChange {

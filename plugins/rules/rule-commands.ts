@@ -267,6 +267,17 @@ async function assignIds(changes: readonly RuleChange[], ids: IdSource, author: 
   return changes.map((change) => ({ change, ruleId: change.ruleId ?? nextId++ }))
 }
 
+/** Prepares a change, and prefixes its errors as `prefixErrors` does. */
+export async function prefixRejection(path: string, change: RuleChange): Promise<void> {
+  try {
+    await change.prepare?.()
+  } catch (error) {
+    prefixErrors(path, () => {
+      throw error
+    })
+  }
+}
+
 /** Runs a function and prefixes the message of a `GatewayError` with a path in the request body. */
 export function prefixErrors<Result>(path: string, run: () => Result): Result {
   try {
