@@ -32,7 +32,7 @@ type SavedOperators = [
   revision: number,
   operators: OperatorAccount[],
   signIns: [string, number][],
-  endedSessions?: [string, number][],
+  endedSessions: [string, number][],
 ]
 
 export function createOperatorAccounts(): OperatorAccounts {
@@ -90,7 +90,7 @@ export function createOperatorAccounts(): OperatorAccounts {
         revision = saved[0]
         for (const operator of saved[1]) put(operator)
         for (const [id, time] of saved[2]) signIns.set(id, time)
-        for (const [session, time] of saved[3] ?? []) endedSessions.set(session, time)
+        for (const [session, time] of saved[3]) endedSessions.set(session, time)
       }
     },
   }
