@@ -25,7 +25,7 @@ export function createCallerSnapshots({ accounts, rules, groups, policies, route
     return {
       account: user ? { ...account, plan: user.plan, position: user.position } : account,
       policies: policies.ruleSetsFor(userId, groups.groupsOf(userId)),
-      policyPosition: Math.max(policyPositionOf(userId, { groups, policies }), routers.activatedAt()),
+      policyPosition: policyPositionOf(userId, { groups, policies, routers }),
       rules: rules.of(userId),
     }
   }
@@ -36,15 +36,16 @@ type CallerState = Pick<Projections, 'accounts' | 'rules' | 'groups' | 'policies
 }
 
 /**
- * The position from which on the same policies apply to the user, with the same rules. Changes of the user's
- * groups are events of the user, except for the deletion of a group.
+ * The position from which on the same policies apply to the user, with the same rules, and the same routers
+ * are active. Changes of the user's groups are events of the user, except for the deletion of a group.
  */
 function policyPositionOf(
   userId: number,
-  { groups, policies }: Pick<Projections, 'groups' | 'policies'>,
+  { groups, policies, routers }: Pick<CallerState, 'groups' | 'policies' | 'routers'>,
 ): Position {
   const position = policies.position()
-  return position === 0 ? 0 : Math.max(position, groups.deletedAt(userId))
+  const policyChange = position === 0 ? 0 : Math.max(position, groups.deletedAt(userId))
+  return Math.max(policyChange, routers.activatedAt())
 }
 
 /** What decided about a user's requests at a point in time. The caller may modify `rules`. */
@@ -76,7 +77,7 @@ async function foldCaller(
     user: accounts.user(userId),
     rules,
     policies: policies.ruleSetsFor(userId, groups.groupsOf(userId)),
-    policyPosition: Math.max(policyPositionOf(userId, { groups, policies }), routers.activatedAt()),
+    policyPosition: policyPositionOf(userId, { groups, policies, routers }),
     groups: groups.groupsOf(userId),
     routers,
   }
