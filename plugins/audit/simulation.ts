@@ -25,7 +25,7 @@ import type { AsOf } from '../../core/util/as-of.ts'
 import { type Accounts, toAccount, type User } from '../../projections/accounts.ts'
 import type { CallerAt } from '../../projections/callers.ts'
 import { toPastRuleSet } from '../../projections/history.ts'
-import { checkRestrictions } from '../auth/authenticate.ts'
+import { checkEndpoint } from '../auth/authenticate.ts'
 import { userNotFoundError } from '../auth/require-user.ts'
 import { createResponsesParser } from '../responses/dialect.ts'
 import { findResponse } from '../responses/store.ts'
@@ -33,6 +33,7 @@ import { addDrafts } from './drafts.ts'
 import {
   type PolicyDraft,
   parseSimulation,
+  type RuleDrafts,
   type SimulatedEndpoint,
   type Simulation,
   toSimulation,
@@ -59,7 +60,9 @@ export function createSimulationEndpoint(services: AuditServices, host: Host) {
     access: user(),
     operationId: 'simulate',
     summary: 'Simulates an inference request without calling a model.',
-    description: 'The body is that of the simulated endpoint, with the fields endpoint, as_of and rules.',
+    description:
+      'The body is that of the simulated endpoint, with the fields endpoint, as_of, key_id, request_id and ' +
+      'rules.',
     tags: ['audit'],
     body: SimulationRequest,
     parseBody: parseSimulation,
@@ -120,8 +123,7 @@ function createSimulator(services: AuditServices, host: Host) {
     const prepare = (exchange: Exchange) =>
       services.replay?.prepare(exchange, asOf && past, simulation.requestId !== undefined)
     const checkKey = () => {
-      const { keyExpiresAtMs: _, ...account } = caller.account
-      if (simulation.keyId !== undefined) checkRestrictions(account, PATHS[simulation.endpoint])
+      if (simulation.keyId !== undefined) checkEndpoint(caller.account, PATHS[simulation.endpoint])
     }
     const body = { data: await decide(simulation, { ...call, requestId }, caller, { prepare, checkKey }) }
     return { status: 200, body }
@@ -146,12 +148,16 @@ async function completeFromRecord(
   { findRequest }: AuditServices,
 ): Promise<Simulation> {
   const { requestId, asOf, keyId, drafts, policyDrafts } = simulation
-  const hasDrafts = policyDrafts.length > 0 || Object.values(drafts).some((list) => list.length > 0)
-  if (requestId === undefined || asOf !== undefined || hasDrafts) return simulation
+  if (requestId === undefined || asOf !== undefined || hasRules(drafts) || policyDrafts.length > 0)
+    return simulation
   const record = await findRequest(requestId)
   if (record?.userId !== userId) return simulation
   const position: AsOf = { type: 'position', position: record.rulesPosition, param: 'request_id' }
   return { ...simulation, asOf: position, keyId: keyId ?? (record.keyId === '' ? undefined : record.keyId) }
+}
+
+function hasRules(drafts: RuleDrafts): boolean {
+  return Object.values(drafts).some((list) => list.length > 0)
 }
 
 /** What a simulation does besides deciding. */
@@ -224,7 +230,7 @@ async function snapshotSimulatedCaller(
   services: AuditServices,
 ): Promise<CallerSnapshot & { readonly past?: CallerAt }> {
   const { readCallerAt, commands, snapshotCaller } = services
-  const hasDrafts = Object.values(drafts).some((list) => list.length > 0)
+  const hasDrafts = hasRules(drafts)
   const { userId } = account
   if (asOf === undefined && !hasDrafts && policyDrafts.length === 0)
     return snapshotCaller(accountOfKey(account, keyId, services.accounts.user(userId)))

@@ -29,7 +29,8 @@ export function requireApiKey(
     // Set first, so that refusals are recorded as the user's.
     request.account = account
     request.confirmAccount = confirmAccount
-    checkRestrictions(account, request.path)
+    checkExpiry(account.keyId, account.keyExpiresAtMs)
+    checkEndpoint(account, request.path)
     const damaged = streams.damageOf(account.userId)
     if (damaged) throw createDamagedError(`stream ${damaged.stream} of the event log ${damaged.damage}`)
   }
@@ -47,14 +48,14 @@ function accountOfSession(request: Admission, sessions: Pick<Sessions, 'authenti
   throw new GatewayError('invalid_api_key', message)
 }
 
-/** Throws 401 if the key has expired, and 403 if it is restricted to other endpoints. */
-export function checkRestrictions({ keyId, keyExpiresAtMs, endpoints }: Account, path: string): void {
-  checkExpiry(keyId, keyExpiresAtMs)
+/** Throws 403 if the key is restricted to other endpoints. */
+export function checkEndpoint({ endpoints }: Account, path: string): void {
   if (endpoints === undefined || endpoints.some((allowed) => isAtOrBelow(path, allowed))) return
   const message = `This key may not use ${path}. It may use: ${endpoints.join(', ')}.`
   throw new GatewayError('endpoint_not_allowed', message)
 }
 
+/** Throws 401 if the key has expired. */
 function checkExpiry(keyId: string, expiresAtMs: number | undefined): void {
   if (expiresAtMs === undefined || Date.now() < expiresAtMs) return
   const message = `The API key ${keyId} has expired. Ask an operator for a new one.`
