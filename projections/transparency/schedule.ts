@@ -70,37 +70,37 @@ export function scheduleCheckpoints(
     else logger.error({ err }, 'checkpoint not signed; the event log cannot be proven from here on')
   }
 
+  /** Attempts to sign or to record, once `other` has ended. */
+  async function attempt(other: Promise<void> | undefined, work: () => Promise<void>): Promise<void> {
+    await other
+    try {
+      await work()
+      failure = undefined
+    } catch (error) {
+      report(error)
+    }
+  }
+
   function run(): Promise<void> {
     if (running !== undefined) return running
     covered = subscription.received()
-    running = (recording ?? Promise.resolve())
-      .then(() => signer.sign())
-      .then(() => {
-        failure = undefined
-      })
-      .catch(report)
-      .finally(() => {
-        running = undefined
-        runIfDue()
-      })
+    running = attempt(recording, () => signer.sign()).finally(() => {
+      running = undefined
+      runIfDue()
+    })
     return running
   }
 
   function record(): void {
     recordTimer = undefined
-    recording = (running ?? Promise.resolve())
-      .then(() => {
-        isDue = false
-        return signer.record()
-      })
-      .then(() => {
-        failure = undefined
-      })
-      .catch(report)
-      .finally(() => {
-        recording = undefined
-        recordSoon()
-      })
+    const work = () => {
+      isDue = false
+      return signer.record()
+    }
+    recording = attempt(running, work).finally(() => {
+      recording = undefined
+      recordSoon()
+    })
   }
 
   function runIfDue(): void {
