@@ -6,7 +6,7 @@ import { parseCheckpoint, type SignedCheckpoint } from '../../core/event-log/tra
 import { TrustedKeys } from '../../core/event-log/transparency/keys.ts'
 import { listRecordedLogs, RecordedLeaves } from '../../core/event-log/transparency/recorded-leaves.ts'
 import { createTreeVerifier, type TreeVerifier } from '../../core/event-log/transparency/verify-tree.ts'
-import { readLogId, readLogIds } from '../../core/events/log-identity.ts'
+import { readLogIds } from '../../core/events/log-identity.ts'
 import { keysFolder, treeFolder, treesFolder } from '../../projections/transparency/compare-evidence.ts'
 
 /** Prepares the check of a log against its checkpoints and, if there is one, against a saved one. */
@@ -16,16 +16,17 @@ export async function openTreeVerifier(
   saved: SignedCheckpoint | undefined,
 ): Promise<TreeVerifier> {
   const keys = await TrustedKeys.read(keysFolder(dataDir))
-  const logId = await readLogId(log)
+  const ids = await readLogIds(log)
+  const logId = ids.at(-1)
   const checkpoints: RecordedEvent[] = []
   for await (const record of log.read(CHECKPOINTS_STREAM)) checkpoints.push(record)
-  const recordedId = logId ?? findRecordedLog(dataDir)
-  const recorded = recordedId === undefined ? undefined : RecordedLeaves.open(treeFolder(dataDir, recordedId))
+  const recordedLogs = listRecordedLogs(treesFolder(dataDir))
   const folderLogId = readFolderIdentity(dataDir)?.id
+  // A log that has lost its first event has no id.
+  const recordedId = logId ?? recordedLogs.find((id) => id === folderLogId) ?? recordedLogs[0]
+  const recorded = recordedId === undefined ? undefined : RecordedLeaves.open(treeFolder(dataDir, recordedId))
   const accepts = (each: SignedCheckpoint) => keys.accepts(each)
   const hasKeyOf = (origin: string) => keys.has(origin)
-  const recordedLogs = listRecordedLogs(treesFolder(dataDir))
-  const ids = await readLogIds(log)
   const imported = recordedLogs
     .filter((id) => id !== logId && ids.includes(id))
     .map((id) => RecordedLeaves.open(treeFolder(dataDir, id)))
@@ -33,12 +34,6 @@ export async function openTreeVerifier(
   return createTreeVerifier({
     ...{ checkpoints, logId, folderLogId, recordedLogs, accepts, hasKeyOf, saved, recorded, imported },
   })
-}
-
-/** The log whose events were recorded in a data folder, for a log that has lost its first event. */
-function findRecordedLog(dataDir: string): string | undefined {
-  const ids = listRecordedLogs(treesFolder(dataDir))
-  return ids.find((id) => id === readFolderIdentity(dataDir)?.id) ?? ids[0]
 }
 
 /** Reads a checkpoint that was saved from the admin endpoint. */
