@@ -38,9 +38,8 @@ export function createLearnedRouting(
   { state, catalog, isServed, settleLedger, trainsRouters, retry }: Dependencies,
 ): LearnedRouting {
   const { routers, groups, subscription, log } = state
-  const { learned, explore, train_every_hours } = settings.routing
+  const { learned, explore, train_every_hours, min_model_ratings: minModelRatings } = settings.routing
   const { trainer, featureSecret, thread } = createTrainer(settings, { state, catalog, settleLedger })
-  const { min_model_ratings: minModelRatings } = settings.routing
   const replay = createRouterReplay(log, () => featureSecret.id(), minModelRatings)
   return {
     featureSecret,
@@ -50,7 +49,7 @@ export function createLearnedRouting(
         : {
             replay,
             mode: { learned, explore },
-            minModelRatings: settings.routing.min_model_ratings,
+            minModelRatings,
             featureSecret,
             routers,
             groups,
@@ -73,7 +72,7 @@ export function createLearnedRouting(
             router,
             models,
             featureKeyId: featureSecret.id(),
-            minModelRatings: settings.routing.min_model_ratings,
+            minModelRatings,
             candidates: catalog.models.filter((model) => isCandidate(model) && isServed(model.provider)),
             weights: settings.modes,
           },

@@ -85,7 +85,7 @@ export function createKeyCommands(
       await write(userId, decide, author)
       return { id: keyId, key: secret }
     },
-    async rotateKey(replaces, { overlapSeconds, expiresAt }, author, secret = newApiKey(), check?: CheckKey) {
+    async rotateKey(replaces, { overlapSeconds, expiresAt }, author, secret = newApiKey(), check) {
       const { id: userId } = requireOwner(replaces)
       const keyId = newKeyId()
       const decide = (): readonly DomainEvent[] => {

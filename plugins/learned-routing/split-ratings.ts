@@ -115,10 +115,7 @@ const VERDICT_KIND_FLOOR = KIND_FLOOR * HOLDOUT_SHARE
  */
 export function weighForVerdict(prompts: readonly RatedPrompt[]): Float64Array {
   const ratings = prompts.flatMap((prompt, index) =>
-    prompt.ratings.map(({ rater, model }) => ({
-      ...{ rater, model, index },
-      size: 1 / prompt.ratings.length,
-    })),
+    prompt.ratings.map(({ rater, model }) => ({ rater, model, index, size: 1 / prompt.ratings.length })),
   )
   const sizes = Float64Array.from(ratings, ({ size }) => size)
   const weights = capRaters(
