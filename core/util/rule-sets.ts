@@ -22,20 +22,24 @@ function applyFrom(
   return chain(apply(policy), () => applyFrom(index + 1, exchange, apply))
 }
 
-/** Requests as the firewall rules of each policy left them, by exchange. */
-const judgedRequests = new WeakMap<Exchange, Map<RuleSet, ChatRequest>>()
+/** Where `exchange.state` has the request as the firewall rules of each policy left it. */
+const JUDGED = 'signalbox:judged'
+
+type JudgedRequests = Map<RuleSet, ChatRequest> | undefined
 
 /**
  * Keeps the request for the conditions of a policy's routing rules: masks of later rules hide nothing from
  * them. See docs/decisions/policies.md, "Conditions of a policy see what later masks hide".
  */
 export function keepJudgedRequest(exchange: Exchange, policy: RuleSet): void {
-  const requests = judgedRequests.get(exchange) ?? new Map<RuleSet, ChatRequest>()
-  judgedRequests.set(exchange, requests.set(policy, exchange.request))
+  const { state, request } = exchange
+  const requests: JudgedRequests = state[JUDGED]
+  state[JUDGED] = (requests ?? new Map<RuleSet, ChatRequest>()).set(policy, request)
 }
 
 /** The request as a policy's firewall rules left it; undefined if it is the one that is sent. */
 export function findJudgedRequest(exchange: Exchange, policy: RuleSet): ChatRequest | undefined {
-  const judged = judgedRequests.get(exchange)?.get(policy)
+  const requests: JudgedRequests = exchange.state[JUDGED]
+  const judged = requests?.get(policy)
   return judged === exchange.request ? undefined : judged
 }

@@ -78,9 +78,6 @@ export function createFirewall({ evaluatesResponses, ...services }: FirewallServ
         ({ firewall }) => firewall.length,
         createLookupCounter(metrics, 'firewall'),
       )
-      const walks = new WeakMap<Exchange, RuleWalk>()
-      const responseFirewalls = new WeakMap<Exchange, readonly ResponseFirewall[]>()
-      const reports = new WeakMap<Exchange, ReplyReport>()
 
       function logUnfinished(
         { id: requestId, traceId, account }: Exchange,
@@ -110,8 +107,7 @@ export function createFirewall({ evaluatesResponses, ...services }: FirewallServ
       /** Evaluates the rules of one owner, and keeps the request as they leave it for its routing rules. */
       function visit(exchange: Exchange, walk: RuleWalk, rules: RuleSet): MaybePromise<void> {
         return chain(getCompiled(rules), ({ prompt, response }) => {
-          if (response !== undefined)
-            responseFirewalls.set(exchange, [...(responseFirewalls.get(exchange) ?? []), response])
+          if (response !== undefined) stateOf(exchange).responseFirewalls.push(response)
           return chain(walk.visit(prompt, exchange.request), (request): MaybePromise<void> => {
             exchange.request = request
             if (rules.origin !== undefined) keepJudgedRequest(exchange, rules)
@@ -136,15 +132,13 @@ export function createFirewall({ evaluatesResponses, ...services }: FirewallServ
         })
 
       function inspectReply(exchange: RepliedExchange, isAgain: boolean): ReplyTransform | undefined {
-        const firewalls = responseFirewalls.get(exchange)
-        if (firewalls === undefined) return undefined
-        const report =
-          reports.get(exchange) ??
-          createReplyReport(exchange, onTimeout, (rules) => logUnfinished(exchange, rules))
-        reports.set(exchange, report)
+        const state = stateOf(exchange)
+        if (state.responseFirewalls.length === 0) return undefined
+        state.report ??= createReplyReport(exchange, onTimeout, (rules) => logUnfinished(exchange, rules))
+        const { report } = state
         const options = { evaluation: toEvaluation(exchange), report, cpuMs, holdBackChars, isAgain }
         const inspect = exchange.reply.type === 'whole' ? inspectWholeReply : inspectStream
-        return inspect(firewalls, options)
+        return inspect(state.responseFirewalls, options)
       }
 
       return {
@@ -155,12 +149,12 @@ export function createFirewall({ evaluatesResponses, ...services }: FirewallServ
           const visited = forEachRuleSet(exchange, (rules) => visit(exchange, walk, rules))
           return chain(visited, (): MaybePromise<void> => {
             if (walk.isEmpty) return
-            walks.set(exchange, walk)
+            stateOf(exchange).walk = walk
             return chain(settle(exchange, walk), () => maskMetadata(exchange, walk))
           })
         },
         confirm(exchange) {
-          const walk = walks.get(exchange)
+          const { walk } = stateOf(exchange)
           return walk && settle(exchange, walk)
         },
         ...(evaluatesResponses && {
@@ -171,6 +165,26 @@ export function createFirewall({ evaluatesResponses, ...services }: FirewallServ
       }
     },
   }
+}
+
+/**
+ * Where `exchange.state` has what the phases share. The entries of a WeakMap refer to the exchange, and would
+ * keep whole requests until a collection of all garbage.
+ */
+const STATE = 'signalbox:firewall'
+
+interface FirewallState {
+  walk?: RuleWalk
+  readonly responseFirewalls: ResponseFirewall[]
+  report?: ReplyReport
+}
+
+function stateOf({ state }: Pick<Exchange, 'state'>): FirewallState {
+  const found: FirewallState | undefined = state[STATE]
+  if (found !== undefined) return found
+  const created: FirewallState = { responseFirewalls: [] }
+  state[STATE] = created
+  return created
 }
 
 /** The rules of one owner, of both scopes. */
