@@ -80,6 +80,9 @@ class HttpClientConnection implements ClientConnection {
       this.#abort(new Error('client disconnected'))
     }
     for (const notify of this.#closeListeners) callListener(notify)
+    // Former tables of the set of requests in flight keep this object until a collection of all garbage.
+    this.#abortListeners = NO_LISTENERS
+    this.#closeListeners = NO_LISTENERS
   }
 }
 

@@ -37,7 +37,7 @@ export class CopyConnection implements ClientConnection {
 
   /** Call once, when the copy has ended. */
   close(): void {
-    for (const notify of this.#closeListeners) notify()
+    for (const notify of this.#closeListeners.splice(0)) notify()
   }
 }
 
