@@ -18,10 +18,10 @@ export function toRecordId(requestId: string): number | undefined {
   return firstIdAt(time) + decodeBase62(requestId.slice(-2))
 }
 
-/** How often a record is moved at most because others of its millisecond have its id. */
+/** Records are hardly ever moved further: six requests of a millisecond would need the same key. */
 const MOVES = 4
 
-/** Returns the keys that the record of a request may have. */
+/** Returns the keys that the record of a request may have, after at most `MOVES` moves. */
 export function possibleRecordIds(requestId: string): readonly number[] {
   let id = toRecordId(requestId)
   if (id === undefined) return []
