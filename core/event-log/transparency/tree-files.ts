@@ -23,8 +23,7 @@ export interface RecordedLeafList {
 
 /**
  * The Merkle tree of a log in two files: `hashes` has every leaf and complete subtree in the order in which
- * they were completed, `positions` the position of every leaf. Both are compared with
- * the log at a start. See
+ * they were completed, `positions` the position of every leaf. Both are compared with the log at a start. See
  * docs/decisions/evidence.md, "The tree is kept in files beside the snapshots".
  */
 export class TreeFiles {
