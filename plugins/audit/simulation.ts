@@ -120,12 +120,12 @@ function createSimulator(services: AuditServices, host: Host) {
     const simulation = await completeFromRecord(asked, call.account, services)
     const { requestId = call.requestId, asOf } = simulation
     const { past, ...caller } = await snapshotSimulatedCaller(simulation, call.account, services)
-    const prepare = (exchange: Exchange) =>
-      services.replay?.prepare(exchange, asOf && past, simulation.requestId !== undefined)
-    const checkKey = () => {
+    const decideAsThen = async (exchange: Exchange) => {
       if (simulation.keyId !== undefined) checkEndpoint(caller.account, PATHS[simulation.endpoint])
+      await services.replay?.prepare(exchange, asOf && past, simulation.requestId !== undefined)
+      await host.decide(exchange)
     }
-    const body = { data: await decide(simulation, { ...call, requestId }, caller, { prepare, checkKey }) }
+    const body = { data: await decide(simulation, { ...call, requestId }, caller, decideAsThen) }
     return { status: 200, body }
   }
 }
@@ -160,15 +160,7 @@ function hasRules(drafts: RuleDrafts): boolean {
   return Object.values(drafts).some((list) => list.length > 0)
 }
 
-/** What a simulation does besides deciding. */
-interface DecisionSteps {
-  /** Called before the request is decided. */
-  prepare(exchange: Exchange): Promise<void> | undefined
-  /** Throws if the key may not send the request. */
-  checkKey(): void
-}
-
-/** Returns a function that decides about a request as for a caller, and shows the decision. */
+/** Returns a function that decides about a request as for a caller, as `host` by default, and shows how. */
 export function createRequestDecider(
   host: Pick<Host, 'log' | 'decide'>,
   accounts: Pick<Accounts, 'ownerOfKey'>,
@@ -178,14 +170,9 @@ export function createRequestDecider(
     { endpoint, request }: Pick<Simulation, 'endpoint' | 'request'>,
     call: ExchangeCall,
     caller: CallerSnapshot,
-    steps?: DecisionSteps,
+    decide: Host['decide'] = host.decide,
   ): Promise<JsonObject> => {
     const exchange = await createUnsentExchange(parsers[endpoint], request, call, caller)
-    await steps?.prepare(exchange)
-    const decide = (decided: Exchange) => {
-      steps?.checkKey()
-      return host.decide(decided)
-    }
     const error = await decideExchange(exchange, { decide })
     return showDecision(exchange, error)
   }
