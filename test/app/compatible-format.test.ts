@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { createFirstUser } from '../support/first-user.ts'
-import { ADMIN_KEY, type RunningGateway, startGateway } from '../support/gateway.ts'
-import { installAll, listPlugins } from '../support/plugins.ts'
+import { ADMIN_KEY, type RunningGateway } from '../support/gateway.ts'
+import { startWithPlugins } from '../support/plugins.ts'
 import { chunk, type ScriptedProvider, startScriptedProvider } from '../support/scripted-provider.ts'
 
 /** The plugin of docs/plugins.md, "Compatible providers". */
@@ -21,10 +21,9 @@ describe('a provider that is compatible but for some fields', () => {
   let authorization: string
   before(async () => {
     provider = await startScriptedProvider()
-    const pluginFolder = await installAll({ 'signalbox-acme': ACME })
     const settings = `providers: { acme: { format: acme, base_url: '${provider.url}', key_variable: ACME_KEY } }\n`
-    const CONFIG = await listPlugins(pluginFolder, { add: ['signalbox-acme'] }, settings)
-    gateway = await startGateway({ CONFIG, ACME_KEY: 'sk-test' }, { pluginFolder })
+    const sources = { 'signalbox-acme': ACME }
+    gateway = await startWithPlugins(sources, { add: ['signalbox-acme'] }, settings, { ACME_KEY: 'sk-test' })
     authorization = `Bearer ${await createFirstUser(gateway.url, ADMIN_KEY)}`
   })
   after(async () => {

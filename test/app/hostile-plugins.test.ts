@@ -1,10 +1,7 @@
-import { writeFile } from 'node:fs/promises'
-import path from 'node:path'
 import { expect } from 'chai'
 import { chatBody } from '../support/bodies.ts'
-import { AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
-import { installAll } from '../support/plugins.ts'
-import { UNLIMITED } from '../support/settings.ts'
+import { AS_ADMIN, type RunningGateway } from '../support/gateway.ts'
+import { startWithPlugins } from '../support/plugins.ts'
 import { post, receivedText } from '../support/streams.ts'
 
 /** Misbehaves as the header `x-way` says. The text before the colon is the phase. */
@@ -128,11 +125,8 @@ describe('a hostile plugin', () => {
   const noteFatal = (error: unknown) => fatal.push(error)
   before(async () => {
     process.on('unhandledRejection', noteFatal)
-    const pluginFolder = await installAll({ hostile: HOSTILE })
-    const CONFIG = path.join(pluginFolder, 'settings.yaml')
-    const plugins = JSON.stringify({ add: [{ use: 'hostile', before: 'firewall' }] })
-    await writeFile(CONFIG, `${UNLIMITED}timeouts: { plugin_ms: 50 }\nplugins: ${plugins}\n`)
-    gateway = await startGateway({ CONFIG }, { pluginFolder })
+    const add = [{ use: 'hostile', before: 'firewall' }]
+    gateway = await startWithPlugins({ hostile: HOSTILE }, { add }, 'timeouts: { plugin_ms: 50 }\n')
   })
   after(async () => {
     await gateway?.stop()

@@ -1,9 +1,7 @@
-import { writeFile } from 'node:fs/promises'
-import path from 'node:path'
 import { expect } from 'chai'
 import { chatBody } from '../support/bodies.ts'
-import { type RunningGateway, startGateway } from '../support/gateway.ts'
-import { installAll } from '../support/plugins.ts'
+import type { RunningGateway } from '../support/gateway.ts'
+import { startWithPlugins } from '../support/plugins.ts'
 import { post, receivedText } from '../support/streams.ts'
 
 const SECRET = 'kingfisher'
@@ -109,11 +107,8 @@ const NAMES = [...ROGUE.matchAll(/^ {2}'(.+?)':/gm)].map(([, name = '']) => name
 describe('plugins that make a mistake', () => {
   let gateway: RunningGateway
   before(async () => {
-    const pluginFolder = await installAll({ rogue: ROGUE })
-    const CONFIG = path.join(pluginFolder, 'settings.yaml')
     const add = [{ use: 'rogue', before: 'dispatch' }]
-    await writeFile(CONFIG, JSON.stringify({ plugins: { add }, timeouts: { plugin_ms: 50 } }))
-    gateway = await startGateway({ CONFIG }, { pluginFolder })
+    gateway = await startWithPlugins({ rogue: ROGUE }, { add }, 'timeouts: { plugin_ms: 50 }\n')
   })
   after(() => gateway.stop())
 

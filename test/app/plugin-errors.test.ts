@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { findErrorDefinition } from '../../core/contract/error-codes.ts'
 import { chatBody } from '../support/bodies.ts'
-import { type RunningGateway, startGateway } from '../support/gateway.ts'
-import { installAll, listPlugins } from '../support/plugins.ts'
+import type { RunningGateway } from '../support/gateway.ts'
+import { startWithPlugins } from '../support/plugins.ts'
 import { receivedText } from '../support/streams.ts'
 
 /** Refuses requests with codes of its own; the header `x-form` says how it makes the error. */
@@ -42,9 +42,7 @@ export default {
 describe('an error with a code that a plugin declares', () => {
   let gateway: RunningGateway
   before(async () => {
-    const pluginFolder = await installAll({ cards: CARDS })
-    const CONFIG = await listPlugins(pluginFolder, { add: [{ use: 'cards', before: 'dispatch' }] })
-    gateway = await startGateway({ CONFIG }, { pluginFolder })
+    gateway = await startWithPlugins({ cards: CARDS }, { add: [{ use: 'cards', before: 'dispatch' }] })
   })
   after(async () => {
     await gateway.stop()

@@ -1,12 +1,9 @@
-import { writeFile } from 'node:fs/promises'
-import path from 'node:path'
 import { expect } from 'chai'
 import { chatBody } from '../support/bodies.ts'
-import { AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { AS_ADMIN, type RunningGateway } from '../support/gateway.ts'
 import { scrape } from '../support/metrics.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
-import { installAll } from '../support/plugins.ts'
-import { UNLIMITED } from '../support/settings.ts'
+import { startWithPlugins } from '../support/plugins.ts'
 
 /** Conditions, actions, endpoints and metrics that fail in each way. */
 const PARTS = `import { Counter, GatewayError, Gauge } from 'signalbox'
@@ -110,11 +107,8 @@ const namesOf = (table: string) => {
 describe('a part of a plugin that fails', () => {
   let gateway: RunningGateway
   before(async () => {
-    const pluginFolder = await installAll({ parts: PARTS })
-    const CONFIG = path.join(pluginFolder, 'settings.yaml')
-    const plugins = JSON.stringify({ add: [{ use: 'parts', before: 'routing' }] })
-    await writeFile(CONFIG, `${UNLIMITED}timeouts: { plugin_ms: 50 }\nplugins: ${plugins}\n`)
-    gateway = await startGateway({ CONFIG }, { pluginFolder })
+    const add = [{ use: 'parts', before: 'routing' }]
+    gateway = await startWithPlugins({ parts: PARTS }, { add }, 'timeouts: { plugin_ms: 50 }\n')
   })
   after(() => gateway?.stop())
 

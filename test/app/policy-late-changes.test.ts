@@ -3,9 +3,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
-import { type Answer, type RunningGateway, startGateway } from '../support/gateway.ts'
+import type { Answer, RunningGateway } from '../support/gateway.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
-import { installAll, listPlugins } from '../support/plugins.ts'
+import { startWithPlugins } from '../support/plugins.ts'
 import { asAdmin, firewallRule, type NewPolicy, newPolicy } from '../support/policies.ts'
 import { providersAt } from '../support/providers.ts'
 import { receivedText } from '../support/streams.ts'
@@ -66,15 +66,15 @@ describe('what plugins change behind the firewall', () => {
     await once(guardrail, 'listening')
     const url = `http://127.0.0.1:${(guardrail.address() as AddressInfo).port}/check`
     sandbox = await startSandbox({ record: 1 })
-    const pluginFolder = await installAll({ rewriter: REWRITER, later: LATER })
     const options = { url, phases: ['request', 'reply'] }
     const add = [
       { use: 'guardrail-webhook', after: 'firewall', options },
       { use: 'rewriter', before: 'dispatch' },
       { use: 'later', after: 'dispatch' },
     ]
-    const CONFIG = await listPlugins(pluginFolder, { add }, 'firewall: { evaluate_responses: true }\n')
-    gateway = await startGateway({ ...providersAt(sandbox), CONFIG }, { pluginFolder })
+    const settings = 'firewall: { evaluate_responses: true }\n'
+    const sources = { rewriter: REWRITER, later: LATER }
+    gateway = await startWithPlugins(sources, { add }, settings, providersAt(sandbox))
     user = await newUser(gateway)
   })
   afterEach(() => policy?.remove())

@@ -1,11 +1,8 @@
-import { writeFile } from 'node:fs/promises'
-import path from 'node:path'
 import { expect } from 'chai'
 import { chatBody } from '../support/bodies.ts'
 import { budgetOf, readBudget, setBudget } from '../support/budgets.ts'
-import { AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
-import { installAll } from '../support/plugins.ts'
-import { UNLIMITED } from '../support/settings.ts'
+import { AS_ADMIN, type RunningGateway } from '../support/gateway.ts'
+import { startWithPlugins } from '../support/plugins.ts'
 import { post, receivedText } from '../support/streams.ts'
 
 /** Changes what belongs to the gateway as the header `x-way` says. The text before the colon is the phase. */
@@ -175,18 +172,15 @@ describe('a plugin that changes what belongs to the gateway', () => {
   before(async () => {
     process.on('unhandledRejection', noteFatal)
     process.on('uncaughtException', noteFatal)
-    const pluginFolder = await installAll({
+    const sources = {
       tampering: TAMPERING,
       routed: "export { routed as default } from '../tampering/index.js'",
-    })
-    const CONFIG = path.join(pluginFolder, 'settings.yaml')
+    }
     const add = [
       { use: 'tampering', before: 'firewall' },
       { use: 'routed', before: 'dispatch' },
     ]
-    const plugins = JSON.stringify({ add })
-    await writeFile(CONFIG, `${UNLIMITED}timeouts: { plugin_ms: 50 }\nplugins: ${plugins}\n`)
-    gateway = await startGateway({ CONFIG }, { pluginFolder })
+    gateway = await startWithPlugins(sources, { add }, 'timeouts: { plugin_ms: 50 }\n')
     const rule = { name: 'own', is_enabled: true, priority: 0, scope: 'prompt', type: 'substring' }
     const own = { ...rule, pattern: 'kingfisher', action: 'block' }
     expect((await gateway.call('POST', '/v1/firewall-rules', own)).status).to.equal(201)

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { chatBody } from '../support/bodies.ts'
-import { type RunningGateway, startGateway } from '../support/gateway.ts'
-import { installAll, listPlugins } from '../support/plugins.ts'
+import type { RunningGateway } from '../support/gateway.ts'
+import { startWithPlugins } from '../support/plugins.ts'
 import { post, receivedText } from '../support/streams.ts'
 
 const SECRET = 'kingfisher'
@@ -101,10 +101,8 @@ for (const packages of [
   describe(`a header that cannot be sent, with the plugins ${Object.keys(packages)}`, () => {
     let gateway: RunningGateway
     before(async () => {
-      const pluginFolder = await installAll(packages)
       const add = [{ use: 'setter', before: 'ledger' }, ...('waiter' in packages ? ['waiter'] : [])]
-      const CONFIG = await listPlugins(pluginFolder, { add })
-      gateway = await startGateway({ CONFIG }, { pluginFolder })
+      gateway = await startWithPlugins(packages, { add })
     })
     after(() => gateway?.stop())
 
@@ -166,9 +164,7 @@ for (const packages of [
 describe('a header that Koa middleware cannot send', () => {
   let gateway: RunningGateway
   before(async () => {
-    const pluginFolder = await installAll({ waiter: MIDDLEWARE })
-    const CONFIG = await listPlugins(pluginFolder, { add: ['waiter'] })
-    gateway = await startGateway({ CONFIG }, { pluginFolder })
+    gateway = await startWithPlugins({ waiter: MIDDLEWARE }, { add: ['waiter'] })
   })
   after(() => gateway?.stop())
 

@@ -3,7 +3,7 @@ import { chatBody } from '../support/bodies.ts'
 import { budgetOf, readBudget, setBudget } from '../support/budgets.ts'
 import { type Answer, AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { scrape } from '../support/metrics.ts'
-import { installAll, listPlugins } from '../support/plugins.ts'
+import { installAll, listPlugins, startWithPlugins } from '../support/plugins.ts'
 
 /**
  * Adds to the trace what the header `x-entry` names, in the phase that `x-phase` names, and changes the field
@@ -99,11 +99,9 @@ describe('a plugin that writes into records what cannot be stored', () => {
     describe(`evidence: ${evidence}`, () => {
       let gateway: RunningGateway
       before(async () => {
-        const pluginFolder = await installAll({ scribbler: SCRIBBLER })
         const settings = `ledger: { evidence: ${evidence} }\n`
         const add = [{ use: 'scribbler', before: 'ledger' }]
-        const CONFIG = await listPlugins(pluginFolder, { add }, settings)
-        gateway = await startGateway({ CONFIG }, { pluginFolder })
+        gateway = await startWithPlugins({ scribbler: SCRIBBLER }, { add }, settings)
       })
       after(() => gateway?.stop())
 

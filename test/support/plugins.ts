@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { DEFAULT_PLUGIN_NAMES } from '../../config/settings/built-in-names.ts'
 import { makeFolder } from './folders.ts'
+import { type RunningGateway, startGateway } from './gateway.ts'
 import { ROOT } from './root.ts'
 import { UNLIMITED } from './settings.ts'
 
@@ -45,6 +46,18 @@ export async function installAll(sources: Readonly<Record<string, string>>): Pro
     else await installPackage(folder, name, source)
   }
   return folder
+}
+
+/** Starts a gateway with these packages, and with this list of plugins as `listPlugins` takes it. */
+export async function startWithPlugins(
+  sources: Readonly<Record<string, string>>,
+  plugins: readonly unknown[] | { readonly add: readonly unknown[] },
+  settings = '',
+  environment: Readonly<Record<string, string>> = {},
+): Promise<RunningGateway> {
+  const pluginFolder = await installAll(sources)
+  const CONFIG = await listPlugins(pluginFolder, plugins, settings)
+  return startGateway({ ...environment, CONFIG }, { pluginFolder })
 }
 
 /** A project in which npm has installed example packages. Returns its folder. */
