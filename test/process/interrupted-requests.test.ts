@@ -2,7 +2,6 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { expect } from 'chai'
 import { budgetOf, readBudget, setBudget } from '../support/budgets.ts'
 import { DIALECTS, readRecords } from '../support/dialects.ts'
-import { makeFolder } from '../support/folders.ts'
 import { AS_ADMIN, type RunningGateway } from '../support/gateway.ts'
 import { logged } from '../support/gateway-log.ts'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
@@ -97,50 +96,58 @@ describe('requests that the end of a gateway interrupts', function () {
   })
 
   /** Starts a gateway whose user has a budget for all requests. */
-  async function start(environment: Record<string, string>, dataDir: string): Promise<GatewayProcess> {
-    const gateway = await startGatewayProcess(environment, { dataDir })
+  async function start(environment: Record<string, string>): Promise<GatewayProcess> {
+    const gateway = await startGatewayProcess(environment)
     await setBudget(gateway, budgetOf.user(1), { limit_usd: 100 })
     return gateway
+  }
+
+  /** Starts a gateway with requests in flight in every way. */
+  async function startAsked(environment: Record<string, string>) {
+    const gateway = await start(environment)
+    const asked = askInEveryWay(gateway)
+    await provider.received(WAYS)
+    return { gateway, asked }
   }
 
   async function restart({ dataDir, demoKey }: RunningGateway, environment: Record<string, string>) {
     return startGatewayProcess(environment, { dataDir, demoKey })
   }
 
+  /** Stops the gateway and starts the next one, which has what the first one recorded and counted. */
+  async function expectStop(
+    gateway: GatewayProcess,
+    asked: readonly Promise<CutRequest>[],
+    environment: Record<string, string>,
+  ): Promise<void> {
+    expect(await gateway.stop()).to.equal(0)
+    const cut = await Promise.all(asked)
+    expectErrors(cut)
+    const next = await restart(gateway, environment)
+    await expectRecorded(next, cut)
+    await next.stop()
+  }
+
   for (const WORKERS of ['1', '2'])
     for (const evidence of ['optional', 'required'])
       it(`are answered, recorded and counted: ${WORKERS} process(es), evidence ${evidence}`, async () => {
         const environment = await settingsOf(`ledger: { evidence: ${evidence} }\n`, { WORKERS })
-        const gateway = await start(environment, await makeFolder())
-        const asked = askInEveryWay(gateway)
-        await provider.received(WAYS)
-        expect(await gateway.stop()).to.equal(0)
-        const cut = await Promise.all(asked)
-        expectErrors(cut)
-        const next = await restart(gateway, environment)
-        await expectRecorded(next, cut)
-        await next.stop()
+        const { gateway, asked } = await startAsked(environment)
+        await expectStop(gateway, asked, environment)
       })
 
   for (const WORKERS of ['1', '2'])
     it(`are answered, recorded and counted if a second signal follows: ${WORKERS} process(es)`, async () => {
       const environment = await settingsOf('', { WORKERS })
-      const gateway = await start(environment, await makeFolder())
-      const asked = askInEveryWay(gateway)
-      await provider.received(WAYS)
+      const { gateway, asked } = await startAsked(environment)
       gateway.process.kill('SIGTERM')
       await logged(gateway, 'stopping; waiting for requests in flight')
-      expect(await gateway.stop()).to.equal(0)
-      const cut = await Promise.all(asked)
-      expectErrors(cut)
-      const next = await restart(gateway, environment)
-      await expectRecorded(next, cut)
-      await next.stop()
+      await expectStop(gateway, asked, environment)
     })
 
   it('are answered on WebSocket connections', async () => {
     const environment = await settingsOf()
-    const gateway = await start(environment, await makeFolder())
+    const gateway = await start(environment)
     const sockets = await Promise.all([1, 2, 3].map(() => openResponseSocket(gateway.url, gateway.demoKey)))
     const asked = sockets.map(({ create }) => create({ model: 'gpt-4o', input: 'A tale' }))
     await provider.received(3)
@@ -158,7 +165,7 @@ describe('requests that the end of a gateway interrupts', function () {
 
   it('are answered, recorded and counted when a rolling restart replaces or retires their worker', async () => {
     const environment = await settingsOf('workers: 3\n')
-    const gateway = await start(environment, await makeFolder())
+    const gateway = await start(environment)
     const each = await connectToEach(gateway, 3)
     const asked = askInEveryWay(gateway)
     await provider.received(WAYS)
@@ -176,16 +183,9 @@ describe('requests that the end of a gateway interrupts', function () {
 
   it('are answered, recorded and counted if every process gets the signal', async () => {
     const environment = await settingsOf('', { WORKERS: '2' })
-    const gateway = await start(environment, await makeFolder())
-    const asked = askInEveryWay(gateway)
-    await provider.received(WAYS)
+    const { gateway, asked } = await startAsked(environment)
     for (const pid of (await workerPids(gateway, 2)).values()) process.kill(pid, 'SIGTERM')
-    expect(await gateway.stop()).to.equal(0)
-    const cut = await Promise.all(asked)
-    expectErrors(cut)
-    const next = await restart(gateway, environment)
-    await expectRecorded(next, cut)
-    await next.stop()
+    await expectStop(gateway, asked, environment)
   })
 
   describe('with Redis', () => {
@@ -197,15 +197,8 @@ describe('requests that the end of a gateway interrupts', function () {
 
     it('are counted there before the process ends', async () => {
       const environment = await settingsOf('', { REDIS_URL: redis.url, WORKERS: '2' })
-      const gateway = await start(environment, await makeFolder())
-      const asked = askInEveryWay(gateway)
-      await provider.received(WAYS)
-      expect(await gateway.stop()).to.equal(0)
-      const cut = await Promise.all(asked)
-      expectErrors(cut)
-      const next = await restart(gateway, environment)
-      await expectRecorded(next, cut)
-      await next.stop()
+      const { gateway, asked } = await startAsked(environment)
+      await expectStop(gateway, asked, environment)
     })
   })
 })
