@@ -1,7 +1,7 @@
 import { PatternLimitError } from '../../core/pcre/pattern-run.ts'
 import type { CooperativeYield } from '../../core/util/cooperative-yield.ts'
 import type { BeginningSearch } from './beginnings.ts'
-import type { CompiledFirewall, CompiledFirewallRule } from './compile.ts'
+import type { CompiledFirewall } from './compile.ts'
 import { refuseBy } from './refusal.ts'
 import { RuleStage, type StageLimits, type StageMasking } from './rule-stage.ts'
 import { MAX_LOOKS } from './rule-walk.ts'
@@ -24,7 +24,9 @@ export class InspectedText {
   readonly #written: StageMasking['written'] = new Map()
   /** The first half of a character whose second half has not arrived. */
   #half = ''
-  /** The end of what was passed on. Kept where rules may look at it again. */
+  /** Whether rules may look at the text again: policies, and others after changes that they did not make. */
+  readonly #mayLookAgain: boolean
+  /** The end of what was passed on, if rules may look at it again. */
   #sent = ''
 
   /** `isAgain`: the rules have looked at the text before other plugins changed it. */
@@ -37,7 +39,8 @@ export class InspectedText {
     this.#firewalls = firewalls
     this.#limits = limits
     this.#slice = slice
-    this.#passes = [new Pass(firewalls, limits, slice, this.#written, isAgain ? new Set() : undefined)]
+    this.#mayLookAgain = firewalls.length > 1 || firewalls[0]?.isPolicy === true
+    this.#passes = [this.#createPass(isAgain ? 'plugins' : undefined)]
   }
 
   /** Adds text, and returns the text to send; see `RuleStage.push`. */
@@ -52,54 +55,56 @@ export class InspectedText {
       text = await pass.push(text, isPause, this.#sent)
       if (pass === this.#passes.at(-1)) this.#addPass(pass)
     }
-    if (this.#mayLookAgain) this.#sent = (this.#sent + text).slice(-this.#limits.holdBackChars)
+    if (this.#mayLookAgain) this.#keepSent(text)
     return text
   }
 
-  get #mayLookAgain(): boolean {
-    return this.#firewalls.length > 1 || this.#firewalls[0]?.isPolicy === true
+  /** Cuts off the beginning rarely, because that copies the rest. */
+  #keepSent(text: string): void {
+    const { holdBackChars } = this.#limits
+    this.#sent += text
+    if (this.#sent.length > 2 * holdBackChars) this.#sent = this.#sent.slice(-holdBackChars)
   }
 
-  #addPass({ maskedBy }: Pass): void {
-    const [rule] = maskedBy
-    if (rule === undefined || !this.#mayLookAgain) return
-    if (this.#passes.length > MAX_LOOKS) this.#limits.report.refuse(refuseBy(rule, 'unsettled'))
-    this.#passes.push(new Pass(this.#firewalls, this.#limits, this.#slice, this.#written, maskedBy))
+  #addPass({ masking: { maskedBy } }: Pass): void {
+    if (maskedBy === undefined || !this.#mayLookAgain) return
+    if (this.#passes.length > MAX_LOOKS) this.#limits.report.refuse(refuseBy(maskedBy, 'unsettled'))
+    this.#passes.push(this.#createPass('masks'))
+  }
+
+  #createPass(changedBy: Pass['changedBy']): Pass {
+    const masking: StageMasking = {
+      maskedBy: undefined,
+      isAgain: changedBy !== undefined,
+      written: this.#written,
+    }
+    const toStages = (firewall: ResponseFirewall) =>
+      new SetStages(firewall, this.#limits, this.#slice, masking)
+    return new Pass(this.#firewalls.map(toStages), masking, changedBy)
   }
 }
 
 /** One look of all sets of rules at a text. */
 class Pass {
-  /** The rules that have changed the text. */
-  readonly maskedBy = new Set<CompiledFirewallRule>()
   readonly #sets: readonly SetStages[]
-  readonly #earlier: ReadonlySet<CompiledFirewallRule> | undefined
+  readonly masking: Readonly<StageMasking>
+  /** What changed the text since the rules looked at it before; undefined for the first pass. */
+  readonly changedBy: 'masks' | 'plugins' | undefined
 
-  /** `earlier`: the rules that changed the text in the pass before; undefined for the first pass. */
-  constructor(
-    firewalls: readonly ResponseFirewall[],
-    limits: StageLimits,
-    slice: CooperativeYield,
-    written: StageMasking['written'],
-    earlier?: ReadonlySet<CompiledFirewallRule>,
-  ) {
-    this.#earlier = earlier
-    const masking = { maskedBy: this.maskedBy, earlier, written }
-    this.#sets = firewalls.map((firewall) => new SetStages(firewall, limits, slice, masking))
+  constructor(sets: readonly SetStages[], masking: StageMasking, changedBy: Pass['changedBy']) {
+    this.#sets = sets
+    this.masking = masking
+    this.changedBy = changedBy
   }
 
-  /** Whether rules, not plugins, have changed the text since they looked at it before. */
-  get #hasOnlyMasks(): boolean {
-    return this.#earlier !== undefined && this.#earlier.size > 0
-  }
-
-  /** `sent`: what was passed on before this pass began. */
+  /** `sent`: ends with what was passed on before this pass began. */
   async push(added: string, isPause: boolean, sent: string): Promise<string> {
+    const hasOnlyMasks = this.changedBy === 'masks'
     let text = added
     for (const set of this.#sets) {
       // Among the rules of a user, the order decides: they look again only at what others changed.
-      if (this.#hasOnlyMasks && !set.isPolicy && this.maskedBy.size === 0) continue
-      text = await set.push(text, isPause, this.#hasOnlyMasks ? sent : '')
+      if (hasOnlyMasks && !set.isPolicy && this.masking.maskedBy === undefined) continue
+      text = await set.push(text, isPause, hasOnlyMasks ? sent : '')
       if (text === '' && !isPause) return ''
     }
     return text
@@ -129,8 +134,7 @@ class SetStages {
   }
 
   async push(added: string, isPause: boolean, sent: string): Promise<string> {
-    if (!this.#hasBegun) for (const stage of this.#stages) stage.begin(sent)
-    this.#hasBegun = true
+    if (!this.#hasBegun) this.#begin(sent.slice(-this.#limits.holdBackChars))
     let text = added
     let searched: string | undefined
     let found: ReadonlySet<number> | undefined
@@ -149,6 +153,11 @@ class SetStages {
       if (this.#slice.isDue()) await this.#slice.yieldNow()
     }
     return text
+  }
+
+  #begin(sent: string): void {
+    for (const stage of this.#stages) stage.begin(sent)
+    this.#hasBegun = true
   }
 
   /** If the search does not finish, every rule looks at the text, and fails closed if it does not finish. */

@@ -20,10 +20,10 @@ export interface StageLimits {
 
 /** What masks have done to a text. */
 export interface StageMasking {
-  /** The rules that have changed it in this pass. */
-  readonly maskedBy: Set<CompiledFirewallRule>
-  /** Those of the pass before. Undefined in the first pass. */
-  readonly earlier: ReadonlySet<CompiledFirewallRule> | undefined
+  /** The first rule that has changed it in this pass. */
+  maskedBy: CompiledFirewallRule | undefined
+  /** Whether the rules have looked at the text in an earlier pass. */
+  readonly isAgain: boolean
   /** The last texts that masks wrote whose replacement refers to groups, in all passes. */
   readonly written: Map<CompiledFirewallRule, readonly string[]>
 }
@@ -73,10 +73,7 @@ export class RuleStage {
     const ownLength = hasGroups(compiled.replacement)
       ? MAX_OWN_LENGTH
       : replacementLength(compiled.replacement)
-    this.#contextLength = Math.max(
-      CONTEXT_LENGTH[compiled.pattern.engine],
-      masking.earlier === undefined ? 0 : ownLength,
-    )
+    this.#contextLength = Math.max(CONTEXT_LENGTH[compiled.pattern.engine], masking.isAgain ? ownLength : 0)
   }
 
   /** Begins behind text that was passed on before. */
@@ -192,7 +189,7 @@ export class RuleStage {
 
   /** Whether the rule wrote the match itself, in an earlier pass, or it was passed on then. */
   #isOwnText(match: PatternMatch): boolean {
-    if (this.#masking.earlier === undefined) return false
+    if (!this.#masking.isAgain) return false
     return (
       match.end <= this.#context.length + this.#sentLength ||
       isOwnText(this.#context + this.#held, match, this.#written)
@@ -201,8 +198,7 @@ export class RuleStage {
 
   /** Whether what follows may show that the rule wrote the match itself. */
   #mayBecomeOwnText(match: PatternMatch): boolean {
-    if (this.#masking.earlier === undefined) return false
-    return mayBecomeOwnText(this.#context + this.#held, match, this.#written)
+    return this.#masking.isAgain && mayBecomeOwnText(this.#context + this.#held, match, this.#written)
   }
 
   get #written(): readonly string[] {
@@ -214,7 +210,7 @@ export class RuleStage {
     const { report } = this.#limits
     report.addApplied(this.#compiled)
     if ((this.#context + this.#held).slice(start, end) !== replacement)
-      this.#masking.maskedBy.add(this.#compiled)
+      this.#masking.maskedBy ??= this.#compiled
     if (hasGroups(this.#compiled.replacement))
       this.#masking.written.set(this.#compiled, [replacement, ...this.#written].slice(0, MAX_WRITTEN))
     this.#maskedLength += replacement.length - (end - start)
