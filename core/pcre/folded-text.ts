@@ -54,7 +54,7 @@ function findFoldable(text: string, from: number): number {
 
 const NOT_ASCII = /[^\0-\x7f]/
 
-export function isFoldable(text: string): boolean {
+function isFoldable(text: string): boolean {
   return NOT_ASCII.test(text) && findFoldable(text, 0) < text.length
 }
 

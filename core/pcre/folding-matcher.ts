@@ -1,4 +1,4 @@
-import { type FoldedText, foldText, isFoldable } from './folded-text.ts'
+import { type FoldedText, foldText } from './folded-text.ts'
 import type { PatternMatch } from './matcher.ts'
 import { replaceMatches } from './preset-matcher.ts'
 import type { Replacement } from './replacement.ts'
@@ -8,9 +8,11 @@ import type { PatternMatcher, ScannedText, ScanResult } from './scan.ts'
 export function foldTexts(matcher: PatternMatcher): PatternMatcher {
   const foldedOf = (text: string) => foldText(text)?.text ?? text
 
-  function find(text: string, from: number, replacement: Replacement | undefined): PatternMatch | undefined {
-    const folded = foldText(text)
-    if (folded === undefined) return matcher.find(text, from, replacement)
+  function findFolded(
+    folded: FoldedText,
+    from: number,
+    replacement: Replacement | undefined,
+  ): PatternMatch | undefined {
     const match = matcher.find(folded.text, folded.foldedIndex(from), replacement)
     return match && toOriginal(match, folded)
   }
@@ -32,11 +34,15 @@ export function foldTexts(matcher: PatternMatcher): PatternMatcher {
   return {
     mayMatch: (text) => matcher.mayMatch?.(foldedOf(text)) ?? true,
     test: (text) => matcher.test(foldedOf(text)),
-    replace: (text, replacement) =>
-      isFoldable(text)
-        ? replaceMatches(text, replacement, (from) => find(text, from, replacement))
-        : matcher.replace(text, replacement),
-    find,
+    replace(text, replacement) {
+      const folded = foldText(text)
+      if (folded === undefined) return matcher.replace(text, replacement)
+      return replaceMatches(text, replacement, (from) => findFolded(folded, from, replacement))
+    },
+    find(text, from, replacement) {
+      const folded = foldText(text)
+      return folded ? findFolded(folded, from, replacement) : matcher.find(text, from, replacement)
+    },
     scan: (scanned) => scanFolded(matcher.scan, scanned),
     scanInRe2: (scanned) => scanFolded(matcher.scanInRe2, scanned),
   }
