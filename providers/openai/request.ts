@@ -32,8 +32,6 @@ export function buildOpenAiRequest(request: ChatRequest, target: Target): Provid
   if (limit !== undefined) body[field] = limit
   if (effort !== undefined) body.reasoning_effort = effort
   if (target.entry?.reasoning) renameTokenLimit(body)
-  if (request.tools == null || request.tools.length === 0)
-    for (const field of TOOL_FIELDS) if (body[field] !== undefined) body[field] = undefined
   const omitted = target.entry ? removeUnsupportedFields(body, target.entry) : []
   omitted.push(...placed.omitted)
   return {
@@ -103,9 +101,6 @@ const SAMPLING_FIELDS = [
   'top_logprobs',
   'logit_bias',
 ]
-
-/** OpenAI rejects an empty list of tools, and what is about tools without any. */
-const TOOL_FIELDS = ['tools', 'tool_choice', 'parallel_tool_calls']
 
 /** Returns the names of the removed fields. They are set to undefined, to keep the object's shape. */
 function removeUnsupportedFields(body: Record<string, unknown>, model: Model): string[] {

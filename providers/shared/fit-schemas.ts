@@ -6,6 +6,9 @@ import { shortenName } from './fit-names.ts'
 import { mergeRoot, needsMerge } from './merge-root.ts'
 import { toStrictSchema } from './schema-constraints.ts'
 
+/** APIs refuse an empty list, and a choice without tools. */
+const WITHOUT_TOOLS: JsonObject = { tools: undefined, tool_choice: undefined, parallel_tool_calls: undefined }
+
 /** The fields about tools that are sent with another value; undefined if there are none. */
 export function fitTools(
   { tools, tool_choice, parallel_tool_calls }: ChatRequest,
@@ -13,14 +16,8 @@ export function fitTools(
   changed: ParameterChange[],
 ): Partial<ChatRequest> | undefined {
   if (tools == null || tools.length === 0) {
-    // APIs refuse an empty list, and these two without tools.
-    const isIdle = tool_choice === 'auto' || tool_choice === 'none'
-    if (tools == null && !isIdle && parallel_tool_calls == null) return undefined
-    return {
-      ...(tools != null && { tools: null }),
-      ...(isIdle && { tool_choice: null }),
-      ...(parallel_tool_calls != null && { parallel_tool_calls: null }),
-    }
+    const isAsked = tools !== undefined || tool_choice !== undefined || parallel_tool_calls !== undefined
+    return isAsked ? WITHOUT_TOOLS : undefined
   }
   const fitted = tools.map((tool) => fitTool(tool, limits, changed))
   return fitted.every((tool, index) => tool === tools[index]) ? undefined : { tools: fitted }
