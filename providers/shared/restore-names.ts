@@ -46,10 +46,9 @@ function restoreRecord(record: JsonObject, renamed: Renamed): JsonObject {
     const restoredCalls = calls.map((call) =>
       restoreIn(restoreIn(call, 'function', restoreName), 'custom', restoreName),
     )
-    const named = restoreIn(message, 'function_call', restoreName)
     return restoredCalls.every((call, index) => call === calls[index])
-      ? named
-      : { ...named, tool_calls: restoredCalls }
+      ? message
+      : { ...message, tool_calls: restoredCalls }
   }
 
   function restoreName(called: JsonObject): JsonObject {
