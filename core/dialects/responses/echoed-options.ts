@@ -57,7 +57,7 @@ export function echoTools(
 ): readonly JsonObject[] {
   if (tools == null || request.tools == null) return []
   const sent = sentFunctions(request)
-  const before = sentFunctions(received)
+  const before = request.tools === received.tools ? sent : sentFunctions(received)
   return tools.flatMap((tool) => echoTool(tool, sent, before))
 }
 
