@@ -145,9 +145,9 @@ function checkUserMedia(
   { check }: MediaPlaces,
   blindModel: string | undefined,
 ): void {
-  for (const [index, message] of messages.entries()) {
-    if (message.role !== 'user') continue
-    for (const [partIndex, part] of contentOf(message).entries()) {
+  for (const [index, { role, content }] of messages.entries()) {
+    if (role !== 'user' || typeof content === 'string' || content == null) continue
+    for (const [partIndex, part] of content.entries()) {
       if (TEXTS.has(part.type)) continue
       const path = `messages[${index}].content[${partIndex}]`
       if (part.type === IMAGE && blindModel !== undefined) throw blindModelError(path, blindModel)
