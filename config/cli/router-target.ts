@@ -31,7 +31,7 @@ export async function withRouterTarget(
   await withState(args.environment, async (state) => {
     const { routers } = state
     const ledger = openOwnLedger(settings, state.logId, logger)
-    const settleLedger = async () => void (await ledger.request('ledgerFind', { requestId: '' }))
+    const settleLedger = async () => void (await ledger.find(''))
     const { trainer, thread } = createTrainer(settings, { state, catalog: settings, settleLedger })
     const { commands } = trainer
     try {

@@ -106,7 +106,7 @@ async function evaluateHere(
         kinds: gateway.kinds,
         snapshotCaller: createCallerSnapshots(state),
         thread,
-        settleLedger: async () => void (await ledger.request('ledgerFind', { requestId: '' })),
+        settleLedger: async () => void (await ledger.find('')),
       }
       const { signal } = new AbortController()
       result = await runWhatIf({ file, filter, limit, examples: 0 }, services, signal)

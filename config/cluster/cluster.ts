@@ -6,7 +6,7 @@ import type { WorkerProcess } from '../../core/process/worker-process.ts'
 import { WorkerSlot } from '../../core/process/worker-slot.ts'
 import { createMemorySharedState } from '../../core/shared-state/memory.ts'
 import { serveSharedState } from '../../core/shared-state/over-rpc.ts'
-import { serveLedger } from '../../plugins/ledger/store/remote.ts'
+import { callLedger } from '../../plugins/ledger/store/methods.ts'
 import { EXIT_EVENT_LOG_REPLACED } from '../gateway/exit-codes.ts'
 import type { ServingAddresses } from '../gateway/gateway.ts'
 import { needsSandbox, type Settings } from '../settings/settings.ts'
@@ -214,7 +214,7 @@ export class Cluster {
         await Promise.all(peers.map((peer) => catchUp(peer, position)))
         return { replaced: peers.filter((peer) => this.#hung.has(peer)).map(({ number }) => number) }
       },
-      ...serveLedger(() => this.#resources.ledger),
+      ledger: (call) => callLedger(this.#resources.ledger, call),
       openLedger: ({ logId }) => {
         this.#resources.openLedger(logId)
         return {}

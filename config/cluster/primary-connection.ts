@@ -1,7 +1,7 @@
 import { coalesceMax } from '../../core/process/coalesce-max.ts'
 import { createRpcPeer, type RpcTransport } from '../../core/process/rpc.ts'
 import { createRemoteSharedState } from '../../core/shared-state/over-rpc.ts'
-import { createRemoteLedger } from '../../plugins/ledger/store/remote.ts'
+import { createLedgerCalls } from '../../plugins/ledger/store/methods.ts'
 import type { ClusterPeer, WorkerHandlers } from '../gateway/cluster-peer.ts'
 import type { ServingAddresses } from '../gateway/gateway.ts'
 import { type PrimaryMethods, RPC_TIMEOUTS_MS, type WorkerMethods } from './rpc-methods.ts'
@@ -57,7 +57,10 @@ export function connectToPrimary(
     sharedState: createRemoteSharedState(request, RPC_TIMEOUTS_MS.sharedState),
     async openLedger(logId) {
       await request('openLedger', { logId }, RPC_TIMEOUTS_MS.notice)
-      return createRemoteLedger(request)
+      const call = createLedgerCalls((method, params, timeoutMs) =>
+        request('ledger', { method, params }, timeoutMs),
+      )
+      return { ...call, close: async () => undefined }
     },
     ledgerCluster: {
       flushLedgers: async () => void (await request('flushLedgers', {}, RPC_TIMEOUTS_MS.flush * 2)),

@@ -1,6 +1,6 @@
 import type { Position } from '../../core/contract/index.ts'
 import type { SharedStateMethods } from '../../core/shared-state/over-rpc.ts'
-import { LEDGER_TIMEOUTS_MS, type LedgerMethods } from '../../plugins/ledger/store/methods.ts'
+import type { LedgerCall } from '../../plugins/ledger/store/methods.ts'
 import type { MetricValues } from '../gateway/cluster-peer.ts'
 import type { ServingAddresses } from '../gateway/gateway.ts'
 
@@ -9,38 +9,39 @@ import type { ServingAddresses } from '../gateway/gateway.ts'
 // text of a request is sent only in records that a plugin stores.
 
 /** Methods of the primary, called by workers. */
-export type PrimaryMethods = SharedStateMethods &
-  LedgerMethods & {
-    /**
-     * The worker follows the event log. It may serve once it has applied all events up to the returned
-     * position.
-     */
-    register: { params: Empty; result: { readonly position: Position } }
-    /** Resolves immediately, unless the primary hangs. */
-    heartbeat: { params: Empty; result: Empty }
-    /** The worker is about to listen on the ports, which the primary releases. */
-    listen: { params: Empty; result: Empty }
-    /** The worker serves. */
-    ready: { params: ServingAddresses; result: Empty }
-    /** The worker cannot start, for a reason that the operator can fix. */
-    startFailed: { params: { readonly reason: string }; result: Empty }
-    /**
-     * Resolves when every other worker has applied all events up to the position, with the numbers of those
-     * that were killed meanwhile because they hung.
-     */
-    broadcastPosition: {
-      params: { readonly position: Position }
-      result: { readonly replaced: readonly number[] }
-    }
-    /** Opens the request ledger of the event log, which is not awaited. */
-    openLedger: { params: { readonly logId: string }; result: Empty }
-    /** Resolves when the other workers have written their records of requests. */
-    flushLedgers: { params: Empty; result: Empty }
-    /** The metrics of all workers in the text format of Prometheus. */
-    metricsPage: { params: Empty; result: { readonly page: string } }
-    /** The worker is about to exit and reports its final metrics. */
-    unregister: { params: { readonly metrics: MetricValues }; result: Empty }
+export type PrimaryMethods = SharedStateMethods & {
+  /**
+   * The worker follows the event log. It may serve once it has applied all events up to the returned
+   * position.
+   */
+  register: { params: Empty; result: { readonly position: Position } }
+  /** Resolves immediately, unless the primary hangs. */
+  heartbeat: { params: Empty; result: Empty }
+  /** The worker is about to listen on the ports, which the primary releases. */
+  listen: { params: Empty; result: Empty }
+  /** The worker serves. */
+  ready: { params: ServingAddresses; result: Empty }
+  /** The worker cannot start, for a reason that the operator can fix. */
+  startFailed: { params: { readonly reason: string }; result: Empty }
+  /**
+   * Resolves when every other worker has applied all events up to the position, with the numbers of those
+   * that were killed meanwhile because they hung.
+   */
+  broadcastPosition: {
+    params: { readonly position: Position }
+    result: { readonly replaced: readonly number[] }
   }
+  /** Opens the request ledger of the event log, which is not awaited. */
+  openLedger: { params: { readonly logId: string }; result: Empty }
+  /** Calls a method of the request ledger. */
+  ledger: { params: LedgerCall; result: unknown }
+  /** Resolves when the other workers have written their records of requests. */
+  flushLedgers: { params: Empty; result: Empty }
+  /** The metrics of all workers in the text format of Prometheus. */
+  metricsPage: { params: Empty; result: { readonly page: string } }
+  /** The worker is about to exit and reports its final metrics. */
+  unregister: { params: { readonly metrics: MetricValues }; result: Empty }
+}
 
 /** Methods of a worker, called by the primary. */
 export type WorkerMethods = {
@@ -62,7 +63,6 @@ export const RPC_TIMEOUTS_MS = {
   sharedState: 1000,
   /** A worker waits less for the ledger itself. */
   flush: 1500,
-  ...LEDGER_TIMEOUTS_MS,
   metrics: 2000,
   page: 5000,
   /** Longer than a worker may miss heartbeats: a change waits until a hung worker has been killed. */

@@ -90,8 +90,8 @@ export async function fillDemo(
       }
     }
     for (let first = 0; first < records.length; first += BATCH)
-      await ledger.request('ledgerWrite', { records: encodeRecords(records.slice(first, first + BATCH)) })
-    for (const opinion of feedback) await ledger.request('ledgerGiveFeedback', opinion)
+      await ledger.write(encodeRecords(records.slice(first, first + BATCH)))
+    for (const opinion of feedback) await ledger.giveFeedback(opinion)
     now = options.end
     await trainRouter(settings, state, ledger, feedback.length, cast)
     return { requests: records.length, events: state.subscription.position(), ...cast.keys() }
@@ -113,7 +113,7 @@ async function trainRouter(
 ): Promise<void> {
   const { learned, min_ratings } = settings.routing
   if (learned === 'off' || ratings < min_ratings) return
-  const settleLedger = async () => void (await ledger.request('ledgerFind', { requestId: '' }))
+  const settleLedger = async () => void (await ledger.find(''))
   const { trainer, thread } = createTrainer(settings, { state, catalog: settings, settleLedger })
   try {
     const router = await trainVersion({ everyone: true }, cast.trainer(), trainer)

@@ -26,7 +26,7 @@ import { readRoutersAt } from '../../plugins/learned-routing/past-routers.ts'
 import { PendingRecords } from '../../plugins/ledger/pending-records.ts'
 import { createLedgerPlugin } from '../../plugins/ledger/plugin.ts'
 import { createLedgerUnavailableError } from '../../plugins/ledger/reader.ts'
-import type { Ledger } from '../../plugins/ledger/store/methods.ts'
+import type { LedgerCalls } from '../../plugins/ledger/store/methods.ts'
 import { createMessages } from '../../plugins/messages/plugin.ts'
 import { createMetrics } from '../../plugins/metrics/plugin.ts'
 import { createModels } from '../../plugins/models/plugin.ts'
@@ -67,7 +67,7 @@ import { openWhatIfThread } from './what-if-thread.ts'
 /** What built-in plugins depend on. */
 export interface BuiltInServices {
   readonly state: State
-  readonly ledger: Pick<Ledger, 'request'>
+  readonly ledger: LedgerCalls
   readonly providers: Pick<Providers, 'byId' | 'known' | 'catalog' | 'isAvailable' | 'sandboxUrl'>
   readonly operators: OperatorRegistry
   readonly authFailures: AuthFailureLimiter
@@ -139,12 +139,13 @@ export function createBuiltInPlugins(
   const chooseForm = createFormChooser(settings.responses.form)
   const settleLedger = async () => {
     await pending.flush()
-    await ledger.request('ledgerFind', { requestId: '' })
+    await ledger.find('')
   }
-  const findRequest = async (requestId: string) => {
-    const found = pending.flush().then(() => ledger.request('ledgerFind', { requestId }))
-    return (await found.catch(throwLedgerUnavailable)).record
-  }
+  const findRequest = (requestId: string) =>
+    pending
+      .flush()
+      .then(() => ledger.find(requestId))
+      .catch(throwLedgerUnavailable)
   const learned = createLearnedRouting(settings, {
     state,
     catalog: providers.catalog,
@@ -165,7 +166,7 @@ export function createBuiltInPlugins(
       resolveAllowedModel: (name) => resolveAllowedModel(name, providers.known, providers.catalog.match),
       async lastUse(userId) {
         await pending.flush()
-        const { keys } = await ledger.request('ledgerLastUse', { userId })
+        const keys = await ledger.lastUse(userId)
         return new Map(keys.map(({ key, hour }) => [key, hour]))
       },
       operators: state.operators,
@@ -210,7 +211,7 @@ export function createBuiltInPlugins(
     createBudget({ ...state, hooks: budgets }, sharedState, copies, {
       async sumCosts(query) {
         await pending.flush()
-        return ledger.request('ledgerCosts', query)
+        return ledger.sumCosts(query)
       },
       onRecorded: (listener) => pending.onRecorded(listener),
     }),
@@ -317,7 +318,7 @@ export function createBuiltInPlugins(
 export function declareBuiltInPlugins(settings: Settings): ReadonlyMap<string, Plugin> {
   return createBuiltInPlugins(settings, {
     state: {} as State,
-    ledger: {} as Ledger,
+    ledger: {} as LedgerCalls,
     providers: {
       byId: new Map(),
       known: new Set<string>(),

@@ -23,7 +23,7 @@ export function openOwnLedger(settings: Settings, logId: string, logger: Logger)
   // A wrong address is reported at the start, not with the first request.
   if (settings.ledger_url)
     ledger
-      .request('ledgerFind', { requestId: '' })
+      .find('')
       .catch((error) => logger.error({ reason: errorMessage(error) }, 'request ledger unavailable'))
   return ledger
 }

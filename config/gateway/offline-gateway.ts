@@ -12,6 +12,7 @@ import type { RuleKinds } from '../../plugins/audit/diff-rules.ts'
 import { createAuthFailureLimiter } from '../../plugins/auth/auth-failures.ts'
 import type { Sessions } from '../../plugins/auth/sessions.ts'
 import { createFirewallRuleKind } from '../../plugins/firewall/rule-kind.ts'
+import { createLedgerCalls } from '../../plugins/ledger/store/methods.ts'
 import { createRoutingRuleKind } from '../../plugins/routing/rule-kind.ts'
 import { openPluginEventStores } from '../../projections/runtime/plugin-event-stores.ts'
 import { ADAPTERS } from '../../providers/adapters.ts'
@@ -80,7 +81,7 @@ export async function openOfflineGateway(
   const plugins = createBuiltInPlugins(ownSettings, {
     state,
     retry,
-    ledger: { request: failClosed },
+    ledger: createLedgerCalls(failClosed),
     providers,
     operators,
     authFailures,

@@ -113,7 +113,8 @@ export function createFeedbackEndpoints(
       responses: { 200: { description: 'They are deleted.', body: data(DeletedImport) } },
       errors: ['ledger_unavailable'],
       async handle({ author }) {
-        const deleted = await reader.deleteImported()
+        let deleted = 0
+        for (let some = -1; some !== 0; deleted += some) some = await reader.deleteImported()
         await report({ type: 'ImportedRatingsDeleted', data: { ratings: deleted } }, author)
         return { status: 200, body: { data: { deleted } } }
       },

@@ -2,12 +2,12 @@ import type { Plugin } from '../../core/contract/index.ts'
 import type { ReportRatingChange } from '../../core/events/access-events.ts'
 import type { PendingRecords } from '../ledger/pending-records.ts'
 import { createLedgerReader } from '../ledger/reader.ts'
-import type { Ledger } from '../ledger/store/methods.ts'
+import type { LedgerCalls } from '../ledger/store/methods.ts'
 import { createFeedbackEndpoints } from './endpoints.ts'
 import type { ImportServices } from './import-ratings.ts'
 
 export interface FeedbackServices {
-  readonly ledger: Pick<Ledger, 'request'>
+  readonly ledger: LedgerCalls
   readonly pending: PendingRecords
   readonly importing: Omit<ImportServices, 'store' | 'report'>
   readonly reportRatings: ReportRatingChange

@@ -19,7 +19,7 @@ export function forgetDeletedUsers(
 
   async function forget(userId: number): Promise<void> {
     try {
-      const prompts = await reader.deletePromptsOf(userId, { withFeedback: true })
+      const prompts = await reader.deletePromptsOf({ userId, withFeedback: true })
       logger.info({ userId, prompts }, 'recorded prompts and feedback of a deleted user deleted')
     } catch (error) {
       logger.warn(

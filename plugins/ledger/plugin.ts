@@ -21,14 +21,14 @@ import { createPromptEndpoints, PROMPT_ERROR_CODES } from './prompt-endpoints.ts
 import { createLedgerReader, createLedgerUnavailableError, LEDGER_ERROR_CODES } from './reader.ts'
 import { type PromptSettings, toRecordedPrompt } from './record-prompt.ts'
 import { createRequestEndpoints } from './request-endpoints.ts'
-import type { Ledger } from './store/methods.ts'
+import type { LedgerCalls } from './store/methods.ts'
 import type { LedgerRecord } from './store/record.ts'
 import { toLedgerRecord, toRecordedCosts } from './to-record.ts'
 import { createUsageEndpoints } from './usage-endpoints.ts'
 import { LedgerWriter } from './writer.ts'
 
 export interface LedgerServices {
-  readonly ledger: Pick<Ledger, 'request'>
+  readonly ledger: LedgerCalls
   /** `required`: requests that cannot be recorded are refused. */
   readonly evidence: 'optional' | 'required'
   readonly pending: PendingRecords

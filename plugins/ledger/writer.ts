@@ -5,7 +5,7 @@ import { withTimeout } from '../../core/process/timeout.ts'
 import { errorMessage, errorName } from '../../core/util/error-message.ts'
 import { type CounterSeries, createCounter } from '../../core/util/metrics.ts'
 import { omitPrompt } from './record-prompt.ts'
-import type { Ledger, RejectedRecord } from './store/methods.ts'
+import type { LedgerCalls, RejectedRecord } from './store/methods.ts'
 import {
   encodeRecords,
   type LedgerRecord,
@@ -47,7 +47,7 @@ const CLOSE_WAIT_MS = 5000
  * counted as lost. See docs/decisions/ledger.md, "A ledger that is away never holds up traffic".
  */
 export class LedgerWriter {
-  readonly #ledger: Pick<Ledger, 'request'>
+  readonly #ledger: Pick<LedgerCalls, 'write'>
   readonly #logger: Logger
   readonly #onWritten: (records: readonly LedgerRecord[]) => void
   readonly #dropped: (reason: DropReason) => CounterSeries
@@ -74,7 +74,7 @@ export class LedgerWriter {
 
   /** `onWritten` is called with records that are on disk. */
   constructor(
-    ledger: Pick<Ledger, 'request'>,
+    ledger: Pick<LedgerCalls, 'write'>,
     logger: Logger,
     metrics: Registry,
     onWritten: (records: readonly LedgerRecord[]) => void = () => undefined,
@@ -222,8 +222,8 @@ export class LedgerWriter {
     // They stay in the queue until they are on disk.
     const batch = this.#waiting.slice(0, countBatch(this.#waiting))
     const { records, unencodable } = encodeBatch(batch)
-    this.#ledger.request('ledgerWrite', { records }).then(
-      ({ rejected: refused }) => {
+    this.#ledger.write(records).then(
+      (refused) => {
         const rejected = [...unencodable, ...refused]
         this.#waiting = this.#waiting.slice(batch.length)
         for (const { prompt } of batch) this.#promptChars -= prompt?.chars ?? 0

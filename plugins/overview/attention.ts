@@ -83,7 +83,7 @@ export async function checkBudgets(services: OverviewServices, now: number): Pro
   const found: Attention[] = []
   for (const { title, budget, query, ids } of listBudgets(services).slice(0, MAX_BUDGETS)) {
     const range = rangeOf(periodAt(budget.period, now))
-    const { cost } = await services.ledger.request('ledgerCosts', { ...range, ...query })
+    const { cost } = await services.ledger.sumCosts({ ...range, ...query })
     const share = cost / NANOS_PER_USD / budget.limitUsd
     if (share < (budget.warnRatio ?? WARN_RATIO)) continue
     const percent = Number.isFinite(share) ? `${Math.floor(share * 100)} %` : 'All'

@@ -1,5 +1,5 @@
 import { errorMessage } from '../../core/util/error-message.ts'
-import type { Ledger } from '../ledger/store/methods.ts'
+import type { LedgerCalls } from '../ledger/store/methods.ts'
 import type { StoredRecord } from '../ledger/store/queries.ts'
 
 /** What a viewer receives: records, or the number of records that were dropped. */
@@ -15,7 +15,7 @@ const POLL_MS = 500
  * that writes for all workers answers. See docs/decisions/ledger.md, "Whoever watches asks the writer".
  */
 export class LiveFeed {
-  readonly #ledger: Pick<Ledger, 'request'>
+  readonly #ledger: Pick<LedgerCalls, 'tail'>
   readonly #onError: (reason: string) => void
   readonly #viewers = new Set<(batch: LiveBatch) => void>()
   #after: number | undefined
@@ -23,7 +23,7 @@ export class LiveFeed {
   #isPolling = false
   #isAway = false
 
-  constructor(ledger: Pick<Ledger, 'request'>, onError: (reason: string) => void) {
+  constructor(ledger: Pick<LedgerCalls, 'tail'>, onError: (reason: string) => void) {
     this.#ledger = ledger
     this.#onError = onError
   }
@@ -31,7 +31,7 @@ export class LiveFeed {
   /** Resolves when records that are written from now on are received. Returns an unsubscribe function. */
   async watch(receive: (batch: LiveBatch) => void): Promise<() => void> {
     if (this.#after === undefined) {
-      const { next } = await this.#ledger.request('ledgerTail', {})
+      const { next } = await this.#ledger.tail(undefined)
       // Another viewer may have come first, and would miss what was written in between.
       this.#after ??= next
     }
@@ -54,7 +54,7 @@ export class LiveFeed {
     if (this.#isPolling || after === undefined) return
     this.#isPolling = true
     try {
-      const { records, next, dropped } = await this.#ledger.request('ledgerTail', { after })
+      const { records, next, dropped } = await this.#ledger.tail(after)
       this.#isAway = false
       if (this.#after === undefined) return
       this.#after = next

@@ -35,8 +35,8 @@ export function createOverview(services: OverviewServices): Plugin {
       const logFailure = (reason: string) => logger.warn({ reason }, 'request ledger could not be watched')
       const live = new LiveFeed(
         {
-          request: (method, params) =>
-            ledger.request(method, params).catch((cause: unknown) => {
+          tail: (after) =>
+            ledger.tail(after).catch((cause: unknown) => {
               throw createLedgerUnavailableError('Requests cannot be watched at the moment.', cause)
             }),
         },

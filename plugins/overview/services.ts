@@ -14,11 +14,11 @@ import type { CircuitBreakers } from '../../providers/shared/breaker.ts'
 import type { RuleKinds } from '../audit/diff-rules.ts'
 import type { Sessions } from '../auth/sessions.ts'
 import type { PendingRecords } from '../ledger/pending-records.ts'
-import type { Ledger } from '../ledger/store/methods.ts'
+import type { LedgerCalls } from '../ledger/store/methods.ts'
 
 /** What the overview depends on. */
 export interface OverviewServices {
-  readonly ledger: Pick<Ledger, 'request'>
+  readonly ledger: LedgerCalls
   readonly pending: PendingRecords
   readonly log: Pick<EventLog, 'read' | 'subscribe'>
   readonly subscription: Pick<Subscription, 'state' | 'position' | 'newest' | 'until'>

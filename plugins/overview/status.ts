@@ -46,7 +46,7 @@ async function checkWithLedger(services: OverviewServices, now: number): Promise
   const until = Math.ceil(now / HOUR_MS)
   const since = until - UNUSED_DAYS * HOURS_PER_DAY
   const query = { groupBy: ['rule' as const], since, until, limit: MAX_USED_RULES }
-  const { groups: used } = await ledger.request('ledgerUsage', query)
+  const used = await ledger.usage(query)
   const rules = await checkPolicyRules(policies, kinds, used, now)
   return [...rules, ...(await checkBudgets(services, now))]
 }

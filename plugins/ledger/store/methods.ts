@@ -25,35 +25,99 @@ import type { SeriesPoint, SeriesQuery } from './read-series.ts'
 import type { LedgerRetention } from './retention.ts'
 import type { LedgerTail } from './tail.ts'
 
-/** The methods of a ledger, which is in another thread or in another process. */
-export type LedgerMethods = {
-  /** Resolves when the records are on disk. `records` is what `encodeRecords` returns. */
-  ledgerWrite: { params: { readonly records: string }; result: LedgerWriteResult }
-  ledgerFind: { params: { readonly requestId: string }; result: { readonly record?: StoredRecord } }
-  ledgerList: { params: RequestQuery; result: RequestPage }
-  ledgerUsage: { params: UsageQuery; result: { readonly groups: readonly UsageGroup[] } }
-  ledgerCosts: { params: CostQuery; result: CostSum }
-  ledgerPrompt: { params: { readonly requestId: string }; result: { readonly prompt?: StoredPrompt } }
-  /** Deletes the prompts of a user, and their features. */
-  ledgerDeletePrompts: {
-    params: { readonly userId: number; readonly withFeedback?: boolean }
-    result: { readonly deleted: number }
-  }
-  ledgerGiveFeedback: { params: GivenFeedback; result: FeedbackOutcome }
-  ledgerFeedback: { params: FeedbackQuery; result: FeedbackPage }
-  ledgerImportRatings: { params: RatingImport; result: Readonly<Record<never, never>> }
-  /** Deletes some of what was imported. */
-  ledgerDeleteImported: { params: Readonly<Record<never, never>>; result: { readonly deleted: number } }
-  ledgerLastUse: { params: { readonly userId: number }; result: { readonly keys: readonly LastUse[] } }
-  ledgerCopies: { params: CopyQuery; result: { readonly sums: readonly CopySums[] } }
-  ledgerSeries: { params: SeriesQuery; result: { readonly points: readonly SeriesPoint[] } }
-  /** The records that were written after those of an earlier call, whose `next` is `after`. */
-  ledgerTail: { params: { readonly after?: number }; result: LedgerTail }
+/** A method of a ledger, which is in another thread or in another process. */
+interface Method<Params, Result> {
+  /** Milliseconds after which a call is given up. Of a write, it is unknown whether it has happened. */
+  readonly timeoutMs: number
+  readonly thread: 'reader' | 'writer'
+  /** Exists only for the compiler. */
+  readonly types?: (params: Params) => Result
 }
 
-export interface LedgerWriteResult {
-  /** Records that the database does not accept, whatever it is asked. Only what they cost is recorded. */
-  readonly rejected: readonly RejectedRecord[]
+/** Reads of a file have a thread of their own: a sum over a month must not delay a refusal. */
+const read = <Params, Result>(timeoutMs: number): Method<Params, Result> => ({ timeoutMs, thread: 'reader' })
+
+/** Also for reads of what was written last, which the thread that writes knows. */
+const write = <Params, Result>(timeoutMs: number): Method<Params, Result> => ({ timeoutMs, thread: 'writer' })
+
+/** The methods that a store implements. */
+const STORE_METHODS = {
+  find: read<string, StoredRecord | undefined>(5000),
+  list: read<RequestQuery, RequestPage>(15_000),
+  usage: read<UsageQuery, readonly UsageGroup[]>(30_000),
+  sumCosts: read<CostQuery, CostSum>(15_000),
+  /** Returns sums of the copies for other models, by rule and model. */
+  copies: read<CopyQuery, readonly CopySums[]>(30_000),
+  /** Returns the steps of a range that have requests, in order. */
+  series: read<SeriesQuery, readonly SeriesPoint[]>(30_000),
+  /** Returns the hour of the last request of each key of a user that was used. */
+  lastUse: read<number, readonly LastUse[]>(5000),
+  findPrompt: read<string, StoredPrompt | undefined>(5000),
+  /**
+   * Deletes the prompts of a user and their features for good, and with `withFeedback`, what was said about
+   * the user's requests. Returns how many prompts there were. Records and usage stay.
+   */
+  deletePromptsOf: write<{ readonly userId: number; readonly withFeedback?: boolean }, number>(60_000),
+  /** Resolves when it is on disk. */
+  giveFeedback: write<GivenFeedback, FeedbackOutcome>(15_000),
+  listFeedback: read<FeedbackQuery, FeedbackPage>(15_000),
+  importRatings: write<RatingImport, void>(15_000),
+  /** Deletes some of the imported ratings, and returns how many. */
+  deleteImported: write<void, number>(15_000),
+}
+
+/** Every method of a ledger, declared once. */
+export const LEDGER_METHODS = {
+  ...STORE_METHODS,
+  /**
+   * Resolves when the records, which `encodeRecords` returns, are on disk. Returns those that the database
+   * does not accept, whatever it is asked. Only what they cost is recorded.
+   */
+  write: write<string, readonly RejectedRecord[]>(15_000),
+  /** The records that were written after those of an earlier call, whose `next` is the parameter. */
+  tail: write<number | undefined, LedgerTail>(5000),
+}
+
+export type LedgerMethod = keyof typeof LEDGER_METHODS
+
+type Types<Name extends LedgerMethod> = NonNullable<(typeof LEDGER_METHODS)[Name]['types']>
+
+type Calls<Name extends LedgerMethod> = {
+  [Each in Name]: (params: Parameters<Types<Each>>[0]) => Promise<ReturnType<Types<Each>>>
+}
+
+/** The methods of a ledger. Each rejects if the ledger is unavailable. */
+export type LedgerCalls = Calls<LedgerMethod>
+
+/** Those of them that a `LedgerStore` has. */
+export type StoreCalls = Calls<keyof typeof STORE_METHODS>
+
+/** A ledger as the rest of the program uses it. */
+export interface Ledger extends LedgerCalls {
+  close(): Promise<void>
+}
+
+/** Creates the methods of a ledger that is reached by one function. */
+export function createLedgerCalls(
+  call: (method: LedgerMethod, params: unknown, timeoutMs: number) => Promise<unknown>,
+): LedgerCalls {
+  const calls = Object.entries(LEDGER_METHODS).map(([name, { timeoutMs }]) => [
+    name,
+    (params: unknown) => call(name as LedgerMethod, params, timeoutMs),
+  ])
+  // Safe: the other end answers with the result of the method.
+  return Object.fromEntries(calls)
+}
+
+/** Calls a method by its name. */
+export function callLedger(calls: LedgerCalls, { method, params }: LedgerCall): Promise<unknown> {
+  return calls[method](params as never)
+}
+
+/** A call of a method on its way to another thread or process. */
+export interface LedgerCall {
+  readonly method: LedgerMethod
+  readonly params: unknown
 }
 
 /** A record that cannot be stored. */
@@ -61,35 +125,6 @@ export interface RejectedRecord {
   readonly requestId: string
   /** Names the error, and shows nothing of the record. */
   readonly reason: string
-}
-
-/** Milliseconds after which a call is given up. Of a write, it is unknown whether it has happened. */
-export const LEDGER_TIMEOUTS_MS: Readonly<Record<keyof LedgerMethods, number>> = {
-  ledgerWrite: 15_000,
-  ledgerFind: 5000,
-  ledgerList: 15_000,
-  ledgerUsage: 30_000,
-  ledgerCosts: 15_000,
-  ledgerPrompt: 5000,
-  ledgerDeletePrompts: 60_000,
-  ledgerGiveFeedback: 15_000,
-  ledgerFeedback: 15_000,
-  ledgerImportRatings: 15_000,
-  ledgerDeleteImported: 15_000,
-  ledgerLastUse: 5000,
-  ledgerCopies: 30_000,
-  ledgerSeries: 30_000,
-  ledgerTail: 5000,
-}
-
-/** A ledger as the rest of the program uses it. */
-export interface Ledger {
-  /** Rejects if the ledger is unavailable. */
-  request<Method extends keyof LedgerMethods>(
-    method: Method,
-    params: LedgerMethods[Method]['params'],
-  ): Promise<LedgerMethods[Method]['result']>
-  close(): Promise<void>
 }
 
 /** A ledger to open. */
@@ -112,11 +147,7 @@ export interface OpenLedgerParams extends LedgerOptions {
 export type LedgerThreadMethods = {
   open: { params: OpenLedgerParams; result: OpenedLedger }
   close: { params: { readonly ledger: number }; result: Readonly<Record<never, never>> }
-} & {
-  [Method in keyof LedgerMethods]: {
-    params: { readonly ledger: number; readonly call: LedgerMethods[Method]['params'] }
-    result: LedgerMethods[Method]['result']
-  }
+  call: { params: LedgerCall & { readonly ledger: number }; result: unknown }
 }
 
 export interface OpenedLedger {

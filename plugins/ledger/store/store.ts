@@ -1,38 +1,20 @@
 import { type LedgerDatabase, type LedgerLocation, openLedgerDatabase } from './database.ts'
 import { createDictionary } from './dictionary.ts'
 import { createRuleConversion } from './earlier-rules.ts'
-import type {
-  FeedbackOutcome,
-  FeedbackPage,
-  FeedbackQuery,
-  GivenFeedback,
-  RatingImport,
-  RatingPage,
-  RatingQuery,
-} from './feedback-queries.ts'
+import type { RatingPage, RatingQuery } from './feedback-queries.ts'
 import { findRecord } from './find-records.ts'
 import { addSignal, giveFeedback } from './give-feedback.ts'
 import { deleteImported, importRatings } from './import-ratings.ts'
 import { countRecords, listRecords } from './list-records.ts'
+import type { StoreCalls } from './methods.ts'
 import type { PromptCipher } from './prompt-cipher.ts'
 import { deleteFeedbackOf, deletePromptsOf, findPrompt, readPrompts } from './prompts.ts'
-import type {
-  CopyQuery,
-  CopySums,
-  CostQuery,
-  CostSum,
-  RequestPage,
-  RequestQuery,
-  StoredPrompt,
-  StoredRecord,
-  UsageGroup,
-  UsageQuery,
-} from './queries.ts'
+import type { RequestQuery, StoredPrompt, StoredRecord } from './queries.ts'
 import { readCopies } from './read-copies.ts'
 import { readFeatures } from './read-features.ts'
 import { listFeedback, readRatings } from './read-feedback.ts'
-import { type LastUse, readLastUse } from './read-last-use.ts'
-import { readSeries, type SeriesPoint, type SeriesQuery } from './read-series.ts'
+import { readLastUse } from './read-last-use.ts'
+import { readSeries } from './read-series.ts'
 import { readUsage, sumCosts } from './read-usage.ts'
 import type { LedgerRecord } from './record.ts'
 import { RepeatWatch } from './repeat-watch.ts'
@@ -41,37 +23,16 @@ import { TraceSlots } from './trace-slots.ts'
 import { writeRecords } from './write-records.ts'
 
 /** The records of requests of one event log. Every method rejects if the database fails. */
-export interface LedgerStore {
+export interface LedgerStore extends StoreCalls {
   /** Resolves when the records are on disk. The same record may be written again. */
   write(records: readonly LedgerRecord[]): Promise<void>
-  /** Resolves when it is on disk. */
-  giveFeedback(feedback: GivenFeedback): Promise<FeedbackOutcome>
-  importRatings(imported: RatingImport): Promise<void>
-  /** Deletes some of the imported ratings, and returns how many. */
-  deleteImported(): Promise<number>
-  listFeedback(query: FeedbackQuery): Promise<FeedbackPage>
   ratings(query: RatingQuery): Promise<RatingPage>
-  find(requestId: string): Promise<StoredRecord | undefined>
-  findPrompt(requestId: string): Promise<StoredPrompt | undefined>
-  /** Deletes the prompts of a user for good, and returns how many there were. Their records stay. */
-  deletePromptsOf(userId: number): Promise<number>
-  /** Deletes what was said about the requests of a user. Usage keeps the scores. */
-  deleteFeedbackOf(userId: number): Promise<void>
-  list(query: RequestQuery): Promise<RequestPage>
   /** Counts the requests that `list` has on all pages, up to a million. */
   count(query: Omit<RequestQuery, 'limit'>): Promise<number>
   /** Returns what is recorded of the prompts of these requests, by the id of the record. */
   promptsOf(records: readonly StoredRecord[]): Promise<ReadonlyMap<number, StoredPrompt>>
   /** Returns the kept features of prompts, by the id of the record. */
   featuresOf(ids: readonly number[]): Promise<ReadonlyMap<number, Uint8Array>>
-  usage(query: UsageQuery): Promise<readonly UsageGroup[]>
-  /** Returns the hour of the last request of each key of a user that was used. */
-  lastUse(userId: number): Promise<readonly LastUse[]>
-  sumCosts(query: CostQuery): Promise<CostSum>
-  /** Returns sums of the copies for other models, by rule and model. */
-  copies(query: CopyQuery): Promise<readonly CopySums[]>
-  /** Returns the steps of a range that have requests, in order. */
-  series(query: SeriesQuery): Promise<readonly SeriesPoint[]>
   /** Deletes some of what is too old, or converts some of an earlier form. True: there may be more. */
   sweep(retention: LedgerRetention, now: number): Promise<boolean>
   close(): Promise<void>
@@ -125,14 +86,11 @@ function createLedgerStore(
     ratings: (query) => readRatings(db, query),
     find: (requestId) => findRecord(db, requestId),
     findPrompt: (requestId) => findPrompt(db, cipher, requestId),
-    async deletePromptsOf(userId) {
+    async deletePromptsOf({ userId, withFeedback = false }) {
+      if (withFeedback) await deleteFeedbackOf(db, userId)
       const deleted = await deletePromptsOf(db, userId)
-      if (deleted > 0) forgetDeleted()
+      if (withFeedback || deleted > 0) forgetDeleted()
       return deleted
-    },
-    async deleteFeedbackOf(userId) {
-      await deleteFeedbackOf(db, userId)
-      forgetDeleted()
     },
     list: (query) => listRecords(db, engine, query),
     count: (query) => countRecords(db, engine, query),

@@ -6,17 +6,18 @@ import { createRpcPeer, type RpcPeer } from '../../../core/process/rpc.ts'
 import { startThread } from '../../../core/process/start-thread.ts'
 import { withTimeout } from '../../../core/process/timeout.ts'
 import {
+  createLedgerCalls,
   type ForeignFile,
-  LEDGER_TIMEOUTS_MS,
+  LEDGER_METHODS,
   type Ledger,
-  type LedgerMethods,
+  type LedgerMethod,
   type LedgerOptions,
   type LedgerOwnerMethods,
   type LedgerThreadMethods,
   OPEN_TIMEOUT_MS,
 } from './methods.ts'
 
-/** Reads of a file have a thread of their own: a sum over a month must not delay a refusal. */
+/** See `LEDGER_METHODS`. */
 type Role = 'writer' | 'reader'
 
 interface LedgerThread {
@@ -111,16 +112,16 @@ export function createThreadLedger(options: LedgerOptions, logger: Logger): Ledg
     return (await peer.request('open', { ...options, isWriter, owner }, OPEN_TIMEOUT_MS)).ledger
   }
 
+  async function call(method: LedgerMethod, params: unknown, timeoutMs: number): Promise<unknown> {
+    if (isClosed) throw new Error('the ledger is closed')
+    const isRead = LEDGER_METHODS[method].thread === 'reader' && options.location.engine === 'sqlite'
+    const { thread, ledger } = open(isRead ? 'reader' : 'writer')
+    const number = await whenOpen(ledger, timeoutMs)
+    return thread.peer.request('call', { ledger: number, method, params }, timeoutMs)
+  }
+
   return {
-    async request<Method extends keyof LedgerMethods>(method: Method, call: LedgerMethods[Method]['params']) {
-      if (isClosed) throw new Error('the ledger is closed')
-      const isRead = !WRITES.has(method) && options.location.engine === 'sqlite'
-      const { thread, ledger } = open(isRead ? 'reader' : 'writer')
-      const number = await whenOpen(ledger, LEDGER_TIMEOUTS_MS[method])
-      // The cast is safe: the parameters are those of the method.
-      const params = { ledger: number, call } as LedgerThreadMethods[Method]['params']
-      return thread.peer.request(method, params, LEDGER_TIMEOUTS_MS[method])
-    },
+    ...createLedgerCalls(call),
     async close() {
       isClosed = true
       clearTimeout(startTimer)
@@ -149,15 +150,5 @@ class StillOpeningError extends Error {
     super('the ledger is still being opened')
   }
 }
-
-/** The thread that writes knows what was written last. */
-const WRITES: ReadonlySet<keyof LedgerMethods> = new Set([
-  'ledgerWrite',
-  'ledgerGiveFeedback',
-  'ledgerImportRatings',
-  'ledgerDeleteImported',
-  'ledgerDeletePrompts',
-  'ledgerTail',
-])
 
 const CLOSE_TIMEOUT_MS = 5000

@@ -3,14 +3,18 @@ import type { SetAsideFile } from '../../../core/event-log/sqlite/damaged-files.
 import { createPortTransport } from '../../../core/process/port-transport.ts'
 import { createRpcPeer } from '../../../core/process/rpc.ts'
 import { errorName } from '../../../core/util/error-message.ts'
-import type {
-  ForeignFile,
-  LedgerOptions,
-  LedgerOwnerMethods,
-  LedgerThreadMethods,
-  LedgerWriteResult,
-  OpenedLedger,
-  OpenLedgerParams,
+import {
+  callLedger,
+  createLedgerCalls,
+  type ForeignFile,
+  type LedgerCalls,
+  type LedgerOptions,
+  type LedgerOwnerMethods,
+  type LedgerThreadMethods,
+  type OpenedLedger,
+  type OpenLedgerParams,
+  type RejectedRecord,
+  type StoreCalls,
 } from './methods.ts'
 import { decodeRecords, type LedgerRecord } from './record.ts'
 import { ServedLedger } from './served-ledger.ts'
@@ -25,7 +29,7 @@ const MOVED_FILE_TIMEOUT_MS = 5000
 
 interface LedgerEntry {
   readonly served: ServedLedger
-  readonly tail: TailBuffer
+  readonly calls: LedgerCalls
   readonly timers: readonly NodeJS.Timeout[]
 }
 
@@ -41,46 +45,7 @@ const { request } = createRpcPeer<LedgerOwnerMethods, LedgerThreadMethods>(creat
     await entry?.served.close()
     return {}
   },
-  async ledgerWrite({ ledger, call }) {
-    const { served, tail } = entryOf(ledger)
-    const records = decodeRecords(call.records)
-    const rejected = await served.run((store) => write(store, records))
-    const lost = new Set(rejected.map(({ requestId }) => requestId))
-    tail.add(lost.size === 0 ? records : records.filter(({ requestId }) => !lost.has(requestId)), Date.now())
-    return { rejected }
-  },
-  async ledgerFind({ ledger, call }) {
-    const record = await run(ledger, (store) => store.find(call.requestId))
-    return record ? { record } : {}
-  },
-  ledgerList: ({ ledger, call }) => run(ledger, (store) => store.list(call)),
-  ledgerUsage: async ({ ledger, call }) => ({ groups: await run(ledger, (store) => store.usage(call)) }),
-  ledgerCosts: ({ ledger, call }) => run(ledger, (store) => store.sumCosts(call)),
-  async ledgerPrompt({ ledger, call }) {
-    const prompt = await run(ledger, (store) => store.findPrompt(call.requestId))
-    return prompt ? { prompt } : {}
-  },
-  ledgerDeletePrompts: ({ ledger, call: { userId, withFeedback = false } }) =>
-    run(ledger, async (store) => {
-      if (withFeedback) await store.deleteFeedbackOf(userId)
-      return { deleted: await store.deletePromptsOf(userId) }
-    }),
-  ledgerGiveFeedback: ({ ledger, call }) => run(ledger, (store) => store.giveFeedback(call)),
-  ledgerFeedback: ({ ledger, call }) => run(ledger, (store) => store.listFeedback(call)),
-  ledgerImportRatings: ({ ledger, call }) =>
-    run(ledger, async (store) => {
-      await store.importRatings(call)
-      return {}
-    }),
-  ledgerDeleteImported: async ({ ledger }) => ({
-    deleted: await run(ledger, (store) => store.deleteImported()),
-  }),
-  ledgerLastUse: async ({ ledger, call }) => ({
-    keys: await run(ledger, (store) => store.lastUse(call.userId)),
-  }),
-  ledgerCopies: async ({ ledger, call }) => ({ sums: await run(ledger, (store) => store.copies(call)) }),
-  ledgerSeries: async ({ ledger, call }) => ({ points: await run(ledger, (store) => store.series(call)) }),
-  ledgerTail: ({ ledger, call }) => entryOf(ledger).tail.read(call.after, Date.now()),
+  call: ({ ledger, ...call }) => callLedger(entryOf(ledger).calls, call),
 })
 
 function entryOf(ledger: number): LedgerEntry {
@@ -89,8 +54,26 @@ function entryOf(ledger: number): LedgerEntry {
   return entry
 }
 
-function run<Result>(ledger: number, call: (store: LedgerStore) => Promise<Result>): Promise<Result> {
-  return entryOf(ledger).served.run(call)
+/** Calls of a store that this thread keeps open, and what is not part of it. */
+function serveCalls(served: ServedLedger): LedgerCalls {
+  const tail = new TailBuffer()
+  return {
+    ...createLedgerCalls((method, params) =>
+      // `write` and `tail` are below.
+      served.run((store) => store[method as keyof StoreCalls](params as never) as Promise<unknown>),
+    ),
+    async write(encoded) {
+      const records = decodeRecords(encoded)
+      const rejected = await served.run((store) => write(store, records))
+      const lost = new Set(rejected.map(({ requestId }) => requestId))
+      tail.add(
+        lost.size === 0 ? records : records.filter(({ requestId }) => !lost.has(requestId)),
+        Date.now(),
+      )
+      return rejected
+    },
+    tail: async (after) => tail.read(after, Date.now()),
+  }
 }
 
 async function openLedger(options: OpenLedgerParams): Promise<OpenedLedger> {
@@ -104,7 +87,7 @@ async function openLedger(options: OpenLedgerParams): Promise<OpenedLedger> {
   await served.opened()
   const timers = options.isWriter ? scheduleSweeps(served, options) : []
   lastLedger += 1
-  ledgers.set(lastLedger, { served, tail: new TailBuffer(), timers })
+  ledgers.set(lastLedger, { served, calls: serveCalls(served), timers })
   return { ledger: lastLedger }
 }
 
@@ -121,7 +104,7 @@ function scheduleSweeps(served: ServedLedger, { retention }: LedgerOptions): rea
 async function write(
   store: LedgerStore,
   records: readonly LedgerRecord[],
-): Promise<LedgerWriteResult['rejected']> {
+): Promise<readonly RejectedRecord[]> {
   try {
     await store.write(records)
     return []

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
-import type { Ledger, RejectedRecord } from '../../../../plugins/ledger/store/methods.ts'
+import type { LedgerCalls, RejectedRecord } from '../../../../plugins/ledger/store/methods.ts'
 import { decodeRecords, type LedgerRecord } from '../../../../plugins/ledger/store/record.ts'
 import { LedgerWriter } from '../../../../plugins/ledger/writer.ts'
 import { ledgerRecord } from '../../../support/ledger-records.ts'
@@ -19,12 +19,12 @@ describe('the ledger writer', () => {
   let writer: LedgerWriter
 
   /** A ledger whose writes the test ends. */
-  const ledger: Pick<Ledger, 'request'> = {
-    request: (_, params) =>
+  const ledger: Pick<LedgerCalls, 'write'> = {
+    write: (records) =>
       new Promise((resolve, reject) => {
         writes.push({
-          records: decodeRecords((params as { records: string }).records),
-          end: (rejected = []) => resolve({ rejected } as never),
+          records: decodeRecords(records),
+          end: (rejected = []) => resolve(rejected),
           fail: () => reject(new Error('disk I/O error')),
         })
       }),
