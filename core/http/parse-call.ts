@@ -55,7 +55,8 @@ export function createQueryParser({ query = {} }: Pick<EndpointDescription, 'que
       const name = findParameter(query, key)
       const schema = query[name]
       if (schema === undefined) throw unknownParameterError(key, Object.keys(query))
-      if (schema.type === 'array') values.set(name, [...Object(values.get(name) ?? []), text])
+      if (schema.type === 'array')
+        values.set(name, [...Object(values.get(name) ?? []), parseText(schema.items, text)])
       else if (values.has(name))
         throw invalidParameterError(name, `${name} must not be given more than once.`)
       else values.set(name, parseText(schema, text))

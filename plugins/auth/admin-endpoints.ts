@@ -1,7 +1,7 @@
 import { type Endpoint, endpoint, type JsonObject, operator, Type } from '../../core/contract/index.ts'
 import { contentConditions, ifNoneMatchHeader } from '../../core/http/conditional.ts'
 import { repeatable } from '../../core/http/idempotency.ts'
-import { matchesName, nameFilter } from '../../core/http/name-filter.ts'
+import { findNamed, idFilter, nameFilter } from '../../core/http/name-filter.ts'
 import { PAGE, toPage } from '../../core/http/page.ts'
 import { NextCursor, pageQuery, Success } from '../../core/http/schemas.ts'
 import type { Accounts, User } from '../../projections/accounts.ts'
@@ -36,7 +36,7 @@ export function createAdminEndpoints(
       access: operator('auditor'),
       operationId: 'listUsers',
       summary: 'Lists all users, in pages sorted by id.',
-      query: { ...pageQuery(PAGE, 'YWZ0ZXI6Nw'), q: nameFilter },
+      query: { ...pageQuery(PAGE, 'YWZ0ZXI6Nw'), q: nameFilter, id: idFilter },
       responses: {
         200: {
           description: 'A page of users.',
@@ -49,11 +49,7 @@ export function createAdminEndpoints(
           ),
         },
       },
-      handle({ query: { q = '', ...page } }) {
-        const text = q.toLowerCase()
-        const found = accounts.users().filter((user) => matchesName(user, text))
-        return toPage(found, page, ({ id }) => id, toUserBody)
-      },
+      handle: ({ query }) => toPage(findNamed(accounts.users(), query), query, ({ id }) => id, toUserBody),
     }),
     repeatable(
       endpoint({

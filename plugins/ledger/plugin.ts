@@ -33,7 +33,7 @@ export interface LedgerServices {
   readonly evidence: 'optional' | 'required'
   readonly pending: PendingRecords
   readonly prompts: PromptSettings
-  readonly accounts: Pick<Accounts, 'user' | 'onDeletion'>
+  readonly accounts: Pick<Accounts, 'user' | 'ownerOfKey' | 'onDeletion'>
   readonly groups: Pick<Groups, 'groupsOf'>
   readonly reportPrompts: ReportPromptAccess
   readonly copies: CopyHooks
@@ -187,7 +187,7 @@ export function createLedgerPlugin(services: LedgerServices): Plugin {
         ...(evidence === 'required' && { reply: refuseWhileAway, inspect: recordAtEnd }),
         endpoints: [
           ...createRequestEndpoints(reader),
-          ...createUsageEndpoints(reader),
+          ...createUsageEndpoints(reader, accounts),
           ...createPromptEndpoints({
             reader,
             report: reportPrompts,

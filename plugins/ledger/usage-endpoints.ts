@@ -7,9 +7,10 @@ import {
   user,
 } from '../../core/contract/index.ts'
 import { invalidParameterError } from '../../core/http/parse-call.ts'
+import type { Accounts } from '../../projections/accounts.ts'
 import type { LedgerReader } from './reader.ts'
 import { showCopies, showUsage } from './show-record.ts'
-import type { CopyQuery, UsageDimension, UsageQuery } from './store/queries.ts'
+import type { CopyQuery, UsageDimension, UsageGroup, UsageQuery } from './store/queries.ts'
 import { DAY_MS, HOUR_MS } from './store/units.ts'
 import { parseTimeRange } from './time-parameter.ts'
 import {
@@ -33,7 +34,25 @@ const copies = {
 } as const
 
 /** Creates the endpoints that sum requests up. */
-export function createUsageEndpoints(reader: LedgerReader): readonly Endpoint[] {
+export function createUsageEndpoints(
+  reader: LedgerReader,
+  accounts: Pick<Accounts, 'user' | 'ownerOfKey'>,
+): readonly Endpoint[] {
+  /** Of rules, also those that were deleted: requests tell what they were called. */
+  async function readName({ user, key, rule }: UsageGroup): Promise<string | null> {
+    if (user !== undefined) return accounts.user(user)?.name ?? null
+    if (key !== undefined) {
+      const owner = accounts.ownerOfKey(key)
+      const name = owner?.keys.find(({ id }) => id === key)?.name ?? key.slice(0, 12)
+      return owner === undefined ? null : `${name} (${owner.name})`
+    }
+    if (rule === undefined) return null
+    const { records } = await reader.list({ filter: { rule }, limit: 1 })
+    const entry = records[0]?.rules.find(({ kind, rule_id }) => kind === rule.kind && rule_id === rule.id)
+    if (entry === undefined) return null
+    return entry.origin === undefined ? entry.name : `${entry.name} (${entry.origin.name})`
+  }
+
   return [
     endpoint({
       ...common,
@@ -55,11 +74,16 @@ export function createUsageEndpoints(reader: LedgerReader): readonly Endpoint[] 
       summary: 'Returns the requests, tokens and cost of all users, by the fields that you group by.',
       tags: ['admin'],
       query: adminUsageQuery,
-      handle: ({ query }) =>
-        respond(reader, query, {
-          ...(query.user !== undefined && { userId: query.user }),
-          ...(query.group !== undefined && { groupId: query.group }),
-        }),
+      handle({ query: { names = false, user, group, ...query } }) {
+        const [by = '', ...more] = query.group_by ?? []
+        if (names && (more.length > 0 || !['user', 'key', 'rule'].includes(by)))
+          throw invalidParameterError('names', 'names requires group_by=user, group_by=key or group_by=rule.')
+        const caller = {
+          ...(user !== undefined && { userId: user }),
+          ...(group !== undefined && { groupId: group }),
+        }
+        return respond(reader, query, caller, names ? readName : undefined)
+      },
     }),
     endpoint({
       ...copies,
@@ -96,6 +120,7 @@ async function respond(
   reader: LedgerReader,
   query: UsageQueryValues,
   caller: Pick<UsageQuery, 'userId' | 'groupId'>,
+  readName?: (group: UsageGroup) => Promise<string | null>,
 ) {
   const { group_by = [], key } = query
   const { since, until } = parseRange(query)
@@ -112,10 +137,12 @@ async function respond(
     const advice = 'Choose a shorter range, or group by fewer fields.'
     throw invalidParameterError('group_by', `There are more than ${MAX_GROUPS} groups. ${advice}`)
   }
-  return {
-    status: 200,
-    body: { data: groups.map(showUsage), since: toTime(range.since), until: toTime(range.until) },
-  }
+  const data = groups.map(showUsage)
+  // One after the other, so that others can read the ledger meanwhile.
+  if (readName)
+    for (const [index, group] of groups.entries())
+      data[index] = { ...data[index], name: await readName(group) }
+  return { status: 200, body: { data, since: toTime(range.since), until: toTime(range.until) } }
 }
 
 async function respondCopies(

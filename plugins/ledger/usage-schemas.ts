@@ -40,6 +40,9 @@ const UsageSchema = Type.Object(
     ),
     hour: Type.Optional(Timestamp('Start of the hour.')),
     day: Type.Optional(Type.String({ description: 'Date in UTC, such as 2026-03-01.' })),
+    name: Type.Optional(
+      nullableText('With names: what the user, key or rule is called; null if nobody knows any more.'),
+    ),
     ...usageFields,
   },
   { $id: 'Usage', description: 'The usage of a group. Has the fields that it is grouped by.' },
@@ -109,4 +112,15 @@ export const usageQuery = usageParameters(
   USAGE_DIMENSIONS.filter((dimension) => dimension !== 'user' && dimension !== 'group'),
 )
 
-export const adminUsageQuery = { user: userFilter, group: groupFilter, ...usageParameters(USAGE_DIMENSIONS) }
+export const adminUsageQuery = {
+  user: userFilter,
+  group: groupFilter,
+  ...usageParameters(USAGE_DIMENSIONS),
+  names: Type.Optional(
+    Type.Boolean({
+      description:
+        'Adds the name of the user, key or rule to each entry, of rules and keys with that of their policy ' +
+        'or user. Only with group_by=user, key or rule alone.',
+    }),
+  ),
+}

@@ -6,7 +6,7 @@ import {
   revisionEtag,
 } from '../../core/http/conditional.ts'
 import { repeatable } from '../../core/http/idempotency.ts'
-import { matchesName, nameFilter } from '../../core/http/name-filter.ts'
+import { findNamed, idFilter, nameFilter } from '../../core/http/name-filter.ts'
 import { PAGE, toPage } from '../../core/http/page.ts'
 import { pageQuery, Success } from '../../core/http/schemas.ts'
 import type { Group } from '../../projections/groups.ts'
@@ -36,13 +36,9 @@ export function createGroupEndpoints(services: GroupServices): readonly Endpoint
       path: '/admin/groups',
       operationId: 'listGroups',
       summary: 'Lists all groups, in pages sorted by id.',
-      query: { ...pageQuery(PAGE, 'YWZ0ZXI6Nw'), q: nameFilter },
+      query: { ...pageQuery(PAGE, 'YWZ0ZXI6Nw'), q: nameFilter, id: idFilter },
       responses: { 200: { description: 'A page of groups.', body: GroupPage } },
-      handle({ query: { q = '', ...page } }) {
-        const text = q.toLowerCase()
-        const found = groups.groups().filter((group) => matchesName(group, text))
-        return toPage(found, page, ({ id }) => id, showGroup)
-      },
+      handle: ({ query }) => toPage(findNamed(groups.groups(), query), query, ({ id }) => id, showGroup),
     }),
     repeatable(
       endpoint({

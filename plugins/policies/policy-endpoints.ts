@@ -20,7 +20,14 @@ import type { Policy } from '../../projections/policies.ts'
 import { showPolicy } from '../rules/show-policy.ts'
 import { createPolicyCommands, type PolicyServices } from './policy-commands.ts'
 import { policyNotFoundError } from './policy-scope.ts'
-import { PolicyChange, type PolicyFields, PolicyInput, PolicySchema, policyId } from './schemas.ts'
+import {
+  PolicyChange,
+  type PolicyFields,
+  PolicyInput,
+  PolicySchema,
+  policyId,
+  ruleCounts,
+} from './schemas.ts'
 
 /** Errors of endpoints that append to the event log. */
 const WRITE_ERRORS = ['conflict', 'change_too_large', 'event_log_full'] as const
@@ -33,6 +40,10 @@ export function createPolicyEndpoints(services: PolicyServices): readonly Endpoi
   const commands = createPolicyCommands(services)
   const one = { path: '/admin/policies/{id}', params: { id: policyId }, notFound: policyNotFoundError }
   const shown = { headers: etagHeader('policy'), body: data(PolicySchema) }
+  const countRules = (id: number) => {
+    const { firewall, routing } = services.policies.rulesOf(id)
+    return { firewall_rules: firewall.length, routing_rules: routing.length }
+  }
 
   return [
     endpoint({
@@ -41,7 +52,7 @@ export function createPolicyEndpoints(services: PolicyServices): readonly Endpoi
       path: '/admin/policies',
       operationId: 'listPolicies',
       summary: 'Lists all policies, in pages in evaluation order.',
-      query: pageQuery({ ...PAGE, default: PAGE.max }, 'YWZ0ZXI6Nw'),
+      query: { ...pageQuery({ ...PAGE, default: PAGE.max }, 'YWZ0ZXI6Nw'), rule_counts: ruleCounts },
       responses: {
         200: {
           description: 'A page of policies.',
@@ -54,8 +65,13 @@ export function createPolicyEndpoints(services: PolicyServices): readonly Endpoi
           ),
         },
       },
-      handle: ({ query: { limit = PAGE.max, ...query } }) =>
-        toPage(services.policies.policies(), { limit, ...query }, evaluationRank, showPolicy),
+      handle: ({ query: { limit = PAGE.max, rule_counts, ...query } }) =>
+        toPage(
+          services.policies.policies(),
+          { limit, ...query },
+          evaluationRank,
+          rule_counts ? (policy) => ({ ...showPolicy(policy), ...countRules(policy.id) }) : showPolicy,
+        ),
     }),
     repeatable(
       endpoint({

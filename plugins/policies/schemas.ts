@@ -137,8 +137,14 @@ export const PolicySchema = Type.Object(
     visibility: StringEnum(['name', 'full'], { description: 'What users see of the rules.' }),
     created_at: Timestamp('When the policy was created.'),
     updated_at: Timestamp('When its settings were last changed.'),
+    firewall_rules: Type.Optional(Count('How many firewall rules it has, if the list was asked for it.')),
+    routing_rules: Type.Optional(Count('How many routing rules it has, if the list was asked for it.')),
   },
   { $id: 'Policy', description: 'A named set of rules above those of users.' },
+)
+
+export const ruleCounts = Type.Optional(
+  Type.Boolean({ description: 'Adds how many rules of both kinds each policy has.' }),
 )
 
 export const policyId = Type.Integer({
