@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { setFlagsFromString } from 'node:v8'
-import { isLogStuck } from '../core/process/log-destination.ts'
-import { endIfThreadsAreStuck } from '../core/process/stuck-threads.ts'
+import { isLogStuck } from '../core/threads/log-destination.ts'
+import { endIfThreadsAreStuck } from '../core/threads/thread.ts'
 import { describeFailure } from './cli/describe-failure.ts'
 import { runProgram } from './cli/run-program.ts'
 import { ignoreOutputErrors } from './cli/stdout.ts'

@@ -1,7 +1,7 @@
 import type { Author } from '../../core/contract/index.ts'
 import { CLI_ACTOR } from '../../core/event-log/actor.ts'
 import { MAX_REASON_LENGTH } from '../../core/http/change-reason.ts'
-import { createLogger } from '../../core/process/logger.ts'
+import { createLogger } from '../../core/threads/logger.ts'
 import { openState, type State } from '../gateway/state.ts'
 import type { Environment } from '../settings/environment.ts'
 import { readSettings } from '../settings/settings.ts'

@@ -1,5 +1,5 @@
 import { readdir } from 'node:fs/promises'
-import { createLogger } from '../../core/process/logger.ts'
+import { createLogger } from '../../core/threads/logger.ts'
 import { type FilledDemo, fillDemo } from '../demo/fill-demo.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { needsSandbox, readSettings, type Settings } from '../settings/settings.ts'

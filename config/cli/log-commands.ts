@@ -6,7 +6,7 @@ import { openSigningKey, trustKey } from '../../core/event-log/transparency/keys
 import { formatVerifierKey } from '../../core/event-log/transparency/signed-note.ts'
 import { readLogId } from '../../core/events/log-identity.ts'
 import { loadPackage } from '../../core/pipeline/load.ts'
-import { createLogger } from '../../core/process/logger.ts'
+import { createLogger } from '../../core/threads/logger.ts'
 import { createClock } from '../../core/util/clock.ts'
 import { keysFolder } from '../../projections/transparency/compare-evidence.ts'
 import { createEvidence } from '../../projections/transparency/evidence.ts'

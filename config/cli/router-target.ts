@@ -1,4 +1,4 @@
-import { createLogger } from '../../core/process/logger.ts'
+import { createLogger } from '../../core/threads/logger.ts'
 import { toScope } from '../../plugins/learned-routing/endpoints.ts'
 import type { RolledBack, ShownReport, ShownRouter } from '../../plugins/learned-routing/schemas.ts'
 import { reportRouters, showRouter } from '../../plugins/learned-routing/show-router.ts'

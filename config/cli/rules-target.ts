@@ -1,4 +1,4 @@
-import { createLogger } from '../../core/process/logger.ts'
+import { createLogger } from '../../core/threads/logger.ts'
 import { type ApplyTerms, applyFile, planFile } from '../../plugins/rules-file/apply.ts'
 import { showPlan } from '../../plugins/rules-file/endpoints.ts'
 import { exportRulesFile } from '../../plugins/rules-file/export.ts'

@@ -1,5 +1,5 @@
 import { CLI_ACTOR } from '../../core/event-log/actor.ts'
-import { createLogger } from '../../core/process/logger.ts'
+import { createLogger } from '../../core/threads/logger.ts'
 import { applyFile } from '../../plugins/rules-file/apply.ts'
 import { RuleCasesSchema } from '../../plugins/rules-file/case-schemas.ts'
 import { type CaseResult, runCases } from '../../plugins/rules-file/run-cases.ts'

@@ -1,5 +1,5 @@
 import { ACCESS_STREAM } from '../../core/events/access-events.ts'
-import { createLogger } from '../../core/process/logger.ts'
+import { createLogger } from '../../core/threads/logger.ts'
 import { parseTime } from '../../core/util/as-of.ts'
 import { type RulesFile, RulesFileSchema } from '../../plugins/rules-file/schemas.ts'
 import { runWhatIf } from '../../plugins/what-if/run-what-if.ts'

@@ -1,10 +1,10 @@
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
-import { registerLogMetrics } from '../../core/process/log-metrics.ts'
-import { WORKER_STATES } from '../../core/process/worker-process.ts'
 import type { MetricsPage } from '../../plugins/metrics/endpoint.ts'
 import type { MetricValues } from '../gateway/cluster-peer.ts'
+import { registerLogMetrics } from '../gateway/log-metrics.ts'
 import type { ClusterWorker } from './cluster-worker.ts'
 import { RPC_TIMEOUTS_MS } from './rpc-methods.ts'
+import { WORKER_STATES } from './worker-process.ts'
 
 /** Why a worker was replaced: its process exited, or a rolling restart. */
 type RestartReason = 'exited' | 'restarted'

@@ -1,8 +1,8 @@
-import { ChannelClosedError, createRpcPeer, type RpcHandlers, type RpcPeer } from '../../core/process/rpc.ts'
-import { WorkerProcess } from '../../core/process/worker-process.ts'
+import { ChannelClosedError, createRpcPeer, type RpcHandlers, type RpcPeer } from '../../core/threads/rpc.ts'
 import type { ServingAddresses } from '../gateway/gateway.ts'
 import { type PrimaryMethods, RPC_TIMEOUTS_MS, type WorkerMethods } from './rpc-methods.ts'
 import { toWorkerEnv, type WorkerEnv } from './worker-env.ts'
+import { WorkerProcess } from './worker-process.ts'
 
 /** The methods of the primary that do not change the state of the worker. */
 export type PrimaryHandlers = RpcHandlers<Omit<PrimaryMethods, 'ready' | 'startFailed'>>

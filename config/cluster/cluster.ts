@@ -1,11 +1,8 @@
 import type { Logger } from 'pino'
 import { EventLogReplacedError, type Position } from '../../core/contract/index.ts'
-import { ChannelClosedError } from '../../core/process/rpc.ts'
-import { watchHeartbeat } from '../../core/process/watch-heartbeat.ts'
-import type { WorkerProcess } from '../../core/process/worker-process.ts'
-import { WorkerSlot } from '../../core/process/worker-slot.ts'
 import { createMemorySharedState } from '../../core/shared-state/memory.ts'
 import { serveSharedState } from '../../core/shared-state/over-rpc.ts'
+import { ChannelClosedError } from '../../core/threads/rpc.ts'
 import { callLedger } from '../../plugins/ledger/store/methods.ts'
 import { EXIT_EVENT_LOG_REPLACED } from '../gateway/exit-codes.ts'
 import type { ServingAddresses } from '../gateway/gateway.ts'
@@ -15,6 +12,9 @@ import { ClusterWorker, type PrimaryHandlers } from './cluster-worker.ts'
 import { RPC_TIMEOUTS_MS } from './rpc-methods.ts'
 import { SharedResources } from './shared-resources.ts'
 import { Standby } from './standby.ts'
+import { watchHeartbeat } from './watch-heartbeat.ts'
+import type { WorkerProcess } from './worker-process.ts'
+import { WorkerSlot } from './worker-slot.ts'
 
 /**
  * What a worker may need to exit after `timeouts.drain_ms`: for the last records of interrupted requests, and

@@ -1,9 +1,9 @@
-import { coalesceMax } from '../../core/process/coalesce-max.ts'
-import { createRpcPeer, type RpcTransport } from '../../core/process/rpc.ts'
 import { createRemoteSharedState } from '../../core/shared-state/over-rpc.ts'
+import { createRpcPeer, type RpcTransport } from '../../core/threads/rpc.ts'
 import { createLedgerCalls } from '../../plugins/ledger/store/methods.ts'
 import type { ClusterPeer, WorkerHandlers } from '../gateway/cluster-peer.ts'
 import type { ServingAddresses } from '../gateway/gateway.ts'
+import { coalesceMax } from './coalesce-max.ts'
 import { type PrimaryMethods, RPC_TIMEOUTS_MS, type WorkerMethods } from './rpc-methods.ts'
 import type { WorkerEnv } from './worker-env.ts'
 

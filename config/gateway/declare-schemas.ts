@@ -1,5 +1,5 @@
 import { createBodyParser, createParamsParser, createQueryParser } from '../../core/http/parse-call.ts'
-import { createLogger } from '../../core/process/logger.ts'
+import { createLogger } from '../../core/threads/logger.ts'
 import { compileOptionsValidator, createLazyTypeGuard } from '../../core/util/json-schema.ts'
 import { readSettings } from '../settings/settings.ts'
 import { declareBuiltInPlugins } from './built-in-plugins.ts'

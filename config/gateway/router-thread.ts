@@ -1,6 +1,6 @@
 import { GatewayError, type Model } from '../../core/contract/index.ts'
 import type { TrainedModels } from '../../core/events/router-events.ts'
-import { startThread } from '../../core/process/start-thread.ts'
+import { startThread } from '../../core/threads/thread.ts'
 import type { RouterWhatIf } from '../../plugins/learned-routing/schemas.ts'
 import type { TrainingJob, TrainingOutcome } from '../../plugins/learned-routing/trainer.ts'
 import type { LedgerOptions } from '../../plugins/ledger/store/methods.ts'

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { currentThreadId, lowerThreadPriority } from '../../core/process/thread-cpu.ts'
+import { currentThreadId, lowerThreadPriority } from '../../core/threads/thread-cpu.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import { loadRouter } from '../../plugins/learned-routing/active-routers.ts'
 import { trainFromLedger } from '../../plugins/learned-routing/train-from-ledger.ts'

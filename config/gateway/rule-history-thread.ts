@@ -1,4 +1,4 @@
-import { startThread } from '../../core/process/start-thread.ts'
+import { startThread } from '../../core/threads/thread.ts'
 import { createHistoryThread, type HistoryThread } from '../../plugins/audit/history-thread.ts'
 import type { LogSettings } from './state.ts'
 

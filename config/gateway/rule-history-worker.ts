@@ -1,12 +1,11 @@
-import { parentPort, workerData } from 'node:worker_threads'
+import { workerData } from 'node:worker_threads'
 import { type EventLog, EventLogUnavailableError } from '../../core/contract/index.ts'
 import { openStreamReader } from '../../core/event-log/sqlite/stream-reader.ts'
 import { readLogId } from '../../core/events/log-identity.ts'
 import { EXPIRING_STREAMS, FOLLOWED_STREAMS } from '../../core/events/streams.ts'
 import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
-import { createPortTransport } from '../../core/process/port-transport.ts'
-import { createRpcPeer } from '../../core/process/rpc.ts'
-import { currentThreadId, lowerThreadPriority } from '../../core/process/thread-cpu.ts'
+import { serveThread } from '../../core/threads/thread.ts'
+import { currentThreadId, lowerThreadPriority } from '../../core/threads/thread-cpu.ts'
 import { createHistoryMethods } from '../../plugins/audit/history-methods.ts'
 import { serveHistory } from '../../plugins/audit/history-protocol.ts'
 import { createFirewallRuleKind } from '../../plugins/firewall/rule-kind.ts'
@@ -50,7 +49,4 @@ const reading = openLog().then((log) => createHistoryMethods(createPastEventRead
 // Each call reports it.
 reading.catch(() => undefined)
 
-createRpcPeer(
-  createPortTransport(parentPort),
-  serveHistory(async (call, present) => (await reading)(call, present)),
-)
+serveThread(serveHistory(async (call, present) => (await reading)(call, present)))

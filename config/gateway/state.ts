@@ -20,8 +20,8 @@ import {
   UNFOLLOWED_STREAMS,
 } from '../../core/events/streams.ts'
 import type { FindKnownRequest } from '../../core/http/idempotency.ts'
-import { retryWhileUnavailable } from '../../core/process/retry.ts'
-import { untilAborted } from '../../core/process/timeout.ts'
+import { retryWhileUnavailable } from '../../core/threads/retry.ts'
+import { untilAborted } from '../../core/threads/timeout.ts'
 import { type Clock, createClock } from '../../core/util/clock.ts'
 import { makeFolderPrivate } from '../../core/util/private-folder.ts'
 import { type AccountCommands, createAccountCommands } from '../../plugins/auth/account-commands.ts'

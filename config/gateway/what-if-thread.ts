@@ -1,4 +1,4 @@
-import { startThread } from '../../core/process/start-thread.ts'
+import { startThread } from '../../core/threads/thread.ts'
 import type { LedgerOptions } from '../../plugins/ledger/store/methods.ts'
 import { createWhatIfThread, type WhatIfThread } from '../../plugins/what-if/thread.ts'
 import type { Catalog } from '../../providers/shared/catalog.ts'

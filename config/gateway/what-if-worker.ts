@@ -1,8 +1,7 @@
-import { parentPort, workerData } from 'node:worker_threads'
-import { createLogger } from '../../core/process/logger.ts'
-import { createPortTransport } from '../../core/process/port-transport.ts'
-import { createRpcPeer } from '../../core/process/rpc.ts'
-import { currentThreadId, lowerThreadPriority } from '../../core/process/thread-cpu.ts'
+import { workerData } from 'node:worker_threads'
+import { createLogger } from '../../core/threads/logger.ts'
+import { serveThread } from '../../core/threads/thread.ts'
+import { currentThreadId, lowerThreadPriority } from '../../core/threads/thread-cpu.ts'
 import { lazy } from '../../core/util/lazy.ts'
 import { BUDGET_DEFAULTS } from '../../plugins/budget/plugin.ts'
 import { createPromptCipher } from '../../plugins/ledger/store/prompt-cipher.ts'
@@ -28,7 +27,6 @@ const { ledger, pluginFolder, ...data }: WhatIfWorkerData = workerData
 const settings = { ...data.settings, rereadModels: () => data.settings.models }
 lowerThreadPriority(currentThreadId())
 
-const PROGRESS_TIMEOUT_MS = 30_000
 const CALLERS_TIMEOUT_MS = 30_000
 const REPLIES_TIMEOUT_MS = 30_000
 
@@ -50,7 +48,7 @@ const openDeciders = lazy(async () => {
   return { before: await open(), after: await open() }
 })
 
-const host = createRpcPeer<WhatIfHostMethods, WhatIfThreadMethods>(createPortTransport(parentPort), {
+const host = serveThread<WhatIfHostMethods, WhatIfThreadMethods>({
   run,
   cancel() {
     isCancelled = true
@@ -68,7 +66,7 @@ async function run(job: WhatIfJob): Promise<WhatIfOutcome> {
     limits: toReplayOptions(before),
     callersOf,
     repliesOf,
-    report: (progress) => void host.request('progress', progress, PROGRESS_TIMEOUT_MS).catch(() => undefined),
+    report: (progress) => host.notify('progress', progress),
     isCancelled: () => isCancelled,
   })
   return {

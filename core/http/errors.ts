@@ -16,7 +16,7 @@ import {
   type TSchema,
   Type,
 } from '../contract/index.ts'
-import { describeThrower } from '../process/plugin-context.ts'
+import { describeThrower } from '../util/plugin-context.ts'
 import { toAnthropicErrorType, toWords } from './error-words.ts'
 import { sendStreamText } from './send-response.ts'
 import { discardUnreadBody } from './unread-body.ts'

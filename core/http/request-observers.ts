@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { type GatewayError, redactApiKeys } from '../contract/errors.ts'
 import type { EndedRequest, GatewayContext, RequestObserver } from '../contract/index.ts'
-import { describeThrower } from '../process/plugin-context.ts'
+import { describeThrower } from '../util/plugin-context.ts'
 import type { RequestsInFlight } from './requests-in-flight.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
-import { startThread } from '../process/start-thread.ts'
-import { createWorkerPool, type WorkerJobOptions, type WorkerJobResult } from '../process/worker-pool.ts'
+import { startThread } from '../threads/thread.ts'
+import { createWorkerPool, type WorkerJobOptions, type WorkerJobResult } from '../threads/worker-pool.ts'
 import { lazy } from '../util/lazy.ts'
 import type { PackedTexts } from './packed-texts.ts'
 import type { Replacement } from './replacement.ts'

@@ -1,4 +1,4 @@
-import { type WorkerJobOptions, WorkerLimitError } from '../process/worker-pool.ts'
+import { type WorkerJobOptions, WorkerLimitError } from '../threads/worker-pool.ts'
 import { type PatternJob, type PatternResults, runPatternJob } from './pattern-pool.ts'
 
 /** A pattern did not finish within the limits of its request. */

@@ -1,5 +1,5 @@
 import RE2 from 're2'
-import { currentThreadId, readThreadCpuMs } from '../process/thread-cpu.ts'
+import { currentThreadId, readThreadCpuMs } from '../threads/thread-cpu.ts'
 import { lazy } from '../util/lazy.ts'
 import type { MaybePromise } from '../util/maybe-promise.ts'
 import { isJoinable } from './automaton.ts'

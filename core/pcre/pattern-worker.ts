@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { serveWorkerJobs } from '../process/serve-worker-jobs.ts'
+import { serveWorkerJobs } from '../threads/worker-pool.ts'
 import {
   type Automaton,
   buildAutomaton,

@@ -1,6 +1,6 @@
 import { createContext, Script } from 'node:vm'
-import { currentThreadId, readThreadCpuMs } from '../process/thread-cpu.ts'
-import { WorkerLimitError } from '../process/worker-pool.ts'
+import { currentThreadId, readThreadCpuMs } from '../threads/thread-cpu.ts'
+import { WorkerLimitError } from '../threads/worker-pool.ts'
 import { lazy } from '../util/lazy.ts'
 
 /**

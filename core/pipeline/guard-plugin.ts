@@ -5,8 +5,8 @@ import type {
   ReplyingExchange,
   RequestObserver,
 } from '../contract/index.ts'
-import { runAsGateway, runAsPlugin } from '../process/plugin-context.ts'
 import { isPromiseLike } from '../util/maybe-promise.ts'
+import { runAsGateway, runAsPlugin } from '../util/plugin-context.ts'
 import { handled } from './check-reply.ts'
 import { freezeShared, type SharedFields } from './freeze-shared.ts'
 import { guardAdapter } from './guard-adapter.ts'

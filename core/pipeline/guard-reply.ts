@@ -1,6 +1,6 @@
 import type { PluginParts, Reply } from '../contract/index.ts'
-import { runAsGateway } from '../process/plugin-context.ts'
 import { freezeJson } from '../util/freeze-json.ts'
+import { runAsGateway } from '../util/plugin-context.ts'
 import { checkReply, handled } from './check-reply.ts'
 import { freezeReply } from './freeze-reply.ts'
 import {

@@ -3,8 +3,8 @@ import module, { createRequire } from 'node:module'
 import path, { extname } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { isJsonObject, type JsonObject, type Plugin, type PluginParts } from '../contract/index.ts'
-import { notePluginFile, runAsPlugin } from '../process/plugin-context.ts'
 import { errorSummary } from '../util/error-message.ts'
+import { notePluginFile, runAsPlugin } from '../util/plugin-context.ts'
 import { parsePlugin, pluginTitle } from './parse-plugin.ts'
 
 /** An entry of the `plugins` setting. */

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Metric, MetricObjectWithValues, MetricValue, Registry } from 'prom-client'
-import { runAsPlugin } from '../process/plugin-context.ts'
-import { withTimeout } from '../process/timeout.ts'
+import { withTimeout } from '../threads/timeout.ts'
+import { runAsPlugin } from '../util/plugin-context.ts'
 import { type PluginGuard, toError } from './guard-phase.ts'
 
 /** Knows which plugin registered each metric, so that errors about a clash name both. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as setTimeoutPromise } from 'node:timers/promises'
 import { type ClientConnection, type MaybePromise, SharedStateUnavailableError } from '../contract/index.ts'
-import { withTimeout } from '../process/timeout.ts'
+import { withTimeout } from '../threads/timeout.ts'
 import { chain } from '../util/maybe-promise.ts'
 import { type Remembered, ReservationMember, requestOf } from './reservation-member.ts'
 import {

@@ -1,5 +1,5 @@
 import { type CounterValue, SharedStateUnavailableError } from '../contract/index.ts'
-import type { RpcHandlers, RpcPeer } from '../process/rpc.ts'
+import type { RpcHandlers, RpcPeer } from '../threads/rpc.ts'
 import { errorMessage } from '../util/error-message.ts'
 import type {
   CounterUse,

@@ -1,7 +1,5 @@
-import { parentPort } from 'node:worker_threads'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
-import { createPortTransport } from '../process/port-transport.ts'
-import { createRpcPeer } from '../process/rpc.ts'
+import { serveThread } from '../threads/thread.ts'
 import type { TokenizerMethods } from './tokenizer.ts'
 
 // Thread that counts tokens exactly: the vocabulary takes 70 MB, and a megabyte of text half a second.
@@ -12,7 +10,7 @@ const MAX_PIECE_CHARACTERS = 1024
 /** Names of special tokens in a text are text, as for the providers. */
 const options = { disallowedSpecial: new Set<string>() }
 
-createRpcPeer<Record<never, never>, TokenizerMethods>(createPortTransport(parentPort), {
+serveThread<Record<never, never>, TokenizerMethods>({
   count: (texts) => texts.reduce((tokens, text) => tokens + countText(text), 0),
 })
 

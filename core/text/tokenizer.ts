@@ -1,5 +1,4 @@
-import { createRpcThread } from '../process/rpc-thread.ts'
-import { startThread } from '../process/start-thread.ts'
+import { createIdleThread, startThread } from '../threads/thread.ts'
 
 export type TokenizerMethods = {
   count: { readonly params: readonly string[]; readonly result: number }
@@ -23,7 +22,7 @@ const TIMEOUT_MS = 10_000
 const MAX_CHARACTERS = 2_000_000
 
 export function createExactTokenizer(): ExactTokenizer {
-  const thread = createRpcThread<TokenizerMethods, Record<never, never>>({
+  const thread = createIdleThread<TokenizerMethods, Record<never, never>>({
     startWorker: () => startThread('./tokenizer-worker', import.meta.url, { name: 'tokenizer' }),
     handlers: {},
     idleMs: IDLE_MS,

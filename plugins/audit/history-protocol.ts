@@ -1,5 +1,5 @@
 import { type ErrorCode, EventLogUnavailableError, GatewayError } from '../../core/contract/index.ts'
-import { MovedResult, type RpcHandlers } from '../../core/process/rpc.ts'
+import { MovedResult, type RpcHandlers } from '../../core/threads/rpc.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import type { HistoryCall, HistoryResult, Present } from './history-methods.ts'
 

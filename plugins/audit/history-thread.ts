@@ -1,6 +1,6 @@
 import type { Worker } from 'node:worker_threads'
 import { GatewayError } from '../../core/contract/index.ts'
-import { createRpcThread } from '../../core/process/rpc-thread.ts'
+import { createIdleThread } from '../../core/threads/thread.ts'
 import { createSharedQuota } from '../../core/util/shared-quota.ts'
 import type { HistoryCall, HistoryResult, Present } from './history-methods.ts'
 import { type HistoryOutcome, type HistoryThreadMethods, resultOf } from './history-protocol.ts'
@@ -31,7 +31,7 @@ const IDLE_MS = 60_000
 export function createHistoryThread(startWorker: () => Worker, timeoutMs = TIMEOUT_MS): HistoryThread {
   const queue = new TurnQueue(1, MAX_WAITING)
   const calls = createSharedQuota<string>({ perOwner: MAX_PER_OWNER, total: MAX_WAITING + 1 })
-  const thread = createRpcThread<HistoryThreadMethods, Record<never, never>>({
+  const thread = createIdleThread<HistoryThreadMethods, Record<never, never>>({
     startWorker,
     handlers: {},
     idleMs: IDLE_MS,

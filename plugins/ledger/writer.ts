@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import { Gauge } from 'prom-client'
-import { withTimeout } from '../../core/process/timeout.ts'
+import { withTimeout } from '../../core/threads/timeout.ts'
 import { errorMessage, errorName } from '../../core/util/error-message.ts'
 import { type CounterSeries, createCounter } from '../../core/util/metrics.ts'
 import { omitPrompt } from './record-prompt.ts'

@@ -8,7 +8,6 @@ import {
 } from '../../core/contract/index.ts'
 import type { RoutingContent } from '../../core/events/domain-events.ts'
 import { PatternLimitError, PatternRun } from '../../core/pcre/pattern-run.ts'
-import { describeThrower } from '../../core/process/plugin-context.ts'
 import {
   type CompiledCacheOptions,
   compiledCacheOptions,
@@ -16,6 +15,7 @@ import {
   createLookupCounter,
 } from '../../core/util/compiled-cache.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
+import { describeThrower } from '../../core/util/plugin-context.ts'
 import { findJudgedRequest, forEachRuleSet } from '../../core/util/rule-sets.ts'
 import { connectLearnedRouting, type LearnedRoutingServices } from '../learned-routing/connect.ts'
 import { createRuleEndpoints, type RuleEndpointServices } from '../rules/endpoints.ts'

@@ -1,25 +1,17 @@
-import { parentPort, workerData } from 'node:worker_threads'
+import { workerData } from 'node:worker_threads'
 import { type ExportResult, ExportResultCode } from '@opentelemetry/core'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources'
 import { BatchSpanProcessor, type ReadableSpan, type SpanExporter } from '@opentelemetry/sdk-trace'
-import { createPortTransport } from '../../core/process/port-transport.ts'
-import { createRpcPeer } from '../../core/process/rpc.ts'
+import { serveThread } from '../../core/threads/thread.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import { toSpans } from './to-spans.ts'
-import type {
-  ExportReport,
-  ExportWorkerData,
-  ExportWorkerMethods,
-  TraceExporterMethods,
-} from './trace-exporter.ts'
+import type { ExportWorkerData, ExportWorkerMethods, TraceExporterMethods } from './trace-exporter.ts'
 
 /**
  * Thread that sends spans over OTLP/HTTP. The exporter reads OpenTelemetry's usual variables, such as
  * `OTEL_EXPORTER_OTLP_HEADERS` and `OTEL_RESOURCE_ATTRIBUTES`.
  */
-
-const REPORT_TIMEOUT_MS = 5000
 
 const { options, version } = workerData as ExportWorkerData
 const { endpoint, service_name: name, export_interval_ms: interval } = options
@@ -39,14 +31,14 @@ const processor = new BatchSpanProcessor({
   scheduledDelayMillis: interval,
 })
 
-const peer = createRpcPeer<TraceExporterMethods, ExportWorkerMethods>(createPortTransport(parentPort), {
+const peer = serveThread<TraceExporterMethods, ExportWorkerMethods>({
   export({ records }) {
     const spans = records.flatMap((each) => toSpans(JSON.parse(each), source))
     const taken = spans.slice(0, Math.max(0, maxQueueSize - queued))
     queued += taken.length
     for (const span of taken) processor.onEnd(span)
     const dropped = spans.length - taken.length
-    if (dropped > 0) void report({ spans: dropped, error: 'too many spans wait to be sent' })
+    if (dropped > 0) peer.notify('exported', { spans: dropped, error: 'too many spans wait to be sent' })
     return {}
   },
   async stop() {
@@ -55,10 +47,6 @@ const peer = createRpcPeer<TraceExporterMethods, ExportWorkerMethods>(createPort
   },
 })
 
-async function report(exported: ExportReport): Promise<void> {
-  await peer.request('exported', exported, REPORT_TIMEOUT_MS).catch(() => undefined)
-}
-
 function reportExports(exporter: SpanExporter): SpanExporter {
   return {
     export(spans: ReadableSpan[], done: (result: ExportResult) => void) {
@@ -66,8 +54,8 @@ function reportExports(exporter: SpanExporter): SpanExporter {
       exporter.export(spans, (result) => {
         const isTaken = result.code === ExportResultCode.SUCCESS
         const error = isTaken ? {} : { error: errorMessage(result.error ?? 'the export failed') }
-        // Whoever stops the thread waits for `done`, and so for the report.
-        void report({ spans: spans.length, ...error }).then(() => done(result))
+        peer.notify('exported', { spans: spans.length, ...error })
+        done(result)
       })
     },
     shutdown: () => exporter.shutdown(),

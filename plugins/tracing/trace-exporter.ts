@@ -1,7 +1,4 @@
-import type { Worker } from 'node:worker_threads'
-import { createPortTransport } from '../../core/process/port-transport.ts'
-import { createRpcPeer, type RpcPeer } from '../../core/process/rpc.ts'
-import { startThread } from '../../core/process/start-thread.ts'
+import { connectThread, type RpcThread, startThread } from '../../core/threads/thread.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import type { TracingOptions } from './options.ts'
 import type { TraceRecord } from './request-trace.ts'
@@ -48,7 +45,7 @@ export class TraceExporter {
   #waitingSpans = 0
   #untaken = 0
   #timer: NodeJS.Timeout | undefined
-  #thread: { readonly worker: Worker; readonly peer: RpcPeer<ExportWorkerMethods> } | undefined
+  #thread: RpcThread<ExportWorkerMethods> | undefined
   #startedAt = 0
 
   constructor(data: ExportWorkerData, onExported: (report: ExportReport) => void) {
@@ -73,9 +70,9 @@ export class TraceExporter {
   async stop(): Promise<void> {
     // The thread handles messages in their order, so `stop` does not have to wait for the answer.
     const sent = this.#send()
-    const { worker, peer } = this.#thread ?? {}
-    await peer?.request('stop', {}, STOP_TIMEOUT_MS).catch(() => undefined)
-    await worker?.terminate()
+    const thread = this.#thread
+    await thread?.peer.request('stop', {}, STOP_TIMEOUT_MS).catch(() => undefined)
+    await thread?.terminate()
     await sent
   }
 
@@ -87,7 +84,7 @@ export class TraceExporter {
     if (records.length === 0) return
     this.#waiting = []
     this.#waitingSpans = 0
-    if (this.#thread === undefined) {
+    if (!this.#thread?.isAlive()) {
       if (performance.now() - this.#startedAt < RESTART_INTERVAL_MS) {
         this.#onExported({ spans, error: 'the thread that sends spans has ended' })
         return
@@ -109,20 +106,11 @@ export class TraceExporter {
       name: 'trace-exporter',
       workerData: this.#data,
     })
-    const peer = createRpcPeer<ExportWorkerMethods, TraceExporterMethods>(createPortTransport(worker), {
+    return connectThread<ExportWorkerMethods, TraceExporterMethods>(worker, {
       exported: (report) => {
         this.#onExported(report)
         return {}
       },
     })
-    const thread = { worker, peer }
-    const end = () => {
-      if (this.#thread === thread) this.#thread = undefined
-      peer.close()
-    }
-    worker.on('error', end)
-    worker.on('exit', end)
-    worker.unref()
-    return thread
   }
 }

@@ -1,6 +1,6 @@
 import type { Worker } from 'node:worker_threads'
-import type { RpcHandlers } from '../../core/process/rpc.ts'
-import { createRpcThread } from '../../core/process/rpc-thread.ts'
+import type { RpcHandlers } from '../../core/threads/rpc.ts'
+import { createIdleThread } from '../../core/threads/thread.ts'
 import type { WhatIfHostMethods, WhatIfJob, WhatIfOutcome, WhatIfThreadMethods } from './job.ts'
 
 /** What a job needs from the process that starts it. */
@@ -40,7 +40,7 @@ export function createWhatIfThread(startWorker: () => Worker): WhatIfThread {
     if (handlers === undefined) throw new Error('no job is running')
     return handlers
   }
-  const thread = createRpcThread<WhatIfThreadMethods, WhatIfHostMethods>({
+  const thread = createIdleThread<WhatIfThreadMethods, WhatIfHostMethods>({
     startWorker,
     handlers: {
       callers: (params) => current().callers(params),

@@ -1,5 +1,5 @@
 import { EventLogUnavailableError } from '../../core/contract/index.ts'
-import { withTimeout } from '../../core/process/timeout.ts'
+import { withTimeout } from '../../core/threads/timeout.ts'
 
 /**
  * Runs tasks with the same key one after the other. See docs/decisions/event-log.md, "Writers queue per

@@ -6,7 +6,7 @@ import {
   type Position,
   type RecordedEvent,
 } from '../../core/contract/index.ts'
-import { exponentialBackoff, retry } from '../../core/process/retry.ts'
+import { exponentialBackoff, retry } from '../../core/threads/retry.ts'
 import { checkLogUnchanged, type EventReference, toEventReference } from './check-log.ts'
 import { type AppliedListener, createEventReceiver, type PluginEventListener } from './event-receiver.ts'
 import { createOutageLog } from './outage-log.ts'

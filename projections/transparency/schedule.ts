@@ -1,7 +1,7 @@
 import type { EventLog } from '../../core/contract/index.ts'
 import { EventLogUnavailableError } from '../../core/contract/index.ts'
 import { ReceivedLeaves } from '../../core/event-log/transparency/received-leaves.ts'
-import { withTimeout } from '../../core/process/timeout.ts'
+import { withTimeout } from '../../core/threads/timeout.ts'
 import type { Subscription } from '../runtime/subscribe.ts'
 import { EvidenceContradictedError } from './compare-evidence.ts'
 import { CheckpointSigner, type SignerOptions } from './sign-checkpoints.ts'

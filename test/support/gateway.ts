@@ -119,8 +119,8 @@ async function loadGateway() {
     import('../../config/settings/settings.ts'),
     import('../../config/gateway/banner.ts'),
     import('../../config/gateway/demo-user.ts'),
-    import('../../core/process/logger.ts'),
-    import('../../core/process/retry.ts'),
+    import('../../core/threads/logger.ts'),
+    import('../../core/threads/retry.ts'),
     import('./data-folder.ts'),
   ])
   return {

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import { currentThreadId, readThreadCpuMs } from '../../core/process/thread-cpu.ts'
+import { currentThreadId, readThreadCpuMs } from '../../core/threads/thread-cpu.ts'
 
 /**
  * Returns the result, and the longest CPU time in ms that a turn of the event loop took meanwhile: on a busy

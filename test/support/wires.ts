@@ -1,4 +1,4 @@
-import type { RpcTransport } from '../../core/process/rpc.ts'
+import type { RpcTransport } from '../../core/threads/rpc.ts'
 
 /** Both ends of a pipe, as between two processes: what is sent is copied as JSON and arrives later. */
 export function pairOfWires(): [RpcTransport, RpcTransport] {

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
-import { LogDestination } from '../../core/process/log-destination.ts'
+import { LogDestination } from '../../core/threads/log-destination.ts'
 import { makeFolder } from '../support/folders.ts'
 import { waitUntil } from '../support/wait.ts'
 

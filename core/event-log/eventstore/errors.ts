@@ -1,6 +1,6 @@
 import { type CommandError, convertToCommandError, ErrorType, isCommandError } from '@eventstore/db-client'
 import { EventLogUnavailableError } from '../../contract/event-log.ts'
-import { withTimeout } from '../../process/timeout.ts'
+import { withTimeout } from '../../threads/timeout.ts'
 import { errorMessage } from '../../util/error-message.ts'
 
 /** Converts any error of the client to the port's error, with a message for the operator. */

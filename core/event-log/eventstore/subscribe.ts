@@ -1,7 +1,7 @@
 import { finished, type Readable } from 'node:stream'
 import { BACKWARDS, END } from '@eventstore/db-client'
 import type { Position, StreamAnomaly } from '../../contract/event-log.ts'
-import { untilAborted } from '../../process/timeout.ts'
+import { untilAborted } from '../../threads/timeout.ts'
 import { AutoResetEvent } from '../../util/auto-reset-event.ts'
 import { ReceivedEvent } from '../stored-event.ts'
 import { matchesStream } from '../streams.ts'

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import { startThread } from '../../process/start-thread.ts'
+import { startThread } from '../../threads/thread.ts'
 import { errorMessage } from '../../util/error-message.ts'
 import { HISTORY_FILE } from './check-folder.ts'
 import { SqliteDatabase } from './database.ts'

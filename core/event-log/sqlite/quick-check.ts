@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { startThread } from '../../process/start-thread.ts'
+import { startThread } from '../../threads/thread.ts'
 import { HISTORY_FILE } from './check-folder.ts'
 
 /**

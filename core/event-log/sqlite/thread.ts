@@ -1,6 +1,6 @@
 import type { Worker } from 'node:worker_threads'
 import { EventLogReplacedError, EventLogUnavailableError } from '../../contract/event-log.ts'
-import { startThread } from '../../process/start-thread.ts'
+import { startThread } from '../../threads/thread.ts'
 import type { AutoResetEvent } from '../../util/auto-reset-event.ts'
 import type { MaybePromise } from '../../util/maybe-promise.ts'
 import { createDamagedFileError } from './check-folder.ts'

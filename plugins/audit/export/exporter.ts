@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { EventLog, Position } from '../../../core/contract/index.ts'
 import { isPluginStream } from '../../../core/events/plugin-events.ts'
-import { exponentialBackoff, retry, type Wait } from '../../../core/process/retry.ts'
+import { exponentialBackoff, retry, type Wait } from '../../../core/threads/retry.ts'
 import { AutoResetEvent } from '../../../core/util/auto-reset-event.ts'
 import { errorMessage } from '../../../core/util/error-message.ts'
 import { showLogEntry, toLogEntry } from '../log-entries.ts'

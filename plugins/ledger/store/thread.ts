@@ -1,10 +1,7 @@
-import type { Worker } from 'node:worker_threads'
 import type { Logger } from 'pino'
 import { reportSetAside, type SetAsideFile } from '../../../core/event-log/sqlite/damaged-files.ts'
-import { createPortTransport } from '../../../core/process/port-transport.ts'
-import { createRpcPeer, type RpcPeer } from '../../../core/process/rpc.ts'
-import { startThread } from '../../../core/process/start-thread.ts'
-import { withTimeout } from '../../../core/process/timeout.ts'
+import { connectThread, type RpcThread, startThread } from '../../../core/threads/thread.ts'
+import { withTimeout } from '../../../core/threads/timeout.ts'
 import {
   createLedgerCalls,
   type ForeignFile,
@@ -20,12 +17,8 @@ import {
 /** See `LEDGER_METHODS`. */
 type Role = 'writer' | 'reader'
 
-interface LedgerThread {
-  readonly peer: RpcPeer<LedgerThreadMethods>
-  readonly isAlive: () => boolean
-  /** Ends the thread, whatever it does. Other ledgers that it serves are opened again in another one. */
-  readonly terminate: () => void
-}
+/** When it ends, other ledgers that it serves are opened again in another one. */
+type LedgerThread = RpcThread<LedgerThreadMethods>
 
 /** The ledgers of a process share their threads, which load the database code once. */
 const threads = new Map<Role, LedgerThread>()
@@ -43,34 +36,17 @@ function threadFor(role: Role): LedgerThread {
 }
 
 function startLedgerThread(role: Role): LedgerThread {
-  const worker: Worker = startThread('./worker', import.meta.url, {
+  const worker = startThread('./worker', import.meta.url, {
     name: `ledger-${role}`,
     // Batches are short-lived; a large young generation would only keep memory.
     resourceLimits: { maxYoungGenerationSizeMb: 6 },
   })
-  let isAlive = true
-  const peer = createRpcPeer<LedgerThreadMethods, LedgerOwnerMethods>(createPortTransport(worker), {
+  return connectThread<LedgerThreadMethods, LedgerOwnerMethods>(worker, {
     movedFile({ owner, file }) {
       owners.get(owner)?.(file)
       return {}
     },
   })
-  const end = () => {
-    isAlive = false
-    peer.close()
-  }
-  worker.on('error', end)
-  worker.on('exit', end)
-  // Calls in flight keep the process alive by their timeouts.
-  worker.unref()
-  return {
-    peer,
-    isAlive: () => isAlive,
-    terminate() {
-      end()
-      void worker.terminate()
-    },
-  }
 }
 
 /** A ledger that is open in a thread. */
@@ -133,7 +109,7 @@ export function createThreadLedger(options: LedgerOptions, logger: Logger): Ledg
         }
         // A ledger that is away is left as it is. One that is being changed changes at the next start.
         await close().catch((error: unknown) => {
-          if (error instanceof StillOpeningError) thread.terminate()
+          if (error instanceof StillOpeningError) void thread.terminate()
         })
       }
       owners.delete(owner)

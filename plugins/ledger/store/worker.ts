@@ -1,7 +1,5 @@
-import { parentPort } from 'node:worker_threads'
 import type { SetAsideFile } from '../../../core/event-log/sqlite/damaged-files.ts'
-import { createPortTransport } from '../../../core/process/port-transport.ts'
-import { createRpcPeer } from '../../../core/process/rpc.ts'
+import { serveThread } from '../../../core/threads/thread.ts'
 import { errorName } from '../../../core/util/error-message.ts'
 import {
   callLedger,
@@ -25,7 +23,6 @@ import { TailBuffer } from './tail.ts'
 
 const SWEEP_INTERVAL_MS = 3_600_000
 const FIRST_SWEEP_MS = 30_000
-const MOVED_FILE_TIMEOUT_MS = 5000
 
 interface LedgerEntry {
   readonly served: ServedLedger
@@ -36,7 +33,7 @@ interface LedgerEntry {
 const ledgers = new Map<number, LedgerEntry>()
 let lastLedger = 0
 
-const { request } = createRpcPeer<LedgerOwnerMethods, LedgerThreadMethods>(createPortTransport(parentPort), {
+const owner = serveThread<LedgerOwnerMethods, LedgerThreadMethods>({
   open: openLedger,
   async close({ ledger }) {
     const entry = ledgers.get(ledger)
@@ -78,8 +75,7 @@ function serveCalls(served: ServedLedger): LedgerCalls {
 
 async function openLedger(options: OpenLedgerParams): Promise<OpenedLedger> {
   const report = (file: SetAsideFile | ForeignFile) =>
-    // The main thread answers immediately, unless it is ending.
-    void request('movedFile', { owner: options.owner, file }, MOVED_FILE_TIMEOUT_MS).catch(() => undefined)
+    owner.notify('movedFile', { owner: options.owner, file })
   const served = new ServedLedger(options, {
     onForeign: (movedTo) => report({ movedTo }),
     onSetAside: report,

@@ -6,7 +6,7 @@ import {
   MAX_ROUTER_MODELS,
   type TrainedRouterData,
 } from '../../../../core/events/router-events.ts'
-import { createLogger } from '../../../../core/process/logger.ts'
+import { createLogger } from '../../../../core/threads/logger.ts'
 import { createActiveRouters } from '../../../../plugins/learned-routing/active-routers.ts'
 import { encodeWeights } from '../../../../plugins/learned-routing/model.ts'
 import { createRouterCommands } from '../../../../plugins/learned-routing/router-commands.ts'

@@ -18,7 +18,7 @@ import { parseCheckpoint } from '../../../../core/event-log/transparency/checkpo
 import { ReceivedLeaves } from '../../../../core/event-log/transparency/received-leaves.ts'
 import { createTreeVerifier } from '../../../../core/event-log/transparency/verify-tree.ts'
 import { ensureLogId } from '../../../../core/events/log-identity.ts'
-import { createLogger } from '../../../../core/process/logger.ts'
+import { createLogger } from '../../../../core/threads/logger.ts'
 import { createClock } from '../../../../core/util/clock.ts'
 import { type Subscription, subscribeProjections } from '../../../../projections/runtime/subscribe.ts'
 import { treeFolder } from '../../../../projections/transparency/compare-evidence.ts'

@@ -1,7 +1,8 @@
-import type { Worker } from 'node:worker_threads'
+import { parentPort, type Worker } from 'node:worker_threads'
 import { GatewayError } from '../contract/errors.ts'
-import { terminateThread } from './stuck-threads.ts'
-import { lowerThreadPriority, readThreadCpuMs } from './thread-cpu.ts'
+import { errorMessage } from '../util/error-message.ts'
+import { terminateThread } from './thread.ts'
+import { currentThreadId, lowerThreadPriority, readThreadCpuMs } from './thread-cpu.ts'
 
 /** A job used up its CPU time. */
 export class WorkerLimitError extends Error {}
@@ -289,4 +290,29 @@ export function createWorkerPool<Request, Result>({
 
 function stuckError(): WorkerLimitError {
   return new WorkerLimitError('an earlier job of the same owner does not stop')
+}
+
+/**
+ * Serves the jobs of a `WorkerPool`, in its thread. `execute` throws a `WorkerLimitError` when it has used
+ * its CPU time, in milliseconds.
+ */
+export function serveWorkerJobs<Request, Result>(
+  execute: (request: Request, cpuLimitMs: number) => Result,
+): void {
+  const reply = (message: WorkerReply<Result>) => parentPort?.postMessage(message)
+  const threadId = currentThreadId()
+  parentPort?.on('message', ({ request, cpuLimitMs }: WorkerJobMessage<Request>) => {
+    const startedAt = readThreadCpuMs(threadId)
+    try {
+      const result = execute(request, cpuLimitMs)
+      reply({ type: 'result', result, cpuMs: readThreadCpuMs(threadId) - startedAt })
+    } catch (error) {
+      reply(
+        error instanceof WorkerLimitError
+          ? { type: 'limit' }
+          : { type: 'error', message: errorMessage(error) },
+      )
+    }
+  })
+  reply({ type: 'ready', threadId })
 }

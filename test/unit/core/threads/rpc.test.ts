@@ -4,7 +4,7 @@ import {
   createRpcPeer,
   type RpcPeer,
   type RpcTransport,
-} from '../../../../core/process/rpc.ts'
+} from '../../../../core/threads/rpc.ts'
 import { pairOfWires } from '../../../support/wires.ts'
 
 type TestMethods = {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
-import { watchHeartbeat } from '../../../../core/process/watch-heartbeat.ts'
+import { watchHeartbeat } from '../../../../config/cluster/watch-heartbeat.ts'
 
 describe('watchHeartbeat', () => {
   it('reports a process that does not respond, once', async () => {

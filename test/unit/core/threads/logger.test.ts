@@ -3,7 +3,7 @@ import fs, { closeSync, createReadStream, openSync, readFileSync } from 'node:fs
 import path from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { expect } from 'chai'
-import { countDroppedLogLines, LogDestination } from '../../../../core/process/log-destination.ts'
+import { countDroppedLogLines, LogDestination } from '../../../../core/threads/log-destination.ts'
 import { makeFolder } from '../../../support/folders.ts'
 import { moduleUrl, NODE_OPTIONS, ROOT } from '../../../support/root.ts'
 import { waitUntil } from '../../../support/wait.ts'
@@ -181,7 +181,7 @@ describe('a log that cannot be written', () => {
 
 describe('createLogger', () => {
   it('writes all lines before the process exits', () => {
-    const module = moduleUrl('core/process/logger').href
+    const module = moduleUrl('core/threads/logger').href
     const script = `import { createLogger } from '${module}'
       const logger = createLogger('info', { isShared: true, worker: 3 })
       for (let n = 0; n < 1000; n++) logger.info({ n, key: 'secret' }, 'line')

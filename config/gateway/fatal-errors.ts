@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { currentPlugin, describeThrower, findPluginInStack } from './plugin-context.ts'
+import { currentPlugin, describeThrower, findPluginInStack } from '../../core/util/plugin-context.ts'
 
 /** What ends the process: an error that nobody handled. */
 export interface FatalErrors {

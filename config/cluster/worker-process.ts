@@ -1,6 +1,6 @@
 import cluster, { type Worker } from 'node:cluster'
+import type { RpcTransport } from '../../core/threads/rpc.ts'
 import { followHandedConnections } from './handed-connections.ts'
-import type { RpcTransport } from './rpc.ts'
 
 /** `starting` until the worker serves, `draining` once it was asked to stop. */
 export const WORKER_STATES = ['starting', 'serving', 'draining'] as const

@@ -28,16 +28,24 @@ export class MovedResult<Result> {
 /** One end of a connection on which both ends call methods of each other. */
 export interface RpcPeer<RemoteMethods extends MethodTable> {
   /**
-   * Calls a method of the other end. Rejects with the message of the remote error, with an error after
-   * `timeoutMs` milliseconds without a response, or with a `ChannelClosedError` once the channel is closed.
+   * Calls a method of the other end. Rejects with the message and the `code` of the remote error, with an
+   * error after `timeoutMs` milliseconds without a response, or with a `ChannelClosedError` once the channel
+   * is closed.
    */
   request<Method extends keyof RemoteMethods & string>(
     method: Method,
     params: RemoteMethods[Method]['params'],
-    timeoutMs: number,
+    timeoutMs?: number,
   ): Promise<RemoteMethods[Method]['result']>
+  /** Calls a method of the other end without waiting. Errors are ignored. */
+  notify<Method extends keyof RemoteMethods & string>(
+    method: Method,
+    params: RemoteMethods[Method]['params'],
+  ): void
+  /** Sends what would be sent at the end of this turn of the event loop. */
+  flush(): void
   /** Rejects every pending request with a `ChannelClosedError`. Nothing is sent afterwards. */
-  close(): void
+  close(cause?: unknown): void
 }
 
 /** Carries messages between the two ends, for example over the IPC channel of a child process. */
@@ -47,23 +55,23 @@ export interface RpcTransport {
   listen(receive: (message: unknown) => void): void
 }
 
-/** The other process exited or the channel was closed. */
+/** The other process or thread exited, or the channel was closed. */
 export class ChannelClosedError extends Error {
-  constructor() {
-    super('The channel to the other process is closed.')
+  constructor(cause?: unknown) {
+    super('The channel to the other process or thread is closed.', { cause })
     this.name = 'ChannelClosedError'
   }
 }
 
 type RpcMessage =
-  | { readonly id: number; readonly method: string; readonly params: unknown }
+  | { readonly id?: number; readonly method: string; readonly params: unknown }
   | { readonly replyTo: number; readonly result: unknown }
-  | { readonly replyTo: number; readonly error: string }
+  | { readonly replyTo: number; readonly error: string; readonly code?: string }
 
 interface PendingRequest {
   readonly resolve: (result: unknown) => void
   readonly reject: (error: Error) => void
-  readonly timer: NodeJS.Timeout
+  readonly timer: NodeJS.Timeout | undefined
 }
 
 /** The property that holds a batch of messages. Other messages on the same transport are ignored. */
@@ -89,6 +97,7 @@ export function createRpcPeer<RemoteMethods extends MethodTable, LocalMethods ex
   }
 
   function flush(): void {
+    if (outgoing.length === 0) return
     const [messages, buffers] = [outgoing, moved]
     outgoing = []
     moved = []
@@ -97,18 +106,19 @@ export function createRpcPeer<RemoteMethods extends MethodTable, LocalMethods ex
 
   function receive(message: RpcMessage): void {
     if ('method' in message) void respond(message.id, message.method, message.params)
-    else if ('error' in message) settle(message.replyTo)?.reject(new Error(message.error))
+    else if ('error' in message) settle(message.replyTo)?.reject(toError(message))
     else settle(message.replyTo)?.resolve(message.result)
   }
 
-  async function respond(replyTo: number, method: string, params: unknown): Promise<void> {
+  async function respond(replyTo: number | undefined, method: string, params: unknown): Promise<void> {
     try {
       const result = await handlers[method]?.(params)
+      if (replyTo === undefined) return
       if (!(result instanceof MovedResult)) return send({ replyTo, result })
       moved.push(...result.buffers)
       send({ replyTo, result: result.result })
     } catch (error) {
-      send({ replyTo, error: errorMessage(error) })
+      if (replyTo !== undefined) send({ replyTo, error: errorMessage(error), ...codeOf(error) })
     }
   }
 
@@ -129,17 +139,29 @@ export function createRpcPeer<RemoteMethods extends MethodTable, LocalMethods ex
       const id = ++lastId
       send({ id, method, params })
       return new Promise((resolve, reject) => {
-        const timer = setTimeout(() => {
+        const expire = () =>
           settle(id)?.reject(new Error(`Method "${method}" timed out after ${timeoutMs} ms.`))
-        }, timeoutMs)
+        const timer = timeoutMs === undefined ? undefined : setTimeout(expire, timeoutMs)
         pending.set(id, { resolve, reject, timer })
       })
     },
-    close() {
+    notify: (method, params) => send({ method, params }),
+    flush,
+    close(cause) {
       isClosed = true
-      for (const id of [...pending.keys()]) settle(id)?.reject(new ChannelClosedError())
+      for (const id of [...pending.keys()]) settle(id)?.reject(new ChannelClosedError(cause))
     },
   }
+}
+
+function codeOf(error: unknown): { readonly code?: string } {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string'
+    ? { code: error.code }
+    : {}
+}
+
+function toError({ error, code }: { readonly error: string; readonly code?: string }): Error {
+  return Object.assign(new Error(error), code !== undefined && { code })
 }
 
 function toMessages(batch: unknown): readonly RpcMessage[] {

@@ -1,11 +1,11 @@
 import { expect } from 'chai'
-import { startThread } from '../../../../core/process/start-thread.ts'
+import { startThread } from '../../../../core/threads/thread.ts'
 import {
   createWorkerPool,
   WorkerJobCancelledError,
   WorkerLimitError,
   type WorkerPool,
-} from '../../../../core/process/worker-pool.ts'
+} from '../../../../core/threads/worker-pool.ts'
 
 interface TestJob {
   readonly type: string

@@ -1,5 +1,5 @@
 import { writeSync, write as writeToFile } from 'node:fs'
-import { endIfThreadsAreStuck, noteStuckThread } from './stuck-threads.ts'
+import { endIfThreadsAreStuck, noteStuckThread } from './thread.ts'
 
 interface LogDestinationOptions {
   /** Other processes write to the same file. */

@@ -1,5 +1,5 @@
 import { Counter, type Registry } from 'prom-client'
-import { countDroppedLogLines } from './log-destination.ts'
+import { countDroppedLogLines } from '../../core/threads/log-destination.ts'
 
 /** Registers the count of log lines of this process that could not be written. */
 export function registerLogMetrics(registry: Registry): void {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { coalesceMax } from '../../../../core/process/coalesce-max.ts'
+import { coalesceMax } from '../../../../config/cluster/coalesce-max.ts'
 
 describe('coalesceMax', () => {
   let sent: number[]

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { untilAborted, withTimeout } from '../../../../core/process/timeout.ts'
+import { untilAborted, withTimeout } from '../../../../core/threads/timeout.ts'
 
 const never = new Promise<never>(() => undefined)
 

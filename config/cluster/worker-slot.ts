@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { errorMessage } from '../util/error-message.ts'
-import { exponentialBackoff, retry } from './retry.ts'
+import { exponentialBackoff, retry } from '../../core/threads/retry.ts'
+import { errorMessage } from '../../core/util/error-message.ts'
 import { StartupError, type WorkerProcess } from './worker-process.ts'
 
 interface WorkerSlotOptions<Service> {

@@ -6,7 +6,7 @@ import {
   fixedBackoff,
   retry,
   retryWhileUnavailable,
-} from '../../../../core/process/retry.ts'
+} from '../../../../core/threads/retry.ts'
 
 /** An operation that fails with the given errors, then succeeds with the number of its attempts. */
 function failingWith(...errors: readonly Error[]) {
