@@ -7,7 +7,6 @@ import type { Capabilities } from '../../providers/shared/catalog.ts'
 import type { ProviderAuth, ProviderClientOptions } from '../../providers/shared/client.ts'
 import { buildPresetSettings } from './capability-presets.ts'
 import { findSettingsIssues } from './check-settings.ts'
-import { replaceDeprecatedSettings } from './deprecated-settings.ts'
 import {
   applyEnvironment,
   defaultKeyVariable,
@@ -35,7 +34,7 @@ export interface Settings extends Omit<SettingsDocument, 'plugins' | 'providers'
   readonly modeAliases: ReadonlyMap<string, Mode>
   /** Returns `models` with the current rows of the data folder. Throws a `SettingsError`. */
   readonly rereadModels: () => readonly Model[]
-  /** Log messages about deprecated settings that are in use. */
+  /** Log messages about files that are not used, such as a damaged updated catalogue. */
   readonly warnings: readonly string[]
 }
 
@@ -69,8 +68,7 @@ export function readSettings(processEnvironment: Environment): Settings {
   const issues: string[] = []
   const ownFile = processEnvironment.CONFIG
   const shipped = toMap(readShippedYaml('config/default.yaml', issues), 'default.yaml', issues)
-  const ownAsWritten = ownFile ? toMap(readYaml(ownFile, issues), ownFile, issues) : {}
-  const { settings: own, warnings } = replaceDeprecatedSettings(ownAsWritten, issues)
+  const own = ownFile ? toMap(readYaml(ownFile, issues), ownFile, issues) : {}
   const merged = mergeSettings(mergeSettings(shipped, buildPresetSettings(own.capabilities)), own)
   const secrets = readSecretFiles(processEnvironment, listSecretVariables(merged.providers))
   const { environment } = secrets
@@ -97,7 +95,7 @@ export function readSettings(processEnvironment: Environment): Settings {
     models: updated.value ?? models,
     modeAliases: readModeAliases(settings.model_aliases),
     rereadModels,
-    warnings: [...warnings, ...updated.issues.map((issue) => `the updated catalogue is not used: ${issue}`)],
+    warnings: updated.issues.map((issue) => `the updated catalogue is not used: ${issue}`),
   }
 }
 

@@ -135,15 +135,12 @@ describe('"config check"', () => {
       plugin,
       `export default { name: 'any', contract: 2, setup() { throw new Error('it was set up') } }`,
     )
-    const CONFIG = await writeSettings(`plugins: [auth, ${plugin}]\nresponses: { keep_days: 3 }\n`)
+    const CONFIG = await writeSettings(`plugins: [auth, ${plugin}]\n`)
     const DATA_DIR = await makeFolder()
 
     expect(await runCommand(['config', 'check'], { CONFIG, DATA_DIR, PORT: '1' })).to.deep.equal({
       code: 0,
-      stdout:
-        'Warning: setting responses.keep_days is deprecated; use responses.retention_days.\n' +
-        `Plugins: auth -> ${plugin}\n` +
-        'The settings and plugins are valid.\n',
+      stdout: `Plugins: auth -> ${plugin}\nThe settings and plugins are valid.\n`,
       stderr: '',
     })
     expect(await readdir(DATA_DIR)).to.deep.equal([])

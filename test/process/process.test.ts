@@ -86,26 +86,17 @@ describe('the process', () => {
   })
 })
 
-describe('a process with settings of its own', () => {
+describe('a process with a key of a provider', () => {
   let gateway: GatewayProcess
 
   before(async () => {
-    gateway = await startGatewayProcess({
-      ...(await withSettings('responses: { keep_days: 3 }')),
-      ...{ OPENAI_API_KEY: 'a-real-key', METRICS_PORT: '0' },
-    })
+    gateway = await startGatewayProcess({ OPENAI_API_KEY: 'a-real-key', METRICS_PORT: '0' })
   })
   after(() => gateway?.stop())
 
   it('creates no user once a provider has a key, and says how to', async () => {
     await gateway.wrote('npx signalbox users add --name Ada --plan paid')
     expect(gateway.stderr()).not.to.match(/tr_|SIGNALBOX_KEY/)
-  })
-
-  it('accepts deprecated names of settings, with a warning in the log', () => {
-    expect(gateway.stderr()).to.contain(
-      'setting responses.keep_days is deprecated; use responses.retention_days',
-    )
   })
 
   it('may serve its metrics on a separate port, without a key, and then only there', async () => {
