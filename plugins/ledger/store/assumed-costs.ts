@@ -1,25 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { firstIdAt, type IdRange, possibleRecordIds } from './record-id.ts'
-import { FLAGS, type LedgerEngine, type LedgerTables, type RequestRow } from './tables.ts'
+import { FLAGS, type LedgerTables, type RequestRow } from './tables.ts'
 import { DAY_MS } from './units.ts'
-
-/** Adds the table of what budgets count for requests whose cost is not known. */
-export async function createAssumedCosts(db: Kysely<unknown>, engine: LedgerEngine): Promise<void> {
-  const isSqlite = engine === 'sqlite'
-  const bigint = isSqlite ? 'integer' : 'bigint'
-  await db.schema
-    .createTable('assumed_costs')
-    .ifNotExists()
-    .addColumn('id', bigint, (column) => column.primaryKey())
-    .addColumn('user_id', bigint, (column) => column.notNull())
-    .addColumn('key', 'integer', (column) => column.notNull())
-    .addColumn('group_set', 'integer')
-    .addColumn('is_copy', 'integer', (column) => column.notNull())
-    .addColumn('is_own_copy', 'integer', (column) => column.notNull())
-    .addColumn('cost', bigint, (column) => column.notNull())
-    .modifyEnd(sql.raw(isSqlite ? 'strict' : ''))
-    .execute()
-}
 
 export function toAssumedCost(
   { id, user_id, key, group_set, shadow_of, flags }: RequestRow,

@@ -3,7 +3,7 @@ import { SqliteDatabase } from '../../../core/event-log/sqlite/database.ts'
 import { refuseForeignWal } from '../../../core/event-log/sqlite/foreign-wal.ts'
 import { createDamagedOwnerError } from '../../../core/event-log/sqlite/set-aside.ts'
 import { isLogId } from '../../../core/util/ids.ts'
-import { hasNewMigrations, migrateLedger } from './migrations.ts'
+import { createLedgerTables } from './schema.ts'
 import type { LedgerEngine, LedgerTables } from './tables.ts'
 
 /** Where the ledger of an event log is. */
@@ -27,14 +27,11 @@ export interface LedgerDatabase {
 const STATEMENT_TIMEOUT_MS = 10_000
 const CONNECT_TIMEOUT_MS = 3000
 
-/** The same for a statement that changes tables, which may read all of them or wait for another gateway. */
-const MIGRATION_TIMEOUT_MS = 1_800_000
-
 /** Pages of 4 KiB. */
 const VACUUM_PAGES = 500
 
 /**
- * Opens the ledger and creates or updates its tables. `isWriter`: false for a second connection to a file
+ * Opens the ledger and creates its tables. `isWriter`: false for a second connection to a file
  * that is already open, which reads only. Rejects if the ledger belongs to another event log.
  */
 export async function openLedgerDatabase(
@@ -48,23 +45,12 @@ export async function openLedgerDatabase(
       : await openPostgres(location.url, logId)
   if (!isWriter) return database
   try {
-    await migrate(database.db, location, logId)
+    await createLedgerTables(database.db, location.engine, location.engine === 'postgres' ? logId : undefined)
     await claimLedger(database.db, logId)
     return database
   } catch (error) {
     await database.db.destroy().catch(() => undefined)
     throw error
-  }
-}
-
-async function migrate(db: Kysely<LedgerTables>, location: LedgerLocation, logId: string): Promise<void> {
-  if (location.engine === 'sqlite') return migrateLedger(db, 'sqlite', undefined)
-  if (!(await hasNewMigrations(db, 'postgres', logId))) return migrateLedger(db, 'postgres', logId)
-  const patient = await connectPostgres(location.url, MIGRATION_TIMEOUT_MS)
-  try {
-    await migrateLedger(patient.withSchema(logId), 'postgres', logId)
-  } finally {
-    await patient.destroy()
   }
 }
 

@@ -116,8 +116,6 @@ interface JoinedRow extends RequestRow {
   readonly error_param: string | null
   readonly error_rule: number | null
   readonly trace_entries: string | null
-  /** Of a record that has not been converted. */
-  readonly rules: string | null
   readonly listed_warnings: string | null
 }
 
@@ -138,7 +136,7 @@ function toRecord(row: JoinedRow): Omit<StoredRecord, 'feedback'> {
     provider,
     model,
     attempts: decodeAttempts(row.attempts, provider, model),
-    rules: decodeList<RuleTraceEntry>(row.trace_entries ?? row.rules),
+    rules: decodeList<RuleTraceEntry>(row.trace_entries),
     rulesPosition: row.rules_position,
     warnings: decodeList<Warning>(row.listed_warnings ?? row.warnings),
     tokens: toTokens(row),

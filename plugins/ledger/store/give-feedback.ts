@@ -1,6 +1,5 @@
 import type { Kysely, Transaction } from 'kysely'
 import { addToUsage, type UsageChange } from './add-to-usage.ts'
-import { findEarlierRules } from './earlier-rules.ts'
 import type { FeedbackOutcome, GivenFeedback } from './feedback-queries.ts'
 import { findRecordKey } from './find-records.ts'
 import type { AnswerSignal } from './record.ts'
@@ -76,35 +75,26 @@ export async function addSignal(
 function lockRequest(db: Transaction<LedgerTables>, engine: LedgerEngine, id: number) {
   return db
     .selectFrom('requests')
-    .select(['id', 'user_id', 'key', 'group_set', 'target', 'shadow_of', 'trace', 'rules', 'signals'])
+    .select(['id', 'user_id', 'key', 'group_set', 'target', 'shadow_of', 'trace', 'signals'])
     .where('id', '=', id)
     .$if(engine === 'postgres', (query) => query.forUpdate())
     .executeTakeFirst()
 }
 
-interface TraceColumns {
-  readonly trace: number | null
-  /** Of a record that has not been converted. */
-  readonly rules: string | null
-}
-
 async function addChange(
   db: Transaction<LedgerTables>,
-  request: UsageChange['request'] & TraceColumns,
+  request: UsageChange['request'] & { readonly trace: number | null },
   change: Partial<UsageMeasures>,
 ): Promise<void> {
   const measures = { ...NO_CHANGE, ...change }
-  await addToUsage(db, [{ request, rules: await findRules(db, request), measures }])
+  await addToUsage(db, [{ request, rules: await findRules(db, request.trace), measures }])
 }
 
 const NO_CHANGE = Object.fromEntries(MEASURES.map((measure) => [measure, 0])) as unknown as UsageMeasures
 
 /** Returns the rules that did something to a request. */
-async function findRules(
-  db: Transaction<LedgerTables>,
-  { trace, rules }: TraceColumns,
-): Promise<UsageChange['rules']> {
-  if (trace === null) return findEarlierRules(db, rules)
+async function findRules(db: Transaction<LedgerTables>, trace: number | null): Promise<UsageChange['rules']> {
+  if (trace === null) return []
   return db.selectFrom('trace_rules').select(['kind', 'rule_id']).where('trace', '=', trace).execute()
 }
 

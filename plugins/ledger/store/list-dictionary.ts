@@ -71,7 +71,7 @@ interface StoredList {
 }
 
 /** Stores lists by digest, with the rules of traces. Returns their ids by digest. */
-export async function storeLists(
+async function storeLists(
   db: Kysely<LedgerTables>,
   lists: ReadonlyMap<string, StoredList>,
   label: LabelOf,

@@ -1,5 +1,4 @@
 import { type Kysely, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
-import { hasEarlierRules, selectEarlierHits } from './earlier-rules.ts'
 import { readRecords } from './find-records.ts'
 import { QUALITY } from './give-feedback.ts'
 import type { RequestPage, RequestQuery } from './queries.ts'
@@ -21,12 +20,11 @@ export async function listRecords(
   // One more than asked for, which tells whether there is another page.
   const read = (branch: AccessPath['branches'][number]) =>
     selectIds(db, engine, conditions, access.name, branch, range, limit + 1).execute()
-  // In order: a request that is converted meanwhile is then found twice, and not missed.
-  const parts =
-    access.name === 'rule'
-      ? await readInOrder(access.branches, read)
-      : await Promise.all(access.branches.map(read))
-  const ids = [...new Set(parts.flat().map(({ id }) => id))].sort((a, b) => b - a)
+  const parts = await Promise.all(access.branches.map(read))
+  const ids = parts
+    .flat()
+    .map(({ id }) => id)
+    .sort((a, b) => b - a)
   const records = await readRecords(db, ids.slice(0, limit))
   const last = records.at(-1)
   return { records, ...(ids.length > limit && last !== undefined && { next: last.id }) }
@@ -52,10 +50,8 @@ async function select(
   engine: LedgerEngine,
   { filter, before }: Pick<RequestQuery, 'filter'> & { readonly before: number | undefined },
 ) {
-  const resolved = await resolveFilter(db, filter)
-  if (resolved === undefined) return undefined
-  const earlier = resolved.rule !== undefined && (await hasEarlierRules(db))
-  const conditions = { ...resolved, earlier }
+  const conditions = await resolveFilter(db, filter)
+  if (conditions === undefined) return undefined
   const range = {
     from: filter.since === undefined ? 0 : firstIdAt(filter.since),
     below: Math.min(
@@ -64,15 +60,6 @@ async function select(
     ),
   }
   return { conditions, range, access: await chooseAccess(db, engine, conditions, range) }
-}
-
-async function readInOrder<Branch, Row>(
-  branches: readonly Branch[],
-  read: (branch: Branch) => Promise<Row>,
-): Promise<readonly Row[]> {
-  const parts: Row[] = []
-  for (const branch of branches) parts.push(await read(branch))
-  return parts
 }
 
 /**
@@ -96,9 +83,6 @@ type AccessName =
   | 'status'
   | 'time'
 
-/** The branch of requests that have not been converted. */
-const EARLIER = 0
-
 /** Rows up to which the rows of a value are counted. */
 const PROBE_ROWS = 2000
 
@@ -109,10 +93,10 @@ async function chooseAccess(
   conditions: Conditions,
   range: IdRange,
 ): Promise<AccessPath> {
-  const { rule, score, error, status, text, earlier, ...equal } = conditions
+  const { rule, score, error, status, text, ...equal } = conditions
   const paths: AccessPath[] = []
   if (score) paths.push({ name: 'score', branches: [undefined] })
-  if (rule) paths.push({ name: 'rule', branches: earlier ? [EARLIER, undefined] : [undefined] })
+  if (rule) paths.push({ name: 'rule', branches: [undefined] })
   if (Array.isArray(error)) paths.push({ name: 'error', branches: error })
   for (const name of ['key', 'user_id', 'group_set', 'target', 'endpoint'] as const)
     if (equal[name]) paths.push({ name, branches: equal[name] })
@@ -191,7 +175,7 @@ function selectIds(
   range: IdRange,
   limit: number,
 ): IdQuery {
-  const { rule, score, text, error, copies, earlier = false, ...equal } = conditions
+  const { rule, score, text, error, copies, ...equal } = conditions
   const others: RawBuilder<boolean>[] = []
   if (copies === 'only') others.push(sql<boolean>`${sql.ref('requests.shadow_of')} is not null`)
   else if (copies === undefined) others.push(sql<boolean>`${sql.ref('requests.shadow_of')} is null`)
@@ -204,10 +188,7 @@ function selectIds(
     others.push(engine === 'postgres' ? sql<boolean>`(${isListed} or false)` : isListed)
   }
   if (score && access !== 'score') others.push(sql<boolean>`exists ${selectScore(db, score)}`)
-  if (access === 'rule' && rule)
-    return branch === EARLIER
-      ? (selectEarlierHits(db, rule, others, range, limit) as unknown as IdQuery)
-      : selectRuleHits(db, rule, others, range, limit)
+  if (access === 'rule' && rule) return selectRuleHits(db, rule, others, range, limit)
   let ids = selectRequests(db, access === 'score' ? score : undefined)
     .select('requests.id as id')
     .where('requests.id', '>=', range.from)
@@ -217,27 +198,19 @@ function selectIds(
   if (branch !== undefined) ids = ids.where(sql.ref(`requests.${access}`), '=', branch)
   if (access === 'status') ids = ids.where('requests.error', 'is not', null)
   if (others.length > 0) ids = ids.where(sql.join(others, sql` and `) as RawBuilder<boolean>)
-  if (rule) ids = ids.where(hasRule(db, rule, earlier))
+  if (rule) ids = ids.where(hasRule(db, rule))
   return ids
 }
 
-/** A condition for requests to which such a rule did something. `earlier`: also those not converted. */
-function hasRule(
-  db: Kysely<LedgerTables>,
-  rule: NonNullable<Conditions['rule']>,
-  earlier = false,
-): RawBuilder<boolean> {
-  const applied = (table: 'trace_rules' | 'request_rules', column: 'trace' | 'request', value: string) => {
-    let found = db
-      .selectFrom(table as 'trace_rules')
-      .select(sql<number>`1`.as('one'))
-      .where(sql.ref(`${table}.${column}`), '=', sql.ref<number>(value))
-    for (const [name, id] of Object.entries(rule)) found = found.where(sql.ref(`${table}.${name}`), '=', id)
-    return found
-  }
-  const inTrace = sql<boolean>`exists ${applied('trace_rules', 'trace', 'requests.trace')}`
-  if (!earlier) return inTrace
-  return sql<boolean>`(${inTrace} or exists ${applied('request_rules', 'request', 'requests.id')})`
+/** A condition for requests to which such a rule did something. */
+function hasRule(db: Kysely<LedgerTables>, rule: NonNullable<Conditions['rule']>): RawBuilder<boolean> {
+  let applied = db
+    .selectFrom('trace_rules')
+    .select(sql<number>`1`.as('one'))
+    .where('trace_rules.trace', '=', sql.ref<number>('requests.trace'))
+  for (const [name, id] of Object.entries(rule))
+    applied = applied.where(sql.ref(`trace_rules.${name}`), '=', id)
+  return sql<boolean>`exists ${applied}`
 }
 
 /** Selects all requests, or those with such a score for quality. */

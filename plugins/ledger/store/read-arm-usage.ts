@@ -9,10 +9,6 @@ const EPOCH_HOURS = LEDGER_EPOCH_MS / HOUR_MS
 const idsOf = (ms: number) => sql.lit(firstIdAt(LEDGER_EPOCH_MS + ms))
 const ID = sql.ref('requests.id')
 
-/** Of a trace, or of a request that has not been converted. */
-const KIND = sql<number>`coalesce(${sql.ref('applied.kind')}, ${sql.ref('earlier.kind')})`
-const RULE_ID = sql<number>`coalesce(${sql.ref('applied.rule_id')}, ${sql.ref('earlier.rule_id')})`
-
 /** How a dimension is selected and grouped, by the name that it has in rows. */
 const EXPRESSIONS: Readonly<Record<UsageDimension, Readonly<Record<string, ReturnType<typeof sql>>>>> = {
   user: { user: sql.ref('requests.user_id') },
@@ -20,7 +16,7 @@ const EXPRESSIONS: Readonly<Record<UsageDimension, Readonly<Record<string, Retur
   key: { key: sql.ref('keys.value') },
   model: { model: sql.ref('targets.model') },
   provider: { provider: sql.ref('targets.provider') },
-  rule: { rule_kind: sql.ref('kinds.value'), rule_id: RULE_ID },
+  rule: { rule_kind: sql.ref('kinds.value'), rule_id: sql.ref('applied.rule_id') },
   arm: { arm: sql.ref('arms.value') },
   hour: { hour: sql`${ID} / ${idsOf(HOUR_MS)} + ${sql.lit(EPOCH_HOURS)}` },
   day: { day: sql`${ID} / ${idsOf(DAY_MS)} + ${sql.lit(EPOCH_HOURS / 24)}` },
@@ -56,19 +52,13 @@ export async function readArmUsage(
     query = query.innerJoin('group_members', 'group_members.group_set', 'requests.group_set')
   if (groupBy.includes('rule'))
     query = query
-      .leftJoin(
+      .innerJoin(
         // A rule with several actions counts once.
         db.selectFrom('trace_rules').select(['kind', 'rule_id', 'trace']).distinct().as('applied'),
         'applied.trace',
         'requests.trace',
       )
-      .leftJoin(
-        db.selectFrom('request_rules').select(['kind', 'rule_id', 'request']).distinct().as('earlier'),
-        'earlier.request',
-        'requests.id',
-      )
-      .where(KIND, 'is not', null)
-      .leftJoin('labels as kinds', (join) => join.on('kinds.id', '=', KIND))
+      .leftJoin('labels as kinds', 'kinds.id', 'applied.kind')
   if (groupBy.includes('model') || groupBy.includes('provider'))
     query = query.leftJoin('targets', 'targets.id', 'requests.target')
   for (const dimension of groupBy)

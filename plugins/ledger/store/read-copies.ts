@@ -4,9 +4,6 @@ import { firstIdAt } from './record-id.ts'
 import { selectMeasures, selectRequests, UNINDEXED_ID } from './sum-requests.ts'
 import type { LedgerTables } from './tables.ts'
 
-const KIND = sql<number>`coalesce(${sql.ref('trace_rules.kind')}, ${sql.ref('request_rules.kind')})`
-const RULE_ID = sql<number>`coalesce(${sql.ref('trace_rules.rule_id')}, ${sql.ref('request_rules.rule_id')})`
-
 /** Sums up copies for other models by the rule that sent them and by model. */
 export async function readCopies(
   db: Kysely<LedgerTables>,
@@ -14,21 +11,19 @@ export async function readCopies(
 ): Promise<readonly CopySums[]> {
   let query = selectRequests(db)
     .leftJoin('trace_rules', 'trace_rules.trace', 'requests.trace')
-    // A request has rows in one of the two.
-    .leftJoin('request_rules', 'request_rules.request', 'requests.id')
-    .leftJoin('labels as kinds', (join) => join.on('kinds.id', '=', KIND))
+    .leftJoin('labels as kinds', 'kinds.id', 'trace_rules.kind')
     .leftJoin('targets', 'targets.id', 'requests.target')
     .where('requests.shadow_of', 'is not', null)
     .where(UNINDEXED_ID, '>=', firstIdAt(since))
     .where(UNINDEXED_ID, '<', firstIdAt(until))
-    .groupBy(['kinds.value', RULE_ID, 'targets.provider', 'targets.model'])
-    .orderBy(RULE_ID)
+    .groupBy(['kinds.value', 'trace_rules.rule_id', 'targets.provider', 'targets.model'])
+    .orderBy('trace_rules.rule_id')
     .orderBy('targets.provider')
     .orderBy('targets.model')
   if (userId !== undefined) query = query.where('requests.user_id', '=', userId)
   const answered = sql`case when ${sql.ref('requests.error')} is null then ${sql.ref('requests.latency')} end`
   const rows = await query
-    .select(['kinds.value as kind', RULE_ID.as('ruleId'), 'targets.provider', 'targets.model'])
+    .select(['kinds.value as kind', 'trace_rules.rule_id as ruleId', 'targets.provider', 'targets.model'])
     .select(selectMeasures())
     .select(sql<number | null>`cast(avg(${answered}) as bigint)`.as('latency'))
     .execute()

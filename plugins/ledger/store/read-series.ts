@@ -101,39 +101,18 @@ async function countAction(
   const label = await findLabel(db, action)
   if (label === undefined) return new Map()
   const [from, below] = [firstIdAt(since), firstIdAt(until)]
-  const counts = new Map<number, number>()
-  const add = (rows: readonly { readonly step: number; readonly requests: number }[]) => {
-    for (const { step, requests } of rows) {
-      const time = timeOfStep(Number(step), stepMs)
-      counts.set(time, (counts.get(time) ?? 0) + Number(requests))
-    }
-  }
-  const step = stepOf('requests.id', stepMs)
-  add(
-    await joinSlots(db, { from, below })
-      .where('slots.kind', '=', label)
-      .where('slots.rule_id', '=', ANY_RULE)
-      .select([step.as('step'), sql<number>`count(*)`.as('requests')])
-      .groupBy(step)
-      .execute(),
-  )
-  // Those that have not been converted.
-  const earlierStep = stepOf('request', stepMs)
-  add(
-    await db
-      .selectFrom('request_rules')
-      .where('action', '=', label)
-      .where('request', '>=', from)
-      .where('request', '<', below)
-      .select([earlierStep.as('step'), sql<number>`count(distinct request)`.as('requests')])
-      .groupBy(earlierStep)
-      .execute(),
-  )
-  return counts
+  const start = stepOf('requests.id', stepMs)
+  const rows = await joinSlots(db, { from, below })
+    .where('slots.kind', '=', label)
+    .where('slots.rule_id', '=', ANY_RULE)
+    .select([start.as('step'), sql<number>`count(*)`.as('requests')])
+    .groupBy(start)
+    .execute()
+  return new Map(rows.map(({ step, requests }) => [timeOfStep(Number(step), stepMs), Number(requests)]))
 }
 
 /** Ids begin with the time, and both engines divide integers to integers. */
-function stepOf(column: 'id' | 'requests.id' | 'request', stepMs: number) {
+function stepOf(column: 'id' | 'requests.id', stepMs: number) {
   const idsPerStep = firstIdAt(LEDGER_EPOCH_MS + stepMs)
   return sql<number>`${sql.ref(column)} / ${sql.lit(idsPerStep)}`
 }

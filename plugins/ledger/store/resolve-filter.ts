@@ -16,8 +16,6 @@ export interface Conditions {
   readonly text?: string
   readonly copies?: RequestFilter['copies']
   readonly rule?: { readonly kind?: number; readonly rule_id?: number; readonly action?: number }
-  /** Whether there may be requests that have not been converted; see `earlier-rules.ts`. */
-  readonly earlier?: boolean
   /** Of the quality. */
   readonly score?: { readonly min: number; readonly max: number }
 }

@@ -1,6 +1,5 @@
 import type { Kysely } from 'kysely'
 import { sweepAssumedCosts } from './assumed-costs.ts'
-import { deleteEarlierRules } from './earlier-rules.ts'
 import { sweepPrompts } from './prompts.ts'
 import { firstIdAt, slotOf } from './record-id.ts'
 import type { LedgerTables } from './tables.ts'
@@ -47,7 +46,6 @@ async function sweepRequests(db: Kysely<LedgerTables>, oldest: number): Promise<
   const last = old.at(-1)
   if (last === undefined) return false
   await db.transaction().execute(async (transaction) => {
-    await deleteEarlierRules(transaction, last.id)
     await transaction.deleteFrom('trace_slots').where('slot', '<', slotOf(last.id)).execute()
     // Imported prompts have negative ids, and are kept.
     await transaction

@@ -1,6 +1,5 @@
 import { type LedgerDatabase, type LedgerLocation, openLedgerDatabase } from './database.ts'
 import { createDictionary } from './dictionary.ts'
-import { createRuleConversion } from './earlier-rules.ts'
 import type { RatingPage, RatingQuery } from './feedback-queries.ts'
 import { findRecord } from './find-records.ts'
 import { addSignal, giveFeedback } from './give-feedback.ts'
@@ -33,7 +32,7 @@ export interface LedgerStore extends StoreCalls {
   promptsOf(records: readonly StoredRecord[]): Promise<ReadonlyMap<number, StoredPrompt>>
   /** Returns the kept features of prompts, by the id of the record. */
   featuresOf(ids: readonly number[]): Promise<ReadonlyMap<number, Uint8Array>>
-  /** Deletes some of what is too old, or converts some of an earlier form. True: there may be more. */
+  /** Deletes some of what is too old. True: there may be more. */
   sweep(retention: LedgerRetention, now: number): Promise<boolean>
   close(): Promise<void>
 }
@@ -60,7 +59,6 @@ function createLedgerStore(
   onDisconnect(() => {
     storage = createStorage()
   })
-  const convertRules = createRuleConversion(db, engine)
   const repeats = new RepeatWatch()
   let writing: Promise<unknown> = Promise.resolve()
   function inTurn<Result>(run: () => Promise<Result>): Promise<Result> {
@@ -102,7 +100,7 @@ function createLedgerStore(
     series: (query) => readSeries(db, query),
     lastUse: (userId) => readLastUse(db, userId),
     async sweep(retention, now) {
-      const hasMore = (await sweepLedger(db, retention, now)) || (await convertRules())
+      const hasMore = await sweepLedger(db, retention, now)
       vacuum()
       return hasMore
     },

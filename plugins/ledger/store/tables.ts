@@ -6,8 +6,7 @@ export type LedgerEngine = 'sqlite' | 'postgres'
 /** The tables of the ledger. */
 export interface LedgerTables {
   ledger: { log_id: string }
-  requests: RequestRow & EarlierColumns
-  request_rules: RequestRuleRow
+  requests: RequestRow
   lists: ListRow
   trace_rules: TraceRuleRow
   trace_slots: TraceSlotRow
@@ -106,20 +105,6 @@ export const SIGNALS: Readonly<Record<AnswerSignal, number>> = {
   invalid_tool_call: 2,
   schema_mismatch: 4,
   asked_again: 8,
-}
-
-/** What versions without lists wrote into `requests`, and this one converts. */
-export interface EarlierColumns {
-  /** The trace as JSON; null if it has been converted. */
-  rules: ColumnType<string | null, never, null>
-}
-
-/** Actions of rules that were applied, as versions without lists wrote them. */
-export interface RequestRuleRow {
-  kind: number
-  rule_id: number
-  request: number
-  action: number
 }
 
 /** A list that many requests have: a trace of rules, or warnings. */

@@ -18,57 +18,12 @@ import { DAY_MS, HOUR_MS } from '../../../../plugins/ledger/store/units.ts'
 import { makeFolder } from '../../../support/folders.ts'
 import { ledgerRecord } from '../../../support/ledger-records.ts'
 import { type RunningPostgres, requirePostgres } from '../../../support/postgres.ts'
-import { UNDO_TRACES } from '../../../support/undo-traces.ts'
 import { waitUntil } from '../../../support/wait.ts'
 
 const NOON = Date.UTC(2026, 2, 10, 12)
 
 describe('the ledger on SQLite', () => {
   behavesAsLedger(async () => ({ engine: 'sqlite', file: path.join(await makeFolder(), 'ledger.db') }))
-
-  it('sums up by day what an earlier version recorded', async () => {
-    const file = path.join(await makeFolder(), 'ledger.db')
-    const location = { engine: 'sqlite', file } as const
-    const earlier = await openLedgerStore(location, 'log_a')
-    await earlier.write([0, 1, 30].map((hours) => ledgerRecord({ time: NOON + hours * HOUR_MS })))
-    await earlier.close()
-    const database = new SqliteDatabase(file)
-    database.exec(UNDO_FEEDBACK.join(';'))
-    for (const table of ['usage_days', 'usage_rule_days', 'group_sets', 'group_members'])
-      database.exec(`drop table ${table}`)
-    for (const index of ['usage_rules_by_user', 'requests_by_group_set']) database.exec(`drop index ${index}`)
-    database.exec('alter table requests drop column group_set')
-    database.exec('alter table requests drop column trace_id')
-    database.exec("delete from kysely_migration where name >= '003'")
-    database.close()
-    const later = await openLedgerStore(location, 'log_a')
-    await later.write([ledgerRecord({ time: NOON })])
-    const days = await later.usage({ groupBy: ['day', 'user'], since: 0, until: 1e6, limit: 10 })
-    expect(days.map(({ requests }) => requests)).to.deep.equal([3, 1])
-    await later.close()
-  })
-
-  it('takes over what the version before feedback recorded', async () =>
-    takesOverEarlierVersion(
-      async (location) => {
-        if (location.engine !== 'sqlite') throw new Error('not a file')
-        const database = new SqliteDatabase(location.file)
-        database.exec(UNDO_FEEDBACK.join(';'))
-        database.close()
-      },
-      { engine: 'sqlite', file: path.join(await makeFolder(), 'ledger.db') },
-    ))
-
-  it('takes over what rules did before there were traces', async () =>
-    takesOverRuleRows(
-      async (location, statements) => {
-        if (location.engine !== 'sqlite') throw new Error('not a file')
-        const database = new SqliteDatabase(location.file)
-        database.exec(statements.join(';'))
-        database.close()
-      },
-      { engine: 'sqlite', file: path.join(await makeFolder(), 'ledger.db') },
-    ))
 
   it('stores what rules did once, and where it is found once for 10 seconds', async () => {
     const file = path.join(await makeFolder(), 'ledger.db')
@@ -160,22 +115,6 @@ describe('the ledger on PostgreSQL', () => {
     await Promise.all([one!.close(), other!.close()])
   })
 
-  it('takes over what the version before feedback recorded', () =>
-    takesOverEarlierVersion(
-      async () => {
-        await server.query(['set search_path to log_early', ...UNDO_FEEDBACK].join(';'))
-      },
-      { engine: 'postgres', url: server.url },
-    ))
-
-  it('takes over what rules did before there were traces', () =>
-    takesOverRuleRows(
-      async (_, statements) => {
-        await server.query(['set search_path to log_rules', ...statements].join(';'))
-      },
-      { engine: 'postgres', url: server.url },
-    ))
-
   it('takes the records of two gateways at the same time', async () => {
     const location = { engine: 'postgres', url: server.url } as const
     const stores = await Promise.all([1, 2].map(() => openLedgerStore(location, 'log_two')))
@@ -237,120 +176,6 @@ describe('the ledger on PostgreSQL', () => {
     await Promise.all(stores.map((store) => store.close()))
   })
 })
-
-/** Makes of all records what a gateway of the version before traces would have written into these tables. */
-const WRITE_LIKE_BEFORE_TRACES = UNDO_TRACES.slice(0, 4)
-
-/** Makes the tables those of the version before feedback. */
-const UNDO_FEEDBACK = [
-  ...UNDO_TRACES,
-  'drop index requests_by_shadow_of',
-  'drop index requests_by_arm',
-  'drop table feedback',
-  'drop table rated_prompts',
-  ...['router_version', 'router_probability', 'router_propensity', 'routing_arm', 'shadow_of', 'signals'].map(
-    (column) => `alter table requests drop column ${column}`,
-  ),
-  ...['usage_hours', 'usage_totals', 'usage_days', 'usage_rule_days', 'usage_rules'].flatMap((table) =>
-    ['ratings', 'score', 'cut_off', 'invalid_tool_call', 'schema_mismatch', 'asked_again'].map(
-      (column) => `alter table ${table} drop column ${column}`,
-    ),
-  ),
-  "delete from kysely_migration where name >= '005'",
-]
-
-async function takesOverRuleRows(
-  execute: (location: LedgerLocation, statements: readonly string[]) => Promise<void>,
-  location: LedgerLocation,
-): Promise<void> {
-  const before = await openLedgerStore(location, 'log_rules')
-  const warnings = [{ code: 'rule', message: 'A rule warns.' }]
-  const records = Array.from({ length: 2500 }, (_, n) =>
-    ledgerRecord({
-      time: NOON + n * 1000,
-      rules: [[], [firewallRule(1)], [firewallRule(1, 'warn'), firewallRule(2)]][n % 3]!,
-      warnings: n % 5 === 0 ? warnings : [],
-    }),
-  )
-  await before.write(records.slice(0, 2300))
-  await before.close()
-  await execute(location, UNDO_TRACES)
-  const after = await openLedgerStore(location, 'log_rules')
-  // A gateway of the earlier version may run beside this one.
-  const besides = records.slice(2300)
-  await after.write(besides)
-  await execute(location, WRITE_LIKE_BEFORE_TRACES)
-  const later = ledgerRecord({ time: NOON + 3000 * 1000, rules: [firewallRule(1)] })
-  await after.write([later])
-  const list = async (filter: RequestFilter) =>
-    (await after.list({ filter, limit: 3000 })).records.map(({ requestId }) => requestId)
-  const expected = (isListed: (rules: readonly RuleTraceEntry[]) => boolean) =>
-    [...records, later].filter(({ rules }) => isListed(rules)).map(({ requestId }) => requestId)
-  const showsAll = async () => {
-    const rule = { kind: 'firewall', id: 1 }
-    expect(await list({ rule })).to.deep.equal(expected((rules) => rules.length > 0).reverse())
-    const warned = expected((rules) => rules.length > 1).reverse()
-    expect(await list({ action: 'warn' })).to.deep.equal(warned)
-    expect(await list({ rule, userId: 1, action: 'warn' })).to.deep.equal(warned)
-    expect(await list({ action: 'warn', since: NOON + 1000 * 1000, keyId: 'key_1' })).to.deep.equal(
-      warned.slice(0, -333),
-    )
-    for (const record of [...records.slice(0, 12), ...besides.slice(0, 12)]) {
-      const { prompt, ...fields } = record
-      expect(await after.find(record.requestId)).to.deep.include({ ...fields, feedback: [] })
-    }
-    const series = await after.series({ since: NOON, until: NOON + HOUR_MS, stepMs: HOUR_MS })
-    expect(series.map(({ blocks }) => blocks)).to.deep.equal([expected((rules) => rules.length > 0).length])
-  }
-  await showsAll()
-  const retention = { requestDays: 90, promptDays: 90, usageDays: 90 }
-  for (let steps = 0; await after.sweep(retention, NOON); steps++) {
-    if (steps === 5) await showsAll()
-    expect(steps).to.be.lessThan(100)
-  }
-  await showsAll()
-  await after.giveFeedback({
-    requestId: records[1]!.requestId,
-    userId: 1,
-    name: 'quality',
-    score: 1,
-    comment: null,
-    givenBy: 'user',
-    givenAt: NOON,
-  })
-  const [usage] = await after.usage({ groupBy: ['rule'], since: 0, until: 1e6, limit: 10 })
-  expect(usage).to.include({ ratings: 1 })
-  await after.close()
-  // Nothing is left to convert: otherwise these fail.
-  await execute(location, [
-    'create table is_converted (found integer check (found = 0))',
-    'insert into is_converted select count(*) from request_rules',
-    'insert into is_converted select count(*) from requests where rules is not null',
-  ])
-}
-
-async function takesOverEarlierVersion(
-  undo: (location: LedgerLocation) => Promise<void>,
-  location: LedgerLocation,
-): Promise<void> {
-  const before = await openLedgerStore(location, 'log_early')
-  const record = ledgerRecord({ time: NOON })
-  await before.write([record])
-  await before.close()
-  await undo(location)
-  const after = await openLedgerStore(location, 'log_early')
-  const signals = ['cut_off'] as const
-  await after.write([ledgerRecord({ time: NOON, signals, features: 'AQI=' })])
-  const { id: _, ...found } = (await after.find(record.requestId))!
-  const { prompt, ...fields } = record
-  expect(found).to.deep.equal({ ...fields, feedback: [] })
-  for (const groupBy of [[], ['user'], ['day', 'user']] as const) {
-    const [usage] = await after.usage({ groupBy, since: 0, until: 1e6, limit: 10 })
-    expect(usage).to.deep.include({ requests: 2, ratings: 0, score: 0 })
-    expect(usage?.signals).to.deep.include({ cut_off: 1, asked_again: 0 })
-  }
-  await after.close()
-}
 
 const CONTRACT_LOG = 'log_contract'
 

@@ -6,7 +6,7 @@ import { openLedgerStore } from '../../../../plugins/ledger/store/store.ts'
 import { createThreadLedger } from '../../../../plugins/ledger/store/thread.ts'
 import { type RunningPostgres, requirePostgres } from '../../../support/postgres.ts'
 
-describe('the thread of a ledger whose tables are being changed', () => {
+describe('the thread of a ledger whose tables are locked', () => {
   let server: RunningPostgres
 
   before(async function () {
@@ -18,7 +18,7 @@ describe('the thread of a ledger whose tables are being changed', () => {
 
   it('opens it once, however long that takes', async function () {
     this.timeout(30_000)
-    const blocker = await blockMigration('log_slow')
+    const blocker = await blockTables('log_slow')
     const ledger = createThreadLedger(optionsOf('log_slow'), pino({ level: 'silent' }))
     const find = () => ledger.find('req_0')
     expect(await find().catch(errorMessage)).to.equal('the ledger is still being opened')
@@ -29,9 +29,9 @@ describe('the thread of a ledger whose tables are being changed', () => {
     await ledger.close()
   })
 
-  it('ends although the change has not', async function () {
+  it('ends although the lock has not', async function () {
     this.timeout(30_000)
-    const blocker = await blockMigration('log_ended')
+    const blocker = await blockTables('log_ended')
     const ledger = createThreadLedger(optionsOf('log_ended'), pino({ level: 'silent' }))
     const found = ledger.find('req_0').catch(errorMessage)
     await ledger.close()
@@ -49,17 +49,12 @@ describe('the thread of a ledger whose tables are being changed', () => {
     keys: [],
   })
 
-  /** Makes the last migration necessary again, and has it wait until the connection ends. */
-  async function blockMigration(logId: string): Promise<pg.Client> {
+  /** Has whoever opens the ledger wait until the connection ends. */
+  async function blockTables(logId: string): Promise<pg.Client> {
     await (await openLedgerStore(optionsOf(logId).location, logId)).close()
-    await server.query(`delete from ${logId}.kysely_migration where name >= '008'`)
-    for (const table of ['lists', 'trace_rules', 'trace_slots'])
-      await server.query(`drop table ${logId}.${table}`)
-    await server.query(`drop index ${logId}.requests_with_rules`)
-    await server.query(`alter table ${logId}.requests drop column trace, drop column warning_list`)
     const client = new pg.Client({ connectionString: server.url })
     await client.connect()
-    await client.query(`begin; lock table ${logId}.requests in access share mode`)
+    await client.query(`begin; lock table ${logId}.kysely_migration in access exclusive mode`)
     return client
   }
 
