@@ -1,6 +1,7 @@
 import type { Account, Plan, Position, RecordedEvent, UserLimits } from '../core/contract/index.ts'
-import { type DomainEvent, isRuleEvent } from '../core/events/codec.ts'
-import { type Budget, type KeyTerms, userStream } from '../core/events/domain-events.ts'
+import { type KeyTerms, userStream } from '../core/events/domain-events.ts'
+import type { Budget } from './events/budgets.ts'
+import { type DomainEvent, isRuleEvent } from './events/registry.ts'
 import type { SavedProjection } from './runtime/projection.ts'
 
 /** A user as administrators see it. `revision` is that of the user's stream. */

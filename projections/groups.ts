@@ -1,18 +1,10 @@
 import type { Position } from '../core/contract/index.ts'
-import type { DomainEvent } from '../core/events/codec.ts'
-import type { Budget } from '../core/events/domain-events.ts'
-import type { GroupContent, GroupEvent } from '../core/events/policy-events.ts'
+import type { Budget } from './events/budgets.ts'
+import type { GroupContent, GroupEvent } from './events/groups.ts'
+import { foldGroup, type Group } from './events/groups.ts'
+import type { DomainEvent } from './events/registry.ts'
 import type { SavedProjection } from './runtime/projection.ts'
 import type { EventEntry } from './user-rules.ts'
-
-/** A group of users. `revision` counts the group's events from 1; it is the group's ETag. */
-export interface Group extends GroupContent {
-  readonly id: number
-  readonly createdAt: string
-  readonly updatedAt: string
-  readonly revision: number
-  readonly budget?: Budget
-}
 
 /** All groups and their members, in memory. */
 export interface Groups extends SavedProjection {
@@ -106,11 +98,11 @@ export function createGroups(findPolicy: (groupId: number) => number | undefined
         return
       }
       if (event.type === 'UserDeleted') setGroups(event.data.userId, [])
-      if (!isGroupEvent(event)) return
+      if (!foldGroup.has(event)) return
       const { groupId } = event.data
       const keptBy = event.type === 'GroupDeleted' ? findPolicy(groupId) : undefined
       if (keptBy !== undefined) return keepGroup(groupId, keptBy, record)
-      const group = evolveGroup(groups.get(groupId), event, record)
+      const group = foldGroup(groups.get(groupId), event, record)
       if (group === undefined) removeGroup(groupId, record.position)
       else groups.set(groupId, group)
     },
@@ -142,49 +134,8 @@ export function createGroups(findPolicy: (groupId: number) => number | undefined
   }
 }
 
-const GROUP_EVENTS: ReadonlySet<string> = new Set<GroupEvent['type']>([
-  'GroupCreated',
-  'GroupUpdated',
-  'GroupDeleted',
-  'GroupBudgetSet',
-  'GroupBudgetRemoved',
-])
-
 function keyOf({ ids, deletedAt }: Combination): string {
   return `${ids.join()}@${deletedAt}`
-}
-
-function isGroupEvent(event: DomainEvent): event is GroupEvent {
-  return GROUP_EVENTS.has(event.type)
-}
-
-/** Returns the group after the event; undefined if it is deleted, or was never created. */
-export function evolveGroup(
-  group: Group | undefined,
-  event: GroupEvent,
-  record: EventEntry,
-): Group | undefined {
-  const { time } = record.metadata
-  const revision = record.revision + 1
-  switch (event.type) {
-    case 'GroupCreated': {
-      const { groupId, name, description } = event.data
-      return { id: groupId, name, description, createdAt: time, updatedAt: time, revision }
-    }
-    case 'GroupUpdated':
-      return group && { ...group, ...event.data.changes, updatedAt: time, revision }
-    case 'GroupDeleted':
-      return undefined
-    case 'GroupBudgetSet':
-      return group && { ...group, budget: event.data.budget, revision }
-    case 'GroupBudgetRemoved': {
-      if (group === undefined) return undefined
-      const { budget, ...others } = group
-      return { ...others, revision }
-    }
-    default:
-      return event satisfies never
-  }
 }
 
 type SavedPart =

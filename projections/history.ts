@@ -5,12 +5,12 @@ import {
   type RecordedEvent,
   type RuleSet,
 } from '../core/contract/index.ts'
-import { type DomainEvent, decodeEvent, isRuleEvent } from '../core/events/codec.ts'
 import { rulesStream, userStream } from '../core/events/domain-events.ts'
 import type { AppliedChange } from '../core/http/idempotency.ts'
 import type { AsOf } from '../core/util/as-of.ts'
 import { createBackgroundYield, mapInSlices } from '../core/util/cooperative-yield.ts'
 import { createAccounts, type User } from './accounts.ts'
+import { type DomainEvent, decodeEvent, isRuleEvent } from './events/registry.ts'
 import { type PastEvent, readStreams } from './past-events.ts'
 import type { Subscription } from './runtime/subscribe.ts'
 import { copyUserRules, emptyUserRules, evolveUserRules, toRuleSet, type UserRules } from './user-rules.ts'

@@ -1,17 +1,6 @@
-import type { OperatorRole } from '../core/contract/index.ts'
 import { toActor } from '../core/event-log/actor.ts'
+import { foldOperator, type OperatorAccount } from './events/operators.ts'
 import type { SavedProjection } from './runtime/projection.ts'
-
-/** A person or program that operates the gateway. */
-export interface OperatorAccount {
-  /** `operator_…`. */
-  readonly id: string
-  readonly name: string
-  readonly role: OperatorRole
-  /** SHA-256 of the key in hex. */
-  readonly hash: string
-  readonly createdAt: string
-}
 
 /** All operators, in memory. */
 export interface OperatorAccounts extends SavedProjection {
@@ -53,28 +42,24 @@ export function createOperatorAccounts(): OperatorAccounts {
     idsByHash.set(operator.hash, operator.id)
   }
 
+  function remove({ id, hash }: OperatorAccount): void {
+    idsByHash.delete(hash)
+    byId.delete(id)
+    signIns.delete(id)
+  }
+
   return {
     name: 'operators',
     apply(event, record) {
-      if (event.type === 'OperatorCreated') {
-        const { operatorId: id, name, role, hash } = event.data
-        put({ id, name, role, hash, createdAt: record.metadata.time })
-      } else if (event.type === 'OperatorChanged') {
-        const { operatorId, name, role } = event.data
-        const operator = byId.get(operatorId)
-        if (operator) put({ ...operator, ...(name !== undefined && { name }), ...(role && { role }) })
-      } else if (event.type === 'OperatorRemoved') {
-        const operator = byId.get(event.data.operatorId)
-        if (operator) idsByHash.delete(operator.hash)
-        byId.delete(event.data.operatorId)
-        signIns.delete(event.data.operatorId)
-      } else {
-        if (event.type === 'OperatorSignedIn')
-          signIns.set(toActor(record.metadata.actor).id, Date.parse(record.metadata.time))
-        else if (event.type === 'SessionEnded')
-          endSession(event.data.session, Date.parse(event.data.expiresAt))
-        return
-      }
+      if (event.type === 'OperatorSignedIn')
+        signIns.set(toActor(record.metadata.actor).id, Date.parse(record.metadata.time))
+      if (event.type === 'SessionEnded') endSession(event.data.session, Date.parse(event.data.expiresAt))
+      if (!foldOperator.has(event)) return
+      const { operatorId } = event.data
+      const before = byId.get(operatorId)
+      const after = foldOperator(before, event, record)
+      if (after !== undefined) put(after)
+      else if (before !== undefined) remove(before)
       revision = record.revision
     },
     byKeyHash: (hash) => byId.get(idsByHash.get(hash) ?? ''),

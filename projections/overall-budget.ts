@@ -1,4 +1,4 @@
-import type { Budget } from '../core/events/domain-events.ts'
+import type { Budget } from './events/budgets.ts'
 import type { SavedProjection } from './runtime/projection.ts'
 
 /** The budgets of everything together, and of copies for other models, in memory. */

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { EventLog, RecordedEvent } from '../core/contract/index.ts'
-import { type DomainEvent, decodeEvent } from '../core/events/codec.ts'
 import { createBackgroundYield } from '../core/util/cooperative-yield.ts'
+import { type DomainEvent, decodeEvent } from './events/registry.ts'
 import { KeyedQueue } from './runtime/queues.ts'
 
 /**

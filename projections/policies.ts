@@ -1,7 +1,7 @@
 import type { Position, RuleOrigin, RuleSet } from '../core/contract/index.ts'
-import { type DomainEvent, isRuleEvent } from '../core/events/codec.ts'
 import type { RuleEvent } from '../core/events/domain-events.ts'
 import type { PolicyContent, PolicyEvent, PolicyScope } from '../core/events/policy-events.ts'
+import { type DomainEvent, isRuleEvent } from './events/registry.ts'
 import { emptyRuleSet } from './rules.ts'
 import type { SavedProjection } from './runtime/projection.ts'
 import {

@@ -1,7 +1,7 @@
 import type { RuleSet } from '../core/contract/index.ts'
-import { type DomainEvent, isRuleEvent } from '../core/events/codec.ts'
 import type { RuleEvent } from '../core/events/domain-events.ts'
 import { type ArenaOffset, ByteArena } from './byte-arena.ts'
+import { type DomainEvent, isRuleEvent } from './events/registry.ts'
 import type { SavedProjection } from './runtime/projection.ts'
 import {
   copyUserRules,

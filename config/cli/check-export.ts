@@ -11,8 +11,8 @@ import {
   type VerifierKey,
 } from '../../core/event-log/transparency/signed-note.ts'
 import { createTreeVerifier } from '../../core/event-log/transparency/verify-tree.ts'
-import { isExpiring, isFollowed } from '../../core/events/streams.ts'
 import { parseJson } from '../../core/util/json.ts'
+import { isExpiring, isFollowed } from '../../projections/events/streams.ts'
 import { formatExportedEvent } from './export-log.ts'
 import { createPluginChecker } from './verify-log.ts'
 import { createRecordChecker } from './verify-records.ts'

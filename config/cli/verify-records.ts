@@ -2,7 +2,6 @@ import type { RecordedEvent, StreamAnomaly } from '../../core/contract/index.ts'
 import { CHECKPOINTS_STREAM, LOG_STREAM } from '../../core/event-log/streams.ts'
 import { hashEventLeaf } from '../../core/event-log/transparency/event-leaf.ts'
 import { ACCESS_STREAM } from '../../core/events/access-events.ts'
-import { type DomainEvent, decodeEvent } from '../../core/events/codec.ts'
 import {
   IDS_STREAM,
   OVERALL_BUDGET_STREAM,
@@ -11,14 +10,8 @@ import {
   type UserEvent,
   userStream,
 } from '../../core/events/domain-events.ts'
-import { OPERATORS_STREAM } from '../../core/events/operator-events.ts'
 import { isPluginStream } from '../../core/events/plugin-events.ts'
-import {
-  type GroupEvent,
-  groupStream,
-  type PolicyEvent,
-  policyStream,
-} from '../../core/events/policy-events.ts'
+import { type PolicyEvent, policyStream } from '../../core/events/policy-events.ts'
 import {
   checksumOf,
   modelsOfWeights,
@@ -27,9 +20,12 @@ import {
   type RouterVersionData,
   routerWeightsStream,
 } from '../../core/events/router-events.ts'
-import { isFollowed } from '../../core/events/streams.ts'
-import { classifyContent, isWellFormed, REVOCATIONS_STREAM } from '../../core/events/well-formed.ts'
+import { classifyContent, REVOCATIONS_STREAM } from '../../core/events/well-formed.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
+import { type GroupEvent, groupStream } from '../../projections/events/groups.ts'
+import { OPERATORS_STREAM } from '../../projections/events/operators.ts'
+import { type DomainEvent, decodeEvent, isWellFormed } from '../../projections/events/registry.ts'
+import { isFollowed } from '../../projections/events/streams.ts'
 
 /** Checks records one after the other, in log order. */
 interface RecordChecker {

@@ -2,7 +2,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { createMemoryLog } from '../../core/event-log/memory.ts'
-import { EXPIRING_STREAMS, UNFOLLOWED_STREAMS } from '../../core/events/streams.ts'
+import { EXPIRING_STREAMS, UNFOLLOWED_STREAMS } from '../../projections/events/streams.ts'
 import type { Settings } from '../settings/settings.ts'
 import { openLongRunningState, type State } from './state.ts'
 

@@ -13,12 +13,6 @@ import { listSetAside, reportSetAside } from '../../core/event-log/sqlite/damage
 import { quickCheckHistory } from '../../core/event-log/sqlite/quick-check.ts'
 import { openSqliteLog, type SqliteLogOptions } from '../../core/event-log/sqlite/sqlite-log.ts'
 import { ensureLogId } from '../../core/events/log-identity.ts'
-import {
-  EXPIRING_STREAMS,
-  FOLLOWED_STREAMS,
-  RESERVED_TYPES,
-  UNFOLLOWED_STREAMS,
-} from '../../core/events/streams.ts'
 import type { FindKnownRequest } from '../../core/http/idempotency.ts'
 import { retryWhileUnavailable } from '../../core/threads/retry.ts'
 import { untilAborted } from '../../core/threads/timeout.ts'
@@ -27,6 +21,12 @@ import { makeFolderPrivate } from '../../core/util/private-folder.ts'
 import { type AccountCommands, createAccountCommands } from '../../plugins/auth/account-commands.ts'
 import { createOperatorCommands, type OperatorCommands } from '../../plugins/auth/operator-commands.ts'
 import type { Accounts } from '../../projections/accounts.ts'
+import {
+  EXPIRING_STREAMS,
+  FOLLOWED_STREAMS,
+  RESERVED_TYPES,
+  UNFOLLOWED_STREAMS,
+} from '../../projections/events/streams.ts'
 import type { Groups } from '../../projections/groups.ts'
 import { createIdSource, type IdSource } from '../../projections/ids.ts'
 import type { OperatorAccounts } from '../../projections/operator-accounts.ts'

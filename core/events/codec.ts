@@ -15,18 +15,15 @@ import type {
   RuleEvent,
   UserEvent,
 } from './domain-events.ts'
-import type { OperatorEvent } from './operator-events.ts'
-import type { GroupEvent, PolicyEvent } from './policy-events.ts'
+import type { PolicyEvent } from './policy-events.ts'
 import type { RouterEvent } from './router-events.ts'
 
-/** Every domain event, discriminated by `type`. */
+/** The domain events that are not declared by `defineEvent` yet, discriminated by `type`. */
 export type DomainEvent =
   | UserEvent
   | RuleEvent
-  | GroupEvent
   | PolicyEvent
   | OverallBudgetEvent
-  | OperatorEvent
   | AccessEvent
   | RouterEvent
   | IdEvent
@@ -58,11 +55,6 @@ const TYPES: Readonly<Record<DomainEvent['type'], true>> = {
   FirewallRuleCreated: true,
   FirewallRuleUpdated: true,
   FirewallRuleDeleted: true,
-  GroupCreated: true,
-  GroupUpdated: true,
-  GroupDeleted: true,
-  GroupBudgetSet: true,
-  GroupBudgetRemoved: true,
   PolicyCreated: true,
   PolicyUpdated: true,
   PolicyDeleted: true,
@@ -70,9 +62,6 @@ const TYPES: Readonly<Record<DomainEvent['type'], true>> = {
   OverallBudgetRemoved: true,
   ShadowBudgetSet: true,
   ShadowBudgetRemoved: true,
-  OperatorCreated: true,
-  OperatorChanged: true,
-  OperatorRemoved: true,
   OperatorSignedIn: true,
   SessionEnded: true,
   OperatorCallsRefused: true,
@@ -93,7 +82,7 @@ const TYPES: Readonly<Record<DomainEvent['type'], true>> = {
 export const EVENT_TYPES: readonly string[] = Object.keys(TYPES)
 
 /** Converts a domain event to the form that the log stores. */
-export function encodeEvent(event: DomainEvent): NewEvent {
+export function encodeEvent(event: NewEvent): NewEvent {
   return { type: event.type, data: event.data }
 }
 

@@ -1,4 +1,4 @@
-import { isJsonObject, isOperatorRole, isPlan, type RecordedEvent } from '../contract/index.ts'
+import { isJsonObject, isPlan, type RecordedEvent } from '../contract/index.ts'
 import { isEventMetadata } from '../event-log/actor.ts'
 import { ReceivedEvent, UnreadableEventError } from '../event-log/stored-event.ts'
 import { CHECKPOINTS_STREAM, LOG_STREAM } from '../event-log/streams.ts'
@@ -14,8 +14,7 @@ import {
   rulesStream,
   userStream,
 } from './domain-events.ts'
-import { OPERATORS_STREAM } from './operator-events.ts'
-import { groupStream, type PolicyContent, policyStream } from './policy-events.ts'
+import { type PolicyContent, policyStream } from './policy-events.ts'
 import {
   isRatedModel,
   isTrainedModels,
@@ -69,18 +68,6 @@ export function isWellFormed({ type, data }: DomainEvent, { stream }: RecordedEv
     case 'OverallBudgetRemoved':
     case 'ShadowBudgetRemoved':
       return stream === OVERALL_BUDGET_STREAM
-    case 'OperatorCreated':
-      return (
-        stream === OPERATORS_STREAM &&
-        typeof data.operatorId === 'string' &&
-        typeof data.name === 'string' &&
-        typeof data.hash === 'string' &&
-        isOperatorRole(data.role)
-      )
-    case 'OperatorChanged':
-      return stream === OPERATORS_STREAM && (data.role === undefined || isOperatorRole(data.role))
-    case 'OperatorRemoved':
-      return stream === OPERATORS_STREAM
     case 'OperatorSignedIn':
       return stream === ACCESS_STREAM
     case 'SessionEnded':
@@ -127,15 +114,6 @@ export function isWellFormed({ type, data }: DomainEvent, { stream }: RecordedEv
     case 'UserAddedToGroup':
     case 'UserRemovedFromGroup':
       return isUserStream(stream, data.userId) && isId(data.groupId)
-    case 'GroupCreated':
-      return isGroupStream(stream, data.groupId) && typeof data.name === 'string'
-    case 'GroupUpdated':
-      return isGroupStream(stream, data.groupId) && isJsonObject(data.changes)
-    case 'GroupDeleted':
-    case 'GroupBudgetRemoved':
-      return isGroupStream(stream, data.groupId)
-    case 'GroupBudgetSet':
-      return isGroupStream(stream, data.groupId) && isBudget(data.budget)
     case 'PolicyCreated':
       return isPolicyStream(stream, data.policyId) && isPolicyContent(data)
     case 'PolicyUpdated':
@@ -209,10 +187,6 @@ function isTime(value: unknown): boolean {
 
 function isUserStream(stream: string, userId: number): boolean {
   return isId(userId) && stream === userStream(userId)
-}
-
-function isGroupStream(stream: string, groupId: number): boolean {
-  return isId(groupId) && stream === groupStream(groupId)
 }
 
 function isPolicyStream(stream: string, policyId: number): boolean {

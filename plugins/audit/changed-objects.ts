@@ -1,5 +1,5 @@
 import type { EventLog, JsonObject, Position, RecordedEvent } from '../../core/contract/index.ts'
-import type { Budget } from '../../core/events/domain-events.ts'
+import type { Budget } from '../../projections/events/budgets.ts'
 import type { History } from '../../projections/history.ts'
 import { type PastEvent, readStreams } from '../../projections/past-events.ts'
 import { showBudget } from '../auth/show-account.ts'

@@ -7,12 +7,12 @@ import {
   type RoutingRule,
   user,
 } from '../../core/contract/index.ts'
-import { isRuleEvent } from '../../core/events/codec.ts'
 import { etagHeader, parsePrecondition, preconditionHeaders } from '../../core/http/conditional.ts'
 import { repeatable } from '../../core/http/idempotency.ts'
 import { dataWithWarnings } from '../../core/http/schemas.ts'
 import { fixedBackoff, retry } from '../../core/threads/retry.ts'
 import { parseAsOf } from '../../core/util/as-of.ts'
+import { isRuleEvent } from '../../projections/events/registry.ts'
 import type { PastEvent } from '../../projections/past-events.ts'
 import { HISTORY_ERRORS, RULE_WRITE_ERRORS, replayRuleChange, toRuleResponse } from '../rules/endpoints.ts'
 import { executeRuleChanges, type RuleChangeResult, ruleNotFoundError } from '../rules/rule-commands.ts'

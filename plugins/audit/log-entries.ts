@@ -1,5 +1,5 @@
 import type { JsonObject, RecordedEvent } from '../../core/contract/index.ts'
-import { type DomainEvent, decodeEvent } from '../../core/events/codec.ts'
+import { type DomainEvent, decodeEvent } from '../../projections/events/registry.ts'
 import { showTrainedData } from '../../projections/routers.ts'
 import {
   AUDIT_SUBJECTS,

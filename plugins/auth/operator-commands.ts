@@ -1,9 +1,13 @@
 import { type Author, type EventLog, GatewayError, type OperatorRole } from '../../core/contract/index.ts'
-import { OPERATORS_STREAM, type OperatorEvent } from '../../core/events/operator-events.ts'
 import type { AppliedChange } from '../../core/http/idempotency.ts'
 import { newOperatorId, newOperatorKey } from '../../core/util/ids.ts'
+import {
+  OPERATORS_STREAM,
+  type OperatorAccount,
+  type OperatorEvent,
+} from '../../projections/events/operators.ts'
 import { readChange } from '../../projections/history.ts'
-import type { OperatorAccount, OperatorAccounts } from '../../projections/operator-accounts.ts'
+import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
 import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'
 import { hashApiKey } from './api-key.ts'
 

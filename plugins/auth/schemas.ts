@@ -1,6 +1,6 @@
 import { Nullable, PLANS, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
-import { BUDGET_PERIODS, BUDGET_REACTIONS } from '../../core/events/domain-events.ts'
 import { Count, dataWithWarnings, Timestamp } from '../../core/http/schemas.ts'
+import { BUDGET_PERIODS, BUDGET_REACTIONS } from '../../projections/events/budgets.ts'
 
 /** Errors of endpoints that append to the event log. */
 export const WRITE_ERRORS = ['conflict', 'change_too_large', 'event_log_full'] as const

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../core/contract/index.ts'
-import type { Budget } from '../../core/events/domain-events.ts'
 import type { Key, User } from '../../projections/accounts.ts'
+import type { Budget } from '../../projections/events/budgets.ts'
 
 /** A user as the API shows it, without its keys. */
 export function showUser(user: User, groups: readonly number[]): JsonObject {

@@ -11,7 +11,6 @@ import {
   Type,
   user,
 } from '../../core/contract/index.ts'
-import type { Budget } from '../../core/events/domain-events.ts'
 import {
   contentEtag,
   etagHeader,
@@ -20,6 +19,7 @@ import {
 } from '../../core/http/conditional.ts'
 import { Success, Timestamp } from '../../core/http/schemas.ts'
 import { NANOS_PER_USD, toNanoUsd } from '../../core/util/cost.ts'
+import type { Budget } from '../../projections/events/budgets.ts'
 import { BudgetInput, keyId, userId } from '../auth/schemas.ts'
 import { showBudget } from '../auth/show-account.ts'
 import { groupId } from '../policies/schemas.ts'

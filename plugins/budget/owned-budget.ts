@@ -1,6 +1,6 @@
 import type { Account } from '../../core/contract/index.ts'
-import type { Budget } from '../../core/events/domain-events.ts'
 import { NANOS_PER_USD } from '../../core/util/cost.ts'
+import type { Budget } from '../../projections/events/budgets.ts'
 import type { OverallBudget } from '../../projections/overall-budget.ts'
 import { periodAt } from './periods.ts'
 

@@ -1,4 +1,4 @@
-import type { Budget } from '../../core/events/domain-events.ts'
+import type { Budget } from '../../projections/events/budgets.ts'
 
 /** One period of a budget, in Unix milliseconds. */
 export interface BudgetPeriod {

@@ -5,7 +5,6 @@ import {
   type Position,
   type RecordedEvent,
 } from '../../core/contract/index.ts'
-import { decodeEvent } from '../../core/events/codec.ts'
 import {
   checksumOf,
   MAX_ROUTER_MODELS,
@@ -14,8 +13,9 @@ import {
   scopeName,
   type TrainedModels,
 } from '../../core/events/router-events.ts'
-import { classifyContent, isWellFormed } from '../../core/events/well-formed.ts'
+import { classifyContent } from '../../core/events/well-formed.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
+import { decodeEvent, isWellFormed } from '../../projections/events/registry.ts'
 import type { Groups } from '../../projections/groups.ts'
 import type { Routers, RouterVersion } from '../../projections/routers.ts'
 import { decodeWeights } from './model.ts'

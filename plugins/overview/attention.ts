@@ -1,7 +1,7 @@
 import type { Static } from '../../core/contract/index.ts'
-import type { Budget } from '../../core/events/domain-events.ts'
 import { NANOS_PER_USD } from '../../core/util/cost.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
+import type { Budget } from '../../projections/events/budgets.ts'
 import type { Policies } from '../../projections/policies.ts'
 import type { RuleKinds } from '../audit/diff-rules.ts'
 import { periodAt, rangeOf } from '../budget/periods.ts'

@@ -1,10 +1,16 @@
 import { type Author, GatewayError } from '../../core/contract/index.ts'
 import { userStream } from '../../core/events/domain-events.ts'
-import { type GroupContent, type GroupEvent, groupStream } from '../../core/events/policy-events.ts'
 import type { Precondition } from '../../core/http/conditional.ts'
 import type { AppliedChange } from '../../core/http/idempotency.ts'
 import type { Accounts } from '../../projections/accounts.ts'
-import { evolveGroup, type Group, type Groups } from '../../projections/groups.ts'
+import {
+  foldGroup,
+  type Group,
+  type GroupContent,
+  type GroupEvent,
+  groupStream,
+} from '../../projections/events/groups.ts'
+import type { Groups } from '../../projections/groups.ts'
 import type { History } from '../../projections/history.ts'
 import type { IdSource } from '../../projections/ids.ts'
 import type { Policies } from '../../projections/policies.ts'
@@ -50,7 +56,7 @@ export function createGroupCommands(services: GroupServices): GroupCommands {
       find: (id) => groups.group(id),
       stream: groupStream,
       streamRevision: (id) => groups.revision(id),
-      evolve: evolveGroup,
+      evolve: foldGroup,
       notFound: groupNotFoundError,
     },
     services,

@@ -6,9 +6,10 @@ import {
   SharedStateUnavailableError,
 } from '../../core/contract/index.ts'
 import { OVERALL_BUDGET_STREAM, rulesStream, userStream } from '../../core/events/domain-events.ts'
-import { groupStream, policyStream } from '../../core/events/policy-events.ts'
+import { policyStream } from '../../core/events/policy-events.ts'
 import { afterManyItems, afterNextInput } from '../../core/util/cooperative-yield.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
+import { groupStream } from '../../projections/events/groups.ts'
 import type { IdSource } from '../../projections/ids.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
 import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'

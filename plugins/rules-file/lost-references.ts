@@ -1,5 +1,5 @@
-import { type DomainEvent, isRuleEvent } from '../../core/events/codec.ts'
 import type { PolicyScope } from '../../core/events/policy-events.ts'
+import { type DomainEvent, isRuleEvent } from '../../projections/events/registry.ts'
 import type { RulesFileState } from './planned.ts'
 
 /**

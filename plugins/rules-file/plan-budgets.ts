@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Budget } from '../../core/events/domain-events.ts'
+import type { Budget } from '../../projections/events/budgets.ts'
 import { diffFields } from '../audit/diff-rules.ts'
 import { showBudget } from '../auth/show-account.ts'
 import { parseBudget } from '../budget/endpoints.ts'

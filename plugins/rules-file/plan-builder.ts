@@ -1,6 +1,6 @@
 import type { Position } from '../../core/contract/index.ts'
-import type { DomainEvent } from '../../core/events/codec.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
+import type { DomainEvent } from '../../projections/events/registry.ts'
 import { FileIssues } from './issues.ts'
 import {
   type FileWarning,

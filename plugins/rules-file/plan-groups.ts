@@ -1,5 +1,4 @@
-import type { GroupContent } from '../../core/events/policy-events.ts'
-import type { Group } from '../../projections/groups.ts'
+import type { Group, GroupContent } from '../../projections/events/groups.ts'
 import { diffFields } from '../audit/diff-rules.ts'
 import type { PlanBuilder } from './plan-builder.ts'
 import type { PlannedChange, PlannedId, UserName } from './planned.ts'

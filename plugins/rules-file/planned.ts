@@ -1,6 +1,6 @@
 import type { JsonObject, Position, Warning } from '../../core/contract/index.ts'
-import type { DomainEvent } from '../../core/events/codec.ts'
 import type { Accounts } from '../../projections/accounts.ts'
+import type { DomainEvent } from '../../projections/events/registry.ts'
 import type { Groups } from '../../projections/groups.ts'
 import type { OverallBudget } from '../../projections/overall-budget.ts'
 import type { Policies } from '../../projections/policies.ts'

@@ -1,7 +1,8 @@
 import type { Author } from '../../core/contract/index.ts'
-import type { DomainEvent } from '../../core/events/codec.ts'
 import { IDS_STREAM, rulesStream, userStream } from '../../core/events/domain-events.ts'
-import { groupStream, policyStream } from '../../core/events/policy-events.ts'
+import { policyStream } from '../../core/events/policy-events.ts'
+import { groupStream } from '../../projections/events/groups.ts'
+import type { DomainEvent } from '../../projections/events/registry.ts'
 import type { EventWriter } from '../../projections/runtime/write.ts'
 import type { Reference, RulesFile, UserEntry } from './schemas.ts'
 

@@ -1,7 +1,7 @@
 import { GatewayError, type Position, type RuleSet } from '../../core/contract/index.ts'
-import { isRuleEvent } from '../../core/events/codec.ts'
 import type { RuleEvent } from '../../core/events/domain-events.ts'
 import type { AppliedChange } from '../../core/http/idempotency.ts'
+import { isRuleEvent } from '../../projections/events/registry.ts'
 import type { History } from '../../projections/history.ts'
 import type { RuleKindName } from '../../projections/rules.ts'
 import type { CreateRuleCommands, RuleCommands } from './rule-commands.ts'

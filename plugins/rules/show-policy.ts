@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../core/contract/index.ts'
-import type { Group } from '../../projections/groups.ts'
+import type { Group } from '../../projections/events/groups.ts'
 import type { Policy } from '../../projections/policies.ts'
 import { showBudget } from '../auth/show-account.ts'
 

@@ -1,5 +1,5 @@
-import type { DomainEvent } from '../../core/events/codec.ts'
-import type { Budget } from '../../core/events/domain-events.ts'
+import type { Budget } from '../../projections/events/budgets.ts'
+import type { DomainEvent } from '../../projections/events/registry.ts'
 import { type BudgetSource, budgetsOf, type OwnedBudget } from '../budget/owned-budget.ts'
 import type { CurrentCaller, WhatIfJob } from './job.ts'
 

@@ -1,6 +1,6 @@
 import type { JsonObject, Plan, Position, RuleSet, UserLimits } from '../../core/contract/index.ts'
-import type { DomainEvent } from '../../core/events/codec.ts'
-import type { Budget } from '../../core/events/domain-events.ts'
+import type { Budget } from '../../projections/events/budgets.ts'
+import type { DomainEvent } from '../../projections/events/registry.ts'
 import type { RequestFilter } from '../ledger/store/queries.ts'
 import type { DraftOwner } from './draft-events.ts'
 import type { ListedPlugin } from './limitations.ts'

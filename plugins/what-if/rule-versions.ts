@@ -1,6 +1,6 @@
 import type { RuleSet } from '../../core/contract/index.ts'
-import { type DomainEvent, isRuleEvent } from '../../core/events/codec.ts'
 import type { RuleEvent } from '../../core/events/domain-events.ts'
+import { type DomainEvent, isRuleEvent } from '../../projections/events/registry.ts'
 import { createPolicies, type Policies } from '../../projections/policies.ts'
 import { applyRuleEvents } from '../../projections/user-rules.ts'
 import type { CurrentCaller, WhatIfJob } from './job.ts'

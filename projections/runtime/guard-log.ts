@@ -1,6 +1,6 @@
 import type { EventLog } from '../../core/contract/index.ts'
 import { toPlainEvent } from '../../core/event-log/stored-event.ts'
-import { isExpiring } from '../../core/events/streams.ts'
+import { isExpiring } from '../events/streams.ts'
 import type { Subscription } from './subscribe.ts'
 
 /**

@@ -1,8 +1,8 @@
 import type { RecordedEvent } from '../../core/contract/index.ts'
-import { type DomainEvent, decodeEvent } from '../../core/events/codec.ts'
 import { isPluginStream } from '../../core/events/plugin-events.ts'
 import { readUnparsedRuleEvent, type UnparsedRuleEvent } from '../../core/events/unparsed-rule-event.ts'
-import { classifyContent, isWellFormed } from '../../core/events/well-formed.ts'
+import { classifyContent } from '../../core/events/well-formed.ts'
+import { type DomainEvent, decodeEvent, isWellFormed } from '../events/registry.ts'
 
 /** A state that is folded from events. */
 export interface Projection {

@@ -11,11 +11,12 @@ import {
   StreamDamagedError,
   WrongExpectedRevisionError,
 } from '../../core/contract/index.ts'
-import { createMetadata, type DomainEvent, markAppend, SCHEMA_VERSION } from '../../core/events/codec.ts'
+import { createMetadata, markAppend, SCHEMA_VERSION } from '../../core/events/codec.ts'
 import { AppliedBeforeError, type FindKnownRequest, findAppliedChange } from '../../core/http/idempotency.ts'
 import { withTimeout } from '../../core/threads/timeout.ts'
 import type { Clock } from '../../core/util/clock.ts'
 import { afterManyItems } from '../../core/util/cooperative-yield.ts'
+import type { DomainEvent } from '../events/registry.ts'
 import { KeyedQueue } from './queues.ts'
 import type { Subscription } from './subscribe.ts'
 

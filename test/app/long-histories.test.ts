@@ -1,7 +1,7 @@
 import { cp } from 'node:fs/promises'
 import { expect } from 'chai'
 import { openSqliteLog } from '../../core/event-log/sqlite/sqlite-log.ts'
-import { EXPIRING_STREAMS } from '../../core/events/streams.ts'
+import { EXPIRING_STREAMS } from '../../projections/events/streams.ts'
 import { generateLog } from '../bench/generate-log.ts'
 import { routingRuleBody } from '../support/bodies.ts'
 import { startEventStore } from '../support/eventstore/server.ts'

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { EventLogUnavailableError } from '../../core/contract/index.ts'
 import { createMemoryLog } from '../../core/event-log/memory.ts'
-import { EXPIRING_STREAMS } from '../../core/events/streams.ts'
+import { EXPIRING_STREAMS } from '../../projections/events/streams.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
 import { newOperator } from '../support/operators.ts'

@@ -3,8 +3,9 @@ import path from 'node:path'
 import { toActor } from '../../core/event-log/actor.ts'
 import { SqliteDatabase } from '../../core/event-log/sqlite/database.ts'
 import { openSqliteLog } from '../../core/event-log/sqlite/sqlite-log.ts'
-import { createMetadata, type DomainEvent } from '../../core/events/codec.ts'
+import { createMetadata } from '../../core/events/codec.ts'
 import { createClock } from '../../core/util/clock.ts'
+import type { DomainEvent } from '../../projections/events/registry.ts'
 
 /**
  * Fills an embedded log: first all users, then their rule changes, interleaved. Of ten rule events, six

@@ -1,6 +1,7 @@
 import type { RecordedEvent } from '../../core/contract/index.ts'
-import { type DomainEvent, encodeEvent, isRuleEvent } from '../../core/events/codec.ts'
+import { encodeEvent } from '../../core/events/codec.ts'
 import { rulesStream, userStream } from '../../core/events/domain-events.ts'
+import { type DomainEvent, isRuleEvent } from '../../projections/events/registry.ts'
 import type { PastEvent } from '../../projections/past-events.ts'
 
 /**

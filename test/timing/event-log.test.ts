@@ -8,7 +8,7 @@ import { openEventStoreLog } from '../../core/event-log/eventstore/eventstore-lo
 import { SqliteDatabase } from '../../core/event-log/sqlite/database.ts'
 import { openExpiringStore } from '../../core/event-log/sqlite/expiring-store.ts'
 import { openSqliteLog } from '../../core/event-log/sqlite/sqlite-log.ts'
-import { EXPIRING_STREAMS, FOLLOWED_STREAMS } from '../../core/events/streams.ts'
+import { EXPIRING_STREAMS, FOLLOWED_STREAMS } from '../../projections/events/streams.ts'
 import { collect, metadata, rejection } from '../support/event-log-suite.ts'
 import { type EventStore, startEventStore } from '../support/eventstore/server.ts'
 import { makeFolder } from '../support/folders.ts'

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Account } from '../../../core/contract/index.ts'
-import type { DomainEvent } from '../../../core/events/codec.ts'
 import { createCallerSnapshots } from '../../../projections/callers.ts'
+import type { DomainEvent } from '../../../projections/events/registry.ts'
 import { createProjections, listProjections } from '../../../projections/projections.ts'
 import { created, pastEvents, planChanged, userCreated } from '../../support/past-events.ts'
 

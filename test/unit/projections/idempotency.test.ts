@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { DomainEvent } from '../../../core/events/codec.ts'
+import type { DomainEvent } from '../../../projections/events/registry.ts'
 import { createIdempotentRequests } from '../../../projections/idempotency.ts'
 
 const HOUR = 60 * 60 * 1000

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { EventLog, RecordedEvent } from '../../../core/contract/index.ts'
-import type { DomainEvent } from '../../../core/events/codec.ts'
+import type { DomainEvent } from '../../../projections/events/registry.ts'
 import { createPastEventReader } from '../../../projections/past-events.ts'
 import { created, pastEvents, updated, userCreated } from '../../support/past-events.ts'
 

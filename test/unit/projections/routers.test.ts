@@ -1,7 +1,6 @@
 import { expect } from 'chai'
-import type { DomainEvent } from '../../../core/events/codec.ts'
 import type { RouterScope } from '../../../core/events/router-events.ts'
-import { isWellFormed } from '../../../core/events/well-formed.ts'
+import { type DomainEvent, isWellFormed } from '../../../projections/events/registry.ts'
 import { createRouters, type Routers } from '../../../projections/routers.ts'
 import { recordAll } from '../../support/histories.ts'
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { decodeEvent } from '../../../core/events/codec.ts'
+import { decodeEvent } from '../../../projections/events/registry.ts'
 import { createRulesProjection, type Rules } from '../../../projections/rules.ts'
 import { buildHistory, recordAll } from '../../support/histories.ts'
 

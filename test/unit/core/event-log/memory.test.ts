@@ -6,7 +6,7 @@ import {
   type MemoryStorage,
 } from '../../../../core/event-log/memory.ts'
 import { readToEnd } from '../../../../core/event-log/read-to-end.ts'
-import { EXPIRING_STREAMS, UNFOLLOWED_STREAMS } from '../../../../core/events/streams.ts'
+import { EXPIRING_STREAMS, UNFOLLOWED_STREAMS } from '../../../../projections/events/streams.ts'
 import {
   collect,
   eventLogContract,

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import { createMemoryLog } from '../../../../core/event-log/memory.ts'
-import type { DomainEvent } from '../../../../core/events/codec.ts'
 import {
   checksumOf,
   MAX_ROUTER_MODELS,
@@ -12,6 +11,7 @@ import { encodeWeights } from '../../../../plugins/learned-routing/model.ts'
 import { createRouterCommands } from '../../../../plugins/learned-routing/router-commands.ts'
 import { scheduleTraining } from '../../../../plugins/learned-routing/schedule-training.ts'
 import type { TrainerServices } from '../../../../plugins/learned-routing/trainer.ts'
+import type { DomainEvent } from '../../../../projections/events/registry.ts'
 import { createRouters, type Routers } from '../../../../projections/routers.ts'
 import type { EventWriter } from '../../../../projections/runtime/write.ts'
 import { captureOutput } from '../../../support/captured-output.ts'

@@ -1,12 +1,12 @@
 import { expect } from 'chai'
 import { type Author, GatewayError } from '../../../../core/contract/index.ts'
 import { ROOT_ACTOR } from '../../../../core/event-log/actor.ts'
-import type { DomainEvent } from '../../../../core/events/codec.ts'
 import { createOperatorRegistry } from '../../../../core/pipeline/operator-registry.ts'
 import { createFirewallRuleKind } from '../../../../plugins/firewall/rule-kind.ts'
 import { createRoutingRuleKind } from '../../../../plugins/routing/rule-kind.ts'
 import { type ApplyTerms, applyFile } from '../../../../plugins/rules-file/apply.ts'
 import type { RulesFile } from '../../../../plugins/rules-file/schemas.ts'
+import type { DomainEvent } from '../../../../projections/events/registry.ts'
 import { createProjections, listProjections } from '../../../../projections/projections.ts'
 import { firewallRule } from '../../../support/policies.ts'
 

@@ -5,7 +5,7 @@ import { openEventStoreLog } from '../../../../core/event-log/eventstore/eventst
 import { createMemoryLog } from '../../../../core/event-log/memory.ts'
 import { openSqliteLog } from '../../../../core/event-log/sqlite/sqlite-log.ts'
 import { markAppend } from '../../../../core/events/codec.ts'
-import { FOLLOWED_STREAMS } from '../../../../core/events/streams.ts'
+import { FOLLOWED_STREAMS } from '../../../../projections/events/streams.ts'
 import { createRulesProjection } from '../../../../projections/rules.ts'
 import { subscribeProjections } from '../../../../projections/runtime/subscribe.ts'
 import { type EventStore, startEventStore } from '../../../support/eventstore/server.ts'

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { type EventLog, EventLogUnavailableError } from '../../../../../core/contract/event-log.ts'
 import { openEventStoreLog } from '../../../../../core/event-log/eventstore/eventstore-log.ts'
-import { FOLLOWED_STREAMS } from '../../../../../core/events/streams.ts'
+import { FOLLOWED_STREAMS } from '../../../../../projections/events/streams.ts'
 import { metadata, numbered, rejection } from '../../../../support/event-log-suite.ts'
 import { type EventStore, startEventStore } from '../../../../support/eventstore/server.ts'
 import { type StoppedTimers, stopTimers } from '../../../../support/timers.ts'

@@ -6,7 +6,7 @@ import {
   withDefaultOptions,
 } from '../../../../../core/event-log/eventstore/connection-string.ts'
 import { openEventStoreLog } from '../../../../../core/event-log/eventstore/eventstore-log.ts'
-import { FOLLOWED_STREAMS } from '../../../../../core/events/streams.ts'
+import { FOLLOWED_STREAMS } from '../../../../../projections/events/streams.ts'
 import { collect, metadata, numbered, rejection } from '../../../../support/event-log-suite.ts'
 import { type EventStore, startEventStore } from '../../../../support/eventstore/server.ts'
 import { readTestTls } from '../../../../support/tls.ts'

@@ -1,6 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { openEventStoreLog } from '../../../../../core/event-log/eventstore/eventstore-log.ts'
-import { EXPIRING_STREAMS, FOLLOWED_STREAMS, UNFOLLOWED_STREAMS } from '../../../../../core/events/streams.ts'
+import {
+  EXPIRING_STREAMS,
+  FOLLOWED_STREAMS,
+  UNFOLLOWED_STREAMS,
+} from '../../../../../projections/events/streams.ts'
 import { eventLogContract, type OpenedLog } from '../../../../support/event-log-suite.ts'
 import { startEventStore } from '../../../../support/eventstore/server.ts'
 

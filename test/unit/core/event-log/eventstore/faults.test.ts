@@ -12,7 +12,7 @@ import {
   WrongExpectedRevisionError,
 } from '../../../../../core/contract/event-log.ts'
 import { openEventStoreLog } from '../../../../../core/event-log/eventstore/eventstore-log.ts'
-import { FOLLOWED_STREAMS } from '../../../../../core/events/streams.ts'
+import { FOLLOWED_STREAMS } from '../../../../../projections/events/streams.ts'
 import { type Subscription, subscribeProjections } from '../../../../../projections/runtime/subscribe.ts'
 import { collect, metadata, rejection, revisions } from '../../../../support/event-log-suite.ts'
 import { type EventStore, startEventStore } from '../../../../support/eventstore/server.ts'

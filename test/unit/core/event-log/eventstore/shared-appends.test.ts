@@ -6,7 +6,7 @@ import type { AppendResponse } from '../../../../../core/event-log/eventstore/ap
 import type { ClientInternals } from '../../../../../core/event-log/eventstore/client-internals.ts'
 import { openEventStoreLog } from '../../../../../core/event-log/eventstore/eventstore-log.ts'
 import { createSharedAppends } from '../../../../../core/event-log/eventstore/shared-appends.ts'
-import { EXPIRING_STREAMS, FOLLOWED_STREAMS } from '../../../../../core/events/streams.ts'
+import { EXPIRING_STREAMS, FOLLOWED_STREAMS } from '../../../../../projections/events/streams.ts'
 import { collect, metadata, numbered, rejection } from '../../../../support/event-log-suite.ts'
 import { type EventStore, startEventStore } from '../../../../support/eventstore/server.ts'
 import { waitUntil } from '../../../../support/wait.ts'

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import type { EventLog, RecordedEvent } from '../../../../../core/contract/event-log.ts'
 import { openEventStoreLog } from '../../../../../core/event-log/eventstore/eventstore-log.ts'
-import { FOLLOWED_STREAMS } from '../../../../../core/events/streams.ts'
+import { FOLLOWED_STREAMS } from '../../../../../projections/events/streams.ts'
 import { metadata, numbered } from '../../../../support/event-log-suite.ts'
 import { type EventStore, startEventStore } from '../../../../support/eventstore/server.ts'
 

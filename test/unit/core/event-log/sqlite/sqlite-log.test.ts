@@ -15,7 +15,7 @@ import {
 } from '../../../../../core/contract/event-log.ts'
 import { SqliteDatabase } from '../../../../../core/event-log/sqlite/database.ts'
 import { openSqliteLog, type SqliteLogOptions } from '../../../../../core/event-log/sqlite/sqlite-log.ts'
-import { EXPIRING_STREAMS, UNFOLLOWED_STREAMS } from '../../../../../core/events/streams.ts'
+import { EXPIRING_STREAMS, UNFOLLOWED_STREAMS } from '../../../../../projections/events/streams.ts'
 import {
   collect,
   eventLogContract,

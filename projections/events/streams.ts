@@ -1,10 +1,10 @@
-import { CHECKPOINTS_STREAM, LOG_STREAM, matchesStream } from '../event-log/streams.ts'
-import { ACCESS_STREAM } from './access-events.ts'
-import { IDS_STREAM, OVERALL_BUDGET_STREAM } from './domain-events.ts'
-import { OPERATORS_STREAM } from './operator-events.ts'
-import { PLUGIN_STREAM_PREFIX } from './plugin-events.ts'
-import { ROUTER_WEIGHTS_PREFIX, ROUTERS_STREAM } from './router-events.ts'
-import { REVOCATIONS_STREAM } from './well-formed.ts'
+import { CHECKPOINTS_STREAM, LOG_STREAM, matchesStream } from '../../core/event-log/streams.ts'
+import { ACCESS_STREAM } from '../../core/events/access-events.ts'
+import { IDS_STREAM, OVERALL_BUDGET_STREAM } from '../../core/events/domain-events.ts'
+import { PLUGIN_STREAM_PREFIX } from '../../core/events/plugin-events.ts'
+import { ROUTER_WEIGHTS_PREFIX, ROUTERS_STREAM } from '../../core/events/router-events.ts'
+import { REVOCATIONS_STREAM } from '../../core/events/well-formed.ts'
+import { EVENTS } from './registry.ts'
 
 /**
  * The streams that projections are built from; a name that ends in `-` is a category. Everything else in the
@@ -15,15 +15,14 @@ export const FOLLOWED_STREAMS: readonly string[] = [
   CHECKPOINTS_STREAM,
   'user-',
   'rules-',
-  'group-',
   'policy-',
   IDS_STREAM,
   REVOCATIONS_STREAM,
   OVERALL_BUDGET_STREAM,
-  OPERATORS_STREAM,
   ACCESS_STREAM,
   ROUTERS_STREAM,
   PLUGIN_STREAM_PREFIX,
+  ...EVENTS.streams,
 ]
 
 /**
@@ -44,7 +43,7 @@ export const EXPIRING_STREAMS: readonly string[] = ['response-']
  * Types of events that a full disk must not prevent: a revocation cannot wait for space. A reserve is kept
  * for them.
  */
-export const RESERVED_TYPES: readonly string[] = ['KeyRevoked', 'UserDeleted', 'OperatorRemoved']
+export const RESERVED_TYPES: readonly string[] = ['KeyRevoked', 'UserDeleted', ...EVENTS.urgentTypes]
 
 export function isExpiring(stream: string): boolean {
   return matchesStream(EXPIRING_STREAMS, stream)
