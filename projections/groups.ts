@@ -1,8 +1,5 @@
 import type { Position } from '../core/contract/index.ts'
-import type { Budget } from './events/budgets.ts'
-import type { GroupContent, GroupEvent } from './events/groups.ts'
 import { foldGroup, type Group } from './events/groups.ts'
-import type { DomainEvent } from './events/registry.ts'
 import type { SavedProjection } from './runtime/projection.ts'
 import type { EventEntry } from './user-rules.ts'
 

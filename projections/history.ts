@@ -11,7 +11,7 @@ import type { AsOf } from '../core/util/as-of.ts'
 import { createBackgroundYield, mapInSlices } from '../core/util/cooperative-yield.ts'
 import { createAccounts, type User } from './accounts.ts'
 import { type DomainEvent, decodeEvent, isRuleEvent } from './events/registry.ts'
-import { type PastEvent, readStreams } from './past-events.ts'
+import { type PastEvent, type ReadPastEvents, readStreams } from './past-events.ts'
 import type { Subscription } from './runtime/subscribe.ts'
 import { copyUserRules, emptyUserRules, evolveUserRules, toRuleSet, type UserRules } from './user-rules.ts'
 
@@ -54,6 +54,24 @@ export function createHistory(
       const { rules } = await foldUser(ownerId, await eventsOf(ownerId, asOf))
       return toPastRuleSet(ownerId, rules)
     },
+    eventsOfChange: (change) => readChange(log, change),
+  }
+}
+
+/** Past events of single streams. */
+export interface StreamHistory extends Pick<History, 'eventsOfChange'> {
+  /** Throws 400 if `asOf` is in the future. */
+  eventsOf(stream: string, asOf?: AsOf): Promise<readonly PastEvent[]>
+}
+
+export function createStreamHistory(
+  log: Pick<EventLog, 'read'>,
+  subscription: Pick<Subscription, 'position'>,
+  readPastEvents: ReadPastEvents,
+): StreamHistory {
+  return {
+    eventsOf: async (stream, asOf) =>
+      eventsAsOf(await readPastEvents([stream]), asOf, subscription.position(), Date.now()),
     eventsOfChange: (change) => readChange(log, change),
   }
 }

@@ -47,6 +47,7 @@ import { createShadow } from '../../plugins/shadow/plugin.ts'
 import { createTracing } from '../../plugins/tracing/plugin.ts'
 import { createWhatIf } from '../../plugins/what-if/plugin.ts'
 import { createCallerHistory, createCallerSnapshots } from '../../projections/callers.ts'
+import { createStreamHistory } from '../../projections/history.ts'
 import { createPastEventReader } from '../../projections/past-events.ts'
 import { createCircuitBreakers } from '../../providers/shared/breaker.ts'
 import { createCatalog } from '../../providers/shared/catalog.ts'
@@ -257,6 +258,7 @@ export function createBuiltInPlugins(
       policies,
       ids,
       writer,
+      history: createStreamHistory(log, subscription, readPastEvents),
       readCallerAt,
       snapshotCaller,
       ruleServices: ruleServices.ofPolicies,

@@ -176,6 +176,11 @@ export interface EndpointDescription {
   readonly errorStyle?: ErrorStyle
   /** The address that serves the endpoint: the main one (default) or that of direct routing. */
   readonly listener?: 'main' | 'direct'
+  /** What the endpoint does with what operators manage: `x-resource` in `/openapi.json`. */
+  readonly resource?: {
+    readonly name: string
+    readonly action: 'list' | 'create' | 'read' | 'update' | 'delete' | 'history'
+  }
   /** A file for browsers or a WebSocket, which the OpenAPI document leaves out. */
   readonly isUnlisted?: true
 }

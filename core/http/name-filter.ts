@@ -20,7 +20,8 @@ export const idFilter = Type.Optional(
   }),
 )
 
-interface Named {
+/** What lists can be searched for. */
+export interface Named {
   readonly id: number
   readonly name: string
 }

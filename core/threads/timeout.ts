@@ -1,3 +1,5 @@
+import { EventLogUnavailableError } from '../contract/index.ts'
+
 /**
  * Resolves or rejects like the promise. Rejects with `createError()` if the promise is still pending after
  * `timeoutMs` milliseconds. The operation behind the promise is not cancelled; its later result is ignored.
@@ -35,4 +37,18 @@ export async function untilAborted<Value>(promise: Promise<Value>, signal?: Abor
   } finally {
     signal.removeEventListener('abort', onAbort)
   }
+}
+
+/** A change is answered within this time, whatever it waits for. */
+const CHANGE_TIMEOUT_MS = 9500
+
+/**
+ * Resolves or rejects like the change. Rejects with `EventLogUnavailableError` if it takes longer than a
+ * caller may wait: a change can wait for other changes, a reservation of ids, two attempts and all workers.
+ */
+export function answerInTime<Result>(change: Promise<Result>): Promise<Result> {
+  return withTimeout(change, CHANGE_TIMEOUT_MS, () => {
+    const message = 'the change was not completed in time'
+    return new EventLogUnavailableError(message, { outcomeUnknown: true })
+  })
 }

@@ -1,6 +1,7 @@
 import type { JsonObject, RecordedEvent } from '../../core/contract/index.ts'
 import type { RuleEvent, UserEvent } from '../../core/events/domain-events.ts'
 import type { PolicyEvent } from '../../core/events/policy-events.ts'
+import { showFields } from '../../core/resources/names.ts'
 import { createBackgroundYield, mapInSlices } from '../../core/util/cooperative-yield.ts'
 import { type Accounts, createAccounts } from '../../projections/accounts.ts'
 import type { GroupEvent } from '../../projections/events/groups.ts'
@@ -10,7 +11,7 @@ import type { PastEvent } from '../../projections/past-events.ts'
 import { createPolicies, type Policies } from '../../projections/policies.ts'
 import { emptyUserRules, evolveUserRules, type UserRules } from '../../projections/user-rules.ts'
 import { showKey, showUser } from '../auth/show-account.ts'
-import { showGroup, showPolicy } from '../rules/show-policy.ts'
+import { showPolicy } from '../rules/show-policy.ts'
 import type { RuleKinds } from './diff-rules.ts'
 
 /** The kinds of subjects of a user whose changes are audited. */
@@ -178,7 +179,7 @@ function captureSubject(
       : formatLater(rules.firewall.get(data.ruleId), kinds.firewall.show)
   }
   if ('policyId' in data) return formatLater(policies.policy(data.policyId), showPolicy)
-  if (!('userId' in data)) return formatLater(groups.group(data.groupId), showGroup)
+  if (!('userId' in data)) return formatLater(groups.group(data.groupId), showFields)
   const user = accounts.user(data.userId)
   if (!('keyId' in data)) return formatLater(user, (shown) => showUser(shown, memberships))
   const key = user?.keys.find(({ id }) => id === data.keyId)

@@ -1,11 +1,11 @@
 import type { JsonObject, RecordedEvent, Static, TObject } from '../../core/contract/index.ts'
 import { toActor } from '../../core/event-log/actor.ts'
 import { decodeCursor, encodeCursor } from '../../core/http/cursor.ts'
+import { showRecord } from '../../core/resources/changes.ts'
 import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
 import type { AuditEntry } from './audit-entries.ts'
 import { describeLostRace, type LostRaces } from './lost-races.ts'
 import { AUDIT_PAGE, type auditQuery } from './schemas.ts'
-import { showRecord } from './show-record.ts'
 
 /** The filters and the page of `GET /v1/audit`. */
 export interface AuditQuery {

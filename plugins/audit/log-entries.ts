@@ -1,4 +1,5 @@
 import type { JsonObject, RecordedEvent } from '../../core/contract/index.ts'
+import { showRecord } from '../../core/resources/changes.ts'
 import { type DomainEvent, decodeEvent } from '../../projections/events/registry.ts'
 import { showTrainedData } from '../../projections/routers.ts'
 import {
@@ -9,7 +10,6 @@ import {
   subjectIdOf,
   subjectOf,
 } from './audit-entries.ts'
-import { showRecord } from './show-record.ts'
 
 /** The kinds of entries in the audit trail of everything. */
 export const LOG_ENTRY_KINDS = [

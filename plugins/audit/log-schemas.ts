@@ -1,7 +1,8 @@
 import { Nullable, StringEnum, Type } from '../../core/contract/index.ts'
 import { AnyFields, Count, NextCursor, Timestamp } from '../../core/http/schemas.ts'
+import { ActorSchema, NoEffect } from '../../core/resources/changes.ts'
 import { LOG_ENTRY_KINDS } from './log-entries.ts'
-import { ActorSchema, auditQuery, NoEffect } from './schemas.ts'
+import { auditQuery } from './schemas.ts'
 
 const { since, until, actor, limit, cursor } = auditQuery
 

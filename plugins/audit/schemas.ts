@@ -1,5 +1,6 @@
 import { data, Nullable, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
-import { AnyFields, Count, LogPoint, NextCursor, pageQuery, Timestamp } from '../../core/http/schemas.ts'
+import { AnyFields, Count, LogPoint, NextCursor, pageQuery } from '../../core/http/schemas.ts'
+import { changeFields, NoEffect } from '../../core/resources/changes.ts'
 import { AUDIT_SUBJECTS, SHARED_SUBJECTS } from './audit-entries.ts'
 
 /** The pages of `GET /v1/audit`. */
@@ -30,30 +31,9 @@ export const Revert = StrictObject(
   { $id: 'Revert', description: 'The revision of a rule to restore.' },
 )
 
-export const ActorSchema = Type.Object(
-  {
-    type: StringEnum(['operator', 'key', 'root', 'cli', 'system'], {
-      description: 'An operator, the key of a user, the ADMIN_KEY, a command, or the gateway itself.',
-    }),
-    id: Type.String({ description: 'Id of the operator or key; for all others, the type.' }),
-    name: Type.String({ description: 'Name of the operator, or of the user of the key, at that time.' }),
-  },
-  { $id: 'Actor', description: 'Who made a change.' },
-)
-
-export const NoEffect = Type.Optional(
-  Type.String({
-    description: 'Why the event changed nothing: another node was faster. Missing if it had an effect.',
-  }),
-)
-
 const ChangeSchema = Type.Object(
   {
-    position: Count('Log position of the change.'),
-    time: Timestamp('When the change was made.'),
-    actor: ActorSchema,
-    request_id: Nullable(Type.String(), { description: 'The request that made the change, if any.' }),
-    reason: Type.Optional(Type.String({ description: 'Why the change was made. Missing if unknown.' })),
+    ...changeFields,
     kind: StringEnum([...AUDIT_SUBJECTS, ...SHARED_SUBJECTS, 'unknown'], {
       description: 'Kind of the changed object; unknown for changes of a newer version of the gateway.',
     }),

@@ -1,11 +1,12 @@
 import type { Author, EventLog, Plan, Position, UserLimits } from '../../core/contract/index.ts'
 import { userStream } from '../../core/events/domain-events.ts'
 import type { AppliedChange } from '../../core/http/idempotency.ts'
+import { answerInTime } from '../../core/threads/timeout.ts'
 import type { Accounts, User } from '../../projections/accounts.ts'
 import type { DomainEvent } from '../../projections/events/registry.ts'
 import { readChange, readUserAt } from '../../projections/history.ts'
 import type { IdSource } from '../../projections/ids.ts'
-import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'
+import type { EventWriter } from '../../projections/runtime/write.ts'
 import { createKeyCommands, type KeyCommands, revoked } from './key-commands.ts'
 import { requireUser } from './require-user.ts'
 

@@ -1,5 +1,6 @@
 import { type Author, type EventLog, GatewayError, type OperatorRole } from '../../core/contract/index.ts'
 import type { AppliedChange } from '../../core/http/idempotency.ts'
+import { answerInTime } from '../../core/threads/timeout.ts'
 import { newOperatorId, newOperatorKey } from '../../core/util/ids.ts'
 import {
   OPERATORS_STREAM,
@@ -8,7 +9,7 @@ import {
 } from '../../projections/events/operators.ts'
 import { readChange } from '../../projections/history.ts'
 import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
-import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'
+import type { EventWriter } from '../../projections/runtime/write.ts'
 import { hashApiKey } from './api-key.ts'
 
 /** An operator with its key, which is not stored and cannot be retrieved again. */

@@ -1,14 +1,16 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Author, GatewayError } from '../../core/contract/index.ts'
 import { OVERALL_BUDGET_STREAM, userStream } from '../../core/events/domain-events.ts'
+import { createNotFoundError } from '../../core/resources/resource.ts'
+import { answerInTime } from '../../core/threads/timeout.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { Budget } from '../../projections/events/budgets.ts'
 import { type Group, groupStream } from '../../projections/events/groups.ts'
 import type { DomainEvent } from '../../projections/events/registry.ts'
 import type { Groups } from '../../projections/groups.ts'
 import type { OverallBudget } from '../../projections/overall-budget.ts'
-import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'
-import { groupNotFoundError } from '../policies/group-commands.ts'
+import type { EventWriter } from '../../projections/runtime/write.ts'
+import { groups as groupResource } from '../policies/groups.ts'
 import type { BudgetTarget, OwnedBudget } from './owned-budget.ts'
 
 export interface BudgetServices {
@@ -57,7 +59,7 @@ export function createBudgetCommands(services: Omit<BudgetServices, 'hooks'>): B
   function requireGroup(id: number): Group {
     const group = groups.group(id)
     if (group !== undefined) return group
-    throw groupNotFoundError(id)
+    throw createNotFoundError(groupResource, id)
   }
 
   function find(target: BudgetTarget): Budget | undefined {

@@ -13,9 +13,10 @@ import {
   type TrainedModels,
   type TrainedRouterData,
 } from '../../core/events/router-events.ts'
+import { answerInTime } from '../../core/threads/timeout.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import type { Routers, RouterVersion } from '../../projections/routers.ts'
-import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'
+import type { EventWriter } from '../../projections/runtime/write.ts'
 import { isSameScope, loadRouter } from './active-routers.ts'
 import { readRouterModels, storeRouterModels } from './router-weights.ts'
 

@@ -18,7 +18,7 @@ export function buildOperation(
   api: ApiDescription,
   components: Components,
 ): JsonObject {
-  const { operationId, tags, summary, access, params, query, headers } = endpoint
+  const { operationId, tags, summary, access, params, query, headers, resource } = endpoint
   const parameters = [
     ...buildParameters('path', params, components),
     ...buildParameters('query', query, components),
@@ -35,6 +35,7 @@ export function buildOperation(
     description: describe(endpoint),
     security: SECURITY[access.type],
     ...(access.type === 'operator' && { 'x-operator-role': access.role }),
+    ...(resource && { 'x-resource': resource }),
     ...(parameters.length > 0 && { parameters }),
     ...(endpoint.body && { requestBody: buildRequestBody(endpoint, components) }),
     responses: {

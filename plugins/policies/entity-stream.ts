@@ -1,9 +1,10 @@
 import type { Author, GatewayError } from '../../core/contract/index.ts'
 import { type Precondition, revisionEtag } from '../../core/http/conditional.ts'
 import type { AppliedChange } from '../../core/http/idempotency.ts'
+import { answerInTime } from '../../core/threads/timeout.ts'
 import type { DomainEvent } from '../../projections/events/registry.ts'
 import type { History } from '../../projections/history.ts'
-import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'
+import type { EventWriter } from '../../projections/runtime/write.ts'
 import type { EventEntry } from '../../projections/user-rules.ts'
 
 /** Groups or policies: each has a stream of its own, and a revision. */

@@ -13,7 +13,6 @@ import {
 } from '../../core/contract/index.ts'
 import { createMetadata, markAppend, SCHEMA_VERSION } from '../../core/events/codec.ts'
 import { AppliedBeforeError, type FindKnownRequest, findAppliedChange } from '../../core/http/idempotency.ts'
-import { withTimeout } from '../../core/threads/timeout.ts'
 import type { Clock } from '../../core/util/clock.ts'
 import { afterManyItems } from '../../core/util/cooperative-yield.ts'
 import type { DomainEvent } from '../events/registry.ts'
@@ -79,20 +78,6 @@ export interface EventWriter {
 const MAX_CONTENTION_MS = 5000
 
 const DEFAULT_TIMEOUT_MS = 5000
-
-/** A change is answered within this time, whatever it waits for. */
-const CHANGE_TIMEOUT_MS = 9500
-
-/**
- * Resolves or rejects like the change. Rejects with `EventLogUnavailableError` if it takes longer than a
- * caller may wait: a change can wait for other changes, a reservation of ids, two attempts and all workers.
- */
-export function answerInTime<Result>(change: Promise<Result>): Promise<Result> {
-  return withTimeout(change, CHANGE_TIMEOUT_MS, () => {
-    const message = 'the change was not completed in time'
-    return new EventLogUnavailableError(message, { outcomeUnknown: true })
-  })
-}
 
 /**
  * Throws 400 if an operator, or somebody with the same rights, gives no reason for a change. See

@@ -53,6 +53,8 @@ export const ROUNDS = {
   policyHistories: Number(process.env.POLICY_HISTORIES ?? choose(50, 2000)),
   /** Users with random policies and rules, whose requests must obey the policies. */
   precedence: Number(process.env.PRECEDENCE_ROUNDS ?? choose(12, 600)),
+  /** Random changes of what operators manage, of each kind. */
+  resourceChanges: choose(40, 1000),
   /** Whether fields with the names of methods of objects are sent one by one, or all in each body. */
   separateFieldNames: choose(false, true),
   /** Characters of prose around a text that a rule must find. */

@@ -1,0 +1,164 @@
+import type { Author, Position } from './event-log.ts'
+import type { Warning } from './exchange.ts'
+import type { EndpointDescription, OperatorRole } from './http.ts'
+import { type JsonObject, type Static, type TObject, type TProperties, type TSchema, Type } from './json.ts'
+
+/**
+ * Something that operators manage: a group, a policy, an operator. The endpoints, their schemas and errors,
+ * the commands, the history and the conditional requests follow from its declaration. Names in the API are in
+ * snake_case; events and code have the same names in camelCase.
+ */
+export interface ResourceDeclaration<
+  Entity extends ResourceEntity = ResourceEntity,
+  Fields extends TProperties = TProperties,
+  // biome-ignore lint/suspicious/noExplicitAny: declarations of different resources have no common services
+  Services = any,
+> {
+  /** Singular, in lower case: `group`. */
+  readonly name: string
+  readonly plural: string
+  /** One sentence, for the schema. */
+  readonly description: string
+  readonly path: string
+  readonly tag: string
+  readonly roles: { readonly read: OperatorRole; readonly write: OperatorRole }
+  readonly id: ResourceId<Entity['id']>
+  /** What clients set. Fields that have a `default`, or are optional, may be missing in a new one. */
+  readonly fields: Fields
+  /** Fields that a new one cannot have yet. */
+  readonly onlyLater?: readonly string[]
+  /** What clients only see, and fields that look different when they are shown. */
+  readonly shown: TProperties
+  readonly list: {
+    /** A whole number of at most 16 digits, unique among all, by which lists are sorted. */
+    rank(entity: Entity): number
+    /** Completes "The groups, …". */
+    readonly order: string
+    /** Whether lists can be searched by name and id. */
+    readonly isSearchable?: true
+    /** Shown fields that take longer, by the query parameter that asks for them. */
+    readonly more?: {
+      readonly parameter: string
+      readonly description: string
+      read(entity: Entity, services: Services): JsonObject
+    }
+    /** Entries of a page, unless the client says. */
+    readonly limit: number
+  }
+  /** Sentences that say more than the usual ones. */
+  readonly summaries?: Partial<Record<'create' | 'update' | 'delete', string>>
+  readonly descriptions?: Partial<Record<'update' | 'delete', string>>
+  /** Complete bodies by name. */
+  readonly examples: Readonly<Record<'create' | 'update', Readonly<Record<string, JsonObject>>>>
+  readonly events: ResourceEvents<Entity>
+  /** Shown fields that are not in the entity itself. The ETag is then that of the content. */
+  derive?(entity: Entity, services: Services): JsonObject
+  /** Completes what a body says before it is compared and stored. */
+  complete?(given: Partial<Content<Fields>>, before: Entity | undefined): Partial<Content<Fields>>
+  /** Throws a `GatewayError` if the fields must not be set: what they refer to does not exist. */
+  checkReferences?(given: Partial<Content<Fields>>, services: Services): void
+  /** As `checkReferences`, after a change that was written at the same time as another one. */
+  checkAfterChange?(entity: Entity, services: Services): void
+  /** Throws a `GatewayError` if it must not be deleted: something refers to it. */
+  checkUnused?(entity: Entity, services: Services): void
+  /** What clients should know about a change that was made. */
+  warn?(before: Entity, after: Entity, services: Services): readonly Warning[]
+}
+
+export type ResourceAction = NonNullable<EndpointDescription['resource']>['action']
+
+export interface ResourceEntity {
+  readonly id: number | string
+  /** Number of its changes, from 1. */
+  readonly revision: number
+}
+
+/** An event before it is written. */
+export interface ResourceEvent {
+  readonly type: string
+  readonly data: JsonObject
+}
+
+/** Where an event is in the log, and when it was written. */
+export interface ResourceEventEntry {
+  readonly revision: number
+  readonly position: Position
+  readonly metadata: { readonly time: string }
+}
+
+/** How changes become events, and events become the entity. */
+export interface ResourceEvents<Entity extends ResourceEntity = ResourceEntity> {
+  /** The declarations of its events: of these three, and of others that change the entity. */
+  readonly family: readonly ResourceEventDeclaration[]
+  readonly created: string
+  /** One event with all changes, or one for each changed field. */
+  readonly changed: string | Readonly<Record<string, string>>
+  readonly deleted: string
+  /** Events that are written before the deletion. */
+  beforeDeletion?(entity: Entity): readonly ResourceEvent[]
+  readonly fold: ResourceFold<Entity>
+}
+
+/** What is needed of the declaration of an event: see `defineEvent`. */
+interface ResourceEventDeclaration {
+  readonly type: string
+  /** The first one is that of the resource: one stream per entity, or one for all. */
+  readonly streams: readonly (string | (((id: never) => string) & { readonly idField: string }))[]
+  auditSubject(data: JsonObject): { readonly change: string; readonly id?: string } | undefined
+}
+
+/** Returns the entity after one of its events; undefined if it does not exist then. */
+export interface ResourceFold<Entity> {
+  (before: Entity | undefined, event: never, entry: ResourceEventEntry): Entity | undefined
+  /** Whether the event is one of the resource: its streams may hold others. */
+  has(event: ResourceEvent): boolean
+}
+
+/** The ids of one kind of things. */
+export interface ResourceId<Id extends number | string> {
+  /** Completes the description of the ids. */
+  readonly note: string
+  /** The schema in paths, without its description. */
+  readonly schema: TSchema
+  create(ids: { reserve(count: number, author: Author): Promise<number> }, author: Author): Promise<Id>
+}
+
+/** Numbers of the sequence that users, rules, groups and policies share. */
+export function serialId(example: number): ResourceId<number> {
+  return {
+    note: '',
+    schema: Type.Integer({ minimum: 1, format: 'int64', examples: [example] }),
+    create: (ids, author) => ids.reserve(1, author),
+  }
+}
+
+/** Texts that nobody can guess. */
+export function randomId(create: () => string, example: string): ResourceId<string> {
+  return {
+    note: ', which is not secret',
+    schema: Type.String({ minLength: 1, examples: [example] }),
+    create: async () => create(),
+  }
+}
+
+type CamelCase<Name extends string> = Name extends `${infer First}_${infer Rest}`
+  ? `${First}${Capitalize<CamelCase<Rest>>}`
+  : Name
+
+type Camelized<Value> = Value extends readonly (infer Item)[]
+  ? readonly Camelized<Item>[]
+  : Value extends object
+    ? {
+        readonly [Name in keyof Value as Name extends string ? CamelCase<Name> : Name]: Camelized<Value[Name]>
+      }
+    : Value
+
+/** The values of fields as code and events have them. */
+export type Content<Fields extends TProperties> = Camelized<Static<TObject<Fields>>>
+
+/** Declares something that operators manage. */
+export function defineResource<Entity extends ResourceEntity, Fields extends TProperties, Services>(
+  declaration: ResourceDeclaration<Entity, Fields, Services>,
+): ResourceDeclaration<Entity, Fields, Services> {
+  return declaration
+}

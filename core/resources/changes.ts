@@ -1,0 +1,101 @@
+import {
+  data,
+  type JsonObject,
+  Nullable,
+  type RecordedEvent,
+  type ResourceEntity,
+  type ResourceEvent,
+  StringEnum,
+  type TSchema,
+  Type,
+} from '../contract/index.ts'
+import { toActor } from '../event-log/actor.ts'
+import { Count, Timestamp } from '../http/schemas.ts'
+
+/** A change to an entity, or an event that changed nothing. */
+export interface EntityChange<Entity> {
+  readonly record: RecordedEvent
+  readonly event: ResourceEvent
+  readonly before: Entity | undefined
+  readonly after: Entity | undefined
+  readonly noEffect: string | undefined
+}
+
+export const ActorSchema = Type.Object(
+  {
+    type: StringEnum(['operator', 'key', 'root', 'cli', 'system'], {
+      description: 'An operator, the key of a user, the ADMIN_KEY, a command, or the gateway itself.',
+    }),
+    id: Type.String({ description: 'Id of the operator or key; for all others, the type.' }),
+    name: Type.String({ description: 'Name of the operator, or of the user of the key, at that time.' }),
+  },
+  { $id: 'Actor', description: 'Who made a change.' },
+)
+
+export const NoEffect = Type.Optional(
+  Type.String({
+    description: 'Why the event changed nothing: another node was faster. Missing if it had an effect.',
+  }),
+)
+
+/** The fields of every change: when, who and why. */
+export const changeFields = {
+  position: Count('Log position of the change.'),
+  time: Timestamp('When the change was made.'),
+  actor: ActorSchema,
+  request_id: Nullable(Type.String(), { description: 'The request that made the change, if any.' }),
+  reason: Type.Optional(Type.String({ description: 'Why the change was made. Missing if unknown.' })),
+}
+
+/** The `changeFields` of an event. */
+export function showRecord({ position, metadata }: RecordedEvent): JsonObject {
+  return {
+    position,
+    time: metadata.time,
+    actor: toActor(metadata.actor),
+    request_id: metadata.requestId ?? null,
+    ...(metadata.reason !== undefined && { reason: metadata.reason }),
+  }
+}
+
+/** All changes of one entity. */
+export function buildHistorySchema(one: string, title: string, id: TSchema, entity: TSchema) {
+  const change = Type.Object(
+    {
+      ...changeFields,
+      kind: Type.String({ description: 'Kind of the changed object.' }),
+      id,
+      revision: Type.Integer({ description: 'Number of the change among those of the object, from 1.' }),
+      event: Type.String({ description: 'Kind of the change, such as created, updated or deleted.' }),
+      no_effect: NoEffect,
+      before: Nullable(entity, {
+        description: 'The object before the change; null if it did not exist.',
+      }),
+      after: Nullable(entity, {
+        description: 'The object after the change; null if it was deleted.',
+      }),
+    },
+    { $id: `${title}HistoryEntry`, description: `A change of ${one}.` },
+  )
+  return data(Type.Array(change, { description: 'The changes, oldest first.' }))
+}
+
+/** The changes of one entity as the API shows them. */
+export function showHistory<Entity extends ResourceEntity>(
+  name: string,
+  id: Entity['id'],
+  changes: readonly EntityChange<Entity>[],
+  nameOf: (event: ResourceEvent) => string,
+  show: (entity: Entity) => JsonObject,
+): readonly JsonObject[] {
+  return changes.map(({ record, event, before, after, noEffect }, index) => ({
+    ...showRecord(record),
+    kind: name,
+    id,
+    revision: index + 1,
+    event: nameOf(event),
+    ...(noEffect !== undefined && { no_effect: noEffect }),
+    before: before === undefined ? null : show(before),
+    after: after === undefined ? null : show(after),
+  }))
+}

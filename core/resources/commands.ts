@@ -1,0 +1,202 @@
+import { isDeepStrictEqual } from 'node:util'
+import type {
+  Appended,
+  Author,
+  Content,
+  JsonObject,
+  RecordedEvent,
+  ResourceDeclaration,
+  ResourceEntity,
+  ResourceEvent,
+  TProperties,
+} from '../contract/index.ts'
+import { anyRevision, type Precondition } from '../http/conditional.ts'
+import type { AppliedChange } from '../http/idempotency.ts'
+import { answerInTime } from '../threads/timeout.ts'
+import type { AsOf } from '../util/as-of.ts'
+import type { EntityChange } from './changes.ts'
+import type { Resource } from './resource.ts'
+
+/** The entities as they are now. */
+export interface ResourceState<Entity extends ResourceEntity> {
+  find(id: Entity['id']): Entity | undefined
+  list(): readonly Entity[]
+  /** Revision of the entity's stream; -1 before its first event. */
+  streamRevision(id: Entity['id']): number
+  /** Why an event had no effect, as a sentence: another node had decided on something else before. */
+  withoutEffect?(event: RecordedEvent): string | undefined
+}
+
+interface Command {
+  readonly stream: string
+  revision?(): number
+  decide(): readonly ResourceEvent[]
+}
+
+interface PastEvent {
+  readonly record: RecordedEvent
+  /** Undefined for an event that this version cannot decode. */
+  readonly event: ResourceEvent | undefined
+}
+
+/** What all resources depend on. */
+export interface ResourceServices {
+  readonly writer: {
+    write(command: Command, author: Author): Promise<(Appended & { readonly time: string }) | undefined>
+  }
+  readonly ids: { reserve(count: number, author: Author): Promise<number> }
+  readonly history: {
+    /** The events of a stream up to a point in the log. Throws 400 if that is in the future. */
+    eventsOf(stream: string, asOf?: AsOf): Promise<readonly PastEvent[]>
+    /** The events of one change. */
+    eventsOfChange(change: AppliedChange): Promise<readonly PastEvent[]>
+  }
+}
+
+/** Changes to the entities of a resource. Each resolves when all processes of this node apply it. */
+export interface ResourceCommands<Entity extends ResourceEntity, Given> {
+  /** Throws 404. */
+  require(id: Entity['id']): Entity
+  create(content: Given, author: Author): Promise<Entity>
+  /** Returns the entity that a request with an `Idempotency-Key` created before, as it was then. */
+  created(change: AppliedChange): Promise<Entity>
+  /** Throws 404, and 412 unless the entity is as expected. Returns the entity right after the change. */
+  change(
+    id: Entity['id'],
+    changes: Partial<Given>,
+    expected: Precondition,
+    author: Author,
+  ): Promise<{ readonly before: Entity; readonly after: Entity }>
+  /** Throws 404, 412 like `change`, and 409 while something refers to the entity. */
+  delete(id: Entity['id'], expected: Precondition, author: Author): Promise<void>
+  /** All changes of an entity, oldest first. Throws 404 if it never existed. */
+  history(id: Entity['id'], asOf?: AsOf): Promise<readonly EntityChange<Entity>[]>
+  /** Fields of the entity, as it is now, that are elsewhere. */
+  derive(entity: Entity): JsonObject | undefined
+}
+
+export function createResourceCommands<Entity extends ResourceEntity, Fields extends TProperties, Services>(
+  declaration: ResourceDeclaration<Entity, Fields, Services>,
+  { events, notFound, etag }: Resource<Entity, Fields>,
+  state: ResourceState<Entity>,
+  services: ResourceServices & Services,
+): ResourceCommands<Entity, Content<Fields>> {
+  type Id = Entity['id']
+  const { writer, ids, history } = services
+  const { name, complete = (given) => given, checkReferences, checkUnused } = declaration
+  const derive = (entity: Entity) => declaration.derive?.(entity, services)
+
+  function requireEntity(id: Id, expected = anyRevision): Entity {
+    const entity = state.find(id)
+    if (entity === undefined) throw notFound(id)
+    if (expected !== anyRevision) expected(etag(entity, derive(entity)), name)
+    return entity
+  }
+
+  /** Writes the events that `decide` returns for the current entity. Returns the entity before and after. */
+  async function write(id: Id, decide: () => readonly ResourceEvent[], author: Author) {
+    let before: Entity | undefined
+    let decided: readonly ResourceEvent[] = []
+    const command = {
+      stream: events.stream(id),
+      revision: () => state.streamRevision(id),
+      decide() {
+        before = state.find(id)
+        decided = decide()
+        return decided
+      },
+    }
+    const written = await writer.write(command, author)
+    if (written === undefined) return { before, after: before }
+    const { position, time } = written
+    const first = written.revision - decided.length + 1
+    const after = decided.reduce(
+      (entity, event, index) =>
+        events.fold(entity, event, { revision: first + index, position, metadata: { time } }),
+      before,
+    )
+    return { before, after }
+  }
+
+  async function deleteEntity(id: Id, expected: Precondition, author: Author): Promise<void> {
+    const decide = () => {
+      const entity = requireEntity(id, expected)
+      checkUnused?.(entity, services)
+      return events.deleted(entity)
+    }
+    await write(id, decide, author)
+    // If another process has referred to it meanwhile, it was not deleted.
+    const kept = state.find(id)
+    if (kept !== undefined) checkUnused?.(kept, services)
+  }
+
+  const commands: Pick<ResourceCommands<Entity, Content<Fields>>, 'create' | 'change' | 'delete'> = {
+    async create(given, author) {
+      const content = complete(given, undefined)
+      checkReferences?.(content, services)
+      const id = await declaration.id.create(ids, author)
+      const decide = () => {
+        checkReferences?.(content, services)
+        return [events.created(id, content)]
+      }
+      const { after = requireEntity(id) } = await write(id, decide, author)
+      try {
+        // Another process may have deleted what it refers to meanwhile.
+        checkReferences?.(content, services)
+      } catch (error) {
+        // The request's Idempotency-Key stands for the creation.
+        const { idempotency: _, ...remover } = author
+        await deleteEntity(id, anyRevision, remover)
+        throw error
+      }
+      return after
+    },
+    async change(id, given, expected, author) {
+      const decide = () => {
+        const entity = requireEntity(id, expected)
+        const changes = findChanges(entity, complete(given, entity))
+        if (Object.keys(changes).length === 0) return []
+        checkReferences?.(changes as Partial<Content<Fields>>, services)
+        return events.changed(id, changes)
+      }
+      const { before = requireEntity(id), after = before } = await write(id, decide, author)
+      if (before !== after) declaration.checkAfterChange?.(after, services)
+      return { before, after }
+    },
+    delete: deleteEntity,
+  }
+
+  return {
+    require: (id) => requireEntity(id),
+    create: (...args) => answerInTime(commands.create(...args)),
+    change: (...args) => answerInTime(commands.change(...args)),
+    delete: (...args) => answerInTime(commands.delete(...args)),
+    derive,
+    async created(change) {
+      const [first] = await history.eventsOfChange(change)
+      const entity = first?.event && events.fold(undefined, first.event, first.record)
+      if (entity !== undefined) return entity
+      throw new Error(`the events of stream ${change.stream} cannot be decoded`)
+    },
+    async history(id, asOf) {
+      const changes: EntityChange<Entity>[] = []
+      let before: Entity | undefined
+      for (const { record, event } of await history.eventsOf(events.stream(id), asOf)) {
+        if (event === undefined || !events.isAbout(id, event)) continue
+        const noEffect = state.withoutEffect?.(record)
+        const after = noEffect === undefined ? events.fold(before, event, record) : before
+        changes.push({ record, event, before, after, noEffect })
+        before = after
+      }
+      return changes
+    },
+  }
+}
+
+/** The given fields that differ from what there is. Those that are undefined are removed. */
+function findChanges(entity: ResourceEntity, given: object): JsonObject {
+  // The cast is safe: entities are plain objects.
+  const current = entity as unknown as JsonObject
+  const entries = Object.entries(given).filter(([field, value]) => !isDeepStrictEqual(current[field], value))
+  return Object.fromEntries(entries)
+}

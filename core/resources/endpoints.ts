@@ -1,0 +1,201 @@
+import {
+  type Content,
+  type Endpoint,
+  type EndpointResponse,
+  endpoint,
+  type JsonObject,
+  operator,
+  type ResourceAction,
+  type ResourceDeclaration,
+  type ResourceEntity,
+  type TProperties,
+  Type,
+} from '../contract/index.ts'
+import { etagHeader, ifNoneMatchHeader, parsePrecondition, preconditionHeaders } from '../http/conditional.ts'
+import { repeatable } from '../http/idempotency.ts'
+import { findNamed, idFilter, type Named, nameFilter } from '../http/name-filter.ts'
+import { PAGE, toPage } from '../http/page.ts'
+import { LogPoint, pageQuery, Success } from '../http/schemas.ts'
+import { parseAsOf } from '../util/as-of.ts'
+import { showHistory } from './changes.ts'
+import {
+  createResourceCommands,
+  type ResourceCommands,
+  type ResourceServices,
+  type ResourceState,
+} from './commands.ts'
+import { buildResource, capitalize, type Resource } from './resource.ts'
+
+/** Errors of endpoints that append to the event log. */
+export const WRITE_ERRORS = ['conflict', 'change_too_large', 'event_log_full'] as const
+
+const asOfQuery = { as_of: Type.Optional(LogPoint('Returns it as of a point in the log')) }
+
+/** Everything that follows from a declaration: the commands, and the endpoints, each by what it does. */
+export function manageResource<Entity extends ResourceEntity, Fields extends TProperties, Services>(
+  declaration: ResourceDeclaration<Entity, Fields, Services>,
+  state: ResourceState<Entity>,
+  services: ResourceServices & Services,
+) {
+  const resource = buildResource(declaration)
+  const commands = createResourceCommands(declaration, resource, state, services)
+  return {
+    ...resource,
+    commands,
+    endpoints: createEndpoints(declaration, resource, state, commands, services),
+  }
+}
+
+function createEndpoints<Entity extends ResourceEntity, Fields extends TProperties, Services>(
+  declaration: ResourceDeclaration<Entity, Fields, Services>,
+  { title, one, schemas, events, notFound, show, etag, parse }: Resource<Entity, Fields>,
+  state: Pick<ResourceState<Entity>, 'list'>,
+  commands: ResourceCommands<Entity, Content<Fields>>,
+  services: Services,
+): Readonly<Record<ResourceAction, Endpoint>> {
+  const { name, plural, path, roles, list, summaries = {}, descriptions = {}, examples, warn } = declaration
+  const common = (action: ResourceAction) => ({
+    path: action === 'list' || action === 'create' ? path : `${path}/{id}`,
+    access: operator(
+      action === 'list' || action === 'read' || action === 'history' ? roles.read : roles.write,
+    ),
+    tags: [declaration.tag],
+    resource: { name, action },
+  })
+  const existing = { params: { id: schemas.id }, notFound }
+  const shown = { headers: etagHeader(name), body: schemas.result }
+  const conditions = preconditionHeaders(name)
+  const { more } = list
+  const searchQuery = list.isSearchable ? { q: nameFilter, id: idFilter } : {}
+  const moreQuery = more && {
+    [more.parameter]: Type.Optional(Type.Boolean({ description: more.description })),
+  }
+  const showNow = (entity: Entity) => show(entity, commands.derive(entity))
+
+  function respond(status: number, entity: Entity, more: JsonObject = {}): EndpointResponse {
+    const derived = commands.derive(entity)
+    return {
+      status,
+      headers: { etag: etag(entity, derived) },
+      body: { data: show(entity, derived), ...more },
+    }
+  }
+
+  // The casts of ids and bodies are safe: they match the schemas of the declaration.
+  const idOf = ({ params }: { readonly params: object }) => (params as { id: Entity['id'] }).id
+
+  return {
+    list: endpoint({
+      ...common('list'),
+      method: 'GET',
+      operationId: `list${capitalize(plural)}`,
+      summary: `Lists all ${plural}, in pages, ${list.order}.`,
+      query: { ...pageQuery({ ...PAGE, default: list.limit }, 'YWZ0ZXI6Nw'), ...searchQuery, ...moreQuery },
+      responses: { 200: { description: `A page of ${plural}.`, body: schemas.page } },
+      handle({ query }) {
+        const { limit = list.limit, cursor } = query
+        const hasMore = more !== undefined && (query as JsonObject)[more.parameter] === true
+        // The cast is safe: what can be searched has a name, and a number as its id.
+        const found = findNamed(state.list() as readonly (Entity & Named)[], query)
+        const showInList = (entity: Entity) => ({ ...showNow(entity), ...more?.read(entity, services) })
+        const page = { limit, ...(cursor !== undefined && { cursor }) }
+        return toPage(found, page, list.rank, hasMore ? showInList : showNow)
+      },
+    }),
+    create: repeatable(
+      endpoint({
+        ...common('create'),
+        method: 'POST',
+        operationId: `create${title}`,
+        summary: summaries.create ?? `Creates ${one}.`,
+        body: schemas.input,
+        examples: examples.create,
+        responses: { 201: { description: `The new ${name}.`, ...shown } },
+        errors: WRITE_ERRORS,
+        async handle({ body, author }) {
+          return respond(
+            201,
+            await commands.create(parse(body as JsonObject, true) as Content<Fields>, author),
+          )
+        },
+      }),
+      async (_, change) => respond(201, await commands.created(change)),
+    ),
+    read: endpoint({
+      ...common('read'),
+      ...existing,
+      method: 'GET',
+      operationId: `read${title}`,
+      summary: `Returns ${one}.`,
+      query: asOfQuery,
+      headers: ifNoneMatchHeader,
+      responses: { 200: { description: `The ${name}.`, ...shown } },
+      async handle(call) {
+        const id = idOf(call)
+        const { as_of: asOf } = call.query
+        if (asOf === undefined) return respond(200, commands.require(id))
+        const entity = (await commands.history(id, parseAsOf(asOf, 'as_of'))).at(-1)?.after
+        if (entity === undefined) throw notFound(id)
+        return respond(200, entity)
+      },
+    }),
+    update: endpoint({
+      ...common('update'),
+      ...existing,
+      method: 'PATCH',
+      operationId: `update${title}`,
+      summary: summaries.update ?? `Updates the given fields of ${one}.`,
+      ...(descriptions.update && { description: descriptions.update }),
+      headers: conditions,
+      body: schemas.change,
+      examples: examples.update,
+      responses: { 200: { description: `The ${name} after the change.`, ...shown } },
+      errors: [...WRITE_ERRORS, 'revision_mismatch'],
+      async handle(call) {
+        const expected = parsePrecondition(call.headers)
+        const { before, after } = await commands.change(
+          idOf(call),
+          parse(call.body as JsonObject, false),
+          expected,
+          call.author,
+        )
+        const warnings = warn?.(before, after, services) ?? []
+        return respond(200, after, warnings.length > 0 ? { warnings } : {})
+      },
+    }),
+    delete: endpoint({
+      ...common('delete'),
+      ...existing,
+      method: 'DELETE',
+      operationId: `delete${title}`,
+      summary: summaries.delete ?? `Deletes ${one}.`,
+      ...(descriptions.delete && { description: descriptions.delete }),
+      headers: conditions,
+      responses: { 200: { description: `The ${name} is deleted.`, body: Success } },
+      errors: [...WRITE_ERRORS, 'revision_mismatch'],
+      async handle(call) {
+        await commands.delete(idOf(call), parsePrecondition(call.headers), call.author)
+        return { status: 200, body: { success: true } }
+      },
+    }),
+    history: endpoint({
+      ...common('history'),
+      ...existing,
+      path: `${path}/{id}/history`,
+      method: 'GET',
+      operationId: `read${title}History`,
+      summary: `Lists the changes of ${one}, oldest first.`,
+      description: `Works for deleted ${plural}, too.`,
+      responses: { 200: { description: 'All changes.', body: schemas.history } },
+      async handle(call) {
+        const id = idOf(call)
+        const changes = await commands.history(id)
+        if (changes.length === 0) throw notFound(id)
+        return {
+          status: 200,
+          body: { data: showHistory(name, id, changes, events.nameOf, show) },
+        }
+      },
+    }),
+  }
+}

@@ -1,0 +1,104 @@
+import { type Author, type Endpoint, endpoint, operator, Type } from '../../core/contract/index.ts'
+import { userStream } from '../../core/events/domain-events.ts'
+import { PAGE, toPage } from '../../core/http/page.ts'
+import { Count, NextCursor, pageQuery, Success } from '../../core/http/schemas.ts'
+import { WRITE_ERRORS } from '../../core/resources/endpoints.ts'
+import { createNotFoundError } from '../../core/resources/resource.ts'
+import { answerInTime } from '../../core/threads/timeout.ts'
+import type { Accounts } from '../../projections/accounts.ts'
+import type { Groups } from '../../projections/groups.ts'
+import type { EventWriter } from '../../projections/runtime/write.ts'
+import { requireUser } from '../auth/require-user.ts'
+import { userId } from '../auth/schemas.ts'
+import { groups as declaration, groupId } from './groups.ts'
+
+interface GroupMemberServices {
+  readonly accounts: Pick<Accounts, 'user'>
+  readonly groups: Pick<Groups, 'group' | 'groupsOf' | 'members'>
+  readonly writer: EventWriter
+}
+
+const GroupMember = Type.Object(
+  { id: Count('Id of the user.'), name: Type.String({ description: 'Name of the user.' }) },
+  { $id: 'GroupMember', description: 'A user in a group.' },
+)
+
+const GroupMemberPage = Type.Object(
+  { data: Type.Array(GroupMember, { description: 'The users, sorted by id.' }), next_cursor: NextCursor },
+  { $id: 'GroupMemberPage', description: 'A page of the users in a group.' },
+)
+
+/** Creates the endpoints that list the members of a group, add and remove them. */
+export function createGroupMemberEndpoints(services: GroupMemberServices): readonly Endpoint[] {
+  const { accounts, groups, writer } = services
+  const notFound = (id: number | string) => createNotFoundError(declaration, id)
+  const common = { tags: ['groups'], notFound }
+
+  function requireGroup(id: number): void {
+    if (groups.group(id) === undefined) throw notFound(id)
+  }
+
+  /** Does nothing if it is so already. */
+  async function setMember(
+    groupId: number,
+    userId: number,
+    isMember: boolean,
+    author: Author,
+  ): Promise<void> {
+    const member = () => requireUser(accounts, userId)
+    writer.checkAvailable()
+    const type = isMember ? 'UserAddedToGroup' : 'UserRemovedFromGroup'
+    const command = {
+      stream: userStream(member().id),
+      revision: () => member().revision,
+      decide() {
+        requireGroup(groupId)
+        if (groups.groupsOf(userId).includes(groupId) === isMember) return []
+        return [{ type, data: { userId, groupId } } as const]
+      },
+    }
+    await answerInTime(writer.write(command, author))
+    // Another process may have deleted the group meanwhile: then the user was not added.
+    if (isMember) requireGroup(groupId)
+  }
+
+  const changeMember = (method: 'PUT' | 'DELETE', operationId: string, summary: string, words: string) =>
+    endpoint({
+      ...common,
+      method,
+      path: '/admin/groups/{id}/members/{user_id}',
+      access: operator('editor'),
+      params: { id: groupId, user_id: userId },
+      operationId,
+      summary,
+      description: `Does nothing if the user is ${words}.`,
+      responses: { 200: { description: 'The change was made.', body: Success } },
+      errors: WRITE_ERRORS,
+      async handle({ params, author }) {
+        await setMember(params.id, params.user_id, method === 'PUT', author)
+        return { status: 200, body: { success: true } }
+      },
+    })
+
+  return [
+    endpoint({
+      ...common,
+      method: 'GET',
+      path: '/admin/groups/{id}/members',
+      access: operator('auditor'),
+      params: { id: groupId },
+      operationId: 'listGroupMembers',
+      summary: 'Lists the users in a group, in pages sorted by id.',
+      query: pageQuery(PAGE, 'YWZ0ZXI6Nw'),
+      responses: { 200: { description: 'A page of users.', body: GroupMemberPage } },
+      handle({ params, query }) {
+        requireGroup(params.id)
+        const members = groups.members(params.id).map((id) => ({ id }))
+        const show = ({ id }: { readonly id: number }) => ({ id, name: accounts.user(id)?.name ?? '' })
+        return toPage(members, query, ({ id }) => id, show)
+      },
+    }),
+    changeMember('PUT', 'addGroupMember', 'Adds a user to a group.', 'in the group already'),
+    changeMember('DELETE', 'removeGroupMember', 'Removes a user from a group.', 'not in the group'),
+  ]
+}
