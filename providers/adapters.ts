@@ -5,5 +5,7 @@ import { gemini } from './gemini/adapter.ts'
 import { mistral } from './mistral/adapter.ts'
 import { openai } from './openai/adapter.ts'
 
+export { createChatAdapter } from './chat-format/adapter.ts'
+
 /** The wire formats that need no plugin. */
 export const ADAPTERS: readonly ProviderAdapter[] = [openai, anthropic, gemini, mistral, deepseek]

@@ -26,7 +26,6 @@ import { createSessions } from '../../plugins/auth/sessions.ts'
 import { createCallerSnapshots } from '../../projections/callers.ts'
 import { EXPIRING_STREAMS } from '../../projections/events/streams.ts'
 import { openPluginEventStores } from '../../projections/runtime/plugin-event-stores.ts'
-import { createCompatibleAdapter } from '../../providers/openai/compatible-adapter.ts'
 import type { Settings } from '../settings/settings.ts'
 import { openAuditExport } from './audit-export.ts'
 import type { ClusterPeer } from './cluster-peer.ts'
@@ -106,8 +105,15 @@ export async function startGateway(
       broadcastPosition: peer?.broadcastPosition,
     })
     opened.push(state)
-    const { ADAPTERS, openProviders, createBuiltInPlugins, requireOperator, createApp, createRouteApp } =
-      await loading
+    const {
+      ADAPTERS,
+      createChatAdapter,
+      openProviders,
+      createBuiltInPlugins,
+      requireOperator,
+      createApp,
+      createRouteApp,
+    } = await loading
     const providers = await openProviders(settings, peer?.sandboxUrl)
     opened.push(providers)
     opened.push(watchModels(settings, providers.catalog, logger))
@@ -115,7 +121,7 @@ export async function startGateway(
     opened.push(sharedState)
     const operators = createOperatorRegistry()
     const requests = new RequestsInFlight()
-    const adapters = createAdapterRegistry(ADAPTERS)
+    const adapters = createAdapterRegistry(ADAPTERS, createChatAdapter)
     const resolveAddress = createClientAddressResolver(settings.trusted_proxies)
     const authFailures = createAuthFailureLimiter({
       limit: settings.limits.auth_failures_per_minute,
@@ -180,7 +186,6 @@ export async function startGateway(
       metrics,
       sharedState,
       costOf: providers.costOf,
-      compatibleAdapter: createCompatibleAdapter,
       hasOperators: authenticateOperator !== undefined,
       pluginTimeoutMs: settings.timeouts.plugin_ms,
       openEvents: (plugins: readonly Plugin[]) =>

@@ -15,8 +15,7 @@ import { createFirewallRuleKind } from '../../plugins/firewall/rule-kind.ts'
 import { createLedgerCalls } from '../../plugins/ledger/store/methods.ts'
 import { createRoutingRuleKind } from '../../plugins/routing/rule-kind.ts'
 import { openPluginEventStores } from '../../projections/runtime/plugin-event-stores.ts'
-import { ADAPTERS } from '../../providers/adapters.ts'
-import { createCompatibleAdapter } from '../../providers/openai/compatible-adapter.ts'
+import { ADAPTERS, createChatAdapter } from '../../providers/adapters.ts'
 import type { Settings } from '../settings/settings.ts'
 import { createBuiltInPlugins } from './built-in-plugins.ts'
 import { openProviders } from './providers.ts'
@@ -61,7 +60,7 @@ export async function openOfflineGateway(
 ): Promise<OfflineGateway> {
   const { log, subscription, writer } = state
   const operators = createOperatorRegistry()
-  const adapters = createAdapterRegistry(ADAPTERS)
+  const adapters = createAdapterRegistry(ADAPTERS, createChatAdapter)
   const sharedState = createMemorySharedState()
   const providers = await openProviders(settings, NO_SANDBOX)
   const closing = new AbortController()
@@ -97,7 +96,6 @@ export async function openOfflineGateway(
     metrics: new Registry(),
     sharedState,
     costOf: providers.costOf,
-    compatibleAdapter: createCompatibleAdapter,
     hasOperators: false,
     pluginTimeoutMs: settings.timeouts.plugin_ms,
     openEvents: (list: readonly Plugin[]) =>

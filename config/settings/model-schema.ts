@@ -51,6 +51,11 @@ const Quirks = StrictObject(
           'plain replies.',
       }),
     ),
+    thinking_by_alias: Type.Optional(
+      Type.Record(Type.String(), StringEnum(['enabled', 'disabled']), {
+        description: 'Whether the model thinks by default if one of its aliases is requested (deepseek).',
+      }),
+    ),
   },
   { default: {} },
 )

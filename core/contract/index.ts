@@ -22,6 +22,7 @@ export type {
   Vector,
 } from './chat.ts'
 export { ReplyEvent, TokenIds } from './chat.ts'
+export * from './chat-format.ts'
 export type * from './dialect.ts'
 export { ERROR_CODES, type ErrorCode, type ErrorDefinition } from './error-codes.ts'
 export { type ContextLengths, type CustomError, type ErrorDetails, GatewayError } from './errors.ts'

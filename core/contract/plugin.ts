@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import type { ChatRequest, Reply, ReplyTransform, Usage } from './chat.ts'
+import type { AdapterDeclaration } from './chat-format.ts'
 import type { Dialect } from './dialect.ts'
 import type { ErrorDefinition } from './error-codes.ts'
 import type { Appended, Author, EventLog, NewEvent, Position, Upcasts } from './event-log.ts'
@@ -15,7 +16,7 @@ import type {
 } from './exchange.ts'
 import type { Admission, Endpoint, EndpointDescription, GatewayMiddleware, RequestObserver } from './http.ts'
 import type { JsonObject, MaybePromise, Static, TObject, TSchema } from './json.ts'
-import type { CompatibleFormat, ProviderAdapter, Target } from './provider.ts'
+import type { Target } from './provider.ts'
 import type { Mode } from './rules.ts'
 import type { Counters, RecordStore } from './shared-state.ts'
 
@@ -106,7 +107,7 @@ export interface PluginParts {
    */
   readonly middleware?: GatewayMiddleware
   /** Wire formats of providers. The setting `format` of a provider selects one by its name. */
-  readonly providers?: readonly ProviderAdapter[]
+  readonly providers?: readonly AdapterDeclaration[]
   /** Inference endpoints by path, each for `POST` requests in the format of its dialect. */
   readonly dialects?: Readonly<Record<string, Dialect>>
   /** `admit` of all plugins runs before endpoints for users. */
@@ -145,8 +146,6 @@ export interface Host<State = unknown, Event extends NewEvent = NewEvent> {
    * provider ran. An estimated usage costs what it may cost at most.
    */
   costOf(usage: Usage, target: Target): number | undefined
-  /** Returns an adapter for `providers`: of a provider that is compatible with OpenAI but for some fields. */
-  compatibleAdapter(format: CompatibleFormat): ProviderAdapter
   readonly logger: Logger
   /** Registry of the metrics at `/metrics`. Label values must come from bounded sets. */
   readonly metrics: Registry

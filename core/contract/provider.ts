@@ -117,17 +117,6 @@ export interface ProviderAdapter {
   parseError?(failure: ProviderErrorResponse): GatewayError
 }
 
-/** The format of a provider that is compatible with OpenAI but for some fields. */
-export interface CompatibleFormat {
-  /** Name of the format, which the setting `format` of a provider selects. */
-  readonly format: string
-  /**
-   * Fields of requests by their names in chat completions: the provider's name, or null to leave the field
-   * out with a warning.
-   */
-  readonly fields: Readonly<Record<string, string | null>>
-}
-
 /** What an API accepts (docs/providers.md, "Limits"). What is left out has no limit. */
 export interface ApiLimits {
   /** Names of tools. Others are shortened for the provider, and restored in replies. */
@@ -254,4 +243,6 @@ export interface Quirks {
   readonly responses?: boolean | 'always'
   /** The only mode with `top_p` support (deepseek): `thinking`, from 0.95, or `plain` replies. */
   readonly top_p?: 'thinking' | 'plain'
+  /** Whether the model thinks by default if one of its aliases was requested (deepseek). */
+  readonly thinking_by_alias?: Readonly<Record<string, 'enabled' | 'disabled'>>
 }

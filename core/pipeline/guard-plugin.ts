@@ -7,6 +7,7 @@ import type {
 } from '../contract/index.ts'
 import { isPromiseLike } from '../util/maybe-promise.ts'
 import { runAsGateway, runAsPlugin } from '../util/plugin-context.ts'
+import type { AdapterRegistry } from './adapter-registry.ts'
 import { handled } from './check-reply.ts'
 import { freezeShared, type SharedFields } from './freeze-shared.ts'
 import { guardAdapter } from './guard-adapter.ts'
@@ -22,7 +23,11 @@ import { PLUGIN_PARTS } from './parse-plugin-parts.ts'
  * plugin. Built-in plugins are on the hot path, and are not wrapped. See docs/decisions/plugins.md, "A
  * mistake of a package ends one request".
  */
-export function guardPlugin(parts: PluginParts, guard: PluginGuard): PluginParts {
+export function guardPlugin(
+  parts: PluginParts,
+  guard: PluginGuard,
+  toAdapter: AdapterRegistry['toAdapter'],
+): PluginParts {
   const bound = bindParts(parts)
   const { admit, decide, confirm, reply, inspect, confirmReply, rejected, middleware } = bound
   const { observe, close, endpoints, conditions, actions, providers } = bound
@@ -47,7 +52,7 @@ export function guardPlugin(parts: PluginParts, guard: PluginGuard): PluginParts
     ...(endpoints && { endpoints: endpoints.map((each) => guardEndpoint(each, guard)) }),
     ...(conditions && { conditions: conditions.map((each) => guardCondition(each, guard)) }),
     ...(actions && { actions: actions.map((each) => guardAction(each, guard)) }),
-    ...(providers && { providers: providers.map((each) => guardAdapter(each, guard)) }),
+    ...(providers && { providers: providers.map((each) => guardAdapter(toAdapter(each), guard)) }),
   }
 }
 

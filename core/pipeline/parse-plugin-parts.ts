@@ -1,4 +1,4 @@
-import { type JsonObject, OPERATOR_ROLES, type PluginParts } from '../contract/index.ts'
+import { type JsonObject, OPERATOR_ROLES, type PluginParts, type ProviderAdapter } from '../contract/index.ts'
 import { errorSummary } from '../util/error-message.ts'
 import { compileUntrustedValidator, compileValidator, describeSchemaErrors } from '../util/json-schema.ts'
 import { lazy } from '../util/lazy.ts'
@@ -25,8 +25,11 @@ export function parsePluginParts(parts: unknown): PluginParts {
   }
   for (const adapter of parts.providers ?? []) {
     const title = `the wire format "${adapter.format}"`
-    for (const name of ADAPTER_FUNCTIONS) checkFunction(`${name} of ${title}`, adapter[name])
-    if (adapter.parseError !== undefined) checkFunction(`parseError of ${title}`, adapter.parseError)
+    for (const name of ADAPTER_FUNCTIONS) {
+      const value = (adapter as Partial<ProviderAdapter>)[name]
+      if (value !== undefined || !('fields' in adapter || OPTIONAL_FUNCTIONS.has(name)))
+        checkFunction(`${name} of ${title}`, value)
+    }
   }
   for (const endpoint of parts.endpoints ?? []) {
     const title = `${endpoint.method} ${endpoint.path}`
@@ -64,12 +67,20 @@ const PLUGIN_VALUES = [
 /** The names of all parts. */
 export const PLUGIN_PARTS = [...PLUGIN_FUNCTIONS, ...PLUGIN_VALUES] as const
 
-const ADAPTER_FUNCTIONS = ['buildAuthHeaders', 'buildRequest', 'parseReply', 'createStreamReader'] as const
+const ADAPTER_FUNCTIONS = [
+  ...(['buildAuthHeaders', 'buildRequest', 'parseReply', 'createStreamReader', 'parseError'] as const),
+]
+
+/** Chat formats may leave out all of them. */
+const OPTIONAL_FUNCTIONS: ReadonlySet<string> = new Set(['parseError'])
 
 const adapterSchema = {
   type: 'object',
   required: ['format'],
-  properties: { format: { type: 'string', pattern: '^[a-z][a-z0-9-]*$' } },
+  properties: {
+    format: { type: 'string', pattern: '^[a-z][a-z0-9-]*$' },
+    otherFields: { enum: ['send', 'drop'] },
+  },
 }
 
 const operatorSchema = {

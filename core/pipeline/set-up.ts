@@ -77,7 +77,7 @@ export async function setUpPlugins(
       const own = { ...createPluginServices(sharedState, plugin.name), metrics, events: ownEvents }
       const made = await setUp(loaded, { ...host, ...own }, pluginTimeoutMs)
       const guard = { title, logger, timeoutMs: pluginTimeoutMs }
-      const parts = isBuiltIn ? made : guardPlugin(made, guard)
+      const parts = isBuiltIn ? made : guardPlugin(made, guard, adapters.toAdapter)
       metricOwners.claim(title)
       steps.push({ plugin, parts, isBuiltIn, title })
       services.operators.add(title, parts)

@@ -4,7 +4,7 @@ import type { Model, ParameterChange, ProviderRequest, Target } from '../../core
 import { parseJsonObject } from '../../core/util/json.ts'
 import { findChangedFields, outputLimitOf } from '../shared/changed-fields.ts'
 import { asNumber, asObject } from '../shared/fields.ts'
-import { findOmittedFields } from '../shared/omitted-fields.ts'
+import { findLostAuthors, findOmittedFields } from '../shared/omitted-fields.ts'
 import { type MediaPlaces, placeMedia } from '../shared/place-media.ts'
 import { findWeakenedSchema } from '../shared/schema-constraints.ts'
 import { limitCacheMarks } from './cache-marks.ts'
@@ -36,6 +36,7 @@ export function buildAnthropicRequest(request: ChatRequest, target: Target): Pro
     omitted: [
       ...omitted,
       ...findOmittedFields(request, (field) => isSent(field, body)),
+      ...findLostAuthors(request),
       ...(native.fields.top_k != null && body.top_k === undefined ? ['top_k'] : []),
     ],
     changed: findChanges(request, body, native.isForModel),

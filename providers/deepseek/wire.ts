@@ -1,34 +1,6 @@
-import type { ChatToolCall, FunctionTool, NamedToolChoice } from '../chat-format/wire.ts'
+import type { ChatToolCall } from '../chat-format/wire.ts'
 
-/**
- * The fields of `POST /chat/completions` that are sent: those of OpenAI, `thinking` and `user_id`. A test
- * compares the common fields with OpenAI's SDK, which DeepSeek recommends to its users.
- */
-export interface DeepSeekBody {
-  readonly model: string
-  readonly messages: readonly DeepSeekMessage[]
-  readonly stream?: true | undefined
-  readonly stream_options?: { readonly include_usage: true } | undefined
-  readonly temperature?: number | undefined
-  readonly top_p?: number | undefined
-  readonly max_tokens?: number | undefined
-  readonly stop?: string | readonly string[] | undefined
-  readonly response_format?: DeepSeekResponseFormat | undefined
-  readonly tools?: readonly FunctionTool[] | undefined
-  readonly tool_choice?: 'auto' | 'none' | 'required' | NamedToolChoice | undefined
-  readonly logprobs?: boolean | undefined
-  readonly top_logprobs?: number | undefined
-  readonly thinking?: { readonly type: 'enabled' | 'disabled' } | undefined
-  readonly reasoning_effort?: DeepSeekEffort | undefined
-  readonly user_id?: string | undefined
-}
-
-export type DeepSeekEffort = 'low' | 'high' | 'max'
-
-export type DeepSeekResponseFormat =
-  | { readonly type: 'text' | 'json_object' }
-  | { readonly type: 'json_schema'; readonly json_schema: { readonly name: string } }
-
+/** The messages that are sent; a test compares them with those of OpenAI's SDK, which DeepSeek recommends. */
 export type DeepSeekMessage =
   | { readonly role: 'system'; readonly content: string }
   | {

@@ -1,7 +1,7 @@
 import type { ChatRequest } from '../../core/contract/chat.ts'
 import type { ParameterChange, ProviderRequest, Target } from '../../core/contract/provider.ts'
 import { clampOutputLimit, findChangedFields, outputLimitOf } from '../shared/changed-fields.ts'
-import { findOmittedFields, isSentIn, type RenamedFields } from '../shared/omitted-fields.ts'
+import { findLostAuthors, findOmittedFields, isSentIn, type RenamedFields } from '../shared/omitted-fields.ts'
 import { type MediaPlaces, placeMedia, TEXT_RESULTS } from '../shared/place-media.ts'
 import { findWeakenedSchema } from '../shared/schema-constraints.ts'
 import { toGeminiMessages, toPart } from './messages.ts'
@@ -31,7 +31,11 @@ export function buildGeminiRequest(request: ChatRequest, target: Target): Provid
       accept: request.stream ? 'text/event-stream' : 'application/json',
     },
     body: JSON.stringify(body),
-    omitted: [...omitted, ...findOmittedFields(request, isSentIn(sentFields, RENAMED_FIELDS))],
+    omitted: [
+      ...omitted,
+      ...findOmittedFields(request, isSentIn(sentFields, RENAMED_FIELDS)),
+      ...findLostAuthors(request),
+    ],
     changed: findChanges(request, sentFields),
   }
 }

@@ -1,13 +1,13 @@
 import type { ChatRequest, Message, Tool } from '../../core/contract/chat.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import type { Model, ProviderRequest, Target } from '../../core/contract/provider.ts'
+import { checkOpenAiFile, withOpenAiFiles } from '../chat-format/files.ts'
 import { buildChatHeaders } from '../chat-format/request.ts'
 import { clampOutputLimit, findChangedFields, outputLimitOf } from '../shared/changed-fields.ts'
 import { asObject, asObjects } from '../shared/fields.ts'
 import { isDefaultValue } from '../shared/omitted-fields.ts'
 import { type MediaPlaces, placeMedia, WEB_IMAGES } from '../shared/place-media.ts'
 import { unsupportedParameterError } from '../shared/request-errors.ts'
-import { checkOpenAiFile, withOpenAiFiles } from './files.ts'
 import { toResponsesInput } from './responses-input.ts'
 
 /**
@@ -55,10 +55,8 @@ const MIN_OUTPUT_TOKENS = 16
 const CONVERTED_FIELDS: ReadonlySet<string> = new Set([
   ...['model', 'messages', 'response_format', 'verbosity', 'reasoning_effort', 'max_tokens'],
   ...['max_completion_tokens', 'stream', 'stream_options', 'store', 'metadata', 'extra_content'],
+  ...['tools', 'tool_choice', 'parallel_tool_calls'],
 ])
-
-/** Fields that are converted together with tools. */
-const TOOL_FIELDS: ReadonlySet<string> = new Set(['tools', 'tool_choice', 'parallel_tool_calls'])
 
 /** Fields that both APIs have. */
 const SHARED_FIELDS: ReadonlySet<string> = new Set([
@@ -73,7 +71,7 @@ const SHARED_SAMPLING_FIELDS: ReadonlySet<string> = new Set(['temperature', 'top
 export function buildResponsesRequest(
   request: ChatRequest,
   target: Target,
-  effort: string | undefined,
+  effort: unknown,
 ): ProviderRequest {
   const { field } = outputLimitOf(request)
   const clamped = clampOutputLimit(request, target.entry)
@@ -107,7 +105,7 @@ export function buildResponsesRequest(
 function toReasoningOptions(
   { extra_content }: ChatRequest,
   entry: Model | undefined,
-  effort: string | undefined,
+  effort: unknown,
 ): JsonObject {
   const summary = extra_content?.openai?.summary
   const reasoning = { ...(effort !== undefined && { effort }), ...(summary != null && { summary }) }
@@ -121,10 +119,9 @@ function toReasoningOptions(
 function sortOtherFields(request: ChatRequest, entry: Model | undefined) {
   const shared: string[] = []
   const omitted: string[] = []
-  const hasTools = request.tools != null && request.tools.length > 0
   for (const name of Object.keys(request)) {
     const value = request[name]
-    if (value == null || CONVERTED_FIELDS.has(name) || (hasTools && TOOL_FIELDS.has(name))) continue
+    if (value == null || CONVERTED_FIELDS.has(name)) continue
     const isSampled = entry?.sampling !== false && SHARED_SAMPLING_FIELDS.has(name)
     if (isSampled || SHARED_FIELDS.has(name)) shared.push(name)
     else if (!isDefaultValue(name, value)) omitted.push(name)

@@ -2,20 +2,24 @@ import type { ChatRequest, Message } from '../../core/contract/chat.ts'
 
 /**
  * Names the fields of a request that ask for something but are not sent, so that the caller can be warned.
- * Fields that do not affect the reply, and values that are the default anyway, are not reported.
- * `namedRole`: messages of this role keep the names of their authors.
+ * Fields that do not affect the reply, and values that are the default anyway, are not reported. `among`: an
+ * object with the names of the fields to look at.
  */
 export function findOmittedFields(
   request: ChatRequest,
   isSent: (field: string) => boolean,
-  namedRole?: Message['role'],
+  among: object = request,
 ): readonly string[] {
-  const fields = Object.keys(request).filter(
+  return Object.keys(among).filter(
     (field) => !UNRELATED_FIELDS.has(field) && !isDefaultValue(field, request[field]) && !isSent(field),
   )
+}
+
+/** Names the authors of messages, if they are not sent but for messages of `namedRole`. */
+export function findLostAuthors({ messages }: ChatRequest, namedRole?: Message['role']): readonly string[] {
   // The name of a tool is that of its call.
   const losesName = ({ role, name }: Message) => name != null && role !== 'tool' && role !== namedRole
-  return request.messages.some(losesName) ? [...fields, 'name in messages'] : fields
+  return messages.some(losesName) ? ['name in messages'] : []
 }
 
 /** The names of a request field in a provider's body, for fields that are named differently there. */

@@ -306,9 +306,8 @@ function createServices(): Parameters<typeof setUpPlugins>[3] {
     operators: createOperatorRegistry(),
     sharedState: createMemorySharedState(),
     costOf: () => undefined,
-    compatibleAdapter: () => expect.fail('no adapter is asked for'),
     pluginTimeoutMs: 1000,
-    adapters: createAdapterRegistry([]),
+    adapters: createAdapterRegistry([], () => expect.fail('no adapter is asked for')),
     hasOperators: true,
     openEvents: async () => new Map(),
   }

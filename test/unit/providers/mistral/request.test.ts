@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import type { ChatRequest, Message } from '../../../../core/contract/chat.ts'
 import type { Model, Quirks, Target } from '../../../../core/contract/provider.ts'
 import { mistral } from '../../../../providers/mistral/adapter.ts'
-import type { MistralBody, MistralMessage } from '../../../../providers/mistral/wire.ts'
+import type { MistralMessage } from '../../../../providers/mistral/wire.ts'
 
 type KeysOf<T> = T extends unknown ? keyof T : never
 type Unknown<Ours, Theirs> = Exclude<KeysOf<Ours>, KeysOf<Theirs>>
@@ -17,12 +17,14 @@ type Lenient<T> = T extends readonly (infer U)[]
     : T
 
 type Outbound = ChatCompletionRequest$Outbound
-const _ours = (body: MistralBody): Lenient<Outbound> => body
-const _knows:
-  | Unknown<MistralBody, Outbound>
-  | Unknown<MistralMessage, Outbound['messages'][number]> extends never
-  ? true
-  : false = true
+const _messages = (messages: readonly MistralMessage[]): Lenient<Outbound['messages']> => messages
+const _knows: Unknown<MistralMessage, Outbound['messages'][number]> extends never ? true : false = true
+/** All fields that are sent, besides those of tools. */
+const FIELDS: readonly (keyof Outbound)[] = [
+  ...(['model', 'messages', 'stream', 'temperature', 'top_p', 'max_tokens', 'stop', 'random_seed'] as const),
+  ...(['presence_penalty', 'frequency_penalty', 'response_format', 'reasoning_effort'] as const),
+  ...(['prediction', 'prompt_cache_key', 'service_tier', 'safe_prompt'] as const),
+]
 
 const target = withQuirks()
 const request = { messages: [{ role: 'user', content: 'Which track?' }] } satisfies ChatRequest
@@ -63,6 +65,16 @@ describe('building a request to Mistral', () => {
       prediction: { type: 'content', content: 'Track 9' },
     }
     expect(bodyOf({ ...request, ...same })).to.deep.include(same)
+  })
+
+  it('sends only fields that its SDK knows', () => {
+    const all = {
+      ...{ ...request, stream: true, temperature: 0.3, top_p: 0.9, max_tokens: 20, stop: ['!'], seed: 7 },
+      ...{ presence_penalty: 0.5, frequency_penalty: -0.5, response_format: { type: 'text' } },
+      ...{ reasoning_effort: 'high', prompt_cache_key: 'timetable', service_tier: 'auto', safe_prompt: true },
+      ...{ prediction: { type: 'content', content: 'Track 9' }, logit_bias: {}, user: 'ada', made_up: 1 },
+    }
+    expect(bodyOf(all, withQuirks({ efforts: ['high'] }))).to.have.all.keys(FIELDS)
   })
 
   it('does not send max_completion_tokens, user, seed and stream_options', () => {
@@ -344,8 +356,8 @@ describe('building a request to Mistral', () => {
   })
 })
 
-function bodyOf(chatRequest: ChatRequest): Record<string, unknown> {
-  return JSON.parse(mistral.buildRequest(chatRequest, target).body)
+function bodyOf(chatRequest: ChatRequest, to = target): Record<string, unknown> {
+  return JSON.parse(mistral.buildRequest(chatRequest, to).body)
 }
 
 function messagesOf(messages: readonly Message[]): MistralMessage[] {

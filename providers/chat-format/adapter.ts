@@ -1,0 +1,115 @@
+import type { ChatRequest } from '../../core/contract/chat.ts'
+import type { ChatFormat, FieldRule, FieldRules } from '../../core/contract/chat-format.ts'
+import type { JsonObject } from '../../core/contract/json.ts'
+import type { ParameterChange, ProviderAdapter, Target } from '../../core/contract/provider.ts'
+import { clampOutputLimit, outputLimitOf } from '../shared/changed-fields.ts'
+import { findOmittedFields } from '../shared/omitted-fields.ts'
+import { type MediaPlaces, placeMedia, TEXT_RESULTS } from '../shared/place-media.ts'
+import { openAiEmbeddings } from './embeddings.ts'
+import { parseChatError } from './errors.ts'
+import { checkOpenAiFile } from './files.ts'
+import { toCompatibleMessages } from './messages.ts'
+import { openAiModerations } from './moderations.ts'
+import { parseChatReply } from './reply.ts'
+import { buildBearerAuth, buildChatHeaders } from './request.ts'
+import { createChatStreamReader } from './stream.ts'
+
+interface BuiltInFormat extends ChatFormat {
+  /** Default: texts only in tool results, and the images and files of chat completions. */
+  media?(target: Target): MediaPlaces
+}
+
+type ChatAdapter = ProviderAdapter & Required<Pick<ProviderAdapter, 'parseError' | 'operations'>>
+
+type Body = Record<string, unknown>
+
+/** Chat completions have no media in tool messages. */
+export const CHAT_PLACES: MediaPlaces = { results: TEXT_RESULTS, check: checkOpenAiFile }
+
+/** Builds the adapter of a declared format (docs/plugins.md, "Compatible providers"). */
+export function createChatAdapter(declared: BuiltInFormat): ChatAdapter {
+  const { path = '/chat/completions', fields, otherFields = 'send', media, ...format } = declared
+  const { build, findOmitted, findChanges, ...own } = format
+  const sendsAll = otherFields === 'send'
+  return {
+    buildAuthHeaders: buildBearerAuth,
+    parseReply: parseChatReply,
+    createStreamReader: createChatStreamReader,
+    parseError: parseChatError,
+    operations: { embeddings: openAiEmbeddings, moderation: openAiModerations },
+    ...(sendsAll && { readsCustomCalls: true }),
+    ...own,
+    buildRequest(given, target) {
+      const { messages, omitted } = placeMedia(given.messages, media?.(target) ?? CHAT_PLACES, target)
+      const limited = limitOutput(given, target)
+      const request = messages === given.messages ? limited : { ...limited, messages }
+      const isStream = request.stream === true
+      const rules = typeof fields === 'function' ? fields(target) : fields
+      const body: Body = sendsAll ? { ...request } : {}
+      for (const field in rules) applyRule(body, field, rules[field] as FieldRule, request, target)
+      body.model = target.model
+      if (isStream) body.stream = true
+      if (sendsAll) {
+        body.messages = toCompatibleMessages(messages)
+        body.stream_options = isStream ? { ...request.stream_options, include_usage: true } : undefined
+      }
+      Object.assign(body, build?.(request, target))
+      const isSent = (field: string) => namesOf(field, rules[field]).some((name) => body[name] !== undefined)
+      return {
+        path,
+        headers: buildChatHeaders(isStream),
+        body: JSON.stringify(body),
+        omitted: [
+          ...omitted,
+          ...findOmittedFields(request, isSent, sendsAll ? rules : request),
+          ...(findOmitted?.(request) ?? []),
+        ],
+        changed: [...compareFields(given, request, rules, body), ...(findChanges?.(request, body) ?? [])],
+      }
+    },
+  }
+}
+
+/** Returns the request with at most the output limit of the model. */
+function limitOutput(request: ChatRequest, { entry }: Target): ChatRequest {
+  const { field, limit } = outputLimitOf(request)
+  const clamped = clampOutputLimit(request, entry)
+  return clamped === limit ? request : { ...request, [field]: clamped }
+}
+
+function applyRule(body: Body, field: string, rule: FieldRule, request: ChatRequest, target: Target): void {
+  const value = request[field]
+  if (value === undefined) return
+  const { name = field, convert, builtAs } = rule
+  body[field] = undefined
+  const isReplaced = field === 'max_tokens' && request.max_completion_tokens != null
+  if (value === null || name === null || builtAs !== undefined || isReplaced) return
+  const sent = convert === undefined ? value : convert(value, request, target)
+  if (sent !== undefined) body[name] = sent
+}
+
+/** The fields of the body that may hold a field of the request. */
+function namesOf(field: string, { name = field, builtAs }: FieldRule = {}): readonly string[] {
+  return builtAs ?? (name === null ? [] : [name])
+}
+
+/** The changes of the output limit, and of what rules tell. */
+function compareFields(
+  given: ChatRequest,
+  request: ChatRequest,
+  rules: FieldRules,
+  body: JsonObject,
+): readonly ParameterChange[] {
+  const changed: ParameterChange[] = []
+  const compare = (param: string, to: unknown) => {
+    const from = given[param]
+    if (from != null && to !== undefined && from !== to) changed.push({ param, from, to })
+  }
+  for (const field in rules) {
+    const { name, isTold, builtAs } = rules[field] as FieldRule
+    if (isTold || builtAs?.includes(field)) compare(field, body[name ?? field])
+  }
+  const { field } = outputLimitOf(request)
+  compare(field, request[field])
+  return changed
+}
