@@ -11,7 +11,7 @@ import type { AsOf } from '../core/util/as-of.ts'
 import { createBackgroundYield, mapInSlices } from '../core/util/cooperative-yield.ts'
 import { createAccounts, type User } from './accounts.ts'
 import { type DomainEvent, decodeEvent, isRuleEvent } from './events/registry.ts'
-import { type PastEvent, type ReadPastEvents, readStreams } from './past-events.ts'
+import { type PastEvent, readStreams } from './past-events.ts'
 import type { Subscription } from './runtime/subscribe.ts'
 import { copyUserRules, emptyUserRules, evolveUserRules, toRuleSet, type UserRules } from './user-rules.ts'
 
@@ -67,11 +67,10 @@ export interface StreamHistory extends Pick<History, 'eventsOfChange'> {
 export function createStreamHistory(
   log: Pick<EventLog, 'read'>,
   subscription: Pick<Subscription, 'position'>,
-  readPastEvents: ReadPastEvents,
 ): StreamHistory {
   return {
     eventsOf: async (stream, asOf) =>
-      eventsAsOf(await readPastEvents([stream]), asOf, subscription.position(), Date.now()),
+      eventsAsOf(await readStreams(log, [stream]), asOf, subscription.position(), Date.now()),
     eventsOfChange: (change) => readChange(log, change),
   }
 }

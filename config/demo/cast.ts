@@ -1,13 +1,13 @@
 import { type Account, type Author, keyActor } from '../../core/contract/index.ts'
 import { ROOT_ACTOR } from '../../core/event-log/actor.ts'
 import type { IssuedKey } from '../../plugins/auth/key-commands.ts'
-import type { NewOperator } from '../../plugins/auth/operator-commands.ts'
+import { manageOperators, type NewOperator } from '../../plugins/auth/operators.ts'
 import { applyFile, type RulesFileServices } from '../../plugins/rules-file/apply.ts'
 import type { State } from '../gateway/state.ts'
 import type { DemoChange, SpentUsd } from './changes.ts'
 import { DEMO_OPERATORS, DEMO_USERS, type DemoUser } from './users.ts'
 
-type CastServices = RulesFileServices & Pick<State, 'accounts' | 'accountCommands' | 'operatorCommands'>
+type CastServices = RulesFileServices & Pick<State, 'accounts' | 'accountCommands' | 'operators' | 'history'>
 
 interface CastMember {
   readonly user: DemoUser
@@ -35,7 +35,7 @@ export class DemoCast {
   async addOperators(): Promise<void> {
     const author = { actor: ROOT_ACTOR, reason: 'First operators' }
     for (const { name, role } of DEMO_OPERATORS)
-      this.#operators.set(name, await this.#services.operatorCommands.create(name, role, author))
+      this.#operators.set(name, await manageOperators(this.#services).create(name, role, author))
   }
 
   async addUser(user: DemoUser): Promise<void> {

@@ -47,7 +47,6 @@ import { createShadow } from '../../plugins/shadow/plugin.ts'
 import { createTracing } from '../../plugins/tracing/plugin.ts'
 import { createWhatIf } from '../../plugins/what-if/plugin.ts'
 import { createCallerHistory, createCallerSnapshots } from '../../projections/callers.ts'
-import { createStreamHistory } from '../../projections/history.ts'
 import { createPastEventReader } from '../../projections/past-events.ts'
 import { createCircuitBreakers } from '../../providers/shared/breaker.ts'
 import { createCatalog } from '../../providers/shared/catalog.ts'
@@ -171,7 +170,9 @@ export function createBuiltInPlugins(
         return new Map(keys.map(({ key, hour }) => [key, hour]))
       },
       operators: state.operators,
-      operatorCommands: state.operatorCommands,
+      writer,
+      ids,
+      history: state.history,
       sessions: services.sessions,
     }),
     createRateLimit(settings.rate_limits, sharedState),
@@ -258,7 +259,7 @@ export function createBuiltInPlugins(
       policies,
       ids,
       writer,
-      history: createStreamHistory(log, subscription, readPastEvents),
+      history: state.history,
       readCallerAt,
       snapshotCaller,
       ruleServices: ruleServices.ofPolicies,

@@ -19,7 +19,6 @@ import { untilAborted } from '../../core/threads/timeout.ts'
 import { type Clock, createClock } from '../../core/util/clock.ts'
 import { makeFolderPrivate } from '../../core/util/private-folder.ts'
 import { type AccountCommands, createAccountCommands } from '../../plugins/auth/account-commands.ts'
-import { createOperatorCommands, type OperatorCommands } from '../../plugins/auth/operator-commands.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import {
   EXPIRING_STREAMS,
@@ -28,6 +27,7 @@ import {
   UNFOLLOWED_STREAMS,
 } from '../../projections/events/streams.ts'
 import type { Groups } from '../../projections/groups.ts'
+import { createStreamHistory, type StreamHistory } from '../../projections/history.ts'
 import { createIdSource, type IdSource } from '../../projections/ids.ts'
 import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
 import type { OverallBudget } from '../../projections/overall-budget.ts'
@@ -69,7 +69,7 @@ export interface State {
   readonly operators: OperatorAccounts
   readonly timeline: Timeline
   readonly routers: Routers
-  readonly operatorCommands: OperatorCommands
+  readonly history: StreamHistory
   readonly findKnownRequest: FindKnownRequest
   readonly evidence: Evidence
   /** Names of files of the data folder that are damaged, or were and have been set aside. */
@@ -189,7 +189,7 @@ async function openAndCatchUp(
       operators,
       timeline,
       routers,
-      operatorCommands: createOperatorCommands(operators, writer, log),
+      history: createStreamHistory(guarded, subscription),
       findKnownRequest: idempotency.find,
       evidence: createEvidence(guarded, evidencePlace),
       async damagedFiles() {

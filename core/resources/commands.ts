@@ -57,7 +57,8 @@ export interface ResourceServices {
 export interface ResourceCommands<Entity extends ResourceEntity, Given> {
   /** Throws 404. */
   require(id: Entity['id']): Entity
-  create(content: Given, author: Author): Promise<Entity>
+  /** `more`: fields of the event that no client sets or sees. */
+  create(content: Given, author: Author, more?: JsonObject): Promise<Entity>
   /** Returns the entity that a request with an `Idempotency-Key` created before, as it was then. */
   created(change: AppliedChange): Promise<Entity>
   /** Throws 404, and 412 unless the entity is as expected. Returns the entity right after the change. */
@@ -131,13 +132,13 @@ export function createResourceCommands<Entity extends ResourceEntity, Fields ext
   }
 
   const commands: Pick<ResourceCommands<Entity, Content<Fields>>, 'create' | 'change' | 'delete'> = {
-    async create(given, author) {
+    async create(given, author, more) {
       const content = complete(given, undefined)
       checkReferences?.(content, services)
       const id = await declaration.id.create(ids, author)
       const decide = () => {
         checkReferences?.(content, services)
-        return [events.created(id, content)]
+        return [events.created(id, { ...content, ...more })]
       }
       const { after = requireEntity(id) } = await write(id, decide, author)
       try {

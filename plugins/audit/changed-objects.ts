@@ -68,7 +68,7 @@ function foldFields(events: readonly PastEvent[]): readonly Change[] {
 }
 
 function showFields({ data }: RecordedEvent): JsonObject {
-  const { operatorId: id, hash: _, budget, ...fields } = data
+  const { operatorId: id, hash: _, budget, changes, ...fields } = data
   // The cast is safe: events of budgets have one.
-  return budget === undefined ? { id, ...fields } : showBudget(budget as Budget)
+  return budget === undefined ? { id, ...fields, ...Object(changes) } : showBudget(budget as Budget)
 }

@@ -1,7 +1,6 @@
 import type { Plugin } from '../../core/contract/index.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { Groups } from '../../projections/groups.ts'
-import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
 import type { Rules } from '../../projections/rules.ts'
 import type { StreamHealth } from '../../projections/runtime/stream-health.ts'
 import type { AccountCommands } from './account-commands.ts'
@@ -9,25 +8,24 @@ import { createAdminEndpoints } from './admin-endpoints.ts'
 import type { AuthFailureLimiter } from './auth-failures.ts'
 import { requireApiKey } from './authenticate.ts'
 import { createKeyEndpoints, type KeyEndpointServices } from './key-endpoints.ts'
-import type { OperatorCommands } from './operator-commands.ts'
-import { createOperatorEndpoints } from './operator-endpoints.ts'
+import { manageOperators, type OperatorServices } from './operators.ts'
 import type { Sessions } from './sessions.ts'
 
-interface AuthServices extends Pick<KeyEndpointServices, 'resolveAllowedModel' | 'lastUse'> {
+interface AuthServices
+  extends OperatorServices,
+    Pick<KeyEndpointServices, 'resolveAllowedModel' | 'lastUse'> {
   readonly accounts: Accounts
   readonly groups: Pick<Groups, 'groupsOf'>
   readonly rules: Pick<Rules, 'of'>
   readonly streams: Pick<StreamHealth, 'damageOf'>
   readonly commands: AccountCommands
   readonly authFailures: AuthFailureLimiter
-  readonly operators: OperatorAccounts
-  readonly operatorCommands: OperatorCommands
   readonly sessions: Pick<Sessions, 'authenticate'>
 }
 
 /** Authenticates requests, sets their `account` for all later plugins, and serves the `/admin` endpoints. */
 export function createAuth(services: AuthServices): Plugin {
-  const { accounts, groups, streams, commands, authFailures, operators, operatorCommands } = services
+  const { accounts, groups, streams, commands, authFailures } = services
   return {
     name: 'auth',
     setup: (_, host) => ({
@@ -35,7 +33,7 @@ export function createAuth(services: AuthServices): Plugin {
       endpoints: [
         ...createAdminEndpoints(accounts, groups, services.rules, commands),
         ...createKeyEndpoints({ ...services, endpoints: () => host.api().endpoints }),
-        ...createOperatorEndpoints(operators, operatorCommands),
+        ...manageOperators(services).endpoints,
       ],
     }),
   }

@@ -13,6 +13,8 @@ export interface OperatorAccount {
   /** SHA-256 of the key in hex. */
   readonly hash: string
   readonly createdAt: string
+  /** Number of its changes, from 1. */
+  readonly revision: number
 }
 
 const role = StringEnum(OPERATOR_ROLES)
@@ -27,19 +29,22 @@ export const operatorEvents = [
     stream: OPERATORS_STREAM,
     audit: audited('created'),
     create({ operatorId: id, name, role, hash }, { metadata }): OperatorAccount {
-      return { id, name, role, hash, createdAt: metadata.time }
+      return { id, name, role, hash, createdAt: metadata.time, revision: 1 }
     },
   }),
   defineEvent({
     type: 'OperatorChanged',
     schema: Type.Object({
       operatorId: Type.String(),
-      name: Type.Optional(Type.String()),
-      role: Type.Optional(role),
+      changes: Type.Object({ name: Type.Optional(Type.String()), role: Type.Optional(role) }),
     }),
     stream: OPERATORS_STREAM,
     audit: audited('updated'),
-    fold: (operator: OperatorAccount, { operatorId: _, ...changes }) => ({ ...operator, ...changes }),
+    fold: (operator: OperatorAccount, { changes }) => ({
+      ...operator,
+      ...changes,
+      revision: operator.revision + 1,
+    }),
   }),
   defineEvent({
     type: 'OperatorRemoved',

@@ -17,3 +17,22 @@ describeResource({
     ]),
   invalid: [{ name: '' }, { name: 7 }, { name: 'x', description: 7 }],
 })
+
+const ROLES = ['auditor', 'editor', 'admin']
+
+describeResource({
+  name: 'operator',
+  path: '/admin/operators',
+  create: (random) => ({ name: random.pick(NAMES), role: random.pick(ROLES) }),
+  change: (random) =>
+    random.pick([
+      { name: random.pick(NAMES) },
+      { role: random.pick(ROLES) },
+      { name: random.pick(NAMES), role: random.pick(ROLES) },
+    ]),
+  invalid: [
+    { name: '', role: 'auditor' },
+    { name: 'x', role: 'root' },
+  ],
+  shownOnce: ['key'],
+})
