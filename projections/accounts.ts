@@ -188,3 +188,8 @@ function pickLimits({ requestsPerMinute, tokensPerMinute, maxConcurrent }: UserL
     ...(maxConcurrent !== undefined && { maxConcurrent }),
   }
 }
+
+/** Whether the rules of a user with this plan apply. Policies apply on every plan. */
+export function includesOwnRules(plan: Plan): boolean {
+  return plan === 'paid'
+}

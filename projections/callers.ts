@@ -1,4 +1,4 @@
-import type { Account, EventLog, Position, RuleSet } from '../core/contract/index.ts'
+import { type Account, type EventLog, type Position, type RuleSet, service } from '../core/contract/index.ts'
 import { policyStream } from '../core/events/policy-events.ts'
 import type { CallerSnapshot } from '../core/pipeline/inference.ts'
 import type { AsOf } from '../core/util/as-of.ts'
@@ -149,3 +149,11 @@ export function createCallerHistory(
     return { ...caller, policies: policies.map(useCurrent) }
   }
 }
+
+/** The accounts, policies and rules of callers, now and at an earlier position. */
+export interface Callers {
+  snapshot(account: Account): CallerSnapshot
+  readonly at: ReadCallerAt
+}
+
+export const Callers = service<Callers>('callers')

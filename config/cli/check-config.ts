@@ -1,6 +1,7 @@
 import { findPluginIssues } from '../../core/pipeline/find-plugin-issues.ts'
 import { ADAPTERS } from '../../providers/adapters.ts'
-import { declareBuiltInPlugins } from '../gateway/built-in-plugins.ts'
+import { BUILT_IN_PLUGINS } from '../gateway/built-in-plugins.ts'
+import { isGatewayService } from '../gateway/gateway-services.ts'
 import { describeUnknownFormat } from '../gateway/providers.ts'
 import { readSettings, type Settings } from '../settings/settings.ts'
 import { SettingsError } from '../settings/settings-error.ts'
@@ -13,9 +14,9 @@ import type { CommandArgs } from './command.ts'
 export async function checkConfig({ environment, print }: CommandArgs): Promise<void> {
   const settings = readSettings(environment)
   for (const warning of settings.warnings) print(`Warning: ${warning}.`)
-  const builtIns = declareBuiltInPlugins(settings)
-  const pluginIssues = await findPluginIssues(settings.plugins, builtIns, process.cwd())
-  const hasPackages = settings.plugins.some(({ use }) => !builtIns.has(use))
+  const folder = process.cwd()
+  const pluginIssues = await findPluginIssues(settings.plugins, BUILT_IN_PLUGINS, folder, isGatewayService)
+  const hasPackages = settings.plugins.some(({ use }) => !BUILT_IN_PLUGINS.has(use))
   const issues = [...pluginIssues, ...findFormatIssues(settings.providers, hasPackages, print)]
   if (issues.length > 0) throw new SettingsError(issues)
   print(`Plugins: ${settings.plugins.map(({ use }) => use).join(' -> ')}`)

@@ -32,7 +32,9 @@ export async function withRouterTarget(
     const { routers } = state
     const ledger = openOwnLedger(settings, state.logId, logger)
     const settleLedger = async () => void (await ledger.find(''))
-    const { trainer, thread } = createTrainer(settings, { state, catalog: settings, settleLedger })
+    const created = createTrainer(settings, { state, catalog: settings })
+    const { thread } = created
+    const trainer = { ...created.trainer, settleLedger }
     const { commands } = trainer
     try {
       await run({

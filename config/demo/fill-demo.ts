@@ -114,7 +114,9 @@ async function trainRouter(
   const { learned, min_ratings } = settings.routing
   if (learned === 'off' || ratings < min_ratings) return
   const settleLedger = async () => void (await ledger.find(''))
-  const { trainer, thread } = createTrainer(settings, { state, catalog: settings, settleLedger })
+  const created = createTrainer(settings, { state, catalog: settings })
+  const { thread } = created
+  const trainer = { ...created.trainer, settleLedger }
   try {
     const router = await trainVersion({ everyone: true }, cast.trainer(), trainer)
     if (verdictOf(router) !== 'not_better') await trainer.commands.activate(router.version, cast.trainer())

@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client'
 import type { Position } from '../../core/contract/index.ts'
 import type { SharedState } from '../../core/shared-state/shared-state.ts'
-import type { LedgerCluster } from '../../plugins/ledger/plugin.ts'
+import type { LedgerCluster } from '../../plugins/ledger/index.ts'
 import type { Ledger } from '../../plugins/ledger/store/methods.ts'
 import type { MetricsPage } from '../../plugins/metrics/endpoint.ts'
 

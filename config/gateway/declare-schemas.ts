@@ -2,7 +2,7 @@ import { createBodyParser, createParamsParser, createQueryParser } from '../../c
 import { createLogger } from '../../core/threads/logger.ts'
 import { compileOptionsValidator, createLazyTypeGuard } from '../../core/util/json-schema.ts'
 import { readSettings } from '../settings/settings.ts'
-import { declareBuiltInPlugins } from './built-in-plugins.ts'
+import { BUILT_IN_PLUGINS } from './built-in-plugins.ts'
 import { openEmptyState } from './empty-state.ts'
 import { openOfflineGateway } from './offline-gateway.ts'
 
@@ -14,8 +14,10 @@ export async function declareSchemas(): Promise<void> {
   const settings = readSettings({})
   const logger = createLogger('fatal')
   // Listed or not.
-  for (const { options } of declareBuiltInPlugins(settings).values())
+  for (const load of BUILT_IN_PLUGINS.values()) {
+    const { options } = await load()
     if (options !== undefined) compileOptionsValidator(options, true)
+  }
   const state = await openEmptyState(settings, logger)
   const gateway = await openOfflineGateway(settings, state, logger)
   try {

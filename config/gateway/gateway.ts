@@ -27,11 +27,10 @@ import { createCallerSnapshots } from '../../projections/callers.ts'
 import { EXPIRING_STREAMS } from '../../projections/events/streams.ts'
 import { openPluginEventStores } from '../../projections/runtime/plugin-event-stores.ts'
 import type { Settings } from '../settings/settings.ts'
-import { openAuditExport } from './audit-export.ts'
+import { readVersion } from '../settings/shipped-files.ts'
+import { BUILT_IN_PLUGINS } from './built-in-plugins.ts'
 import type { ClusterPeer } from './cluster-peer.ts'
-import { openLedger } from './ledger.ts'
 import { registerLogMetrics } from './log-metrics.ts'
-import { openRuleHistoryThread } from './rule-history-thread.ts'
 import { openSharedState } from './shared-state.ts'
 import { openLongRunningState, type State } from './state.ts'
 import { watchDescriptors } from './watch-descriptors.ts'
@@ -109,7 +108,7 @@ export async function startGateway(
       ADAPTERS,
       createChatAdapter,
       openProviders,
-      createBuiltInPlugins,
+      createGatewayServices,
       requireOperator,
       createApp,
       createRouteApp,
@@ -144,27 +143,38 @@ export async function startGateway(
       operators: state.operators,
       writer: state.writer,
     })
-    // Another log than that of the settings can only be read in this thread.
-    const historyThread = openLog ? undefined : openRuleHistoryThread(settings, state.logId)
-    if (historyThread) opened.push(historyThread)
-    const ledger = await openLedger(settings, state.logId, peer, logger)
-    opened.push(ledger)
-    const plugins = createBuiltInPlugins(settings, {
+    /** Called while plugins are set up, so it is closed after them. */
+    const keepOpen = <Part extends { close(): Promise<void> }>(part: Part): Part => {
+      opened.push(part)
+      return part
+    }
+    const { accountCommands } = state
+    const registry = createGatewayServices({
+      settings,
       state,
-      ledger,
       providers,
       operators,
-      authFailures,
-      accessLog,
-      sessions,
       sharedState,
+      process: {
+        version: readVersion(),
+        stopping: stopping.signal,
+        requests,
+        isPrimary: peer?.takesSnapshots ?? true,
+        retry,
+      },
+      access: { accountCommands, authFailures, accessLog, sessions },
+      async openLedger() {
+        const { openLedger } = await import('./ledger.ts')
+        return keepOpen(await openLedger(settings, state.logId, peer, logger))
+      },
+      async openHistoryThread() {
+        // Another log than that of the settings can only be read in this thread.
+        if (openLog) return undefined
+        const { openRuleHistoryThread } = await import('./rule-history-thread.ts')
+        return keepOpen(openRuleHistoryThread(settings, state.logId))
+      },
       pluginFolder,
-      historyThread,
-      retry,
-      trainsRouters: peer?.takesSnapshots ?? true,
-      stopping: stopping.signal,
-      requests,
-      cluster: peer,
+      peer,
     })
     const authenticateOperator =
       settings.admin_key || state.operators.list().length > 0
@@ -179,6 +189,7 @@ export async function startGateway(
         : undefined
     const { log, subscription, writer } = state
     const host = {
+      registry,
       log,
       logger,
       operators,
@@ -191,7 +202,7 @@ export async function startGateway(
       openEvents: (plugins: readonly Plugin[]) =>
         openPluginEventStores(plugins, { log, subscription, writer, logger, retry }),
     }
-    const pipeline = await setUpPlugins(settings.plugins, plugins, pluginFolder, host)
+    const pipeline = await setUpPlugins(settings.plugins, BUILT_IN_PLUGINS, pluginFolder, host)
     opened.push(pipeline)
     providers.connect(adapters.adapters)
 
@@ -217,8 +228,11 @@ export async function startGateway(
       damagedFiles: state.damagedFiles,
       onceServing: warmUp.add,
     }
-    const auditExport = peer?.takesSnapshots === false ? undefined : openAuditExport(settings, state, logger)
-    if (auditExport) opened.push(auditExport)
+    if (settings.audit.export && peer?.takesSnapshots !== false) {
+      const { openAuditExport } = await import('./audit-export.ts')
+      const auditExport = openAuditExport(settings, state, logger)
+      if (auditExport) opened.push(auditExport)
+    }
     await peer?.register({
       async catchUpTo(position, timeoutMs) {
         if (state.subscription.position() < position) state.log.poll?.()
@@ -279,7 +293,7 @@ async function importServingModules() {
   const [adapters, providers, plugins, operators, app] = await Promise.all([
     import('../../providers/adapters.ts'),
     import('./providers.ts'),
-    import('./built-in-plugins.ts'),
+    import('./gateway-services.ts'),
     import('../../plugins/auth/authenticate-operator.ts'),
     import('../../core/pipeline/app.ts'),
   ])

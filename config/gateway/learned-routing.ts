@@ -1,12 +1,12 @@
-import type { Model, Plugin } from '../../core/contract/index.ts'
+import type { Model } from '../../core/contract/index.ts'
 import { costOf } from '../../core/util/cost.ts'
 import type { LearnedRoutingServices } from '../../plugins/learned-routing/connect.ts'
 import { createFeatureSecret, type FeatureSecret } from '../../plugins/learned-routing/feature-secret.ts'
-import { createRoutersPlugin } from '../../plugins/learned-routing/plugin.ts'
+import type { RoutersPluginServices } from '../../plugins/learned-routing/plugin.ts'
 import { createRouterCommands } from '../../plugins/learned-routing/router-commands.ts'
 import { createRouterReplay } from '../../plugins/learned-routing/router-replay.ts'
 import type { RouterVerdict } from '../../plugins/learned-routing/show-router.ts'
-import type { TrainedModelFacts, TrainerServices } from '../../plugins/learned-routing/trainer.ts'
+import type { TrainedModelFacts } from '../../plugins/learned-routing/trainer.ts'
 import { MAX_QUALITY } from '../../plugins/routing/rank-models.ts'
 import { type Catalog, isRetired } from '../../providers/shared/catalog.ts'
 import type { Settings } from '../settings/settings.ts'
@@ -18,7 +18,6 @@ interface Dependencies {
   readonly catalog: Pick<Catalog, 'models'>
   /** Whether a provider is configured. */
   isServed(provider: string): boolean
-  settleLedger(): Promise<void>
   /** Repeats a call while the event log is unavailable. */
   retry(run: () => Promise<void>): Promise<void>
   /** Whether this process trains by schedule. */
@@ -30,16 +29,16 @@ interface LearnedRouting {
   readonly featureSecret: FeatureSecret
   /** What the plugin `routing` decides with; undefined while it is off. */
   readonly deciding: LearnedRoutingServices | undefined
-  readonly plugin: Plugin
+  readonly training: RoutersPluginServices
 }
 
 export function createLearnedRouting(
   settings: Settings,
-  { state, catalog, isServed, settleLedger, trainsRouters, retry }: Dependencies,
+  { state, catalog, isServed, trainsRouters, retry }: Dependencies,
 ): LearnedRouting {
   const { routers, groups, subscription, log } = state
   const { learned, explore, train_every_hours, min_model_ratings: minModelRatings } = settings.routing
-  const { trainer, featureSecret, thread } = createTrainer(settings, { state, catalog, settleLedger })
+  const { trainer, featureSecret, thread } = createTrainer(settings, { state, catalog })
   const replay = createRouterReplay(log, () => featureSecret.id(), minModelRatings)
   return {
     featureSecret,
@@ -57,7 +56,7 @@ export function createLearnedRouting(
             subscription,
             retry,
           },
-    plugin: createRoutersPlugin({
+    training: {
       routers,
       groups,
       log,
@@ -79,7 +78,7 @@ export function createLearnedRouting(
           signal,
         ),
       closeTrainer: thread.close,
-    }),
+    },
   }
 }
 
@@ -93,9 +92,9 @@ const ACTIVATED: Readonly<Record<Settings['routing']['activate'], readonly Route
 /** What trains versions and changes which one is active, in a gateway or in a command. */
 export function createTrainer(
   settings: Omit<Settings, 'rereadModels'>,
-  { state, catalog, settleLedger }: Pick<Dependencies, 'state' | 'catalog' | 'settleLedger'>,
+  { state, catalog }: Pick<Dependencies, 'state' | 'catalog'>,
 ): {
-  readonly trainer: TrainerServices
+  readonly trainer: RoutersPluginServices['trainer']
   readonly featureSecret: FeatureSecret
   readonly thread: RouterThread
 } {
@@ -105,7 +104,6 @@ export function createTrainer(
   const trainer = {
     commands: createRouterCommands(state.routers, state.writer, state.log, featureSecret.id),
     run: thread.train,
-    settleLedger,
     facts: () => listFacts(catalog),
     trainDays: train_days,
     minRatings: min_ratings,

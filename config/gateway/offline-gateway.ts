@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
 import type { EndedExchange, Exchange, Host, Plugin, ReplyEvent } from '../../core/contract/index.ts'
+import { RequestsInFlight } from '../../core/http/requests-in-flight.ts'
 import { createAdapterRegistry } from '../../core/pipeline/adapter-registry.ts'
 import type { PluginStep } from '../../core/pipeline/load.ts'
 import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
@@ -8,17 +9,18 @@ import { transformWholeReply } from '../../core/pipeline/read-reply.ts'
 import { decideBy, setUpPlugins } from '../../core/pipeline/set-up.ts'
 import { createMemorySharedState } from '../../core/shared-state/memory.ts'
 import { retryWhileUnavailable } from '../../core/threads/retry.ts'
-import type { RuleKinds } from '../../plugins/audit/diff-rules.ts'
 import { createAuthFailureLimiter } from '../../plugins/auth/auth-failures.ts'
 import type { Sessions } from '../../plugins/auth/sessions.ts'
-import { createFirewallRuleKind } from '../../plugins/firewall/rule-kind.ts'
 import { createLedgerCalls } from '../../plugins/ledger/store/methods.ts'
-import { createRoutingRuleKind } from '../../plugins/routing/rule-kind.ts'
+import type { RuleKinds } from '../../plugins/rules/diff-rules.ts'
 import { openPluginEventStores } from '../../projections/runtime/plugin-event-stores.ts'
 import { ADAPTERS, createChatAdapter } from '../../providers/adapters.ts'
 import type { Settings } from '../settings/settings.ts'
-import { createBuiltInPlugins } from './built-in-plugins.ts'
+import { readVersion } from '../settings/shipped-files.ts'
+import { BUILT_IN_PLUGINS } from './built-in-plugins.ts'
+import { createGatewayServices } from './gateway-services.ts'
 import { openProviders } from './providers.ts'
+import { createRuleKinds } from './rule-services.ts'
 import type { State } from './state.ts'
 
 /** The plugins of a gateway that does not serve: commands parse rules and decide about requests with them. */
@@ -77,18 +79,31 @@ export async function openOfflineGateway(
   // The gateway that serves may have the port.
   const { metrics_port: _, ...ownSettings } = settings
   const retry = (run: () => Promise<void>) => retryWhileUnavailable(run, logger, closing.signal)
-  const plugins = createBuiltInPlugins(ownSettings, {
+  const { accountCommands } = state
+  const registry = createGatewayServices({
+    settings: ownSettings,
     state,
-    retry,
-    ledger: createLedgerCalls(failClosed),
     providers,
     operators,
-    authFailures,
-    accessLog: { reportPrompts: failClosed, reportRatings: failClosed },
-    sessions: NO_SESSIONS,
     sharedState,
+    process: {
+      version: readVersion(),
+      stopping: closing.signal,
+      requests: new RequestsInFlight(),
+      isPrimary: false,
+      retry,
+    },
+    access: {
+      accountCommands,
+      authFailures,
+      accessLog: { reportPrompts: failClosed, reportRatings: failClosed },
+      sessions: NO_SESSIONS,
+    },
+    openLedger: () => createLedgerCalls(failClosed),
+    pluginFolder,
   })
-  const pipeline = await setUpPlugins(settings.plugins, plugins, pluginFolder, {
+  const pipeline = await setUpPlugins(settings.plugins, BUILT_IN_PLUGINS, pluginFolder, {
+    registry,
     log,
     logger,
     operators,
@@ -103,10 +118,7 @@ export async function openOfflineGateway(
   })
   providers.connect(adapters.adapters)
   return {
-    kinds: {
-      routing: createRoutingRuleKind(operators),
-      firewall: createFirewallRuleKind(settings.firewall.evaluate_responses),
-    },
+    kinds: createRuleKinds(settings, operators),
     steps: pipeline.steps,
     costOf: providers.costOf,
     decide: (exchange) => decideBy(pipeline.steps, exchange),

@@ -1,8 +1,8 @@
-import type { Host, ProviderAdapter } from '../../core/contract/index.ts'
 import { replyCost, roundUsd } from '../../core/util/cost.ts'
 import { createSecretRedactor } from '../../core/util/redact-secrets.ts'
-import { type Catalog, createCatalog } from '../../providers/shared/catalog.ts'
+import { createCatalog } from '../../providers/shared/catalog.ts'
 import { createProviderClient, type Provider } from '../../providers/shared/client.ts'
+import type { Providers } from '../../providers/shared/providers.ts'
 import { listSecrets } from '../settings/environment.ts'
 import { isConfigured, needsSandbox, type Settings } from '../settings/settings.ts'
 
@@ -19,27 +19,6 @@ const SANDBOX_PATHS: ReadonlyMap<string, string> = new Map([
 ])
 
 const SANDBOX_KEY = 'sandbox'
-
-/** The clients of all configured providers, and their models. */
-export interface Providers {
-  /** Providers that requests can be sent to. Empty until `connect`. */
-  readonly byId: ReadonlyMap<string, Provider>
-  /** Whether requests can be sent to the provider after `connect`. */
-  isAvailable(id: string): boolean
-  /** Ids that may appear in rules and model prefixes, including providers that are not configured. */
-  readonly known: ReadonlySet<string>
-  readonly catalog: Catalog
-  /** See `Host`. */
-  readonly costOf: Host['costOf']
-  /** Address of the sandbox; undefined when a provider is configured. */
-  readonly sandboxUrl: string | undefined
-  /**
-   * Creates the clients, with the adapters of the gateway and of all plugins. Throws if the settings name a
-   * format that none of them has.
-   */
-  connect(adapters: ReadonlyMap<string, ProviderAdapter>): void
-  close(): Promise<void>
-}
 
 /**
  * Prepares a client for every configured provider. If there is none, all clients use the sandbox at

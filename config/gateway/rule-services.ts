@@ -1,19 +1,23 @@
+import type { OperatorRegistry } from '../../core/contract/index.ts'
 import { rulesStream } from '../../core/events/domain-events.ts'
 import { policyStream } from '../../core/events/policy-events.ts'
-import type { RuleKinds } from '../../plugins/audit/diff-rules.ts'
 import { createHistoryMethods } from '../../plugins/audit/history-methods.ts'
 import { createRuleHistory } from '../../plugins/audit/history-reader.ts'
 import type { HistoryThread } from '../../plugins/audit/history-thread.ts'
-import type { RuleHistoryServices } from '../../plugins/audit/services.ts'
 import { createUnknownKeyError } from '../../plugins/auth/authenticate.ts'
 import { requireUser } from '../../plugins/auth/require-user.ts'
+import { createFirewallRuleKind } from '../../plugins/firewall/rule-kind.ts'
 import { createPolicyScope, policyNotFoundError } from '../../plugins/policies/policy-scope.ts'
 import { createUserRulesScope } from '../../plugins/policies/user-rules-scope.ts'
+import { createRoutingRuleKind } from '../../plugins/routing/rule-kind.ts'
 import type { RuleCommandSet } from '../../plugins/rules/batch.ts'
+import type { RuleKinds } from '../../plugins/rules/diff-rules.ts'
 import { createRuleCommands, type OwnedRules } from '../../plugins/rules/rule-commands.ts'
 import { OWN_RULES, type RuleScope } from '../../plugins/rules/rule-scope.ts'
+import type { RuleHistoryServices, RuleScopes } from '../../plugins/rules/rule-scopes.ts'
 import { createHistory, userStreams } from '../../projections/history.ts'
 import type { ReadPastEvents } from '../../projections/past-events.ts'
+import type { Settings } from '../settings/settings.ts'
 import type { State } from './state.ts'
 
 type RuleState = Pick<
@@ -21,13 +25,23 @@ type RuleState = Pick<
   'log' | 'subscription' | 'accounts' | 'rules' | 'groups' | 'policies' | 'ids' | 'writer'
 >
 
+export function createRuleKinds(
+  settings: Pick<Settings, 'firewall'>,
+  operators: OperatorRegistry,
+): RuleKinds {
+  return {
+    routing: createRoutingRuleKind(operators),
+    firewall: createFirewallRuleKind(settings.firewall.evaluate_responses),
+  }
+}
+
 /** What the endpoints for rules depend on: for users' own rules, and for those of policies. */
-export function createRuleServices(
+export function createRuleScopes(
   state: RuleState,
   kinds: RuleKinds,
   readPastEvents: ReadPastEvents,
   historyThread: HistoryThread | undefined,
-): Readonly<Record<'own' | 'ofUsers' | 'ofPolicies', RuleHistoryServices>> {
+): RuleScopes {
   const { log, subscription, accounts, rules, policies, ids, writer } = state
 
   const past = createRuleHistory({
@@ -81,6 +95,7 @@ export function createRuleServices(
   const userHistory = createHistoryOf(userStreams)
   const policyHistory = createHistoryOf((policyId) => [policyStream(policyId)])
   return {
+    kinds,
     own: createServices(OWN_RULES, ownRules, userHistory),
     ofUsers: createServices(createUserRulesScope(accounts, rules), userRules, userHistory),
     ofPolicies: createServices(createPolicyScope(policies), policyRules, policyHistory),

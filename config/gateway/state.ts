@@ -13,67 +13,33 @@ import { listSetAside, reportSetAside } from '../../core/event-log/sqlite/damage
 import { quickCheckHistory } from '../../core/event-log/sqlite/quick-check.ts'
 import { openSqliteLog, type SqliteLogOptions } from '../../core/event-log/sqlite/sqlite-log.ts'
 import { ensureLogId } from '../../core/events/log-identity.ts'
-import type { FindKnownRequest } from '../../core/http/idempotency.ts'
 import { retryWhileUnavailable } from '../../core/threads/retry.ts'
 import { untilAborted } from '../../core/threads/timeout.ts'
 import { type Clock, createClock } from '../../core/util/clock.ts'
 import { makeFolderPrivate } from '../../core/util/private-folder.ts'
 import { type AccountCommands, createAccountCommands } from '../../plugins/auth/account-commands.ts'
-import type { Accounts } from '../../projections/accounts.ts'
 import {
   EXPIRING_STREAMS,
   FOLLOWED_STREAMS,
   RESERVED_TYPES,
   UNFOLLOWED_STREAMS,
 } from '../../projections/events/streams.ts'
-import type { Groups } from '../../projections/groups.ts'
-import { createStreamHistory, type StreamHistory } from '../../projections/history.ts'
-import { createIdSource, type IdSource } from '../../projections/ids.ts'
-import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
-import type { OverallBudget } from '../../projections/overall-budget.ts'
-import type { Policies } from '../../projections/policies.ts'
+import { createStreamHistory } from '../../projections/history.ts'
+import { createIdSource } from '../../projections/ids.ts'
 import { listProjections, listSaved } from '../../projections/projections.ts'
-import type { Routers } from '../../projections/routers.ts'
-import type { Rules } from '../../projections/rules.ts'
 import { guardLog } from '../../projections/runtime/guard-log.ts'
-import type { StreamHealth } from '../../projections/runtime/stream-health.ts'
 import { type Subscription, subscribeProjections } from '../../projections/runtime/subscribe.ts'
-import {
-  createEventWriter,
-  type EventWriter,
-  type EventWriterOptions,
-} from '../../projections/runtime/write.ts'
+import { createEventWriter, type EventWriterOptions } from '../../projections/runtime/write.ts'
 import { restoreProjections } from '../../projections/snapshots/restore.ts'
 import { scheduleSnapshots } from '../../projections/snapshots/schedule.ts'
-import type { Timeline } from '../../projections/timeline.ts'
-import { createEvidence, type Evidence } from '../../projections/transparency/evidence.ts'
+import type { GatewayState } from '../../projections/state.ts'
+import { createEvidence } from '../../projections/transparency/evidence.ts'
 import { scheduleCheckpoints } from '../../projections/transparency/schedule.ts'
 import type { Settings } from '../settings/settings.ts'
 
-/** The event log and everything that is derived from it. Used by the gateway and by commands. */
-export interface State {
-  /** Id of the event log. */
-  readonly logId: string
-  /** Refuses calls while the log is unavailable. */
-  readonly log: EventLog
-  readonly subscription: Subscription
-  readonly accounts: Accounts
-  readonly rules: Rules
-  readonly groups: Groups
-  readonly policies: Policies
-  readonly streams: StreamHealth
-  readonly ids: IdSource
-  readonly overallBudget: OverallBudget
-  readonly writer: EventWriter
+/** The state, and the commands with which accounts change. */
+export interface State extends GatewayState {
   readonly accountCommands: AccountCommands
-  readonly operators: OperatorAccounts
-  readonly timeline: Timeline
-  readonly routers: Routers
-  readonly history: StreamHistory
-  readonly findKnownRequest: FindKnownRequest
-  readonly evidence: Evidence
-  /** Names of files of the data folder that are damaged, or were and have been set aside. */
-  readonly damagedFiles: () => Promise<readonly string[]>
   close(): Promise<void>
 }
 

@@ -3,7 +3,7 @@ import { GatewayError, StrictObject, Type } from 'signalbox'
 /** Rejects requests with too many messages, before any provider is called. */
 export default {
   name: 'signalbox-example',
-  contract: 2,
+  contract: 3,
   after: ['auth'],
   options: StrictObject({ max_messages: Type.Integer({ minimum: 1, default: 100 }) }),
   setup: ({ max_messages }) => ({

@@ -18,10 +18,11 @@ import type { Admission, Endpoint, EndpointDescription, GatewayMiddleware, Reque
 import type { JsonObject, MaybePromise, Static, TObject, TSchema } from './json.ts'
 import type { Target } from './provider.ts'
 import type { Mode } from './rules.ts'
+import type { Service, UsedServices, Uses } from './service.ts'
 import type { Counters, RecordStore } from './shared-state.ts'
 
 /** Version of the plugin API (`Plugin`, `PluginParts`, `Host`). Incremented by breaking changes. */
-export const CONTRACT_VERSION = 2
+export const CONTRACT_VERSION = 3
 
 /**
  * The default export of a plugin module. Plugins run in the order in which the settings list them. `Options`
@@ -31,10 +32,11 @@ export interface Plugin<
   Options extends JsonObject = JsonObject,
   State = unknown,
   Event extends NewEvent = NewEvent,
+  Used extends Uses = Uses,
 > {
   /** Unique among the listed plugins. */
   readonly name: string
-  /** The `CONTRACT_VERSION` that the plugin was written for: 2. Default 1, which is no longer supported. */
+  /** The `CONTRACT_VERSION` that the plugin was written for: 3. Plugins that are built in need not say it. */
   readonly contract?: number
   /** Plugins that must be listed, before this one. */
   readonly after?: readonly string[]
@@ -44,19 +46,24 @@ export interface Plugin<
   readonly options?: Options
   /** The plugin's own event types, and the state built from them. */
   readonly events?: EventDeclaration<State, Event>
+  /** Services of other plugins. Their plugins are set up before this one, wherever they are listed. */
+  readonly uses?: Used
+  /** Services for other plugins. `setup` must provide each of them. */
+  readonly provides?: readonly Service<unknown>[]
   /** Called once at startup, in every worker process. If it throws, startup fails and names the plugin. */
-  setup(options: StaticOptions<Options>, host: Host<State, Event>): PluginParts | Promise<PluginParts>
+  setup(options: StaticOptions<Options>, host: Host<State, Event, Used>): MaybePromise<PluginParts>
 }
 
 /** The type of valid options, if the schema was built with `Type`. */
 type StaticOptions<Options> = Options extends TSchema ? Static<Options> : JsonObject
 
-/** Returns the plugin. Types the options of `setup` by the schema, and its events by `evolve`. */
+/** Returns the plugin. Types the parameters of `setup` by the schema of the options, `events` and `uses`. */
 export function definePlugin<
   Options extends TSchema = TObject<Record<never, TSchema>>,
   State = unknown,
   Event extends NewEvent = NewEvent,
->(plugin: Plugin<Options, State, Event>): Plugin {
+  Used extends Uses = Record<never, Service<unknown>>,
+>(plugin: Plugin<Options, State, Event, Used>): Plugin {
   // The cast is safe: the gateway calls `setup` with options that match the schema only.
   return plugin as unknown as Plugin
 }
@@ -125,7 +132,11 @@ export interface PluginParts {
 }
 
 /** Services of the gateway for a plugin. */
-export interface Host<State = unknown, Event extends NewEvent = NewEvent> {
+export interface Host<State = unknown, Event extends NewEvent = NewEvent, Used extends Uses = Uses> {
+  /** The services that the plugin uses. */
+  readonly use: UsedServices<Used>
+  /** Provides a service that the plugin declares in `provides`. */
+  provide<Offered>(service: Service<Offered>, offered: Offered): void
   /** The whole event log, read-only. */
   readonly log: Pick<EventLog, 'read' | 'subscribe'>
   /** The plugin's own events. All methods throw if the plugin declares no `events`. */

@@ -1,7 +1,7 @@
-import type { Plugin } from '../contract/index.ts'
 import { errorMessage } from '../util/error-message.ts'
 import { findOrderIssues } from './check-order.ts'
-import type { PluginEntry } from './load.ts'
+import type { BuiltIns, PluginEntry } from './load.ts'
+import { orderByServices } from './services.ts'
 import { type ListedPlugin, loadListedPlugin, parsePluginOptions } from './set-up.ts'
 
 /**
@@ -10,8 +10,9 @@ import { type ListedPlugin, loadListedPlugin, parsePluginOptions } from './set-u
  */
 export async function findPluginIssues(
   entries: readonly PluginEntry[],
-  builtIns: ReadonlyMap<string, Plugin>,
+  builtIns: BuiltIns,
   folder: string,
+  isGiven: (service: string) => boolean,
 ): Promise<readonly string[]> {
   const issues: string[] = []
   const plugins: ListedPlugin[] = []
@@ -24,6 +25,7 @@ export async function findPluginIssues(
   }
   const isComplete = plugins.length === entries.length
   issues.push(...findOrderIssues(plugins, isComplete))
+  issues.push(...orderByServices(plugins, isGiven, isComplete).issues)
   for (const plugin of plugins) {
     try {
       parsePluginOptions(plugin)

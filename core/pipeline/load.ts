@@ -2,7 +2,13 @@ import { existsSync, readFileSync } from 'node:fs'
 import module, { createRequire } from 'node:module'
 import path, { extname } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { isJsonObject, type JsonObject, type Plugin, type PluginParts } from '../contract/index.ts'
+import {
+  isJsonObject,
+  type JsonObject,
+  type MaybePromise,
+  type Plugin,
+  type PluginParts,
+} from '../contract/index.ts'
 import { errorSummary } from '../util/error-message.ts'
 import { notePluginFile, runAsPlugin } from '../util/plugin-context.ts'
 import { parsePlugin, pluginTitle } from './parse-plugin.ts'
@@ -13,6 +19,9 @@ export interface PluginEntry {
   readonly use: string
   readonly options: JsonObject
 }
+
+/** Built-in plugins by name. Only those that are listed are loaded. */
+export type BuiltIns = ReadonlyMap<string, () => MaybePromise<Plugin>>
 
 /** A plugin that is set up, with the result of its `setup`. */
 export interface PluginStep {
@@ -28,12 +37,8 @@ export interface PluginStep {
  * and packages are resolved from `folder`. Rejects with an error that names the plugin and says how to fix
  * it.
  */
-export async function loadPlugin(
-  { use }: PluginEntry,
-  builtIns: ReadonlyMap<string, Plugin>,
-  folder: string,
-): Promise<Plugin> {
-  return builtIns.get(use) ?? loadPackage(use, [...builtIns.keys()], folder)
+export async function loadPlugin({ use }: PluginEntry, builtIns: BuiltIns, folder: string): Promise<Plugin> {
+  return builtIns.get(use)?.() ?? loadPackage(use, [...builtIns.keys()], folder)
 }
 
 /** Like `loadPlugin`, for plugins that are not built in. `builtIns` are names for the error message. */

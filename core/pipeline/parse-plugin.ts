@@ -54,10 +54,11 @@ function checkContract(title: string, contract: unknown = 1): void {
   throw new Error(
     `${title} requires version ${JSON.stringify(contract)} of the plugin contract; ` +
       `this is version ${CONTRACT_VERSION}. ` +
-      `Install a version of the plugin for contract ${CONTRACT_VERSION}, or update it: ` +
-      'see docs/plugins.md, "Moving from contract 1".',
+      `Install a version of the plugin for contract ${CONTRACT_VERSION}, or update it: see docs/plugins.md.`,
   )
 }
+
+const SERVICE_SCHEMA = { type: 'object', required: ['name'], properties: { name: { type: 'string' } } }
 
 /** Unknown fields are errors: a misspelled option could make a guard run too late. */
 const pluginValidator = lazy(() =>
@@ -70,6 +71,8 @@ const pluginValidator = lazy(() =>
       after: { type: 'array', items: { type: 'string' } },
       before: { type: 'array', items: { type: 'string' } },
       options: { type: 'object' },
+      uses: { type: 'object', additionalProperties: SERVICE_SCHEMA },
+      provides: { type: 'array', items: SERVICE_SCHEMA },
       events: {
         type: 'object',
         additionalProperties: false,

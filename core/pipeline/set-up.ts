@@ -1,6 +1,14 @@
 import type { Logger } from 'pino'
 import { declareErrorCodes } from '../contract/error-codes.ts'
-import type { Exchange, Host, JsonObject, Plugin, PluginEvents, PluginParts } from '../contract/index.ts'
+import type {
+  Exchange,
+  Host,
+  JsonObject,
+  Plugin,
+  PluginEvents,
+  PluginParts,
+  Service,
+} from '../contract/index.ts'
 import { createPluginServices } from '../shared-state/plugin-services.ts'
 import type { SharedState } from '../shared-state/shared-state.ts'
 import { withTimeout } from '../threads/timeout.ts'
@@ -10,12 +18,13 @@ import { runAsPlugin } from '../util/plugin-context.ts'
 import type { AdapterRegistry } from './adapter-registry.ts'
 import { checkPluginOrder } from './check-order.ts'
 import { guardPlugin } from './guard-plugin.ts'
-import { loadPlugin, type PluginEntry, type PluginStep } from './load.ts'
+import { type BuiltIns, loadPlugin, type PluginEntry, type PluginStep } from './load.ts'
 import { createMetricOwners } from './metric-owners.ts'
 import type { MutableOperatorRegistry } from './operator-registry.ts'
 import { pluginTitle } from './parse-plugin.ts'
 import { parsePluginParts } from './parse-plugin-parts.ts'
 import { checkOperationIds, collectErrorCodes, describeApi } from './served-endpoints.ts'
+import { orderByServices, type ServiceRegistry } from './services.ts'
 
 interface Pipeline {
   /** In the listed order. */
@@ -28,7 +37,12 @@ interface Pipeline {
  * Services that all plugins share, and a function that opens the event stores of the plugins that declare
  * events.
  */
-type HostServices = Omit<Host, 'decide' | 'api' | 'events' | 'operators' | 'counters' | 'store'> & {
+type HostServices = Omit<
+  Host,
+  'decide' | 'api' | 'events' | 'operators' | 'counters' | 'store' | 'use' | 'provide'
+> & {
+  /** Services of the gateway itself; those of plugins are added. */
+  readonly registry: ServiceRegistry
   readonly sharedState: SharedState
   readonly operators: MutableOperatorRegistry
   readonly adapters: AdapterRegistry
@@ -45,14 +59,16 @@ type HostServices = Omit<Host, 'decide' | 'api' | 'events' | 'operators' | 'coun
  */
 export async function setUpPlugins(
   entries: readonly PluginEntry[],
-  builtIns: ReadonlyMap<string, Plugin>,
+  builtIns: BuiltIns,
   folder: string,
-  { openEvents, hasOperators, pluginTimeoutMs, sharedState, adapters, ...services }: HostServices,
+  { openEvents, hasOperators, pluginTimeoutMs, sharedState, adapters, registry, ...services }: HostServices,
 ): Promise<Pipeline> {
   const list: ListedPlugin[] = []
   for (const entry of entries) list.push(await loadListedPlugin(entry, builtIns, folder))
   checkPluginOrder(list)
-  const parsed = list.map((loaded) => ({ ...loaded, options: parsePluginOptions(loaded) }))
+  const { issues, order } = orderByServices(list, (name) => registry.has(name))
+  if (issues[0] !== undefined) throw new Error(issues[0])
+  const parsed = new Map(list.map((listed) => [listed, parsePluginOptions(listed)]))
   const events = await openEvents(list.map(({ plugin }) => plugin))
 
   const steps: PluginStep[] = []
@@ -62,24 +78,35 @@ export async function setUpPlugins(
     ...services,
     decide: (exchange) => decideBy(steps, exchange),
     api: () => describeApi(steps, hasOperators),
-  } satisfies Omit<Host, 'events' | 'counters' | 'store'>
+  } satisfies Omit<Host, 'events' | 'counters' | 'store' | 'use' | 'provide'>
   const { logger } = services
+  /** In the order in which they were set up. */
+  const done: PluginStep[] = []
   let forgetErrorCodes = () => {}
   const close = async () => {
-    for (const step of steps.toReversed()) await closePlugin(step, logger)
+    for (const step of done.toReversed()) await closePlugin(step, logger)
     forgetErrorCodes()
   }
   try {
-    for (const loaded of parsed) {
-      const { plugin, isBuiltIn, title } = loaded
-      const ownEvents = events.get(plugin.name) ?? createMissingEvents(plugin.name)
-      const metrics = isBuiltIn ? services.metrics : metricOwners.viewFor(title)
-      const own = { ...createPluginServices(sharedState, plugin.name), metrics, events: ownEvents }
+    for (const listed of order) {
+      const { plugin, isBuiltIn, title } = listed
+      const own = {
+        ...createPluginServices(sharedState, plugin.name),
+        ...(await offerServices(listed, registry)),
+        metrics: isBuiltIn ? services.metrics : metricOwners.viewFor(title),
+        events: events.get(plugin.name) ?? createMissingEvents(plugin.name),
+      }
+      const loaded = { ...listed, options: parsed.get(listed) ?? {} }
       const made = await setUp(loaded, { ...host, ...own }, pluginTimeoutMs)
       const guard = { title, logger, timeoutMs: pluginTimeoutMs }
       const parts = isBuiltIn ? made : guardPlugin(made, guard, adapters.toAdapter)
       metricOwners.claim(title)
-      steps.push({ plugin, parts, isBuiltIn, title })
+      done.push({ plugin, parts, isBuiltIn, title })
+      checkProvided(listed, registry)
+    }
+    const places = list.map(({ plugin }) => plugin)
+    steps.push(...done.toSorted((a, b) => places.indexOf(a.plugin) - places.indexOf(b.plugin)))
+    for (const { title, parts } of steps) {
       services.operators.add(title, parts)
       adapters.add(title, parts)
     }
@@ -90,6 +117,25 @@ export async function setUpPlugins(
     throw error
   }
   return { steps, close }
+}
+
+/** Returns `host.use` and `host.provide` of a plugin. */
+async function offerServices({ plugin, title }: ListedPlugin, registry: ServiceRegistry) {
+  const declared = (plugin.provides ?? []).map(({ name }) => name)
+  return {
+    use: await registry.resolve(plugin.uses ?? {}),
+    provide<Offered>(service: Service<Offered>, offered: Offered) {
+      if (!declared.includes(service.name))
+        throw new Error(`${title} provides "${service.name}" without declaring it in "provides"`)
+      registry.provide(service, offered)
+    },
+  }
+}
+
+function checkProvided({ plugin, title }: ListedPlugin, registry: ServiceRegistry): void {
+  for (const { name } of plugin.provides ?? [])
+    if (!registry.has(name))
+      throw new Error(`${title} declares the service "${name}", but did not provide it.`)
 }
 
 /** Runs the phases before a provider is called, as `composeInference` does. */
@@ -123,11 +169,11 @@ export interface ListedPlugin {
 
 export async function loadListedPlugin(
   entry: PluginEntry,
-  builtIns: ReadonlyMap<string, Plugin>,
+  builtIns: BuiltIns,
   folder: string,
 ): Promise<ListedPlugin> {
   const plugin = await loadPlugin(entry, builtIns, folder)
-  const isBuiltIn = builtIns.get(entry.use) === plugin
+  const isBuiltIn = builtIns.has(entry.use)
   return { plugin, options: entry.options, isBuiltIn, title: pluginTitle(plugin.name, entry.use) }
 }
 

@@ -1,4 +1,4 @@
-import type { CounterValue, MaybePromise } from '../contract/index.ts'
+import { type CounterValue, type MaybePromise, service } from '../contract/index.ts'
 import type { SharedReservations } from './reservations.ts'
 
 /**
@@ -12,6 +12,8 @@ export interface SharedState {
   store(namespace: string): SharedStore
   close(): Promise<void>
 }
+
+export const SharedState = service<SharedState>('shared-state')
 
 /** See `Counters` of the plugin API. */
 export interface SharedCounters {

@@ -1,3 +1,5 @@
+import { fileURLToPath } from 'node:url'
+
 /**
  * The folder of this package's `package.json`. Modules run from the source, compiled in `dist`, or bundled in
  * `dist/program`.
@@ -5,3 +7,8 @@
 export const PACKAGE_FOLDER = new URL(
   import.meta.url.replace(/(?:dist\/(?:program\/)?)?core\/util\/package-folder\.[jt]s$/, ''),
 )
+
+/** The absolute path of a file of this package, named from the package root. */
+export function shippedFile(name: string): string {
+  return fileURLToPath(new URL(name, PACKAGE_FOLDER))
+}

@@ -11,8 +11,8 @@ import type { PastEvent } from '../../projections/past-events.ts'
 import { createPolicies, type Policies } from '../../projections/policies.ts'
 import { emptyUserRules, evolveUserRules, type UserRules } from '../../projections/user-rules.ts'
 import { showKey, showUser } from '../auth/show-account.ts'
+import type { RuleKinds } from '../rules/diff-rules.ts'
 import { showPolicy } from '../rules/show-policy.ts'
-import type { RuleKinds } from './diff-rules.ts'
 
 /** The kinds of subjects of a user whose changes are audited. */
 export const AUDIT_SUBJECTS = ['routing', 'firewall', 'key', 'user'] as const

@@ -3,8 +3,8 @@ import type { Budget } from '../../projections/events/budgets.ts'
 import type { History } from '../../projections/history.ts'
 import { type PastEvent, readStreams } from '../../projections/past-events.ts'
 import { showBudget } from '../auth/show-account.ts'
+import type { RuleKinds } from '../rules/diff-rules.ts'
 import { type AuditEntry, toAuditEntries } from './audit-entries.ts'
-import type { RuleKinds } from './diff-rules.ts'
 import type { LogEntry } from './log-entries.ts'
 
 /** An object before and after a change, as the API shows it; null if it did not exist. */

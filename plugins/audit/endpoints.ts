@@ -17,12 +17,13 @@ import type { PastEvent } from '../../projections/past-events.ts'
 import { HISTORY_ERRORS, RULE_WRITE_ERRORS, replayRuleChange, toRuleResponse } from '../rules/endpoints.ts'
 import { executeRuleChanges, type RuleChangeResult, ruleNotFoundError } from '../rules/rule-commands.ts'
 import type { RuleKind } from '../rules/rule-kind.ts'
+import type { RuleHistoryServices } from '../rules/rule-scopes.ts'
 import { ruleId } from '../rules/schemas.ts'
 import { type AuditEntry, toAuditEntries } from './audit-entries.ts'
 import { parseAuditQuery } from './find-entries.ts'
 import { HistoryChangedError, revertRule } from './revert.ts'
 import { auditQuery, ChangeList, ChangePage, DiffSchema, diffQuery, Revert } from './schemas.ts'
-import type { AuditServices, RuleHistoryServices } from './services.ts'
+import type { AuditServices } from './services.ts'
 
 const tags = ['audit']
 

@@ -3,21 +3,10 @@ import { toActor } from '../../core/event-log/actor.ts'
 import { decodeCursor, encodeCursor } from '../../core/http/cursor.ts'
 import { showRecord } from '../../core/resources/changes.ts'
 import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
+import type { AuditQuery } from '../rules/rule-scopes.ts'
 import type { AuditEntry } from './audit-entries.ts'
 import { describeLostRace, type LostRaces } from './lost-races.ts'
 import { AUDIT_PAGE, type auditQuery } from './schemas.ts'
-
-/** The filters and the page of `GET /v1/audit`. */
-export interface AuditQuery {
-  /** Inclusive, like `until`. */
-  readonly since: AsOf | undefined
-  readonly until: AsOf | undefined
-  readonly actor: string | undefined
-  readonly kind: string | undefined
-  readonly limit: number
-  /** Only entries before this position. */
-  readonly below: number
-}
 
 interface AuditPage {
   /** Newest first. */

@@ -12,29 +12,12 @@ import {
 import type { PastEvent, ReadPastEvents } from '../../projections/past-events.ts'
 import type { RuleKindName } from '../../projections/rules.ts'
 import { emptyUserRules, type UserRules } from '../../projections/user-rules.ts'
-import type { PastRules } from '../rules/past-rules.ts'
+import { diffRules, type RuleKinds } from '../rules/diff-rules.ts'
 import { createRuleCommands } from '../rules/rule-commands.ts'
+import type { RuleHistory } from '../rules/rule-scopes.ts'
 import { type AuditEntry, toAuditEntries } from './audit-entries.ts'
-import { diffRules, type RuleKinds } from './diff-rules.ts'
-import { type AuditQuery, findAuditEntries, showAuditEntry } from './find-entries.ts'
+import { findAuditEntries, showAuditEntry } from './find-entries.ts'
 import { isContested, type LostRaces } from './lost-races.ts'
-
-interface OwnerQuery {
-  readonly owner: RuleOwner
-}
-
-/** What is read from the events of one owner. Texts are bodies in JSON. */
-export interface RuleHistory extends PastRules {
-  /** `{data: {from, to, routing, firewall}}`. Throws 400 if a point in time is in the future. */
-  diff(query: OwnerQuery & { from: AsOf; to: AsOf | undefined }, signal: AbortSignal): Promise<Uint8Array>
-  /** `{data: [change…]}` of one rule; undefined if there was no such rule. */
-  changes(
-    query: OwnerQuery & { kind: RuleKindName; ruleId: number },
-    signal: AbortSignal,
-  ): Promise<Uint8Array | undefined>
-  /** `{data: [change…], next_cursor}`: a page of all changes. */
-  page(query: OwnerQuery & { filter: AuditQuery }, signal: AbortSignal): Promise<Uint8Array>
-}
 
 /** What counts as now. */
 export interface Present {

@@ -1,7 +1,8 @@
 import type { RuleOwner } from '../../core/events/domain-events.ts'
 import type { Groups } from '../../projections/groups.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
-import type { HistoryCall, HistoryResult, Present, RuleHistory } from './history-methods.ts'
+import type { RuleHistory } from '../rules/rule-scopes.ts'
+import type { HistoryCall, HistoryResult, Present } from './history-methods.ts'
 import type { HistoryThread } from './history-thread.ts'
 
 interface RuleHistoryOptions {

@@ -1,4 +1,9 @@
-import type { Plugin } from '../../core/contract/index.ts'
+import { definePlugin } from '../../core/contract/index.ts'
+import { Callers } from '../../projections/callers.ts'
+import { GatewayState } from '../../projections/state.ts'
+import { LearnedRouting } from '../learned-routing/connect.ts'
+import { Ledger } from '../ledger/index.ts'
+import { RuleScopes } from '../rules/rule-scopes.ts'
 import { createChangedObjectReader } from './changed-objects.ts'
 import { createAuditEndpoint, createDiffEndpoint, createHistoryEndpoints } from './endpoints.ts'
 import { createEvidenceEndpoints } from './evidence-endpoints.ts'
@@ -12,11 +17,22 @@ import { createAdminSimulationEndpoint, createSimulationEndpoint } from './simul
  * Gives users access to their event history: audit, diff, revert and simulate (docs/api.md, "History and
  * audit").
  */
-export function createAudit(services: AuditServices): Plugin {
-  return {
-    name: 'audit',
-    after: ['auth', 'plan', 'firewall', 'routing'],
-    setup: (_, host) => ({
+export default definePlugin({
+  name: 'audit',
+  after: ['auth', 'plan', 'firewall', 'routing'],
+  uses: { state: GatewayState, rules: RuleScopes, callers: Callers, learned: LearnedRouting, ledger: Ledger },
+  setup(_, host) {
+    const { state, rules, callers, learned, ledger } = host.use
+    const services: AuditServices = {
+      ...state,
+      ...rules.own,
+      policyCommands: rules.ofPolicies.commands,
+      readCallerAt: callers.at,
+      snapshotCaller: callers.snapshot,
+      replay: learned?.replay,
+      findRequest: ledger.lookUp,
+    }
+    return {
       endpoints: [
         ...createHistoryEndpoints(services.kinds.routing, services),
         ...createHistoryEndpoints(services.kinds.firewall, services),
@@ -30,6 +46,6 @@ export function createAudit(services: AuditServices): Plugin {
         createSimulationEndpoint(services, host),
         createAdminSimulationEndpoint(services, host),
       ],
-    }),
-  }
-}
+    }
+  },
+})

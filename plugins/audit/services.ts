@@ -3,28 +3,13 @@ import type { CallerSnapshot } from '../../core/pipeline/inference.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { ReadCallerAt } from '../../projections/callers.ts'
 import type { Groups } from '../../projections/groups.ts'
-import type { History } from '../../projections/history.ts'
 import type { Policies } from '../../projections/policies.ts'
-import type { Subscription } from '../../projections/runtime/subscribe.ts'
 import type { Timeline } from '../../projections/timeline.ts'
 import type { Evidence } from '../../projections/transparency/evidence.ts'
 import type { RouterReplay } from '../learned-routing/router-replay.ts'
 import type { StoredRecord } from '../ledger/store/queries.ts'
 import type { RuleCommandSet } from '../rules/batch.ts'
-import type { RuleServices } from '../rules/rule-commands.ts'
-import type { RuleScope } from '../rules/rule-scope.ts'
-import type { RuleKinds } from './diff-rules.ts'
-import type { RuleHistory } from './history-methods.ts'
-
-/** What the history of rules depends on, those of users or those of policies. */
-export interface RuleHistoryServices extends RuleServices {
-  readonly scope: RuleScope
-  readonly history: History
-  readonly past: RuleHistory
-  readonly subscription: Subscription
-  readonly kinds: RuleKinds
-  readonly commands: RuleCommandSet
-}
+import type { RuleHistoryServices } from '../rules/rule-scopes.ts'
 
 /** The services that the audit plugin depends on. */
 export interface AuditServices extends RuleHistoryServices {

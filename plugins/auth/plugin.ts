@@ -1,40 +1,34 @@
-import type { Plugin } from '../../core/contract/index.ts'
-import type { Accounts } from '../../projections/accounts.ts'
-import type { Groups } from '../../projections/groups.ts'
-import type { Rules } from '../../projections/rules.ts'
-import type { StreamHealth } from '../../projections/runtime/stream-health.ts'
-import type { AccountCommands } from './account-commands.ts'
+import { definePlugin, optional } from '../../core/contract/index.ts'
+import { resolveAllowedModel } from '../../core/util/allowed-models.ts'
+import { GatewayState } from '../../projections/state.ts'
+import { Providers } from '../../providers/shared/providers.ts'
 import { createAdminEndpoints } from './admin-endpoints.ts'
-import type { AuthFailureLimiter } from './auth-failures.ts'
 import { requireApiKey } from './authenticate.ts'
-import { createKeyEndpoints, type KeyEndpointServices } from './key-endpoints.ts'
-import { manageOperators, type OperatorServices } from './operators.ts'
-import type { Sessions } from './sessions.ts'
-
-interface AuthServices
-  extends OperatorServices,
-    Pick<KeyEndpointServices, 'resolveAllowedModel' | 'lastUse'> {
-  readonly accounts: Accounts
-  readonly groups: Pick<Groups, 'groupsOf'>
-  readonly rules: Pick<Rules, 'of'>
-  readonly streams: Pick<StreamHealth, 'damageOf'>
-  readonly commands: AccountCommands
-  readonly authFailures: AuthFailureLimiter
-  readonly sessions: Pick<Sessions, 'authenticate'>
-}
+import { Access, LastUse } from './index.ts'
+import { createKeyEndpoints } from './key-endpoints.ts'
+import { manageOperators } from './operators.ts'
 
 /** Authenticates requests, sets their `account` for all later plugins, and serves the `/admin` endpoints. */
-export function createAuth(services: AuthServices): Plugin {
-  const { accounts, groups, streams, commands, authFailures } = services
-  return {
-    name: 'auth',
-    setup: (_, host) => ({
-      admit: requireApiKey(accounts, streams, authFailures, services.sessions),
+export default definePlugin({
+  name: 'auth',
+  uses: { state: GatewayState, access: Access, providers: Providers, lastUse: optional(LastUse) },
+  setup(_, { use, api }) {
+    const { accounts, groups, streams, rules } = use.state
+    const { accountCommands, authFailures, sessions } = use.access
+    const { known, catalog } = use.providers
+    return {
+      admit: requireApiKey(accounts, streams, authFailures, sessions),
       endpoints: [
-        ...createAdminEndpoints(accounts, groups, services.rules, commands),
-        ...createKeyEndpoints({ ...services, endpoints: () => host.api().endpoints }),
-        ...manageOperators(services).endpoints,
+        ...createAdminEndpoints(accounts, groups, rules, accountCommands),
+        ...createKeyEndpoints({
+          accounts,
+          commands: accountCommands,
+          resolveAllowedModel: (name) => resolveAllowedModel(name, known, catalog.match),
+          lastUse: async (userId) => use.lastUse?.(userId) ?? new Map(),
+          endpoints: () => api().endpoints,
+        }),
+        ...manageOperators(use.state).endpoints,
       ],
-    }),
-  }
-}
+    }
+  },
+})

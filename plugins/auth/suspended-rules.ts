@@ -1,5 +1,5 @@
 import type { Plan, RuleSet, Warning } from '../../core/contract/index.ts'
-import { includesOwnRules } from '../plan/own-rules.ts'
+import { includesOwnRules } from '../../projections/accounts.ts'
 
 /** More rules are counted, not named. */
 const MAX_NAMED_RULES = 100

@@ -18,13 +18,6 @@ export interface BudgetServices {
   readonly groups: Pick<Groups, 'group' | 'groupsOf' | 'revision'>
   readonly overallBudget: Pick<OverallBudget, 'current' | 'shadow' | 'revision'>
   readonly writer: EventWriter
-  readonly hooks: BudgetHooks
-}
-
-/** What the plugin does for others that change budgets. Set at the start, if it is listed. */
-export interface BudgetHooks {
-  /** Called after a budget was set where none of its period was. See `Spending.catchUp`. */
-  catchUp?: (owned: OwnedBudget) => Promise<void>
 }
 
 /** Changes to budgets. Each resolves when all processes of this node apply it. */
@@ -43,7 +36,7 @@ export interface BudgetCommands {
   ): Promise<boolean>
 }
 
-export function createBudgetCommands(services: Omit<BudgetServices, 'hooks'>): BudgetCommands {
+export function createBudgetCommands(services: BudgetServices): BudgetCommands {
   const { accounts, groups, overallBudget, writer } = services
 
   /** Returns the user that a budget belongs to, and the key that has it. */

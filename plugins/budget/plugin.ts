@@ -1,13 +1,15 @@
-import { type Plugin, type Static, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
+import { definePlugin, type Static, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
 import { HeldReservations } from '../../core/shared-state/held-reservations.ts'
-import type { SharedState } from '../../core/shared-state/shared-state.ts'
+import { SharedState } from '../../core/shared-state/shared-state.ts'
 import { chain } from '../../core/util/maybe-promise.ts'
-import type { CopyHooks } from '../shadow/copy-hooks.ts'
-import { type BudgetServices, createBudgetCommands } from './budget-commands.ts'
+import { GatewayState } from '../../projections/state.ts'
+import { Ledger } from '../ledger/index.ts'
+import { createBudgetCommands } from './budget-commands.ts'
 import { createBudgetEndpoints } from './endpoints.ts'
 import { BudgetGuard, type GuardOptions } from './guard.ts'
-import { budgetsOf, budgetsOfCopies } from './owned-budget.ts'
-import { type CostLedger, Spending } from './spending.ts'
+import { Budgets } from './index.ts'
+import { budgetsOf, budgetsOfCopies, type OwnedBudget } from './owned-budget.ts'
+import { Spending } from './spending.ts'
 
 export const BUDGET_DEFAULTS: GuardOptions = {
   unknown_price: 'refuse',
@@ -21,49 +23,48 @@ const budgetOptions = StrictObject({
   wait_ms: Type.Integer({ minimum: 0, maximum: 60_000, default: BUDGET_DEFAULTS.wait_ms }),
 })
 
-interface RecordedRequests {
-  /** Calls the listener with the ids of requests whose records are written. */
-  onRecorded(listener: (requestId: string) => void): void
-}
-
 /** Limits what users, keys and everything together may spend (docs/budgets.md). */
-export function createBudget(
-  services: BudgetServices,
-  shared: Pick<SharedState, 'reservations'>,
-  copies: CopyHooks,
-  ledger?: CostLedger & RecordedRequests,
-): Plugin {
-  const { accounts, groups, overallBudget } = services
-  return {
-    name: 'budget',
-    after: ['auth', 'routing'],
-    before: ['dispatch'],
-    options: budgetOptions,
-    async setup(options: Static<typeof budgetOptions>, host) {
-      const held = new HeldReservations(shared.reservations('budgets'))
-      await held.start()
-      const spending = new Spending(held, ledger)
-      ledger?.onRecorded((requestId) => spending.recorded(requestId))
-      services.hooks.catchUp = (owned) => spending.catchUp(owned)
-      const guard = new BudgetGuard(spending, host, options)
-      copies.reserve = (exchange) => {
+export default definePlugin({
+  name: 'budget',
+  after: ['auth', 'routing'],
+  before: ['dispatch'],
+  options: budgetOptions,
+  uses: { state: GatewayState, shared: SharedState, ledger: Ledger },
+  provides: [Budgets],
+  async setup(options: Static<typeof budgetOptions>, host) {
+    const { state, shared, ledger } = host.use
+    const { accounts, groups, overallBudget } = state
+    const held = new HeldReservations(shared.reservations('budgets'))
+    await held.start()
+    const spending = new Spending(held, {
+      async sumCosts(query) {
+        await ledger.flush()
+        return ledger.sumCosts(query)
+      },
+    })
+    ledger.onRecorded((requestId) => spending.recorded(requestId))
+    const guard = new BudgetGuard(spending, host, options)
+    const catchUp = (owned: OwnedBudget) => spending.catchUp(owned)
+    host.provide(Budgets, {
+      catchUp,
+      reserveCopy(exchange) {
         const { account, isOwnCopy } = exchange
         const ofCaller = isOwnCopy ? budgetsOf(account, accounts, groups, overallBudget) : []
         const budgets = budgetsOfCopies(overallBudget, ofCaller)
         return budgets.length === 0 ? undefined : guard.reserve(exchange, budgets)
-      }
-      copies.settle = (exchange) => guard.settle(exchange)
-      return {
-        reply(exchange, next) {
-          const budgets = budgetsOf(exchange.account, accounts, groups, overallBudget)
-          return budgets.length === 0 ? next() : chain(guard.reserve(exchange, budgets), next)
-        },
-        observe({ exchange }) {
-          if (exchange !== undefined) guard.settle(exchange)
-        },
-        endpoints: createBudgetEndpoints({ commands: createBudgetCommands(services), spending }),
-        close: () => held.close(),
-      }
-    },
-  }
-}
+      },
+      settleCopy: (exchange) => guard.settle(exchange),
+    })
+    return {
+      reply(exchange, next) {
+        const budgets = budgetsOf(exchange.account, accounts, groups, overallBudget)
+        return budgets.length === 0 ? next() : chain(guard.reserve(exchange, budgets), next)
+      },
+      observe({ exchange }) {
+        if (exchange !== undefined) guard.settle(exchange)
+      },
+      endpoints: createBudgetEndpoints({ commands: createBudgetCommands(state), spending }),
+      close: () => held.close(),
+    }
+  },
+})

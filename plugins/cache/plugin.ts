@@ -1,6 +1,6 @@
 import {
+  definePlugin,
   type Host,
-  type Plugin,
   type Reply,
   type ReplyingExchange,
   SharedStateUnavailableError,
@@ -23,61 +23,57 @@ import { recordReply } from './record-reply.ts'
  * docs/decisions/cache.md, "The cache is a plugin that is not listed by default" and "Replies are stored
  * before they are inspected".
  */
-export function createCache(): Plugin {
-  return {
-    name: 'cache',
-    after: ['routing'],
-    before: ['dispatch'],
-    options: cacheOptions,
-    setup(options: CacheOptions, { store, metrics, logger }) {
-      const requests = createCounter(metrics, {
-        name: 'signalbox_cache_requests_total',
-        help: 'Requests by what the cache did: hit, miss, skipped, or unavailable (the store failed).',
-        labelNames: ['outcome'],
-      })
+export default definePlugin({
+  name: 'cache',
+  after: ['routing'],
+  before: ['dispatch'],
+  options: cacheOptions,
+  setup(options: CacheOptions, { store, metrics, logger }) {
+    const requests = createCounter(metrics, {
+      name: 'signalbox_cache_requests_total',
+      help: 'Requests by what the cache did: hit, miss, skipped, or unavailable (the store failed).',
+      labelNames: ['outcome'],
+    })
 
-      async function answer(
-        exchange: ReplyingExchange,
-        key: string,
-        ttl: number,
-        next: () => Promise<Reply>,
-      ): Promise<Reply> {
-        const { stored, isAvailable } = await find(store, key)
-        const cached = toCachedReply(stored, ttl)
-        requests(isAvailable ? (cached ? 'hit' : 'miss') : 'unavailable').inc()
-        exchange.cache = cached ? 'hit' : 'miss'
-        exchange.res.setDefaultHeader('x-cache', exchange.cache)
-        if (cached !== undefined) return answerFromCache(exchange, cached)
-        const warningCount = exchange.warnings.length
-        const reply = await next()
-        // One failure per request is waited for.
-        if (!isAvailable) return reply
-        const warnings = exchange.warnings.slice(warningCount)
-        return recordReply(reply, (content: CachedContent) =>
-          store
-            .set(key, { ...buildCachedReply(exchange, warnings, content) }, ttl)
-            .catch((error: unknown) => {
-              if (SharedStateUnavailableError.isInstance(error) || error instanceof RangeError) return
-              logger.error({ err: error, requestId: exchange.id }, 'reply not cached')
-            }),
-        )
-      }
+    async function answer(
+      exchange: ReplyingExchange,
+      key: string,
+      ttl: number,
+      next: () => Promise<Reply>,
+    ): Promise<Reply> {
+      const { stored, isAvailable } = await find(store, key)
+      const cached = toCachedReply(stored, ttl)
+      requests(isAvailable ? (cached ? 'hit' : 'miss') : 'unavailable').inc()
+      exchange.cache = cached ? 'hit' : 'miss'
+      exchange.res.setDefaultHeader('x-cache', exchange.cache)
+      if (cached !== undefined) return answerFromCache(exchange, cached)
+      const warningCount = exchange.warnings.length
+      const reply = await next()
+      // One failure per request is waited for.
+      if (!isAvailable) return reply
+      const warnings = exchange.warnings.slice(warningCount)
+      return recordReply(reply, (content: CachedContent) =>
+        store.set(key, { ...buildCachedReply(exchange, warnings, content) }, ttl).catch((error: unknown) => {
+          if (SharedStateUnavailableError.isInstance(error) || error instanceof RangeError) return
+          logger.error({ err: error, requestId: exchange.id }, 'reply not cached')
+        }),
+      )
+    }
 
-      return {
-        actions: [cacheAction],
-        // An invalid header is refused before a provider is called.
-        decide: checkCacheHeader,
-        reply(exchange, next) {
-          const ttl = findTtl(exchange, options)
-          const key = ttl > 0 ? buildCacheKey(exchange, options.shared) : undefined
-          if (key !== undefined) return answer(exchange, key, ttl, next)
-          requests('skipped').inc()
-          return next()
-        },
-      }
-    },
-  }
-}
+    return {
+      actions: [cacheAction],
+      // An invalid header is refused before a provider is called.
+      decide: checkCacheHeader,
+      reply(exchange, next) {
+        const ttl = findTtl(exchange, options)
+        const key = ttl > 0 ? buildCacheKey(exchange, options.shared) : undefined
+        if (key !== undefined) return answer(exchange, key, ttl, next)
+        requests('skipped').inc()
+        return next()
+      },
+    }
+  },
+})
 
 /** A store that is unavailable is like an empty one. The gateway logs when it becomes unavailable. */
 async function find(store: Host['store'], key: string) {

@@ -1,24 +1,23 @@
-import type { Plugin } from '../../core/contract/index.ts'
-import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
-import type { Sessions } from '../auth/sessions.ts'
+import { definePlugin } from '../../core/contract/index.ts'
+import { shippedFile } from '../../core/util/package-folder.ts'
+import { GatewayState } from '../../projections/state.ts'
+import { Access } from '../auth/index.ts'
 import { createSessionEndpoints } from './session-endpoints.ts'
 import { createStaticEndpoints, STATIC_ERROR_CODES } from './static-endpoints.ts'
 
 /**
- * Serves the console at `/console/`, and its sessions. `folder` has the files that the build made. See
+ * Serves the console at `/console/`, and its sessions. See
  * docs/decisions/console.md, "The console has only what everybody has".
  */
-export function createConsole(
-  sessions: Sessions,
-  operators: Pick<OperatorAccounts, 'find'>,
-  folder: string,
-): Plugin {
-  return {
-    name: 'console',
-    after: ['auth'],
-    setup: () => ({
-      errorCodes: STATIC_ERROR_CODES,
-      endpoints: [...createSessionEndpoints(sessions, operators), ...createStaticEndpoints(folder)],
-    }),
-  }
-}
+export default definePlugin({
+  name: 'console',
+  after: ['auth'],
+  uses: { access: Access, state: GatewayState },
+  setup: (_, { use: { access, state } }) => ({
+    errorCodes: STATIC_ERROR_CODES,
+    endpoints: [
+      ...createSessionEndpoints(access.sessions, state.operators),
+      ...createStaticEndpoints(shippedFile('dist/plugins/console/static')),
+    ],
+  }),
+})

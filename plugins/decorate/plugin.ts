@@ -1,16 +1,18 @@
-import type { Decoration, Plugin, RepliedExchange } from '../../core/contract/index.ts'
-import type { ChooseForm } from '../../core/dialects/response-form.ts'
+import { type Decoration, definePlugin, type RepliedExchange, settingsOf } from '../../core/contract/index.ts'
+import { type ChooseForm, createFormChooser, type FormSetting } from '../../core/dialects/response-form.ts'
 import { buildMetadata, buildSignalboxFields, NO_PROVIDER } from '../../core/dialects/signalbox-fields.ts'
 
 /**
  * Adds provider, model, mode, latency, cost and warnings to every response
  * (docs/api.md, "Metadata and warnings").
  */
-export function createDecorate(chooseForm: ChooseForm): Plugin {
-  return {
-    name: 'decorate',
-    after: ['dispatch'],
-    setup: () => ({
+export default definePlugin({
+  name: 'decorate',
+  after: ['dispatch'],
+  uses: { responses: settingsOf<{ readonly form: FormSetting }>('responses') },
+  setup(_, { use }) {
+    const chooseForm = createFormChooser(use.responses.form)
+    return {
       decide({ headers }) {
         // An invalid header is refused before a provider is called.
         if (headers['x-response-form'] !== undefined) chooseForm(headers)
@@ -19,9 +21,9 @@ export function createDecorate(chooseForm: ChooseForm): Plugin {
         exchange.decoration = buildDecoration(exchange, chooseForm)
         return undefined
       },
-    }),
-  }
-}
+    }
+  },
+})
 
 function buildDecoration(exchange: RepliedExchange, chooseForm: ChooseForm): Decoration {
   const provider = exchange.target?.provider ?? NO_PROVIDER

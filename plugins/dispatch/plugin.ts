@@ -1,33 +1,72 @@
-import { type Exchange, GatewayError, type Plugin } from '../../core/contract/index.ts'
-import { createCallProvider, type DispatchServices } from './call-provider.ts'
+import {
+  definePlugin,
+  type Exchange,
+  GatewayError,
+  type Route,
+  settingsOf,
+  type Target,
+} from '../../core/contract/index.ts'
+import { CircuitBreakers } from '../../providers/shared/breaker.ts'
+import { LatencyTracker } from '../../providers/shared/latency.ts'
+import { Providers } from '../../providers/shared/providers.ts'
+import { createCallProvider } from './call-provider.ts'
 import { dispatchExchange } from './dispatch.ts'
 
+interface FailoverSettings {
+  /** Whether requests that were not answered are sent again, unless their header says otherwise. */
+  readonly on_timeout: boolean
+}
+
 /**
- * Sends the request to the targets that routing chose and sets the reply of the exchange. `retriesOnTimeout`:
- * whether requests that were not answered are sent again, unless their header says otherwise.
+ * Sends the request to the targets that routing chose, or to the model that it names if no plugin has set a
+ * route, and sets the reply of the exchange.
  */
-export function createDispatch(
-  services: DispatchServices,
-  { retriesOnTimeout }: { readonly retriesOnTimeout: boolean },
-): Plugin {
-  const callProvider = createCallProvider(services)
-  return {
-    name: 'dispatch',
-    after: ['routing'],
-    setup: () => ({
-      // An invalid header is refused before a provider is called.
-      decide: (exchange) => void parseRetryHeader(exchange),
+export default definePlugin({
+  name: 'dispatch',
+  after: ['auth'],
+  uses: {
+    providers: Providers,
+    breakers: CircuitBreakers,
+    latency: LatencyTracker,
+    failover: settingsOf<FailoverSettings>('failover'),
+  },
+  setup(_, { use: { providers, breakers, latency, failover } }) {
+    const callProvider = createCallProvider({ providers: providers.byId, circuitBreakers: breakers, latency })
+    return {
+      decide(exchange) {
+        // An invalid header is refused before a provider is called.
+        parseRetryHeader(exchange)
+        exchange.route ??= createDirectRoute(exchange, providers)
+      },
       reply(exchange) {
         if (exchange.route === undefined)
-          throw new GatewayError('internal_error', 'No plugin has set a route for the request.')
-        return dispatchExchange(
-          exchange,
-          exchange.route,
-          callProvider,
-          parseRetryHeader(exchange) ?? retriesOnTimeout,
-        )
+          throw new GatewayError('internal_error', 'A plugin has removed the route of the request.')
+        const retriesOnTimeout = parseRetryHeader(exchange) ?? failover.on_timeout
+        return dispatchExchange(exchange, exchange.route, callProvider, retriesOnTimeout)
       },
-    }),
+    }
+  },
+})
+
+/** Returns the route to the model that a request names, as `provider/model` or as in the catalogue. */
+function createDirectRoute({ request }: Exchange, { byId, catalog }: Providers): Route {
+  const { model = '' } = request
+  const [, prefix = '', rest = ''] = /^([^/]+)\/(.+)$/.exec(model) ?? []
+  const isPrefixed = byId.has(prefix)
+  const entry = isPrefixed ? catalog.find(rest, prefix) : catalog.find(model)
+  const provider = isPrefixed ? prefix : entry?.provider
+  if (provider === undefined || !byId.has(provider)) {
+    const message = `Model ${model} was not found. Name a model of the catalogue, or provider/model.`
+    throw new GatewayError('model_not_found', message, { param: 'model' })
+  }
+  const target: Target = { provider, model: entry?.id ?? rest, ...(entry && { entry }) }
+  return {
+    mode: 'balance',
+    targets: [target],
+    isFixed: true,
+    candidates: () => [],
+    reason: `The request names the model: ${target.provider}/${target.model}.`,
+    score: 1,
   }
 }
 

@@ -1,30 +1,26 @@
-import type { Plugin } from '../../core/contract/index.ts'
-import type { ReportRatingChange } from '../../core/events/access-events.ts'
-import type { PendingRecords } from '../ledger/pending-records.ts'
+import { definePlugin, service } from '../../core/contract/index.ts'
+import { Access } from '../auth/index.ts'
+import { Ledger } from '../ledger/index.ts'
 import { createLedgerReader } from '../ledger/reader.ts'
-import type { LedgerCalls } from '../ledger/store/methods.ts'
 import { createFeedbackEndpoints } from './endpoints.ts'
 import type { ImportServices } from './import-ratings.ts'
 
-export interface FeedbackServices {
-  readonly ledger: LedgerCalls
-  readonly pending: PendingRecords
-  readonly importing: Omit<ImportServices, 'store' | 'report'>
-  readonly reportRatings: ReportRatingChange
-}
+/** What imports of rated prompts need. The gateway creates it with the secret of learned routing. */
+export type RatingImporting = Omit<ImportServices, 'store' | 'report'>
+
+const Importing = service<RatingImporting>('feedback.importing')
 
 /**
  * Takes what users and operators say about replies. Records that wait are written first, so that every
  * answered request is known. See docs/decisions/feedback.md, "Feedback is kept in the ledger, not in the
  * event log".
  */
-export function createFeedback({ ledger, pending, importing, reportRatings }: FeedbackServices): Plugin {
-  return {
-    name: 'feedback',
-    after: ['ledger'],
-    setup(_, { logger }) {
-      const reader = createLedgerReader(ledger, () => pending.flush(), logger)
-      return { endpoints: createFeedbackEndpoints(reader, importing, reportRatings) }
-    },
-  }
-}
+export default definePlugin({
+  name: 'feedback',
+  after: ['ledger'],
+  uses: { ledger: Ledger, importing: Importing, access: Access },
+  setup(_, { use: { ledger, importing, access }, logger }) {
+    const reader = createLedgerReader(ledger, ledger.flush, logger)
+    return { endpoints: createFeedbackEndpoints(reader, importing, access.accessLog.reportRatings) }
+  },
+})

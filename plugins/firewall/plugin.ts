@@ -1,12 +1,12 @@
 import { Counter, type Registry } from 'prom-client'
 import {
+  definePlugin,
   type Exchange,
   endpoint,
   type FirewallRule,
   GatewayError,
   isJsonObject,
   operator,
-  type Plugin,
   type RepliedExchange,
   type ReplyTransform,
   type RuleSet,
@@ -14,11 +14,11 @@ import {
   type Static,
   StrictObject,
   StringEnum,
+  settingsOf,
   Type,
   user,
   type Warning,
 } from '../../core/contract/index.ts'
-import type { FirewallContent } from '../../core/events/domain-events.ts'
 import { PatternLimitError, PatternRun, scaleCpuLimit } from '../../core/pcre/pattern-run.ts'
 import { listPresets } from '../../core/pcre/presets/presets.ts'
 import {
@@ -28,7 +28,8 @@ import {
 } from '../../core/util/compiled-cache.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import { forEachRuleSet, keepJudgedRequest } from '../../core/util/rule-sets.ts'
-import { createRuleEndpoints, type RuleEndpointServices } from '../rules/endpoints.ts'
+import { createRuleEndpoints } from '../rules/endpoints.ts'
+import { RuleScopes } from '../rules/rule-scopes.ts'
 import { createBeginningSearch } from './beginnings.ts'
 import { type CompiledFirewall, compileFirewall } from './compile.ts'
 import type { EvaluationOptions, FirewallOutcome } from './evaluate.ts'
@@ -40,132 +41,143 @@ import { createReplyReport, type ReplyReport } from './reply-report.ts'
 import { RuleWalk } from './rule-walk.ts'
 import { FirewallPresetList } from './schemas.ts'
 
-export interface FirewallServices extends RuleEndpointServices<FirewallRule, FirewallContent> {
+interface FirewallSettings {
   /** Whether rules with the scope `response` are in force. */
-  readonly evaluatesResponses: boolean
+  readonly evaluate_responses: boolean
 }
+
+const firewallOptions = StrictObject({
+  ...compiledCacheOptions.properties,
+  on_timeout: StringEnum(['refuse', 'allow'], { default: 'refuse' }),
+  cpu_ms: Type.Integer({ minimum: 10, maximum: 60_000, default: 500 }),
+  hold_back_chars: Type.Integer({ minimum: 16, maximum: 65_536, default: 2000 }),
+})
+
+type FirewallOptions = Static<typeof firewallOptions>
 
 /**
  * Applies the firewall rules of policies and of the user before a request goes to a provider, and to its
  * reply; serves `/v1/firewall-rules`.
  */
-export function createFirewall({ evaluatesResponses, ...services }: FirewallServices): Plugin {
-  return {
-    name: 'firewall',
-    after: ['auth', 'plan'],
-    options: firewallOptions,
-    setup(options: FirewallOptions, { logger, metrics }) {
-      const { on_timeout: onTimeout, cpu_ms: cpuMs, hold_back_chars: holdBackChars } = options
-      function reportUnusable({ ownerId, origin }: RuleSet, unusable: readonly FirewallRule[]): void {
-        if (unusable.length === 0) return
-        for (const { action } of unusable) countUnusable(action)
-        const owner = origin === undefined ? { user: ownerId } : { policy: ownerId }
-        const ids = unusable.map(({ id }) => id)
-        logger.warn(
-          { ...owner, rules: ids },
-          'firewall rules never match: their patterns cannot be evaluated',
-        )
-      }
-      const { countUnusable, countUnfinished } = createPatternCounters(metrics)
-      const getCompiled = createCompiledCache(
-        async (rules: RuleSet) => {
-          const firewalls = await compileFirewalls(rules, evaluatesResponses)
-          const { prompt, response } = firewalls
-          reportUnusable(rules, [...prompt.unusable, ...(response?.unusable ?? [])])
-          return firewalls
-        },
-        options,
-        ({ firewall }) => firewall.length,
-        createLookupCounter(metrics, 'firewall'),
-      )
+export default definePlugin({
+  name: 'firewall',
+  after: ['auth', 'plan'],
+  options: firewallOptions,
+  uses: { rules: RuleScopes, settings: settingsOf<FirewallSettings>('firewall') },
+  setup(options: FirewallOptions, { use, logger, metrics }) {
+    const { kinds, own } = use.rules
+    const { evaluate_responses: evaluatesResponses } = use.settings
+    const { on_timeout: onTimeout, cpu_ms: cpuMs, hold_back_chars: holdBackChars } = options
+    function reportUnusable({ ownerId, origin }: RuleSet, unusable: readonly FirewallRule[]): void {
+      if (unusable.length === 0) return
+      for (const { action } of unusable) countUnusable(action)
+      const owner = origin === undefined ? { user: ownerId } : { policy: ownerId }
+      const ids = unusable.map(({ id }) => id)
+      logger.warn({ ...owner, rules: ids }, 'firewall rules never match: their patterns cannot be evaluated')
+    }
+    const { countUnusable, countUnfinished } = createPatternCounters(metrics)
+    const getCompiled = createCompiledCache(
+      async (rules: RuleSet) => {
+        const firewalls = await compileFirewalls(rules, evaluatesResponses)
+        const { prompt, response } = firewalls
+        reportUnusable(rules, [...prompt.unusable, ...(response?.unusable ?? [])])
+        return firewalls
+      },
+      options,
+      ({ firewall }) => firewall.length,
+      createLookupCounter(metrics, 'firewall'),
+    )
 
-      function logUnfinished(
-        { id: requestId, traceId, account }: Exchange,
-        rules: readonly FirewallRule[],
-      ): void {
-        countUnfinished(rules.length)
-        const ids = rules.map(({ id }) => id)
-        logger.warn(
-          { requestId, traceId, user: account.userId, rules: ids },
-          'firewall patterns exceeded their time limit',
-        )
-      }
-      function report(exchange: Exchange, outcome: FirewallOutcome, isAgain: boolean): void {
-        const { warnings, trace, unfinished, refusal } = outcome
-        exchange.warnings.push(...(isAgain ? newWarnings(warnings, exchange.warnings) : warnings))
-        exchange.trace.push(...(isAgain ? newEntries(trace, exchange.trace) : trace))
-        if (unfinished.length > 0) logUnfinished(exchange, unfinished)
-        if (refusal !== undefined) throw toRefusalError(refusal)
-      }
-      const toEvaluation = ({ account, client, policies }: Exchange): EvaluationOptions => ({
-        onTimeout,
-        shared: policies.length > 0 ? {} : undefined,
-        createRun: (textLength) =>
-          new PatternRun({ owner: account.userId, client, cpuLimitMs: scaleCpuLimit(cpuMs, textLength) }),
+    function logUnfinished(
+      { id: requestId, traceId, account }: Exchange,
+      rules: readonly FirewallRule[],
+    ): void {
+      countUnfinished(rules.length)
+      const ids = rules.map(({ id }) => id)
+      logger.warn(
+        { requestId, traceId, user: account.userId, rules: ids },
+        'firewall patterns exceeded their time limit',
+      )
+    }
+    function report(exchange: Exchange, outcome: FirewallOutcome, isAgain: boolean): void {
+      const { warnings, trace, unfinished, refusal } = outcome
+      exchange.warnings.push(...(isAgain ? newWarnings(warnings, exchange.warnings) : warnings))
+      exchange.trace.push(...(isAgain ? newEntries(trace, exchange.trace) : trace))
+      if (unfinished.length > 0) logUnfinished(exchange, unfinished)
+      if (refusal !== undefined) throw toRefusalError(refusal)
+    }
+    const toEvaluation = ({ account, client, policies }: Exchange): EvaluationOptions => ({
+      onTimeout,
+      shared: policies.length > 0 ? {} : undefined,
+      createRun: (textLength) =>
+        new PatternRun({ owner: account.userId, client, cpuLimitMs: scaleCpuLimit(cpuMs, textLength) }),
+    })
+
+    /** Evaluates the rules of one owner, and keeps the request as they leave it for its routing rules. */
+    function visit(exchange: Exchange, walk: RuleWalk, rules: RuleSet): MaybePromise<void> {
+      return chain(getCompiled(rules), ({ prompt, response }) => {
+        if (response !== undefined) stateOf(exchange).responseFirewalls.push(response)
+        return chain(walk.visit(prompt, exchange.request), (request): MaybePromise<void> => {
+          exchange.request = request
+          if (rules.origin !== undefined) keepJudgedRequest(exchange, rules)
+        })
+      })
+    }
+
+    /** A response repeats the metadata of its request, and may be stored. */
+    function maskMetadata(exchange: Exchange, walk: RuleWalk): MaybePromise<void> {
+      const { metadata, request } = exchange
+      if (metadata === undefined || !walk.hasMasks) return
+      if (request.store === true && isJsonObject(request.metadata)) exchange.metadata = request.metadata
+      else
+        return chain(walk.maskUnsent(metadata), (masked): MaybePromise<void> => {
+          exchange.metadata = masked
+        })
+    }
+
+    const settle = (exchange: Exchange, walk: RuleWalk): MaybePromise<void> =>
+      chain(walk.settle(exchange.request), (request): MaybePromise<void> => {
+        exchange.request = request
       })
 
-      /** Evaluates the rules of one owner, and keeps the request as they leave it for its routing rules. */
-      function visit(exchange: Exchange, walk: RuleWalk, rules: RuleSet): MaybePromise<void> {
-        return chain(getCompiled(rules), ({ prompt, response }) => {
-          if (response !== undefined) stateOf(exchange).responseFirewalls.push(response)
-          return chain(walk.visit(prompt, exchange.request), (request): MaybePromise<void> => {
-            exchange.request = request
-            if (rules.origin !== undefined) keepJudgedRequest(exchange, rules)
-          })
+    function inspectReply(exchange: RepliedExchange, isAgain: boolean): ReplyTransform | undefined {
+      const state = stateOf(exchange)
+      if (state.responseFirewalls.length === 0) return undefined
+      state.report ??= createReplyReport(exchange, onTimeout, (rules) => logUnfinished(exchange, rules))
+      const { report } = state
+      const options = { evaluation: toEvaluation(exchange), report, cpuMs, holdBackChars, isAgain }
+      const inspect = exchange.reply.type === 'whole' ? inspectWholeReply : inspectStream
+      return inspect(state.responseFirewalls, options)
+    }
+
+    return {
+      decide(exchange) {
+        const walk = new RuleWalk(toEvaluation(exchange), (outcome, isAgain) =>
+          report(exchange, outcome, isAgain),
+        )
+        const visited = forEachRuleSet(exchange, (rules) => visit(exchange, walk, rules))
+        return chain(visited, (): MaybePromise<void> => {
+          if (walk.isEmpty) return
+          stateOf(exchange).walk = walk
+          return chain(settle(exchange, walk), () => maskMetadata(exchange, walk))
         })
-      }
-
-      /** A response repeats the metadata of its request, and may be stored. */
-      function maskMetadata(exchange: Exchange, walk: RuleWalk): MaybePromise<void> {
-        const { metadata, request } = exchange
-        if (metadata === undefined || !walk.hasMasks) return
-        if (request.store === true && isJsonObject(request.metadata)) exchange.metadata = request.metadata
-        else
-          return chain(walk.maskUnsent(metadata), (masked): MaybePromise<void> => {
-            exchange.metadata = masked
-          })
-      }
-
-      const settle = (exchange: Exchange, walk: RuleWalk): MaybePromise<void> =>
-        chain(walk.settle(exchange.request), (request): MaybePromise<void> => {
-          exchange.request = request
-        })
-
-      function inspectReply(exchange: RepliedExchange, isAgain: boolean): ReplyTransform | undefined {
-        const state = stateOf(exchange)
-        if (state.responseFirewalls.length === 0) return undefined
-        state.report ??= createReplyReport(exchange, onTimeout, (rules) => logUnfinished(exchange, rules))
-        const { report } = state
-        const options = { evaluation: toEvaluation(exchange), report, cpuMs, holdBackChars, isAgain }
-        const inspect = exchange.reply.type === 'whole' ? inspectWholeReply : inspectStream
-        return inspect(state.responseFirewalls, options)
-      }
-
-      return {
-        decide(exchange) {
-          const walk = new RuleWalk(toEvaluation(exchange), (outcome, isAgain) =>
-            report(exchange, outcome, isAgain),
-          )
-          const visited = forEachRuleSet(exchange, (rules) => visit(exchange, walk, rules))
-          return chain(visited, (): MaybePromise<void> => {
-            if (walk.isEmpty) return
-            stateOf(exchange).walk = walk
-            return chain(settle(exchange, walk), () => maskMetadata(exchange, walk))
-          })
-        },
-        confirm(exchange) {
-          const { walk } = stateOf(exchange)
-          return walk && settle(exchange, walk)
-        },
-        ...(evaluatesResponses && {
-          inspect: (exchange) => inspectReply(exchange, false),
-          confirmReply: (exchange) => inspectReply(exchange, true),
-        }),
-        endpoints: [...createRuleEndpoints(services), ...presetEndpoints, createPatternTestEndpoint(cpuMs)],
-      }
-    },
-  }
-}
+      },
+      confirm(exchange) {
+        const { walk } = stateOf(exchange)
+        return walk && settle(exchange, walk)
+      },
+      ...(evaluatesResponses && {
+        inspect: (exchange) => inspectReply(exchange, false),
+        confirmReply: (exchange) => inspectReply(exchange, true),
+      }),
+      endpoints: [
+        ...createRuleEndpoints({ ...own, kind: kinds.firewall, createCommands: own.commands.firewall }),
+        ...presetEndpoints,
+        createPatternTestEndpoint(cpuMs),
+      ],
+    }
+  },
+})
 
 /**
  * Where `exchange.state` has what the phases share. The entries of a WeakMap refer to the exchange, and would
@@ -211,15 +223,6 @@ async function compileFirewalls(rules: RuleSet, evaluatesResponses: boolean): Pr
  * `cpu_ms`: CPU time in the pattern workers for a request; increases with its text. `hold_back_chars`: how
  * much of a streamed reply may be held back because it could become a match.
  */
-const firewallOptions = StrictObject({
-  ...compiledCacheOptions.properties,
-  on_timeout: StringEnum(['refuse', 'allow'], { default: 'refuse' }),
-  cpu_ms: Type.Integer({ minimum: 10, maximum: 60_000, default: 500 }),
-  hold_back_chars: Type.Integer({ minimum: 16, maximum: 65_536, default: 2000 }),
-})
-
-type FirewallOptions = Static<typeof firewallOptions>
-
 const presetList = {
   method: 'GET',
   summary: 'Lists the curated patterns that firewall rules of the type preset refer to.',

@@ -1,10 +1,11 @@
-import type {
-  Exchange,
-  Plugin,
-  RepliedExchange,
-  ReplyEvent,
-  ReplyPart,
-  ReplyTransform,
+import {
+  definePlugin,
+  type Exchange,
+  type RepliedExchange,
+  type ReplyEvent,
+  type ReplyPart,
+  type ReplyTransform,
+  settingsOf,
 } from '../../core/contract/index.ts'
 import { toReplyRequest, withMaskedTexts } from '../../core/text/reply-request.ts'
 import { hasTokenIds } from '../../core/text/token-ids.ts'
@@ -12,28 +13,27 @@ import { blockedError, createGuardrail, GUARDRAIL_ERROR_CODES, type Guardrail } 
 import { type GuardrailOptions, guardrailOptions } from './options.ts'
 
 /** Asks an external service about requests and replies (docs/guardrail-webhook.md). */
-export function createGuardrailWebhook(secret: string | undefined): Plugin {
-  return {
-    name: 'guardrail-webhook',
-    // It sees what the firewall has masked, and nothing of what it has blocked.
-    after: ['firewall'],
-    before: ['routing', 'dispatch', 'decorate'],
-    options: guardrailOptions,
-    setup(options: GuardrailOptions, { logger, metrics }) {
-      const guardrail = createGuardrail(options, secret, logger, metrics)
-      return {
-        errorCodes: GUARDRAIL_ERROR_CODES,
-        ...(options.phases.includes('request') && {
-          decide: (exchange) => checkRequest(exchange, guardrail),
-        }),
-        ...(options.phases.includes('reply') && {
-          inspect: (exchange) => inspectReply(exchange, guardrail, options.max_request_bytes),
-        }),
-        close: () => guardrail.close(),
-      }
-    },
-  }
-}
+export default definePlugin({
+  name: 'guardrail-webhook',
+  // It sees what the firewall has masked, and nothing of what it has blocked.
+  after: ['firewall'],
+  before: ['routing', 'dispatch', 'decorate'],
+  options: guardrailOptions,
+  uses: { secret: settingsOf<string | null | undefined>('guardrail_secret') },
+  setup(options: GuardrailOptions, { use, logger, metrics }) {
+    const guardrail = createGuardrail(options, use.secret ?? undefined, logger, metrics)
+    return {
+      errorCodes: GUARDRAIL_ERROR_CODES,
+      ...(options.phases.includes('request') && {
+        decide: (exchange) => checkRequest(exchange, guardrail),
+      }),
+      ...(options.phases.includes('reply') && {
+        inspect: (exchange) => inspectReply(exchange, guardrail, options.max_request_bytes),
+      }),
+      close: () => guardrail.close(),
+    }
+  },
+})
 
 async function checkRequest(exchange: Exchange, guardrail: Guardrail): Promise<void> {
   if (exchange.isSimulated) {

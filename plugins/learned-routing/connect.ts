@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { EventLog } from '../../core/contract/index.ts'
+import { type EventLog, service } from '../../core/contract/index.ts'
 import { ROUTERS_STREAM } from '../../core/events/router-events.ts'
 import type { Groups } from '../../projections/groups.ts'
 import type { Routers } from '../../projections/routers.ts'
@@ -68,3 +68,6 @@ export async function connectLearnedRouting(
   await retry(() => active.load(log))
   return createPromptAssessor(mode, createFeatureKey(featureSecret.read()), active.of, services.replay)
 }
+
+/** Undefined while learned routing is off. The gateway creates it, for the plugins `routing` and `audit`. */
+export const LearnedRouting = service<LearnedRoutingServices | undefined>('routers.deciding')

@@ -1,29 +1,34 @@
-import type { Plugin } from '../../core/contract/index.ts'
+import { definePlugin, service } from '../../core/contract/index.ts'
+import { Ledger } from '../ledger/index.ts'
 import { createRouterEndpoints } from './endpoints.ts'
 import { scheduleTraining } from './schedule-training.ts'
 import type { RouterServices } from './services.ts'
+import type { TrainerServices } from './trainer.ts'
 
-interface RoutersPluginServices extends RouterServices {
+export interface RoutersPluginServices extends Omit<RouterServices, 'trainer'> {
+  readonly trainer: Omit<TrainerServices, 'settleLedger'>
   /** 0: only on demand, or in another process of this node. */
   readonly trainEveryHours: number
   closeTrainer(): Promise<void>
 }
 
+const Training = service<RoutersPluginServices>('routers.training')
+
 /** Serves `/admin/routers`, and trains by schedule. The routing plugin uses what is active. */
-export function createRoutersPlugin(services: RoutersPluginServices): Plugin {
-  return {
-    name: 'routers',
-    after: ['routing', 'ledger'],
-    setup(_, { logger }) {
-      const { trainEveryHours, routers, trainer } = services
-      const stop = scheduleTraining(trainEveryHours, routers, trainer, logger)
-      return {
-        endpoints: createRouterEndpoints(services),
-        async close() {
-          stop()
-          await services.closeTrainer()
-        },
-      }
-    },
-  }
-}
+export default definePlugin({
+  name: 'routers',
+  after: ['routing', 'ledger'],
+  uses: { training: Training, ledger: Ledger },
+  setup(_, { use: { training, ledger }, logger }) {
+    const { trainEveryHours, routers } = training
+    const trainer = { ...training.trainer, settleLedger: ledger.settle }
+    const stop = scheduleTraining(trainEveryHours, routers, trainer, logger)
+    return {
+      endpoints: createRouterEndpoints({ ...training, trainer }),
+      async close() {
+        stop()
+        await training.closeTrainer()
+      },
+    }
+  },
+})

@@ -5,203 +5,218 @@ import {
   type EndedRequest,
   type Exchange,
   GatewayError,
-  type Plugin,
   type Reply,
   type ReplyTransform,
+  settingsOf,
 } from '../../core/contract/index.ts'
-import type { ReportPromptAccess } from '../../core/events/access-events.ts'
 import { fromKoaError } from '../../core/http/errors.ts'
+import type { PluginEntry } from '../../core/pipeline/load.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
-import type { Accounts } from '../../projections/accounts.ts'
-import type { Groups } from '../../projections/groups.ts'
-import type { CopyHooks } from '../shadow/copy-hooks.ts'
+import { GatewayState } from '../../projections/state.ts'
+import { Access, LastUse } from '../auth/index.ts'
 import { forgetDeletedUsers } from './forget-deleted-users.ts'
-import type { PendingRecords } from './pending-records.ts'
+import { createLedgerAccess, Ledger, LedgerPeers, LedgerStore } from './index.ts'
 import { createPromptEndpoints, PROMPT_ERROR_CODES } from './prompt-endpoints.ts'
 import { createLedgerReader, createLedgerUnavailableError, LEDGER_ERROR_CODES } from './reader.ts'
 import { type PromptSettings, toRecordedPrompt } from './record-prompt.ts'
 import { createRequestEndpoints } from './request-endpoints.ts'
-import type { LedgerCalls } from './store/methods.ts'
 import type { LedgerRecord } from './store/record.ts'
 import { toLedgerRecord, toRecordedCosts } from './to-record.ts'
 import { createUsageEndpoints } from './usage-endpoints.ts'
 import { LedgerWriter } from './writer.ts'
 
-export interface LedgerServices {
-  readonly ledger: LedgerCalls
+interface LedgerSettings {
   /** `required`: requests that cannot be recorded are refused. */
   readonly evidence: 'optional' | 'required'
-  readonly pending: PendingRecords
-  readonly prompts: PromptSettings
-  readonly accounts: Pick<Accounts, 'user' | 'ownerOfKey' | 'onDeletion'>
-  readonly groups: Pick<Groups, 'groupsOf'>
-  readonly reportPrompts: ReportPromptAccess
-  readonly copies: CopyHooks
-  /** The other workers of a cluster. */
-  readonly cluster: LedgerCluster | undefined
-}
-
-export interface LedgerCluster {
-  /** Resolves when the other workers have written the records that wait. */
-  flushLedgers(): Promise<void>
-  /** Registers what the other workers call. */
-  onFlushLedger(flush: () => Promise<unknown>): void
+  readonly record_prompts: PromptSettings['recordPrompts']
+  readonly max_prompt_chars: number
 }
 
 /**
  * Records every inference request of an authenticated caller, and serves the records and what they sum up to.
  * See docs/decisions/ledger.md, "Requests of strangers are not recorded".
  */
-export function createLedgerPlugin(services: LedgerServices): Plugin {
-  const { ledger, evidence, pending, prompts, accounts, groups, reportPrompts, copies, cluster } = services
-  return definePlugin({
-    name: 'ledger',
-    after: prompts.recordPrompts === 'masked' ? ['auth', 'firewall'] : ['auth'],
-    before: ['dispatch'],
-    setup(_, { logger, metrics }) {
-      const writer = new LedgerWriter(ledger, logger, metrics, (records) => pending.reportRecorded(records))
-      cluster?.onFlushLedger(() => writer.flush())
-      const settle = () => Promise.all([writer.flush(), cluster?.flushLedgers()])
-      pending.onFlush(settle)
-      const reader = createLedgerReader(ledger, settle, logger)
-      const stopDeletions = forgetDeletedUsers(accounts, reader, logger)
-      /** Requests that are recorded before they have ended. */
-      const recorded = new WeakSet<EndedExchange>()
-      /** Requests that the firewall let pass, if that matters. */
-      const masked = new WeakSet<Exchange>()
-      const promptOf = (exchange: EndedExchange | undefined) =>
-        exchange === undefined || accounts.user(exchange.account.userId) === undefined
-          ? null
-          : toRecordedPrompt(exchange, masked.has(exchange), prompts)
+export default definePlugin({
+  name: 'ledger',
+  after: ['auth'],
+  before: ['dispatch'],
+  uses: {
+    state: GatewayState,
+    access: Access,
+    store: LedgerStore,
+    peers: LedgerPeers,
+    settings: settingsOf<LedgerSettings>('ledger'),
+    plugins: settingsOf<readonly PluginEntry[]>('plugins'),
+  },
+  provides: [Ledger, LastUse],
+  setup(_, { use, provide, logger, metrics }) {
+    const { evidence, record_prompts: recordPrompts, max_prompt_chars: maxPromptChars } = use.settings
+    const prompts = { recordPrompts, maxPromptChars }
+    if (recordPrompts === 'masked') requireFirewall(use.plugins)
+    const { accounts, groups } = use.state
+    const { store: ledger, peers } = use
+    const recordedListeners: ((requestId: string) => void)[] = []
+    const writer = new LedgerWriter(ledger, logger, metrics, (records) => {
+      for (const notify of recordedListeners) for (const { requestId } of records) notify(requestId)
+    })
+    peers?.onFlushLedger(() => writer.flush())
+    const settle = () => Promise.all([writer.flush(), peers?.flushLedgers()])
+    const reader = createLedgerReader(ledger, settle, logger)
+    const stopDeletions = forgetDeletedUsers(accounts, reader, logger)
+    /** Requests that are recorded before they have ended. */
+    const recorded = new WeakSet<EndedExchange>()
+    /** Requests that the firewall let pass, if that matters. */
+    const masked = new WeakSet<Exchange>()
+    const promptOf = (exchange: EndedExchange | undefined) =>
+      exchange === undefined || accounts.user(exchange.account.userId) === undefined
+        ? null
+        : toRecordedPrompt(exchange, masked.has(exchange), prompts)
 
-      /** A user who was deleted in the meantime leaves no features. */
-      function withoutDeleted(record: LedgerRecord): LedgerRecord {
-        if (record.features === undefined || accounts.user(record.userId) !== undefined) return record
-        const { features: _, ...rest } = record
-        return rest
+    /** A user who was deleted in the meantime leaves no features. */
+    function withoutDeleted(record: LedgerRecord): LedgerRecord {
+      if (record.features === undefined || accounts.user(record.userId) !== undefined) return record
+      const { features: _, ...rest } = record
+      return rest
+    }
+
+    /** The record of a request whose response is about to be sent. */
+    function toRecord(exchange: EndedExchange, status: number, error?: unknown): LedgerRecord {
+      const { id, traceId, account, endpoint = '', startedAt, client } = exchange
+      const ends = { startedAt, endedAt: performance.now(), isAborted: client.isAborted }
+      const more = { groups: groups.groupsOf(account.userId), prompt: promptOf(exchange) }
+      const outcome = { id, traceId, account, endpoint, status, error, ...ends, exchange, ...more }
+      return withoutDeleted(toLedgerRecord(outcome))
+    }
+
+    /**
+     * Returns undefined, once it is logged, if a plugin has made of the request what has no record. Its
+     * cost is recorded anyway.
+     */
+    function tryRecord(
+      { id, account, exchange }: Pick<EndedRequest, 'id' | 'exchange'> & { readonly account: Account },
+      build: () => LedgerRecord,
+    ): LedgerRecord | undefined {
+      try {
+        return build()
+      } catch (error) {
+        const { userId, keyId } = account
+        const costs = exchange === undefined ? { cost: 0 } : toRecordedCosts(exchange)
+        const bare = { requestId: id, userId, keyId, groups: groups.groupsOf(userId), ...costs }
+        writer.reject({ requestId: id, reason: errorMessage(error) }, bare)
+        return undefined
       }
+    }
 
-      /** The record of a request whose response is about to be sent. */
-      function toRecord(exchange: EndedExchange, status: number, error?: unknown): LedgerRecord {
-        const { id, traceId, account, endpoint = '', startedAt, client } = exchange
-        const ends = { startedAt, endedAt: performance.now(), isAborted: client.isAborted }
-        const more = { groups: groups.groupsOf(account.userId), prompt: promptOf(exchange) }
-        const outcome = { id, traceId, account, endpoint, status, error, ...ends, exchange, ...more }
+    function recordCopy(exchange: EndedExchange, error: unknown): void {
+      const status = error === undefined ? 200 : GatewayError.isInstance(error) ? error.status : 500
+      const record = tryRecord(asEnded(exchange), () => toRecord(exchange, status, error))
+      if (record !== undefined) writer.add({ ...record, prompt: null })
+    }
+
+    function observe(request: EndedRequest): void {
+      const { account, endpoint, exchange, isInference } = request
+      if (!isInference || account === undefined || endpoint === undefined) return
+      if (exchange !== undefined && recorded.has(exchange)) return
+      const { id, traceId, status, error, isAborted, startedAt, endedAt } = request
+      const record = tryRecord({ id, account, exchange }, () => {
+        // Not a spread of the request, which takes as long as the rest of the record.
+        const outcome = {
+          id,
+          traceId,
+          account,
+          groups: groups.groupsOf(account.userId),
+          endpoint,
+          status,
+          error,
+          isAborted,
+          startedAt,
+          endedAt,
+          exchange,
+          prompt: promptOf(exchange),
+        }
         return withoutDeleted(toLedgerRecord(outcome))
-      }
+      })
+      if (record !== undefined) writer.add(record)
+    }
 
-      /**
-       * Returns undefined, once it is logged, if a plugin has made of the request what has no record. Its
-       * cost is recorded anyway.
-       */
-      function tryRecord(
-        { id, account, exchange }: Pick<EndedRequest, 'id' | 'exchange'> & { readonly account: Account },
-        build: () => LedgerRecord,
-      ): LedgerRecord | undefined {
-        try {
-          return build()
-        } catch (error) {
-          const { userId, keyId } = account
-          const costs = exchange === undefined ? { cost: 0 } : toRecordedCosts(exchange)
-          const bare = { requestId: id, userId, keyId, groups: groups.groupsOf(userId), ...costs }
-          writer.reject({ requestId: id, reason: errorMessage(error) }, bare)
-          return undefined
-        }
-      }
+    /** A refusal stays a refusal when it cannot be recorded, unless evidence is required. */
+    async function rejected(exchange: EndedExchange, thrown: unknown): Promise<void> {
+      const error = fromKoaError(thrown) ?? thrown
+      if (!GatewayError.isInstance(error) || exchange.client.isAborted) return
+      const isRequired = evidence === 'required'
+      if (!isRequired && !isRefusal(error)) return
+      recorded.add(exchange)
+      const record = tryRecord(asEnded(exchange), () => toRecord(exchange, error.status, error))
+      if (record !== undefined && (await writer.addNow(record))) return
+      if (isRequired) throw replaceUnrecorded(exchange, record)
+    }
 
-      /** The prompt is that of the request, and is not recorded again. */
-      copies.record = ({ exchange, error }) => {
-        const status = error === undefined ? 200 : GatewayError.isInstance(error) ? error.status : 500
-        const record = tryRecord(asEnded(exchange), () => toRecord(exchange, status, error))
-        if (record !== undefined) writer.add({ ...record, prompt: null })
-      }
+    /** Returns the error for the client of a request that cannot be recorded as it ended. */
+    function replaceUnrecorded(exchange: EndedExchange, record: LedgerRecord | undefined, status?: number) {
+      const error = createUnrecordedError()
+      if (record !== undefined) writer.replace(toRecord(exchange, status ?? error.status, error))
+      return error
+    }
 
-      function observe(request: EndedRequest): void {
-        const { account, endpoint, exchange, isInference } = request
-        if (!isInference || account === undefined || endpoint === undefined) return
-        if (exchange !== undefined && recorded.has(exchange)) return
-        const { id, traceId, status, error, isAborted, startedAt, endedAt } = request
-        const record = tryRecord({ id, account, exchange }, () => {
-          // Not a spread of the request, which takes as long as the rest of the record.
-          const outcome = {
-            id,
-            traceId,
-            account,
-            groups: groups.groupsOf(account.userId),
-            endpoint,
-            status,
-            error,
-            isAborted,
-            startedAt,
-            endedAt,
-            exchange,
-            prompt: promptOf(exchange),
-          }
-          return withoutDeleted(toLedgerRecord(outcome))
-        })
-        if (record !== undefined) writer.add(record)
-      }
+    /** See docs/decisions/ledger.md, "Required evidence is written before the end of a reply". */
+    function refuseWhileAway(_: EndedExchange, next: () => Promise<Reply>): Promise<Reply> {
+      if (writer.isAvailable) return next()
+      throw createUnrecordedError()
+    }
 
-      /** A refusal stays a refusal when it cannot be recorded, unless evidence is required. */
-      async function rejected(exchange: EndedExchange, thrown: unknown): Promise<void> {
-        const error = fromKoaError(thrown) ?? thrown
-        if (!GatewayError.isInstance(error) || exchange.client.isAborted) return
-        const isRequired = evidence === 'required'
-        if (!isRequired && !isRefusal(error)) return
-        recorded.add(exchange)
-        const record = tryRecord(asEnded(exchange), () => toRecord(exchange, error.status, error))
-        if (record !== undefined && (await writer.addNow(record))) return
-        if (isRequired) throw replaceUnrecorded(exchange, record)
-      }
-
-      /** Returns the error for the client of a request that cannot be recorded as it ended. */
-      function replaceUnrecorded(exchange: EndedExchange, record: LedgerRecord | undefined, status?: number) {
-        const error = createUnrecordedError()
-        if (record !== undefined) writer.replace(toRecord(exchange, status ?? error.status, error))
-        return error
-      }
-
-      /** See docs/decisions/ledger.md, "Required evidence is written before the end of a reply". */
-      function refuseWhileAway(_: EndedExchange, next: () => Promise<Reply>): Promise<Reply> {
-        if (writer.isAvailable) return next()
-        throw createUnrecordedError()
-      }
-
-      function recordAtEnd(exchange: EndedExchange): ReplyTransform {
-        return {
-          transform: (event) => [event],
-          async flush() {
-            recorded.add(exchange)
-            const record = tryRecord(asEnded(exchange), () => toRecord(exchange, 200))
-            if (record !== undefined && (await writer.addNow(record))) return []
-            // A stream has begun with 200.
-            throw replaceUnrecorded(exchange, record, exchange.request.stream === true ? 200 : undefined)
-          },
-        }
-      }
-
+    function recordAtEnd(exchange: EndedExchange): ReplyTransform {
       return {
-        observe,
-        rejected,
-        ...(prompts.recordPrompts === 'masked' && { decide: (exchange) => void masked.add(exchange) }),
-        ...(evidence === 'required' && { reply: refuseWhileAway, inspect: recordAtEnd }),
-        endpoints: [
-          ...createRequestEndpoints(reader),
-          ...createUsageEndpoints(reader, accounts),
-          ...createPromptEndpoints({
-            reader,
-            report: reportPrompts,
-            isKnownUser: (userId) => accounts.user(userId) !== undefined,
-          }),
-        ],
-        errorCodes: { ...LEDGER_ERROR_CODES, ...PROMPT_ERROR_CODES },
-        close() {
-          stopDeletions()
-          return writer.close()
+        transform: (event) => [event],
+        async flush() {
+          recorded.add(exchange)
+          const record = tryRecord(asEnded(exchange), () => toRecord(exchange, 200))
+          if (record !== undefined && (await writer.addNow(record))) return []
+          // A stream has begun with 200.
+          throw replaceUnrecorded(exchange, record, exchange.request.stream === true ? 200 : undefined)
         },
       }
-    },
-  })
+    }
+
+    provide(Ledger, {
+      ...createLedgerAccess(ledger, settle),
+      onRecorded: (listener) => void recordedListeners.push(listener),
+      recordCopy,
+    })
+    provide(LastUse, async (userId) => {
+      await settle()
+      const keys = await ledger.lastUse(userId)
+      return new Map(keys.map(({ key, hour }) => [key, hour]))
+    })
+
+    return {
+      observe,
+      rejected,
+      ...(prompts.recordPrompts === 'masked' && { decide: (exchange) => void masked.add(exchange) }),
+      ...(evidence === 'required' && { reply: refuseWhileAway, inspect: recordAtEnd }),
+      endpoints: [
+        ...createRequestEndpoints(reader),
+        ...createUsageEndpoints(reader, accounts),
+        ...createPromptEndpoints({
+          reader,
+          report: use.access.accessLog.reportPrompts,
+          isKnownUser: (userId) => accounts.user(userId) !== undefined,
+        }),
+      ],
+      errorCodes: { ...LEDGER_ERROR_CODES, ...PROMPT_ERROR_CODES },
+      close() {
+        stopDeletions()
+        return writer.close()
+      },
+    }
+  },
+})
+
+/** Prompts are recorded as the firewall leaves them. */
+function requireFirewall(plugins: readonly PluginEntry[]): void {
+  const names = plugins.map(({ use }) => use)
+  const place = names.indexOf('firewall')
+  if (place !== -1 && place < names.indexOf('ledger')) return
+  throw new Error('ledger.record_prompts is "masked", so "firewall" must be listed before "ledger"')
 }
 
 function asEnded(exchange: EndedExchange) {

@@ -1,23 +1,16 @@
 import { collectDefaultMetrics } from 'prom-client'
-import { endpoint, operator, type Plugin } from '../../core/contract/index.ts'
-import type { Groups } from '../../projections/groups.ts'
-import type { Subscription } from '../../projections/runtime/subscribe.ts'
-import type { Evidence } from '../../projections/transparency/evidence.ts'
-import type { CircuitBreakers } from '../../providers/shared/breaker.ts'
+import { definePlugin, endpoint, operator, service } from '../../core/contract/index.ts'
+import { GatewayState } from '../../projections/state.ts'
+import { CircuitBreakers } from '../../providers/shared/breaker.ts'
+import { Providers } from '../../providers/shared/providers.ts'
 import { observeCosts, observeGroupCosts } from './cost-metrics.ts'
 import { type MetricsPage, serveMetrics } from './endpoint.ts'
 import { registerEventMetrics } from './event-metrics.ts'
 import { observeProviderCalls, registerBreakerMetrics } from './provider-metrics.ts'
 import { observeHttpRequests, observeOverhead, observeRuleActions } from './request-metrics.ts'
 
-interface MetricsServices {
-  readonly live: Subscription
-  readonly damagedFiles: () => Promise<readonly string[]>
-  readonly evidence: Pick<Evidence, 'contradiction'>
-  readonly health: CircuitBreakers
-  /** All providers that rules and model prefixes can name. */
-  readonly providers: ReadonlySet<string>
-  readonly groups: Pick<Groups, 'groupsOf'>
+/** Where metrics are served. The gateway provides it. */
+export interface MetricsExposure {
   /**
    * A separate address without authentication, the main address for operators, or nowhere in this process.
    */
@@ -26,42 +19,45 @@ interface MetricsServices {
   readonly sharedPage: ((contentType: MetricsPage['contentType']) => MetricsPage) | undefined
 }
 
+const Exposure = service<MetricsExposure>('metrics.exposure')
+
 /**
  * Collects the metrics of the gateway and serves them at `/metrics` in Prometheus' format. Other plugins
  * register their metrics with `host.metrics`.
  */
-export function createMetrics(services: MetricsServices): Plugin {
-  const { live, damagedFiles, evidence, health, providers, groups, exposedAt, sharedPage } = services
-  return {
-    name: 'metrics',
-    async setup(_, { metrics, operators, logger }) {
-      collectDefaultMetrics({ register: metrics })
-      registerBreakerMetrics(metrics, health, providers)
-      registerEventMetrics(metrics, live, damagedFiles, evidence)
-      const observers = [
-        observeHttpRequests(metrics),
-        observeOverhead(metrics),
-        observeProviderCalls(metrics, providers),
-        observeCosts(metrics, providers),
-        observeGroupCosts(metrics, groups),
-        observeRuleActions(metrics, operators),
-      ]
-      const page = sharedPage?.(metrics.contentType) ?? metrics
-      const listener =
-        typeof exposedAt === 'object' ? await serveMetrics(page, exposedAt.host, exposedAt.port) : undefined
-      if (listener) logger.info({ url: `${listener.url}/metrics` }, 'metrics endpoint listening')
-      return {
-        observe(request) {
-          for (const observe of observers) observe(request)
-        },
-        ...(exposedAt === 'main' && { endpoints: [createMetricsEndpoint(page)] }),
-        async close() {
-          await listener?.stop(0)
-        },
-      }
-    },
-  }
-}
+export default definePlugin({
+  name: 'metrics',
+  uses: { state: GatewayState, breakers: CircuitBreakers, providers: Providers, exposure: Exposure },
+  async setup(_, { use, metrics, operators, logger }) {
+    const { subscription, damagedFiles, evidence, groups } = use.state
+    const { known: providers } = use.providers
+    const { exposedAt, sharedPage } = use.exposure
+    collectDefaultMetrics({ register: metrics })
+    registerBreakerMetrics(metrics, use.breakers, providers)
+    registerEventMetrics(metrics, subscription, damagedFiles, evidence)
+    const observers = [
+      observeHttpRequests(metrics),
+      observeOverhead(metrics),
+      observeProviderCalls(metrics, providers),
+      observeCosts(metrics, providers),
+      observeGroupCosts(metrics, groups),
+      observeRuleActions(metrics, operators),
+    ]
+    const page = sharedPage?.(metrics.contentType) ?? metrics
+    const listener =
+      typeof exposedAt === 'object' ? await serveMetrics(page, exposedAt.host, exposedAt.port) : undefined
+    if (listener) logger.info({ url: `${listener.url}/metrics` }, 'metrics endpoint listening')
+    return {
+      observe(request) {
+        for (const observe of observers) observe(request)
+      },
+      ...(exposedAt === 'main' && { endpoints: [createMetricsEndpoint(page)] }),
+      async close() {
+        await listener?.stop(0)
+      },
+    }
+  },
+})
 
 function createMetricsEndpoint(page: MetricsPage) {
   return endpoint({

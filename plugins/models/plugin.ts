@@ -1,18 +1,20 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import {
+  definePlugin,
+  type Endpoint,
   endpoint,
   GatewayError,
   type JsonObject,
   type Mode,
   type Model,
-  type Plugin,
   Type,
   user,
 } from '../../core/contract/index.ts'
 import { isModelAllowed } from '../../core/util/allowed-models.ts'
+import { Providers } from '../../providers/shared/providers.ts'
 import { findTarget } from '../routing/build-route.ts'
 import { knownNames, parseRequestedModel } from '../routing/requested-model.ts'
-import type { RoutingCatalog } from '../routing/routing-catalog.ts'
+import { RoutingCatalog } from '../routing/routing-catalog.ts'
 import { toAnthropicModel, toAnthropicModelList } from './anthropic-list.ts'
 import { ModelList, ModelSchema } from './schemas.ts'
 
@@ -20,7 +22,17 @@ import { ModelList, ModelSchema } from './schemas.ts'
  * Serves `GET /v1/models` and `GET /v1/models/{id}` in OpenAI's format, extended by the fields of the
  * catalog.
  */
-export function createModels(routingCatalog: RoutingCatalog, providers: ReadonlySet<string>): Plugin {
+export default definePlugin({
+  name: 'models',
+  after: ['auth'],
+  uses: { catalog: RoutingCatalog, providers: Providers },
+  setup: (_, { use }) => ({ endpoints: createModelEndpoints(use.catalog, use.providers.known) }),
+})
+
+function createModelEndpoints(
+  routingCatalog: RoutingCatalog,
+  providers: ReadonlySet<string>,
+): readonly Endpoint[] {
   const { catalog, capabilitiesOf, modeAliases = new Map<string, Mode>() } = routingCatalog
   const names = knownNames(routingCatalog, providers)
   const isAvailable = ({ provider }: Pick<Model, 'provider'>) => capabilitiesOf(provider) !== undefined
@@ -46,7 +58,7 @@ export function createModels(routingCatalog: RoutingCatalog, providers: Readonly
   const responses = { 200: { description: 'The model.', body: ModelSchema } }
   const common = { method: 'GET', access: user(), tags: ['models'], errorStyle: 'openai' } as const
 
-  const endpoints = [
+  return [
     endpoint({
       ...common,
       path: '/v1/models',
@@ -98,8 +110,6 @@ export function createModels(routingCatalog: RoutingCatalog, providers: Readonly
       handle: ({ params, headers }) => respond(`${params.provider}/${params.id}`, headers),
     }),
   ]
-
-  return { name: 'models', after: ['auth'], setup: () => ({ endpoints }) }
 }
 
 const ANTHROPIC_FORMAT = "With the header anthropic-version, the answer has Anthropic's format."

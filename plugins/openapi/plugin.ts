@@ -1,15 +1,33 @@
-import { endpoint, type Host, type Plugin, publicAccess, Type } from '../../core/contract/index.ts'
+import {
+  definePlugin,
+  endpoint,
+  type Host,
+  publicAccess,
+  settingsOf,
+  Type,
+} from '../../core/contract/index.ts'
+import { ProcessServices } from '../../core/pipeline/process-services.ts'
 import { buildOpenApiDocument, type DocumentInfo } from './document.ts'
 
 /** Serves `GET /openapi.json`, which describes all endpoints by the schemas that validate their requests. */
-export function createOpenApi(info: DocumentInfo): Plugin {
-  return {
-    name: 'openapi',
-    setup: (_, host) => ({ endpoints: [createDocumentEndpoint(info, host)] }),
-  }
-}
+export default definePlugin({
+  name: 'openapi',
+  uses: {
+    process: ProcessServices,
+    host: settingsOf<string>('host'),
+    port: settingsOf<number>('route_port'),
+  },
+  setup: (_, host) => ({
+    endpoints: [
+      createDocumentEndpoint(
+        { version: host.use.process.version, direct: { host: host.use.host, port: host.use.port } },
+        host,
+      ),
+    ],
+  }),
+})
 
-function createDocumentEndpoint(info: DocumentInfo, host: Host) {
+function createDocumentEndpoint(info: DocumentInfo, host: Pick<Host, 'api'>) {
   let document: string | undefined
   return endpoint({
     method: 'GET',

@@ -1,15 +1,23 @@
 import {
   data,
+  definePlugin,
   type Endpoint,
   endpoint,
   GatewayError,
   operator,
-  type Plugin,
+  settingsOf,
 } from '../../core/contract/index.ts'
+import { ProcessServices } from '../../core/pipeline/process-services.ts'
+import { GatewayState } from '../../projections/state.ts'
+import { CircuitBreakers } from '../../providers/shared/breaker.ts'
+import { Providers } from '../../providers/shared/providers.ts'
 import { createLostRaceFinder } from '../audit/lost-races.ts'
 import { createLogReader } from '../audit/read-log.ts'
+import { Access } from '../auth/index.ts'
+import { Ledger } from '../ledger/index.ts'
 import { createLedgerReader, createLedgerUnavailableError, type LedgerReader } from '../ledger/reader.ts'
 import { requestId } from '../ledger/schemas.ts'
+import { RuleScopes } from '../rules/rule-scopes.ts'
 import { explainRequest } from './explain-request.ts'
 import { createLiveEndpoint, LIVE_ERROR_CODES } from './live-endpoint.ts'
 import { LiveFeed } from './live-feed.ts'
@@ -25,36 +33,59 @@ const SHARED_MS = 5000
 const STATUS_SHARED_MS = 15_000
 
 /** Serves what operators look at: figures over time, the state of the gateway, and requests as they come. */
-export function createOverview(services: OverviewServices): Plugin {
-  return {
-    name: 'overview',
-    after: ['ledger'],
-    setup(_, { logger }) {
-      const { ledger, pending, stopping } = services
-      const reader = createLedgerReader(ledger, () => pending.flush(), logger)
-      const logFailure = (reason: string) => logger.warn({ reason }, 'request ledger could not be watched')
-      const live = new LiveFeed(
-        {
-          tail: (after) =>
-            ledger.tail(after).catch((cause: unknown) => {
-              throw createLedgerUnavailableError('Requests cannot be watched at the moment.', cause)
-            }),
-        },
-        logFailure,
-      )
-      return {
-        errorCodes: LIVE_ERROR_CODES,
-        endpoints: [
-          createOverviewEndpoint(services, reader),
-          createStatusEndpoint(services),
-          createLiveEndpoint(live, services, stopping),
-          createExplainEndpoint(services, reader),
-        ],
-        close: async () => live.close(),
-      }
-    },
-  }
-}
+export default definePlugin({
+  name: 'overview',
+  after: ['ledger'],
+  uses: {
+    state: GatewayState,
+    rules: RuleScopes,
+    access: Access,
+    ledger: Ledger,
+    breakers: CircuitBreakers,
+    providers: Providers,
+    listed: settingsOf<Readonly<Record<string, unknown>>>('providers'),
+    process: ProcessServices,
+  },
+  setup(_, { use, logger }) {
+    const { state, rules, ledger, providers } = use
+    const { stopping } = use.process
+    const services: OverviewServices = {
+      ...state,
+      sessions: use.access.sessions,
+      ledger,
+      kinds: rules.kinds,
+      userHistory: rules.own.history,
+      policyHistory: rules.ofPolicies.history,
+      breakers: use.breakers,
+      providers: {
+        ids: Object.keys(use.listed),
+        isAvailable: providers.isAvailable,
+        usesSandbox: providers.sandboxUrl !== undefined,
+      },
+    }
+    const reader = createLedgerReader(ledger, ledger.flush, logger)
+    const logFailure = (reason: string) => logger.warn({ reason }, 'request ledger could not be watched')
+    const live = new LiveFeed(
+      {
+        tail: (after) =>
+          ledger.tail(after).catch((cause: unknown) => {
+            throw createLedgerUnavailableError('Requests cannot be watched at the moment.', cause)
+          }),
+      },
+      logFailure,
+    )
+    return {
+      errorCodes: LIVE_ERROR_CODES,
+      endpoints: [
+        createOverviewEndpoint(services, reader),
+        createStatusEndpoint(services),
+        createLiveEndpoint(live, services, stopping),
+        createExplainEndpoint(services, reader),
+      ],
+      close: async () => live.close(),
+    }
+  },
+})
 
 function createOverviewEndpoint(services: OverviewServices, reader: LedgerReader): Endpoint {
   const findLostRace = createLostRaceFinder(services)

@@ -11,15 +11,13 @@ import type { Subscription } from '../../projections/runtime/subscribe.ts'
 import type { Timeline } from '../../projections/timeline.ts'
 import type { Evidence } from '../../projections/transparency/evidence.ts'
 import type { CircuitBreakers } from '../../providers/shared/breaker.ts'
-import type { RuleKinds } from '../audit/diff-rules.ts'
 import type { Sessions } from '../auth/sessions.ts'
-import type { PendingRecords } from '../ledger/pending-records.ts'
-import type { LedgerCalls } from '../ledger/store/methods.ts'
+import type { Ledger } from '../ledger/index.ts'
+import type { RuleKinds } from '../rules/diff-rules.ts'
 
 /** What the overview depends on. */
 export interface OverviewServices {
-  readonly ledger: LedgerCalls
-  readonly pending: PendingRecords
+  readonly ledger: Ledger
   readonly log: Pick<EventLog, 'read' | 'subscribe'>
   readonly subscription: Pick<Subscription, 'state' | 'position' | 'newest' | 'until'>
   readonly streams: Pick<StreamHealth, 'damaged'>
@@ -45,6 +43,4 @@ export interface OverviewServices {
     /** No provider has a key, and the sandbox answers. */
     readonly usesSandbox: boolean
   }
-  /** Aborts when the gateway stops: streams must end then. */
-  readonly stopping: AbortSignal
 }

@@ -41,8 +41,8 @@ export async function readStatus(services: OverviewServices, now = Date.now()) {
 }
 
 async function checkWithLedger(services: OverviewServices, now: number): Promise<readonly Attention[]> {
-  const { ledger, pending, policies, kinds } = services
-  await pending.flush()
+  const { ledger, policies, kinds } = services
+  await ledger.flush()
   const until = Math.ceil(now / HOUR_MS)
   const since = until - UNUSED_DAYS * HOURS_PER_DAY
   const query = { groupBy: ['rule' as const], since, until, limit: MAX_USED_RULES }

@@ -1,19 +1,17 @@
-import type { Exchange, Plugin } from '../../core/contract/index.ts'
+import { definePlugin, type Exchange } from '../../core/contract/index.ts'
+import { includesOwnRules } from '../../projections/accounts.ts'
 import { emptyRuleSet } from '../../projections/rules.ts'
-import { includesOwnRules } from './own-rules.ts'
 
 /** Suspends the stored rules of users whose plan includes none. */
-export function createPlan(): Plugin {
-  return {
-    name: 'plan',
-    after: ['auth'],
-    setup: () => ({
-      decide(exchange) {
-        if (!includesOwnRules(exchange.account.plan)) suspendRules(exchange)
-      },
-    }),
-  }
-}
+export default definePlugin({
+  name: 'plan',
+  after: ['auth'],
+  setup: () => ({
+    decide(exchange) {
+      if (!includesOwnRules(exchange.account.plan)) suspendRules(exchange)
+    },
+  }),
+})
 
 /**
  * Removes the rules of a downgraded user from the exchange; they stay stored. Adds a warning, so that a

@@ -1,49 +1,45 @@
-import type { Endpoint, FirewallRule, Plugin, RecordedEvent, RoutingRule } from '../../core/contract/index.ts'
+import {
+  definePlugin,
+  type Endpoint,
+  type FirewallRule,
+  type RecordedEvent,
+  type RoutingRule,
+} from '../../core/contract/index.ts'
 import { manageResource } from '../../core/resources/endpoints.ts'
-import type { Groups } from '../../projections/groups.ts'
-import type { StreamHistory } from '../../projections/history.ts'
+import { Callers } from '../../projections/callers.ts'
+import { GatewayState } from '../../projections/state.ts'
 import { createDiffEndpoint, createHistoryEndpoints } from '../audit/endpoints.ts'
 import { describeLostRace } from '../audit/lost-races.ts'
-import type { RuleHistoryServices } from '../audit/services.ts'
 import { createBatchEndpoint } from '../rules/batch-endpoint.ts'
 import { createRuleEndpoints } from '../rules/endpoints.ts'
 import type { RuleKind } from '../rules/rule-kind.ts'
-import { createEffectiveRuleEndpoints, type EffectiveRuleServices } from './effective-rules.ts'
+import { type RuleHistoryServices, RuleScopes } from '../rules/rule-scopes.ts'
+import { createEffectiveRuleEndpoints } from './effective-rules.ts'
 import { createGroupMemberEndpoints } from './group-members.ts'
 import { groups as groupResource } from './groups.ts'
-import type { PolicyServices } from './policy-commands.ts'
 import { createPolicyEndpoints } from './policy-endpoints.ts'
 
-interface PoliciesServices
-  extends Omit<PolicyServices, 'groups' | 'history'>,
-    Pick<EffectiveRuleServices, 'readCallerAt' | 'snapshotCaller'> {
-  readonly groups: Groups
-  readonly history: StreamHistory
-  readonly ruleServices: RuleHistoryServices
-  /** For the rules of users, which operators change. */
-  readonly userRuleServices: RuleHistoryServices
-}
-
 /** Serves the endpoints for groups, policies and the rules of policies (docs/policies.md). */
-export function createPolicies(services: PoliciesServices): Plugin {
-  const { ruleServices, userRuleServices } = services
-  return {
-    name: 'policies',
-    after: ['auth', 'firewall', 'routing'],
-    setup: () => ({
+export default definePlugin({
+  name: 'policies',
+  after: ['auth', 'firewall', 'routing'],
+  uses: { state: GatewayState, rules: RuleScopes, callers: Callers },
+  setup(_, { use: { state, rules, callers } }) {
+    const { at: readCallerAt, snapshot: snapshotCaller } = callers
+    return {
       endpoints: [
-        ...createGroupEndpoints(services),
-        ...createGroupMemberEndpoints(services),
-        ...createPolicyEndpoints(services),
-        ...createOperatorRuleEndpoints(ruleServices),
-        ...createOperatorRuleEndpoints(userRuleServices),
-        ...createEffectiveRuleEndpoints({ ...services, kinds: ruleServices.kinds }),
+        ...createGroupEndpoints(state),
+        ...createGroupMemberEndpoints(state),
+        ...createPolicyEndpoints(state),
+        ...createOperatorRuleEndpoints(rules.ofPolicies),
+        ...createOperatorRuleEndpoints(rules.ofUsers),
+        ...createEffectiveRuleEndpoints({ ...state, readCallerAt, snapshotCaller, kinds: rules.kinds }),
       ],
-    }),
-  }
-}
+    }
+  },
+})
 
-function createGroupEndpoints(services: PoliciesServices): readonly Endpoint[] {
+function createGroupEndpoints(services: GatewayState): readonly Endpoint[] {
   const { groups } = services
   const state = {
     find: groups.group,

@@ -1,7 +1,7 @@
-import type { Plugin } from '../../core/contract/index.ts'
+import { definePlugin, settingsOf } from '../../core/contract/index.ts'
 import { HeldReservations } from '../../core/shared-state/held-reservations.ts'
 import { LeasedCounters } from '../../core/shared-state/leased-counters.ts'
-import type { SharedState } from '../../core/shared-state/shared-state.ts'
+import { SharedState } from '../../core/shared-state/shared-state.ts'
 import { createRequestLimit } from './request-limit.ts'
 import { type RateLimitSettings, WINDOW_SECONDS } from './settings.ts'
 import { createUsageLimit } from './usage-limit.ts'
@@ -10,25 +10,21 @@ import { createUsageLimit } from './usage-limit.ts'
  * Limits the requests per minute of each user on all authenticated endpoints, and the tokens per minute and
  * the requests at the same time on inference endpoints (docs/api.md, "Limits").
  */
-export function createRateLimit(
-  settings: RateLimitSettings,
-  shared: Pick<SharedState, 'counters' | 'reservations'>,
-): Plugin {
-  return {
-    name: 'rate-limit',
-    after: ['auth'],
-    async setup(_, { metrics }) {
-      const held = new HeldReservations(shared.reservations('usage'))
-      await held.start()
-      const permits = new LeasedCounters(shared.counters('requests'), WINDOW_SECONDS)
-      return {
-        admit: createRequestLimit(settings, permits, metrics),
-        ...createUsageLimit(settings, held, metrics),
-        async close() {
-          permits.close()
-          await held.close()
-        },
-      }
-    },
-  }
-}
+export default definePlugin({
+  name: 'rate-limit',
+  after: ['auth'],
+  uses: { settings: settingsOf<RateLimitSettings>('rate_limits'), shared: SharedState },
+  async setup(_, { use: { settings, shared }, metrics }) {
+    const held = new HeldReservations(shared.reservations('usage'))
+    await held.start()
+    const permits = new LeasedCounters(shared.counters('requests'), WINDOW_SECONDS)
+    return {
+      admit: createRequestLimit(settings, permits, metrics),
+      ...createUsageLimit(settings, held, metrics),
+      async close() {
+        permits.close()
+        await held.close()
+      },
+    }
+  },
+})

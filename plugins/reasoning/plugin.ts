@@ -1,8 +1,8 @@
 import {
   definePlugin,
   type Exchange,
-  type Plugin,
   SharedStateUnavailableError,
+  slot,
   Type,
 } from '../../core/contract/index.ts'
 import type { MaybePromise } from '../../core/util/maybe-promise.ts'
@@ -26,9 +26,6 @@ const options = Type.Object({
   }),
 })
 
-/** Key in `exchange.state`. */
-const STATE_KEY = 'reasoning'
-
 /** What is known of a conversation when its request has arrived. */
 interface Known {
   /** What the client sends back itself: everything, or the texts only. */
@@ -36,74 +33,63 @@ interface Known {
   readonly turns?: readonly RememberedTurn[]
 }
 
+const known = slot<Known>('reasoning')
+
 /**
  * Remembers the reasoning of replies with tool calls, and adds it to the next request if its client has not
  * sent it back. See docs/decisions/replies.md, "Reasoning goes back to the provider that issued it".
  */
-export function createReasoning(): Plugin {
-  return definePlugin({
-    name: 'reasoning',
-    contract: 2,
-    after: ['auth'],
-    before: ['firewall', 'routing', 'cache', 'dispatch'],
-    options,
-    setup({ ttl_seconds }, { store, logger }) {
-      function ignoreUnavailable(exchange: Exchange, error: unknown): undefined {
-        // The gateway logs when the shared state becomes unavailable.
-        if (SharedStateUnavailableError.isInstance(error)) return
-        logger.error({ err: error, requestId: exchange.id }, 'reasoning of the conversation unavailable')
-      }
+export default definePlugin({
+  name: 'reasoning',
+  after: ['auth'],
+  before: ['firewall', 'routing', 'cache', 'dispatch'],
+  options,
+  setup({ ttl_seconds }, { store, logger }) {
+    function ignoreUnavailable(exchange: Exchange, error: unknown): undefined {
+      // The gateway logs when the shared state becomes unavailable.
+      if (SharedStateUnavailableError.isInstance(error)) return
+      logger.error({ err: error, requestId: exchange.id }, 'reasoning of the conversation unavailable')
+    }
 
-      async function recall(exchange: Exchange, key: string, keeps: Known['keeps']): Promise<void> {
-        const stored = await store.get(key).catch((error: unknown) => ignoreUnavailable(exchange, error))
-        const turns = toRememberedTurns(stored)
-        setKnown(exchange, { keeps, turns })
-        if (turns.length === 0) return
-        const { request } = exchange
-        exchange.request = { ...request, messages: withRemembered(request.messages, turns) }
-      }
+    async function recall(exchange: Exchange, key: string, keeps: Known['keeps']): Promise<void> {
+      const stored = await store.get(key).catch((error: unknown) => ignoreUnavailable(exchange, error))
+      const turns = toRememberedTurns(stored)
+      known.set(exchange, { keeps, turns })
+      if (turns.length === 0) return
+      const { request } = exchange
+      exchange.request = { ...request, messages: withRemembered(request.messages, turns) }
+    }
 
-      async function save(exchange: Exchange, { call, ...turn }: WatchedTurn): Promise<void> {
-        const { turns: earlier = [], keeps } = knownOf(exchange)
-        const needsText = turn.text !== '' && keeps === undefined
-        const isEmpty = !needsText && turn.data.every((data) => data.length === 0)
-        if (isEmpty && earlier.length === 0) return
-        const remembered = appendTurn(earlier, turn)
-        if (remembered === undefined) return
-        const { account, received } = exchange
-        const key = keyOfCall(account.userId, { id: call.id, function: call }, received.messages)
-        await store
-          .set(key, remembered, ttl_seconds)
-          .catch((error: unknown) => ignoreUnavailable(exchange, error))
-      }
+    async function save(exchange: Exchange, { call, ...turn }: WatchedTurn): Promise<void> {
+      const { turns: earlier = [], keeps } = known.of(exchange) ?? {}
+      const needsText = turn.text !== '' && keeps === undefined
+      const isEmpty = !needsText && turn.data.every((data) => data.length === 0)
+      if (isEmpty && earlier.length === 0) return
+      const remembered = appendTurn(earlier, turn)
+      if (remembered === undefined) return
+      const { account, received } = exchange
+      const key = keyOfCall(account.userId, { id: call.id, function: call }, received.messages)
+      await store
+        .set(key, remembered, ttl_seconds)
+        .catch((error: unknown) => ignoreUnavailable(exchange, error))
+    }
 
-      return {
-        decide(exchange): MaybePromise<void> {
-          const { messages } = exchange.request
-          const index = messages.findLastIndex(
-            ({ tool_calls }) => tool_calls != null && tool_calls.length > 0,
-          )
-          const message = messages[index]
-          const call = message?.tool_calls?.[0]
-          if (message === undefined || call === undefined || exchange.isSimulated) return
-          if (!lacksData(message)) return setKnown(exchange, { keeps: 'everything' })
-          const key = keyOfCall(exchange.account.userId, call, messages.slice(0, index))
-          return recall(exchange, key, hasText(message) ? 'texts' : undefined)
-        },
-        reply(exchange, next) {
-          const { tools } = exchange.request
-          if (tools == null || tools.length === 0 || knownOf(exchange).keeps === 'everything') return next()
-          return next().then((reply) => watchReply(reply, exchange.target, (turn) => save(exchange, turn)))
-        },
-      }
-    },
-  })
-}
-
-function knownOf({ state }: Exchange): Known {
-  return state[STATE_KEY] ?? {}
-}
-
-function setKnown({ state }: Exchange, known: Known): void {
-  state[STATE_KEY] = known
-}
+    return {
+      decide(exchange): MaybePromise<void> {
+        const { messages } = exchange.request
+        const index = messages.findLastIndex(({ tool_calls }) => tool_calls != null && tool_calls.length > 0)
+        const message = messages[index]
+        const call = message?.tool_calls?.[0]
+        if (message === undefined || call === undefined || exchange.isSimulated) return
+        if (!lacksData(message)) return known.set(exchange, { keeps: 'everything' })
+        const key = keyOfCall(exchange.account.userId, call, messages.slice(0, index))
+        return recall(exchange, key, hasText(message) ? 'texts' : undefined)
+      },
+      reply(exchange, next) {
+        const { tools } = exchange.request
+        if (tools == null || tools.length === 0 || known.of(exchange)?.keeps === 'everything') return next()
+        return next().then((reply) => watchReply(reply, exchange.target, (turn) => save(exchange, turn)))
+      },
+    }
+  },
+})

@@ -1,12 +1,5 @@
 import type { Logger } from 'pino'
-import {
-  type Exchange,
-  GatewayError,
-  type Plugin,
-  type RoutingRule,
-  type RuleSet,
-} from '../../core/contract/index.ts'
-import type { RoutingContent } from '../../core/events/domain-events.ts'
+import { definePlugin, type Exchange, GatewayError, type RuleSet } from '../../core/contract/index.ts'
 import { PatternLimitError, PatternRun } from '../../core/pcre/pattern-run.ts'
 import {
   type CompiledCacheOptions,
@@ -17,97 +10,100 @@ import {
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import { describeThrower } from '../../core/util/plugin-context.ts'
 import { findJudgedRequest, forEachRuleSet } from '../../core/util/rule-sets.ts'
-import { connectLearnedRouting, type LearnedRoutingServices } from '../learned-routing/connect.ts'
-import { createRuleEndpoints, type RuleEndpointServices } from '../rules/endpoints.ts'
+import { GatewayState } from '../../projections/state.ts'
+import { Providers } from '../../providers/shared/providers.ts'
+import { connectLearnedRouting, LearnedRouting } from '../learned-routing/connect.ts'
+import { createRuleEndpoints } from '../rules/endpoints.ts'
+import { RuleScopes } from '../rules/rule-scopes.ts'
 import { compileRouting } from './compile.ts'
 import { evaluateRouting, type RuleDecision, startDecision } from './evaluate.ts'
 import { resolveOperationRoute } from './operation-route.ts'
 import { builtInConditions, createBuiltInActions } from './operators.ts'
 import { buildRoutingInput, knownNames, parseRequestedModel } from './requested-model.ts'
 import { resolveRoute } from './resolve-route.ts'
-import type { RoutingCatalog } from './routing-catalog.ts'
+import { RoutingCatalog } from './routing-catalog.ts'
 import { createSplitAction } from './split-action.ts'
-
-interface RoutingServices extends RuleEndpointServices<RoutingRule, RoutingContent> {
-  readonly routingCatalog: RoutingCatalog
-  /** The providers that a rule or a model prefix may name. */
-  readonly providers: ReadonlySet<string>
-  /** The draws of splits depend on it. Not a secret, but the same in all processes. */
-  readonly logId: string
-  /** Undefined while learned routing is off. */
-  readonly learned?: LearnedRoutingServices | undefined
-}
 
 /**
  * Sets the route of a request from the routing rules of policies and of the user, and the requested model;
  * serves `/v1/routing-rules`.
  */
-export function createRouting(services: RoutingServices): Plugin {
-  const { routingCatalog, providers, logId, learned } = services
-  const names = knownNames(routingCatalog, providers)
-  return {
-    name: 'routing',
-    after: ['auth', 'plan'],
-    options: compiledCacheOptions,
-    async setup(options: CompiledCacheOptions, { operators, metrics, logger }) {
-      const assessPrompt = await connectLearnedRouting(learned, metrics, logger)
-      const compile = (rules: RuleSet) => compileRouting(rules, operators)
-      const getCompiled = createCompiledCache(
-        compile,
-        options,
-        ({ routing }) => routing.length,
-        createLookupCounter(metrics, 'routing'),
-      )
-      return {
-        decide(exchange) {
-          const { account, request, preferences, parameterNames } = exchange
-          const requested = parseRequestedModel(request.model, names)
-          const mode = requested.type === 'auto' ? requested.mode : 'balance'
-          const input = buildRoutingInput(account, request, mode, exchange.id, exchange.headers)
-          const decision = startDecision(input)
-          if (!exchange.isSimulated)
-            decision.onFailure = (ruleId, err) => logFailure(ruleId, err, exchange.id, logger)
-          const resolve = () => {
-            const { userId, models } = account
-            const { operation = 'chat' } = exchange
-            const assessment = operation === 'chat' ? assessPrompt?.(exchange) : undefined
-            const caller = {
-              userId,
-              preferences,
-              ...(models && { models }),
-              ...(parameterNames && { parameterNames }),
-              ...(assessment && { assessment }),
-            }
-            const find = () =>
-              operation === 'chat'
-                ? resolveRoute(requested, decision, caller, routingCatalog)
-                : resolveOperationRoute(requested, decision, { ...caller, operation }, routingCatalog)
-            const { route, warnings, trace } = traceRefusal(exchange, decision, find)
-            exchange.request = decision.draft.request
-            Object.assign(exchange.state, decision.draft.state)
-            exchange.route = route
-            exchange.warnings.push(...warnings)
-            exchange.trace.push(...trace)
+export default definePlugin({
+  name: 'routing',
+  after: ['auth', 'plan'],
+  before: ['dispatch'],
+  options: compiledCacheOptions,
+  uses: {
+    rules: RuleScopes,
+    catalog: RoutingCatalog,
+    providers: Providers,
+    state: GatewayState,
+    learned: LearnedRouting,
+  },
+  async setup(options: CompiledCacheOptions, { use, operators, metrics, logger }) {
+    const { kinds, own } = use.rules
+    const { catalog: routingCatalog } = use
+    const names = knownNames(routingCatalog, use.providers.known)
+    const assessPrompt = await connectLearnedRouting(use.learned, metrics, logger)
+    const compile = (rules: RuleSet) => compileRouting(rules, operators)
+    const getCompiled = createCompiledCache(
+      compile,
+      options,
+      ({ routing }) => routing.length,
+      createLookupCounter(metrics, 'routing'),
+    )
+    return {
+      decide(exchange) {
+        const { account, request, preferences, parameterNames } = exchange
+        const requested = parseRequestedModel(request.model, names)
+        const mode = requested.type === 'auto' ? requested.mode : 'balance'
+        const input = buildRoutingInput(account, request, mode, exchange.id, exchange.headers)
+        const decision = startDecision(input)
+        if (!exchange.isSimulated)
+          decision.onFailure = (ruleId, err) => logFailure(ruleId, err, exchange.id, logger)
+        const resolve = () => {
+          const { userId, models } = account
+          const { operation = 'chat' } = exchange
+          const assessment = operation === 'chat' ? assessPrompt?.(exchange) : undefined
+          const caller = {
+            userId,
+            preferences,
+            ...(models && { models }),
+            ...(parameterNames && { parameterNames }),
+            ...(assessment && { assessment }),
           }
-          const judgedBy = (rules: RuleSet) => {
-            const judged = findJudgedRequest(exchange, rules)
-            return judged && buildRoutingInput(account, judged, mode, exchange.id, exchange.headers)
-          }
-          const createRun = () =>
-            new PatternRun({ owner: account.userId, client: exchange.client, cpuLimitMs: MAX_SEARCH_CPU_MS })
-          const evaluate = (rules: RuleSet) =>
-            chain(getCompiled(rules), (compiled) =>
-              evaluateWithinLimit(compiled, input, createRun, decision, judgedBy(rules)),
-            )
-          return chain(forEachRuleSet(exchange, evaluate), resolve)
-        },
-        endpoints: createRuleEndpoints(services),
-        conditions: builtInConditions,
-        actions: [...createBuiltInActions(providers), createSplitAction(routingCatalog.catalog, logId)],
-      }
-    },
-  }
-}
+          const find = () =>
+            operation === 'chat'
+              ? resolveRoute(requested, decision, caller, routingCatalog)
+              : resolveOperationRoute(requested, decision, { ...caller, operation }, routingCatalog)
+          const { route, warnings, trace } = traceRefusal(exchange, decision, find)
+          exchange.request = decision.draft.request
+          Object.assign(exchange.state, decision.draft.state)
+          exchange.route = route
+          exchange.warnings.push(...warnings)
+          exchange.trace.push(...trace)
+        }
+        const judgedBy = (rules: RuleSet) => {
+          const judged = findJudgedRequest(exchange, rules)
+          return judged && buildRoutingInput(account, judged, mode, exchange.id, exchange.headers)
+        }
+        const createRun = () =>
+          new PatternRun({ owner: account.userId, client: exchange.client, cpuLimitMs: MAX_SEARCH_CPU_MS })
+        const evaluate = (rules: RuleSet) =>
+          chain(getCompiled(rules), (compiled) =>
+            evaluateWithinLimit(compiled, input, createRun, decision, judgedBy(rules)),
+          )
+        return chain(forEachRuleSet(exchange, evaluate), resolve)
+      },
+      endpoints: createRuleEndpoints({ ...own, kind: kinds.routing, createCommands: own.commands.routing }),
+      conditions: builtInConditions,
+      actions: [
+        ...createBuiltInActions(use.providers.known),
+        createSplitAction(routingCatalog.catalog, use.state.logId),
+      ],
+    }
+  },
+})
 
 function logFailure(ruleId: number, err: unknown, requestId: string, logger: Logger): void {
   const fields = { err, ...describeThrower(err), requestId, rule: `routing:${ruleId}` }

@@ -1,4 +1,4 @@
-import type { ChatRequest, Mode, Model } from '../../core/contract/index.ts'
+import { type ChatRequest, type Mode, type Model, service } from '../../core/contract/index.ts'
 import type { Capabilities, Catalog } from '../../providers/shared/catalog.ts'
 import type { ParameterFit } from '../../providers/shared/parameter-fit.ts'
 
@@ -21,6 +21,8 @@ export interface RoutingCatalog {
   /** False while the circuit breaker of the model is open for the user. */
   isUsable(model: Model, userId: number): boolean
 }
+
+export const RoutingCatalog = service<RoutingCatalog>('routing.catalog')
 
 export type ModeWeights = Readonly<Record<Mode, ScoreWeights>>
 

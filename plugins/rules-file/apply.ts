@@ -14,8 +14,9 @@ import { groupStream } from '../../projections/events/groups.ts'
 import type { IdSource } from '../../projections/ids.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
 import type { EventWriter } from '../../projections/runtime/write.ts'
-import { type BudgetHooks, findNewBudgets } from '../budget/budget-commands.ts'
+import { findNewBudgets } from '../budget/budget-commands.ts'
 import { budgetUnavailable } from '../budget/errors.ts'
+import type { Budgets } from '../budget/index.ts'
 import type { OwnedBudget } from '../budget/owned-budget.ts'
 import { findLostReference } from './lost-references.ts'
 import { planRulesFile } from './plan.ts'
@@ -34,8 +35,8 @@ export interface RulesFileServices extends RulesFileState {
   readonly ids: Pick<IdSource, 'reserve'>
   readonly writer: EventWriter
   readonly subscription: Pick<Subscription, 'position'>
-  /** Missing where no requests are served. */
-  readonly budgets?: BudgetHooks
+  /** Undefined where no requests are served. */
+  readonly budgets?: Pick<Budgets, 'catchUp'> | undefined
 }
 
 /** What must still be so when a file is applied. */

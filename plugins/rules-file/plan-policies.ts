@@ -1,6 +1,6 @@
 import type { PolicyContent } from '../../core/events/policy-events.ts'
 import type { Policy } from '../../projections/policies.ts'
-import { diffFields } from '../audit/diff-rules.ts'
+import { diffFields } from '../rules/diff-rules.ts'
 import { showPolicy } from '../rules/show-policy.ts'
 import type { PlanBuilder } from './plan-builder.ts'
 import { pickChanged } from './plan-groups.ts'

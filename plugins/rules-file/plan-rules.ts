@@ -2,7 +2,7 @@ import type { FirewallRule, JsonObject, RoutingRule, RuleSet } from '../../core/
 import type { RuleEvent, RuleOwner } from '../../core/events/domain-events.ts'
 import { afterManyItems } from '../../core/util/cooperative-yield.ts'
 import { emptyRuleSet, RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
-import { diffFields } from '../audit/diff-rules.ts'
+import { diffFields } from '../rules/diff-rules.ts'
 import { checkPatternSize, measureRules } from '../rules/pattern-size.ts'
 import type { RuleKind } from '../rules/rule-kind.ts'
 import type { PlanBuilder } from './plan-builder.ts'

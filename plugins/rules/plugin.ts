@@ -1,21 +1,19 @@
-import type { Endpoint, Plugin } from '../../core/contract/index.ts'
-import type { RuleCommandSet } from './batch.ts'
-import { createBatchEndpoint, type RuleApis } from './batch-endpoint.ts'
-import type { RuleServices } from './rule-commands.ts'
+import { definePlugin, type Endpoint, service } from '../../core/contract/index.ts'
+import { createBatchEndpoint } from './batch-endpoint.ts'
 import { OWN_RULES } from './rule-scope.ts'
+import { RuleScopes } from './rule-scopes.ts'
+
+/** The endpoints for rules as a file. The gateway creates them: a file has what several plugins declare. */
+export type RulesFileEndpoints = readonly Endpoint[]
+
+const RulesFile = service<RulesFileEndpoints>('rules.file')
 
 /** Serves `POST /v1/rules/batch`, atomic changes to rules of both kinds, and rules as a file. */
-export function createRules(
-  kinds: RuleApis,
-  commands: RuleCommandSet,
-  services: RuleServices,
-  fileEndpoints: readonly Endpoint[],
-): Plugin {
-  return {
-    name: 'rules',
-    after: ['auth', 'plan'],
-    setup: () => ({
-      endpoints: [createBatchEndpoint(OWN_RULES, kinds, commands, services), ...fileEndpoints],
-    }),
-  }
-}
+export default definePlugin({
+  name: 'rules',
+  after: ['auth', 'plan'],
+  uses: { rules: RuleScopes, file: RulesFile },
+  setup: (_, { use: { rules, file } }) => ({
+    endpoints: [createBatchEndpoint(OWN_RULES, rules.kinds, rules.own.commands, rules.own), ...file],
+  }),
+})

@@ -11,8 +11,9 @@ import {
 import type { RequestsInFlight } from '../../core/http/requests-in-flight.ts'
 import { readReply } from '../../core/pipeline/read-reply.ts'
 import { recordUnreadCost } from '../../core/pipeline/usage-recorder.ts'
+import type { Budgets } from '../budget/index.ts'
+import type { Ledger } from '../ledger/index.ts'
 import { CopyConnection, copyExchange } from './copy.ts'
-import type { CopyHooks } from './copy-hooks.ts'
 
 export const COPY_OUTCOMES = [
   'answered',
@@ -30,7 +31,8 @@ export interface CopyServices extends Pick<Host, 'costOf'> {
   dispatch(exchange: EndedExchange, route: Route): Promise<Reply>
   /** False while the circuit of the model is open. */
   isUsable(target: Target, userId: number): boolean
-  readonly hooks: CopyHooks
+  readonly ledger: Pick<Ledger, 'recordCopy'>
+  readonly budgets: Pick<Budgets, 'reserveCopy' | 'settleCopy'> | undefined
   readonly requests: Pick<RequestsInFlight, 'add' | 'delete'>
   readonly maxConcurrent: number
   readonly count: (outcome: CopyOutcome) => void
@@ -78,9 +80,9 @@ export class ShadowCopies {
   }
 
   async #run(exchange: EndedExchange, client: CopyConnection): Promise<void> {
-    const { hooks, count, countCost, costOf } = this.#services
+    const { ledger, budgets, count, countCost, costOf } = this.#services
     try {
-      await hooks.reserve?.(exchange)
+      await budgets?.reserveCopy(exchange)
     } catch (error) {
       if (!GatewayError.isInstance(error)) throw error
       count(client.isAborted ? 'aborted' : 'over_budget')
@@ -97,8 +99,8 @@ export class ShadowCopies {
     clearTimeout(timeout)
     client.close()
     countCost(exchange)
-    hooks.settle?.(exchange)
-    hooks.record?.({ exchange, error })
+    budgets?.settleCopy(exchange)
+    ledger.recordCopy(exchange, error)
     count(error === undefined ? 'answered' : client.isAborted ? 'aborted' : 'failed')
   }
 

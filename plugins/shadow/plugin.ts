@@ -1,15 +1,19 @@
 import { Gauge } from 'prom-client'
-import { type Plugin, type Static, StrictObject, Type } from '../../core/contract/index.ts'
+import { definePlugin, optional, type Static, StrictObject, Type } from '../../core/contract/index.ts'
+import { ProcessServices } from '../../core/pipeline/process-services.ts'
 import { billedTarget } from '../../core/pipeline/usage-recorder.ts'
 import { isCost } from '../../core/util/cost.ts'
 import { createCounter } from '../../core/util/metrics.ts'
-import type { CircuitBreakers } from '../../providers/shared/breaker.ts'
+import { GatewayState } from '../../projections/state.ts'
+import { CircuitBreakers } from '../../providers/shared/breaker.ts'
+import { Providers } from '../../providers/shared/providers.ts'
+import { Budgets } from '../budget/index.ts'
 import { createCallProvider, type DispatchServices } from '../dispatch/call-provider.ts'
 import { dispatchExchange } from '../dispatch/dispatch.ts'
-import type { RoutingCatalog } from '../routing/routing-catalog.ts'
+import { Ledger } from '../ledger/index.ts'
+import { RoutingCatalog } from '../routing/routing-catalog.ts'
 import { createShadowAction } from './action.ts'
-import { COPY_OUTCOMES, type CopyOutcome, type CopyServices, ShadowCopies } from './copies.ts'
-import type { CopyHooks } from './copy-hooks.ts'
+import { COPY_OUTCOMES, type CopyOutcome, ShadowCopies } from './copies.ts'
 import { setShadow } from './find-target.ts'
 
 const shadowOptions = StrictObject({
@@ -20,14 +24,6 @@ const shadowOptions = StrictObject({
     description: 'Copies in flight per process. Further ones are dropped.',
   }),
 })
-
-interface ShadowServices extends Pick<DispatchServices, 'providers'> {
-  readonly routingCatalog: RoutingCatalog
-  readonly circuitBreakers: Pick<CircuitBreakers, 'isUsable'>
-  readonly logId: string
-  readonly hooks: CopyHooks
-  readonly requests: CopyServices['requests']
-}
 
 /** What becomes of a copy must not affect the routing of requests. */
 const UNOBSERVED: Pick<DispatchServices, 'circuitBreakers' | 'latency'> = {
@@ -40,60 +36,68 @@ const UNOBSERVED: Pick<DispatchServices, 'circuitBreakers' | 'latency'> = {
 }
 
 /** Sends copies of answered requests to other models, for a comparison (docs/rules.md, "Shadows"). */
-export function createShadow(services: ShadowServices): Plugin {
-  const { routingCatalog, circuitBreakers, providers, logId, hooks, requests } = services
-  const callProvider = createCallProvider({ providers, ...UNOBSERVED })
-  return {
-    name: 'shadow',
-    after: ['routing', 'dispatch'],
-    options: shadowOptions,
-    setup({ max_concurrent }: Static<typeof shadowOptions>, { costOf, logger, metrics }) {
-      const outcomes = createCounter(metrics, {
-        name: 'signalbox_shadow_copies_total',
-        help: 'Copies of requests for other models, by outcome.',
-        labelNames: ['outcome'],
-      })
-      for (const outcome of COPY_OUTCOMES) outcomes(outcome)
-      const cost = createCounter(metrics, {
-        name: 'signalbox_shadow_cost_usd_total',
-        help: 'Cost of copies of requests for other models, in US dollars.',
-        labelNames: ['provider', 'model'],
-      })
-      const copies = new ShadowCopies({
-        dispatch: (exchange, route) => dispatchExchange(exchange, route, callProvider),
-        isUsable: ({ entry }, userId) => entry === undefined || circuitBreakers.isUsable(entry, userId),
-        hooks,
-        requests,
-        maxConcurrent: max_concurrent,
-        count: (outcome: CopyOutcome) => outcomes(outcome).inc(),
-        countCost(exchange) {
-          const { costUsd } = exchange
-          const target = billedTarget(exchange)
-          if (isCost(costUsd) && target !== undefined)
-            cost(target.provider, target.entry?.id ?? 'other').inc(costUsd)
-        },
-        costOf,
-        logger,
-      })
-      new Gauge({
-        name: 'signalbox_shadow_copies_in_flight',
-        help: 'Copies of requests that have not ended.',
-        registers: [metrics],
-        collect() {
-          this.set(copies.inFlight)
-        },
-      })
-      return {
-        actions: [createShadowAction(routingCatalog.catalog, logId)],
-        decide: (exchange) => setShadow(exchange, routingCatalog),
-        observe({ exchange, error, isAborted }) {
-          if (exchange?.shadow === undefined || error !== undefined || isAborted) return
-          const { shadow, target, attempts } = exchange
-          // Only what a provider has just answered can be compared, and not with itself.
-          if (attempts.at(-1)?.outcome !== 'ok' || target?.entry === shadow.entry) return
-          copies.send(exchange, shadow)
-        },
-      }
-    },
-  }
-}
+export default definePlugin({
+  name: 'shadow',
+  after: ['routing', 'dispatch'],
+  options: shadowOptions,
+  uses: {
+    catalog: RoutingCatalog,
+    breakers: CircuitBreakers,
+    providers: Providers,
+    state: GatewayState,
+    process: ProcessServices,
+    ledger: Ledger,
+    budgets: optional(Budgets),
+  },
+  setup({ max_concurrent }: Static<typeof shadowOptions>, { use, costOf, logger, metrics }) {
+    const { catalog: routingCatalog, breakers, ledger, budgets } = use
+    const callProvider = createCallProvider({ providers: use.providers.byId, ...UNOBSERVED })
+    const outcomes = createCounter(metrics, {
+      name: 'signalbox_shadow_copies_total',
+      help: 'Copies of requests for other models, by outcome.',
+      labelNames: ['outcome'],
+    })
+    for (const outcome of COPY_OUTCOMES) outcomes(outcome)
+    const cost = createCounter(metrics, {
+      name: 'signalbox_shadow_cost_usd_total',
+      help: 'Cost of copies of requests for other models, in US dollars.',
+      labelNames: ['provider', 'model'],
+    })
+    const copies = new ShadowCopies({
+      dispatch: (exchange, route) => dispatchExchange(exchange, route, callProvider),
+      isUsable: ({ entry }, userId) => entry === undefined || breakers.isUsable(entry, userId),
+      ledger,
+      budgets,
+      requests: use.process.requests,
+      maxConcurrent: max_concurrent,
+      count: (outcome: CopyOutcome) => outcomes(outcome).inc(),
+      countCost(exchange) {
+        const { costUsd } = exchange
+        const target = billedTarget(exchange)
+        if (isCost(costUsd) && target !== undefined)
+          cost(target.provider, target.entry?.id ?? 'other').inc(costUsd)
+      },
+      costOf,
+      logger,
+    })
+    new Gauge({
+      name: 'signalbox_shadow_copies_in_flight',
+      help: 'Copies of requests that have not ended.',
+      registers: [metrics],
+      collect() {
+        this.set(copies.inFlight)
+      },
+    })
+    return {
+      actions: [createShadowAction(routingCatalog.catalog, use.state.logId)],
+      decide: (exchange) => setShadow(exchange, routingCatalog),
+      observe({ exchange, error, isAborted }) {
+        if (exchange?.shadow === undefined || error !== undefined || isAborted) return
+        const { shadow, target, attempts } = exchange
+        // Only what a provider has just answered can be compared, and not with itself.
+        if (attempts.at(-1)?.outcome !== 'ok' || target?.entry === shadow.entry) return
+        copies.send(exchange, shadow)
+      },
+    }
+  },
+})

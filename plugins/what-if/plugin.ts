@@ -1,16 +1,31 @@
-import type { Plugin } from '../../core/contract/index.ts'
+import { definePlugin, service } from '../../core/contract/index.ts'
+import { Callers } from '../../projections/callers.ts'
+import { GatewayState } from '../../projections/state.ts'
+import { Ledger } from '../ledger/index.ts'
+import { RuleScopes } from '../rules/rule-scopes.ts'
 import { createWhatIfEndpoint, WHAT_IF_ERROR_CODES } from './endpoint.ts'
-import type { WhatIfServices } from './run-what-if.ts'
+import type { WhatIfThread as Thread } from './thread.ts'
+
+/** The gateway creates it: the thread sets up the plugins again. */
+const WhatIfThread = service<Thread>('what-if.thread')
 
 /** Evaluates drafts of rules on recorded requests (docs/what-if.md). */
-export function createWhatIf(services: WhatIfServices): Plugin {
-  return {
-    name: 'what-if',
-    after: ['ledger', 'routing', 'firewall'],
-    setup: (_, { logger }) => ({
+export default definePlugin({
+  name: 'what-if',
+  after: ['ledger', 'routing', 'firewall'],
+  uses: { state: GatewayState, rules: RuleScopes, callers: Callers, ledger: Ledger, thread: WhatIfThread },
+  setup(_, { use: { state, rules, callers, ledger, thread }, logger }) {
+    const services = {
+      ...state,
+      kinds: rules.kinds,
+      snapshotCaller: callers.snapshot,
+      thread,
+      settleLedger: ledger.settle,
+    }
+    return {
       endpoints: [createWhatIfEndpoint(services, logger)],
       errorCodes: WHAT_IF_ERROR_CODES,
-      close: () => services.thread.close(),
-    }),
-  }
-}
+      close: () => thread.close(),
+    }
+  },
+})

@@ -1,4 +1,4 @@
-import type { Model, Target } from '../../core/contract/index.ts'
+import { type Model, service, type Target } from '../../core/contract/index.ts'
 import { createBoundedCache } from '../../core/util/bounded-cache.ts'
 import type { CircuitState } from './circuit.ts'
 import { type BreakerCall, type BreakerSettings, type CallerRecord, ModelBreaker } from './model-breaker.ts'
@@ -21,6 +21,8 @@ export interface CircuitBreakers {
   /** The circuits that are not closed for a single caller. */
   callerCircuits(): Iterable<CircuitInfo>
 }
+
+export const CircuitBreakers = service<CircuitBreakers>('circuit-breakers')
 
 interface CircuitInfo {
   readonly provider: string

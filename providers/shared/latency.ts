@@ -1,4 +1,4 @@
-import type { Model, Target } from '../../core/contract/index.ts'
+import { type Model, service, type Target } from '../../core/contract/index.ts'
 
 /** Estimates the latency of models, in milliseconds (docs/routing.md, "Automatic choice"). */
 export interface LatencyTracker {
@@ -11,6 +11,8 @@ export interface LatencyTracker {
   /** The expected time of a reply of 100 tokens. Starts with the figure in the catalogue. */
   estimateMs(model: Model): number
 }
+
+export const LatencyTracker = service<LatencyTracker>('latency')
 
 const ESTIMATED_TOKENS = 100
 

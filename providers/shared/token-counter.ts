@@ -1,4 +1,4 @@
-import { type EndedExchange, GatewayError, type Target } from '../../core/contract/index.ts'
+import { type EndedExchange, GatewayError, service, type Target } from '../../core/contract/index.ts'
 import { PromptTokens } from '../../core/text/prompt-tokens.ts'
 import { createExactTokenizer } from '../../core/text/tokenizer.ts'
 import { untilAborted } from '../../core/threads/timeout.ts'
@@ -13,6 +13,8 @@ export interface TokenCounter {
   count(exchange: CountedExchange): Promise<number>
   close(): Promise<void>
 }
+
+export const TokenCounter = service<TokenCounter>('token-counter')
 
 /** A provider that does not answer sooner is not worth waiting for: the own count is close. */
 const ASK_TIMEOUT_MS = 3000

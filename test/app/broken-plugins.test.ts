@@ -4,7 +4,7 @@ import { BUILT_IN, installAll, listPlugins } from '../support/plugins.ts'
 
 /** The source of a plugin named `x`. */
 const x = (more = '', parts = '') =>
-  `export default { name: 'x', contract: 2, ${more} setup: () => ({ ${parts} }) }`
+  `export default { name: 'x', contract: 3, ${more} setup: () => ({ ${parts} }) }`
 
 /** Parts with one endpoint. */
 const endpoint = (method: string, path: string) => `endpoints: [{
@@ -13,7 +13,7 @@ const endpoint = (method: string, path: string) => `endpoints: [{
 }]`
 
 const counter = `import { Counter } from 'signalbox'
-  export default { name: NAME, contract: 2, setup(_, { metrics }) {
+  export default { name: NAME, contract: 3, setup(_, { metrics }) {
     new Counter({ name: 'visits_total', help: 'Visits.', registers: [metrics] })
     return {}
   } }`
@@ -51,8 +51,8 @@ const cases: readonly Case[] = [
     use: ['x'],
     packages: { x: `export default { name: 'x', setup: () => ({}) }` },
     says: [
-      'plugin "x" requires version 1 of the plugin contract; this is version 2. Install',
-      'docs/plugins.md, "Moving from contract 1"',
+      'plugin "x" requires version 1 of the plugin contract; this is version 3. Install',
+      'see docs/plugins.md',
     ],
   },
   {

@@ -108,7 +108,7 @@ describe('"config check"', () => {
     await writeFile(newer, `export default { name: 'newer', contract: 99, setup: () => ({}) }`)
     await writeFile(
       late,
-      `export default { name: 'late', contract: 2, after: ['dispatch'], setup() { throw new Error('it was set up') } }`,
+      `export default { name: 'late', contract: 3, after: ['dispatch'], setup() { throw new Error('it was set up') } }`,
     )
     const firewall = { use: 'firewall', options: { hold_back_chars: 0 } }
     const plugins = ['plan', 'auth', firewall, newer, late, 'routing', 'dispatch', './nowhere.mjs', 'auth']
@@ -133,7 +133,7 @@ describe('"config check"', () => {
     const plugin = path.join(folder, 'plugin.mjs')
     await writeFile(
       plugin,
-      `export default { name: 'any', contract: 2, setup() { throw new Error('it was set up') } }`,
+      `export default { name: 'any', contract: 3, setup() { throw new Error('it was set up') } }`,
     )
     const CONFIG = await writeSettings(`plugins: [auth, ${plugin}]\n`)
     const DATA_DIR = await makeFolder()
@@ -156,7 +156,7 @@ describe('"config check"', () => {
     )
 
     const plugin = path.join(await makeFolder(), 'plugin.mjs')
-    await writeFile(plugin, `export default { name: 'any', contract: 2, setup: () => ({}) }`)
+    await writeFile(plugin, `export default { name: 'any', contract: 3, setup: () => ({}) }`)
     const CONFIG = await writeSettings(`${providers}plugins: [auth, ${plugin}]\n`)
     const { code, stdout } = await runCommand(['config', 'check'], { CONFIG })
     expect(code).to.equal(0)

@@ -48,7 +48,7 @@ models:
 /** Hands what the gateway itself knows of a request to the test, which runs in the same process. */
 const OBSERVER = `export default {
   name: 'observer',
-  contract: 2,
+  contract: 3,
   setup: () => ({
     observe({ exchange }) {
       if (exchange === undefined) return

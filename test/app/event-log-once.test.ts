@@ -12,7 +12,7 @@ const MARKS = `import { endpoint, StrictObject, Type, user } from 'signalbox'
 const mark = StrictObject({ mark: Type.String() })
 export default {
   name: 'marks',
-  contract: 2,
+  contract: 3,
   after: ['auth'],
   events: {
     types: { Marked: mark },

@@ -19,7 +19,7 @@ const EVALUATED = `${UNLIMITED}firewall: { evaluate_responses: true }\n`
 const ORACLE = `import { ReplyEvent } from 'signalbox'
 export default {
   name: 'oracle',
-  contract: 2,
+  contract: 3,
   before: ['dispatch'],
   setup: () => ({
     reply: ({ id }) => ({

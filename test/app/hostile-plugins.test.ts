@@ -100,7 +100,7 @@ const INSPECT = {
   'inspect: holds everything back': () => ({ transform: () => [], flush: never }),
 }
 export default {
-  name: 'hostile', contract: 2, after: ['auth'], before: ['dispatch'],
+  name: 'hostile', contract: 3, after: ['auth'], before: ['dispatch'],
   setup: (_, { logger }) => ({
     decide: (exchange) => DECIDE[exchange.headers['x-way']]?.(exchange, logger),
     reply: (exchange, next) => (REPLY[exchange.headers['x-way']] ?? ((_, next) => next()))(exchange, next),

@@ -17,7 +17,7 @@ const NEVER = `const waitFor = (headers, name) => {
   return new Promise(() => undefined)
 }
 export default {
-  name: 'never', contract: 2, after: ['auth'], before: ['dispatch'],
+  name: 'never', contract: 3, after: ['auth'], before: ['dispatch'],
   setup: () => ({
     admit: ({ headers }) => waitFor(headers, 'admit'),
     decide: ({ headers }) => waitFor(headers, 'decide'),

@@ -6,7 +6,7 @@ import { firewallRuleBody } from '../support/bodies.ts'
 import { makeFolder } from '../support/folders.ts'
 import { AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
-import { UNLIMITED, withSettings } from '../support/settings.ts'
+import { withSettings } from '../support/settings.ts'
 import { waitUntil } from '../support/wait.ts'
 
 const chat = (content: string, more = {}) => ({
@@ -317,17 +317,5 @@ describe('the request ledger', () => {
     expect(body.data.map(({ status }: { status: number }) => status)).to.deep.equal([429, 200, 200])
     expect(body.data[0].error.code).to.equal('rate_limit_exceeded')
     await limited.stop()
-  })
-
-  it('accepts the name trace for one release', async () => {
-    const renamed = await startGateway(
-      await withSettings(
-        `${UNLIMITED}plugins: [auth, plan, { use: trace, options: { kept_requests: 9 } }, routing, dispatch]\n`,
-      ),
-    )
-    const { headers } = await renamed.call('POST', '/v1/chat/completions', chat('hello'))
-    const { status } = await renamed.call('GET', `/v1/requests/${headers.get('x-request-id')}`)
-    expect(status).to.equal(200)
-    await renamed.stop()
   })
 })

@@ -246,7 +246,7 @@ describe('the addresses for operators', () => {
 const VISITORS = `import { Counter } from 'signalbox'
 export default {
   name: 'visitors',
-  contract: 2,
+  contract: 3,
   setup(options, { metrics }) {
     const counter = new Counter({ name: 'visitors_total', help: 'Visitors.', registers: [metrics] })
     return { observe: () => counter.inc() }

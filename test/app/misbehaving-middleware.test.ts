@@ -116,7 +116,7 @@ class Huge {
     return { transform: (event) => Array(this.#count).fill(event.withParts([{ type: 'text', text: 'ab' }])) }
   }
 }
-export default { name: 'huge', contract: 2, before: ['dispatch'], setup: () => new Huge() }`
+export default { name: 'huge', contract: 3, before: ['dispatch'], setup: () => new Huge() }`
 
 describe('a plugin that makes a reply huge', () => {
   let gateway: RunningGateway

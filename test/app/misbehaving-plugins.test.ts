@@ -83,7 +83,7 @@ const HEADERS = { 'x-note': 'two\\nlines' }
 const attackOf = ({ headers }) => headers['x-attack']
 export default {
   name: 'rogue',
-  contract: 2,
+  contract: 3,
   after: ['routing'],
   before: ['dispatch'],
   setup: () => ({

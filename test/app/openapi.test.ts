@@ -296,7 +296,7 @@ function schemasOf(value: Loose, path: string): readonly (readonly [string, Loos
 
 const NIGHT = `export default {
   name: 'night',
-  contract: 2,
+  contract: 3,
   setup: () => ({
     conditions: [{ name: 'shout', schema: { type: 'boolean' }, description: 'true or false', matcher: () => () => true }],
     actions: [{ name: 'echo', schema: { type: 'string' }, description: 'a text', combine: 'all', apply() {} }],

@@ -23,7 +23,7 @@ const fail = ({ headers }, phase) => {
 }
 export default {
   name: 'cards',
-  contract: 2,
+  contract: 3,
   setup: () => ({
     errorCodes: { card_number: { status: 422, type: 'validation_error', description: 'A card number.' } },
     admit: (request) => fail(request, 'admit'),

@@ -62,7 +62,7 @@ const METRICS = {
   'hangs': never,
 }
 export default {
-  name: 'parts', contract: 2,
+  name: 'parts', contract: 3,
   setup(_, { metrics }) {
     for (const [name, collect] of Object.entries(METRICS))
       new Gauge({ name: 'parts_' + name, help: 'Bad.', registers: [metrics], collect })

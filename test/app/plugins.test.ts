@@ -9,7 +9,7 @@ import { ROOT } from '../support/root.ts'
 const STAMP = `import { endpoint, Type, user } from 'signalbox'
 export default {
   name: 'stamp',
-  contract: 2,
+  contract: 3,
   after: ['auth'],
   options: { type: 'object', additionalProperties: false, required: ['text'], properties: { text: { type: 'string' } } },
   setup: ({ text }) => ({
@@ -28,7 +28,7 @@ export default {
 
 const NIGHT = `export default {
   name: 'night',
-  contract: 2,
+  contract: 3,
   setup: () => ({
     conditions: [
       {
@@ -61,7 +61,7 @@ class Classy {
     })]
   }
 }
-export default { name: 'classy', contract: 2, after: ['auth'], setup: () => new Classy() }`
+export default { name: 'classy', contract: 3, after: ['auth'], setup: () => new Classy() }`
 
 describe('plugins', () => {
   it('may return an instance of a class', async () => {
@@ -223,7 +223,7 @@ describe('plugins', () => {
     const folder = await makeFolder()
     const thrower = `import { GatewayError } from 'signalbox'
       import { GatewayError as Copied } from './copy/errors.js'
-      export default { name: 'thrower', contract: 2, after: ['auth'], setup: () => ({
+      export default { name: 'thrower', contract: 3, after: ['auth'], setup: () => ({
         admit({ headers }) {
           const how = headers['x-throw']
           if (how === 'ours') throw new GatewayError('conflict', 'Ours.', { retryAfter: 3 })
@@ -254,7 +254,7 @@ describe('plugins', () => {
   it('may answer with a long list that they change in place afterwards', async () => {
     const list = `const list = Array.from({ length: 500 }, (_, id) => ({ id, state: 'before' }))
       const change = () => { for (const item of list.splice(250)) item.state = 'after' }
-      export default { name: 'list', contract: 2, setup: () => ({
+      export default { name: 'list', contract: 3, setup: () => ({
         endpoints: [{
           method: 'GET', path: '/v1/list', access: { type: 'user' }, operationId: 'readList', summary: 'Lists.',
           tags: [], responses: { 200: { description: 'The list.' } },
@@ -275,7 +275,7 @@ describe('plugins', () => {
   it('have no access to the admin key and the provider keys', async () => {
     const folder = await makeFolder()
     const snoop = `import { inspect } from 'node:util'
-      export default { name: 'snoop', contract: 2, setup: (options, host) => ({
+      export default { name: 'snoop', contract: 3, setup: (options, host) => ({
         endpoints: [{
           method: 'GET', path: '/v1/snoop', access: { type: 'user' }, operationId: 'snoop', summary: 'Snoops.',
           tags: [], responses: { 200: { description: 'All that was found.' } },

@@ -16,7 +16,7 @@ const rewrite = (value) => JSON.parse(JSON.stringify(value).replaceAll('qx1', 'f
 const isIn = ({ headers }, phase) => headers['x-rewrite'] === phase
 const change = ({ messages: [message] }) => { message.content = message.content.replaceAll('qx1', 'falcon') }
 export default {
-  name: 'rewriter', contract: 2, after: ['firewall'], before: ['dispatch'],
+  name: 'rewriter', contract: 3, after: ['firewall'], before: ['dispatch'],
   setup: () => ({
     decide(exchange) {
       if (isIn(exchange, 'decide')) exchange.request = rewrite(exchange.request)
@@ -43,7 +43,7 @@ export default {
 
 /** Is never called, since `dispatch` answers. */
 const LATER = `
-export default { name: 'later', contract: 2, after: ['dispatch'], setup: () => ({ reply: (_, next) => next() }) }`
+export default { name: 'later', contract: 3, after: ['dispatch'], setup: () => ({ reply: (_, next) => next() }) }`
 
 describe('what plugins change behind the firewall', () => {
   let sandbox: Sandbox

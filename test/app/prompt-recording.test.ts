@@ -256,7 +256,7 @@ describe('recorded prompts', () => {
     const key = newKey()
     expect(await refusal({ ...masked, RECORD_KEY: `a:${key},a:${newKey()}` })).to.contain('same key id')
     const withoutFirewall = await withSettings(
-      'plugins: { remove: [firewall] }\nledger: { record_prompts: masked }\n',
+      'plugins: [auth, ledger, dispatch]\nledger: { record_prompts: masked }\n',
     )
     expect(await refusal({ ...withoutFirewall, RECORD_KEY: key })).to.match(/ledger.*firewall/)
   })

@@ -10,7 +10,7 @@ import { receivedText } from '../support/streams.ts'
 const REDACTOR = `import { createTextTransform } from 'signalbox'
 export default {
   name: 'redactor',
-  contract: 2,
+  contract: 3,
   setup: () => ({
     inspect: () => createTextTransform({ pattern: /track/gi, replacement: '[word]', maxMatchLength: 5 }),
   }),
@@ -20,7 +20,7 @@ export default {
 const ORACLE = `import { ReplyEvent } from 'signalbox'
 export default {
   name: 'oracle',
-  contract: 2,
+  contract: 3,
   before: ['dispatch'],
   setup: () => ({
     reply(exchange, next) {
@@ -44,7 +44,7 @@ export default {
 const TRIPWIRE = `import { GatewayError } from 'signalbox'
 export default {
   name: 'tripwire',
-  contract: 2,
+  contract: 3,
   setup: () => ({
     inspect(exchange) {
       const word = exchange.headers['x-tripwire']

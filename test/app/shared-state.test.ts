@@ -78,7 +78,7 @@ describe('counters and records of plugins', () => {
 
 describe('host.costOf', () => {
   const COSTS = `export default {
-    name: 'costs', contract: 2,
+    name: 'costs', contract: 3,
     setup: (_, { costOf }) => ({
       reply(exchange, next) {
         const usage = { input: 1000000, cached: 400000, output: 100000 }

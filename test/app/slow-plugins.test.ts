@@ -18,7 +18,7 @@ const PATIENT = `async function collect(batches) {
 }
 export default {
   name: 'patient',
-  contract: 2,
+  contract: 3,
   before: ['dispatch'],
   setup: () => ({
     async reply({ headers }, next) {

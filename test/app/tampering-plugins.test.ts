@@ -143,7 +143,7 @@ const REJECTED = {
 }
 const wayOf = ({ headers }) => headers?.['x-way']
 export const tampering = {
-  name: 'tampering', contract: 2, after: ['auth'],
+  name: 'tampering', contract: 3, after: ['auth'],
   setup: () => ({
     decide: (exchange) => DECIDE[wayOf(exchange)]?.(exchange),
     observe: (request) => OBSERVE[request.exchange && wayOf(request.exchange)]?.(request),
@@ -152,7 +152,7 @@ export const tampering = {
 }
 export default tampering
 export const routed = {
-  name: 'routed', contract: 2, after: ['routing'], before: ['dispatch'],
+  name: 'routed', contract: 3, after: ['routing'], before: ['dispatch'],
   setup: () => ({
     decide(exchange) {
       if (wayOf(exchange)?.startsWith('rejected')) throw new GatewayError('conflict', 'No.')

@@ -31,7 +31,7 @@ const REPLY = {
   'loses patience': (next) => Promise.race([next(), new Promise((resolve) => setTimeout(resolve, 5, OWN))]),
 }
 export default {
-  name: 'wasteful', contract: 2, before: ['dispatch'],
+  name: 'wasteful', contract: 3, before: ['dispatch'],
   setup: () => ({
     reply: ({ headers }, next) => REPLY[headers['x-do']]?.(next) ?? next(),
     inspect({ headers }) {

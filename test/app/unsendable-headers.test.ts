@@ -28,7 +28,7 @@ const set = (request, place) => {
   if (header !== undefined) request.res.setDefaultHeader(...header)
 }
 export default {
-  name: 'setter', contract: 2, after: ['auth'], before: ['dispatch'],
+  name: 'setter', contract: 3, after: ['auth'], before: ['dispatch'],
   setup: () => ({
     admit(request) {
       set(request, 'admit')

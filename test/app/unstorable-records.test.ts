@@ -56,7 +56,7 @@ const BREAK = {
   exchange: (exchange) => { Object.defineProperty(exchange, 'route', { get() { throw new Error('gone') } }) },
 }
 export default {
-  name: 'scribbler', contract: 2, after: ['auth'],
+  name: 'scribbler', contract: 3, after: ['auth'],
   setup() { return {
     decide(exchange) {
       write('decide', exchange, exchange.trace)

@@ -32,7 +32,7 @@ const LEAKS = {
   'an exit in a timer': () => setTimeout(() => process.exit(0), 1),
 }
 export default {
-  name: 'leaky', contract: 2, after: ['auth'],
+  name: 'leaky', contract: 3, after: ['auth'],
   setup: () => ({ decide(exchange) { LEAKS[exchange.headers['x-leak']]?.(exchange) } }),
 }`
 

@@ -99,7 +99,7 @@ const LOOK = `import { execFileSync } from 'node:child_process'
 const program = 'process.stdout.write(JSON.stringify(process.env))'
 export default {
   name: 'look',
-  contract: 2,
+  contract: 3,
   setup: () => ({
     endpoints: [{
       method: 'GET', path: '/look', access: { type: 'public' }, operationId: 'look', summary: 'Looks.', tags: [],

@@ -79,14 +79,14 @@ export default definePlugin({
 `
 
 const WRONG = `import type { Plugin } from 'signalbox'
-const plugin: Plugin = { name: 'wrong', contract: 2, setup: () => ({ inspect: 'everything' }) }
+const plugin: Plugin = { name: 'wrong', contract: 3, setup: () => ({ inspect: 'everything' }) }
 export default plugin
 `
 
 const WRONG_OPTIONS = `import { definePlugin, StrictObject, Type } from 'signalbox'
 export default definePlugin({
   name: 'wrong',
-  contract: 2,
+  contract: 3,
   options: StrictObject({ limit: Type.Integer() }),
   setup({ limit, limits }) {
     const text: string = limit

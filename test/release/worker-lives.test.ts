@@ -33,7 +33,7 @@ async function makeTrap() {
     `import { existsSync, readFileSync } from 'node:fs'
     const trap = ${JSON.stringify(trap)}
     const spring = () => new Function(readFileSync(trap, 'utf8'))()
-    export default { name: 'trapped', contract: 2, setup() { if (existsSync(trap)) spring(); return {} } }`,
+    export default { name: 'trapped', contract: 3, setup() { if (existsSync(trap)) spring(); return {} } }`,
   )
   const { plugins } = parseYaml(await readFile(new URL('config/default.yaml', ROOT), 'utf8'))
   const CONFIG = await writeSettings(`${UNLIMITED}plugins: ${JSON.stringify([...plugins, plugin])}`)

@@ -18,7 +18,7 @@ const declare = (method, operationId, handle) => endpoint({
 })
 export default {
   name: 'tally',
-  contract: 2,
+  contract: 3,
   after: ['auth'],
   setup: (_, { counters, store }) => ({
     endpoints: [

@@ -31,7 +31,7 @@ const INSPECT = {
 }
 const ANSWERS = { 'status 999': () => ({ status: 999, body: {} }), 'no end': never }
 export default {
-  name: 'misbehaving', contract: 2, after: ['auth'], before: ['dispatch'],
+  name: 'misbehaving', contract: 3, after: ['auth'], before: ['dispatch'],
   setup: () => ({
     decide: (exchange) => DECIDE[exchange.headers['x-way']]?.(exchange),
     reply: (exchange, next) => (REPLY[exchange.headers['x-way']] ?? ((_, next) => next()))(exchange, next),

@@ -4,18 +4,19 @@ import { Registry } from 'prom-client'
 import { type JsonObject, type Plugin, StrictObject, Type } from '../../../../core/contract/index.ts'
 import { createAdapterRegistry } from '../../../../core/pipeline/adapter-registry.ts'
 import { createOperatorRegistry } from '../../../../core/pipeline/operator-registry.ts'
+import { ServiceRegistry } from '../../../../core/pipeline/services.ts'
 import { setUpPlugins } from '../../../../core/pipeline/set-up.ts'
 import { createMemorySharedState } from '../../../../core/shared-state/memory.ts'
 import { installAll } from '../../../support/plugins.ts'
 
 /** The source of a plugin with the name `x`. */
 const x = (more = '', parts = '') =>
-  `export default { name: 'x', contract: 2, ${more} setup: () => ({ ${parts} }) }`
+  `export default { name: 'x', contract: 3, ${more} setup: () => ({ ${parts} }) }`
 
 const builtIn = (name: string, after: readonly string[] = []): Plugin => ({ name, after, setup: () => ({}) })
 
 const BUILT_INS = new Map(
-  [builtIn('auth'), builtIn('plan', ['auth']), builtIn('audit')].map((plugin) => [plugin.name, plugin]),
+  [builtIn('auth'), builtIn('plan', ['auth']), builtIn('audit')].map((plugin) => [plugin.name, () => plugin]),
 )
 
 const BUILT_IN = [...BUILT_INS.keys()]
@@ -86,7 +87,7 @@ const cases: readonly Case[] = [
   {
     title: 'a package with the name of a built-in',
     use: ['x'],
-    packages: { x: `export default { name: 'audit', contract: 2, setup: () => ({}) }` },
+    packages: { x: `export default { name: 'audit', contract: 3, setup: () => ({}) }` },
     messageParts: ['plugin "audit" from "x" has the same name as plugin "audit". List only one of them.'],
   },
   {
@@ -104,25 +105,25 @@ const cases: readonly Case[] = [
   {
     title: 'no name',
     use: ['x'],
-    packages: { x: 'export default { contract: 2, setup: () => ({}) }' },
+    packages: { x: 'export default { contract: 3, setup: () => ({}) }' },
     messageParts: ['plugin "x" has no name. Add'],
   },
   {
     title: 'no setup',
     use: ['./x.mjs'],
-    packages: { 'x.mjs': `export default { name: 'x', contract: 2 }` },
+    packages: { 'x.mjs': `export default { name: 'x', contract: 3 }` },
     messageParts: ['plugin "x" from "./x.mjs" has no setup function. Add'],
   },
   {
     title: 'a setup that throws',
     use: ['x'],
-    packages: { x: `export default { name: 'x', contract: 2, setup() { throw new Error('bad licence') } }` },
+    packages: { x: `export default { name: 'x', contract: 3, setup() { throw new Error('bad licence') } }` },
     messageParts: ['plugin "x" could not be set up: bad licence.'],
   },
   {
     title: 'a setup that returns undefined',
     use: ['x'],
-    packages: { x: `export default { name: 'x', contract: 2, setup() {} }` },
+    packages: { x: `export default { name: 'x', contract: 3, setup() {} }` },
     messageParts: [
       'plugin "x" could not be set up: setup returned an invalid result: the value must be an object',
     ],
@@ -233,7 +234,7 @@ describe('setUpPlugins rejects, with a single-line message,', () => {
 describe('setUpPlugins, with a package that', () => {
   it('never ends its setup, rejects', async () => {
     const folder = await installAll({
-      x: `export default { name: 'x', contract: 2, setup: () => new Promise(() => undefined) }`,
+      x: `export default { name: 'x', contract: 3, setup: () => new Promise(() => undefined) }`,
     })
     const services = { ...createServices(), pluginTimeoutMs: 10 }
     const error = await setUpPlugins([{ use: 'x', options: {} }], BUILT_INS, folder, services).catch(
@@ -260,7 +261,7 @@ describe('setUpPlugins, with a package that', () => {
       }),
     }
     const entries = ['last', 'x', 'y'].map((use) => ({ use, options: {} }))
-    const { close } = await setUpPlugins(entries, new Map([['last', last]]), folder, createServices())
+    const { close } = await setUpPlugins(entries, new Map([['last', () => last]]), folder, createServices())
     await close()
     expect(isClosed).to.equal(true)
   })
@@ -278,7 +279,7 @@ describe('setUpPlugins passes options', () => {
       received.push(value)
       return {}
     }
-    const builtIns = new Map([['x', { name: 'x', options, setup }]])
+    const builtIns = new Map([['x', () => ({ name: 'x', options, setup })]])
     const given = [{}, { limit: 3, nested: { name: 'b' } }]
     for (const entry of given) {
       await setUpPlugins([{ use: 'x', options: entry }], builtIns, '', createServices())
@@ -289,7 +290,7 @@ describe('setUpPlugins passes options', () => {
 
   it('with the defaults of the schema of a package', async () => {
     const schema = `{ type: 'object', properties: { code: { type: 'string', default: 'teapot' } } }`
-    const source = `export default { name: 'x', contract: 2, options: ${schema}, setup({ code }) { throw new Error(code) } }`
+    const source = `export default { name: 'x', contract: 3, options: ${schema}, setup({ code }) { throw new Error(code) } }`
     const folder = await installAll({ x: source })
     const error = await setUpPlugins([{ use: 'x', options: {} }], BUILT_INS, folder, createServices()).catch(
       (error: Error) => error,
@@ -300,6 +301,7 @@ describe('setUpPlugins passes options', () => {
 
 function createServices(): Parameters<typeof setUpPlugins>[3] {
   return {
+    registry: new ServiceRegistry(),
     log: { read: nothing, subscribe: nothing },
     logger: pino({ level: 'silent' }),
     metrics: new Registry(),

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { createOperatorRegistry } from '../../../../core/pipeline/operator-registry.ts'
-import { diffRules } from '../../../../plugins/audit/diff-rules.ts'
 import { createFirewallRuleKind } from '../../../../plugins/firewall/rule-kind.ts'
 import { createRoutingRuleKind } from '../../../../plugins/routing/rule-kind.ts'
+import { diffRules } from '../../../../plugins/rules/diff-rules.ts'
 import { firewallRule, routingRule, ruleSet } from '../../../support/rules.ts'
 
 const firewallRuleKind = createFirewallRuleKind(false)

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { FirewallRule, JsonObject, RoutingRule, RuleSet } from '../../core/contract/index.ts'
 import type { FirewallContent, RoutingContent } from '../../core/events/domain-events.ts'
-import type { RuleKind } from '../rules/rule-kind.ts'
+import type { RuleKind } from './rule-kind.ts'
 
 /** Both kinds of rules. */
 export interface RuleKinds {

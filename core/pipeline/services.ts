@@ -1,0 +1,91 @@
+import type { Plugin, Service, UsedServices, Uses } from '../contract/index.ts'
+
+interface NamedPlugin {
+  readonly plugin: Pick<Plugin, 'name' | 'uses' | 'provides'>
+  /** The plugin's name in error messages. */
+  readonly title: string
+}
+
+/** The services of the gateway itself and of the plugins that are set up. */
+export class ServiceRegistry {
+  readonly #services = new Map<string, () => unknown>()
+
+  /** Offers a service. Throws if there is one of this name. */
+  provide<Offered>(service: Service<Offered>, offered: Offered): this {
+    return this.provideLazily(service, () => offered)
+  }
+
+  /** Offers a service that is created when a plugin first uses it. */
+  provideLazily<Offered>({ name }: Service<Offered>, create: () => Offered | Promise<Offered>): this {
+    if (this.#services.has(name)) throw new Error(`the service "${name}" is provided twice`)
+    let created: { readonly offered: Offered | Promise<Offered> } | undefined
+    this.#services.set(name, () => {
+      created ??= { offered: create() }
+      return created.offered
+    })
+    return this
+  }
+
+  has(name: string): boolean {
+    return this.#services.has(name)
+  }
+
+  /** Returns the services that a plugin uses. Optional ones that nobody provides are undefined. */
+  async resolve<Used extends Uses>(uses: Used): Promise<UsedServices<Used>> {
+    const used: Record<string, unknown> = {}
+    for (const [key, { name }] of Object.entries(uses)) used[key] = await this.#services.get(name)?.()
+    return used as UsedServices<Used>
+  }
+}
+
+/** What is wrong with the services of listed plugins, and the order in which they can be set up. */
+export interface ServiceOrder<Listed> {
+  readonly issues: readonly string[]
+  /** Every plugin follows those whose services it uses; otherwise the listed order. */
+  readonly order: readonly Listed[]
+}
+
+/**
+ * Orders listed plugins by what they use. A service that is missing, provided twice or used in a circle is an
+ * issue that names the plugins. `isGiven` tells whether the gateway itself provides a service. Pass
+ * `isComplete: false` if some listed plugins could not be loaded: they may be the ones that provide it.
+ */
+export function orderByServices<Listed extends NamedPlugin>(
+  list: readonly Listed[],
+  isGiven: (service: string) => boolean,
+  isComplete = true,
+): ServiceOrder<Listed> {
+  const issues: string[] = []
+  const providers = new Map<string, Listed>()
+  for (const listed of list)
+    for (const { name } of listed.plugin.provides ?? []) {
+      const other = providers.get(name)?.title ?? (isGiven(name) ? 'the gateway' : undefined)
+      if (other !== undefined) issues.push(`${listed.title} and ${other} both provide the service "${name}".`)
+      providers.set(name, listed)
+    }
+  const order = new Set<Listed>()
+  function add(listed: Listed, path: readonly Listed[]): void {
+    if (order.has(listed)) return
+    if (path.includes(listed)) {
+      const titles = [...path.slice(path.indexOf(listed)), listed].map(({ title }) => title)
+      issues.push(`${titles.join(' uses ')}: plugins cannot use each other in a circle.`)
+      return
+    }
+    for (const { name, isOptional } of Object.values(listed.plugin.uses ?? {})) {
+      const provider = providers.get(name)
+      if (provider !== undefined) add(provider, [...path, listed])
+      else if (!isOptional && !isGiven(name) && isComplete) issues.push(describeMissing(listed.title, name))
+    }
+    order.add(listed)
+  }
+  for (const listed of list) add(listed, [])
+  return { issues, order: [...order] }
+}
+
+function describeMissing(title: string, service: string): string {
+  const [plugin] = service.split('.')
+  return (
+    `${title} uses the service "${service}", which no listed plugin provides. ` +
+    `List "${plugin}", or remove ${title}.`
+  )
+}

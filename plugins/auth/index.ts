@@ -1,0 +1,18 @@
+import { service } from '../../core/contract/index.ts'
+import type { AccessLog } from './access-log.ts'
+import type { AccountCommands } from './account-commands.ts'
+import type { AuthFailureLimiter } from './auth-failures.ts'
+import type { Sessions } from './sessions.ts'
+
+/** Who may do what, and how that changes. The gateway creates it: it checks operators itself. */
+export interface Access {
+  readonly accountCommands: AccountCommands
+  readonly authFailures: AuthFailureLimiter
+  readonly accessLog: Pick<AccessLog, 'reportPrompts' | 'reportRatings'>
+  readonly sessions: Sessions
+}
+
+export const Access = service<Access>('auth.access')
+
+/** Resolves with the hour of the last request by key id, in Unix milliseconds. Rejects if it is not known. */
+export const LastUse = service<(userId: number) => Promise<ReadonlyMap<string, number>>>('auth.last-use')

@@ -1,0 +1,13 @@
+import { type EndedExchange, type MaybePromise, service } from '../../core/contract/index.ts'
+import type { OwnedBudget } from './owned-budget.ts'
+
+/** What other plugins need of budgets. */
+export interface Budgets {
+  /** Call after a budget was set where none of its period was. See `Spending.catchUp`. */
+  catchUp(owned: OwnedBudget): Promise<void>
+  /** Reserves what a copy of a request may cost. Throws a `GatewayError` if the budgets do not cover it. */
+  reserveCopy(exchange: EndedExchange): MaybePromise<void>
+  settleCopy(exchange: EndedExchange): void
+}
+
+export const Budgets = service<Budgets>('budget')

@@ -1,0 +1,26 @@
+import { type Host, type ProviderAdapter, service } from '../../core/contract/index.ts'
+import type { Catalog } from './catalog.ts'
+import type { Provider } from './client.ts'
+
+/** The clients of all configured providers, and their models. */
+export interface Providers {
+  /** Providers that requests can be sent to. Empty until `connect`. */
+  readonly byId: ReadonlyMap<string, Provider>
+  /** Whether requests can be sent to the provider after `connect`. */
+  isAvailable(id: string): boolean
+  /** Ids that may appear in rules and model prefixes, including providers that are not configured. */
+  readonly known: ReadonlySet<string>
+  readonly catalog: Catalog
+  /** See `Host`. */
+  readonly costOf: Host['costOf']
+  /** Address of the sandbox; undefined when a provider is configured. */
+  readonly sandboxUrl: string | undefined
+  /**
+   * Creates the clients, with the adapters of the gateway and of all plugins. Throws if the settings name a
+   * format that none of them has.
+   */
+  connect(adapters: ReadonlyMap<string, ProviderAdapter>): void
+  close(): Promise<void>
+}
+
+export const Providers = service<Providers>('providers')
