@@ -1,6 +1,7 @@
 import { join, resolve } from 'node:path'
 import type { Logger } from 'pino'
 import type { EventLog } from '../../core/contract/index.ts'
+import { quickCheckHistory } from '../../core/event-log/sqlite/check-file.ts'
 import {
   createDamagedFileError,
   HISTORY_FILE,
@@ -10,7 +11,6 @@ import {
   writeFolderIdentity,
 } from '../../core/event-log/sqlite/check-folder.ts'
 import { listSetAside, reportSetAside } from '../../core/event-log/sqlite/damaged-files.ts'
-import { quickCheckHistory } from '../../core/event-log/sqlite/quick-check.ts'
 import { openSqliteLog, type SqliteLogOptions } from '../../core/event-log/sqlite/sqlite-log.ts'
 import { ensureLogId } from '../../core/events/log-identity.ts'
 import { retryWhileUnavailable } from '../../core/threads/retry.ts'

@@ -79,6 +79,33 @@ export function serveThread<RemoteMethods extends MethodTable, LocalMethods exte
   )
 }
 
+interface CallOptions {
+  readonly signal?: AbortSignal | undefined
+  readonly keepsAlive?: boolean
+}
+
+/** Calls a thread once and ends it. Rejects with the signal's reason when it aborts. */
+export async function callThread<Methods extends MethodTable, Method extends keyof Methods & string>(
+  worker: Worker,
+  method: Method,
+  params: Methods[Method]['params'],
+  { signal, keepsAlive = true }: CallOptions = {},
+): Promise<Methods[Method]['result']> {
+  const { peer, terminate } = connectThread<Methods, Record<never, never>>(worker, {})
+  if (keepsAlive) worker.ref()
+  const end = () => void terminate()
+  signal?.addEventListener('abort', end, { once: true })
+  try {
+    return await peer.request(method, params)
+  } catch (error) {
+    signal?.throwIfAborted()
+    throw error instanceof ChannelClosedError && error.cause instanceof Error ? error.cause : error
+  } finally {
+    signal?.removeEventListener('abort', end)
+    await terminate()
+  }
+}
+
 interface IdleThreadOptions<LocalMethods extends MethodTable> {
   readonly startWorker: () => Worker
   readonly handlers: RpcHandlers<LocalMethods>

@@ -43,10 +43,9 @@ describe('the time that the SQLite log takes', () => {
     const file = path.join(await makeFolder(), 'responses.db')
     let now = 1_000_000
     const busyTimeout = 5000
-    const store = openExpiringStore({ type: 'open', file, busyTimeout, maxPages: undefined }, () => now)
+    const store = openExpiringStore({ file, busyTimeout, maxPages: undefined }, () => now)
     store.append([
       {
-        type: 'append',
         stream: 'response-1',
         expectedRevision: -1,
         events: [['Stored', '{}']],

@@ -1,56 +1,38 @@
-import { once } from 'node:events'
-import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import { startThread } from '../../threads/thread.ts'
-import { errorMessage } from '../../util/error-message.ts'
+import { callThread, startThread } from '../../threads/thread.ts'
 import { HISTORY_FILE } from './check-folder.ts'
-import { SqliteDatabase } from './database.ts'
 
-/** A check of a smaller file takes less time than the start of a thread. */
-const MIN_BYTES_FOR_THREAD = 32 * 1024 * 1024
-
-/** As `findFileIssues`. A large file is checked in a thread of its own, while the caller reads the log. */
-export async function checkSqliteFile(directory: string): Promise<readonly string[]> {
-  const { size } = statSync(join(directory, HISTORY_FILE), { throwIfNoEntry: false }) ?? { size: 0 }
-  if (size < MIN_BYTES_FOR_THREAD) return findFileIssues(directory)
-  const worker = startThread('./check-file-worker', import.meta.url, {
-    name: 'check-file',
-    workerData: directory,
-  })
-  const [issues]: (readonly string[])[] = await once(worker, 'message')
-  return issues ?? []
+/** Methods of the thread that checks database files. `issue` is missing if there is none. */
+export type CheckMethods = {
+  findIssues: { params: { readonly directory: string }; result: { readonly issues: readonly string[] } }
+  quickCheck: { params: { readonly file: string }; result: { readonly issue?: string } }
 }
+
+const startWorker = () => startThread('./check-file-worker', import.meta.url, { name: 'check-file' })
 
 /**
  * Checks that the index by which streams are read holds the same events as the log, and that positions end
  * where the file has counted to. Returns the issues as sentences.
  */
-export function findFileIssues(directory: string): readonly string[] {
-  try {
-    const database = new SqliteDatabase(join(directory, HISTORY_FILE), { readonly: true })
-    try {
-      return [...findDamage(database), ...findRemovedEnd(database)]
-    } finally {
-      database.close()
-    }
-  } catch (error) {
-    return [`${HISTORY_FILE} cannot be checked: ${errorMessage(error)}.`]
-  }
+export async function checkSqliteFile(directory: string): Promise<readonly string[]> {
+  return (await callThread<CheckMethods, 'findIssues'>(startWorker(), 'findIssues', { directory })).issues
 }
 
-function findDamage(database: SqliteDatabase): readonly string[] {
-  const found = database.prepare<[], string>('PRAGMA integrity_check(3)').pluck().all()
-  return found.filter((issue) => issue !== 'ok').map((issue) => `${HISTORY_FILE} is damaged: ${issue}.`)
-}
-
-/** SQLite keeps the highest position that was ever assigned. */
-function findRemovedEnd(database: SqliteDatabase): readonly string[] {
-  const [assigned, newest] = database
-    .prepare<[], [number | null, number | null]>(
-      "SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'events'), (SELECT max(position) FROM events)",
-    )
-    .raw()
-    .get() ?? [0, 0]
-  if ((assigned ?? 0) === (newest ?? 0)) return []
-  return [`${HISTORY_FILE} has assigned position ${assigned}, but its newest event is at ${newest}.`]
+/**
+ * Checks the pages of `events.db`, without keeping the process alive. Resolves with SQLite's first issue, or
+ * with undefined if there is none or the signal aborts.
+ */
+export async function quickCheckHistory(directory: string, signal: AbortSignal): Promise<string | undefined> {
+  if (signal.aborted) return undefined
+  const worker = startWorker()
+  const params = { file: join(directory, HISTORY_FILE) }
+  const options = { signal, keepsAlive: false }
+  const checked = callThread<CheckMethods, 'quickCheck'>(worker, 'quickCheck', params, options)
+  return checked.then(
+    ({ issue }) => issue,
+    (error: unknown) => {
+      if (signal.aborted) return undefined
+      throw error
+    },
+  )
 }

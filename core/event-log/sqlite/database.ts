@@ -87,10 +87,9 @@ export function takeEventPage(source: Iterable<EventRow>): EventPage {
   for (const row of source) {
     rows.push(row)
     characters += row[4].length + row[5].length
-    if (rows.length >= MAX_STREAM_PAGE_ROWS || characters >= MAX_PAGE_CHARACTERS)
-      return { type: 'page', rows, more: true }
+    if (rows.length >= MAX_STREAM_PAGE_ROWS || characters >= MAX_PAGE_CHARACTERS) return { rows, more: true }
   }
-  return { type: 'page', rows, more: false }
+  return { rows, more: false }
 }
 
 /**

@@ -10,13 +10,12 @@ import {
 import { insertEvents } from './history-store.ts'
 import { createDamagedOwnerError } from './set-aside.ts'
 import type {
-  AppendedResponse,
   AppendRequest,
+  AppendResult,
   EventPage,
   EventRow,
   OpenRequest,
   ReadStreamRequest,
-  WrongRevisionResponse,
 } from './worker-protocol.ts'
 
 /**
@@ -54,7 +53,7 @@ const VACUUM_PAGES = 1000
  */
 export interface ExpiringStore {
   /** Writes in one transaction with one sync. */
-  append(requests: readonly AppendRequest[]): (AppendedResponse | WrongRevisionResponse)[]
+  append(requests: readonly AppendRequest[]): readonly AppendResult[]
   /** Skips expired events, deleted or not. */
   readStream(request: ReadStreamRequest): EventPage
   deleteStream(stream: string): void

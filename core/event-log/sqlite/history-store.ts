@@ -10,15 +10,14 @@ import { guardFile } from './file-guard.ts'
 import { prepareLogRead } from './packed-page.ts'
 import { reserveBeside } from './reserve-file.ts'
 import type {
-  AppendedResponse,
   AppendRequest,
+  AppendResult,
   EventPage,
   EventRow,
   OpenRequest,
   PackedPage,
   ReadLogRequest,
   ReadStreamRequest,
-  WrongRevisionResponse,
 } from './worker-protocol.ts'
 
 const LAYOUT: DatabaseLayout = {
@@ -40,7 +39,7 @@ const COLUMNS = 'position, stream, revision, type, data, metadata'
 /** The file of all permanent events. Every method is synchronous and throws SQLite's errors. */
 export interface HistoryStore {
   /** Writes in one transaction with one sync. An append with a wrong revision does not affect the others. */
-  append(requests: readonly AppendRequest[]): (AppendedResponse | WrongRevisionResponse)[]
+  append(requests: readonly AppendRequest[]): readonly AppendResult[]
   readStream(request: ReadStreamRequest): EventPage
   readLog(request: ReadLogRequest): PackedPage
   /** Throws a `FileReplacedError` if the file is no longer the one that was opened. */
@@ -145,13 +144,13 @@ export function insertEvents(
   { expectedRevision, events }: AppendRequest,
   actual: number,
   insert: (revision: number, type: string, data: string) => number | bigint,
-): AppendedResponse | WrongRevisionResponse {
-  if (expectedRevision !== 'any' && expectedRevision !== actual) return { type: 'wrong-revision', actual }
+): AppendResult {
+  if (expectedRevision !== 'any' && expectedRevision !== actual) return { actual }
   let revision = actual
   let position = 0
   for (const [type, data] of events) {
     revision += 1
     position = Number(insert(revision, type, data))
   }
-  return { type: 'appended', revision, position }
+  return { revision, position }
 }

@@ -1,7 +1,8 @@
-import { parentPort } from 'node:worker_threads'
+import { MovedResult } from '../../threads/rpc.ts'
+import { serveThread } from '../../threads/thread.ts'
+import { AppendQueue } from './append-queue.ts'
 import { type HistoryStore, openHistoryStore } from './history-store.ts'
-import { postToMainThread, serveRequests } from './serve-requests.ts'
-import type { StoreRequest, WorkerInput, WorkerResponse } from './worker-protocol.ts'
+import type { SqliteMethods, SqliteOwnerMethods } from './worker-protocol.ts'
 
 /** Worker thread that owns `events.db`, so that disk syncs and lock waits never block the main event loop. */
 
@@ -13,33 +14,37 @@ const FILE_CHECK_POLLS = 20
 let store: HistoryStore
 let poll: NodeJS.Timeout | undefined
 
-serveRequests((request) => {
-  store = openHistoryStore(request)
-  return { append: store.append, respond, close }
+const appends = new AppendQueue((requests) => store.append(requests))
+
+const owner = serveThread<SqliteOwnerMethods, SqliteMethods>({
+  open(request) {
+    store = openHistoryStore(request)
+  },
+  append: (request) => appends.add(request),
+  readStream: (request) => store.readStream(request),
+  readLog(request) {
+    const page = store.readLog(request)
+    const bytes = [page.events, page.leafHashes].flatMap((each) => each ?? [])
+    return new MovedResult(
+      page,
+      bytes.map(({ buffer }) => buffer as ArrayBuffer),
+    )
+  },
+  deleteStream({ stream }) {
+    throw new Error(`stream ${stream} does not expire and cannot be deleted`)
+  },
+  watch,
+  unwatch() {
+    clearInterval(poll)
+  },
+  close() {
+    appends.commit()
+    clearInterval(poll)
+    store.close()
+  },
 })
 
-parentPort?.on('message', (message: WorkerInput) => {
-  if (message === 'watch') watch()
-  else if (message === 'unwatch') clearInterval(poll)
-})
-
-function respond(request: StoreRequest): WorkerResponse {
-  switch (request.type) {
-    case 'read-stream':
-      return store.readStream(request)
-    case 'read-log':
-      return store.readLog(request)
-    case 'delete-stream':
-      throw new Error(`stream ${request.stream} does not expire and cannot be deleted`)
-  }
-}
-
-function close(): void {
-  clearInterval(poll)
-  store.close()
-}
-
-function watch(): void {
+function watch(): undefined {
   let lastVersion = readDataVersion()
   let polls = 0
   poll = setInterval(() => {
@@ -47,7 +52,7 @@ function watch(): void {
     const version = polls % FILE_CHECK_POLLS === 0 && !isFileInPlace() ? undefined : readDataVersion()
     if (version === lastVersion) return
     lastVersion = version
-    postToMainThread('changed')
+    owner.notify('changed', undefined)
   }, POLL_MS).unref()
 }
 

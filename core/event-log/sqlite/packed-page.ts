@@ -49,12 +49,11 @@ export function prepareLogRead(
   return (after, parameters) => {
     for (let limit = MAX_PAGE_ROWS; ; limit = Math.floor(limit / 2)) {
       const [count, bytes, last] = measure.get(after, ...parameters, limit) ?? [0, 0, null]
-      if (count === 0 || last === null)
-        return { type: 'packed-page', events: new Uint8Array(), last: after, more: false }
+      if (count === 0 || last === null) return { events: new Uint8Array(), last: after, more: false }
       if (Number(bytes) > MAX_PAGE_BYTES && limit > 1) continue
       // Of the rows that were measured, even if more were written since.
       const events = pack.get(after, ...parameters, count) ?? new Uint8Array()
-      const page = { type: 'packed-page', events, last, more: count === limit } as const
+      const page = { events, last, more: count === limit }
       return hashesLeaves ? { ...page, leafHashes: hashLeaves(events, count) } : page
     }
   }

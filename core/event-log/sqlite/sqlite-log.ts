@@ -94,8 +94,7 @@ export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog
     const thread = new SqliteThread(file, script, onSetAside)
     try {
       const setsAside = onSetAside !== undefined
-      await thread.request({
-        type: 'open',
+      await thread.request('open', {
         file,
         busyTimeout,
         maxPages,
@@ -131,14 +130,14 @@ export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog
 
 /** The newest id of the log; undefined if there is none. */
 async function readId(history: SqliteThread): Promise<string | undefined> {
-  const { rows } = await history.request({ type: 'read-stream', stream: LOG_STREAM, from: 0 })
+  const { rows } = await history.request('readStream', { stream: LOG_STREAM, from: 0 })
   const ids = rows.map((row) => parseEventRow(row)?.data.id)
   return ids.findLast((id) => typeof id === 'string')
 }
 
 async function isEmpty(history: SqliteThread): Promise<boolean> {
   if ((await readId(history)) !== undefined) return false
-  const { events } = await history.request({ type: 'read-log', after: 0, streams: undefined })
+  const { events } = await history.request('readLog', { after: 0, streams: undefined })
   return events.length === 0
 }
 
@@ -201,7 +200,6 @@ class SqliteLog implements EventLog {
     checkAppend(stream, events, maxAge, this.#isExpiring(stream))
     const encoded = encodeEvents(stream, events, metadata)
     const request: AppendRequest = {
-      type: 'append',
       stream,
       expectedRevision,
       events: events.map(({ type }, index) => [type, encoded.data[index] ?? ''] as const),
@@ -209,10 +207,10 @@ class SqliteLog implements EventLog {
       maxAge,
     }
     // Requested synchronously if the thread is running, so that a later `close` waits for this append.
-    const response = await chain(this.#threadOf(stream), (thread) => thread.request(request))
-    if (response.type === 'wrong-revision')
+    const response = await chain(this.#threadOf(stream), (thread) => thread.append(request))
+    if ('actual' in response)
       throw new WrongExpectedRevisionError(stream, Number(expectedRevision), response.actual)
-    return { revision: response.revision, position: response.position }
+    return response
   }
 
   async *read(stream: string, from = 0): AsyncGenerator<RecordedEvent> {
@@ -220,7 +218,7 @@ class SqliteLog implements EventLog {
     let next = from
     let page: EventPage
     do {
-      page = await thread.request({ type: 'read-stream', stream, from: next })
+      page = await thread.request('readStream', { stream, from: next })
       for (const row of page.rows) {
         const event = parseEventRow(row)
         if (event) yield event
@@ -280,7 +278,7 @@ class SqliteLog implements EventLog {
 
   async deleteStream(stream: string): Promise<void> {
     checkDeletable(stream, this.#isExpiring(stream))
-    await chain(this.#threadOf(stream), (thread) => thread.request({ type: 'delete-stream', stream }))
+    await chain(this.#threadOf(stream), (thread) => thread.request('deleteStream', { stream }))
   }
 
   async close(): Promise<void> {
@@ -289,7 +287,7 @@ class SqliteLog implements EventLog {
   }
 
   #readLog(after: Position, streams: string | undefined): Promise<PackedPage> {
-    const page = this.#history.request({ type: 'read-log', after, streams })
+    const page = this.#history.request('readLog', { after, streams })
     // A prefetched page may never be awaited; its rejection must not end the process.
     page.catch(() => undefined)
     return page

@@ -17,7 +17,7 @@ describe('the expiring store', () => {
     directory = await mkdtemp(join(tmpdir(), 'signalbox-expiring-'))
     file = join(directory, 'responses.db')
     now = 1_000_000
-    const request = { type: 'open', file, busyTimeout: 5000, maxPages: undefined } as const
+    const request = { file, busyTimeout: 5000, maxPages: undefined } as const
     store = openExpiringStore(request, () => now)
   })
   afterEach(async () => {
@@ -26,15 +26,13 @@ describe('the expiring store', () => {
   })
 
   const append = (stream: string, maxAge: number, text = 'x'): AppendRequest => ({
-    type: 'append',
     stream,
     expectedRevision: -1,
     events: [['Stored', JSON.stringify({ text })]],
     metadata: '{}',
     maxAge,
   })
-  const isReadable = (stream: string) =>
-    store.readStream({ type: 'read-stream', stream, from: 0 }).rows.length > 0
+  const isReadable = (stream: string) => store.readStream({ stream, from: 0 }).rows.length > 0
   const sweepAll = () => {
     while (store.sweep());
     while (store.vacuum());
@@ -96,8 +94,6 @@ describe('the expiring store', () => {
     store.append([append('response-1', 10)])
     now += 10_000
     sweepAll()
-    expect(store.append([append('response-1', 10)])).to.deep.equal([
-      { type: 'appended', revision: 0, position: 2 },
-    ])
+    expect(store.append([append('response-1', 10)])).to.deep.equal([{ revision: 0, position: 2 }])
   })
 })

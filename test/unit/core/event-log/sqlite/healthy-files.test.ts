@@ -14,7 +14,6 @@ const LOG_ID = newLogId()
 const KEPT = requestIdAt(Date.UTC(2026, 2, 10))
 
 const APPEND = {
-  type: 'append',
   stream: 'response-1',
   expectedRevision: -1,
   events: [['Kept', JSON.stringify({ text: 'x'.repeat(20_000) })]],
@@ -36,7 +35,6 @@ describe('a healthy responses.db', () => {
   const open = (options: { logId?: string; maxPages?: number } = {}) =>
     openSelfHealingStore(
       {
-        type: 'open',
         file,
         busyTimeout: 10,
         maxPages: undefined,
@@ -50,7 +48,7 @@ describe('a healthy responses.db', () => {
   async function expectKept(): Promise<void> {
     expect((await readdir(folder)).filter((name) => name.endsWith('.db'))).to.deep.equal(['responses.db'])
     const store = open()
-    expect(store.readStream({ type: 'read-stream', stream: APPEND.stream, from: 0 }).rows).to.have.length(1)
+    expect(store.readStream({ stream: APPEND.stream, from: 0 }).rows).to.have.length(1)
     store.close()
   }
 
