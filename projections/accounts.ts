@@ -128,8 +128,7 @@ function evolveUser(user: User | undefined, event: DomainEvent, record: Recorded
       return { ...withBudget(user, event.data), revision, position }
     case 'UserRenamed':
       return { ...user, revision, position, name: event.data.name }
-    case 'KeyIssued':
-    case 'RestrictedKeyIssued': {
+    case 'KeyIssued': {
       const { userId: _, keyId, ...issued } = event.data
       const key = { id: keyId, ...issued, createdAt: time, revokedAt: null }
       return { ...user, revision, position, keys: [...user.keys, key] }

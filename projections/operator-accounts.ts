@@ -1,4 +1,3 @@
-import { toActor } from '../core/event-log/actor.ts'
 import { foldOperator, type OperatorAccount } from './events/operators.ts'
 import type { SavedProjection } from './runtime/projection.ts'
 
@@ -52,7 +51,7 @@ export function createOperatorAccounts(): OperatorAccounts {
     name: 'operators',
     apply(event, record) {
       if (event.type === 'OperatorSignedIn')
-        signIns.set(toActor(record.metadata.actor).id, Date.parse(record.metadata.time))
+        signIns.set(record.metadata.actor.id, Date.parse(record.metadata.time))
       if (event.type === 'SessionEnded') endSession(event.data.session, Date.parse(event.data.expiresAt))
       if (!foldOperator.has(event)) return
       const { operatorId } = event.data

@@ -1,21 +1,14 @@
-import type { JsonObject, Position, RecordedEvent } from '../core/contract/index.ts'
+import type { Position, RecordedEvent } from '../core/contract/index.ts'
 import {
-  type RatedModel,
-  ROUTERS_STREAM,
   type RouterEvent,
   type RouterScope,
   type RouterVersionData,
-  routerWeightsStream,
   scopeName,
-  type TrainedRouterData,
 } from '../core/events/router-events.ts'
 import type { SavedProjection } from './runtime/projection.ts'
 
 /** A trained version of a router, without its weights. */
-export interface RouterVersion extends Omit<RouterVersionData, 'models' | 'bytes' | 'weightsLeaf'> {
-  readonly models: Readonly<Record<string, RatedModel>>
-  /** Where the event with its weights is; later events of the stream may hold them again. */
-  readonly weightsAt: { readonly stream: string; readonly revision: number }
+export interface RouterVersion extends Omit<RouterVersionData, 'bytes' | 'weightsLeaf'> {
   readonly trainedAt: string
   readonly position: Position
 }
@@ -62,9 +55,8 @@ export function createRouters(): Routers {
     const { scope } = event.data
     switch (event.type) {
       case 'RouterTrained':
-      case 'RouterVersionTrained':
         // A version does not change, whatever another program writes: nodes may have loaded it.
-        if (!versions.has(event.data.version)) versions.set(event.data.version, toVersion(event, record))
+        if (!versions.has(event.data.version)) versions.set(event.data.version, toVersion(event.data, record))
         break
       case 'RouterActivated': {
         const { version } = event.data
@@ -127,7 +119,6 @@ function* serialize(state: SavedLine, versions: readonly RouterVersion[]): Gener
 function isRouterEvent(event: { readonly type: string }): event is RouterEvent {
   switch (event.type as RouterEvent['type']) {
     case 'RouterTrained':
-    case 'RouterVersionTrained':
     case 'RouterActivated':
     case 'RouterRolledBack':
       return true
@@ -137,33 +128,8 @@ function isRouterEvent(event: { readonly type: string }): event is RouterEvent {
 }
 
 function toVersion(
-  { type, data }: Extract<RouterEvent, { data: TrainedRouterData | RouterVersionData }>,
-  { position, revision, metadata }: RecordedEvent,
+  { bytes: _, weightsLeaf: __, ...version }: RouterVersionData,
+  { position, metadata }: RecordedEvent,
 ): RouterVersion {
-  const { version, scope, figures, trainedFrom, featureKeyId, checksum } = data
-  const isLegacy = type === 'RouterTrained'
-  return {
-    version,
-    scope,
-    models: withoutWeights(data.models),
-    figures,
-    trainedFrom,
-    featureKeyId,
-    checksum,
-    weightsAt: isLegacy
-      ? { stream: ROUTERS_STREAM, revision }
-      : { stream: routerWeightsStream(checksum), revision: 0 },
-    trainedAt: metadata.time,
-    position,
-  }
-}
-
-/** What is kept and shown of the models of a version. */
-function withoutWeights(models: Readonly<Record<string, RatedModel>>): RouterVersion['models'] {
-  return Object.fromEntries(Object.entries(models).map(([id, { ratings }]) => [id, { ratings }]))
-}
-
-/** The data of a `RouterTrained` without its weights. */
-export function showTrainedData(data: JsonObject): JsonObject {
-  return { ...data, models: withoutWeights((data as TrainedRouterData).models) }
+  return { ...version, trainedAt: metadata.time, position }
 }

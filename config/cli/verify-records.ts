@@ -87,7 +87,7 @@ export function createRecordChecker(
     if (event.type === 'KeyRevoked' && record.stream === REVOCATIONS_STREAM) return
     if (record.stream !== streamOf(event)) report(record, `belongs to stream ${streamOf(event)}`)
     else if (!isWellFormed(event, record)) report(record, 'is malformed')
-    else if (event.type === 'RouterVersionTrained') {
+    else if (event.type === 'RouterTrained') {
       const issue = findVersionIssue(event.data)
       if (issue !== undefined) report(record, issue)
     }
@@ -101,7 +101,7 @@ export function createRecordChecker(
   function findVersionIssue({ checksum, weightsLeaf }: RouterVersionData): string | undefined {
     const leaves = weightsLeaves.get(routerWeightsStream(checksum))
     if (leaves === undefined) return 'has no weights in the log'
-    if (weightsLeaf === undefined || leaves.includes(weightsLeaf)) return undefined
+    if (leaves.includes(weightsLeaf)) return undefined
     return 'has weights whose event was changed'
   }
 
@@ -174,7 +174,6 @@ function streamOf(event: DomainEvent): string {
     case 'OperatorRemoved':
       return OPERATORS_STREAM
     case 'RouterTrained':
-    case 'RouterVersionTrained':
     case 'RouterActivated':
     case 'RouterRolledBack':
       return ROUTERS_STREAM

@@ -32,8 +32,8 @@ export interface Idempotency {
 
 /** Metadata stored with an event. */
 export interface EventMetadata {
-  /** Who made the change. Events of earlier versions have a text; `toActor` reads both. */
-  readonly actor: Actor | string
+  /** Who made the change. */
+  readonly actor: Actor
   /** The request that caused the event, if any. */
   readonly requestId?: string
   /** Why the change was made, in the words of the actor. */
@@ -44,7 +44,7 @@ export interface EventMetadata {
   readonly time: string
   /** Schema version of `data`, for upcasts. */
   readonly schema: number
-  /** Revision of the last event of the append, if it has several. Events of earlier versions lack it. */
+  /** Revision of the last event of the append, if it has several. */
   readonly lastRevision?: number
 }
 

@@ -1,11 +1,4 @@
-import type {
-  Author,
-  EventMetadata,
-  ExpectedRevision,
-  NewEvent,
-  RecordedEvent,
-  Upcasts,
-} from '../contract/index.ts'
+import type { Author, EventMetadata, ExpectedRevision, NewEvent, RecordedEvent } from '../contract/index.ts'
 import type { AccessEvent } from './access-events.ts'
 import type {
   CheckpointEvent,
@@ -30,7 +23,7 @@ export type DomainEvent =
   | LogEvent
   | CheckpointEvent
 
-/** Version of the event shapes that this code writes. Readers upcast older versions and skip newer ones. */
+/** Version of the event shapes that this code writes. Readers skip newer ones. */
 export const SCHEMA_VERSION = 1
 
 const TYPES: Readonly<Record<DomainEvent['type'], true>> = {
@@ -44,7 +37,6 @@ const TYPES: Readonly<Record<DomainEvent['type'], true>> = {
   UserRenamed: true,
   UserDeleted: true,
   KeyIssued: true,
-  RestrictedKeyIssued: true,
   KeyExpirySet: true,
   KeyRevoked: true,
   UserAddedToGroup: true,
@@ -70,7 +62,6 @@ const TYPES: Readonly<Record<DomainEvent['type'], true>> = {
   RatingsImported: true,
   ImportedRatingsDeleted: true,
   RouterTrained: true,
-  RouterVersionTrained: true,
   RouterActivated: true,
   RouterRolledBack: true,
   IdsReserved: true,
@@ -112,14 +103,11 @@ export function markAppend(
 }
 
 /**
- * Decodes a recorded event and upcasts old shapes. Returns undefined for a type or schema version that only a
- * newer version of Signalbox knows.
+ * Decodes a recorded event. Returns undefined for a type or schema version that only a newer version of
+ * Signalbox knows.
  */
-export function decodeEvent(record: RecordedEvent, upcasts: Upcasts = UPCASTS): DomainEvent | undefined {
-  const { schema } = record.metadata
-  if (schema > SCHEMA_VERSION) return undefined
-  const { type, data } = schema < SCHEMA_VERSION ? upcast(record, schema, SCHEMA_VERSION, upcasts) : record
-  if (!Object.hasOwn(TYPES, type)) return undefined
+export function decodeEvent({ type, data, metadata }: RecordedEvent): DomainEvent | undefined {
+  if (metadata.schema > SCHEMA_VERSION || !Object.hasOwn(TYPES, type)) return undefined
   // Safe: only encodeEvent writes these types, and the schema version identifies their shape.
   return { type, data } as unknown as DomainEvent
 }
@@ -127,20 +115,4 @@ export function decodeEvent(record: RecordedEvent, upcasts: Upcasts = UPCASTS): 
 /** Whether the event is about a rule, of a user or of a policy. */
 export function isRuleEvent(event: DomainEvent): event is RuleEvent {
   return 'ruleId' in event.data
-}
-
-/**
- * Conversions of earlier event shapes. To change a shape, increase `SCHEMA_VERSION` and add a conversion
- * here, with a test that decodes an event as the old version wrote it. Events in the log are never rewritten.
- */
-const UPCASTS: Upcasts = {}
-
-/** Converts an event of schema version `from` to the shape of version `to`. */
-export function upcast(event: NewEvent, from: number, to: number, upcasts: Upcasts): NewEvent {
-  let current = event
-  for (let version = from; version < to; version++) {
-    const step = upcasts[version]
-    if (step && Object.hasOwn(step, current.type)) current = step[current.type]?.(current) ?? current
-  }
-  return current
 }

@@ -19,8 +19,7 @@ export type UserEvent =
   | { type: 'BudgetRemoved'; data: { userId: number; keyId?: string } }
   | { type: 'UserRenamed'; data: { userId: number; name: string } }
   | { type: 'UserDeleted'; data: { userId: number } }
-  | { type: 'KeyIssued'; data: IssuedKeyData }
-  | { type: 'RestrictedKeyIssued'; data: IssuedKeyData & KeyTerms }
+  | { type: 'KeyIssued'; data: IssuedKeyData & KeyTerms }
   | { type: 'KeyExpirySet'; data: { userId: number; keyId: string; expiresAt: string } }
   | { type: 'KeyRevoked'; data: { userId: number; keyId: string } }
   | { type: 'UserAddedToGroup'; data: { userId: number; groupId: number } }
@@ -35,10 +34,7 @@ type IssuedKeyData = {
   readonly replaces?: string
 }
 
-/**
- * The restrictions of a key. A key that has any is issued by an event that earlier versions do not know. See
- * docs/decisions/operators.md, "A restricted key is issued by an event of its own".
- */
+/** The restrictions of a key. */
 export type KeyTerms = KeyRestrictions & {
   /** ISO 8601 UTC with six decimals. */
   readonly expiresAt?: string

@@ -45,7 +45,7 @@ async function writeLogId(log: EventLog, revision: number, time: string): Promis
 
 /**
  * Returns the newest id: that of an imported log is behind that of the log that was exported. Returns
- * undefined for a log without an id: an empty one, or one of an earlier version.
+ * undefined for an empty log.
  */
 export async function readLogId(log: Pick<EventLog, 'read'>): Promise<string | undefined> {
   return (await readLogIds(log)).at(-1)

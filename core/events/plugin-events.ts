@@ -4,11 +4,10 @@ import {
   type NewEvent,
   type PluginEvent,
   type RecordedEvent,
+  type Upcasts,
 } from '../contract/index.ts'
-import { toActor } from '../event-log/actor.ts'
 import { errorSummary } from '../util/error-message.ts'
 import { compileUntrustedValidator, describeSchemaErrors } from '../util/json-schema.ts'
-import { upcast } from './codec.ts'
 
 /** Converts between a plugin's events and the log's. */
 export interface PluginCodec {
@@ -61,7 +60,7 @@ export function createPluginCodec(plugin: string, declaration: EventDeclaration)
       if (subject === undefined || ownType === undefined || schema > version) return undefined
       const event = upcast({ type: ownType, data }, schema, version, upcasts)
       if (!validators.has(event.type)) return undefined
-      const author = { actor: toActor(actor), ...(requestId && { requestId }), ...(reason && { reason }) }
+      const author = { actor, ...(requestId && { requestId }), ...(reason && { reason }) }
       return { type: event.type, data: event.data, subject, revision, position, time, ...author }
     },
     streamOf(subject) {
@@ -120,4 +119,14 @@ function subjectOf(plugin: string, stream: string): string | undefined {
   return isPluginStream(stream)
     ? withoutPluginPrefix(plugin, stream.slice(PLUGIN_STREAM_PREFIX.length))
     : undefined
+}
+
+/** Converts an event of schema version `from` to the shape of version `to`. */
+function upcast(event: NewEvent, from: number, to: number, upcasts: Upcasts): NewEvent {
+  let current = event
+  for (let version = from; version < to; version++) {
+    const step = upcasts[version]
+    if (step && Object.hasOwn(step, current.type)) current = step[current.type]?.(current) ?? current
+  }
+  return current
 }

@@ -6,9 +6,7 @@ import { isJsonObject, type JsonObject, type RecordedEvent } from '../contract/i
  * each scope. See docs/decisions/routing.md, "The weights of a version are in a stream of their own".
  */
 export type RouterEvent =
-  /** Written before weights had a stream of their own: has them in it. */
-  | { type: 'RouterTrained'; data: TrainedRouterData }
-  | { type: 'RouterVersionTrained'; data: RouterVersionData }
+  | { type: 'RouterTrained'; data: RouterVersionData }
   | { type: 'RouterActivated'; data: { version: number; scope: RouterScope } }
   /** `version` is active again; null: none is. */
   | { type: 'RouterRolledBack'; data: { scope: RouterScope; from: number; version: number | null } }
@@ -16,6 +14,7 @@ export type RouterEvent =
 /** The users whose requests a version is for. A group takes precedence over everyone. */
 export type RouterScope = { readonly everyone: true } | { readonly groupId: number }
 
+/** A version with its weights. */
 export type TrainedRouterData = RouterDescription & {
   /** By the catalogue's id of the model. */
   readonly models: Readonly<Record<string, TrainedModel>>
@@ -28,9 +27,9 @@ export type RouterVersionData = RouterDescription & {
   readonly bytes: number
   /**
    * Hash of the leaf of the event with the weights, in hex, by which the transparency log covers that event,
-   * too. Events of earlier versions of the gateway lack it.
+   * too.
    */
-  readonly weightsLeaf?: string
+  readonly weightsLeaf: string
 }
 
 type RouterDescription = {
@@ -74,7 +73,7 @@ export function routerWeightsStream(checksum: string): string {
 
 /** The models with their weights that an event holds; undefined if it is none with weights. */
 export function modelsOfWeights({ type, data, metadata }: RecordedEvent): TrainedModels | undefined {
-  if ((type !== ROUTER_WEIGHTS_STORED && type !== 'RouterTrained') || metadata.schema !== 1) return undefined
+  if (type !== ROUTER_WEIGHTS_STORED || metadata.schema !== 1) return undefined
   return isTrainedModels(data.models) ? data.models : undefined
 }
 

@@ -15,13 +15,7 @@ import {
   userStream,
 } from './domain-events.ts'
 import { type PolicyContent, policyStream } from './policy-events.ts'
-import {
-  isRatedModel,
-  isTrainedModels,
-  ROUTERS_STREAM,
-  type RouterVersionData,
-  type TrainedRouterData,
-} from './router-events.ts'
+import { isRatedModel, ROUTERS_STREAM, type RouterVersionData } from './router-events.ts'
 
 /**
  * Whether data and metadata are those of an event of Signalbox: they are `foreign` if other programs have
@@ -82,9 +76,7 @@ export function isWellFormed({ type, data }: DomainEvent, { stream }: RecordedEv
     case 'ImportedRatingsDeleted':
       return stream === ACCESS_STREAM && Number.isSafeInteger(data.ratings)
     case 'RouterTrained':
-      return stream === ROUTERS_STREAM && isDescribedRouter(data) && isTrainedModels(data.models)
-    case 'RouterVersionTrained':
-      return stream === ROUTERS_STREAM && isDescribedRouter(data) && hasRatedModels(data)
+      return stream === ROUTERS_STREAM && isRouterVersion(data)
     case 'RouterActivated':
       return stream === ROUTERS_STREAM && isId(data.version) && isRouterScope(data.scope)
     case 'RouterRolledBack':
@@ -98,12 +90,11 @@ export function isWellFormed({ type, data }: DomainEvent, { stream }: RecordedEv
     case 'UserDeleted':
       return isUserStream(stream, data.userId)
     case 'KeyIssued':
-    case 'RestrictedKeyIssued':
       return (
         isUserStream(stream, data.userId) &&
         typeof data.keyId === 'string' &&
         typeof data.hash === 'string' &&
-        (type === 'KeyIssued' || hasValidTerms(data))
+        hasValidTerms(data)
       )
     case 'KeyExpirySet':
       return isUserStream(stream, data.userId) && typeof data.keyId === 'string' && isTime(data.expiresAt)
@@ -159,18 +150,16 @@ function hasValidTerms({ expiresAt, models, endpoints }: Partial<Record<keyof Ke
 }
 
 /** Whether the weights can be decoded is seen where they are used. */
-function isDescribedRouter(data: TrainedRouterData | RouterVersionData): boolean {
-  const { version, scope, figures, trainedFrom, featureKeyId, checksum } = data
+function isRouterVersion(data: RouterVersionData): boolean {
+  const { version, scope, figures, trainedFrom, featureKeyId, checksum, models, bytes, weightsLeaf } = data
   return (
     isId(version) &&
     isRouterScope(scope) &&
-    [figures, trainedFrom].every(isJsonObject) &&
-    [featureKeyId, checksum].every(isText)
+    [figures, trainedFrom, models].every(isJsonObject) &&
+    [featureKeyId, checksum, weightsLeaf].every(isText) &&
+    Object.values(models).every(isRatedModel) &&
+    Number.isSafeInteger(bytes)
   )
-}
-
-function hasRatedModels({ models, bytes }: RouterVersionData): boolean {
-  return isJsonObject(models) && Object.values(models).every(isRatedModel) && Number.isSafeInteger(bytes)
 }
 
 function isRouterScope(scope: unknown): boolean {

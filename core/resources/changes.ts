@@ -9,7 +9,6 @@ import {
   type TSchema,
   Type,
 } from '../contract/index.ts'
-import { toActor } from '../event-log/actor.ts'
 import { Count, Timestamp } from '../http/schemas.ts'
 
 /** A change to an entity, or an event that changed nothing. */
@@ -52,7 +51,7 @@ export function showRecord({ position, metadata }: RecordedEvent): JsonObject {
   return {
     position,
     time: metadata.time,
-    actor: toActor(metadata.actor),
+    actor: metadata.actor,
     request_id: metadata.requestId ?? null,
     ...(metadata.reason !== undefined && { reason: metadata.reason }),
   }

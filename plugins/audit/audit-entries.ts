@@ -57,7 +57,6 @@ const CHANGES: Readonly<Record<AuditedEvent['type'], readonly [SubjectKind, stri
   UserRenamed: ['user', 'renamed'],
   UserDeleted: ['user', 'deleted'],
   KeyIssued: ['key', 'created'],
-  RestrictedKeyIssued: ['key', 'created'],
   KeyExpirySet: ['key', 'expiry_set'],
   KeyRevoked: ['key', 'revoked'],
   PolicyCreated: ['policy', 'created'],

@@ -1,5 +1,4 @@
 import type { JsonObject, RecordedEvent, Static, TObject } from '../../core/contract/index.ts'
-import { toActor } from '../../core/event-log/actor.ts'
 import { decodeCursor, encodeCursor } from '../../core/http/cursor.ts'
 import { showRecord } from '../../core/resources/changes.ts'
 import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
@@ -49,7 +48,7 @@ function matchesQuery({ record, kind }: AuditEntry, query: AuditQuery): boolean 
   return (
     position < query.below &&
     (query.kind === undefined || kind === query.kind) &&
-    (query.actor === undefined || toActor(metadata.actor).id === query.actor) &&
+    (query.actor === undefined || metadata.actor.id === query.actor) &&
     (query.since === undefined || compareToAsOf(record, query.since) >= 0) &&
     (query.until === undefined || compareToAsOf(record, query.until) <= 0)
   )

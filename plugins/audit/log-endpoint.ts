@@ -1,5 +1,4 @@
 import { type Endpoint, endpoint, operator } from '../../core/contract/index.ts'
-import { toActor } from '../../core/event-log/actor.ts'
 import { decodeCursor, encodeCursor } from '../../core/http/cursor.ts'
 import { createBackgroundYield } from '../../core/util/cooperative-yield.ts'
 import { toCsvLine } from '../../core/util/csv.ts'
@@ -63,7 +62,7 @@ const FORMATS = {
     toLine(entry: LogEntry) {
       const { data, no_effect, ...shown } = showLogEntry(entry)
       const { position, time, reason, request_id, kind, id, event, user_id } = shown
-      const { type, id: actorId, name } = toActor(entry.record.metadata.actor)
+      const { type, id: actorId, name } = entry.record.metadata.actor
       const actor = [type, actorId, name]
       const content = JSON.stringify(data)
       const subject = [kind, id, event, user_id]

@@ -1,7 +1,6 @@
 import type { JsonObject, RecordedEvent } from '../../core/contract/index.ts'
 import { showRecord } from '../../core/resources/changes.ts'
 import { type DomainEvent, decodeEvent } from '../../projections/events/registry.ts'
-import { showTrainedData } from '../../projections/routers.ts'
 import {
   AUDIT_SUBJECTS,
   type AuditedEvent,
@@ -58,7 +57,6 @@ const OTHER_EVENTS: Readonly<
   ShadowBudgetSet: ['budget', 'set'],
   ShadowBudgetRemoved: ['budget', 'removed'],
   RouterTrained: ['router', 'trained'],
-  RouterVersionTrained: ['router', 'trained'],
   RouterActivated: ['router', 'activated'],
   RouterRolledBack: ['router', 'rolled_back'],
   LogCreated: ['log', 'created'],
@@ -78,8 +76,7 @@ export function toLogEntry(record: RecordedEvent): LogEntry | undefined {
   const entry = OTHER_EVENTS[event.type]
   if (entry === null) return undefined
   const [kind, change] = entry
-  const shown = event.type === 'RouterTrained' ? { ...record, data: showTrainedData(record.data) } : record
-  return { record: shown, kind, event: change, id: otherIdOf(event) }
+  return { record, kind, event: change, id: otherIdOf(event) }
 }
 
 function otherIdOf({ data }: DomainEvent): LogEntry['id'] {

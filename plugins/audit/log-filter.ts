@@ -1,5 +1,4 @@
 import type { Static, TObject } from '../../core/contract/index.ts'
-import { toActor } from '../../core/event-log/actor.ts'
 import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
 import { compareToAsOf } from './find-entries.ts'
 import type { LogEntry } from './log-entries.ts'
@@ -42,7 +41,7 @@ export function parseLogFilter(query: AdminAuditQuery): LogFilter {
         (group === undefined || data.groupId === group) &&
         (policy === undefined || data.policyId === policy) &&
         (rule === undefined || data.ruleId === rule) &&
-        (actor === undefined || toActor(metadata.actor).id === actor) &&
+        (actor === undefined || metadata.actor.id === actor) &&
         (since === undefined || compareToAsOf(record, since) >= 0) &&
         (until === undefined || compareToAsOf(record, until) <= 0) &&
         (text === undefined || containsText(entry, text))
@@ -54,7 +53,7 @@ export function parseLogFilter(query: AdminAuditQuery): LogFilter {
 /** Whether the content, the actor or the reason contains a text, whatever its case. */
 function containsText({ record: { data, metadata } }: LogEntry, lowerText: string): boolean {
   const { hash: _, ...content } = data
-  const { id, name } = toActor(metadata.actor)
+  const { id, name } = metadata.actor
   const texts = [JSON.stringify(content), id, name, metadata.reason ?? '', metadata.requestId ?? '']
   return texts.some((text) => text.toLowerCase().includes(lowerText))
 }

@@ -1,5 +1,4 @@
 import type { Position } from '../../core/contract/index.ts'
-import { toActor } from '../../core/event-log/actor.ts'
 import { createBoundedCache } from '../../core/util/bounded-cache.ts'
 import type { LogEntry } from './log-entries.ts'
 
@@ -46,7 +45,7 @@ export class PartIndex {
   add(end: Position, entries: readonly LogEntry[]): void {
     const filter = new Uint32Array(WORDS)
     for (const { record, kind } of entries) {
-      mark(filter, `actor:${toActor(record.metadata.actor).id}`)
+      mark(filter, `actor:${record.metadata.actor.id}`)
       mark(filter, `kind:${kind}`)
       for (const [name, field] of ID_TERMS) {
         const id = record.data[field]

@@ -107,7 +107,7 @@ export function createKeyCommands(
     },
     async issuedKey(change, secret) {
       const [{ event } = {}] = await readChange(log, change)
-      if (event?.type !== 'KeyIssued' && event?.type !== 'RestrictedKeyIssued')
+      if (event?.type !== 'KeyIssued')
         throw new Error(`the events of stream ${change.stream} cannot be decoded`)
       const { hash, keyId } = event.data
       if (hash === hashApiKey(secret)) return { id: keyId, key: secret }
@@ -149,15 +149,14 @@ function issued(
   identity: { userId: number; keyId: string; hash: string; replaces?: string },
   { name, expiresAt, models, endpoints }: NewKey,
 ): DomainEvent {
-  const data = { ...identity, ...(name !== undefined && { name }) }
-  const terms = {
+  const data = {
+    ...identity,
+    ...(name !== undefined && { name }),
     ...(expiresAt && { expiresAt }),
     ...(models && { models }),
     ...(endpoints && { endpoints }),
   }
-  return Object.keys(terms).length === 0
-    ? { type: 'KeyIssued', data }
-    : { type: 'RestrictedKeyIssued', data: { ...data, ...terms } }
+  return { type: 'KeyIssued', data }
 }
 
 function requireValid(key: Key | undefined, keyId: string): Key {

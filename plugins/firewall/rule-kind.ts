@@ -104,7 +104,7 @@ const firewallRules: Omit<RuleKind<FirewallRule, FirewallContent>, 'lint'> = {
     const error = patternError({ type, pattern })
     if (error === undefined) return
     if (type === 'regex') {
-      // One that an earlier version accepted can be disabled.
+      // One that was valid under other limits can be disabled.
       if ('policyId' in owner && isEnabled) throw unusablePolicyRuleError(error)
       return
     }

@@ -1,16 +1,13 @@
 import type { EventLog } from '../../core/contract/index.ts'
 import { ROUTERS_STREAM } from '../../core/events/router-events.ts'
 import type { AsOf } from '../../core/util/as-of.ts'
-import { type DomainEvent, decodeEvent, isWellFormed } from '../../projections/events/registry.ts'
+import { decodeEvent, isWellFormed } from '../../projections/events/registry.ts'
 import { checkNotInFuture, eventsUpTo } from '../../projections/history.ts'
 import type { PastEvent } from '../../projections/past-events.ts'
-import { createRouters, type Routers, showTrainedData } from '../../projections/routers.ts'
+import { createRouters, type Routers } from '../../projections/routers.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
 
-/**
- * Returns the routers as of a point in time. The weights of versions that have them in their event are
- * dropped: a log can hold hundreds of them. Throws 400 if it is in the future.
- */
+/** Returns the routers as of a point in time. Throws 400 if it is in the future. */
 export async function readRoutersAt(
   log: Pick<EventLog, 'read'>,
   subscription: Pick<Subscription, 'position'>,
@@ -20,11 +17,7 @@ export async function readRoutersAt(
   for await (const record of log.read(ROUTERS_STREAM)) {
     const event = decodeEvent(record)
     if (event === undefined || !isWellFormed(event, record)) continue
-    if (event.type !== 'RouterTrained') events.push({ record, event })
-    else {
-      const data = showTrainedData(event.data)
-      events.push({ record: { ...record, data }, event: { ...event, data } as DomainEvent })
-    }
+    events.push({ record, event })
   }
   const now = Date.now()
   checkNotInFuture(asOf, subscription.position(), now, events)

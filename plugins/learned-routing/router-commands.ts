@@ -84,7 +84,7 @@ export function createRouterCommands(
       await write(() => {
         check()
         version = routers.nextVersion()
-        return [{ type: 'RouterVersionTrained', data: { version, ...data } }]
+        return [{ type: 'RouterTrained', data: { version, ...data } }]
       }, author)
       return requireRouter(routers, version)
     },

@@ -11,7 +11,6 @@ import {
   MAX_ROUTER_BYTES,
   modelsOfWeights,
   ROUTER_WEIGHTS_STORED,
-  ROUTERS_STREAM,
   routerWeightsStream,
   type TrainedModels,
 } from '../../core/events/router-events.ts'
@@ -24,9 +23,9 @@ import type { EventWriter } from '../../projections/runtime/write.ts'
  */
 export async function readRouterModels(
   log: Pick<EventLog, 'read'>,
-  { checksum, weightsAt }: Pick<RouterVersion, 'checksum' | 'weightsAt'>,
+  { checksum }: Pick<RouterVersion, 'checksum'>,
 ): Promise<TrainedModels> {
-  const { models, isMissing } = await findModels(log, checksum, weightsAt)
+  const { models, isMissing } = await findModels(log, checksum)
   if (models !== undefined) return models
   throw new Error(
     isMissing ? 'its weights are not in the event log' : 'its weights are not those that were trained',
@@ -51,7 +50,7 @@ export async function storeRouterModels(
   const stream = routerWeightsStream(checksum)
   const bytes = Buffer.byteLength(JSON.stringify({ models }))
   if (bytes > MAX_ROUTER_BYTES) throw new AppendTooLargeError(stream, bytes, MAX_ROUTER_BYTES)
-  const find = async () => (await findModels(log, checksum, { stream, revision: 0 })).record
+  const find = async () => (await findModels(log, checksum)).record
   let record = await find()
   if (record === undefined) {
     await writer.store(stream, [{ type: ROUTER_WEIGHTS_STORED, data: { models } }], author)
@@ -68,18 +67,13 @@ interface FoundModels {
   readonly isMissing: boolean
 }
 
-async function findModels(
-  log: Pick<EventLog, 'read'>,
-  checksum: string,
-  { stream, revision }: RouterVersion['weightsAt'],
-): Promise<FoundModels> {
+/** Later events of a stream replace a damaged one. */
+async function findModels(log: Pick<EventLog, 'read'>, checksum: string): Promise<FoundModels> {
   let isMissing = true
-  for await (const record of log.read(stream, revision)) {
+  for await (const record of log.read(routerWeightsStream(checksum))) {
     const models = modelsOfWeights(record)
     if (models !== undefined && checksumOf(models) === checksum) return { models, record, isMissing: false }
     isMissing = false
-    // Further events are other versions. In a stream of weights, they replace a damaged one.
-    if (stream === ROUTERS_STREAM) break
   }
   return { isMissing }
 }

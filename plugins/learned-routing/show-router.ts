@@ -43,9 +43,9 @@ export function isOfScope({ scope }: Pick<RouterVersion, 'scope'>, other: Router
 
 export type RouterVerdict = 'better' | 'better_on_known_kinds' | 'not_better'
 
-/** What the judge found. Figures that earlier releases wrote say nothing about new kinds of prompts. */
+/** What the judge found. */
 export function verdictOf({ figures }: Pick<RouterVersion, 'figures'>): RouterVerdict {
-  if (figures.better === true) return isJsonObject(figures.new_kinds) ? 'better' : 'better_on_known_kinds'
+  if (figures.better === true) return 'better'
   return figures.better_on_known_kinds === true ? 'better_on_known_kinds' : 'not_better'
 }
 

@@ -1,4 +1,3 @@
-import { toActor } from '../../core/event-log/actor.ts'
 import type { LogEntry } from '../audit/log-entries.ts'
 import type { LogReader } from '../audit/read-log.ts'
 
@@ -39,7 +38,7 @@ function showChange({ record, kind, id, event, noEffect }: LogEntry) {
   return {
     time: metadata.time,
     position,
-    actor: toActor(metadata.actor),
+    actor: metadata.actor,
     summary: `${TITLES[kind]} ${id}${name === undefined ? '' : ` "${name}"`} ${change}`,
     ...(metadata.reason !== undefined && { reason: metadata.reason }),
   }

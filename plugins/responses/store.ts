@@ -13,7 +13,6 @@ import { toFailedResponse } from '../../core/dialects/responses/failed-response.
 import { buildRefusedResponse, toCancelledResponse } from '../../core/dialects/responses/response.ts'
 import type { PersistResponse } from '../../core/dialects/responses/write-response.ts'
 import { toStreamError } from '../../core/dialects/stream-error.ts'
-import { toActor } from '../../core/event-log/actor.ts'
 import { createMetadata } from '../../core/events/codec.ts'
 import { type ResponseEvent, responseStream, type StoredResponse } from '../../core/events/domain-events.ts'
 import { createClock } from '../../core/util/clock.ts'
@@ -63,9 +62,7 @@ export async function findResponse(
   const stored = await readResponse(log.read(responseStream(responseKey)))
   if (stored === undefined) return undefined
   const { response, actor } = stored
-  return response.userId === userId && accounts.ownerOfKey(toActor(actor).id)?.id === userId
-    ? response
-    : undefined
+  return response.userId === userId && accounts.ownerOfKey(actor.id)?.id === userId ? response : undefined
 }
 
 /** Stores the outcome of calls, unless the caller set `store: false`. */

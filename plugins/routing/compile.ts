@@ -183,7 +183,7 @@ function createLiteralTest(literal: string): (text: string) => boolean {
     const regex = compileLiterals([literal])
     return (text) => regex.test(toRe2Text(text))
   } catch {
-    // Rules of earlier versions may hold texts that are too long for RE2.
+    // Some texts are too long for RE2.
     const lowerCase = literal.toLowerCase()
     return (text) => text.toLowerCase().includes(lowerCase)
   }

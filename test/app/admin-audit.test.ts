@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { CLI_ACTOR } from '../../core/event-log/actor.ts'
 import { firewallRuleBody, routingRuleBody } from '../support/bodies.ts'
 import { stopClock } from '../support/clock.ts'
 import { makeFolder } from '../support/folders.ts'
@@ -223,7 +224,7 @@ describe('GET /admin/audit', () => {
   it('reads a long log in pages that neither overlap nor leave anything out', async () => {
     const dataDir = await makeFolder()
     const log = openMemoryLog(dataDir)
-    const metadata = { actor: 'cli', time: '2026-01-01T00:00:00.000000Z', schema: 1 }
+    const metadata = { actor: CLI_ACTOR, time: '2026-01-01T00:00:00.000000Z', schema: 1 }
     const data = (userId: number) => ({ userId, name: `User ${userId}`, plan: 'paid' })
     for (let userId = 1; userId <= 2500; userId++)
       await log.append(`user-${userId}`, [{ type: 'UserCreated', data: data(userId) }], {

@@ -10,7 +10,7 @@ const modeOf = async (file: string) => ((await stat(file)).mode & 0o777).toStrin
 const FOLDERS = ['keys', 'snapshots', 'transparency']
 
 describe('the data folder', () => {
-  it('and all of its files are for their owner only, also those of an earlier version', async () => {
+  it('and all of its files are for their owner only, also those that it finds', async () => {
     const dataDir = path.join(await makeFolder(), 'data')
     const first = await startGatewayOnFiles({}, { dataDir })
     await first.stop()

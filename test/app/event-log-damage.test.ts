@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { expect } from 'chai'
+import { ROOT_ACTOR } from '../../core/event-log/actor.ts'
 import { firewallRuleBody } from '../support/bodies.ts'
 import { runCommand } from '../support/command.ts'
 import { type EventStore, startEventStore } from '../support/eventstore/server.ts'
@@ -182,7 +183,7 @@ describe('a gateway on an EventStoreDB that others have written to', () => {
   })
 
   it('skips events of other programs in streams of its own, and goes on', async () => {
-    const metadata = { actor: 'x', time: '2026-01-01T00:00:00.000000Z', schema: 1 }
+    const metadata = { actor: ROOT_ACTOR, time: '2026-01-01T00:00:00.000000Z', schema: 1 }
     server.store.write('rules-1', 'SomethingElse', { foreign: true })
     server.store.write('rules-1', 'Again')
     server.store.write('user-3', 'SomethingElse')

@@ -3,13 +3,12 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { firewallRuleBody } from '../support/bodies.ts'
-import { captureOutput } from '../support/captured-output.ts'
 import { type EventStore, startEventStore } from '../support/eventstore/server.ts'
 import { copyFolder, makeFolder } from '../support/folders.ts'
 import { AS_ADMIN, type RunningGateway, startGatewayOnFiles } from '../support/gateway.ts'
 import { readLog } from '../support/gateway-log.ts'
 import { patternsOf } from '../support/rule-patterns.ts'
-import { createResponse, idIn, replay } from '../support/stored-responses.ts'
+import { createResponse } from '../support/stored-responses.ts'
 import { waitUntil } from '../support/wait.ts'
 
 const rule = (pattern: string) => firewallRuleBody({ name: pattern, pattern, action: 'warn' })
@@ -277,30 +276,6 @@ describe('a gateway whose embedded event log is replaced', () => {
       )
       expect(status).to.equal(404)
     })
-  })
-})
-
-describe('an event log without an id, of an earlier version', () => {
-  it('gets one at the first start, with its responses', async () => {
-    const first = await startGatewayOnFiles()
-    const { dataDir, demoKey } = first
-    const id = idIn((await createResponse(first, { input: 'old' })).text)
-    await first.stop()
-    await rm(path.join(dataDir, 'log.json'))
-    const { SqliteDatabase } = await import('../../core/event-log/sqlite/database.ts')
-    const history = new SqliteDatabase(path.join(dataDir, 'events.db'))
-    history.exec("DELETE FROM events WHERE stream = 'log'")
-    history.close()
-    const responses = new SqliteDatabase(path.join(dataDir, 'responses.db'))
-    responses.exec('DROP TABLE log')
-    responses.close()
-
-    for (let start = 0; start < 2; start++) {
-      const output = captureOutput()
-      const gateway = await startGatewayOnFiles({}, { dataDir, demoKey, output })
-      expect((await replay(gateway, id, false)).status).to.equal(200)
-      await gateway.stop()
-    }
   })
 })
 

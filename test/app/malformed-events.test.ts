@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { expect } from 'chai'
+import { ROOT_ACTOR } from '../../core/event-log/actor.ts'
 import { SqliteDatabase } from '../../core/event-log/sqlite/database.ts'
 import { firewallRuleBody } from '../support/bodies.ts'
 import { runCommand } from '../support/command.ts'
@@ -11,7 +12,7 @@ import { waitUntil } from '../support/wait.ts'
 
 const DAMAGED = 'stream of the event log damaged; the requests that depend on it are refused'
 const SKIPPED = 'event of another program, or malformed, skipped in a stream of the event log'
-const METADATA = JSON.stringify({ actor: 'x', time: '2026-01-01T00:00:00.000000Z', schema: 1 })
+const METADATA = JSON.stringify({ actor: ROOT_ACTOR, time: '2026-01-01T00:00:00.000000Z', schema: 1 })
 const BROKEN = '{"userId":1,"ruleId"'
 
 describe('a gateway whose embedded log others have written to', () => {

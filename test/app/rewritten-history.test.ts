@@ -2,6 +2,7 @@ import { cp, readdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'chai'
 import { openLog } from '../../config/gateway/state.ts'
+import { CLI_ACTOR } from '../../core/event-log/actor.ts'
 import { SqliteDatabase } from '../../core/event-log/sqlite/database.ts'
 import { runCommand } from '../support/command.ts'
 import { type EventStore, startEventStore } from '../support/eventstore/server.ts'
@@ -116,7 +117,7 @@ describe('two nodes that sign checkpoints over one log', () => {
     const [signFirst, signSecond] = [await openSigner(logs[0]!, first), await openSigner(logs[1]!, second)]
     await Promise.all([signFirst(), signSecond()])
     await signSecond()
-    const metadata = { actor: 'cli', time: '2026-01-01T00:00:00.000000Z', schema: 1 }
+    const metadata = { actor: CLI_ACTOR, time: '2026-01-01T00:00:00.000000Z', schema: 1 }
     const plan = { type: 'PlanChanged', data: { userId: 1, plan: 'free' } }
     await logs[0]!.append('user-1', [plan], { expectedRevision: 'any', metadata })
     await signSecond()

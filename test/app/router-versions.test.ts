@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { cp, readFile, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'chai'
 import { openLog } from '../../config/gateway/state.ts'
@@ -212,34 +212,11 @@ describe('a log with versions of routers', () => {
     for await (const event of readToEnd(log, 0, ALL_STREAMS)) all.push(event)
     await log.close()
 
-    expect(followed.filter((text) => text.includes('RouterVersionTrained'))).to.have.length(2)
+    expect(followed.filter((text) => text.includes('RouterTrained'))).to.have.length(2)
     for (const text of followed) expect(text).not.to.contain('"weights"')
     const weights = all.filter(({ stream }) => stream.startsWith('router-weights-'))
     expect(weights).to.have.length(2)
     for (const { data } of weights) expect(JSON.stringify(data)).to.contain('"weights"')
-  })
-
-  it('is read when an earlier version of the gateway wrote it, with the weights in the event', async () => {
-    const folder = await makeFolder()
-    await cp(path.join(dataDir, 'keys'), path.join(folder, 'keys'), { recursive: true })
-    const log = await openSqliteLog({ directory: folder })
-    const trained = [1, 2].map((version): RouterEvent => {
-      return { type: 'RouterTrained', data: versionData(version, dataDir, FEATURES_KEY) }
-    })
-    await writeRouterEvents(folder, [...trained, activated(2), activated(1)], log)
-    await log.close()
-    const started = await startGatewayOnFiles(settings, { dataDir: folder })
-    try {
-      const asked = await ask(started)
-      expect(asked).to.include({ model: CHEAP, version: 1 })
-      expect((await asAdmin(started, 'POST', '/admin/routers/rollback', {})).body.data.version).to.equal(2)
-      const trail = await asAdmin(started, 'GET', '/admin/audit?kind=router&limit=4')
-      expect(trail.body.data.at(-1)).to.include({ event: 'trained', id: 2 })
-      expect(JSON.stringify(trail.body)).not.to.contain('weights')
-    } finally {
-      await started.stop()
-    }
-    expect((await verify(folder)).stdout).to.contain('No issues found')
   })
 
   it('is exported and imported with its versions', async function () {

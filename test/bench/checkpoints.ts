@@ -6,7 +6,6 @@
  */
 import { fileURLToPath } from 'node:url'
 import { openLongRunningState } from '../../config/gateway/state.ts'
-import { toActor } from '../../core/event-log/actor.ts'
 import { createMetadata, encodeEvent } from '../../core/events/codec.ts'
 import { createLogger } from '../../core/threads/logger.ts'
 import { createClock } from '../../core/util/clock.ts'
@@ -92,7 +91,7 @@ async function openAppends(url: string | null, signs: boolean): Promise<Subject>
   async function keepAppending(userId: number, end: number): Promise<number> {
     const stream = `rules-${userId}`
     const author = {
-      actor: toActor('key_000000000000000000000001'),
+      actor: { type: 'key', id: 'key_000000000000000000000001', name: 'Ada' } as const,
       requestId: 'req_4kT0cBbkGm9WpN2vXyZ71AqQ',
     }
     const append = (event: DomainEvent, to: string, expectedRevision: number) =>

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import path from 'node:path'
-import { toActor } from '../../core/event-log/actor.ts'
+import { ROOT_ACTOR } from '../../core/event-log/actor.ts'
 import { SqliteDatabase } from '../../core/event-log/sqlite/database.ts'
 import { openSqliteLog } from '../../core/event-log/sqlite/sqlite-log.ts'
 import { createMetadata } from '../../core/events/codec.ts'
@@ -26,10 +26,8 @@ export async function generateLog(directory: string, users: number, eventsPerUse
   function write(stream: string, { type, data }: DomainEvent, actorId: string): void {
     const revision = (revisions.get(stream) ?? -1) + 1
     revisions.set(stream, revision)
-    const metadata = createMetadata(
-      { actor: toActor(actorId), requestId: 'req_4kT0cBbkGm9WpN2vXyZ71AqQ' },
-      clock(),
-    )
+    const actor = actorId === 'admin' ? ROOT_ACTOR : ({ type: 'key', id: actorId, name: actorId } as const)
+    const metadata = createMetadata({ actor, requestId: 'req_4kT0cBbkGm9WpN2vXyZ71AqQ' }, clock())
     insert.run(stream, revision, type, JSON.stringify(data), JSON.stringify(metadata))
     count += 1
   }

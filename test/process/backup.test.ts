@@ -3,6 +3,7 @@ import { open, readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
+import { SYSTEM_ACTOR } from '../../core/event-log/actor.ts'
 import { SqliteDatabase } from '../../core/event-log/sqlite/database.ts'
 import { openSqliteLog } from '../../core/event-log/sqlite/sqlite-log.ts'
 import { EXPIRING_STREAMS } from '../../projections/events/streams.ts'
@@ -107,7 +108,7 @@ describe('"log backup"', () => {
     original = await createLogFolder()
     await runCommand(['users', 'add', '--name', 'Ada', '--plan', 'paid'], { DATA_DIR: original })
     const log = await openSqliteLog({ directory: original, expiringStreams: EXPIRING_STREAMS })
-    const metadata = { actor: 'system', time: new Date().toISOString(), schema: 1 }
+    const metadata = { actor: SYSTEM_ACTOR, time: new Date().toISOString(), schema: 1 }
     await log.append('response-1', [{ type: 'Any', data: {} }], {
       expectedRevision: -1,
       metadata,

@@ -21,7 +21,7 @@ export interface OpenedLog {
 }
 
 export const metadata: EventMetadata = {
-  actor: 'key_7',
+  actor: { type: 'key', id: 'key_7', name: 'Ada' },
   requestId: 'req_1',
   time: '2025-03-01T10:00:00.123456Z',
   schema: 1,

@@ -85,13 +85,13 @@ export function buildHistory(users: number, turns: number): readonly DomainEvent
 
 function trainRouter(): readonly DomainEvent[] {
   const scope = { everyone: true } as const
-  const models = { 'größe-1': { ratings: 120, weights: 'AAAA' } }
-  const rated = { 'größe-1': { ratings: 120 } }
+  const models = { 'größe-1': { ratings: 120 } }
   const judged = { figures: { apgr: 0.6 }, trainedFrom: { ratings: 120 } }
-  const router = { scope, models, ...judged, featureKeyId: 'key', checksum: 'sum' }
+  const weights = { checksum: 'sum', bytes: 100, weightsLeaf: 'a'.repeat(64) }
+  const router = { scope, models, ...judged, featureKeyId: 'key', ...weights }
   return [
     { type: 'RouterTrained', data: { version: 1, ...router } },
-    { type: 'RouterVersionTrained', data: { version: 2, ...router, models: rated, bytes: 100 } },
+    { type: 'RouterTrained', data: { version: 2, ...router } },
     { type: 'RouterActivated', data: { version: 1, scope } },
     { type: 'RouterActivated', data: { version: 2, scope } },
     { type: 'RouterRolledBack', data: { scope, from: 2, version: 1 } },

@@ -77,6 +77,11 @@ function recordEvent(event: DomainEvent, n: number): RecordedEvent {
     stream: isRuleEvent(event) ? rulesStream(1) : userStream(1),
     revision: n,
     position: n * 10,
-    metadata: { actor: 'key_a', requestId: `req_${n}`, time: minute(n), schema: 1 },
+    metadata: {
+      actor: { type: 'key', id: 'key_a', name: 'Ada' },
+      requestId: `req_${n}`,
+      time: minute(n),
+      schema: 1,
+    },
   }
 }

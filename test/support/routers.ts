@@ -1,5 +1,6 @@
 import type { EventLog } from '../../core/contract/index.ts'
 import { SYSTEM_ACTOR } from '../../core/event-log/actor.ts'
+import { hashEventLeaf } from '../../core/event-log/transparency/event-leaf.ts'
 import { createMetadata } from '../../core/events/codec.ts'
 import {
   checksumOf,
@@ -38,7 +39,7 @@ interface NewVersion {
   readonly damage?: (data: TrainedRouterData) => TrainedRouterData
 }
 
-/** Returns a version with its weights, as a training of an earlier version of the gateway wrote it. */
+/** Returns a version with its weights. */
 export function trainedData(version: number, dataDir: string, options: NewVersion): TrainedRouterData {
   const { scope = { everyone: true }, ratings = 200, figures = { better: true, new_kinds: {} } } = options
   const { damage, featuresKey } = options
@@ -57,11 +58,14 @@ export function trainedData(version: number, dataDir: string, options: NewVersio
   return damage?.(data) ?? data
 }
 
-/** Returns the event of a version whose weights are in a stream of their own. */
-export function versionTrained({ models, ...data }: TrainedRouterData): RouterEvent {
-  const rated = Object.entries(models).map(([id, { ratings }]) => [id, { ratings }])
+/** Returns the event of a version. Without `weightsLeaf`, it does not match the event of the weights. */
+export function versionTrained(
+  { models, ...data }: TrainedRouterData,
+  weightsLeaf = 'a'.repeat(64),
+): RouterEvent {
+  const rated = Object.fromEntries(Object.entries(models).map(([id, { ratings }]) => [id, { ratings }]))
   const bytes = JSON.stringify({ models }).length
-  return { type: 'RouterVersionTrained', data: { ...data, models: Object.fromEntries(rated), bytes } }
+  return { type: 'RouterTrained', data: { ...data, models: rated, bytes, weightsLeaf } }
 }
 
 /** Writes versions to the log in memory of a data folder, as other nodes would. Returns the last position. */
@@ -70,14 +74,20 @@ export async function writeVersions(
   versions: readonly TrainedRouterData[],
   log: EventLog = openMemoryLog(dataDir),
 ): Promise<number> {
-  for (const { checksum, models } of versions) await writeWeights(log, checksum, models)
-  return writeRouterEvents(dataDir, versions.map(versionTrained), log)
+  const events: RouterEvent[] = []
+  for (const version of versions)
+    events.push(versionTrained(version, await writeWeights(log, version.checksum, version.models)))
+  return writeRouterEvents(dataDir, events, log)
 }
 
-/** Writes weights to the stream of a checksum, whether it is theirs or not. */
-export async function writeWeights(log: EventLog, checksum: string, models: TrainedModels): Promise<void> {
+/** Writes weights to the stream of a checksum, whether it is theirs or not. Returns the hash of the leaf. */
+export async function writeWeights(log: EventLog, checksum: string, models: TrainedModels): Promise<string> {
+  const stream = routerWeightsStream(checksum)
   const event = { type: ROUTER_WEIGHTS_STORED, data: { models } }
-  await log.append(routerWeightsStream(checksum), [event], { expectedRevision: 'any', metadata: metadata() })
+  await log.append(stream, [event], { expectedRevision: 'any', metadata: metadata() })
+  let leaf = ''
+  for await (const record of log.read(stream)) leaf = hashEventLeaf(record).toString('hex')
+  return leaf
 }
 
 /** As `writeVersions`, for events of any type. */

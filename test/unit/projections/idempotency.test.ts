@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { ROOT_ACTOR } from '../../../core/event-log/actor.ts'
 import type { DomainEvent } from '../../../projections/events/registry.ts'
 import { createIdempotentRequests } from '../../../projections/idempotency.ts'
 
@@ -17,7 +18,7 @@ describe('requests with an Idempotency-Key', () => {
 
   function apply(event: DomainEvent, request: string, { stream = 'user-7', revision = 0, key = 'k' } = {}) {
     const time = new Date(now).toISOString()
-    const metadata = { actor: 'admin', time, schema: 1, idempotency: { key, request } }
+    const metadata = { actor: ROOT_ACTOR, time, schema: 1, idempotency: { key, request } }
     requests.apply(event, { ...event, stream, revision, position: 1, metadata })
   }
   const reserved: DomainEvent = { type: 'IdsReserved', data: { first: 7, count: 2 } }

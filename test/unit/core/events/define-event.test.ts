@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { type JsonObject, type RecordedEvent, Type } from '../../../../core/contract/index.ts'
+import { ROOT_ACTOR } from '../../../../core/event-log/actor.ts'
 import { SCHEMA_VERSION } from '../../../../core/events/codec.ts'
 import {
   createEventRegistry,
@@ -119,6 +120,6 @@ describe('createFold', () => {
 })
 
 function record(type: string, data: JsonObject, schema = SCHEMA_VERSION): RecordedEvent {
-  const metadata = { actor: 'admin', time: '2025-03-01T10:00:00.123456Z', schema }
+  const metadata = { actor: ROOT_ACTOR, time: '2025-03-01T10:00:00.123456Z', schema }
   return { stream: 'lamp-3', revision: 0, position: 1, type, data, metadata }
 }

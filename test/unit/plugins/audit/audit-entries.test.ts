@@ -41,7 +41,7 @@ describe('toAuditEntries', () => {
     expect(second).to.deep.equal({
       position: 20,
       time: minute(2),
-      actor: { type: 'key', id: 'key_a', name: 'key_a' },
+      actor: { type: 'key', id: 'key_a', name: 'Ada' },
       request_id: 'req_2',
       kind: 'routing',
       id: 5,

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { pino } from 'pino'
 import type { EventLog, EventMetadata, NewEvent, RecordedEvent } from '../../../../core/contract/index.ts'
+import { SYSTEM_ACTOR } from '../../../../core/event-log/actor.ts'
 import { openEventStoreLog } from '../../../../core/event-log/eventstore/eventstore-log.ts'
 import { createMemoryLog } from '../../../../core/event-log/memory.ts'
 import { openSqliteLog } from '../../../../core/event-log/sqlite/sqlite-log.ts'
@@ -24,9 +25,9 @@ const LOGS: Readonly<Record<string, () => Promise<EventLog>>> = {
 }
 
 /** More events than a page of the embedded log has. */
-const MANY = 4500
+const MANY = 4300
 
-const metadataOf = (time: string): EventMetadata => ({ actor: 'system', time, schema: 1 })
+const metadataOf = (time: string): EventMetadata => ({ actor: SYSTEM_ACTOR, time, schema: 1 })
 const created = (ruleId: number): NewEvent => ({
   type: 'FirewallRuleCreated',
   data: { userId: 1, ruleId, content: { pattern: 'x', priority: 0 } },
@@ -114,7 +115,7 @@ for (const [name, open] of Object.entries(LOGS)) {
       // The same time, in another stream.
       await appendMany('rules-2', 1, -1, second)
       // A longer text of metadata that ends alike.
-      await appendMany('rules-2', 2, 0, { ...second, actor: 'the system' })
+      await appendMany('rules-2', 2, 0, { ...second, actor: { ...SYSTEM_ACTOR, name: 'the system' } })
       await appendMany('rules-2', 1, 2, second)
 
       const abort = new AbortController()

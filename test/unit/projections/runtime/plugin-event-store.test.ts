@@ -5,7 +5,7 @@ import {
   type EventLog,
   EventLogUnavailableError,
 } from '../../../../core/contract/index.ts'
-import { SYSTEM_ACTOR, toActor } from '../../../../core/event-log/actor.ts'
+import { SYSTEM_ACTOR } from '../../../../core/event-log/actor.ts'
 import { openSqliteLog } from '../../../../core/event-log/sqlite/sqlite-log.ts'
 import { createClock } from '../../../../core/util/clock.ts'
 import { createAccounts } from '../../../../projections/accounts.ts'
@@ -16,7 +16,7 @@ import { createEventWriter } from '../../../../projections/runtime/write.ts'
 import { eventAt } from '../../../support/event-log-suite.ts'
 import { makeFolder } from '../../../support/folders.ts'
 
-const author = { actor: toActor('key_1'), requestId: 'req_1' }
+const author = { actor: { type: 'key', id: 'key_1', name: 'Ada' } as const, requestId: 'req_1' }
 
 /** Records every name that was seen, with its subject. */
 const names: EventDeclaration = {
@@ -219,17 +219,20 @@ describe('the events of a plugin', () => {
     expect(storeOf('a').state()).to.deep.equal(['u1: Ada', 'u1: Bob', 'u1: Cy'])
   })
 
-  it('of an older version are upcast, and those of a newer version skipped', async () => {
+  it('of an older version are upcast step by step, and those of a newer version skipped', async () => {
     const old = await openNode({ a: names })
     await old.storeOf('a').append('u1', [seen('Ada')], author)
-    const second: EventDeclaration = {
+    const third: EventDeclaration = {
       ...names,
-      version: 2,
+      version: 3,
       types: { Met: { type: 'object', required: ['name', 'how'] } },
-      upcasts: { 1: { Seen: ({ data }) => ({ type: 'Met', data: { ...data, how: 'by chance' } }) } },
+      upcasts: {
+        1: { Seen: ({ data }) => ({ type: 'Met', data }) },
+        2: { Met: ({ type, data }) => ({ type, data: { ...data, how: 'by chance' } }) },
+      },
       evolve: (state, { data }) => [...listOf(state), `${data.name} ${data.how}`],
     }
-    const current = await openNode({ a: second }, { on: await openLog() })
+    const current = await openNode({ a: third }, { on: await openLog() })
     await current
       .storeOf('a')
       .append('u1', [{ type: 'Met', data: { name: 'Bob', how: 'on purpose' } }], author)

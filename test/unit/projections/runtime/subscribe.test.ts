@@ -6,6 +6,7 @@ import {
   type RecordedEvent,
   type StreamAnomaly,
 } from '../../../../core/contract/event-log.ts'
+import { SYSTEM_ACTOR } from '../../../../core/event-log/actor.ts'
 import { type Subscription, subscribeProjections } from '../../../../projections/runtime/subscribe.ts'
 import { eventAt } from '../../../support/event-log-suite.ts'
 import { waitUntil } from '../../../support/wait.ts'
@@ -303,7 +304,7 @@ function event(position: number): RecordedEvent {
     position,
     type: 'IdsReserved',
     data: { first: position, count: 1 },
-    metadata: { actor: 'system', time: '2025-03-01T10:00:00.123456Z', schema: 1 },
+    metadata: { actor: SYSTEM_ACTOR, time: '2025-03-01T10:00:00.123456Z', schema: 1 },
   }
 }
 

@@ -3,6 +3,7 @@ import path from 'node:path'
 import { expect } from 'chai'
 import { pino } from 'pino'
 import type { EventLog, RecordedEvent } from '../../../../core/contract/index.ts'
+import { CLI_ACTOR } from '../../../../core/event-log/actor.ts'
 import { openSqliteLog } from '../../../../core/event-log/sqlite/sqlite-log.ts'
 import {
   createProjections,
@@ -136,7 +137,9 @@ describe('snapshots', () => {
     it('if the log contains another event in its place', async () => {
       await log.close()
       const other = records.map((record, index) =>
-        index === records.length - 1 ? { ...record, metadata: { ...record.metadata, actor: 'cli' } } : record,
+        index === records.length - 1
+          ? { ...record, metadata: { ...record.metadata, actor: CLI_ACTOR } }
+          : record,
       )
       log = await fill(await makeFolder(), other)
 

@@ -7,6 +7,7 @@ import {
   EventLogUnavailableError,
   type RecordedEvent,
 } from '../../../../core/contract/index.ts'
+import { ROOT_ACTOR } from '../../../../core/event-log/actor.ts'
 import {
   createMemoryLog,
   createMemoryStorage,
@@ -65,7 +66,7 @@ describe('checkpoints', () => {
 
   const options = () => ({ dataDir, logId, clock, logger: createLogger('info', { destination: output }) })
   const change = async (count = 1) => {
-    const metadata = { actor: 'admin', time: clock(), schema: 1 }
+    const metadata = { actor: ROOT_ACTOR, time: clock(), schema: 1 }
     const event = { type: 'UserCreated', data: { userId: 1, name: 'Ada', plan: 'paid' } }
     const events = Array.from({ length: count }, () => event)
     const { position } = await log.append('user-1', events, { expectedRevision: 'any', metadata })
@@ -230,7 +231,7 @@ describe('checkpoints', () => {
         )
         .run(data)
       database.close()
-      const metadata = { actor: 'admin', time: clock(), schema: 1 }
+      const metadata = { actor: ROOT_ACTOR, time: clock(), schema: 1 }
       const { position } = await embedded.append('user-1', [EVENT], { expectedRevision: 0, metadata })
       await following.until(() => following.position() >= position)
       await signer.sign()
@@ -290,7 +291,7 @@ describe('checkpoints', () => {
     await change(5)
     await sign()
     const event = storage.history[3] as { metadata: string }
-    event.metadata = event.metadata.replace('admin', 'nobody')
+    event.metadata = event.metadata.replace('"name":"root"', '"name":"nobody"')
     await change()
     // The hashes that were recorded before the change still are those of the checkpoint.
     await sign()
