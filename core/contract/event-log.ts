@@ -3,7 +3,10 @@ import type { JsonObject } from './json.ts'
 /** Position of an event in the log: a positive, increasing integer with gaps. 0 is before the first event. */
 export type Position = number
 
-/** Who made a change: an operator, the holder of a user's key or of the admin key, a command, the gateway. */
+/**
+ * Who made a change: an operator, the holder of a user's key or of the admin key, a command, the gateway. See
+ * docs/decisions/operators.md, "An actor is recorded with the name that it had".
+ */
 export interface Actor {
   readonly type: 'operator' | 'key' | 'root' | 'cli' | 'system'
   /** Id of the operator or key; for all others, the type. */
