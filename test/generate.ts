@@ -2,6 +2,8 @@
 import { writeFileSync } from 'node:fs'
 import { SettingsSchema } from '../config/settings/schema.ts'
 import { buildCasesEditorSchema, buildEditorSchema } from '../plugins/rules-file/editor-schema.ts'
+import { CONSOLE_TYPES, writeConsoleTypes } from './support/console-types.ts'
+import { startGateway } from './support/gateway.ts'
 import { writeGenerated } from './support/generated-text.ts'
 import { writeLimitsTable } from './support/limits-table.ts'
 import { writeParameterMatrix } from './support/parameter-matrix.ts'
@@ -14,3 +16,8 @@ write('config/rules-file.schema.json', buildEditorSchema())
 write('config/rules-cases.schema.json', buildCasesEditorSchema())
 writeGenerated('docs/providers.md', 'limits', writeLimitsTable())
 writeGenerated('docs/clients.md', 'parameters', writeParameterMatrix())
+
+const gateway = await startGateway()
+const { body } = await gateway.call('GET', '/openapi.json')
+writeFileSync(new URL(CONSOLE_TYPES, ROOT), writeConsoleTypes(body))
+await gateway.stop()

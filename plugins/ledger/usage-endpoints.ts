@@ -38,7 +38,7 @@ export function createUsageEndpoints(
   reader: LedgerReader,
   accounts: Pick<Accounts, 'user' | 'ownerOfKey'>,
 ): readonly Endpoint[] {
-  /** Of rules, also those that were deleted: requests tell what they were called. */
+  /** The name of the user, or else of the key or rule. Requests tell what deleted rules were called. */
   async function readName({ user, key, rule }: UsageGroup): Promise<string | null> {
     if (user !== undefined) return accounts.user(user)?.name ?? null
     if (key !== undefined) {
@@ -75,9 +75,6 @@ export function createUsageEndpoints(
       tags: ['admin'],
       query: adminUsageQuery,
       handle({ query: { names = false, user, group, ...query } }) {
-        const [by = '', ...more] = query.group_by ?? []
-        if (names && (more.length > 0 || !['user', 'key', 'rule'].includes(by)))
-          throw invalidParameterError('names', 'names requires group_by=user, group_by=key or group_by=rule.')
         const caller = {
           ...(user !== undefined && { userId: user }),
           ...(group !== undefined && { groupId: group }),

@@ -41,7 +41,9 @@ const UsageSchema = Type.Object(
     hour: Type.Optional(Timestamp('Start of the hour.')),
     day: Type.Optional(Type.String({ description: 'Date in UTC, such as 2026-03-01.' })),
     name: Type.Optional(
-      nullableText('With names: what the user, key or rule is called; null if nobody knows any more.'),
+      nullableText(
+        'With names: what the user, key or rule is called; null if that is not known, or there is none.',
+      ),
     ),
     ...usageFields,
   },
@@ -119,8 +121,8 @@ export const adminUsageQuery = {
   names: Type.Optional(
     Type.Boolean({
       description:
-        'Adds the name of the user, key or rule to each entry, of rules and keys with that of their policy ' +
-        'or user. Only with group_by=user, key or rule alone.',
+        'Adds the name of the user, or else of the key or rule, to each entry; to that of a rule or key, ' +
+        'the name of its policy or user.',
     }),
   ),
 }

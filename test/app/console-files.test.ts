@@ -1,11 +1,14 @@
+import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
 import { shippedFile } from '../../config/settings/shipped-files.ts'
 import { createStaticEndpoints } from '../../plugins/console/static-endpoints.ts'
 import { readStaticFiles } from '../../plugins/console/static-files.ts'
 import { buildConsole } from '../support/console.ts'
+import { CONSOLE_TYPES, writeConsoleTypes } from '../support/console-types.ts'
 import { makeFolder } from '../support/folders.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
+import { ROOT } from '../support/root.ts'
 
 const FOLDER = shippedFile('dist/plugins/console/static')
 
@@ -62,6 +65,15 @@ describe('the files of the console', () => {
     expect(() => page?.handle(call))
       .to.throw('Run "npm run build"')
       .with.property('status', 503)
+  })
+})
+
+describe('the types of the console', () => {
+  it('are those of /openapi.json; npm run generate writes them', async () => {
+    const gateway = await startGateway()
+    const { body } = await gateway.call('GET', '/openapi.json')
+    await gateway.stop()
+    expect(readFileSync(new URL(CONSOLE_TYPES, ROOT), 'utf8')).to.equal(writeConsoleTypes(body))
   })
 })
 

@@ -1,6 +1,8 @@
 import { expect } from 'chai'
 import { useConsole } from '../support/console-suite.ts'
 import { AS_ADMIN } from '../support/gateway.ts'
+import { newUser } from '../support/new-user.ts'
+import { firewallRule, newPolicy } from '../support/policies.ts'
 
 const PAGE_SIZE = 500
 const USERS = 3000
@@ -62,5 +64,45 @@ describe('long lists of the console', () => {
     expect(page.url()).to.contain('q=hopper')
     await open('/users?q=nobody')
     await page.getByText('No name contains “nobody”.').waitFor()
+  })
+
+  it('read what they show in one request, however many rows there are', async () => {
+    const { page, open } = console.window
+    const { gateway } = console
+    const users = []
+    for (const name of ['Ada', 'Grace', 'Katherine']) users.push(await newUser(gateway, 'paid', name))
+    const messages = [{ role: 'user', content: 'a secret' }]
+    const policies = []
+    for (const name of ['One', 'Two', 'Three'])
+      policies.push(
+        await newPolicy(gateway, {
+          name,
+          firewall: [firewallRule({ name, pattern: 'secret', action: 'warn' })],
+          applies_to: { users: users.map(({ id }) => id) },
+        }),
+      )
+    for (const user of users) await user.call('POST', '/v1/chat/completions', { model: 'auto', messages })
+
+    let requests: string[] = []
+    page.on('request', (request) => {
+      const { pathname, search } = new URL(request.url())
+      if (pathname.startsWith('/admin/')) requests.push(pathname + search)
+    })
+    const expectRequests = async (address: string, shown: string, paths: readonly string[]) => {
+      requests = []
+      await open(address)
+      await page.reload()
+      requests = []
+      await page.getByText(shown).first().waitFor()
+      await page.waitForLoadState('networkidle')
+      expect(requests.map((path) => path.split('?')[0]).sort(), address).to.deep.equal(paths)
+    }
+    await expectRequests('/policies', 'Ada, Grace, Katherine', ['/admin/policies', '/admin/users'])
+    await expectRequests('/requests', 'Katherine', ['/admin/requests', '/admin/users'])
+    await expectRequests('/users', 'Katherine', ['/admin/users'])
+    const usage = ['/admin/budget', '/admin/budget/shadow', '/admin/usage']
+    await expectRequests('/usage?by=rule&period=24h', 'Three (Three)', usage)
+    await expectRequests('/usage?by=key&period=24h', '(Katherine)', usage)
+    for (const policy of policies) await policy.remove()
   })
 })

@@ -14,9 +14,9 @@ export interface TestUser {
   revokeKey(id: string): Promise<Answer>
 }
 
-export async function newUser(gateway: RunningGateway, plan = 'paid'): Promise<TestUser> {
+export async function newUser(gateway: RunningGateway, plan = 'paid', name = 'someone'): Promise<TestUser> {
   const admin = { authorization: `Bearer ${ADMIN_KEY}` }
-  const user = await gateway.call('POST', '/admin/users', { name: 'someone', plan }, admin)
+  const user = await gateway.call('POST', '/admin/users', { name, plan }, admin)
   const id: number = user.body.data.id
   const issueKey = async () =>
     (await gateway.call('POST', `/admin/users/${id}/keys`, undefined, admin)).body.data

@@ -1,31 +1,60 @@
-import type { ComponentChildren } from 'preact'
+import { type ComponentChildren, type ComponentType, render } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { ApiError } from './lib/api.ts'
-import { loadNames } from './lib/names.ts'
-import { toError } from './lib/resource.ts'
-import { href, route } from './lib/router.ts'
-import { isOperator, session } from './lib/session.ts'
-import { loadSession, signOut } from './lib/sign-in.ts'
-import { pages } from './pages/pages.tsx'
-import { SignIn } from './pages/sign-in.tsx'
+import { GATEWAY, post, send } from './lib/api.ts'
+import { useAction } from './lib/data.ts'
+import { forgetDrafts } from './lib/drafts.ts'
+import { href, type PageProps, route } from './lib/router.ts'
+import type { ConsoleSession } from './lib/schemas.ts'
+import { canReadPastRules, isOperator, session } from './lib/session.ts'
+import { AuditPage } from './pages/audit.tsx'
+import { OverviewPage } from './pages/overview.tsx'
+import { RequestsPage } from './pages/requests.tsx'
+import { GroupPages, OperatorPages, PolicyPages, UserPages } from './pages/resources.tsx'
+import { RoutingPage } from './pages/routing.tsx'
+import { OwnRulesPage } from './pages/rule-editor.tsx'
+import { SimulatorPage } from './pages/simulator.tsx'
+import { TimeTravelPage } from './pages/time-travel.tsx'
+import { UsagePage } from './pages/usage.tsx'
+import { Form, TextField } from './ui/fields.tsx'
 import { Empty, ErrorMessage, Loading, PageLayout } from './ui/page.tsx'
 
-/** The console: the sign-in, or the navigation with the page that the address names. */
-export function App() {
-  const [error, setError] = useState<ApiError>()
-  const current = session.value
-  const load = () => {
-    setError(undefined)
-    loadSession().catch((thrown: unknown) => setError(toError(thrown)))
-  }
-  useEffect(load, [])
-  useEffect(() => {
-    if (current && isOperator()) loadNames().catch(() => undefined)
-  }, [current?.id])
+interface ConsolePage {
+  /** First segment of the address. */
+  readonly path: string
+  /** In the navigation. */
+  readonly title: string
+  readonly content: ComponentType<PageProps>
+  readonly isFor: () => boolean
+}
 
-  if (error) return <ErrorMessage error={error} retry={load} />
-  if (current === undefined) return <Loading />
-  if (current === null) return <SignIn />
+const forAll = () => true
+const forUsers = () => !isOperator()
+
+const pages: readonly ConsolePage[] = [
+  { path: 'overview', title: 'Overview', content: OverviewPage, isFor: isOperator },
+  { path: 'policies', title: 'Policies', content: PolicyPages, isFor: isOperator },
+  { path: 'rules', title: 'My rules', content: OwnRulesPage, isFor: forUsers },
+  { path: 'audit', title: 'Audit', content: AuditPage, isFor: forAll },
+  { path: 'time', title: 'Time travel', content: TimeTravelPage, isFor: canReadPastRules },
+  { path: 'requests', title: 'Requests', content: RequestsPage, isFor: forAll },
+  { path: 'usage', title: 'Usage', content: UsagePage, isFor: forAll },
+  { path: 'routing', title: 'Routing', content: RoutingPage, isFor: isOperator },
+  { path: 'simulator', title: 'Simulator', content: SimulatorPage, isFor: forAll },
+  { path: 'users', title: 'Users', content: UserPages, isFor: isOperator },
+  { path: 'groups', title: 'Groups', content: GroupPages, isFor: isOperator },
+  { path: 'operators', title: 'Operators', content: OperatorPages, isFor: isOperator },
+]
+
+/** The console: the sign-in, or the navigation with the page that the address names. */
+function App() {
+  const load = useAction(async () => {
+    session.value = (await send<{ data: ConsoleSession | null }>('GET', '/console/session')).data
+  })
+  useEffect(load.start, [])
+
+  if (load.error) return <ErrorMessage error={load.error} retry={load.start} />
+  if (session.value === undefined) return <Loading />
+  if (session.value === null) return <SignIn />
   return (
     <Shell>
       <CurrentPage />
@@ -33,11 +62,54 @@ export function App() {
   )
 }
 
+function SignIn() {
+  const [key, setKey] = useState('')
+  const signIn = useAction(async () => {
+    const trimmed = key.trim()
+    // API keys of users begin so. An ADMIN_KEY is free text.
+    const path = trimmed.startsWith('tr_') ? '/console/user-session' : '/console/session'
+    const headers = { authorization: `Bearer ${trimmed}` }
+    session.value = await post<ConsoleSession>(path, { path: GATEWAY.pathname }, { headers })
+  })
+  useEffect(() => {
+    document.title = 'Sign in · Signalbox'
+  }, [])
+  return (
+    <main class="sign-in">
+      <img src={new URL('./icon.svg', import.meta.url).href} alt="" width="48" height="48" />
+      <h1>Signalbox</h1>
+      <Form onSubmit={signIn.start} class="panel">
+        <TextField
+          label="Key"
+          type="password"
+          value={key}
+          onInput={setKey}
+          required
+          autoComplete="current-password"
+          hint="The key of an operator, the ADMIN_KEY, or the API key of a user."
+        />
+        {signIn.error && <ErrorMessage error={signIn.error} />}
+        <button type="submit" class="primary" disabled={signIn.isBusy}>
+          Sign in
+        </button>
+      </Form>
+    </main>
+  )
+}
+
+async function signOut(): Promise<void> {
+  await send('DELETE', `/console/session?path=${encodeURIComponent(GATEWAY.pathname)}`)
+  forgetDrafts()
+  session.value = null
+}
+
+const startPage = () => (isOperator() ? 'overview' : 'requests')
+
 function CurrentPage() {
   const { path } = route.value
-  const [name = isOperator() ? 'overview' : 'requests', ...rest] = path
+  const [name = startPage(), ...rest] = path
   const page = pages.find((candidate) => candidate.path === name)
-  if (page === undefined || !page.isFor(isOperator())) {
+  if (!page?.isFor()) {
     return (
       <PageLayout title="Not found">
         <Empty>
@@ -52,13 +124,12 @@ function CurrentPage() {
 
 function Shell({ children }: { readonly children: ComponentChildren }) {
   const current = session.value
-  const [first = isOperator() ? 'overview' : 'requests'] = route.value.path
+  const [first = startPage()] = route.value.path
   const nav = useRef<HTMLElement>(null)
   // On a phone, the pages are a line that scrolls.
   useEffect(() => {
     nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
   }, [first])
-  const links = pages.filter(({ title, isFor }) => title !== undefined && isFor(isOperator()))
   return (
     <div class="shell">
       <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
@@ -69,11 +140,13 @@ function Shell({ children }: { readonly children: ComponentChildren }) {
           <img src={new URL('./icon.svg', import.meta.url).href} alt="" width="24" height="24" /> Signalbox
         </a>
         <nav ref={nav} aria-label="Pages">
-          {links.map(({ path, title }) => (
-            <a key={path} href={href(`/${path}`)} aria-current={path === first ? 'page' : undefined}>
-              {title}
-            </a>
-          ))}
+          {pages
+            .filter(({ isFor }) => isFor())
+            .map(({ path, title }) => (
+              <a key={path} href={href(`/${path}`)} aria-current={path === first ? 'page' : undefined}>
+                {title}
+              </a>
+            ))}
         </nav>
         <div class="account">
           <span>
@@ -90,3 +163,6 @@ function Shell({ children }: { readonly children: ComponentChildren }) {
     </div>
   )
 }
+
+const root = document.getElementById('app')
+if (root) render(<App />, root)

@@ -6,26 +6,44 @@ export const GATEWAY = new URL('..', document.baseURI)
 /** An error response, or a gateway that did not respond (status 0). */
 export class ApiError extends Error {
   readonly status: number
-  readonly code: string
   /** Issues by field, as sentences. */
   readonly issues: Readonly<Record<string, readonly string[]>>
 
-  constructor(status: number, code: string, message: string, issues: ApiError['issues'] = {}) {
+  constructor(status: number, message: string, issues: ApiError['issues'] = {}) {
     super(message)
     this.status = status
-    this.code = code
     this.issues = issues
   }
 }
 
-export interface RequestOptions {
+export function toError(thrown: unknown): ApiError {
+  if (thrown instanceof ApiError) return thrown
+  return new ApiError(0, thrown instanceof Error ? thrown.message : String(thrown))
+}
+
+/** Stands in for what does not exist. */
+export const orElse =
+  <Value>(value: Value) =>
+  (error: unknown): Value => {
+    if (error instanceof ApiError && error.status === 404) return value
+    throw error
+  }
+
+export type Query = Readonly<Record<string, unknown>>
+
+export interface Page<Item> {
+  readonly data: readonly Item[]
+  readonly next_cursor: string | null
+}
+
+interface RequestOptions {
   readonly reason?: string | undefined
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal
 }
 
 /** Returns the address of an endpoint, without the parameters that are empty. */
-export function endpointUrl(path: string, query: Readonly<Record<string, unknown>> = {}): string {
+export function endpointUrl(path: string, query: Query = {}): string {
   const url = new URL(path.replace(/^\//, ''), GATEWAY)
   for (const [name, value] of Object.entries(query)) {
     for (const text of [value].flat()) {
@@ -43,6 +61,21 @@ export async function send<Result>(
   options: RequestOptions = {},
 ): Promise<Result> {
   return (await exchange<Result>(method, path, body, options)).body
+}
+
+/** Reads a body. */
+export function read<Result>(path: string, query: Query = {}, signal?: AbortSignal): Promise<Result> {
+  return send('GET', endpointUrl(path, query), undefined, signal && { signal })
+}
+
+/** Reads `data` of the response. */
+export async function get<Result>(path: string, query: Query = {}): Promise<Result> {
+  return (await read<{ data: Result }>(path, query)).data
+}
+
+/** Sends a body and returns `data` of the response. */
+export async function post<Result>(path: string, body: object, options?: RequestOptions): Promise<Result> {
+  return (await send<{ data: Result }>('POST', path, body, options)).data
 }
 
 /** An object as it was read, and the condition that a change of it sends. */
@@ -81,28 +114,19 @@ async function exchange<Result>(
     ...(signal && { signal }),
   }).catch((error: unknown) => {
     if (signal?.aborted) throw error
-    throw new ApiError(0, 'disconnected', 'The gateway does not respond. Check that it runs, and try again.')
+    throw new ApiError(0, 'The gateway does not respond. Check that it runs, and try again.')
   })
   const text = await response.text()
   const content = parseJson(text)
   if (response.ok) return { body: (content ?? text) as Result, etag: response.headers.get('etag') }
   const isSignIn = headers.authorization !== undefined
   if (response.status === 401 && !isSignIn) session.value = null
-  throw toApiError(response, content)
+  throw toApiError(response.status, content)
 }
 
 /** Header values are bytes: UTF-8, one character for each. */
 function toHeaderValue(text: string): string {
   return String.fromCharCode(...new TextEncoder().encode(text.replace(/\s+/g, ' ').trim()))
-}
-
-/** Reads `data` of the response. */
-export async function get<Result>(
-  path: string,
-  query: Readonly<Record<string, unknown>> = {},
-): Promise<Result> {
-  const { data } = await send<{ data: Result }>('GET', endpointUrl(path, query))
-  return data
 }
 
 function parseJson(text: string): unknown {
@@ -121,14 +145,8 @@ interface ErrorBody {
   }
 }
 
-function toApiError({ status, headers }: Response, content: unknown): ApiError {
+function toApiError(status: number, content: unknown): ApiError {
   const { error } = (content ?? {}) as ErrorBody
-  const code = headers.get('x-error-code') ?? ''
-  const issues = error?.errors ?? (error?.param ? { [error.param]: [error.message ?? ''] } : {})
-  return new ApiError(
-    status,
-    code,
-    error?.message ?? `The gateway answered with the status ${status}.`,
-    issues,
-  )
+  const message = error?.message ?? `The gateway answered with the status ${status}.`
+  return new ApiError(status, message, error?.errors ?? (error?.param ? { [error.param]: [message] } : {}))
 }

@@ -1,32 +1,7 @@
-import type { Actor, RequestRecord } from './types.ts'
-
-/** The figures of a step of time, or of a whole period. */
-export interface Figures {
-  readonly requests: number
-  readonly errors: number
-  readonly blocks: number
-  readonly masks: number
-  readonly cost_usd: number
-  readonly latency_p50_ms: number | null
-  readonly latency_p95_ms: number | null
-}
-
-export interface RuleChange {
-  readonly time: string
-  readonly position: number
-  readonly actor: Actor
-  readonly summary: string
-  readonly reason?: string
-}
-
-export interface Overview {
-  readonly totals: Figures
-  readonly series: readonly (Figures & { readonly time: string })[]
-  readonly changes: readonly RuleChange[]
-}
+import type { Overview, OverviewFigures, RequestRecord } from './schemas.ts'
 
 /** Sums up requests, as the gateway does in `GET /admin/overview`. */
-function sumFigures(records: readonly RequestRecord[]): Figures {
+function sumFigures(records: readonly RequestRecord[]): OverviewFigures {
   const count = (matches: (record: RequestRecord) => boolean) => records.filter(matches).length
   const has = (action: string) => (record: RequestRecord) =>
     record.rule_trace.some((entry) => entry.action === action && entry.outcome === 'applied')
@@ -65,4 +40,24 @@ export function toLiveFigures(
       ...sumFigures(part),
     })),
   }
+}
+
+/**
+ * Returns the path of a line that is interrupted where there is no value. A value between two gaps is a dot:
+ * a line of no length, of which only the round ends are drawn.
+ */
+export function toLinePath(
+  values: readonly (number | null)[],
+  x: (index: number) => number,
+  y: (value: number) => number,
+): string {
+  return values
+    .map((value, index) => {
+      if (value === null) return ''
+      const isFirst = (values[index - 1] ?? null) === null
+      const isLast = (values[index + 1] ?? null) === null
+      const point = `${isFirst ? 'M' : 'L'}${x(index).toFixed(1)} ${y(value).toFixed(1)}`
+      return isFirst && isLast ? `${point}h0` : point
+    })
+    .join('')
 }

@@ -1,23 +1,26 @@
 import { signal } from '@preact/signals'
-import type { CurrentSession, Role } from './types.ts'
+import type { ConsoleSession } from './schemas.ts'
 
 /** Undefined until it is known; null if nobody is signed in. */
-export const session = signal<CurrentSession | null | undefined>(undefined)
+export const session = signal<ConsoleSession | null | undefined>(undefined)
 
-const INCLUDED: Readonly<Record<Role, readonly Role[]>> = {
-  admin: ['admin', 'editor', 'auditor'],
-  editor: ['editor', 'auditor'],
-  auditor: ['auditor'],
-}
+export type Role = NonNullable<ConsoleSession['role']>
+
+const ROLES: readonly Role[] = ['auditor', 'editor', 'admin']
 
 /** True if the role of the operator includes this one. The gateway refuses what the console does not hide. */
 export function hasRole(role: Role): boolean {
   const own = session.value?.role
-  return own ? INCLUDED[own].includes(role) : false
+  return own != null && ROLES.indexOf(own) >= ROLES.indexOf(role)
 }
 
 export function isOperator(): boolean {
   return session.value?.role != null
+}
+
+/** Where the endpoints are that operators and users have both. */
+export function root(): string {
+  return isOperator() ? '/admin' : '/v1'
 }
 
 /** Whether the rules of the past may be read: users need a paid plan for rules. */

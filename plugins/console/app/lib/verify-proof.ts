@@ -1,12 +1,4 @@
-/** A proof that an event is in the log: see docs/evidence.md, "For auditors". */
-export interface InclusionProof {
-  readonly position: number
-  readonly index: number
-  readonly leaf: string
-  readonly hashes: readonly string[]
-  readonly checkpoint: string
-  readonly key: string
-}
+import type { EventProof } from './schemas.ts'
 
 export interface Checkpoint {
   readonly origin: string
@@ -35,7 +27,7 @@ export function canVerify(): boolean {
  * Checks in the browser that the event is in the tree of the checkpoint, and that the checkpoint is signed
  * with the key that the proof names. Returns what is wrong, as a sentence, or undefined.
  */
-export async function findProofIssue(proof: InclusionProof): Promise<string | undefined> {
+export async function findProofIssue(proof: EventProof): Promise<string | undefined> {
   const checkpoint = parseCheckpoint(proof.checkpoint)
   const root = await rootOf(proof, checkpoint.size)
   if (root !== checkpoint.root) return 'The event is not in the tree of the checkpoint.'
@@ -43,7 +35,7 @@ export async function findProofIssue(proof: InclusionProof): Promise<string | un
 }
 
 /** Computes the root of the tree from a leaf, as RFC 9162 describes it. */
-async function rootOf({ index, leaf, hashes }: InclusionProof, size: number): Promise<string | undefined> {
+async function rootOf({ index, leaf, hashes }: EventProof, size: number): Promise<string | undefined> {
   let [node, last] = [index, size - 1]
   if (node > last) return undefined
   let digest = await sha256(0, new TextEncoder().encode(leaf))

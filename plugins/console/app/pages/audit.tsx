@@ -1,58 +1,71 @@
-import { endpointUrl, get } from '../lib/api.ts'
-import { humanize } from '../lib/format.ts'
-import { groupName } from '../lib/names.ts'
-import { useResource } from '../lib/resource.ts'
-import { href, route, setQuery } from '../lib/router.ts'
-import { canReadPastRules, isOperator } from '../lib/session.ts'
-import type { AuditEntry, OperatorRow } from '../lib/types.ts'
-import { DateFilter } from '../ui/date-filter.tsx'
+import { useState } from 'preact/hooks'
+import { endpointUrl, get, read, toError } from '../lib/api.ts'
+import { useResource } from '../lib/data.ts'
+import { formatCount, humanize } from '../lib/format.ts'
+import { groups } from '../lib/names.ts'
+import { href, route } from '../lib/router.ts'
+import type { AuditEntry, EventProof, Operator } from '../lib/schemas.ts'
+import { canReadPastRules, isOperator, root } from '../lib/session.ts'
+import { canVerify, findProofIssue, parseCheckpoint } from '../lib/verify-proof.ts'
+import { Dialog } from '../ui/dialogs.tsx'
 import { Diff } from '../ui/diff.tsx'
-import { SelectField } from '../ui/fields.tsx'
-import { FilterText } from '../ui/filter-text.tsx'
-import { Empty, PageLayout } from '../ui/page.tsx'
-import { PagedList } from '../ui/paged-list.tsx'
-import { CallerFilters } from '../ui/pickers.tsx'
-import { ActorName, Badge, PolicyLink, Time, UserLink } from '../ui/values.tsx'
-import { VirtualList } from '../ui/virtual-list.tsx'
-import { ProofButton, VerificationBadge } from './verification.tsx'
+import { chosenFilters, type Filter, Filters } from '../ui/filters.tsx'
+import { PagedList, VirtualList } from '../ui/list.tsx'
+import { PageLayout } from '../ui/page.tsx'
+import { ActorName, Badge, PolicyLink, Time, type Tone, UserLink } from '../ui/values.tsx'
 
-const KINDS = ['routing', 'firewall', 'policy', 'group', 'user', 'key', 'budget', 'operator', 'access', 'log']
+const OWN_KINDS = ['routing', 'firewall', 'user', 'key']
+const KINDS = [...OWN_KINDS, 'policy', 'group', 'budget', 'operator', 'access', 'log']
 
-/** Parameters of the address that filter the entries. */
-const FILTERS = ['kind', 'actor', 'q', 'user', 'group', 'policy', 'rule', 'since', 'until'] as const
+const kindFilter = (kinds: readonly string[]): Filter => ({
+  name: 'kind',
+  label: 'Kind',
+  options: [['', 'all'], ...kinds],
+})
 
-const OWN_FILTERS = ['kind', 'actor', 'since', 'until'] as const
+const DAYS: readonly Filter[] = [
+  { name: 'since', type: 'first day' },
+  { name: 'until', type: 'last day' },
+]
+
+const OWN_FILTERS: readonly Filter[] = [kindFilter(OWN_KINDS), ...DAYS, { name: 'actor' }]
+
+/** Links lead to the changes of actors who are no operators any more. */
+function operatorFilters(operators: readonly Operator[]): readonly Filter[] {
+  const actor = route.value.query.get('actor') ?? ''
+  const known: readonly (readonly [string, string])[] = [
+    ['', 'all'],
+    ['root', 'ADMIN_KEY'],
+    ['cli', 'command line'],
+    ['system', 'gateway'],
+    ...operators.map(({ id, name }) => [id, name] as const),
+  ]
+  const others = known.some(([id]) => id === actor) ? [] : [[actor, actor] as const]
+  return [
+    kindFilter(KINDS),
+    { name: 'actor', label: 'Actor', options: [...known, ...others] },
+    { name: 'user', type: 'user' },
+    { name: 'group', type: 'group' },
+    { name: 'q', label: 'Text', type: 'text' },
+    ...DAYS,
+    { name: 'policy' },
+    { name: 'rule' },
+  ]
+}
 
 /** All changes, newest first: who, what, when and why. */
 export function AuditPage() {
-  const { query } = route.value
-  const path = isOperator() ? '/admin/audit' : '/v1/audit'
-  const filters = isOperator() ? FILTERS : OWN_FILTERS
-  const chosen: Record<string, string> = {}
-  for (const name of filters) chosen[name] = query.get(name) ?? ''
-  const position = query.get('position')
+  const operators = useResource('operators', async () =>
+    isOperator() ? get<readonly Operator[]>('/admin/operators') : [],
+  )
+  const path = `${root()}/audit`
+  const filters = isOperator() ? operatorFilters(operators.data ?? []) : OWN_FILTERS
+  const chosen = chosenFilters(filters)
+  const { position } = chosenFilters([{ name: 'position' }])
   const range = position ? { since: position, until: position } : {}
-  const others = ['policy', 'rule'].filter((name) => chosen[name])
-  if (!isOperator() && chosen.actor) others.push('actor')
   return (
     <PageLayout title="Audit" actions={isOperator() && <VerificationBadge />}>
-      <search class="filters">
-        <SelectField
-          label="Kind"
-          value={chosen.kind ?? ''}
-          options={[['', 'all'], ...(isOperator() ? KINDS : ['routing', 'firewall', 'user', 'key'])]}
-          onChange={(kind) => setQuery({ kind })}
-        />
-        {isOperator() && <ActorFilter value={chosen.actor ?? ''} />}
-        {isOperator() && <CallerFilters chosen={chosen} />}
-        {isOperator() && <FilterText name="q" label="Text" value={chosen.q ?? ''} />}
-        <DateFilter name="since" value={chosen.since ?? ''} />
-        <DateFilter name="until" value={chosen.until ?? ''} isEnd />
-        {[...others, ...(position ? ['position'] : [])].map((name) => (
-          <button key={name} type="button" onClick={() => setQuery({ [name]: undefined })}>
-            {name} {query.get(name)} ✕
-          </button>
-        ))}
+      <Filters filters={[...filters, { name: 'position' }]}>
         {isOperator() && (
           <span class="actions">
             <a class="button" href={endpointUrl(path, { ...chosen, format: 'csv' })} download="audit.csv">
@@ -63,38 +76,19 @@ export function AuditPage() {
             </a>
           </span>
         )}
-      </search>
+      </Filters>
       <PagedList<AuditEntry>
         path={path}
         query={{ ...chosen, ...range, limit: 50, ...(isOperator() && { objects: true }) }}
+        empty="No changes match."
       >
-        {(entries) =>
-          entries.length === 0 ? (
-            <Empty>No changes match.</Empty>
-          ) : (
-            <VirtualList class="timeline" items={entries}>
-              {(entry) => <Entry key={entry.position} entry={entry} />}
-            </VirtualList>
-          )
-        }
+        {(entries) => (
+          <VirtualList class="timeline" items={entries}>
+            {(entry) => <Entry key={entry.position} entry={entry} />}
+          </VirtualList>
+        )}
       </PagedList>
     </PageLayout>
-  )
-}
-
-/** Operators of now. Links lead to the changes of others. */
-function ActorFilter({ value }: { readonly value: string }) {
-  const operators = useResource('operators', () => get<readonly OperatorRow[]>('/admin/operators'))
-  const known = [
-    ['root', 'ADMIN_KEY'],
-    ['cli', 'command line'],
-    ['system', 'gateway'],
-    ...(operators.data ?? []).map(({ id, name }) => [id, name]),
-  ] as const
-  const isOther = value !== '' && !known.some(([id]) => id === value)
-  const options = [['', 'all'], ...known, ...(isOther ? [[value, value]] : [])] as [string, string][]
-  return (
-    <SelectField label="Actor" value={value} options={options} onChange={(actor) => setQuery({ actor })} />
   )
 }
 
@@ -126,10 +120,10 @@ function Entry({ entry }: { readonly entry: AuditEntry }) {
         {policy_id !== undefined && (
           <>
             {' '}
-            · <PolicyLink origin={{ type: 'policy', id: policy_id }} />
+            · <PolicyLink origin={{ id: policy_id }} />
           </>
         )}
-        {group_id !== undefined && ` · ${groupName(group_id)}`}
+        {group_id !== undefined && ` · ${groups.of(group_id)}`}
         {canReadPastRules() && (
           <>
             {' '}
@@ -174,4 +168,88 @@ function flatten(data: AuditEntry['data'] = {}): Readonly<Record<string, unknown
 
 function toFields(value: unknown): object {
   return typeof value === 'object' && value !== null ? value : {}
+}
+
+/** What the newest checkpoint covers. It can be saved, to compare later logs with it. */
+function VerificationBadge() {
+  const checkpoint = useResource('checkpoint', () => read<string>('/admin/audit/checkpoint'))
+  const { data, error } = checkpoint
+  if (error) return <Badge tone="warn">{error.status === 404 ? 'No checkpoint yet' : error.message}</Badge>
+  if (data === undefined) return null
+  const { size, root } = parseCheckpoint(data)
+  return (
+    <>
+      <span title={`Root ${root}`}>
+        <Badge tone="good">Signed up to event {formatCount(size)}</Badge>
+      </span>
+      <button type="button" onClick={() => saveFile('checkpoint.txt', data)}>
+        Save the checkpoint
+      </button>
+    </>
+  )
+}
+
+type Outcome = { readonly tone: Tone; readonly text: string; readonly proof?: EventProof }
+
+async function verify(position: number): Promise<Outcome> {
+  try {
+    const proof = await get<EventProof>(`/admin/audit/${position}/proof`)
+    if (!canVerify()) {
+      const text =
+        'Browsers verify over HTTPS only. Save the proof, and check it with "signalbox proof check".'
+      return { tone: 'warn', text, proof }
+    }
+    const issue = await findProofIssue(proof)
+    const { size } = parseCheckpoint(proof.checkpoint)
+    const valid = `This event is in the signed log of ${formatCount(size)} events. Your browser computed it.`
+    return { tone: issue ? 'bad' : 'good', text: issue ?? valid, proof }
+  } catch (thrown) {
+    return { tone: 'warn', text: toError(thrown).message }
+  }
+}
+
+/** Verifies an event in the browser, and offers its proof to be saved. */
+function ProofButton({ position }: { readonly position: number }) {
+  const [outcome, setOutcome] = useState<Outcome>()
+  const { proof, tone = 'plain', text } = outcome ?? {}
+  return (
+    <>
+      <button type="button" class="link" onClick={() => verify(position).then(setOutcome)}>
+        Verify
+      </button>
+      {outcome && (
+        <Dialog title={`Event at position ${position}`} onClose={() => setOutcome(undefined)}>
+          <p>
+            <Badge tone={tone}>{tone === 'good' ? 'verified' : 'not verified'}</Badge> {text}
+          </p>
+          {proof && (
+            <p class="muted">
+              Compare the key with the one that you saved: <code class="secret">{proof.key}</code>
+            </p>
+          )}
+          <div class="actions end">
+            {proof && (
+              <button
+                type="button"
+                onClick={() => saveFile(`proof-${position}.json`, JSON.stringify({ data: proof }, null, 2))}
+              >
+                Save the proof
+              </button>
+            )}
+            <button type="button" class="primary" onClick={() => setOutcome(undefined)}>
+              Close
+            </button>
+          </div>
+        </Dialog>
+      )}
+    </>
+  )
+}
+
+function saveFile(name: string, text: string): void {
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(new Blob([text]))
+  link.download = name
+  link.click()
+  URL.revokeObjectURL(link.href)
 }

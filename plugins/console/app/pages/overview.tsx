@@ -1,14 +1,14 @@
-import { useCallback } from 'preact/hooks'
-import { get } from '../lib/api.ts'
-import type { Overview } from '../lib/figures.ts'
-import { useInterval, useResource } from '../lib/resource.ts'
-import { route, setQuery } from '../lib/router.ts'
-import { PageLayout, ResourceView } from '../ui/page.tsx'
-import { Tabs } from '../ui/tabs.tsx'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { type Page, read } from '../lib/api.ts'
+import { useData, useLiveRequests, useResource } from '../lib/data.ts'
+import { toLiveFigures } from '../lib/figures.ts'
+import { formatAge, formatCount, formatMs, formatUsd, humanize } from '../lib/format.ts'
+import { href, route, setQuery } from '../lib/router.ts'
+import type { Attention, GatewayStatus, Overview, OverviewFigures, RequestRecord } from '../lib/schemas.ts'
+import { LineChart } from '../ui/charts.tsx'
+import { Empty, PageLayout, Panel, ResourceView, Tabs } from '../ui/page.tsx'
+import { ActorName, Badge, LiveBadge, Stat, Time, type Tone, UserLink } from '../ui/values.tsx'
 import { FirstRun } from './first-run.tsx'
-import { LiveOverview } from './live-overview.tsx'
-import { OverviewFigures } from './overview-figures.tsx'
-import { StatusPanels } from './status-panels.tsx'
 
 const RANGES = ['live', '1h', '24h', '7d'] as const
 
@@ -32,7 +32,172 @@ export function OverviewPage() {
 }
 
 function PastOverview({ range }: { readonly range: string }) {
-  const overview = useResource(range, () => get<Overview>('/admin/overview', { range }))
-  useInterval(REFRESH_MS, useCallback(overview.reload, [range]))
-  return <ResourceView resource={overview}>{(data) => <OverviewFigures {...data} />}</ResourceView>
+  const overview = useData<Overview>('/admin/overview', { range }, REFRESH_MS)
+  return <ResourceView resource={overview}>{(data) => <FigurePanels {...data} />}</ResourceView>
+}
+
+const STEP_MS = 5000
+const STEPS = 60
+
+/** The last five minutes, by the requests as they end. */
+function LiveOverview() {
+  const start = useResource('live', () => {
+    const since = new Date(Date.now() - STEPS * STEP_MS).toISOString()
+    return read<Page<RequestRecord>>('/admin/requests', { since, limit: 1000 })
+  })
+  return <ResourceView resource={start}>{({ data }) => <Live earlier={data} />}</ResourceView>
+}
+
+function Live({ earlier }: { readonly earlier: readonly RequestRecord[] }) {
+  const records = useRef(new Map(earlier.map((record) => [record.x_request_id, record])))
+  const [now, setNow] = useState(Date.now)
+  const { data } = useData<Overview>('/admin/overview', { range: '1h' }, REFRESH_MS)
+  const state = useLiveRequests({}, (record) => records.current.set(record.x_request_id, record))
+  useEffect(() => {
+    const timer = setInterval(() => {
+      const oldest = Date.now() - (STEPS + 1) * STEP_MS
+      for (const [id, { time }] of records.current) if (Date.parse(time) < oldest) records.current.delete(id)
+      setNow(Date.now())
+    }, 1000)
+    return () => clearInterval(timer)
+  }, [])
+  const figures = toLiveFigures([...records.current.values()], { now, stepMs: STEP_MS, steps: STEPS })
+  return (
+    <>
+      <p>
+        <LiveBadge state={state} /> <span class="muted">The last five minutes, by 5 seconds.</span>
+      </p>
+      <FigurePanels {...figures} changes={data?.changes ?? []} />
+    </>
+  )
+}
+
+/** What happened in a period, in total and over time, with marks where rules were changed. */
+function FigurePanels({ totals, series, changes }: Pick<Overview, 'totals' | 'series' | 'changes'>) {
+  const times = series.map(({ time }) => time)
+  const marks = changes.map(({ time, actor, summary }) => ({ time, label: `${summary} (${actor.name})` }))
+  const share = totals.requests === 0 ? '' : `${((totals.errors / totals.requests) * 100).toFixed(1)} %`
+  const p95 = `p95 ${formatMs(totals.latency_p95_ms)}`
+  return (
+    <>
+      <dl class="stats">
+        <Stat label="Requests" value={formatCount(totals.requests)} />
+        <Stat label="Errors" value={formatCount(totals.errors)} note={share} />
+        <Stat label="Blocked" value={formatCount(totals.blocks)} />
+        <Stat label="Masked" value={formatCount(totals.masks)} />
+        <Stat label="Cost" value={formatUsd(totals.cost_usd)} />
+        <Stat label="Latency" value={formatMs(totals.latency_p50_ms)} note={p95} />
+      </dl>
+      <div class="grid">
+        {CHARTS.map(([title, format, ...lines]) => (
+          <LineChart
+            key={title}
+            title={title}
+            times={times}
+            marks={marks}
+            format={format}
+            series={lines.map(([name, tone, field]) => ({
+              name,
+              tone,
+              values: series.map((point) => point[field]),
+            }))}
+          />
+        ))}
+      </div>
+      <Panel title="Changes in this period">
+        {changes.length === 0 && <Empty>Nobody changed a rule.</Empty>}
+        <ul class="list">
+          {changes.slice(0, 8).map(({ position, time, actor, summary, reason }) => (
+            <li key={position}>
+              <a href={href('/audit', { position })}>{summary}</a> by <ActorName actor={actor} />,{' '}
+              <Time value={time} relative />
+              {reason && <small class="muted"> “{reason}”</small>}
+            </li>
+          ))}
+        </ul>
+      </Panel>
+    </>
+  )
+}
+
+type ChartLine = readonly [name: string, tone: string, field: keyof OverviewFigures]
+type Chart = readonly [title: string, format: (value: number) => string, ...lines: ChartLine[]]
+
+const CHARTS: readonly Chart[] = [
+  ['Requests', formatCount, ['Requests', 'tone-1', 'requests'], ['Errors', 'tone-2', 'errors']],
+  ['Firewall', formatCount, ['Blocked', 'tone-2', 'blocks'], ['Masked', 'tone-3', 'masks']],
+  ['Latency', formatMs, ['p50', 'tone-1', 'latency_p50_ms'], ['p95', 'tone-4', 'latency_p95_ms']],
+  ['Cost', formatUsd, ['US dollars', 'tone-3', 'cost_usd']],
+]
+
+const SEVERITIES: Readonly<Record<Attention['severity'], Tone>> = {
+  info: 'info',
+  warning: 'warn',
+  error: 'bad',
+}
+
+const CIRCUITS: Readonly<Record<string, readonly [Tone, string]>> = {
+  closed: ['good', 'available'],
+  open: ['bad', 'circuit open'],
+  half_open: ['warn', 'testing'],
+}
+
+/** What needs attention, and the health of what the gateway depends on. */
+function StatusPanels() {
+  const status = useData<GatewayStatus>('/admin/status', {}, REFRESH_MS)
+  return (
+    <ResourceView resource={status}>
+      {(data) => (
+        <div class="grid">
+          <Panel title="Needs attention">
+            {data.attention.length === 0 && <Empty>Nothing needs attention.</Empty>}
+            <ul class="list">
+              {data.attention.map(({ code, severity, message, rule, user_id }) => (
+                <li key={code + message}>
+                  <Badge tone={SEVERITIES[severity]}>{humanize(code)}</Badge> {message}{' '}
+                  {rule?.origin && <a href={href(`/policies/${rule.origin.id}`)}>{rule.origin.name}</a>}
+                  {user_id !== undefined && <UserLink id={user_id} />}
+                </li>
+              ))}
+            </ul>
+          </Panel>
+          <Health {...data} />
+        </div>
+      )}
+    </ResourceView>
+  )
+}
+
+function Health({ providers, event_log, ledger, checkpoint }: GatewayStatus) {
+  const covered = checkpoint && `${formatCount(checkpoint.size)} events, ${formatAge(checkpoint.time)}`
+  return (
+    <Panel title="Health">
+      <ul class="list">
+        {providers.map(({ provider, state, open_models, is_configured }) => {
+          const [tone, text] = is_configured ? (CIRCUITS[state] ?? ['plain', state]) : ['plain', 'no key']
+          return (
+            <li key={provider} class="spread">
+              <span>{provider}</span>
+              <Badge tone={tone as Tone}>{text}</Badge>
+              {open_models.length > 0 && <small class="muted">{open_models.join(', ')}</small>}
+            </li>
+          )
+        })}
+        <li class="spread">
+          <span>Event log, position {formatCount(event_log.position)}</span>
+          <Badge tone={event_log.state === 'following' ? 'good' : 'bad'}>{event_log.state}</Badge>
+        </li>
+        <li class="spread">
+          <span>Request ledger</span>
+          <Badge tone={ledger.is_available ? 'good' : 'bad'}>
+            {ledger.is_available ? 'available' : 'unavailable'}
+          </Badge>
+        </li>
+        <li class="spread">
+          <span>Newest checkpoint</span>
+          <a href={href('/audit')}>{covered ?? 'none yet'}</a>
+        </li>
+      </ul>
+    </Panel>
+  )
 }

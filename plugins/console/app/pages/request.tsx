@@ -1,19 +1,22 @@
-import { get } from '../lib/api.ts'
+import { useState } from 'preact/hooks'
+import { post } from '../lib/api.ts'
+import { useAction, useData } from '../lib/data.ts'
+import type { Rule } from '../lib/drafts.ts'
 import { formatCount, formatMs, formatUsd } from '../lib/format.ts'
-import { useResource } from '../lib/resource.ts'
 import { href } from '../lib/router.ts'
-import { canReadPastRules, isOperator } from '../lib/session.ts'
-import type { RequestRecord, RuleThenAndNow, TraceEntry } from '../lib/types.ts'
-import { Diff } from '../ui/diff.tsx'
-import { Empty, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
+import type { ExplainedRule, RequestFeedback, RequestRecord, RuleTraceEntry } from '../lib/schemas.ts'
+import { canReadPastRules, hasRole, isOperator, root } from '../lib/session.ts'
+import { Diff, summarizeRule } from '../ui/diff.tsx'
+import { Form, TextField } from '../ui/fields.tsx'
+import { Empty, ErrorMessage, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
 import { ActionBadge, Badge, PolicyLink, Stat, StatusBadge, Time, UserLink } from '../ui/values.tsx'
-import { FeedbackPanel } from './feedback-panel.tsx'
-import { summarizeRule } from './rule-summary.ts'
+
+/** Operators see the rules of a request as they decided, and as they are now. */
+type ShownRequest = RequestRecord & { readonly rules?: readonly ExplainedRule[] }
 
 /** What happened to a request, and why. */
 export function RequestPage({ id }: { readonly id: string }) {
-  const path = `${isOperator() ? '/admin' : '/v1'}/requests/${encodeURIComponent(id)}`
-  const request = useResource(path, () => get<RequestRecord>(path))
+  const request = useData<ShownRequest>(`${root()}/requests/${encodeURIComponent(id)}`)
   return (
     <PageLayout title={`Request ${id}`}>
       <ResourceView resource={request}>{(record) => <RequestDetails record={record} />}</ResourceView>
@@ -21,7 +24,7 @@ export function RequestPage({ id }: { readonly id: string }) {
   )
 }
 
-function RequestDetails({ record }: { readonly record: RequestRecord }) {
+function RequestDetails({ record }: { readonly record: ShownRequest }) {
   const { status, error, tokens, rules_position, user_id } = record
   const block = record.rule_trace.find(({ action, outcome }) => action === 'block' && outcome === 'applied')
   return (
@@ -126,8 +129,8 @@ function RouterStat({ version, p, propensity }: NonNullable<RequestRecord['route
 const formatShare = (share: number) => `${Math.round(share * 1000) / 10} %`
 
 interface TraceProps {
-  readonly entries: readonly TraceEntry[]
-  readonly rules: readonly RuleThenAndNow[]
+  readonly entries: readonly RuleTraceEntry[]
+  readonly rules: readonly ExplainedRule[]
 }
 
 export function Trace({ entries, rules }: TraceProps) {
@@ -156,10 +159,10 @@ export function Trace({ entries, rules }: TraceProps) {
   )
 }
 
-function ThenAndNow({ as_decided, current, state }: RuleThenAndNow) {
+function ThenAndNow({ as_decided, current, state }: ExplainedRule) {
   return (
     <>
-      {as_decided && <code class="block">{summarizeRule(as_decided)}</code>}
+      {as_decided && <code class="block">{summarizeRule(as_decided as Partial<Rule>)}</code>}
       {state === 'deleted' && <Badge tone="bad">deleted since</Badge>}
       {state === 'changed' && (
         <>
@@ -188,4 +191,103 @@ function Attempts({ attempts }: Pick<RequestRecord, 'attempts'>) {
       </ol>
     </Panel>
   )
+}
+
+const SIGNALS: Readonly<Record<string, string>> = {
+  cut_off: 'cut off at a limit of its length',
+  invalid_tool_call: 'arguments of a tool call do not parse',
+  schema_mismatch: 'not the JSON that was demanded',
+  asked_again: 'asked again within a minute',
+}
+
+/** What was said about an answer: thumbs and a comment, and what the answer shows about itself. */
+function FeedbackPanel({ record }: { readonly record: ShownRequest }) {
+  const [feedback, setFeedback] = useState(record.feedback)
+  const quality = feedback.find(({ name }) => name === 'quality')
+  const [comment, setComment] = useState(quality?.comment ?? '')
+  const canGive = !isOperator() || hasRole('editor')
+
+  const give = useAction(async (score: number) => {
+    const text = comment.trim()
+    const body = { request_id: record.x_request_id, score, ...(text !== '' && { comment: text }) }
+    const given = await post<RequestFeedback>(`${root()}/feedback`, body)
+    setFeedback([given, ...feedback.filter(({ name }) => name !== 'quality')])
+  })
+
+  return (
+    <Panel title="Feedback">
+      {canGive && (
+        <div class="actions">
+          <Thumb
+            label="Good answer"
+            icon="👍"
+            isPressed={quality?.score === 1}
+            onClick={() => give.start(1)}
+          />
+          <Thumb
+            label="Bad answer"
+            icon="👎"
+            isPressed={quality?.score === 0}
+            onClick={() => give.start(0)}
+          />
+        </div>
+      )}
+      <p>
+        {quality === undefined ? (
+          <span class="muted">Nobody has rated this answer.</span>
+        ) : (
+          <ScoreBadge score={quality.score} />
+        )}{' '}
+        {record.signals.map((signal) => (
+          <Badge key={signal} tone="warn">
+            {SIGNALS[signal] ?? signal}
+          </Badge>
+        ))}
+      </p>
+      {canGive && quality !== undefined && (
+        <Form onSubmit={() => give.start(quality.score)}>
+          <TextField label="Comment" value={comment} onInput={setComment} rows={2} maxLength={2000} />
+          <button type="submit">Save the comment</button>
+        </Form>
+      )}
+      {!canGive && quality?.comment && <p>{quality.comment}</p>}
+      <ul class="list">
+        {feedback
+          .filter(({ name }) => name !== 'quality')
+          .map(({ name, score, comment }) => (
+            <li key={name}>
+              {name} <ScoreBadge score={score} /> {comment}
+            </li>
+          ))}
+      </ul>
+      {give.error && <ErrorMessage error={give.error} />}
+    </Panel>
+  )
+}
+
+interface ThumbProps {
+  readonly label: string
+  readonly icon: string
+  readonly isPressed: boolean
+  readonly onClick: () => void
+}
+
+function Thumb({ label, icon, isPressed, onClick }: ThumbProps) {
+  return (
+    <button
+      type="button"
+      class={isPressed ? 'primary' : ''}
+      aria-label={label}
+      aria-pressed={isPressed}
+      onClick={onClick}
+    >
+      <span aria-hidden="true">{icon}</span>
+    </button>
+  )
+}
+
+/** A score from 0 to 1. */
+export function ScoreBadge({ score }: { readonly score: number }) {
+  const tone = score >= 0.7 ? 'good' : score >= 0.4 ? 'warn' : 'bad'
+  return <Badge tone={tone}>score {score.toFixed(2)}</Badge>
 }

@@ -1,86 +1,61 @@
 import { useEffect, useState } from 'preact/hooks'
 import { endpointUrl } from '../lib/api.ts'
+import { useLiveRequests } from '../lib/data.ts'
 import { formatMs, formatUsd } from '../lib/format.ts'
-import { useLiveRequests } from '../lib/live.ts'
-import { href, type PageProps, route, setQuery } from '../lib/router.ts'
-import { isOperator } from '../lib/session.ts'
-import type { RequestRecord } from '../lib/types.ts'
-import { DateFilter } from '../ui/date-filter.tsx'
-import { CheckField, SelectField } from '../ui/fields.tsx'
-import { FilterText } from '../ui/filter-text.tsx'
-import { LiveBadge } from '../ui/live-badge.tsx'
-import { Empty, PageLayout } from '../ui/page.tsx'
-import { PagedList } from '../ui/paged-list.tsx'
-import { CallerFilters } from '../ui/pickers.tsx'
-import { ActionBadge, StatusBadge, Time, UserLink } from '../ui/values.tsx'
-import { VirtualTable } from '../ui/virtual-list.tsx'
-import { ScoreBadge } from './feedback-panel.tsx'
-import { RequestPage } from './request.tsx'
+import { href, type PageProps } from '../lib/router.ts'
+import type { RequestRecord } from '../lib/schemas.ts'
+import { isOperator, root } from '../lib/session.ts'
+import { CheckField } from '../ui/fields.tsx'
+import { chosenFilters, type Filter, Filters } from '../ui/filters.tsx'
+import { type Column, PagedList, VirtualTable } from '../ui/list.tsx'
+import { PageLayout } from '../ui/page.tsx'
+import { ActionBadge, LiveBadge, StatusBadge, Time, UserLink } from '../ui/values.tsx'
+import { RequestPage, ScoreBadge } from './request.tsx'
 
 export function RequestsPage({ path: [id] }: PageProps) {
   return id === undefined ? <RequestList /> : <RequestPage id={id} />
 }
 
-const FILTERS = [
-  'user',
-  'group',
-  'key',
-  'rule',
-  'action',
-  'status',
-  'model',
-  'provider',
-  'endpoint',
-  'q',
-  'max_score',
-  'since',
-  'until',
+const ACTIONS = ['block', 'mask', 'warn', 'set_model', 'set_mode', 'set_provider']
+
+const CALLERS: readonly Filter[] = [
+  { name: 'user', type: 'user' },
+  { name: 'group', type: 'group' },
 ]
 
-const ACTIONS = ['block', 'mask', 'warn', 'set_model', 'set_mode', 'set_provider']
+const OTHERS: readonly Filter[] = [
+  { name: 'status', type: 'text' },
+  { name: 'model', type: 'text' },
+  { name: 'provider', type: 'text' },
+  { name: 'q', label: 'Error', type: 'text' },
+  { name: 'max_score', label: 'Score up to', type: 'text', placeholder: '0.4' },
+  { name: 'since', type: 'first day' },
+  { name: 'until', type: 'last day' },
+  { name: 'key' },
+  { name: 'rule' },
+  { name: 'endpoint' },
+]
 
 /** The request explorer. Its filters are in the address. */
 function RequestList() {
-  const { query } = route.value
-  const path = isOperator() ? '/admin/requests' : '/v1/requests'
+  const path = `${root()}/requests`
   const [isLive, setLive] = useState(false)
-  const chosen: Record<string, string> = {}
-  for (const name of FILTERS) chosen[name] = query.get(name) ?? ''
-  const others = ['key', 'rule', 'endpoint'].filter((name) => chosen[name])
+  const action: Filter = { name: 'action', label: 'Action', options: [['', 'all'], ...ACTIONS] }
+  const filters = [action, ...(isOperator() ? CALLERS : []), ...OTHERS]
+  const chosen = chosenFilters(filters)
   return (
     <PageLayout
       title="Requests"
       actions={isOperator() && <CheckField label="Live" checked={isLive} onChange={setLive} />}
     >
-      <search class="filters">
-        <SelectField
-          label="Action"
-          value={chosen.action ?? ''}
-          options={[['', 'all'], ...ACTIONS]}
-          onChange={(action) => setQuery({ action })}
-        />
-        {isOperator() && <CallerFilters chosen={chosen} />}
-        {['status', 'model', 'provider'].map((name) => (
-          <FilterText key={name} name={name} value={chosen[name] ?? ''} />
-        ))}
-        <FilterText name="q" label="Error" value={chosen.q ?? ''} />
-        <FilterText name="max_score" label="Score up to" value={chosen.max_score ?? ''} placeholder="0.4" />
-        <DateFilter name="since" value={chosen.since ?? ''} />
-        <DateFilter name="until" value={chosen.until ?? ''} isEnd />
-        {others.map((name) => (
-          <button key={name} type="button" onClick={() => setQuery({ [name]: undefined })}>
-            {name} {chosen[name]} ✕
-          </button>
-        ))}
+      <Filters filters={filters}>
         <a class="button" href={endpointUrl(path, { ...chosen, format: 'csv' })} download="requests.csv">
           Export CSV
         </a>
-      </search>
+      </Filters>
       {isLive && <LiveRequests filters={chosen} />}
-      <PagedList<RequestRecord> path={path} query={{ ...chosen, limit: 50 }}>
-        {(requests) =>
-          requests.length === 0 ? <Empty>No requests match.</Empty> : <RequestTable requests={requests} />
-        }
+      <PagedList<RequestRecord> path={path} query={{ ...chosen, limit: 50 }} empty="No requests match.">
+        {(requests) => <RequestTable requests={requests} />}
       </PagedList>
     </PageLayout>
   )
@@ -108,42 +83,44 @@ function LiveRequests({ filters }: { readonly filters: Readonly<Record<string, s
 }
 
 function RequestTable({ requests }: { readonly requests: readonly RequestRecord[] }) {
-  return (
-    <VirtualTable
-      columns={['Time', 'Status', 'User', 'Model', 'Rules', { number: 'Cost' }, { number: 'Latency' }]}
-      items={requests}
-      row={(request) => (
-        <tr key={request.x_request_id}>
-          <td>
-            <a href={href(`/requests/${request.x_request_id}`)}>
-              <Time value={request.time} />
-            </a>
-          </td>
-          <td>
-            <StatusBadge status={request.status} />{' '}
-            {request.error && <small class="muted">{request.error.code}</small>}
-            <Score feedback={request.feedback} />
-          </td>
-          <td>
-            <UserLink id={request.user_id} />
-          </td>
-          <td>{request.model ?? <span class="muted">{request.requested_model ?? '–'}</span>}</td>
-          <td>
-            {request.rule_trace
-              .filter(({ outcome }) => outcome === 'applied')
-              .map((entry) => (
-                <ActionBadge key={`${entry.kind}${entry.rule_id}${entry.action}`} action={entry.action} />
-              ))}
-          </td>
-          <td class="number">{formatUsd(request.cost_usd)}</td>
-          <td class="number">{formatMs(request.latency_ms)}</td>
-        </tr>
-      )}
-    />
-  )
+  return <VirtualTable columns={COLUMNS} items={requests} keyOf={({ x_request_id }) => x_request_id} />
 }
 
-function Score({ feedback }: Pick<RequestRecord, 'feedback'>) {
-  const quality = feedback.find(({ name }) => name === 'quality')
-  return quality ? <ScoreBadge score={quality.score} /> : null
-}
+const COLUMNS: readonly Column<RequestRecord>[] = [
+  {
+    title: 'Time',
+    cell: ({ x_request_id, time }) => (
+      <a href={href(`/requests/${x_request_id}`)}>
+        <Time value={time} />
+      </a>
+    ),
+  },
+  {
+    title: 'Status',
+    cell({ status, error, feedback }) {
+      const quality = feedback.find(({ name }) => name === 'quality')
+      return (
+        <>
+          <StatusBadge status={status} /> {error && <small class="muted">{error.code}</small>}
+          {quality && <ScoreBadge score={quality.score} />}
+        </>
+      )
+    },
+  },
+  { title: 'User', cell: ({ user_id }) => <UserLink id={user_id} /> },
+  {
+    title: 'Model',
+    cell: ({ model, requested_model }) => model ?? <span class="muted">{requested_model ?? '–'}</span>,
+  },
+  {
+    title: 'Rules',
+    cell: ({ rule_trace }) =>
+      rule_trace
+        .filter(({ outcome }) => outcome === 'applied')
+        .map(({ kind, rule_id, action }) => (
+          <ActionBadge key={`${kind}${rule_id}${action}`} action={action} />
+        )),
+  },
+  { title: 'Cost', kind: 'number', cell: ({ cost_usd }) => formatUsd(cost_usd) },
+  { title: 'Latency', kind: 'number', cell: ({ latency_ms }) => formatMs(latency_ms) },
+]

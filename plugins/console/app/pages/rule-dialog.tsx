@@ -1,11 +1,19 @@
-import { useState } from 'preact/hooks'
-import { get } from '../lib/api.ts'
+import { useEffect, useState } from 'preact/hooks'
+import { post } from '../lib/api.ts'
+import { useAction, useData } from '../lib/data.ts'
 import type { DraftRule, RuleContent } from '../lib/drafts.ts'
-import { useResource } from '../lib/resource.ts'
-import { isOperator } from '../lib/session.ts'
-import { Dialog } from '../ui/dialog.tsx'
-import { CheckField, Form, SelectField, TextField } from '../ui/fields.tsx'
-import { PatternTest } from './pattern-test.tsx'
+import type { FirewallPreset, PatternTestResult } from '../lib/schemas.ts'
+import { isOperator, root } from '../lib/session.ts'
+import { Dialog } from '../ui/dialogs.tsx'
+import {
+  type FieldSpec,
+  type FieldSpecs,
+  Fields,
+  Form,
+  TextField,
+  toBody,
+  toDraftValues,
+} from '../ui/fields.tsx'
 
 interface RuleDialogProps {
   readonly draft: DraftRule
@@ -15,71 +23,25 @@ interface RuleDialogProps {
 
 /** Edits a rule. The result is a draft: nothing is saved yet. */
 export function RuleDialog({ draft, onDone, onClose }: RuleDialogProps) {
-  const [content, setContent] = useState<RuleContent>(draft.content)
-  const [json, setJson] = useState<Readonly<Record<string, string>>>({
-    match_json: JSON.stringify(content.match_json ?? {}, null, 2),
-    action_json: JSON.stringify(content.action_json ?? {}, null, 2),
-  })
-  const set = (changes: Readonly<Record<string, unknown>>) =>
-    setContent({ ...content, ...changes } as RuleContent)
-  const issues = Object.fromEntries(Object.entries(json).map(([name, text]) => [name, findJsonIssue(text)]))
+  const [values, setValues] = useState(() => toDraftValues(ROUTING_FIELDS, draft.content))
+  const presets = useData<readonly FirewallPreset[]>(`${root()}/firewall-presets`).data ?? []
   const isRouting = draft.kind === 'routing'
+  const fields = [NAME, ...(isRouting ? ROUTING_FIELDS : firewallFields(values, presets)), ORDER]
 
   function submit() {
-    if (isRouting && Object.values(issues).some(Boolean)) return
-    const parsed = Object.fromEntries(Object.entries(json).map(([name, text]) => [name, JSON.parse(text)]))
-    onDone({ ...draft, content: { ...content, ...(isRouting && parsed) } as RuleContent })
+    const body = toBody(fields, values)
+    if (body)
+      onDone({
+        ...draft,
+        content: { ...draft.content, ...(!isRouting && NO_REPLACEMENT), ...body } as RuleContent,
+      })
   }
 
   return (
     <Dialog title={`${draft.stored ? 'Edit' : 'New'} ${draft.kind} rule`} onClose={onClose}>
       <Form onSubmit={submit}>
-        <TextField
-          label="Name"
-          value={content.name}
-          onInput={(name) => set({ name })}
-          required
-          maxLength={255}
-        />
-        {isRouting ? (
-          <>
-            <TextField
-              label="Conditions (match_json)"
-              rows={4}
-              mono
-              value={json.match_json ?? ''}
-              onInput={(match_json) => setJson({ ...json, match_json })}
-              issue={issues.match_json}
-              hint="Such as {&quot;contains&quot;: &quot;contract&quot;}. {} matches every request."
-            />
-            <TextField
-              label="Actions (action_json)"
-              rows={4}
-              mono
-              value={json.action_json ?? ''}
-              onInput={(action_json) => setJson({ ...json, action_json })}
-              issue={issues.action_json}
-              hint={'Such as {"set_mode": "quality"}, or with set_model, set_provider, split, shadow.'}
-            />
-          </>
-        ) : (
-          <FirewallFields content={content} set={set} />
-        )}
-        <div class="row">
-          <TextField
-            label="Priority"
-            type="number"
-            value={String(content.priority)}
-            onInput={(priority) => set({ priority: Number(priority) })}
-            hint="Rules with a higher priority come first."
-          />
-          <CheckField
-            label="Enabled"
-            checked={content.is_enabled}
-            onChange={(is_enabled) => set({ is_enabled })}
-          />
-        </div>
-        {!isRouting && isOperator() && <PatternTest content={content} />}
+        <Fields specs={fields} values={values} onChange={setValues} />
+        {!isRouting && isOperator() && <PatternTest {...values} />}
         <div class="actions end">
           <button type="button" onClick={onClose}>
             Cancel
@@ -93,86 +55,164 @@ export function RuleDialog({ draft, onDone, onClose }: RuleDialogProps) {
   )
 }
 
-function findJsonIssue(text: string): string | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return undefined
-    return 'Must be a JSON object.'
-  } catch {
-    return 'This is not valid JSON.'
+const NO_REPLACEMENT = { replacement: null }
+
+const NAME: FieldSpec = { name: 'name', label: 'Name', required: true, maxLength: 255 }
+
+const ORDER: readonly FieldSpec[] = [
+  {
+    name: 'priority',
+    label: 'Priority',
+    type: 'number',
+    required: true,
+    hint: 'Rules with a higher priority come first.',
+  },
+  { name: 'is_enabled', label: 'Enabled', type: 'check' },
+]
+
+const ROUTING_FIELDS: readonly FieldSpec[] = [
+  {
+    name: 'match_json',
+    label: 'Conditions (match_json)',
+    type: 'json',
+    rows: 4,
+    mono: true,
+    hint: 'Such as {"contains": "contract"}. {} matches every request.',
+  },
+  {
+    name: 'action_json',
+    label: 'Actions (action_json)',
+    type: 'json',
+    rows: 4,
+    mono: true,
+    hint: 'Such as {"set_mode": "quality"}, or with set_model, set_provider, split, shadow.',
+  },
+]
+
+function firewallFields(
+  { type, pattern, action }: Readonly<Record<string, unknown>>,
+  presets: readonly FirewallPreset[],
+): FieldSpecs {
+  const choices: readonly FieldSpec[] = [
+    {
+      name: 'type',
+      label: 'Type',
+      options: ['substring', 'regex', 'preset'],
+      also: (chosen) => ({ pattern: chosen === 'preset' ? (presets[0]?.name ?? '') : '' }),
+    },
+    {
+      name: 'scope',
+      label: 'Looks at',
+      options: [
+        ['prompt', 'prompts'],
+        ['response', 'replies'],
+      ],
+    },
+    { name: 'action', label: 'Action', options: ['block', 'mask', 'warn'] },
+  ]
+  const preset: FieldSpec = {
+    name: 'pattern',
+    label: 'Preset',
+    options: presets.map(({ name }) => name),
+    hint: presets.find(({ name }) => name === pattern)?.description,
   }
+  const own: FieldSpec = { name: 'pattern', label: 'Pattern', mono: true, required: true }
+  const replacement: FieldSpec = {
+    name: 'replacement',
+    label: 'Replacement',
+    mono: true,
+    empty: null,
+    hint: 'Empty: the default replacement.',
+  }
+  return [choices, type === 'preset' ? preset : own, ...(action === 'mask' ? [replacement] : [])]
 }
 
-interface Preset {
-  readonly name: string
-  readonly description: string
+const DELAY_MS = 250
+
+interface PatternTestProps {
+  readonly type?: unknown
+  readonly pattern?: unknown
+  readonly action?: unknown
+  readonly replacement?: unknown
 }
 
-interface FirewallFieldsProps {
-  readonly content: RuleContent
-  readonly set: (changes: Readonly<Record<string, unknown>>) => void
-}
+/** Shows what a pattern matches in a text, by the engine of the gateway. */
+function PatternTest({ type, pattern, action, replacement }: PatternTestProps) {
+  const [text, setText] = useState('')
+  const [result, setResult] = useState<PatternTestResult>()
+  const test = useAction(async (signal: AbortSignal) => {
+    const body = { type, pattern, text, ...(replacement ? { replacement } : {}) }
+    const found = await post<PatternTestResult>('/admin/pattern-test', body, { signal }).catch((error) => {
+      if (!signal.aborted) throw error
+    })
+    if (found && !signal.aborted) setResult(found)
+  })
 
-function FirewallFields({ content, set }: FirewallFieldsProps) {
-  const presets = useResource('presets', () =>
-    get<readonly Preset[]>(isOperator() ? '/admin/firewall-presets' : '/v1/firewall-presets'),
-  )
-  const isPreset = content.type === 'preset'
-  const known = presets.data ?? []
-  const text = (field: string) => String(content[field] ?? '')
+  useEffect(() => {
+    if (text === '' || pattern === '') return setResult(undefined)
+    const controller = new AbortController()
+    const timer = setTimeout(() => test.start(controller.signal), DELAY_MS)
+    return () => {
+      clearTimeout(timer)
+      controller.abort()
+    }
+  }, [text, type, pattern, replacement])
+
   return (
-    <>
-      <div class="row">
-        <SelectField
-          label="Type"
-          value={text('type')}
-          options={['substring', 'regex', 'preset']}
-          onChange={(type) => set({ type, pattern: type === 'preset' ? (known[0]?.name ?? '') : '' })}
-        />
-        <SelectField
-          label="Looks at"
-          value={text('scope')}
-          options={SCOPES}
-          onChange={(scope) => set({ scope })}
-        />
-        <SelectField
-          label="Action"
-          value={text('action')}
-          options={['block', 'mask', 'warn']}
-          onChange={(action) => set({ action, ...(action !== 'mask' && { replacement: null }) })}
-        />
-      </div>
-      {isPreset ? (
-        <SelectField
-          label="Preset"
-          value={text('pattern')}
-          options={known.map(({ name }) => name)}
-          onChange={(pattern) => set({ pattern })}
-          hint={known.find(({ name }) => name === content.pattern)?.description}
-        />
-      ) : (
-        <TextField
-          label="Pattern"
-          mono
-          value={text('pattern')}
-          onInput={(pattern) => set({ pattern })}
-          required
-        />
+    <div class="pattern-test">
+      <TextField
+        label="Try it on a text"
+        rows={3}
+        value={text}
+        onInput={setText}
+        placeholder="Paste a text here. It is not stored."
+      />
+      {test.error && <p class="issue">{test.error.message}</p>}
+      {result && (
+        <output>
+          <p class={result.pattern_error ? 'issue' : 'muted'}>{summarize(result)}</p>
+          <Highlighted text={text} matches={result.matches} />
+          {action === 'mask' && result.masked !== null && (
+            <>
+              <p class="muted">The provider would get:</p>
+              <pre>{result.masked}</pre>
+            </>
+          )}
+        </output>
       )}
-      {content.action === 'mask' && (
-        <TextField
-          label="Replacement"
-          mono
-          value={text('replacement')}
-          onInput={(replacement) => set({ replacement: replacement || null })}
-          hint="Empty: the default replacement."
-        />
-      )}
-    </>
+    </div>
   )
 }
 
-const SCOPES = [
-  ['prompt', 'prompts'],
-  ['response', 'replies'],
-] as const
+function summarize({ pattern_error, matches, is_finished, is_match }: PatternTestResult): string {
+  if (pattern_error) return pattern_error
+  if (!is_finished) return 'The pattern did not finish within its limits.'
+  if (is_match && matches.length === 0) return 'It matches, but no part of the text.'
+  return matches.length === 1 ? '1 match' : `${matches.length} matches`
+}
+
+function Highlighted({
+  text,
+  matches,
+}: {
+  readonly text: string
+  readonly matches: PatternTestResult['matches']
+}) {
+  let end = 0
+  const parts = matches.map((match) => {
+    const before = text.slice(end, match.start)
+    end = Math.max(end, match.end)
+    return (
+      <>
+        {before}
+        <mark>{text.slice(match.start, match.end)}</mark>
+      </>
+    )
+  })
+  return (
+    <pre>
+      {parts}
+      {text.slice(end)}
+    </pre>
+  )
+}

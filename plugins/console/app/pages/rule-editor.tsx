@@ -1,26 +1,30 @@
 import { useState } from 'preact/hooks'
-import { ApiError, endpointUrl, get, send } from '../lib/api.ts'
+import { ApiError, get, send } from '../lib/api.ts'
+import { useData, useResource } from '../lib/data.ts'
 import {
   type DraftRule,
+  type EffectiveRules,
   isChangedDraft,
+  keepDrafts,
   moveDraft,
   NEW_RULES,
   newDraft,
+  pendingDrafts,
+  type Rule,
+  type RuleKind,
   rebaseDrafts,
   toDraft,
   toOperations,
 } from '../lib/drafts.ts'
-import { sinceOf } from '../lib/format.ts'
-import { keepDrafts, pendingDrafts } from '../lib/pending-drafts.ts'
-import { useResource } from '../lib/resource.ts'
+import { humanize, sinceOf } from '../lib/format.ts'
 import { route, setQuery } from '../lib/router.ts'
-import { isOperator } from '../lib/session.ts'
-import type { Policy, Rule, RuleKind, UsageRow } from '../lib/types.ts'
-import { ChangeDialog } from '../ui/dialog.tsx'
+import type { Change, Policy, Usage } from '../lib/schemas.ts'
+import { root, session } from '../lib/session.ts'
+import { ChangeDialog, Dialog } from '../ui/dialogs.tsx'
 import { Diff } from '../ui/diff.tsx'
-import { ResourceView } from '../ui/page.tsx'
+import { Empty, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
+import { ActorName, RuleLine, Time } from '../ui/values.tsx'
 import { RuleDialog } from './rule-dialog.tsx'
-import { RuleHistory } from './rule-history.tsx'
 import { RuleTable } from './rule-table.tsx'
 import { WhatIf } from './what-if.tsx'
 
@@ -39,21 +43,17 @@ interface LoadedRules {
 }
 
 async function loadRules(path: string): Promise<LoadedRules> {
-  const usageUrl = endpointUrl(isOperator() ? '/admin/usage' : '/v1/usage', {
-    group_by: 'rule',
-    since: sinceOf('24h'),
-  })
   const [firewall, routing, usage] = await Promise.all([
     get<readonly Rule[]>(`${path}/firewall-rules`, { revisions: true }),
     get<readonly Rule[]>(`${path}/routing-rules`, { revisions: true }),
-    send<{ data: readonly UsageRow[] }>('GET', usageUrl).catch(() => ({ data: [] })),
+    get<readonly Usage[]>(`${root()}/usage`, { group_by: 'rule', since: sinceOf('24h') }).catch(() => []),
   ])
   return {
     drafts: [
       ...firewall.map((rule) => toDraft('firewall', rule)),
       ...routing.map((rule) => toDraft('routing', rule)),
     ],
-    hits: new Map(usage.data.map((row) => [String(row.rule), row.requests])),
+    hits: new Map(usage.map((row) => [String(row.rule), row.requests])),
   }
 }
 
@@ -106,7 +106,10 @@ function Editor({ path, canEdit, policy, loaded, reload }: EditorProps) {
     try {
       await send('POST', `${path}/rules/batch`, { operations: toOperations(drafts) }, { reason })
     } catch (error) {
-      if (error instanceof ApiError && [404, 412].includes(error.status)) throw explainOverlap(error, reload)
+      if (error instanceof ApiError && [404, 412].includes(error.status)) {
+        reload()
+        throw new ApiError(error.status, OVERLAP)
+      }
       throw error
     }
     setDrafts([])
@@ -154,7 +157,12 @@ function Editor({ path, canEdit, policy, loaded, reload }: EditorProps) {
         />
       )}
       {dialog?.type === 'save' && (
-        <ChangeDialog title="Save the changes" action="Save" onSave={save} onClose={close}>
+        <ChangeDialog
+          title="Save the changes"
+          action="Save"
+          onSave={(_, reason) => save(reason)}
+          onClose={close}
+        >
           {changed.map((draft) => (
             <section key={draft.key} class="change">
               <h3>
@@ -175,10 +183,102 @@ function Editor({ path, canEdit, policy, loaded, reload }: EditorProps) {
   )
 }
 
-/** Somebody else has changed a rule: the newest rules are loaded, and the drafts are compared with them. */
-function explainOverlap({ status, code }: ApiError, reload: () => void): ApiError {
-  reload()
-  const message =
-    'Somebody else has changed these rules meanwhile. Compare your changes with the rules of now.'
-  return new ApiError(status, code, message)
+/** The newest rules are loaded, and the drafts are compared with them. */
+const OVERLAP = 'Somebody else has changed these rules meanwhile. Compare your changes with the rules of now.'
+
+interface RuleHistoryProps {
+  readonly path: string
+  readonly draft: DraftRule
+  readonly canRevert: boolean
+  readonly onReverted: () => void
+  readonly onClose: () => void
+}
+
+/** All changes of a rule, newest first. Each can be reverted to. */
+function RuleHistory({ path, draft, canRevert, onReverted, onClose }: RuleHistoryProps) {
+  const { kind, stored } = draft
+  const rulePath = `${path}/${kind}-rules/${stored?.id}`
+  const history = useData<readonly Change[]>(`${rulePath}/history`)
+  const [target, setTarget] = useState<Change>()
+
+  if (target !== undefined) {
+    return (
+      <ChangeDialog
+        title={`Revert to revision ${target.revision}?`}
+        action="Revert"
+        onClose={onClose}
+        onSave={(_, reason) =>
+          send('POST', `${rulePath}/revert`, { revision: target.revision }, { reason }).then(onReverted)
+        }
+      >
+        <Diff before={stored} after={target.after} />
+      </ChangeDialog>
+    )
+  }
+  return (
+    <Dialog title={`History of ${draft.content.name}`} onClose={onClose}>
+      <ResourceView resource={history}>
+        {(entries) => (
+          <ol class="timeline">
+            {entries.toReversed().map((entry, index) => (
+              <li key={entry.position}>
+                <p>
+                  <b>{humanize(entry.event)}</b> by <ActorName actor={entry.actor} /> ·{' '}
+                  <Time value={entry.time} />
+                </p>
+                {entry.reason && <p class="reason">{entry.reason}</p>}
+                <Diff before={entry.before} after={entry.after} />
+                {canRevert && index > 0 && entry.after && (
+                  <button type="button" onClick={() => setTarget(entry)}>
+                    Revert to this
+                  </button>
+                )}
+              </li>
+            ))}
+          </ol>
+        )}
+      </ResourceView>
+      <div class="actions end">
+        <button type="button" onClick={onClose}>
+          Close
+        </button>
+      </div>
+    </Dialog>
+  )
+}
+
+/** The rules of the user who is signed in, and those of policies above them. */
+export function OwnRulesPage() {
+  const effective = useData<EffectiveRules>('/v1/rules/effective')
+  const isPaid = session.value?.plan === 'paid'
+  return (
+    <PageLayout title="My rules">
+      <ResourceView resource={effective}>
+        {({ firewall, routing }) => (
+          <PolicyRules rules={[...firewall, ...routing].filter(({ origin }) => origin?.type === 'policy')} />
+        )}
+      </ResourceView>
+      {isPaid ? (
+        <RuleEditor path="/v1" canEdit />
+      ) : (
+        <Empty>Rules of your own require a paid plan. Ask an operator of the gateway.</Empty>
+      )}
+    </PageLayout>
+  )
+}
+
+function PolicyRules({ rules }: { readonly rules: readonly Rule[] }) {
+  if (rules.length === 0) return null
+  return (
+    <Panel title="Rules of policies">
+      <p class="muted">They come first, and only operators change them.</p>
+      <ul class="list">
+        {rules.map((rule) => (
+          <li key={`${rule.id}`}>
+            <RuleLine rule={rule} />
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  )
 }

@@ -1,12 +1,12 @@
+import type { JSX } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { changedFields, type DraftRule, isChangedDraft, sortDrafts } from '../lib/drafts.ts'
 import { formatCount } from '../lib/format.ts'
 import { href } from '../lib/router.ts'
-import type { Rule } from '../lib/types.ts'
+import { summarizeRule } from '../ui/diff.tsx'
+import { type Column, Table } from '../ui/list.tsx'
 import { Empty, Panel } from '../ui/page.tsx'
-import { Table } from '../ui/table.tsx'
 import { ActionBadge, Badge } from '../ui/values.tsx'
-import { summarizeRule } from './rule-summary.ts'
 
 interface RuleTableProps {
   readonly title: string
@@ -22,7 +22,7 @@ interface RuleTableProps {
 
 /** The rules of a kind in evaluation order. Rows can be dragged, or moved with their buttons. */
 export function RuleTable(props: RuleTableProps) {
-  const { title, canEdit, onAdd } = props
+  const { title, hits, canEdit, onAdd, onEdit, onHistory, onRemove } = props
   const drafts = sortDrafts(props.drafts)
   const table = useRef<HTMLDivElement>(null)
   const [moved, setMoved] = useState<MovedRule>()
@@ -40,6 +40,59 @@ export function RuleTable(props: RuleTableProps) {
     const same = buttons.find(({ dataset }) => dataset.direction === moved.direction)
     ;(same ?? buttons[0])?.focus()
   }, [moved])
+  const columns: readonly Column<DraftRule>[] = [
+    { title: 'Rule', cell: (draft) => <RuleName draft={draft} /> },
+    { title: 'Looks for', class: 'mono clip', cell: ({ content }) => summarizeRule(content) },
+    { title: 'Priority', kind: 'number', cell: ({ content }) => content.priority },
+    {
+      title: 'Hits, 24 h',
+      kind: 'number',
+      cell({ kind, stored }) {
+        const rule = `${kind}:${stored?.id}`
+        return stored && <a href={href('/requests', { rule })}>{formatCount(hits.get(rule) ?? 0)}</a>
+      },
+    },
+    {
+      title: 'Actions',
+      kind: 'hidden',
+      class: 'row-actions',
+      cell(draft, index) {
+        const { key, stored, content, isRemoved } = draft
+        const neighbours = { up: drafts[index - 1], down: drafts[index + 1] }
+        return (
+          <>
+            {(['up', 'down'] as const).map((direction) => {
+              const target = neighbours[direction]
+              if (!canEdit || !target) return null
+              const onMove = () => move(key, target.key, direction)
+              return <MoveButton key={direction} name={content.name} direction={direction} onMove={onMove} />
+            })}
+            {stored && <RuleAction draft={draft} verb="History" onClick={onHistory} />}
+            {canEdit && !isRemoved && <RuleAction draft={draft} verb="Edit" onClick={onEdit} />}
+            {canEdit && (
+              <RuleAction
+                draft={draft}
+                verb="Delete"
+                label={isRemoved ? 'Keep' : 'Delete'}
+                onClick={onRemove}
+              />
+            )}
+          </>
+        )
+      },
+    },
+  ]
+  const attributes = ({ key, isRemoved, content }: DraftRule): JSX.IntrinsicElements['tr'] => ({
+    id: key,
+    class: `${isRemoved ? 'removed' : ''} ${content.is_enabled ? '' : 'off'}`,
+    draggable: canEdit,
+    onDragStart: (event) => event.dataTransfer?.setData('text/plain', key),
+    onDragOver: (event) => canEdit && event.preventDefault(),
+    onDrop(event) {
+      event.preventDefault()
+      move(event.dataTransfer?.getData('text/plain') ?? '', key)
+    },
+  })
   const place = drafts.findIndex(({ key }) => key === moved?.key)
   const add = canEdit && (
     <button type="button" onClick={onAdd}>
@@ -52,28 +105,7 @@ export function RuleTable(props: RuleTableProps) {
         <Empty>No rules.</Empty>
       ) : (
         <div ref={table}>
-          <Table
-            columns={[
-              'Rule',
-              'Looks for',
-              { number: 'Priority' },
-              { number: 'Hits, 24 h' },
-              { hidden: 'Actions' },
-            ]}
-          >
-            <tbody>
-              {drafts.map((draft, index) => (
-                <RuleRow
-                  key={draft.key}
-                  draft={draft}
-                  above={drafts[index - 1]}
-                  below={drafts[index + 1]}
-                  {...props}
-                  onMove={move}
-                />
-              ))}
-            </tbody>
-          </Table>
+          <Table columns={columns} items={drafts} keyOf={({ key }) => key} row={attributes} />
           <p class="hidden" role="status">
             {place >= 0 && `${drafts[place]?.content.name} is number ${place + 1} of ${drafts.length}`}
           </p>
@@ -91,85 +123,36 @@ interface MovedRule {
   readonly direction: Direction | undefined
 }
 
-interface RuleRowProps extends Omit<RuleTableProps, 'title' | 'drafts' | 'onAdd' | 'onMove'> {
-  readonly onMove: (key: string, targetKey: string, direction?: Direction) => void
+interface RuleProps {
   readonly draft: DraftRule
-  readonly above: DraftRule | undefined
-  readonly below: DraftRule | undefined
 }
 
-function RuleRow({ draft, above, below, hits, canEdit, onEdit, onHistory, onMove, onRemove }: RuleRowProps) {
-  const { kind, stored, content, isRemoved, key } = draft
-  const rule: Partial<Rule> = content
-  const count = stored && (hits.get(`${kind}:${stored.id}`) ?? 0)
+function RuleName({ draft }: RuleProps) {
+  const { stored, content, isRemoved } = draft
   return (
-    <tr
-      id={key}
-      class={`${isRemoved ? 'removed' : ''} ${content.is_enabled ? '' : 'off'}`}
-      draggable={canEdit}
-      onDragStart={(event) => event.dataTransfer?.setData('text/plain', key)}
-      onDragOver={(event) => canEdit && event.preventDefault()}
-      onDrop={(event) => {
-        event.preventDefault()
-        onMove(event.dataTransfer?.getData('text/plain') ?? '', key)
-      }}
-    >
-      <td>
-        {rule.action && <ActionBadge action={rule.action} />} <b>{content.name}</b>{' '}
-        {!content.is_enabled && <Badge>disabled</Badge>} {!stored && <Badge tone="good">new</Badge>}
-        {stored && isChangedDraft(draft) && (
-          <Badge tone="info">{isRemoved ? 'deleted' : describeChange(draft)}</Badge>
-        )}
-        {stored?.pattern_error && <small class="issue block">Never matches: {stored.pattern_error}</small>}
-      </td>
-      <td class="mono clip">{summarizeRule(rule)}</td>
-      <td class="number">{content.priority}</td>
-      <td class="number">
-        {count === undefined ? (
-          ''
-        ) : (
-          <a href={href('/requests', { rule: `${kind}:${stored?.id}` })}>{formatCount(count)}</a>
-        )}
-      </td>
-      <td class="row-actions">
-        {canEdit && above && (
-          <MoveButton name={content.name} direction="up" onMove={() => onMove(key, above.key, 'up')} />
-        )}
-        {canEdit && below && (
-          <MoveButton name={content.name} direction="down" onMove={() => onMove(key, below.key, 'down')} />
-        )}
-        {stored && (
-          <button
-            type="button"
-            class="quiet"
-            onClick={() => onHistory(draft)}
-            aria-label={`History of ${content.name}`}
-          >
-            History
-          </button>
-        )}
-        {canEdit && !isRemoved && (
-          <button
-            type="button"
-            class="quiet"
-            onClick={() => onEdit(draft)}
-            aria-label={`Edit ${content.name}`}
-          >
-            Edit
-          </button>
-        )}
-        {canEdit && (
-          <button
-            type="button"
-            class="quiet"
-            onClick={() => onRemove(draft)}
-            aria-label={`Delete ${content.name}`}
-          >
-            {isRemoved ? 'Keep' : 'Delete'}
-          </button>
-        )}
-      </td>
-    </tr>
+    <>
+      {content.action ? <ActionBadge action={String(content.action)} /> : null} <b>{content.name}</b>{' '}
+      {!content.is_enabled && <Badge>disabled</Badge>} {!stored && <Badge tone="good">new</Badge>}
+      {stored && isChangedDraft(draft) && (
+        <Badge tone="info">{isRemoved ? 'deleted' : describeChange(draft)}</Badge>
+      )}
+      {stored?.pattern_error && <small class="issue block">Never matches: {stored.pattern_error}</small>}
+    </>
+  )
+}
+
+interface RuleActionProps extends RuleProps {
+  readonly verb: string
+  readonly label?: string
+  readonly onClick: (draft: DraftRule) => void
+}
+
+function RuleAction({ draft, verb, label = verb, onClick }: RuleActionProps) {
+  const name = verb === 'History' ? `History of ${draft.content.name}` : `${verb} ${draft.content.name}`
+  return (
+    <button type="button" class="quiet" onClick={() => onClick(draft)} aria-label={name}>
+      {label}
+    </button>
   )
 }
 
@@ -177,13 +160,7 @@ function describeChange(draft: DraftRule): string {
   return `changed: ${Object.keys(changedFields(draft)).join(', ')}`
 }
 
-interface MoveButtonProps {
-  readonly name: string
-  readonly direction: Direction
-  readonly onMove: () => void
-}
-
-function MoveButton({ name, direction, onMove }: MoveButtonProps) {
+function MoveButton({ name, direction, onMove }: { name: string; direction: Direction; onMove: () => void }) {
   const label = `Move ${name} ${direction}`
   return (
     <button

@@ -1,32 +1,15 @@
 import { useEffect, useState } from 'preact/hooks'
-import { ApiError, get, send } from '../lib/api.ts'
-import { toError, useResource } from '../lib/resource.ts'
+import { ApiError, get, orElse, post } from '../lib/api.ts'
+import { useAction, useResource } from '../lib/data.ts'
+import { users } from '../lib/names.ts'
 import { href, route } from '../lib/router.ts'
-import { isOperator } from '../lib/session.ts'
-import type { TraceEntry } from '../lib/types.ts'
+import type { RecordedPrompt, Simulation } from '../lib/schemas.ts'
+import { isOperator, root } from '../lib/session.ts'
+import { UserPicker } from '../ui/combobox.tsx'
 import { Form, TextField } from '../ui/fields.tsx'
 import { ErrorMessage, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
-import { findFirstUser, UserPicker } from '../ui/pickers.tsx'
 import { Badge } from '../ui/values.tsx'
 import { Trace } from './request.tsx'
-
-interface Simulation {
-  readonly outcome: 'allowed' | 'refused'
-  readonly error?: { readonly code: string; readonly message?: string }
-  readonly request: {
-    readonly messages?: readonly { readonly role: string; readonly content: unknown }[]
-  } | null
-  readonly warnings: readonly { readonly message: string }[]
-  readonly rule_trace: readonly TraceEntry[]
-  readonly routing_reason: string | null
-  readonly targets: readonly { readonly provider: string; readonly model: string }[]
-  readonly rules_position: number
-}
-
-interface RecordedPrompt {
-  readonly request: Readonly<Record<string, unknown>> | null
-  readonly left_out: readonly string[]
-}
 
 /** Decides about a request without sending it, with the rules of now or of then. */
 export function SimulatorPage() {
@@ -50,10 +33,7 @@ export function SimulatorPage() {
 /** Reads what is recorded of a request. Null: nothing is. */
 async function loadPrompt(id: string | null): Promise<RecordedPrompt | null> {
   if (id === null) return null
-  return get<RecordedPrompt>(`/admin/requests/${encodeURIComponent(id)}/prompt`).catch((error: unknown) => {
-    if (error instanceof ApiError && error.status === 404) return null
-    throw error
-  })
+  return get<RecordedPrompt | null>(`/admin/requests/${encodeURIComponent(id)}/prompt`).catch(orElse(null))
 }
 
 function RecordedNote({ id, prompt }: { readonly id: string; readonly prompt: RecordedPrompt | null }) {
@@ -72,34 +52,25 @@ function RecordedNote({ id, prompt }: { readonly id: string; readonly prompt: Re
 function Simulator({ recorded }: { readonly recorded: RecordedPrompt['request'] | undefined }) {
   const { query } = route.value
   const [user, setUser] = useState(query.get('user') ?? '')
+  const first = useAction(() => users.first().then(setUser))
   useEffect(() => {
-    if (isOperator() && user === '')
-      findFirstUser().then(setUser, (thrown: unknown) => setError(toError(thrown)))
+    if (isOperator() && user === '') first.start()
   }, [])
   const [asOf, setAsOf] = useState(query.get('at') ?? '')
   const [model, setModel] = useState('auto')
   const [text, setText] = useState(recorded ? JSON.stringify(recorded, null, 2) : '')
   const [result, setResult] = useState<Simulation>()
-  const [error, setError] = useState<ApiError>()
-
-  async function simulate() {
+  const simulation = useAction(async () => {
     const request = recorded ? parseRequest(text) : { model, messages: [{ role: 'user', content: text }] }
-    const as_of = /^\d+$/.test(asOf) ? Number(asOf) : asOf
-    const at = asOf === '' ? {} : { as_of }
+    const at = asOf === '' ? {} : { as_of: /^\d+$/.test(asOf) ? Number(asOf) : asOf }
     const body = isOperator() ? { user_id: Number(user), request, ...at } : { ...request, ...at }
-    const path = isOperator() ? '/admin/simulate' : '/v1/simulate'
-    const { data } = await send<{ data: Simulation }>('POST', path, body)
-    return data
-  }
-
-  function run() {
-    setError(undefined)
-    simulate().then(setResult, (thrown: unknown) => setError(toError(thrown)))
-  }
+    setResult(await post<Simulation>(`${root()}/simulate`, body))
+  })
+  const error = simulation.error ?? first.error
 
   return (
     <>
-      <Form onSubmit={run} class="panel" label="Simulated request">
+      <Form onSubmit={simulation.start} class="panel" label="Simulated request">
         <div class="row">
           {isOperator() && <UserPicker value={user} onChange={setUser} required />}
           {!recorded && <TextField label="Model" value={model} onInput={setModel} required />}
@@ -132,27 +103,21 @@ function parseRequest(text: string): object {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new ApiError(0, 'invalid_json', `The request is no valid JSON: ${(error as Error).message}`)
+    throw new ApiError(0, `The request is no valid JSON: ${(error as Error).message}`)
   }
 }
 
-function Outcome({
-  outcome,
-  error,
-  request,
-  warnings,
-  rule_trace,
-  routing_reason,
-  targets,
-  rules_position,
-}: Simulation) {
+function Outcome(simulation: Simulation) {
+  const { outcome, error, request, warnings, rule_trace, routing_reason, targets, rules_position } =
+    simulation
+  const messages = (request?.messages ?? []) as readonly { readonly content: unknown }[]
   return (
     <output class="grid">
       <Panel title="Outcome">
         <p>
           <Badge tone={outcome === 'allowed' ? 'good' : 'bad'}>{outcome}</Badge> {error?.message}
         </p>
-        {request?.messages?.map(({ content }, index) => (
+        {messages.map(({ content }, index) => (
           <pre key={index}>{typeof content === 'string' ? content : JSON.stringify(content, null, 2)}</pre>
         ))}
         {routing_reason && <p class="muted">{routing_reason}</p>}

@@ -1,28 +1,25 @@
 import { useState } from 'preact/hooks'
-import { ApiError, get } from '../lib/api.ts'
+import { ApiError, get, type Page, read } from '../lib/api.ts'
+import { useAction, useResource } from '../lib/data.ts'
+import type { EffectiveRules, Rule } from '../lib/drafts.ts'
 import { formatTime, humanize } from '../lib/format.ts'
-import { toError, useResource } from '../lib/resource.ts'
+import { users } from '../lib/names.ts'
 import { navigate, route, setQuery } from '../lib/router.ts'
-import { type LoadedChanges, loadChanges, readChanges } from '../lib/rule-changes.ts'
-import { isOperator } from '../lib/session.ts'
-import type { Rule } from '../lib/types.ts'
-import { Diff, diffFields } from '../ui/diff.tsx'
+import type { AuditEntry } from '../lib/schemas.ts'
+import { isOperator, root } from '../lib/session.ts'
+import { UserPicker } from '../ui/combobox.tsx'
+import { Diff, diffFields, summarizeRule } from '../ui/diff.tsx'
 import { Form, TextField } from '../ui/fields.tsx'
 import { Empty, ErrorMessage, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
-import { findFirstUser, UserPicker } from '../ui/pickers.tsx'
-import { ActionBadge, Badge, Time } from '../ui/values.tsx'
-import { summarizeRule } from './rule-summary.ts'
-
-interface EffectiveRules {
-  readonly firewall: readonly Rule[]
-  readonly routing: readonly Rule[]
-}
+import { Badge, RuleLine, Time } from '../ui/values.tsx'
 
 /** The rules that applied to a user at any time, and how they differ from those of now. */
 export function TimeTravelPage() {
   const { query } = route.value
   const chosen = query.get('user') ?? ''
-  const first = useResource('first user', () => (isOperator() && !chosen ? findFirstUser() : none()))
+  const first = useResource('first user', () =>
+    isOperator() && !chosen ? users.first() : Promise.resolve(''),
+  )
   const user = chosen || first.data || ''
   const [anchor, setAnchor] = useState(query.get('at') ?? undefined)
   const changes = useResource(`changes ${anchor}`, () => loadChanges(anchor))
@@ -55,32 +52,24 @@ export function TimeTravelPage() {
   )
 }
 
-const none = () => Promise.resolve('')
-
 /** Goes to the last change before a time. */
 function JumpToTime({ onJump }: { readonly onJump: (position: string | undefined) => void }) {
   const [time, setTime] = useState('')
-  const [error, setError] = useState<ApiError>()
-  async function jump() {
-    setError(undefined)
+  const jump = useAction(async () => {
     const until = time === '' ? undefined : new Date(time).toISOString()
     const { entries } = await readChanges({ until, limit: 1 })
     const position = entries.at(-1)?.position
-    if (position === undefined) throw new ApiError(0, 'no_changes', 'No rule was changed before then.')
+    if (position === undefined) throw new ApiError(0, 'No rule was changed before then.')
     onJump(time === '' ? undefined : String(position))
-  }
+  })
   return (
-    <Form
-      class="filters"
-      label="Go to a time"
-      onSubmit={() => jump().catch((thrown: unknown) => setError(toError(thrown)))}
-    >
+    <Form class="filters" label="Go to a time" onSubmit={jump.start}>
       <TextField
         label="Time, or empty for now"
         type="datetime-local"
         value={time}
         onInput={setTime}
-        issue={error?.message}
+        issue={jump.error?.message}
       />
       <button type="submit">Go</button>
     </Form>
@@ -108,15 +97,8 @@ function WhyBlocked() {
   )
 }
 
-interface TravelProps {
-  readonly loaded: LoadedChanges
-  readonly user: string
-}
-
-function Travel({ loaded, user }: TravelProps) {
+function Travel({ loaded, user }: { loaded: LoadedChanges; user: string }) {
   const [{ entries, cursor }, setChanges] = useState(loaded)
-  const [error, setError] = useState<ApiError>()
-  const [isLoading, setLoading] = useState(false)
   const chosen = route.value.query.get('at')
   const at = chosen === null ? undefined : Number(chosen)
   // The last stop is now, which changes of others may have led to.
@@ -128,17 +110,10 @@ function Travel({ loaded, user }: TravelProps) {
           entries.findLastIndex(({ position }) => position <= at),
         )
 
-  async function loadEarlier() {
-    setLoading(true)
-    setError(undefined)
-    try {
-      const earlier = await readChanges({ cursor })
-      setChanges({ entries: [...earlier.entries, ...entries], cursor: earlier.cursor })
-    } catch (thrown) {
-      setError(toError(thrown))
-    }
-    setLoading(false)
-  }
+  const loadEarlier = useAction(async () => {
+    const earlier = await readChanges({ cursor })
+    setChanges({ entries: [...earlier.entries, ...entries], cursor: earlier.cursor })
+  })
 
   const entry = entries[index]
   const path = isOperator() ? `/admin/users/${user}/effective-rules` : '/v1/rules/effective'
@@ -155,13 +130,13 @@ function Travel({ loaded, user }: TravelProps) {
         title="Point in time"
         actions={
           cursor !== null && (
-            <button type="button" disabled={isLoading} onClick={loadEarlier}>
-              {isLoading ? 'Loading…' : 'Earlier changes'}
+            <button type="button" disabled={loadEarlier.isBusy} onClick={loadEarlier.start}>
+              {loadEarlier.isBusy ? 'Loading…' : 'Earlier changes'}
             </button>
           )
         }
       >
-        {error && <ErrorMessage error={error} />}
+        {loadEarlier.error && <ErrorMessage error={loadEarlier.error} />}
         <label class="slider">
           <span class="hidden">Change, from the oldest to the newest</span>
           <input
@@ -197,14 +172,8 @@ function Travel({ loaded, user }: TravelProps) {
   )
 }
 
-interface RulesThenProps {
-  readonly title: string
-  readonly then: readonly Rule[]
-  readonly now: readonly Rule[]
-}
-
 /** The rules of then in evaluation order, with what became of them, and those that came later. */
-function RulesThen({ title, then, now }: RulesThenProps) {
+function RulesThen({ title, then, now }: { title: string; then: readonly Rule[]; now: readonly Rule[] }) {
   const isNow = then === now
   const current = new Map(now.map((rule) => [rule.id, rule]))
   const old = new Set(then.map(({ id }) => id))
@@ -230,12 +199,7 @@ function RuleThen({ rule, now }: { readonly rule: Rule; readonly now: Rule | und
   const isChanged = now !== undefined && diffFields(rule, now).length > 0
   return (
     <li>
-      {rule.action && <ActionBadge action={rule.action} />} <b>{rule.name}</b>{' '}
-      <span class="muted">
-        {rule.origin?.type === 'policy' ? `of ${rule.origin.name}: ` : ''}
-        {summarizeRule(rule)}
-      </span>{' '}
-      {now === undefined && <Badge tone="bad">no longer applies</Badge>}
+      <RuleLine rule={rule} /> {now === undefined && <Badge tone="bad">no longer applies</Badge>}
       {isChanged && (
         <>
           <Badge tone="info">changed since</Badge>
@@ -244,4 +208,44 @@ function RuleThen({ rule, now }: { readonly rule: Rule; readonly now: Rule | und
       )}
     </li>
   )
+}
+
+/** A part of the changes of rules, oldest first. */
+interface LoadedChanges {
+  readonly entries: readonly AuditEntry[]
+  /** Where the earlier ones begin; null if there are none. */
+  readonly cursor: string | null
+}
+
+const RULE_KINDS = new Set(['firewall', 'routing', 'policy', 'group', 'user'])
+
+const PAGE_SIZE = 200
+
+interface ChangeQuery {
+  readonly cursor?: string | null
+  /** A position or a time; the changes until then. */
+  readonly until?: string | undefined
+  /** Fewer than a page are enough. */
+  readonly limit?: number
+}
+
+/** Reads changes until there are some of rules among them, or until there are no more. */
+async function readChanges({ cursor = null, until, limit = PAGE_SIZE }: ChangeQuery): Promise<LoadedChanges> {
+  let entries: readonly AuditEntry[] = []
+  let next = cursor
+  do {
+    const query = { until, limit: Math.max(limit, 50), cursor: next }
+    const page: Page<AuditEntry> = await read(`${root()}/audit`, query)
+    entries = [...page.data.filter(({ kind }) => RULE_KINDS.has(kind)).toReversed(), ...entries]
+    next = page.next_cursor
+  } while (entries.length === 0 && next !== null)
+  return { entries, cursor: next }
+}
+
+/** Reads the newest changes; those until a position, if it is further back. */
+async function loadChanges(position: string | undefined): Promise<LoadedChanges> {
+  const newest = await readChanges({})
+  const oldest = newest.entries[0]?.position ?? 0
+  if (position === undefined || newest.cursor === null || Number(position) >= oldest) return newest
+  return readChanges({ until: position })
 }

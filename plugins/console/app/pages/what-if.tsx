@@ -1,99 +1,48 @@
 import { useState } from 'preact/hooks'
-import { type ApiError, endpointUrl, send } from '../lib/api.ts'
+import { endpointUrl, post } from '../lib/api.ts'
+import { useAction } from '../lib/data.ts'
 import { type DraftRule, toRulesFile } from '../lib/drafts.ts'
 import { formatCount, formatUsd, humanize, sinceOf } from '../lib/format.ts'
-import { toError } from '../lib/resource.ts'
 import { href } from '../lib/router.ts'
-import type { Policy } from '../lib/types.ts'
+import type { Policy, WhatIfDecision, WhatIfResult } from '../lib/schemas.ts'
 import { ErrorMessage } from '../ui/page.tsx'
 import { Badge } from '../ui/values.tsx'
 
-interface Decision {
-  readonly outcome: string
-  readonly text?: string | null
-  readonly error?: { readonly message?: string }
-  readonly reply?: { readonly outcome: string; readonly text: string | null }
-  readonly provider: string | null
-  readonly model: string | null
-}
-
-interface Explained {
-  readonly message: string
-}
-
-interface WhatIfResult {
-  readonly requests: number
-  /** More than `requests` if only the newest were evaluated. */
-  readonly matching: number
-  readonly evaluated: number
-  readonly not_evaluated: readonly Explained[]
-  readonly limitations: readonly Explained[]
-  readonly limits: Readonly<Record<'before' | 'after', Readonly<Record<string, number>>>>
-  readonly replies: { readonly evaluated: number; readonly not_evaluated: readonly Explained[] }
-  readonly effects: Readonly<Record<string, number>>
-  readonly cost_usd: { readonly before: number; readonly after: number; readonly change: number }
-  readonly examples: readonly {
-    readonly x_request_id: string
-    readonly effects: readonly string[]
-    readonly before: Decision
-    readonly after: Decision
-  }[]
-}
-
 const PERIODS = ['24h', '7d', '30d'] as const
 
-interface WhatIfProps {
-  readonly policy: Policy
-  readonly drafts: readonly DraftRule[]
-}
-
 /** Shows what the drafts would have done to recorded requests. */
-export function WhatIf({ policy, drafts }: WhatIfProps) {
+export function WhatIf({ policy, drafts }: { policy: Policy; drafts: readonly DraftRule[] }) {
   const [result, setResult] = useState<WhatIfResult>()
-  const [error, setError] = useState<ApiError>()
   const [running, setRunning] = useState<string>()
-
-  async function run(period: string) {
+  const evaluation = useAction(async (period: string) => {
     setRunning(period)
-    setError(undefined)
     const url = endpointUrl('/admin/what-if', { since: sinceOf(period) })
-    const body = { file: toRulesFile(policy, drafts), examples: 5 }
-    await send<{ data: WhatIfResult }>('POST', url, body).then(
-      ({ data }) => setResult(data),
-      (thrown: unknown) => setError(toError(thrown)),
-    )
-    setRunning(undefined)
-  }
+    setResult(await post<WhatIfResult>(url, { file: toRulesFile(policy, drafts), examples: 5 }))
+  })
 
   return (
     <section class="what-if" aria-label="Effect">
       <h3>Effect on recorded requests</h3>
       <div class="actions">
         {PERIODS.map((period) => (
-          <button key={period} type="button" disabled={running !== undefined} onClick={() => run(period)}>
-            {running === period ? 'Evaluating…' : `Last ${period}`}
+          <button
+            key={period}
+            type="button"
+            disabled={evaluation.isBusy}
+            onClick={() => evaluation.start(period)}
+          >
+            {evaluation.isBusy && running === period ? 'Evaluating…' : `Last ${period}`}
           </button>
         ))}
       </div>
-      {error && <ErrorMessage error={error} />}
+      {evaluation.error && <ErrorMessage error={evaluation.error} />}
       {result && <Effects {...result} />}
     </section>
   )
 }
 
 function Effects(result: WhatIfResult) {
-  const {
-    requests,
-    matching,
-    evaluated,
-    not_evaluated,
-    limitations,
-    effects,
-    cost_usd,
-    limits,
-    replies,
-    examples,
-  } = result
+  const { requests, matching, evaluated, not_evaluated, limitations, effects, cost_usd, replies } = result
   const counted = Object.entries(effects).filter(([name, count]) => count > 0 && name !== 'unchanged')
   return (
     <output>
@@ -105,7 +54,7 @@ function Effects(result: WhatIfResult) {
         {replies.evaluated > 0 &&
           ` Response rules were evaluated on ${formatCount(replies.evaluated)} replies.`}
       </p>
-      <LimitCounts {...limits} />
+      <LimitCounts {...result.limits} />
       <ul class="inline">
         {counted.map(([name, count]) => (
           <li key={name}>
@@ -125,7 +74,7 @@ function Effects(result: WhatIfResult) {
         </p>
       ))}
       <ul class="list">
-        {examples.map((example) => (
+        {result.examples.map((example) => (
           <li key={example.x_request_id}>
             <a href={href(`/requests/${example.x_request_id}`)}>{example.x_request_id}</a>{' '}
             {example.effects.map((effect) => (
@@ -146,13 +95,16 @@ function Effects(result: WhatIfResult) {
 
 /** Requests under budgets and limits, if there are any. */
 function LimitCounts({ before, after }: WhatIfResult['limits']) {
-  const names = Object.keys(before).filter((name) => before[name] || after[name])
-  if (names.length === 0) return null
-  const counts = names.map((name) => `${humanize(name)} ${before[name]} → ${after[name]}`)
-  return <p>Requests under budgets and limits: {counts.join(', ')}</p>
+  const counts = Object.entries(before).map(([name, count]) => {
+    const now = after[name as keyof typeof after]
+    return count || now ? [`${humanize(name)} ${count} → ${now}`] : []
+  })
+  return counts.flat().length === 0 ? null : (
+    <p>Requests under budgets and limits: {counts.flat().join(', ')}</p>
+  )
 }
 
-function DecisionText({ title, decision }: { readonly title: string; readonly decision: Decision }) {
+function DecisionText({ title, decision }: { readonly title: string; readonly decision: WhatIfDecision }) {
   const { outcome, error, text, reply, provider, model } = decision
   return (
     <div>

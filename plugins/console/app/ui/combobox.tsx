@@ -1,9 +1,8 @@
-import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
-import { toError } from '../lib/resource.ts'
-import { FieldNote } from './fields.tsx'
+import { toError } from '../lib/api.ts'
+import { groups, type Names, users } from '../lib/names.ts'
 
-export interface ComboboxOption {
+interface ComboboxOption {
   readonly id: string
   readonly name: string
   readonly note?: string
@@ -13,7 +12,6 @@ interface ComboboxProps {
   readonly label: string
   /** The name of what is chosen; empty if nothing is. */
   readonly value: string
-  readonly hint?: ComponentChildren
   readonly placeholder?: string
   readonly required?: boolean
   /** Finds the options for a text; for the empty one, the first of all. */
@@ -31,8 +29,8 @@ type Found = { readonly options: readonly ComboboxOption[]; readonly note: strin
 const SEARCHING: Found = { options: [], note: 'Searching…' }
 
 /** A text field that offers what the gateway finds. See the pattern "combobox" of the ARIA guide. */
-export function Combobox(props: ComboboxProps) {
-  const { label, value, hint, placeholder, required, search, onChange, onClear } = props
+function Combobox(props: ComboboxProps) {
+  const { label, value, placeholder, required, search, onChange, onClear } = props
   const id = useId()
   const list = useRef<HTMLDivElement>(null)
   /** Undefined while nobody types: the field shows what is chosen. */
@@ -93,7 +91,6 @@ export function Combobox(props: ComboboxProps) {
   }
 
   const hasOptions = isOpen && options.length > 0
-  const described = hint ? `${id}-hint` : undefined
   return (
     <div class="field combobox">
       <label for={id}>{label}</label>
@@ -107,7 +104,6 @@ export function Combobox(props: ComboboxProps) {
         aria-expanded={hasOptions}
         aria-controls={hasOptions ? `${id}-list` : undefined}
         aria-activedescendant={hasOptions && active >= 0 ? `${id}-${active}` : undefined}
-        aria-describedby={described}
         placeholder={placeholder}
         required={required}
         value={text ?? value}
@@ -145,7 +141,6 @@ export function Combobox(props: ComboboxProps) {
           {isOpen ? note : ''}
         </p>
       </div>
-      <FieldNote id={described} hint={hint} issue={undefined} />
     </div>
   )
 }
@@ -158,4 +153,79 @@ async function find(search: ComboboxProps['search'], text: string, signal: Abort
   } catch (thrown) {
     return { options: [], note: toError(thrown).message }
   }
+}
+
+async function findNames(
+  names: Names,
+  text: string,
+  signal: AbortSignal,
+): Promise<readonly ComboboxOption[]> {
+  const found = await names.search(text, signal)
+  return found.map(({ id, name }) => ({ id: String(id), name, note: String(id) }))
+}
+
+interface PickerProps {
+  readonly label?: string
+  /** The id; empty if nothing is chosen. */
+  readonly value: string
+  readonly placeholder?: string
+  readonly required?: boolean
+  /** With the empty text if the choice was removed. */
+  readonly onChange: (id: string) => void
+}
+
+function Picker({ of, label, value, onChange, ...props }: PickerProps & { label: string; of: Names }) {
+  return (
+    <Combobox
+      {...props}
+      label={label}
+      value={value === '' ? '' : of.of(Number(value))}
+      search={(text, signal) => findNames(of, text, signal)}
+      onChange={({ id }) => onChange(id)}
+      onClear={() => onChange('')}
+    />
+  )
+}
+
+/** Chooses one of all users. */
+export const UserPicker = ({ label = 'User', ...props }: PickerProps) => (
+  <Picker {...props} label={label} of={users} />
+)
+
+/** Chooses one of all groups. */
+export const GroupPicker = (props: PickerProps) => <Picker label="Group" {...props} of={groups} />
+
+interface ListPickerProps {
+  readonly label: string
+  readonly of: Names
+  readonly chosen: readonly number[]
+  readonly onChange: (chosen: readonly number[]) => void
+}
+
+/** Chooses several, and removes them again. */
+export function ListPicker({ label, of, chosen, onChange }: ListPickerProps) {
+  return (
+    <div>
+      <Combobox
+        label={label}
+        value=""
+        search={async (text, signal) =>
+          (await findNames(of, text, signal)).filter(({ id }) => !chosen.includes(Number(id)))
+        }
+        onChange={({ id }) => onChange([...chosen, Number(id)])}
+      />
+      <div class="actions">
+        {chosen.map((id) => (
+          <button
+            key={id}
+            type="button"
+            aria-label={`Remove ${of.of(id)}`}
+            onClick={() => onChange(chosen.filter((other) => other !== id))}
+          >
+            {of.of(id)} ✕
+          </button>
+        ))}
+      </div>
+    </div>
+  )
 }

@@ -1,5 +1,6 @@
+import type { Rule } from '../lib/drafts.ts'
 import { humanize } from '../lib/format.ts'
-import { groupName, userName } from '../lib/names.ts'
+import { groups, type Names, users } from '../lib/names.ts'
 
 /** Fields that change with every write. */
 const IGNORED = new Set([
@@ -15,7 +16,7 @@ const IGNORED = new Set([
 
 type Content = Readonly<Record<string, unknown>> | object | null | undefined
 
-export interface FieldChange {
+interface FieldChange {
   readonly field: string
   readonly before: unknown
   readonly after: unknown
@@ -37,7 +38,7 @@ function toFields(content: Content): Record<string, unknown> {
 }
 
 /** Lists and objects in words: `everyone: true`, `users: Ada, Grace`. */
-export function formatValue(value: unknown, field = ''): string {
+function formatValue(value: unknown, field = ''): string {
   if (value === undefined || value === null) return ''
   if (Array.isArray(value)) return value.map((item) => formatItem(item, field)).join(', ') || 'none'
   if (typeof value === 'object') {
@@ -45,7 +46,7 @@ export function formatValue(value: unknown, field = ''): string {
     return parts.join(', ') || 'none'
   }
   if (typeof value !== 'number') return String(value)
-  return (NAMES[field] ?? String)(value)
+  return NAMES[field]?.of(value) ?? String(value)
 }
 
 /** Objects within others are in parentheses. */
@@ -56,12 +57,7 @@ function formatItem(value: unknown, field: string): string {
 }
 
 /** Fields that hold ids, and what these are called. */
-const NAMES: Readonly<Record<string, (id: number) => string>> = {
-  users: userName,
-  user_id: userName,
-  groups: groupName,
-  group_id: groupName,
-}
+const NAMES: Readonly<Record<string, Names>> = { users, user_id: users, groups, group_id: groups }
 
 /** Shows what a change does, field by field. */
 export function Diff({ before, after }: { readonly before: Content; readonly after: Content }) {
@@ -84,4 +80,17 @@ export function Diff({ before, after }: { readonly before: Content; readonly aft
       ))}
     </dl>
   )
+}
+
+/** What a rule looks for and does, in a line. */
+export function summarizeRule(rule: Partial<Rule>): string {
+  if (rule.pattern !== undefined) {
+    const where = rule.scope === 'response' ? ' in replies' : ''
+    const what = rule.type === 'substring' ? `“${rule.pattern}”` : `${rule.type} ${rule.pattern}`
+    return what + where
+  }
+  // Users do not see what rules of a policy look for, unless it shows that.
+  if (rule.match_json === undefined) return 'only its name is shown'
+  const isAlways = Object.keys(rule.match_json).length === 0
+  return `${isAlways ? 'always' : formatValue(rule.match_json)} → ${formatValue(rule.action_json)}`
 }

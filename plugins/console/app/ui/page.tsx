@@ -1,7 +1,8 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import type { ApiError } from '../lib/api.ts'
-import type { Resource } from '../lib/resource.ts'
+import type { Resource } from '../lib/data.ts'
+import { route } from '../lib/router.ts'
 
 interface PageProps {
   readonly title: string
@@ -108,4 +109,37 @@ export function Panel({ title, actions, children }: PanelProps) {
       {children}
     </section>
   )
+}
+
+interface TabsProps<Tab extends string> {
+  readonly label: string
+  readonly tabs: readonly Tab[]
+  readonly current: string
+  readonly onSelect: (tab: Tab) => void
+}
+
+/** A choice between a few views. */
+export function Tabs<Tab extends string>({ label, tabs, current, onSelect }: TabsProps<Tab>) {
+  return (
+    <fieldset class="tabs" aria-label={label}>
+      {tabs.map((tab) => (
+        <button key={tab} type="button" aria-pressed={tab === current} onClick={() => onSelect(tab)}>
+          {tab}
+        </button>
+      ))}
+    </fieldset>
+  )
+}
+
+/**
+ * Returns the props of an element that has an address: a page whose parameter has the id scrolls to it and
+ * marks it.
+ */
+export function useAddress<Kind extends HTMLElement>(parameter: string, id: string) {
+  const ref = useRef<Kind>(null)
+  const isCurrent = route.value.query.get(parameter) === id
+  useEffect(() => {
+    if (isCurrent) ref.current?.scrollIntoView({ block: 'center' })
+  }, [isCurrent])
+  return { ref, 'aria-current': isCurrent ? ('true' as const) : undefined }
 }

@@ -1,18 +1,15 @@
 import type { ComponentChildren } from 'preact'
+import type { LiveState } from '../lib/data.ts'
+import type { Rule } from '../lib/drafts.ts'
 import { formatAge, formatTime, formatUtc } from '../lib/format.ts'
-import { userName } from '../lib/names.ts'
+import { users } from '../lib/names.ts'
 import { href } from '../lib/router.ts'
+import type { Actor, RuleOrigin } from '../lib/schemas.ts'
 import { isOperator } from '../lib/session.ts'
-import type { Actor, RuleOrigin } from '../lib/types.ts'
+import { summarizeRule } from './diff.tsx'
 
 /** A time in the zone of the viewer; UTC on hover. */
-export function Time({
-  value,
-  relative = false,
-}: {
-  readonly value: string | number
-  readonly relative?: boolean
-}) {
+export function Time({ value, relative = false }: { readonly value: string; readonly relative?: boolean }) {
   return (
     <time dateTime={new Date(value).toISOString()} title={formatUtc(value)}>
       {relative ? formatAge(value) : formatTime(value)}
@@ -50,16 +47,35 @@ export function ActorName({ actor }: { readonly actor: Actor }) {
   )
 }
 
-export function UserLink({ id }: { readonly id: number | null | undefined }) {
+export function UserLink({ id, name }: { readonly id: number | null | undefined; readonly name?: string }) {
   if (id == null) return <span class="muted">–</span>
   if (!isOperator()) return <span>you</span>
-  return <a href={href(`/users/${id}`)}>{userName(id)}</a>
+  return <a href={href(`/users/${id}`)}>{name ?? users.of(id)}</a>
 }
 
 /** Links operators to a policy, or to one of its rules, such as `firewall:12`. */
-export function PolicyLink({ origin, rule }: { readonly origin: RuleOrigin; readonly rule?: string }) {
+export function PolicyLink({
+  origin,
+  rule,
+}: {
+  readonly origin: Pick<RuleOrigin, 'id'> & Partial<RuleOrigin>
+  readonly rule?: string
+}) {
   const { id, name = `policy ${id}` } = origin
   return isOperator() ? <a href={href(`/policies/${id}`, { rule })}>{name}</a> : <span>{name}</span>
+}
+
+/** The name of a rule, and what it looks for and does. */
+export function RuleLine({ rule }: { readonly rule: Rule }) {
+  return (
+    <>
+      {rule.action && <ActionBadge action={rule.action} />} <b>{rule.name}</b>{' '}
+      <span class="muted">
+        {rule.origin && 'name' in rule.origin ? `of ${rule.origin.name}: ` : ''}
+        {summarizeRule(rule)}
+      </span>
+    </>
+  )
 }
 
 interface StatProps {
@@ -77,4 +93,15 @@ export function Stat({ label, value, note }: StatProps) {
       </dd>
     </div>
   )
+}
+
+const STATES: Readonly<Record<LiveState, readonly [Tone, string]>> = {
+  live: ['good', 'live'],
+  connecting: ['warn', 'connecting'],
+  refused: ['bad', 'refused: too many viewers, or the session has ended'],
+}
+
+export function LiveBadge({ state }: { readonly state: LiveState }) {
+  const [tone, text] = STATES[state]
+  return <Badge tone={tone}>{text}</Badge>
 }

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { toLinePath } from '../../../../plugins/console/app/lib/line-path.ts'
+import { toLinePath } from '../../../../plugins/console/app/lib/figures.ts'
 
 describe('the line of a chart', () => {
   const path = (...values: (number | null)[]) =>

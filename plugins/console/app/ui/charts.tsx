@@ -1,15 +1,15 @@
 import { useState } from 'preact/hooks'
+import { toLinePath } from '../lib/figures.ts'
 import { formatTime } from '../lib/format.ts'
-import { toLinePath } from '../lib/line-path.ts'
 
-export interface Series {
+interface Series {
   readonly name: string
   /** Class of the line and of its legend: a color of the style sheet. */
   readonly tone: string
   readonly values: readonly (number | null)[]
 }
 
-export interface ChartMark {
+interface ChartMark {
   readonly time: string
   readonly label: string
 }
@@ -87,4 +87,90 @@ function describe(title: string, series: readonly Series[], format: (value: numb
     ({ name, values }) => `${name} at most ${format(Math.max(0, ...values.map((v) => v ?? 0)))}`,
   )
   return `${title}: ${sums.join(', ')}`
+}
+
+/** What a share of the cost between the cheapest and the best model buys. */
+export interface StrategyCurve {
+  readonly name: string
+  /** Class of the line and of its legend: a color of the style sheet. */
+  readonly tone: string
+  readonly points: readonly (readonly [cost: number, quality: number])[]
+}
+
+const CURVE_WIDTH = 300
+const MARGIN = 5
+
+/** Lines of quality against cost, all on one scale. The first one is described in words. */
+export function CostCurve({ curves }: { readonly curves: readonly StrategyCurve[] }) {
+  const all = curves.flatMap(({ points }) => points)
+  const x = createScale(
+    all.map(([cost]) => cost),
+    CURVE_WIDTH,
+  )
+  const y = createScale(
+    all.map(([, quality]) => quality),
+    HEIGHT,
+  )
+  const points = curves[0]?.points ?? []
+  const quality = formatRange(points.map(([, value]) => value))
+  const costs = formatRange(points.map(([cost]) => cost))
+  return (
+    <figure class="chart">
+      <figcaption>
+        Quality against cost
+        <ul class="legend">
+          {curves.map(({ name, tone }) => (
+            <li key={name}>
+              <i class={`swatch ${tone}`} /> {name}
+            </li>
+          ))}
+        </ul>
+      </figcaption>
+      <svg
+        viewBox={`0 0 ${CURVE_WIDTH} ${HEIGHT}`}
+        role="img"
+        aria-label={`Quality ${quality} at costs ${costs}`}
+      >
+        {curves.map(({ name, tone, points }) => (
+          <path
+            key={name}
+            class={`line ${tone}`}
+            d={points
+              .map(([cost, value], at) => {
+                return `${at === 0 ? 'M' : 'L'}${x(cost).toFixed(1)} ${(HEIGHT - y(value)).toFixed(1)}`
+              })
+              .join('')}
+          />
+        ))}
+      </svg>
+    </figure>
+  )
+}
+
+function createScale(values: readonly number[], size: number): (value: number) => number {
+  const low = Math.min(...values)
+  const span = Math.max(...values) - low || 1
+  return (value) => MARGIN + ((value - low) / span) * (size - 2 * MARGIN)
+}
+
+function formatRange(values: readonly number[]): string {
+  const format = (value: number) => (Number.isInteger(value) ? String(value) : value.toFixed(3))
+  return `${format(Math.min(...values))} to ${format(Math.max(...values))}`
+}
+
+/** A bar that shows a share. */
+export function Meter({ value, max, label }: { value: number; max: number; label: string }) {
+  const share = max <= 0 ? 0 : Math.min(1, value / max)
+  return (
+    <svg
+      class="meter"
+      viewBox="0 0 100 8"
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={`${label}: ${Math.round(share * 100)} %`}
+    >
+      <rect class="track" width="100" height="8" />
+      <rect class="fill" width={share * 100} height="8" />
+    </svg>
+  )
 }

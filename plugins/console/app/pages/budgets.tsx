@@ -1,0 +1,64 @@
+import { get, orElse } from '../lib/api.ts'
+import { useResource } from '../lib/data.ts'
+import { formatUsd } from '../lib/format.ts'
+import type { BudgetState } from '../lib/schemas.ts'
+import { hasRole } from '../lib/session.ts'
+import { Meter } from '../ui/charts.tsx'
+import { EditButton, RemoveButton } from '../ui/dialogs.tsx'
+import type { FieldSpecs } from '../ui/fields.tsx'
+import { Empty, Panel, ResourceView } from '../ui/page.tsx'
+
+const FIELDS: FieldSpecs = [
+  { name: 'limit_usd', label: 'US dollars', type: 'number', required: true },
+  { name: 'period', label: 'Per', options: ['day', 'week', 'month', ['total', 'in total']] },
+  {
+    name: 'on_exceed',
+    label: 'When it is used up',
+    options: [
+      ['refuse', 'refuse requests'],
+      ['downgrade', 'route to cheaper models'],
+    ],
+  },
+]
+
+/** The budget of a user, of a group, or of everything, at an endpoint of operators. */
+export function BudgetPanel({ path, title = 'Budget' }: { readonly path: string; readonly title?: string }) {
+  const budget = useResource(path, () => get<BudgetState | null>(path).catch(orElse(null)))
+  const actions = hasRole('admin') && budget.data !== undefined && (
+    <>
+      <EditButton
+        label={budget.data ? 'Change' : 'Set a budget'}
+        title="Budget"
+        path={path}
+        method="PUT"
+        fields={FIELDS}
+        initial={{ period: 'month', on_exceed: 'refuse' }}
+        onSaved={budget.reload}
+      />
+      {budget.data && (
+        <RemoveButton label="Remove" title="Remove the budget?" path={path} onRemoved={budget.reload} />
+      )}
+    </>
+  )
+  return (
+    <Panel title={title} actions={actions}>
+      <ResourceView resource={budget}>
+        {(state) => (state ? <BudgetLine budget={state} /> : <Empty>No limit on what is spent.</Empty>)}
+      </ResourceView>
+    </Panel>
+  )
+}
+
+export function BudgetLine({ name = '', budget }: { readonly name?: string; readonly budget: BudgetState }) {
+  const { limit_usd, spent_usd, period, on_exceed } = budget
+  const per = period === 'total' ? 'in total' : `per ${period}`
+  return (
+    <div class="spread">
+      <span>
+        {name && `${name}: `}
+        {formatUsd(spent_usd)} of {formatUsd(limit_usd)} {per}, then {on_exceed}
+      </span>
+      <Meter value={spent_usd} max={limit_usd} label={`Spent ${name}`} />
+    </div>
+  )
+}

@@ -1,0 +1,301 @@
+import { useState } from 'preact/hooks'
+import { send } from '../lib/api.ts'
+import { groups, users } from '../lib/names.ts'
+import { href } from '../lib/router.ts'
+import type { Group, GroupMember, Operator, Policy, User } from '../lib/schemas.ts'
+import { hasRole } from '../lib/session.ts'
+import { ListPicker, UserPicker } from '../ui/combobox.tsx'
+import { ChangeButton, RemoveButton } from '../ui/dialogs.tsx'
+import { CheckField, type FieldSpec } from '../ui/fields.tsx'
+import { PagedList, VirtualList } from '../ui/list.tsx'
+import { Panel, useAddress } from '../ui/page.tsx'
+import { Badge, Time, UserLink } from '../ui/values.tsx'
+import { BudgetPanel } from './budgets.tsx'
+import { KeyPanel } from './keys.tsx'
+import { createResourcePages, type ItemProps } from './resource.tsx'
+import { RuleEditor } from './rule-editor.tsx'
+
+const NAME: FieldSpec = { name: 'name', label: 'Name', required: true, maxLength: 128 }
+const DESCRIPTION: FieldSpec = { name: 'description', label: 'Description', maxLength: 1000, empty: null }
+
+const PLAN: FieldSpec = {
+  name: 'plan',
+  label: 'Plan',
+  options: ['paid', 'free'],
+  hint: 'Users on the free plan have no rules of their own.',
+}
+
+export const UserPages = createResourcePages<User>({
+  path: 'users',
+  title: 'Users',
+  noun: 'user',
+  writer: 'admin',
+  created: [NAME, PLAN],
+  initial: { plan: 'paid' },
+  edited: [
+    NAME,
+    PLAN,
+    {
+      name: 'requests_per_minute',
+      label: 'Requests per minute',
+      type: 'number',
+      empty: null,
+      hint: 'Empty: the limit of the plan.',
+    },
+  ],
+  isSearched: true,
+  empty: 'There are no users yet.',
+  columns: [
+    {
+      title: 'User',
+      cell: ({ id, name }) => (
+        <>
+          <a href={href(`/users/${id}`)}>{name}</a> <small class="muted">{id}</small>
+        </>
+      ),
+    },
+    { title: 'Plan', cell: ({ plan }) => <Badge>{plan}</Badge> },
+    { title: 'Groups', cell: (user) => user.groups.map((id) => groups.of(id)).join(', ') },
+    {
+      title: 'Keys',
+      kind: 'number',
+      cell: ({ keys }) => keys.filter(({ revoked_at }) => revoked_at === null).length,
+    },
+    { title: 'Created', cell: ({ created_at }) => <Time value={created_at} /> },
+  ],
+  summary: ({ id, plan, created_at, groups: ids }) => (
+    <>
+      <Badge>{plan}</Badge> · created <Time value={created_at} />
+      {ids.length > 0 && ` · in ${ids.map((group) => groups.of(group)).join(', ')}`} ·{' '}
+      <a href={href('/requests', { user: id })}>Requests</a> ·{' '}
+      <a href={href('/time', { user: id })}>Rules over time</a> ·
+    </>
+  ),
+  panels: ({ id }, path) => (
+    <>
+      <KeyPanel userId={id} />
+      <BudgetPanel path={`${path}/budget`} />
+      <RuleEditor path={path} canEdit={hasRole('editor')} />
+    </>
+  ),
+  warning: 'The keys are invalid immediately. Requests and changes of the user stay in the records.',
+})
+
+const MEMBER: FieldSpec = {
+  name: 'user',
+  label: 'User',
+  render: (value, set) => <UserPicker value={String(value ?? '')} onChange={set} required />,
+}
+
+export const GroupPages = createResourcePages<Group>({
+  path: 'groups',
+  title: 'Groups',
+  noun: 'group',
+  writer: 'editor',
+  created: [NAME, DESCRIPTION],
+  initial: {},
+  edited: [NAME, DESCRIPTION],
+  empty: 'There are no groups. Policies can apply to a group of users.',
+  item: ({ item: { id, name, description } }) => (
+    <li>
+      <a href={href(`/groups/${id}`)}>{name}</a> <small class="muted">{description}</small>
+    </li>
+  ),
+  summary: ({ id }) => (
+    <>
+      <a href={href('/requests', { group: id })}>Requests</a> ·
+    </>
+  ),
+  panels: (_, path) => (
+    <>
+      <Members path={`${path}/members`} />
+      <BudgetPanel path={`${path}/budget`} />
+    </>
+  ),
+  warning: 'Its users stay.',
+})
+
+function Members({ path }: { readonly path: string }) {
+  const [version, setVersion] = useState(0)
+  const reload = () => setVersion((old) => old + 1)
+  const add = hasRole('editor') && (
+    <ChangeButton
+      label="Add a user"
+      action="Add"
+      fields={[MEMBER]}
+      onSave={({ user }, reason) => send('PUT', `${path}/${user}`, undefined, { reason }).then(reload)}
+    />
+  )
+  return (
+    <Panel title="Members" actions={add}>
+      <PagedList<GroupMember>
+        path={path}
+        query={{ limit: 500 }}
+        version={version}
+        empty="Nobody is in the group."
+      >
+        {(members) => (
+          <VirtualList class="list" items={members}>
+            {({ id, name }) => (
+              <li key={id} class="spread">
+                <UserLink id={id} name={name} />
+                {hasRole('editor') && (
+                  <RemoveButton
+                    label="Remove"
+                    kind="quiet"
+                    title={`Remove ${name}?`}
+                    path={`${path}/${id}`}
+                    onRemoved={reload}
+                  />
+                )}
+              </li>
+            )}
+          </VirtualList>
+        )}
+      </PagedList>
+    </Panel>
+  )
+}
+
+const ROLE: FieldSpec = {
+  name: 'role',
+  label: 'Role',
+  options: ['auditor', 'editor', 'admin'],
+  hint: 'auditor reads, editor also changes rules, admin does everything.',
+}
+
+export const OperatorPages = createResourcePages<Operator>({
+  path: 'operators',
+  title: 'Operators',
+  noun: 'operator',
+  writer: 'admin',
+  created: [NAME, ROLE],
+  initial: { role: 'auditor' },
+  edited: [ROLE],
+  editLabel: 'Role',
+  editTitle: ({ name }) => `Role of ${name}`,
+  removeLabel: 'Remove',
+  empty: 'There are no operators: everybody uses the ADMIN_KEY. Create one to see who changed what.',
+  item: OperatorItem,
+  warning: 'The key and all sessions end immediately.',
+})
+
+function OperatorItem({ item, actions }: ItemProps<Operator>) {
+  const { id, name, role, created_at } = item
+  return (
+    <li {...useAddress<HTMLLIElement>('operator', id)} class="spread">
+      <span>
+        <b>
+          <a href={href('/operators', { operator: id })}>{name}</a>
+        </b>{' '}
+        <Badge>{role}</Badge>{' '}
+        <small class="muted">
+          since <Time value={created_at} /> · <a href={href('/audit', { actor: id })}>Changes</a>
+        </small>
+      </span>
+      {actions}
+    </li>
+  )
+}
+
+type Targets = Readonly<{ everyone?: true; groups?: readonly number[]; users?: readonly number[] }>
+
+const POLICY_FIELDS: readonly FieldSpec[] = [
+  NAME,
+  DESCRIPTION,
+  {
+    name: 'priority',
+    label: 'Priority',
+    type: 'number',
+    hint: '-1000 to 1000. Policies with a higher priority come first.',
+  },
+  { name: 'is_enabled', label: 'Enabled', type: 'check' },
+  {
+    name: 'visibility',
+    label: 'Users see what the rules look for',
+    type: 'check',
+    options: ['name', 'full'],
+  },
+  {
+    name: 'applies_to',
+    label: 'Applies to',
+    render: (value, set) => <TargetFields targets={value as Targets} onChange={set} />,
+  },
+]
+
+export const PolicyPages = createResourcePages<Policy>({
+  path: 'policies',
+  title: 'Policies',
+  noun: 'policy',
+  writer: 'editor',
+  created: POLICY_FIELDS,
+  initial: { priority: 0, is_enabled: true, visibility: 'name', applies_to: { everyone: true } },
+  edited: POLICY_FIELDS,
+  query: { rule_counts: true },
+  intro: 'In evaluation order. The rules of policies come before those of users, who cannot change them.',
+  empty: "There are no policies. Only users' own rules apply.",
+  columns: [
+    {
+      title: 'Policy',
+      cell: ({ id, name, is_enabled, description }) => (
+        <>
+          <a href={href(`/policies/${id}`)}>{name}</a> {!is_enabled && <Badge>disabled</Badge>}
+          {description && <small class="muted block">{description}</small>}
+        </>
+      ),
+    },
+    { title: 'Applies to', cell: ({ applies_to }) => describeTargets(applies_to as Targets) },
+    { title: 'Priority', kind: 'number', cell: ({ priority }) => priority },
+    { title: 'Firewall', kind: 'number', cell: ({ firewall_rules }) => firewall_rules },
+    { title: 'Routing', kind: 'number', cell: ({ routing_rules }) => routing_rules },
+  ],
+  rowClass: ({ is_enabled }) => (is_enabled ? '' : 'off'),
+  summary: ({ applies_to, priority, is_enabled }) => (
+    <>
+      applies to {describeTargets(applies_to as Targets)} · priority {priority}{' '}
+      {!is_enabled && <Badge tone="warn">disabled</Badge>} ·
+    </>
+  ),
+  panels: (policy, path) => (
+    <>
+      {policy.description && <p class="muted">{policy.description}</p>}
+      <RuleEditor path={path} canEdit={hasRole('editor')} policy={policy} />
+    </>
+  ),
+  warning: 'Its rules stop to apply. A deleted policy cannot be restored; its history stays.',
+})
+
+function describeTargets({ everyone, groups: inGroups = [], users: named = [] }: Targets): string {
+  if (everyone) return 'everyone'
+  return [...inGroups.map((id) => groups.of(id)), ...named.map((id) => users.of(id))].join(', ')
+}
+
+function TargetFields({ targets, onChange }: { targets: Targets; onChange: (targets: Targets) => void }) {
+  const { everyone, groups: inGroups = [], users: named = [] } = targets
+  return (
+    <fieldset class="choices">
+      <legend>Applies to</legend>
+      <CheckField
+        label="Everyone"
+        checked={everyone === true}
+        onChange={(all) => onChange(all ? { everyone: true } : { groups: [], users: [] })}
+      />
+      {!everyone && (
+        <>
+          <ListPicker
+            label="Add a group"
+            of={groups}
+            chosen={inGroups}
+            onChange={(chosen) => onChange({ groups: chosen, users: named })}
+          />
+          <ListPicker
+            label="Add a user"
+            of={users}
+            chosen={named}
+            onChange={(chosen) => onChange({ groups: inGroups, users: chosen })}
+          />
+        </>
+      )}
+    </fieldset>
+  )
+}
