@@ -15,7 +15,7 @@ write('config/schema.json', SettingsSchema)
 write('config/rules-file.schema.json', buildEditorSchema())
 write('config/rules-cases.schema.json', buildCasesEditorSchema())
 writeGenerated('docs/providers.md', 'limits', writeLimitsTable())
-writeGenerated('docs/clients.md', 'parameters', writeParameterMatrix())
+writeGenerated('docs/parameters.md', 'parameters', writeParameterMatrix())
 
 const gateway = await startGateway()
 const { body } = await gateway.call('GET', '/openapi.json')

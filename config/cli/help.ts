@@ -15,7 +15,8 @@ export function formatHelp(commands: readonly Command[]): string {
       ['--version', 'Show the version.'],
     ]),
     '',
-    'Settings come from environment variables and from the file that CONFIG names. See docs/running.md.',
+    'Settings come from environment variables and from the file that CONFIG names.',
+    'See docs/guides/settings.md.',
   ].join('\n')
 }
 

@@ -1,7 +1,7 @@
 import { EventLogReplacedError } from '../../core/contract/index.ts'
 
 /**
- * The gateway ended because its event log was replaced (docs/operations.md, "Restoring EventStoreDB"). A
+ * The gateway ended because its event log was replaced (docs/guides/backup.md, "Restoring EventStoreDB"). A
  * supervisor should start it again.
  */
 export const EXIT_EVENT_LOG_REPLACED = 78

@@ -304,7 +304,7 @@ async function closeInOrder(parts: readonly { close(): Promise<void> }[]): Promi
   for (const part of parts) await part.close()
 }
 
-/** A body takes up to five times its size while it is parsed and built: see docs/operations.md, "Sizing". */
+/** A body takes up to five times its size while it is parsed and built: see docs/guides/sizing.md. */
 const BODY_SHARE = 1 / 8
 
 /** What the bodies of requests in flight may take. By default, half of it is left to other users. */

@@ -1,6 +1,6 @@
 import { StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
 
-/** The request ledger (docs/usage.md) and recorded prompts (docs/prompt-recording.md). */
+/** The request ledger (docs/guides/usage.md) and recorded prompts (docs/guides/prompt-recording.md). */
 export const LedgerSettings = StrictObject({
   retention_days: Type.Integer({
     minimum: 1,

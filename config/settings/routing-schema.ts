@@ -1,6 +1,6 @@
 import { StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
 
-/** Learned routing (docs/routing.md, "Learned routing"). */
+/** Learned routing (docs/guides/learned-routing.md). */
 export const RoutingSettings = StrictObject({
   learned: StringEnum(['off', 'shadow', 'on'], {
     description:

@@ -110,7 +110,7 @@ export interface EndedRequest {
 /** Called once per request, on the hot path. */
 export type RequestObserver = (request: EndedRequest) => void
 
-/** Each role may do what the following ones may. See docs/operators.md, "Roles". */
+/** Each role may do what the following ones may. See docs/guides/operators.md, "Roles". */
 export const OPERATOR_ROLES = ['admin', 'editor', 'auditor'] as const
 
 export type OperatorRole = (typeof OPERATOR_ROLES)[number]

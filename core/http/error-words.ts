@@ -30,7 +30,8 @@ const invalidImage: ErrorWords = {
 }
 
 /**
- * The words that SDKs and agents test for, by `wireCode` or `code` of an error (docs/clients.md, "Errors").
+ * The words that SDKs and agents test for, by `wireCode` or `code` of an error (docs/guides/clients.md,
+ * "Errors").
  * Errors that are not listed go by their own code, type and status.
  */
 export const ERROR_WORDS: Readonly<Record<string, ErrorWords>> = {

@@ -10,7 +10,8 @@ interface Size {
 const UNKNOWN_SIZE: Size = { width: 10_000, height: 10_000 }
 
 /**
- * Tokens of an `image_url` part, by the formulas that the providers publish (docs/usage.md, "Estimates"). The
+ * Tokens of an `image_url` part, by the formulas that the providers publish (docs/guides/costs.md,
+ * "Estimates"). The
  * size is read from the first bytes of a data URL.
  */
 export function imageTokens({ image_url }: JsonObject, tokenizer: Tokenizer, model: string): number {

@@ -1,7 +1,8 @@
 import type { JsonObject } from '../contract/index.ts'
 
 /**
- * Which values of a canonical request rules inspect (docs/firewall.md, "What is inspected"). Everything is
+ * Which values of a canonical request rules inspect (docs/guides/firewall.md, "What is inspected").
+ * Everything is
  * inspected unless this table exempts it: a field that is not listed is inspected with its name.
  */
 export interface Position {

@@ -8,7 +8,8 @@ import { visitTexts } from './visit-texts.ts'
 
 /**
  * Returns all texts of a request that rules inspect: every value on its own, and the text of each document,
- * because a pattern may match only one of the two (docs/firewall.md, "What is inspected"). Leaves out texts
+ * because a pattern may match only one of the two (docs/guides/firewall.md, "What is inspected"). Leaves out
+ * texts
  * of which the caller knows the result. Returns a promise if the request has long JSON documents: they are
  * read in time slices.
  */

@@ -12,7 +12,7 @@ export function isCost(usd: unknown): usd is number {
   return Number.isFinite(usd) && Number(usd) >= 0
 }
 
-/** Rounds US dollars to billionths (docs/usage.md, "Cost of a request"): JSON shows no more digits. */
+/** Rounds US dollars to billionths (docs/guides/costs.md, "Cost of a request"): JSON shows no more digits. */
 export function roundUsd(usd: number): number {
   return toNanoUsd(usd) / NANOS_PER_USD
 }

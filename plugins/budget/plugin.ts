@@ -23,7 +23,7 @@ const budgetOptions = StrictObject({
   wait_ms: Type.Integer({ minimum: 0, maximum: 60_000, default: BUDGET_DEFAULTS.wait_ms }),
 })
 
-/** Limits what users, keys and everything together may spend (docs/budgets.md). */
+/** Limits what users, keys and everything together may spend (docs/guides/budgets.md). */
 export default definePlugin({
   name: 'budget',
   after: ['auth', 'routing'],

@@ -19,7 +19,7 @@ import { type CacheOptions, cacheAction, cacheOptions, checkCacheHeader, findTtl
 import { recordReply } from './record-reply.ts'
 
 /**
- * Answers requests that were answered before, without calling a provider (docs/cache.md). See
+ * Answers requests that were answered before, without calling a provider (docs/guides/cache.md). See
  * docs/decisions/cache.md, "The cache is a plugin that is not listed by default" and "Replies are stored
  * before they are inspected".
  */

@@ -1,7 +1,8 @@
 import type { Route, Target } from '../../core/contract/index.ts'
 
 /**
- * The maximum number of provider calls for one request, including the first (docs/routing.md, "Failover").
+ * The maximum number of provider calls for one request, including the first (docs/guides/routing.md,
+ * "Failover").
  */
 const MAX_ATTEMPTS = 3
 

@@ -12,7 +12,7 @@ import { hasTokenIds } from '../../core/text/token-ids.ts'
 import { blockedError, createGuardrail, GUARDRAIL_ERROR_CODES, type Guardrail } from './guardrail.ts'
 import { type GuardrailOptions, guardrailOptions } from './options.ts'
 
-/** Asks an external service about requests and replies (docs/guardrail-webhook.md). */
+/** Asks an external service about requests and replies (docs/guides/guardrail-webhook.md). */
 export default definePlugin({
   name: 'guardrail-webhook',
   // It sees what the firewall has masked, and nothing of what it has blocked.

@@ -1,7 +1,7 @@
 import { isJsonObject } from '../../core/contract/index.ts'
 import { parseUniqueJson } from '../../core/util/json.ts'
 
-/** What the guardrail decides (docs/guardrail-webhook.md, "The answer"). */
+/** What the guardrail decides (docs/guides/guardrail-webhook.md, "The answer"). */
 export type Verdict =
   | { readonly action: 'allow' }
   | { readonly action: 'block'; readonly reason: string | undefined }

@@ -19,7 +19,7 @@ import { createGroupMemberEndpoints } from './group-members.ts'
 import { groups as groupResource } from './groups.ts'
 import { createPolicyEndpoints } from './policy-endpoints.ts'
 
-/** Serves the endpoints for groups, policies and the rules of policies (docs/policies.md). */
+/** Serves the endpoints for groups, policies and the rules of policies (docs/guides/policies.md). */
 export default definePlugin({
   name: 'policies',
   after: ['auth', 'firewall', 'routing'],

@@ -88,7 +88,8 @@ interface AutomaticChoice
 }
 
 /**
- * Builds a route over all models that support the request (docs/routing.md, "Automatic choice"): first the
+ * Builds a route over all models that support the request (docs/guides/routing.md, "Automatic choice"): first
+ * the
  * preferred ones, then the others by their score for the mode. Throws 503 if no provider or model is
  * available, and 400 if no model supports the request.
  */

@@ -17,7 +17,8 @@ interface OperationCaller extends RouteCaller {
 }
 
 /**
- * Resolves the route of a request that is not a chat (docs/routing.md, "Embeddings"). The provider of a rule
+ * Resolves the route of a request that is not a chat (docs/guides/routing.md, "Embeddings"). The provider of
+ * a rule
  * is always kept; a rule's model of another operation is replaced by one of its provider; and the mode of a
  * rule does not replace a named model. Throws a `GatewayError` if there is no route. See
  * docs/decisions/routing.md, "Rules keep the provider of an embedding, and modes keep its model".

@@ -34,7 +34,8 @@ export interface RouteCaller {
 }
 
 /**
- * Resolves the route of a request (docs/routing.md, "Rules and the requested model"): rules take precedence
+ * Resolves the route of a request (docs/guides/routing.md, "Rules and the requested model"): rules take
+ * precedence
  * over the requested model. Throws a `GatewayError` if there is no route.
  */
 export function resolveRoute(

@@ -31,7 +31,8 @@ function toSplit(value: SplitValue): Static<typeof StickySplit> {
 }
 
 /**
- * The action that sends shares of the requests to different models (docs/rules.md, "Splits"). `seed` makes
+ * The action that sends shares of the requests to different models (docs/guides/rules.md, "Splits"). `seed`
+ * makes
  * the draws of this gateway differ from those of others; all its processes must have the same.
  */
 export function createSplitAction(catalog: Pick<Catalog, 'find'>, seed: string): Action {

@@ -6,7 +6,8 @@ export const STICKINESS = ['user', 'conversation', 'key', 'none'] as const
 export type Stickiness = (typeof STICKINESS)[number]
 
 /**
- * Returns what a split is drawn for (docs/rules.md, "Splits"): by default the end user that the request
+ * Returns what a split is drawn for (docs/guides/rules.md, "Splits"): by default the end user that the
+ * request
  * names, else its conversation, else its API key. With `stickyBy`, that comes first.
  */
 export function splitSubject(

@@ -56,7 +56,7 @@ const Case = StrictObject(
   { description: 'A request, and what must happen to it.' },
 )
 
-/** Requests with expected outcomes. See docs/gitops.md, "Tests". */
+/** Requests with expected outcomes. See docs/guides/rule-tests.md. */
 export const RuleCasesSchema = StrictObject(
   { cases: Type.Array(Case, { minItems: 1, description: 'The cases.' }) },
   { $id: 'RuleCases', description: 'Requests with expected outcomes.' },

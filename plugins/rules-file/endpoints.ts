@@ -95,7 +95,7 @@ const example = {
 
 const tags = ['policies']
 
-/** Creates `/admin/rules/file`: export, plan and apply (docs/gitops.md). */
+/** Creates `/admin/rules/file`: export, plan and apply (docs/guides/gitops.md). */
 export function createRulesFileEndpoints(services: RulesFileEndpointServices): readonly Endpoint[] {
   return [
     endpoint({

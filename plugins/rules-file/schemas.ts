@@ -136,7 +136,7 @@ const section = <Entry extends typeof GroupEntry | typeof PolicyEntry | typeof U
     }),
   )
 
-/** Policies, groups, rules of users and budgets as they are to be. See docs/gitops.md. */
+/** Policies, groups, rules of users and budgets as they are to be. See docs/guides/gitops.md. */
 export const RulesFileSchema = StrictObject(
   {
     groups: section(GroupEntry, 'Groups'),

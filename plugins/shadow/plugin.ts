@@ -35,7 +35,7 @@ const UNOBSERVED: Pick<DispatchServices, 'circuitBreakers' | 'latency'> = {
   },
 }
 
-/** Sends copies of answered requests to other models, for a comparison (docs/rules.md, "Shadows"). */
+/** Sends copies of answered requests to other models, for a comparison (docs/guides/rules.md, "Shadows"). */
 export default definePlugin({
   name: 'shadow',
   after: ['routing', 'dispatch'],

@@ -10,7 +10,8 @@ const LOG_INTERVAL_MS = 60_000
 
 /**
  * Sends spans of inference requests to an OpenTelemetry collector, and passes the caller's trace on to
- * providers (docs/tracing.md). See docs/decisions/tracing.md, "Spans come from a plugin that is not listed by
+ * providers (docs/guides/tracing.md). See docs/decisions/tracing.md, "Spans come from a plugin that is not
+ * listed by
  * default".
  */
 export default definePlugin({

@@ -9,7 +9,7 @@ import type { WhatIfThread as Thread } from './thread.ts'
 /** The gateway creates it: the thread sets up the plugins again. */
 const WhatIfThread = service<Thread>('what-if.thread')
 
-/** Evaluates drafts of rules on recorded requests (docs/what-if.md). */
+/** Evaluates drafts of rules on recorded requests (docs/guides/what-if.md). */
 export default definePlugin({
   name: 'what-if',
   after: ['ledger', 'routing', 'firewall'],

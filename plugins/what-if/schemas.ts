@@ -133,7 +133,7 @@ const reasons = (description: string) =>
   Type.Array(
     Type.Object(
       {
-        reason: Type.String({ description: 'The reason; see docs/what-if.md.' }),
+        reason: Type.String({ description: 'The reason; see docs/guides/what-if.md.' }),
         requests: Count('Requests.'),
         message: Type.Optional(Type.String({ description: 'The reason, as a sentence.' })),
       },

@@ -40,7 +40,8 @@ export class EvidenceContradictedError extends Error implements Contradiction {
   readonly position: Position | null
 
   constructor(reason: string, position: Position | null = null) {
-    super(`${reason} Nothing is signed. Run "signalbox log verify"; see docs/evidence.md, "Contradictions".`)
+    const advice = 'Run "signalbox log verify"; see docs/guides/evidence.md, "Contradictions".'
+    super(`${reason} Nothing is signed. ${advice}`)
     this.name = 'EvidenceContradictedError'
     this.reason = reason
     this.position = position

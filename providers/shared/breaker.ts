@@ -3,7 +3,10 @@ import { createBoundedCache } from '../../core/util/bounded-cache.ts'
 import type { CircuitState } from './circuit.ts'
 import { type BreakerCall, type BreakerSettings, type CallerRecord, ModelBreaker } from './model-breaker.ts'
 
-/** The circuit breakers of all targets, one per provider and model (docs/routing.md, "Circuit breakers"). */
+/**
+ * The circuit breakers of all targets, one per provider and model (docs/guides/routing.md, "Circuit
+ * breakers").
+ */
 export interface CircuitBreakers {
   /**
    * Makes a call through the target's circuit breaker. While the circuit is open, for all callers or for this

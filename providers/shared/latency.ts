@@ -1,6 +1,6 @@
 import { type Model, service, type Target } from '../../core/contract/index.ts'
 
-/** Estimates the latency of models, in milliseconds (docs/routing.md, "Automatic choice"). */
+/** Estimates the latency of models, in milliseconds (docs/guides/routing.md, "Automatic choice"). */
 export interface LatencyTracker {
   /** Records that the first event of a stream arrived after `firstMs`. */
   recordFirstEvent(target: Target, firstMs: number): void

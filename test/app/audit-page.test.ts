@@ -3,7 +3,7 @@ import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { hasCurl, readCurlBlocks, runBlock } from '../support/pages.ts'
 import { skip } from '../support/skip.ts'
 
-describe('docs/audit.md', () => {
+describe('docs/guides/audit.md', () => {
   let gateway: RunningGateway
 
   before(async function () {
@@ -17,7 +17,8 @@ describe('docs/audit.md', () => {
   it('has commands that work as described, after those of the README', async () => {
     const [, makeRules] = await readCurlBlocks('README.md')
     await run(makeRules)
-    const [patch, history, audit, asOf, diff, revert, simulate] = await readCurlBlocks('docs/audit.md')
+    const [patch, history, audit, asOf, diff, revert] = await readCurlBlocks('docs/guides/audit.md')
+    const [simulate] = await readCurlBlocks('docs/guides/simulate.md')
     const runForData = async (script?: string) => JSON.parse(await run(script)).data
 
     expect(await runForData(patch)).to.include({ id: 2, action: 'block' })

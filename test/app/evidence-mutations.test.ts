@@ -19,7 +19,7 @@ import { ROUNDS } from '../support/rounds.ts'
 
 /**
  * All events up to a position, as far as they say something. Where weights of routers are between two events
- * says nothing: see docs/evidence.md, "What is covered".
+ * says nothing: see docs/guides/evidence.md, "What is covered".
  */
 function dump(database: SqliteDatabase, end: number): string {
   const sql = `

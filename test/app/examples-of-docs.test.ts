@@ -6,17 +6,19 @@ import { skip } from '../support/skip.ts'
 /** In the order in which a reader may open them. */
 const PAGES = [
   'README.md',
-  'docs/responses.md',
-  'docs/feedback.md',
-  'docs/firewall.md',
-  'docs/policies.md',
-  'docs/what-if.md',
-  'docs/usage.md',
-  'docs/budgets.md',
-  'docs/running.md',
-  'docs/sandbox.md',
-  'docs/audit.md',
-  'docs/operators.md',
+  'docs/guides/responses.md',
+  'docs/guides/feedback.md',
+  'docs/guides/firewall.md',
+  'docs/guides/policies.md',
+  'docs/guides/what-if.md',
+  'docs/guides/usage.md',
+  'docs/guides/budgets.md',
+  'docs/guides/users.md',
+  'docs/guides/sandbox.md',
+  'docs/guides/audit.md',
+  'docs/guides/simulate.md',
+  'docs/guides/audit-trail.md',
+  'docs/guides/operators.md',
 ]
 
 describe('the examples of the documentation', () => {

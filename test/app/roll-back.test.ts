@@ -9,7 +9,7 @@ import { newUser } from '../support/new-user.ts'
 
 const rule = firewallRuleBody({ pattern: 'word', action: 'block' })
 
-/** What docs/operations.md promises about going back to an older version. */
+/** What docs/guides/install.md promises about going back to an older version. */
 describe('a gateway on an event log with events of a newer version', () => {
   let gateway: RunningGateway
   let touched: string

@@ -38,7 +38,7 @@ export function describeRun(run: Run): string {
     .join('')
 }
 
-const BEGIN = '<!-- figures: npm run bench -- --markdown docs/performance.md -->'
+const BEGIN = '<!-- figures: npm run bench -- --markdown docs/lab/performance.md -->'
 const END = '<!-- end of figures -->'
 
 /** Writes the tables of the run between the two marks of a document. */

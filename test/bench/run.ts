@@ -1,5 +1,6 @@
 /**
- * `npm run bench`: compares the gateway with a minimal gateway on this machine. docs/performance.md describes
+ * `npm run bench`: compares the gateway with a minimal gateway on this machine. docs/lab/performance.md
+ * describes
  * the options and the method. Linux only; not part of the tests.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

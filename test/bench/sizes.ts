@@ -1,5 +1,5 @@
 /**
- * Measures disk and memory usage for docs/operations.md: `npm run build`, then `npx tsx
+ * Measures disk and memory usage for docs/guides/sizing.md: `npm run build`, then `npx tsx
  * test/bench/sizes.ts`. Takes a minute or two and 500 MB in TMPDIR. Linux only; not part of the tests.
  */
 import { readdir, readFile, stat } from 'node:fs/promises'

@@ -16,7 +16,7 @@ import { runSignalbox, startGatewayProcess } from '../support/gateway-process.ts
 import { skip } from '../support/skip.ts'
 import { waitUntil } from '../support/wait.ts'
 
-/** Copies the data folder of a running gateway with a command from docs/operations.md. */
+/** Copies the data folder of a running gateway with a command from docs/guides/install.md. */
 type BackUp = (dataDir: string, folder: string) => Promise<void>
 
 const withCommand: BackUp = async (dataDir, folder) => {
@@ -223,7 +223,7 @@ function startWriters(gateway: RunningGateway) {
   }
 }
 
-/** Starts a gateway with the backup as its data folder, as docs/operations.md describes. */
+/** Starts a gateway with the backup as its data folder, as docs/guides/install.md describes. */
 async function startRestored(original: RunningGateway, backup: string): Promise<RunningGateway> {
   return startGatewayOnFiles({}, { dataDir: await copyFolder(backup), demoKey: original.demoKey })
 }

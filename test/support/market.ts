@@ -9,7 +9,7 @@ import type { ModeWeights, RoutingCatalog } from '../../plugins/routing/routing-
 import { type Capabilities, createCatalog } from '../../providers/shared/catalog.ts'
 import { patternRun } from './pattern-run.ts'
 
-/** As shipped (docs/routing.md, "Automatic choice"). */
+/** As shipped (docs/guides/routing.md, "Automatic choice"). */
 export const WEIGHTS: ModeWeights = {
   balance: { cost: 40, quality: 40, latency: 20 },
   cost: { cost: 80, quality: 10, latency: 10 },

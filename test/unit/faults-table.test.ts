@@ -8,9 +8,9 @@ function faultsOf(page: string): readonly string[] {
   return rows.slice(2).map((row) => (row.split(' | ')[0] ?? '').slice('| '.length))
 }
 
-describe('the table of faults in docs/operations.md', () => {
+describe('the table of faults in docs/guides/faults.md', () => {
   it('has a test of its name for each row', () => {
-    const faults = faultsOf('docs/operations.md')
+    const faults = faultsOf('docs/guides/faults.md')
     expect(faults.length).to.be.above(3)
     const files = listFiles('test/process', '.ts').filter((file) => file.includes('/faults-'))
     const tests = files.map(readSource).join('\n')

@@ -99,8 +99,8 @@ function fieldsOf(source: string, name: string): readonly string[] {
   return [...body.matchAll(/^ {2}(?:readonly )?(\w+)\??[(:]/gm)].map(([, field = '']) => field)
 }
 
-describe('docs/guardrail-webhook.md', () => {
-  const page = readSource('docs/guardrail-webhook.md')
+describe('docs/guides/guardrail-webhook.md', () => {
+  const page = readSource('docs/guides/guardrail-webhook.md')
 
   it('shows the example server that is tested', () => {
     expect(page).to.contain(readSource('test/fixtures/guardrail-server.mjs').trim())

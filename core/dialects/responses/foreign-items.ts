@@ -3,7 +3,7 @@ import { PREFIX as COMPACTION_PREFIX } from './compaction.ts'
 import type { InputItem } from './request-schema.ts'
 
 // Items of a session that began elsewhere: calls of hosted tools, and of tools that only OpenAI's models
-// know. See docs/responses.md, "Sessions that began elsewhere".
+// know. See docs/guides/responses.md, "Sessions that began elsewhere".
 
 /** Whether an item is what the model or what the client said, and the fields that models get of it. */
 interface ForeignItem {

@@ -24,13 +24,13 @@ describe('the alert rules', () => {
     expect(alerts.length).to.be.above(15)
   })
 
-  it('each have a section in docs/operations.md, which is their runbook', async () => {
-    const text = await readFile(path.join(PROJECT, 'docs/operations.md'), 'utf8')
-    const sections = [...text.matchAll(/^### (Signalbox\w+)\n\n(\S.*)/gm)].map(([, name]) => name)
+  it('each have a section in docs/alerts.md, which is their runbook', async () => {
+    const text = await readFile(path.join(PROJECT, 'docs/alerts.md'), 'utf8')
+    const sections = [...text.matchAll(/^## (Signalbox\w+)\n\n(\S.*)/gm)].map(([, name]) => name)
 
     expect(sections).to.have.members(alerts.map(({ alert }) => alert))
     for (const { alert, annotations } of alerts)
-      expect(annotations.runbook, alert).to.equal(`docs/operations.md#${alert.toLowerCase()}`)
+      expect(annotations.runbook, alert).to.equal(`docs/alerts.md#${alert.toLowerCase()}`)
   })
 
   describe('checked by promtool (skipped if it is not installed)', () => {

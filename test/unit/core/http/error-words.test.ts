@@ -4,9 +4,9 @@ import { ERROR_WORDS, toWords } from '../../../../core/http/error-words.ts'
 import { formatError } from '../../../../core/http/errors.ts'
 import { readSource } from '../../../support/source-files.ts'
 
-/** The rows of the table in docs/clients.md, by error. */
+/** The rows of the table in docs/guides/clients.md, by error. */
 function documentedRows(): ReadonlyMap<string, readonly string[]> {
-  const [, section = ''] = readSource('docs/clients.md').split('\n## Errors\n')
+  const [, section = ''] = readSource('docs/guides/clients.md').split('\n## Errors\n')
   const rows = section
     .split('\n## ')[0]!
     .split('\n')
@@ -25,12 +25,12 @@ function errorOf(name: string): GatewayError {
 describe('the words of errors', () => {
   const rows = documentedRows()
 
-  it('are all listed in docs/clients.md', () => {
+  it('are all listed in docs/guides/clients.md', () => {
     expect([...rows.keys()]).to.include.members(Object.keys(ERROR_WORDS))
   })
 
   for (const [name, [, , openai = '', , anthropic = '']] of rows)
-    it(`are those of docs/clients.md: ${name}`, () => {
+    it(`are those of docs/guides/clients.md: ${name}`, () => {
       const error = errorOf(name)
       const { status, code } = toWords(error, 'openai')
       expect(openai).to.match(new RegExp(`^${status}, code (?:and type )?\`${code}\``))

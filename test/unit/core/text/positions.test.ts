@@ -27,7 +27,7 @@ describe('the positions of a request', () => {
   })
 
   it('are exempt exactly as documented', () => {
-    const page = readFileSync(new URL('docs/firewall.md', ROOT), 'utf8')
+    const page = readFileSync(new URL('docs/firewall-exemptions.md', ROOT), 'utf8')
     const [, list = ''] = page.match(/```\n(model: exempt\n[^`]*)```/) ?? []
     expect(list.trim().split('\n')).to.deep.equal(listExemptions())
   })

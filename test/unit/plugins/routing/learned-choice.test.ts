@@ -16,7 +16,7 @@ const KEY = createFeatureKey('a secret for tests')
 const NEEDS = { inputTokens: 1000, outputTokens: 500, tools: false, images: false, json: 0 }
 const latencyOf = ({ latency_ms }: { latency_ms: number }) => latency_ms
 
-// The example of docs/routing.md, "One request by hand".
+// The example of docs/guides/learned-routing.md, "One request by hand".
 const small = model('small', 'acme', { price: { input: 0.1, output: 0.4 }, quality: 60, latency_ms: 500 })
 const medium = model('medium', 'acme', { price: { input: 1, output: 4 }, quality: 80, latency_ms: 1000 })
 const large = model('large', 'acme', { price: { input: 10, output: 40 }, quality: 95, latency_ms: 2000 })

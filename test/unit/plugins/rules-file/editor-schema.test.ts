@@ -8,10 +8,11 @@ import { parseYaml } from '../../../support/yaml.ts'
 describe('the editor schemas of rules as a file', () => {
   const read = (file: string) => readFileSync(new URL(file, ROOT), 'utf8')
   const examples = new Map(
-    [...read('docs/gitops.md').matchAll(/```yaml\n# (\S+)\n([\s\S]*?)```/g)].map(([, name, text = '']) => [
-      name,
-      parseYaml(text),
-    ]),
+    [
+      ...`${read('docs/guides/gitops.md')}${read('docs/guides/rule-tests.md')}`.matchAll(
+        /```yaml\n# (\S+)\n([\s\S]*?)```/g,
+      ),
+    ].map(([, name, text = '']) => [name, parseYaml(text)]),
   )
   const compile = (schema: object) => new Ajv({ strict: false, validateFormats: false }).compile(schema)
 

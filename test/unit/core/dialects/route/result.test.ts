@@ -15,14 +15,14 @@ import { ROOT } from '../../../../support/root.ts'
 /** 300,000 input tokens, of which 200,000 are cached, and 2,000 output tokens. */
 const usage: Usage = { input: 300_000, cached: 200_000, output: 2000 }
 
-describe('the worked example of docs/routing.md', () => {
+describe('the worked example of docs/guides/routing.md', () => {
   const { models } = readSettings({})
   const catalog = createCatalog(models)
 
   const find = (name: string) => catalog.find(name) ?? expect.fail(`${name} is not in the catalog`)
 
   it('has the costs that the page shows', async () => {
-    const page = await readFile(new URL('docs/routing.md', ROOT), 'utf8')
+    const page = await readFile(new URL('docs/guides/routing.md', ROOT), 'utf8')
     for (const [name, cost] of [
       ['gpt-6.1-sol', '$0.47'],
       ['gpt-6-astra', '$2.55'],

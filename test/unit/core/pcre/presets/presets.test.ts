@@ -97,7 +97,7 @@ describe('the preset', () => {
   }
 
   it('is documented', () => {
-    const page = readFileSync(new URL('docs/firewall.md', ROOT), 'utf8')
+    const page = readFileSync(new URL('docs/firewall-presets.md', ROOT), 'utf8')
     for (const { name, description, checked } of listPresets())
       expect(page).to.contain(`| \`${name}\` | ${description} | ${checked ?? ''} |`)
   })
