@@ -51,8 +51,6 @@ export interface EndpointServices {
   readonly authenticateOperator: AuthenticateOperator | undefined
   readonly recordRead: RecordRead
   readonly findKnownRequest: FindKnownRequest
-  /** Third-party middleware sees the responses. */
-  readonly usesKoa: boolean
   /** Bodies may have parts of a state that changes in place, so each is encoded in one turn. */
   readonly hasMutableBodies: boolean
 }
@@ -91,7 +89,7 @@ export function enterEndpoint(
 export function composeEndpoint(endpoint: Endpoint, services: EndpointServices): GatewayMiddleware {
   const { access, textBody } = endpoint
   const { admission, readBody, authenticateOperator, findKnownRequest, recordRead } = services
-  const { usesKoa, hasMutableBodies } = services
+  const { hasMutableBodies } = services
   const parseParams = createParamsParser(endpoint)
   const parseQuery = createQueryParser(endpoint)
   const parseBody = createBodyParser(endpoint)
@@ -125,9 +123,9 @@ export function composeEndpoint(endpoint: Endpoint, services: EndpointServices):
 
   async function respondWith(ctx: GatewayContext, response: EndpointResponse): Promise<void> {
     const { status, headers, body } = response
-    const isLong = !usesKoa && !hasMutableBodies && isJson(body) && hasLongList(body)
+    const isLong = !hasMutableBodies && isJson(body) && hasLongList(body)
     const isSent = isLong && !isUnchanged(ctx, status, headers?.etag)
-    sendResponse(ctx, response, usesKoa, isSent ? await stringifyInSlices(body) : undefined)
+    sendResponse(ctx, response, isSent ? await stringifyInSlices(body) : undefined)
   }
 
   /** Before the endpoint is called: what cannot be recorded is not handed over. */
@@ -223,20 +221,15 @@ function withReason(author: Author, { headers }: RoutedContext): Author {
 }
 
 /** `text`: the body as JSON, if it is encoded already. */
-function sendResponse(
-  ctx: GatewayContext,
-  response: EndpointResponse,
-  usesKoa: boolean,
-  text: string | undefined,
-): void {
+function sendResponse(ctx: GatewayContext, response: EndpointResponse, text: string | undefined): void {
   const { status, headers = {}, body, json, stream } = response
   if (stream !== undefined) sendEventStream(ctx, stream)
-  if (json !== undefined) sendJsonText(ctx, status, json, usesKoa)
+  if (json !== undefined) sendJsonText(ctx, status, json)
   for (const [name, value] of Object.entries(headers)) ctx.set(name, value)
   if (stream !== undefined || json !== undefined) return
   ctx.status = isUnchanged(ctx, status, headers.etag) ? 304 : status
   if (ctx.status === 304) ctx.body = null
-  else if (!usesKoa && isJson(body)) sendJsonValue(ctx, text ?? JSON.stringify(body))
+  else if (isJson(body)) sendJsonValue(ctx, body, text)
   else ctx.body = body
 }
 

@@ -1,11 +1,11 @@
 import type { Readable } from 'node:stream'
 import type Koa from 'koa'
-import type { GatewayContext, GatewayMiddleware, JsonObject } from '../contract/index.ts'
+import type { GatewayContext, GatewayMiddleware } from '../contract/index.ts'
 
-/** A body that is built when it is read. */
+/** A body that middleware of packages may read and replace before it is sent. */
 interface LazyBody {
   /** Returns the body as middleware sees it. */
-  read(): JsonObject | Readable
+  read(): object | Readable
   /** Sends the body, which no middleware has read or replaced. */
   send(): void
 }
@@ -21,14 +21,16 @@ interface LazyResponse {
 const PLACEHOLDER = {}
 
 /**
- * Makes `ctx.body` build lazy bodies when middleware first reads it, which most middleware does not. See
- * docs/decisions/http.md, "Bodies are built for middleware when it reads them".
+ * Makes `ctx.body` build lazy bodies when middleware first reads it, which most middleware does not. Without
+ * this, they are sent immediately. See docs/decisions/http.md, "Bodies are built for middleware when it reads
+ * them".
  */
 export function installLazyBodies({ response }: Koa): void {
   const body = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(response), 'body')
   if (body?.get === undefined || body.set === undefined)
     throw new Error('This version of Koa is not supported.')
   const { get, set } = body
+  Object.assign(response, { [LAZY_BODY]: undefined })
   Object.defineProperty(response, 'body', {
     configurable: true,
     get(this: LazyResponse) {
@@ -43,9 +45,16 @@ export function installLazyBodies({ response }: Koa): void {
   })
 }
 
-export function setLazyBody({ response }: Pick<GatewayContext, 'response'>, body: LazyBody): void {
-  response.body = PLACEHOLDER
-  Object.assign(response, { [LAZY_BODY]: body })
+/** Whether bodies wait for middleware, which may also change the status and the headers. */
+export function isBodyLazy({ response }: Pick<GatewayContext, 'response'>): boolean {
+  return LAZY_BODY in response
+}
+
+export function setLazyBody(ctx: Pick<GatewayContext, 'response'>, body: LazyBody): void {
+  if (isBodyLazy(ctx)) {
+    ctx.response.body = PLACEHOLDER
+    Object.assign(ctx.response, { [LAZY_BODY]: body })
+  } else body.send()
 }
 
 /** Sends lazy bodies that are untouched when all other middleware has ended. */

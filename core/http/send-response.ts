@@ -4,7 +4,7 @@ import type { MaybePromise } from '../util/maybe-promise.ts'
 import { nextImmediate } from '../util/next-immediate.ts'
 import { markIncomplete } from './incomplete-response.ts'
 import type { KeepAlives, WatchedStream } from './keep-alives.ts'
-import { setLazyBody } from './lazy-body.ts'
+import { isBodyLazy, setLazyBody } from './lazy-body.ts'
 
 /** Sends the responses of inference endpoints. */
 export interface ResponseSender {
@@ -21,47 +21,31 @@ export interface ResponseSender {
 /** What streams of a dialect look like when there is nothing to send, and when they fail. */
 type StreamForm = Required<Pick<Dialect, 'keepAlive'>> & Pick<Dialect, 'hasErrorEvent'>
 
-/**
- * Creates a sender. By default it writes to the socket directly, bypassing Koa's response handling. With
- * `usesKoa`, responses become Koa bodies that third-party middleware can read and replace.
- */
-export function createResponseSender(
-  usesKoa: boolean,
-  keepAlives: KeepAlives,
-  form: StreamForm,
-): ResponseSender {
+/** Creates a sender. It writes to the socket directly, unless middleware of packages may read the bodies. */
+export function createResponseSender(keepAlives: KeepAlives, form: StreamForm): ResponseSender {
+  const { keepAlive } = form
   const markFailure = form.hasErrorEvent ? () => {} : markFailedResponse
-  return usesKoa
-    ? createKoaSender(keepAlives, form, markFailure)
-    : createDirectSender(keepAlives, form, markFailure)
-}
-
-type MarkFailure = (ctx: GatewayContext) => void
-
-function createKoaSender(
-  keepAlives: KeepAlives,
-  { keepAlive }: StreamForm,
-  markFailure: MarkFailure,
-): ResponseSender {
+  const writeWhole = (ctx: GatewayContext, body: JsonObject | string) =>
+    setLazyBody(ctx, {
+      read: () => (typeof body === 'string' ? JSON.parse(body) : body),
+      send: () => sendText(ctx, typeof body === 'string' ? body : JSON.stringify(body)),
+    })
   return {
-    // Waits like the direct sender: Koa writes the response once the middleware has ended.
-    sendWhole(ctx, body) {
-      if (typeof body !== 'string') ctx.body = body
-      else setLazyBody(ctx, { read: () => JSON.parse(body), send: () => setBody(ctx, body) })
-      return nextImmediate()
-    },
+    // Waits, so that the responses of one event-loop turn are written together (docs/decisions/http.md).
+    sendWhole: (ctx, body) => nextImmediate().then(() => writeWhole(ctx, body)),
     sendStream(ctx, records) {
       setLazyBody(ctx, {
         // Marked before the body ends the response, if nobody replaces it.
         read: () =>
           toWatchedReadable(ctx, records, keepAlives, keepAlive).once('end', () => markFailure(ctx)),
-        send: () =>
-          pipeRecords(ctx, records, markFailure, watchResponse(ctx, keepAlives, keepAlive), ctx.status),
+        send: () => pipeRecords(ctx, records, markFailure, watchResponse(ctx, keepAlives, keepAlive)),
       })
-      setStreamHeaders(ctx)
+      if (isBodyLazy(ctx)) setStreamHeaders(ctx)
     },
   }
 }
+
+type MarkFailure = (ctx: GatewayContext) => void
 
 /** Sets SSE records as an ordinary Koa body. */
 export function sendEventStream(ctx: GatewayContext, records: AsyncIterable<string>): void {
@@ -76,25 +60,29 @@ export function sendStreamText(ctx: GatewayContext, records: string): void {
   ctx.body = records
 }
 
-/**
- * Sends the JSON text of a value as Koa would send the value. Given an object, Koa compares it with classes
- * of `fetch`, and their code is loaded for that.
- */
-export function sendJsonValue(ctx: GatewayContext, text: string): void {
-  ctx.body = text
-  if (!/\bjson\b/i.test(ctx.type)) ctx.type = 'json'
+/** Sends a value as JSON. `text`: the value as text, if it is encoded already. */
+export function sendJsonValue(ctx: GatewayContext, value: object, text?: string): void {
+  setLazyBody(ctx, {
+    read: () => value,
+    // Given an object, Koa compares it with classes of `fetch`, and their code is loaded for that.
+    send() {
+      ctx.body = text ?? JSON.stringify(value)
+      if (!/\bjson\b/i.test(ctx.type)) ctx.type = 'json'
+    },
+  })
 }
 
-/** Sends a JSON text. Third-party middleware sees its value. */
-export function sendJsonText(ctx: GatewayContext, status: number, json: Uint8Array, usesKoa: boolean): void {
+/** Sends a JSON text. Middleware of packages sees its value. */
+export function sendJsonText(ctx: GatewayContext, status: number, json: Uint8Array): void {
   const text = Buffer.from(json.buffer, json.byteOffset, json.byteLength)
-  const send = () => {
-    ctx.body = text
-    ctx.type = 'application/json; charset=utf-8'
-  }
   ctx.status = status
-  if (usesKoa) setLazyBody(ctx, { read: () => JSON.parse(text.toString()), send })
-  else send()
+  setLazyBody(ctx, {
+    read: () => JSON.parse(text.toString()),
+    send() {
+      ctx.body = text
+      ctx.type = 'application/json; charset=utf-8'
+    },
+  })
 }
 
 function setStreamHeaders(ctx: GatewayContext): void {
@@ -129,28 +117,8 @@ async function* noteRecords(records: AsyncIterable<string>, watched: WatchedStre
   watched.end()
 }
 
-function setBody(ctx: GatewayContext, body: string): void {
-  ctx.body = body
-}
-
 function markFailedResponse({ exchange, res }: GatewayContext): void {
   if (exchange.error !== undefined) markIncomplete(res)
-}
-
-function createDirectSender(
-  keepAlives: KeepAlives,
-  { keepAlive }: StreamForm,
-  markFailure: MarkFailure,
-): ResponseSender {
-  return {
-    // Waits, so that the responses of one event-loop turn are written together (docs/decisions/http.md).
-    sendWhole: (ctx, body) =>
-      nextImmediate().then(() => writeWhole(ctx, typeof body === 'string' ? body : JSON.stringify(body))),
-    sendStream(ctx, records) {
-      const watched = watchResponse(ctx, keepAlives, keepAlive)
-      pipeRecords(ctx, records, markFailure, watched, 200, STREAM_HEADER_LIST)
-    },
-  }
 }
 
 /** Writes `keepAlive` to a silent response. A client that has not read what was written needs none. */
@@ -166,18 +134,17 @@ function watchResponse(
   })
 }
 
-/** Writes the head and the records to the socket, bypassing Koa. `headers`: alternating names and values. */
+/** Writes the head and the records to the socket, bypassing Koa. */
 function pipeRecords(
   ctx: GatewayContext,
   records: AsyncIterable<string>,
   markFailure: MarkFailure,
   watched: WatchedStream | undefined,
-  status: number,
-  headers?: string[],
 ): void {
   const { writable } = ctx
   try {
-    if (writable) ctx.res.writeHead(status, headers)
+    if (writable && isBodyLazy(ctx)) ctx.res.writeHead(ctx.status)
+    else if (writable) ctx.res.writeHead(200, STREAM_HEADER_LIST)
   } catch (error) {
     watched?.end()
     throw error
@@ -202,7 +169,11 @@ const STREAM_HEADERS: readonly (readonly [string, string])[] = [
 /** The same as alternating names and values. */
 const STREAM_HEADER_LIST = STREAM_HEADERS.flat()
 
-function writeWhole(ctx: GatewayContext, text: string): void {
+function sendText(ctx: GatewayContext, text: string): void {
+  if (isBodyLazy(ctx)) {
+    ctx.body = text
+    return
+  }
   if (ctx.writable) {
     const length = String(Buffer.byteLength(text))
     ctx.res.writeHead(200, ['content-type', 'application/json; charset=utf-8', 'content-length', length])

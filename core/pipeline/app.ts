@@ -7,7 +7,7 @@ import { type CorsSettings, createCorsMiddleware } from '../http/cors.ts'
 import { type AuthenticateOperator, composeEndpoint, type RecordRead } from '../http/endpoints.ts'
 import { createLogReplacedError, handleErrors, logResponseErrors } from '../http/errors.ts'
 import type { FindKnownRequest } from '../http/idempotency.ts'
-import { installLazyBodies, sendLazyBody } from '../http/lazy-body.ts'
+import { installLazyBodies, isBodyLazy, sendLazyBody } from '../http/lazy-body.ts'
 import { createProbes, PROBES, type Readiness } from '../http/probes.ts'
 import { createBodyReader } from '../http/read-body.ts'
 import { logRequests, notifyObservers } from '../http/request-observers.ts'
@@ -53,8 +53,8 @@ function createBaseApp(
 ): Koa {
   const { steps, logger, cors } = parts
   const app = new Koa()
-  const usesKoa = hasThirdPartyMiddleware(steps)
-  if (usesKoa) installLazyBodies(app)
+  const hasMiddleware = hasThirdPartyMiddleware(steps)
+  if (hasMiddleware) installLazyBodies(app)
   logResponseErrors(app, logger)
   const observers = [logRequests(logger), ...steps.flatMap(({ parts }) => parts.observe ?? [])]
   const onHandled = notifyObservers(observers, parts.requests, logger)
@@ -64,15 +64,14 @@ function createBaseApp(
   addDeclaredEndpoints(routes, parts, listener)
   parts.onceServing(routes.prepare)
   const middleware: readonly GatewayMiddleware[] = [
-    ...(usesKoa ? [sendLazyBody] : []),
+    ...(hasMiddleware ? [sendLazyBody] : []),
     identifyRequests(parts.requests),
     handleErrors(logger, collectErrorCodes(steps), onHandled),
     ...(cors.origins.length > 0 ? [createCorsMiddleware(cors)] : []),
     normalizePath,
     rewriteAzurePath,
     refuseIfReplaced(parts.logState),
-    // Third-party middleware expects the fields that the router sets on the context.
-    usesKoa ? routeInference(inferenceRoutes) : dispatchInference(inferenceRoutes),
+    dispatchInference(inferenceRoutes),
     routes.dispatch,
     rejectUnmatched(routes, composeUnmatchedAdmission(steps)),
   ]
@@ -99,7 +98,6 @@ function addDeclaredEndpoints(routes: Routes, parts: AppParts, listener: 'main' 
     authenticateOperator,
     recordRead,
     findKnownRequest,
-    usesKoa: hasThirdPartyMiddleware(steps),
     hasMutableBodies: false,
   }
   for (const probe of createProbes(parts)) routes.add('the gateway', probe, composeEndpoint(probe, services))
@@ -158,13 +156,10 @@ function addInferenceEndpoints(
 function dispatchInference(handlers: ReadonlyMap<string, GatewayMiddleware>): GatewayMiddleware {
   return (ctx, next) => {
     const handle = ctx.method === 'POST' ? handlers.get(ctx.path) : undefined
-    return handle === undefined ? next() : handle(ctx, next)
+    if (handle === undefined) return next()
+    // Middleware of packages looks for the fields that the router sets.
+    if (isBodyLazy(ctx))
+      Object.assign(ctx, { _matchedRoute: ctx.path, routerPath: ctx.path, captures: [], params: {} })
+    return handle(ctx, next)
   }
-}
-
-/** Does the same with a router of their own: the one of all routes would try ten times as many patterns. */
-function routeInference(handlers: ReadonlyMap<string, GatewayMiddleware>): GatewayMiddleware {
-  const routes = createRoutes()
-  for (const [path, handle] of handlers) routes.add('the gateway', { method: 'POST', path }, handle)
-  return routes.dispatch
 }

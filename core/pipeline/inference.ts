@@ -27,7 +27,7 @@ import type { KeepAlives } from '../http/keep-alives.ts'
 import { createBodyReader, requireJsonObject } from '../http/read-body.ts'
 import { createResponseSender } from '../http/send-response.ts'
 import { chain, type MaybePromise } from '../util/maybe-promise.ts'
-import { composeAdmission, hasThirdPartyMiddleware } from './admission.ts'
+import { composeAdmission } from './admission.ts'
 import { createLateStream } from './late-stream.ts'
 import type { PluginStep } from './load.ts'
 import { readReply } from './read-reply.ts'
@@ -340,7 +340,7 @@ function respond(
     .map(({ parts }) => parts)
     .filter(({ inspect, confirmReply }) => inspect !== undefined || confirmReply !== undefined)
   const { keepAlive = SSE_COMMENT } = dialect
-  const sender = createResponseSender(hasThirdPartyMiddleware(steps), keepAlives, { ...dialect, keepAlive })
+  const sender = createResponseSender(keepAlives, { ...dialect, keepAlive })
 
   function write(ctx: GatewayContext, exchange: RepliedExchange): MaybePromise<void> {
     if (exchange.decoration !== undefined)

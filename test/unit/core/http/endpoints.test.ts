@@ -16,7 +16,6 @@ describe('an endpoint with a long list', () => {
     authenticateOperator: undefined,
     recordRead: async () => undefined,
     findKnownRequest: () => undefined,
-    usesKoa: false,
     hasMutableBodies: false,
   }
 
@@ -32,7 +31,7 @@ describe('an endpoint with a long list', () => {
         type: '',
         set: () => undefined,
       },
-      ...{ status: 0, body: undefined as unknown, request: {}, req: { headers } },
+      ...{ status: 0, body: undefined as unknown, request: {}, response: {}, req: { headers } },
     }
     await composeEndpoint(list, services)(context as never, async () => undefined)
     return { status: context.status, hasBody: Boolean(context.body), encoded }
