@@ -105,7 +105,7 @@ export function createGatewayServices(parts: GatewayParts): ServiceRegistry {
         return row && !isConfigured(row) ? row.key_variable : undefined
       },
       fitParameters: createParameterFit((provider) => providers.byId.get(provider)),
-      readsAnthropicContent: (provider) => providers.byId.get(provider)?.readsAnthropicContent === true,
+      reads: (provider, content) => providers.byId.get(provider)?.reads?.includes(content) === true,
       isUsable: breakers().isUsable,
     }))
     .provideLazily(service<RuleScopes>('rules.scopes'), async () => {

@@ -63,7 +63,7 @@ export async function openProviders(settings: Settings, sandboxUrl?: string): Pr
           takesDeveloperRole: capabilities.developer_role,
           ...access,
         })
-        byId.set(id, { client, capabilities, readsAnthropicContent: adapter.readsAnthropicContent })
+        byId.set(id, { client, capabilities, reads: adapter.reads })
       }
     },
     async close() {

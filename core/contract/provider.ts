@@ -1,5 +1,6 @@
 import type { ChatRequest, ReplyEvent } from './chat.ts'
 import type { GatewayError } from './errors.ts'
+import type { MaybePromise } from './json.ts'
 
 /** What models do. An inference endpoint asks for one of them, and a model does one of them. */
 export type Operation = 'chat' | 'embeddings' | 'moderation'
@@ -49,10 +50,34 @@ export interface ParameterChange {
   readonly reason?: string
 }
 
-/** One SSE record. `event` is empty if the record has no event name. */
+/** One record of a stream. `event` is empty if the record has no event name, as in NDJSON. */
 export interface SseEvent {
   readonly event: string
   readonly data: string
+}
+
+/** How the body of a stream is divided into records, if neither as SSE nor as NDJSON. */
+export interface FrameDecoder {
+  /** Called once per stream. */
+  createReader(): FrameReader
+}
+
+/** Divides the body of one stream into records. What it throws counts as a malformed record. */
+export interface FrameReader {
+  /** Returns the records that these bytes complete; bytes may be split anywhere. */
+  read(bytes: Uint8Array): readonly SseEvent[]
+  /** Returns the record that the end of the body completes. Throws if the body ends within a record. */
+  end(): readonly SseEvent[]
+}
+
+/** The request for a provider, ready to be sent. */
+export interface OutgoingRequest {
+  readonly method: 'POST'
+  readonly url: URL
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Uint8Array
+  /** The provider's API key, if it has one. */
+  readonly apiKey: string | undefined
 }
 
 /** Records that a `StreamReader` has read from the text of a body; `end` is the position after them. */
@@ -77,17 +102,27 @@ export interface StreamReader {
 }
 
 /**
- * The wire format of a provider: JSON over HTTP, and SSE for streams. Its functions are pure and do no I/O.
+ * The wire format of a provider: JSON over HTTP, and SSE for streams. Its functions but `authorize` are pure
+ * and do no I/O.
  */
 export interface ProviderAdapter {
   /** Name of the format, such as `openai`, which the setting `format` of a provider selects. */
   readonly format: string
-  /** Set if `buildRequest` reads `extra_content.anthropic`; otherwise it is converted or left out before. */
-  readonly readsAnthropicContent?: true
-  /** Reads calls of custom tools in messages. They are converted to calls of functions otherwise. */
-  readonly readsCustomCalls?: true
+  /**
+   * What else `buildRequest` reads: fields of `extra_content`, such as `anthropic`, and `custom_calls` of
+   * tools in messages. Otherwise these are converted or left out before.
+   */
+  readonly reads?: readonly string[]
+  /** How streams are divided into records. Default: `sse`. */
+  readonly frames?: 'sse' | 'ndjson' | FrameDecoder
   /** Builds the headers that carry the API key. The setting `auth` of a provider replaces them. */
   buildAuthHeaders(apiKey: string): Readonly<Record<string, string>>
+  /**
+   * Returns further headers of one request, such as a signature or a short-lived token. Its time is part of
+   * the provider's time to respond, and `signal` aborts with the call. If it fails, the call fails as with an
+   * invalid key, and the error is not shown. The setting `auth` of a provider replaces it.
+   */
+  authorize?(request: OutgoingRequest, signal: AbortSignal): MaybePromise<Readonly<Record<string, string>>>
   /** Throws a `GatewayError` for a request that the format cannot express. */
   buildRequest(request: ChatRequest, target: Target): ProviderRequest
   /** Parses the JSON body of a complete reply. Throws a `GatewayError` if it is not a reply. */

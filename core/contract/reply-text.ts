@@ -1,5 +1,15 @@
 import { type ExtraPart, ReplyEvent, type ReplyPart, type ReplyTransform } from './chat.ts'
 
+/** Replaces or blocks phrases in replies, in any letter case. */
+export interface PhraseReplacement {
+  /** The longest one at a place counts. */
+  readonly phrase: string | readonly string[]
+  /** Default: nothing, so that the phrase is removed. */
+  readonly replaceWith?: string
+  /** Called for each phrase as the reply has it. May throw a `GatewayError`, which ends the reply. */
+  onFound?(phrase: string): void
+}
+
 /** Replaces text of replies. */
 export interface TextReplacement {
   /** What to replace; needs the flag `g`. */
@@ -13,6 +23,18 @@ export interface TextReplacement {
   readonly maxMatchLength: number
 }
 
+interface TextRule extends TextReplacement {
+  onFound?(text: string): void
+}
+
+function toTextRule({ phrase, replaceWith = '', ...rest }: PhraseReplacement): TextRule {
+  const phrases = [phrase].flat().toSorted((a, b) => b.length - a.length)
+  if (phrases.length === 0 || phrases.includes('')) throw new TypeError('phrase must not be empty')
+  const escaped = phrases.map((each) => each.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'))
+  const pattern = new RegExp(escaped.join('|'), 'giu')
+  return { ...rest, pattern, replacement: replaceWith, maxMatchLength: phrases[0]?.length ?? 0 }
+}
+
 type TextKind = 'text' | 'reasoning' | 'refusal'
 
 /**
@@ -20,7 +42,8 @@ type TextKind = 'text' | 'reasoning' | 'refusal'
  * stream. It covers answers, reasoning, refusals, and the strings in arguments of tool calls; arguments are
  * held back until they are complete. Create one for each reply.
  */
-export function createTextTransform(rule: TextReplacement): ReplyTransform {
+export function createTextTransform(replacement: TextReplacement | PhraseReplacement): ReplyTransform {
+  const rule = 'phrase' in replacement ? toTextRule(replacement) : replacement
   if (!rule.pattern.global) throw new TypeError('pattern must have the flag g')
   const texts = { text: new HeldText(rule), reasoning: new HeldText(rule), refusal: new HeldText(rule) }
   const toolCalls = new Map<number, string>()
@@ -97,12 +120,12 @@ function joinParts(parts: readonly ReplyPart[]): Readonly<Record<string, string>
  * text as a whole, so that it does not matter where chunks end.
  */
 class HeldText {
-  readonly #rule: TextReplacement
+  readonly #rule: TextRule
   /** The end of what was sent, before it was replaced. */
   #sent = ''
   #held = ''
 
-  constructor(rule: TextReplacement) {
+  constructor(rule: TextRule) {
     this.#rule = rule
   }
 
@@ -139,6 +162,7 @@ class HeldText {
         end = index
         break
       }
+      this.#rule.onFound?.(matched)
       ready += text.slice(from, index) + replacement
       from = index + matched.length
       if (matched === '') pattern.lastIndex += pattern.unicode && isInsidePair(text, from + 1) ? 2 : 1
@@ -163,11 +187,14 @@ function isBetween(value: number, least: number, most: number): boolean {
   return value >= least && value <= most
 }
 
-function replace(text: string, { pattern, replacement }: TextReplacement): string {
-  return text.replaceAll(pattern, () => replacement)
+function replace(text: string, { pattern, replacement, onFound }: TextRule): string {
+  return text.replaceAll(pattern, (matched) => {
+    onFound?.(matched)
+    return replacement
+  })
 }
 
-function replaceInExtra(part: ExtraPart, rule: TextReplacement): ExtraPart {
+function replaceInExtra(part: ExtraPart, rule: TextRule): ExtraPart {
   const json = JSON.stringify(part.content)
   const replaced = replaceInJson(json, rule)
   return replaced === json ? part : { ...part, content: JSON.parse(replaced) }
@@ -179,7 +206,7 @@ const JSON_STRINGS = /"(?:[^"\\]|\\.)*"/g
  * Replaces text in the strings of a JSON text, names of fields included, and leaves everything else as it is.
  * Text that is not JSON is treated as one string.
  */
-function replaceInJson(json: string, rule: TextReplacement): string {
+function replaceInJson(json: string, rule: TextRule): string {
   if (!isJson(json)) return replace(json, rule)
   return json.replaceAll(JSON_STRINGS, (source) => {
     const text: string = JSON.parse(source)

@@ -1,5 +1,6 @@
 import type { OperationFormat, ProviderAdapter, ProviderRequest, StreamReader } from '../contract/index.ts'
 import { checkHeader } from '../http/server/default-headers.ts'
+import { runAsPlugin } from '../util/plugin-context.ts'
 import { checkEvents, describeType } from './check-reply.ts'
 import { type PluginGuard, runSync } from './guard-phase.ts'
 
@@ -8,7 +9,7 @@ import { type PluginGuard, runSync } from './guard-phase.ts'
  * error that names the plugin, and do not count as failures of the provider.
  */
 export function guardAdapter(adapter: ProviderAdapter, guard: PluginGuard): ProviderAdapter {
-  const { format, operations, parseError } = adapter
+  const { format, operations, parseError, authorize, frames } = adapter
   const run = <Value>(name: string, call: () => Value) =>
     runSync(guard, `${name} of the wire format "${format}"`, call)
   const guardFormat = <Format extends OperationFormat>(own: Format) => ({
@@ -31,6 +32,13 @@ export function guardAdapter(adapter: ProviderAdapter, guard: PluginGuard): Prov
         guard,
         run,
       ),
+    ...(authorize && {
+      authorize: (...call: Parameters<typeof authorize>) =>
+        runAsPlugin(guard.title, () => authorize.apply(adapter, call)),
+    }),
+    ...(typeof frames === 'object' && {
+      frames: { createReader: () => run('createReader', () => frames.createReader()) },
+    }),
     ...(parseError && {
       parseError: (failure: Parameters<typeof parseError>[0]) =>
         run('parseError', () => parseError.call(adapter, failure)),

@@ -69,10 +69,11 @@ export const PLUGIN_PARTS = [...PLUGIN_FUNCTIONS, ...PLUGIN_VALUES] as const
 
 const ADAPTER_FUNCTIONS = [
   ...(['buildAuthHeaders', 'buildRequest', 'parseReply', 'createStreamReader', 'parseError'] as const),
+  'authorize' as const,
 ]
 
-/** Chat formats may leave out all of them. */
-const OPTIONAL_FUNCTIONS: ReadonlySet<string> = new Set(['parseError'])
+/** Chat formats may leave out the others, too. */
+const OPTIONAL_FUNCTIONS: ReadonlySet<string> = new Set(['parseError', 'authorize'])
 
 const adapterSchema = {
   type: 'object',
@@ -80,6 +81,8 @@ const adapterSchema = {
   properties: {
     format: { type: 'string', pattern: '^[a-z][a-z0-9-]*$' },
     otherFields: { enum: ['send', 'drop'] },
+    reads: { type: 'array', items: { type: 'string' } },
+    frames: { anyOf: [{ enum: ['sse', 'ndjson'] }, { type: 'object', required: ['createReader'] }] },
   },
 }
 

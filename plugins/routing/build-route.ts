@@ -156,11 +156,11 @@ const LOST_CONTENT = 1000
 function lossOf(
   { anthropic = false, resultImages = false }: Requirements,
   fitOf: FitOf,
-  { readsAnthropicContent }: RoutingCatalog,
+  { reads }: RoutingCatalog,
 ): (model: Model) => number {
   if (!anthropic && !resultImages) return (model) => fitOf(model).deviations
   const isLost = ({ capabilities, provider }: Model) =>
-    (resultImages && !capabilities.images) || (anthropic && !readsAnthropicContent?.(provider))
+    (resultImages && !capabilities.images) || (anthropic && !reads?.(provider, 'anthropic'))
   return (model) => fitOf(model).deviations + (isLost(model) ? LOST_CONTENT : 0)
 }
 

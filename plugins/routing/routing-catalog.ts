@@ -16,8 +16,8 @@ export interface RoutingCatalog {
   missingKeyOf?(provider: string): string | undefined
   /** How well models fit the parameters of a request. Default: perfectly. */
   fitParameters?(request: ChatRequest): (model: Model) => ParameterFit
-  /** Whether the provider's format is Anthropic's. Default: none is. */
-  readsAnthropicContent?(provider: string): boolean
+  /** Whether the provider's format reads this field of `extra_content`. Default: none does. */
+  reads?(provider: string, content: string): boolean
   /** False while the circuit breaker of the model is open for the user. */
   isUsable(model: Model, userId: number): boolean
 }

@@ -12,7 +12,7 @@ import { createAnthropicStreamReader } from './stream.ts'
 export const anthropic = {
   format: 'anthropic',
   limits: ANTHROPIC_LIMITS,
-  readsAnthropicContent: true,
+  reads: ['anthropic'],
   buildAuthHeaders: (apiKey) => ({ 'x-api-key': apiKey }),
   buildRequest: buildAnthropicRequest,
   parseReply: parseAnthropicReply,

@@ -37,7 +37,7 @@ export function createChatAdapter(declared: BuiltInFormat): ChatAdapter {
     createStreamReader: createChatStreamReader,
     parseError: parseChatError,
     operations: { embeddings: openAiEmbeddings, moderation: openAiModerations },
-    ...(sendsAll && { readsCustomCalls: true }),
+    ...(sendsAll && { reads: ['custom_calls'] }),
     ...own,
     buildRequest(given, target) {
       const { messages, omitted } = placeMedia(given.messages, media?.(target) ?? CHAT_PLACES, target)

@@ -15,6 +15,7 @@ export class CallDeadline {
   readonly #unsubscribe: (() => void) | undefined
   #isRunning = true
   #limitMs: number
+  #controller: AbortController | undefined
   #timer: NodeJS.Timeout
 
   /**
@@ -32,6 +33,13 @@ export class CallDeadline {
     this.#limitMs = firstByteMs
     this.#timer = setTimeout(onTimeout, firstByteMs, this)
     this.#unsubscribe = client.onAbort((reason) => this.#cancel(reason))
+  }
+
+  /** Aborts with the call. */
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController()
+    if (this.aborted !== undefined) this.#controller.abort(this.aborted.reason)
+    return this.#controller.signal
   }
 
   /** Gives the provider `ms` from now to send something. */
@@ -67,6 +75,7 @@ export class CallDeadline {
   #cancel(reason: unknown): void {
     this.end()
     this.aborted = { reason }
+    this.#controller?.abort(reason)
     this.#abort(reason)
   }
 }

@@ -11,13 +11,16 @@ import type {
   Target,
 } from '../../core/contract/provider.ts'
 import { parseJson } from '../../core/util/json.ts'
+import { isPromiseLike, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import { createSecretRedactor, type SecretRedactor } from '../../core/util/redact-secrets.ts'
 import { OPENAI_LIMITS } from './api-limits.ts'
+import { authorizeRequest } from './authorize.ts'
 import { CallDeadline } from './call-deadline.ts'
 import type { Capabilities } from './catalog.ts'
 import { createPool } from './connection.ts'
 import { unusableReplyError } from './errors.ts'
 import { parseErrorByStatus } from './errors-by-status.ts'
+import { createBodyReader } from './frames.ts'
 import {
   isErrorStatus,
   ProviderCall,
@@ -39,7 +42,7 @@ export interface Provider {
   readonly client: ProviderClient
   readonly capabilities: Capabilities
   /** See `ProviderAdapter`. */
-  readonly readsAnthropicContent?: boolean | undefined
+  readonly reads?: readonly string[] | undefined
 }
 
 /** How requests authenticate: not at all, or with the bare API key in a header. */
@@ -138,6 +141,8 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
   const basePath = pathname.replace(/\/+$/, '')
   const query = new URLSearchParams(options.query).toString()
   const prepare = createRequestPreparer(options)
+  const authorize = options.auth === undefined ? adapter.authorize?.bind(adapter) : undefined
+  const isSse = (adapter.frames ?? 'sse') === 'sse'
   const fixedHeaders = {
     // Without it, any encoding is acceptable.
     'accept-encoding': 'identity',
@@ -191,7 +196,8 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     const deadline = new CallDeadline(id, client, timeouts.first_byte_ms, (reason) => call?.abort(reason))
     try {
       if (deadline.aborted !== undefined) throw deadline.aborted.reason
-      const started = start(request, target, format, further)
+      const starting = start(request, target, deadline, format, further)
+      const started = isPromiseLike(starting) ? await starting : starting
       call = started.call
       const { renamed, sent, deviations } = started
       const reply = request.stream
@@ -224,7 +230,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     const deadline = new CallDeadline(id, client, timeoutMs, (reason) => call?.abort(reason))
     try {
       if (deadline.aborted !== undefined) throw deadline.aborted.reason
-      call = start(request, target, format, undefined).call
+      call = (await start(request, target, deadline, format)).call
       // The time is that of the whole reply.
       const response = await call.readWhole(limitOf, () => undefined)
       if (isErrorStatus(response.head)) throw toProviderError(response)
@@ -241,19 +247,30 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
   function start(
     request: ChatRequest,
     target: Target,
+    deadline: CallDeadline,
     format: Pick<OperationFormat, 'buildRequest'>,
-    further: SendOptions['headers'],
-  ): StartedRequest {
+    further?: SendOptions['headers'],
+  ): MaybePromise<StartedRequest> {
     const { built, deviations, renamed, sent } = build(request, target, format)
-    const { path, headers, body } = built
-    const call = new ProviderCall(pool, {
-      method: 'POST',
-      path: addQuery(basePath + path, query),
-      // A spread of two objects takes 0.5 µs longer.
-      headers: Object.assign({}, further, headers, fixedHeaders),
-      body: replaceLoneSurrogates(body),
+    const path = addQuery(basePath + built.path, query)
+    // A spread of two objects takes 0.5 µs longer.
+    const headers = Object.assign({}, further, built.headers, fixedHeaders)
+    const body = replaceLoneSurrogates(built.body)
+    if (authorize === undefined) {
+      const call = new ProviderCall(pool, { method: 'POST', path, headers, body })
+      return { call, deviations, renamed, sent }
+    }
+    const bytes = Buffer.from(body)
+    const outgoing = { method: 'POST', url: new URL(path, origin), headers, body: bytes, apiKey } as const
+    return authorizeRequest(authorize, outgoing, id, deadline).then((added) => {
+      const call = new ProviderCall(pool, {
+        method: 'POST',
+        path,
+        headers: { ...headers, ...added },
+        body: bytes,
+      })
+      return { call, deviations, renamed, sent }
     })
-    return { call, deviations, renamed, sent }
   }
 
   function findOperation(operation: Exclude<Operation, 'chat'>, { model }: Target): OperationFormat {
@@ -277,14 +294,16 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     const head = await call.readHead()
     if (isErrorStatus(head)) throw toProviderError(await readWhole(call, deadline))
     const type = String(head.headers['content-type'])
-    const isJson =
-      /\bjson\b/i.test(type) || (!/\bevent-stream\b/i.test(type) && (await startsWithObject(call)))
+    const isJson = /\bjson\b/i.test(type)
+      ? adapter.frames !== 'ndjson'
+      : isSse && !/\bevent-stream\b/i.test(type) && (await startsWithObject(call))
     if (isJson) return toReply(await readWhole(call, deadline), deadline, adapter, request, renamed)
     // Some servers have no or another type, but not that of a web page.
-    if (/^text\/html\b/i.test(type)) throw unusableReplyError(`${id} did not respond with an event stream.`)
+    if (/^text\/html\b/i.test(type)) throw unusableReplyError(`${id} did not respond with a stream.`)
     const toError = (error: unknown) => toCallError(error, deadline, call)
     const reader = createReader(request, renamed)
-    const source = readBatches(toError, call, reader, deadline, timeouts.idle_ms)
+    const body = createBodyReader(adapter.frames, reader)
+    const source = readBatches(toError, call, reader, body, deadline, timeouts.idle_ms)
     const batches = await peekFirst(source)
     if (!batches) throw unusableReplyError(`${id} sent an empty stream.`)
     return { type: 'stream', batches }
@@ -308,7 +327,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     }
     deadline.end()
     // Some servers answer with a stream although none was asked for.
-    if (format === adapter && STREAM_START.test(response.text)) {
+    if (format === adapter && isSse && STREAM_START.test(response.text)) {
       return { type: 'whole', event: parseStreamText(response.text, createReader(request, renamed)) }
     }
     const parsed = format.parseText?.(response.text, request)

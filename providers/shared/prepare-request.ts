@@ -36,16 +36,18 @@ export interface PreparedRequest {
  */
 export function createRequestPreparer({
   id,
-  adapter: { format, limits = OPENAI_LIMITS, readsAnthropicContent, readsCustomCalls },
+  adapter: { format, limits = OPENAI_LIMITS, reads = [] },
   takesReasoning = true,
   takesDeveloperRole = true,
 }: ReaderOptions): (request: ChatRequest, target: Target) => PreparedRequest {
-  const contentFormat = readsAnthropicContent ? 'anthropic' : format
+  const readsAnthropic = reads.includes('anthropic')
+  const readsCustomCalls = reads.includes('custom_calls')
+  const contentFormat = readsAnthropic ? 'anthropic' : format
   return (asked, { model }) => {
     let request = withoutEmptyReplies(asked)
     if (!takesDeveloperRole) request = withSystemRole(request)
     if (!readsCustomCalls) request = withFunctionCalls(request)
-    const plain = readsAnthropicContent ? undefined : toPlainRequest(withResultsBehindCalls(request))
+    const plain = readsAnthropic ? undefined : toPlainRequest(withResultsBehindCalls(request))
     const reader = { id, model, format: contentFormat, takesReasoning }
     const own = withOwnReasoning(plain?.request ?? request, reader)
     const fitted = fitRequest(own.request, limits)

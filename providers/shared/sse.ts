@@ -24,7 +24,7 @@ const BYTE_ORDER_MARK = '\uFEFF'
 /** The end of a record with the usual line ends; others are read, too, but only by `parse`. */
 export const RECORD_END = '\n\n'
 
-const MAX_RECORD_CHARS = 16 * 1024 * 1024
+export const MAX_RECORD_CHARS = 16 * 1024 * 1024
 
 /** Framing: https://html.spec.whatwg.org/multipage/server-sent-events.html. Comments are dropped. */
 export function createSseReader(maxRecordChars: number = MAX_RECORD_CHARS): SseReader {
@@ -97,6 +97,6 @@ function readPlainRecords(text: string, events: SseEvent[]): number {
   return start
 }
 
-function recordTooLongError(maxRecordChars: number): GatewayError {
+export function recordTooLongError(maxRecordChars: number): GatewayError {
   return unusableReplyError(`The provider sent a stream record of more than ${maxRecordChars} characters.`)
 }

@@ -1,8 +1,9 @@
 import { ReplyEvent, type ReplyPart } from '../../core/contract/chat.ts'
 import type { StreamReader } from '../../core/contract/provider.ts'
 import type { CallDeadline } from './call-deadline.ts'
+import type { BodyReader } from './frames.ts'
 import type { ProviderCall } from './http.ts'
-import { createSseReader, RECORD_END, type SseReader } from './sse.ts'
+import { createSseReader } from './sse.ts'
 
 /** Time for a provider to close a complete stream, so that its connection can be reused, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 500
@@ -20,17 +21,17 @@ export async function* readBatches(
   toError: (error: unknown) => unknown,
   call: ProviderCall,
   reader: StreamReader,
+  body: BodyReader,
   deadline: CallDeadline,
   idleMs: number,
 ): AsyncGenerator<readonly ReplyEvent[]> {
-  const sse = createSseReader()
   let hasStarted = false
   let batch: ReplyEvent[] = []
   try {
     for (let chunks = await call.read(); chunks !== undefined; chunks = await call.read()) {
       // Concatenated, because fast streams arrive in a hundred small chunks.
       const bytes = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)
-      readEvents(sse.decode(bytes), sse, reader, batch)
+      body.read(bytes, batch)
       if (batch.length > 0) {
         deadline.pause()
         hasStarted = true
@@ -40,8 +41,7 @@ export async function* readBatches(
       if (reader.isDone?.()) deadline.extend(CLOSE_TIMEOUT_MS)
       else if (hasStarted) deadline.extend(idleMs)
     }
-    for (const event of sse.end()) batch.push(...reader.read(event))
-    batch.push(...reader.end())
+    body.end(batch)
     deadline.end()
     if (batch.length > 0) yield batch
   } catch (error) {
@@ -57,34 +57,12 @@ export async function* readBatches(
   }
 }
 
-/** Adds the events of a text to a batch. Records that the reader does not have to parse are not parsed. */
-export function readEvents(body: string, sse: SseReader, reader: StreamReader, batch: ReplyEvent[]): void {
-  let start = 0
-  while (start < body.length) {
-    const run = sse.isBetweenRecords ? reader.readRun?.(body, start) : undefined
-    if (run === undefined) {
-      const end = reader.readRun === undefined ? body.length : endOfRecord(body, start)
-      for (const event of sse.parse(body.slice(start, end))) batch.push(...reader.read(event))
-      start = end
-    } else {
-      batch.push(run.event)
-      start = run.end
-    }
-  }
-}
-
 /** Parses the text of a complete stream as one event. Throws a `GatewayError` as the reader does. */
 export function parseStreamText(text: string, reader: StreamReader): ReplyEvent {
   const sse = createSseReader()
   const records = [...sse.parse(text), ...sse.end()]
   const events = [...records.flatMap((record) => reader.read(record)), ...reader.end()]
   return new ReplyEvent(events.flatMap(({ parts }) => parts))
-}
-
-/** Returns the position after the record, or after the text if it does not end there. */
-function endOfRecord(body: string, start: number): number {
-  const index = body.indexOf(RECORD_END, start)
-  return index === -1 ? body.length : index + RECORD_END.length
 }
 
 /** Wraps the parts of one record in an event. Returns no event if there are no parts. */

@@ -1,10 +1,18 @@
 import { expect } from 'chai'
-import { createTextTransform, ReplyEvent, type ReplyPart } from '../../../../core/contract/index.ts'
+import {
+  createTextTransform,
+  GatewayError,
+  ReplyEvent,
+  type ReplyPart,
+} from '../../../../core/contract/index.ts'
 
 const CARD = { pattern: /\d{4}-\d{4}/g, replacement: '[card]', maxMatchLength: 9 }
 
 /** Passes events of these parts through a transform, and returns the parts that come out. */
-async function transform(events: readonly (readonly ReplyPart[])[], rule = CARD): Promise<ReplyPart[]> {
+async function transform(
+  events: readonly (readonly ReplyPart[])[],
+  rule: Parameters<typeof createTextTransform>[0] = CARD,
+): Promise<ReplyPart[]> {
   const { transform, flush } = createTextTransform(rule)
   const transformed: ReplyEvent[] = []
   for (const parts of events) transformed.push(...(await transform(new ReplyEvent(parts))))
@@ -108,5 +116,46 @@ describe('the text transform', () => {
 
   it('needs a pattern that finds every match', () => {
     expect(() => createTextTransform({ ...CARD, pattern: /a/ })).to.throw(TypeError, 'the flag g')
+  })
+
+  describe('with phrases', () => {
+    const rule = { phrase: ['project x', 'Project X-ray (new)', 'straße'], replaceWith: '[secret]' }
+
+    it('finds them in any letter case, the longest first, wherever the stream is split', async () => {
+      const whole = 'About PROJECT X, project x-RAY (New), Straße.'
+      for (let cut = 0; cut <= whole.length; cut++) {
+        const parts = await transform([[text(whole.slice(0, cut))], [text(whole.slice(cut))], [finish]], rule)
+        expect(textOf(parts)).to.equal('About [secret], [secret], [secret].')
+      }
+      const parts = await transform(
+        [...whole].map((each) => [text(each)]),
+        rule,
+      )
+      expect(textOf(parts)).to.equal('About [secret], [secret], [secret].')
+    })
+
+    it('removes them by default, and tells which were found', async () => {
+      const found: string[] = []
+      const onFound = (phrase: string) => void found.push(phrase)
+      const json = (json: string): ReplyPart => ({ type: 'tool-json', index: 0, json })
+      const events = [[text('a b')], [text('ad '), json('{"x":"a Bad')], [json(' one"}'), finish]]
+      const parts = await transform(events, { phrase: 'bad', onFound })
+      expect(parts).to.deep.include(json('{"x":"a  one"}'))
+      expect(textOf(parts)).to.equal('a  ')
+      expect(found).to.have.members(['bad', 'Bad'])
+    })
+
+    it('can end the reply', async () => {
+      const refuse = () => {
+        throw new GatewayError('firewall_blocked', 'The reply names a secret.')
+      }
+      const result = transform([[text('the proj')], [text('ect x')], [finish]], { ...rule, onFound: refuse })
+      expect(await result.catch(({ message }: Error) => message)).to.equal('The reply names a secret.')
+    })
+
+    it('must not be empty', () => {
+      for (const phrase of ['', [], ['a', '']])
+        expect(() => createTextTransform({ phrase })).to.throw(TypeError, 'phrase must not be empty')
+    })
   })
 })

@@ -8,8 +8,8 @@ import {
 } from '../../../../core/contract/index.ts'
 import { billedTarget, recordUnreadCost, UsageRecorder } from '../../../../core/pipeline/usage-recorder.ts'
 import { createChatStreamReader } from '../../../../providers/chat-format/stream.ts'
+import { readEvents } from '../../../../providers/shared/frames.ts'
 import { createSseReader } from '../../../../providers/shared/sse.ts'
-import { readEvents } from '../../../../providers/shared/stream.ts'
 
 const target = { provider: 'openai', model: 'gpt-4o' }
 

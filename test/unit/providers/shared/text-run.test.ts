@@ -2,8 +2,8 @@ import { expect } from 'chai'
 import { NATIVE, type ReplyEvent, splitRuns, TEXT_RUN } from '../../../../core/contract/chat.ts'
 import { createChatStreamReader } from '../../../../providers/chat-format/stream.ts'
 import { openai } from '../../../../providers/openai/adapter.ts'
+import { readEvents } from '../../../../providers/shared/frames.ts'
 import { createSseReader } from '../../../../providers/shared/sse.ts'
-import { readEvents } from '../../../../providers/shared/stream.ts'
 import { cutBytes } from '../../../support/cut-bytes.ts'
 
 const TEXTS = ['Track', ' nine', ' "quoted"', ' \\"},"usage":null', '\n', '', ' 漢 😀', '\u0041é', '.']
