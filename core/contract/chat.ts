@@ -1,4 +1,5 @@
 import type { JsonObject, MaybePromise } from './json.ts'
+import { NATIVE, type NativeRecord, TEXT_RUN, type TextRun } from './native-records.ts'
 
 /**
  * The canonical request: the body of OpenAI's chat completions API. Dialects parse client requests into it,
@@ -188,12 +189,6 @@ export interface ToolStart {
   readonly extra_content?: JsonObject
 }
 
-/** Key of the native record of a reply event. Only the core and the adapters in this repository use it. */
-export const NATIVE: unique symbol = Symbol('native')
-
-/** Key of the text run of a reply event. Only the core and the adapters in this repository use it. */
-export const TEXT_RUN: unique symbol = Symbol('text run')
-
 /**
  * One record of a reply: a stream event or a complete body; or several text records of a stream that arrived
  * together, with one part each. Transforms get records one by one. Events are immutable; `withParts` returns
@@ -204,7 +199,7 @@ export class ReplyEvent {
   /** Declared only, so that a run can read its parts on demand. */
   declare readonly parts: readonly ReplyPart[]
   declare readonly [NATIVE]?: NativeRecord
-  declare [TEXT_RUN]?: TextRun
+  declare [TEXT_RUN]?: TextRun<ReplyEvent>
 
   /** `native` is the provider's record, for providers whose format is the canonical one (OpenAI's chat). */
   constructor(parts: readonly ReplyPart[], native?: NativeRecord) {
@@ -216,74 +211,6 @@ export class ReplyEvent {
   withParts(parts: readonly ReplyPart[]): ReplyEvent {
     return new ReplyEvent(parts)
   }
-}
-
-/** A provider's record in the canonical format. */
-export interface NativeRecord {
-  readonly record: JsonObject
-  /** The JSON text that `record` was parsed from. */
-  readonly source?: string | undefined
-  /** The template that `source` shares with other records of the stream. */
-  readonly pattern?: RecordPattern | undefined
-}
-
-/**
- * A template of stream records. Most records of a stream differ only in a few characters of text, so a record
- * that matches the template is read without parsing its JSON.
- */
-export interface RecordPattern {
-  /** The text of every matching record up to its first variable string. */
-  readonly before: string
-  /** The text between the variable strings, if there are two. */
-  readonly between?: string
-  /** The text of every matching record after its last variable string. */
-  readonly after: string
-  /** The record that the template was made from. */
-  readonly example: JsonObject
-  /** Returns the value of the record's first variable string, or undefined if the record does not match. */
-  read(record: string): string | undefined
-}
-
-/**
- * Consecutive text records of a stream with the same pattern, which arrived together and are not parsed. See
- * docs/decisions/replies.md, "Text records that arrive together are one event".
- */
-export interface TextRun {
-  readonly pattern: RecordPattern
-  /** The text that contains the records. */
-  readonly source: string
-  /** Where the variable strings of each record begin and end in `source`: 2 or 4 positions per record. */
-  readonly bounds: readonly number[]
-  /** One part per record, except for records without text. */
-  readonly parts: readonly ReplyPart[]
-  /** The UTF-8 bytes of the text that the model produced. */
-  readonly textBytes: number
-  /** Returns one event per record. */
-  split(): readonly ReplyEvent[]
-}
-
-/** The event of a run. Its parts are read on first access: most streams are passed on without it. */
-export class TextRunEvent extends ReplyEvent {
-  constructor(run: TextRun) {
-    super([])
-    this[TEXT_RUN] = run
-  }
-}
-
-// Not an accessor of the class: TypeScript allows none in place of a property.
-Object.defineProperty(TextRunEvent.prototype, 'parts', {
-  get(this: ReplyEvent) {
-    return this[TEXT_RUN]?.parts
-  },
-  set(this: ReplyEvent) {
-    if (this[TEXT_RUN] !== undefined) throw new TypeError('Events are immutable. Use withParts.')
-  },
-})
-
-/** Returns the events of a batch with one event per record. Only the core uses it. */
-export function splitRuns(batch: readonly ReplyEvent[]): readonly ReplyEvent[] {
-  if (batch.every((event) => event[TEXT_RUN] === undefined)) return batch
-  return batch.flatMap((event) => event[TEXT_RUN]?.split() ?? event)
 }
 
 /**

@@ -80,23 +80,12 @@ export interface OutgoingRequest {
   readonly apiKey: string | undefined
 }
 
-/** Records that a `StreamReader` has read from the text of a body; `end` is the position after them. */
-export interface RecordRun {
-  readonly event: ReplyEvent
-  readonly end: number
-}
-
 /** Parses one provider stream, record by record. Stateful: one reader per reply. */
 export interface StreamReader {
   /** True once the provider has marked the reply as complete. Omit it if only the end of the body does. */
   isDone?(): boolean
   /** Parses one record. Throws a `GatewayError` if the record reports an error. */
   read(event: SseEvent): readonly ReplyEvent[]
-  /**
-   * Reads the records at a position of the body's text without parsing them, if they are text as in earlier
-   * records. Returns undefined if the record there must be parsed. A record begins at that position.
-   */
-  readRun?(body: string, start: number): RecordRun | undefined
   /** Called at the end of the body. Throws a `GatewayError` if the reply is incomplete. */
   end(): readonly ReplyEvent[]
 }

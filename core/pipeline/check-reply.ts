@@ -1,5 +1,5 @@
-import { NATIVE, TEXT_RUN } from '../contract/chat.ts'
 import { isJsonObject, type Reply, type ReplyEvent, type ReplyPart, type Usage } from '../contract/index.ts'
+import { NATIVE, TEXT_RUN } from '../contract/native-records.ts'
 import { isPromiseLike } from '../util/maybe-promise.ts'
 import { mapBatches, type WaitForBatch } from './map-batches.ts'
 

@@ -1,5 +1,5 @@
-import { TEXT_RUN } from '../contract/chat.ts'
 import type { Reply, ReplyEvent } from '../contract/index.ts'
+import { TEXT_RUN } from '../contract/native-records.ts'
 import { mapBatches, type WaitForBatch } from './map-batches.ts'
 
 /**

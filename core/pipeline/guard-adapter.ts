@@ -57,12 +57,11 @@ function guardReader(
   run: <Value>(name: string, call: () => Value) => Value,
 ): StreamReader {
   const title = `a stream of ${guard.title}`
-  const { isDone, readRun } = reader
+  const { isDone } = reader
   return {
     read: (event) => run('read', () => checkEvents(reader.read(event), title)),
     end: () => run('end', () => checkEvents(reader.end(), title)),
     ...(isDone && { isDone: () => isDone.call(reader) }),
-    ...(readRun && { readRun: (body, start) => readRun.call(reader, body, start) }),
   }
 }
 

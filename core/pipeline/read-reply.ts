@@ -1,5 +1,5 @@
-import { splitRuns } from '../contract/chat.ts'
 import type { Host, RepliedExchange, Reply, ReplyEvent, ReplyTransform } from '../contract/index.ts'
+import { splitRuns } from '../contract/native-records.ts'
 import { recordReplyError } from '../dialects/stream-error.ts'
 import type { MaybePromise } from '../util/maybe-promise.ts'
 import { releaseIterator } from './release-reply.ts'

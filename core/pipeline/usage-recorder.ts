@@ -1,4 +1,3 @@
-import { NATIVE, TEXT_RUN } from '../contract/chat.ts'
 import {
   type Attempt,
   type EndedExchange,
@@ -9,6 +8,7 @@ import {
   type Target,
   type Usage,
 } from '../contract/index.ts'
+import { NATIVE, TEXT_RUN } from '../contract/native-records.ts'
 import { textOfPart } from '../text/part-text.ts'
 import { estimateInputTokens } from '../text/prompt-tokens.ts'
 import { estimateTextTokens, tokenizerOf } from '../text/text-tokens.ts'

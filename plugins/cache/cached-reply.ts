@@ -1,4 +1,3 @@
-import { NATIVE } from '../../core/contract/chat.ts'
 import {
   isJsonObject,
   type Reply,
@@ -8,6 +7,7 @@ import {
   type Target,
   type Warning,
 } from '../../core/contract/index.ts'
+import { NATIVE } from '../../core/contract/native-records.ts'
 import { parseJsonObject } from '../../core/util/json.ts'
 
 /** The version of `CachedReply`. Entries of other versions are misses. */

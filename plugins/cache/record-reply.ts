@@ -1,5 +1,5 @@
-import { splitRuns } from '../../core/contract/chat.ts'
 import type { Reply, ReplyEvent, ReplyPart, Vector } from '../../core/contract/index.ts'
+import { splitRuns } from '../../core/contract/native-records.ts'
 import { textOfPart } from '../../core/text/part-text.ts'
 import { type CachedContent, toCachedContent } from './cached-reply.ts'
 

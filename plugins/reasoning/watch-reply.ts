@@ -1,5 +1,5 @@
-import { TEXT_RUN } from '../../core/contract/chat.ts'
 import type { Reply, ReplyEvent, ReplyPart, Target, ToolStart } from '../../core/contract/index.ts'
+import { TEXT_RUN } from '../../core/contract/native-records.ts'
 import { ReasoningCollector } from '../../core/dialects/carried-reasoning.ts'
 import type { MaybePromise } from '../../core/util/maybe-promise.ts'
 import type { RememberedTurn } from './remembered.ts'

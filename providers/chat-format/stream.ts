@@ -1,18 +1,11 @@
-import {
-  type ChatRequest,
-  type FinishReason,
-  NATIVE,
-  type NativeRecord,
-  type RecordPattern,
-  ReplyEvent,
-  type ReplyPart,
-} from '../../core/contract/chat.ts'
+import { type ChatRequest, type FinishReason, ReplyEvent, type ReplyPart } from '../../core/contract/chat.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
-import type { StreamReader } from '../../core/contract/provider.ts'
+import { NATIVE, type NativeRecord, type RecordPattern } from '../../core/contract/native-records.ts'
 import { parseJsonObject } from '../../core/util/json.ts'
 import { incompleteReplyError, malformedRecordError } from '../shared/errors.ts'
 import { asObject, asString } from '../shared/fields.ts'
 import { TextRecordMatcher } from '../shared/record-pattern.ts'
+import type { RunReader } from '../shared/text-run.ts'
 import { isChatErrorRecord, parseChatErrorRecord } from './errors.ts'
 import { ReasoningFields } from './reasoning-fields.ts'
 import { addContentParts, citesPages, findFirstChoice, toChatFinishReason, toChatUsage } from './reply.ts'
@@ -24,7 +17,7 @@ const NO_EVENTS: readonly ReplyEvent[] = []
  * Reads chat completion chunks: https://platform.openai.com/docs/api-reference/chat-streaming. The finish is
  * held back until the next record: some providers send one with every record, so the last one counts.
  */
-export function createChatStreamReader(request?: ChatRequest): StreamReader {
+export function createChatStreamReader(request?: ChatRequest): RunReader {
   const toolCalls = new ToolCallReader(toolNamesOf(request))
   const reasoningFields = new ReasoningFields()
   const textRecords = new TextRecordMatcher('content', 'obfuscation')

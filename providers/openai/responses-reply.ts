@@ -16,6 +16,7 @@ import { createChatStreamReader } from '../chat-format/stream.ts'
 import { incompleteReplyError, malformedRecordError, unusableReplyError } from '../shared/errors.ts'
 import { asObject, asObjects, asString, asTokens, toArgumentsJson } from '../shared/fields.ts'
 import { toReplyEvents } from '../shared/stream.ts'
+import type { RunReader } from '../shared/text-run.ts'
 import { toUnreadPart } from '../shared/unread.ts'
 
 /** Parses a chat completion or a response. Throws a `GatewayError` for an error and for any other value. */
@@ -25,8 +26,8 @@ export function parseOpenAiReply(body: unknown): ReplyEvent {
 }
 
 /** Reads the stream of a chat completion or of a response: their first events differ. */
-export function createOpenAiStreamReader(request?: ChatRequest): StreamReader {
-  let reader: StreamReader | undefined
+export function createOpenAiStreamReader(request?: ChatRequest): RunReader {
+  let reader: RunReader | undefined
   return {
     isDone: () => reader?.isDone?.() === true,
     read(event) {

@@ -23,8 +23,7 @@ export async function authorizeRequest(
     signal.throwIfAborted()
     const kind = error instanceof Error ? error.constructor.name : typeof error
     const cause = new Error(`authorize failed with ${kind}`)
-    const message =
-      `${provider} could not be authenticated with. ` + "Ask the gateway's operator to check the credentials."
+    const message = `${provider} could not be authenticated with. Ask the operator to check its credentials.`
     throw new GatewayError('provider_authentication_error', message, { cause })
   }
 }

@@ -1,6 +1,7 @@
-import { type ChatRequest, NATIVE, type Reply, ReplyEvent } from '../../core/contract/chat.ts'
+import { type ChatRequest, type Reply, ReplyEvent } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import type { ClientConnection } from '../../core/contract/exchange.ts'
+import { NATIVE } from '../../core/contract/native-records.ts'
 import type {
   Operation,
   OperationFormat,

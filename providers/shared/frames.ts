@@ -4,6 +4,7 @@ import { GatewayError } from '../../core/contract/errors.ts'
 import type { FrameReader, ProviderAdapter, SseEvent, StreamReader } from '../../core/contract/provider.ts'
 import { malformedRecordError } from './errors.ts'
 import { createSseReader, MAX_RECORD_CHARS, RECORD_END, recordTooLongError, type SseReader } from './sse.ts'
+import type { RunReader } from './text-run.ts'
 
 /** Reads the body of one stream, and adds the events of its records to a batch. */
 export interface BodyReader {
@@ -39,7 +40,7 @@ function createSseBodyReader(reader: StreamReader): BodyReader {
 }
 
 /** Adds the events of a text to a batch. Records that the reader does not have to parse are not parsed. */
-export function readEvents(body: string, sse: SseReader, reader: StreamReader, batch: ReplyEvent[]): void {
+export function readEvents(body: string, sse: SseReader, reader: RunReader, batch: ReplyEvent[]): void {
   let start = 0
   while (start < body.length) {
     const run = sse.isBetweenRecords ? reader.readRun?.(body, start) : undefined

@@ -1,8 +1,8 @@
-import type { RecordPattern, ReplyPart } from '../../core/contract/chat.ts'
+import type { ReplyPart } from '../../core/contract/chat.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
-import type { RecordRun } from '../../core/contract/provider.ts'
+import type { RecordPattern } from '../../core/contract/native-records.ts'
 import { endOfString } from './json-string.ts'
-import { buildRunFrame, type RunFrame, readTextRun, type ToNativeRecord } from './text-run.ts'
+import { buildRunFrame, type RecordRun, type RunFrame, readTextRun, type ToNativeRecord } from './text-run.ts'
 
 /**
  * Most records of a stream are equal except for a few characters of text. Recognizes those and extracts their

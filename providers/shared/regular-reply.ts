@@ -1,6 +1,7 @@
-import { NATIVE, ReplyEvent, type ReplyPart, TEXT_RUN, type ToolStart } from '../../core/contract/chat.ts'
-import type { StreamReader } from '../../core/contract/provider.ts'
+import { ReplyEvent, type ReplyPart, type ToolStart } from '../../core/contract/chat.ts'
+import { NATIVE, TEXT_RUN } from '../../core/contract/native-records.ts'
 import { newCallId } from '../../core/util/ids.ts'
+import type { RunReader } from './text-run.ts'
 
 /** Makes a whole reply regular, see `RegularReply`. */
 export function toRegularReply(event: ReplyEvent): ReplyEvent {
@@ -8,7 +9,7 @@ export function toRegularReply(event: ReplyEvent): ReplyEvent {
 }
 
 /** Makes the events of a stream regular, see `RegularReply`. */
-export function withRegularEvents(reader: StreamReader): StreamReader {
+export function withRegularEvents(reader: RunReader): RunReader {
   const reply = new RegularReply()
   const toRegular = (events: readonly ReplyEvent[]): readonly ReplyEvent[] => {
     const only = events[0]

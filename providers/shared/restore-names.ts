@@ -1,13 +1,14 @@
-import { NATIVE, ReplyEvent, type ReplyPart } from '../../core/contract/chat.ts'
+import { ReplyEvent, type ReplyPart } from '../../core/contract/chat.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
-import type { StreamReader } from '../../core/contract/provider.ts'
+import { NATIVE } from '../../core/contract/native-records.ts'
 import { asObjects } from './fields.ts'
+import type { RunReader } from './text-run.ts'
 
 /** The caller's names of tools by those that were sent. */
 type Renamed = ReadonlyMap<unknown, string>
 
 /** Wraps a reader so that calls have the names that the caller gave to its tools. */
-export function restoreNamesIn(reader: StreamReader, renamed: Renamed): StreamReader {
+export function restoreNamesIn(reader: RunReader, renamed: Renamed): RunReader {
   const restore = (event: ReplyEvent) => restoreNames(event, renamed)
   return {
     isDone: () => reader.isDone?.() === true,

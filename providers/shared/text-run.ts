@@ -1,13 +1,46 @@
+import { ReplyEvent, type ReplyPart } from '../../core/contract/chat.ts'
 import {
   type NativeRecord,
   type RecordPattern,
-  ReplyEvent,
-  type ReplyPart,
+  TEXT_RUN,
   type TextRun,
-  TextRunEvent,
-} from '../../core/contract/chat.ts'
+} from '../../core/contract/native-records.ts'
+import type { StreamReader } from '../../core/contract/provider.ts'
 import { endOfString } from './json-string.ts'
 import { RECORD_END } from './sse.ts'
+
+/** Records that a `RunReader` has read from the text of a body; `end` is the position after them. */
+export interface RecordRun {
+  readonly event: ReplyEvent
+  readonly end: number
+}
+
+/** A reader of SSE records that need not be parsed. */
+export interface RunReader extends StreamReader {
+  /**
+   * Reads the records at a position of the body's text without parsing them, if they are text as in earlier
+   * records. Returns undefined if the record there must be parsed. A record begins at that position.
+   */
+  readRun?(body: string, start: number): RecordRun | undefined
+}
+
+/** The event of a run. Its parts are read on first access: most streams are passed on without it. */
+class TextRunEvent extends ReplyEvent {
+  constructor(run: TextRun<ReplyEvent>) {
+    super([])
+    this[TEXT_RUN] = run
+  }
+}
+
+// Not an accessor of the class: TypeScript allows none in place of a property.
+Object.defineProperty(TextRunEvent.prototype, 'parts', {
+  get(this: ReplyEvent) {
+    return this[TEXT_RUN]?.parts
+  },
+  set(this: ReplyEvent) {
+    if (this[TEXT_RUN] !== undefined) throw new TypeError('Events are immutable. Use withParts.')
+  },
+})
 
 /** How text records of one pattern follow each other in the body of a stream. */
 export interface RunFrame {
@@ -39,7 +72,7 @@ export function readTextRun(
   from: number,
   { pattern, start, joint, end }: RunFrame,
   toNative: ToNativeRecord,
-): { event: ReplyEvent; end: number } | undefined {
+): RecordRun | undefined {
   let position = from + start.length
   if (body.slice(from, position) !== start) return undefined
   const { between } = pattern
@@ -72,7 +105,7 @@ function toTextParts(text: string): readonly ReplyPart[] {
   return text === '' ? [] : [Object.freeze({ type: 'text', text })]
 }
 
-class UnparsedRun implements TextRun {
+class UnparsedRun implements TextRun<ReplyEvent> {
   readonly pattern: RecordPattern
   readonly source: string
   readonly bounds: readonly number[]

@@ -1,5 +1,5 @@
-import type { TextRun } from '../../contract/chat.ts'
-import type { JsonObject, NativeRecord, RecordPattern } from '../../contract/index.ts'
+import type { JsonObject, ReplyEvent } from '../../contract/index.ts'
+import type { NativeRecord, RecordPattern, TextRun } from '../../contract/native-records.ts'
 
 /** Stands for a variable string in a chunk that serves as a template. */
 const PLACEHOLDER = '\u0000'
@@ -46,7 +46,7 @@ export class ChunkTemplates {
   }
 
   /** Returns the SSE records of a run; undefined if they must be serialized again. */
-  fillRun(run: TextRun): string | undefined {
+  fillRun(run: TextRun<ReplyEvent>): string | undefined {
     const { pattern, source, bounds } = run
     if (this.#pattern !== pattern) this.#build(pattern)
     if (this.#template === undefined) return undefined

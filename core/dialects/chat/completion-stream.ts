@@ -1,4 +1,3 @@
-import { NATIVE, TEXT_RUN, type TextRun } from '../../contract/chat.ts'
 import {
   GatewayError,
   isJsonObject,
@@ -8,6 +7,7 @@ import {
   type ReplyPart,
   type Target,
 } from '../../contract/index.ts'
+import { NATIVE, TEXT_RUN, type TextRun } from '../../contract/native-records.ts'
 import { formatError } from '../../http/errors.ts'
 import { relatedId } from '../../util/ids.ts'
 import { parseJson } from '../../util/json.ts'
@@ -112,7 +112,7 @@ interface ChunkConverter {
   /** Returns the same chunks as JSON texts. Faster, and sufficient for most of a stream. */
   toChunkTexts(event: ReplyEvent): readonly string[]
   /** Returns the SSE records of a run of text chunks; undefined if they must be converted one by one. */
-  runToRecords(run: TextRun): string | undefined
+  runToRecords(run: TextRun<ReplyEvent>): string | undefined
   /** Returns the usage chunk, which follows all other chunks; undefined if the client did not request it. */
   usageChunk(): JsonObject | undefined
 }

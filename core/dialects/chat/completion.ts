@@ -1,4 +1,3 @@
-import { NATIVE } from '../../contract/chat.ts'
 import {
   GatewayError,
   isJsonObject,
@@ -9,6 +8,7 @@ import {
   type ToolStart,
   type Usage,
 } from '../../contract/index.ts'
+import { NATIVE } from '../../contract/native-records.ts'
 import { relatedId } from '../../util/ids.ts'
 import { encodeReasoning, ReasoningCollector } from '../carried-reasoning.ts'
 import { warnOfLostPart } from '../lost-parts.ts'

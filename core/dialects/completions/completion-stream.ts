@@ -1,5 +1,5 @@
-import { splitRuns } from '../../contract/chat.ts'
 import { GatewayError, type JsonObject, type RepliedExchange } from '../../contract/index.ts'
+import { splitRuns } from '../../contract/native-records.ts'
 import { formatError } from '../../http/errors.ts'
 import { toCompletionUsage } from '../chat/completion.ts'
 import { recordReplyError } from '../stream-error.ts'

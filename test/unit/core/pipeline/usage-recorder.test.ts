@@ -1,11 +1,11 @@
 import { expect } from 'chai'
-import { TEXT_RUN } from '../../../../core/contract/chat.ts'
 import {
   type EndedExchange,
   ReplyEvent,
   type ReplyPart,
   type Usage,
 } from '../../../../core/contract/index.ts'
+import { TEXT_RUN } from '../../../../core/contract/native-records.ts'
 import { billedTarget, recordUnreadCost, UsageRecorder } from '../../../../core/pipeline/usage-recorder.ts'
 import { createChatStreamReader } from '../../../../providers/chat-format/stream.ts'
 import { readEvents } from '../../../../providers/shared/frames.ts'

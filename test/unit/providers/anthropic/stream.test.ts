@@ -8,7 +8,7 @@ import type {
 } from '@anthropic-ai/sdk/resources/messages'
 import { expect } from 'chai'
 import type { ReplyEvent } from '../../../../core/contract/chat.ts'
-import { NATIVE } from '../../../../core/contract/chat.ts'
+import { NATIVE } from '../../../../core/contract/native-records.ts'
 import { anthropic } from '../../../../providers/anthropic/adapter.ts'
 import { createSseReader } from '../../../../providers/shared/sse.ts'
 import { CUTS, cutBytes } from '../../../support/cut-bytes.ts'

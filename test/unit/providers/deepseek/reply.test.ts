@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type OpenAI from 'openai'
-import { NATIVE } from '../../../../core/contract/chat.ts'
+import { NATIVE } from '../../../../core/contract/native-records.ts'
 import { deepseek } from '../../../../providers/deepseek/adapter.ts'
 
 type ChatCompletion = OpenAI.Chat.Completions.ChatCompletion

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type OpenAI from 'openai'
 import type { ReplyEvent } from '../../../../core/contract/chat.ts'
-import { NATIVE } from '../../../../core/contract/chat.ts'
+import { NATIVE } from '../../../../core/contract/native-records.ts'
 import { deepseek } from '../../../../providers/deepseek/adapter.ts'
 import { createSseReader } from '../../../../providers/shared/sse.ts'
 import { CUTS, cutBytes } from '../../../support/cut-bytes.ts'

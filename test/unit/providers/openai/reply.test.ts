@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type OpenAI from 'openai'
-import { NATIVE } from '../../../../core/contract/chat.ts'
 import type { JsonObject } from '../../../../core/contract/json.ts'
+import { NATIVE } from '../../../../core/contract/native-records.ts'
 import { openai } from '../../../../providers/openai/adapter.ts'
 
 type ChatCompletion = OpenAI.Chat.Completions.ChatCompletion

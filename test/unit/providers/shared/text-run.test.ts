@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { NATIVE, type ReplyEvent, splitRuns, TEXT_RUN } from '../../../../core/contract/chat.ts'
+import type { ReplyEvent } from '../../../../core/contract/chat.ts'
+import { NATIVE, splitRuns, TEXT_RUN } from '../../../../core/contract/native-records.ts'
 import { createChatStreamReader } from '../../../../providers/chat-format/stream.ts'
 import { openai } from '../../../../providers/openai/adapter.ts'
 import { readEvents } from '../../../../providers/shared/frames.ts'
