@@ -15,8 +15,10 @@ describe('docs/guides/audit.md', () => {
   const run = (script?: string) => runBlock(gateway, script)
 
   it('has commands that work as described, after those of the README', async () => {
-    const [, makeRules] = await readCurlBlocks('README.md')
-    await run(makeRules)
+    const [, makeRule] = await readCurlBlocks('README.md')
+    const [makeSecond] = await readCurlBlocks('docs/start.md')
+    await run(makeRule)
+    await run(makeSecond)
     const [patch, history, audit, asOf, diff, revert] = await readCurlBlocks('docs/guides/audit.md')
     const [simulate] = await readCurlBlocks('docs/guides/simulate.md')
     const runForData = async (script?: string) => JSON.parse(await run(script)).data

@@ -6,6 +6,7 @@ import { skip } from '../support/skip.ts'
 /** In the order in which a reader may open them. */
 const PAGES = [
   'README.md',
+  'docs/start.md',
   'docs/guides/responses.md',
   'docs/guides/feedback.md',
   'docs/guides/firewall.md',

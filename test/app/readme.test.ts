@@ -3,7 +3,7 @@ import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { hasCurl, readCurlBlocks, runBlock } from '../support/pages.ts'
 import { skip } from '../support/skip.ts'
 
-describe('the README', () => {
+describe('the README and docs/start.md', () => {
   let gateway: RunningGateway
 
   before(async function () {
@@ -12,18 +12,16 @@ describe('the README', () => {
   })
   after(() => gateway?.stop())
 
-  it('shows commands that do what it says, copied as they stand', async () => {
-    const [ask, makeRules, askAgain] = await readCurlBlocks('README.md')
+  it('show commands that do what they say, copied as they stand', async () => {
+    const [ask, makeRule] = await readCurlBlocks('README.md')
+    const [makeSecond, askAgain] = await readCurlBlocks('docs/start.md')
     const run = (script?: string) => runBlock(gateway, script)
 
     const first = JSON.parse(await run(ask))
     expect(first).to.include({ model: 'ministral-3b-2512', provider: 'mistral', routing_mode: 'cost' })
     expect(first.choices[0].message.content).to.contain('ada@example.com')
 
-    const rules = (await run(makeRules))
-      .replaceAll('}{"data"', '}\n{"data"')
-      .split('\n')
-      .map((line) => JSON.parse(line))
+    const rules = [JSON.parse(await run(makeRule)), JSON.parse(await run(makeSecond))]
     expect(rules.map(({ data }) => data.name)).to.deep.equal(['No addresses', 'Contracts get the best'])
 
     const second = JSON.parse(await run(askAgain))
