@@ -41,18 +41,13 @@ export function describeRun(run: Run): string {
 const BEGIN = '<!-- figures: npm run bench -- --markdown docs/lab/performance.md -->'
 const END = '<!-- end of figures -->'
 
-/** Writes the tables of the run between the two marks of a document. */
+/** Writes the goals of the run between the two marks of a document. `--json` has the tables of all cases. */
 export function pasteInto(file: string, run: Run): void {
   const [before, rest = ''] = readFileSync(file, 'utf8').split(BEGIN)
   const after = rest.split(END)[1]
   if (after === undefined)
     throw new Error(`${file} has no place for figures: write ${BEGIN} and ${END} into it.`)
-  const sections = [
-    describeGoals(run),
-    ...describeSetting(run),
-    describeMemory(run),
-    ...run.results.map(describeCase),
-  ]
+  const sections = [describeGoals(run), ...describeSetting(run), describeMemory(run)]
   const texts = sections.map(({ title, lines, table }) =>
     [`### ${title}\n`, lines.map((line) => `- ${line}\n`).join(''), asMarkdown(table)]
       .filter((part) => part !== '')
