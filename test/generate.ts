@@ -1,5 +1,6 @@
 /** Writes the files that are generated from the source: `npm run generate`. */
 import { writeFileSync } from 'node:fs'
+import { COMMANDS } from '../config/cli/commands.ts'
 import { SettingsSchema } from '../config/settings/schema.ts'
 import { buildCasesEditorSchema, buildEditorSchema } from '../plugins/rules-file/editor-schema.ts'
 import { CONSOLE_TYPES, writeConsoleTypes } from './support/console-types.ts'
@@ -7,6 +8,7 @@ import { startGateway } from './support/gateway.ts'
 import { writeGenerated } from './support/generated-text.ts'
 import { writeLimitsTable } from './support/limits-table.ts'
 import { writeParameterMatrix } from './support/parameter-matrix.ts'
+import { writeCommandTable, writeSettingsTable } from './support/reference-tables.ts'
 import { ROOT } from './support/root.ts'
 
 const write = (file: string, schema: object) => writeFileSync(new URL(file, ROOT), JSON.stringify(schema))
@@ -16,6 +18,8 @@ write('config/rules-file.schema.json', buildEditorSchema())
 write('config/rules-cases.schema.json', buildCasesEditorSchema())
 writeGenerated('docs/providers.md', 'limits', writeLimitsTable())
 writeGenerated('docs/parameters.md', 'parameters', writeParameterMatrix())
+writeGenerated('docs/settings.md', 'settings', writeSettingsTable(SettingsSchema))
+writeGenerated('docs/commands.md', 'commands', writeCommandTable(COMMANDS))
 
 const gateway = await startGateway()
 const { body } = await gateway.call('GET', '/openapi.json')
