@@ -1,29 +1,7 @@
-import type { Account, Plan, Position, RecordedEvent, UserLimits } from '../core/contract/index.ts'
-import { type KeyTerms, userStream } from '../core/events/domain-events.ts'
+import type { Account, Plan } from '../core/contract/index.ts'
 import type { Budget } from './events/budgets.ts'
-import { type DomainEvent, isRuleEvent } from './events/registry.ts'
+import { foldUser, type Key, pickLimits, type User } from './events/users.ts'
 import type { SavedProjection } from './runtime/projection.ts'
-
-/** A user as administrators see it. `revision` is that of the user's stream. */
-export interface User extends UserLimits {
-  readonly id: number
-  readonly name: string
-  readonly plan: Plan
-  readonly budget?: Budget
-  readonly createdAt: string
-  readonly keys: readonly Key[]
-  readonly revision: number
-  readonly position: Position
-}
-
-export interface Key extends KeyTerms {
-  readonly id: string
-  readonly name?: string
-  readonly hash: string
-  readonly budget?: Budget
-  readonly createdAt: string
-  readonly revokedAt: string | null
-}
 
 /** All users and keys, in memory. */
 export interface Accounts extends SavedProjection {
@@ -70,10 +48,11 @@ export function createAccounts(): Accounts {
   return {
     name: 'accounts',
     apply(event, record) {
-      if (isRuleEvent(event)) return
-      if (event.type === 'UserDeleted') return remove(event.data.userId)
-      const user = evolveUser(users.get(userIdOf(event)), event, record)
+      if (!foldUser.has(event)) return
+      const { userId } = event.data
+      const user = foldUser(users.get(userId), event, record)
       if (user !== undefined) put(user)
+      else if (event.type === 'UserDeleted') remove(userId)
     },
     onDeletion(notify) {
       deletionListeners.add(notify)
@@ -96,72 +75,6 @@ function* serializeUsers(users: readonly User[]): Generator<string> {
   for (const user of users) yield JSON.stringify(user)
 }
 
-/** Returns the user after the event, undefined if the event does not concern a known user. */
-function evolveUser(user: User | undefined, event: DomainEvent, record: RecordedEvent): User | undefined {
-  const { revision, position } = record
-  const { time } = record.metadata
-  if (event.type === 'UserCreated') {
-    const { userId, name, plan } = event.data
-    return { id: userId, name, plan, createdAt: time, keys: [], revision, position }
-  }
-  if (user === undefined) return undefined
-  switch (event.type) {
-    case 'PlanChanged':
-      return { ...user, revision, position, plan: event.data.plan }
-    case 'RequestLimitChanged': {
-      const { requestsPerMinute: _, ...rest } = user
-      return { ...rest, revision, position, ...pickLimits(event.data) }
-    }
-    case 'TokenLimitChanged': {
-      const { tokensPerMinute: _, ...rest } = user
-      return { ...rest, revision, position, ...pickLimits(event.data) }
-    }
-    case 'ConcurrencyLimitChanged': {
-      const { maxConcurrent: _, ...rest } = user
-      return { ...rest, revision, position, ...pickLimits(event.data) }
-    }
-    case 'UserAddedToGroup':
-    case 'UserRemovedFromGroup':
-      return { ...user, revision, position }
-    case 'BudgetSet':
-    case 'BudgetRemoved':
-      return { ...withBudget(user, event.data), revision, position }
-    case 'UserRenamed':
-      return { ...user, revision, position, name: event.data.name }
-    case 'KeyIssued': {
-      const { userId: _, keyId, ...issued } = event.data
-      const key = { id: keyId, ...issued, createdAt: time, revokedAt: null }
-      return { ...user, revision, position, keys: [...user.keys, key] }
-    }
-    case 'KeyExpirySet': {
-      const { keyId, expiresAt } = event.data
-      const keys = user.keys.map((key) => (key.id === keyId ? { ...key, expiresAt } : key))
-      return { ...user, revision, position, keys }
-    }
-    case 'KeyRevoked': {
-      const keys = user.keys.map((key) => (key.id === event.data.keyId ? { ...key, revokedAt: time } : key))
-      const isOwnStream = record.stream === userStream(user.id)
-      return { ...user, revision: isOwnStream ? revision : user.revision, position, keys }
-    }
-    default:
-      return undefined
-  }
-}
-
-function withBudget(user: User, { keyId, budget }: { keyId?: string; budget?: Budget }): User {
-  const replace = <Owner extends { readonly budget?: Budget }>({ budget: _, ...owner }: Owner) => ({
-    ...owner,
-    ...(budget && { budget }),
-  })
-  if (keyId === undefined) return replace(user)
-  return { ...user, keys: user.keys.map((key) => (key.id === keyId ? replace(key) : key)) }
-}
-
-/** Returns 0, which is no user's id, for events that are not about a user. */
-function userIdOf(event: DomainEvent): number {
-  return 'userId' in event.data ? event.data.userId : 0
-}
-
 /** The account of requests with a key. */
 export function toAccount(user: User, key: Key): Account {
   const { id: userId, name, plan, position } = user
@@ -176,15 +89,6 @@ export function toAccount(user: User, key: Key): Account {
     ...(expiresAt !== undefined && { keyExpiresAtMs: Date.parse(expiresAt) }),
     ...(models && { models }),
     ...(endpoints && { endpoints }),
-  }
-}
-
-/** Omits the limits that the user does not have. */
-function pickLimits({ requestsPerMinute, tokensPerMinute, maxConcurrent }: UserLimits): UserLimits {
-  return {
-    ...(requestsPerMinute !== undefined && { requestsPerMinute }),
-    ...(tokensPerMinute !== undefined && { tokensPerMinute }),
-    ...(maxConcurrent !== undefined && { maxConcurrent }),
   }
 }
 

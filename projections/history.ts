@@ -5,12 +5,13 @@ import {
   type RecordedEvent,
   type RuleSet,
 } from '../core/contract/index.ts'
-import { rulesStream, userStream } from '../core/events/domain-events.ts'
+import { rulesStream } from '../core/events/domain-events.ts'
 import type { AppliedChange } from '../core/http/idempotency.ts'
 import type { AsOf } from '../core/util/as-of.ts'
 import { createBackgroundYield, mapInSlices } from '../core/util/cooperative-yield.ts'
-import { createAccounts, type User } from './accounts.ts'
+import { createAccounts } from './accounts.ts'
 import { type DomainEvent, decodeEvent, isRuleEvent } from './events/registry.ts'
+import { type User, userStream } from './events/users.ts'
 import { type PastEvent, readStreams } from './past-events.ts'
 import type { Subscription } from './runtime/subscribe.ts'
 import { copyUserRules, emptyUserRules, evolveUserRules, toRuleSet, type UserRules } from './user-rules.ts'

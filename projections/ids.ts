@@ -1,5 +1,5 @@
 import { type Author, EventLogUnavailableError } from '../core/contract/index.ts'
-import { IDS_STREAM } from '../core/events/domain-events.ts'
+import { IDS_STREAM } from '../core/events/log-events.ts'
 import type { FindKnownRequest } from '../core/http/idempotency.ts'
 import type { SavedProjection } from './runtime/projection.ts'
 import type { EventWriter } from './runtime/write.ts'

@@ -1,4 +1,4 @@
-import type { Budget } from './events/budgets.ts'
+import { type Budget, foldOverallBudgets, type OverallBudgets } from './events/budgets.ts'
 import type { SavedProjection } from './runtime/projection.ts'
 
 /** The budgets of everything together, and of copies for other models, in memory. */
@@ -10,25 +10,21 @@ export interface OverallBudget extends SavedProjection {
 }
 
 export function createOverallBudget(): OverallBudget {
-  let budget: Budget | undefined
-  let shadow: Budget | undefined
+  let budgets: OverallBudgets = {}
   let revision = -1
   return {
     name: 'overall-budget',
     apply(event, record) {
-      if (event.type === 'OverallBudgetSet') budget = event.data.budget
-      else if (event.type === 'OverallBudgetRemoved') budget = undefined
-      else if (event.type === 'ShadowBudgetSet') shadow = event.data.budget
-      else if (event.type === 'ShadowBudgetRemoved') shadow = undefined
-      else return
+      if (!foldOverallBudgets.has(event)) return
+      budgets = foldOverallBudgets(budgets, event, record) ?? {}
       revision = record.revision
     },
-    current: () => budget,
-    shadow: () => shadow,
+    current: () => budgets.budget,
+    shadow: () => budgets.shadow,
     revision: () => revision,
-    save: () => [JSON.stringify({ budget, shadow, revision })],
+    save: () => [JSON.stringify({ ...budgets, revision })],
     load(lines) {
-      for (const line of lines) ({ budget, shadow, revision } = JSON.parse(line.toString()))
+      for (const line of lines) ({ revision, ...budgets } = JSON.parse(line.toString()))
     },
   }
 }

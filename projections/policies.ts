@@ -1,6 +1,7 @@
 import type { Position, RuleOrigin, RuleSet } from '../core/contract/index.ts'
 import type { RuleEvent } from '../core/events/domain-events.ts'
-import type { PolicyContent, PolicyEvent, PolicyScope } from '../core/events/policy-events.ts'
+import type { PolicyEvent, PolicyScope } from './events/policies.ts'
+import { foldPolicy, type Policy } from './events/policies.ts'
 import { type DomainEvent, isRuleEvent } from './events/registry.ts'
 import { emptyRuleSet } from './rules.ts'
 import type { SavedProjection } from './runtime/projection.ts'
@@ -14,14 +15,6 @@ import {
   toRuleSet,
   type UserRules,
 } from './user-rules.ts'
-
-/** The settings of a policy. `revision` counts their events from 1; it is the policy's ETag. */
-export interface Policy extends PolicyContent {
-  readonly id: number
-  readonly createdAt: string
-  readonly updatedAt: string
-  readonly revision: number
-}
 
 /** All policies and their rules, in memory. */
 export interface Policies extends SavedProjection {
@@ -82,7 +75,7 @@ export function createPolicies(): Policies {
       evolveUserRules(mutable, event, record)
       return { settings, rules: mutable, revision, ruleSet: undefined }
     }
-    const evolved = evolvePolicy(settings, event, record)
+    const evolved = foldPolicy(settings, event, record)
     const isRenamed = evolved?.name !== settings?.name
     return { settings: evolved, rules, revision, ruleSet: isRenamed ? undefined : ruleSet }
   }
@@ -173,27 +166,6 @@ function isOfPolicy(
   event: DomainEvent,
 ): event is PolicyEvent | (RuleEvent & { data: { readonly policyId: number } }) {
   return 'policyId' in event.data
-}
-
-/** Returns the policy after the event; undefined if it is deleted, or was never created. */
-export function evolvePolicy(
-  policy: Policy | undefined,
-  event: PolicyEvent,
-  record: EventEntry,
-): Policy | undefined {
-  const { time } = record.metadata
-  switch (event.type) {
-    case 'PolicyCreated': {
-      const { policyId: id, ...content } = event.data
-      return { id, ...content, createdAt: time, updatedAt: time, revision: 1 }
-    }
-    case 'PolicyUpdated':
-      return policy && { ...policy, ...event.data.changes, updatedAt: time, revision: policy.revision + 1 }
-    case 'PolicyDeleted':
-      return undefined
-    default:
-      return event satisfies never
-  }
 }
 
 type SavedLine =

@@ -1,17 +1,9 @@
 import type { RecordedEvent, StreamAnomaly } from '../../core/contract/index.ts'
 import { CHECKPOINTS_STREAM, LOG_STREAM } from '../../core/event-log/streams.ts'
 import { hashEventLeaf } from '../../core/event-log/transparency/event-leaf.ts'
-import { ACCESS_STREAM } from '../../core/events/access-events.ts'
-import {
-  IDS_STREAM,
-  OVERALL_BUDGET_STREAM,
-  type RuleEvent,
-  rulesStream,
-  type UserEvent,
-  userStream,
-} from '../../core/events/domain-events.ts'
+import { type RuleEvent, rulesStream } from '../../core/events/domain-events.ts'
+import { IDS_STREAM } from '../../core/events/log-events.ts'
 import { isPluginStream } from '../../core/events/plugin-events.ts'
-import { type PolicyEvent, policyStream } from '../../core/events/policy-events.ts'
 import {
   checksumOf,
   modelsOfWeights,
@@ -20,12 +12,16 @@ import {
   type RouterVersionData,
   routerWeightsStream,
 } from '../../core/events/router-events.ts'
-import { classifyContent, REVOCATIONS_STREAM } from '../../core/events/well-formed.ts'
+import { classifyContent } from '../../core/events/well-formed.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
+import { ACCESS_STREAM } from '../../projections/events/access.ts'
+import { OVERALL_BUDGET_STREAM } from '../../projections/events/budgets.ts'
 import { type GroupEvent, groupStream } from '../../projections/events/groups.ts'
 import { OPERATORS_STREAM } from '../../projections/events/operators.ts'
+import { type PolicyEvent, policyStream } from '../../projections/events/policies.ts'
 import { type DomainEvent, decodeEvent, isWellFormed } from '../../projections/events/registry.ts'
 import { isFollowed } from '../../projections/events/streams.ts'
+import { REVOCATIONS_STREAM, type UserEvent, userStream } from '../../projections/events/users.ts'
 
 /** Checks records one after the other, in log order. */
 interface RecordChecker {

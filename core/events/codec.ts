@@ -1,72 +1,23 @@
 import type { Author, EventMetadata, ExpectedRevision, NewEvent, RecordedEvent } from '../contract/index.ts'
-import type { AccessEvent } from './access-events.ts'
-import type {
-  CheckpointEvent,
-  IdEvent,
-  LogEvent,
-  OverallBudgetEvent,
-  RuleEvent,
-  UserEvent,
-} from './domain-events.ts'
-import type { PolicyEvent } from './policy-events.ts'
+import type { RuleEvent } from './domain-events.ts'
 import type { RouterEvent } from './router-events.ts'
 
 /** The domain events that are not declared by `defineEvent` yet, discriminated by `type`. */
-export type DomainEvent =
-  | UserEvent
-  | RuleEvent
-  | PolicyEvent
-  | OverallBudgetEvent
-  | AccessEvent
-  | RouterEvent
-  | IdEvent
-  | LogEvent
-  | CheckpointEvent
+export type DomainEvent = RuleEvent | RouterEvent
 
 /** Version of the event shapes that this code writes. Readers skip newer ones. */
 export const SCHEMA_VERSION = 1
 
 const TYPES: Readonly<Record<DomainEvent['type'], true>> = {
-  UserCreated: true,
-  PlanChanged: true,
-  RequestLimitChanged: true,
-  TokenLimitChanged: true,
-  ConcurrencyLimitChanged: true,
-  BudgetSet: true,
-  BudgetRemoved: true,
-  UserRenamed: true,
-  UserDeleted: true,
-  KeyIssued: true,
-  KeyExpirySet: true,
-  KeyRevoked: true,
-  UserAddedToGroup: true,
-  UserRemovedFromGroup: true,
   RoutingRuleCreated: true,
   RoutingRuleUpdated: true,
   RoutingRuleDeleted: true,
   FirewallRuleCreated: true,
   FirewallRuleUpdated: true,
   FirewallRuleDeleted: true,
-  PolicyCreated: true,
-  PolicyUpdated: true,
-  PolicyDeleted: true,
-  OverallBudgetSet: true,
-  OverallBudgetRemoved: true,
-  ShadowBudgetSet: true,
-  ShadowBudgetRemoved: true,
-  OperatorSignedIn: true,
-  SessionEnded: true,
-  OperatorCallsRefused: true,
-  DataRead: true,
-  PromptsDeleted: true,
-  RatingsImported: true,
-  ImportedRatingsDeleted: true,
   RouterTrained: true,
   RouterActivated: true,
   RouterRolledBack: true,
-  IdsReserved: true,
-  LogCreated: true,
-  CheckpointSigned: true,
 }
 
 /** The types of all events that this code can decode. */
@@ -102,17 +53,9 @@ export function markAppend(
   return { ...metadata, lastRevision: expectedRevision + events }
 }
 
-/**
- * Decodes a recorded event. Returns undefined for a type or schema version that only a newer version of
- * Signalbox knows.
- */
+/** Returns undefined for a type or schema version that only a newer version of Signalbox knows. */
 export function decodeEvent({ type, data, metadata }: RecordedEvent): DomainEvent | undefined {
   if (metadata.schema > SCHEMA_VERSION || !Object.hasOwn(TYPES, type)) return undefined
-  // Safe: only encodeEvent writes these types, and the schema version identifies their shape.
+  // Safe: the schema version identifies the shape.
   return { type, data } as unknown as DomainEvent
-}
-
-/** Whether the event is about a rule, of a user or of a policy. */
-export function isRuleEvent(event: DomainEvent): event is RuleEvent {
-  return 'ruleId' in event.data
 }

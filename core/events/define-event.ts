@@ -45,6 +45,7 @@ export interface DeclaredEvent<Type extends string = string, Data extends JsonOb
 
 /** What a state may depend on, besides the data of an event. */
 export interface EventEntry {
+  readonly stream?: string
   readonly revision: number
   readonly position: Position
   readonly metadata: Pick<RecordedEvent['metadata'], 'time'>
@@ -218,3 +219,10 @@ export function createEventRegistry<const Declarations extends readonly EventDec
 
 /** An id of the sequence that users, rules, groups and policies share. */
 export const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
+
+/** ISO 8601, UTC. Every text of this form can be parsed. */
+export const Time = Type.String({
+  pattern: '^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])T([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d+)?Z$',
+})
+
+export const Texts = Type.Unsafe<readonly string[]>(Type.Array(Type.String()))

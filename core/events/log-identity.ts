@@ -2,7 +2,8 @@ import { type EventLog, WrongExpectedRevisionError } from '../contract/index.ts'
 import { SYSTEM_ACTOR } from '../event-log/actor.ts'
 import { LOG_STREAM } from '../event-log/streams.ts'
 import { newLogId } from '../util/ids.ts'
-import { createMetadata, decodeEvent, encodeEvent } from './codec.ts'
+import { createMetadata, SCHEMA_VERSION } from './codec.ts'
+import { LogCreated } from './log-events.ts'
 
 /**
  * Returns the id of the log, and gives it one if it has none. Of several processes that do so at once, one
@@ -32,7 +33,7 @@ export async function appendLogId(log: EventLog, time: string): Promise<void> {
 /** Resolves with undefined if another process was first. */
 async function writeLogId(log: EventLog, revision: number, time: string): Promise<string | undefined> {
   const id = newLogId()
-  const created = encodeEvent({ type: 'LogCreated', data: { id } })
+  const created = { type: LogCreated.type, data: { id } }
   try {
     const metadata = createMetadata({ actor: SYSTEM_ACTOR }, time)
     await log.append(LOG_STREAM, [created], { expectedRevision: revision, metadata })
@@ -55,8 +56,9 @@ export async function readLogId(log: Pick<EventLog, 'read'>): Promise<string | u
 export async function readLogIds(log: Pick<EventLog, 'read'>): Promise<readonly string[]> {
   const ids: string[] = []
   for await (const record of log.read(LOG_STREAM)) {
-    const event = decodeEvent(record)
-    if (event?.type === 'LogCreated' && typeof event.data.id === 'string') ids.push(event.data.id)
+    const { type, data, metadata } = record
+    const isKnown = type === LogCreated.type && metadata.schema <= SCHEMA_VERSION
+    if (isKnown && LogCreated.hasValidData(data)) ids.push(data.id)
   }
   return ids
 }

@@ -16,7 +16,6 @@ import {
   type OperatorRole,
   requireAccount,
 } from '../contract/index.ts'
-import type { AuditedRead } from '../events/access-events.ts'
 import { afterNextInput } from '../util/cooperative-yield.ts'
 import { hasLongList, stringifyInSlices } from '../util/stringify-in-slices.ts'
 import { parseChangeReason } from './change-reason.ts'
@@ -39,7 +38,7 @@ export type AuthenticateOperator = (request: Admission, role: OperatorRole) => M
 
 /** Records that an operator reads data. Rejects if it cannot be recorded. */
 export type RecordRead = (
-  data: { read: AuditedRead; operation: string; path: string; query: string },
+  data: { read: 'export' | 'prompts'; operation: string; path: string; query: string },
   author: Author,
 ) => Promise<void>
 

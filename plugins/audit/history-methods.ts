@@ -1,7 +1,7 @@
 import type { Position, RuleSet } from '../../core/contract/index.ts'
 import type { RuleOwner } from '../../core/events/domain-events.ts'
-import { policyStream } from '../../core/events/policy-events.ts'
 import type { AsOf } from '../../core/util/as-of.ts'
+import { policyStream } from '../../projections/events/policies.ts'
 import {
   eventsAsOf,
   foldRules,

@@ -2,15 +2,15 @@ import type { IncomingMessage } from 'node:http'
 import type { Logger } from 'pino'
 import { type Author, EventLogUnavailableError } from '../../core/contract/index.ts'
 import { SYSTEM_ACTOR } from '../../core/event-log/actor.ts'
+import { addressGroup, type ClientAddressResolver } from '../../core/http/client-address.ts'
+import { errorMessage } from '../../core/util/error-message.ts'
 import {
   ACCESS_STREAM,
   type AccessEvent,
   type RefusedCalls,
   type ReportPromptAccess,
   type ReportRatingChange,
-} from '../../core/events/access-events.ts'
-import { addressGroup, type ClientAddressResolver } from '../../core/http/client-address.ts'
-import { errorMessage } from '../../core/util/error-message.ts'
+} from '../../projections/events/access.ts'
 import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
 import type { EventWriter } from '../../projections/runtime/write.ts'
 

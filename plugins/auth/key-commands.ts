@@ -1,11 +1,16 @@
 import { type Author, type EventLog, GatewayError, StreamDamagedError } from '../../core/contract/index.ts'
-import { type KeyTerms, userStream } from '../../core/events/domain-events.ts'
-import { REVOCATIONS_STREAM } from '../../core/events/well-formed.ts'
 import type { AppliedChange } from '../../core/http/idempotency.ts'
 import { answerInTime } from '../../core/threads/timeout.ts'
 import { newApiKey, newKeyId } from '../../core/util/ids.ts'
-import type { Accounts, Key, User } from '../../projections/accounts.ts'
+import type { Accounts } from '../../projections/accounts.ts'
 import type { DomainEvent } from '../../projections/events/registry.ts'
+import {
+  type Key,
+  type KeyTerms,
+  REVOCATIONS_STREAM,
+  type User,
+  userStream,
+} from '../../projections/events/users.ts'
 import { readChange } from '../../projections/history.ts'
 import type { EventWriter } from '../../projections/runtime/write.ts'
 import { hashApiKey } from './api-key.ts'

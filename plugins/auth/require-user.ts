@@ -1,5 +1,6 @@
 import { GatewayError } from '../../core/contract/index.ts'
-import type { Accounts, User } from '../../projections/accounts.ts'
+import type { Accounts } from '../../projections/accounts.ts'
+import type { User } from '../../projections/events/users.ts'
 
 /** Throws 404 if the user does not exist. */
 export function requireUser(accounts: Pick<Accounts, 'user'>, id: number): User {

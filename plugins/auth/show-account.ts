@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../core/contract/index.ts'
-import type { Key, User } from '../../projections/accounts.ts'
 import type { Budget } from '../../projections/events/budgets.ts'
+import type { Key, User } from '../../projections/events/users.ts'
 
 /** A user as the API shows it, without its keys. */
 export function showUser(user: User, groups: readonly number[]): JsonObject {

@@ -9,8 +9,8 @@ import {
   user,
 } from '../../core/contract/index.ts'
 import { SYSTEM_ACTOR } from '../../core/event-log/actor.ts'
-import type { ReportRatingChange } from '../../core/events/access-events.ts'
 import { invalidParameterError } from '../../core/http/parse-call.ts'
+import type { ReportRatingChange } from '../../projections/events/access.ts'
 import type { LedgerReader } from '../ledger/reader.ts'
 import { showFeedback } from '../ledger/show-record.ts'
 import type { FeedbackCursor, FeedbackFilter, StoredFeedback } from '../ledger/store/feedback-queries.ts'

@@ -1,5 +1,5 @@
 import { data, type Endpoint, endpoint, GatewayError, operator } from '../../core/contract/index.ts'
-import type { ReportPromptAccess } from '../../core/events/access-events.ts'
+import type { ReportPromptAccess } from '../../projections/events/access.ts'
 import { userId } from '../auth/schemas.ts'
 import type { LedgerReader } from './reader.ts'
 import { DeletedPrompts, RecordedPromptSchema, requestId } from './schemas.ts'

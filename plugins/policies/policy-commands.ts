@@ -1,19 +1,21 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Author, GatewayError } from '../../core/contract/index.ts'
-import {
-  type PolicyContent,
-  type PolicyEvent,
-  type PolicyScope,
-  policyStream,
-} from '../../core/events/policy-events.ts'
 import { anyRevision, type Precondition } from '../../core/http/conditional.ts'
 import type { AppliedChange } from '../../core/http/idempotency.ts'
 import { invalidParameterError } from '../../core/http/parse-call.ts'
 import type { Accounts } from '../../projections/accounts.ts'
+import {
+  foldPolicy,
+  type Policy,
+  type PolicyContent,
+  type PolicyEvent,
+  type PolicyScope,
+  policyStream,
+} from '../../projections/events/policies.ts'
 import type { Groups } from '../../projections/groups.ts'
 import type { History } from '../../projections/history.ts'
 import type { IdSource } from '../../projections/ids.ts'
-import { evolvePolicy, type Policies, type Policy } from '../../projections/policies.ts'
+import type { Policies } from '../../projections/policies.ts'
 import type { EventWriter } from '../../projections/runtime/write.ts'
 import { createEntityStream } from './entity-stream.ts'
 import { policyNotFoundError } from './policy-scope.ts'
@@ -54,7 +56,7 @@ export function createPolicyCommands(services: PolicyServices): PolicyCommands {
       find: (id) => policies.policy(id),
       stream: policyStream,
       streamRevision: (id) => policies.revision(id),
-      evolve: evolvePolicy,
+      evolve: foldPolicy,
       notFound: policyNotFoundError,
     },
     services,

@@ -6,7 +6,6 @@ import {
   operator,
   Type,
 } from '../../core/contract/index.ts'
-import type { PolicyContent, PolicyScope } from '../../core/events/policy-events.ts'
 import {
   etagHeader,
   parsePrecondition,
@@ -16,7 +15,7 @@ import {
 import { repeatable } from '../../core/http/idempotency.ts'
 import { PAGE, toPage } from '../../core/http/page.ts'
 import { NextCursor, pageQuery, Success } from '../../core/http/schemas.ts'
-import type { Policy } from '../../projections/policies.ts'
+import type { Policy, PolicyContent, PolicyScope } from '../../projections/events/policies.ts'
 import { showPolicy } from '../rules/show-policy.ts'
 import { createPolicyCommands, type PolicyServices } from './policy-commands.ts'
 import { policyNotFoundError } from './policy-scope.ts'

@@ -5,12 +5,14 @@ import {
   type Position,
   SharedStateUnavailableError,
 } from '../../core/contract/index.ts'
-import { OVERALL_BUDGET_STREAM, rulesStream, userStream } from '../../core/events/domain-events.ts'
-import { policyStream } from '../../core/events/policy-events.ts'
+import { rulesStream } from '../../core/events/domain-events.ts'
 import { answerInTime } from '../../core/threads/timeout.ts'
 import { afterManyItems, afterNextInput } from '../../core/util/cooperative-yield.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
+import { OVERALL_BUDGET_STREAM } from '../../projections/events/budgets.ts'
 import { groupStream } from '../../projections/events/groups.ts'
+import { policyStream } from '../../projections/events/policies.ts'
+import { userStream } from '../../projections/events/users.ts'
 import type { IdSource } from '../../projections/ids.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
 import type { EventWriter } from '../../projections/runtime/write.ts'

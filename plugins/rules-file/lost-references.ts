@@ -1,4 +1,4 @@
-import type { PolicyScope } from '../../core/events/policy-events.ts'
+import type { PolicyScope } from '../../projections/events/policies.ts'
 import { type DomainEvent, isRuleEvent } from '../../projections/events/registry.ts'
 import type { RulesFileState } from './planned.ts'
 

@@ -1,5 +1,4 @@
-import type { PolicyContent } from '../../core/events/policy-events.ts'
-import type { Policy } from '../../projections/policies.ts'
+import type { Policy, PolicyContent } from '../../projections/events/policies.ts'
 import { diffFields } from '../rules/diff-rules.ts'
 import { showPolicy } from '../rules/show-policy.ts'
 import type { PlanBuilder } from './plan-builder.ts'

@@ -1,8 +1,10 @@
 import type { Author } from '../../core/contract/index.ts'
-import { IDS_STREAM, rulesStream, userStream } from '../../core/events/domain-events.ts'
-import { policyStream } from '../../core/events/policy-events.ts'
+import { rulesStream } from '../../core/events/domain-events.ts'
+import { IDS_STREAM } from '../../core/events/log-events.ts'
 import { groupStream } from '../../projections/events/groups.ts'
+import { policyStream } from '../../projections/events/policies.ts'
 import type { DomainEvent } from '../../projections/events/registry.ts'
+import { userStream } from '../../projections/events/users.ts'
 import type { EventWriter } from '../../projections/runtime/write.ts'
 import type { Reference, RulesFile, UserEntry } from './schemas.ts'
 

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../core/contract/index.ts'
-import type { Policy } from '../../projections/policies.ts'
+import type { Policy } from '../../projections/events/policies.ts'
 
 /** A policy as the API shows it, without its rules. */
 export function showPolicy(policy: Policy): JsonObject {

@@ -6,11 +6,24 @@ import {
 } from '../../core/events/codec.ts'
 import { createEventRegistry, type EventOf } from '../../core/events/define-event.ts'
 import type { RuleEvent } from '../../core/events/domain-events.ts'
+import { logEvents } from '../../core/events/log-events.ts'
 import { isWellFormed as isWellFormedCoreEvent } from '../../core/events/well-formed.ts'
+import { accessEvents } from './access.ts'
+import { overallBudgetEvents } from './budgets.ts'
 import { groupEvents } from './groups.ts'
 import { operatorEvents } from './operators.ts'
+import { policyEvents } from './policies.ts'
+import { userEvents } from './users.ts'
 
-const declarations = [...groupEvents, ...operatorEvents] as const
+const declarations = [
+  ...logEvents,
+  ...userEvents,
+  ...groupEvents,
+  ...policyEvents,
+  ...overallBudgetEvents,
+  ...operatorEvents,
+  ...accessEvents,
+] as const
 
 /** The events of all features. */
 export const EVENTS = createEventRegistry(declarations)

@@ -1,9 +1,6 @@
-import { CHECKPOINTS_STREAM, LOG_STREAM, matchesStream } from '../../core/event-log/streams.ts'
-import { ACCESS_STREAM } from '../../core/events/access-events.ts'
-import { IDS_STREAM, OVERALL_BUDGET_STREAM } from '../../core/events/domain-events.ts'
+import { matchesStream } from '../../core/event-log/streams.ts'
 import { PLUGIN_STREAM_PREFIX } from '../../core/events/plugin-events.ts'
 import { ROUTER_WEIGHTS_PREFIX, ROUTERS_STREAM } from '../../core/events/router-events.ts'
-import { REVOCATIONS_STREAM } from '../../core/events/well-formed.ts'
 import { EVENTS } from './registry.ts'
 
 /**
@@ -11,18 +8,10 @@ import { EVENTS } from './registry.ts'
  * log, such as stored responses, is read on demand.
  */
 export const FOLLOWED_STREAMS: readonly string[] = [
-  LOG_STREAM,
-  CHECKPOINTS_STREAM,
-  'user-',
+  ...EVENTS.streams,
   'rules-',
-  'policy-',
-  IDS_STREAM,
-  REVOCATIONS_STREAM,
-  OVERALL_BUDGET_STREAM,
-  ACCESS_STREAM,
   ROUTERS_STREAM,
   PLUGIN_STREAM_PREFIX,
-  ...EVENTS.streams,
 ]
 
 /**
@@ -43,7 +32,7 @@ export const EXPIRING_STREAMS: readonly string[] = ['response-']
  * Types of events that a full disk must not prevent: a revocation cannot wait for space. A reserve is kept
  * for them.
  */
-export const RESERVED_TYPES: readonly string[] = ['KeyRevoked', 'UserDeleted', ...EVENTS.urgentTypes]
+export const RESERVED_TYPES = EVENTS.urgentTypes
 
 export function isExpiring(stream: string): boolean {
   return matchesStream(EXPIRING_STREAMS, stream)

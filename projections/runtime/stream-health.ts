@@ -1,7 +1,7 @@
 import type { StreamAnomaly } from '../../core/contract/index.ts'
-import { OVERALL_BUDGET_STREAM } from '../../core/events/domain-events.ts'
-import { REVOCATIONS_STREAM } from '../../core/events/well-formed.ts'
+import { OVERALL_BUDGET_STREAM } from '../events/budgets.ts'
 import { OPERATORS_STREAM } from '../events/operators.ts'
+import { REVOCATIONS_STREAM } from '../events/users.ts'
 import type { EventKind, SavedState } from './projection.ts'
 
 /** A stream that cannot be read completely. */

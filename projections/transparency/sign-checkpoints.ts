@@ -25,7 +25,8 @@ import {
   REBUILT_SUFFIX,
   TreeFiles,
 } from '../../core/event-log/transparency/tree-files.ts'
-import { createMetadata, encodeEvent } from '../../core/events/codec.ts'
+import { createMetadata } from '../../core/events/codec.ts'
+import { CheckpointSigned } from '../../core/events/log-events.ts'
 import type { Clock } from '../../core/util/clock.ts'
 import {
   EvidenceContradictedError,
@@ -170,10 +171,10 @@ export class CheckpointSigner {
     const from = previous?.origin === origin ? previous.size : 0
     const positions = hash('sha256', await tree.readPositions(from, size), 'hex')
     const note = signCheckpoint({ origin, size, root }, key.privateKey)
-    const event = encodeEvent({
-      type: 'CheckpointSigned',
+    const event = {
+      type: CheckpointSigned.type,
       data: { note, key: formatVerifierKey(key), positions },
-    })
+    }
     const metadata = createMetadata({ actor: SYSTEM_ACTOR }, clock())
     try {
       const expectedRevision = this.#newest.revision

@@ -1,9 +1,10 @@
 import type { RecordedEvent } from '../../core/contract/index.ts'
 import { ROOT_ACTOR } from '../../core/event-log/actor.ts'
 import { createMetadata, encodeEvent } from '../../core/events/codec.ts'
-import { rulesStream, userStream } from '../../core/events/domain-events.ts'
+import { rulesStream } from '../../core/events/domain-events.ts'
 import { createClock } from '../../core/util/clock.ts'
 import type { DomainEvent } from '../../projections/events/registry.ts'
+import { userStream } from '../../projections/events/users.ts'
 
 /**
  * Records events as a log would: each in its stream, with consecutive revisions. Their time is always the

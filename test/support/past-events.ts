@@ -1,7 +1,8 @@
 import type { RecordedEvent } from '../../core/contract/index.ts'
 import { encodeEvent } from '../../core/events/codec.ts'
-import { rulesStream, userStream } from '../../core/events/domain-events.ts'
+import { rulesStream } from '../../core/events/domain-events.ts'
 import { type DomainEvent, isRuleEvent } from '../../projections/events/registry.ts'
+import { userStream } from '../../projections/events/users.ts'
 import type { PastEvent } from '../../projections/past-events.ts'
 
 /**

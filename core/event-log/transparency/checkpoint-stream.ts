@@ -1,4 +1,5 @@
 import type { EventLog, Position, RecordedEvent } from '../../contract/event-log.ts'
+import { CheckpointSigned } from '../../events/log-events.ts'
 import { CHECKPOINTS_STREAM } from '../streams.ts'
 import { parseCheckpoint, type SignedCheckpoint } from './checkpoint.ts'
 import { parseVerifierKey, type VerifierKey } from './signed-note.ts'
@@ -24,11 +25,10 @@ export function parseStoredCheckpoint({
   data,
   metadata: { time },
 }: RecordedEvent): StoredCheckpoint | undefined {
-  const { note: text, key: keyText, positions } = data
-  if (typeof text !== 'string' || typeof keyText !== 'string' || typeof positions !== 'string')
-    return undefined
+  if (!CheckpointSigned.hasValidData(data)) return undefined
+  const { note: text, positions } = data
   const checkpoint = parseCheckpoint(text)
-  const key = parseVerifierKey(keyText)
+  const key = parseVerifierKey(data.key)
   return checkpoint && key && { ...checkpoint, revision, position, time, text, key, positions }
 }
 

@@ -5,7 +5,7 @@ import type { UsageGroup } from '../../../../plugins/ledger/store/queries.ts'
 import { checkLog, checkPolicyRules } from '../../../../plugins/overview/attention.ts'
 import { showFigures } from '../../../../plugins/overview/series.ts'
 import { createRoutingRuleKind } from '../../../../plugins/routing/rule-kind.ts'
-import type { Policy } from '../../../../projections/policies.ts'
+import type { Policy } from '../../../../projections/events/policies.ts'
 import { firewallRule, routingRule, ruleSet } from '../../../support/rules.ts'
 
 const KINDS = {
