@@ -23,7 +23,7 @@ describe('"plugin init"', () => {
     const manifest = JSON.parse(await readFile(path.join(home, 'package.json'), 'utf8'))
     expect(manifest).to.deep.include({
       name: 'signalbox-short',
-      peerDependencies: { signalbox: '^0.1.0' },
+      peerDependencies: { signalbox: '^1.0.0' },
     })
 
     const tested = await execute('npm', ['test', '--offline'], { cwd: home })

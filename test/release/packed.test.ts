@@ -248,7 +248,7 @@ describe('the packed package', () => {
 
     const { body } = await gateway.call('POST', '/v1/votes', { good: true })
     expect(body.data).to.deep.equal({ good: 1, bad: 0 })
-    expect((await gateway.call('GET', '/openapi.json')).body.info.version).to.equal('0.1.0')
+    expect((await gateway.call('GET', '/openapi.json')).body.info.version).to.equal('1.0.0')
     await gateway.stop()
   })
 })

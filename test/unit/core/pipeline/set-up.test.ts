@@ -97,12 +97,6 @@ const cases: readonly Case[] = [
     messageParts: ['plugin "x" is invalid: unknown field "aplies"'],
   },
   {
-    title: 'a field of contract 1',
-    use: ['x'],
-    packages: { x: x(`applies: 'all',`) },
-    messageParts: ['plugin "x" is invalid: unknown field "applies"'],
-  },
-  {
     title: 'no name',
     use: ['x'],
     packages: { x: 'export default { contract: 3, setup: () => ({}) }' },
