@@ -1,6 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../core/contract/index.ts'
-import type { ShownReport, ShownRouter } from '../../plugins/learned-routing/schemas.ts'
-import { flatten } from '../../plugins/learned-routing/show-router.ts'
+import { flatten, type ShownReport, type ShownRouter } from '../../plugins/learned-routing/schemas.ts'
 import { type CommandArgs, UsageError } from './command.ts'
 import { withRouterTarget } from './router-target.ts'
 import { formatColumns } from './table.ts'

@@ -1,8 +1,13 @@
 import { createLogger } from '../../core/threads/logger.ts'
 import { toScope } from '../../plugins/learned-routing/endpoints.ts'
-import type { RolledBack, ShownReport, ShownRouter } from '../../plugins/learned-routing/schemas.ts'
-import { reportRouters, showRouter } from '../../plugins/learned-routing/show-router.ts'
-import { trainVersion } from '../../plugins/learned-routing/trainer.ts'
+import {
+  type RolledBack,
+  reportRouters,
+  type ShownReport,
+  type ShownRouter,
+  showRouter,
+} from '../../plugins/learned-routing/schemas.ts'
+import { trainVersion } from '../../plugins/learned-routing/train.ts'
 import { createTrainer } from '../gateway/learned-routing.ts'
 import { openOwnLedger } from '../gateway/ledger.ts'
 import { readSettings } from '../settings/settings.ts'

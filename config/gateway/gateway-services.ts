@@ -123,7 +123,7 @@ export function createGatewayServices(parts: GatewayParts): ServiceRegistry {
       return createRulesFileEndpoints({ ...state, kinds: await kinds(), budgets })
     })
     .provideLazily(Callers, async () => {
-      const { readRoutersAt } = await import('../../plugins/learned-routing/past-routers.ts')
+      const { readRoutersAt } = await import('../../plugins/learned-routing/active-routers.ts')
       const routers = { live: state.routers, at: readRoutersAt }
       return {
         snapshot: createCallerSnapshots(state),

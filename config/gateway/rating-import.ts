@@ -1,10 +1,13 @@
 import { createHmac } from 'node:crypto'
 import { lazy } from '../../core/util/lazy.ts'
 import type { ImportServices } from '../../plugins/feedback/import-ratings.ts'
-import { encodeFeatures } from '../../plugins/learned-routing/encode-features.ts'
-import type { FeatureSecret } from '../../plugins/learned-routing/feature-secret.ts'
-import { extractFeatures } from '../../plugins/learned-routing/features.ts'
-import { createFeatureKey, type FeatureKey } from '../../plugins/learned-routing/keyed-hash.ts'
+import {
+  createFeatureKey,
+  encodeFeatures,
+  extractFeatures,
+  type FeatureKey,
+  type FeatureSecret,
+} from '../../plugins/learned-routing/features.ts'
 import type { Catalog } from '../../providers/shared/catalog.ts'
 
 /** What imports of rated prompts need: the features of requests, and the names of models. */

@@ -59,8 +59,8 @@ export function orderByServices<Listed extends NamedPlugin>(
   const providers = new Map<string, Listed>()
   for (const listed of list)
     for (const { name } of listed.plugin.provides ?? []) {
-      const other = providers.get(name)?.title ?? (isGiven(name) ? 'the gateway' : undefined)
-      if (other !== undefined) issues.push(`${listed.title} and ${other} both provide the service "${name}".`)
+      const other = providers.get(name)
+      if (other) issues.push(`${listed.title} and ${other.title} both provide the service "${name}".`)
       providers.set(name, listed)
     }
   const order = new Set<Listed>()

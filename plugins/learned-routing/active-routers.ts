@@ -1,26 +1,98 @@
 import type { Logger } from 'pino'
 import {
+  AppendTooLargeError,
+  type Author,
   type EventLog,
   EventLogUnavailableError,
   type Position,
   type RecordedEvent,
 } from '../../core/contract/index.ts'
+import { hashEventLeaf } from '../../core/event-log/transparency/event-leaf.ts'
 import {
   checksumOf,
+  MAX_ROUTER_BYTES,
   MAX_ROUTER_MODELS,
+  modelsOfWeights,
+  ROUTER_WEIGHTS_STORED,
   ROUTERS_STREAM,
   type RouterScope,
+  routerWeightsStream,
   scopeName,
   type TrainedModels,
 } from '../../core/events/router-events.ts'
 import { classifyContent } from '../../core/events/well-formed.ts'
+import type { AsOf } from '../../core/util/as-of.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import { decodeEvent, isWellFormed } from '../../projections/events/registry.ts'
 import type { Groups } from '../../projections/groups.ts'
-import type { Routers, RouterVersion } from '../../projections/routers.ts'
+import { checkNotInFuture, eventsUpTo } from '../../projections/history.ts'
+import type { PastEvent } from '../../projections/past-events.ts'
+import { createRouters, type Routers, type RouterVersion } from '../../projections/routers.ts'
+import type { Subscription } from '../../projections/runtime/subscribe.ts'
+import type { EventWriter } from '../../projections/runtime/write.ts'
 import { decodeWeights } from './model.ts'
 import { ModelTable } from './model-table.ts'
-import { readRouterModels } from './router-weights.ts'
+
+/**
+ * Reads the models of a version with their weights. Throws if the log has none with its checksum, and an
+ * `EventLogUnavailableError` if the log is unavailable.
+ */
+export async function readRouterModels(
+  log: Pick<EventLog, 'read'>,
+  { checksum }: Pick<RouterVersion, 'checksum'>,
+): Promise<TrainedModels> {
+  const { models, isMissing } = await findModels(log, checksum)
+  if (models !== undefined) return models
+  throw new Error(
+    isMissing ? 'its weights are not in the event log' : 'its weights are not those that were trained',
+  )
+}
+
+/** The event with the weights of a version. */
+interface StoredWeights {
+  readonly bytes: number
+  /** Hash of its leaf, in hex. */
+  readonly weightsLeaf: string
+}
+
+/** Writes the weights of a version, unless the log has them: the same ratings yield the same weights. */
+export async function storeRouterModels(
+  models: TrainedModels,
+  author: Author,
+  log: Pick<EventLog, 'read'>,
+  writer: Pick<EventWriter, 'store'>,
+): Promise<StoredWeights> {
+  const checksum = checksumOf(models)
+  const stream = routerWeightsStream(checksum)
+  const bytes = Buffer.byteLength(JSON.stringify({ models }))
+  if (bytes > MAX_ROUTER_BYTES) throw new AppendTooLargeError(stream, bytes, MAX_ROUTER_BYTES)
+  const find = async () => (await findModels(log, checksum)).record
+  let record = await find()
+  if (record === undefined) {
+    await writer.store(stream, [{ type: ROUTER_WEIGHTS_STORED, data: { models } }], author)
+    record = await find()
+  }
+  if (record === undefined) throw new EventLogUnavailableError('the weights cannot be read back yet')
+  return { bytes, weightsLeaf: hashEventLeaf(record).toString('hex') }
+}
+
+interface FoundModels {
+  readonly models?: TrainedModels
+  /** The event that has them. */
+  readonly record?: RecordedEvent
+  readonly isMissing: boolean
+}
+
+/** Later events of a stream replace a damaged one. */
+async function findModels(log: Pick<EventLog, 'read'>, checksum: string): Promise<FoundModels> {
+  let isMissing = true
+  for await (const record of log.read(routerWeightsStream(checksum))) {
+    const models = modelsOfWeights(record)
+    if (models !== undefined && checksumOf(models) === checksum) return { models, record, isMissing: false }
+    isMissing = false
+  }
+  return { isMissing }
+}
 
 /** A version whose weights are decoded. */
 export interface LoadedRouter {
@@ -167,4 +239,23 @@ export function loadRouter(
 /** Whether two scopes are the same. */
 export function isSameScope(left: RouterScope, right: RouterScope): boolean {
   return scopeName(left) === scopeName(right)
+}
+
+/** Returns the routers as of a point in time. Throws 400 if it is in the future. */
+export async function readRoutersAt(
+  log: Pick<EventLog, 'read'>,
+  subscription: Pick<Subscription, 'position'>,
+  asOf: AsOf,
+): Promise<Routers> {
+  const events: PastEvent[] = []
+  for await (const record of log.read(ROUTERS_STREAM)) {
+    const event = decodeEvent(record)
+    if (event === undefined || !isWellFormed(event, record)) continue
+    events.push({ record, event })
+  }
+  const now = Date.now()
+  checkNotInFuture(asOf, subscription.position(), now, events)
+  const routers = createRouters()
+  for (const { event, record } of eventsUpTo(events, asOf, now)) if (event) routers.apply(event, record)
+  return routers
 }

@@ -1,8 +1,12 @@
 import type { ChatRequest, ContentPart, Exchange, Message, Position } from '../../core/contract/index.ts'
 import type { LoadedRouter } from './active-routers.ts'
-import { encodeFeaturesAsText } from './encode-features.ts'
-import { type PromptFeatures, type PromptText, scanPrompt } from './features.ts'
-import type { FeatureKey } from './keyed-hash.ts'
+import {
+  encodeFeaturesAsText,
+  type FeatureKey,
+  type PromptFeatures,
+  type PromptText,
+  scanPrompt,
+} from './features.ts'
 import type { RouterReplay } from './router-replay.ts'
 
 /** What learned routing knows about the prompt of one request. */

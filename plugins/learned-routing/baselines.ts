@@ -1,6 +1,80 @@
-import type { Outcomes } from './outcomes.ts'
+import { createRandom } from '../../core/util/random.ts'
+import type { Interval } from './figures.ts'
 import type { LearnedModelInfo } from './rating.ts'
+import { type RatedPrompt, weighForVerdict } from './ratings.ts'
 import { createBudgetWalk, hullSteps, stepsByFigure, stepsByScore } from './strategies.ts'
+
+/** The score of each candidate for each prompt, estimated where it was not rated. */
+export interface Outcomes {
+  readonly prompts: readonly RatedPrompt[]
+  /** By prompt. */
+  readonly weights: Float64Array
+  /** By prompt, then by candidate. Means over prompts are unbiased; single ones may be beyond 0 and 1. */
+  readonly scores: readonly Float64Array[]
+  /** By prompt, then by candidate: what the version predicts. */
+  readonly expected: readonly Float64Array[]
+  readonly ratings: readonly number[]
+  readonly complete: boolean
+}
+
+/** A rating of a rare choice stands for at most this many prompts. */
+const MAX_INVERSE_PROPENSITY = 20
+
+/**
+ * Estimates the scores of all candidates, doubly robust: where a model was not rated, the probability that
+ * the version predicts stands; where it was, the difference from it counts the more, the less probable the
+ * rating was. This is the probability that was recorded when exploring, else the share of prompts with a
+ * rating of the model. See docs/decisions/learned-routing.md, "What was not rated is estimated".
+ */
+export function estimateOutcomes(
+  holdout: readonly RatedPrompt[],
+  candidates: readonly string[],
+  predictAll: (prompt: RatedPrompt) => Float64Array,
+): Outcomes {
+  const known = holdout.flatMap((prompt) => {
+    const scores = candidates.map((model) => meanRating(prompt, model))
+    return scores.some((score) => score !== undefined)
+      ? [{ prompt, scores, expected: predictAll(prompt) }]
+      : []
+  })
+  const weights = weighForVerdict(known.map(({ prompt }) => prompt))
+  const whole = sum(weights)
+  const shares = candidates.map(
+    (_, candidate) => sum(weights.filter((_, at) => known[at]?.scores[candidate] !== undefined)) / whole,
+  )
+  return {
+    prompts: known.map(({ prompt }) => prompt),
+    weights,
+    expected: known.map(({ expected }) => expected),
+    scores: known.map(({ scores, expected }) =>
+      expected.map((probability, candidate) => {
+        const rated = scores[candidate]
+        if (rated === undefined) return probability
+        const share = Math.max(rated.propensity ?? shares[candidate] ?? 1, 1 / MAX_INVERSE_PROPENSITY)
+        // Exactly the score if all were rated.
+        return share === 1 ? rated.score : probability + (rated.score - probability) / share
+      }),
+    ),
+    ratings: candidates.map((_, candidate) => known.filter(({ scores }) => scores[candidate]).length),
+    complete: known.every(({ scores }) => scores.every((score) => score !== undefined)),
+  }
+}
+
+function meanRating({ ratings }: RatedPrompt, model: string) {
+  const own = ratings.filter((rating) => rating.model === model)
+  if (own.length === 0) return undefined
+  return { score: meanOf(own.map(({ score }) => score)), propensity: own[0]?.propensity }
+}
+
+function meanOf(values: readonly number[]): number {
+  return sum(values) / values.length
+}
+
+function sum(values: Iterable<number>): number {
+  let total = 0
+  for (const value of values) total += value
+  return total
+}
 
 /** Ways to choose models that are compared on the same prompts. */
 export interface Contest {
@@ -160,4 +234,32 @@ export function indexOfMax(values: ArrayLike<number>): number {
   let best = 0
   for (let at = 1; at < values.length; at++) if ((values[at] as number) > (values[best] as number)) best = at
   return best
+}
+
+/**
+ * Calls `measure` with the weights of prompts, then with those of `samples` samples that are drawn from them
+ * with replacement. Returns an interval for each of the figures that it returns.
+ */
+export function bootstrap(
+  weights: Float64Array,
+  { samples, seed }: { readonly samples: number; readonly seed: number },
+  measure: (weights: Float64Array) => readonly number[],
+): readonly Interval[] {
+  const random = createRandom(seed)
+  const values = measure(weights)
+  const drawn = values.map(() => new Float64Array(samples))
+  const sampled = new Float64Array(weights.length)
+  for (let sample = 0; sample < samples; sample++) {
+    sampled.fill(0)
+    for (let draw = 0; draw < weights.length; draw++) {
+      const prompt = random.integer(weights.length)
+      sampled[prompt] = (sampled[prompt] as number) + (weights[prompt] as number)
+    }
+    for (const [at, value] of measure(sampled).entries()) (drawn[at] as Float64Array)[sample] = value
+  }
+  return values.map((value, at) => {
+    const ascending = (drawn[at] as Float64Array).sort()
+    const quantile = (share: number) => ascending[Math.floor(share * (samples - 1))] as number
+    return { value, low: quantile(0.025), high: quantile(0.975) }
+  })
 }

@@ -5,7 +5,7 @@ const ROUNDS = 10
 /** So many rounds show which of several starts is best. */
 const START_ROUNDS = 3
 
-export interface ClusterOptions {
+interface ClusterOptions {
   readonly clusters: number
   readonly seed: number
   /** Number of random starts, of which the best result counts. Default: 1. */

@@ -6,9 +6,9 @@ import type { Groups } from '../../projections/groups.ts'
 import type { Routers } from '../../projections/routers.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
 import { createActiveRouters } from './active-routers.ts'
-import { type AssessPrompt, createPromptAssessor, type LearnedRoutingMode } from './assess-prompt.ts'
-import type { FeatureSecret } from './feature-secret.ts'
-import { createFeatureKey } from './keyed-hash.ts'
+import type { AssessPrompt, LearnedRoutingMode } from './assess-prompt.ts'
+import { createPromptAssessor } from './assess-prompt.ts'
+import { createFeatureKey, type FeatureSecret } from './features.ts'
 import type { RouterReplay } from './router-replay.ts'
 
 /** What deciding with learned routers depends on. */

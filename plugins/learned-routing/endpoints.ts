@@ -1,15 +1,27 @@
-import { data, type Endpoint, endpoint, GatewayError, operator, Type } from '../../core/contract/index.ts'
-import type { RouterScope } from '../../core/events/router-events.ts'
+import {
+  data,
+  type Endpoint,
+  type EventLog,
+  endpoint,
+  GatewayError,
+  operator,
+  Type,
+} from '../../core/contract/index.ts'
+import type { RouterScope, TrainedModels } from '../../core/events/router-events.ts'
 import { invalidParameterError } from '../../core/http/parse-call.ts'
 import { NoFields } from '../../core/http/schemas.ts'
 import { parseAsOf, parseTime } from '../../core/util/as-of.ts'
+import type { Groups } from '../../projections/groups.ts'
+import type { Routers, RouterVersion } from '../../projections/routers.ts'
+import type { Subscription } from '../../projections/runtime/subscribe.ts'
 import { WRITE_ERRORS } from '../auth/schemas.ts'
 import { DAY_MS } from '../ledger/store/units.ts'
-import { readRoutersAt } from './past-routers.ts'
-import { requireRouter, routerNotFoundError } from './router-commands.ts'
+import { readRoutersAt } from './active-routers.ts'
+import { type RouterCommands, requireRouter, routerNotFoundError } from './router-commands.ts'
 import {
   asOfQuery,
   diffQuery,
+  diffRouters,
   GroupScope,
   groupQuery,
   ROUTER_WHAT_IF_LIMIT,
@@ -17,13 +29,38 @@ import {
   RouterDiffSchema,
   RouterReportSchema,
   RouterSchema,
+  type RouterWhatIf,
   RouterWhatIfSchema,
+  reportRouters,
   routerWhatIfQuery,
+  showRouter,
   versionParam,
 } from './schemas.ts'
-import type { RouterServices } from './services.ts'
-import { diffRouters, reportRouters, showRouter } from './show-router.ts'
-import { trainVersion } from './trainer.ts'
+import { type TrainerServices, trainVersion } from './train.ts'
+
+/** What the endpoints for routers depend on. */
+export interface RouterServices {
+  readonly routers: Routers
+  readonly groups: Pick<Groups, 'group'>
+  readonly log: Pick<EventLog, 'read'>
+  readonly subscription: Pick<Subscription, 'position'>
+  readonly commands: RouterCommands
+  readonly trainer: TrainerServices
+  /** Decides recorded requests again with a version. Rejects if it cannot be used or the signal aborts. */
+  replay(
+    router: RouterVersion,
+    models: TrainedModels,
+    range: ReplayRange,
+    signal: AbortSignal,
+  ): Promise<RouterWhatIf>
+}
+
+/** Which requests are decided again: Unix times in milliseconds, and their maximum number. */
+interface ReplayRange {
+  readonly since: number
+  readonly until: number
+  readonly limit: number
+}
 
 const common = { tags: ['routers'] }
 const reads = { ...common, method: 'GET', access: operator('auditor') } as const

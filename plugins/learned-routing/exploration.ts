@@ -1,7 +1,6 @@
-import { type Contest, indexOfMax } from './baselines.ts'
-import { bootstrap } from './bootstrap.ts'
+import { bootstrap, type Contest, indexOfMax } from './baselines.ts'
 import type { ExplorationFigures } from './figures.ts'
-import type { RatedPrompt } from './split-ratings.ts'
+import type { RatedPrompt } from './ratings.ts'
 
 const MIN_RATINGS = 50
 

@@ -1,5 +1,114 @@
-import { type FeatureKey, hashPair, hashUnits } from './keyed-hash.ts'
-import { describeUnit, UnitKind } from './unit-kinds.ts'
+import { createHash, createHmac } from 'node:crypto'
+import { createSecretFile } from '../../core/util/secret-file.ts'
+import { decodeGaps, writeGaps } from './encode-numbers.ts'
+
+/** What a UTF-16 code unit is to the features of a prompt. */
+const UnitKind = {
+  letter: 1,
+  capital: 2,
+  digit: 3,
+  space: 4,
+  symbol: 5,
+  /** A letter of a script without spaces between words: a word by itself. */
+  ideograph: 6,
+  /** Half of a character outside the BMP, such as an emoji. */
+  surrogate: 7,
+} as const
+
+/** By unit: its kind and lower case. 0 until a unit is met, so that a start costs nothing. */
+const table = new Uint32Array(65_536)
+
+/** Returns the kind of a unit in the upper 16 bits, and below them its lower case, or `0` for a digit. */
+function describeUnit(unit: number): number {
+  const known = table[unit] as number
+  if (known !== 0) return known
+  const described = classify(unit)
+  table[unit] = described
+  return described
+}
+
+const WITHOUT_SPACES =
+  /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u
+
+function classify(unit: number): number {
+  const text = String.fromCharCode(unit)
+  const lower = text.toLowerCase()
+  const lowerUnit = lower.length === 1 ? lower.charCodeAt(0) : unit
+  const kind = kindOf(unit, text)
+  if (kind === UnitKind.digit) return (kind << 16) | 0x30
+  return ((kind === UnitKind.letter && lowerUnit !== unit ? UnitKind.capital : kind) << 16) | lowerUnit
+}
+
+function kindOf(unit: number, text: string): number {
+  if (unit >= 0xd800 && unit <= 0xdfff) return UnitKind.surrogate
+  if (/\p{Nd}/u.test(text)) return UnitKind.digit
+  if (WITHOUT_SPACES.test(text)) return UnitKind.ideograph
+  if (/[\p{L}\p{M}\p{N}]/u.test(text)) return UnitKind.letter
+  return /[\s\p{Cc}\p{Cf}]/u.test(text) ? UnitKind.space : UnitKind.symbol
+}
+
+/** 64 bits. See docs/decisions/learned-routing.md, "Features are keyed hashes". */
+export interface FeatureKey {
+  readonly k0: number
+  readonly k1: number
+}
+
+/** Derives the key of the features from a secret, which cannot be found from the key. */
+export function createFeatureKey(secret: string | Uint8Array): FeatureKey {
+  const derived = createHmac('sha256', secret).update('signalbox prompt features 1').digest()
+  return { k0: derived.readInt32LE(0), k1: derived.readInt32LE(4) }
+}
+
+/**
+ * HalfSipHash-1-3 of the first `length` UTF-16 code units: a hash with a key, for short inputs, in 32-bit
+ * arithmetic. Returns a signed 32-bit number, which V8 keeps without an object on the heap.
+ */
+export function hashUnits(units: Uint16Array, length: number, { k0, k1 }: FeatureKey): number {
+  let v0 = k0
+  let v1 = k1
+  let v2 = 0x6c796765 ^ k0
+  let v3 = 0x74656462 ^ k1
+  const last = (length >>> 1) + 1
+  for (let block = 0, at = 0; block < last; block++, at += 2) {
+    // The last block holds the length in bytes and the odd unit, if there is one.
+    const low = at < length ? (units[at] as number) : 0
+    const input = at + 1 < length ? low | ((units[at + 1] as number) << 16) : low | (length << 25)
+    v3 ^= input
+    v0 = (v0 + v1) | 0
+    v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0
+    v0 = (v0 << 16) | (v0 >>> 16)
+    v2 = (v2 + v3) | 0
+    v3 = ((v3 << 8) | (v3 >>> 24)) ^ v2
+    v0 = (v0 + v3) | 0
+    v3 = ((v3 << 7) | (v3 >>> 25)) ^ v0
+    v2 = (v2 + v1) | 0
+    v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2
+    v2 = (v2 << 16) | (v2 >>> 16)
+    v0 ^= input
+  }
+  v2 ^= 0xff
+  for (let round = 0; round < 3; round++) {
+    v0 = (v0 + v1) | 0
+    v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0
+    v0 = (v0 << 16) | (v0 >>> 16)
+    v2 = (v2 + v3) | 0
+    v3 = ((v3 << 8) | (v3 >>> 24)) ^ v2
+    v0 = (v0 + v3) | 0
+    v3 = ((v3 << 7) | (v3 >>> 25)) ^ v0
+    v2 = (v2 + v1) | 0
+    v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2
+    v2 = (v2 << 16) | (v2 >>> 16)
+  }
+  return v1 ^ v3
+}
+
+/** Mixes the hashes of two words in their order. These are keyed already. */
+function hashPair(first: number, second: number): number {
+  let mixed = (Math.imul(first, 0x9e3779b1) + second) | 0
+  mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b)
+  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35)
+  return mixed ^ (mixed >>> 16)
+}
 
 /** Words and pairs of words fall into this many buckets. */
 export const BUCKETS = 65_536
@@ -216,4 +325,67 @@ function hashSystemPrompt(text: string, key: FeatureKey): number {
   word[size++] = length >>> 16
   // Starts with a space, which no word does.
   return hashPair(hashUnits(word, size, key), 0x20)
+}
+
+/** The first byte of encoded features. A change of what features mean changes it. */
+const VERSION = 1
+const GAPS_START = 1 + 4 * NUMBER_NAMES.length
+
+// Reused for every prompt, so that encoding allocates only its result.
+const encoded = Buffer.alloc(GAPS_START + 3 * BUCKETS)
+const encodedView = new DataView(encoded.buffer, encoded.byteOffset, encoded.length)
+
+/** Encodes features: a version, ten floats, and the gaps between the buckets. */
+export function encodeFeatures(features: PromptFeatures): Uint8Array {
+  return new Uint8Array(encoded.subarray(0, writeFeatures(features)))
+}
+
+/** As `encodeFeatures`, as base64: a text is cheaper to create and to collect than an array of bytes. */
+export function encodeFeaturesAsText(features: PromptFeatures): string {
+  return encoded.toString('base64', 0, writeFeatures(features))
+}
+
+/** Fills `encoded`, and returns where the features end. */
+function writeFeatures({ indices, numbers }: PromptFeatures): number {
+  encoded[0] = VERSION
+  for (let at = 0; at < NUMBER_NAMES.length; at++) encodedView.setFloat32(1 + 4 * at, numbers[at] ?? 0, true)
+  return writeGaps(indices, encoded, GAPS_START)
+}
+
+/** Throws an `EncodedFeaturesError` on bytes that `encodeFeatures` has not made. */
+export function decodeFeatures(bytes: Uint8Array): PromptFeatures {
+  if (bytes[0] !== VERSION || bytes.length < GAPS_START) {
+    throw new EncodedFeaturesError(`Prompt features have an unknown format (${bytes[0] ?? 'empty'}).`)
+  }
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+  const numbers = Float32Array.from(NUMBER_NAMES, (_, at) => view.getFloat32(1 + 4 * at, true))
+  const indices = decodeGaps(bytes.subarray(GAPS_START))
+  if (indices === undefined || !numbers.every(Number.isFinite)) {
+    throw new EncodedFeaturesError('Prompt features are damaged.')
+  }
+  return { indices, numbers }
+}
+
+export class EncodedFeaturesError extends Error {}
+
+/**
+ * The secret that words of prompts are hashed with, so that they cannot be looked up. It is in no event and
+ * no export. See docs/decisions/routing.md, "The key of the features is not in the log".
+ */
+export interface FeatureSecret {
+  /** Creates the secret of the data folder if there is none. */
+  read(): Buffer
+  /** Identifies the secret without revealing it. Versions and features belong to one secret. */
+  id(): string
+}
+
+export function createFeatureSecret(dataDir: string, configured: string | null | undefined): FeatureSecret {
+  const consequence = 'feedback must be collected again, and versions of the router trained again.'
+  const file = createSecretFile(dataDir, 'prompt-features.key', consequence)
+  const own = configured ? createHash('sha256').update(configured).digest() : undefined
+  const read = () => own ?? file.readOrCreate()
+  return {
+    read,
+    id: () => createHmac('sha256', read()).update('id of the features key').digest('hex').slice(0, 16),
+  }
 }

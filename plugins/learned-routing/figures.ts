@@ -17,7 +17,7 @@ export interface StrategyFigures {
   readonly curve: readonly (readonly [cost: number, quality: number])[]
 }
 
-export interface CandidateFigures {
+interface CandidateFigures {
   readonly model: string
   readonly cost: number
   /** In the holdout. */

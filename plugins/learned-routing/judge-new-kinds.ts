@@ -1,14 +1,17 @@
-import { type Contest, createContest, createStrategies, meanScore, type Strategy } from './baselines.ts'
+import {
+  type Contest,
+  createContest,
+  createStrategies,
+  estimateOutcomes,
+  meanScore,
+  type Strategy,
+} from './baselines.ts'
 import { clusterPrompts } from './cluster-prompts.ts'
-import { collectRows } from './collect-rows.ts'
 import type { Interval, NewKindsFigures } from './figures.ts'
-import { fitModel } from './fit-model.ts'
-import { effectiveCount, predictFigures } from './jackknife.ts'
-import { predict } from './model.ts'
-import { estimateOutcomes } from './outcomes.ts'
-import { MIN_RATERS } from './rater-weights.ts'
+import { effectiveCount, predictFigures } from './judge.ts'
+import { fitModel, predict } from './model.ts'
 import type { LearnedModelInfo } from './rating.ts'
-import { countRaters, type RatedPrompt } from './split-ratings.ts'
+import { collectRows, countRaters, MIN_RATERS, type RatedPrompt } from './ratings.ts'
 
 /** Kinds of prompts, and parts of whole kinds. Each part is judged by a fit to the others. */
 const KINDS = 8
@@ -23,7 +26,7 @@ const MIN_FOLD_PROMPTS = 50
 /** How far below a baseline is no harm: a share of the gap between the cheapest and the best model. */
 const TOLERANCE = 0.01
 
-export interface NewKindsOptions {
+interface NewKindsOptions {
   /** By ascending cost, as the judge lists them. */
   readonly candidates: readonly string[]
   readonly catalogue: Readonly<Record<string, LearnedModelInfo>>

@@ -1,13 +1,19 @@
-import { type Contest, createContest, createForesight, createStrategies, meanScore } from './baselines.ts'
-import { bootstrap } from './bootstrap.ts'
+import {
+  bootstrap,
+  type Contest,
+  createContest,
+  createForesight,
+  createStrategies,
+  estimateOutcomes,
+  meanScore,
+  type Outcomes,
+} from './baselines.ts'
 import { clusterPrompts } from './cluster-prompts.ts'
 import { estimateExploration } from './exploration.ts'
 import type { Interval, KnownKindsFigures, PartFigures, StrategyFigures } from './figures.ts'
 import { type ModelWeights, predict } from './model.ts'
-import { estimateOutcomes, type Outcomes } from './outcomes.ts'
-import { MIN_RATERS } from './rater-weights.ts'
 import type { LearnedModelInfo } from './rating.ts'
-import { countRaters, type RatedPrompt, weighForVerdict } from './split-ratings.ts'
+import { countRaters, MIN_RATERS, type RatedPrompt, weighForVerdict } from './ratings.ts'
 
 /** A model takes part in learned decisions, and is judged, from this many ratings to learn from. */
 const MIN_MODEL_RATINGS = 100
@@ -18,7 +24,7 @@ const SAMPLES = 500
 const PART_SAMPLES = 200
 const CURVE_POINTS = 21
 
-export interface Judged {
+interface Judged {
   readonly models: Readonly<Record<string, { readonly ratings: number; readonly weights: ModelWeights }>>
   /** The mean score of each model in the ratings that it was trained with. */
   readonly trainedMeans: Readonly<Record<string, number>>
@@ -240,4 +246,45 @@ function notJudged(prompts: number, reason: string): KnownKindsFigures {
     by_cluster: [],
     exploration: null,
   }
+}
+
+/** Quantiles at 97.5 % of Student's t distribution, by degrees of freedom from 1. */
+const T_QUANTILES = [
+  12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.16, 2.145, 2.131,
+]
+
+/** Returns how many groups of the same size are as informative as groups of these sizes. */
+export function effectiveCount(sizes: readonly number[]): number {
+  const whole = sizes.reduce((sum, size) => sum + size, 0)
+  return whole ** 2 / sizes.reduce((sum, size) => sum + size ** 2, 0)
+}
+
+/**
+ * Estimates figures of future groups by the delete-one-group jackknife for groups of different sizes. Calls
+ * `measure` without a group, then with each group left out. Returns, for each figure that it returns, the
+ * value of all groups and the limits that the value of `future` other groups keeps to with 95 % (a prediction
+ * interval by Student's t distribution). There must be two groups at least.
+ */
+export function predictFigures(
+  sizes: readonly number[],
+  future: number,
+  measure: (leftOut?: number) => readonly number[],
+): readonly Interval[] {
+  const whole = sizes.reduce((sum, size) => sum + size, 0)
+  const count = effectiveCount(sizes)
+  const freedom = Math.min(Math.floor(count) - 1, T_QUANTILES.length)
+  const quantile = T_QUANTILES[freedom - 1] ?? Number.POSITIVE_INFINITY
+  const values = measure()
+  const rest = sizes.map((_, group) => measure(group))
+  return values.map((value, figure) => {
+    const partOf = (group: number) => (rest[group] as readonly number[])[figure] as number
+    const shares = sizes.map((size) => size / whole)
+    const center = shares.reduce((sum, share, group) => sum + (value - (1 - share) * partOf(group)), 0)
+    const variance = shares.reduce((sum, share, group) => {
+      const pseudo = (value - (1 - share) * partOf(group)) / share
+      return sum + ((pseudo - center) ** 2 * share) / (1 - share) / sizes.length
+    }, 0)
+    const margin = quantile * Math.sqrt(variance * (1 + count / future))
+    return { value, low: value - margin, high: value + margin }
+  })
 }

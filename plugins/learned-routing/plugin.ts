@@ -1,9 +1,7 @@
 import { definePlugin, service } from '../../core/contract/index.ts'
 import { Ledger } from '../ledger/index.ts'
-import { createRouterEndpoints } from './endpoints.ts'
-import { scheduleTraining } from './schedule-training.ts'
-import type { RouterServices } from './services.ts'
-import type { TrainerServices } from './trainer.ts'
+import { createRouterEndpoints, type RouterServices } from './endpoints.ts'
+import { scheduleTraining, type TrainerServices } from './train.ts'
 
 export interface RoutersPluginServices extends Omit<RouterServices, 'trainer'> {
   readonly trainer: Omit<TrainerServices, 'settleLedger'>

@@ -17,8 +17,7 @@ import { answerInTime } from '../../core/threads/timeout.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import type { Routers, RouterVersion } from '../../projections/routers.ts'
 import type { EventWriter } from '../../projections/runtime/write.ts'
-import { isSameScope, loadRouter } from './active-routers.ts'
-import { readRouterModels, storeRouterModels } from './router-weights.ts'
+import { isSameScope, loadRouter, readRouterModels, storeRouterModels } from './active-routers.ts'
 
 /** A router as the learner returns it. */
 export type NewRouter = Omit<TrainedRouterData, 'version' | 'checksum' | 'featureKeyId'>

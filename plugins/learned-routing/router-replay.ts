@@ -2,8 +2,7 @@ import type { EventLog, Exchange } from '../../core/contract/index.ts'
 import { EventLogUnavailableError } from '../../core/contract/index.ts'
 import { createBoundedCache } from '../../core/util/bounded-cache.ts'
 import type { Routers, RouterVersion } from '../../projections/routers.ts'
-import { type LoadedRouter, loadRouter } from './active-routers.ts'
-import { readRouterModels } from './router-weights.ts'
+import { type LoadedRouter, loadRouter, readRouterModels } from './active-routers.ts'
 
 /** How a simulated request is assessed in place of a real one. */
 export interface ReplayedAssessment {

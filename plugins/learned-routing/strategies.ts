@@ -1,5 +1,5 @@
 /** A step of a prompt from one candidate to a dearer one. */
-export interface BudgetStep {
+interface BudgetStep {
   readonly prompt: number
   readonly from: number
   readonly to: number
@@ -51,7 +51,7 @@ export function hullSteps(scores: ArrayLike<number>, costs: readonly number[]): 
 }
 
 /** A strategy on given prompts, prepared for many samples of them. */
-export interface BudgetWalk {
+interface BudgetWalk {
   /** Calls `visit` with the points of the curve for these weights of the prompts. */
   visit(weights: ArrayLike<number>, visit: (cost: number, quality: number) => void): void
   /** The mean score over all budgets: the area under the curve. */

@@ -7,10 +7,13 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
-import { bootstrap } from '../../plugins/learned-routing/bootstrap.ts'
-import { encodeFeatures } from '../../plugins/learned-routing/encode-features.ts'
-import { extractFeatures, type PromptFeatures } from '../../plugins/learned-routing/features.ts'
-import { createFeatureKey } from '../../plugins/learned-routing/keyed-hash.ts'
+import { bootstrap } from '../../plugins/learned-routing/baselines.ts'
+import {
+  createFeatureKey,
+  encodeFeatures,
+  extractFeatures,
+  type PromptFeatures,
+} from '../../plugins/learned-routing/features.ts'
 import { decodeWeights, predict } from '../../plugins/learned-routing/model.ts'
 import type { Rating, TrainedRouter } from '../../plugins/learned-routing/rating.ts'
 import {

@@ -1,6 +1,4 @@
-import { encodeFeatures } from '../../plugins/learned-routing/encode-features.ts'
-import { extractFeatures } from '../../plugins/learned-routing/features.ts'
-import { createFeatureKey } from '../../plugins/learned-routing/keyed-hash.ts'
+import { createFeatureKey, encodeFeatures, extractFeatures } from '../../plugins/learned-routing/features.ts'
 import type { Rating } from '../../plugins/learned-routing/rating.ts'
 import { createRandom, type Random } from './random.ts'
 

@@ -12,9 +12,11 @@ import {
   type TrainedModels,
   type TrainedRouterData,
 } from '../../core/events/router-events.ts'
-import { createFeatureSecret } from '../../plugins/learned-routing/feature-secret.ts'
-import { extractFeatures } from '../../plugins/learned-routing/features.ts'
-import { createFeatureKey } from '../../plugins/learned-routing/keyed-hash.ts'
+import {
+  createFeatureKey,
+  createFeatureSecret,
+  extractFeatures,
+} from '../../plugins/learned-routing/features.ts'
 import { encodeWeights } from '../../plugins/learned-routing/model.ts'
 import { openMemoryLog } from './memory-logs.ts'
 

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { expect } from 'chai'
 import { openRouterThread, type ReplayJob } from '../../../../config/gateway/router-thread.ts'
 import { readSettings } from '../../../../config/settings/settings.ts'
-import type { TrainingJob } from '../../../../plugins/learned-routing/trainer.ts'
+import type { TrainingJob } from '../../../../plugins/learned-routing/train.ts'
 import { makeFolder } from '../../../support/folders.ts'
 import { TEST_ENVIRONMENT } from '../../../support/gateway.ts'
 

@@ -36,14 +36,11 @@ describe('orderByServices', () => {
     expect(orderByServices([strict], nothing, false).issues).to.deep.equal([])
   })
 
-  it('refuses a service of two plugins, or of a plugin and the gateway', () => {
+  it('refuses a service of two plugins', () => {
     const plugins = [listed('a', { provides: [Clock] }), listed('b', { provides: [Clock] })]
     expect(orderByServices(plugins, nothing).issues).to.deep.equal([
       'plugin "b" and plugin "a" both provide the service "clock".',
     ])
-    expect(
-      orderByServices([listed('a', { provides: [Store] })], (name) => name === 'store').issues,
-    ).to.deep.equal(['plugin "a" and the gateway both provide the service "store".'])
   })
 
   it('refuses a circle, and names its plugins', () => {

@@ -1,11 +1,14 @@
 import { expect } from 'chai'
 import {
+  createFeatureKey,
   decodeFeatures,
   EncodedFeaturesError,
   encodeFeatures,
-} from '../../../../plugins/learned-routing/encode-features.ts'
-import { extractFeatures, NUMBER_NAMES, WINDOW_UNITS } from '../../../../plugins/learned-routing/features.ts'
-import { createFeatureKey, hashUnits } from '../../../../plugins/learned-routing/keyed-hash.ts'
+  extractFeatures,
+  hashUnits,
+  NUMBER_NAMES,
+  WINDOW_UNITS,
+} from '../../../../plugins/learned-routing/features.ts'
 import { createRandom } from '../../../support/random.ts'
 
 const KEY = createFeatureKey('secret of a log')

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { effectiveCount, predictFigures } from '../../../../plugins/learned-routing/jackknife.ts'
+import { effectiveCount, predictFigures } from '../../../../plugins/learned-routing/judge.ts'
 import { createRandom, type Random } from '../../../support/random.ts'
 
 /** Measures the mean of groups, each of which counts by its size. */

@@ -1,8 +1,7 @@
 import { expect } from 'chai'
-import { createRatingCollection } from '../../../../plugins/learned-routing/collect-ratings.ts'
 import { judgeNewKinds } from '../../../../plugins/learned-routing/judge-new-kinds.ts'
 import type { Rating } from '../../../../plugins/learned-routing/rating.ts'
-import { weighPrompts } from '../../../../plugins/learned-routing/split-ratings.ts'
+import { createRatingCollection, weighPrompts } from '../../../../plugins/learned-routing/ratings.ts'
 import { MADE_CATALOGUE, makeRatings } from '../../../support/made-ratings.ts'
 import { ROUNDS } from '../../../support/rounds.ts'
 

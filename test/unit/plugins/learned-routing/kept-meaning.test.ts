@@ -3,12 +3,13 @@ import { expect } from 'chai'
 import type { Exchange } from '../../../../core/contract/index.ts'
 import { createPromptAssessor } from '../../../../plugins/learned-routing/assess-prompt.ts'
 import {
+  createFeatureKey,
   decodeFeatures,
   encodeFeatures,
   encodeFeaturesAsText,
-} from '../../../../plugins/learned-routing/encode-features.ts'
-import { extractFeatures, scanPrompt } from '../../../../plugins/learned-routing/features.ts'
-import { createFeatureKey } from '../../../../plugins/learned-routing/keyed-hash.ts'
+  extractFeatures,
+  scanPrompt,
+} from '../../../../plugins/learned-routing/features.ts'
 import { decodeWeights, encodeWeights } from '../../../../plugins/learned-routing/model.ts'
 import { ModelTable } from '../../../../plugins/learned-routing/model-table.ts'
 import { createRandom } from '../../../support/random.ts'

@@ -1,8 +1,5 @@
 import { expect } from 'chai'
-import {
-  fitLogisticRegression,
-  type SparseRows,
-} from '../../../../plugins/learned-routing/logistic-regression.ts'
+import { fitLogisticRegression, type SparseRows } from '../../../../plugins/learned-routing/model.ts'
 
 /** The figures were computed with scikit-learn 1.9.1: `LogisticRegression(C=1 / penalty, tol=1e-12)`. */
 const REFERENCE = {

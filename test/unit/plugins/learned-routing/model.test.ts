@@ -1,7 +1,6 @@
 import { expect } from 'chai'
-import { extractFeatures } from '../../../../plugins/learned-routing/features.ts'
-import { fromFloat16, toFloat16 } from '../../../../plugins/learned-routing/float16.ts'
-import { createFeatureKey } from '../../../../plugins/learned-routing/keyed-hash.ts'
+import { fromFloat16, toFloat16 } from '../../../../plugins/learned-routing/encode-numbers.ts'
+import { createFeatureKey, extractFeatures } from '../../../../plugins/learned-routing/features.ts'
 import {
   decodeWeights,
   encodeWeights,

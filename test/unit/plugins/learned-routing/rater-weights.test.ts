@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { capRaters } from '../../../../plugins/learned-routing/rater-weights.ts'
+import { capRaters } from '../../../../plugins/learned-routing/ratings.ts'
 
 /** Returns the weight of each rater together. */
 function weighRaters(

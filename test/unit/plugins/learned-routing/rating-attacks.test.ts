@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { decodeFeatures } from '../../../../plugins/learned-routing/encode-features.ts'
+import { decodeFeatures } from '../../../../plugins/learned-routing/features.ts'
 import { decodeWeights, predict } from '../../../../plugins/learned-routing/model.ts'
 import type { Rating, TrainedRouter } from '../../../../plugins/learned-routing/rating.ts'
 import { trainRouter } from '../../../../plugins/learned-routing/train.ts'

@@ -1,8 +1,10 @@
 import { expect } from 'chai'
 import { assessFeatures, type PromptAssessment } from '../../../../plugins/learned-routing/assess-prompt.ts'
-import { encodeFeatures } from '../../../../plugins/learned-routing/encode-features.ts'
-import { extractFeatures } from '../../../../plugins/learned-routing/features.ts'
-import { createFeatureKey } from '../../../../plugins/learned-routing/keyed-hash.ts'
+import {
+  createFeatureKey,
+  encodeFeatures,
+  extractFeatures,
+} from '../../../../plugins/learned-routing/features.ts'
 import { ModelTable } from '../../../../plugins/learned-routing/model-table.ts'
 import type { StoredRecord } from '../../../../plugins/ledger/store/queries.ts'
 import { buildAutomaticRoute } from '../../../../plugins/routing/build-route.ts'
