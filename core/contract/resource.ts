@@ -51,14 +51,14 @@ export interface ResourceDeclaration<
   /** Complete bodies by name. */
   readonly examples: Readonly<Record<'create' | 'update', Readonly<Record<string, JsonObject>>>>
   readonly events: ResourceEvents<Entity>
-  /** Shown fields that are not in the entity itself. The ETag is then that of the content. */
+  /** Shown fields that depend on more than the entity's own events. The ETag is then that of the content. */
   derive?(entity: Entity, services: Services): JsonObject
   /** Completes what a body says before it is compared and stored. */
-  complete?(given: Partial<Content<Fields>>, before: Entity | undefined): Partial<Content<Fields>>
+  complete?(given: Changes<Fields>, before: Entity | undefined): Changes<Fields>
   /** Throws a `GatewayError` if the fields must not be set: what they refer to does not exist. */
-  checkReferences?(given: Partial<Content<Fields>>, services: Services): void
-  /** As `checkReferences`, after a change that was written at the same time as another one. */
-  checkAfterChange?(entity: Entity, services: Services): void
+  checkReferences?(given: Changes<Fields>, services: Services): void
+  /** Throws a `GatewayError` if another process deleted what the entity refers to while it was changed. */
+  checkAfterChange?(before: Entity, after: Entity, services: Services): void
   /** Throws a `GatewayError` if it must not be deleted: something refers to it. */
   checkUnused?(entity: Entity, services: Services): void
   /** What clients should know about a change that was made. */
@@ -81,6 +81,7 @@ export interface ResourceEvent {
 
 /** Where an event is in the log, and when it was written. */
 export interface ResourceEventEntry {
+  readonly stream: string
   readonly revision: number
   readonly position: Position
   readonly metadata: { readonly time: string }
@@ -104,7 +105,16 @@ interface ResourceEventDeclaration {
   readonly type: string
   /** The first one is that of the resource: one stream per entity, or one for all. */
   readonly streams: readonly (string | (((id: never) => string) & { readonly idField: string }))[]
-  auditSubject(data: JsonObject): { readonly change: string; readonly id?: string } | undefined
+  auditSubject(data: JsonObject): ResourceSubject | undefined
+}
+
+/** What an event has changed: the entity itself, or a part of it, such as a key. */
+export interface ResourceSubject {
+  readonly kind: string
+  /** Such as `created` or `budget_set`. */
+  readonly change: string
+  /** The field of the data with the id. */
+  readonly id?: string
 }
 
 /** Returns the entity after one of its events; undefined if it does not exist then. */
@@ -155,6 +165,11 @@ type Camelized<Value> = Value extends readonly (infer Item)[]
 
 /** The values of fields as code and events have them. */
 export type Content<Fields extends TProperties> = Camelized<Static<TObject<Fields>>>
+
+/** Some of the fields. One that is undefined is removed. */
+export type Changes<Fields extends TProperties> = {
+  readonly [Name in keyof Content<Fields>]?: Content<Fields>[Name] | undefined
+}
 
 /** Declares something that operators manage. */
 export function defineResource<Entity extends ResourceEntity, Fields extends TProperties, Services>(

@@ -10,6 +10,7 @@ import {
   Type,
 } from '../contract/index.ts'
 import { Count, Timestamp } from '../http/schemas.ts'
+import type { EntityEvents } from './events.ts'
 
 /** A change to an entity, or an event that changed nothing. */
 export interface EntityChange<Entity> {
@@ -58,12 +59,14 @@ export function showRecord({ position, metadata }: RecordedEvent): JsonObject {
 }
 
 /** All changes of one entity. */
-export function buildHistorySchema(one: string, title: string, id: TSchema, entity: TSchema) {
+export function buildHistorySchema(one: string, title: string, entity: TSchema) {
   const change = Type.Object(
     {
       ...changeFields,
       kind: Type.String({ description: 'Kind of the changed object.' }),
-      id,
+      id: Type.Union([Type.Integer({ format: 'int64' }), Type.String()], {
+        description: 'Id of the changed object.',
+      }),
       revision: Type.Integer({ description: 'Number of the change among those of the object, from 1.' }),
       event: Type.String({ description: 'Kind of the change, such as created, updated or deleted.' }),
       no_effect: NoEffect,
@@ -81,20 +84,21 @@ export function buildHistorySchema(one: string, title: string, id: TSchema, enti
 
 /** The changes of one entity as the API shows them. */
 export function showHistory<Entity extends ResourceEntity>(
-  name: string,
-  id: Entity['id'],
   changes: readonly EntityChange<Entity>[],
-  nameOf: (event: ResourceEvent) => string,
+  { subjectOf }: Pick<EntityEvents<Entity>, 'subjectOf'>,
   show: (entity: Entity) => JsonObject,
 ): readonly JsonObject[] {
-  return changes.map(({ record, event, before, after, noEffect }, index) => ({
-    ...showRecord(record),
-    kind: name,
-    id,
-    revision: index + 1,
-    event: nameOf(event),
-    ...(noEffect !== undefined && { no_effect: noEffect }),
-    before: before === undefined ? null : show(before),
-    after: after === undefined ? null : show(after),
-  }))
+  return changes.map(({ record, event, before, after, noEffect }, index) => {
+    const subject = subjectOf(event)
+    return {
+      ...showRecord(record),
+      kind: subject?.kind,
+      id: subject?.idValue,
+      revision: index + 1,
+      event: subject?.change,
+      ...(noEffect !== undefined && { no_effect: noEffect }),
+      before: before === undefined ? null : show(before),
+      after: after === undefined ? null : show(after),
+    }
+  })
 }

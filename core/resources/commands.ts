@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type {
   Appended,
   Author,
+  Changes,
   Content,
   JsonObject,
   RecordedEvent,
@@ -64,7 +65,7 @@ export interface ResourceCommands<Entity extends ResourceEntity, Given> {
   /** Throws 404, and 412 unless the entity is as expected. Returns the entity right after the change. */
   change(
     id: Entity['id'],
-    changes: Partial<Given>,
+    changes: { readonly [Name in keyof Given]?: Given[Name] | undefined },
     expected: Precondition,
     author: Author,
   ): Promise<{ readonly before: Entity; readonly after: Entity }>
@@ -98,8 +99,9 @@ export function createResourceCommands<Entity extends ResourceEntity, Fields ext
   async function write(id: Id, decide: () => readonly ResourceEvent[], author: Author) {
     let before: Entity | undefined
     let decided: readonly ResourceEvent[] = []
+    const stream = events.stream(id)
     const command = {
-      stream: events.stream(id),
+      stream,
       revision: () => state.streamRevision(id),
       decide() {
         before = state.find(id)
@@ -113,7 +115,7 @@ export function createResourceCommands<Entity extends ResourceEntity, Fields ext
     const first = written.revision - decided.length + 1
     const after = decided.reduce(
       (entity, event, index) =>
-        events.fold(entity, event, { revision: first + index, position, metadata: { time } }),
+        events.fold(entity, event, { stream, revision: first + index, position, metadata: { time } }),
       before,
     )
     return { before, after }
@@ -157,11 +159,11 @@ export function createResourceCommands<Entity extends ResourceEntity, Fields ext
         const entity = requireEntity(id, expected)
         const changes = findChanges(entity, complete(given, entity))
         if (Object.keys(changes).length === 0) return []
-        checkReferences?.(changes as Partial<Content<Fields>>, services)
+        checkReferences?.(changes as Changes<Fields>, services)
         return events.changed(id, changes)
       }
       const { before = requireEntity(id), after = before } = await write(id, decide, author)
-      if (before !== after) declaration.checkAfterChange?.(after, services)
+      if (before !== after) declaration.checkAfterChange?.(before, after, services)
       return { before, after }
     },
     delete: deleteEntity,

@@ -72,14 +72,22 @@ function createEndpoints<Entity extends ResourceEntity, Fields extends TProperti
   }
   const showNow = (entity: Entity) => show(entity, commands.derive(entity))
 
-  function respond(status: number, entity: Entity, more: JsonObject = {}): EndpointResponse {
-    const derived = commands.derive(entity)
+  /** `derived`: missing for an entity as it was. */
+  function respond(
+    status: number,
+    entity: Entity,
+    derived?: JsonObject,
+    more?: JsonObject,
+  ): EndpointResponse {
     return {
       status,
       headers: { etag: etag(entity, derived) },
       body: { data: show(entity, derived), ...more },
     }
   }
+
+  const respondNow = (status: number, entity: Entity, more?: JsonObject) =>
+    respond(status, entity, commands.derive(entity), more)
 
   // The casts of ids and bodies are safe: they match the schemas of the declaration.
   const idOf = ({ params }: { readonly params: object }) => (params as { id: Entity['id'] }).id
@@ -113,7 +121,7 @@ function createEndpoints<Entity extends ResourceEntity, Fields extends TProperti
         responses: { 201: { description: `The new ${name}.`, ...shown } },
         errors: WRITE_ERRORS,
         async handle({ body, author }) {
-          return respond(
+          return respondNow(
             201,
             await commands.create(parse(body as JsonObject, true) as Content<Fields>, author),
           )
@@ -133,7 +141,7 @@ function createEndpoints<Entity extends ResourceEntity, Fields extends TProperti
       async handle(call) {
         const id = idOf(call)
         const { as_of: asOf } = call.query
-        if (asOf === undefined) return respond(200, commands.require(id))
+        if (asOf === undefined) return respondNow(200, commands.require(id))
         const entity = (await commands.history(id, parseAsOf(asOf, 'as_of'))).at(-1)?.after
         if (entity === undefined) throw notFound(id)
         return respond(200, entity)
@@ -160,7 +168,7 @@ function createEndpoints<Entity extends ResourceEntity, Fields extends TProperti
           call.author,
         )
         const warnings = warn?.(before, after, services) ?? []
-        return respond(200, after, warnings.length > 0 ? { warnings } : {})
+        return respondNow(200, after, warnings.length > 0 ? { warnings } : {})
       },
     }),
     delete: endpoint({
@@ -193,7 +201,7 @@ function createEndpoints<Entity extends ResourceEntity, Fields extends TProperti
         if (changes.length === 0) throw notFound(id)
         return {
           status: 200,
-          body: { data: showHistory(name, id, changes, events.nameOf, show) },
+          body: { data: showHistory(changes, events, show) },
         }
       },
     }),

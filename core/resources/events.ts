@@ -4,6 +4,7 @@ import type {
   ResourceEntity,
   ResourceEvent,
   ResourceEventEntry,
+  ResourceSubject,
 } from '../contract/index.ts'
 
 /** The events of a resource, as its commands and its history need them. */
@@ -15,8 +16,8 @@ export interface EntityEvents<Entity extends ResourceEntity> {
   deleted(entity: Entity): readonly ResourceEvent[]
   /** Whether an event is about this entity: streams may hold others. */
   isAbout(id: Entity['id'], event: ResourceEvent): boolean
-  /** How the history names an event, such as `created` or `budget_set`. */
-  nameOf(event: ResourceEvent): string
+  /** What an event has changed; undefined if the history does not show it. */
+  subjectOf(event: ResourceEvent): (ResourceSubject & { readonly idValue: unknown }) | undefined
   fold(before: Entity | undefined, event: ResourceEvent, entry: ResourceEventEntry): Entity | undefined
 }
 
@@ -41,13 +42,18 @@ export function createEntityEvents<Entity extends ResourceEntity>({
     created: (id, content) => toEvent(events.created, id, content),
     changed(id, changes) {
       if (typeof changed === 'string') return [toEvent(changed, id, { changes })]
-      return Object.entries(changes).map(([field, value]) =>
-        toEvent(changed[field] ?? '', id, value === undefined ? {} : { [field]: value }),
-      )
+      return Object.entries(changed).flatMap(([field, type]) => {
+        if (!Object.hasOwn(changes, field)) return []
+        const value = changes[field]
+        return [toEvent(type, id, value === undefined ? {} : { [field]: value })]
+      })
     },
     deleted: (entity) => [...(events.beforeDeletion?.(entity) ?? []), toEvent(events.deleted, entity.id)],
     isAbout: (id, event) => fold.has(event) && event.data[idField] === id,
-    nameOf: ({ type, data }) => declarationOf(type)?.auditSubject(data)?.change ?? type,
+    subjectOf({ type, data }) {
+      const subject = declarationOf(type)?.auditSubject(data)
+      return subject && { ...subject, idValue: data[subject.id ?? idField] }
+    },
     // The cast is safe: only events of the family are folded.
     fold: (before, event, entry) => fold(before, event as never, entry),
   }

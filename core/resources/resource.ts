@@ -5,6 +5,7 @@ import {
   type JsonObject,
   type ResourceDeclaration,
   type ResourceEntity,
+  type ResourceId,
   StrictObject,
   type TProperties,
   type TSchema,
@@ -14,7 +15,7 @@ import { contentEtag, revisionEtag } from '../http/conditional.ts'
 import { dataWithWarnings, NextCursor } from '../http/schemas.ts'
 import { buildHistorySchema } from './changes.ts'
 import { createEntityEvents, type EntityEvents } from './events.ts'
-import { renameFields, toCamelCase, toSnakeCase } from './names.ts'
+import { renameFields, showValue, toCamelCase } from './names.ts'
 
 /** What follows from the declaration alone: the schemas, and how an entity looks in the API. */
 export interface Resource<Entity extends ResourceEntity, Fields extends TProperties> {
@@ -50,7 +51,8 @@ export function buildResource<Entity extends ResourceEntity, Fields extends TPro
   const { name, fields } = declaration
   const title = capitalize(name)
   const schemas = buildSchemas(declaration, title)
-  const names = Object.keys(schemas.shown.properties).map((name) => [name, toCamelCase(name)] as const)
+  const { properties } = schemas.shown
+  const names = Object.keys(properties).map((name) => [name, toCamelCase(name)] as const)
   const defaults = Object.entries(fields).flatMap(([name, schema]) =>
     schema.default === undefined ? [] : [[name, schema.default] as const],
   )
@@ -61,8 +63,7 @@ export function buildResource<Entity extends ResourceEntity, Fields extends TPro
     const values = entity as unknown as JsonObject
     for (const [name, field] of names) {
       const value = derived[name] ?? values[field]
-      if (value !== undefined)
-        shown[name] = typeof value === 'object' ? renameFields(value, toSnakeCase) : value
+      if (value !== undefined) shown[name] = showValue(value, properties[name])
     }
     return shown
   }
@@ -116,7 +117,7 @@ function buildSchemas(
   )
   const input = entries.filter(([field]) => !onlyLater.includes(field)).map(toInput)
   return {
-    id: { ...id.schema, description: `Id of ${withArticle(name)}.` } as TSchema,
+    id: buildIdSchema({ name, id }),
     input: StrictObject(Object.fromEntries(input), { $id: `${title}Input`, description: `A new ${name}.` }),
     change: StrictObject(Object.fromEntries(entries.map(toChange)), {
       $id: `${title}Change`,
@@ -129,8 +130,19 @@ function buildSchemas(
       { data: Type.Array(entity, { description: `The ${plural}, ${list.order}.` }), next_cursor: NextCursor },
       { $id: `${title}Page`, description: `A page of ${plural}.` },
     ),
-    history: buildHistorySchema(withArticle(name), title, idShown, entity),
+    history: buildHistorySchema(withArticle(name), title, entity),
   }
+}
+
+/** The schema of the id in a path. */
+export function buildIdSchema<Id extends number | string>({
+  name,
+  id,
+}: {
+  readonly name: string
+  readonly id: ResourceId<Id>
+}) {
+  return Type.Unsafe<Id>({ ...id.schema, description: `Id of ${withArticle(name)}.` })
 }
 
 function withArticle(name: string): string {

@@ -13,7 +13,6 @@ import { createPolicies, type Policies } from '../../projections/policies.ts'
 import { emptyUserRules, evolveUserRules, type UserRules } from '../../projections/user-rules.ts'
 import { showKey, showUser } from '../auth/show-account.ts'
 import type { RuleKinds } from '../rules/diff-rules.ts'
-import { showPolicy } from '../rules/show-policy.ts'
 
 /** The kinds of subjects of a user whose changes are audited. */
 export const AUDIT_SUBJECTS = ['routing', 'firewall', 'key', 'user'] as const
@@ -178,7 +177,7 @@ function captureSubject(
       ? formatLater(rules.routing.get(data.ruleId), kinds.routing.show)
       : formatLater(rules.firewall.get(data.ruleId), kinds.firewall.show)
   }
-  if ('policyId' in data) return formatLater(policies.policy(data.policyId), showPolicy)
+  if ('policyId' in data) return formatLater(policies.policy(data.policyId), showFields)
   if (!('userId' in data)) return formatLater(groups.group(data.groupId), showFields)
   const user = accounts.user(data.userId)
   if (!('keyId' in data)) return formatLater(user, (shown) => showUser(shown, memberships))

@@ -8,6 +8,7 @@ import {
   operator,
   SharedStateUnavailableError,
   type Static,
+  type TProperties,
   Type,
   user,
 } from '../../core/contract/index.ts'
@@ -105,7 +106,7 @@ export function createBudgetEndpoints(services: Services): readonly Endpoint[] {
 }
 
 interface TargetParameters {
-  readonly params: Record<string, typeof userId | typeof keyId>
+  readonly params: TProperties
   toTarget(params: { readonly id?: unknown }): BudgetTarget
 }
 

@@ -1,5 +1,6 @@
 import { defineResource, GatewayError, Nullable, serialId, Type } from '../../core/contract/index.ts'
 import { Timestamp } from '../../core/http/schemas.ts'
+import { buildIdSchema } from '../../core/resources/resource.ts'
 import { foldGroup, type Group, groupEvents } from '../../projections/events/groups.ts'
 import type { Policies } from '../../projections/policies.ts'
 import { BudgetTerms } from '../auth/schemas.ts'
@@ -7,13 +8,6 @@ import { BudgetTerms } from '../auth/schemas.ts'
 interface GroupServices {
   readonly policies: Pick<Policies, 'policyOfGroup'>
 }
-
-export const groupId = Type.Integer({
-  minimum: 1,
-  format: 'int64',
-  description: 'Id of a group.',
-  examples: [12],
-})
 
 /** Groups of users. Their members are events of the users: see `group-members.ts`. */
 export const groups = defineResource({
@@ -59,3 +53,5 @@ export const groups = defineResource({
     throw new GatewayError('conflict', message)
   },
 })
+
+export const groupId = buildIdSchema(groups)

@@ -17,7 +17,7 @@ import { type RuleHistoryServices, RuleScopes } from '../rules/rule-scopes.ts'
 import { createEffectiveRuleEndpoints } from './effective-rules.ts'
 import { createGroupMemberEndpoints } from './group-members.ts'
 import { groups as groupResource } from './groups.ts'
-import { createPolicyEndpoints } from './policy-endpoints.ts'
+import { policies as policyResource } from './policies.ts'
 
 /** Serves the endpoints for groups, policies and the rules of policies (docs/guides/policies.md). */
 export default definePlugin({
@@ -48,6 +48,12 @@ function createGroupEndpoints(services: GatewayState): readonly Endpoint[] {
     withoutEffect: ({ position }: RecordedEvent) => describeLostRace(groups.withoutEffect().get(position)),
   }
   return Object.values(manageResource(groupResource, state, services).endpoints)
+}
+
+function createPolicyEndpoints(services: GatewayState): readonly Endpoint[] {
+  const { policy, policies, revision } = services.policies
+  const state = { find: policy, list: policies, streamRevision: revision }
+  return Object.values(manageResource(policyResource, state, services).endpoints)
 }
 
 /** The endpoints that users have for their own rules, for operators: for the rules of a policy or a user. */

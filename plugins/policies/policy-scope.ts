@@ -1,7 +1,7 @@
-import { GatewayError, operator } from '../../core/contract/index.ts'
+import { operator } from '../../core/contract/index.ts'
 import type { Policies } from '../../projections/policies.ts'
 import type { RuleScope } from '../rules/rule-scope.ts'
-import { policyId } from './schemas.ts'
+import { policyId, policyNotFoundError } from './policies.ts'
 
 /** The rules of the policy that the path names. */
 export function createPolicyScope(policies: Pick<Policies, 'policy' | 'revision'>): RuleScope {
@@ -16,11 +16,7 @@ export function createPolicyScope(policies: Pick<Policies, 'policy' | 'revision'
       // The cast is safe: the paths of all endpoints have this parameter.
       const { policy_id: id } = params as { readonly policy_id: number }
       if (policies.policy(id) !== undefined || (isPast && policies.revision(id) >= 0)) return id
-      throw policyNotFoundError(String(id))
+      throw policyNotFoundError(id)
     },
   }
-}
-
-export function policyNotFoundError(id: string): GatewayError {
-  return new GatewayError('not_found', `Policy ${id} was not found.`)
 }

@@ -1,6 +1,6 @@
+import { showFields } from '../../core/resources/names.ts'
 import type { Policy, PolicyContent } from '../../projections/events/policies.ts'
 import { diffFields } from '../rules/diff-rules.ts'
-import { showPolicy } from '../rules/show-policy.ts'
 import type { PlanBuilder } from './plan-builder.ts'
 import { pickChanged } from './plan-groups.ts'
 import { planRules } from './plan-rules.ts'
@@ -63,7 +63,7 @@ async function planPolicy(
   const { name, description, isEnabled, priority, appliesTo, visibility } = content
   const applies_to = showScope(appliesTo, entry)
   const shown = { name, description, is_enabled: isEnabled, priority, applies_to, visibility }
-  const before = policy ? { ...showPolicy(policy) } : {}
+  const before = policy ? showFields(policy) : {}
   const { id: _, ...fields } = diffFields(before, { ...before, ...shown })
   const isChanged = Object.keys(fields).length > 0
   if (!isChanged && Object.keys(rules.changes).length === 0) return

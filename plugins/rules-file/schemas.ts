@@ -1,6 +1,6 @@
 import { type JsonObject, Nullable, type Static, StrictObject, Type } from '../../core/contract/index.ts'
 import { BudgetInput } from '../auth/schemas.ts'
-import { PolicyInput } from '../policies/schemas.ts'
+import { policies } from '../policies/policies.ts'
 
 const id = (what: string) =>
   Type.Integer({ minimum: 1, format: 'int64', description: `Id of an existing ${what}.` })
@@ -14,7 +14,7 @@ const absent = Type.Optional(
   Type.Literal(true, { description: 'Removes it. No other field than id or name may be given.' }),
 )
 
-const { name, description, is_enabled, priority, applies_to, visibility } = PolicyInput.properties
+const { name, description, is_enabled, priority, applies_to, visibility } = policies.fields
 const [everyone] = applies_to.anyOf
 
 /** A rule in the file. Its fields are those of the rule's own endpoints, which parse it. */
@@ -36,7 +36,7 @@ const GroupEntry = StrictObject(
     id: Type.Optional(id('group')),
     name: Type.Optional(Type.String({ minLength: 1, maxLength: 128, description: 'Name of the group.' })),
     absent,
-    description,
+    description: Type.Optional(description),
     members: Type.Optional(
       Type.Array(reference('user'), {
         maxItems: 100_000,
@@ -52,10 +52,10 @@ const PolicyEntry = StrictObject(
     id: Type.Optional(id('policy')),
     name: Type.Optional(name),
     absent,
-    description,
+    description: Type.Optional(description),
     is_enabled: Type.Optional(is_enabled),
     priority: Type.Optional(priority),
-    visibility,
+    visibility: Type.Optional(visibility),
     applies_to: Type.Optional(
       Type.Union(
         [

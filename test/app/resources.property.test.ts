@@ -36,3 +36,28 @@ describeResource({
   ],
   shownOnce: ['key'],
 })
+
+const SCOPES = [{ everyone: true }, { groups: [], users: [1] }]
+
+describeResource({
+  name: 'policy',
+  path: '/admin/policies',
+  create: (random) => ({
+    name: random.pick(NAMES),
+    is_enabled: random.chance(0.5),
+    priority: random.integer(3),
+    applies_to: random.pick(SCOPES),
+    ...(random.chance(0.5) && { description: 'x', visibility: 'full' }),
+  }),
+  change: (random) =>
+    random.pick([
+      { priority: random.integer(3) },
+      { is_enabled: random.chance(0.5), applies_to: random.pick(SCOPES) },
+      { visibility: random.pick(['name', 'full']), description: random.pick(['x', null]) },
+    ]),
+  invalid: [
+    { name: 'x', is_enabled: true, priority: 1001, applies_to: { everyone: true } },
+    { name: 'x', is_enabled: true, priority: 0, applies_to: { groups: [999_999] } },
+    { name: 'x', is_enabled: true, priority: 0, applies_to: {} },
+  ],
+})

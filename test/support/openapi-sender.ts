@@ -37,7 +37,7 @@ export async function createSender(gateway: RunningGateway, plan = 'paid') {
 
   /** An id of the user's own for a place where the document has one as an example. */
   async function idFor(place: string, name: string, filled: string): Promise<string | number> {
-    if (name === 'policy_id' || place === '/admin/policies/{id}') return newPolicy()
+    if (name === 'policy_id' || place.startsWith('/admin/policies/{id}')) return newPolicy()
     if (name === 'user_id') return (await newUser(gateway)).id
     if (place.includes('/routing-rules/{id}')) return newRule('routing', filled)
     if (place.includes('/firewall-rules/{id}')) return newRule('firewall', filled)

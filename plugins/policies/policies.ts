@@ -1,0 +1,156 @@
+import {
+  defineResource,
+  GatewayError,
+  Nullable,
+  StrictObject,
+  StringEnum,
+  serialId,
+  Type,
+} from '../../core/contract/index.ts'
+import { invalidParameterError } from '../../core/http/parse-call.ts'
+import { Count, Timestamp } from '../../core/http/schemas.ts'
+import { buildIdSchema, createNotFoundError } from '../../core/resources/resource.ts'
+import type { Accounts } from '../../projections/accounts.ts'
+import { foldPolicy, type Policy, type PolicyScope, policyEvents } from '../../projections/events/policies.ts'
+import type { Groups } from '../../projections/groups.ts'
+import type { Policies } from '../../projections/policies.ts'
+
+interface PolicyServices {
+  readonly accounts: Pick<Accounts, 'user'>
+  readonly groups: Pick<Groups, 'group'>
+  readonly policies: Pick<Policies, 'rulesOf'>
+}
+
+const MAX_PRIORITY = 1000
+
+const ids = (what: string, maxItems: number) =>
+  Type.Array(Type.Integer({ minimum: 1, format: 'int64' }), {
+    maxItems,
+    uniqueItems: true,
+    description: `Ids of ${what}.`,
+  })
+
+const everyone = { everyone: Type.Literal(true, { description: 'Always true.' }) }
+const some = {
+  groups: ids('groups, whose users the policy applies to', 1000),
+  users: ids('users that the policy applies to', 10_000),
+}
+
+/** Named sets of rules above those of users. Their rules are in the same stream. */
+export const policies = defineResource({
+  name: 'policy',
+  plural: 'policies',
+  description: 'A named set of rules above those of users.',
+  path: '/admin/policies',
+  tag: 'policies',
+  roles: { read: 'auditor', write: 'editor' },
+  id: serialId(15),
+  fields: {
+    name: Type.String({ minLength: 1, maxLength: 128, description: 'Name of the policy.' }),
+    description: Nullable(Type.String({ maxLength: 1000 }), {
+      default: null,
+      description: 'What the policy is for.',
+    }),
+    is_enabled: Type.Boolean({ description: 'Whether the rules of the policy are applied.' }),
+    priority: Type.Integer({
+      minimum: -MAX_PRIORITY,
+      maximum: MAX_PRIORITY,
+      description: 'Policies with a higher priority are evaluated first; of equal ones, the older one.',
+    }),
+    applies_to: Type.Union(
+      [
+        StrictObject(everyone, { $id: 'PolicyScopeEveryone', description: 'All users.' }),
+        StrictObject(
+          { groups: Type.Optional(some.groups), users: Type.Optional(some.users) },
+          { $id: 'PolicyScopeInput', minProperties: 1, description: 'Some users.' },
+        ),
+      ],
+      { description: 'The users that the policy applies to.' },
+    ),
+    visibility: StringEnum(['name', 'full'], {
+      default: 'name',
+      description: 'What users see of the rules: their names (default), or patterns and conditions, too.',
+    }),
+  },
+  shown: {
+    applies_to: Type.Union(
+      [
+        Type.Object(everyone, { $id: 'EveryoneScope', description: 'All users.' }),
+        Type.Object(some, { $id: 'PolicyScope', description: 'Some users.' }),
+      ],
+      { description: 'The users that the policy applies to.' },
+    ),
+    created_at: Timestamp('When the policy was created.'),
+    updated_at: Timestamp('When its settings were last changed.'),
+    firewall_rules: Type.Optional(Count('How many firewall rules it has, if the list was asked for it.')),
+    routing_rules: Type.Optional(Count('How many routing rules it has, if the list was asked for it.')),
+  },
+  list: {
+    rank: ({ priority, id }) => (MAX_PRIORITY - priority) * 1e12 + id,
+    order: 'in evaluation order',
+    limit: 1000,
+    more: {
+      parameter: 'rule_counts',
+      description: 'Adds how many rules of both kinds each policy has.',
+      read({ id }, { policies }) {
+        const { firewall, routing } = policies.rulesOf(id)
+        return { firewall_rules: firewall.length, routing_rules: routing.length }
+      },
+    },
+  },
+  summaries: { create: 'Creates a policy without rules.', delete: 'Deletes a policy with its rules.' },
+  examples: {
+    create: {
+      everyone: { name: 'Personal data', is_enabled: true, priority: 100, applies_to: { everyone: true } },
+    },
+    update: { suspend: { is_enabled: false } },
+  },
+  events: {
+    family: policyEvents,
+    created: 'PolicyCreated',
+    changed: 'PolicyUpdated',
+    deleted: 'PolicyDeleted',
+    fold: foldPolicy,
+  },
+  complete({ appliesTo, ...given }) {
+    if (appliesTo === undefined) return given
+    return {
+      ...given,
+      appliesTo: 'everyone' in appliesTo ? appliesTo : { groups: [], users: [], ...appliesTo },
+    }
+  },
+  checkReferences({ appliesTo }, services: PolicyServices) {
+    // The cast is safe: `complete` has added the list that is missing.
+    if (appliesTo !== undefined) requireMembers(appliesTo as PolicyScope, services)
+  },
+  /** Another process may have deleted a group while the policy was changed to apply to it. */
+  checkAfterChange(before: Policy, { id, appliesTo }: Policy, { groups }) {
+    if (before.appliesTo === appliesTo || 'everyone' in appliesTo) return
+    const lost = appliesTo.groups.find((groupId) => groups.group(groupId) === undefined)
+    if (lost === undefined) return
+    const message =
+      `Policy ${id} was changed, but group ${lost} was deleted at the same time. ` +
+      'Change applies_to of the policy again.'
+    throw new GatewayError('conflict', message)
+  },
+})
+
+/** Throws 400 if the policy names nobody, or a group or a user that does not exist. */
+function requireMembers(scope: PolicyScope, { accounts, groups }: PolicyServices): void {
+  if ('everyone' in scope) return
+  if (scope.groups.length + scope.users.length === 0)
+    throw invalidParameterError(
+      'applies_to',
+      'applies_to must name at least one group or user. Set is_enabled to false to suspend a policy.',
+    )
+  for (const [index, id] of scope.groups.entries())
+    if (groups.group(id) === undefined)
+      throw invalidParameterError(`applies_to.groups[${index}]`, `applies_to: group ${id} was not found.`)
+  for (const [index, id] of scope.users.entries())
+    if (accounts.user(id) === undefined)
+      throw invalidParameterError(`applies_to.users[${index}]`, `applies_to: user ${id} was not found.`)
+}
+
+export const policyId = buildIdSchema(policies)
+
+export const policyNotFoundError = (id: number | string) => createNotFoundError(policies, id)
