@@ -8,7 +8,7 @@ import { startGateway } from './support/gateway.ts'
 import { writeGenerated } from './support/generated-text.ts'
 import { writeLimitsTable } from './support/limits-table.ts'
 import { writeParameterMatrix } from './support/parameter-matrix.ts'
-import { writeCommandTable, writeSettingsTable } from './support/reference-tables.ts'
+import { writeCommandTable, writeExchangeTables, writeSettingsTable } from './support/reference-tables.ts'
 import { ROOT } from './support/root.ts'
 
 const write = (file: string, schema: object) => writeFileSync(new URL(file, ROOT), JSON.stringify(schema))
@@ -19,6 +19,7 @@ write('config/rules-cases.schema.json', buildCasesEditorSchema())
 writeGenerated('docs/providers.md', 'limits', writeLimitsTable())
 writeGenerated('docs/parameters.md', 'parameters', writeParameterMatrix())
 writeGenerated('docs/settings.md', 'settings', writeSettingsTable(SettingsSchema))
+writeGenerated('docs/exchange.md', 'exchange', writeExchangeTables())
 writeGenerated('docs/commands.md', 'commands', writeCommandTable(COMMANDS))
 
 const gateway = await startGateway()

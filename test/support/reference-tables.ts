@@ -52,6 +52,55 @@ export function writeCommandTable(commands: readonly Command[]): string {
   return toTable(['command', '', 'options'], rows)
 }
 
+/** The interfaces of docs/exchange.md, by file of the contract. */
+export const EXCHANGE_TYPES = {
+  'exchange.ts': [
+    ...['Exchange', 'ReplyingExchange', 'RepliedExchange', 'Account', 'UserLimits', 'KeyRestrictions'],
+    ...['ClientConnection', 'Route', 'RouterChoice', 'Attempt', 'Warning', 'RuleTraceEntry', 'Decoration'],
+  ],
+  'chat.ts': ['Usage'],
+  'http.ts': ['EndedRequest'],
+}
+
+/** Writes the tables of docs/exchange.md from the sources of the contract. */
+export function writeExchangeTables(): string {
+  return Object.entries(EXCHANGE_TYPES)
+    .flatMap(([file, names]) => {
+      const source = readFileSync(new URL(`core/contract/${file}`, ROOT), 'utf8')
+      return names.map((name) => describeInterface(source, name))
+    })
+    .join('\n')
+}
+
+function describeInterface(source: string, name: string): string {
+  const found = new RegExp(
+    `(/\\*\\*(?:(?!\\*/)[\\s\\S])*\\*/\\n)?export (?:interface|type) ${name}\\b(.*)\\{\\n([\\s\\S]*?)^}`,
+    'm',
+  )
+  const [, comment = '', heritage = '', body = ''] = found.exec(source) ?? []
+  const rows = listFields(body).map(([field, type, text]) => [`\`${field}\``, `\`${type}\``, text])
+  const text = [textOf(comment), heritage.includes('extends') ? `${heritage.trim()}.` : ''].filter(Boolean)
+  const intro = text.length === 0 ? '' : `${text.join(' ')}\n\n`
+  return `## ${name}\n\n${intro}${toTable(['field', 'type', ''], rows)}`
+}
+
+/** The fields of an interface with their types and comments; a method has the type of a function. */
+export function listFields(body: string): readonly (readonly [field: string, type: string, text: string])[] {
+  const member = /(\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n)?^ {2}(?:readonly )?(\w+)\??(\(.*\))?: (.+)$/gm
+  return [...body.matchAll(member)].map(([, comment = '', field = '', parameters, type = '']) => {
+    const shown = parameters === undefined ? type.replace(' | undefined', '') : `${parameters} => ${type}`
+    return [field, shown, textOf(comment)] as const
+  })
+}
+
+/** The text of a doc comment in one line. */
+function textOf(comment: string): string {
+  return comment
+    .replace(/^\s*\/\*\*|\*\/\s*$/g, '')
+    .replace(/\n\s*\* ?/g, ' ')
+    .trim()
+}
+
 function toTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [head, head.map(() => '---'), ...rows]
   return lines

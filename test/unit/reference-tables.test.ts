@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { COMMANDS } from '../../config/cli/commands.ts'
 import { SettingsSchema } from '../../config/settings/schema.ts'
 import { readGenerated } from '../support/generated-text.ts'
-import { writeCommandTable, writeSettingsTable } from '../support/reference-tables.ts'
+import { writeCommandTable, writeExchangeTables, writeSettingsTable } from '../support/reference-tables.ts'
 
 describe('the reference (npm run generate writes it)', () => {
   it('has every setting that is described', () => {
@@ -13,5 +13,11 @@ describe('the reference (npm run generate writes it)', () => {
 
   it('has every command with its options', () => {
     expect(readGenerated('docs/commands.md', 'commands')).to.equal(writeCommandTable(COMMANDS))
+  })
+
+  it('has every field of the exchange and of the ended request', () => {
+    const tables = writeExchangeTables()
+    expect(tables.match(/^\| `/gm)?.length).to.be.above(90)
+    expect(readGenerated('docs/exchange.md', 'exchange')).to.equal(tables)
   })
 })
