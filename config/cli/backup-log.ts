@@ -1,5 +1,5 @@
 import { type BackupSource, backUpDatabases, type FileBackup } from '../../core/event-log/sqlite/backup.ts'
-import { EXPIRING_FILE, HISTORY_FILE } from '../../core/event-log/sqlite/check-folder.ts'
+import { HISTORY_FILE } from '../../core/event-log/sqlite/check-folder.ts'
 import { copyPublicKeys } from '../../core/event-log/transparency/keys.ts'
 import { keysFolder } from '../../projections/transparency/compare-evidence.ts'
 import { type LogSettings, requireLog } from '../gateway/state.ts'
@@ -11,8 +11,7 @@ const HISTORY: BackupSource = {
 
 /** The history comes last, so that it contains every user of the other files. */
 const SOURCES: readonly BackupSource[] = [
-  { file: 'ledger.db', countSql: 'SELECT count(*) FROM requests' },
-  { file: EXPIRING_FILE, countSql: 'SELECT count(DISTINCT stream) FROM events' },
+  { file: 'ledger.db', countSql: 'SELECT (SELECT count(*) FROM requests), (SELECT count(*) FROM responses)' },
   HISTORY,
 ]
 
@@ -36,7 +35,8 @@ export async function backUpLog(
   return files.map(describeFileBackup)
 }
 
-function describeFileBackup({ file, counts: [count = 0, position] }: FileBackup): string {
-  if (file === HISTORY_FILE) return `${file}: ${count} events, the newest at position ${position}.`
-  return file === EXPIRING_FILE ? `${file}: ${count} stored responses.` : `${file}: ${count} requests.`
+function describeFileBackup({ file, counts: [count = 0, other] }: FileBackup): string {
+  return file === HISTORY_FILE
+    ? `${file}: ${count} events, the newest at position ${other}.`
+    : `${file}: ${count} requests, ${other} stored responses.`
 }

@@ -1,5 +1,6 @@
 import { createLogger } from '../../core/threads/logger.ts'
 import { parseTime } from '../../core/util/as-of.ts'
+import { createResponseStore } from '../../plugins/responses/store.ts'
 import { type RulesFile, RulesFileSchema } from '../../plugins/rules-file/schemas.ts'
 import { runWhatIf } from '../../plugins/what-if/run-what-if.ts'
 import { type ShownWhatIf, WHAT_IF_LIMIT } from '../../plugins/what-if/schemas.ts'
@@ -106,6 +107,7 @@ async function evaluateHere(
         kinds: gateway.kinds,
         snapshotCaller: createCallerSnapshots(state),
         thread,
+        findResponse: createResponseStore(ledger, state.accounts, 0).find,
         settleLedger: async () => void (await ledger.find('')),
       }
       const { signal } = new AbortController()

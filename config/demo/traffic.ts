@@ -18,7 +18,7 @@ const RATE_LIMITED = 0.006
 const ABORTED = 0.008
 
 /** What requests are decided about with. */
-export interface TrafficServices extends Pick<State, 'log' | 'accounts' | 'groups'> {
+export interface TrafficServices extends Pick<State, 'accounts' | 'groups'> {
   readonly decide: Host['decide']
   readonly costOf: Host['costOf']
   snapshotCaller(account: Account): CallerSnapshot
@@ -35,7 +35,7 @@ export type DemoTraffic = (time: number, user: DemoUser, account: Account) => Pr
  */
 export function createDemoTraffic(services: TrafficServices, random: Random): DemoTraffic {
   const { accounts, groups, costOf, snapshotCaller, prompts } = services
-  const parsers = createRequestParsers(services.log, accounts)
+  const parsers = createRequestParsers(async () => undefined)
   return async (time, { topic: topicName, models }, account) => {
     const topic = TOPICS[topicName]
     const model = random.weighted(models).name ?? random.pick(services.models)

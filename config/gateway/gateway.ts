@@ -24,7 +24,6 @@ import { createAuthFailureLimiter, createAuthFailureMetric } from '../../plugins
 import { createSessionSecret } from '../../plugins/auth/session-secret.ts'
 import { createSessions } from '../../plugins/auth/sessions.ts'
 import { createCallerSnapshots } from '../../projections/callers.ts'
-import { EXPIRING_STREAMS } from '../../projections/events/streams.ts'
 import { openPluginEventStores } from '../../projections/runtime/plugin-event-stores.ts'
 import type { Settings } from '../settings/settings.ts'
 import { readVersion } from '../settings/shipped-files.ts'
@@ -99,7 +98,7 @@ export async function startGateway(
     const state = await openLongRunningState(settings, logger, {
       signal,
       openLog,
-      decorateLog: withAppendMetrics(metrics, EXPIRING_STREAMS),
+      decorateLog: withAppendMetrics(metrics),
       takesSnapshots: peer?.takesSnapshots ?? true,
       broadcastPosition: peer?.broadcastPosition,
     })

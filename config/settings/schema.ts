@@ -62,8 +62,9 @@ export const SettingsSchema = Type.Object(
         Type.String({
           pattern: '^postgres(ql)?://',
           description:
-            'PostgreSQL that keeps the request ledger of several machines; without it, it is ledger.db in ' +
-            'data_dir. Prefer the environment variable LEDGER_URL if it contains a password.',
+            'PostgreSQL that keeps the request ledger and the stored responses of several machines; ' +
+            'without it, ledger.db in data_dir does. Prefer the environment variable LEDGER_URL if it ' +
+            'contains a password.',
         }),
       ),
     ),

@@ -1,6 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { GatewayError } from '../contract/index.ts'
-import type { ResponseForm } from '../events/domain-events.ts'
+
+/**
+ * `openai` is as OpenAI's clients require: text parts are `output_text`, `metadata` is a map of strings.
+ * `interface` is the gateway's own: text parts are `text`, `metadata` holds numbers and arrays.
+ */
+export type ResponseForm = 'interface' | 'openai'
 
 /** `detect` chooses the form by the client's headers (docs/api.md, "Forms of answers"). */
 export const FORM_SETTINGS = ['detect', 'interface', 'openai'] as const

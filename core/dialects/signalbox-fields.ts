@@ -1,5 +1,5 @@
 import { type EndedExchange, isJsonObject, type JsonObject, type Warning } from '../contract/index.ts'
-import type { ResponseForm } from '../events/domain-events.ts'
+import type { ResponseForm } from './response-form.ts'
 
 /** The provider shown if a plugin answered the request itself. */
 export const NO_PROVIDER = 'signalbox'

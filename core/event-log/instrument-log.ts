@@ -7,29 +7,20 @@ import {
   WrongExpectedRevisionError,
 } from '../contract/event-log.ts'
 import { createHistogram } from '../util/metrics.ts'
-import { matchesStream } from './streams.ts'
 
-/**
- * Returns a decorator that records the duration and outcome of every append. Appends to `expiringStreams`
- * have the label `streams="responses"`, all others `streams="history"`.
- */
-export function withAppendMetrics(
-  metrics: Registry,
-  expiringStreams: readonly string[],
-): (log: EventLog) => EventLog {
+/** Returns a decorator that records the duration and outcome of every append. */
+export function withAppendMetrics(metrics: Registry): (log: EventLog) => EventLog {
   const duration = createHistogram(metrics, {
     name: 'signalbox_event_log_append_duration_seconds',
     help: 'Duration of appends to the event log until the events are on disk, by outcome.',
-    labelNames: ['streams', 'outcome'],
+    labelNames: ['outcome'],
     buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
   })
   return (log) => ({
     append(stream, events, options) {
       const startedAt = performance.now()
       const observe = (outcome: string) => {
-        const seconds = (performance.now() - startedAt) / 1000
-        const streams = matchesStream(expiringStreams, stream) ? 'responses' : 'history'
-        duration(streams, outcome).observe(seconds)
+        duration(outcome).observe((performance.now() - startedAt) / 1000)
       }
       return log.append(stream, events, options).then(
         (appended) => {

@@ -1,4 +1,4 @@
-import type { FirewallRule, JsonObject, Message, RoutingRule } from '../contract/index.ts'
+import type { FirewallRule, RoutingRule } from '../contract/index.ts'
 
 type ServerFields = 'id' | 'user_id' | 'policy_id' | 'created_at' | 'updated_at' | 'revision'
 
@@ -48,49 +48,3 @@ export type RuleEvent =
 
 /** See docs/decisions/event-log.md, "One stream of rule events per user, for both kinds". */
 export const rulesStream = (userId: number): string => `rules-${userId}`
-
-/**
- * The result of a call of the Responses API: the first event of the expiring stream `response-{id}`, written
- * together with a `ResponseClosed`. A result that is larger than an append is written as JSON text in several
- * `ResponsePart`, and is visible once the `ResponseClosed` with their number is there. Not delivered to
- * subscribers; read on demand. See docs/decisions/responses.md, "The last event of a response is empty".
- */
-export type ResponseEvent =
-  | { type: 'ResponseCompleted'; data: StoredResponse }
-  | { type: 'ResponseFailed'; data: StoredResponse }
-
-/** The other events of the stream of a response. */
-export type ResponseStreamEvent =
-  | { type: 'ResponsePart'; data: { text: string } }
-  | { type: 'ResponseClosed'; data: { parts?: number } }
-
-export interface StoredResponse {
-  readonly userId: number
-  /** The form that plain HTTP tools see. */
-  readonly form: ResponseForm
-  /** The call's own input as it was sent to the model, after firewall masking. */
-  readonly input: readonly Message[]
-  /** The response in OpenAI's form. */
-  readonly response: JsonObject
-  /** How the response was split into stream events; undefined if it was not streamed. */
-  readonly pace?: ChunkLengths
-}
-
-/**
- * `openai` is as OpenAI's clients require: text parts are `output_text`, `metadata` is a map of strings.
- * `interface` is the gateway's own: text parts are `text`, `metadata` holds numbers and arrays.
- */
-export type ResponseForm = 'interface' | 'openai'
-
-/**
- * Runs of chunks of one output item: the item's index in the output, then the length of each chunk. A length
- * of 0 is the start of a tool call. See docs/decisions/responses.md, "A stored response is the answer plus
- * the lengths of its chunks".
- */
-export type ChunkLengths = readonly (readonly number[])[]
-
-/**
- * The stream of a response. `responseKey` is the 24 characters that its id shares with the call's request id.
- * See docs/decisions/responses.md, "A response and its call share 24 characters".
- */
-export const responseStream = (responseKey: string): string => `response-${responseKey}`

@@ -1,8 +1,9 @@
-import { definePlugin } from '../../core/contract/index.ts'
+import { definePlugin, optional } from '../../core/contract/index.ts'
 import { Callers } from '../../projections/callers.ts'
 import { GatewayState } from '../../projections/state.ts'
 import { LearnedRouting } from '../learned-routing/connect.ts'
 import { Ledger } from '../ledger/index.ts'
+import { Responses } from '../responses/index.ts'
 import { RuleScopes } from '../rules/rule-scopes.ts'
 import { createChangedObjectReader } from './changed-objects.ts'
 import { createAuditEndpoint, createDiffEndpoint, createHistoryEndpoints } from './endpoints.ts'
@@ -20,9 +21,16 @@ import { createAdminSimulationEndpoint, createSimulationEndpoint } from './simul
 export default definePlugin({
   name: 'audit',
   after: ['auth', 'plan', 'firewall', 'routing'],
-  uses: { state: GatewayState, rules: RuleScopes, callers: Callers, learned: LearnedRouting, ledger: Ledger },
+  uses: {
+    state: GatewayState,
+    rules: RuleScopes,
+    callers: Callers,
+    learned: LearnedRouting,
+    ledger: Ledger,
+    responses: optional(Responses),
+  },
   setup(_, host) {
-    const { state, rules, callers, learned, ledger } = host.use
+    const { state, rules, callers, learned, ledger, responses } = host.use
     const services: AuditServices = {
       ...state,
       ...rules.own,
@@ -31,6 +39,7 @@ export default definePlugin({
       snapshotCaller: callers.snapshot,
       replay: learned?.replay,
       findRequest: ledger.lookUp,
+      findResponse: async (...of) => responses?.find(...of),
     }
     return {
       endpoints: [

@@ -8,6 +8,7 @@ import type { Timeline } from '../../projections/timeline.ts'
 import type { Evidence } from '../../projections/transparency/evidence.ts'
 import type { RouterReplay } from '../learned-routing/router-replay.ts'
 import type { StoredRecord } from '../ledger/store/queries.ts'
+import type { Responses } from '../responses/index.ts'
 import type { RuleCommandSet } from '../rules/batch.ts'
 import type { RuleHistoryServices } from '../rules/rule-scopes.ts'
 
@@ -24,6 +25,8 @@ export interface AuditServices extends RuleHistoryServices {
   snapshotCaller(account: Account): CallerSnapshot
   /** Undefined while learned routing is off. */
   readonly replay?: Pick<RouterReplay, 'prepare'> | undefined
+  /** Finds a stored response of a user. */
+  readonly findResponse: Responses['find']
   /** Finds a record of the request ledger. */
   findRequest(requestId: string): Promise<StoredRecord | undefined>
 }

@@ -2,7 +2,6 @@ import {
   type Account,
   data,
   type EndpointResponse,
-  type EventLog,
   type Exchange,
   endpoint,
   GatewayError,
@@ -22,14 +21,14 @@ import { routeDialect } from '../../core/dialects/route/dialect.ts'
 import type { CallerSnapshot, RequestParser } from '../../core/pipeline/inference.ts'
 import { createUnsentExchange, type ExchangeCall } from '../../core/pipeline/unsent-exchange.ts'
 import type { AsOf } from '../../core/util/as-of.ts'
-import { type Accounts, toAccount } from '../../projections/accounts.ts'
+import { toAccount } from '../../projections/accounts.ts'
 import type { CallerAt } from '../../projections/callers.ts'
 import type { User } from '../../projections/events/users.ts'
 import { toPastRuleSet } from '../../projections/history.ts'
 import { checkEndpoint } from '../auth/authenticate.ts'
 import { userNotFoundError } from '../auth/require-user.ts'
 import { createResponsesParser } from '../responses/dialect.ts'
-import { findResponse } from '../responses/store.ts'
+import type { Responses } from '../responses/index.ts'
 import { addDrafts } from './drafts.ts'
 import {
   type PolicyDraft,
@@ -116,7 +115,7 @@ const SIMULATION_ERRORS = [
 ] as const
 
 function createSimulator(services: AuditServices, host: Host) {
-  const decide = createRequestDecider(host, services.accounts)
+  const decide = createRequestDecider(host, services.findResponse)
   return async (call: ExchangeCall, asked: Simulation): Promise<EndpointResponse> => {
     const simulation = await completeFromRecord(asked, call.account, services)
     const { requestId = call.requestId, asOf } = simulation
@@ -162,11 +161,8 @@ function hasRules(drafts: RuleDrafts): boolean {
 }
 
 /** Returns a function that decides about a request as for a caller, as `host` by default, and shows how. */
-export function createRequestDecider(
-  host: Pick<Host, 'log' | 'decide'>,
-  accounts: Pick<Accounts, 'ownerOfKey'>,
-) {
-  const parsers = createRequestParsers(host.log, accounts)
+export function createRequestDecider(host: Pick<Host, 'decide'>, findResponse: Responses['find']) {
+  const parsers = createRequestParsers(findResponse)
   return async (
     { endpoint, request }: Pick<Simulation, 'endpoint' | 'request'>,
     call: ExchangeCall,
@@ -198,10 +194,9 @@ export async function decideExchange(
 
 /** Returns the parsers of the bodies of all endpoints that can be simulated. */
 export function createRequestParsers(
-  log: Pick<EventLog, 'read'>,
-  accounts: Pick<Accounts, 'ownerOfKey'>,
+  findResponse: Responses['find'],
 ): Readonly<Record<SimulatedEndpoint, RequestParser>> {
-  const responses = createResponsesParser((key, userId) => findResponse(log, accounts, key, userId))
+  const responses = createResponsesParser(findResponse)
   return {
     ...{ chat: chatEndpoint, responses, messages: messagesDialect, route: routeDialect },
     ...{ completions: completionsDialect, embeddings: embeddingsDialect, moderations: moderationsDialect },

@@ -7,19 +7,20 @@ import type { LedgerReader } from './reader.ts'
 const RETRY_MS = 10_000
 
 /**
- * Deletes the prompts and the feedback of each user that is deleted from now on. Returns a function that
- * stops it. See docs/decisions/prompt-recording.md, "Prompts are deleted with their user".
+ * Deletes the prompts, the stored responses and the feedback of each user that is deleted from now on.
+ * Returns a function that stops it. See docs/decisions/prompt-recording.md, "Prompts are deleted with their
+ * user".
  */
 export function forgetDeletedUsers(
   accounts: Pick<Accounts, 'onDeletion'>,
-  reader: Pick<LedgerReader, 'deletePromptsOf'>,
+  reader: Pick<LedgerReader, 'forgetUser'>,
   logger: Logger,
 ): () => void {
   const timers = new Set<NodeJS.Timeout>()
 
   async function forget(userId: number): Promise<void> {
     try {
-      const prompts = await reader.deletePromptsOf({ userId, withFeedback: true })
+      const prompts = await reader.forgetUser(userId)
       logger.info({ userId, prompts }, 'recorded prompts and feedback of a deleted user deleted')
     } catch (error) {
       logger.warn(

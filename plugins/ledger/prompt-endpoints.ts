@@ -51,7 +51,7 @@ export function createPromptEndpoints(services: PromptServices): readonly Endpoi
       responses: { 200: { description: 'They are deleted.', body: data(DeletedPrompts) } },
       errors: ['ledger_unavailable'],
       async handle({ params: { id }, author }) {
-        const deleted = await reader.deletePromptsOf({ userId: id })
+        const deleted = await reader.deletePromptsOf(id)
         if (deleted === 0 && !isKnownUser(id))
           throw new GatewayError('not_found', `User ${id} was not found, and no prompts of this user.`)
         await report({ type: 'deleted', userId: id, prompts: deleted }, author)

@@ -2,9 +2,9 @@ import { GatewayError, isJsonObject, type JsonObject, type Message } from '../..
 import { parseResponseKey } from '../../core/dialects/responses/call.ts'
 import { parseItems } from '../../core/dialects/responses/parse-input-items.ts'
 import type { InputItem, ResponsesBody } from '../../core/dialects/responses/request-schema.ts'
-import type { StoredResponse } from '../../core/events/domain-events.ts'
 import { countChars } from '../../core/text/count-chars.ts'
 import type { MaybePromise } from '../../core/util/maybe-promise.ts'
+import type { StoredResponse } from './store.ts'
 
 /** Finds a stored response of the caller by its response key. */
 export type FindResponse = (responseKey: string) => Promise<StoredResponse | undefined>

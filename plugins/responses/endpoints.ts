@@ -18,7 +18,6 @@ import { findClientTools } from '../../core/dialects/responses/client-tools.ts'
 import { toResponseForm } from '../../core/dialects/responses/response.ts'
 import { replaySseRecords } from '../../core/dialects/responses/sse-records.ts'
 import { findLoadedTools } from '../../core/dialects/responses/tool-search.ts'
-import type { StoredResponse } from '../../core/events/domain-events.ts'
 import { isFinishedResponse } from './conversation.ts'
 import type { ActiveCalls } from './dialect.ts'
 import {
@@ -30,7 +29,7 @@ import {
   responseId,
   storedResponse,
 } from './schemas.ts'
-import type { ResponseStore } from './store.ts'
+import type { ResponseStore, StoredResponse } from './store.ts'
 
 interface FoundResponse extends StoredResponse {
   readonly responseKey: string
@@ -89,7 +88,7 @@ export function createResponseEndpoints(
     tags: ['responses'],
     errorStyle: 'openai',
     params: { id: responseId },
-    errors: ['conflict'],
+    errors: ['conflict', 'responses_unavailable'],
   } as const
 
   return [
@@ -129,7 +128,7 @@ export function createResponseEndpoints(
       operationId: 'cancelResponse',
       summary: 'Returns a cancelled response; 400 for others, since none is created in the background.',
       responses: { 200: storedResponse },
-      errors: ['invalid_value'],
+      errors: ['invalid_value', 'responses_unavailable'],
       async handle({ account, params, headers }) {
         const { response, form } = await findResponse(account, params.id, notInBackgroundError)
         if (response.status !== 'cancelled') throw notInBackgroundError(params.id)
@@ -143,7 +142,7 @@ export function createResponseEndpoints(
       operationId: 'deleteResponse',
       summary: 'Deletes a stored response.',
       responses: { 200: { description: 'The response is deleted.', body: DeletedResponse } },
-      errors: ['conflict', 'event_log_full'],
+      errors: ['conflict', 'responses_unavailable'],
       async handle({ account, params }) {
         const { responseKey, response } = await findResponse(account, params.id)
         await store.remove(responseKey)

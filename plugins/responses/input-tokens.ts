@@ -59,7 +59,7 @@ export function createInputTokensEndpoint(
     responses: { 200: { description: 'The count.', body: InputTokens } },
     errors: [
       ...(['firewall_blocked', 'firewall_timeout', 'unsupported_parameter', 'model_not_found'] as const),
-      ...(['no_providers_available', 'refused'] as const),
+      ...(['no_providers_available', 'refused', 'responses_unavailable'] as const),
     ],
     async handle(call) {
       const body: JsonObject = { ...call.body, input: call.body.input ?? '' }

@@ -3,40 +3,43 @@ import { createFormChooser, type FormSetting } from '../../core/dialects/respons
 import { Callers } from '../../projections/callers.ts'
 import { GatewayState } from '../../projections/state.ts'
 import { TokenCounter } from '../../providers/shared/token-counter.ts'
+import { LedgerStore } from '../ledger/index.ts'
 import { createCompactDialect } from './compact-dialect.ts'
 import { createActiveCalls, createResponsesDialect } from './dialect.ts'
 import { createResponseEndpoints } from './endpoints.ts'
+import { Responses } from './index.ts'
 import { createInputTokensEndpoint } from './input-tokens.ts'
 import { createSessionMemory } from './session-memory.ts'
 import { createSocketEndpoint, SOCKET_ERROR_CODES } from './socket-endpoint.ts'
-import { createResponseRecorder, createResponseStore } from './store.ts'
+import { createResponseRecorder, createResponseStore, STORE_ERROR_CODES } from './store.ts'
 
-const DAY_SECONDS = 24 * 60 * 60
+const DAY_MS = 24 * 60 * 60 * 1000
 
 interface ResponsesSettings {
   readonly form: FormSetting
   readonly retention_days: number
 }
 
-/** The Responses API: serves `POST /v1/responses`, stores responses for some days and replays them. */
+/** The Responses API: serves `POST /v1/responses`, stores responses and replays them. */
 export default definePlugin({
   name: 'responses',
   after: ['auth'],
   uses: {
     state: GatewayState,
+    ledger: LedgerStore,
     settings: settingsOf<ResponsesSettings>('responses'),
     callers: Callers,
     counter: TokenCounter,
   },
+  provides: [Responses],
   setup(_, host) {
-    const { counter, callers, settings } = host.use
-    const { log, accounts } = host.use.state
-    const { retention_days: retentionDays } = settings
+    const { counter, callers, settings, ledger, state } = host.use
     const chooseForm = createFormChooser(settings.form)
-    const store = createResponseStore(log, accounts, Math.ceil(retentionDays * DAY_SECONDS))
+    const store = createResponseStore(ledger, state.accounts, settings.retention_days * DAY_MS)
+    host.provide(Responses, store)
     const activeCalls = createActiveCalls()
     const memory = createSessionMemory()
-    const recorder = createResponseRecorder(store, memory, host.logger)
+    const recorder = createResponseRecorder(store, memory, host.logger, host.metrics)
     return {
       async rejected(exchange, error) {
         const call = activeCalls.get(exchange)
@@ -52,8 +55,11 @@ export default definePlugin({
         createSocketEndpoint(),
         ...createResponseEndpoints(store, activeCalls, chooseForm),
       ],
-      errorCodes: SOCKET_ERROR_CODES,
-      close: () => counter.close(),
+      errorCodes: { ...SOCKET_ERROR_CODES, ...STORE_ERROR_CODES },
+      close() {
+        store.close()
+        return counter.close()
+      },
     }
   },
 })

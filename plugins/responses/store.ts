@@ -1,68 +1,138 @@
 import type { Logger } from 'pino'
+import type { Registry } from 'prom-client'
 import {
   type Account,
   type EndedExchange,
-  type EventLog,
-  EventLogUnavailableError,
+  GatewayError,
   isJsonObject,
   type JsonObject,
-  keyActor,
+  type Message,
 } from '../../core/contract/index.ts'
+import type { ResponseForm } from '../../core/dialects/response-form.ts'
 import type { ResponsesCall } from '../../core/dialects/responses/call.ts'
+import type { ChunkLengths } from '../../core/dialects/responses/chunk-lengths.ts'
 import { toFailedResponse } from '../../core/dialects/responses/failed-response.ts'
 import { buildRefusedResponse, toCancelledResponse } from '../../core/dialects/responses/response.ts'
 import type { PersistResponse } from '../../core/dialects/responses/write-response.ts'
 import { toStreamError } from '../../core/dialects/stream-error.ts'
-import { createMetadata } from '../../core/events/codec.ts'
-import { type ResponseEvent, responseStream, type StoredResponse } from '../../core/events/domain-events.ts'
-import { createClock } from '../../core/util/clock.ts'
+import { errorMessage } from '../../core/util/error-message.ts'
+import { createHistogram } from '../../core/util/metrics.ts'
 import type { Accounts } from '../../projections/accounts.ts'
+import type { LedgerCalls } from '../ledger/store/methods.ts'
 import type { SessionMemory } from './session-memory.ts'
-import { appendResponse, readResponse } from './stored-events.ts'
 
-/** Responses in the event log, by response key (see `ResponsesCall`). */
-export interface ResponseStore {
-  /**
-   * Returns a response of the user; undefined if it does not exist, has expired or belongs to another user.
-   */
-  find(responseKey: string, userId: number): Promise<StoredResponse | undefined>
-  /** Resolves once the response is durable. */
-  save(responseKey: string, event: ResponseEvent, author: Account): Promise<unknown>
-  /** Deletes the response permanently. */
-  remove(responseKey: string): Promise<void>
-}
-
-/** Creates a store whose responses expire after `maxAge` whole seconds. */
-export function createResponseStore(
-  log: EventLog,
-  accounts: Pick<Accounts, 'ownerOfKey'>,
-  maxAge: number,
-): ResponseStore {
-  const clock = createClock()
-  return {
-    find: (responseKey, userId) => findResponse(log, accounts, responseKey, userId),
-    save(responseKey, event, account) {
-      const metadata = createMetadata({ actor: keyActor(account), requestId: `req_${responseKey}` }, clock())
-      return appendResponse(log, responseStream(responseKey), event, { metadata, maxAge })
-    },
-    remove: (responseKey) => log.deleteStream(responseStream(responseKey)),
-  }
+/** A response and what is needed to replay and to continue it. */
+export interface StoredResponse {
+  /** The form that plain HTTP tools see. */
+  readonly form: ResponseForm
+  /** The call's own input as it was sent to the model, after firewall masking. */
+  readonly input: readonly Message[]
+  /** The response in OpenAI's form. */
+  readonly response: JsonObject
+  /** How the response was split into stream events; undefined if it was not streamed. */
+  readonly pace?: ChunkLengths
 }
 
 /**
- * Reads a response of the user from the log; see `ResponseStore.find`. It must have been made with a key of
- * that user: after an older copy of the users was restored, the user's id may be that of somebody else then.
+ * Stored responses by response key, the 24 characters that an id shares with the id of its request. See
+ * docs/decisions/responses.md, "A response and its call share 24 characters".
  */
-export async function findResponse(
-  log: Pick<EventLog, 'read'>,
+export interface ResponseStore {
+  /**
+   * Returns a response of the user; undefined if it does not exist, has expired or belongs to another user.
+   * This and `remove` throw 503 while the ledger is away.
+   */
+  find(responseKey: string, userId: number): Promise<StoredResponse | undefined>
+  /** Resolves once the response is durable. Rejects immediately while the ledger is known to be away. */
+  save(responseKey: string, response: StoredResponse, author: Account): Promise<void>
+  /** Deletes the response for good. */
+  remove(responseKey: string): Promise<void>
+  close(): void
+}
+
+/** How soon a ledger that was away is tried again. */
+const RETRY_MS = 1000
+
+/**
+ * Creates a store in the ledger, whose responses expire after `retentionMs`. See docs/decisions/responses.md,
+ * "Responses are stored with the ledger".
+ */
+export function createResponseStore(
+  ledger: Pick<LedgerCalls, 'saveResponse' | 'findResponse' | 'deleteResponse'>,
   accounts: Pick<Accounts, 'ownerOfKey'>,
-  responseKey: string,
-  userId: number,
-): Promise<StoredResponse | undefined> {
-  const stored = await readResponse(log.read(responseStream(responseKey)))
-  if (stored === undefined) return undefined
-  const { response, actor } = stored
-  return response.userId === userId && accounts.ownerOfKey(actor.id)?.id === userId ? response : undefined
+  retentionMs: number,
+): ResponseStore {
+  /** Set while the ledger is away. */
+  let away: Error | undefined
+  let retryTimer: NodeJS.Timeout | undefined
+  let isClosed = false
+
+  function retryLater(): void {
+    if (isClosed) return
+    retryTimer = setTimeout(() => {
+      ledger.findResponse('').then(() => {
+        away = undefined
+      }, retryLater)
+    }, RETRY_MS).unref()
+  }
+
+  return {
+    /**
+     * A response must have been made with a key of its user: after an older copy of the users was restored,
+     * the user's id may be that of somebody else.
+     */
+    async find(responseKey, userId) {
+      const row = await ledger.findResponse(responseKey).catch(throwUnavailable)
+      if (row?.user_id !== userId || accounts.ownerOfKey(row.key_id)?.id !== userId) return undefined
+      // Safe: only `save` writes them.
+      return JSON.parse(row.data) as StoredResponse
+    },
+    async save(responseKey, response, { userId, keyId }) {
+      if (away !== undefined) throw away
+      const expires = Math.ceil(Date.now() + retentionMs)
+      const row = { id: responseKey, user_id: userId, key_id: keyId, expires, data: JSON.stringify(response) }
+      try {
+        await ledger.saveResponse(row)
+      } catch (error) {
+        if (away === undefined) retryLater()
+        away ??= new LedgerAwayError(error)
+        throw error
+      }
+    },
+    remove: (responseKey) => ledger.deleteResponse(responseKey).catch(throwUnavailable),
+    close() {
+      isClosed = true
+      clearTimeout(retryTimer)
+    },
+  }
+}
+
+/** A response was not stored, because an earlier one could not be. */
+class LedgerAwayError extends Error {
+  constructor(cause: unknown) {
+    super(`the request ledger is away: ${errorMessage(cause)}`, { cause })
+  }
+}
+
+const RESPONSES_UNAVAILABLE = { status: 503, type: 'service_unavailable_error' } as const
+
+export const STORE_ERROR_CODES = {
+  responses_unavailable: {
+    ...RESPONSES_UNAVAILABLE,
+    description:
+      'The request ledger is unavailable, so that stored responses can be neither read nor deleted.',
+  },
+} as const
+
+function throwUnavailable(cause: unknown): never {
+  const message = 'Stored responses are not available at the moment. Retry later.'
+  throw new GatewayError({
+    ...RESPONSES_UNAVAILABLE,
+    code: 'responses_unavailable',
+    message,
+    cause,
+    retryAfter: 1,
+  })
 }
 
 /** Stores the outcome of calls, unless the caller set `store: false`. */
@@ -78,22 +148,31 @@ export interface ResponseRecorder {
 }
 
 export function createResponseRecorder(
-  store: ResponseStore,
+  store: Pick<ResponseStore, 'save'>,
   memory: Pick<SessionMemory, 'remember'>,
   logger: Logger,
+  metrics: Registry,
 ): ResponseRecorder {
+  const duration = createHistogram(metrics, {
+    name: 'signalbox_response_store_duration_seconds',
+    help: 'Duration until a response of the Responses API is stored, by outcome: written or failed.',
+    labelNames: ['outcome'],
+    buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
+  })
+
   /** Resolves with false if the response could not be stored. */
   async function save(exchange: EndedExchange, call: ResponsesCall, outcome: Outcome): Promise<boolean> {
-    const data: StoredResponse = { userId: exchange.account.userId, form: call.plainToolForm, ...outcome }
-    const type: ResponseEvent['type'] =
-      outcome.response.completed_at === null ? 'ResponseFailed' : 'ResponseCompleted'
+    const startedAt = performance.now()
+    const observe = (result: string) => duration(result).observe((performance.now() - startedAt) / 1000)
     try {
-      await store.save(call.responseKey, { type, data }, exchange.account)
+      await store.save(call.responseKey, { form: call.plainToolForm, ...outcome }, exchange.account)
+      observe('written')
       return true
     } catch (error) {
-      // An unavailable log has one line per outage.
-      if (!EventLogUnavailableError.isInstance(error))
-        logger.error({ err: error, requestId: exchange.id }, 'response not stored')
+      observe('failed')
+      // An outage has one line.
+      if (!(error instanceof LedgerAwayError))
+        logger.error({ reason: errorMessage(error), requestId: exchange.id }, 'response not stored')
       return false
     }
   }

@@ -1,9 +1,11 @@
-import { definePlugin, service } from '../../core/contract/index.ts'
+import { definePlugin, optional, service } from '../../core/contract/index.ts'
 import { Callers } from '../../projections/callers.ts'
 import { GatewayState } from '../../projections/state.ts'
 import { Ledger } from '../ledger/index.ts'
+import { Responses } from '../responses/index.ts'
 import { RuleScopes } from '../rules/rule-scopes.ts'
 import { createWhatIfEndpoint, WHAT_IF_ERROR_CODES } from './endpoint.ts'
+import type { WhatIfServices } from './run-what-if.ts'
 import type { WhatIfThread as Thread } from './thread.ts'
 
 /** The gateway creates it: the thread sets up the plugins again. */
@@ -13,14 +15,22 @@ const WhatIfThread = service<Thread>('what-if.thread')
 export default definePlugin({
   name: 'what-if',
   after: ['ledger', 'routing', 'firewall'],
-  uses: { state: GatewayState, rules: RuleScopes, callers: Callers, ledger: Ledger, thread: WhatIfThread },
-  setup(_, { use: { state, rules, callers, ledger, thread }, logger }) {
-    const services = {
+  uses: {
+    state: GatewayState,
+    rules: RuleScopes,
+    callers: Callers,
+    ledger: Ledger,
+    responses: optional(Responses),
+    thread: WhatIfThread,
+  },
+  setup(_, { use: { state, rules, callers, ledger, responses, thread }, logger }) {
+    const services: WhatIfServices = {
       ...state,
       kinds: rules.kinds,
       snapshotCaller: callers.snapshot,
       thread,
       settleLedger: ledger.settle,
+      findResponse: async (...of) => responses?.find(...of),
     }
     return {
       endpoints: [createWhatIfEndpoint(services, logger)],

@@ -1,5 +1,4 @@
 import {
-  type EventLog,
   isJsonObject,
   type JsonObject,
   type Message,
@@ -8,10 +7,9 @@ import {
 } from '../../core/contract/index.ts'
 import { parseItems } from '../../core/dialects/responses/parse-input-items.ts'
 import type { InputItem } from '../../core/dialects/responses/request-schema.ts'
-import type { Accounts } from '../../projections/accounts.ts'
 import type { StoredRecord } from '../ledger/store/queries.ts'
 import { isFinishedResponse } from '../responses/conversation.ts'
-import { findResponse } from '../responses/store.ts'
+import type { Responses } from '../responses/index.ts'
 import type { RepliedRequest } from './job.ts'
 
 const RESPONSES_ENDPOINT = '/v1/responses'
@@ -20,24 +18,19 @@ const RESPONSES_ENDPOINT = '/v1/responses'
 const MAX_REPLIES = 50
 const MAX_REPLY_CHARS = 1_000_000
 
-interface ReplySource {
-  readonly log: Pick<EventLog, 'read'>
-  readonly accounts: Pick<Accounts, 'ownerOfKey'>
-}
-
 /**
  * Returns the output of the stored responses of the first of the requests; null for what is not stored. See
  * docs/decisions/what-if.md, "Replies are those that are stored".
  */
 export async function readReplies(
   requests: readonly RepliedRequest[],
-  { log, accounts }: ReplySource,
+  findResponse: Responses['find'],
 ): Promise<readonly (readonly JsonObject[] | null)[]> {
   const replies: (readonly JsonObject[] | null)[] = []
   let chars = 0
   for (const { requestId, userId } of requests.slice(0, MAX_REPLIES)) {
     // The key of a response is that of its request.
-    const stored = await findResponse(log, accounts, requestId.replace(/^req_/, ''), userId)
+    const stored = await findResponse(requestId.replace(/^req_/, ''), userId)
     const isUsable = stored !== undefined && isFinishedResponse(stored)
     const { output } = isUsable ? stored.response : { output: null }
     const items = Array.isArray(output) ? output.filter(isJsonObject) : null

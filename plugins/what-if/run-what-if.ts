@@ -1,12 +1,12 @@
-import type { Account, EventLog } from '../../core/contract/index.ts'
+import type { Account } from '../../core/contract/index.ts'
 import { invalidParameterError } from '../../core/http/parse-call.ts'
 import type { CallerSnapshot } from '../../core/pipeline/inference.ts'
 import { rulesPositionOf } from '../../core/pipeline/inference.ts'
-import type { Accounts } from '../../projections/accounts.ts'
 import type { Policies } from '../../projections/policies.ts'
 import { createLedgerUnavailableError } from '../ledger/reader.ts'
 import type { RequestFilter } from '../ledger/store/queries.ts'
 import { DAY_MS } from '../ledger/store/units.ts'
+import type { Responses } from '../responses/index.ts'
 import { planFile, type RulesFileServices } from '../rules-file/apply.ts'
 import type { RulesFile } from '../rules-file/schemas.ts'
 import { toDraftEvents } from './draft-events.ts'
@@ -17,8 +17,8 @@ import type { ShownWhatIf } from './schemas.ts'
 import type { WhatIfThread } from './thread.ts'
 
 export interface WhatIfServices extends RulesFileServices {
-  readonly log: Pick<EventLog, 'read'>
-  readonly accounts: RulesFileServices['accounts'] & Pick<Accounts, 'ownerOfKey'>
+  /** Finds a stored response of a user. */
+  readonly findResponse: Responses['find']
   readonly policies: RulesFileServices['policies'] & Pick<Policies, 'save'>
   snapshotCaller(account: Account): CallerSnapshot
   readonly thread: WhatIfThread
@@ -68,7 +68,7 @@ export async function runWhatIf(
     },
     handlers: {
       callers: ({ userIds }) => ({ callers: readCallers(userIds, services) }),
-      replies: async ({ requests }) => ({ replies: await readReplies(requests, services) }),
+      replies: async ({ requests }) => ({ replies: await readReplies(requests, services.findResponse) }),
       progress(progress) {
         onProgress(progress)
         return {}

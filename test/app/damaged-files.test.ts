@@ -1,7 +1,6 @@
 import { readdir, truncate } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'chai'
-import { SqliteDatabase } from '../../core/event-log/sqlite/database.ts'
 import { firewallRuleBody } from '../support/bodies.ts'
 import { DAMAGES, zeroPages } from '../support/damage.ts'
 import { copyFolder } from '../support/folders.ts'
@@ -56,61 +55,38 @@ describe('a gateway whose data folder has a damaged file', () => {
   }
 
   for (const [kind, damage] of Object.entries(DAMAGES)) {
-    it(`sets responses.db ${kind} aside, and stores new responses`, async () => {
+    it(`sets ledger.db ${kind} aside, and records new requests and responses`, async () => {
       const dataDir = await copyFolder(original)
-      await damage(path.join(dataDir, 'responses.db'))
+      await damage(path.join(dataDir, 'ledger.db'))
       const gateway = await startOn(dataDir)
 
       expect((await replay(gateway, storedId, false)).status).to.equal(404)
       const { status, text } = await createResponse(gateway, { input: 'Hello' })
       expect(status).to.equal(200)
       expect((await replay(gateway, idIn(text), false)).status).to.equal(200)
-      expect(await patternsOf(gateway)).to.deep.equal(['kept'])
-      await expectSetAside(gateway, 'responses')
-    })
-
-    it(`sets ledger.db ${kind} aside, and records new requests`, async () => {
-      const dataDir = await copyFolder(original)
-      await damage(path.join(dataDir, 'ledger.db'))
-      const gateway = await startOn(dataDir)
-
-      expect((await createResponse(gateway, { input: 'Hello' })).status).to.equal(200)
       expect(await listRequests(gateway)).to.have.length(1)
+      expect(await patternsOf(gateway)).to.deep.equal(['kept'])
       await expectSetAside(gateway, 'ledger')
     })
   }
 
-  it('sets responses.db aside if the id of its log is damaged', async () => {
+  it('starts on an empty ledger.db', async () => {
     const dataDir = await copyFolder(original)
-    const database = new SqliteDatabase(path.join(dataDir, 'responses.db'))
-    database.exec('UPDATE log SET id = substr(id, 1, length(id) - 1) || char(0)')
-    database.close()
+    await truncate(path.join(dataDir, 'ledger.db'), 0)
     const gateway = await startOn(dataDir)
 
-    expect((await createResponse(gateway, { input: 'Hello' })).status).to.equal(200)
-    await expectSetAside(gateway, 'responses')
+    const { text } = await createResponse(gateway, { input: 'Hello' })
+    expect((await replay(gateway, idIn(text), false)).status).to.equal(200)
+    expect(await listRequests(gateway)).to.have.length(1)
+    expect((await gateway.call('GET', '/readyz')).body).to.not.have.property('damaged_files')
   })
 
-  for (const name of ['responses.db', 'ledger.db'])
-    it(`starts on an empty ${name}`, async () => {
-      const dataDir = await copyFolder(original)
-      await truncate(path.join(dataDir, name), 0)
-      const gateway = await startOn(dataDir)
-
-      const { text } = await createResponse(gateway, { input: 'Hello' })
-      expect((await replay(gateway, idIn(text), false)).status).to.equal(200)
-      expect(await listRequests(gateway)).to.have.length(name === 'ledger.db' ? 1 : 2)
-      expect((await gateway.call('GET', '/readyz')).body).to.not.have.property('damaged_files')
-    })
-
-  it('sets both aside when they are damaged while it runs, and goes on', async () => {
+  it('sets it aside when it is damaged while it runs, and goes on', async () => {
     const gateway = await startOn(await copyFolder(original))
     expect((await createResponse(gateway, { input: 'Hello' })).status).to.equal(200)
     expect(await listRequests(gateway)).to.have.length(2)
-    for (const name of ['responses.db', 'ledger.db']) {
-      await truncate(path.join(gateway.dataDir, `${name}-wal`), 0)
-      await zeroPages(path.join(gateway.dataDir, name))
-    }
+    await truncate(path.join(gateway.dataDir, 'ledger.db-wal'), 0)
+    await zeroPages(path.join(gateway.dataDir, 'ledger.db'))
 
     const damagedFiles = async () => (await gateway.call('GET', '/readyz')).body.damaged_files
     expect((await replay(gateway, storedId, false)).status).to.equal(404)
@@ -118,23 +94,22 @@ describe('a gateway whose data folder has a damaged file', () => {
     await waitUntil(async () => {
       expect((await createResponse(gateway, { input: 'Hello' })).status).to.equal(200)
       expect(await listRequests(gateway)).to.be.an('array')
-      return (await damagedFiles())?.length === 2
+      return (await damagedFiles())?.length === 1
     })
     const { text } = await createResponse(gateway, { input: 'Hello' })
     expect((await replay(gateway, idIn(text), false)).status).to.equal(200)
     const [newest] = await listRequests(gateway)
     expect(newest.x_request_id).to.equal(idIn(text).replace('resp_', 'req_'))
-    expect((await damagedFiles()).map((name: string) => name.split('-')[0])).to.deep.equal([
-      'ledger',
-      'responses',
-    ])
-    expect(readLog(gateway).filter(({ msg }) => msg === SET_ASIDE)).to.have.length(2)
+    expect((await damagedFiles()).map((name: string) => name.split('-')[0])).to.deep.equal(['ledger'])
+    expect(readLog(gateway).filter(({ msg }) => msg === SET_ASIDE)).to.have.length(1)
   })
 
   it('still names what was set aside after a restart, until the file is moved away', async () => {
     const dataDir = await copyFolder(original)
-    await zeroPages(path.join(dataDir, 'responses.db'))
-    await (await startOn(dataDir)).stop()
+    await zeroPages(path.join(dataDir, 'ledger.db'))
+    const first = await startOn(dataDir)
+    expect(await listRequests(first)).to.deep.equal([])
+    await first.stop()
     const gateway = await startOn(dataDir)
     expect((await gateway.call('GET', '/readyz')).body.damaged_files).to.have.length(1)
   })

@@ -25,7 +25,7 @@ describe('the data folder', () => {
     await gateway.call('POST', '/v1/chat/completions', chatBody('Hello'))
     await gateway.call('GET', '/v1/requests')
     const names = (await readdir(dataDir)).filter((name) => !FOLDERS.includes(name))
-    expect(names).to.include.members(['events.db', 'responses.db', 'ledger.db', 'log.json'])
+    expect(names).to.include.members(['events.db', 'ledger.db', 'log.json'])
     for (const name of names) expect(await modeOf(path.join(dataDir, name)), name).to.equal('600')
     for (const folder of [dataDir, snapshots, path.join(dataDir, 'keys')])
       expect(await modeOf(folder)).to.equal('700')

@@ -1,8 +1,9 @@
 import { expect } from 'chai'
 import { chatBody, firewallRuleBody } from '../support/bodies.ts'
-import { AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { AS_ADMIN, type RunningGateway, startGateway, startGatewayOnFiles } from '../support/gateway.ts'
 import { type RunningPostgres, requirePostgres } from '../support/postgres.ts'
 import { writeSettings } from '../support/settings-file.ts'
+import { createResponse, idIn, replay } from '../support/stored-responses.ts'
 import { waitUntil } from '../support/wait.ts'
 
 const BLOCK = firewallRuleBody({ name: 'No secrets', pattern: 'secret', action: 'block' })
@@ -54,6 +55,32 @@ describe('a gateway with its ledger in PostgreSQL', () => {
       await untilFound(`/v1/requests/${headers.get('x-request-id')}`)
     expect(await metric(gateway, 'signalbox_ledger_dropped_total{reason="queue_full"}')).to.equal(0)
     await gateway.stop()
+  })
+
+  it('stores responses in it, for every gateway of the event log, and says so while it is down', async function () {
+    this.timeout(180_000)
+    const one = await startGatewayOnFiles({ LEDGER_URL: server.url })
+    const other = await startGatewayOnFiles(
+      { LEDGER_URL: server.url },
+      { dataDir: one.dataDir, demoKey: one.demoKey },
+    )
+    const id = idIn((await createResponse(one, { input: 'Hello', stream: true })).text)
+    expect((await replay(other, id, true)).status).to.equal(200)
+    const next = await createResponse(other, { input: 'And now?', previous_response_id: id })
+    expect(next.status).to.equal(200)
+    await server.kill()
+    const unstored = await createResponse(one, { input: 'Hello' })
+    expect(JSON.parse(unstored.text).store).to.equal(false)
+    const unreadable = await one.call('GET', `/v1/responses/${id}`)
+    expect(unreadable.status).to.equal(503)
+    expect(unreadable.headers.get('x-error-code')).to.equal('responses_unavailable')
+    await server.restart()
+    await waitUntil(
+      async () => JSON.parse((await createResponse(one, { input: 'Hello' })).text).store === true,
+    )
+    expect((await one.call('DELETE', `/v1/responses/${id}`)).status).to.equal(200)
+    expect((await replay(other, id, true)).status).to.equal(404)
+    await Promise.all([one.stop(), other.stop()])
   })
 
   it('answers while the database hangs', async function () {

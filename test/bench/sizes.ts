@@ -41,14 +41,14 @@ async function measureRuleEvents(gateway: GatewayProcess): Promise<void> {
 }
 
 async function measureResponses(gateway: GatewayProcess, characters: number): Promise<void> {
-  const before = sizeOf(gateway.dataDir, 'responses.db')
+  const before = sizeOf(gateway.dataDir, 'ledger.db')
   const input = 'Lorem ipsum dolor sit amet. '.repeat(characters / 28)
   let text = 0
   for (let n = 0; n < 200; n++) {
     const { body } = await ask(gateway, '/v1/responses', { input })
     text += input.length + JSON.stringify(body.output).length
   }
-  const disk = sizeOf(gateway.dataDir, 'responses.db') - before
+  const disk = sizeOf(gateway.dataDir, 'ledger.db') - before
   report(`disk per stored response, ${Math.round(text / 200)} bytes of input and output`, disk / 200)
 }
 

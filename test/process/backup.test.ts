@@ -1,15 +1,12 @@
 import { execFile, spawnSync } from 'node:child_process'
-import { open, readdir, stat } from 'node:fs/promises'
+import { cp, open, readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
-import { SYSTEM_ACTOR } from '../../core/event-log/actor.ts'
 import { SqliteDatabase } from '../../core/event-log/sqlite/database.ts'
-import { openSqliteLog } from '../../core/event-log/sqlite/sqlite-log.ts'
-import { EXPIRING_STREAMS } from '../../projections/events/streams.ts'
 import { firewallRuleBody } from '../support/bodies.ts'
 import { runCommand } from '../support/command.ts'
-import { createLogFolder } from '../support/data-folder.ts'
+import { createDataFolder, createLogFolder } from '../support/data-folder.ts'
 import { copyFolder, makeFolder } from '../support/folders.ts'
 import { type RunningGateway, startGatewayOnFiles } from '../support/gateway.ts'
 import { runSignalbox, startGatewayProcess } from '../support/gateway-process.ts'
@@ -23,14 +20,14 @@ const withCommand: BackUp = async (dataDir, folder) => {
   const { code, stdout, stderr } = await runSignalbox(['log', 'backup', folder], { DATA_DIR: dataDir })
   expect(stderr).to.equal('')
   expect(code).to.equal(0)
-  expect(stdout).to.match(/^ledger\.db: \d+ requests\.\nresponses\.db: 1 stored responses\.\n/)
+  expect(stdout).to.match(/^ledger\.db: \d+ requests, 1 stored responses\.\n/)
   expect(stdout).to.match(/\nevents\.db: \d+ events, the newest at position \d+\.\n$/)
 }
 
 const withSqlite =
   (command: (copy: string) => string): BackUp =>
   async (dataDir, folder) => {
-    for (const file of ['ledger.db', 'responses.db', 'events.db'])
+    for (const file of ['ledger.db', 'events.db'])
       await promisify(execFile)('sqlite3', [path.join(dataDir, file), command(path.join(folder, file))])
   }
 
@@ -107,14 +104,10 @@ describe('"log backup"', () => {
   before(async () => {
     original = await createLogFolder()
     await runCommand(['users', 'add', '--name', 'Ada', '--plan', 'paid'], { DATA_DIR: original })
-    const log = await openSqliteLog({ directory: original, expiringStreams: EXPIRING_STREAMS })
-    const metadata = { actor: SYSTEM_ACTOR, time: new Date().toISOString(), schema: 1 }
-    await log.append('response-1', [{ type: 'Any', data: {} }], {
-      expectedRevision: -1,
-      metadata,
-      maxAge: 3600,
-    })
-    await log.close()
+    await cp(
+      path.join(await createDataFolder({ hasLog: false }), 'ledger.db'),
+      path.join(original, 'ledger.db'),
+    )
   })
   beforeEach(async () => {
     dataDir = await copyFolder(original)
@@ -128,11 +121,11 @@ describe('"log backup"', () => {
     const folder = await within('deep/backup')
 
     expect(await backUp([folder])).to.include({ code: 0, stderr: '' })
-    expect((await readdir(folder)).sort()).to.deep.equal(['events.db', 'responses.db'])
+    expect((await readdir(folder)).sort()).to.deep.equal(['events.db', 'ledger.db'])
     expect((await stat(folder)).mode & 0o777).to.equal(0o700)
   })
 
-  it('omits the stored responses with --history-only', async () => {
+  it('omits the ledger with --history-only', async () => {
     const folder = await within('backup')
 
     const { stdout } = await backUp([folder, '--history-only'])

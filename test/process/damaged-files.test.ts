@@ -7,7 +7,7 @@ import { type GatewayProcess, startGatewayProcess } from '../support/gateway-pro
 import { createResponse, idIn, replay } from '../support/stored-responses.ts'
 import { waitUntil } from '../support/wait.ts'
 
-describe('several workers on a data folder with damaged files', () => {
+describe('several workers on a data folder with a damaged file', () => {
   let gateway: GatewayProcess
 
   before(async () => {
@@ -15,16 +15,13 @@ describe('several workers on a data folder with damaged files', () => {
   })
   after(() => gateway?.stop())
 
-  it('set each file aside once, whoever meets the damage, and go on', async () => {
+  it('set it aside once, whoever meets the damage, and go on', async () => {
     const { dataDir, call } = gateway
     const send = () => createResponse(gateway, { input: 'x'.repeat(9000) })
     const all = await Promise.all(Array.from({ length: 8 }, send))
     expect(all.map(({ status }) => status)).to.deep.equal(Array(8).fill(200))
     await call('GET', '/v1/requests')
-    for (const name of ['responses.db', 'ledger.db']) {
-      await zeroPages(path.join(dataDir, name))
-      await zeroPages(path.join(dataDir, `${name}-wal`))
-    }
+    for (const name of ['ledger.db', 'ledger.db-wal']) await zeroPages(path.join(dataDir, name))
 
     const damaged = async () => (await call('GET', '/readyz')).body.damaged_files ?? []
     await waitUntil(async () => {
@@ -32,7 +29,7 @@ describe('several workers on a data folder with damaged files', () => {
       for (const { status } of old) expect(status).to.be.oneOf([200, 404])
       expect((await call('POST', '/v1/chat/completions', chatBody('Hello'))).status).to.equal(200)
       await call('GET', '/v1/requests')
-      return (await damaged()).length >= 2
+      return (await damaged()).length >= 1
     })
     const created = await Promise.all(Array.from({ length: 8 }, send))
     expect(created.map(({ status }) => status)).to.deep.equal(Array(8).fill(200))
@@ -48,7 +45,7 @@ describe('several workers on a data folder with damaged files', () => {
       return requests.every((id) => recorded.has(id))
     })
     const aside = (await readdir(dataDir)).filter((name) => /-damaged-.*\.db$/.test(name))
-    expect(aside.map((name) => name.split('-')[0])).to.deep.equal(['ledger', 'responses'])
+    expect(aside.map((name) => name.split('-')[0])).to.deep.equal(['ledger'])
     expect(await damaged()).to.deep.equal(aside)
     expect(await gateway.stop()).to.equal(0)
   })

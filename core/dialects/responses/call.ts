@@ -1,4 +1,4 @@
-import type { ResponseForm } from '../../events/domain-events.ts'
+import type { ResponseForm } from '../response-form.ts'
 import type { ClientTools } from './client-tools.ts'
 import type { ResponsesBody } from './request-schema.ts'
 

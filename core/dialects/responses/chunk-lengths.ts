@@ -1,6 +1,12 @@
 import { isJsonObject, type JsonObject, type ReplyPart } from '../../contract/index.ts'
-import type { ChunkLengths } from '../../events/domain-events.ts'
 import { TOOL_SEARCH, toCustomArguments, toFunctionName } from './client-tools.ts'
+
+/**
+ * Runs of chunks of one output item: the item's index in the output, then the length of each chunk. A length
+ * of 0 is the start of a tool call. See docs/decisions/responses.md, "A stored response is the answer plus
+ * the lengths of its chunks".
+ */
+export type ChunkLengths = readonly (readonly number[])[]
 
 /** Creates a recorder for the lengths of an output's chunks, with which the stream can be replayed. */
 export function createChunkLengthRecorder() {

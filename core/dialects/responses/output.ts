@@ -1,8 +1,8 @@
 import type { JsonObject, ReplyPart, Target } from '../../contract/index.ts'
-import type { ChunkLengths } from '../../events/domain-events.ts'
 import { parseDataUrl } from '../../text/data-url.ts'
 import { ReasoningCollector } from '../carried-reasoning.ts'
 import { type CallItem, createCallItem } from './call-items.ts'
+import type { ChunkLengths } from './chunk-lengths.ts'
 import { createChunkLengthRecorder } from './chunk-lengths.ts'
 import type { ClientTools } from './client-tools.ts'
 import {

@@ -5,8 +5,8 @@ import {
   type JsonObject,
   type Usage,
 } from '../../contract/index.ts'
-import type { ResponseForm } from '../../events/domain-events.ts'
 import { isExemptText } from '../../text/scalar-rules.ts'
+import type { ResponseForm } from '../response-form.ts'
 import { buildMetadata, buildSignalboxFields } from '../signalbox-fields.ts'
 import type { ResponsesCall } from './call.ts'
 import { echoOptions, echoTools } from './echoed-options.ts'

@@ -1,5 +1,5 @@
 import type { JsonObject, ReplyPart, Target } from '../../contract/index.ts'
-import type { ChunkLengths } from '../../events/domain-events.ts'
+import type { ChunkLengths } from './chunk-lengths.ts'
 import { toReplyParts } from './chunk-lengths.ts'
 import { type ClientTools, findCalledTools } from './client-tools.ts'
 import { createResponseOutput, type ResponseOutput } from './output.ts'

@@ -5,11 +5,11 @@ import {
   type JsonObject,
   type RepliedExchange,
 } from '../../contract/index.ts'
-import type { ChunkLengths } from '../../events/domain-events.ts'
 import { warnOfLostPart } from '../lost-parts.ts'
 import { buildSignalboxFields } from '../signalbox-fields.ts'
 import { recordReplyError } from '../stream-error.ts'
 import type { ResponsesCall } from './call.ts'
+import type { ChunkLengths } from './chunk-lengths.ts'
 import { toFailedResponse } from './failed-response.ts'
 import { createResponseOutput } from './output.ts'
 import { asksForEncryptedReasoning } from './parse-request.ts'

@@ -48,8 +48,7 @@ const SWEEP_ROWS = 50
 const VACUUM_PAGES = 1000
 
 /**
- * The file of expiring streams. Every method is synchronous and throws SQLite's errors. See
- * docs/decisions/responses.md, "Responses expire in a file of their own".
+ * The file of expiring streams. Every method is synchronous and throws SQLite's errors.
  */
 export interface ExpiringStore {
   /** Writes in one transaction with one sync. */

@@ -24,11 +24,11 @@ export function createDamagedOwnerError(): Error {
 const MAX_SET_ASIDE = 10
 
 /**
- * Renames a damaged database and its write-ahead log, for example to `responses-damaged-2026-11-23T….db`.
+ * Renames a damaged database and its write-ahead log, for example to `ledger-damaged-2026-11-23T….db`.
  * `identity` is that of the file in which the damage was found: returns undefined if another process has
  * already replaced it. Open connections are closed by the caller afterwards, so that SQLite finds the file
- * moved and leaves the log of the new file alone. See docs/decisions/event-log.md, "Damaged files that can
- * be spared are set aside".
+ * moved and leaves the log of the new file alone. See docs/decisions/event-log.md, "A damaged ledger is
+ * set aside".
  */
 export function setAside(
   file: string,

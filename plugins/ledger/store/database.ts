@@ -17,11 +17,17 @@ export interface LedgerDatabase {
   readonly engine: LedgerEngine
   /** Returns unused space to the file system, a few pages at a time. */
   vacuum(): void
-  /** Removes from the disk what was deleted. PostgreSQL does so when it vacuums the table. */
-  forgetDeleted(): void
+  /**
+   * Removes from the disk what was deleted. Returns false while another connection reads it. PostgreSQL does
+   * so when it vacuums the table.
+   */
+  forgetDeleted(): boolean
   /** Registers what is called after the server has closed a connection: it may have been restored since. */
   onDisconnect(listener: () => void): void
 }
+
+/** How long a statement waits for another process, on SQLite. */
+const BUSY_TIMEOUT_MS = 5000
 
 /** How long a statement may take, on PostgreSQL, before its connection is given up. */
 const STATEMENT_TIMEOUT_MS = 10_000
@@ -56,7 +62,7 @@ export async function openLedgerDatabase(
 
 function openSqlite(file: string, isWriter: boolean): LedgerDatabase {
   refuseForeignWal(file)
-  const connection = new SqliteDatabase(file, { timeout: 5000, readonly: !isWriter })
+  const connection = new SqliteDatabase(file, { timeout: BUSY_TIMEOUT_MS, readonly: !isWriter })
   try {
     for (const pragma of [...(isWriter ? WRITER_PRAGMAS : []), 'cache_size = -8000'])
       connection.pragma(pragma)
@@ -84,9 +90,22 @@ function openSqlite(file: string, isWriter: boolean): LedgerDatabase {
     db: new Kysely<LedgerTables>({ dialect: new SqliteDialect({ database: database as never }) }),
     engine: 'sqlite',
     vacuum: () => void connection.pragma(`incremental_vacuum(${VACUUM_PAGES})`),
-    // The write-ahead log may have older versions of the pages.
-    forgetDeleted: () => void connection.pragma('wal_checkpoint(TRUNCATE)'),
+    forgetDeleted: () => truncateWal(connection),
     onDisconnect: () => undefined,
+  }
+}
+
+/**
+ * The write-ahead log may have older versions of the pages. Does not wait for a connection that reads it:
+ * a backup may take minutes, and everything that is written would have to wait as well.
+ */
+function truncateWal(connection: SqliteDatabase): boolean {
+  connection.pragma('busy_timeout = 0')
+  try {
+    const [result] = connection.prepare<[], { busy: number }>('PRAGMA wal_checkpoint(TRUNCATE)').all()
+    return result?.busy === 0
+  } finally {
+    connection.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`)
   }
 }
 
@@ -122,7 +141,7 @@ async function openPostgres(url: string, schema: string): Promise<LedgerDatabase
     db: db.withSchema(schema),
     engine: 'postgres',
     vacuum: () => undefined,
-    forgetDeleted: () => undefined,
+    forgetDeleted: () => true,
     onDisconnect: (listener) => void listeners.push(listener),
   }
 }

@@ -23,6 +23,7 @@ import type {
 import type { LastUse } from './read-last-use.ts'
 import type { SeriesPoint, SeriesQuery } from './read-series.ts'
 import type { LedgerRetention } from './retention.ts'
+import type { ResponseRow } from './tables.ts'
 import type { LedgerTail } from './tail.ts'
 
 /** A method of a ledger, which is in another thread or in another process. */
@@ -53,17 +54,25 @@ const STORE_METHODS = {
   /** Returns the hour of the last request of each key of a user that was used. */
   lastUse: read<number, readonly LastUse[]>(5000),
   findPrompt: read<string, StoredPrompt | undefined>(5000),
+  /** Deletes the prompts of a user and their features for good. Returns how many prompts there were. */
+  deletePromptsOf: write<number, number>(60_000),
   /**
-   * Deletes the prompts of a user and their features for good, and with `withFeedback`, what was said about
-   * the user's requests. Returns how many prompts there were. Records and usage stay.
+   * Deletes the prompts and the stored responses of a user, and what was said about the user's requests.
+   * Returns how many prompts there were. Records and usage stay.
    */
-  deletePromptsOf: write<{ readonly userId: number; readonly withFeedback?: boolean }, number>(60_000),
+  forgetUser: write<number, number>(60_000),
   /** Resolves when it is on disk. */
   giveFeedback: write<GivenFeedback, FeedbackOutcome>(15_000),
   listFeedback: read<FeedbackQuery, FeedbackPage>(15_000),
   importRatings: write<RatingImport, void>(15_000),
   /** Deletes some of the imported ratings, and returns how many. */
   deleteImported: write<void, number>(15_000),
+  /** Resolves when it is on disk. */
+  saveResponse: write<ResponseRow, void>(5000),
+  /** Returns undefined for a response that has expired. */
+  findResponse: write<string, ResponseRow | undefined>(5000),
+  /** Deletes a response for good. */
+  deleteResponse: write<string, void>(5000),
 }
 
 /** Every method of a ledger, declared once. */

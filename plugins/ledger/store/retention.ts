@@ -2,6 +2,7 @@ import type { Kysely } from 'kysely'
 import { sweepAssumedCosts } from './assumed-costs.ts'
 import { sweepPrompts } from './prompts.ts'
 import { firstIdAt, slotOf } from './record-id.ts'
+import { sweepResponses } from './responses.ts'
 import type { LedgerTables } from './tables.ts'
 import { DAY_MS, HOURS_PER_DAY } from './units.ts'
 
@@ -27,6 +28,7 @@ export async function sweepLedger(
   const oldestId = firstIdAt((today - requestDays) * DAY_MS)
   const oldestPrompt = firstIdAt((today - Math.min(promptDays, requestDays)) * DAY_MS)
   return (
+    (await sweepResponses(db, now)) ||
     (await sweepPrompts(db, oldestPrompt)) ||
     (await sweepRequests(db, oldestId)) ||
     (await sweepErrors(db, today - requestDays - 1)) ||

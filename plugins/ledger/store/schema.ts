@@ -144,6 +144,10 @@ const TABLES: Readonly<Record<keyof LedgerTables, Table>> = {
     },
     key: ['id'],
   },
+  responses: {
+    columns: { id: 'text', user_id: 'bigint', key_id: 'text', expires: 'bigint', data: 'text' },
+    key: ['id'],
+  },
   feedback: {
     columns: {
       request: 'bigint',
@@ -223,6 +227,8 @@ const INDEXES: Readonly<Record<string, Index>> = {
   requests_by_arm: { table: 'requests', columns: ['routing_arm'], where: 'routing_arm' },
   trace_slots_by_slot: { table: 'trace_slots', columns: ['slot'] },
   prompts_by_user: { table: 'prompts', columns: ['user_id', 'id'] },
+  responses_by_expiry: { table: 'responses', columns: ['expires'] },
+  responses_by_user: { table: 'responses', columns: ['user_id'] },
   feedback_by_user: { table: 'feedback', columns: ['user_id', 'request'] },
   rated_prompts_by_user: { table: 'rated_prompts', columns: ['user_id', 'id'] },
   usage_hours_by_user: { table: 'usage_hours', columns: ['user_id', 'hour'] },

@@ -17,6 +17,7 @@ import { readSeries } from './read-series.ts'
 import { readUsage, sumCosts } from './read-usage.ts'
 import type { LedgerRecord } from './record.ts'
 import { RepeatWatch } from './repeat-watch.ts'
+import { createResponseQueries, deleteResponse, deleteResponsesOf } from './responses.ts'
 import { type LedgerRetention, sweepLedger } from './retention.ts'
 import { TraceSlots } from './trace-slots.ts'
 import { writeRecords } from './write-records.ts'
@@ -59,7 +60,10 @@ function createLedgerStore(
   onDisconnect(() => {
     storage = createStorage()
   })
+  const responses = createResponseQueries(db)
   const repeats = new RepeatWatch()
+  /** Whether nothing that was deleted is left on the disk. */
+  let isForgotten = false
   let writing: Promise<unknown> = Promise.resolve()
   function inTurn<Result>(run: () => Promise<Result>): Promise<Result> {
     const result = writing.then(run)
@@ -84,11 +88,23 @@ function createLedgerStore(
     ratings: (query) => readRatings(db, query),
     find: (requestId) => findRecord(db, requestId),
     findPrompt: (requestId) => findPrompt(db, cipher, requestId),
-    async deletePromptsOf({ userId, withFeedback = false }) {
-      if (withFeedback) await deleteFeedbackOf(db, userId)
+    async deletePromptsOf(userId) {
       const deleted = await deletePromptsOf(db, userId)
-      if (withFeedback || deleted > 0) forgetDeleted()
+      if (deleted > 0) isForgotten = forgetDeleted()
       return deleted
+    },
+    async forgetUser(userId) {
+      await deleteFeedbackOf(db, userId)
+      while (await deleteResponsesOf(db, userId)) await new Promise(setImmediate)
+      const deleted = await deletePromptsOf(db, userId)
+      isForgotten = forgetDeleted()
+      return deleted
+    },
+    saveResponse: responses.save,
+    findResponse: (id) => responses.find(id, Date.now()),
+    async deleteResponse(id) {
+      await deleteResponse(db, id)
+      isForgotten = false
     },
     list: (query) => listRecords(db, engine, query),
     count: (query) => countRecords(db, engine, query),
@@ -101,7 +117,9 @@ function createLedgerStore(
     lastUse: (userId) => readLastUse(db, userId),
     async sweep(retention, now) {
       const hasMore = await sweepLedger(db, retention, now)
+      if (hasMore) isForgotten = false
       vacuum()
+      if (!hasMore && !isForgotten) isForgotten = forgetDeleted()
       return hasMore
     },
     async close() {

@@ -11,6 +11,7 @@ export interface LedgerTables {
   trace_rules: TraceRuleRow
   trace_slots: TraceSlotRow
   prompts: PromptRow
+  responses: ResponseRow
   feedback: FeedbackRow
   rated_prompts: RatedPromptRow
   assumed_costs: AssumedCostRow
@@ -193,6 +194,19 @@ export interface AssumedCostRow {
   is_own_copy: number
   /** Nano-dollars. */
   cost: number
+}
+
+/** A stored response of the Responses API. */
+export interface ResponseRow {
+  /** What its id has in common with that of its request. */
+  id: string
+  user_id: number
+  /** The key that it was made with. */
+  key_id: string
+  /** Unix time in milliseconds. */
+  expires: number
+  /** JSON. */
+  data: string
 }
 
 /** Texts of small sets, which are stored once. */

@@ -21,7 +21,8 @@ import { TailBuffer } from './tail.ts'
 
 /** Thread that owns connections to ledgers, so that no query holds the event loop that serves requests. */
 
-const SWEEP_INTERVAL_MS = 3_600_000
+/** Stored responses are gone soon after they have expired. */
+const SWEEP_INTERVAL_MS = 60_000
 const FIRST_SWEEP_MS = 30_000
 
 interface LedgerEntry {
@@ -89,7 +90,7 @@ async function openLedger(options: OpenLedgerParams): Promise<OpenedLedger> {
 
 function scheduleSweeps(served: ServedLedger, { retention }: LedgerOptions): readonly NodeJS.Timeout[] {
   const sweep = () => void sweepAll().catch(() => undefined)
-  /** Works in small steps, so that batches are written in between. After an error, the next hour retries. */
+  /** Works in small steps, so that batches are written in between. After an error, the next sweep retries. */
   async function sweepAll(): Promise<void> {
     while (await served.run((store) => store.sweep(retention, Date.now()))) await new Promise(setImmediate)
   }

@@ -209,7 +209,7 @@ function keepsFeedback(locate: () => Promise<LedgerLocation>): void {
     const records = [1, 2].map((userId) => ledgerRecord({ time: NOON, userId, features }))
     await store.write(records)
     for (const record of records) await store.giveFeedback({ ...feedbackOf(record), comment: 'mine' })
-    await store.deletePromptsOf({ userId: 1, withFeedback: true })
+    await store.forgetUser(1)
     const listed = await store.listFeedback({ filter: {}, limit: 10 })
     expect(listed.feedback.map(({ userId }) => userId)).to.deep.equal([2])
     expect((await usage())[0]).to.include({ ratings: 2 })

@@ -1,12 +1,11 @@
 import { expect } from 'chai'
 import { GatewayError } from '../../../../core/contract/index.ts'
-import type { StoredResponse } from '../../../../core/events/domain-events.ts'
 import { loadConversation, resolveReferences } from '../../../../plugins/responses/conversation.ts'
+import type { StoredResponse } from '../../../../plugins/responses/store.ts'
 
 const keyOf = (n: number) => String(n).repeat(24)
 
 const turn = (n: number, previous: number | null, more: object = {}): StoredResponse => ({
-  userId: 1,
   form: 'openai',
   input: [{ role: 'user', content: `question ${n}` }],
   response: {
