@@ -1,6 +1,7 @@
 import {
   definePlugin,
   type Exchange,
+  optional,
   type RepliedExchange,
   type ReplyEvent,
   type ReplyPart,
@@ -19,7 +20,7 @@ export default definePlugin({
   after: ['firewall'],
   before: ['routing', 'dispatch', 'decorate'],
   options: guardrailOptions,
-  uses: { secret: settingsOf<string | null | undefined>('guardrail_secret') },
+  uses: { secret: optional(settingsOf<string | null>('guardrail_secret')) },
   setup(options: GuardrailOptions, { use, logger, metrics }) {
     const guardrail = createGuardrail(options, use.secret ?? undefined, logger, metrics)
     return {
