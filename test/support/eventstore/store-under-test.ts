@@ -24,7 +24,7 @@ export interface StoreUnderTest {
 
 /**
  * Opens the store that the environment names, or else a test server: `TEST_EVENTSTORE_URL` for one node,
- * `TEST_EVENTSTORE_CLUSTER_URL` for a cluster; see docs/event-log.md, "Kill rounds on your own server".
+ * `TEST_EVENTSTORE_CLUSTER_URL` for a cluster; see docs/lab/kill-rounds.md.
  */
 export async function openStoreUnderTest(kind: 'node' | 'cluster'): Promise<StoreUnderTest> {
   const prefix = kind === 'node' ? 'TEST_EVENTSTORE' : 'TEST_EVENTSTORE_CLUSTER'
