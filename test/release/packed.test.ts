@@ -179,7 +179,7 @@ describe('the packed package', () => {
     ])
     const known = [
       /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md)$/,
-      /^docs\/(decisions\/)?[\w-]+\.md$/,
+      /^docs\/((decisions|guides|lab)\/)?[\w-]+\.md$/,
       /^config\/rules-(file|cases)\.schema\.json$/,
       /^config\/(default\.yaml|models\.yaml|schema\.json|(deploy|plugin-template)\/.+)$/,
       new RegExp(`^dist/(${FOLDERS.join('|')})/.+\\.(js|d\\.ts)$`),
