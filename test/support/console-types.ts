@@ -25,12 +25,19 @@ export function writeConsoleTypes(document: { components: { schemas: Schemas } }
   for (const name of names) {
     const schema = schemas[name]
     if (schema === undefined) throw new Error(`/openapi.json has no schema ${name}`)
-    types.push(`export interface ${name} {\n${writeFields(schema)}\n}\n`)
+    types.push(writeType(name, schema))
     for (const [, found = ''] of JSON.stringify(schema).matchAll(/#\/components\/schemas\/(\w+)/g))
       names.add(found)
   }
   const note = '/** Generated from the schemas of `/openapi.json` by `npm run generate`. */\n'
-  return `${note}\n${types.sort().join('\n')}`
+  return `${note}${types.sort().join('\n')}\n`
+}
+
+/** In one line if it fits. */
+function writeType(name: string, schema: Schema): string {
+  const fields = writeFields(schema)
+  const line = `export interface ${name} { ${fields.trim()} }`
+  return fields.includes('\n') || line.length > COLUMNS ? `export interface ${name} {\n${fields}\n}` : line
 }
 
 function findImports(): readonly string[] {

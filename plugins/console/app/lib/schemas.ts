@@ -1,27 +1,17 @@
 /** Generated from the schemas of `/openapi.json` by `npm run generate`. */
-
-export interface Actor {
-  type: 'operator' | 'key' | 'root' | 'cli' | 'system'; id: string; name: string
-}
-
+export interface Actor { type: 'operator' | 'key' | 'root' | 'cli' | 'system'; id: string; name: string }
 export interface AnswerSignals {
   cut_off: number; invalid_tool_call: number; schema_mismatch: number; asked_again: number
 }
-
 export interface ApiKey {
   id: string; name?: string; models?: string[]; endpoints?: string[]; expires_at?: string
   budget?: BudgetTerms; created_at: string; revoked_at: string | null
 }
-
-export interface Attempt {
-  provider: string; model: string; outcome: string; ms: number
-}
-
+export interface Attempt { provider: string; model: string; outcome: string; ms: number }
 export interface Attention {
   code: string; severity: 'error' | 'warning' | 'info'; message: string; rule?: RuleOfPolicy
   user_id?: number; group_id?: number; provider?: string
 }
-
 export interface AuditEntry {
   position: number; time: string; actor: Actor; request_id: string | null; reason?: string
   kind: 'routing' | 'firewall' | 'key' | 'user' | 'policy' | 'group' | 'operator' | 'access' | 'budget'
@@ -30,152 +20,103 @@ export interface AuditEntry {
   no_effect?: string; data: Record<string, unknown>; before?: Record<string, unknown> | null
   after?: Record<string, unknown> | null
 }
-
-export interface BlockingRule {
-  rule_id: number; name: string; origin?: RuleOrigin
-}
-
+export interface BlockingRule { rule_id: number; name: string; origin?: RuleOrigin }
 export interface BudgetState {
   limit_usd: number; period: 'day' | 'week' | 'month' | 'total'; warn_ratio?: number
   on_exceed: 'refuse' | 'downgrade'; spent_usd: number; reserved_usd: number; remaining_usd: number
   period_start: string | null; period_end: string | null
 }
-
 export interface BudgetTerms {
   limit_usd: number; period: 'day' | 'week' | 'month' | 'total'; warn_ratio?: number
   on_exceed: 'refuse' | 'downgrade'
 }
-
 export interface Change {
   position: number; time: string; actor: Actor; request_id: string | null; reason?: string
   kind: 'routing' | 'firewall' | 'key' | 'user' | 'policy' | 'group' | 'unknown'; id: number | string | null
   revision: number; event: string; reverted_to?: number; no_effect?: string
   before: Record<string, unknown> | null; after: Record<string, unknown> | null
 }
-
-export interface CheckpointAge {
-  size: number; time: string; age_seconds: number
-}
-
+export interface CheckpointAge { size: number; time: string; age_seconds: number }
 export interface ConsoleSession {
   type: 'root' | 'operator' | 'user'; id: string; name: string; role: 'admin' | 'editor' | 'auditor' | null
   user_id: number | null; plan: string | null; csrf_token: string; expires_at: string
 }
-
 export interface EffectiveFirewallRule {
   id: number; user_id?: number; policy_id?: number; name: string; is_enabled: boolean; priority: number
   scope: 'prompt' | 'response'; type: 'substring' | 'regex' | 'preset'; pattern?: string
   action: 'block' | 'mask' | 'warn'; replacement?: string | null; pattern_error?: string; revision?: number
   created_at: string; updated_at: string; origin: RuleOrigin | OwnRuleOrigin
 }
-
 export interface EffectiveRoutingRule {
   id: number; user_id?: number; policy_id?: number; name: string; is_enabled: boolean; priority: number
   match_json?: Record<string, unknown>; action_json?: Record<string, unknown>; revision?: number
   created_at: string; updated_at: string; origin: RuleOrigin | OwnRuleOrigin
 }
-
 export interface EventProof {
   position: number; index: number; leaf: string; hashes: string[]; checkpoint: string; key: string
 }
-
-export interface EveryoneScope {
-  everyone: boolean
-}
-
+export interface EveryoneScope { everyone: boolean }
 export interface ExplainedRule {
   kind: 'routing' | 'firewall'; id: number; origin?: RuleOrigin; state: 'unchanged' | 'changed' | 'deleted'
   as_decided: Record<string, unknown> | null; current: Record<string, unknown> | null
 }
-
 export interface FirewallPreset {
   name: string; description: string; checked: string | null; example: string
 }
-
 export interface GatewayStatus {
   providers: ProviderStatus[]; event_log: { state: string; position: number }
   ledger: { is_available: boolean }; checkpoint: CheckpointAge | null; attention: Attention[]
 }
-
 export interface Group {
   id: number; name: string; description: string | null; budget?: BudgetTerms; created_at: string
   updated_at: string
 }
-
-export interface GroupMember {
-  id: number; name: string
-}
-
-export interface IssuedApiKey {
-  id: string; key: string
-}
-
+export interface GroupMember { id: number; name: string }
+export interface IssuedApiKey { id: string; key: string }
 export interface Operator {
   id: string; name: string; role: 'admin' | 'editor' | 'auditor'; created_at: string
 }
-
 export interface Overview {
   range: '1h' | '24h' | '7d'; since: string; until: string; step_seconds: number; totals: OverviewFigures
   series: OverviewPoint[]; changes: RuleChange[]
 }
-
 export interface OverviewFigures {
   requests: number; errors: number; blocks: number; masks: number; cost_usd: number
   latency_p50_ms: number | null; latency_p95_ms: number | null
 }
-
 export interface OverviewPoint {
   time: string; requests: number; errors: number; blocks: number; masks: number; cost_usd: number
   latency_p50_ms: number | null; latency_p95_ms: number | null
 }
-
-export interface OwnBudgets {
-  user: BudgetState | null; key: BudgetState | null
-}
-
-export interface OwnRuleOrigin {
-  type: string; id: number
-}
-
-export interface PatternMatch {
-  start: number; end: number
-}
-
+export interface OwnBudgets { user: BudgetState | null; key: BudgetState | null }
+export interface OwnRuleOrigin { type: string; id: number }
+export interface PatternMatch { start: number; end: number }
 export interface PatternTestResult {
   pattern_error: string | null; is_match: boolean; is_finished: boolean; matches: PatternMatch[]
   is_truncated: boolean; masked: string | null
 }
-
 export interface Policy {
   id: number; name: string; description: string | null; is_enabled: boolean; priority: number
   applies_to: EveryoneScope | PolicyScope; visibility: 'name' | 'full'; created_at: string
   updated_at: string; firewall_rules?: number; routing_rules?: number
 }
-
-export interface PolicyScope {
-  groups: number[]; users: number[]
-}
-
+export interface PolicyScope { groups: number[]; users: number[] }
 export interface ProviderStatus {
   provider: string; is_configured: boolean; state: 'closed' | 'open' | 'half_open'; open_models: string[]
   affected_callers: number
 }
-
 export interface RecordedError {
   code: string; http_status: number; message?: string; param?: string
   meta?: { rule_id?: number; origin?: RuleOrigin }
 }
-
 export interface RecordedPrompt {
   x_request_id: string; user_id: number; recorded: 'masked' | 'full'
   omission: 'refused' | 'too_long' | 'queue_full' | 'no_key' | null; request: Record<string, unknown> | null
   preferences: string[]; defaulted: string[]; left_out: string[]
 }
-
 export interface RequestFeedback {
   name: string; score: number; comment: string | null; given_by: string; given_at: string
 }
-
 export interface RequestRecord {
   x_request_id: string; time: string; user_id: number; key_id: string; group_ids: number[]; endpoint: string
   outcome: 'answered' | 'failed'; status: number; error?: RecordedError; requested_model: string | null
@@ -187,17 +128,12 @@ export interface RequestRecord {
   signals: ('cut_off' | 'invalid_tool_call' | 'schema_mismatch' | 'asked_again')[]
   feedback: RequestFeedback[]
 }
-
 export interface Router {
   version: number; group_id: number | null; is_active: boolean
   models: ({ model: string; ratings: number })[]; figures: Record<string, unknown>
   trained_from: Record<string, unknown>; trained_at: string; position: number; checksum: string
 }
-
-export interface RouterChoice {
-  version: number; p: number | null; propensity: number | null
-}
-
+export interface RouterChoice { version: number; p: number | null; propensity: number | null }
 export interface RouterReport {
   active: { version: number; group_id: number | null; is_active: boolean; models: ({ model: string;
     ratings: number })[]; figures: Record<string, unknown>; trained_from: Record<string, unknown>;
@@ -207,122 +143,73 @@ export interface RouterReport {
     trained_at: string; position: number; checksum: string } | null
   verdict: string; is_better: boolean; is_better_on_known_kinds: boolean
 }
-
 export interface RuleChange {
   time: string; position: number; actor: Actor; summary: string; reason?: string
 }
-
-export interface RuleOfPolicy {
-  kind: 'routing' | 'firewall'; id: number; name: string; origin: RuleOrigin
-}
-
-export interface RuleOrigin {
-  type: 'policy'; id: number; name: string
-}
-
+export interface RuleOfPolicy { kind: 'routing' | 'firewall'; id: number; name: string; origin: RuleOrigin }
+export interface RuleOrigin { type: 'policy'; id: number; name: string }
 export interface RuleTraceEntry {
   kind: string; rule_id: number; name: string; action: string; outcome: 'applied' | 'skipped'
   origin?: RuleOrigin; scope?: 'response'; reason?: string; arm?: string
 }
-
 export interface Simulation {
   outcome: 'allowed' | 'refused'; blocked_by: BlockingRule | null; error?: RecordedError
   request: Record<string, unknown> | null; warnings: Warning[]; rule_trace: RuleTraceEntry[]
   routing_mode: string | null; routing_reason: string | null; routing_score: number | null
   routing_arm: string | null; targets: Target[]; shadow: Target | null; rules_position: number
 }
-
-export interface Target {
-  provider: string; model: string
-}
-
+export interface Target { provider: string; model: string }
 export interface Tokens {
   input: number; cached: number; cache_write: number; output: number; reasoning: number
 }
-
 export interface Usage {
   user?: number; group?: number; key?: string; model?: string | null; provider?: string | null; rule?: string
   arm?: string; hour?: string; day?: string; name?: string | null; requests: number; errors: number
   cache_hits: number; unknown_costs: number; tokens: Tokens; cost_usd: number; ratings: number
   mean_score: number | null; signals: AnswerSignals
 }
-
 export interface UsedApiKey {
   id: string; name?: string; models?: string[]; endpoints?: string[]; expires_at?: string
   budget?: BudgetTerms; created_at: string; revoked_at: string | null; last_used_at?: string | null
 }
-
 export interface User {
   id: number; name: string; plan: 'free' | 'paid'; requests_per_minute?: number | null
   tokens_per_minute?: number | null; max_concurrent?: number | null; budget?: BudgetTerms; groups: number[]
   created_at: string; keys: ApiKey[]
 }
-
-export interface Warning {
-  code: string; message: string; scope?: 'response'
-}
-
-export interface WhatIfCopies {
-  requests: number; cost_usd: number; unknown: number
-}
-
-export interface WhatIfCost {
-  before: number; after: number; change: number; unknown: number
-}
-
+export interface Warning { code: string; message: string; scope?: 'response' }
+export interface WhatIfCopies { requests: number; cost_usd: number; unknown: number }
+export interface WhatIfCost { before: number; after: number; change: number; unknown: number }
 export interface WhatIfDecision {
   outcome: 'allowed' | 'refused'; error?: RecordedError; text: string | null; provider: string | null
   model: string | null; routing_mode: string | null; shadow: string | null; reply?: WhatIfReply
   rule_trace: RuleTraceEntry[]
 }
-
 export interface WhatIfDraft {
   type: 'policy' | 'user' | 'group'; id: number; name: string; action: 'add' | 'change' | 'remove'
   requests: number; changed: number; blocked: number; masked: number; warned: number; routed: number
   rules: WhatIfRule[]
 }
-
 export interface WhatIfEffects {
   blocked: number; unblocked: number; blocked_otherwise: number; masked: number; unmasked: number
   masked_otherwise: number; warned: number; unwarned: number; routed: number; over_limit: number
   within_limit: number; reply_blocked: number; reply_unblocked: number; reply_masked: number
   reply_unmasked: number; reply_warned: number; reply_unwarned: number; unchanged: number
 }
-
 export interface WhatIfExample {
   x_request_id: string; time: string; user_id: number; effects: string[]; before: WhatIfDecision
   after: WhatIfDecision
 }
-
-export interface WhatIfLimitation {
-  code: string; message: string
-}
-
+export interface WhatIfLimitation { code: string; message: string }
 export interface WhatIfLimits {
   user: number; key: number; group: number; all: number; price: number; tokens: number; concurrency: number
   downgraded: number
 }
-
-export interface WhatIfOutcomes {
-  allowed: number; refused: number; masked: number; warned: number
-}
-
-export interface WhatIfReason {
-  reason: string; requests: number; message?: string
-}
-
-export interface WhatIfReplies {
-  evaluated: number; not_evaluated: WhatIfReason[]
-}
-
-export interface WhatIfReply {
-  outcome: 'allowed' | 'refused'; error?: RecordedError; text: string | null
-}
-
-export interface WhatIfReproduced {
-  same: number; different: number; explained: WhatIfReason[]
-}
-
+export interface WhatIfOutcomes { allowed: number; refused: number; masked: number; warned: number }
+export interface WhatIfReason { reason: string; requests: number; message?: string }
+export interface WhatIfReplies { evaluated: number; not_evaluated: WhatIfReason[] }
+export interface WhatIfReply { outcome: 'allowed' | 'refused'; error?: RecordedError; text: string | null }
+export interface WhatIfReproduced { same: number; different: number; explained: WhatIfReason[] }
 export interface WhatIfResult {
   rules_position: number; since: string; until: string; requests: number; matching: number
   is_truncated: boolean; evaluated: number; not_evaluated: WhatIfReason[]; effects: WhatIfEffects
@@ -331,7 +218,6 @@ export interface WhatIfResult {
   copies: { before: WhatIfCopies; after: WhatIfCopies }; drafts: WhatIfDraft[]; examples: WhatIfExample[]
   reproduced: WhatIfReproduced; limitations: WhatIfLimitation[]; elapsed_ms: number
 }
-
 export interface WhatIfRule {
   kind: 'routing' | 'firewall'; id: number; name: string; action: 'add' | 'change' | 'remove'; before: number
   after: number; changed: number
