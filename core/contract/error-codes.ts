@@ -164,7 +164,7 @@ export const ERROR_CODES = {
   ),
   event_log_full: unavailable(507, 'The event log has no disk space left.'),
   context_length_exceeded: invalid(400, 'The request is longer than the context of the model.'),
-  // Provider errors: see docs/providers.md, "Errors and retries", and docs/guides/routing.md, "Failover".
+  // Provider errors: see docs/providers.md, "Errors and retries", and docs/guides/failover.md, "Failover".
   provider_refused: invalid(400, 'The provider refused the request.'),
   provider_authentication_error: failed(502, 'The provider refused the key of the gateway.'),
   provider_quota_exceeded: {

@@ -1,7 +1,7 @@
 import type { Route, Target } from '../../core/contract/index.ts'
 
 /**
- * The maximum number of provider calls for one request, including the first (docs/guides/routing.md,
+ * The maximum number of provider calls for one request, including the first (docs/guides/failover.md,
  * "Failover").
  */
 const MAX_ATTEMPTS = 3

@@ -68,7 +68,7 @@ export function inspectWholeReply(
   }
 }
 
-/** Creates the transform that applies the rules to a stream. See docs/guides/firewall.md, "Streams". */
+/** Creates the transform that applies the rules to a stream: see docs/guides/firewall-replies.md. */
 export function inspectStream(
   firewalls: readonly ResponseFirewall[],
   options: ReplyInspectionOptions,

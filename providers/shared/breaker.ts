@@ -4,7 +4,7 @@ import type { CircuitState } from './circuit.ts'
 import { type BreakerCall, type BreakerSettings, type CallerRecord, ModelBreaker } from './model-breaker.ts'
 
 /**
- * The circuit breakers of all targets, one per provider and model (docs/guides/routing.md, "Circuit
+ * The circuit breakers of all targets, one per provider and model (docs/guides/failover.md, "Circuit
  * breakers").
  */
 export interface CircuitBreakers {

@@ -126,7 +126,7 @@ describe('evidence', () => {
     if (reason !== undefined) skip(this, reason)
     const folder = await makeFolder()
     const [script, file] = [path.join(folder, 'check.py'), path.join(folder, 'proof.json')]
-    const page = await readFile(new URL('docs/guides/evidence.md', ROOT), 'utf8')
+    const page = await readFile(new URL('docs/guides/auditors.md', ROOT), 'utf8')
     const [, code = ''] = /```python\n(.*?)```/s.exec(page) ?? []
     await writeFile(script, code)
     const check = async (proof: object, key: string) => {

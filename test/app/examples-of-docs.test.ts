@@ -11,6 +11,7 @@ const PAGES = [
   'docs/guides/feedback.md',
   'docs/guides/firewall.md',
   'docs/guides/policies.md',
+  'docs/guides/groups.md',
   'docs/guides/what-if.md',
   'docs/guides/usage.md',
   'docs/guides/budgets.md',

@@ -5,7 +5,7 @@ import { parseJsonObject } from '../../util/json.ts'
 const RESPONSES_PATH = '/v1/responses'
 
 /**
- * OpenAI's WebSocket mode of the Responses API (docs/guides/responses.md, "WebSocket"): messages
+ * OpenAI's WebSocket mode of the Responses API (docs/guides/responses-websocket.md): messages
  * `response.create` in, the events of streamed responses out.
  */
 export const RESPONSES_SOCKET: SocketEndpoint = {
