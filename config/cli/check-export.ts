@@ -12,7 +12,7 @@ import {
 } from '../../core/event-log/transparency/signed-note.ts'
 import { createTreeVerifier } from '../../core/event-log/transparency/verify-tree.ts'
 import { parseJson } from '../../core/util/json.ts'
-import { isExpiring, isFollowed } from '../../projections/events/streams.ts'
+import { isFollowed } from '../../projections/events/streams.ts'
 import { formatExportedEvent } from './export-log.ts'
 import { createPluginChecker } from './verify-log.ts'
 import { createRecordChecker } from './verify-records.ts'
@@ -132,7 +132,7 @@ function parseExportedEvent(line: string): RecordedEvent | undefined {
 
 function parseEvent(line: string): RecordedEvent | undefined {
   const value = parseJson(line)
-  return isRecordedEvent(value) && !isExpiring(value.stream) ? value : undefined
+  return isRecordedEvent(value) ? value : undefined
 }
 
 function isRecordedEvent(value: unknown): value is RecordedEvent {

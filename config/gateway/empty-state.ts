@@ -2,7 +2,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { createMemoryLog } from '../../core/event-log/memory.ts'
-import { EXPIRING_STREAMS, UNFOLLOWED_STREAMS } from '../../projections/events/streams.ts'
+import { UNFOLLOWED_STREAMS } from '../../projections/events/streams.ts'
 import type { Settings } from '../settings/settings.ts'
 import { openLongRunningState, type State } from './state.ts'
 
@@ -22,8 +22,7 @@ export async function openEmptyState(
   const offline = { ...settings, data_dir, audit: { require_reason: false } }
   const state = await openLongRunningState(offline, logger, {
     signal: new AbortController().signal,
-    openLog: async () =>
-      createMemoryLog({ expiringStreams: EXPIRING_STREAMS, unfollowedStreams: UNFOLLOWED_STREAMS }),
+    openLog: async () => createMemoryLog({ unfollowedStreams: UNFOLLOWED_STREAMS }),
     decorateLog: (log) => log,
     takesSnapshots: false,
     broadcastPosition: undefined,

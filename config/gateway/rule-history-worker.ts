@@ -9,7 +9,7 @@ import { createHistoryMethods } from '../../plugins/audit/history-methods.ts'
 import { serveHistory } from '../../plugins/audit/history-protocol.ts'
 import { createFirewallRuleKind } from '../../plugins/firewall/rule-kind.ts'
 import { createRoutingRuleKind } from '../../plugins/routing/rule-kind.ts'
-import { EXPIRING_STREAMS, FOLLOWED_STREAMS } from '../../projections/events/streams.ts'
+import { FOLLOWED_STREAMS } from '../../projections/events/streams.ts'
 import { createPastEventReader } from '../../projections/past-events.ts'
 import type { RuleHistoryWorkerData } from './rule-history-thread.ts'
 
@@ -35,7 +35,6 @@ async function openReader(): Promise<Pick<EventLog, 'read'>> {
   return openEventStoreLog({
     connectionString: settings.eventstore_url,
     followedStreams: FOLLOWED_STREAMS,
-    expiringStreams: EXPIRING_STREAMS,
   })
 }
 

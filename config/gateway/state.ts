@@ -10,7 +10,7 @@ import {
   readFolderIdentity,
   writeFolderIdentity,
 } from '../../core/event-log/sqlite/check-folder.ts'
-import { listSetAside, reportSetAside } from '../../core/event-log/sqlite/damaged-files.ts'
+import { listSetAside } from '../../core/event-log/sqlite/damaged-files.ts'
 import { openSqliteLog, type SqliteLogOptions } from '../../core/event-log/sqlite/sqlite-log.ts'
 import { ensureLogId } from '../../core/events/log-identity.ts'
 import { retryWhileUnavailable } from '../../core/threads/retry.ts'
@@ -18,12 +18,7 @@ import { untilAborted } from '../../core/threads/timeout.ts'
 import { type Clock, createClock } from '../../core/util/clock.ts'
 import { makeFolderPrivate } from '../../core/util/private-folder.ts'
 import { type AccountCommands, createAccountCommands } from '../../plugins/auth/account-commands.ts'
-import {
-  EXPIRING_STREAMS,
-  FOLLOWED_STREAMS,
-  RESERVED_TYPES,
-  UNFOLLOWED_STREAMS,
-} from '../../projections/events/streams.ts'
+import { FOLLOWED_STREAMS, RESERVED_TYPES, UNFOLLOWED_STREAMS } from '../../projections/events/streams.ts'
 import { createStreamHistory } from '../../projections/history.ts'
 import { createIdSource } from '../../projections/ids.ts'
 import { listProjections, listSaved } from '../../projections/projections.ts'
@@ -243,11 +238,9 @@ export async function openLog(
   if (!eventstore_url)
     return openSqliteLog({
       directory: data_dir,
-      expiringStreams: EXPIRING_STREAMS,
       delivers,
       unfollowedStreams: UNFOLLOWED_STREAMS,
       reservedTypes: RESERVED_TYPES,
-      ...(logger && { onSetAside: (file) => reportSetAside(logger, file) }),
     })
   // Imported on demand: the client is a third of the code that a start would load.
   const { openEventStoreLog } = await import('../../core/event-log/eventstore/eventstore-log.ts')
@@ -255,7 +248,6 @@ export async function openLog(
     connectionString: eventstore_url,
     followedStreams: FOLLOWED_STREAMS,
     unfollowedStreams: UNFOLLOWED_STREAMS,
-    expiringStreams: EXPIRING_STREAMS,
     ordersAppends,
     deliversReceived: delivers === 'stored-events',
   })

@@ -72,8 +72,6 @@ export type ExpectedRevision = number | 'any'
 export interface AppendOptions {
   readonly expectedRevision: ExpectedRevision
   readonly metadata: EventMetadata
-  /** Whole seconds until the events expire. Required on expiring streams, not allowed on others. */
-  readonly maxAge?: number
 }
 
 /** Revision and position of the last event written by an append. */
@@ -83,9 +81,8 @@ export interface Appended {
 }
 
 /**
- * A durable log of events in streams, with one total order. Stream names are `category-id`. Streams of the
- * category `response` expire: they are stored separately, subscriptions skip them, and a subscription cannot
- * start at their positions.
+ * A durable log of events in streams, with one total order. Events are permanent. Stream names are
+ * `category-id`.
  */
 export interface EventLog {
   /**
@@ -115,11 +112,6 @@ export interface EventLog {
   ): AsyncIterable<RecordedEvent | 'caught-up'>
   /** Makes subscriptions read events of other processes now, instead of at their next poll. */
   poll?(): void
-  /**
-   * Deletes an expiring stream permanently; its name must not be reused. Does nothing if the stream does not
-   * exist.
-   */
-  deleteStream(stream: string): Promise<void>
   /** Waits for appends in flight, then closes the store. */
   close(): Promise<void>
 }

@@ -36,7 +36,6 @@ export function withAppendMetrics(metrics: Registry): (log: EventLog) => EventLo
     read: (stream, from) => log.read(stream, from),
     subscribe: (...args) => log.subscribe(...args),
     poll: () => log.poll?.(),
-    deleteStream: (stream) => log.deleteStream(stream),
     close: () => log.close(),
   })
 }

@@ -10,14 +10,9 @@ import {
 } from '../contract/event-log.ts'
 import { AutoResetEvent } from '../util/auto-reset-event.ts'
 import { createCooperativeYield } from '../util/cooperative-yield.ts'
-import { checkAppend, checkDeletable, encodeEvents, matchesStream } from './streams.ts'
+import { encodeEvents, matchesStream } from './streams.ts'
 
 interface MemoryLogOptions {
-  /**
-   * Streams whose events are deleted after their `maxAge`; a name that ends in `-` is a category. None by
-   * default.
-   */
-  readonly expiringStreams?: readonly string[]
   /** Categories of streams that subscriptions skip unless they ask for them. None by default. */
   readonly unfollowedStreams?: readonly string[]
   /**
@@ -25,19 +20,14 @@ interface MemoryLogOptions {
    * default.
    */
   readonly storage?: MemoryStorage
-  /** Returns milliseconds since 1970. */
-  readonly now?: () => number
 }
 
 /** The events of in-memory logs. Outlives the logs that use it. */
 export interface MemoryStorage {
-  /** Includes expiring events, whose positions are gaps in the history. */
   lastPosition: Position
-  /** The events of all streams that do not expire, in log order. */
+  /** The events of all streams, in log order. */
   readonly history: StoredEvent[]
   readonly streams: Map<string, StoredEvent[]>
-  /** Ordered by the latest append. */
-  readonly expiringStreams: Map<string, readonly ExpiringEvent[]>
   readonly subscribers: Set<AutoResetEvent>
 }
 
@@ -51,17 +41,11 @@ interface StoredEvent {
   readonly metadata: string
 }
 
-interface ExpiringEvent extends StoredEvent {
-  /** Milliseconds since 1970. */
-  readonly expiresAt: number
-}
-
 export function createMemoryStorage(): MemoryStorage {
   return {
     lastPosition: 0,
     history: [],
     streams: new Map(),
-    expiringStreams: new Map(),
     subscribers: new Set(),
   }
 }
@@ -73,25 +57,19 @@ export function createMemoryLog(options: MemoryLogOptions = {}): EventLog {
 
 class MemoryLog implements EventLog {
   readonly #storage: MemoryStorage
-  readonly #expiringStreams: readonly string[]
   readonly #unfollowedStreams: readonly string[]
-  readonly #now: () => number
   readonly #closing = new AbortController()
 
   constructor(options: MemoryLogOptions) {
-    const { expiringStreams = [], unfollowedStreams = [], now = Date.now } = options
     this.#storage = options.storage ?? createMemoryStorage()
-    this.#expiringStreams = expiringStreams
-    this.#unfollowedStreams = unfollowedStreams
-    this.#now = now
+    this.#unfollowedStreams = options.unfollowedStreams ?? []
   }
 
   async append(
     stream: string,
     events: readonly NewEvent[],
-    { expectedRevision, metadata, maxAge }: AppendOptions,
+    { expectedRevision, metadata }: AppendOptions,
   ): Promise<Appended> {
-    checkAppend(stream, events, maxAge, this.#isExpiring(stream))
     this.#checkOpen()
     const encoded = encodeEvents(stream, events, metadata)
     const actual = this.#eventsOf(stream).at(-1)?.revision ?? -1
@@ -108,8 +86,7 @@ class MemoryLog implements EventLog {
     }))
     // From here on nothing throws: an append writes all of its events or none.
     this.#storage.lastPosition += events.length
-    if (maxAge === undefined) this.#storePermanent(stream, stored)
-    else this.#storeExpiring(stream, stored, this.#now() + maxAge * 1000)
+    this.#store(stream, stored)
     return { revision: actual + events.length, position: this.#storage.lastPosition }
   }
 
@@ -154,18 +131,12 @@ class MemoryLog implements EventLog {
     }
   }
 
-  async deleteStream(stream: string): Promise<void> {
-    checkDeletable(stream, this.#isExpiring(stream))
-    this.#checkOpen()
-    this.#storage.expiringStreams.delete(stream)
-  }
-
   /** Ends the subscriptions of this log. Other logs with the same storage stay open. */
   async close(): Promise<void> {
     this.#closing.abort()
   }
 
-  #storePermanent(stream: string, events: readonly StoredEvent[]): void {
+  #store(stream: string, events: readonly StoredEvent[]): void {
     const { history, streams, subscribers } = this.#storage
     const stored = streams.get(stream) ?? []
     streams.set(stream, stored)
@@ -176,41 +147,14 @@ class MemoryLog implements EventLog {
     for (const appended of subscribers) appended.set()
   }
 
-  #storeExpiring(stream: string, events: readonly StoredEvent[], expiresAt: number): void {
-    this.#deleteExpired()
-    const { expiringStreams } = this.#storage
-    const stored = this.#liveEvents(stream)
-    expiringStreams.delete(stream)
-    expiringStreams.set(stream, [...stored, ...events.map((event) => ({ ...event, expiresAt }))])
-  }
-
-  /** Deletes expired streams, oldest first, up to the first stream that has not expired. */
-  #deleteExpired(): void {
-    const { expiringStreams } = this.#storage
-    for (const stream of expiringStreams.keys()) {
-      if (this.#liveEvents(stream).length > 0) return
-      expiringStreams.delete(stream)
-    }
-  }
-
   #eventsOf(stream: string): readonly StoredEvent[] {
-    return this.#isExpiring(stream) ? this.#liveEvents(stream) : (this.#storage.streams.get(stream) ?? [])
-  }
-
-  /** The events of an expiring stream that have not expired. */
-  #liveEvents(stream: string): readonly ExpiringEvent[] {
-    const now = this.#now()
-    return this.#storage.expiringStreams.get(stream)?.filter(({ expiresAt }) => expiresAt > now) ?? []
+    return this.#storage.streams.get(stream) ?? []
   }
 
   #isSubscribed(stream: string, streams: string | undefined): boolean {
     return streams === undefined
       ? !matchesStream(this.#unfollowedStreams, stream)
       : stream.startsWith(streams)
-  }
-
-  #isExpiring(stream: string): boolean {
-    return matchesStream(this.#expiringStreams, stream)
   }
 
   #checkOpen(): void {

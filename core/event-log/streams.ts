@@ -22,21 +22,6 @@ export function matchesStream(names: readonly string[], stream: string): boolean
   return names.some((name) => (name.endsWith('-') ? stream.startsWith(name) : stream === name))
 }
 
-/**
- * Throws if an append has no events, if one to an expiring stream has no `maxAge`, or if one to any other
- * stream has one.
- */
-export function checkAppend(
-  stream: string,
-  events: readonly NewEvent[],
-  maxAge: number | undefined,
-  isExpiring: boolean,
-): void {
-  if (events.length === 0) throw new Error(`an append to ${stream} needs at least one event`)
-  if (isExpiring && maxAge === undefined) throw new Error(`stream ${stream} expires: maxAge is required`)
-  if (!isExpiring && maxAge !== undefined) throw new Error(`stream ${stream} does not expire: omit maxAge`)
-}
-
 /** The events of an append as JSON. */
 export interface EncodedEvents {
   /** One text per event. */
@@ -45,12 +30,16 @@ export interface EncodedEvents {
   readonly bytes: number
 }
 
-/** Encodes the events of an append. Throws an `AppendTooLargeError` if they are larger than the limit. */
+/**
+ * Encodes the events of an append. Throws if there are none, and an `AppendTooLargeError` if they are larger
+ * than the limit.
+ */
 export function encodeEvents(
   stream: string,
   events: readonly NewEvent[],
   metadata: EventMetadata,
 ): EncodedEvents {
+  if (events.length === 0) throw new Error(`an append to ${stream} needs at least one event`)
   const data = events.map((event) => JSON.stringify(event.data))
   const metadataText = JSON.stringify(metadata)
   const metadataBytes = Buffer.byteLength(metadataText)
@@ -60,9 +49,4 @@ export function encodeEvents(
     bytes += 2 * type.length + Buffer.byteLength(data[index] ?? '') + metadataBytes
   if (bytes > MAX_APPEND_BYTES) throw new AppendTooLargeError(stream, bytes)
   return { data, metadata: metadataText, bytes }
-}
-
-/** Throws unless the stream expires: the events of all other streams are permanent. */
-export function checkDeletable(stream: string, isExpiring: boolean): void {
-  if (!isExpiring) throw new Error(`stream ${stream} does not expire and cannot be deleted`)
 }

@@ -5,7 +5,7 @@ import { EVENTS } from './registry.ts'
 
 /**
  * The streams that projections are built from; a name that ends in `-` is a category. Everything else in the
- * log, such as stored responses, is read on demand.
+ * log is read on demand.
  */
 export const FOLLOWED_STREAMS: readonly string[] = [
   ...EVENTS.streams,
@@ -25,15 +25,8 @@ export function isFollowed(stream: string): boolean {
   return !matchesStream(UNFOLLOWED_STREAMS, stream)
 }
 
-/** Streams whose events are deleted when their `maxAge` has passed. All other events are permanent. */
-export const EXPIRING_STREAMS: readonly string[] = ['response-']
-
 /**
  * Types of events that a full disk must not prevent: a revocation cannot wait for space. A reserve is kept
  * for them.
  */
 export const RESERVED_TYPES = EVENTS.urgentTypes
-
-export function isExpiring(stream: string): boolean {
-  return matchesStream(EXPIRING_STREAMS, stream)
-}

@@ -1,6 +1,5 @@
 import type { EventLog } from '../../core/contract/index.ts'
 import { toPlainEvent } from '../../core/event-log/stored-event.ts'
-import { isExpiring } from '../events/streams.ts'
 import type { Subscription } from './subscribe.ts'
 
 /**
@@ -29,7 +28,7 @@ export function guardLog(
   return {
     append: (stream, events, options) =>
       call(async () => {
-        if (!isExpiring(stream)) subscription.checkUndamaged()
+        subscription.checkUndamaged()
         return log.append(stream, events, options)
       }),
     async *read(stream, from) {
@@ -41,7 +40,6 @@ export function guardLog(
       for await (const item of log.subscribe(...args)) yield item === 'caught-up' ? item : toPlainEvent(item)
     },
     poll: () => log.poll?.(),
-    deleteStream: (stream) => call(() => log.deleteStream(stream)),
     close: () => log.close(),
   }
 }

@@ -4,7 +4,6 @@ import { expect } from 'chai'
 import type { EventLog } from '../../core/contract/index.ts'
 import { createMemoryLog, createMemoryStorage } from '../../core/event-log/memory.ts'
 import { AutoResetEvent } from '../../core/util/auto-reset-event.ts'
-import { EXPIRING_STREAMS } from '../../projections/events/streams.ts'
 import { makeFolder } from '../support/folders.ts'
 import { type Answer, AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
@@ -45,7 +44,7 @@ describe('two gateways, of which one deletes a group while the other creates a p
   before(async () => {
     const storage = createMemoryStorage()
     const open = async (): Promise<EventLog> => {
-      const log = createMemoryLog({ storage, expiringStreams: EXPIRING_STREAMS })
+      const log = createMemoryLog({ storage })
       return {
         append: async (stream, events, options) => {
           if (held.test(stream)) {
@@ -56,7 +55,6 @@ describe('two gateways, of which one deletes a group while the other creates a p
         },
         read: (...args) => log.read(...args),
         subscribe: (...args) => log.subscribe(...args),
-        deleteStream: (stream) => log.deleteStream(stream),
         close: () => log.close(),
       }
     }

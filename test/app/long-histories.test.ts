@@ -1,7 +1,6 @@
 import { cp } from 'node:fs/promises'
 import { expect } from 'chai'
 import { openSqliteLog } from '../../core/event-log/sqlite/sqlite-log.ts'
-import { EXPIRING_STREAMS } from '../../projections/events/streams.ts'
 import { generateLog } from '../bench/generate-log.ts'
 import { routingRuleBody } from '../support/bodies.ts'
 import { startEventStore } from '../support/eventstore/server.ts'
@@ -30,7 +29,7 @@ describe('a long history', () => {
       {
         dataDir: copy,
         demoKey: KEY,
-        log: () => openSqliteLog({ directory: copy, expiringStreams: EXPIRING_STREAMS }),
+        log: () => openSqliteLog({ directory: copy }),
       },
     )
   })

@@ -15,7 +15,7 @@ import { MerkleTree } from '../../core/event-log/transparency/merkle-tree.ts'
 import { formatVerifierKey } from '../../core/event-log/transparency/signed-note.ts'
 import { createMetadata } from '../../core/events/codec.ts'
 import { readLogId } from '../../core/events/log-identity.ts'
-import { EXPIRING_STREAMS, UNFOLLOWED_STREAMS } from '../../projections/events/streams.ts'
+import { UNFOLLOWED_STREAMS } from '../../projections/events/streams.ts'
 import { routingRuleBody } from '../support/bodies.ts'
 import { runCommand } from '../support/command.ts'
 import { createLogFolder } from '../support/data-folder.ts'
@@ -269,7 +269,7 @@ describe('events behind the newest checkpoint', () => {
 
 describe('events behind the newest checkpoint of other logs', () => {
   const openOn = (storage: MemoryStorage) => async (): Promise<EventLog> =>
-    createMemoryLog({ storage, expiringStreams: EXPIRING_STREAMS, unfollowedStreams: UNFOLLOWED_STREAMS })
+    createMemoryLog({ storage, unfollowedStreams: UNFOLLOWED_STREAMS })
 
   it('are compared in memory', async () => {
     const storage = createMemoryStorage()

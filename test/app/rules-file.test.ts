@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { EventLogUnavailableError } from '../../core/contract/index.ts'
 import { createMemoryLog } from '../../core/event-log/memory.ts'
-import { EXPIRING_STREAMS } from '../../projections/events/streams.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
 import { newOperator } from '../support/operators.ts'
@@ -212,7 +211,7 @@ describe('rules as a file', () => {
   it('says what was done and what was not when it fails in the middle, and finishes when it is repeated', async () => {
     let isAway = true
     const open = async () => {
-      const log = createMemoryLog({ expiringStreams: EXPIRING_STREAMS })
+      const log = createMemoryLog()
       const { append } = log
       log.append = async (stream, ...rest) => {
         if (isAway && stream.startsWith('policy-')) throw new EventLogUnavailableError('it is away')

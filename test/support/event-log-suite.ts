@@ -9,7 +9,6 @@ import {
 } from '../../core/contract/event-log.ts'
 import { ALL_STREAMS } from '../../core/event-log/streams.ts'
 import type { EventReference } from '../../projections/runtime/check-log.ts'
-import { waitUntil } from './wait.ts'
 
 /** An empty log in a new store. */
 export interface OpenedLog {
@@ -387,83 +386,6 @@ export function eventLogContract(
         await log.close()
 
         expect(await waiting).to.deep.equal([])
-      })
-    })
-
-    describe('an expiring stream', () => {
-      const store = (stream: string, maxAge = 3600) =>
-        log.append(stream, [numbered(1)], { expectedRevision: -1, metadata, maxAge })
-
-      it('can be read, also after the log was reopened', async () => {
-        await store('response-1')
-        log = await opened.reopen()
-
-        const [event] = await collect(log.read('response-1'))
-
-        expect(event).to.deep.include({ stream: 'response-1', revision: 0, data: { n: 1 }, metadata })
-      })
-
-      it('accepts exactly one of several appends with the same expected revision', async () => {
-        const results = await Promise.allSettled(Array.from({ length: 8 }, () => store('response-1')))
-
-        expect(results.filter(({ status }) => status === 'fulfilled')).to.have.length(1)
-        for (const result of results)
-          if (result.status === 'rejected')
-            expect(result.reason)
-              .to.be.instanceOf(WrongExpectedRevisionError)
-              .and.include({ expected: -1, actual: 0 })
-        expect(await collect(log.read('response-1'))).to.have.length(1)
-      })
-
-      it('is no longer readable after its maxAge', async () => {
-        await store('response-1', 1)
-        const startedAt = Date.now()
-
-        await waitUntil(async () => (await collect(log.read('response-1'))).length === 0)
-
-        expect(Date.now() - startedAt).to.be.greaterThan(900)
-      })
-
-      it('can be deleted early without affecting other streams', async () => {
-        await store('response-1')
-        await store('response-2')
-
-        await log.deleteStream('response-1')
-
-        expect(await collect(log.read('response-1'))).to.deep.equal([])
-        expect(await collect(log.read('response-2'))).to.have.length(1)
-      })
-
-      it('can be deleted even if it does not exist', async () => {
-        await log.deleteStream('response-1')
-      })
-
-      it('requires a maxAge, which other streams must not have', async () => {
-        const permanent = log.append('response-1', [numbered(1)], { expectedRevision: -1, metadata })
-        const expiring = log.append('user-1', [numbered(1)], { expectedRevision: -1, metadata, maxAge: 1 })
-
-        expect(await rejection(permanent))
-          .to.have.property('message')
-          .that.includes('maxAge is required')
-        expect(await rejection(expiring))
-          .to.have.property('message')
-          .that.includes('does not expire')
-        expect(await rejection(log.deleteStream('user-1')))
-          .to.have.property('message')
-          .that.includes('does not expire')
-      })
-
-      it('is not delivered to subscribers', async () => {
-        await store('response-1')
-        await append('user-1', 7)
-        const abort = new AbortController()
-        const subscriber = new Subscriber(log.subscribe(0, abort.signal))
-
-        expect(await subscriber.take(2)).to.deep.equal([7, 'caught-up'])
-        await store('response-2')
-        await append('user-1', 8)
-        expect(await subscriber.take(1)).to.deep.equal([8])
-        abort.abort()
       })
     })
 

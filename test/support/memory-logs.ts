@@ -1,6 +1,6 @@
 import type { EventLog } from '../../core/contract/index.ts'
 import { createMemoryLog, createMemoryStorage, type MemoryStorage } from '../../core/event-log/memory.ts'
-import { EXPIRING_STREAMS, UNFOLLOWED_STREAMS } from '../../projections/events/streams.ts'
+import { UNFOLLOWED_STREAMS } from '../../projections/events/streams.ts'
 
 /** By data folder, so that a gateway that starts again in the same folder finds its events. */
 const storages = new Map<string, MemoryStorage>()
@@ -11,7 +11,6 @@ export function openMemoryLog(folder: string): EventLog {
   storages.set(folder, storage)
   return createMemoryLog({
     storage,
-    expiringStreams: EXPIRING_STREAMS,
     unfollowedStreams: UNFOLLOWED_STREAMS,
   })
 }

@@ -5,10 +5,8 @@ import { createInterface } from 'node:readline'
 import { expect } from 'chai'
 import { type EventLog, EventLogUnavailableError, type RecordedEvent } from '../../core/contract/event-log.ts'
 import { openEventStoreLog } from '../../core/event-log/eventstore/eventstore-log.ts'
-import { SqliteDatabase } from '../../core/event-log/sqlite/database.ts'
-import { openExpiringStore } from '../../core/event-log/sqlite/expiring-store.ts'
 import { openSqliteLog } from '../../core/event-log/sqlite/sqlite-log.ts'
-import { EXPIRING_STREAMS, FOLLOWED_STREAMS } from '../../projections/events/streams.ts'
+import { FOLLOWED_STREAMS } from '../../projections/events/streams.ts'
 import { collect, metadata, rejection } from '../support/event-log-suite.ts'
 import { type EventStore, startEventStore } from '../support/eventstore/server.ts'
 import { makeFolder } from '../support/folders.ts'
@@ -17,7 +15,7 @@ import { nodeArguments } from '../support/root.ts'
 describe('the time that the SQLite log takes', () => {
   it('to deliver events of another process is short', async () => {
     const directory = await makeFolder()
-    const log = await openSqliteLog({ directory, expiringStreams: EXPIRING_STREAMS })
+    const log = await openSqliteLog({ directory })
     const abort = new AbortController()
     const items = log.subscribe(0, abort.signal)[Symbol.asyncIterator]()
     await items.next()
@@ -37,34 +35,6 @@ describe('the time that the SQLite log takes', () => {
     await log.close()
 
     expect(delaysMs.sort((a, b) => a - b)[7]).to.be.lessThan(100)
-  })
-
-  it('to sweep expired streams does not depend on readers', async () => {
-    const file = path.join(await makeFolder(), 'responses.db')
-    let now = 1_000_000
-    const busyTimeout = 5000
-    const store = openExpiringStore({ file, busyTimeout, maxPages: undefined }, () => now)
-    store.append([
-      {
-        stream: 'response-1',
-        expectedRevision: -1,
-        events: [['Stored', '{}']],
-        metadata: '{}',
-        maxAge: 1,
-      },
-    ])
-    const reader = new SqliteDatabase(file)
-    reader.exec('BEGIN')
-    reader.prepare('SELECT count(*) FROM events').get()
-    now += 1000
-
-    const startedAt = performance.now()
-    while (store.sweep());
-    while (store.vacuum());
-    expect(performance.now() - startedAt).to.be.lessThan(busyTimeout - 500)
-
-    reader.close()
-    store.close()
   })
 })
 

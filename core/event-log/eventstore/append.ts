@@ -19,7 +19,7 @@ import { type EncodedEvents, encodeEvents } from '../streams.ts'
 import type { AppendAnswer, JsonEvent } from './append-messages.ts'
 import type { EventStoreServer } from './client.ts'
 import { isTransientError, mayHaveReachedServer, toUnavailableError, withServerTimeout } from './errors.ts'
-import { METADATA_PREFIX, toPosition } from './record.ts'
+import { toPosition } from './record.ts'
 import { readBatches } from './subscribe.ts'
 
 /**
@@ -32,14 +32,13 @@ export async function appendEvents(
   server: EventStoreServer,
   stream: string,
   events: readonly NewEvent[],
-  { expectedRevision, metadata, maxAge }: AppendOptions,
+  { expectedRevision, metadata }: AppendOptions,
 ): Promise<Appended> {
   const name = server.streamPrefix + stream
   const encoded = encodeEvents(stream, events, metadata)
   try {
-    const append = () => send(server, name, toJsonEvents(events, encoded), expectedRevision)
-    const isFirst = maxAge !== undefined && expectedRevision === -1
-    const { revision, position } = await (isFirst ? expireAfter(server, name, maxAge, append) : append())
+    const json = toJsonEvents(events, encoded)
+    const { revision, position } = await send(server, name, json, expectedRevision)
     return { revision, position: position ?? (await readPositionOf(server, name, revision)) }
   } catch (error) {
     if (error instanceof WrongExpectedVersionError)
@@ -50,40 +49,6 @@ export async function appendEvents(
       throw new StreamDamagedError(stream, 'was deleted permanently', { cause: error })
     throw toUnavailableError(error)
   }
-}
-
-/**
- * Sets the `$maxAge` of the stream that is being written, in the same round trip. If that fails although the
- * events were written, it is tried again, and the stream is deleted if that fails, too: events must not stay
- * for ever. If the events were not written, a stream without events is left behind.
- */
-async function expireAfter(
-  server: EventStoreServer,
-  name: string,
-  maxAge: number,
-  append: () => Promise<AppendAnswer>,
-): Promise<AppendAnswer> {
-  const [expiry, appended] = await Promise.allSettled([setMaxAge(server, name, maxAge), append()])
-  if (appended.status === 'rejected') throw appended.reason
-  if (expiry.status === 'fulfilled') return appended.value
-  try {
-    await setMaxAge(server, name, maxAge)
-  } catch (error) {
-    await server.client.tombstoneStream(name, { deadline: server.timeoutMs }).catch(() => undefined)
-    throw error
-  }
-  return appended.value
-}
-
-/** Sets the stream's `$maxAge` in seconds. */
-async function setMaxAge(server: EventStoreServer, name: string, maxAge: number): Promise<void> {
-  const data = JSON.stringify({ $maxAge: maxAge })
-  await send(
-    server,
-    METADATA_PREFIX + name,
-    [{ id: randomUUID(), type: '$metadata', data, metadata: '' }],
-    'any',
-  )
 }
 
 function toJsonEvents(events: readonly NewEvent[], { data, metadata }: EncodedEvents): JsonEvent[] {

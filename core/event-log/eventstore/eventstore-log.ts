@@ -11,7 +11,6 @@ import {
   type StreamAnomaly,
 } from '../../contract/event-log.ts'
 import { ReceivedEvent, toPlainEvent } from '../stored-event.ts'
-import { checkAppend, checkDeletable, matchesStream } from '../streams.ts'
 import { appendEvents } from './append.ts'
 import { connectEventStore, type EventStoreServer } from './client.ts'
 import { toUnavailableError, withServerTimeout } from './errors.ts'
@@ -25,8 +24,6 @@ export interface EventStoreLogOptions {
   readonly followedStreams: readonly string[]
   /** Streams that subscribers receive only if they ask for them. None by default. */
   readonly unfollowedStreams?: readonly string[]
-  /** Streams whose events are deleted after their `maxAge`. None by default. */
-  readonly expiringStreams?: readonly string[]
   /** Precedes the name of every stream on the server, so that several logs can share it. */
   readonly streamPrefix?: string
   /** Maximum time to wait for a response, in milliseconds. 4500 by default. */
@@ -46,7 +43,7 @@ export interface EventStoreLogOptions {
  */
 export async function openEventStoreLog(options: EventStoreLogOptions): Promise<EventLog> {
   const { connectionString, streamPrefix = '', timeoutMs = 4500 } = options
-  const { followedStreams, unfollowedStreams = [], expiringStreams = [], ordersAppends = false } = options
+  const { followedStreams, unfollowedStreams = [], ordersAppends = false } = options
   const { deliversReceived = false } = options
   const connection = connectEventStore(connectionString)
   const { client, openSubscription, readServerVersion, close } = connection
@@ -66,11 +63,7 @@ export async function openEventStoreLog(options: EventStoreLogOptions): Promise<
       reportsCaughtUp: reportsCaughtUp(version),
     }
     await checkReadAccess(server)
-    return new EventStoreLog(
-      server,
-      { followedStreams, unfollowedStreams, expiringStreams },
-      deliversReceived,
-    )
+    return new EventStoreLog(server, { followedStreams, unfollowedStreams }, deliversReceived)
   } catch (error) {
     close()
     throw toUnavailableError(error)
@@ -83,9 +76,7 @@ function reportsCaughtUp(version: string): boolean {
   return major > 23 || (major === 23 && minor >= 10)
 }
 
-type StreamsByUse = Required<
-  Pick<EventStoreLogOptions, 'followedStreams' | 'unfollowedStreams' | 'expiringStreams'>
->
+type StreamsByUse = Required<Pick<EventStoreLogOptions, 'followedStreams' | 'unfollowedStreams'>>
 
 class EventStoreLog implements EventLog {
   readonly #server: EventStoreServer
@@ -104,7 +95,6 @@ class EventStoreLog implements EventLog {
   }
 
   async append(stream: string, events: readonly NewEvent[], options: AppendOptions): Promise<Appended> {
-    checkAppend(stream, events, options.maxAge, this.#isExpiring(stream))
     this.#checkOpen()
     const append = appendEvents(this.#server, stream, events, options)
     this.#appends.add(append)
@@ -156,19 +146,6 @@ class EventStoreLog implements EventLog {
     if (!abort.aborted) throw new EventLogUnavailableError('the event log server ended the subscription')
   }
 
-  async deleteStream(stream: string): Promise<void> {
-    checkDeletable(stream, this.#isExpiring(stream))
-    this.#checkOpen()
-    const { client, streamPrefix, timeoutMs } = this.#server
-    try {
-      // A tombstone, because a scavenge keeps the last event of a stream that was only deleted.
-      const tombstoned = client.tombstoneStream(streamPrefix + stream, { deadline: timeoutMs })
-      await withServerTimeout(tombstoned, timeoutMs)
-    } catch (error) {
-      if (!isStreamAbsent(error)) throw toUnavailableError(error)
-    }
-  }
-
   close(): Promise<void> {
     this.#closed ??= this.#close()
     return this.#closed
@@ -186,10 +163,6 @@ class EventStoreLog implements EventLog {
     if (streams === undefined) return followedStreams
     // The empty prefix would match the events of other programs, too.
     return streams === '' ? [...followedStreams, ...unfollowedStreams] : [streams]
-  }
-
-  #isExpiring(stream: string): boolean {
-    return matchesStream(this.#streams.expiringStreams, stream)
   }
 
   #checkOpen(): void {

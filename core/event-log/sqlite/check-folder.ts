@@ -7,7 +7,6 @@ import { parseJson } from '../../util/json.ts'
 import { replaceFile } from '../../util/replace-file.ts'
 
 export const HISTORY_FILE = 'events.db'
-export const EXPIRING_FILE = 'responses.db'
 /** Space beside the history that is given up on a full disk. */
 export const RESERVE_FILE = 'events.reserve'
 /** In the message about a file whose schema version is not known. */
@@ -50,8 +49,7 @@ export async function writeFolderIdentity(directory: string, identity: FolderIde
 /** The files in the folder that tell that it held an embedded log before, besides `events.db`. */
 export function listLeftovers(directory: string): readonly string[] {
   const isOnServer = readFolderIdentity(directory)?.store === 'server'
-  const names = [EXPIRING_FILE, ...(isOnServer ? [] : COMPANIONS)]
-  const leftovers = names.filter((name) => hasContent(join(directory, name)))
+  const leftovers = (isOnServer ? [] : COMPANIONS).filter((name) => hasContent(join(directory, name)))
   return hasHeldLog(directory) ? [...leftovers, ID_FILE] : leftovers
 }
 

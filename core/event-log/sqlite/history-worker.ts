@@ -30,9 +30,6 @@ const owner = serveThread<SqliteOwnerMethods, SqliteMethods>({
       bytes.map(({ buffer }) => buffer as ArrayBuffer),
     )
   },
-  deleteStream({ stream }) {
-    throw new Error(`stream ${stream} does not expire and cannot be deleted`)
-  },
   watch,
   unwatch() {
     clearInterval(poll)

@@ -9,12 +9,6 @@ export function isDamageError(error: unknown): error is Error {
   return error instanceof SqliteDatabase.SqliteError && DAMAGE_CODES.test(error.code)
 }
 
-/** The same of an error while a file is opened, which may also be a database without the expected tables. */
-export function isUnusableFileError(error: unknown): error is Error {
-  const isPlain = error instanceof SqliteDatabase.SqliteError && error.code === 'SQLITE_ERROR'
-  return isPlain || isDamageError(error)
-}
-
 /** Returns the error of a file whose owner is no id of an event log. `isDamageError` is true for it. */
 export function createDamagedOwnerError(): Error {
   return new SqliteDatabase.SqliteError('the id of its event log is damaged', 'SQLITE_CORRUPT')

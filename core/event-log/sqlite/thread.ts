@@ -2,9 +2,8 @@ import { EventLogReplacedError, EventLogUnavailableError } from '../../contract/
 import { ChannelClosedError } from '../../threads/rpc.ts'
 import { connectThread, type RpcThread, startThread } from '../../threads/thread.ts'
 import type { AutoResetEvent } from '../../util/auto-reset-event.ts'
-import type { MaybePromise } from '../../util/maybe-promise.ts'
 import { createDamagedFileError } from './check-folder.ts'
-import { DAMAGE_CODES, type SetAsideFile } from './damaged-files.ts'
+import { DAMAGE_CODES } from './damaged-files.ts'
 import { FILE_REPLACED } from './file-guard.ts'
 import type { AppendRequest, AppendResult, SqliteMethods, SqliteOwnerMethods } from './worker-protocol.ts'
 
@@ -19,22 +18,14 @@ export class SqliteThread {
   #requests = 0
   #closedError: EventLogUnavailableError | undefined
 
-  /** `script` is the worker's module, in the same folder; `file` the database that it will open. */
-  constructor(
-    file: string,
-    script: './history-worker' | './expiring-worker',
-    onSetAside?: (file: SetAsideFile) => void,
-  ) {
+  /** `file` is the database that the worker will open. */
+  constructor(file: string) {
     this.#file = file
-    const worker = startThread(script, import.meta.url, { name: script.slice(2) })
     this.#thread = connectThread<SqliteMethods, SqliteOwnerMethods>(
-      worker,
+      startThread('./history-worker', import.meta.url, { name: 'history-worker' }),
       {
         changed: () => {
           this.wakeSubscribers()
-        },
-        setAside(found) {
-          onSetAside?.(found)
         },
       },
       () => {
@@ -131,50 +122,4 @@ function toLogError(error: unknown, file: string): EventLogUnavailableError | Ev
     cause,
     diskFull: code === 'SQLITE_FULL',
   })
-}
-
-/** A thread that is started when it is first needed. */
-export class LazyThread {
-  readonly #start: () => Promise<SqliteThread>
-  #thread: MaybePromise<SqliteThread> | undefined
-  #isClosed = false
-
-  /** `started` is a thread that is already running. */
-  constructor(start: () => Promise<SqliteThread>, started?: SqliteThread) {
-    this.#start = start
-    this.#thread = started
-  }
-
-  /** Rejects with `EventLogUnavailableError` if the thread cannot be started; the next call tries again. */
-  get(): MaybePromise<SqliteThread> {
-    this.#thread ??= this.#startThread()
-    return this.#thread
-  }
-
-  /** Waits for a start in progress. A thread that was never started can no longer be started. */
-  async close(): Promise<void> {
-    this.#isClosed = true
-    const thread = await this.#startedThread()
-    await thread?.close()
-  }
-
-  /** Resolves with undefined if the thread was not started or failed to start. */
-  async #startedThread(): Promise<SqliteThread | undefined> {
-    try {
-      return await this.#thread
-    } catch {
-      return undefined
-    }
-  }
-
-  async #startThread(): Promise<SqliteThread> {
-    if (this.#isClosed) throw new EventLogUnavailableError('the event log is closed')
-    try {
-      this.#thread = await this.#start()
-      return this.#thread
-    } catch (error) {
-      this.#thread = undefined
-      throw error
-    }
-  }
 }

@@ -1,16 +1,14 @@
 import type { Appended, ExpectedRevision, Position } from '../../contract/event-log.ts'
-import type { SetAsideFile } from './damaged-files.ts'
 
 /**
- * Methods of a worker thread, `open` first. Events are transferred as JSON text, which the worker never
- * parses. Only the history store has `readLog` and `watch`, only the expiring store `deleteStream`.
+ * Methods of the worker thread, `open` first. Events are transferred as JSON text, which the worker never
+ * parses.
  */
 export type SqliteMethods = {
   open: { params: OpenRequest; result: undefined }
   append: { params: AppendRequest; result: AppendResult }
   readStream: { params: ReadStreamRequest; result: EventPage }
   readLog: { params: ReadLogRequest; result: PackedPage }
-  deleteStream: { params: { readonly stream: string }; result: undefined }
   /** Reports commits of other processes with `changed`, until `unwatch`. */
   watch: { params: undefined; result: undefined }
   unwatch: { params: undefined; result: undefined }
@@ -22,8 +20,6 @@ export type SqliteMethods = {
 export type SqliteOwnerMethods = {
   /** Another process has committed. */
   changed: { params: undefined; result: undefined }
-  /** The file was damaged. */
-  setAside: { params: SetAsideFile; result: undefined }
 }
 
 export interface OpenRequest {
@@ -32,16 +28,12 @@ export interface OpenRequest {
   readonly busyTimeout: number
   /** Maximum size of the file, in pages of 4 KiB. */
   readonly maxPages: number | undefined
-  /** Streams that `readLog` leaves out unless it names streams; for the history store only. */
+  /** Streams that `readLog` leaves out unless it names streams. */
   readonly unfollowedStreams?: readonly string[]
-  /** Types of events that may use the space of the reserve file; for the history store only. */
+  /** Types of events that may use the space of the reserve file. */
   readonly reservedTypes?: readonly string[]
-  /** What `readLog` does with the events; for the history store only. */
+  /** What `readLog` does with the events. */
   readonly pages?: PageOptions
-  /** Id of the log that the file must belong to; for the expiring store only. */
-  readonly logId?: string | undefined
-  /** Whether a damaged file is replaced by an empty one; for the expiring store only. */
-  readonly setsAside?: boolean
 }
 
 /** What is done with the events of a page of the log. */
@@ -56,8 +48,6 @@ export interface AppendRequest {
   readonly expectedRevision: ExpectedRevision
   readonly events: readonly (readonly [type: string, data: string])[]
   readonly metadata: string
-  /** Seconds; set for the expiring store only. */
-  readonly maxAge: number | undefined
 }
 
 /** Reads the events of one stream, starting with a revision. */

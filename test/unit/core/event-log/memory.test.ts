@@ -6,7 +6,7 @@ import {
   type MemoryStorage,
 } from '../../../../core/event-log/memory.ts'
 import { readToEnd } from '../../../../core/event-log/read-to-end.ts'
-import { EXPIRING_STREAMS, UNFOLLOWED_STREAMS } from '../../../../projections/events/streams.ts'
+import { UNFOLLOWED_STREAMS } from '../../../../projections/events/streams.ts'
 import {
   collect,
   eventLogContract,
@@ -20,38 +20,18 @@ eventLogContract('the in-memory log', async () => openMemoryLog())
 
 describe('the in-memory log', () => {
   let storage: MemoryStorage
-  let now: number
   let log: EventLog
 
-  const open = () =>
-    createMemoryLog({
-      expiringStreams: EXPIRING_STREAMS,
-      unfollowedStreams: UNFOLLOWED_STREAMS,
-      storage,
-      now: () => now,
-    })
+  const open = () => createMemoryLog({ unfollowedStreams: UNFOLLOWED_STREAMS, storage })
   const append = (stream: string, n: number) =>
     log.append(stream, [numbered(n)], { expectedRevision: 'any', metadata })
-  const store = (stream: string, maxAge: number) =>
-    log.append(stream, [numbered(1)], { expectedRevision: -1, metadata, maxAge })
 
   beforeEach(() => {
     storage = createMemoryStorage()
-    now = 1_000_000
     log = open()
   })
 
   afterEach(() => log.close())
-
-  it('has no expiring streams by default', async () => {
-    const permanent = createMemoryLog()
-
-    const error = await rejection(
-      permanent.append('response-1', [numbered(1)], { expectedRevision: -1, metadata, maxAge: 1 }),
-    )
-
-    expect(error).to.have.property('message').that.includes('does not expire')
-  })
 
   it('gives each reader its own copy of an event', async () => {
     const data = { list: [1] }
@@ -73,34 +53,6 @@ describe('the in-memory log', () => {
 
     expect(await collect(log.read('user-1'))).to.deep.equal([])
     expect(await collect(readToEnd(log))).to.deep.equal([])
-  })
-
-  it('does not read expired events, and starts their stream again', async () => {
-    await store('response-1', 10)
-    now += 9_999
-    expect(await collect(log.read('response-1'))).to.have.length(1)
-    now += 1
-    expect(await collect(log.read('response-1'))).to.deep.equal([])
-
-    expect(await store('response-1', 10)).to.include({ revision: 0 })
-  })
-
-  it('frees expired events at the next append to an expiring stream', async () => {
-    for (let n = 0; n < 100; n++) await store(`response-${n}`, 10)
-    now += 10_000
-    await store('response-new', 10)
-
-    expect([...storage.expiringStreams.keys()]).to.deep.equal(['response-new'])
-  })
-
-  it('leaves gaps in the positions of the history for expiring events', async () => {
-    const first = await append('user-1', 1)
-    await store('response-1', 10)
-    const second = await append('user-1', 2)
-
-    expect(second.position).to.equal(first.position + 2)
-    const [event] = await collect(readToEnd(log, first.position + 1))
-    expect(event).to.include({ position: second.position })
   })
 
   it('delivers the events of another log on the same storage, also after that log was closed', async () => {
@@ -133,8 +85,7 @@ describe('the in-memory log', () => {
 
 function openMemoryLog(): OpenedLog {
   const storage = createMemoryStorage()
-  const open = () =>
-    createMemoryLog({ expiringStreams: EXPIRING_STREAMS, unfollowedStreams: UNFOLLOWED_STREAMS, storage })
+  const open = () => createMemoryLog({ unfollowedStreams: UNFOLLOWED_STREAMS, storage })
   let log = open()
   return {
     log,

@@ -189,7 +189,6 @@ describe('the events of a plugin', () => {
     const flaky: EventLog = {
       append: (...args) => log.append(...args),
       read: (...args) => log.read(...args),
-      deleteStream: (...args) => log.deleteStream(...args),
       close: async () => undefined,
       async *subscribe(from, signal, streams) {
         for await (const item of log.subscribe(from, signal, streams)) {

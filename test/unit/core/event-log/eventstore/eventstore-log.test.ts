@@ -1,10 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { openEventStoreLog } from '../../../../../core/event-log/eventstore/eventstore-log.ts'
-import {
-  EXPIRING_STREAMS,
-  FOLLOWED_STREAMS,
-  UNFOLLOWED_STREAMS,
-} from '../../../../../projections/events/streams.ts'
+import { FOLLOWED_STREAMS, UNFOLLOWED_STREAMS } from '../../../../../projections/events/streams.ts'
 import { eventLogContract, type OpenedLog } from '../../../../support/event-log-suite.ts'
 import { startEventStore } from '../../../../support/eventstore/server.ts'
 
@@ -37,7 +33,6 @@ async function opened(
       streamPrefix,
       followedStreams: FOLLOWED_STREAMS,
       unfollowedStreams: UNFOLLOWED_STREAMS,
-      expiringStreams: EXPIRING_STREAMS,
     })
   let log = await open()
   return {

@@ -6,7 +6,7 @@ import type { AppendResponse } from '../../../../../core/event-log/eventstore/ap
 import type { ClientInternals } from '../../../../../core/event-log/eventstore/client-internals.ts'
 import { openEventStoreLog } from '../../../../../core/event-log/eventstore/eventstore-log.ts'
 import { createSharedAppends } from '../../../../../core/event-log/eventstore/shared-appends.ts'
-import { EXPIRING_STREAMS, FOLLOWED_STREAMS } from '../../../../../projections/events/streams.ts'
+import { FOLLOWED_STREAMS } from '../../../../../projections/events/streams.ts'
 import { collect, metadata, numbered, rejection } from '../../../../support/event-log-suite.ts'
 import { type EventStore, startEventStore } from '../../../../support/eventstore/server.ts'
 import { waitUntil } from '../../../../support/wait.ts'
@@ -20,7 +20,6 @@ describe('the EventStoreDB log, when appends share calls', () => {
     log = await openEventStoreLog({
       connectionString: server.connectionString,
       followedStreams: FOLLOWED_STREAMS,
-      expiringStreams: EXPIRING_STREAMS,
     })
   })
 
@@ -37,14 +36,6 @@ describe('the EventStoreDB log, when appends share calls', () => {
 
     expect(server.appendCalls()).to.equal(1)
     expect(new Set(appended.map(({ position }) => position))).to.have.property('size', 100)
-  })
-
-  it('writes the events of a response and its expiry over one call', async () => {
-    const options = { expectedRevision: -1, metadata, maxAge: 60 }
-    await log.append('response-1', [numbered(0)], options)
-
-    expect(server.appendCalls()).to.equal(1)
-    expect(server.store.readStream('$$response-1', 0, 'forwards', 9)).to.have.length(1)
   })
 
   it('opens another call after a while, which disturbs neither appends nor subscriptions', async () => {

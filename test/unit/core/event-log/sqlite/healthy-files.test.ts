@@ -2,8 +2,7 @@ import { readdir } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'chai'
 import { SqliteDatabase } from '../../../../../core/event-log/sqlite/database.ts'
-import { openSelfHealingStore } from '../../../../../core/event-log/sqlite/self-healing-store.ts'
-import { isDamageError, isUnusableFileError } from '../../../../../core/event-log/sqlite/set-aside.ts'
+import { isDamageError } from '../../../../../core/event-log/sqlite/set-aside.ts'
 import { newLogId, requestIdAt } from '../../../../../core/util/ids.ts'
 import { ServedLedger } from '../../../../../plugins/ledger/store/served-ledger.ts'
 import { makeFolder } from '../../../../support/folders.ts'
@@ -12,91 +11,6 @@ import { ledgerRecord } from '../../../../support/ledger-records.ts'
 const LOG_ID = newLogId()
 
 const KEPT = requestIdAt(Date.UTC(2026, 2, 10))
-
-const APPEND = {
-  stream: 'response-1',
-  expectedRevision: -1,
-  events: [['Kept', JSON.stringify({ text: 'x'.repeat(20_000) })]],
-  metadata: '{}',
-  maxAge: 3600,
-} as const
-
-describe('a healthy responses.db', () => {
-  let folder: string
-  let file: string
-  beforeEach(async () => {
-    folder = await makeFolder()
-    file = path.join(folder, 'responses.db')
-    const store = open()
-    store.append([APPEND])
-    store.close()
-  })
-
-  const open = (options: { logId?: string; maxPages?: number } = {}) =>
-    openSelfHealingStore(
-      {
-        file,
-        busyTimeout: 10,
-        maxPages: undefined,
-        logId: LOG_ID,
-        setsAside: true,
-        ...options,
-      },
-      () => expect.fail('the file was set aside'),
-    )
-
-  async function expectKept(): Promise<void> {
-    expect((await readdir(folder)).filter((name) => name.endsWith('.db'))).to.deep.equal(['responses.db'])
-    const store = open()
-    expect(store.readStream({ stream: APPEND.stream, from: 0 }).rows).to.have.length(1)
-    store.close()
-  }
-
-  it('stays when another process has locked it, at the start and later', async () => {
-    const store = open()
-    const other = new SqliteDatabase(file)
-    other.exec('BEGIN IMMEDIATE')
-    const append = () => store.append([{ ...APPEND, stream: 'response-2' }])
-    expect(append).to.throw().with.property('code', 'SQLITE_BUSY')
-    store.close()
-    other.exec('ROLLBACK')
-    other.pragma('locking_mode = EXCLUSIVE')
-    other.exec('BEGIN EXCLUSIVE; CREATE TABLE other (id INTEGER)')
-    expect(() => open())
-      .to.throw()
-      .with.property('code', 'SQLITE_BUSY')
-    other.exec('ROLLBACK')
-    other.close()
-    await expectKept()
-  })
-
-  it('stays when the disk is full', async () => {
-    const store = open({ maxPages: 10 })
-    const append = () => {
-      for (let n = 2; n < 20; n++) store.append([{ ...APPEND, stream: `response-${n}` }])
-    }
-    expect(append).to.throw().with.property('code', 'SQLITE_FULL')
-    store.close()
-    await expectKept()
-  })
-
-  it('stays when a newer version has written it', async () => {
-    const database = new SqliteDatabase(file)
-    database.exec('ALTER TABLE events ADD COLUMN added TEXT')
-    database.pragma('user_version = 2')
-    database.close()
-    expect(() => open()).to.throw('newer version')
-    const again = new SqliteDatabase(file)
-    again.pragma('user_version = 1')
-    again.close()
-    await expectKept()
-  })
-
-  it('stays when it belongs to another log', async () => {
-    expect(() => open({ logId: newLogId() })).to.throw('belongs to event log')
-    await expectKept()
-  })
-})
 
 describe('a healthy ledger.db', () => {
   let folder: string
@@ -160,21 +74,18 @@ describe('isDamageError', () => {
     'PERM',
     'AUTH',
   ])
-    it(`is not SQLITE_${reason}`, () =>
-      expect(isUnusableFileError(error(`SQLITE_${reason}`))).to.equal(false))
+    it(`is not SQLITE_${reason}`, () => expect(isDamageError(error(`SQLITE_${reason}`))).to.equal(false))
 
   for (const reason of ['READONLY', 'READONLY_DBMOVED', 'PROTOCOL', 'NOMEM', 'INTERRUPT', 'SCHEMA', 'NOLFS'])
-    it(`is not SQLITE_${reason}`, () =>
-      expect(isUnusableFileError(error(`SQLITE_${reason}`))).to.equal(false))
+    it(`is not SQLITE_${reason}`, () => expect(isDamageError(error(`SQLITE_${reason}`))).to.equal(false))
 
   for (const reason of ['IOERR', 'IOERR_WRITE', 'IOERR_FSYNC', 'IOERR_LOCK', 'IOERR_SHMMAP', 'IOERR_ACCESS'])
-    it(`is not SQLITE_${reason}`, () =>
-      expect(isUnusableFileError(error(`SQLITE_${reason}`))).to.equal(false))
+    it(`is not SQLITE_${reason}`, () => expect(isDamageError(error(`SQLITE_${reason}`))).to.equal(false))
 
   for (const reason of ['CORRUPT', 'CORRUPT_INDEX', 'NOTADB', 'IOERR_READ', 'IOERR_SHORT_READ'])
     it(`is SQLITE_${reason}`, () => expect(isDamageError(error(`SQLITE_${reason}`))).to.equal(true))
 
   it('is not an error of the file system', () => {
-    expect(isUnusableFileError(Object.assign(new Error('EACCES'), { code: 'EACCES' }))).to.equal(false)
+    expect(isDamageError(Object.assign(new Error('EACCES'), { code: 'EACCES' }))).to.equal(false)
   })
 })

@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,7 +14,7 @@ import {
 } from '../../../../../core/contract/event-log.ts'
 import { SqliteDatabase } from '../../../../../core/event-log/sqlite/database.ts'
 import { openSqliteLog, type SqliteLogOptions } from '../../../../../core/event-log/sqlite/sqlite-log.ts'
-import { EXPIRING_STREAMS, UNFOLLOWED_STREAMS } from '../../../../../projections/events/streams.ts'
+import { UNFOLLOWED_STREAMS } from '../../../../../projections/events/streams.ts'
 import {
   collect,
   eventLogContract,
@@ -48,7 +47,6 @@ describe('the SQLite log', () => {
     const log = await openSqliteLog({
       directory,
       unfollowedStreams: UNFOLLOWED_STREAMS,
-      expiringStreams: EXPIRING_STREAMS,
       ...limits,
     })
     logs.push(log)
@@ -58,59 +56,6 @@ describe('the SQLite log', () => {
   function openFile(): SqliteDatabase {
     return new SqliteDatabase(join(directory, 'events.db'))
   }
-
-  describe('an expiring stream', () => {
-    const store = (log: EventLog, stream: string) =>
-      log.append(stream, [numbered(1)], { expectedRevision: -1, metadata, maxAge: 3600 })
-
-    it('gets its own file at the first append, which later opens find', async () => {
-      const first = await open()
-      await first.append('user-1', [numbered(1)], { expectedRevision: -1, metadata })
-      expect(existsSync(join(directory, 'responses.db'))).to.equal(false)
-      await Promise.all([store(first, 'response-1'), store(first, 'response-2')])
-      await first.close()
-
-      const [second, third] = await Promise.all([open(), open()])
-      await store(second, 'response-3')
-      for (const stream of ['response-1', 'response-2', 'response-3'])
-        expect(await collect(third.read(stream))).to.have.length(1)
-    })
-
-    it('can be the first in several processes at the same time', async () => {
-      const opened = await Promise.all(Array.from({ length: 3 }, () => open()))
-      await Promise.all(opened.map((log, number) => store(log, `response-${number}`)))
-      expect(await collect(opened[0]!.read('response-2'))).to.have.length(1)
-    })
-
-    it('is rejected while its file cannot be opened, and accepted as soon as it can', async () => {
-      const log = await open()
-      await writeFile(
-        join(directory, 'responses.db'),
-        'this is no database, however long it may be. '.repeat(99),
-      )
-      expect(await rejection(store(log, 'response-1'))).to.be.instanceOf(EventLogUnavailableError)
-      await log.append('user-1', [numbered(1)], { expectedRevision: -1, metadata })
-
-      await rm(join(directory, 'responses.db'))
-      await store(log, 'response-1')
-      expect(await collect(log.read('response-1'))).to.have.length(1)
-    })
-
-    it('is rejected if the log was closed before its file existed', async () => {
-      const log = await open()
-      await log.close()
-      expect(await rejection(store(log, 'response-1'))).to.be.instanceOf(EventLogUnavailableError)
-      expect(existsSync(join(directory, 'responses.db'))).to.equal(false)
-    })
-
-    it('delays closing the log, even while its file is being created', async () => {
-      const log = await open()
-      const stored = store(log, 'response-1')
-      await log.close()
-      await stored
-      expect(await collect((await open()).read('response-1'))).to.have.length(1)
-    })
-  })
 
   describe('in several processes', () => {
     it('creates a missing directory', async () => {
@@ -351,7 +296,6 @@ async function openInTemporaryDirectory(): Promise<OpenedLog> {
   let log = await openSqliteLog({
     directory,
     unfollowedStreams: UNFOLLOWED_STREAMS,
-    expiringStreams: EXPIRING_STREAMS,
   })
   return {
     log,
@@ -360,7 +304,6 @@ async function openInTemporaryDirectory(): Promise<OpenedLog> {
       log = await openSqliteLog({
         directory,
         unfollowedStreams: UNFOLLOWED_STREAMS,
-        expiringStreams: EXPIRING_STREAMS,
       })
       return log
     },
