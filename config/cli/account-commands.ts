@@ -1,5 +1,8 @@
 import { isPlan, type Plan } from '../../core/contract/index.ts'
+import { anyRevision } from '../../core/http/conditional.ts'
+import { createKeyCommands } from '../../plugins/auth/key-commands.ts'
 import { listSuspendedRules } from '../../plugins/auth/suspended-rules.ts'
+import { manageUsers } from '../../plugins/auth/users.ts'
 import { type CommandArgs, UsageError } from './command.ts'
 import { authorOf, withState } from './command-state.ts'
 
@@ -8,9 +11,9 @@ export function addUser(args: CommandArgs): Promise<void> {
   const author = authorOf(args)
   const name = options.get('name') ?? ''
   const plan = parsePlan(options.get('plan'))
-  return withState(environment, async ({ accountCommands }) => {
-    const user = await accountCommands.createUser(name, plan, author)
-    const key = await accountCommands.issueKey(user.id, author)
+  return withState(environment, async (state) => {
+    const user = await manageUsers(state).commands.create({ name, plan }, author)
+    const key = await createKeyCommands(state).issueKey(user.id, author)
     print(JSON.stringify({ id: user.id, name, plan, key_id: key.id, key: key.key }))
   })
 }
@@ -29,12 +32,12 @@ export function changePlan(args: CommandArgs): Promise<void> {
   const author = authorOf(args)
   const userId = parseUserId(operands[0])
   const plan = parsePlan(operands[1])
-  return withState(environment, async ({ accounts, accountCommands, rules }) => {
-    const before = accounts.user(userId)?.plan ?? plan
-    const user = await accountCommands.changeUser(userId, { plan }, author)
-    const warnings = listSuspendedRules(before, user.plan, rules.of(userId))
-    const { id, name } = user
-    print(JSON.stringify({ id, name, plan: user.plan, ...(warnings.length > 0 && { warnings }) }))
+  return withState(environment, async (state) => {
+    const { commands } = manageUsers(state)
+    const { before, after } = await commands.change(userId, { plan }, anyRevision, author)
+    const warnings = listSuspendedRules(before.plan, after.plan, state.rules.of(userId))
+    const { id, name } = after
+    print(JSON.stringify({ id, name, plan: after.plan, ...(warnings.length > 0 && { warnings }) }))
   })
 }
 
@@ -42,8 +45,8 @@ export function addKey(args: CommandArgs): Promise<void> {
   const { operands, environment, print } = args
   const author = authorOf(args)
   const userId = parseUserId(operands[0])
-  return withState(environment, async ({ accountCommands }) => {
-    print(JSON.stringify(await accountCommands.issueKey(userId, author)))
+  return withState(environment, async (state) => {
+    print(JSON.stringify(await createKeyCommands(state).issueKey(userId, author)))
   })
 }
 
@@ -51,8 +54,8 @@ export function revokeKey(args: CommandArgs): Promise<void> {
   const { operands, environment, print } = args
   const [keyId = ''] = operands
   const author = authorOf(args)
-  return withState(environment, async ({ accountCommands }) => {
-    await accountCommands.revokeKey(keyId, author)
+  return withState(environment, async (state) => {
+    await createKeyCommands(state).revokeKey(keyId, author)
     print(JSON.stringify({ id: keyId, revoked: true }))
   })
 }

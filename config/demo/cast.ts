@@ -1,13 +1,15 @@
 import { type Account, type Author, keyActor } from '../../core/contract/index.ts'
 import { ROOT_ACTOR } from '../../core/event-log/actor.ts'
 import type { IssuedKey } from '../../plugins/auth/key-commands.ts'
+import { createKeyCommands } from '../../plugins/auth/key-commands.ts'
 import { manageOperators, type NewOperator } from '../../plugins/auth/operators.ts'
+import { manageUsers } from '../../plugins/auth/users.ts'
 import { applyFile, type RulesFileServices } from '../../plugins/rules-file/apply.ts'
 import type { State } from '../gateway/state.ts'
 import type { DemoChange, SpentUsd } from './changes.ts'
 import { DEMO_OPERATORS, DEMO_USERS, type DemoUser } from './users.ts'
 
-type CastServices = RulesFileServices & Pick<State, 'accounts' | 'accountCommands' | 'operators' | 'history'>
+type CastServices = RulesFileServices & Pick<State, 'accounts' | 'log' | 'ids' | 'operators' | 'history'>
 
 interface CastMember {
   readonly user: DemoUser
@@ -39,11 +41,14 @@ export class DemoCast {
   }
 
   async addUser(user: DemoUser): Promise<void> {
-    const { accountCommands } = this.#services
+    const keyCommands = createKeyCommands(this.#services)
     const author = this.#authorOf(DEMO_OPERATORS[0].name, `Access for ${user.name}`)
-    const { id: userId } = await accountCommands.createUser(user.name, user.plan, author)
+    const { id: userId } = await manageUsers(this.#services).commands.create(
+      { name: user.name, plan: user.plan },
+      author,
+    )
     const keys = new Map<string, IssuedKey>()
-    for (const name of user.keys) keys.set(name, await accountCommands.issueKey(userId, author, { name }))
+    for (const name of user.keys) keys.set(name, await keyCommands.issueKey(userId, author, { name }))
     this.#members.set(user.name, { user, userId, keys })
   }
 
@@ -58,7 +63,7 @@ export class DemoCast {
       const { keys } = this.#member(rotate.user)
       const { id } = this.#key(rotate.user, rotate.key)
       const rotation = { overlapSeconds: 86_400 }
-      keys.set(rotate.key, await this.#services.accountCommands.rotateKey(id, rotation, author))
+      keys.set(rotate.key, await createKeyCommands(this.#services).rotateKey(id, rotation, author))
     }
     const spentUsd: SpentUsd = (period, name) =>
       sumSpending(period, name === undefined ? name : this.#member(name).userId)

@@ -1,4 +1,6 @@
 import { SYSTEM_ACTOR } from '../../core/event-log/actor.ts'
+import { createKeyCommands } from '../../plugins/auth/key-commands.ts'
+import { manageUsers } from '../../plugins/auth/users.ts'
 import type { Gateway } from './gateway.ts'
 import type { State } from './state.ts'
 
@@ -21,12 +23,12 @@ export async function introduceFirstUser({
  * Creates the paid user `demo` on an empty event log and returns its key. Returns undefined if there is a
  * user already.
  */
-export async function createDemoUser({ accounts, accountCommands }: State): Promise<string | undefined> {
-  if (accounts.users().length > 0) return undefined
+export async function createDemoUser(state: State): Promise<string | undefined> {
+  if (state.accounts.users().length > 0) return undefined
   const author = { actor: SYSTEM_ACTOR }
-  const demo = await accountCommands.createFirstUser('demo', 'paid', author)
+  const demo = await manageUsers(state).createFirst('demo', 'paid', author)
   if (demo === undefined) return undefined
-  const { key } = await accountCommands.issueKey(demo.id, author)
+  const { key } = await createKeyCommands(state).issueKey(demo.id, author)
   return key
 }
 

@@ -147,7 +147,6 @@ export async function startGateway(
       opened.push(part)
       return part
     }
-    const { accountCommands } = state
     const registry = createGatewayServices({
       settings,
       state,
@@ -161,7 +160,7 @@ export async function startGateway(
         isPrimary: peer?.takesSnapshots ?? true,
         retry,
       },
-      access: { accountCommands, authFailures, accessLog, sessions },
+      access: { authFailures, accessLog, sessions },
       async openLedger() {
         const { openLedger } = await import('./ledger.ts')
         return keepOpen(await openLedger(settings, state.logId, peer, logger))

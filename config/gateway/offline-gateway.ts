@@ -79,7 +79,6 @@ export async function openOfflineGateway(
   // The gateway that serves may have the port.
   const { metrics_port: _, ...ownSettings } = settings
   const retry = (run: () => Promise<void>) => retryWhileUnavailable(run, logger, closing.signal)
-  const { accountCommands } = state
   const registry = createGatewayServices({
     settings: ownSettings,
     state,
@@ -94,7 +93,6 @@ export async function openOfflineGateway(
       retry,
     },
     access: {
-      accountCommands,
       authFailures,
       accessLog: { reportPrompts: failClosed, reportRatings: failClosed },
       sessions: NO_SESSIONS,

@@ -17,7 +17,6 @@ import { retryWhileUnavailable } from '../../core/threads/retry.ts'
 import { untilAborted } from '../../core/threads/timeout.ts'
 import { type Clock, createClock } from '../../core/util/clock.ts'
 import { makeFolderPrivate } from '../../core/util/private-folder.ts'
-import { type AccountCommands, createAccountCommands } from '../../plugins/auth/account-commands.ts'
 import { FOLLOWED_STREAMS, RESERVED_TYPES, UNFOLLOWED_STREAMS } from '../../projections/events/streams.ts'
 import { createStreamHistory } from '../../projections/history.ts'
 import { createIdSource } from '../../projections/ids.ts'
@@ -34,7 +33,6 @@ import type { Settings } from '../settings/settings.ts'
 
 /** The state, and the commands with which accounts change. */
 export interface State extends GatewayState {
-  readonly accountCommands: AccountCommands
   close(): Promise<void>
 }
 
@@ -133,7 +131,6 @@ async function openAndCatchUp(
       requiresReason: settings.audit.require_reason,
     })
     const ids = createIdSource(projections.ids, writer, idempotency.find)
-    const accountCommands = createAccountCommands(accounts, ids, writer, log)
     return {
       logId,
       log: guarded,
@@ -146,7 +143,6 @@ async function openAndCatchUp(
       ids,
       overallBudget,
       writer,
-      accountCommands,
       operators,
       timeline,
       routers,

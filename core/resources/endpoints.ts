@@ -64,7 +64,8 @@ function createEndpoints<Entity extends ResourceEntity, Fields extends TProperti
   })
   const existing = { params: { id: schemas.id }, notFound }
   const shown = { headers: etagHeader(name), body: schemas.result }
-  const conditions = preconditionHeaders(name)
+  // The ETag of a content cannot be known before.
+  const conditions = preconditionHeaders(name, declaration.derive && '*')
   const { more } = list
   const searchQuery = list.isSearchable ? { q: nameFilter, id: idFilter } : {}
   const moreQuery = more && {

@@ -51,22 +51,13 @@ export function buildResource<Entity extends ResourceEntity, Fields extends TPro
   const { name, fields } = declaration
   const title = capitalize(name)
   const schemas = buildSchemas(declaration, title)
-  const { properties } = schemas.shown
-  const names = Object.keys(properties).map((name) => [name, toCamelCase(name)] as const)
   const defaults = Object.entries(fields).flatMap(([name, schema]) =>
     schema.default === undefined ? [] : [[name, schema.default] as const],
   )
 
-  function show(entity: Entity, derived: JsonObject = {}): JsonObject {
-    const shown: Record<string, unknown> = {}
-    // The cast is safe: entities are plain objects.
-    const values = entity as unknown as JsonObject
-    for (const [name, field] of names) {
-      const value = derived[name] ?? values[field]
-      if (value !== undefined) shown[name] = showValue(value, properties[name])
-    }
-    return shown
-  }
+  const show = (entity: Entity, derived?: JsonObject) =>
+    // The cast is safe: the schema is that of an object.
+    showValue(derived ? { ...entity, ...derived } : entity, schemas.shown) as JsonObject
 
   return {
     title,

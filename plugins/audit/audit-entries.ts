@@ -11,7 +11,6 @@ import { createGroups, type Groups } from '../../projections/groups.ts'
 import type { PastEvent } from '../../projections/past-events.ts'
 import { createPolicies, type Policies } from '../../projections/policies.ts'
 import { emptyUserRules, evolveUserRules, type UserRules } from '../../projections/user-rules.ts'
-import { showKey, showUser } from '../auth/show-account.ts'
 import type { RuleKinds } from '../rules/diff-rules.ts'
 
 /** The kinds of subjects of a user whose changes are audited. */
@@ -101,7 +100,6 @@ function convertEvents(events: readonly PastEvent[], kinds: RuleKinds): Promise<
   const state: AuditedState = {
     rules: emptyUserRules(),
     accounts: createAccounts(),
-    memberships: [],
     groups: createGroups(),
     policies: createPolicies(),
   }
@@ -148,8 +146,6 @@ export function subjectIdOf({ data }: AuditedEvent): number | string {
 interface AuditedState {
   readonly rules: UserRules
   readonly accounts: Accounts
-  /** The groups that the user was added to, whether they still exist or not. */
-  memberships: readonly number[]
   readonly groups: Groups
   readonly policies: Policies
 }
@@ -157,10 +153,6 @@ interface AuditedState {
 function evolveState(state: AuditedState, event: AuditedEvent, record: RecordedEvent): void {
   if (isRuleEvent(event)) evolveUserRules(state.rules, event, record)
   for (const projection of [state.accounts, state.groups, state.policies]) projection.apply(event, record)
-  const { type, data } = event
-  if (type === 'UserAddedToGroup') state.memberships = [...state.memberships, data.groupId]
-  if (type === 'UserRemovedFromGroup')
-    state.memberships = state.memberships.filter((id) => id !== data.groupId)
 }
 
 /**
@@ -169,7 +161,7 @@ function evolveState(state: AuditedState, event: AuditedEvent, record: RecordedE
  */
 function captureSubject(
   { type, data }: AuditedEvent,
-  { rules, accounts, memberships, groups, policies }: AuditedState,
+  { rules, accounts, groups, policies }: AuditedState,
   kinds: RuleKinds,
 ): () => JsonObject | null {
   if ('ruleId' in data) {
@@ -180,9 +172,9 @@ function captureSubject(
   if ('policyId' in data) return formatLater(policies.policy(data.policyId), showFields)
   if (!('userId' in data)) return formatLater(groups.group(data.groupId), showFields)
   const user = accounts.user(data.userId)
-  if (!('keyId' in data)) return formatLater(user, (shown) => showUser(shown, memberships))
+  if (!('keyId' in data)) return formatLater(user, ({ keys: _, ...shown }) => showFields(shown))
   const key = user?.keys.find(({ id }) => id === data.keyId)
-  return formatLater(key, showKey)
+  return formatLater(key, showFields)
 }
 
 function formatLater<Subject>(subject: Subject | undefined, format: (subject: Subject) => JsonObject) {

@@ -1,8 +1,8 @@
 import type { EventLog, JsonObject, Position, RecordedEvent } from '../../core/contract/index.ts'
+import { showFields } from '../../core/resources/names.ts'
 import type { Budget } from '../../projections/events/budgets.ts'
 import type { History } from '../../projections/history.ts'
 import { type PastEvent, readStreams } from '../../projections/past-events.ts'
-import { showBudget } from '../auth/show-account.ts'
 import type { RuleKinds } from '../rules/diff-rules.ts'
 import { type AuditEntry, toAuditEntries } from './audit-entries.ts'
 import type { LogEntry } from './log-entries.ts'
@@ -60,15 +60,15 @@ function foldFields(events: readonly PastEvent[]): readonly Change[] {
     const id = data.operatorId ?? type.replace(/(?:Set|Removed)$/, '')
     const before = objects.get(id) ?? null
     const isRemoved = type.endsWith('Removed')
-    const after = isRemoved ? null : { ...before, ...showFields(record) }
+    const after = isRemoved ? null : { ...before, ...showSetFields(record) }
     if (after === null) objects.delete(id)
     else objects.set(id, after)
     return { record, before: () => before, after: () => after }
   })
 }
 
-function showFields({ data }: RecordedEvent): JsonObject {
+function showSetFields({ data }: RecordedEvent): JsonObject {
   const { operatorId: id, hash: _, budget, changes, ...fields } = data
   // The cast is safe: events of budgets have one.
-  return budget === undefined ? { id, ...fields, ...Object(changes) } : showBudget(budget as Budget)
+  return budget === undefined ? { id, ...fields, ...Object(changes) } : showFields(budget as Budget)
 }

@@ -1,12 +1,10 @@
 import { service } from '../../core/contract/index.ts'
 import type { AccessLog } from './access-log.ts'
-import type { AccountCommands } from './account-commands.ts'
 import type { AuthFailureLimiter } from './auth-failures.ts'
 import type { Sessions } from './sessions.ts'
 
 /** Who may do what, and how that changes. The gateway creates it: it checks operators itself. */
 export interface Access {
-  readonly accountCommands: AccountCommands
   readonly authFailures: AuthFailureLimiter
   readonly accessLog: Pick<AccessLog, 'reportPrompts' | 'reportRatings'>
   readonly sessions: Sessions

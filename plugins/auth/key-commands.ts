@@ -14,7 +14,7 @@ import {
 import { readChange } from '../../projections/history.ts'
 import type { EventWriter } from '../../projections/runtime/write.ts'
 import { hashApiKey } from './api-key.ts'
-import { requireUser } from './require-user.ts'
+import { requireUser } from './users.ts'
 
 /** Name and restrictions of a new key. */
 export interface NewKey extends KeyTerms {
@@ -62,11 +62,13 @@ export interface Rotation {
   readonly expiresAt?: string
 }
 
-export function createKeyCommands(
-  accounts: Accounts,
-  writer: EventWriter,
-  log: Pick<EventLog, 'read'>,
-): KeyCommands {
+interface KeyCommandServices {
+  readonly accounts: Accounts
+  readonly writer: EventWriter
+  readonly log: Pick<EventLog, 'read'>
+}
+
+export function createKeyCommands({ accounts, writer, log }: KeyCommandServices): KeyCommands {
   function requireOwner(keyId: string): User {
     const owner = accounts.ownerOfKey(keyId)
     if (owner === undefined) throw new GatewayError('not_found', `Key ${keyId} was not found.`)
@@ -146,7 +148,7 @@ export function createKeyCommands(
 }
 
 /** The event that revokes a key. */
-export function revoked(userId: number, keyId: string): DomainEvent {
+function revoked(userId: number, keyId: string): DomainEvent {
   return { type: 'KeyRevoked', data: { userId, keyId } }
 }
 

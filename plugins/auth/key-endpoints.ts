@@ -12,22 +12,14 @@ import { contentConditions, ifNoneMatchHeader } from '../../core/http/conditiona
 import { repeatable } from '../../core/http/idempotency.ts'
 import { invalidParameterError } from '../../core/http/parse-call.ts'
 import { Success, WarningSchema } from '../../core/http/schemas.ts'
+import { WRITE_ERRORS } from '../../core/resources/endpoints.ts'
+import { showFields } from '../../core/resources/names.ts'
 import { parseTime } from '../../core/util/as-of.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import { deriveRepeatedKey } from './derive-key.ts'
 import type { KeyCommands, NewKey } from './key-commands.ts'
-import { requireUser, userNotFoundError } from './require-user.ts'
-import {
-  IssuedKey,
-  KeyInput,
-  KeyRotation,
-  KeySchema,
-  keyId,
-  UsedKeySchema,
-  userId,
-  WRITE_ERRORS,
-} from './schemas.ts'
-import { showKey } from './show-account.ts'
+import { IssuedKey, KeyInput, KeyRotation, KeySchema, keyId, UsedKeySchema } from './schemas.ts'
+import { requireUser, userId, userNotFoundError } from './users.ts'
 
 export interface KeyEndpointServices {
   readonly accounts: Pick<Accounts, 'user' | 'ownerOfKey'>
@@ -50,7 +42,7 @@ const KeyList = Type.Object(
   { $id: 'UsedApiKeyList', description: 'The keys of a user.' },
 )
 
-const { etag, conditions, respond, parseCheck } = contentConditions('key', showKey)
+const { etag, conditions, respond, parseCheck } = contentConditions('key', showFields)
 
 const created = { 201: { description: 'The new key.', body: data(IssuedKey) } }
 
@@ -98,7 +90,7 @@ export function createKeyEndpoints(services: KeyEndpointServices): readonly Endp
         const shown = keys.map((key) => {
           const usedAt = uses?.get(key.id)
           const last_used_at = usedAt === undefined ? null : new Date(usedAt).toISOString()
-          return { ...showKey(key), ...(uses && { last_used_at }) }
+          return { ...showFields(key), ...(uses && { last_used_at }) }
         })
         return { status: 200, body: { data: shown, ...(!uses && { warnings: [NO_LEDGER] }) } }
       },

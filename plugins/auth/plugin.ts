@@ -2,27 +2,28 @@ import { definePlugin, optional } from '../../core/contract/index.ts'
 import { resolveAllowedModel } from '../../core/util/allowed-models.ts'
 import { GatewayState } from '../../projections/state.ts'
 import { Providers } from '../../providers/shared/providers.ts'
-import { createAdminEndpoints } from './admin-endpoints.ts'
 import { requireApiKey } from './authenticate.ts'
 import { Access, LastUse } from './index.ts'
+import { createKeyCommands } from './key-commands.ts'
 import { createKeyEndpoints } from './key-endpoints.ts'
 import { manageOperators } from './operators.ts'
+import { manageUsers } from './users.ts'
 
 /** Authenticates requests, sets their `account` for all later plugins, and serves the `/admin` endpoints. */
 export default definePlugin({
   name: 'auth',
   uses: { state: GatewayState, access: Access, providers: Providers, lastUse: optional(LastUse) },
   setup(_, { use, api }) {
-    const { accounts, groups, streams, rules } = use.state
-    const { accountCommands, authFailures, sessions } = use.access
+    const { accounts, streams } = use.state
+    const { authFailures, sessions } = use.access
     const { known, catalog } = use.providers
     return {
       admit: requireApiKey(accounts, streams, authFailures, sessions),
       endpoints: [
-        ...createAdminEndpoints(accounts, groups, rules, accountCommands),
+        ...Object.values(manageUsers(use.state).endpoints),
         ...createKeyEndpoints({
           accounts,
-          commands: accountCommands,
+          commands: createKeyCommands(use.state),
           resolveAllowedModel: (name) => resolveAllowedModel(name, known, catalog.match),
           lastUse: async (userId) => use.lastUse?.(userId) ?? new Map(),
           endpoints: () => api().endpoints,

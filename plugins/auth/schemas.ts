@@ -1,39 +1,6 @@
-import { Nullable, PLANS, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
-import { Count, dataWithWarnings, Timestamp } from '../../core/http/schemas.ts'
+import { Nullable, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
+import { Timestamp } from '../../core/http/schemas.ts'
 import { BUDGET_PERIODS, BUDGET_REACTIONS } from '../../projections/events/budgets.ts'
-
-/** Errors of endpoints that append to the event log. */
-export const WRITE_ERRORS = ['conflict', 'change_too_large', 'event_log_full'] as const
-
-const name = Type.String({ minLength: 1, maxLength: 128, description: 'Name of the user.' })
-const plan = StringEnum(PLANS, { description: 'Plan of the user.' })
-
-/** The body of `POST /admin/users`. */
-export const UserInput = StrictObject({ name, plan }, { $id: 'UserInput', description: 'A new user.' })
-
-/** The largest integer that is exact everywhere. */
-const LimitValue = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
-
-function ownLimit(name: string) {
-  return Type.Optional(Nullable(LimitValue, { description: `The user's own ${name}; null: no limit.` }))
-}
-
-function shownLimit(name: string) {
-  const description = `The user's own ${name}; null: no limit. Missing if the limit of the plan applies.`
-  return Type.Optional(Nullable(LimitValue, { description }))
-}
-
-/** The body of `PATCH /admin/users/{id}`. */
-export const UserChange = StrictObject(
-  {
-    name: Type.Optional(name),
-    plan: Type.Optional(plan),
-    requests_per_minute: ownLimit('limit of requests per minute'),
-    tokens_per_minute: ownLimit('limit of tokens per minute'),
-    max_concurrent: ownLimit('limit of inference requests at the same time'),
-  },
-  { $id: 'UserChange', description: 'The fields to change.', minProperties: 1 },
-)
 
 const budgetFields = {
   limit_usd: Type.Number({
@@ -131,25 +98,6 @@ export const UsedKeySchema = Type.Object(
   { $id: 'UsedApiKey', description: 'A key, and when it was used.' },
 )
 
-export const UserSchema = Type.Object(
-  {
-    id: Count('Id of the user.'),
-    name,
-    plan,
-    requests_per_minute: shownLimit('limit of requests per minute'),
-    tokens_per_minute: shownLimit('limit of tokens per minute'),
-    max_concurrent: shownLimit('limit of inference requests at the same time'),
-    budget: Type.Optional(BudgetTerms),
-    groups: Type.Array(Type.Integer({ format: 'int64' }), { description: 'Ids of the groups of the user.' }),
-    created_at: Timestamp('When the user was created.'),
-    keys: Type.Array(KeySchema, { description: 'All keys of the user, including revoked ones.' }),
-  },
-  { $id: 'User', description: 'A user of the gateway.' },
-)
-
-/** A user, with warnings about a change. */
-export const UserResult = dataWithWarnings(UserSchema)
-
 export const IssuedKey = Type.Object(
   {
     id: Type.String({ description: 'Id of the key, which is not secret.' }),
@@ -157,13 +105,6 @@ export const IssuedKey = Type.Object(
   },
   { $id: 'IssuedApiKey', description: 'A key with its secret.' },
 )
-
-export const userId = Type.Integer({
-  minimum: 1,
-  format: 'int64',
-  description: 'Id of a user.',
-  examples: [7],
-})
 
 export const keyId = Type.String({
   minLength: 1,

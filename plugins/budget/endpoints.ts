@@ -19,10 +19,12 @@ import {
   preconditionHeaders,
 } from '../../core/http/conditional.ts'
 import { Success, Timestamp } from '../../core/http/schemas.ts'
+import { WRITE_ERRORS } from '../../core/resources/endpoints.ts'
+import { showFields } from '../../core/resources/names.ts'
 import { NANOS_PER_USD, toNanoUsd } from '../../core/util/cost.ts'
 import type { Budget } from '../../projections/events/budgets.ts'
-import { BudgetInput, keyId, userId } from '../auth/schemas.ts'
-import { showBudget } from '../auth/show-account.ts'
+import { BudgetInput, keyId } from '../auth/schemas.ts'
+import { userId } from '../auth/users.ts'
 import { groupId } from '../policies/groups.ts'
 import type { BudgetCommands } from './budget-commands.ts'
 import { budgetUnavailable } from './errors.ts'
@@ -54,8 +56,6 @@ const OwnBudgets = Type.Object(
   },
   { $id: 'OwnBudgets', description: "The caller's budgets." },
 )
-
-const WRITE_ERRORS = ['conflict', 'change_too_large', 'event_log_full'] as const
 
 interface Services {
   readonly commands: BudgetCommands
@@ -187,7 +187,7 @@ function createAdminEndpoints(
 }
 
 function termsEtag(budget: Budget): string {
-  return contentEtag(showBudget(budget))
+  return contentEtag(showFields(budget))
 }
 
 /** Checks the conditions of a change of a budget. */
@@ -225,7 +225,7 @@ async function showState(target: BudgetTarget, { commands, spending }: Services)
   const { startsAt, endsAt } = periodAt(budget.period, Date.now())
   const toUsd = (nanoUsd: number) => nanoUsd / NANOS_PER_USD
   return {
-    ...showBudget(budget),
+    ...showFields(budget),
     spent_usd: toUsd(spent),
     reserved_usd: toUsd(reserved),
     remaining_usd: toUsd(Math.max(0, toNanoUsd(budget.limitUsd) - spent - reserved)),

@@ -8,8 +8,7 @@ import type { Accounts } from '../../projections/accounts.ts'
 import { userStream } from '../../projections/events/users.ts'
 import type { Groups } from '../../projections/groups.ts'
 import type { EventWriter } from '../../projections/runtime/write.ts'
-import { requireUser } from '../auth/require-user.ts'
-import { userId } from '../auth/schemas.ts'
+import { requireUser, userId } from '../auth/users.ts'
 import { groups as declaration, groupId } from './groups.ts'
 
 interface GroupMemberServices {

@@ -1,8 +1,7 @@
 import { operator } from '../../core/contract/index.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { Rules } from '../../projections/rules.ts'
-import { userNotFoundError } from '../auth/require-user.ts'
-import { userId } from '../auth/schemas.ts'
+import { userId, userNotFoundError } from '../auth/users.ts'
 import type { RuleScope } from '../rules/rule-scope.ts'
 
 /** The rules of the user that the path names, whatever the user's plan is. */

@@ -1,5 +1,5 @@
 import { GatewayError, type JsonObject, type RuleSet } from '../../core/contract/index.ts'
-import { showBudget } from '../auth/show-account.ts'
+import { showFields } from '../../core/resources/names.ts'
 import type { RulesFileState } from './planned.ts'
 import { References } from './references.ts'
 import { type Reference, type RulesFile, SECTIONS, type Section } from './schemas.ts'
@@ -63,18 +63,18 @@ function exportBudgets({ accounts, groups: known, overallBudget }: RulesFileStat
   const shadow = overallBudget.shadow()
   const users = accounts
     .users()
-    .flatMap(({ id, budget }) => (budget ? [{ user: show.user(id), budget: showBudget(budget) }] : []))
+    .flatMap(({ id, budget }) => (budget ? [{ user: show.user(id), budget: showFields(budget) }] : []))
   const groups = known
     .groups()
-    .flatMap(({ id, budget }) => (budget ? [{ group: show.group(id), budget: showBudget(budget) }] : []))
+    .flatMap(({ id, budget }) => (budget ? [{ group: show.group(id), budget: showFields(budget) }] : []))
   const keys = accounts.users().flatMap((user) =>
     user.keys.flatMap(({ id, budget, revokedAt }) => {
-      return budget && revokedAt === null ? [{ key: id, budget: showBudget(budget) }] : []
+      return budget && revokedAt === null ? [{ key: id, budget: showFields(budget) }] : []
     }),
   )
   return {
-    ...(overall && { overall: showBudget(overall) }),
-    ...(shadow && { shadow: showBudget(shadow) }),
+    ...(overall && { overall: showFields(overall) }),
+    ...(shadow && { shadow: showFields(shadow) }),
     ...(users.length > 0 && { users }),
     ...(groups.length > 0 && { groups }),
     ...(keys.length > 0 && { keys }),

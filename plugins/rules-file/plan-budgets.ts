@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
+import { showFields } from '../../core/resources/names.ts'
 import type { Budget } from '../../projections/events/budgets.ts'
-import { showBudget } from '../auth/show-account.ts'
 import { parseBudget } from '../budget/endpoints.ts'
 import { diffFields } from '../rules/diff-rules.ts'
 import type { PlanBuilder } from './plan-builder.ts'
@@ -89,7 +89,7 @@ function compareBudgets(
 ): PlannedChange | undefined {
   const wanted = entry ? parseBudget(entry) : undefined
   if (isDeepStrictEqual(current, wanted)) return undefined
-  const fields = diffFields(current ? showBudget(current) : {}, wanted ? showBudget(wanted) : {})
+  const fields = diffFields(current ? showFields(current) : {}, wanted ? showFields(wanted) : {})
   const action = current === undefined ? 'add' : wanted === undefined ? 'remove' : 'change'
   const change = { action, type: 'budget', id, name, fields } as const
   changes.push(change)

@@ -36,6 +36,8 @@ export interface User extends UserLimits {
   readonly budget?: Budget
   readonly createdAt: string
   readonly keys: readonly Key[]
+  /** The groups that the user was added to, whether they still exist or not. */
+  readonly groups: readonly number[]
   readonly revision: number
   readonly position: number
 }
@@ -85,7 +87,7 @@ export const userEvents = [
     audit: ofUser('created'),
     assigns: ({ userId }) => userId,
     create({ userId: id, name, plan }, { metadata, revision, position }): User {
-      return { id, name, plan, createdAt: metadata.time, keys: [], revision, position }
+      return { id, name, plan, createdAt: metadata.time, keys: [], groups: [], revision, position }
     },
   }),
   defineEvent({
@@ -142,14 +144,15 @@ export const userEvents = [
     schema: Type.Object({ userId: Id, groupId: Id }),
     stream: userStream,
     audit: ofUser('added_to_group'),
-    fold: (user: User, _, entry) => change(user, entry),
+    fold: (user: User, { groupId }, entry) => change(user, entry, { groups: [...user.groups, groupId] }),
   }),
   defineEvent({
     type: 'UserRemovedFromGroup',
     schema: Type.Object({ userId: Id, groupId: Id }),
     stream: userStream,
     audit: ofUser('removed_from_group'),
-    fold: (user: User, _, entry) => change(user, entry),
+    fold: (user: User, { groupId }, entry) =>
+      change(user, entry, { groups: user.groups.filter((id) => id !== groupId) }),
   }),
   defineEvent({
     type: 'UserDeleted',

@@ -61,3 +61,26 @@ describeResource({
     { name: 'x', is_enabled: true, priority: 0, applies_to: {} },
   ],
 })
+
+const PLANS = ['free', 'paid']
+
+describeResource({
+  name: 'user',
+  path: '/admin/users',
+  create: (random) => ({ name: random.pick(NAMES), plan: random.pick(PLANS) }),
+  // A change of anything but the name alone sets all limits.
+  change: (random) =>
+    random.chance(0.3)
+      ? { name: random.pick(NAMES) }
+      : {
+          plan: random.pick(PLANS),
+          requests_per_minute: random.pick([7, null]),
+          tokens_per_minute: random.pick([1000, null]),
+          max_concurrent: random.pick([4, null]),
+        },
+  invalid: [
+    { name: '', plan: 'free' },
+    { name: 'x', plan: 'gold' },
+    { name: 'x', plan: 'free', max_concurrent: 0 },
+  ],
+})

@@ -1,0 +1,142 @@
+import {
+  type Author,
+  defineResource,
+  Nullable,
+  PLANS,
+  type Plan,
+  StringEnum,
+  serialId,
+  Type,
+} from '../../core/contract/index.ts'
+import { Timestamp } from '../../core/http/schemas.ts'
+import type { ResourceServices } from '../../core/resources/commands.ts'
+import { manageResource } from '../../core/resources/endpoints.ts'
+import { buildIdSchema, createNotFoundError } from '../../core/resources/resource.ts'
+import type { Accounts } from '../../projections/accounts.ts'
+import { foldUser, type User, userEvents } from '../../projections/events/users.ts'
+import type { Groups } from '../../projections/groups.ts'
+import type { IdSource } from '../../projections/ids.ts'
+import type { Rules } from '../../projections/rules.ts'
+import { BudgetTerms, KeySchema } from './schemas.ts'
+import { listSuspendedRules } from './suspended-rules.ts'
+
+interface UserServices {
+  readonly groups: Pick<Groups, 'groupsOf'>
+  readonly rules: Pick<Rules, 'of'>
+}
+
+function ownLimit(name: string) {
+  // The largest integer that is exact everywhere.
+  const limit = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
+  const description = `The user's own ${name}; null: no limit. Missing if the limit of the plan applies.`
+  return Type.Optional(Nullable(limit, { description }))
+}
+
+/** The users of the gateway. Their keys are events of them: see `key-commands.ts`. */
+export const users = defineResource({
+  name: 'user',
+  plural: 'users',
+  description: 'A user of the gateway.',
+  path: '/admin/users',
+  tag: 'admin',
+  roles: { read: 'auditor', write: 'admin' },
+  id: serialId(7),
+  fields: {
+    name: Type.String({ minLength: 1, maxLength: 128, description: 'Name of the user.' }),
+    plan: StringEnum(PLANS, { description: 'Plan of the user.' }),
+    requests_per_minute: ownLimit('limit of requests per minute'),
+    tokens_per_minute: ownLimit('limit of tokens per minute'),
+    max_concurrent: ownLimit('limit of inference requests at the same time'),
+  },
+  onlyLater: ['requests_per_minute', 'tokens_per_minute', 'max_concurrent'],
+  shown: {
+    budget: Type.Optional(BudgetTerms),
+    groups: Type.Array(Type.Integer({ format: 'int64' }), { description: 'Ids of the groups of the user.' }),
+    created_at: Timestamp('When the user was created.'),
+    keys: Type.Array(KeySchema, { description: 'All keys of the user, including revoked ones.' }),
+  },
+  list: { rank: ({ id }) => id, order: 'sorted by id', limit: 100, isSearchable: true },
+  summaries: {
+    update: 'Updates the name, the plan or the limits of a user.',
+    delete: 'Deletes a user and revokes all keys.',
+  },
+  descriptions: {
+    update:
+      'A limit that the body does not name is that of the plan again, unless only the name changes. The ' +
+      'warnings of a downgrade list the rules that stop applying.',
+    delete: 'The history of the user and the records of requests stay.',
+  },
+  examples: {
+    create: { paid: { name: 'Ada', plan: 'paid' } },
+    update: {
+      name: { name: 'Ada Lovelace' },
+      plan: { plan: 'free' },
+      limit: { plan: 'paid', requests_per_minute: 120 },
+      tokens: { tokens_per_minute: 50_000, max_concurrent: 4 },
+      unlimited: { requests_per_minute: null },
+    },
+  },
+  events: {
+    family: userEvents,
+    created: 'UserCreated',
+    changed: {
+      name: 'UserRenamed',
+      plan: 'PlanChanged',
+      requestsPerMinute: 'RequestLimitChanged',
+      tokensPerMinute: 'TokenLimitChanged',
+      maxConcurrent: 'ConcurrencyLimitChanged',
+    },
+    deleted: 'UserDeleted',
+    beforeDeletion: ({ id, keys }) =>
+      keys
+        .filter(({ revokedAt }) => revokedAt === null)
+        .map((key) => ({ type: 'KeyRevoked', data: { userId: id, keyId: key.id } })),
+    fold: foldUser,
+  },
+  derive: ({ id }: User, { groups }: UserServices) => ({ groups: groups.groupsOf(id) }),
+  /** See docs/decisions/limits.md, "Without a limit of their own, users have the plan's". */
+  complete(given, before) {
+    if (before === undefined || Object.keys(given).join() === 'name') return given
+    return { requestsPerMinute: undefined, tokensPerMinute: undefined, maxConcurrent: undefined, ...given }
+  },
+  warn: (before, after, { rules }) => listSuspendedRules(before.plan, after.plan, rules.of(after.id)),
+})
+
+export const userId = buildIdSchema(users)
+
+/** The 404 for a user. `id` may also be a text in a path that is no id. */
+export const userNotFoundError = (id: number | string) => createNotFoundError(users, id)
+
+/** Throws 404 if the user does not exist. */
+export function requireUser(accounts: Pick<Accounts, 'user'>, id: number): User {
+  const user = accounts.user(id)
+  if (user === undefined) throw userNotFoundError(id)
+  return user
+}
+
+interface ManagedUserServices extends ResourceServices, UserServices {
+  readonly accounts: Pick<Accounts, 'user' | 'users'>
+  readonly ids: IdSource
+}
+
+export function manageUsers(services: ManagedUserServices) {
+  const { accounts, ids } = services
+  const state = {
+    find: accounts.user,
+    list: accounts.users,
+    streamRevision: (id: number) => accounts.user(id)?.revision ?? -1,
+  }
+  return {
+    ...manageResource(users, state, services),
+    /**
+     * Creates a user with the first id of the log. Resolves with undefined if an id was assigned before: of
+     * several gateways that start on an empty log, one creates the user.
+     */
+    async createFirst(name: string, plan: Plan, author: Author): Promise<User | undefined> {
+      const first = await ids.reserveFirst(author)
+      if (first === undefined) return undefined
+      const { commands } = manageResource(users, state, { ...services, ids: { reserve: async () => first } })
+      return commands.create({ name, plan }, author)
+    },
+  }
+}
