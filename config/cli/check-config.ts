@@ -15,7 +15,8 @@ export async function checkConfig({ environment, print }: CommandArgs): Promise<
   const settings = readSettings(environment)
   for (const warning of settings.warnings) print(`Warning: ${warning}.`)
   const folder = process.cwd()
-  const pluginIssues = await findPluginIssues(settings.plugins, BUILT_IN_PLUGINS, folder, isGatewayService)
+  const isGiven = (service: string) => isGatewayService(service, settings)
+  const pluginIssues = await findPluginIssues(settings.plugins, BUILT_IN_PLUGINS, folder, isGiven)
   const hasPackages = settings.plugins.some(({ use }) => !BUILT_IN_PLUGINS.has(use))
   const issues = [...pluginIssues, ...findFormatIssues(settings.providers, hasPackages, print)]
   if (issues.length > 0) throw new SettingsError(issues)

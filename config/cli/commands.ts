@@ -50,8 +50,16 @@ export const COMMANDS: readonly Command[] = [
     summary: 'Write a plugin package to start from.',
     details:
       'NAME is the name of the npm package, such as signalbox-votes. FOLDER is created if it does not ' +
-      'exist; default: NAME in the current folder. Writes package.json, index.js, index.test.js and ' +
+      'exist; default: NAME in the current folder. Writes package.json, index.js, two tests and ' +
       'README.md, never over existing files, and links this gateway in node_modules for "npm test".',
+    options: {
+      kind: {
+        value: 'KIND',
+        summary:
+          'What the plugin does: request (rejects some; the default), rule (a condition and an action), ' +
+          'filter (of replies), or provider.',
+      },
+    },
     async run(args) {
       const { initPlugin } = await import('./init-plugin.ts')
       return initPlugin(args)

@@ -9,27 +9,40 @@ import { type CommandArgs, UsageError } from './command.ts'
 /** The name of the package in config/plugin-template, which the name of the plugin replaces. */
 const TEMPLATE_NAME = 'signalbox-example'
 
-const TEMPLATE_FILES = ['package.json', 'index.js', 'index.test.js', 'README.md']
+const SHARED_FILES = ['package.json', 'gateway.test.js']
+
+/** Each kind has a folder with these. */
+const KIND_FILES = ['index.js', 'index.test.js', 'README.md']
+
+const FILES = [...SHARED_FILES, ...KIND_FILES]
+
+/** What the plugin is to do. The first is the default. */
+const KINDS = ['request', 'rule', 'filter', 'provider']
 
 /**
  * Writes a plugin package that works, with a link to this gateway in `node_modules`, so that its tests need
  * no network. Writes nothing if one of the files exists.
  */
-export async function initPlugin({ operands: [name = '', folder], print }: CommandArgs): Promise<void> {
+export async function initPlugin({ operands, options, print }: CommandArgs): Promise<void> {
+  const [name = '', folder] = operands
+  const kind = options.get('kind') ?? 'request'
   checkPackageName(name)
+  if (!KINDS.includes(kind)) throw new UsageError(`--kind must be one of ${KINDS.join(', ')}.`)
   const target = path.resolve(folder || name.replace(/^@.*\//, ''))
-  const existing = TEMPLATE_FILES.filter((file) => existsSync(path.join(target, file)))
+  const existing = FILES.filter((file) => existsSync(path.join(target, file)))
   if (existing.length > 0)
     throw new Error(
       `${target} already contains ${existing.join(', ')}, so nothing was written. Choose another folder.`,
     )
   await mkdir(target, { recursive: true })
-  for (const file of TEMPLATE_FILES)
-    await writeFile(path.join(target, file), renderFile(file, name), { flag: 'wx' })
+  for (const file of FILES) {
+    const source = SHARED_FILES.includes(file) ? file : `${kind}/${file}`
+    await writeFile(path.join(target, file), renderFile(source, name), { flag: 'wx' })
+  }
   await linkGateway(target)
   print(
     [
-      `Wrote ${TEMPLATE_FILES.join(', ')} to ${target}.`,
+      `Wrote ${FILES.join(', ')} to ${target}.`,
       'Test it with "npm test" in that folder. To try it, add it in the file that CONFIG names:',
       `plugins: { add: [{ use: ${JSON.stringify(path.join(target, 'index.js'))}, before: firewall }] }`,
     ].join('\n'),

@@ -77,7 +77,7 @@ export function createGatewayServices(parts: GatewayParts): ServiceRegistry {
     const { createRuleKinds } = await import('./rule-services.ts')
     return createRuleKinds(settings, parts.operators)
   })
-  if (!settings.plugins.some(({ use }) => use === 'ledger'))
+  if (!listsLedger(settings))
     registry.provideLazily(service<Ledger>('ledger'), async () => {
       const { createUnrecordedLedger } = await import('../../plugins/ledger/index.ts')
       return createUnrecordedLedger(await ledger())
@@ -157,7 +157,7 @@ const GATEWAY_SERVICES: ReadonlySet<string> = new Set([
     'token-counter',
     'callers',
   ],
-  ...['auth.access', 'ledger', 'ledger.store', 'ledger.peers', 'metrics.exposure', 'routing.catalog'],
+  ...['auth.access', 'ledger.store', 'ledger.peers', 'metrics.exposure', 'routing.catalog'],
   ...[
     'rules.scopes',
     'rules.file',
@@ -169,8 +169,13 @@ const GATEWAY_SERVICES: ReadonlySet<string> = new Set([
 ])
 
 /** Whether plugins may use a service that no plugin provides. */
-export function isGatewayService(name: string): boolean {
+export function isGatewayService(name: string, settings: Pick<Settings, 'plugins'>): boolean {
+  if (name === 'ledger') return !listsLedger(settings)
   return GATEWAY_SERVICES.has(name) || name.startsWith('settings.')
+}
+
+function listsLedger({ plugins }: Pick<Settings, 'plugins'>): boolean {
+  return plugins.some(({ use }) => use === 'ledger')
 }
 
 /** In a cluster, the primary serves the separate metrics address. */

@@ -3,14 +3,16 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
+import { routingRuleBody } from '../support/bodies.ts'
 import { makeFolder } from '../support/folders.ts'
-import { startGateway } from '../support/gateway.ts'
+import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { runSignalbox } from '../support/gateway-process.ts'
+import { completion, type ScriptedProvider, startScriptedProvider } from '../support/scripted-provider.ts'
 import { writeSettings } from '../support/settings-file.ts'
 
 const execute = promisify(execFile)
 
-const FILES = ['README.md', 'index.js', 'index.test.js', 'package.json']
+const FILES = ['README.md', 'gateway.test.js', 'index.js', 'index.test.js', 'package.json']
 
 describe('"plugin init"', () => {
   it('writes a package that passes its tests and works in a gateway', async () => {
@@ -19,7 +21,9 @@ describe('"plugin init"', () => {
     expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' })
     const home = path.join(folder, 'signalbox-short')
     expect(await readdir(home)).to.have.members([...FILES, 'node_modules'])
-    expect(stdout).to.contain(`Wrote package.json, index.js, index.test.js, README.md to ${home}.`)
+    expect(stdout).to.contain(
+      `Wrote package.json, gateway.test.js, index.js, index.test.js, README.md to ${home}.`,
+    )
     const manifest = JSON.parse(await readFile(path.join(home, 'package.json'), 'utf8'))
     expect(manifest).to.deep.include({
       name: 'signalbox-short',
@@ -45,6 +49,70 @@ describe('"plugin init"', () => {
       param: 'messages',
     })
     await gateway.stop()
+  })
+
+  describe('of a kind', () => {
+    let provider: ScriptedProvider
+    before(async () => {
+      provider = await startScriptedProvider()
+    })
+    after(() => provider.close())
+
+    /** Writes a package of the kind, runs its tests, and starts a gateway with it. */
+    async function startWith(kind: string, settings = ''): Promise<RunningGateway> {
+      const folder = await makeFolder()
+      const { code, stderr } = await runSignalbox(['plugin', 'init', 'mine', '--kind', kind], {}, folder)
+      expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' })
+      const tested = await execute('npm', ['test', '--offline'], { cwd: path.join(folder, 'mine') })
+      expect(tested.stdout).to.match(/^. pass 4$/m)
+      const added = { use: './mine/index.js', before: 'firewall' }
+      const CONFIG = await writeSettings(`${settings}plugins: ${JSON.stringify({ add: [added] })}`)
+      const keys = { OPENAI_API_KEY: 'sk-test', ACME_KEY: 'sk-test', OPENAI_BASE_URL: provider.url }
+      return startGateway({ CONFIG, ...keys }, { pluginFolder: folder })
+    }
+
+    const requestOf = (model: string) => ({ model, messages: [{ role: 'user', content: 'Hello' }] })
+
+    it('rule adds a condition and an action', async () => {
+      provider.play({ body: completion({ content: 'Hi' }) })
+      const gateway = await startWith('rule')
+      const rule = routingRuleBody({ match_json: { team: 'red' }, action_json: { instruct: 'Be brief.' } })
+      expect((await gateway.call('POST', '/v1/routing-rules', rule)).status).to.equal(201)
+      for (const [team, count] of [
+        ['blue', 1],
+        ['red', 2],
+      ] as const) {
+        const headers = { 'x-team': team }
+        await gateway.call('POST', '/v1/chat/completions', requestOf('gpt-4o'), headers)
+        expect(provider.last()?.body.messages).to.have.length(count)
+      }
+      await gateway.stop()
+    })
+
+    it('filter replaces phrases in replies', async () => {
+      provider.play({ body: completion({ content: 'About PROJECT X.' }) })
+      const gateway = await startWith('filter')
+      const { body } = await gateway.call('POST', '/v1/chat/completions', requestOf('gpt-4o'))
+      expect(body.choices[0].message.content).to.equal('About [removed].')
+      await gateway.stop()
+    })
+
+    it('provider adds a format', async () => {
+      provider.play({ body: completion({ content: 'Hi' }) })
+      const row = { format: 'acme', base_url: provider.url, key_variable: 'ACME_KEY' }
+      const gateway = await startWith('provider', `providers: ${JSON.stringify({ acme: row })}\n`)
+      const request = { ...requestOf('acme:fast'), max_completion_tokens: 7, temperature: 2 }
+      expect((await gateway.call('POST', '/v1/chat/completions', request)).status).to.equal(200)
+      expect(provider.last()?.body).to.include({ max_tokens: 7, temperature: 1 })
+      await gateway.stop()
+    })
+
+    it('refuses others', async () => {
+      const folder = await makeFolder()
+      const { code, stderr } = await runSignalbox(['plugin', 'init', 'mine', '--kind', 'cake'], {}, folder)
+      expect(code).to.equal(2)
+      expect(stderr).to.contain('--kind must be one of request, rule, filter, provider.')
+    })
   })
 
   it('writes into the given folder, which may have other files', async () => {

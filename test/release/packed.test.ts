@@ -172,7 +172,7 @@ describe('the packed package', () => {
       'config/models.yaml',
       'config/rules-file.schema.json',
       'config/schema.json',
-      'config/plugin-template/index.js',
+      'config/plugin-template/request/index.js',
       'dist/program/main.js',
       'dist/core/contract/index.d.ts',
       'dist/plugins/console/static/index.html',
