@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { getHeapStatistics } from 'node:v8'
 import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
@@ -224,6 +225,7 @@ export async function startGateway(
       logState: state.subscription.state,
       damagedStreams: () => state.streams.damaged().map(({ stream }) => stream),
       damagedFiles: state.damagedFiles,
+      readsDetail,
       onceServing: warmUp.add,
     }
     if (settings.audit.export && peer?.takesSnapshots !== false) {
@@ -285,6 +287,11 @@ export async function startGateway(
 
 /** How long requests without a connection may take to end at shutdown, in milliseconds. */
 const MAX_RECORDING_MS = 3000
+
+/** TokenRouter's SDK throws a TypeError if the error of a 403 is not a string, or in `detail`. */
+function readsDetail({ 'user-agent': userAgent }: IncomingHttpHeaders): boolean {
+  return userAgent?.startsWith('tokenrouter-node/') === true
+}
 
 /** Imports most of the code while the threads of the event log start. */
 async function importServingModules() {

@@ -133,12 +133,14 @@ export function errorBodySchema(style: ErrorStyle = 'general'): TSchema {
 /**
  * Creates middleware that turns errors thrown by later middleware into error responses. Calls `onHandled` for
  * every request once the middleware chain has ended, whether it failed or not. `x-error-code` is one of
- * `errorCodes`: a code that no plugin has declared is sent as `refused`.
+ * `errorCodes`: a code that no plugin has declared is sent as `refused`. Clients for which `readsDetail`
+ * holds also get the message as `detail`.
  */
 export function handleErrors(
   logger: Logger,
   errorCodes: Readonly<Record<string, unknown>>,
   onHandled: (ctx: GatewayContext) => void,
+  readsDetail: (headers: IncomingHttpHeaders) => boolean = () => false,
 ): GatewayMiddleware {
   return async (ctx, next) => {
     try {
@@ -297,9 +299,4 @@ export function logResponseErrors(app: Koa, logger: Logger): void {
       'response failed after it had started',
     )
   })
-}
-
-/** TokenRouter's SDK throws a TypeError if the error of a 403 is not a string, or in `detail`. */
-function readsDetail({ 'user-agent': userAgent }: IncomingHttpHeaders): boolean {
-  return userAgent?.startsWith('tokenrouter-node/') === true
 }

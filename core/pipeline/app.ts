@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import Koa from 'koa'
 import type { Logger } from 'pino'
 import { GatewayError, type GatewayMiddleware } from '../contract/index.ts'
@@ -31,6 +32,10 @@ export interface AppParts extends InferenceParts, Readiness {
   readonly recordRead: RecordRead
   readonly findKnownRequest: FindKnownRequest
   readonly requests: RequestsInFlight
+  /**
+   * Whether a client, by its request headers, reads the message of an error in `detail`. Default: none does.
+   */
+  readonly readsDetail?: (headers: IncomingHttpHeaders) => boolean
   /** Runs a function soon after the gateway serves: what a first request needs, but the start does not. */
   readonly onceServing: (prepare: () => void) => void
 }
@@ -66,7 +71,7 @@ function createBaseApp(
   const middleware: readonly GatewayMiddleware[] = [
     ...(hasMiddleware ? [sendLazyBody] : []),
     identifyRequests(parts.requests),
-    handleErrors(logger, collectErrorCodes(steps), onHandled),
+    handleErrors(logger, collectErrorCodes(steps), onHandled, parts.readsDetail),
     ...(cors.origins.length > 0 ? [createCorsMiddleware(cors)] : []),
     normalizePath,
     rewriteAzurePath,
