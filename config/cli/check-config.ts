@@ -2,7 +2,7 @@ import { findPluginIssues } from '../../core/pipeline/find-plugin-issues.ts'
 import { ADAPTERS } from '../../providers/adapters.ts'
 import { BUILT_IN_PLUGINS } from '../gateway/built-in-plugins.ts'
 import { isGatewayService } from '../gateway/gateway-services.ts'
-import { describeUnknownFormat } from '../gateway/providers.ts'
+import { describeUnknownFormat, findQuirkIssues } from '../gateway/providers.ts'
 import { readSettings, type Settings } from '../settings/settings.ts'
 import { SettingsError } from '../settings/settings-error.ts'
 import type { CommandArgs } from './command.ts'
@@ -18,7 +18,12 @@ export async function checkConfig({ environment, print }: CommandArgs): Promise<
   const isGiven = (service: string) => isGatewayService(service, settings)
   const pluginIssues = await findPluginIssues(settings.plugins, BUILT_IN_PLUGINS, folder, isGiven)
   const hasPackages = settings.plugins.some(({ use }) => !BUILT_IN_PLUGINS.has(use))
-  const issues = [...pluginIssues, ...findFormatIssues(settings.providers, hasPackages, print)]
+  const adapters = new Map(ADAPTERS.map((adapter) => [adapter.format, adapter]))
+  const issues = [
+    ...pluginIssues,
+    ...findFormatIssues(settings.providers, hasPackages, print),
+    ...findQuirkIssues(settings.models, settings.providers, adapters),
+  ]
   if (issues.length > 0) throw new SettingsError(issues)
   print(`Plugins: ${settings.plugins.map(({ use }) => use).join(' -> ')}`)
   print('The settings and plugins are valid.')

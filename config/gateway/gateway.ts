@@ -115,7 +115,7 @@ export async function startGateway(
     } = await loading
     const providers = await openProviders(settings, peer?.sandboxUrl)
     opened.push(providers)
-    opened.push(watchModels(settings, providers.catalog, logger))
+    opened.push(watchModels(settings, providers, logger))
     const sharedState = await openSharedState(settings, peer, logger)
     opened.push(sharedState)
     const operators = createOperatorRegistry()

@@ -1,10 +1,13 @@
+import { type Model, type ProviderAdapter, StrictObject } from '../../core/contract/index.ts'
 import { replyCost, roundUsd } from '../../core/util/cost.ts'
+import { compileValidator, describeSchemaErrors } from '../../core/util/json-schema.ts'
 import { createSecretRedactor } from '../../core/util/redact-secrets.ts'
 import { createCatalog } from '../../providers/shared/catalog.ts'
 import { createProviderClient, type Provider } from '../../providers/shared/client.ts'
 import type { Providers } from '../../providers/shared/providers.ts'
 import { listSecrets } from '../settings/environment.ts'
 import { isConfigured, needsSandbox, type Settings } from '../settings/settings.ts'
+import { SettingsError } from '../settings/settings-error.ts'
 
 /** Provider ids that rules and model prefixes may always use (docs/api.md, "Models and routing modes"). */
 const WELL_KNOWN_IDS = ['openai', 'anthropic', 'gemini', 'mistral', 'deepseek']
@@ -34,6 +37,11 @@ export async function openProviders(settings: Settings, sandboxUrl?: string): Pr
     return row !== undefined && (sandbox ? SANDBOX_PATHS.has(row.format) : isConfigured(row))
   }
   const catalog = createCatalog(settings.models, isAvailable)
+  let known: ReadonlyMap<string, ProviderAdapter> = new Map()
+  const checkModels = (models: readonly Model[]) => {
+    const issues = findQuirkIssues(models, providers, known)
+    if (issues.length > 0) throw new SettingsError(issues)
+  }
   return {
     byId,
     catalog,
@@ -45,7 +53,10 @@ export async function openProviders(settings: Settings, sandboxUrl?: string): Pr
     isAvailable,
     known: new Set([...WELL_KNOWN_IDS, ...Object.keys(providers)]),
     sandboxUrl: sandbox?.url,
+    checkModels,
     connect(adapters) {
+      known = adapters
+      checkModels(catalog.models)
       for (const [id, row] of Object.entries(providers)) {
         const { format, base_url, api_key, auth, query, capabilities } = row
         const adapter = adapters.get(format)
@@ -72,6 +83,27 @@ export async function openProviders(settings: Settings, sandboxUrl?: string): Pr
     },
   }
 }
+
+/** Compares the quirks of models with what the adapters of their providers know. */
+export function findQuirkIssues(
+  models: readonly Model[],
+  providers: Settings['providers'],
+  adapters: ReadonlyMap<string, Pick<ProviderAdapter, 'quirks'>>,
+): readonly string[] {
+  const validators = new Map<string, ReturnType<typeof compileValidator>>()
+  return models.flatMap(({ id, provider, quirks: { forced_tools: _, ...own } }) => {
+    const format = providers[provider]?.format ?? ''
+    const adapter = adapters.get(format)
+    if (adapter === undefined || Object.keys(own).length === 0) return []
+    const validate = validators.get(format) ?? compileValidator(adapter.quirks ?? NO_QUIRKS)
+    validators.set(format, validate)
+    if (validate(own)) return []
+    const issues = describeSchemaErrors(validate.errors)
+    return issues.map((issue) => `quirks of ${provider}/${id}, whose format is ${format}: ${issue}`)
+  })
+}
+
+const NO_QUIRKS = StrictObject({})
 
 export function describeUnknownFormat(id: string, format: string, known: readonly string[]): string {
   return (

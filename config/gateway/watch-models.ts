@@ -1,7 +1,7 @@
 import { existsSync, type Stats, unwatchFile, watchFile } from 'node:fs'
 import type { Logger } from 'pino'
 import { errorMessage } from '../../core/util/error-message.ts'
-import type { Catalog } from '../../providers/shared/catalog.ts'
+import type { Providers } from '../../providers/shared/providers.ts'
 import { updatedModelsFile } from '../settings/model-list.ts'
 import type { Settings } from '../settings/settings.ts'
 import { SettingsError } from '../settings/settings-error.ts'
@@ -14,13 +14,15 @@ const INTERVAL_MS = 1000
  */
 export function watchModels(
   { data_dir, rereadModels }: Pick<Settings, 'data_dir' | 'rereadModels'>,
-  catalog: Catalog,
+  { catalog, checkModels }: Pick<Providers, 'catalog' | 'checkModels'>,
   logger: Logger,
 ): { close(): Promise<void> } {
   const file = updatedModelsFile(data_dir)
   function tryToReplace(): boolean {
     try {
-      catalog.replace(rereadModels())
+      const rows = rereadModels()
+      checkModels(rows)
+      catalog.replace(rows)
       return true
     } catch (error) {
       const issues = error instanceof SettingsError ? error.issues : [errorMessage(error)]

@@ -1,4 +1,11 @@
-import { StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
+import { StrictObject, StringEnum, type TObject, type TSchema, Type } from '../../core/contract/index.ts'
+import {
+  ANTHROPIC_QUIRKS,
+  DEEPSEEK_QUIRKS,
+  GEMINI_QUIRKS,
+  MISTRAL_QUIRKS,
+  OPENAI_QUIRKS,
+} from '../../providers/shared/quirks.ts'
 
 /** The JSON modes of a model or provider, each including the ones before. */
 export const JsonMode = ['none', 'object', 'schema'] as const
@@ -14,51 +21,32 @@ const Price = {
   output: Type.Number({ minimum: 0 }),
 }
 
-const Quirks = StrictObject(
+/** The adapter of the provider checks them, too: other formats have others. */
+const Quirks = Type.Object(
   {
     forced_tools: Type.Optional(Type.Boolean({ description: 'False if a forced tool_choice is refused.' })),
-    responses: Type.Optional(
-      Type.Union([Type.Boolean(), Type.Literal('always')], {
-        description:
-          'True if tools with reasoning, and the effort max, are taken in the Responses API only (openai); ' +
-          'always if every request is.',
-      }),
-    ),
-    thinking: Type.Optional(
-      StringEnum(['effort', 'budget', 'prompt_mode'], {
-        description:
-          'How thinking is requested: by effort (the default), by a token budget (anthropic), or by ' +
-          'prompt_mode (mistral).',
-      }),
-    ),
-    thinking_off: Type.Optional(
-      StringEnum(['disabled', 'between_tools'], {
-        description: 'How thinking is switched off, if that is possible (anthropic, mistral).',
-      }),
-    ),
-    efforts: Type.Optional(
-      Type.Array(StringEnum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']), {
-        minItems: 1,
-        description:
-          'Supported reasoning efforts, lowest first. Defaults: all (anthropic, openai), low to high ' +
-          '(gemini), none (mistral).',
-      }),
-    ),
-    top_p: Type.Optional(
-      StringEnum(['thinking', 'plain'], {
-        description:
-          'The only mode in which top_p has an effect (deepseek): while thinking, from 0.95 up, or in ' +
-          'plain replies.',
-      }),
-    ),
-    thinking_by_alias: Type.Optional(
-      Type.Record(Type.String(), StringEnum(['enabled', 'disabled']), {
-        description: 'Whether the model thinks by default if one of its aliases is requested (deepseek).',
-      }),
-    ),
+    ...mergeQuirks({
+      openai: OPENAI_QUIRKS,
+      anthropic: ANTHROPIC_QUIRKS,
+      gemini: GEMINI_QUIRKS,
+      mistral: MISTRAL_QUIRKS,
+      deepseek: DEEPSEEK_QUIRKS,
+    }),
   },
   { default: {} },
 )
+
+/** Returns a description of each field. Its values are for the adapter to check. */
+function mergeQuirks(formats: Readonly<Record<string, TObject>>): Record<string, TSchema> {
+  const texts = new Map<string, string[]>()
+  for (const [format, { properties }] of Object.entries(formats))
+    for (const [name, { description }] of Object.entries(properties))
+      texts.set(name, [...(texts.get(name) ?? []), `${format}: ${description}`])
+  const described = [...texts].map(([name, lines]) => {
+    return [name, Type.Optional(Type.Unknown({ description: lines.join(' ') }))] as const
+  })
+  return Object.fromEntries(described)
+}
 
 const Dimensions = StrictObject(
   {

@@ -1,6 +1,6 @@
 import type { ChatRequest, ReplyEvent } from './chat.ts'
 import type { GatewayError } from './errors.ts'
-import type { MaybePromise } from './json.ts'
+import type { JsonObject, MaybePromise, TObject } from './json.ts'
 
 /** What models do. An inference endpoint asks for one of them, and a model does one of them. */
 export type Operation = 'chat' | 'embeddings' | 'moderation'
@@ -102,6 +102,8 @@ export interface ProviderAdapter {
    * tools in messages. Otherwise these are converted or left out before.
    */
   readonly reads?: readonly string[]
+  /** Schema of `quirks` in rows of the catalogue, without `forced_tools`. Default: there are no others. */
+  readonly quirks?: TObject
   /** How streams are divided into records. Default: `sse`. */
   readonly frames?: 'sse' | 'ndjson' | FrameDecoder
   /** Builds the headers that carry the API key. The setting `auth` of a provider replaces them. */
@@ -244,29 +246,8 @@ export interface Dimensions {
   readonly max?: number
 }
 
-/** Provider-specific behaviour of a model, for the provider's adapter. */
-export interface Quirks {
-  /** False if a forced `tool_choice` is rejected (anthropic). */
+/** Provider-specific behaviour of a model: beside `forced_tools`, what the adapter's schema has. */
+export interface Quirks extends JsonObject {
+  /** False if a forced `tool_choice` is rejected. */
   readonly forced_tools?: boolean
-  /**
-   * How thinking is enabled: an `effort` (default), a `budget` of tokens (anthropic), or `prompt_mode`
-   * (mistral).
-   */
-  readonly thinking?: 'effort' | 'budget' | 'prompt_mode'
-  /** How thinking is disabled, if possible (anthropic, mistral). */
-  readonly thinking_off?: 'disabled' | 'between_tools'
-  /**
-   * Supported efforts in ascending order. Default: all (anthropic, openai), low to high (gemini), none
-   * (mistral).
-   */
-  readonly efforts?: readonly string[]
-  /**
-   * True if tools with reasoning, and the effort `max`, are accepted in the Responses API only (openai);
-   * `always` if every request is.
-   */
-  readonly responses?: boolean | 'always'
-  /** The only mode with `top_p` support (deepseek): `thinking`, from 0.95, or `plain` replies. */
-  readonly top_p?: 'thinking' | 'plain'
-  /** Whether the model thinks by default if one of its aliases was requested (deepseek). */
-  readonly thinking_by_alias?: Readonly<Record<string, 'enabled' | 'disabled'>>
 }

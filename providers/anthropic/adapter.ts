@@ -1,5 +1,6 @@
 import type { ProviderAdapter } from '../../core/contract/provider.ts'
 import { ANTHROPIC_LIMITS } from '../shared/api-limits.ts'
+import { ANTHROPIC_QUIRKS } from '../shared/quirks.ts'
 import { parseAnthropicError } from './errors.ts'
 import { parseAnthropicReply, parseTokenCount } from './reply.ts'
 import { buildAnthropicRequest, buildCountRequest } from './request.ts'
@@ -12,6 +13,7 @@ import { createAnthropicStreamReader } from './stream.ts'
 export const anthropic = {
   format: 'anthropic',
   limits: ANTHROPIC_LIMITS,
+  quirks: ANTHROPIC_QUIRKS,
   reads: ['anthropic'],
   buildAuthHeaders: (apiKey) => ({ 'x-api-key': apiKey }),
   buildRequest: buildAnthropicRequest,

@@ -1,5 +1,7 @@
 import type { ChatRequest } from '../../core/contract/chat.ts'
 import type { Model } from '../../core/contract/provider.ts'
+import { findNearestEffort } from '../shared/efforts.ts'
+import { ANTHROPIC_QUIRKS, quirksOf } from '../shared/quirks.ts'
 import { invalidValueError } from '../shared/request-errors.ts'
 import { endsWithSignedThinking } from './messages.ts'
 import type { AnthropicEffort, AnthropicThinking } from './wire.ts'
@@ -24,13 +26,14 @@ export function toAnthropicReasoning(
   const max_tokens = toMaxTokens(request, entry)
   const requested = parseEffort(request.reasoning_effort)
   if (requested === undefined) return { max_tokens }
-  if (entry?.quirks.thinking === 'budget') {
+  const quirks = quirksOf(ANTHROPIC_QUIRKS, entry)
+  if (entry && quirks.thinking === 'budget') {
     const isComplete = !hasPendingToolCalls(request) || endsWithSignedThinking(request, false)
     const canThink = requested !== 'none' && !isToolCallForced && isComplete
     return canThink ? withBudget(BUDGETS[requested], max_tokens, entry.max_output) : { max_tokens }
   }
   if (requested === 'none') return { max_tokens, ...disableThinking(entry) }
-  const effort = findNearestEffort(requested, entry?.quirks.efforts)
+  const effort = (findNearestEffort(requested, quirks.efforts ?? EFFORTS) ?? requested) as AnthropicEffort
   return isToolCallForced
     ? { max_tokens, effort }
     : { max_tokens, effort, thinking: { type: 'adaptive', display: 'summarized' } }
@@ -87,16 +90,6 @@ export function hasPendingToolCalls({ messages }: ChatRequest): boolean {
 
 /** Models that cannot disable thinking get the lowest effort. */
 function disableThinking(entry: Model | undefined): Pick<ReasoningFields, 'thinking' | 'effort'> {
-  const type = entry?.quirks.thinking_off
+  const type = quirksOf(ANTHROPIC_QUIRKS, entry).thinking_off
   return type ? { thinking: { type } } : { effort: 'low' }
-}
-
-/** The requested effort if the model supports it, else the next higher one, else the highest. */
-function findNearestEffort(
-  requested: AnthropicEffort,
-  supported: readonly string[] = EFFORTS,
-): AnthropicEffort {
-  const efforts = EFFORTS.filter((each) => supported.includes(each))
-  const rank = EFFORTS.indexOf(requested)
-  return efforts.find((each) => EFFORTS.indexOf(each) >= rank) ?? efforts.at(-1) ?? requested
 }

@@ -9,6 +9,7 @@ import { DEEPSEEK_LIMITS } from '../shared/api-limits.ts'
 import { asNumber, asObject, asString } from '../shared/fields.ts'
 import { findLostAuthors } from '../shared/omitted-fields.ts'
 import { TEXT_RESULTS } from '../shared/place-media.ts'
+import { DEEPSEEK_QUIRKS, quirksOf } from '../shared/quirks.ts'
 import { toContentPart, toDeepSeekMessages } from './messages.ts'
 
 const MEDIA_PLACES = { results: TEXT_RESULTS, check: toContentPart }
@@ -21,6 +22,7 @@ const MEDIA_PLACES = { results: TEXT_RESULTS, check: toContentPart }
 export const deepseek = createChatAdapter({
   format: 'deepseek',
   limits: DEEPSEEK_LIMITS,
+  quirks: DEEPSEEK_QUIRKS,
   otherFields: 'drop',
   fields: {
     temperature: convert((value, request, target) =>
@@ -102,7 +104,7 @@ function thinkingOf(
   const { type } = asObject(thinking)
   if (type === 'disabled' || reasoning_effort === 'none') return 'disabled'
   if (type === 'enabled' || reasoning_effort != null) return 'enabled'
-  return alias === undefined ? undefined : entry?.quirks.thinking_by_alias?.[alias]
+  return alias === undefined ? undefined : quirksOf(DEEPSEEK_QUIRKS, entry).thinking_by_alias?.[alias]
 }
 
 function toReasoning(request: ChatRequest, target: Target): JsonObject {
@@ -126,7 +128,7 @@ const MIN_TOP_P_WHILE_THINKING = 0.95
 
 /** Each model supports `top_p` in one mode only (docs/providers.md, "DeepSeek sampling"). */
 function toTopP(topP: unknown, request: ChatRequest, target: Target): unknown {
-  const mode = target.entry?.quirks.top_p
+  const mode = quirksOf(DEEPSEEK_QUIRKS, target.entry).top_p
   if (mode === undefined) return topP
   const isThinking = thinkingOf(request, target) !== 'disabled'
   if (isThinking !== (mode === 'thinking')) return undefined

@@ -1,5 +1,6 @@
 import type { ProviderAdapter } from '../../core/contract/provider.ts'
 import { GEMINI_LIMITS } from '../shared/api-limits.ts'
+import { GEMINI_QUIRKS } from '../shared/quirks.ts'
 import { geminiEmbeddings } from './embeddings.ts'
 import { parseGeminiError } from './errors.ts'
 import { parseGeminiReply } from './reply.ts'
@@ -12,6 +13,7 @@ import { createGeminiStreamReader } from './stream.ts'
 export const gemini = {
   format: 'gemini',
   limits: GEMINI_LIMITS,
+  quirks: GEMINI_QUIRKS,
   buildAuthHeaders: (apiKey) => ({ 'x-goog-api-key': apiKey }),
   buildRequest: buildGeminiRequest,
   parseReply: parseGeminiReply,

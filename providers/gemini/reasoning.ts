@@ -1,10 +1,7 @@
 import type { Target } from '../../core/contract/provider.ts'
+import { EFFORTS, findNearestEffort } from '../shared/efforts.ts'
+import { GEMINI_QUIRKS, quirksOf } from '../shared/quirks.ts'
 import type { GeminiFamily, ThinkingConfig, ThinkingLevel } from './wire.ts'
-
-/** The values of `reasoning_effort`, in ascending order. */
-const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
-
-type Effort = (typeof EFFORTS)[number]
 
 /**
  * How much the model thinks for a `reasoning_effort`, and that it shows its thoughts unless the effort is
@@ -16,16 +13,12 @@ export function toGeminiReasoning(
   target: Target,
   family: GeminiFamily,
 ): ThinkingConfig | undefined {
-  if (!isEffort(effort) || family === 'gemma') return undefined
+  if (typeof effort !== 'string' || !EFFORTS.includes(effort) || family === 'gemma') return undefined
   const amount =
     family === 'gemini-2'
       ? { thinkingBudget: toBudget(effort, target.model) }
-      : { thinkingLevel: toLevel(effort, target.entry?.quirks.efforts ?? DEFAULT_EFFORTS) }
+      : { thinkingLevel: toLevel(effort, quirksOf(GEMINI_QUIRKS, target.entry).efforts ?? DEFAULT_EFFORTS) }
   return effort === 'none' ? amount : { ...amount, includeThoughts: true }
-}
-
-function isEffort(value: unknown): value is Effort {
-  return (EFFORTS as readonly unknown[]).includes(value)
 }
 
 /** What all models from Gemini 3 on support; some also support `minimal`. */
@@ -39,14 +32,13 @@ const LEVELS = new Map<string, ThinkingLevel>([
 ])
 
 /** The highest supported level up to the effort, else the lowest: no model can stop thinking altogether. */
-function toLevel(effort: Effort, supported: readonly string[]): ThinkingLevel {
-  const levels = EFFORTS.filter((each) => supported.includes(each) && LEVELS.has(each))
-  const chosen = levels.findLast((each) => EFFORTS.indexOf(each) <= EFFORTS.indexOf(effort)) ?? levels[0]
-  return LEVELS.get(chosen ?? 'low') ?? 'LOW'
+function toLevel(effort: string, supported: readonly string[]): ThinkingLevel {
+  const levels = supported.filter((each) => LEVELS.has(each))
+  return LEVELS.get(findNearestEffort(effort, levels, 'lower') ?? 'low') ?? 'LOW'
 }
 
 /** In tokens; the values of Google's own OpenAI-compatible endpoint. */
-const BUDGETS: Readonly<Record<Effort, number>> = {
+const BUDGETS: Readonly<Record<string, number>> = {
   none: 0,
   minimal: 1024,
   low: 1024,
@@ -59,6 +51,6 @@ const BUDGETS: Readonly<Record<Effort, number>> = {
 /** The minimum of 2.5 Pro, which cannot stop thinking. */
 const MIN_BUDGET_OF_PRO = 128
 
-function toBudget(effort: Effort, model: string): number {
-  return effort === 'none' && model.includes('pro') ? MIN_BUDGET_OF_PRO : BUDGETS[effort]
+function toBudget(effort: string, model: string): number {
+  return effort === 'none' && model.includes('pro') ? MIN_BUDGET_OF_PRO : (BUDGETS[effort] ?? 0)
 }

@@ -12,6 +12,7 @@ import { findNearestEffort } from '../shared/efforts.ts'
 import { asObject, asString } from '../shared/fields.ts'
 import { findLostAuthors } from '../shared/omitted-fields.ts'
 import { WEB_IMAGES } from '../shared/place-media.ts'
+import { MISTRAL_QUIRKS, quirksOf } from '../shared/quirks.ts'
 import { toReplyEvents } from '../shared/stream.ts'
 import { toContentChunk, toMistralMessages } from './messages.ts'
 import { mistralEmbeddings, mistralModerations } from './operations.ts'
@@ -31,6 +32,7 @@ export const mistral = createChatAdapter({
   format: 'mistral',
   path: '/v1/chat/completions',
   limits: MISTRAL_LIMITS,
+  quirks: MISTRAL_QUIRKS,
   otherFields: 'drop',
   fields: {
     // Some of Mistral's pages allow 1.5, its error glossary does not.
@@ -116,7 +118,7 @@ function toReasoning(
 ): JsonObject {
   if (effort == null) return prompt_mode === 'reasoning' ? PROMPT_MODE : {}
   if (entry === undefined) return { reasoning_effort: effort }
-  const { thinking, thinking_off, efforts = [] } = entry.quirks
+  const { thinking, thinking_off, efforts = [] } = quirksOf(MISTRAL_QUIRKS, entry)
   if (effort === 'none' && thinking_off) return { reasoning_effort: effort }
   if (thinking === 'prompt_mode') return effort === 'none' ? {} : PROMPT_MODE
   return { reasoning_effort: findNearestEffort(effort, efforts) }

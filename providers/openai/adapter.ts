@@ -5,6 +5,7 @@ import { CHAT_PLACES, createChatAdapter } from '../chat-format/adapter.ts'
 import { OPENAI_LIMITS } from '../shared/api-limits.ts'
 import { EFFORTS, findNearestEffort } from '../shared/efforts.ts'
 import { WEB_IMAGES } from '../shared/place-media.ts'
+import { OPENAI_QUIRKS, quirksOf } from '../shared/quirks.ts'
 import { createOpenAiStreamReader, parseOpenAiReply } from './responses-reply.ts'
 import { buildResponsesRequest, requiresResponses } from './responses-request.ts'
 
@@ -16,6 +17,7 @@ const OPENAI_PLACES = { ...CHAT_PLACES, imageTypes: WEB_IMAGES }
 const chat = createChatAdapter({
   format: 'openai',
   limits: OPENAI_LIMITS,
+  quirks: OPENAI_QUIRKS,
   fields: ({ entry }) => rulesOf(entry),
   media: ({ provider }) => (provider === OPENAI ? OPENAI_PLACES : CHAT_PLACES),
   parseReply: parseOpenAiReply,
@@ -67,7 +69,7 @@ function rulesOf(entry: Model | undefined): FieldRules {
 
 /** Returns the nearest effort that the model supports. Unknown efforts are for the provider to judge. */
 function toSentEffort(effort: unknown, _: ChatRequest, { entry }: Target): unknown {
-  const efforts = entry?.quirks.efforts
+  const { efforts } = quirksOf(OPENAI_QUIRKS, entry)
   if (typeof effort !== 'string' || efforts === undefined || !EFFORTS.includes(effort)) return effort
   return findNearestEffort(effort, efforts)
 }

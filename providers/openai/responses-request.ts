@@ -7,6 +7,7 @@ import { clampOutputLimit, findChangedFields, outputLimitOf } from '../shared/ch
 import { asObject, asObjects } from '../shared/fields.ts'
 import { isDefaultValue } from '../shared/omitted-fields.ts'
 import { type MediaPlaces, placeMedia, WEB_IMAGES } from '../shared/place-media.ts'
+import { OPENAI_QUIRKS, quirksOf } from '../shared/quirks.ts'
 import { unsupportedParameterError } from '../shared/request-errors.ts'
 import { toResponsesInput } from './responses-input.ts'
 
@@ -18,7 +19,7 @@ import { toResponsesInput } from './responses-input.ts'
  */
 export function requiresResponses(request: ChatRequest, effort: unknown, entry: Model | undefined): boolean {
   const { messages, tools } = request
-  const quirk = entry?.quirks.responses
+  const quirk = quirksOf(OPENAI_QUIRKS, entry).responses
   if (quirk === 'always' || (quirk === true && messages.some(hasFileUrl))) return true
   if (effort === 'none') return false
   if (quirk === true && (effort === 'max' || (tools != null && tools.length > 0))) return true

@@ -1,4 +1,4 @@
-import { type Host, type ProviderAdapter, service } from '../../core/contract/index.ts'
+import { type Host, type Model, type ProviderAdapter, service } from '../../core/contract/index.ts'
 import type { Catalog } from './catalog.ts'
 import type { Provider } from './client.ts'
 
@@ -17,9 +17,11 @@ export interface Providers {
   readonly sandboxUrl: string | undefined
   /**
    * Creates the clients, with the adapters of the gateway and of all plugins. Throws if the settings name a
-   * format that none of them has.
+   * format that none of them has, or if models have quirks that it does not know.
    */
   connect(adapters: ReadonlyMap<string, ProviderAdapter>): void
+  /** Throws if models have quirks that the adapters do not know, once these are connected. */
+  checkModels(models: readonly Model[]): void
   close(): Promise<void>
 }
 

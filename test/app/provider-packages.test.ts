@@ -159,12 +159,14 @@ describe('wire formats that cannot be used', () => {
     sources: Readonly<Record<string, string>>,
     format = 'openai',
     environment = {},
+    models: readonly object[] = [],
   ) => {
     const pluginFolder = await installAll(sources)
     const CONFIG = await writeSettings(
       dump({
         plugins: { add: Object.keys(sources) },
         providers: { post: { format, base_url: 'http://127.0.0.1:9' } },
+        models,
       }),
     )
     const failure: Error = await startGateway({ CONFIG, ...environment }, { pluginFolder }).then(
@@ -197,6 +199,19 @@ describe('wire formats that cannot be used', () => {
     expect(await failureOf({ failing }, 'telegraph', { POST_API_KEY: KEY })).to.equal(
       'The format "telegraph" cannot build headers from the API key. Check the key.',
     )
+  })
+
+  it('stop the start if a model has quirks that they do not know', async () => {
+    const own = 'quirks: StrictObject({ wires: Type.Integer() }), format'
+    const source = `import { StrictObject, Type } from 'signalbox'\n${telegraph.replace('format', own)}`
+    const failure = await failureOf({ telegraph: source }, 'telegraph', {}, [
+      { ...MODEL, id: 'fits', quirks: { wires: 3, forced_tools: false } },
+      { ...MODEL, id: 'text', quirks: { wires: 'three' } },
+      { ...MODEL, id: 'other', quirks: { top_p: 'plain' } },
+    ])
+    expect(failure).to.contain('quirks of post/text, whose format is telegraph: wires must be')
+    expect(failure).to.contain('quirks of post/other, whose format is telegraph:').and.contain('"top_p"')
+    expect(failure).not.to.contain('post/fits')
   })
 
   it('stop the start if they are incomplete', async () => {

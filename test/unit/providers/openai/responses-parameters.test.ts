@@ -13,7 +13,7 @@ const entry = {
   sampling: false,
   capabilities: { tools: true, images: true, json: 'schema' },
   quirks: { responses: true },
-} as Model
+} as Partial<Model> as Model
 
 const user = { role: 'user', content: 'Hi' }
 const look = { name: 'look', parameters: { type: 'object' } }

@@ -11,7 +11,7 @@ const entry = {
   sampling: false,
   capabilities: { tools: true, images: true, json: 'schema' },
   quirks: { responses: true },
-} as Model
+} as Partial<Model> as Model
 const target: Target = { provider: 'openai', model: 'gpt-6.2-sol', entry }
 
 const user = { role: 'user' as const, content: 'Hi' }
