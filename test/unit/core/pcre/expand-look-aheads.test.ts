@@ -1,6 +1,7 @@
 import { expect } from 'chai'
+import fc from 'fast-check'
 import { compiled, patternRun } from '../../../support/pattern-run.ts'
-import { createRandom } from '../../../support/random.ts'
+import { inRounds } from '../../../support/property.ts'
 import { ROUNDS } from '../../../support/rounds.ts'
 
 describe('look-aheads about the characters that follow', () => {
@@ -32,24 +33,34 @@ describe('look-aheads about the characters that follow', () => {
   }
 
   it('match the same texts, and mask the same parts of them', async () => {
-    const { pick, integer } = createRandom(7)
-    const set = () => pick(['a', 'b', '0', '1', '[ab]', '[^a]', '\\d', '\\w', '.', '[0b-c]'])
-    const row = (length: number) => Array.from({ length }, set).join('')
-    const branches = () => Array.from({ length: 1 + integer(3) }, () => row(1 + integer(3))).join('|')
-    const lookAhead = () => `(?${pick(['=', '!'])}${branches()})`
-    const tail = () => pick([row(3), `${row(2)}${set()}+`, `${set()}{2,4}?${set()}`])
+    const set = fc.constantFrom('a', 'b', '0', '1', '[ab]', '[^a]', '\\d', '\\w', '.', '[0b-c]')
+    const row = (min: number, max = min) =>
+      fc.array(set, { minLength: min, maxLength: max }).map((sets) => sets.join(''))
+    const branches = fc.array(row(1, 3), { minLength: 1, maxLength: 3 }).map((rows) => rows.join('|'))
+    const lookAhead = fc.tuple(fc.constantFrom('=', '!'), branches).map(([kind, text]) => `(?${kind}${text})`)
+    const tail = fc.oneof(
+      row(3),
+      row(3).map((text) => `${text}+`),
+      fc.tuple(set, set).map(([first, last]) => `${first}{2,4}?${last}`),
+    )
+    const start = fc.constantFrom('', '\\b', 'a')
+    const pattern = fc.tuple(start, lookAhead, fc.oneof(fc.constant(''), lookAhead), tail)
+    const subject = fc
+      .array(fc.constantFrom('a', 'b', 'c', '0', '1', '-', '\n'), { minLength: 12, maxLength: 12 })
+      .map((characters) => characters.join(''))
+    const subjects = fc.array(subject, { minLength: 5, maxLength: 5 })
     let inRe2 = 0
-    for (let round = 0; round < 250 * ROUNDS.fuzz; round++) {
-      const pattern = `/${pick(['', '\\b', 'a'])}${lookAhead()}${pick(['', lookAhead()])}${tail()}/`
-      const prepared = compiled(pattern)
+    const isSame = async (pattern: string, subjects: readonly string[]) => {
+      const prepared = compiled(`/${pattern}/`)
       inRe2 += prepared.engine === 're2' ? 1 : 0
-      const expected = new RegExp(pattern.slice(1, -1), 'gu')
-      for (let text = 0; text < 5; text++) {
-        const subject = Array.from({ length: 12 }, () => pick(['a', 'b', 'c', '0', '1', '-', '\n'])).join('')
+      const expected = new RegExp(pattern, 'gu')
+      for (const subject of subjects) {
         const masked = await prepared.replace(subject, ['<', 0, '>'], patternRun())
-        expect(masked, JSON.stringify([pattern, subject])).to.equal(subject.replace(expected, '<$&>'))
+        expect(masked).to.equal(subject.replace(expected, '<$&>'))
       }
     }
+    const patterns = pattern.map((parts) => parts.join(''))
+    await fc.assert(fc.asyncProperty(patterns, subjects, isSame), inRounds(250 * ROUNDS.fuzz))
     expect(inRe2).to.be.above(75 * ROUNDS.fuzz)
   })
 })

@@ -1,8 +1,9 @@
 import { expect } from 'chai'
+import fc from 'fast-check'
 import type { SetPattern } from '../../../../core/pcre/pattern-chunks.ts'
 import { buildLiteralPattern, compileLiterals, compilePatternSet } from '../../../../core/pcre/pattern-set.ts'
 import { compiled, patternRun } from '../../../support/pattern-run.ts'
-import { createRandom } from '../../../support/random.ts'
+import { inRounds } from '../../../support/property.ts'
 import { ROUNDS } from '../../../support/rounds.ts'
 
 describe('the text that every match of a pattern contains', () => {
@@ -47,8 +48,6 @@ describe('a set of many patterns', () => {
     )
 
   it('finds what each pattern finds on its own, in random texts', async () => {
-    const random = createRandom(20)
-    const { pick } = random
     const words = ['kiss', 'mask', 'Secret', 'abcd', 'bcde', 'cdab', 'xabcd', 'ask', 'SSSS', '0000', 'ä1ab']
     const glue = ['', ' ', '-', '.', 'k', 's', '\u212a', '\u017f', 'é', '\n']
     const shapes = [
@@ -60,15 +59,23 @@ describe('a set of many patterns', () => {
       (a: string, b: string) => `[${a}]${b}`,
       (a: string, b: string) => `(?-i)${a}\\s*(?i:${b})`,
     ]
+    const listOf = <Item>(item: fc.Arbitrary<Item>, length: number) =>
+      fc.array(item, { minLength: length, maxLength: length })
+    const known = fc.constantFrom(...words)
+    const pattern = fc.tuple(fc.constantFrom(...shapes), known, known).map(([shape, a, b]) => shape(a, b))
+    // A letter in four is another one that is the same in other case.
+    const part = fc
+      .tuple(known, fc.boolean(), fc.nat(3), fc.constantFrom(...glue))
+      .map(([word, isUpper, varied, glue]) => {
+        const vary = (letter: string, at: number) =>
+          at % 4 !== varied ? letter : letter === 'k' ? '\u212a' : '\u017f'
+        return (isUpper ? word.toUpperCase() : word).replace(/[ks]/g, vary) + glue
+      })
+    const text = listOf(part, 6).map((parts) => parts.join(''))
     let matches = 0
-    for (let round = 0; round < 60; round++) {
-      const patterns = Array.from({ length: 30 }, () => pick(shapes)(pick(words), pick(words)))
+    const findsAll = async (patterns: readonly string[], texts: readonly string[]) => {
       const set = await toSet(patterns)
-      for (let n = 0; n < 20; n++) {
-        const vary = (letter: string) => pick([letter, letter, letter === 'k' ? '\u212a' : '\u017f'])
-        const word = () => pick([(text: string) => text.toUpperCase(), String])(pick(words))
-        const parts = Array.from({ length: 6 }, () => word().replace(/[ks]/g, vary) + pick(glue))
-        const text = parts.join('')
+      for (const text of texts) {
         const expected = patterns.flatMap((pattern, index) =>
           compiled(pattern).test(text, patternRun()) === true ? [index] : [],
         )
@@ -76,11 +83,11 @@ describe('a set of many patterns', () => {
         expect(await set.find([text], patternRun()), JSON.stringify({ text })).to.deep.equal(expected)
       }
     }
+    await fc.assert(fc.asyncProperty(listOf(pattern, 30), listOf(text, 20), findsAll), inRounds(60))
     expect(matches).to.be.above(1000)
   })
 
   it('finds lists of literals in short and long texts, one or several', async () => {
-    const { pick } = createRandom(21)
     const lists = ['kiss', 'Ask for MORE', 'ſecret', 'abc', 'straße', 'x'.repeat(40)].map((word) => [
       word,
       'Zebra',
@@ -109,13 +116,17 @@ describe('a set of many patterns', () => {
       'é '.repeat(300),
       'ask for more'.repeat(60),
     ]
-    for (let n = 0; n < 125 * ROUNDS.fuzz; n++) {
-      const texts = Array.from({ length: pick([1, 2, 9]) }, () => pick(fillers) + pick(parts) + pick(parts))
+    const text = fc
+      .tuple(...[fillers, parts, parts].map((texts) => fc.constantFrom(...texts)))
+      .map((pieces) => pieces.join(''))
+    const findsAll = async (texts: readonly string[]) => {
       const expected = known.flatMap((regex, index) =>
         texts.some((text) => regex.test(text)) ? [index] : [],
       )
-      expect(await set.find(texts, patternRun()), JSON.stringify(texts)).to.deep.equal(expected)
+      expect(await set.find(texts, patternRun())).to.deep.equal(expected)
     }
+    const texts = fc.array(text, { minLength: 1, maxLength: 9 })
+    await fc.assert(fc.asyncProperty(texts, findsAll), inRounds(125 * ROUNDS.fuzz))
   })
 
   it('finds few and many literals at every offset of a long text', async () => {

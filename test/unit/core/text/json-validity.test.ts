@@ -1,6 +1,7 @@
 import { expect } from 'chai'
+import fc from 'fast-check'
 import { isJsonInSteps } from '../../../../core/text/json-validity.ts'
-import { createRandom } from '../../../support/random.ts'
+import { inRounds } from '../../../support/property.ts'
 
 const SOURCES = [
   '{"a":[1,-0.5e+3,true,false,null,"x\\u0041\\n\\"",{"":{}},[]],"b":"\u2028é"}',
@@ -30,18 +31,19 @@ function isParsed(source: string): boolean {
 
 describe('checking JSON in steps', () => {
   it('accepts what JSON.parse accepts, and nothing else', () => {
-    const random = createRandom(8259)
+    const change = fc.tuple(fc.nat(70), fc.constantFrom(...CHARACTERS), fc.nat(1))
+    const source = fc
+      .tuple(fc.constantFrom(...SOURCES), fc.array(change, { maxLength: 2 }))
+      .map(([source, changes]) =>
+        changes.reduce((text, [at, put, cut]) => text.slice(0, at) + put + text.slice(at + cut), source),
+      )
     let valid = 0
-    for (let round = 0; round < 20_000; round++) {
-      let source = random.pick(SOURCES)
-      for (let change = random.integer(3); change > 0; change--) {
-        const at = random.integer(source.length + 1)
-        source = source.slice(0, at) + random.pick(CHARACTERS) + source.slice(at + random.integer(2))
-      }
+    const isRight = (source: string) => {
       const expected = isParsed(source)
       if (expected) valid += 1
-      expect(run(source), source).to.equal(expected)
+      expect(run(source)).to.equal(expected)
     }
+    fc.assert(fc.property(source, isRight), inRounds(20_000))
     expect(valid).to.be.within(6000, 18_000)
   })
 

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import fc from 'fast-check'
 import type { ChatRequest } from '../../../../core/contract/index.ts'
 import { rewriteJsonText } from '../../../../core/text/json-text.ts'
 import { mapRequest } from '../../../../core/text/map-request.ts'
@@ -6,7 +7,7 @@ import type { Position } from '../../../../core/text/position.ts'
 import { REQUEST } from '../../../../core/text/positions.ts'
 import { inspectedValues, requestTexts, userTexts } from '../../../../core/text/request-texts.ts'
 import { visitTexts } from '../../../../core/text/visit-texts.ts'
-import { createRandom, type Random } from '../../../support/random.ts'
+import { inRounds } from '../../../support/property.ts'
 
 /** The first bytes of a PNG image. */
 const BINARY = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(120)]).toString('base64')
@@ -78,29 +79,26 @@ describe('the texts of a request', () => {
 
 describe('visiting the texts of a request', () => {
   it('finds what rewriting them finds, in the same order, whatever the request', () => {
-    for (const seed of [1, 2, 3]) {
-      const random = randomValues(createRandom(seed))
-      for (let round = 0; round < 500; round++) {
-        const request = random.request()
-        const visited: string[] = []
-        const collect = (text: string) => {
-          visited.push(text)
-          return text
-        }
-        visitTexts(request, REQUEST, {
-          visitText: collect,
-          visitJson: (text) => rewriteJsonText(text, collect) ?? collect(text),
-        })
-        const rewritten: string[] = []
-        mapRequest(request, {
-          rewrite(text) {
-            rewritten.push(text)
-            return text
-          },
-        })
-        expect(visited, JSON.stringify(request)).to.deep.equal(rewritten)
+    const isSame = (request: ChatRequest) => {
+      const visited: string[] = []
+      const collect = (text: string) => {
+        visited.push(text)
+        return text
       }
+      visitTexts(request, REQUEST, {
+        visitText: collect,
+        visitJson: (text) => rewriteJsonText(text, collect) ?? collect(text),
+      })
+      const rewritten: string[] = []
+      mapRequest(request, {
+        rewrite(text) {
+          rewritten.push(text)
+          return text
+        },
+      })
+      expect(visited).to.deep.equal(rewritten)
     }
+    fc.assert(fc.property(requests(), isSame), inRounds(1500))
   })
 
   it('reads long JSON documents like short ones', async () => {
@@ -119,24 +117,22 @@ describe('visiting the texts of a request', () => {
 })
 
 /** Requests with the names and values of the table, in places where they belong and where they do not. */
-function randomValues({ pick, integer: below }: Random) {
-  const names = [...fieldNames(REQUEST, new Set()), 'unknown', 'other']
-  const scalars = [
+function requests(): fc.Arbitrary<ChatRequest> {
+  const name = fc.constantFrom(...fieldNames(REQUEST, new Set()), 'unknown', 'other')
+  const scalar = fc.constantFrom(
     ...['text', 'tool', 'user', 'auto', 'ephemeral', '0.7', '12345678', '{"a":[1,"b"]}', '{"a":', IMAGE],
     ...[0, 12_345_678, 1.5, true, null, 'a'.repeat(70), Buffer.from('a text').toString('base64')],
-  ]
-  function value(depth: number): unknown {
-    const kind = depth === 0 ? 0 : below(4)
-    if (kind < 2) return pick(scalars)
-    if (kind === 2) return Array.from({ length: below(3) }, () => value(depth - 1))
-    return Object.fromEntries(Array.from({ length: below(6) }, () => [pick(names), value(depth - 1)]))
-  }
-  const request = (): ChatRequest =>
-    // The walk takes any value, and so does this test.
-    Object.fromEntries(
-      Array.from({ length: 1 + below(6) }, () => [pick(names), value(5)]),
-    ) as unknown as ChatRequest
-  return { request }
+  )
+  const { value } = fc.letrec<{ value: unknown }>((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 5 },
+      { arbitrary: scalar, weight: 2 },
+      { arbitrary: fc.array(tie('value'), { maxLength: 2 }), weight: 1 },
+      { arbitrary: fc.dictionary(name, tie('value'), { maxKeys: 5 }), weight: 1 },
+    ),
+  }))
+  // The walk takes any value, and so does this test.
+  return fc.dictionary(name, value, { minKeys: 1, maxKeys: 6 }) as unknown as fc.Arbitrary<ChatRequest>
 }
 
 function fieldNames(position: Position, seen: Set<Position>): readonly string[] {

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
+import fc from 'fast-check'
 import { hasLongList, stringifyInSlices } from '../../../../core/util/stringify-in-slices.ts'
-import { createRandom } from '../../../support/random.ts'
+import { inRounds } from '../../../support/property.ts'
 import { ROUNDS } from '../../../support/rounds.ts'
 
 const LONG = 120
@@ -12,23 +13,28 @@ describe('encoding a long list in time slices', () => {
       ...[new Date(0), { toJSON: () => 'own' }, () => 1, Symbol('s'), new Map([[1, 2]]), Object.create(null)],
       ...[{ a: undefined, b: () => 1, c: null }, Object.assign(Object.create(null), { d: 1 })],
     ]
-    const random = createRandom(20261123)
-    function build(depth: number): unknown {
-      if (depth === 0) return random.pick(values)
-      const length = random.chance(0.2) ? LONG : random.integer(4)
-      const items = Array.from({ length }, () => build(random.chance(0.05) ? depth - 1 : 0))
-      if (random.chance(0.5)) return [...items, build(depth - 1)]
-      return {
-        ...Object.fromEntries(items.map((item, index) => [`"${index}`, item])),
-        rest: build(depth - 1),
-      }
-    }
+    const { nested } = fc.letrec<{ nested: unknown }>((tie) => {
+      const inner = fc.option(tie('nested'), { nil: null, freq: 3 })
+      const item = fc.oneof(
+        { arbitrary: fc.constantFrom(...values), weight: 19 },
+        { arbitrary: inner, weight: 1 },
+      )
+      const items = fc.oneof(
+        { arbitrary: fc.array(item, { maxLength: 3 }), weight: 4 },
+        { arbitrary: fc.array(item, { minLength: LONG, maxLength: LONG }), weight: 1 },
+      )
+      const list = fc.tuple(items, inner).map(([list, rest]) => [...list, rest])
+      const record = fc.tuple(items, inner).map(([list, rest]) => {
+        return { ...Object.fromEntries(list.map((item, index) => [`"${index}`, item])), rest }
+      })
+      return { nested: fc.oneof(list, record) }
+    })
     let longCount = 0
-    for (let round = 0; round < ROUNDS.slicedValues; round++) {
-      const value = { data: build(1 + (round % 7)) }
-      if (hasLongList(value)) longCount += 1
-      expect(await stringifyInSlices(value)).to.equal(JSON.stringify(value))
+    const isSame = async (data: unknown) => {
+      if (hasLongList({ data })) longCount += 1
+      expect(await stringifyInSlices({ data })).to.equal(JSON.stringify({ data }))
     }
+    await fc.assert(fc.asyncProperty(nested, isSame), inRounds(ROUNDS.slicedValues))
     expect(longCount).to.be.above(ROUNDS.slicedValues / 6)
   })
 

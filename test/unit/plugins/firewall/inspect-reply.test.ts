@@ -1,8 +1,9 @@
 import { expect } from 'chai'
+import fc from 'fast-check'
 import type { FirewallRule, ReplyPart } from '../../../../core/contract/index.ts'
 import { compilePattern } from '../../../../core/pcre/patterns.ts'
 import { inspectReply, textEvents, textOf } from '../../../support/inspected-reply.ts'
-import { createRandom, type Random } from '../../../support/random.ts'
+import { inRounds } from '../../../support/property.ts'
 import { ROUNDS } from '../../../support/rounds.ts'
 import { firewallRule } from '../../../support/rules.ts'
 
@@ -60,24 +61,20 @@ describe('the inspection of a stream', () => {
   }
 
   it('masks and blocks the same as in a whole reply: random patterns, texts and chunks', async () => {
-    const random = createRandom(11)
     let matched = 0
-    for (let index = 0; index < ROUNDS.replyPatterns; index++) {
-      const pattern = randomPattern(random)
-      const text = Array.from({ length: 1 + random.integer(14) }, () =>
-        random.pick(['a', 'b', ' ', '\n']),
-      ).join('')
-      const chunks = randomChunks(text, random)
+    const isSame = async (pattern: string, chunks: readonly string[]) => {
       for (const action of ['mask', 'block'] as const) {
         const rules = [regex(pattern, { action })]
-        const whole = await inspectReply(rules, textEvents([text]), { type: 'whole' })
+        const whole = await inspectReply(rules, textEvents([chunks.join('')]), { type: 'whole' })
         const streamed = await inspectReply(rules, textEvents(chunks))
-        const hint = JSON.stringify({ pattern, chunks })
-        expect(streamed.error?.message, hint).to.equal(whole.error?.message)
-        if (whole.error === undefined) expect(textOf(streamed.parts), hint).to.equal(textOf(whole.parts))
+        expect(streamed.error?.message).to.equal(whole.error?.message)
+        if (whole.error === undefined) expect(textOf(streamed.parts)).to.equal(textOf(whole.parts))
         if (whole.trace.some(({ outcome }) => outcome === 'applied')) matched++
       }
     }
+    const chunk = fc.string({ unit: fc.constantFrom('a', 'b', ' ', '\n'), minLength: 1, maxLength: 3 })
+    const chunks = fc.array(chunk, { minLength: 1, maxLength: 7 })
+    await fc.assert(fc.asyncProperty(patterns(), chunks, isSame), inRounds(ROUNDS.replyPatterns))
     expect(matched).to.be.greaterThan(ROUNDS.replyPatterns / 3)
   })
 
@@ -344,34 +341,34 @@ describe('the inspection of a stream', () => {
   })
 })
 
-/** A pattern of a few characters, with everything that can look ahead or behind. */
-function randomPattern(random: Random): string {
-  for (;;) {
-    const text = `/${randomNode(random, 3)}/${random.pick(['', 'm', 's', 'u', 'D'])}`
-    if (!('error' in compilePattern({ kind: 'regex', text }))) return text
-  }
-}
-
-function randomNode(random: Random, depth: number): string {
-  if (depth === 0) return random.pick(['a', 'b', '[ab]', '.', '\\w', ' ', 'ab', '\\s', '[^a]'])
-  const node = () => randomNode(random, depth - 1)
-  return random.pick([
-    () => `(?:${node()}|${node()})`,
-    () => `(${node()})${random.pick(['*', '+', '?', '{2}', '{1,3}', '*?', '+?', '++', '?+'])}`,
-    () => node() + random.pick(['\\b', '\\B', '$', '\\z', '\\Z']),
-    () => random.pick(['\\b', '\\B', '^']) + node(),
-    () => `${node()}(?${random.pick(['=', '!'])}${node()})`,
-    () => `(?<${random.pick(['=', '!'])}${random.pick(['a', 'b ', '[ab]'])})${node()}`,
-    () => `(${node()})\\1`,
-    () => `(?>${node()})${node()}`,
-    () => `${node()}\\K${node()}`,
-    () => node() + node(),
-  ])()
-}
-
-function randomChunks(text: string, random: Random): readonly string[] {
-  const chunks: string[] = []
-  for (let start = 0; start < text.length; start += chunks.at(-1)?.length ?? 0)
-    chunks.push(text.slice(start, start + 1 + random.integer(3)))
-  return chunks
+/** Patterns of a few characters, with everything that can look ahead or behind. */
+function patterns(): fc.Arbitrary<string> {
+  const leaf = fc.constantFrom('a', 'b', '[ab]', '.', '\\w', ' ', 'ab', '\\s', '[^a]')
+  const { node } = fc.letrec<{ node: string }>((tie) => {
+    const inner = tie('node')
+    const build = (parts: (first: string, second: string, mark: string) => string, ...marks: string[]) =>
+      fc
+        .tuple(inner, inner, fc.constantFrom(...marks, ...(marks.length === 0 ? [''] : [])))
+        .map((values) => parts(...values))
+    return {
+      node: fc.oneof(
+        { maxDepth: 3, depthSize: 'max' },
+        leaf,
+        build((first, second) => `(?:${first}|${second})`),
+        build((first, _, mark) => `(${first})${mark}`, '*', '+', '?', '{2}', '{1,3}', '*?', '+?', '++', '?+'),
+        build((first, _, mark) => first + mark, '\\b', '\\B', '$', '\\z', '\\Z'),
+        build((first, _, mark) => mark + first, '\\b', '\\B', '^'),
+        build((first, second, mark) => `${first}(?${mark}${second})`, '=', '!'),
+        build((first, _, mark) => `(?<${mark})${first}`, '=a', '=b ', '=[ab]', '!a', '!b ', '![ab]'),
+        build((first) => `(${first})\\1`),
+        build((first, second) => `(?>${first})${second}`),
+        build((first, second) => `${first}\\K${second}`),
+        build((first, second) => first + second),
+      ),
+    }
+  })
+  return fc
+    .tuple(node, fc.constantFrom('', 'm', 's', 'u', 'D'))
+    .map(([text, flags]) => `/${text}/${flags}`)
+    .filter((text) => !('error' in compilePattern({ kind: 'regex', text })))
 }

@@ -1,10 +1,11 @@
 import { StringDecoder } from 'node:string_decoder'
 import { expect } from 'chai'
 import { createParser } from 'eventsource-parser'
+import fc from 'fast-check'
 import type { SseEvent } from '../../../../core/contract/provider.ts'
 import { createSseReader } from '../../../../providers/shared/sse.ts'
 import { CUTS, cutBytes } from '../../../support/cut-bytes.ts'
-import { createRandom } from '../../../support/random.ts'
+import { inRounds } from '../../../support/property.ts'
 
 function readAll(text: string, cut = 1000): SseEvent[] {
   const reader = createSseReader()
@@ -53,22 +54,18 @@ describe('reading server-sent events', () => {
   }
 
   it('reads the same as a parser, whatever the lines are and wherever they are cut', () => {
-    const random = createRandom(11)
     const pieces = ['data: a', 'data: ', 'data:b', 'data', 'event: x', 'event: ', 'id: 1', ': c', ' ', 'é']
     const ends = ['\n', '\n', '\n', '\n\n', '\n\n', '\r', '\r\n', '']
-    for (let run = 0; run < 600; run++) {
-      const lines = Array.from(
-        { length: 1 + random.integer(8) },
-        () => random.pick(pieces) + random.pick(ends),
-      )
-      const text = lines.join('')
+    const line = fc.tuple(fc.constantFrom(...pieces), fc.constantFrom(...ends)).map((parts) => parts.join(''))
+    const text = fc.array(line, { minLength: 1, maxLength: 8 }).map((lines) => lines.join(''))
+    const isSame = (text: string, cut: number) => {
       const expected: SseEvent[] = []
       const parser = createParser({ onEvent: ({ event = '', data }) => expected.push({ event, data }) })
-      const cut = 1 + random.integer(20)
       for (const piece of chunksOf(text, cut)) parser.feed(piece)
       parser.feed('\n\n')
-      expect(readAll(text, cut), JSON.stringify([text, cut])).to.deep.equal(expected)
+      expect(readAll(text, cut)).to.deep.equal(expected)
     }
+    fc.assert(fc.property(text, fc.integer({ min: 1, max: 20 }), isSame), inRounds(600))
   })
 
   it('returns a record as soon as its blank line arrives', () => {
