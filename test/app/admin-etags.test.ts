@@ -36,28 +36,7 @@ async function newKeyPath(call: Call): Promise<string> {
   return `/admin/keys/${data.id}`
 }
 
-let count = 0
 const MANAGED: Readonly<Record<string, Managed>> = {
-  user: { create: newUserPath, method: 'PATCH', changes: [{ name: 'Grace' }, { name: 'Joan' }] },
-  operator: {
-    create: (call) => createAt(call, '/admin/operators', { name: 'Ada', role: 'auditor' }),
-    method: 'PATCH',
-    changes: [{ role: 'editor' }, { role: 'admin' }],
-  },
-  group: {
-    create: (call) => createAt(call, '/admin/groups', { name: `g${count++}` }),
-    method: 'PATCH',
-    changes: [{ description: 'x' }, { description: 'y' }],
-  },
-  policy: {
-    create: (call) =>
-      createAt(call, '/admin/policies', {
-        ...{ name: `p${count++}`, is_enabled: true, priority: 0 },
-        applies_to: { everyone: true },
-      }),
-    method: 'PATCH',
-    changes: [{ priority: 1 }, { priority: 2 }],
-  },
   'budget of a user': {
     create: async (call) => budgetAt(call, await newUserPath(call)),
     ...{ method: 'PUT', changes: BUDGETS, isCounter: true },

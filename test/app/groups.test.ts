@@ -136,29 +136,6 @@ describe('groups', () => {
     }
   })
 
-  it('are created once for an Idempotency-Key, and answered as they were', async () => {
-    const headers = { 'idempotency-key': 'group-once' }
-    const first = await admin('POST', '/admin/groups', { name: 'Once' }, headers)
-    await admin('PATCH', `/admin/groups/${first.body.data.id}`, { name: 'Renamed' })
-    const again = await admin('POST', '/admin/groups', { name: 'Once' }, headers)
-    expect(again.headers.get('idempotent-replayed')).to.equal('true')
-    expect(again.body).to.deep.equal(first.body)
-    expectError(await admin('POST', '/admin/groups', { name: 'Other' }, headers), [
-      422,
-      'idempotency_key_reused',
-    ])
-  })
-
-  it('are changed only in the expected revision', async () => {
-    const { id } = await create()
-    const stale = { 'if-match': '"7"' }
-    expectError(await admin('PATCH', `/admin/groups/${id}`, { name: 'B' }, stale), [412, 'revision_mismatch'])
-    expectError(await admin('DELETE', `/admin/groups/${id}`, undefined, stale), [412, 'revision_mismatch'])
-    const current = { 'if-match': '"1"' }
-    expect((await admin('PATCH', `/admin/groups/${id}`, { name: 'B' }, current)).status).to.equal(200)
-    expect((await admin('PATCH', `/admin/groups/${id}`, { name: 'B' })).headers.get('etag')).to.equal('"2"')
-  })
-
   it('refuse what is not valid, and name it', async () => {
     const { id } = await create()
     const ada = await newUser(gateway)

@@ -180,16 +180,6 @@ describe('policies', () => {
     expect((await admin('GET', '/admin/policies')).body.data).to.deep.equal([])
   })
 
-  it('are created once for an Idempotency-Key', async () => {
-    const body = { name: 'Once', is_enabled: false, priority: 0, applies_to: { everyone: true } }
-    const headers = { 'idempotency-key': 'policy-once' }
-    const first = await admin('POST', '/admin/policies', body, headers)
-    cleanups.push(() => admin('DELETE', `/admin/policies/${first.body.data.id}`))
-    const again = await admin('POST', '/admin/policies', body, headers)
-    expect(again.headers.get('idempotent-replayed')).to.equal('true')
-    expect(again.body).to.deep.equal(first.body)
-  })
-
   it('refuse what is not valid, and name it', async () => {
     const valid = { name: 'P', is_enabled: true, priority: 0, applies_to: { everyone: true } }
     const invalid: [object, string][] = [

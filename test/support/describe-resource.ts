@@ -86,7 +86,7 @@ export function describeResource(tested: TestedResource): void {
       const alive = all.filter(({ shown }) => shown !== null)
       const known = random.pick(alive.length > 0 ? alive : [await create(tested.create(random))])
       if (!all.includes(known)) all.push(known)
-      const action = random.pick(['change', 'change', 'change', 'create', 'delete', 'stale'] as const)
+      const action = random.pick(['change', 'change', 'create', 'create', 'delete', 'stale'] as const)
       if (action === 'create') {
         const created = await create(tested.create(random))
         all.push(created)
@@ -97,9 +97,15 @@ export function describeResource(tested: TestedResource): void {
         expect(answer.body).to.deep.equal({ success: true })
         known.shown = null
       } else if (action === 'stale') {
-        const stale = { 'if-match': '"another"' }
-        await expectRefusal(call('PATCH', known.path, tested.change(random), stale), 412)
-        await expectRefusal(call('DELETE', known.path, undefined, stale), 412)
+        const conditions = [
+          { 'if-match': '"another"' },
+          { 'if-none-match': '*' },
+          { 'if-none-match': known.etag },
+        ]
+        for (const condition of conditions as readonly Record<string, string>[]) {
+          await expectRefusal(call('PATCH', known.path, tested.change(random), condition), 412)
+          await expectRefusal(call('DELETE', known.path, undefined, condition), 412)
+        }
       } else {
         const change = tested.change(random)
         const answer = await call('PATCH', known.path, change, { 'if-match': known.etag })
