@@ -4,9 +4,8 @@ import { createUnsentExchange, NO_CLIENT } from '../../core/pipeline/unsent-exch
 import { requestIdAt, timeOfRequestId, toBase62 } from '../../core/util/ids.ts'
 import type { Random } from '../../core/util/random.ts'
 import { createRequestParsers, decideExchange } from '../../plugins/audit/simulation.ts'
-import { type PromptSettings, toRecordedPrompt } from '../../plugins/ledger/record-prompt.ts'
 import type { LedgerRecord } from '../../plugins/ledger/store/record.ts'
-import { toLedgerRecord } from '../../plugins/ledger/to-record.ts'
+import { type PromptSettings, toLedgerRecord, toRecordedPrompt } from '../../plugins/ledger/to-record.ts'
 import type { State } from '../gateway/state.ts'
 import { loadAt } from './plan-demo.ts'
 import { buildDemoRequest, TOPICS } from './prompts.ts'
@@ -18,7 +17,7 @@ const RATE_LIMITED = 0.006
 const ABORTED = 0.008
 
 /** What requests are decided about with. */
-export interface TrafficServices extends Pick<State, 'accounts' | 'groups'> {
+export interface TrafficServices extends Pick<State, 'groups'> {
   readonly decide: Host['decide']
   readonly costOf: Host['costOf']
   snapshotCaller(account: Account): CallerSnapshot
@@ -34,7 +33,7 @@ export type DemoTraffic = (time: number, user: DemoUser, account: Account) => Pr
  * code that decides about live requests; only the reply of the model is made up.
  */
 export function createDemoTraffic(services: TrafficServices, random: Random): DemoTraffic {
-  const { accounts, groups, costOf, snapshotCaller, prompts } = services
+  const { groups, costOf, snapshotCaller, prompts } = services
   const parsers = createRequestParsers(async () => undefined)
   return async (time, { topic: topicName, models }, account) => {
     const topic = TOPICS[topicName]

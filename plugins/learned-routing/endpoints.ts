@@ -15,7 +15,7 @@ import { parseAsOf, parseTime } from '../../core/util/as-of.ts'
 import type { Groups } from '../../projections/groups.ts'
 import type { Routers, RouterVersion } from '../../projections/routers.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
-import { DAY_MS } from '../ledger/store/units.ts'
+import { DAY_MS } from '../ledger/store/record-id.ts'
 import { readRoutersAt } from './active-routers.ts'
 import { type RouterCommands, requireRouter, routerNotFoundError } from './router-commands.ts'
 import {

@@ -5,7 +5,7 @@ import { MAX_ROUTER_BYTES, type RouterScope } from '../../core/events/router-eve
 import { errorMessage } from '../../core/util/error-message.ts'
 import type { Routers, RouterVersion } from '../../projections/routers.ts'
 import type { RatingPage, RatingQuery } from '../ledger/store/feedback-queries.ts'
-import { DAY_MS } from '../ledger/store/units.ts'
+import { DAY_MS } from '../ledger/store/record-id.ts'
 import { BUCKETS } from './features.ts'
 import type { KnownKindsFigures, NewKindsFigures, RouterFigures } from './figures.ts'
 import { judgeRouter } from './judge.ts'

@@ -4,8 +4,7 @@ import { toCsvLine } from '../../core/util/csv.ts'
 import type { RequestFeedback } from './store/feedback-queries.ts'
 import type { CopySums, StoredRecord, UsageGroup } from './store/queries.ts'
 import type { RecordedError } from './store/record.ts'
-import { timeOfRecordId } from './store/record-id.ts'
-import { DAY_MS, HOUR_MS, SCORE_UNITS } from './store/units.ts'
+import { DAY_MS, HOUR_MS, SCORE_UNITS, timeOfRecordId } from './store/record-id.ts'
 
 /** Shows a record as the endpoints return it. */
 export function showRecord(record: StoredRecord): JsonObject {

@@ -11,7 +11,7 @@ import type { Accounts } from '../../projections/accounts.ts'
 import type { LedgerReader } from './reader.ts'
 import { showCopies, showUsage } from './show-record.ts'
 import type { CopyQuery, UsageDimension, UsageGroup, UsageQuery } from './store/queries.ts'
-import { DAY_MS, HOUR_MS } from './store/units.ts'
+import { DAY_MS, HOUR_MS } from './store/record-id.ts'
 import { parseTimeRange } from './time-parameter.ts'
 import {
   adminCopyQuery,

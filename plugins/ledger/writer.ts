@@ -1,10 +1,8 @@
 import type { Logger } from 'pino'
-import type { Registry } from 'prom-client'
-import { Gauge } from 'prom-client'
+import { Gauge, type Registry } from 'prom-client'
 import { withTimeout } from '../../core/threads/timeout.ts'
 import { errorMessage, errorName } from '../../core/util/error-message.ts'
 import { type CounterSeries, createCounter } from '../../core/util/metrics.ts'
-import { omitPrompt } from './record-prompt.ts'
 import type { LedgerCalls, RejectedRecord } from './store/methods.ts'
 import {
   encodeRecords,
@@ -13,6 +11,7 @@ import {
   type RecordedPrompt,
   toBareRecord,
 } from './store/record.ts'
+import { omitPrompt } from './to-record.ts'
 
 /** Records of one write. */
 const MAX_BATCH = 1000

@@ -1,4 +1,4 @@
-import { HOUR_MS } from '../ledger/store/units.ts'
+import { HOUR_MS } from '../ledger/store/record-id.ts'
 import {
   type Attention,
   checkBudgets,

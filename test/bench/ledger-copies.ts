@@ -1,8 +1,7 @@
 import pg from 'pg'
 import { SqliteDatabase } from '../../core/event-log/sqlite/database.ts'
 import type { LedgerLocation } from '../../plugins/ledger/store/database.ts'
-import { firstIdAt, IDS_PER_SLOT } from '../../plugins/ledger/store/record-id.ts'
-import { DAY_MS, HOUR_MS } from '../../plugins/ledger/store/units.ts'
+import { DAY_MS, firstIdAt, HOUR_MS, IDS_PER_SLOT } from '../../plugins/ledger/store/record-id.ts'
 
 /** The tables to copy, with their columns of time. */
 const TABLES = {

@@ -1,5 +1,6 @@
 import type { Transaction } from 'kysely'
 import { insertAll } from './insert-rows.ts'
+import { HOURS_PER_DAY } from './record-id.ts'
 import { hourOf } from './rows.ts'
 import {
   type LedgerTables,
@@ -8,7 +9,6 @@ import {
   type TraceRuleRow,
   type UsageMeasures,
 } from './tables.ts'
-import { HOURS_PER_DAY } from './units.ts'
 
 /** What one request adds to usage. */
 export interface UsageChange {

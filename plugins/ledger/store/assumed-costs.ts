@@ -1,7 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { firstIdAt, type IdRange, possibleRecordIds } from './record-id.ts'
+import { DAY_MS, firstIdAt, type IdRange, possibleRecordIds } from './record-id.ts'
 import { FLAGS, type LedgerTables, type RequestRow } from './tables.ts'
-import { DAY_MS } from './units.ts'
 
 export function toAssumedCost(
   { id, user_id, key, group_set, shadow_of, flags }: RequestRow,

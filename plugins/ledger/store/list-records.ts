@@ -1,12 +1,11 @@
 import { type Kysely, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
-import { readRecords } from './find-records.ts'
-import { QUALITY } from './give-feedback.ts'
-import type { RequestPage, RequestQuery } from './queries.ts'
-import { firstIdAt, type IdRange } from './record-id.ts'
-import { type Conditions, resolveFilter, selectErrors } from './resolve-filter.ts'
-import { joinSlots } from './slot-requests.ts'
+import { QUALITY } from './feedback.ts'
+import { cannotBeStored, containsText, findGroupSets, findLabel, readRecords } from './find-records.ts'
+import type { RequestFilter, RequestPage, RequestQuery } from './queries.ts'
+import { UNINDEXED_ID } from './read-copies.ts'
+import { firstIdAt, IDS_PER_SLOT, type IdRange, slotOf } from './record-id.ts'
 import type { LedgerEngine, LedgerTables } from './tables.ts'
-import { ANY_RULE } from './trace-slots.ts'
+import { ANY_RULE } from './write-records.ts'
 
 /** Returns one page of the requests that pass the filter, newest first. */
 export async function listRecords(
@@ -267,4 +266,112 @@ function selectRuleHits(
 function isOneOf(engine: LedgerEngine, column: string, values: readonly number[]): RawBuilder<boolean> {
   const reference = engine === 'sqlite' ? sql`+${sql.ref(column)}` : sql.ref(column)
   return sql<boolean>`${reference} in (${sql.join([...values])})`
+}
+
+/** A filter in the numbers that rows have. Lists are never empty. */
+export interface Conditions {
+  readonly user_id?: readonly number[]
+  readonly key?: readonly number[]
+  readonly group_set?: readonly number[]
+  readonly target?: readonly number[]
+  readonly endpoint?: readonly number[]
+  readonly status?: readonly number[]
+  /** The errors with a text; `many` if there are too many to list. */
+  readonly error?: readonly number[] | 'many'
+  readonly text?: string
+  readonly copies?: RequestFilter['copies']
+  readonly rule?: { readonly kind?: number; readonly rule_id?: number; readonly action?: number }
+  /** Of the quality. */
+  readonly score?: { readonly min: number; readonly max: number }
+}
+
+const MAX_LISTED_ERRORS = 50
+
+/** Returns undefined if nothing can pass the filter. */
+export async function resolveFilter(
+  db: Kysely<LedgerTables>,
+  filter: RequestFilter,
+): Promise<Conditions | undefined> {
+  const { userId, keyId, groupId, rule, action, status, model, provider, endpoint, text } = filter
+  const { minScore, maxScore } = filter
+  const label = async (value: string | undefined) =>
+    value === undefined ? undefined : ((await findLabel(db, value)) ?? UNKNOWN)
+  const [key, path, kind, actionLabel] = await Promise.all([keyId, endpoint, rule?.kind, action].map(label))
+  const target = (model ?? provider) ? await findTargets(db, provider, model) : undefined
+  const errors = text === undefined ? undefined : await findErrors(db, text)
+  const groupSets = groupId === undefined ? undefined : await findGroupSets(db, groupId)
+  const isEmpty = target?.length === 0 || groupSets?.length === 0 || errors?.length === 0
+  if (isEmpty || [key, path, kind, actionLabel].includes(UNKNOWN)) return undefined
+  return {
+    ...(userId !== undefined && { user_id: [userId] }),
+    ...(key !== undefined && { key: [key] }),
+    ...(groupSets && { group_set: groupSets }),
+    ...(target && { target }),
+    ...(path !== undefined && { endpoint: [path] }),
+    ...(status !== undefined && { status: [status] }),
+    ...(filter.copies && { copies: filter.copies }),
+    ...(errors && {
+      error: errors.length > MAX_LISTED_ERRORS ? ('many' as const) : errors,
+      text: text ?? '',
+    }),
+    ...((rule || action) && {
+      rule: {
+        ...(rule && { rule_id: rule.id }),
+        ...(kind !== undefined && { kind }),
+        ...(actionLabel !== undefined && { action: actionLabel }),
+      },
+    }),
+    ...((minScore !== undefined || maxScore !== undefined) && {
+      score: { min: minScore ?? 0, max: maxScore ?? 1 },
+    }),
+  }
+}
+
+/** No label has this id. */
+const UNKNOWN = 0
+
+async function findTargets(
+  db: Kysely<LedgerTables>,
+  provider: string | undefined,
+  model: string | undefined,
+): Promise<readonly number[]> {
+  if (cannotBeStored(`${provider}${model}`)) return []
+  let query = db.selectFrom('targets').select('id')
+  if (provider !== undefined) query = query.where('provider', '=', provider)
+  if (model !== undefined) query = query.where('model', '=', model)
+  return (await query.execute()).map(({ id }) => id)
+}
+
+async function findErrors(db: Kysely<LedgerTables>, text: string): Promise<readonly number[]> {
+  if (cannotBeStored(text)) return []
+  const found = await selectErrors(db, text)
+    .limit(MAX_LISTED_ERRORS + 1)
+    .execute()
+  return found.map(({ id }) => id)
+}
+
+export function selectErrors(db: Kysely<LedgerTables>, text: string) {
+  return db
+    .selectFrom('errors')
+    .select('id')
+    .where((is) => is.or([containsText('errors.code', text), containsText('errors.message', text)]))
+}
+
+/** Joins the slots of traces with their requests in a range. SQLite keeps the order of a cross join. */
+export function joinSlots(db: Kysely<LedgerTables>, { from, below }: IdRange) {
+  const firstId = sql<number>`${sql.ref('slots.slot')} * ${sql.lit(IDS_PER_SLOT)}`
+  const endId = sql<number>`(${sql.ref('slots.slot')} + 1) * ${sql.lit(IDS_PER_SLOT)}`
+  return (
+    db
+      .selectFrom('trace_slots as slots')
+      .crossJoin('requests')
+      .where('slots.slot', '>=', slotOf(from))
+      .where('slots.slot', '<=', slotOf(below - 1))
+      .whereRef('requests.trace', '=', 'slots.trace')
+      .where('requests.id', '>=', firstId)
+      .where('requests.id', '<', endId)
+      // Engines must not search the index with this range in place of that of the slot.
+      .where(UNINDEXED_ID, '>=', from)
+      .where(UNINDEXED_ID, '<', below)
+  )
 }

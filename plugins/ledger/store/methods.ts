@@ -20,8 +20,8 @@ import type {
   UsageGroup,
   UsageQuery,
 } from './queries.ts'
-import type { LastUse } from './read-last-use.ts'
 import type { SeriesPoint, SeriesQuery } from './read-series.ts'
+import type { LastUse } from './read-usage.ts'
 import type { LedgerRetention } from './retention.ts'
 import type { ResponseRow } from './tables.ts'
 import type { LedgerTail } from './tail.ts'

@@ -1,7 +1,6 @@
 import type { Kysely, SelectQueryBuilder } from 'kysely'
 import { findRecordKey } from './find-records.ts'
-import type { PromptCipher } from './prompt-cipher.ts'
-import { decryptPrompt } from './prompt-rows.ts'
+import { decryptPrompt, type PromptCipher } from './prompt-cipher.ts'
 import type { StoredPrompt, StoredRecord } from './queries.ts'
 import type { LedgerTables, PromptRow } from './tables.ts'
 

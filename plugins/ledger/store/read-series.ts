@@ -1,11 +1,10 @@
 import { type Kysely, sql } from 'kysely'
 import { findLabel } from './find-records.ts'
+import { joinSlots } from './list-records.ts'
 import { readUsage } from './read-usage.ts'
-import { firstIdAt, LEDGER_EPOCH_MS } from './record-id.ts'
-import { joinSlots } from './slot-requests.ts'
+import { firstIdAt, HOUR_MS, LEDGER_EPOCH_MS } from './record-id.ts'
 import type { LedgerTables } from './tables.ts'
-import { ANY_RULE } from './trace-slots.ts'
-import { HOUR_MS } from './units.ts'
+import { ANY_RULE } from './write-records.ts'
 
 /** Unix times in milliseconds: multiples of the step, which is a minute or an hour. */
 export interface SeriesQuery {

@@ -1,13 +1,10 @@
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type SelectQueryBuilder, sql } from 'kysely'
 import { type CostOwner, sumAssumedCosts, sumCostsOf } from './assumed-costs.ts'
 import { findGroupSets, findLabel } from './find-records.ts'
 import type { CostQuery, CostSum, UsageDimension, UsageGroup, UsageQuery } from './queries.ts'
-import { readArmUsage } from './read-arm-usage.ts'
-import { firstIdAt } from './record-id.ts'
-import { UNINDEXED_ID } from './sum-requests.ts'
+import { selectMeasures, selectRequests, UNINDEXED_ID } from './read-copies.ts'
+import { DAY_MS, firstIdAt, HOUR_MS, HOURS_PER_DAY, LEDGER_EPOCH_MS } from './record-id.ts'
 import { FLAGS, type LedgerTables, MEASURES, type UsageMeasures } from './tables.ts'
-import { HOUR_MS } from './units.ts'
-import { selectUsage } from './usage-source.ts'
 
 /** How a dimension is selected and grouped. */
 const EXPRESSIONS: Readonly<Record<UsageDimension, Readonly<Record<string, string>>>> = {
@@ -212,4 +209,169 @@ function selectCosts(db: Kysely<LedgerTables>) {
 
 function sumOf(column: string) {
   return sql<number>`cast(coalesce(sum(${sql.ref(column)}), 0) as bigint)`
+}
+
+/** What a sum of usage needs to know. */
+export interface UsageScope {
+  /** Hours since 1970; `until` is not part of the range. */
+  readonly since: number
+  readonly until: number
+  readonly userId?: number | undefined
+  /** The label of a key. */
+  readonly key?: number | undefined
+  /** The sets of a group. */
+  readonly groupSets?: readonly number[] | undefined
+  /** Users, keys or groups are told apart. */
+  readonly isByCaller: boolean
+  readonly isByRule?: boolean
+  /** Hours are told apart. */
+  readonly needsHours?: boolean
+}
+
+type HourTable = 'usage_hours' | 'usage_totals' | 'usage_rules'
+type DayTable = 'usage_days' | 'usage_rule_days'
+
+/** The columns of the chosen tables. Those that a table does not have must not be used. */
+type UsageSource = SelectQueryBuilder<LedgerTables, never, LedgerTables['usage_rules']>
+
+/**
+ * Selects the rows to sum up: from a table by day for the whole days of the range, if there is one, and by
+ * hour for the rest. See docs/decisions/ledger.md, "Usage is summed up by hour and by day when it is
+ * written".
+ */
+export function selectUsage(db: Kysely<LedgerTables>, scope: UsageScope): UsageSource {
+  const { since, until } = scope
+  const { hours, days, columns } = chooseTables(scope)
+  const selectHours = (from: number, to: number) => selectRows(db, hours, 'hour', columns, scope, from, to)
+  const firstDay = Math.ceil(since / HOURS_PER_DAY)
+  const endDay = Math.floor(until / HOURS_PER_DAY)
+  if (days === undefined || firstDay >= endDay) return selectHours(since, until)
+  let source = selectRows(db, days, 'day', columns, scope, firstDay, endDay)
+  if (since < firstDay * HOURS_PER_DAY) source = source.unionAll(selectHours(since, firstDay * HOURS_PER_DAY))
+  if (until > endDay * HOURS_PER_DAY) source = source.unionAll(selectHours(endDay * HOURS_PER_DAY, until))
+  return source
+}
+
+interface UsageTables {
+  readonly hours: HourTable
+  readonly days: DayTable | undefined
+  /** The key without the time. */
+  readonly columns: readonly string[]
+}
+
+function chooseTables({ isByCaller, isByRule = false, needsHours = false }: UsageScope): UsageTables {
+  const rule = isByRule ? ['kind', 'rule_id'] : []
+  const caller = isByCaller ? ['user_id', 'key', 'group_set'] : []
+  const columns = [...rule, ...caller, 'target']
+  if (isByRule)
+    return { hours: 'usage_rules', days: isByCaller || needsHours ? undefined : 'usage_rule_days', columns }
+  // There are few totals: by day they would not be fewer by much.
+  if (!isByCaller) return { hours: 'usage_totals', days: undefined, columns }
+  return { hours: 'usage_hours', days: needsHours ? undefined : 'usage_days', columns }
+}
+
+function selectRows(
+  db: Kysely<LedgerTables>,
+  table: HourTable | DayTable,
+  time: 'hour' | 'day',
+  columns: readonly string[],
+  { userId, key, groupSets }: UsageScope,
+  from: number,
+  to: number,
+): UsageSource {
+  const hour = time === 'hour' ? sql<number>`hour` : sql<number>`day * ${sql.lit(HOURS_PER_DAY)}`
+  let rows = db
+    .selectFrom(table as 'usage_rules')
+    .select([hour.as('hour'), ...([...columns, ...MEASURES] as (keyof LedgerTables['usage_rules'])[])])
+    .where(sql.ref(time), '>=', from)
+    .where(sql.ref(time), '<', to)
+  if (userId !== undefined) rows = rows.where('user_id', '=', userId)
+  if (key !== undefined) rows = rows.where('key', '=', key)
+  if (groupSets !== undefined) rows = rows.where('group_set', 'in', groupSets)
+  // Only the tables of the query differ, which matter while it is built.
+  return rows as unknown as UsageSource
+}
+
+const EPOCH_HOURS = LEDGER_EPOCH_MS / HOUR_MS
+const idsOf = (ms: number) => sql.lit(firstIdAt(LEDGER_EPOCH_MS + ms))
+const ID = sql.ref('requests.id')
+
+/** How a dimension is selected and grouped, by the name that it has in rows. */
+const ARM_EXPRESSIONS: Readonly<Record<UsageDimension, Readonly<Record<string, ReturnType<typeof sql>>>>> = {
+  user: { user: sql.ref('requests.user_id') },
+  group: { group: sql.ref('group_members.group_id') },
+  key: { key: sql.ref('keys.value') },
+  model: { model: sql.ref('targets.model') },
+  provider: { provider: sql.ref('targets.provider') },
+  rule: { rule_kind: sql.ref('kinds.value'), rule_id: sql.ref('applied.rule_id') },
+  arm: { arm: sql.ref('arms.value') },
+  hour: { hour: sql`${ID} / ${idsOf(HOUR_MS)} + ${sql.lit(EPOCH_HOURS)}` },
+  day: { day: sql`${ID} / ${idsOf(DAY_MS)} + ${sql.lit(EPOCH_HOURS / 24)}` },
+}
+
+interface ResolvedFilter extends Pick<UsageQuery, 'groupBy' | 'since' | 'until' | 'limit'> {
+  readonly userId: number | undefined
+  readonly key: number | undefined
+  readonly groupSets: readonly number[] | undefined
+}
+
+/**
+ * Returns the usage of requests that a split has drawn a model for. See docs/decisions/ledger.md, "Arms and
+ * copies are summed up from requests".
+ */
+export async function readArmUsage(
+  db: Kysely<LedgerTables>,
+  { groupBy, since, until, userId, key, groupSets, limit }: ResolvedFilter,
+): Promise<readonly unknown[]> {
+  let query = selectRequests(db)
+    .innerJoin('labels as arms', 'arms.id', 'requests.routing_arm')
+    .where('requests.routing_arm', 'is not', null)
+    .where('requests.shadow_of', 'is', null)
+    .where(UNINDEXED_ID, '>=', firstIdAt(since * HOUR_MS))
+    .where(UNINDEXED_ID, '<', firstIdAt(until * HOUR_MS))
+    .limit(limit)
+    .select(selectMeasures())
+  if (userId !== undefined) query = query.where('requests.user_id', '=', userId)
+  if (key !== undefined) query = query.where('requests.key', '=', key)
+  if (groupSets !== undefined) query = query.where('requests.group_set', 'in', groupSets)
+  if (groupBy.includes('key')) query = query.leftJoin('labels as keys', 'keys.id', 'requests.key')
+  if (groupBy.includes('group'))
+    query = query.innerJoin('group_members', 'group_members.group_set', 'requests.group_set')
+  if (groupBy.includes('rule'))
+    query = query
+      .innerJoin(
+        // A rule with several actions counts once.
+        db.selectFrom('trace_rules').select(['kind', 'rule_id', 'trace']).distinct().as('applied'),
+        'applied.trace',
+        'requests.trace',
+      )
+      .leftJoin('labels as kinds', 'kinds.id', 'applied.kind')
+  if (groupBy.includes('model') || groupBy.includes('provider'))
+    query = query.leftJoin('targets', 'targets.id', 'requests.target')
+  for (const dimension of groupBy)
+    for (const [name, value] of Object.entries(ARM_EXPRESSIONS[dimension]))
+      query = query.select(value.as(name)).groupBy(value).orderBy(value)
+  return query.execute()
+}
+
+/** When a key was last used. */
+export interface LastUse {
+  readonly key: string
+  /** Unix time of the beginning of the hour, in milliseconds. */
+  readonly hour: number
+}
+
+/**
+ * Returns the hour of the last request of each key of a user that was used. See docs/decisions/operators.md,
+ * "The last use of a key comes from the ledger".
+ */
+export async function readLastUse(db: Kysely<LedgerTables>, userId: number): Promise<readonly LastUse[]> {
+  const rows = await db
+    .selectFrom('usage_hours as usage')
+    .innerJoin('labels as keys', 'keys.id', 'usage.key')
+    .where('usage.user_id', '=', userId)
+    .groupBy('keys.value')
+    .select(['keys.value as key', sql<number>`cast(max(usage.hour) as bigint)`.as('hour')])
+    .execute()
+  return rows.map(({ key, hour }) => ({ key, hour: Number(hour) * HOUR_MS }))
 }

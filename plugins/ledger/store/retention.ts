@@ -1,10 +1,9 @@
 import type { Kysely } from 'kysely'
 import { sweepAssumedCosts } from './assumed-costs.ts'
 import { sweepPrompts } from './prompts.ts'
-import { firstIdAt, slotOf } from './record-id.ts'
+import { DAY_MS, firstIdAt, HOURS_PER_DAY, slotOf } from './record-id.ts'
 import { sweepResponses } from './responses.ts'
 import type { LedgerTables } from './tables.ts'
-import { DAY_MS, HOURS_PER_DAY } from './units.ts'
 
 export interface LedgerRetention {
   /** Days that requests are kept. */

@@ -1,10 +1,8 @@
 import { toAssumedCost } from './assumed-costs.ts'
-import type { Dictionary } from './dictionary.ts'
-import { shorten } from './dictionary.ts'
-import type { PromptCipher } from './prompt-cipher.ts'
-import { toPromptRow } from './prompt-rows.ts'
+import { type Dictionary, shorten } from './dictionary.ts'
+import { type PromptCipher, toPromptRow } from './prompt-cipher.ts'
 import type { LedgerRecord, RecordedAttempt } from './record.ts'
-import { timeOfRecordId, toRecordId } from './record-id.ts'
+import { HOUR_MS, timeOfRecordId, toRecordId } from './record-id.ts'
 import {
   FLAGS,
   type LedgerTables,
@@ -14,7 +12,6 @@ import {
   type TraceRuleRow,
   type UsageMeasures,
 } from './tables.ts'
-import { HOUR_MS } from './units.ts'
 
 /** A rule that did something to a request. */
 export type AppliedRule = Omit<TraceRuleRow, 'trace'>

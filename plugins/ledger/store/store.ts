@@ -1,26 +1,27 @@
 import { type LedgerDatabase, type LedgerLocation, openLedgerDatabase } from './database.ts'
 import { createDictionary } from './dictionary.ts'
+import {
+  addSignal,
+  deleteImported,
+  giveFeedback,
+  importRatings,
+  listFeedback,
+  readRatings,
+} from './feedback.ts'
 import type { RatingPage, RatingQuery } from './feedback-queries.ts'
-import { findRecord } from './find-records.ts'
-import { addSignal, giveFeedback } from './give-feedback.ts'
-import { deleteImported, importRatings } from './import-ratings.ts'
+import { findRecord, readFeatures } from './find-records.ts'
 import { countRecords, listRecords } from './list-records.ts'
 import type { StoreCalls } from './methods.ts'
 import type { PromptCipher } from './prompt-cipher.ts'
 import { deleteFeedbackOf, deletePromptsOf, findPrompt, readPrompts } from './prompts.ts'
 import type { RequestQuery, StoredPrompt, StoredRecord } from './queries.ts'
 import { readCopies } from './read-copies.ts'
-import { readFeatures } from './read-features.ts'
-import { listFeedback, readRatings } from './read-feedback.ts'
-import { readLastUse } from './read-last-use.ts'
 import { readSeries } from './read-series.ts'
-import { readUsage, sumCosts } from './read-usage.ts'
+import { readLastUse, readUsage, sumCosts } from './read-usage.ts'
 import type { LedgerRecord } from './record.ts'
-import { RepeatWatch } from './repeat-watch.ts'
 import { createResponseQueries, deleteResponse, deleteResponsesOf } from './responses.ts'
 import { type LedgerRetention, sweepLedger } from './retention.ts'
-import { TraceSlots } from './trace-slots.ts'
-import { writeRecords } from './write-records.ts'
+import { RepeatWatch, TraceSlots, writeRecords } from './write-records.ts'
 
 /** The records of requests of one event log. Every method rejects if the database fails. */
 export interface LedgerStore extends StoreCalls {

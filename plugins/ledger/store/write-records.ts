@@ -1,13 +1,13 @@
 import type { Kysely, Transaction } from 'kysely'
+import { timeOfRequestId } from '../../../core/util/ids.ts'
 import { addToUsage } from './add-to-usage.ts'
 import type { Dictionary } from './dictionary.ts'
 import { insertAll } from './insert-rows.ts'
 import type { PromptCipher } from './prompt-cipher.ts'
 import type { LedgerRecord } from './record.ts'
-import { nextRecordId } from './record-id.ts'
+import { nextRecordId, slotOf } from './record-id.ts'
 import { createRowBuilder, type RecordRows, toMeasures } from './rows.ts'
 import type { LedgerTables, TraceSlotRow } from './tables.ts'
-import type { TraceSlots } from './trace-slots.ts'
 
 /** What writing needs to know of earlier batches. */
 export interface RecordStorage {
@@ -133,4 +133,131 @@ async function insertRows(
     db,
     rows.map(({ request, rules }) => ({ request, rules, measures: toMeasures(request) })),
   )
+}
+
+type Row = Readonly<Record<string, number | string | Buffer | null>>
+
+/** Slots above which what is known is dropped. Storing one again changes nothing. */
+const MAX_KNOWN = 20_000
+
+/**
+ * Finds the traces of a batch that have not yet been stored for their slot of time. See
+ * docs/decisions/ledger.md, "Rules are recorded as a trace".
+ */
+export class TraceSlots {
+  readonly #stored = new Set<string>()
+
+  /** In the order of the key, so that gateways that write at the same time lock rows in the same order. */
+  findNew(rows: readonly RecordRows[]): readonly TraceSlotRow[] {
+    const found = new Map<string, readonly TraceSlotRow[]>()
+    for (const { request, rules } of rows) {
+      const { id, trace } = request
+      if (trace === null || rules.length === 0) continue
+      const slot = slotOf(id)
+      const name = nameOf({ slot, trace })
+      if (!this.#stored.has(name) && !found.has(name)) found.set(name, toSlotRows(trace, slot, rules))
+    }
+    return [...found.values()].flat().sort(compareSlots)
+  }
+
+  /** Call it when the rows are on disk. */
+  addStored(rows: readonly TraceSlotRow[]): void {
+    if (this.#stored.size > MAX_KNOWN) this.#stored.clear()
+    for (const row of rows) this.#stored.add(nameOf(row))
+  }
+}
+
+function nameOf({ slot, trace }: Pick<TraceSlotRow, 'slot' | 'trace'>): string {
+  return `${slot} ${trace}`
+}
+
+/** In place of the id of a rule in rows for actions. Plugins have rules without an id, which are 0. */
+export const ANY_RULE = -1
+
+/** One row for each rule, and one for each action. */
+export function toSlotRows(trace: number, slot: number, rules: RecordRows['rules']): readonly TraceSlotRow[] {
+  const rows = new Map<string, TraceSlotRow>()
+  for (const { kind, rule_id, action } of rules) {
+    rows.set(`${kind} ${rule_id}`, { kind, rule_id, slot, trace })
+    rows.set(`${action} ${ANY_RULE}`, { kind: action, rule_id: ANY_RULE, slot, trace })
+  }
+  return [...rows.values()]
+}
+
+/** The order in which rows are locked. */
+export function compareSlots(a: TraceSlotRow, b: TraceSlotRow): number {
+  return a.kind - b.kind || a.rule_id - b.rule_id || a.slot - b.slot || a.trace - b.trace
+}
+
+/** A prompt that comes again within this time after it was answered has been asked again. */
+const REPEAT_MS = 60_000
+
+/** Prompts that are remembered. Beyond it, the oldest are forgotten. */
+const MAX_REMEMBERED = 20_000
+
+interface Answered {
+  readonly requestId: string
+  readonly endedAt: number
+}
+
+/** Requests whose prompts came again. */
+export interface Repeats {
+  /** Of the records themselves. */
+  readonly within: ReadonlySet<string>
+  /** Of earlier ones. */
+  readonly before: readonly string[]
+}
+
+/**
+ * Finds answered requests whose prompts came again. See docs/decisions/feedback.md, "A repeated prompt is
+ * found by a checksum in memory".
+ */
+export class RepeatWatch {
+  /** By caller and prompt, in the order in which they were remembered. */
+  #answered = new Map<string, Answered>()
+
+  /** Finds the repeats of records that are about to be written; the same ones if it is called again. */
+  find(records: readonly LedgerRecord[]): Repeats {
+    const newest = new Map<string, Answered>()
+    const own = new Set(records.map(({ requestId }) => requestId))
+    const [within, before] = [new Set<string>(), new Set<string>()]
+    for (const record of records) {
+      const key = keyOf(record)
+      if (key === undefined) continue
+      const earlier = newest.get(key) ?? this.#answered.get(key)
+      if (earlier !== undefined && isAskedAgain(earlier, record))
+        (own.has(earlier.requestId) ? within : before).add(earlier.requestId)
+      newest.set(key, toAnswered(record))
+    }
+    return { within, before: [...before] }
+  }
+
+  /** Remembers records that were written. */
+  remember(records: readonly LedgerRecord[]): void {
+    for (const record of records) {
+      const key = keyOf(record)
+      if (key === undefined) continue
+      this.#answered.delete(key)
+      this.#answered.set(key, toAnswered(record))
+    }
+    for (const [key] of this.#answered) {
+      if (this.#answered.size <= MAX_REMEMBERED) return
+      this.#answered.delete(key)
+    }
+  }
+}
+
+/** Undefined for a request without a prompt, or without an answer. */
+function keyOf({ userId, keyId, promptChecksum, error }: LedgerRecord): string | undefined {
+  return promptChecksum === undefined || error !== null ? undefined : `${userId} ${keyId} ${promptChecksum}`
+}
+
+function toAnswered({ requestId, latencyMs }: LedgerRecord): Answered {
+  return { requestId, endedAt: (timeOfRequestId(requestId) ?? 0) + latencyMs }
+}
+
+/** Requests that are sent at the same time are not asked again. */
+function isAskedAgain(earlier: Answered, { requestId }: LedgerRecord): boolean {
+  const waited = (timeOfRequestId(requestId) ?? 0) - earlier.endedAt
+  return earlier.requestId !== requestId && waited >= 0 && waited <= REPEAT_MS
 }
