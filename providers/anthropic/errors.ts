@@ -1,7 +1,6 @@
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { ProviderErrorResponse } from '../../core/contract/provider.ts'
-import { isReportedError, parseErrorBody } from '../shared/error-body.ts'
-import { findParam } from '../shared/error-params.ts'
+import { findParam, isReportedError, parseErrorBody } from '../shared/error-body.ts'
 import {
   createErrorParser,
   type ProviderErrorBody,

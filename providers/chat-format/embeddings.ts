@@ -8,7 +8,7 @@ import { dimensionsToSend, inputsOf } from '../shared/inputs.ts'
 import { buildEmbeddingsReply } from '../shared/operation-reply.ts'
 import { isChatErrorRecord, parseChatErrorRecord } from './errors.ts'
 import { toChatUsage } from './reply.ts'
-import { buildChatHeaders } from './request.ts'
+import { buildChatHeaders } from './wire.ts'
 
 /**
  * OpenAI's embeddings: https://platform.openai.com/docs/api-reference/embeddings. Unknown fields are passed

@@ -1,7 +1,6 @@
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { ProviderErrorResponse } from '../../core/contract/provider.ts'
-import { type ErrorBody, isReportedError, parseErrorBody } from '../shared/error-body.ts'
-import { findParam } from '../shared/error-params.ts'
+import { type ErrorBody, findParam, isReportedError, parseErrorBody } from '../shared/error-body.ts'
 import {
   createErrorParser,
   type ProviderErrorBody,

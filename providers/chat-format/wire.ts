@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../core/contract/json.ts'
+import type { ProviderRequest } from '../../core/contract/provider.ts'
 
 /** A function that the model may call. */
 export interface FunctionTool {
@@ -22,4 +23,16 @@ export interface ChatToolCall {
   readonly id: string
   readonly type: 'function'
   readonly function: { readonly name: string; readonly arguments: string }
+}
+
+/** The request headers that all providers of this format expect. */
+export function buildChatHeaders(isStream: boolean): ProviderRequest['headers'] {
+  return {
+    'content-type': 'application/json',
+    accept: isStream ? 'text/event-stream' : 'application/json',
+  }
+}
+
+export function buildBearerAuth(apiKey: string): ProviderRequest['headers'] {
+  return { authorization: `Bearer ${apiKey}` }
 }

@@ -3,10 +3,10 @@ import type { JsonObject } from '../../core/contract/json.ts'
 import { joinText } from '../chat-format/messages.ts'
 import { reasoningTextOf } from '../chat-format/reasoning-fields.ts'
 import { toChatToolCall } from '../chat-format/tools.ts'
+import type { ChatToolCall } from '../chat-format/wire.ts'
 import { asObject, asString } from '../shared/fields.ts'
 import { parseFilePart, toDataUrl, unsupportedFileError } from '../shared/files.ts'
 import { unsupportedPartError } from '../shared/request-errors.ts'
-import type { DeepSeekContentPart, DeepSeekMessage } from './wire.ts'
 
 /**
  * The conversation with only the fields that DeepSeek knows (docs/providers.md, "DeepSeek requests"). Tool
@@ -86,3 +86,30 @@ function toFilePart(part: ContentPart, path: string): DeepSeekContentPart {
       throw unsupportedFileError('deepseek', path, file)
   }
 }
+
+/** The messages that are sent; a test compares them with those of OpenAI's SDK, which DeepSeek recommends. */
+export type DeepSeekMessage =
+  | { readonly role: 'system'; readonly content: string }
+  | {
+      readonly role: 'user'
+      readonly content: string | readonly DeepSeekContentPart[]
+      readonly name?: string
+    }
+  | {
+      readonly role: 'assistant'
+      readonly content: string
+      readonly reasoning_content?: string
+      readonly tool_calls?: readonly ChatToolCall[]
+    }
+  | { readonly role: 'tool'; readonly content: string; readonly tool_call_id: string }
+
+export type DeepSeekContentPart =
+  | { readonly type: 'text'; readonly text: string }
+  | {
+      readonly type: 'image_url'
+      readonly image_url: { readonly url: string; readonly detail?: 'auto' | 'low' | 'high' }
+    }
+  | {
+      readonly type: 'file'
+      readonly file: { readonly file_id?: string; readonly file_data?: string; readonly filename?: string }
+    }

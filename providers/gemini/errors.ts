@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../core/contract/json.ts'
-import { findParam } from '../shared/error-params.ts'
+import { findParam } from '../shared/error-body.ts'
 import {
   createErrorParser,
   type ProviderErrorBody,

@@ -1,7 +1,14 @@
 import type { ChatRequest } from '../../core/contract/chat.ts'
 import type { ParameterChange, ProviderRequest, Target } from '../../core/contract/provider.ts'
-import { clampOutputLimit, findChangedFields, outputLimitOf } from '../shared/changed-fields.ts'
-import { findLostAuthors, findOmittedFields, isSentIn, type RenamedFields } from '../shared/omitted-fields.ts'
+import {
+  clampOutputLimit,
+  findChangedFields,
+  findLostAuthors,
+  findOmittedFields,
+  isSentIn,
+  outputLimitOf,
+  type RenamedFields,
+} from '../shared/deviations.ts'
 import { type MediaPlaces, placeMedia, TEXT_RESULTS } from '../shared/place-media.ts'
 import { findWeakenedSchema } from '../shared/schema-constraints.ts'
 import { toGeminiMessages, toPart } from './messages.ts'

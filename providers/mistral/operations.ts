@@ -2,7 +2,7 @@ import { GatewayError } from '../../core/contract/errors.ts'
 import type { OperationFormat } from '../../core/contract/provider.ts'
 import { parseEmbeddingsReply, parseEmbeddingsText } from '../chat-format/embeddings.ts'
 import { parseModerationReply } from '../chat-format/moderations.ts'
-import { buildChatHeaders } from '../chat-format/request.ts'
+import { buildChatHeaders } from '../chat-format/wire.ts'
 import { dimensionsToSend, textInputsOf } from '../shared/inputs.ts'
 
 /** Mistral's embeddings: https://docs.mistral.ai/api/endpoint/embeddings. Vectors are always numbers. */

@@ -14,10 +14,9 @@ import { isChatErrorRecord, parseChatErrorRecord } from '../chat-format/errors.t
 import { parseChatReply } from '../chat-format/reply.ts'
 import { createChatStreamReader } from '../chat-format/stream.ts'
 import { incompleteReplyError, malformedRecordError, unusableReplyError } from '../shared/errors.ts'
-import { asObject, asObjects, asString, asTokens, toArgumentsJson } from '../shared/fields.ts'
+import { asObject, asObjects, asString, asTokens, toArgumentsJson, toUnreadPart } from '../shared/fields.ts'
 import { toReplyEvents } from '../shared/stream.ts'
 import type { RunReader } from '../shared/text-run.ts'
-import { toUnreadPart } from '../shared/unread.ts'
 
 /** Parses a chat completion or a response. Throws a `GatewayError` for an error and for any other value. */
 export function parseOpenAiReply(body: unknown): ReplyEvent {

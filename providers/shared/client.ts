@@ -19,8 +19,7 @@ import { authorizeRequest } from './authorize.ts'
 import { CallDeadline } from './call-deadline.ts'
 import type { Capabilities } from './catalog.ts'
 import { createPool } from './connection.ts'
-import { unusableReplyError } from './errors.ts'
-import { parseErrorByStatus } from './errors-by-status.ts'
+import { parseErrorByStatus, unusableReplyError } from './errors.ts'
 import { createBodyReader } from './frames.ts'
 import {
   isErrorStatus,

@@ -3,6 +3,7 @@ import { type ErrorDetails, GatewayError } from '../../core/contract/errors.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { ProviderErrorResponse } from '../../core/contract/provider.ts'
 import { parseJson } from '../../core/util/json.ts'
+import { parseErrorBody } from './error-body.ts'
 import { findRefusal, type Refusal, readContextLengths } from './refusals.ts'
 
 /** The gateway's codes for errors of a provider (docs/providers.md, "Errors and retries"). */
@@ -213,3 +214,14 @@ const KEY = /\bsk-[\w*.-]{4,}|\bBearer\s+[\w.~+/=*-]{6,}|\bAIza[\w-]{10,}/gi
 function redactKeys(text: string): string {
   return text.replace(KEY, '[redacted]')
 }
+
+/** Parses an error response by its status, for adapters without an error format of their own. */
+export const { parseResponse: parseErrorByStatus } = createErrorParser({
+  parseBody(body) {
+    const error = parseErrorBody(body)
+    return { ...error, logCode: error.code || error.type }
+  },
+  classify: () => undefined,
+  toDetails: () => ({}),
+  toStatus: () => 500,
+})

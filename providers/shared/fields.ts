@@ -1,3 +1,4 @@
+import type { ReplyPart } from '../../core/contract/chat.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 
 /** Returns a string as it is, and an empty string for any other value. */
@@ -35,4 +36,12 @@ export function asObjects(value: unknown): readonly JsonObject[] {
 /** Returns the arguments of a call as JSON text. Some providers send an object in place of its text. */
 export function toArgumentsJson(value: unknown): string {
   return isJsonObject(value) ? JSON.stringify(value) : asString(value)
+}
+
+/** Names of types; a longer text may be something else. */
+const NAME = /^[\w.-]{1,40}(?: \([\w.+/-]{1,40}\))?$/
+
+/** The part for content that the gateway does not read. `name` is its type in the provider's format. */
+export function toUnreadPart(name: unknown): ReplyPart {
+  return { type: 'unread', name: typeof name === 'string' && NAME.test(name) ? name : 'unknown content' }
 }

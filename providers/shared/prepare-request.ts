@@ -1,9 +1,8 @@
-import type { ChatRequest } from '../../core/contract/chat.ts'
+import type { ChatRequest, ContentPart, Message, ToolCall } from '../../core/contract/chat.ts'
+import { isJsonObject } from '../../core/contract/json.ts'
 import type { ParameterChange, ProviderAdapter, Target } from '../../core/contract/provider.ts'
 import { OPENAI_LIMITS } from './api-limits.ts'
 import type { Capabilities } from './catalog.ts'
-import { withFunctionCalls } from './custom-calls.ts'
-import { withoutEmptyReplies } from './empty-replies.ts'
 import { fitRequest } from './fit-request.ts'
 import { withResultsBehindCalls, withSystemRole } from './instructions.ts'
 import { withOwnReasoning } from './own-reasoning.ts'
@@ -66,4 +65,55 @@ const NOTHING: readonly never[] = []
 export function joinLists<Item>(first: readonly Item[], second: readonly Item[]): readonly Item[] {
   if (first.length === 0) return second
   return second.length === 0 ? first : [...first, ...second]
+}
+
+/**
+ * Converts earlier calls of custom tools, which only OpenAI has, to calls of functions with the argument
+ * `input`. Returns the same request if there are none.
+ */
+export function withFunctionCalls(request: ChatRequest): ChatRequest {
+  if (!request.messages.some(hasCustomCall)) return request
+  return { ...request, messages: request.messages.map(toFunctionMessage) }
+}
+
+function hasCustomCall({ tool_calls }: Message): boolean {
+  return tool_calls?.some(isCustom) === true
+}
+
+function isCustom({ function: called, custom }: Partial<ToolCall>): boolean {
+  return called === undefined && isJsonObject(custom)
+}
+
+function toFunctionMessage(message: Message): Message {
+  const { tool_calls } = message
+  return tool_calls == null ? message : { ...message, tool_calls: tool_calls.map(toFunctionCall) }
+}
+
+function toFunctionCall(call: ToolCall): ToolCall {
+  const { custom, ...rest } = call
+  if (!isCustom(call) || !isJsonObject(custom)) return call
+  const json = JSON.stringify({ input: custom.input })
+  return { ...rest, type: 'function', function: { name: String(custom.name), arguments: json } }
+}
+
+/**
+ * Leaves out earlier replies without any content, which clients keep of a turn that failed or was refused:
+ * most providers reject the conversation for them. Returns the same request if there are none.
+ */
+export function withoutEmptyReplies(request: ChatRequest): ChatRequest {
+  const { messages } = request
+  if (!messages.some(isEmptyReply)) return request
+  return { ...request, messages: messages.filter((message) => !isEmptyReply(message)) }
+}
+
+/** A reply may consist of a refusal, calls or audio only, and then has other fields. */
+function isEmptyReply(message: Message): boolean {
+  if (message.role !== 'assistant' || !isBlank(message.content)) return false
+  const { role: _, content: __, ...others } = message
+  return Object.values(others).every((value) => value == null || (Array.isArray(value) && value.length === 0))
+}
+
+function isBlank(content: Message['content']): boolean {
+  if (content == null || typeof content === 'string') return !content?.trim()
+  return content.every((part: ContentPart) => part.type === 'text' && !part.text?.trim())
 }

@@ -1,7 +1,7 @@
 import type { ChatRequest } from '../../core/contract/chat.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
+import { isDefaultValue, UNRELATED_FIELDS } from './deviations.ts'
 import { asObject } from './fields.ts'
-import { isDefaultValue, UNRELATED_FIELDS } from './omitted-fields.ts'
 import { ORDINARY_MESSAGES, reduceMessages } from './reduce-messages.ts'
 import { findConstraints, toStrictSchema } from './schema-constraints.ts'
 

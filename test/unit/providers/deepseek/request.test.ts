@@ -3,7 +3,7 @@ import type OpenAI from 'openai'
 import type { ChatRequest, Message } from '../../../../core/contract/chat.ts'
 import type { Model, Target } from '../../../../core/contract/provider.ts'
 import { deepseek } from '../../../../providers/deepseek/adapter.ts'
-import type { DeepSeekMessage } from '../../../../providers/deepseek/wire.ts'
+import type { DeepSeekMessage } from '../../../../providers/deepseek/messages.ts'
 
 type Params = OpenAI.Chat.Completions.ChatCompletionCreateParams
 type Mutable<T> = T extends readonly (infer U)[]

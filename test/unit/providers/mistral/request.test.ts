@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import type { ChatRequest, Message } from '../../../../core/contract/chat.ts'
 import type { Model, Quirks, Target } from '../../../../core/contract/provider.ts'
 import { mistral } from '../../../../providers/mistral/adapter.ts'
-import type { MistralMessage } from '../../../../providers/mistral/wire.ts'
+import type { MistralMessage } from '../../../../providers/mistral/messages.ts'
 
 type KeysOf<T> = T extends unknown ? keyof T : never
 type Unknown<Ours, Theirs> = Exclude<KeysOf<Ours>, KeysOf<Theirs>>
