@@ -3,6 +3,7 @@ import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import { asObject, asObjects } from '../shared/fields.ts'
 import { mergeAll } from '../shared/merge-root.ts'
+import { mapSchemas } from '../shared/schema-constraints.ts'
 import type { GeminiFamily, GenerationConfig } from './wire.ts'
 
 type ResponseFormatFields = Pick<GenerationConfig, 'responseMimeType' | 'responseJsonSchema'>
@@ -43,7 +44,7 @@ function unsupportedFormatError(message: string): GatewayError {
  * such as `pattern`: the reply then conforms to a less strict schema than the client's.
  */
 function toResponseSchema(schema: unknown): unknown {
-  return mapSchema(schema, (each) =>
+  return mapSchemas(schema, (each) =>
     keepSupported(moveDefinitions(moveBounds(mergeAllOf(replaceConst(each))))),
   )
 }
@@ -90,33 +91,6 @@ const SUPPORTED_KEYWORDS = new Set(
 export const ENFORCED_CONSTRAINTS: ReadonlySet<string> = new Set(
   'minimum maximum minItems maxItems'.split(' '),
 )
-
-/** Keywords whose value is a schema or a list of schemas. */
-const SUBSCHEMA_KEYWORDS = new Set(
-  `items prefixItems additionalProperties anyOf oneOf allOf not if then else contains propertyNames`.split(
-    ' ',
-  ),
-)
-
-/** Keywords whose value is an object of schemas. */
-const NAMED_SCHEMA_KEYWORDS = new Set(['properties', 'patternProperties', '$defs', 'definitions'])
-
-/** Converts every schema within a JSON schema, innermost first. Other values, such as `enum`, are kept. */
-export function mapSchema(schema: unknown, convert: (schema: JsonObject) => JsonObject): unknown {
-  if (Array.isArray(schema)) return schema.map((each) => mapSchema(each, convert))
-  if (!isJsonObject(schema)) return schema
-  return convert(
-    mapValues(schema, (value, keyword) => {
-      if (SUBSCHEMA_KEYWORDS.has(keyword)) return mapSchema(value, convert)
-      if (!NAMED_SCHEMA_KEYWORDS.has(keyword) || !isJsonObject(value)) return value
-      return mapValues(value, (named) => mapSchema(named, convert))
-    }),
-  )
-}
-
-function mapValues(object: JsonObject, convert: (value: unknown, key: string) => unknown): JsonObject {
-  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, convert(value, key)]))
-}
 
 /** Gemini ignores `const`, so it becomes an `enum` of one value. */
 export function replaceConst(schema: JsonObject): JsonObject {

@@ -6,7 +6,8 @@ import { toCallArguments } from '../shared/call-arguments.ts'
 import { asObject, asString } from '../shared/fields.ts'
 import { TOOL_ERROR } from '../shared/plain-request.ts'
 import { invalidValueError } from '../shared/request-errors.ts'
-import { mapSchema, replaceConst } from './response-format.ts'
+import { mapSchemas } from '../shared/schema-constraints.ts'
+import { replaceConst } from './response-format.ts'
 import type {
   FunctionCallingConfig,
   FunctionCallPart,
@@ -49,7 +50,7 @@ function toFunctionDeclaration(tool: Tool, index: number): FunctionDeclaration {
 
 /** The JSON schema of a function's arguments. Functions without arguments must not have one. */
 function toParametersSchema(schema: unknown): unknown {
-  return isJsonObject(schema) && !isEmptySchema(schema) ? mapSchema(schema, replaceConst) : undefined
+  return isJsonObject(schema) && !isEmptySchema(schema) ? mapSchemas(schema, replaceConst) : undefined
 }
 
 function isEmptySchema(schema: JsonObject): boolean {

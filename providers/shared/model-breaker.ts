@@ -237,7 +237,7 @@ function unavailableError({ provider, model }: Target, waitMs: number): GatewayE
 }
 
 /** Requests and failures of a period. */
-export interface RequestCounts {
+interface RequestCounts {
   readonly requests: number
   readonly failures: number
 }
@@ -248,7 +248,7 @@ const NONE: RequestCounts = { requests: 0, failures: 0 }
  * Counts the requests of about the last `windowMs` milliseconds. The window moves in steps of half its
  * length, so that it needs no list of requests.
  */
-export class RequestWindow {
+class RequestWindow {
   readonly #halfMs: number
   #startedAt: number
   #current = { ...NONE }

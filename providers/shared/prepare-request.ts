@@ -71,7 +71,7 @@ export function joinLists<Item>(first: readonly Item[], second: readonly Item[])
  * Converts earlier calls of custom tools, which only OpenAI has, to calls of functions with the argument
  * `input`. Returns the same request if there are none.
  */
-export function withFunctionCalls(request: ChatRequest): ChatRequest {
+function withFunctionCalls(request: ChatRequest): ChatRequest {
   if (!request.messages.some(hasCustomCall)) return request
   return { ...request, messages: request.messages.map(toFunctionMessage) }
 }
@@ -100,7 +100,7 @@ function toFunctionCall(call: ToolCall): ToolCall {
  * Leaves out earlier replies without any content, which clients keep of a turn that failed or was refused:
  * most providers reject the conversation for them. Returns the same request if there are none.
  */
-export function withoutEmptyReplies(request: ChatRequest): ChatRequest {
+function withoutEmptyReplies(request: ChatRequest): ChatRequest {
   const { messages } = request
   if (!messages.some(isEmptyReply)) return request
   return { ...request, messages: messages.filter((message) => !isEmptyReply(message)) }

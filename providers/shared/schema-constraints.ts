@@ -12,7 +12,9 @@ const CONSTRAINTS: ReadonlySet<string> = new Set(
 
 /** Keywords whose value holds data or names chosen by the client, not schemas. */
 const DATA_KEYWORDS: ReadonlySet<string> = new Set(['const', 'enum', 'default', 'examples', 'required'])
-const NAMED_SCHEMAS: ReadonlySet<string> = new Set(['properties', '$defs', 'definitions'])
+const NAMED_SCHEMAS: ReadonlySet<string> = new Set([
+  ...['properties', 'patternProperties', 'dependentSchemas', '$defs', 'definitions'],
+])
 
 /** Calls a function for a JSON Schema and for every schema in it. */
 export function visitSchemas(value: unknown, visit: (schema: JsonObject) => void): void {
@@ -24,6 +26,20 @@ export function visitSchemas(value: unknown, visit: (schema: JsonObject) => void
       for (const named of Object.values(inner)) visitSchemas(named, visit)
     else if (!DATA_KEYWORDS.has(keyword)) visitSchemas(inner, visit)
   }
+}
+
+/** Converts a JSON Schema and every schema in it, innermost first. */
+export function mapSchemas(value: unknown, convert: (schema: JsonObject) => JsonObject): unknown {
+  if (Array.isArray(value)) return value.map((each) => mapSchemas(each, convert))
+  if (!isJsonObject(value)) return value
+  const mapEach = (inner: JsonObject, map: (value: unknown, key: string) => unknown) =>
+    Object.fromEntries(Object.entries(inner).map(([key, each]) => [key, map(each, key)]))
+  const mapped = mapEach(value, (inner, keyword) => {
+    if (DATA_KEYWORDS.has(keyword)) return inner
+    if (!NAMED_SCHEMAS.has(keyword) || !isJsonObject(inner)) return mapSchemas(inner, convert)
+    return mapEach(inner, (named) => mapSchemas(named, convert))
+  })
+  return convert(mapped)
 }
 
 /** Returns the names of the constraints that a JSON Schema has anywhere, sorted. */
