@@ -182,20 +182,6 @@ export async function readChange(
   return events
 }
 
-/** Returns the user as of a position; undefined before the user was created. */
-export async function readUserAt(
-  log: Pick<EventLog, 'read'>,
-  userId: number,
-  position: Position,
-): Promise<User | undefined> {
-  const events: PastEvent[] = []
-  for await (const record of log.read(userStream(userId))) {
-    if (record.position > position) break
-    events.push({ record, event: decodeEvent(record) })
-  }
-  return (await foldUser(userId, events)).user
-}
-
 /** The streams with all events about a user. */
 export function userStreams(userId: number): readonly string[] {
   return [userStream(userId), rulesStream(userId)]

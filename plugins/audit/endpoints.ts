@@ -10,11 +10,12 @@ import {
 import { etagHeader, parsePrecondition, preconditionHeaders } from '../../core/http/conditional.ts'
 import { repeatable } from '../../core/http/idempotency.ts'
 import { dataWithWarnings } from '../../core/http/schemas.ts'
+import { WRITE_ERRORS } from '../../core/resources/endpoints.ts'
 import { fixedBackoff, retry } from '../../core/threads/retry.ts'
 import { parseAsOf } from '../../core/util/as-of.ts'
 import { isRuleEvent } from '../../projections/events/registry.ts'
 import type { PastEvent } from '../../projections/past-events.ts'
-import { HISTORY_ERRORS, RULE_WRITE_ERRORS, replayRuleChange, toRuleResponse } from '../rules/endpoints.ts'
+import { HISTORY_ERRORS, replayRuleChange, toRuleResponse } from '../rules/endpoints.ts'
 import { executeRuleChanges, type RuleChangeResult, ruleNotFoundError } from '../rules/rule-commands.ts'
 import type { RuleKind } from '../rules/rule-kind.ts'
 import type { RuleHistoryServices } from '../rules/rule-scopes.ts'
@@ -147,7 +148,7 @@ export function createHistoryEndpoints<Rule extends RoutingRule | FirewallRule, 
             body: dataWithWarnings(schema),
           },
         },
-        errors: [...errors, ...RULE_WRITE_ERRORS, 'missing_parameter', 'revision_mismatch'],
+        errors: [...errors, ...WRITE_ERRORS, 'missing_parameter', 'revision_mismatch'],
         async handle(call) {
           const [result] = await retry(() => revert(call), {
             backoff: fixedBackoff(IMMEDIATE_RETRIES),

@@ -20,7 +20,7 @@ import {
 } from '../../core/http/conditional.ts'
 import { Success, Timestamp } from '../../core/http/schemas.ts'
 import { WRITE_ERRORS } from '../../core/resources/endpoints.ts'
-import { showFields } from '../../core/resources/names.ts'
+import { renameFields, showFields, toCamelCase } from '../../core/resources/names.ts'
 import { NANOS_PER_USD, toNanoUsd } from '../../core/util/cost.ts'
 import type { Budget } from '../../projections/events/budgets.ts'
 import { BudgetInput, keyId } from '../auth/schemas.ts'
@@ -209,9 +209,8 @@ function createUnreadSpendingError(isNew: boolean): GatewayError {
 
 /** The budget in a valid body. */
 export function parseBudget(body: Static<typeof BudgetInput>): Budget {
-  const { limit_usd, period, warn_ratio, on_exceed } = body
-  const warning = warn_ratio === undefined ? {} : { warnRatio: warn_ratio }
-  return { limitUsd: limit_usd, period, ...warning, onExceed: on_exceed }
+  // The cast is safe: a budget has the fields of the body.
+  return renameFields(body, toCamelCase) as Budget
 }
 
 /** Returns the budget as the API shows it; null if there is none. */

@@ -1,9 +1,9 @@
 import { type EndpointResponse, endpoint, type Static, Type } from '../../core/contract/index.ts'
 import { repeatable } from '../../core/http/idempotency.ts'
 import { Success, WarningSchema } from '../../core/http/schemas.ts'
+import { WRITE_ERRORS } from '../../core/resources/endpoints.ts'
 import type { RuleKindName } from '../../projections/rules.ts'
 import { RuleBatch, type RuleCommandSet, replayOperations, toRuleChanges } from './batch.ts'
-import { RULE_WRITE_ERRORS } from './endpoints.ts'
 import { readRuleChange } from './replay.ts'
 import { executeRuleChanges, type RuleChangeResult, type RuleServices } from './rule-commands.ts'
 import type { RuleApi } from './rule-kind.ts'
@@ -70,10 +70,7 @@ export function createBatchEndpoint(
           ),
         },
       },
-      errors: [
-        ...['invalid_rule', 'not_found', 'revision_mismatch', 'validation_error'],
-        ...RULE_WRITE_ERRORS,
-      ],
+      errors: [...['invalid_rule', 'not_found', 'revision_mismatch', 'validation_error'], ...WRITE_ERRORS],
       async handle(call) {
         const ownerId = scope.ownerOf(call)
         services.writer.checkAvailable()

@@ -19,6 +19,7 @@ import {
 import { type AppliedChange, repeatable } from '../../core/http/idempotency.ts'
 import { invalidParameterError } from '../../core/http/parse-call.ts'
 import { dataWithWarnings, Success } from '../../core/http/schemas.ts'
+import { WRITE_ERRORS } from '../../core/resources/endpoints.ts'
 import { parseAsOf } from '../../core/util/as-of.ts'
 import type { History } from '../../projections/history.ts'
 import type { PastRules } from './past-rules.ts'
@@ -42,9 +43,6 @@ export interface RuleEndpointServices<Rule extends RoutingRule | FirewallRule, C
   readonly past: PastRules
   readonly scope: RuleScope
 }
-
-/** Errors of endpoints that change rules. */
-export const RULE_WRITE_ERRORS = ['conflict', 'change_too_large', 'event_log_full'] as const
 
 /** Errors of endpoints that read the past. */
 export const HISTORY_ERRORS = ['audit_busy', 'history_unavailable'] as const
@@ -117,7 +115,7 @@ export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Con
         parseBody: (body) => body,
         examples,
         responses: { 201: { description: 'The new rule.', headers: etagHeader('rule'), body: Rule } },
-        errors: [...errors, ...RULE_WRITE_ERRORS],
+        errors: [...errors, ...WRITE_ERRORS],
         handle(call) {
           const ownerId = scope.ownerOf(call)
           return execute(201, createCommands(ownerId).create(call.body), ownerId, call.author)
@@ -168,7 +166,7 @@ export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Con
       responses: {
         200: { description: 'The rule after the change.', headers: etagHeader('rule'), body: Rule },
       },
-      errors: [...errors, ...RULE_WRITE_ERRORS, 'revision_mismatch'],
+      errors: [...errors, ...WRITE_ERRORS, 'revision_mismatch'],
       notFound,
       handle(call) {
         const { author, params, headers, body } = call
@@ -189,7 +187,7 @@ export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Con
       params,
       headers: preconditionHeaders('rule'),
       responses: { 200: { description: 'The rule is deleted.', body: Success } },
-      errors: [...RULE_WRITE_ERRORS, 'revision_mismatch'],
+      errors: [...WRITE_ERRORS, 'revision_mismatch'],
       notFound,
       handle(call) {
         const { author, params, headers } = call
