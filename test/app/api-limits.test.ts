@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import type { SseEvent } from '../../core/contract/index.ts'
-import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
+import type { Sandbox } from '../../providers/sandbox/server.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
-import { providersAt } from '../support/providers.ts'
+import { useSandboxGateway } from '../support/sandbox-gateway.ts'
 import { type ScriptedProvider, startScriptedProvider } from '../support/scripted-provider.ts'
 import { writeSettings } from '../support/settings-file.ts'
 import {
@@ -420,13 +420,8 @@ describe('embeddings of more texts than an API accepts', () => {
   let sandbox: Sandbox
   let gateway: RunningGateway
 
-  before(async () => {
-    sandbox = await startSandbox({ record: 100 })
-    gateway = await startGateway(providersAt(sandbox))
-  })
-  after(async () => {
-    await gateway?.stop()
-    await sandbox?.close()
+  useSandboxGateway(100, (...started) => {
+    ;[sandbox, gateway] = started
   })
 
   const texts = (count: number, chars = 8) =>

@@ -1,22 +1,17 @@
 import { expect } from 'chai'
-import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
+import type { Sandbox } from '../../providers/sandbox/server.ts'
 import { firewallRuleBody, routingRuleBody } from '../support/bodies.ts'
-import { type RunningGateway, startGateway } from '../support/gateway.ts'
+import type { RunningGateway } from '../support/gateway.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
-import { providersAt } from '../support/providers.ts'
+import { useSandboxGateway } from '../support/sandbox-gateway.ts'
 
 describe('rules decide about a compaction as about the conversation', () => {
   let sandbox: Sandbox
   let gateway: RunningGateway
   let user: TestUser
 
-  before(async () => {
-    sandbox = await startSandbox({ record: 10 })
-    gateway = await startGateway(providersAt(sandbox))
-  })
-  after(async () => {
-    await gateway?.stop()
-    await sandbox?.close()
+  useSandboxGateway(10, (...started) => {
+    ;[sandbox, gateway] = started
   })
   beforeEach(async () => {
     user = await newUser(gateway)

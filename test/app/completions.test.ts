@@ -1,19 +1,15 @@
 import { expect } from 'chai'
-import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
-import { type RunningGateway, startGateway } from '../support/gateway.ts'
-import { MODELS, providersAt } from '../support/providers.ts'
+import type { Sandbox } from '../../providers/sandbox/server.ts'
+import type { RunningGateway } from '../support/gateway.ts'
+import { MODELS } from '../support/providers.ts'
+import { useSandboxGateway } from '../support/sandbox-gateway.ts'
 
 describe('POST /v1/completions', () => {
   let sandbox: Sandbox
   let gateway: RunningGateway
 
-  before(async () => {
-    sandbox = await startSandbox({ record: 1 })
-    gateway = await startGateway(providersAt(sandbox))
-  })
-  after(async () => {
-    await gateway?.stop()
-    await sandbox?.close()
+  useSandboxGateway(1, (...started) => {
+    ;[sandbox, gateway] = started
   })
 
   const complete = (body: object) => gateway.call('POST', '/v1/completions', body)

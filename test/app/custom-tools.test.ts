@@ -1,7 +1,8 @@
 import { expect } from 'chai'
-import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
-import { type RunningGateway, startGateway } from '../support/gateway.ts'
-import { MODELS, providersAt } from '../support/providers.ts'
+import type { Sandbox } from '../../providers/sandbox/server.ts'
+import type { RunningGateway } from '../support/gateway.ts'
+import { MODELS } from '../support/providers.ts'
+import { useSandboxGateway } from '../support/sandbox-gateway.ts'
 
 const tools = [{ type: 'custom', custom: { name: 'patch' } }]
 const call = { id: 'call_1', type: 'custom', custom: { name: 'patch', input: 'a "b"' } }
@@ -14,13 +15,8 @@ const messages = [
 describe('calls of custom tools in chat completions', () => {
   let sandbox: Sandbox
   let gateway: RunningGateway
-  before(async () => {
-    sandbox = await startSandbox({ record: 5 })
-    gateway = await startGateway(providersAt(sandbox))
-  })
-  after(async () => {
-    await gateway?.stop()
-    await sandbox?.close()
+  useSandboxGateway(5, (...started) => {
+    ;[sandbox, gateway] = started
   })
 
   const chat = (body: object) => gateway.call('POST', '/v1/chat/completions', { messages, ...body })

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { decodeVector } from '../../core/dialects/embeddings/vectors.ts'
-import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
+import type { Sandbox } from '../../providers/sandbox/server.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
-import { providersAt } from '../support/providers.ts'
+import { useSandboxGateway } from '../support/sandbox-gateway.ts'
 import { startScriptedProvider } from '../support/scripted-provider.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
 
@@ -10,13 +10,8 @@ describe('POST /v1/embeddings', () => {
   let sandbox: Sandbox
   let gateway: RunningGateway
 
-  before(async () => {
-    sandbox = await startSandbox({ record: 1 })
-    gateway = await startGateway(providersAt(sandbox))
-  })
-  after(async () => {
-    await gateway?.stop()
-    await sandbox?.close()
+  useSandboxGateway(1, (...started) => {
+    ;[sandbox, gateway] = started
   })
 
   const embed = (body: object, headers?: Record<string, string>) =>

@@ -1,9 +1,10 @@
 import { expect } from 'chai'
-import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
+import type { Sandbox } from '../../providers/sandbox/server.ts'
 import { firewallRuleBody } from '../support/bodies.ts'
-import { type Answer, type RunningGateway, startGateway } from '../support/gateway.ts'
-import { MODELS, providersAt } from '../support/providers.ts'
+import type { Answer, RunningGateway } from '../support/gateway.ts'
+import { MODELS } from '../support/providers.ts'
 import { openResponseSocket } from '../support/response-socket.ts'
+import { useSandboxGateway } from '../support/sandbox-gateway.ts'
 
 const WORD = 'hush471'
 const FOREIGN_WORD = 'Größenwahn'
@@ -122,13 +123,8 @@ describe('the firewall finds', () => {
   let gateway: RunningGateway
   const ids: number[] = []
 
-  before(async () => {
-    sandbox = await startSandbox({ record: 100 })
-    gateway = await startGateway(providersAt(sandbox))
-  })
-  after(async () => {
-    await gateway?.stop()
-    await sandbox?.close()
+  useSandboxGateway(100, (...started) => {
+    ;[sandbox, gateway] = started
   })
 
   afterEach(async () => {

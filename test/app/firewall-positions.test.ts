@@ -1,9 +1,10 @@
 import { expect } from 'chai'
-import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
+import type { Sandbox } from '../../providers/sandbox/server.ts'
 import { firewallRuleBody } from '../support/bodies.ts'
-import { type Answer, type RunningGateway, startGateway } from '../support/gateway.ts'
+import type { Answer, RunningGateway } from '../support/gateway.ts'
 import { messagePositions } from '../support/message-positions.ts'
-import { MODELS, providersAt } from '../support/providers.ts'
+import { MODELS } from '../support/providers.ts'
+import { useSandboxGateway } from '../support/sandbox-gateway.ts'
 
 const WORD = 'hush-4711'
 const NUMBER = 987654321
@@ -221,13 +222,8 @@ describe('the firewall inspects', function () {
   let sandbox: Sandbox
   let gateway: RunningGateway
 
-  before(async () => {
-    sandbox = await startSandbox({ record: 1000 })
-    gateway = await startGateway(providersAt(sandbox))
-  })
-  after(async () => {
-    await gateway?.stop()
-    await sandbox?.close()
+  useSandboxGateway(1000, (...started) => {
+    ;[sandbox, gateway] = started
   })
 
   const send = (path: string, model: string, body: object) => gateway.call('POST', path, { model, ...body })

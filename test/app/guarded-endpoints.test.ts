@@ -1,25 +1,20 @@
 import { expect } from 'chai'
-import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
+import type { Sandbox } from '../../providers/sandbox/server.ts'
 import { firewallRuleBody, routingRuleBody } from '../support/bodies.ts'
 import { budgetOf, setBudget } from '../support/budgets.ts'
-import { AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { AS_ADMIN, type RunningGateway } from '../support/gateway.ts'
 import { GUARDED_ENDPOINTS } from '../support/guarded-endpoints.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
 import { firewallRule, newPolicy } from '../support/policies.ts'
-import { providersAt } from '../support/providers.ts'
+import { useSandboxGateway } from '../support/sandbox-gateway.ts'
 
 describe('no endpoint is a way round a guard', () => {
   let sandbox: Sandbox
   let gateway: RunningGateway
   let user: TestUser
 
-  before(async () => {
-    sandbox = await startSandbox({ record: 1000 })
-    gateway = await startGateway(providersAt(sandbox))
-  })
-  after(async () => {
-    await gateway?.stop()
-    await sandbox?.close()
+  useSandboxGateway(1000, (...started) => {
+    ;[sandbox, gateway] = started
   })
   beforeEach(async () => {
     user = await newUser(gateway)

@@ -1,11 +1,12 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema'
 import { expect } from 'chai'
-import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
+import type { Sandbox } from '../../providers/sandbox/server.ts'
 import { firewallRuleBody } from '../support/bodies.ts'
-import { AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { AS_ADMIN, type RunningGateway } from '../support/gateway.ts'
 import { newUser } from '../support/new-user.ts'
-import { MODELS, PROVIDERS, providersAt } from '../support/providers.ts'
+import { MODELS, PROVIDERS } from '../support/providers.ts'
+import { useSandboxGateway } from '../support/sandbox-gateway.ts'
 
 const ask = (content: string, more: object = {}) => ({
   ...{ model: 'gpt-4o', max_tokens: 1000, messages: [{ role: 'user' as const, content }] },
@@ -17,13 +18,8 @@ describe("Anthropic's official client", function () {
   let sandbox: Sandbox
   let gateway: RunningGateway
 
-  before(async () => {
-    sandbox = await startSandbox({ record: 50 })
-    gateway = await startGateway(providersAt(sandbox))
-  })
-  after(async () => {
-    await gateway?.stop()
-    await sandbox?.close()
+  useSandboxGateway(50, (...started) => {
+    ;[sandbox, gateway] = started
   })
 
   const connect = (options: ConstructorParameters<typeof Anthropic>[0] = {}) =>

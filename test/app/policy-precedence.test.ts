@@ -1,10 +1,10 @@
 import { expect } from 'chai'
-import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
+import type { Sandbox } from '../../providers/sandbox/server.ts'
 import { DIALECTS } from '../support/dialects.ts'
-import { type Answer, type RunningGateway, startGateway } from '../support/gateway.ts'
+import type { Answer, RunningGateway } from '../support/gateway.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
 import { asAdmin, firewallRule, type NewPolicy, newPolicy, routingRule } from '../support/policies.ts'
-import { providersAt } from '../support/providers.ts'
+import { useSandboxGateway } from '../support/sandbox-gateway.ts'
 
 const mask = (pattern: string, replacement: string | null, more: object = {}) =>
   firewallRule({ action: 'mask', pattern, replacement, ...more })
@@ -29,13 +29,8 @@ describe('what a policy forbids is forbidden in what is sent', () => {
   let user: TestUser
   const cleanups: (() => Promise<unknown>)[] = []
 
-  before(async () => {
-    sandbox = await startSandbox({ record: 1 })
-    gateway = await startGateway(providersAt(sandbox))
-  })
-  after(async () => {
-    await gateway?.stop()
-    await sandbox?.close()
+  useSandboxGateway(1, (...started) => {
+    ;[sandbox, gateway] = started
   })
   beforeEach(async () => {
     user = await newUser(gateway)

@@ -1,27 +1,22 @@
 import { expect } from 'chai'
 import OpenAI from 'openai'
-import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
+import type { Sandbox } from '../../providers/sandbox/server.ts'
 import { firewallRuleBody, routingRuleBody } from '../support/bodies.ts'
 import { DIALECTS } from '../support/dialects.ts'
-import { AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { AS_ADMIN, type RunningGateway } from '../support/gateway.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
-import { providersAt } from '../support/providers.ts'
+import { useSandboxGateway } from '../support/sandbox-gateway.ts'
 import { sendRequest } from '../support/send-request.ts'
 
 const GPT = 'gpt-4o'
 
 describe('what the header x-should-retry says', () => {
-  let sandbox: Sandbox
+  let _sandbox: Sandbox
   let gateway: RunningGateway
   let user: TestUser
 
-  before(async () => {
-    sandbox = await startSandbox({ record: 1000 })
-    gateway = await startGateway(providersAt(sandbox))
-  })
-  after(async () => {
-    await gateway?.stop()
-    await sandbox?.close()
+  useSandboxGateway(1000, (...started) => {
+    ;[_sandbox, gateway] = started
   })
   beforeEach(async () => {
     user = await newUser(gateway)

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
+import type { Sandbox } from '../../providers/sandbox/server.ts'
 import { firewallRuleBody } from '../support/bodies.ts'
-import { type RunningGateway, startGateway } from '../support/gateway.ts'
+import type { RunningGateway } from '../support/gateway.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
-import { providersAt } from '../support/providers.ts'
+import { useSandboxGateway } from '../support/sandbox-gateway.ts'
 
 /** Blocks of tools that ran at Anthropic, with a word where names are exempt elsewhere. */
 const BLOCKS: Readonly<Record<string, readonly object[]>> = {
@@ -27,13 +27,8 @@ describe('names that other models than Anthropic read as text', () => {
   let gateway: RunningGateway
   let user: TestUser
 
-  before(async () => {
-    sandbox = await startSandbox({ record: 1 })
-    gateway = await startGateway(providersAt(sandbox))
-  })
-  after(async () => {
-    await gateway?.stop()
-    await sandbox?.close()
+  useSandboxGateway(1, (...started) => {
+    ;[sandbox, gateway] = started
   })
   beforeEach(async () => {
     user = await newUser(gateway)
