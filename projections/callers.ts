@@ -4,7 +4,7 @@ import type { AsOf } from '../core/util/as-of.ts'
 import { createAccounts } from './accounts.ts'
 import { groupStream } from './events/groups.ts'
 import { policyStream } from './events/policies.ts'
-import { isRuleEvent } from './events/registry.ts'
+import { evolveUserRules, isRuleEvent, type UserRules } from './events/rules.ts'
 import type { User } from './events/users.ts'
 import { createGroups } from './groups.ts'
 import { eventsAsOf, foldInSlices, userStreams } from './history.ts'
@@ -13,7 +13,7 @@ import { createPolicies, type Policies } from './policies.ts'
 import type { Projections } from './projections.ts'
 import type { Routers } from './routers.ts'
 import type { Subscription } from './runtime/subscribe.ts'
-import { emptyUserRules, evolveUserRules, type UserRules } from './user-rules.ts'
+import { emptyUserRules } from './user-rules.ts'
 
 /**
  * Returns a function that snapshots the caller's current account, policies and rules together. The caller was

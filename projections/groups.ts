@@ -1,7 +1,7 @@
 import type { Position } from '../core/contract/index.ts'
+import type { EventEntry } from '../core/events/define-event.ts'
 import { foldGroup, type Group } from './events/groups.ts'
 import type { SavedProjection } from './runtime/projection.ts'
-import type { EventEntry } from './user-rules.ts'
 
 /** All groups and their members, in memory. */
 export interface Groups extends SavedProjection {

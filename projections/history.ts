@@ -10,11 +10,12 @@ import type { AppliedChange } from '../core/http/idempotency.ts'
 import type { AsOf } from '../core/util/as-of.ts'
 import { createBackgroundYield, mapInSlices } from '../core/util/cooperative-yield.ts'
 import { createAccounts } from './accounts.ts'
-import { type DomainEvent, decodeEvent, isRuleEvent } from './events/registry.ts'
+import { type DomainEvent, decodeEvent } from './events/registry.ts'
+import { evolveUserRules, isRuleEvent, type UserRules } from './events/rules.ts'
 import { type User, userStream } from './events/users.ts'
 import { type PastEvent, readStreams } from './past-events.ts'
 import type { Subscription } from './runtime/subscribe.ts'
-import { copyUserRules, emptyUserRules, evolveUserRules, toRuleSet, type UserRules } from './user-rules.ts'
+import { copyUserRules, emptyUserRules, toRuleSet } from './user-rules.ts'
 
 /** A user's past state. `user` is undefined before the user was created. The caller may modify `rules`. */
 interface UserAt {

@@ -1,20 +1,12 @@
 import type { Position, RuleOrigin, RuleSet } from '../core/contract/index.ts'
-import type { RuleEvent } from '../core/events/domain-events.ts'
+import type { EventEntry } from '../core/events/define-event.ts'
 import type { PolicyEvent, PolicyScope } from './events/policies.ts'
 import { foldPolicy, type Policy } from './events/policies.ts'
-import { type DomainEvent, isRuleEvent } from './events/registry.ts'
+import type { DomainEvent } from './events/registry.ts'
+import { evolveUserRules, isRuleEvent, type RuleEvent, type UserRules } from './events/rules.ts'
 import { emptyRuleSet } from './rules.ts'
 import type { SavedProjection } from './runtime/projection.ts'
-import {
-  copyUserRules,
-  type EventEntry,
-  emptyUserRules,
-  evolveUserRules,
-  parseUserRules,
-  serializeUserRules,
-  toRuleSet,
-  type UserRules,
-} from './user-rules.ts'
+import { copyUserRules, emptyUserRules, parseUserRules, serializeUserRules, toRuleSet } from './user-rules.ts'
 
 /** All policies and their rules, in memory. */
 export interface Policies extends SavedProjection {

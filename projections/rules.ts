@@ -1,18 +1,16 @@
 import type { RuleSet } from '../core/contract/index.ts'
-import type { RuleEvent } from '../core/events/domain-events.ts'
+import type { EventEntry } from '../core/events/define-event.ts'
 import { type ArenaOffset, ByteArena } from './byte-arena.ts'
-import { type DomainEvent, isRuleEvent } from './events/registry.ts'
+import type { DomainEvent } from './events/registry.ts'
+import { evolveUserRules, isRuleEvent, type RuleEvent, type UserRules } from './events/rules.ts'
 import type { SavedProjection } from './runtime/projection.ts'
 import {
   copyUserRules,
-  type EventEntry,
   emptyUserRules,
-  evolveUserRules,
   parseUserId,
   parseUserRules,
   serializeUserRules,
   toRuleSet,
-  type UserRules,
 } from './user-rules.ts'
 
 export const RULE_KINDS = ['routing', 'firewall'] as const

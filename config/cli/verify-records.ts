@@ -1,27 +1,17 @@
 import type { RecordedEvent, StreamAnomaly } from '../../core/contract/index.ts'
-import { CHECKPOINTS_STREAM, LOG_STREAM } from '../../core/event-log/streams.ts'
 import { hashEventLeaf } from '../../core/event-log/transparency/event-leaf.ts'
-import { type RuleEvent, rulesStream } from '../../core/events/domain-events.ts'
-import { IDS_STREAM } from '../../core/events/log-events.ts'
 import { isPluginStream } from '../../core/events/plugin-events.ts'
+import { classifyContent } from '../../core/events/well-formed.ts'
+import { errorMessage } from '../../core/util/error-message.ts'
+import { decodeEvent, EVENTS, isWellFormed } from '../../projections/events/registry.ts'
 import {
   checksumOf,
   modelsOfWeights,
   ROUTER_WEIGHTS_PREFIX,
-  ROUTERS_STREAM,
   type RouterVersionData,
   routerWeightsStream,
-} from '../../core/events/router-events.ts'
-import { classifyContent } from '../../core/events/well-formed.ts'
-import { errorMessage } from '../../core/util/error-message.ts'
-import { ACCESS_STREAM } from '../../projections/events/access.ts'
-import { OVERALL_BUDGET_STREAM } from '../../projections/events/budgets.ts'
-import { type GroupEvent, groupStream } from '../../projections/events/groups.ts'
-import { OPERATORS_STREAM } from '../../projections/events/operators.ts'
-import { type PolicyEvent, policyStream } from '../../projections/events/policies.ts'
-import { type DomainEvent, decodeEvent, isWellFormed } from '../../projections/events/registry.ts'
+} from '../../projections/events/routers.ts'
 import { isFollowed } from '../../projections/events/streams.ts'
-import { REVOCATIONS_STREAM, type UserEvent, userStream } from '../../projections/events/users.ts'
 
 /** Checks records one after the other, in log order. */
 interface RecordChecker {
@@ -80,14 +70,16 @@ export function createRecordChecker(
       unknownEvents.set(name, (unknownEvents.get(name) ?? 0) + 1)
       return
     }
-    if (event.type === 'KeyRevoked' && record.stream === REVOCATIONS_STREAM) return
-    if (record.stream !== streamOf(event)) report(record, `belongs to stream ${streamOf(event)}`)
+    const declaration = EVENTS.declarationOf(event)
+    const { data } = record
+    if (!declaration.belongsTo(record.stream, data))
+      report(record, `belongs to stream ${declaration.streamOf(data)}`)
     else if (!isWellFormed(event, record)) report(record, 'is malformed')
     else if (event.type === 'RouterTrained') {
       const issue = findVersionIssue(event.data)
       if (issue !== undefined) report(record, issue)
     }
-    const id = createdId(event)
+    const id = declaration.assigns(data)
     if (id === undefined) return
     if (assignedIds.has(id)) report(record, `assigns the id ${id}, which is already taken`)
     assignedIds.add(id)
@@ -148,58 +140,4 @@ function findWeightsIssue(record: RecordedEvent): string | undefined {
   if (models === undefined) return 'is malformed'
   const isNamed = record.stream === ROUTER_WEIGHTS_PREFIX + checksumOf(models)
   return isNamed ? undefined : 'has weights that do not match the name of its stream'
-}
-
-type OwnedEvent = UserEvent | RuleEvent | PolicyEvent | GroupEvent
-
-function streamOf(event: DomainEvent): string {
-  switch (event.type) {
-    case 'IdsReserved':
-      return IDS_STREAM
-    case 'LogCreated':
-      return LOG_STREAM
-    case 'CheckpointSigned':
-      return CHECKPOINTS_STREAM
-    case 'OverallBudgetSet':
-    case 'OverallBudgetRemoved':
-    case 'ShadowBudgetSet':
-    case 'ShadowBudgetRemoved':
-      return OVERALL_BUDGET_STREAM
-    case 'OperatorCreated':
-    case 'OperatorChanged':
-    case 'OperatorRemoved':
-      return OPERATORS_STREAM
-    case 'RouterTrained':
-    case 'RouterActivated':
-    case 'RouterRolledBack':
-      return ROUTERS_STREAM
-    case 'OperatorSignedIn':
-    case 'SessionEnded':
-    case 'OperatorCallsRefused':
-    case 'DataRead':
-    case 'PromptsDeleted':
-    case 'RatingsImported':
-    case 'ImportedRatingsDeleted':
-      return ACCESS_STREAM
-    default:
-      return ownedStreamOf(event.data)
-  }
-}
-
-/** The stream of an event about a user, a policy or a group. */
-function ownedStreamOf(data: OwnedEvent['data']): string {
-  if ('userId' in data) return 'ruleId' in data ? rulesStream(data.userId) : userStream(data.userId)
-  return 'policyId' in data ? policyStream(data.policyId) : groupStream(data.groupId)
-}
-
-/**
- * The id that the event assigns to a new user, rule, group or policy. A reverted deletion restores an id and
- * assigns none.
- */
-function createdId(event: DomainEvent): number | undefined {
-  if (event.type === 'UserCreated') return event.data.userId
-  if (event.type === 'GroupCreated') return event.data.groupId
-  if (event.type === 'PolicyCreated') return event.data.policyId
-  const isNewRule = event.type === 'RoutingRuleCreated' || event.type === 'FirewallRuleCreated'
-  return isNewRule && event.data.revertedTo === undefined ? event.data.ruleId : undefined
 }

@@ -1,10 +1,9 @@
 import { GatewayError, type Model } from '../../core/contract/index.ts'
-import type { TrainedModels } from '../../core/events/router-events.ts'
 import { callThread, startThread } from '../../core/threads/thread.ts'
 import type { RouterWhatIf } from '../../plugins/learned-routing/schemas.ts'
 import type { TrainingJob, TrainingOutcome } from '../../plugins/learned-routing/train.ts'
 import type { ModeWeights } from '../../plugins/routing/routing-catalog.ts'
-import type { RouterVersion } from '../../projections/routers.ts'
+import type { RouterVersion, TrainedModels } from '../../projections/events/routers.ts'
 import type { Settings } from '../settings/settings.ts'
 import { toLedgerOptions } from './ledger.ts'
 

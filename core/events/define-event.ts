@@ -111,6 +111,8 @@ export interface EventDeclaration<Type extends string = string, Data = any, Stat
   fold(state: State | undefined, data: Data, record: EventEntry): State | undefined
   /** Whether the data has the declared form. The schema is compiled on first use. */
   hasValidData(data: unknown): data is Data
+  /** The stream that an event with this data is written to. */
+  streamOf(data: JsonObject): string
   /** Whether a stream may hold an event with this data. */
   belongsTo(stream: string, data: JsonObject): boolean
 }
@@ -142,7 +144,9 @@ export function defineEvent<const Type extends string, Schema extends TSchema, S
       return state === undefined ? undefined : fold?.(state, data, record)
     },
     hasValidData: createLazyTypeGuard(schema),
-    belongsTo: (stream, data) => streams.some((name) => isStreamOf(name, stream, data)),
+    streamOf: (data) =>
+      streams.map((name) => streamNamed(name, data)).find((stream) => stream !== undefined) ?? '',
+    belongsTo: (stream, data) => streams.some((name) => streamNamed(name, data) === stream),
   }
 }
 
@@ -150,10 +154,11 @@ function nameOf(stream: StreamName): string {
   return typeof stream === 'string' ? stream : stream.prefix
 }
 
-function isStreamOf(name: StreamName, stream: string, data: JsonObject): boolean {
-  if (typeof name === 'string') return stream === name
+/** Undefined for a category if the data has no id of it. */
+function streamNamed(name: StreamName, data: JsonObject): string | undefined {
+  if (typeof name === 'string') return name
   const id = data[name.idField]
-  return id !== undefined && stream === name.prefix + id
+  return id === undefined ? undefined : name.prefix + id
 }
 
 /** Folds the events of a family. */
@@ -182,6 +187,8 @@ export interface EventRegistry<Event extends DeclaredEvent> {
   /** The names of all streams; one that ends in `-` is a category. */
   readonly streams: readonly string[]
   find(type: string): EventDeclaration | undefined
+  /** Throws for an event that is not declared. */
+  declarationOf(event: Event): EventDeclaration
   /** Returns undefined for a type or schema version that only a newer version of Signalbox knows. */
   decode(record: RecordedEvent): Event | undefined
   /**
@@ -205,6 +212,11 @@ export function createEventRegistry<const Declarations extends readonly EventDec
     urgentTypes: declarations.filter(({ isUrgent }) => isUrgent).map(({ type }) => type),
     streams: [...new Set(declarations.flatMap(({ streams }) => streams.map(nameOf)))],
     find: (type) => byType.get(type),
+    declarationOf({ type }) {
+      const declaration = byType.get(type)
+      if (declaration === undefined) throw new Error(`event ${type} is not declared`)
+      return declaration
+    },
     decode({ type, data, metadata }) {
       const declaration = metadata.schema > SCHEMA_VERSION ? undefined : byType.get(type)
       // Safe: `isWellFormed` tells whether the data is of this type.

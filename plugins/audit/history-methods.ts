@@ -1,7 +1,7 @@
 import type { Position, RuleSet } from '../../core/contract/index.ts'
-import type { RuleOwner } from '../../core/events/domain-events.ts'
 import type { AsOf } from '../../core/util/as-of.ts'
 import { policyStream } from '../../projections/events/policies.ts'
+import type { RuleOwner, UserRules } from '../../projections/events/rules.ts'
 import {
   eventsAsOf,
   foldRules,
@@ -11,7 +11,7 @@ import {
 } from '../../projections/history.ts'
 import type { PastEvent, ReadPastEvents } from '../../projections/past-events.ts'
 import type { RuleKindName } from '../../projections/rules.ts'
-import { emptyUserRules, type UserRules } from '../../projections/user-rules.ts'
+import { emptyUserRules } from '../../projections/user-rules.ts'
 import { diffRules, type RuleKinds } from '../rules/diff-rules.ts'
 import { createRuleCommands } from '../rules/rule-commands.ts'
 import type { RuleHistory } from '../rules/rule-scopes.ts'

@@ -1,4 +1,4 @@
-import type { RuleOwner } from '../../core/events/domain-events.ts'
+import type { RuleOwner } from '../../projections/events/rules.ts'
 import type { Groups } from '../../projections/groups.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
 import type { RuleHistory } from '../rules/rule-scopes.ts'

@@ -1,7 +1,7 @@
 import { type FirewallRule, GatewayError, type RoutingRule, type RuleSet } from '../../core/contract/index.ts'
-import type { RuleOwner } from '../../core/events/domain-events.ts'
 import { type Precondition, revisionEtag } from '../../core/http/conditional.ts'
 import { invalidParameterError } from '../../core/http/parse-call.ts'
+import type { RuleOwner } from '../../projections/events/rules.ts'
 import type { RuleChange, RuleCommands } from '../rules/rule-commands.ts'
 import type { RuleKind } from '../rules/rule-kind.ts'
 import type { AuditEntry } from './audit-entries.ts'

@@ -7,10 +7,10 @@ import {
   Type,
   type Warning,
 } from '../../core/contract/index.ts'
-import type { FirewallContent } from '../../core/events/domain-events.ts'
 import { PatternLimitError } from '../../core/pcre/pattern-run.ts'
 import { compilePattern, isPrepared, preparePatterns } from '../../core/pcre/patterns.ts'
 import { PRESETS } from '../../core/pcre/presets/presets.ts'
+import type { FirewallContent } from '../../projections/events/rules.ts'
 import {
   enabledField,
   nameField,

@@ -8,26 +8,27 @@ import {
   type RecordedEvent,
 } from '../../core/contract/index.ts'
 import { hashEventLeaf } from '../../core/event-log/transparency/event-leaf.ts'
+import { classifyContent } from '../../core/events/well-formed.ts'
+import type { AsOf } from '../../core/util/as-of.ts'
+import { errorMessage } from '../../core/util/error-message.ts'
+import { decodeEvent, isWellFormed } from '../../projections/events/registry.ts'
 import {
   checksumOf,
   MAX_ROUTER_BYTES,
   MAX_ROUTER_MODELS,
   modelsOfWeights,
-  ROUTER_WEIGHTS_STORED,
   ROUTERS_STREAM,
   type RouterScope,
+  type RouterVersion,
+  RouterWeightsStored,
   routerWeightsStream,
   scopeName,
   type TrainedModels,
-} from '../../core/events/router-events.ts'
-import { classifyContent } from '../../core/events/well-formed.ts'
-import type { AsOf } from '../../core/util/as-of.ts'
-import { errorMessage } from '../../core/util/error-message.ts'
-import { decodeEvent, isWellFormed } from '../../projections/events/registry.ts'
+} from '../../projections/events/routers.ts'
 import type { Groups } from '../../projections/groups.ts'
 import { checkNotInFuture, eventsUpTo } from '../../projections/history.ts'
 import type { PastEvent } from '../../projections/past-events.ts'
-import { createRouters, type Routers, type RouterVersion } from '../../projections/routers.ts'
+import { createRouters, type Routers } from '../../projections/routers.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
 import type { EventWriter } from '../../projections/runtime/write.ts'
 import { decodeWeights } from './model.ts'
@@ -69,7 +70,7 @@ export async function storeRouterModels(
   const find = async () => (await findModels(log, checksum)).record
   let record = await find()
   if (record === undefined) {
-    await writer.store(stream, [{ type: ROUTER_WEIGHTS_STORED, data: { models } }], author)
+    await writer.store(stream, [{ type: RouterWeightsStored.type, data: { models } }], author)
     record = await find()
   }
   if (record === undefined) throw new EventLogUnavailableError('the weights cannot be read back yet')

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import { type EventLog, service } from '../../core/contract/index.ts'
-import { ROUTERS_STREAM } from '../../core/events/router-events.ts'
+import { ROUTERS_STREAM } from '../../projections/events/routers.ts'
 import type { Groups } from '../../projections/groups.ts'
 import type { Routers } from '../../projections/routers.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'

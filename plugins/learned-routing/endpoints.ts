@@ -7,13 +7,13 @@ import {
   operator,
   Type,
 } from '../../core/contract/index.ts'
-import type { RouterScope, TrainedModels } from '../../core/events/router-events.ts'
 import { invalidParameterError } from '../../core/http/parse-call.ts'
 import { NoFields } from '../../core/http/schemas.ts'
 import { WRITE_ERRORS } from '../../core/resources/endpoints.ts'
 import { parseAsOf, parseTime } from '../../core/util/as-of.ts'
+import type { RouterScope, RouterVersion, TrainedModels } from '../../projections/events/routers.ts'
 import type { Groups } from '../../projections/groups.ts'
-import type { Routers, RouterVersion } from '../../projections/routers.ts'
+import type { Routers } from '../../projections/routers.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
 import { DAY_MS } from '../ledger/store/record-id.ts'
 import { readRoutersAt } from './active-routers.ts'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { MAX_ROUTER_MODELS } from '../../core/events/router-events.ts'
+import { MAX_ROUTER_MODELS } from '../../projections/events/routers.ts'
 import { clusterPrompts } from './cluster-prompts.ts'
 import { decodeFeatures, EncodedFeaturesError, type PromptFeatures } from './features.ts'
 import type { FittedRow } from './model.ts'

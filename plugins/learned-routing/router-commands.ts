@@ -4,18 +4,19 @@ import {
   EventLogUnavailableError,
   GatewayError,
 } from '../../core/contract/index.ts'
+import { answerInTime } from '../../core/threads/timeout.ts'
+import { errorMessage } from '../../core/util/error-message.ts'
 import {
   checksumOf,
   ROUTERS_STREAM,
   type RouterEvent,
   type RouterScope,
+  type RouterVersion,
   scopeName,
   type TrainedModels,
   type TrainedRouterData,
-} from '../../core/events/router-events.ts'
-import { answerInTime } from '../../core/threads/timeout.ts'
-import { errorMessage } from '../../core/util/error-message.ts'
-import type { Routers, RouterVersion } from '../../projections/routers.ts'
+} from '../../projections/events/routers.ts'
+import type { Routers } from '../../projections/routers.ts'
 import type { EventWriter } from '../../projections/runtime/write.ts'
 import { isSameScope, loadRouter, readRouterModels, storeRouterModels } from './active-routers.ts'
 

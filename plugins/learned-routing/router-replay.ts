@@ -1,7 +1,8 @@
 import type { EventLog, Exchange } from '../../core/contract/index.ts'
 import { EventLogUnavailableError } from '../../core/contract/index.ts'
 import { createBoundedCache } from '../../core/util/bounded-cache.ts'
-import type { Routers, RouterVersion } from '../../projections/routers.ts'
+import type { RouterVersion } from '../../projections/events/routers.ts'
+import type { Routers } from '../../projections/routers.ts'
 import { type LoadedRouter, loadRouter, readRouterModels } from './active-routers.ts'
 
 /** How a simulated request is assessed in place of a real one. */

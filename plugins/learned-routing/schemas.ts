@@ -6,9 +6,9 @@ import {
   StrictObject,
   Type,
 } from '../../core/contract/index.ts'
-import type { RouterScope } from '../../core/events/router-events.ts'
 import { AnyFields, Count, LogPoint, TimeParameter, Timestamp } from '../../core/http/schemas.ts'
-import type { Routers, RouterVersion } from '../../projections/routers.ts'
+import type { RouterScope, RouterVersion } from '../../projections/events/routers.ts'
+import type { Routers } from '../../projections/routers.ts'
 
 export const versionParam = {
   version: Type.Integer({ minimum: 1, description: 'Version of the router.', examples: [3] }),

@@ -9,8 +9,8 @@ import {
   type RoutingRule,
   type Warning,
 } from '../../core/contract/index.ts'
-import type { RoutingContent } from '../../core/events/domain-events.ts'
 import { createLazyTypeGuard } from '../../core/util/json-schema.ts'
+import type { RoutingContent } from '../../projections/events/rules.ts'
 import {
   enabledField,
   nameField,

@@ -1,5 +1,6 @@
 import type { PolicyScope } from '../../projections/events/policies.ts'
-import { type DomainEvent, isRuleEvent } from '../../projections/events/registry.ts'
+import type { DomainEvent } from '../../projections/events/registry.ts'
+import { isRuleEvent } from '../../projections/events/rules.ts'
 import type { RulesFileState } from './planned.ts'
 
 /**

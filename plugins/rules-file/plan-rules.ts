@@ -1,6 +1,6 @@
 import type { FirewallRule, JsonObject, RoutingRule, RuleSet } from '../../core/contract/index.ts'
-import type { RuleEvent, RuleOwner } from '../../core/events/domain-events.ts'
 import { afterManyItems } from '../../core/util/cooperative-yield.ts'
+import type { RuleEvent, RuleOwner } from '../../projections/events/rules.ts'
 import { emptyRuleSet, RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
 import { diffFields } from '../rules/diff-rules.ts'
 import { checkPatternSize, measureRules } from '../rules/pattern-size.ts'

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { FirewallRule, JsonObject, RoutingRule, RuleSet } from '../../core/contract/index.ts'
-import type { FirewallContent, RoutingContent } from '../../core/events/domain-events.ts'
+import type { FirewallContent, RoutingContent } from '../../projections/events/rules.ts'
 import type { RuleKind } from './rule-kind.ts'
 
 /** Both kinds of rules. */

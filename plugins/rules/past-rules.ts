@@ -1,6 +1,6 @@
 import type { RuleSet } from '../../core/contract/index.ts'
-import type { RuleOwner } from '../../core/events/domain-events.ts'
 import type { AsOf } from '../../core/util/as-of.ts'
+import type { RuleOwner } from '../../projections/events/rules.ts'
 import type { RuleKindName } from '../../projections/rules.ts'
 
 /** Rules of one kind as of a point in time. */

@@ -5,8 +5,8 @@ import {
   type RoutingRule,
   type RuleSet,
 } from '../../core/contract/index.ts'
-import type { RuleEvent } from '../../core/events/domain-events.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
+import type { RuleEvent } from '../../projections/events/rules.ts'
 
 /**
  * Limits for the rules of a user or a policy, in characters. Patterns are those of firewall rules, and the

@@ -1,7 +1,6 @@
 import { GatewayError, type Position, type RuleSet } from '../../core/contract/index.ts'
-import type { RuleEvent } from '../../core/events/domain-events.ts'
 import type { AppliedChange } from '../../core/http/idempotency.ts'
-import { isRuleEvent } from '../../projections/events/registry.ts'
+import { isRuleEvent, type RuleEvent } from '../../projections/events/rules.ts'
 import type { History } from '../../projections/history.ts'
 import type { RuleKindName } from '../../projections/rules.ts'
 import type { CreateRuleCommands, RuleCommands } from './rule-commands.ts'

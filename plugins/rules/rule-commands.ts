@@ -7,10 +7,10 @@ import {
   type RuleSet,
   type Warning,
 } from '../../core/contract/index.ts'
-import type { RuleEvent, RuleOwner } from '../../core/events/domain-events.ts'
 import { anyRevision, type Precondition, revisionEtag } from '../../core/http/conditional.ts'
 import { answerInTime } from '../../core/threads/timeout.ts'
 import { afterManyItems, createCooperativeYield, mapInSlices } from '../../core/util/cooperative-yield.ts'
+import type { RuleEvent, RuleOwner } from '../../projections/events/rules.ts'
 import type { History } from '../../projections/history.ts'
 import type { IdSource } from '../../projections/ids.ts'
 import type { RuleKindName } from '../../projections/rules.ts'

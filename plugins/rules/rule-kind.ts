@@ -8,8 +8,8 @@ import {
   Type,
   type Warning,
 } from '../../core/contract/index.ts'
-import type { RestoreFields, RevertFields, RuleEvent, RuleOwner } from '../../core/events/domain-events.ts'
 import { createLazyTypeGuard } from '../../core/util/json-schema.ts'
+import type { RestoreFields, RevertFields, RuleEvent, RuleOwner } from '../../projections/events/rules.ts'
 import type { RuleKindName } from '../../projections/rules.ts'
 
 /** What differs between the endpoints of the two rule kinds. */

@@ -1,6 +1,6 @@
 import { service } from '../../core/contract/index.ts'
-import type { RuleOwner } from '../../core/events/domain-events.ts'
 import type { AsOf } from '../../core/util/as-of.ts'
+import type { RuleOwner } from '../../projections/events/rules.ts'
 import type { History } from '../../projections/history.ts'
 import type { RuleKindName } from '../../projections/rules.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'

@@ -1,6 +1,6 @@
 import type { RuleSet } from '../../core/contract/index.ts'
-import type { RuleEvent } from '../../core/events/domain-events.ts'
-import { type DomainEvent, isRuleEvent } from '../../projections/events/registry.ts'
+import type { DomainEvent } from '../../projections/events/registry.ts'
+import { isRuleEvent, type RuleEvent } from '../../projections/events/rules.ts'
 import { FIRST_DRAFT_ID } from '../audit/drafts.ts'
 import type { RulesFileState, RulesPlan, StreamOwner, StreamWrite, ToId } from '../rules-file/planned.ts'
 

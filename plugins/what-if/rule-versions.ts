@@ -1,6 +1,6 @@
 import type { RuleSet } from '../../core/contract/index.ts'
-import type { RuleEvent } from '../../core/events/domain-events.ts'
-import { type DomainEvent, isRuleEvent } from '../../projections/events/registry.ts'
+import type { DomainEvent } from '../../projections/events/registry.ts'
+import { isRuleEvent, type RuleEvent } from '../../projections/events/rules.ts'
 import { createPolicies, type Policies } from '../../projections/policies.ts'
 import { applyRuleEvents } from '../../projections/user-rules.ts'
 import type { CurrentCaller, WhatIfJob } from './job.ts'

@@ -1,18 +1,13 @@
 import { matchesStream } from '../../core/event-log/streams.ts'
 import { PLUGIN_STREAM_PREFIX } from '../../core/events/plugin-events.ts'
-import { ROUTER_WEIGHTS_PREFIX, ROUTERS_STREAM } from '../../core/events/router-events.ts'
 import { EVENTS } from './registry.ts'
+import { ROUTER_WEIGHTS_PREFIX } from './routers.ts'
 
 /**
  * The streams that projections are built from; a name that ends in `-` is a category. Everything else in the
  * log is read on demand.
  */
-export const FOLLOWED_STREAMS: readonly string[] = [
-  ...EVENTS.streams,
-  'rules-',
-  ROUTERS_STREAM,
-  PLUGIN_STREAM_PREFIX,
-]
+export const FOLLOWED_STREAMS: readonly string[] = [...EVENTS.streams, PLUGIN_STREAM_PREFIX]
 
 /**
  * Permanent streams that subscriptions skip, because their events are large and read on demand. Exports and

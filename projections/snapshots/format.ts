@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { RecordedEvent } from '../../core/contract/index.ts'
-import { EVENT_TYPES, SCHEMA_VERSION } from '../../core/events/codec.ts'
+import { SCHEMA_VERSION } from '../../core/events/codec.ts'
+import { EVENTS } from '../events/registry.ts'
 import { type EventReference, toEventReference } from '../runtime/check-log.ts'
 import type { SavedState } from '../runtime/projection.ts'
 
@@ -46,7 +47,7 @@ export function takeSnapshot(
  * version".
  */
 export function stateShape(): string {
-  const facts = JSON.stringify([STATE_SHAPE, SCHEMA_VERSION, EVENT_TYPES.toSorted()])
+  const facts = JSON.stringify([STATE_SHAPE, SCHEMA_VERSION, EVENTS.types])
   return createHash('sha256').update(facts).digest('hex').slice(0, 16)
 }
 

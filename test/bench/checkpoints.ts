@@ -6,7 +6,7 @@
  */
 import { fileURLToPath } from 'node:url'
 import { openLongRunningState } from '../../config/gateway/state.ts'
-import { createMetadata, encodeEvent } from '../../core/events/codec.ts'
+import { createMetadata } from '../../core/events/codec.ts'
 import { createLogger } from '../../core/threads/logger.ts'
 import { createClock } from '../../core/util/clock.ts'
 import type { DomainEvent } from '../../projections/events/registry.ts'
@@ -95,7 +95,7 @@ async function openAppends(url: string | null, signs: boolean): Promise<Subject>
       requestId: 'req_4kT0cBbkGm9WpN2vXyZ71AqQ',
     }
     const append = (event: DomainEvent, to: string, expectedRevision: number) =>
-      state.log.append(to, [encodeEvent(event)], {
+      state.log.append(to, [event], {
         expectedRevision,
         metadata: createMetadata(author, clock()),
       })

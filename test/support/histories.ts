@@ -1,6 +1,6 @@
 import type { RecordedEvent } from '../../core/contract/index.ts'
 import { ROOT_ACTOR } from '../../core/event-log/actor.ts'
-import { createMetadata, encodeEvent } from '../../core/events/codec.ts'
+import { createMetadata } from '../../core/events/codec.ts'
 import { rulesStream } from '../../core/events/domain-events.ts'
 import { createClock } from '../../core/util/clock.ts'
 import type { DomainEvent } from '../../projections/events/registry.ts'
@@ -18,7 +18,7 @@ export function recordAll(events: readonly DomainEvent[]): readonly RecordedEven
     const revision = (revisions.get(stream) ?? -1) + 1
     revisions.set(stream, revision)
     const metadata = createMetadata({ actor: ROOT_ACTOR }, clock())
-    return { ...encodeEvent(event), stream, revision, position: index + 1, metadata }
+    return { type: event.type, data: event.data, stream, revision, position: index + 1, metadata }
   })
 }
 

@@ -1,7 +1,7 @@
 import type { RecordedEvent } from '../../core/contract/index.ts'
-import { encodeEvent } from '../../core/events/codec.ts'
 import { rulesStream } from '../../core/events/domain-events.ts'
-import { type DomainEvent, isRuleEvent } from '../../projections/events/registry.ts'
+import type { DomainEvent } from '../../projections/events/registry.ts'
+import { isRuleEvent } from '../../projections/events/rules.ts'
 import { userStream } from '../../projections/events/users.ts'
 import type { PastEvent } from '../../projections/past-events.ts'
 
@@ -74,7 +74,8 @@ const CONTENT = { name: 'A route', is_enabled: true, priority: 0, match_json: {}
 
 function recordEvent(event: DomainEvent, n: number): RecordedEvent {
   return {
-    ...encodeEvent(event),
+    type: event.type,
+    data: event.data,
     stream: isRuleEvent(event) ? rulesStream(1) : userStream(1),
     revision: n,
     position: n * 10,

@@ -3,21 +3,21 @@ import { SYSTEM_ACTOR } from '../../core/event-log/actor.ts'
 import { hashEventLeaf } from '../../core/event-log/transparency/event-leaf.ts'
 import { createMetadata } from '../../core/events/codec.ts'
 import {
-  checksumOf,
-  ROUTER_WEIGHTS_STORED,
-  ROUTERS_STREAM,
-  type RouterEvent,
-  type RouterScope,
-  routerWeightsStream,
-  type TrainedModels,
-  type TrainedRouterData,
-} from '../../core/events/router-events.ts'
-import {
   createFeatureKey,
   createFeatureSecret,
   extractFeatures,
 } from '../../plugins/learned-routing/features.ts'
 import { encodeWeights } from '../../plugins/learned-routing/model.ts'
+import {
+  checksumOf,
+  ROUTERS_STREAM,
+  type RouterEvent,
+  type RouterScope,
+  RouterWeightsStored,
+  routerWeightsStream,
+  type TrainedModels,
+  type TrainedRouterData,
+} from '../../projections/events/routers.ts'
 import { openMemoryLog } from './memory-logs.ts'
 
 /**
@@ -85,7 +85,7 @@ export async function writeVersions(
 /** Writes weights to the stream of a checksum, whether it is theirs or not. Returns the hash of the leaf. */
 export async function writeWeights(log: EventLog, checksum: string, models: TrainedModels): Promise<string> {
   const stream = routerWeightsStream(checksum)
-  const event = { type: ROUTER_WEIGHTS_STORED, data: { models } }
+  const event = { type: RouterWeightsStored.type, data: { models } }
   await log.append(stream, [event], { expectedRevision: 'any', metadata: metadata() })
   let leaf = ''
   for await (const record of log.read(stream)) leaf = hashEventLeaf(record).toString('hex')

@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { expect } from 'chai'
 import { openLog } from '../../config/gateway/state.ts'
-import { MAX_ROUTER_BYTES } from '../../core/events/router-events.ts'
+import { MAX_ROUTER_BYTES } from '../../projections/events/routers.ts'
 import { firewallRuleBody } from '../support/bodies.ts'
 import { type RunningGateway, startGatewayOnFiles } from '../support/gateway.ts'
 import { trainedData, writeVersions } from '../support/routers.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import type { RouterScope } from '../../../core/events/router-events.ts'
 import { type DomainEvent, isWellFormed } from '../../../projections/events/registry.ts'
+import type { RouterScope } from '../../../projections/events/routers.ts'
 import { createRouters, type Routers } from '../../../projections/routers.ts'
 import { recordAll } from '../../support/histories.ts'
 

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
-import { EVENT_TYPES } from '../../../../core/events/codec.ts'
 import { createOperatorRegistry } from '../../../../core/pipeline/operator-registry.ts'
 import { toAuditEntries } from '../../../../plugins/audit/audit-entries.ts'
 import { showAuditEntry } from '../../../../plugins/audit/find-entries.ts'
 import { createFirewallRuleKind } from '../../../../plugins/firewall/rule-kind.ts'
 import { createRoutingRuleKind } from '../../../../plugins/routing/rule-kind.ts'
+import { EVENTS } from '../../../../projections/events/registry.ts'
 import type { PastEvent } from '../../../../projections/past-events.ts'
 import {
   created,
@@ -118,7 +118,7 @@ describe('toAuditEntries', () => {
     const data = { userId: 1, ruleId: 5, keyId: 'key_a' }
     const isShared = /^(Ids|Log|Checkpoint|(Overall|Shadow)Budget|Operator|Router[TARV])/
     const isAccess = /^(DataRead|PromptsDeleted|Ratings|Imported|SessionEnded)/
-    const types = EVENT_TYPES.filter((type) => !isShared.test(type) && !isAccess.test(type))
+    const types = EVENTS.types.filter((type) => !isShared.test(type) && !isAccess.test(type))
     const events = types.map((type) => ({ type, data: type.includes('Rule') ? data : { userId: 1 } }))
     for (const [index, { kind }] of (
       await toAuditEntries(pastEvents(...(events as never[])), kinds)

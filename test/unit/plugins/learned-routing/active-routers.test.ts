@@ -1,16 +1,16 @@
 import { expect } from 'chai'
 import { createMemoryLog } from '../../../../core/event-log/memory.ts'
-import {
-  checksumOf,
-  MAX_ROUTER_MODELS,
-  type TrainedRouterData,
-} from '../../../../core/events/router-events.ts'
 import { createLogger } from '../../../../core/threads/logger.ts'
 import { createActiveRouters } from '../../../../plugins/learned-routing/active-routers.ts'
 import { encodeWeights } from '../../../../plugins/learned-routing/model.ts'
 import { createRouterCommands } from '../../../../plugins/learned-routing/router-commands.ts'
 import { scheduleTraining, type TrainerServices } from '../../../../plugins/learned-routing/train.ts'
 import type { DomainEvent } from '../../../../projections/events/registry.ts'
+import {
+  checksumOf,
+  MAX_ROUTER_MODELS,
+  type TrainedRouterData,
+} from '../../../../projections/events/routers.ts'
 import { createRouters, type Routers } from '../../../../projections/routers.ts'
 import type { EventWriter } from '../../../../projections/runtime/write.ts'
 import { captureOutput } from '../../../support/captured-output.ts'
