@@ -238,8 +238,11 @@ export interface RoutingDraft {
 export interface Action extends Operator {
   /** `first`: only the first matching rule with this action applies; `all`: every one does. */
   readonly combine: 'first' | 'all'
-  /** The action that has the same effect: of the two, only the first one applies. */
-  readonly insteadOf?: string
+  /**
+   * What it decides: `model`, `provider`, `mode`, or a name of the plugin's own. Of all actions that decide
+   * the same, only the first applies; `combine` must be `first`.
+   */
+  readonly chooses?: string
   /**
    * Chooses what is applied to one request. Must depend on its parameters only, so that the decision about a
    * recorded request can be made again. Default: the stored value.

@@ -21,6 +21,8 @@ export function parsePluginParts(parts: unknown): PluginParts {
   }
   for (const action of parts.actions ?? []) {
     checkOperatorSchema('action', action)
+    if (action.chooses !== undefined && action.combine !== 'first')
+      throw new Error(`combine of the action "${action.name}" must be "first", since it has "chooses"`)
     checkFunction(`apply of the action "${action.name}"`, action.apply)
   }
   for (const adapter of parts.providers ?? []) {
@@ -165,7 +167,11 @@ const partsValidator = lazy(() =>
         items: {
           ...operatorSchema,
           required: [...operatorSchema.required, 'combine'],
-          properties: { ...operatorSchema.properties, combine: { enum: ['first', 'all'] } },
+          properties: {
+            ...operatorSchema.properties,
+            combine: { enum: ['first', 'all'] },
+            chooses: { type: 'string', minLength: 1 },
+          },
         },
       },
       endpoints: { type: 'array', items: endpointSchema },

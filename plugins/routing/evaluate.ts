@@ -1,4 +1,5 @@
 import {
+  type Action,
   type ChatRequest,
   GatewayError,
   type RoutingDraft,
@@ -14,8 +15,8 @@ import { armEntry, type CompiledRouting, type CompiledRoutingRule, skippedEntry 
 export interface RuleDecision {
   readonly draft: RoutingDraft
   readonly trace: RuleTraceEntry[]
-  /** Names of the actions that a rule has applied; of one that stands for another action, the other's. */
-  readonly appliedActions: Set<string>
+  /** The action that was applied, by what it chooses. */
+  readonly chosenBy: Map<string, string>
   /** Collected for the first rule set that needs them, by request. */
   readonly texts: Map<ChatRequest, readonly string[]>
   /** Called with what a condition or an action of a plugin has thrown. */
@@ -27,7 +28,7 @@ export function startDecision({ request }: RoutingInput): RuleDecision {
   return {
     draft: { request, warnings: [], state: {} },
     trace: [],
-    appliedActions: new Set(),
+    chosenBy: new Map(),
     texts: new Map(),
   }
 }
@@ -50,7 +51,7 @@ export function evaluateRouting(
       ? find(input)
       : chain(find(judged), (hidden) => chain(find(input), (sent) => mergeInOrder(hidden, sent)))
   return chain(found, (matches): MaybePromise<RuleDecision> => {
-    const overruled = findOverruled(decision.appliedActions, compiled)
+    const overruled = findOverruled(decision.chosenBy, compiled)
     for (const match of matches) applyActions(match, input, decision, overruled, compiled)
     return decision
   })
@@ -121,18 +122,26 @@ function reportFailure(
 }
 
 /**
- * Returns the actions that would undo what rule sets of a higher precedence applied: a provider or a mode
+ * Returns the choices that would undo what rule sets of a higher precedence applied: a provider or a mode
  * their model, a model their mode, a user's copy for another model the model or provider that a policy sends
  * the request to. See docs/decisions/policies.md, "A user's rule cannot undo what a policy chose".
  */
-function findOverruled(applied: ReadonlySet<string>, { isPolicy }: CompiledRouting): readonly string[] {
-  if (applied.size === 0) return NONE
-  const isTargetChosen = applied.has('set_model') || applied.has('set_provider')
+function findOverruled(
+  chosen: ReadonlyMap<string, unknown>,
+  { isPolicy }: CompiledRouting,
+): readonly string[] {
+  if (chosen.size === 0) return NONE
+  const isTargetChosen = chosen.has('model') || chosen.has('provider')
   return [
-    ...(applied.has('set_model') ? ['set_provider', 'set_mode'] : NONE),
-    ...(applied.has('set_mode') ? ['set_model'] : NONE),
-    ...(isTargetChosen && !isPolicy ? ['shadow'] : NONE),
+    ...(chosen.has('model') ? ['provider', 'mode'] : NONE),
+    ...(chosen.has('mode') ? ['model'] : NONE),
+    ...(isTargetChosen && !isPolicy ? ['copy'] : NONE),
   ]
+}
+
+/** The key of an action in `chosenBy`. Actions without `chooses` compete with nothing but themselves. */
+function choiceOf({ chooses, name }: Action): string {
+  return chooses ?? `action ${name}`
 }
 
 function applyActions(
@@ -142,27 +151,27 @@ function applyActions(
   overruled: readonly string[],
   compiledRules: CompiledRouting,
 ): void {
-  const { draft, trace, appliedActions } = decision
+  const { draft, trace, chosenBy } = decision
   for (const compiled of actions) {
     const { action, value, applied } = compiled
-    const effect = action.insteadOf ?? action.name
-    if (overruled.includes(effect)) {
+    const choice = choiceOf(action)
+    if (overruled.includes(choice)) {
       trace.push(skippedEntry(applied, 'overruled_by_policy'))
       continue
     }
-    if (action.combine === 'first' && appliedActions.has(effect)) {
+    if (action.combine === 'first' && chosenBy.has(choice)) {
       trace.push(skippedEntry(applied, 'already_set_by_rule'))
       continue
     }
     try {
-      const choice = action.choose?.(value, input, id) ?? { value }
-      if ('skipped' in choice) {
-        trace.push(skippedEntry(applied, choice.skipped))
+      const chosen = action.choose?.(value, input, id) ?? { value }
+      if ('skipped' in chosen) {
+        trace.push(skippedEntry(applied, chosen.skipped))
         continue
       }
-      action.apply(choice.value, draft)
-      appliedActions.add(effect)
-      trace.push(choice.arm === undefined ? applied : armEntry(compiled, choice.arm))
+      action.apply(chosen.value, draft)
+      chosenBy.set(choice, action.name)
+      trace.push(chosen.arm === undefined ? applied : armEntry(compiled, chosen.arm))
     } catch (error) {
       reportFailure(id, error, decision, compiledRules)
       trace.push(skippedEntry(applied, 'action_failed'))

@@ -1,6 +1,5 @@
 import { GatewayError, type Operation, type RoutingDraft, type Warning } from '../../core/contract/index.ts'
 import { buildAutomaticRoute, buildFixedRoute, findTarget } from './build-route.ts'
-import type { RuleDecision } from './evaluate.ts'
 import type { RequestedModel } from './requested-model.ts'
 import { operationOf } from './requirements.ts'
 import {
@@ -9,6 +8,7 @@ import {
   markSkipped,
   type RouteCaller,
   type RouteResolution,
+  type RuleOutcome,
 } from './resolve-route.ts'
 import type { RoutingCatalog } from './routing-catalog.ts'
 
@@ -25,7 +25,7 @@ interface OperationCaller extends RouteCaller {
  */
 export function resolveOperationRoute(
   requested: RequestedModel,
-  { draft, trace }: Pick<RuleDecision, 'draft' | 'trace'>,
+  { draft, trace, chosenBy }: RuleOutcome,
   caller: OperationCaller,
   routingCatalog: RoutingCatalog,
 ): RouteResolution {
@@ -33,7 +33,7 @@ export function resolveOperationRoute(
   const { model, provider } = unusable ? { ...draft, model: undefined, ...unusable.instead } : draft
   const dimensions = findDimensions(requested, draft, routingCatalog)
   const warnings = [...draft.warnings, ...(unusable ? [toRoutingWarning(unusable.message)] : [])]
-  const ruleTrace = unusable ? markSkipped(trace, 'set_model', unusable.reason) : trace
+  const ruleTrace = unusable ? markSkipped(trace, chosenBy.get('model'), unusable.reason) : trace
   const asked = { ...caller, dimensions }
 
   const fixed = findFixedModel(requested, { model, provider }, caller, routingCatalog)
@@ -52,7 +52,7 @@ export function resolveOperationRoute(
     return {
       route: isArm ? { ...route, arm: fixed.target.model } : route,
       warnings,
-      trace: markSkipped(ruleTrace, 'set_mode', 'mode_unused_model_pinned'),
+      trace: markSkipped(ruleTrace, chosenBy.get('mode'), 'mode_unused_model_pinned'),
     }
   }
   if (caller.operation === 'embeddings') {

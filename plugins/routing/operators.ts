@@ -85,6 +85,7 @@ export function createBuiltInActions(providers: ReadonlySet<string>): readonly A
       schema: StringEnum([...providers]),
       description: `one of ${[...providers].join(', ')}`,
       combine: 'first',
+      chooses: 'provider',
       apply(value, draft) {
         draft.provider = String(value)
       },
@@ -94,6 +95,7 @@ export function createBuiltInActions(providers: ReadonlySet<string>): readonly A
       schema: ModelName,
       description: 'a model name of 1 to 256 printable ASCII characters without spaces',
       combine: 'first',
+      chooses: 'model',
       apply(value, draft) {
         draft.model = String(value)
       },
@@ -104,6 +106,7 @@ export function createBuiltInActions(providers: ReadonlySet<string>): readonly A
       description: `one of ${MODE_SPELLINGS.join(', ')}`,
       normalize: (value) => parseMode(String(value)),
       combine: 'first',
+      chooses: 'mode',
       apply(value, draft) {
         const mode = parseMode(String(value))
         if (mode !== undefined) draft.mode = mode

@@ -20,6 +20,9 @@ export interface RouteResolution {
   readonly trace: readonly RuleTraceEntry[]
 }
 
+/** What the rules decided. */
+export type RuleOutcome = Pick<RuleDecision, 'draft' | 'trace' | 'chosenBy'>
+
 /** What the route depends on besides the request and the rules. */
 export interface RouteCaller {
   readonly userId: number
@@ -40,7 +43,7 @@ export interface RouteCaller {
  */
 export function resolveRoute(
   requested: RequestedModel,
-  { draft, trace }: Pick<RuleDecision, 'draft' | 'trace'>,
+  { draft, trace, chosenBy }: RuleOutcome,
   caller: RouteCaller,
   routingCatalog: RoutingCatalog,
 ): RouteResolution {
@@ -51,14 +54,14 @@ export function resolveRoute(
     return {
       route,
       warnings: addRetirementWarning(draft.warnings, route),
-      trace: isModeUnused ? markSkipped(trace, 'set_mode', 'mode_unused_model_pinned') : trace,
+      trace: isModeUnused ? markSkipped(trace, chosenBy.get('mode'), 'mode_unused_model_pinned') : trace,
     }
   }
   const { model: _, ...draftWithoutModel } = draft
   return {
     route: findRoute(requested, draftWithoutModel, caller, routingCatalog),
     warnings: [...draft.warnings, { code: 'routing', message: unusable.message }],
-    trace: markSkipped(trace, 'set_model', unusable.reason),
+    trace: markSkipped(trace, chosenBy.get('model'), unusable.reason),
   }
 }
 
@@ -152,16 +155,13 @@ export function findUnusableModel({ model, provider }: RoutingDraft, { catalog }
   return undefined
 }
 
+/** Returns the trace with an action as skipped that was applied. */
 export function markSkipped(
   trace: readonly RuleTraceEntry[],
-  action: string,
+  action: string | undefined,
   reason: string,
 ): readonly RuleTraceEntry[] {
-  // A split sets the model, too, and only one of the two applies.
-  const names = action === 'set_model' ? ['set_model', 'split'] : [action]
   return trace.map((entry) =>
-    names.includes(entry.action) && entry.outcome === 'applied'
-      ? { ...entry, outcome: 'skipped', reason }
-      : entry,
+    entry.action === action && entry.outcome === 'applied' ? { ...entry, outcome: 'skipped', reason } : entry,
   )
 }

@@ -43,7 +43,7 @@ export function createSplitAction(catalog: Pick<Catalog, 'find'>, seed: string):
       `a list of 2 to ${MAX_ARMS} models such as [{"model": "gpt-4o", "weight": 90}, …], ` +
       'or an object such as {"arms": […], "sticky_by": "user"}',
     combine: 'first',
-    insteadOf: 'set_model',
+    chooses: 'model',
     findIssue(value) {
       const { arms } = toSplit(value as SplitValue)
       const entries = arms.map(({ model }) => catalog.find(model))

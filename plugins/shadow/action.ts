@@ -25,6 +25,7 @@ export function createShadowAction(catalog: Pick<Catalog, 'find'>, seed: string)
     schema: Shadow,
     description: 'an object such as {"model": "gpt-4o", "sample": 0.1}, with a sample above 0 and at most 1',
     combine: 'first',
+    chooses: 'copy',
     findIssue(value) {
       const { model } = value as ShadowValue
       return catalog.find(model) === undefined ? unknownModelIssue('shadow', model) : undefined

@@ -137,6 +137,17 @@ const cases: readonly Case[] = [
     messageParts: ['plugin "x" could not be set up: the schema of its action "a" is not a valid JSON schema'],
   },
   {
+    title: 'an action that chooses and applies with every rule',
+    use: ['x'],
+    packages: {
+      x: x(
+        '',
+        `actions: [{ name: 'a', description: 'a', schema: {}, combine: 'all', chooses: 'model', apply() {} }]`,
+      ),
+    },
+    messageParts: ['combine of the action "a" must be "first", since it has "chooses"'],
+  },
+  {
     title: 'events without evolve',
     use: ['x'],
     packages: { x: x('events: { types: { Seen: {} }, initial: () => 0 },') },

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import type {
   Account,
+  Action,
   ChatRequest,
   Condition,
   OperatorRegistry,
@@ -15,12 +16,12 @@ import { routingRule, ruleSet } from '../../../support/rules.ts'
 
 const account: Account = { userId: 1, name: 'Ada', plan: 'paid', keyId: 'key_1', position: 1 }
 
-function createOperators(more: readonly Condition[] = []): OperatorRegistry {
+function createOperators(more: readonly Condition[] = [], actions: readonly Action[] = []): OperatorRegistry {
   const byName = <Operator extends { name: string }>(operators: readonly Operator[]) =>
     new Map(operators.map((operator) => [operator.name, operator]))
   return {
     conditions: byName([...builtInConditions, ...more]),
-    actions: byName(createBuiltInActions(new Set(['openai', 'gemini']))),
+    actions: byName([...createBuiltInActions(new Set(['openai', 'gemini'])), ...actions]),
   }
 }
 
@@ -135,6 +136,22 @@ describe('actions of routing rules', () => {
       outcome: 'skipped',
       reason: 'already_set_by_rule',
     })
+  })
+
+  it('that choose the same exclude each other', async () => {
+    const cheapest: Action = {
+      ...{ name: 'set_cheapest', description: 'true', schema: {}, combine: 'first', chooses: 'model' },
+      apply(_, draft) {
+        draft.model = 'cheap'
+      },
+    }
+    const rules = [{ action_json: { set_cheapest: true } }, { action_json: { set_model: 'gpt-4o' } }]
+    const { draft, trace } = await evaluate(rules, 'x', createOperators([], [cheapest]))
+    expect(draft.model).to.equal('cheap')
+    expect(trace.map(({ action, reason }) => [action, reason])).to.deep.equal([
+      ['set_cheapest', undefined],
+      ['set_model', 'already_set_by_rule'],
+    ])
   })
 
   it('that are not registered are skipped in the trace', async () => {
