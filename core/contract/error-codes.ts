@@ -7,6 +7,10 @@ export interface ErrorDefinition {
   readonly description: string
   /** Another target may be tried. */
   readonly failover?: true
+  /** The request was refused because a guard or a limit could not be checked. */
+  readonly failsClosed?: true
+  /** Endpoints that may return it, besides those that name it. Default: none. */
+  readonly of?: 'inference' | 'users'
 }
 
 function define(status: number, type: string, description: string): ErrorDefinition {
@@ -18,17 +22,13 @@ const failed = (status: number, description: string) => define(status, 'api_erro
 const unavailable = (status: number, description: string) =>
   define(status, 'service_unavailable_error', description)
 
-/** Every error code of the gateway itself. Plugins can add codes (`PluginParts.errorCodes`). */
+/** The error codes of the gateway itself. Plugins can add codes (`PluginParts.errorCodes`). */
 export const ERROR_CODES = {
   malformed_request: invalid(400, 'The request is not valid HTTP.'),
   malformed_body: invalid(400, 'The body is not a JSON object.'),
   invalid_value: invalid(400, 'A field, parameter or header is unknown or invalid.'),
   missing_parameter: invalid(400, 'A required field or parameter is missing.'),
   unsupported_parameter: invalid(400, 'The gateway or the model does not support a parameter.'),
-  previous_response_not_found: invalid(
-    400,
-    'The response to continue was not found, has expired or was not completed.',
-  ),
   thread_unsupported_request: invalid(
     400,
     'Threads of messages are not supported; clients send the whole conversation then.',
@@ -44,7 +44,6 @@ export const ERROR_CODES = {
   ),
   invalid_api_key: define(401, 'authentication_error', 'The key is missing, unknown or revoked.'),
   session_ended: define(401, 'authentication_error', 'The session of the console has ended.'),
-  key_expired: define(401, 'authentication_error', 'The key has expired.'),
   endpoint_not_allowed: define(403, 'authorization_error', 'The key is restricted to other endpoints.'),
   model_not_allowed: define(403, 'authorization_error', 'The key is restricted to other models.'),
   plan_required: define(403, 'authorization_error', "The caller's plan does not include the endpoint."),
@@ -58,16 +57,6 @@ export const ERROR_CODES = {
     403,
     'authorization_error',
     'A change with a session of the console does not have the token of the session.',
-  ),
-  budget_exceeded: define(402, 'budget_error', 'A budget does not cover what the request may cost.'),
-  budget_price_unknown: define(402, 'budget_error', 'A budget applies, and the model has no known price.'),
-  budget_reserved: define(429, 'rate_limit_error', 'Requests in flight have reserved the rest of a budget.'),
-  budget_unavailable: unavailable(503, 'What was spent cannot be checked at the moment.'),
-  firewall_blocked: define(403, 'firewall_error', 'A firewall rule blocked the request.'),
-  firewall_timeout: define(
-    403,
-    'firewall_error',
-    'A blocking or masking firewall rule did not finish, or was not compiled, within its limits.',
   ),
   not_found: define(
     404,
@@ -103,24 +92,12 @@ export const ERROR_CODES = {
     'validation_error',
     'Fields of a routing rule, or of rules as a file, are invalid; all of them are listed under errors.',
   ),
-  upgrade_required: invalid(426, 'The path is for WebSocket connections with this method.'),
   headers_too_large: invalid(431, 'The headers are too large or too many.'),
   rate_limit_exceeded: define(
     429,
     'rate_limit_error',
     'Too many requests, or too many invalid keys from this address.',
   ),
-  token_limit_exceeded: define(
-    429,
-    'rate_limit_error',
-    'The request may use more tokens than its user has left in this minute.',
-  ),
-  concurrency_limit_exceeded: define(
-    429,
-    'rate_limit_error',
-    'The user has as many inference requests in flight as allowed.',
-  ),
-  rate_limit_unavailable: unavailable(503, 'Requests cannot be counted at the moment.'),
   internal_error: failed(500, 'The gateway failed. Report it with the x-request-id.'),
   no_providers_available: unavailable(503, 'No available provider can serve the request.'),
   memory_limit_reached: unavailable(
@@ -141,14 +118,13 @@ export const ERROR_CODES = {
     503,
     "The event log rejects the gateway's credentials, or its user lacks a permission; the operator must act.",
   ),
-  rules_damaged: unavailable(
-    503,
-    'A stream of the event log that the request depends on cannot be read completely, so it is refused.',
-  ),
-  event_log_changed: unavailable(
-    503,
-    'An event of the log is not the one that was hashed, so it cannot be proven, and nothing is signed.',
-  ),
+  rules_damaged: {
+    ...unavailable(
+      503,
+      'A stream of the event log that the request depends on cannot be read completely, so it is refused.',
+    ),
+    failsClosed: true,
+  },
   event_log_damaged: unavailable(
     503,
     'The file of the event log is damaged, so changes are refused; the operator must restore it.',

@@ -1,4 +1,4 @@
-import { type ErrorCode, findErrorDefinition } from './error-codes.ts'
+import { type ErrorCode, type ErrorDefinition, findErrorDefinition } from './error-codes.ts'
 import type { JsonObject } from './json.ts'
 
 /** An error with a code that a plugin declares in `errorCodes`. */
@@ -128,6 +128,14 @@ function toCustomError(code: string, message: string, details: ErrorDetails): Cu
     `"${code}" is not an error code of the gateway or of a plugin that is set up. ` +
       'Declare it in errorCodes, or pass { code, status, type, message }.',
   )
+}
+
+/** Returns a function that creates errors with codes that a plugin declares in `errorCodes`. */
+export function errorsOf<Code extends string>(codes: Readonly<Record<Code, ErrorDefinition>>) {
+  return (code: Code, message: string, details: ErrorDetails = {}): GatewayError => {
+    const { status, type } = codes[code]
+    return new GatewayError({ ...details, code, status: details.status ?? status, type, message })
+  }
 }
 
 const API_KEY = /\b(?:tr|op)_[0-9A-Za-z]{43}\b/g

@@ -150,6 +150,8 @@ const errorSchema = {
     status: { type: 'integer', minimum: 400, maximum: 599 },
     type: { type: 'string', minLength: 1 },
     description: { type: 'string', minLength: 1 },
+    failsClosed: { enum: [true] },
+    of: { enum: ['inference', 'users'] },
   },
 }
 

@@ -42,19 +42,11 @@ export function listInferenceEndpoints(steps: readonly PluginStep[]): readonly I
   return [...own, ...others]
 }
 
-/** Errors that every inference endpoint can return, besides those of all endpoints. */
+/** Errors of the gateway that every inference endpoint can return, besides those of all endpoints. */
 const INFERENCE_ERRORS: readonly ErrorCode[] = [
   'missing_parameter',
   'unsupported_parameter',
   'provider_refused',
-  'firewall_blocked',
-  'firewall_timeout',
-  'token_limit_exceeded',
-  'concurrency_limit_exceeded',
-  'budget_exceeded',
-  'budget_price_unknown',
-  'budget_reserved',
-  'budget_unavailable',
   'model_not_found',
   'context_length_exceeded',
   'provider_quota_exceeded',
@@ -99,7 +91,12 @@ export const DIRECT_ENDPOINT = toInferenceEndpoint('the gateway', '/route', rout
 
 /** Describes everything that the gateway and its plugins serve. */
 export function describeApi(steps: readonly PluginStep[], hasOperators: boolean): ApiDescription {
-  const inference = [...listInferenceEndpoints(steps), DIRECT_ENDPOINT].map(({ endpoint }) => endpoint)
+  const errorCodes = collectErrorCodes(steps)
+  const ofPlugins = Object.keys(errorCodes).filter((code) => errorCodes[code]?.of === 'inference')
+  const inference = [...listInferenceEndpoints(steps), DIRECT_ENDPOINT].map(({ endpoint }) => ({
+    ...endpoint,
+    errors: [...ofPlugins, ...(endpoint.errors ?? [])],
+  }))
   const declared = steps.flatMap(({ parts }) => parts.endpoints ?? [])
   return {
     endpoints: [
@@ -107,7 +104,7 @@ export function describeApi(steps: readonly PluginStep[], hasOperators: boolean)
       ...declared.filter(({ access }) => access.type !== 'operator' || hasOperators),
       ...PROBES,
     ],
-    errorCodes: collectErrorCodes(steps),
+    errorCodes,
   }
 }
 

@@ -1,4 +1,12 @@
-import { data, type Endpoint, endpoint, GatewayError, operator, Type } from '../../core/contract/index.ts'
+import {
+  data,
+  type Endpoint,
+  endpoint,
+  errorsOf,
+  GatewayError,
+  operator,
+  Type,
+} from '../../core/contract/index.ts'
 import { Count, NoFields } from '../../core/http/schemas.ts'
 import type { Evidence, ProofIssue } from '../../projections/transparency/evidence.ts'
 
@@ -62,7 +70,7 @@ export function createEvidenceEndpoints(evidence: Evidence): readonly Endpoint[]
       async handle() {
         const signed = await evidence.sign()
         if (typeof signed === 'string') return answerNote(signed)
-        throw new GatewayError('event_log_changed', `${signed.reason} Run "signalbox log verify".`)
+        throw evidenceError('event_log_changed', `${signed.reason} Run "signalbox log verify".`)
       },
     }),
     endpoint({
@@ -90,12 +98,22 @@ function answerNote(body: string) {
   return { status: 200, headers: { 'content-type': 'text/plain; charset=utf-8' }, body }
 }
 
+export const EVIDENCE_ERROR_CODES = {
+  event_log_changed: {
+    ...{ status: 503, type: 'service_unavailable_error' },
+    description:
+      'An event of the log is not the one that was hashed, so it cannot be proven, and nothing is signed.',
+  },
+} as const
+
+const evidenceError = errorsOf(EVIDENCE_ERROR_CODES)
+
 function createProofError(issue: ProofIssue, position: number): GatewayError {
   if (issue === 'no-event')
     return new GatewayError('not_found', `The event log holds no event at position ${position}.`)
   if (issue === 'not-covered')
     return new GatewayError('not_found', `No checkpoint covers position ${position} yet. ${WHEN}`)
-  return new GatewayError(
+  return evidenceError(
     'event_log_changed',
     `The event at position ${position} was changed after it was hashed. Run "signalbox log verify".`,
   )

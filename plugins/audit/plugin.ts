@@ -7,7 +7,7 @@ import { Responses } from '../responses/index.ts'
 import { RuleScopes } from '../rules/rule-scopes.ts'
 import { createChangedObjectReader } from './changed-objects.ts'
 import { createAuditEndpoint, createDiffEndpoint, createHistoryEndpoints } from './endpoints.ts'
-import { createEvidenceEndpoints } from './evidence-endpoints.ts'
+import { createEvidenceEndpoints, EVIDENCE_ERROR_CODES } from './evidence-endpoints.ts'
 import { createLogEndpoint } from './log-endpoint.ts'
 import { createLostRaceFinder } from './lost-races.ts'
 import { createLogReader } from './read-log.ts'
@@ -42,6 +42,7 @@ export default definePlugin({
       findResponse: async (...of) => responses?.find(...of),
     }
     return {
+      errorCodes: EVIDENCE_ERROR_CODES,
       endpoints: [
         ...createHistoryEndpoints(services.kinds.routing, services),
         ...createHistoryEndpoints(services.kinds.firewall, services),

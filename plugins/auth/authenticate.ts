@@ -1,4 +1,10 @@
-import { type Account, type Admission, GatewayError, type MaybePromise } from '../../core/contract/index.ts'
+import {
+  type Account,
+  type Admission,
+  errorsOf,
+  GatewayError,
+  type MaybePromise,
+} from '../../core/contract/index.ts'
 import { createDamagedError } from '../../core/http/errors.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { StreamHealth } from '../../projections/runtime/stream-health.ts'
@@ -55,11 +61,15 @@ export function checkEndpoint({ endpoints }: Account, path: string): void {
   throw new GatewayError('endpoint_not_allowed', message)
 }
 
+export const AUTH_ERROR_CODES = {
+  key_expired: { status: 401, type: 'authentication_error', description: 'The key has expired.' },
+} as const
+
 /** Throws 401 if the key has expired. */
 function checkExpiry(keyId: string, expiresAtMs: number | undefined): void {
   if (expiresAtMs === undefined || Date.now() < expiresAtMs) return
   const message = `The API key ${keyId} has expired. Ask an operator for a new one.`
-  throw new GatewayError('key_expired', message)
+  throw errorsOf(AUTH_ERROR_CODES)('key_expired', message)
 }
 
 /**

@@ -2,7 +2,7 @@ import { definePlugin, optional } from '../../core/contract/index.ts'
 import { resolveAllowedModel } from '../../core/util/allowed-models.ts'
 import { GatewayState } from '../../projections/state.ts'
 import { Providers } from '../../providers/shared/providers.ts'
-import { requireApiKey } from './authenticate.ts'
+import { AUTH_ERROR_CODES, requireApiKey } from './authenticate.ts'
 import { Access, LastUse } from './index.ts'
 import { createKeyCommands } from './key-commands.ts'
 import { createKeyEndpoints } from './key-endpoints.ts'
@@ -18,6 +18,7 @@ export default definePlugin({
     const { authFailures, sessions } = use.access
     const { known, catalog } = use.providers
     return {
+      errorCodes: AUTH_ERROR_CODES,
       admit: requireApiKey(accounts, streams, authFailures, sessions),
       endpoints: [
         ...Object.values(manageUsers(use.state).endpoints),

@@ -1,9 +1,30 @@
-import { GatewayError, type Target } from '../../core/contract/index.ts'
+import { type ErrorDefinition, errorsOf, type GatewayError, type Target } from '../../core/contract/index.ts'
 import { retryAdvice, toRetryAfterSeconds } from '../../core/http/retry-after.ts'
 import type { CounterUse } from '../../core/shared-state/reservations.ts'
 import { toNanoUsd } from '../../core/util/cost.ts'
 import { type BudgetTarget, formatUsd, type OwnedBudget } from './owned-budget.ts'
 import { periodAt } from './periods.ts'
+
+export const BUDGET_ERROR_CODES = {
+  budget_exceeded: {
+    ...{ status: 402, type: 'budget_error', of: 'inference' },
+    description: 'A budget does not cover what the request may cost.',
+  },
+  budget_price_unknown: {
+    ...{ status: 402, type: 'budget_error', of: 'inference' },
+    description: 'A budget applies, and the model has no known price.',
+  },
+  budget_reserved: {
+    ...{ status: 429, type: 'rate_limit_error', of: 'inference' },
+    description: 'Requests in flight have reserved the rest of a budget.',
+  },
+  budget_unavailable: {
+    ...{ status: 503, type: 'service_unavailable_error', of: 'inference', failsClosed: true },
+    description: 'What was spent cannot be checked at the moment.',
+  },
+} as const satisfies Readonly<Record<string, ErrorDefinition>>
+
+const budgetError = errorsOf(BUDGET_ERROR_CODES)
 
 const NAMES = {
   user: 'your user',
@@ -39,7 +60,7 @@ export function budgetExceeded(
     `${describeBudget(owned)} does not cover this request${spent}, and it may cost up to ` +
     `${formatUsd(worstCase)}. ${adviceFor(owned)}, or ${until}.`
   const meta = { budget: owned.target.type }
-  return new GatewayError('budget_exceeded', message, { meta, ...(retryAfter && { retryAfter }) })
+  return budgetError('budget_exceeded', message, { meta, ...(retryAfter && { retryAfter }) })
 }
 
 function adviceFor({ budget }: OwnedBudget): string {
@@ -53,17 +74,17 @@ export function budgetReserved(owned: OwnedBudget): GatewayError {
   const retryAfter = 1
   const reason = 'is reserved by other requests that have not ended'
   const message = `${describeBudget(owned)} ${reason}. ${retryAdvice(retryAfter)}`
-  return new GatewayError('budget_reserved', message, { retryAfter, meta: { budget: owned.target.type } })
+  return budgetError('budget_reserved', message, { retryAfter, meta: { budget: owned.target.type } })
 }
 
 export function priceUnknown({ provider, model }: Target): GatewayError {
   const message =
     `No price is known for ${model} of ${provider}, so it cannot be used under a budget. Use a model that ` +
     'GET /v1/models lists, or ask the operator to add a price.'
-  return new GatewayError('budget_price_unknown', message)
+  return budgetError('budget_price_unknown', message)
 }
 
 export function budgetUnavailable(message = 'The budget cannot be checked at the moment.'): GatewayError {
   const retryAfter = 1
-  return new GatewayError('budget_unavailable', `${message} ${retryAdvice(retryAfter)}`, { retryAfter })
+  return budgetError('budget_unavailable', `${message} ${retryAdvice(retryAfter)}`, { retryAfter })
 }

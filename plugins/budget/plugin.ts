@@ -6,6 +6,7 @@ import { GatewayState } from '../../projections/state.ts'
 import { Ledger } from '../ledger/index.ts'
 import { createBudgetCommands } from './budget-commands.ts'
 import { createBudgetEndpoints } from './endpoints.ts'
+import { BUDGET_ERROR_CODES } from './errors.ts'
 import { BudgetGuard, type GuardOptions } from './guard.ts'
 import { Budgets } from './index.ts'
 import { budgetsOf, budgetsOfCopies, type OwnedBudget } from './owned-budget.ts'
@@ -63,6 +64,7 @@ export default definePlugin({
       observe({ exchange }) {
         if (exchange !== undefined) guard.settle(exchange)
       },
+      errorCodes: BUDGET_ERROR_CODES,
       endpoints: createBudgetEndpoints({ commands: createBudgetCommands(state), spending }),
       close: () => held.close(),
     }

@@ -1,21 +1,20 @@
 import {
   type Endpoint,
   type EndpointResponse,
-  type ErrorDefinition,
   endpoint,
+  errorsOf,
   GatewayError,
   publicAccess,
   Type,
 } from '../../core/contract/index.ts'
 import { readStaticFiles, type StaticFiles } from './static-files.ts'
 
-const NOT_BUILT: ErrorDefinition = {
-  status: 503,
-  type: 'service_unavailable_error',
-  description: 'The files of the console are missing: it was not built.',
-}
-
-export const STATIC_ERROR_CODES = { console_not_built: NOT_BUILT }
+export const STATIC_ERROR_CODES = {
+  console_not_built: {
+    ...{ status: 503, type: 'service_unavailable_error' },
+    description: 'The files of the console are missing: it was not built.',
+  },
+} as const
 
 /** Nothing inline, nothing from elsewhere, and no frame around it. */
 const CONTENT_SECURITY_POLICY = [
@@ -106,6 +105,5 @@ const IMMUTABLE = 'public, max-age=31536000, immutable'
 
 function notBuiltError(): GatewayError {
   const message = 'The console was not built. Run "npm run build" and start the gateway again.'
-  const { status, type } = NOT_BUILT
-  return new GatewayError({ code: 'console_not_built', status, type, message })
+  return errorsOf(STATIC_ERROR_CODES)('console_not_built', message)
 }

@@ -1,10 +1,10 @@
-import {
-  type ChatRequest,
-  type ExtraPart,
+import type {
+  ChatRequest,
+  ExtraPart,
   GatewayError,
-  type ReplyEvent,
-  type ReplyPart,
-  type ReplyTransform,
+  ReplyEvent,
+  ReplyPart,
+  ReplyTransform,
 } from '../../core/contract/index.ts'
 import {
   argumentsOf,
@@ -20,6 +20,7 @@ import {
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
 import type { EvaluationOptions } from './evaluate.ts'
 import { InspectedText, type ResponseFirewall } from './inspected-text.ts'
+import { firewallError } from './refusal.ts'
 import type { ReplyReport } from './reply-report.ts'
 import { RuleWalk } from './rule-walk.ts'
 
@@ -247,5 +248,5 @@ function argumentsTooLongError(): GatewayError {
   const message =
     `The arguments of the reply's tool calls are longer than ${MAX_ARGUMENTS_LENGTH} characters, so ` +
     'firewall rules with the scope response cannot inspect them.'
-  return new GatewayError('firewall_timeout', message)
+  return firewallError('firewall_timeout', message)
 }

@@ -4,7 +4,6 @@ import {
   type Exchange,
   endpoint,
   type FirewallRule,
-  GatewayError,
   isJsonObject,
   operator,
   type RepliedExchange,
@@ -36,7 +35,7 @@ import type { EvaluationOptions, FirewallOutcome } from './evaluate.ts'
 import { inspectStream, inspectWholeReply } from './inspect-reply.ts'
 import type { ResponseFirewall } from './inspected-text.ts'
 import { createPatternTestEndpoint } from './pattern-test.ts'
-import { toRefusalError } from './refusal.ts'
+import { FIREWALL_ERROR_CODES, firewallError, toRefusalError } from './refusal.ts'
 import { createReplyReport, type ReplyReport } from './reply-report.ts'
 import { RuleWalk } from './rule-walk.ts'
 import { FirewallPresetList } from './schemas.ts'
@@ -151,6 +150,7 @@ export default definePlugin({
     }
 
     return {
+      errorCodes: FIREWALL_ERROR_CODES,
       decide(exchange) {
         const walk = new RuleWalk(toEvaluation(exchange), (outcome, isAgain) =>
           report(exchange, outcome, isAgain),
@@ -264,7 +264,7 @@ function newWarnings(warnings: readonly Warning[], known: readonly Warning[]): r
 function refuseUncompiled(cause: unknown): never {
   if (!(cause instanceof PatternLimitError)) throw cause
   const message = 'The firewall rules could not be compiled within their time limit. Shorten their patterns.'
-  throw new GatewayError('firewall_timeout', message, { cause })
+  throw firewallError('firewall_timeout', message, { cause })
 }
 
 /** Counts patterns that were not evaluated, so that operators notice. */

@@ -1,5 +1,25 @@
-import { type FirewallRule, GatewayError, type RuleOrigin } from '../../core/contract/index.ts'
+import {
+  type ErrorDefinition,
+  errorsOf,
+  type FirewallRule,
+  type GatewayError,
+  type RuleOrigin,
+} from '../../core/contract/index.ts'
 import { type CompiledFirewallRule, quoteRule } from './compile.ts'
+
+export const FIREWALL_ERROR_CODES = {
+  firewall_blocked: {
+    ...{ status: 403, type: 'firewall_error', of: 'inference' },
+    description: 'A firewall rule blocked the request.',
+  },
+  firewall_timeout: {
+    ...{ status: 403, type: 'firewall_error', of: 'inference' },
+    description:
+      'A blocking or masking firewall rule did not finish, or was not compiled, within its limits.',
+  },
+} as const satisfies Readonly<Record<string, ErrorDefinition>>
+
+export const firewallError = errorsOf(FIREWALL_ERROR_CODES)
 
 export interface FirewallRefusal {
   readonly rule: FirewallRule
@@ -26,7 +46,7 @@ export function refuseBy(
 export function toRefusalError({ rule: { id, name }, origin, reason }: FirewallRefusal): GatewayError {
   const code = reason === 'unfinished' ? 'firewall_timeout' : 'firewall_blocked'
   const meta = { rule_id: id, ...(origin && { origin }) }
-  return new GatewayError(code, REFUSAL_MESSAGES[reason](quoteRule(name, origin)), { meta })
+  return firewallError(code, REFUSAL_MESSAGES[reason](quoteRule(name, origin)), { meta })
 }
 
 const REFUSAL_MESSAGES: Readonly<Record<FirewallRefusal['reason'], (rule: string) => string>> = {

@@ -4,7 +4,8 @@ import {
   type ChatRequest,
   type ErrorDefinition,
   type Exchange,
-  GatewayError,
+  errorsOf,
+  type GatewayError,
   type Warning,
 } from '../../core/contract/index.ts'
 import { createCounter, createHistogram } from '../../core/util/metrics.ts'
@@ -15,16 +16,16 @@ import type { Verdict } from './verdict.ts'
 
 export const GUARDRAIL_ERROR_CODES = {
   guardrail_blocked: {
-    status: 403,
-    type: 'firewall_error',
+    ...{ status: 403, type: 'firewall_error', of: 'inference' },
     description: 'The external guardrail blocked the request or its reply.',
   },
   guardrail_unavailable: {
-    status: 503,
-    type: 'service_unavailable_error',
+    ...{ status: 503, type: 'service_unavailable_error', of: 'inference', failsClosed: true },
     description: 'The external guardrail could not check the request or its reply.',
   },
-} satisfies Readonly<Record<string, ErrorDefinition>>
+} as const satisfies Readonly<Record<string, ErrorDefinition>>
+
+const guardrailError = errorsOf(GUARDRAIL_ERROR_CODES)
 
 /** The external guardrail, with what happens if it fails. */
 export interface Guardrail {
@@ -131,16 +132,14 @@ function toWarning(phase: GuardrailPhase, message: string): Warning {
 }
 
 export function blockedError(phase: GuardrailPhase, reason: string | undefined): GatewayError {
-  const { status, type } = GUARDRAIL_ERROR_CODES.guardrail_blocked
   const message = `The ${phase} was blocked by the guardrail${reason ? `: ${reason}` : '.'}`
-  return new GatewayError({ code: 'guardrail_blocked', status, type, message })
+  return guardrailError('guardrail_blocked', message)
 }
 
 function uncheckedError(phase: GuardrailPhase, failure: GuardrailFailure): GatewayError {
   if (failure === 'too_large') return blockedError(phase, 'It is larger than the guardrail checks.')
-  const { status, type } = GUARDRAIL_ERROR_CODES.guardrail_unavailable
   const message = `The ${phase} could not be checked: the external guardrail is unavailable. Try again later.`
-  return new GatewayError({ code: 'guardrail_unavailable', status, type, message, retryAfter: 1 })
+  return guardrailError('guardrail_unavailable', message, { retryAfter: 1 })
 }
 
 function createGuardrailMetrics(metrics: Registry) {

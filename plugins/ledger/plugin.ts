@@ -1,3 +1,4 @@
+import { findErrorDefinition } from '../../core/contract/error-codes.ts'
 import {
   type Account,
   definePlugin,
@@ -224,17 +225,9 @@ function asEnded(exchange: EndedExchange) {
 
 /** True for a request that a rule, a guardrail or a limit refused, and not a provider. */
 function isRefusal({ status, code }: GatewayError): boolean {
-  if (FAILED_CLOSED.has(code)) return true
+  if (findErrorDefinition(code)?.failsClosed) return true
   return status >= 400 && status < 500 && !code.startsWith('provider_')
 }
-
-/** The codes of rules, guardrails and limits that could not be checked. */
-const FAILED_CLOSED: ReadonlySet<string> = new Set([
-  'rules_damaged',
-  'guardrail_unavailable',
-  'rate_limit_unavailable',
-  'budget_unavailable',
-])
 
 function createUnrecordedError(): GatewayError {
   return createLedgerUnavailableError(

@@ -1,4 +1,4 @@
-import { data, type Endpoint, endpoint, GatewayError, operator } from '../../core/contract/index.ts'
+import { data, type Endpoint, endpoint, errorsOf, GatewayError, operator } from '../../core/contract/index.ts'
 import type { ReportPromptAccess } from '../../projections/events/access.ts'
 import { userId } from '../auth/users.ts'
 import type { LedgerReader } from './reader.ts'
@@ -70,10 +70,9 @@ export const PROMPT_ERROR_CODES = {
 } as const
 
 function createUnreadableError({ requestId }: StoredPrompt, reason: string): GatewayError {
-  const { status, type } = PROMPT_ERROR_CODES.prompt_unreadable
   const advice = 'Add the key that it was recorded with to RECORD_KEY, and restart the gateway.'
   const message = `The prompt of request ${requestId} cannot be decrypted: ${reason}. ${advice}`
-  return new GatewayError({ code: 'prompt_unreadable', status, type, message })
+  return errorsOf(PROMPT_ERROR_CODES)('prompt_unreadable', message)
 }
 
 function showPrompt({ requestId, userId, mode, omission, content }: StoredPrompt) {

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { GatewayError } from '../../core/contract/index.ts'
+import { errorsOf, type GatewayError } from '../../core/contract/index.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import { callLedger, createLedgerCalls, type LedgerCalls } from './store/methods.ts'
 
@@ -35,6 +35,5 @@ export const LEDGER_ERROR_CODES = {
 } as const
 
 export function createLedgerUnavailableError(message: string, cause?: unknown): GatewayError {
-  const { status, type } = LEDGER_ERROR_CODES.ledger_unavailable
-  return new GatewayError({ code: 'ledger_unavailable', status, type, message, cause, retryAfter: 1 })
+  return errorsOf(LEDGER_ERROR_CODES)('ledger_unavailable', message, { cause, retryAfter: 1 })
 }

@@ -22,7 +22,7 @@ const BODY_ERRORS: readonly ErrorCode[] = ['malformed_body', 'body_too_large', '
 
 const ACCESS_ERRORS: Readonly<Record<EndpointDescription['access']['type'], readonly ErrorCode[]>> = {
   public: [],
-  user: ['invalid_api_key', 'rate_limit_exceeded', 'rate_limit_unavailable'],
+  user: ['invalid_api_key', 'rate_limit_exceeded'],
   operator: ['invalid_api_key', 'role_required', 'rate_limit_exceeded'],
 }
 
@@ -37,6 +37,7 @@ export function errorsByStatus(
   const codes = new Set<string>([
     ...COMMON_ERRORS,
     ...ACCESS_ERRORS[endpoint.access.type],
+    ...(endpoint.access.type === 'user' ? ofUsers(errorCodes) : []),
     ...(endpoint.access.type === 'user' && endpoint.access.plan !== undefined ? ['plan_required'] : []),
     ...(endpoint.access.type === 'operator' && isChange(endpoint) ? ['reason_required'] : []),
     ...(endpoint.params === undefined ? [] : ['not_found']),
@@ -57,6 +58,10 @@ export function errorsByStatus(
 /** Whether the endpoint appends changes of its caller to the event log, as its errors tell. */
 export function isChange({ method, errors = [], access }: EndpointDescription): boolean {
   return method !== 'GET' && access.type !== 'public' && errors.includes('change_too_large')
+}
+
+function ofUsers(errorCodes: ErrorsByCode): readonly string[] {
+  return Object.keys(errorCodes).filter((code) => errorCodes[code]?.of === 'users')
 }
 
 function hasRequiredFields({ query = {}, body }: EndpointDescription): boolean {

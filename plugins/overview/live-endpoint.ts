@@ -2,7 +2,8 @@ import {
   type Endpoint,
   type EndpointCall,
   endpoint,
-  GatewayError,
+  errorsOf,
+  type GatewayError,
   operator,
   type Static,
   Type,
@@ -27,11 +28,14 @@ const HEARTBEAT_MS = 15_000
 /** Each viewer holds a connection, and every record is encoded for each. */
 export const MAX_VIEWERS = 100
 
-const TOO_MANY_VIEWERS = { status: 429, type: 'rate_limit_error' } as const
-
 export const LIVE_ERROR_CODES = {
-  too_many_viewers: { ...TOO_MANY_VIEWERS, description: 'Too many viewers watch the requests.' },
+  too_many_viewers: {
+    ...{ status: 429, type: 'rate_limit_error' },
+    description: 'Too many viewers watch the requests.',
+  },
 } as const
+
+const liveError = errorsOf(LIVE_ERROR_CODES)
 
 /**
  * `GET /admin/live`: the records of requests as they are written, until the operator is removed or the
@@ -77,7 +81,7 @@ function createTooManyViewersError(): GatewayError {
   const message =
     `${MAX_VIEWERS} viewers watch the requests of this process already, which is the limit. ` +
     'Close another one, or try again later.'
-  return new GatewayError({ ...TOO_MANY_VIEWERS, code: 'too_many_viewers', message, retryAfter: 30 })
+  return liveError('too_many_viewers', message, { retryAfter: 30 })
 }
 
 async function* readViewer(

@@ -3,7 +3,7 @@ import { HeldReservations } from '../../core/shared-state/held-reservations.ts'
 import { LeasedCounters } from '../../core/shared-state/leased-counters.ts'
 import { SharedState } from '../../core/shared-state/shared-state.ts'
 import { createRequestLimit } from './request-limit.ts'
-import { type RateLimitSettings, WINDOW_SECONDS } from './settings.ts'
+import { RATE_LIMIT_ERROR_CODES, type RateLimitSettings, WINDOW_SECONDS } from './settings.ts'
 import { createUsageLimit } from './usage-limit.ts'
 
 /**
@@ -19,6 +19,7 @@ export default definePlugin({
     await held.start()
     const permits = new LeasedCounters(shared.counters('requests'), WINDOW_SECONDS)
     return {
+      errorCodes: RATE_LIMIT_ERROR_CODES,
       admit: createRequestLimit(settings, permits, metrics),
       ...createUsageLimit(settings, held, metrics),
       async close() {

@@ -11,7 +11,7 @@ import { formatDuration, retryAdvice, toRetryAfterSeconds } from '../../core/htt
 import type { LeasedCounters } from '../../core/shared-state/leased-counters.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import { createOutcomeCounter } from '../../core/util/metrics.ts'
-import { limitOf, type RateLimitSettings } from './settings.ts'
+import { limitOf, type RateLimitSettings, rateLimitError } from './settings.ts'
 
 /** Returns the phase `admit` that limits the requests per minute of each user on all endpoints. */
 export function createRequestLimit(settings: RateLimitSettings, counters: LeasedCounters, metrics: Registry) {
@@ -77,7 +77,7 @@ function limitExceeded(limit: number, { resetMs }: CounterValue): GatewayError {
 export function counterUnavailable(): GatewayError {
   const retryAfter = 1
   const message = `The rate limit cannot be checked at the moment. ${retryAdvice(retryAfter)}`
-  return new GatewayError('rate_limit_unavailable', message, { retryAfter })
+  return rateLimitError('rate_limit_unavailable', message, { retryAfter })
 }
 
 const OUTCOMES = ['unlimited', 'allowed', 'refused', 'allowed_uncounted', 'refused_uncounted'] as const

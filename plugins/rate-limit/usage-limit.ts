@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client'
 import {
   type Account,
   type EndedRequest,
-  GatewayError,
+  type GatewayError,
   PLANS,
   type PluginParts,
   type ReplyingExchange,
@@ -17,7 +17,7 @@ import { createOutcomeCounter } from '../../core/util/metrics.ts'
 import { providerUseOf } from '../../core/util/provider-use.ts'
 import { targetsToTry } from '../dispatch/next-target.ts'
 import { counterUnavailable } from './request-limit.ts'
-import { limitOf, type RateLimitSettings, WINDOW_SECONDS } from './settings.ts'
+import { limitOf, type RateLimitSettings, rateLimitError, WINDOW_SECONDS } from './settings.ts'
 
 /**
  * A request whose predecessor has just ended may arrive before the predecessor's end is counted, so a request
@@ -151,19 +151,19 @@ function tokensExceeded({ tokens }: UsageEntries, { counters, isTemporary }: Hel
     const message =
       `The request may use ${amount} tokens, its prompt and its longest possible reply; the limit is ` +
       `${limit} tokens per minute. Set max_tokens, or send a shorter prompt.`
-    return new GatewayError('token_limit_exceeded', message).withHeader('x-should-retry', 'false')
+    return rateLimitError('token_limit_exceeded', message).withHeader('x-should-retry', 'false')
   }
   const retryAfter = isTemporary ? 1 : toRetryAfterSeconds(use.resetMs)
   const message =
     `Limit of ${limit} tokens per minute exceeded: the request may use ${amount} tokens, ` +
     `${remaining({ limit }, use)} are left. ${retryAdvice(retryAfter)}`
-  return new GatewayError('token_limit_exceeded', message, { retryAfter })
+  return rateLimitError('token_limit_exceeded', message, { retryAfter })
 }
 
 function concurrencyExceeded({ slot }: UsageEntries): GatewayError {
   const retryAfter = 1
   const message = `Limit of ${slot?.limit} requests at the same time exceeded. ${retryAdvice(retryAfter)}`
-  return new GatewayError('concurrency_limit_exceeded', message, { retryAfter })
+  return rateLimitError('concurrency_limit_exceeded', message, { retryAfter })
 }
 
 const USAGE_OUTCOMES = [

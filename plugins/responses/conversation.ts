@@ -1,4 +1,10 @@
-import { GatewayError, isJsonObject, type JsonObject, type Message } from '../../core/contract/index.ts'
+import {
+  errorsOf,
+  GatewayError,
+  isJsonObject,
+  type JsonObject,
+  type Message,
+} from '../../core/contract/index.ts'
 import { parseResponseKey } from '../../core/dialects/responses/call.ts'
 import { parseItems } from '../../core/dialects/responses/parse-input-items.ts'
 import type { InputItem, ResponsesBody } from '../../core/dialects/responses/request-schema.ts'
@@ -109,12 +115,21 @@ function outputItems({ response }: StoredResponse): readonly (JsonObject & Input
   return Array.isArray(response.output) ? response.output.filter(isJsonObject) : []
 }
 
+export const CONVERSATION_ERROR_CODES = {
+  previous_response_not_found: {
+    ...{ status: 400, type: 'invalid_request_error' },
+    description: 'The response to continue was not found, has expired or was not completed.',
+  },
+} as const
+
+const conversationError = errorsOf(CONVERSATION_ERROR_CODES)
+
 /** `id` is the response that cannot be used, `previousId` the one that the caller named. */
 function previousResponseError(id: string, previousId: string): GatewayError {
   const subject = id === previousId ? 'it' : `the earlier response ${id}`
   const reason = `${subject} was not found, has expired or was not completed`
   const message = `Response ${previousId} cannot be continued: ${reason}.`
-  return new GatewayError('previous_response_not_found', message, {
+  return conversationError('previous_response_not_found', message, {
     param: 'previous_response_id',
     quoted: previousId,
   })

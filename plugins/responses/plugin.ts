@@ -5,6 +5,7 @@ import { GatewayState } from '../../projections/state.ts'
 import { TokenCounter } from '../../providers/shared/token-counter.ts'
 import { LedgerStore } from '../ledger/index.ts'
 import { createCompactDialect } from './compact-dialect.ts'
+import { CONVERSATION_ERROR_CODES } from './conversation.ts'
 import { createActiveCalls, createResponsesDialect } from './dialect.ts'
 import { createResponseEndpoints } from './endpoints.ts'
 import { Responses } from './index.ts'
@@ -55,7 +56,7 @@ export default definePlugin({
         createSocketEndpoint(),
         ...createResponseEndpoints(store, activeCalls, chooseForm),
       ],
-      errorCodes: { ...SOCKET_ERROR_CODES, ...STORE_ERROR_CODES },
+      errorCodes: { ...SOCKET_ERROR_CODES, ...STORE_ERROR_CODES, ...CONVERSATION_ERROR_CODES },
       close() {
         store.close()
         return counter.close()

@@ -1,17 +1,21 @@
-import { type Endpoint, endpoint, GatewayError, user } from '../../core/contract/index.ts'
+import { type Endpoint, endpoint, errorsOf, type GatewayError, user } from '../../core/contract/index.ts'
 import { createSharedQuota } from '../../core/util/shared-quota.ts'
 
 /** Open connections per process. Each can hold a conversation in memory. */
 const MAX_CONNECTIONS = { perKey: 100, perUser: 200, total: 2000 }
 
-const TOO_MANY_CONNECTIONS = { status: 429, type: 'rate_limit_error' } as const
-
 export const SOCKET_ERROR_CODES = {
   too_many_connections: {
-    ...TOO_MANY_CONNECTIONS,
+    ...{ status: 429, type: 'rate_limit_error' },
     description: 'The API key, its user or all users have too many WebSocket connections open.',
   },
+  upgrade_required: {
+    ...{ status: 426, type: 'invalid_request_error' },
+    description: 'The path is for WebSocket connections with this method.',
+  },
 } as const
+
+const socketError = errorsOf(SOCKET_ERROR_CODES)
 
 /** Admits the callers of WebSocket connections. Any other request with this method is 426. */
 export function createSocketEndpoint(): Endpoint {
@@ -52,7 +56,7 @@ export function createSocketEndpoint(): Endpoint {
 
 function createUpgradeRequiredError(): GatewayError {
   const message = 'GET /v1/responses opens a WebSocket. Send POST for a response, or the header Upgrade.'
-  return new GatewayError('upgrade_required', message, { headers: { upgrade: 'websocket' } })
+  return socketError('upgrade_required', message, { headers: { upgrade: 'websocket' } })
 }
 
 /** `holder` is the subject of the message with its verb. */
@@ -60,10 +64,5 @@ function createTooManyConnectionsError(holder: string, limit: number): GatewayEr
   const message =
     `${holder} ${limit} WebSocket connections open already, which is the limit. ` +
     'Close one, or send further messages on them.'
-  return new GatewayError({
-    ...TOO_MANY_CONNECTIONS,
-    code: 'too_many_connections',
-    message,
-    retryAfter: 30,
-  })
+  return socketError('too_many_connections', message, { retryAfter: 30 })
 }

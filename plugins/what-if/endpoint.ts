@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { data, type Endpoint, endpoint, GatewayError, operator } from '../../core/contract/index.ts'
+import { data, type Endpoint, endpoint, errorsOf, operator } from '../../core/contract/index.ts'
 import { parseRequestFilter } from '../ledger/request-endpoints.ts'
 import { streamProgress } from './progress-stream.ts'
 import { runWhatIf, type WhatIfQuestion, type WhatIfServices } from './run-what-if.ts'
@@ -88,12 +88,15 @@ async function evaluate(...args: Parameters<typeof runWhatIf>): ReturnType<typeo
   } catch (error) {
     if (!(error instanceof WhatIfBusyError)) throw error
     const message = 'Too many evaluations are waiting. Try again when one has ended.'
-    throw new GatewayError({ ...WHAT_IF_BUSY, code: 'what_if_busy', message, retryAfter: 2 })
+    throw whatIfError('what_if_busy', message, { retryAfter: 2 })
   }
 }
 
-const WHAT_IF_BUSY = { status: 429, type: 'rate_limit_error' } as const
-
 export const WHAT_IF_ERROR_CODES = {
-  what_if_busy: { ...WHAT_IF_BUSY, description: 'Too many evaluations of drafts are waiting.' },
+  what_if_busy: {
+    ...{ status: 429, type: 'rate_limit_error' },
+    description: 'Too many evaluations of drafts are waiting.',
+  },
 } as const
+
+const whatIfError = errorsOf(WHAT_IF_ERROR_CODES)

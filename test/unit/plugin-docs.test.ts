@@ -17,6 +17,7 @@ const DOCUMENTED = {
   'chat.ts': { ReplyTransform: 'Phases' },
   'reply-text.ts': { TextReplacement: 'Phases' },
   'provider.ts': { ProviderAdapter: 'Providers', ProviderRequest: 'Providers', StreamReader: 'Providers' },
+  'error-codes.ts': { ErrorDefinition: 'Endpoints' },
 } as const
 
 const page = readFileSync(new URL('docs/plugins.md', ROOT), 'utf8')

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { declareErrorCodes, findErrorDefinition } from '../../../../core/contract/error-codes.ts'
-import { ERROR_CODES, GatewayError } from '../../../../core/contract/index.ts'
+import { ERROR_CODES, errorsOf, GatewayError } from '../../../../core/contract/index.ts'
 import { moduleUrl } from '../../../support/root.ts'
 import { readSource } from '../../../support/source-files.ts'
 
@@ -28,6 +28,13 @@ describe('a GatewayError', () => {
     expect(error).to.include(custom)
     expect(error.details.param).to.equal('input')
     expect(error.mayFailOver).to.equal(false)
+  })
+
+  it('is created by a plugin with the status and type that the plugin declares', () => {
+    const cardError = errorsOf({ card: { status: 422, type: 'validation_error', description: 'A card.' } })
+    const error = cardError('card', 'A card number.', { param: 'input' })
+    expect(error).to.include({ code: 'card', status: 422, type: 'validation_error' })
+    expect(error.details).to.deep.equal({ param: 'input' })
   })
 
   it('may have a code that is declared to another copy of this module, as plugins bundle them', async () => {

@@ -147,7 +147,7 @@ describe('the text transform', () => {
 
     it('can end the reply', async () => {
       const refuse = () => {
-        throw new GatewayError('firewall_blocked', 'The reply names a secret.')
+        throw new GatewayError('refused', 'The reply names a secret.')
       }
       const result = transform([[text('the proj')], [text('ect x')], [finish]], { ...rule, onFound: refuse })
       expect(await result.catch(({ message }: Error) => message)).to.equal('The reply names a secret.')

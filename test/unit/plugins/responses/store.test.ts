@@ -1,14 +1,10 @@
 import { expect } from 'chai'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
-import {
-  type Account,
-  type EndedExchange,
-  GatewayError,
-  type JsonObject,
-} from '../../../../core/contract/index.ts'
+import type { Account, EndedExchange, JsonObject } from '../../../../core/contract/index.ts'
 import type { ResponsesCall } from '../../../../core/dialects/responses/call.ts'
 import { errorMessage } from '../../../../core/util/error-message.ts'
+import { firewallError } from '../../../../plugins/firewall/refusal.ts'
 import { createSessionMemory } from '../../../../plugins/responses/session-memory.ts'
 import {
   createResponseRecorder,
@@ -111,7 +107,7 @@ describe('storing responses', () => {
   })
 
   it('stores a failure without any text of the request', async () => {
-    await createRecorder().recordFailure(exchange, call, new GatewayError('firewall_blocked', 'Blocked.'))
+    await createRecorder().recordFailure(exchange, call, firewallError('firewall_blocked', 'Blocked.'))
     const [stored] = saved
     expect(stored?.input).to.deep.equal([])
     expect(stored?.response).to.deep.include({ status: 'failed', instructions: null })
