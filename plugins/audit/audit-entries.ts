@@ -8,7 +8,7 @@ import { createGroups, type Groups } from '../../projections/groups.ts'
 import type { PastEvent } from '../../projections/past-events.ts'
 import { createPolicies, type Policies } from '../../projections/policies.ts'
 import { emptyUserRules } from '../../projections/user-rules.ts'
-import type { RuleKinds } from '../rules/diff-rules.ts'
+import type { RuleKinds } from '../rules/index.ts'
 
 /** The kinds of subjects of a user whose changes are audited. */
 export const AUDIT_SUBJECTS = ['routing', 'firewall', 'key', 'user'] as const

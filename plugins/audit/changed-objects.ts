@@ -3,7 +3,7 @@ import { showFields } from '../../core/resources/names.ts'
 import type { Budget } from '../../projections/events/budgets.ts'
 import type { History } from '../../projections/history.ts'
 import { type PastEvent, readStreams } from '../../projections/past-events.ts'
-import type { RuleKinds } from '../rules/diff-rules.ts'
+import type { RuleKinds } from '../rules/index.ts'
 import { type AuditEntry, toAuditEntries } from './audit-entries.ts'
 import type { LogEntry } from './log-entries.ts'
 

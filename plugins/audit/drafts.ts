@@ -5,9 +5,8 @@ import { evolveUserRules, type RuleEvent } from '../../projections/events/rules.
 import { toPastRuleSet } from '../../projections/history.ts'
 import { RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
 import { toUserRules } from '../../projections/user-rules.ts'
-import type { RuleCommandSet } from '../rules/batch.ts'
-import { checkPatternSize } from '../rules/pattern-size.ts'
-import { prefixErrors, prefixRejection, type RuleChange } from '../rules/rule-commands.ts'
+import type { RuleCommandSet } from '../rules/index.ts'
+import { checkPatternSize, prefixErrors, prefixRejection, type RuleChange } from '../rules/index.ts'
 import type { RuleDraft, RuleDrafts } from './parse-simulation.ts'
 
 /**

@@ -15,11 +15,16 @@ import { fixedBackoff, retry } from '../../core/threads/retry.ts'
 import { parseAsOf } from '../../core/util/as-of.ts'
 import { isRuleEvent } from '../../projections/events/rules.ts'
 import type { PastEvent } from '../../projections/past-events.ts'
-import { HISTORY_ERRORS, replayRuleChange, toRuleResponse } from '../rules/endpoints.ts'
-import { executeRuleChanges, type RuleChangeResult, ruleNotFoundError } from '../rules/rule-commands.ts'
-import type { RuleKind } from '../rules/rule-kind.ts'
-import type { RuleHistoryServices } from '../rules/rule-scopes.ts'
-import { ruleId } from '../rules/schemas.ts'
+import type { RuleHistoryServices, RuleKind } from '../rules/index.ts'
+import {
+  executeRuleChanges,
+  HISTORY_ERRORS,
+  type RuleChangeResult,
+  replayRuleChange,
+  ruleId,
+  ruleNotFoundError,
+  toRuleResponse,
+} from '../rules/index.ts'
 import { type AuditEntry, toAuditEntries } from './audit-entries.ts'
 import { parseAuditQuery } from './find-entries.ts'
 import { HistoryChangedError, revertRule } from './revert.ts'

@@ -2,7 +2,7 @@ import type { JsonObject, RecordedEvent, Static, TObject } from '../../core/cont
 import { decodeCursor, encodeCursor } from '../../core/http/cursor.ts'
 import { showRecord } from '../../core/resources/changes.ts'
 import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
-import type { AuditQuery } from '../rules/rule-scopes.ts'
+import type { AuditQuery } from '../rules/index.ts'
 import type { AuditEntry } from './audit-entries.ts'
 import { describeLostRace, type LostRaces } from './lost-races.ts'
 import { AUDIT_PAGE, type auditQuery } from './schemas.ts'

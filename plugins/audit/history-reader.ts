@@ -1,7 +1,7 @@
 import type { RuleOwner } from '../../projections/events/rules.ts'
 import type { Groups } from '../../projections/groups.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
-import type { RuleHistory } from '../rules/rule-scopes.ts'
+import type { RuleHistory } from '../rules/index.ts'
 import type { HistoryCall, HistoryResult, Present } from './history-methods.ts'
 import type { HistoryThread } from './history-thread.ts'
 

@@ -2,8 +2,7 @@ import { type FirewallRule, GatewayError, type RoutingRule, type RuleSet } from 
 import { type Precondition, revisionEtag } from '../../core/http/conditional.ts'
 import { invalidParameterError } from '../../core/http/parse-call.ts'
 import type { RuleOwner } from '../../projections/events/rules.ts'
-import type { RuleChange, RuleCommands } from '../rules/rule-commands.ts'
-import type { RuleKind } from '../rules/rule-kind.ts'
+import type { RuleChange, RuleCommands, RuleKind } from '../rules/index.ts'
 import type { AuditEntry } from './audit-entries.ts'
 
 interface RevertContext<Rule extends RoutingRule | FirewallRule, Content> {

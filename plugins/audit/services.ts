@@ -6,11 +6,10 @@ import type { Groups } from '../../projections/groups.ts'
 import type { Policies } from '../../projections/policies.ts'
 import type { Timeline } from '../../projections/timeline.ts'
 import type { Evidence } from '../../projections/transparency/evidence.ts'
-import type { RouterReplay } from '../learned-routing/router-replay.ts'
-import type { StoredRecord } from '../ledger/store/queries.ts'
+import type { RouterReplay } from '../learned-routing/index.ts'
+import type { StoredRecord } from '../ledger/index.ts'
 import type { Responses } from '../responses/index.ts'
-import type { RuleCommandSet } from '../rules/batch.ts'
-import type { RuleHistoryServices } from '../rules/rule-scopes.ts'
+import type { RuleCommandSet, RuleHistoryServices } from '../rules/index.ts'
 
 /** The services that the audit plugin depends on. */
 export interface AuditServices extends RuleHistoryServices {

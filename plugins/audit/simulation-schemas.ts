@@ -11,7 +11,7 @@ import {
   RuleTraceEntrySchema,
   WarningSchema,
 } from '../../core/http/schemas.ts'
-import { RecordedErrorSchema } from '../ledger/schemas.ts'
+import { RecordedErrorSchema } from '../ledger/index.ts'
 
 export const Draft = OpenObject(
   {

@@ -25,10 +25,9 @@ import { toAccount } from '../../projections/accounts.ts'
 import type { CallerAt } from '../../projections/callers.ts'
 import type { User } from '../../projections/events/users.ts'
 import { toPastRuleSet } from '../../projections/history.ts'
-import { checkEndpoint } from '../auth/authenticate.ts'
-import { userNotFoundError } from '../auth/users.ts'
-import { createResponsesParser } from '../responses/dialect.ts'
+import { checkEndpoint, userNotFoundError } from '../auth/index.ts'
 import type { Responses } from '../responses/index.ts'
+import { createResponsesParser } from '../responses/index.ts'
 import { addDrafts } from './drafts.ts'
 import {
   type PolicyDraft,

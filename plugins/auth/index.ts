@@ -3,6 +3,12 @@ import type { AccessLog } from './access-log.ts'
 import type { AuthFailureLimiter } from './auth-failures.ts'
 import type { Sessions } from './sessions.ts'
 
+export { apiKeyOf } from './api-key.ts'
+export { checkEndpoint } from './authenticate.ts'
+export { BudgetInput, BudgetTerms, keyId } from './schemas.ts'
+export { COOKIE_HOURS, SESSION_COOKIE, type Session, type SessionHolder, type Sessions } from './sessions.ts'
+export { requireUser, userId, userNotFoundError } from './users.ts'
+
 /** Who may do what, and how that changes. The gateway creates it: it checks operators itself. */
 export interface Access {
   readonly authFailures: AuthFailureLimiter

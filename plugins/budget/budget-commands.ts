@@ -10,7 +10,7 @@ import { userStream } from '../../projections/events/users.ts'
 import type { Groups } from '../../projections/groups.ts'
 import type { OverallBudget } from '../../projections/overall-budget.ts'
 import type { EventWriter } from '../../projections/runtime/write.ts'
-import { groups as groupResource } from '../policies/groups.ts'
+import { groups as groupResource } from '../policies/index.ts'
 import type { BudgetTarget, OwnedBudget } from './owned-budget.ts'
 
 export interface BudgetServices {

@@ -1,6 +1,14 @@
 import { type EndedExchange, type MaybePromise, service } from '../../core/contract/index.ts'
 import type { OwnedBudget } from './owned-budget.ts'
 
+export { findNewBudgets } from './budget-commands.ts'
+export { parseBudget } from './endpoints.ts'
+export { budgetUnavailable } from './errors.ts'
+export { BudgetGuard, type GuardOptions } from './guard.ts'
+export { type BudgetSource, type BudgetTarget, budgetsOf, type OwnedBudget } from './owned-budget.ts'
+export { periodAt, rangeOf } from './periods.ts'
+export { type CostLedger, Spending } from './spending.ts'
+
 /** What other plugins need of budgets. */
 export interface Budgets {
   /** Call after a budget was set where none of its period was. See `Spending.catchUp`. */

@@ -17,14 +17,14 @@ import {
 } from '../../core/contract/index.ts'
 import { Success, Timestamp } from '../../core/http/schemas.ts'
 import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
-import { apiKeyOf } from '../auth/api-key.ts'
 import {
+  apiKeyOf,
   COOKIE_HOURS,
   SESSION_COOKIE,
   type Session,
   type SessionHolder,
   type Sessions,
-} from '../auth/sessions.ts'
+} from '../auth/index.ts'
 
 const path = Type.Optional(
   Type.String({

@@ -11,10 +11,8 @@ import {
 import { SYSTEM_ACTOR } from '../../core/event-log/actor.ts'
 import { invalidParameterError } from '../../core/http/parse-call.ts'
 import type { ReportRatingChange } from '../../projections/events/access.ts'
-import type { LedgerReader } from '../ledger/reader.ts'
-import { showFeedback } from '../ledger/show-record.ts'
-import type { FeedbackCursor, FeedbackFilter, StoredFeedback } from '../ledger/store/feedback-queries.ts'
-import { parseTimeRange } from '../ledger/time-parameter.ts'
+import type { FeedbackCursor, FeedbackFilter, LedgerReader, StoredFeedback } from '../ledger/index.ts'
+import { parseTimeRange, showFeedback } from '../ledger/index.ts'
 import { type ImportServices, importRatingLines } from './import-ratings.ts'
 import { toRequestId } from './request-ids.ts'
 import {

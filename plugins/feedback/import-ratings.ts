@@ -1,6 +1,6 @@
 import { parse as parseJson } from '@hapi/bourne'
 import { isJsonObject, type JsonObject } from '../../core/contract/index.ts'
-import type { ImportedRating } from '../ledger/store/feedback-queries.ts'
+import type { ImportedRating } from '../ledger/index.ts'
 import { readLines } from './read-lines.ts'
 
 /** Characters of a line. */

@@ -1,7 +1,6 @@
 import { definePlugin, service } from '../../core/contract/index.ts'
 import { Access } from '../auth/index.ts'
-import { Ledger } from '../ledger/index.ts'
-import { createLedgerReader } from '../ledger/reader.ts'
+import { createLedgerReader, Ledger } from '../ledger/index.ts'
 import { createFeedbackEndpoints } from './endpoints.ts'
 import type { ImportServices } from './import-ratings.ts'
 

@@ -1,6 +1,6 @@
 import { type Static, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
 import { Count, NextCursor, pageQuery, TimeParameter } from '../../core/http/schemas.ts'
-import { feedbackFields, nullableText, scoreBound, userFilter } from '../ledger/schemas.ts'
+import { feedbackFields, nullableText, scoreBound, userFilter } from '../ledger/index.ts'
 
 const MAX_COMMENT_CHARS = 2000
 

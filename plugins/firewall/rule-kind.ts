@@ -20,7 +20,7 @@ import {
   type RuleKind,
   schemaField,
   showOwner,
-} from '../rules/rule-kind.ts'
+} from '../rules/index.ts'
 import { patternSource } from './compile.ts'
 import { firewallRuleApi } from './schemas.ts'
 

@@ -1,6 +1,6 @@
 import { data, Nullable, StringEnum, Type } from '../../core/contract/index.ts'
-import type { RuleApi } from '../rules/rule-kind.ts'
-import { ruleSchema } from '../rules/schemas.ts'
+import type { RuleApi } from '../rules/index.ts'
+import { ruleSchema } from '../rules/index.ts'
 
 const FirewallRuleSchema = ruleSchema('FirewallRule', 'A rule that inspects the text of requests.', {
   scope: StringEnum(['prompt', 'response'], { description: 'The text that the rule inspects.' }),

@@ -15,7 +15,7 @@ import type { RouterScope, RouterVersion, TrainedModels } from '../../projection
 import type { Groups } from '../../projections/groups.ts'
 import type { Routers } from '../../projections/routers.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
-import { DAY_MS } from '../ledger/store/record-id.ts'
+import { DAY_MS } from '../ledger/index.ts'
 import { readRoutersAt } from './active-routers.ts'
 import { type RouterCommands, requireRouter, routerNotFoundError } from './router-commands.ts'
 import {

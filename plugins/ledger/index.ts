@@ -3,6 +3,43 @@ import { createLedgerUnavailableError } from './reader.ts'
 import type { LedgerCalls } from './store/methods.ts'
 import type { StoredRecord } from './store/queries.ts'
 
+export { createLedgerReader, createLedgerUnavailableError, type LedgerReader } from './reader.ts'
+export { parseRequestFilter } from './request-endpoints.ts'
+export {
+  adminRequestQuery,
+  feedbackFields,
+  nullableText,
+  RecordedErrorSchema,
+  RequestRecordSchema,
+  requestId,
+  scoreBound,
+  userFilter,
+} from './schemas.ts'
+export { showFeedback, showRecord } from './show-record.ts'
+export type {
+  FeedbackCursor,
+  FeedbackFilter,
+  ImportedRating,
+  RatingPage,
+  RatingQuery,
+  StoredFeedback,
+} from './store/feedback-queries.ts'
+export type { LedgerCalls } from './store/methods.ts'
+export type {
+  CostQuery,
+  CostSum,
+  RequestFilter,
+  RequestPage,
+  RequestQuery,
+  StoredPrompt,
+  StoredRecord,
+  UsageGroup,
+} from './store/queries.ts'
+export type { SeriesPoint } from './store/read-series.ts'
+export type { PromptContent, PromptOmission } from './store/record.ts'
+export { DAY_MS, HOUR_MS, timeOfRecordId } from './store/record-id.ts'
+export { parseTimeRange } from './time-parameter.ts'
+
 /** Where records are, whether the plugin that writes them is listed or not. The gateway opens it. */
 export const LedgerStore = service<LedgerCalls>('ledger.store')
 

@@ -1,6 +1,6 @@
 import { data, type Endpoint, endpoint, errorsOf, GatewayError, operator } from '../../core/contract/index.ts'
 import type { ReportPromptAccess } from '../../projections/events/access.ts'
-import { userId } from '../auth/users.ts'
+import { userId } from '../auth/index.ts'
 import type { LedgerReader } from './reader.ts'
 import { DeletedPrompts, RecordedPromptSchema, requestId } from './schemas.ts'
 import type { StoredPrompt } from './store/queries.ts'

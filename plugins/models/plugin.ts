@@ -12,9 +12,7 @@ import {
 } from '../../core/contract/index.ts'
 import { isModelAllowed } from '../../core/util/allowed-models.ts'
 import { Providers } from '../../providers/shared/providers.ts'
-import { findTarget } from '../routing/build-route.ts'
-import { knownNames, parseRequestedModel } from '../routing/requested-model.ts'
-import { RoutingCatalog } from '../routing/routing-catalog.ts'
+import { findTarget, knownNames, parseRequestedModel, RoutingCatalog } from '../routing/index.ts'
 import { toAnthropicModel, toAnthropicModelList } from './anthropic-list.ts'
 import { ModelList, ModelSchema } from './schemas.ts'
 

@@ -1,8 +1,8 @@
 import type { FirewallRule, JsonObject, RoutingRule, RuleSet } from '../../core/contract/index.ts'
 import type { AsOf } from '../../core/util/as-of.ts'
 import { RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
-import { showRecord } from '../ledger/show-record.ts'
-import type { StoredRecord } from '../ledger/store/queries.ts'
+import type { StoredRecord } from '../ledger/index.ts'
+import { showRecord } from '../ledger/index.ts'
 import type { OverviewServices } from './services.ts'
 
 type ExplainServices = Pick<

@@ -8,9 +8,9 @@ import {
   type Static,
   Type,
 } from '../../core/contract/index.ts'
-import { apiKeyOf } from '../auth/api-key.ts'
-import { showRecord } from '../ledger/show-record.ts'
-import type { StoredRecord } from '../ledger/store/queries.ts'
+import { apiKeyOf } from '../auth/index.ts'
+import type { StoredRecord } from '../ledger/index.ts'
+import { showRecord } from '../ledger/index.ts'
 import type { LiveBatch, LiveFeed } from './live-feed.ts'
 import { LiveEvent, liveQuery } from './schemas.ts'
 import type { OverviewServices } from './services.ts'

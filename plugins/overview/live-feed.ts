@@ -1,6 +1,5 @@
 import { errorMessage } from '../../core/util/error-message.ts'
-import type { LedgerCalls } from '../ledger/store/methods.ts'
-import type { StoredRecord } from '../ledger/store/queries.ts'
+import type { LedgerCalls, StoredRecord } from '../ledger/index.ts'
 
 /** What a viewer receives: records, or the number of records that were dropped. */
 export interface LiveBatch {

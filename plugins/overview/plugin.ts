@@ -11,13 +11,16 @@ import { ProcessServices } from '../../core/pipeline/process-services.ts'
 import { GatewayState } from '../../projections/state.ts'
 import { CircuitBreakers } from '../../providers/shared/breaker.ts'
 import { Providers } from '../../providers/shared/providers.ts'
-import { createLostRaceFinder } from '../audit/lost-races.ts'
-import { createLogReader } from '../audit/read-log.ts'
+import { createLogReader, createLostRaceFinder } from '../audit/index.ts'
 import { Access } from '../auth/index.ts'
-import { Ledger } from '../ledger/index.ts'
-import { createLedgerReader, createLedgerUnavailableError, type LedgerReader } from '../ledger/reader.ts'
-import { requestId } from '../ledger/schemas.ts'
-import { RuleScopes } from '../rules/rule-scopes.ts'
+import {
+  createLedgerReader,
+  createLedgerUnavailableError,
+  Ledger,
+  type LedgerReader,
+  requestId,
+} from '../ledger/index.ts'
+import { RuleScopes } from '../rules/index.ts'
 import { explainRequest } from './explain-request.ts'
 import { createLiveEndpoint, LIVE_ERROR_CODES } from './live-endpoint.ts'
 import { LiveFeed } from './live-feed.ts'

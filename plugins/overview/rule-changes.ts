@@ -1,5 +1,4 @@
-import type { LogEntry } from '../audit/log-entries.ts'
-import type { LogReader } from '../audit/read-log.ts'
+import type { LogEntry, LogReader } from '../audit/index.ts'
 
 const MAX_CHANGES = 200
 

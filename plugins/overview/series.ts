@@ -1,6 +1,6 @@
 import { NANOS_PER_USD, roundUsd } from '../../core/util/cost.ts'
-import type { SeriesPoint } from '../ledger/store/read-series.ts'
-import { DAY_MS, HOUR_MS } from '../ledger/store/record-id.ts'
+import type { SeriesPoint } from '../ledger/index.ts'
+import { DAY_MS, HOUR_MS } from '../ledger/index.ts'
 
 export const RANGES = ['1h', '24h', '7d'] as const
 

@@ -11,9 +11,9 @@ import type { Subscription } from '../../projections/runtime/subscribe.ts'
 import type { Timeline } from '../../projections/timeline.ts'
 import type { Evidence } from '../../projections/transparency/evidence.ts'
 import type { CircuitBreakers } from '../../providers/shared/breaker.ts'
-import type { Sessions } from '../auth/sessions.ts'
+import type { Sessions } from '../auth/index.ts'
 import type { Ledger } from '../ledger/index.ts'
-import type { RuleKinds } from '../rules/diff-rules.ts'
+import type { RuleKinds } from '../rules/index.ts'
 
 /** What the overview depends on. */
 export interface OverviewServices {

@@ -1,4 +1,4 @@
-import { HOUR_MS } from '../ledger/store/record-id.ts'
+import { HOUR_MS } from '../ledger/index.ts'
 import {
   type Attention,
   checkBudgets,

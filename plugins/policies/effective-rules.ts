@@ -23,10 +23,9 @@ import type { ReadCallerAt } from '../../projections/callers.ts'
 import { toPastRuleSet } from '../../projections/history.ts'
 import type { Policies } from '../../projections/policies.ts'
 import { emptyRuleSet } from '../../projections/rules.ts'
-import { requireUser, userId, userNotFoundError } from '../auth/users.ts'
-import type { RuleKinds } from '../rules/diff-rules.ts'
-import type { RuleKind } from '../rules/rule-kind.ts'
-import { asOfQuery } from '../rules/schemas.ts'
+import { requireUser, userId, userNotFoundError } from '../auth/index.ts'
+import type { RuleKind, RuleKinds } from '../rules/index.ts'
+import { asOfQuery } from '../rules/index.ts'
 
 export interface EffectiveRuleServices {
   readonly accounts: Pick<Accounts, 'user'>

@@ -8,7 +8,7 @@ import type { Accounts } from '../../projections/accounts.ts'
 import { userStream } from '../../projections/events/users.ts'
 import type { Groups } from '../../projections/groups.ts'
 import type { EventWriter } from '../../projections/runtime/write.ts'
-import { requireUser, userId } from '../auth/users.ts'
+import { requireUser, userId } from '../auth/index.ts'
 import { groups as declaration, groupId } from './groups.ts'
 
 interface GroupMemberServices {

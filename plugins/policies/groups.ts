@@ -3,7 +3,7 @@ import { Timestamp } from '../../core/http/schemas.ts'
 import { buildIdSchema } from '../../core/resources/resource.ts'
 import { foldGroup, type Group, groupEvents } from '../../projections/events/groups.ts'
 import type { Policies } from '../../projections/policies.ts'
-import { BudgetTerms } from '../auth/schemas.ts'
+import { BudgetTerms } from '../auth/index.ts'
 
 interface GroupServices {
   readonly policies: Pick<Policies, 'policyOfGroup'>

@@ -8,12 +8,14 @@ import {
 import { manageResource } from '../../core/resources/endpoints.ts'
 import { Callers } from '../../projections/callers.ts'
 import { GatewayState } from '../../projections/state.ts'
-import { createDiffEndpoint, createHistoryEndpoints } from '../audit/endpoints.ts'
-import { describeLostRace } from '../audit/lost-races.ts'
-import { createBatchEndpoint } from '../rules/batch-endpoint.ts'
-import { createRuleEndpoints } from '../rules/endpoints.ts'
-import type { RuleKind } from '../rules/rule-kind.ts'
-import { type RuleHistoryServices, RuleScopes } from '../rules/rule-scopes.ts'
+import { createDiffEndpoint, createHistoryEndpoints, describeLostRace } from '../audit/index.ts'
+import type { RuleKind } from '../rules/index.ts'
+import {
+  createBatchEndpoint,
+  createRuleEndpoints,
+  type RuleHistoryServices,
+  RuleScopes,
+} from '../rules/index.ts'
 import { createEffectiveRuleEndpoints } from './effective-rules.ts'
 import { createGroupMemberEndpoints } from './group-members.ts'
 import { groups as groupResource } from './groups.ts'

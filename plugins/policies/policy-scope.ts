@@ -1,6 +1,6 @@
 import { operator } from '../../core/contract/index.ts'
 import type { Policies } from '../../projections/policies.ts'
-import type { RuleScope } from '../rules/rule-scope.ts'
+import type { RuleScope } from '../rules/index.ts'
 import { policyId, policyNotFoundError } from './policies.ts'
 
 /** The rules of the policy that the path names. */

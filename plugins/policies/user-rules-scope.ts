@@ -1,8 +1,8 @@
 import { operator } from '../../core/contract/index.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { Rules } from '../../projections/rules.ts'
-import { userId, userNotFoundError } from '../auth/users.ts'
-import type { RuleScope } from '../rules/rule-scope.ts'
+import { userId, userNotFoundError } from '../auth/index.ts'
+import type { RuleScope } from '../rules/index.ts'
 
 /** The rules of the user that the path names, whatever the user's plan is. */
 export function createUserRulesScope(

@@ -15,7 +15,7 @@ import { maxReplyTokens, PromptTokens, promptTokensOf } from '../../core/text/pr
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import { createOutcomeCounter } from '../../core/util/metrics.ts'
 import { providerUseOf } from '../../core/util/provider-use.ts'
-import { targetsToTry } from '../dispatch/next-target.ts'
+import { targetsToTry } from '../dispatch/index.ts'
 import { counterUnavailable } from './request-limit.ts'
 import { limitOf, type RateLimitSettings, rateLimitError, WINDOW_SECONDS } from './settings.ts'
 

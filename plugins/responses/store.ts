@@ -18,7 +18,7 @@ import { toStreamError } from '../../core/dialects/stream-error.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import { createHistogram } from '../../core/util/metrics.ts'
 import type { Accounts } from '../../projections/accounts.ts'
-import type { LedgerCalls } from '../ledger/store/methods.ts'
+import type { LedgerCalls } from '../ledger/index.ts'
 import type { SessionMemory } from './session-memory.ts'
 
 /** A response and what is needed to replay and to continue it. */

@@ -11,7 +11,7 @@ import {
 import { checkModelAllowed, isModelAllowed, modelNotAllowedError } from '../../core/util/allowed-models.ts'
 import { type Capabilities, currentDate, isRetired } from '../../providers/shared/catalog.ts'
 import type { ParameterFit } from '../../providers/shared/parameter-fit.ts'
-import type { PromptAssessment } from '../learned-routing/assess-prompt.ts'
+import type { PromptAssessment } from '../learned-routing/index.ts'
 import { drawModel, toRouterChoice } from './explore.ts'
 import { modelNotFoundError } from './model-not-found.ts'
 import { promptQuality, rankModels, sortByFit } from './rank-models.ts'

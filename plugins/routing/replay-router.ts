@@ -1,10 +1,8 @@
 import { type Mode, type Model, parseMode } from '../../core/contract/index.ts'
 import { costOf } from '../../core/util/cost.ts'
-import type { LoadedRouter } from '../learned-routing/active-routers.ts'
-import { assessFeatures } from '../learned-routing/assess-prompt.ts'
-import { decodeFeatures } from '../learned-routing/features.ts'
-import type { RouterWhatIf } from '../learned-routing/schemas.ts'
-import type { RequestPage, RequestQuery, StoredRecord } from '../ledger/store/queries.ts'
+import type { LoadedRouter, RouterWhatIf } from '../learned-routing/index.ts'
+import { assessFeatures, decodeFeatures } from '../learned-routing/index.ts'
+import type { RequestPage, RequestQuery, StoredRecord } from '../ledger/index.ts'
 import { promptQuality, rankModels } from './rank-models.ts'
 import type { ModeWeights } from './routing-catalog.ts'
 

@@ -7,7 +7,7 @@ import type {
   Warning,
 } from '../../core/contract/index.ts'
 import { isRetired } from '../../providers/shared/catalog.ts'
-import type { PromptAssessment } from '../learned-routing/assess-prompt.ts'
+import type { PromptAssessment } from '../learned-routing/index.ts'
 import { buildAutomaticRoute, buildFixedRoute, findFamilyProvider, findTarget } from './build-route.ts'
 import type { RuleDecision } from './evaluate.ts'
 import type { RequestedModel } from './requested-model.ts'

@@ -20,7 +20,7 @@ import {
   type RuleField,
   type RuleKind,
   showOwner,
-} from '../rules/rule-kind.ts'
+} from '../rules/index.ts'
 import { routingRuleApi } from './schemas.ts'
 
 /** Routing rules: fields, validation and events (docs/api.md, "Routing rules"). */

@@ -1,6 +1,6 @@
 import { AnyFields } from '../../core/http/schemas.ts'
-import type { RuleApi } from '../rules/rule-kind.ts'
-import { ruleSchema } from '../rules/schemas.ts'
+import type { RuleApi } from '../rules/index.ts'
+import { ruleSchema } from '../rules/index.ts'
 
 const RoutingRuleSchema = ruleSchema('RoutingRule', 'A rule that chooses the model of requests.', {
   match_json: AnyFields('The conditions. All of them must hold; none matches every request.'),

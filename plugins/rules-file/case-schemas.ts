@@ -7,7 +7,7 @@ import {
   StringEnum,
   Type,
 } from '../../core/contract/index.ts'
-import { SIMULATED_ENDPOINTS } from '../audit/simulation-schemas.ts'
+import { SIMULATED_ENDPOINTS } from '../audit/index.ts'
 import { reference } from './schemas.ts'
 
 const texts = (description: string) =>

@@ -1,12 +1,15 @@
 import { isJsonObject, type JsonObject } from '../../core/contract/index.ts'
 import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
-import { cacheAction } from '../cache/options.ts'
-import { createFirewallRuleKind } from '../firewall/rule-kind.ts'
-import { builtInConditions, createBuiltInActions } from '../routing/operators.ts'
-import { createRoutingRuleKind } from '../routing/rule-kind.ts'
-import { createSplitAction } from '../routing/split-action.ts'
-import { ruleBodySchema } from '../rules/rule-kind.ts'
-import { createShadowAction } from '../shadow/action.ts'
+import { cacheAction } from '../cache/index.ts'
+import { createFirewallRuleKind } from '../firewall/index.ts'
+import {
+  builtInConditions,
+  createBuiltInActions,
+  createRoutingRuleKind,
+  createSplitAction,
+} from '../routing/index.ts'
+import { ruleBodySchema } from '../rules/index.ts'
+import { createShadowAction } from '../shadow/index.ts'
 import { RuleCasesSchema } from './case-schemas.ts'
 import { RulesFileSchema } from './schemas.ts'
 

@@ -1,5 +1,5 @@
 import type { Group, GroupContent } from '../../projections/events/groups.ts'
-import { diffFields } from '../rules/diff-rules.ts'
+import { diffFields } from '../rules/index.ts'
 import type { PlanBuilder } from './plan-builder.ts'
 import type { PlannedChange, PlannedId, UserName } from './planned.ts'
 import { matchEntries } from './references.ts'

@@ -1,6 +1,6 @@
 import { showFields } from '../../core/resources/names.ts'
 import type { Policy, PolicyContent } from '../../projections/events/policies.ts'
-import { diffFields } from '../rules/diff-rules.ts'
+import { diffFields } from '../rules/index.ts'
 import type { PlanBuilder } from './plan-builder.ts'
 import { pickChanged } from './plan-groups.ts'
 import { planRules } from './plan-rules.ts'

@@ -5,7 +5,7 @@ import type { Groups } from '../../projections/groups.ts'
 import type { OverallBudget } from '../../projections/overall-budget.ts'
 import type { Policies } from '../../projections/policies.ts'
 import type { Rules } from '../../projections/rules.ts'
-import type { RuleKinds } from '../rules/diff-rules.ts'
+import type { RuleKinds } from '../rules/index.ts'
 
 /** What a file is compared with. */
 export interface RulesFileState {

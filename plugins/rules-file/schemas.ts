@@ -1,6 +1,6 @@
 import { type JsonObject, Nullable, type Static, StrictObject, Type } from '../../core/contract/index.ts'
-import { BudgetInput } from '../auth/schemas.ts'
-import { policies } from '../policies/policies.ts'
+import { BudgetInput } from '../auth/index.ts'
+import { policies } from '../policies/index.ts'
 
 const id = (what: string) =>
   Type.Integer({ minimum: 1, format: 'int64', description: `Id of an existing ${what}.` })

@@ -1,8 +1,7 @@
 import { type Action, type Static, StrictObject, Type } from '../../core/contract/index.ts'
 import { ModelName } from '../../core/dialects/schema-types.ts'
 import type { Catalog } from '../../providers/shared/catalog.ts'
-import { drawNumber } from '../routing/draw.ts'
-import { unknownModelIssue } from '../routing/split-action.ts'
+import { drawNumber, unknownModelIssue } from '../routing/index.ts'
 
 /** Where `exchange.state` has the model that an action named. */
 export const SHADOW_MODEL = 'signalbox:shadow'

@@ -1,9 +1,13 @@
 import type { Exchange, Target } from '../../core/contract/index.ts'
 import { isModelAllowed } from '../../core/util/allowed-models.ts'
-import { findTarget } from '../routing/build-route.ts'
-import { findMissingCapability, operationOf, requirementsOf } from '../routing/requirements.ts'
-import { markSkipped } from '../routing/resolve-route.ts'
-import type { RoutingCatalog } from '../routing/routing-catalog.ts'
+import type { RoutingCatalog } from '../routing/index.ts'
+import {
+  findMissingCapability,
+  findTarget,
+  markSkipped,
+  operationOf,
+  requirementsOf,
+} from '../routing/index.ts'
 import { SHADOW_MODEL } from './action.ts'
 
 /**

@@ -1,5 +1,5 @@
-import type { BudgetTarget } from '../budget/owned-budget.ts'
-import type { RequestFilter } from '../ledger/store/queries.ts'
+import type { BudgetTarget } from '../budget/index.ts'
+import type { RequestFilter } from '../ledger/index.ts'
 
 /** Whose requests are all among those that are read. */
 export type Coverage = Readonly<Record<BudgetTarget['type'], boolean>>

@@ -1,6 +1,6 @@
 import type { Budget } from '../../projections/events/budgets.ts'
 import type { DomainEvent } from '../../projections/events/registry.ts'
-import { type BudgetSource, budgetsOf, type OwnedBudget } from '../budget/owned-budget.ts'
+import { type BudgetSource, budgetsOf, type OwnedBudget } from '../budget/index.ts'
 import type { CurrentCaller, WhatIfJob } from './job.ts'
 
 /** Whose budget a request counts in. */

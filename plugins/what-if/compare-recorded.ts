@@ -1,5 +1,5 @@
 import type { RuleTraceEntry } from '../../core/contract/index.ts'
-import type { StoredPrompt, StoredRecord } from '../ledger/store/queries.ts'
+import type { StoredPrompt, StoredRecord } from '../ledger/index.ts'
 import { type Decision, nameOf, responseKeysOf } from './decision.ts'
 import type { CurrentCaller } from './job.ts'
 import { isRefusedByLimit } from './limit-errors.ts'

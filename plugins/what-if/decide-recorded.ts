@@ -7,9 +7,8 @@ import {
   type ReplyEvent,
 } from '../../core/contract/index.ts'
 import { createUnsentExchange, NO_CLIENT } from '../../core/pipeline/unsent-exchange.ts'
-import { decideExchange } from '../audit/simulation.ts'
-import type { StoredRecord } from '../ledger/store/queries.ts'
-import type { PromptContent } from '../ledger/store/record.ts'
+import { decideExchange } from '../audit/index.ts'
+import type { PromptContent, StoredRecord } from '../ledger/index.ts'
 import type { CurrentCaller } from './job.ts'
 import type { RuleVersion } from './rule-versions.ts'
 

@@ -7,8 +7,8 @@ import type {
   Target,
 } from '../../core/contract/index.ts'
 import { userTexts } from '../../core/text/request-texts.ts'
-import { showDraftId } from '../audit/drafts.ts'
-import type { StoredRecord } from '../ledger/store/queries.ts'
+import { showDraftId } from '../audit/index.ts'
+import type { StoredRecord } from '../ledger/index.ts'
 import type { InspectedReply } from './decide-recorded.ts'
 import type { Admitted } from './limits-replay.ts'
 

@@ -1,8 +1,8 @@
 import type { RuleSet } from '../../core/contract/index.ts'
 import type { DomainEvent } from '../../projections/events/registry.ts'
 import { isRuleEvent, type RuleEvent } from '../../projections/events/rules.ts'
-import { FIRST_DRAFT_ID } from '../audit/drafts.ts'
-import type { RulesFileState, RulesPlan, StreamOwner, StreamWrite, ToId } from '../rules-file/planned.ts'
+import { FIRST_DRAFT_ID } from '../audit/index.ts'
+import type { RulesFileState, RulesPlan, StreamOwner, StreamWrite, ToId } from '../rules-file/index.ts'
 
 export type DraftAction = 'add' | 'change' | 'remove'
 

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { data, type Endpoint, endpoint, errorsOf, operator } from '../../core/contract/index.ts'
-import { parseRequestFilter } from '../ledger/request-endpoints.ts'
+import { parseRequestFilter } from '../ledger/index.ts'
 import { streamProgress } from './progress-stream.ts'
 import { runWhatIf, type WhatIfQuestion, type WhatIfServices } from './run-what-if.ts'
 import { WHAT_IF_LIMIT, WhatIfEvents, WhatIfInput, WhatIfResult, whatIfQuery } from './schemas.ts'

@@ -1,7 +1,6 @@
 import type { JsonObject, ReplyEvent } from '../../core/contract/index.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
-import type { RequestQuery, StoredPrompt, StoredRecord } from '../ledger/store/queries.ts'
-import type { PromptContent } from '../ledger/store/record.ts'
+import type { PromptContent, RequestQuery, StoredPrompt, StoredRecord } from '../ledger/index.ts'
 import { findDifference } from './compare-recorded.ts'
 import { type DecidedRequest, type Decider, decideRecorded } from './decide-recorded.ts'
 import { type Decision, findEffects, nameOf, toDecision } from './decision.ts'

@@ -1,7 +1,7 @@
 import type { JsonObject, Plan, Position, RuleSet, UserLimits } from '../../core/contract/index.ts'
 import type { Budget } from '../../projections/events/budgets.ts'
 import type { DomainEvent } from '../../projections/events/registry.ts'
-import type { RequestFilter } from '../ledger/store/queries.ts'
+import type { RequestFilter } from '../ledger/index.ts'
 import type { DraftOwner } from './draft-events.ts'
 import type { ListedPlugin } from './limitations.ts'
 import type { WhatIfReport } from './schemas.ts'

@@ -1,4 +1,4 @@
-import type { RequestFilter } from '../ledger/store/queries.ts'
+import type { RequestFilter } from '../ledger/index.ts'
 import { findCoverage } from './budget-coverage.ts'
 import type { DraftEvents } from './draft-events.ts'
 import type { WhatIfReport } from './schemas.ts'

@@ -1,5 +1,5 @@
 import { type EndpointResponse, GatewayError } from '../../core/contract/index.ts'
-import { showSimulatedError } from '../audit/simulated-error.ts'
+import { showSimulatedError } from '../audit/index.ts'
 import type { WhatIfProgress } from './job.ts'
 
 /** In place of the message of an error that is not meant for callers, which is logged. */

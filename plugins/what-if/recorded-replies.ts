@@ -7,9 +7,9 @@ import {
 } from '../../core/contract/index.ts'
 import { parseItems } from '../../core/dialects/responses/parse-input-items.ts'
 import type { InputItem } from '../../core/dialects/responses/request-schema.ts'
-import type { StoredRecord } from '../ledger/store/queries.ts'
-import { isFinishedResponse } from '../responses/conversation.ts'
+import type { StoredRecord } from '../ledger/index.ts'
 import type { Responses } from '../responses/index.ts'
+import { isFinishedResponse } from '../responses/index.ts'
 import type { RepliedRequest } from './job.ts'
 
 const RESPONSES_ENDPOINT = '/v1/responses'

@@ -1,7 +1,7 @@
 import { Nullable, type Static, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
 import { Count, RuleTraceEntrySchema, Timestamp } from '../../core/http/schemas.ts'
-import { adminRequestQuery, RecordedErrorSchema } from '../ledger/schemas.ts'
-import { RulesFileSchema } from '../rules-file/schemas.ts'
+import { adminRequestQuery, RecordedErrorSchema } from '../ledger/index.ts'
+import { RulesFileSchema } from '../rules-file/index.ts'
 
 export const WHAT_IF_LIMIT = { default: 1000, max: 10_000 }
 

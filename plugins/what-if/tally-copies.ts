@@ -1,6 +1,6 @@
 import type { Host } from '../../core/contract/index.ts'
 import { NANOS_PER_USD, roundUsd, toNanoUsd } from '../../core/util/cost.ts'
-import type { StoredRecord } from '../ledger/store/queries.ts'
+import type { StoredRecord } from '../ledger/index.ts'
 import type { Decision } from './decision.ts'
 import type { WhatIfReport } from './schemas.ts'
 

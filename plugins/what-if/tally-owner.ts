@@ -1,5 +1,5 @@
 import type { RuleTraceEntry } from '../../core/contract/index.ts'
-import { showDraftId } from '../audit/drafts.ts'
+import { showDraftId } from '../audit/index.ts'
 import { type Decision, type Effect, type EvaluatedRequest, ruleKey } from './decision.ts'
 import type { DraftOwner, DraftRule } from './draft-events.ts'
 import type { WhatIfReport } from './schemas.ts'

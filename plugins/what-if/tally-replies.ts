@@ -1,4 +1,4 @@
-import type { StoredRecord } from '../ledger/store/queries.ts'
+import type { StoredRecord } from '../ledger/index.ts'
 import type { Decision } from './decision.ts'
 import { isReplyMasked } from './recorded-replies.ts'
 import type { WhatIfReport } from './schemas.ts'

@@ -1,0 +1,1 @@
+export { cacheAction } from './options.ts'

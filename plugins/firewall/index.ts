@@ -1,0 +1,1 @@
+export { createFirewallRuleKind } from './rule-kind.ts'

@@ -1,0 +1,6 @@
+export type { LoadedRouter } from './active-routers.ts'
+export { assessFeatures, type PromptAssessment } from './assess-prompt.ts'
+export { connectLearnedRouting, LearnedRouting } from './connect.ts'
+export { decodeFeatures } from './features.ts'
+export type { RouterReplay } from './router-replay.ts'
+export type { RouterWhatIf } from './schemas.ts'

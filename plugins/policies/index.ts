@@ -1,0 +1,2 @@
+export { groupId, groups } from './groups.ts'
+export { policies } from './policies.ts'

@@ -1,0 +1,31 @@
+export type { RuleCommandSet } from './batch.ts'
+export { createBatchEndpoint } from './batch-endpoint.ts'
+export { diffFields, diffRules, type RuleKinds } from './diff-rules.ts'
+export { createRuleEndpoints, HISTORY_ERRORS, replayRuleChange, toRuleResponse } from './endpoints.ts'
+export { checkPatternSize, measureRules } from './pattern-size.ts'
+export {
+  createRuleCommands,
+  executeRuleChanges,
+  prefixErrors,
+  prefixRejection,
+  type RuleChange,
+  type RuleChangeResult,
+  type RuleCommands,
+  ruleNotFoundError,
+} from './rule-commands.ts'
+export {
+  enabledField,
+  nameField,
+  type ParsedField,
+  parseFields,
+  priorityField,
+  type RuleApi,
+  type RuleField,
+  type RuleKind,
+  ruleBodySchema,
+  schemaField,
+  showOwner,
+} from './rule-kind.ts'
+export type { RuleScope } from './rule-scope.ts'
+export { type AuditQuery, type RuleHistory, type RuleHistoryServices, RuleScopes } from './rule-scopes.ts'
+export { asOfQuery, ruleId, ruleSchema } from './schemas.ts'

@@ -1,0 +1,1 @@
+export { createShadowAction } from './action.ts'
