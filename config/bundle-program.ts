@@ -65,35 +65,6 @@ const keepModuleUrls: Plugin = {
 }
 
 /**
- * The gateway uses undici's pool and its connections only. The whole of undici would be a fifth of the code
- * of a start. Importing anything else fails the build.
- */
-const onlyPoolOfUndici: Plugin = {
-  name: 'only-pool-of-undici',
-  enforce: 'pre',
-  resolveId: (source) => (source === 'undici' ? '\0undici' : undefined),
-  load(id) {
-    if (id !== '\0undici') return undefined
-    return `import Dispatcher from 'undici/lib/dispatcher/dispatcher.js'
-      import Client from 'undici/lib/dispatcher/client.js'
-      import Pool from 'undici/lib/dispatcher/pool.js'
-      import request from 'undici/lib/api/api-request.js'
-      Dispatcher.prototype.request = request
-      export { Client, Pool }`
-  },
-}
-
-/** npm installs the same version of it for koa and for type-is, with a table of 180 KB each. */
-const shareMimeTypes: Plugin = {
-  name: 'share-mime-types',
-  enforce: 'pre',
-  resolveId(source, importer) {
-    if (source !== 'mime-types' || !importer?.includes('/node_modules/type-is/')) return undefined
-    return this.resolve(source, path.join(ROOT, 'node_modules/koa/lib/response.js'), { skipSelf: true })
-  },
-}
-
-/**
  * Modules that every process loads share a file. Those of the gateway stay apart: together, they would take a
  * tenth of the CPU time of a start less, and 12 MB of memory more.
  */
@@ -105,7 +76,7 @@ async function bundle(entries: readonly string[], chunks: string, base?: RegExp)
     configFile: false,
     root: ROOT,
     logLevel: 'error',
-    plugins: [onlyPoolOfUndici, shareMimeTypes, keepModuleUrls],
+    plugins: [keepModuleUrls],
     resolve: { mainFields: ['main'] },
     ssr: { noExternal: true, resolve: { conditions: ['node'], mainFields: ['main'] } },
     build: {
