@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Model } from '../../core/contract/index.ts'
+import { NANOS_PER_USD } from '../../core/prices/cost.ts'
 import { createClock } from '../../core/util/clock.ts'
-import { NANOS_PER_USD } from '../../core/util/cost.ts'
 import { createRandom } from '../../core/util/random.ts'
 import { verdictOf } from '../../plugins/learned-routing/schemas.ts'
 import { trainVersion } from '../../plugins/learned-routing/train.ts'

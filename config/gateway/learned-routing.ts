@@ -1,5 +1,5 @@
 import type { Model } from '../../core/contract/index.ts'
-import { costOf } from '../../core/util/cost.ts'
+import { costOf } from '../../core/prices/cost.ts'
 import type { LearnedRoutingServices } from '../../plugins/learned-routing/connect.ts'
 import { createFeatureSecret, type FeatureSecret } from '../../plugins/learned-routing/features.ts'
 import type { RoutersPluginServices } from '../../plugins/learned-routing/plugin.ts'

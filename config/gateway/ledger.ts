@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import { parseEncryptionKeys } from '../../core/util/encryption-keys.ts'
+import { parseEncryptionKeys } from '../../core/secrets/encryption-keys.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import type { Ledger, LedgerOptions } from '../../plugins/ledger/store/methods.ts'
 import { createThreadLedger } from '../../plugins/ledger/store/thread.ts'

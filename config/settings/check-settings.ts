@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from '../../core/contract/index.ts'
 import { findNetworkIssue } from '../../core/http/client-address.ts'
 import { findOriginIssue } from '../../core/http/cors.ts'
-import { findRecordKeyIssues } from '../../core/util/encryption-keys.ts'
+import { findRecordKeyIssues } from '../../core/secrets/encryption-keys.ts'
 
 /**
  * Finds issues that the schema of the settings cannot express. Values of the wrong type are left to the

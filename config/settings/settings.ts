@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { isJsonObject, type JsonObject, type Mode, type Model } from '../../core/contract/index.ts'
 import type { PluginEntry } from '../../core/pipeline/load.ts'
-import type { ProviderTerms } from '../../core/util/cost.ts'
+import type { ProviderTerms } from '../../core/prices/cost.ts'
 import { compileValidator, describeSchemaErrors } from '../../core/util/json-schema.ts'
 import type { Capabilities } from '../../providers/shared/catalog.ts'
 import type { ProviderAuth, ProviderClientOptions } from '../../providers/shared/client.ts'

@@ -50,14 +50,6 @@ export interface Exchange {
   metadata?: JsonObject | undefined
   /** Set by `routing`: the targets to try, best first. */
   route?: Route
-  /** Hashed features of the prompt, as base64. Set while learned routing is on; the ledger keeps them. */
-  features?: string
-  /** Set by `shadow`: the target that gets a copy of the request once it is answered. */
-  shadow?: Target
-  /** Id of the request that this one is a copy of, for comparison with another model. */
-  readonly shadowOf?: string
-  /** Whether a rule of the user, not of a policy, asked for this copy: then the user pays for it. */
-  readonly isOwnCopy?: boolean
   /** Models preferred by the caller, best first. They are tried before automatic routing. */
   readonly preferences: readonly string[]
   /** Request fields that the endpoint filled in. Omitting them for a target needs no warning. */

@@ -80,15 +80,7 @@ const FIXED = [
     'state',
     'startedAt',
   ] as const),
-  ...([
-    'policies',
-    'rulesPosition',
-    'received',
-    'shadowOf',
-    'isOwnCopy',
-    'preferences',
-    'defaulted',
-  ] as const),
+  ...(['policies', 'rulesPosition', 'received', 'preferences', 'defaulted'] as const),
   ...(['sentDefaults', 'parameterNames', 'warnings', 'trace', 'attempts', 'res'] as const),
 ] satisfies readonly (keyof ReplyingExchange)[]
 

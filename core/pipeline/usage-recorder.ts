@@ -9,11 +9,11 @@ import {
   type Usage,
 } from '../contract/index.ts'
 import { NATIVE, TEXT_RUN } from '../contract/native-records.ts'
+import { roundUsd } from '../prices/cost.ts'
+import { askedTerms } from '../prices/price-terms.ts'
 import { textOfPart } from '../text/part-text.ts'
 import { estimateInputTokens } from '../text/prompt-tokens.ts'
 import { estimateTextTokens, tokenizerOf } from '../text/text-tokens.ts'
-import { roundUsd } from '../util/cost.ts'
-import { askedTerms } from '../util/price-terms.ts'
 import { type AnswerCheck, createAnswerCheck } from './answer-check.ts'
 
 /** The fields of an exchange that reading its reply sets. */
@@ -137,7 +137,7 @@ const SAMPLE_CHARACTERS = 2048
  * Estimates what a request used of a target that has got it, and reports no usage: `costOf` returns what that
  * costs at most.
  */
-export function estimateUsage(
+function estimateUsage(
   { request, operation }: Pick<EndedExchange, 'request' | 'operation'>,
   target: Target | undefined,
   output = 0,
@@ -211,4 +211,17 @@ function addFailedCalls(cost: number, exchange: EndedExchange, costOf: CostOf): 
     sum += added
   }
   return roundUsd(sum)
+}
+
+/**
+ * What a request used at providers: nothing, the tokens that were reported, or unknown. A reply that came
+ * without a provider call, such as a cached one, used nothing; so did failed calls that are not billed.
+ */
+type ProviderUse = 'nothing' | 'unknown' | Usage
+
+export function providerUseOf({ attempts, usage }: Pick<EndedExchange, 'attempts' | 'usage'>): ProviderUse {
+  // A client that disconnects does not stop the provider's work at once.
+  if (attempts.some(({ mayBeBilled }) => mayBeBilled)) return 'unknown'
+  if (!attempts.some(({ outcome }) => outcome === 'ok')) return 'nothing'
+  return usage ?? 'unknown'
 }

@@ -26,6 +26,7 @@ import type { CallerAt } from '../../projections/callers.ts'
 import type { User } from '../../projections/events/users.ts'
 import { toPastRuleSet } from '../../projections/history.ts'
 import { checkEndpoint, userNotFoundError } from '../auth/index.ts'
+import { CopyTarget } from '../ledger/index.ts'
 import type { Responses } from '../responses/index.ts'
 import { createResponsesParser } from '../responses/index.ts'
 import { addDrafts } from './drafts.ts'
@@ -284,7 +285,9 @@ function findBlockingRule({ trace }: Exchange): JsonObject | null {
   return { rule_id, name, ...(origin && { origin }) }
 }
 
-function showRoute({ route, shadow }: Exchange): JsonObject {
+function showRoute(exchange: Exchange): JsonObject {
+  const { route } = exchange
+  const shadow = CopyTarget.of(exchange)
   return {
     routing_mode: route?.mode ?? null,
     routing_reason: route?.reason ?? null,

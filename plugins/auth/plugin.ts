@@ -1,6 +1,6 @@
 import { definePlugin, optional } from '../../core/contract/index.ts'
-import { resolveAllowedModel } from '../../core/util/allowed-models.ts'
 import { GatewayState } from '../../projections/state.ts'
+import { resolveAllowedModel } from '../../providers/shared/allowed-models.ts'
 import { Providers } from '../../providers/shared/providers.ts'
 import { AUTH_ERROR_CODES, requireApiKey } from './authenticate.ts'
 import { Access, LastUse } from './index.ts'

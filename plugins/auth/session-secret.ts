@@ -1,4 +1,4 @@
-import { createSecretFile, type SecretFile } from '../../core/util/secret-file.ts'
+import { createSecretFile, type SecretFile } from '../../core/secrets/secret-file.ts'
 
 /** The secret that signs session cookies, created by the first sign-in. */
 export type SessionSecret = SecretFile

@@ -19,9 +19,9 @@ import {
   preconditionHeaders,
 } from '../../core/http/conditional.ts'
 import { Success, Timestamp } from '../../core/http/schemas.ts'
+import { NANOS_PER_USD, toNanoUsd } from '../../core/prices/cost.ts'
 import { WRITE_ERRORS } from '../../core/resources/endpoints.ts'
 import { renameFields, showFields, toCamelCase } from '../../core/resources/names.ts'
-import { NANOS_PER_USD, toNanoUsd } from '../../core/util/cost.ts'
 import type { Budget } from '../../projections/events/budgets.ts'
 import { BudgetInput, keyId, userId } from '../auth/index.ts'
 import { groupId } from '../policies/index.ts'

@@ -1,7 +1,7 @@
 import { type ErrorDefinition, errorsOf, type GatewayError, type Target } from '../../core/contract/index.ts'
 import { retryAdvice, toRetryAfterSeconds } from '../../core/http/retry-after.ts'
+import { toNanoUsd } from '../../core/prices/cost.ts'
 import type { CounterUse } from '../../core/shared-state/reservations.ts'
-import { toNanoUsd } from '../../core/util/cost.ts'
 import { type BudgetTarget, formatUsd, type OwnedBudget } from './owned-budget.ts'
 import { periodAt } from './periods.ts'
 

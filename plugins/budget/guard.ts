@@ -7,11 +7,12 @@ import {
   type ReplyingExchange,
   type Route,
   SharedStateUnavailableError,
+  slot,
 } from '../../core/contract/index.ts'
+import { toNanoUsd } from '../../core/prices/cost.ts'
 import type { HeldResult, Hold } from '../../core/shared-state/held-reservations.ts'
-import { toNanoUsd } from '../../core/util/cost.ts'
-import { costOfEnded, HELD_BUDGET } from '../../core/util/ended-cost.ts'
 import { createOutcomeCounter } from '../../core/util/metrics.ts'
+import { costOfEnded, WorstCase } from '../ledger/index.ts'
 import { budgetExceeded, budgetReserved, budgetUnavailable, describeBudget, priceUnknown } from './errors.ts'
 import { BUDGET_TARGETS, type OwnedBudget } from './owned-budget.ts'
 import { UnknownPriceError, worstCaseOf } from './request-cost.ts'
@@ -29,8 +30,9 @@ const NONE: ReadonlySet<OwnedBudget> = new Set()
 interface HeldBudget {
   readonly hold: Hold
   readonly budgets: readonly OwnedBudget[]
-  readonly worstCase: number
 }
+
+const heldBudget = slot<HeldBudget>('budget')
 
 /** Reserves the worst case of requests in their budgets, and settles it with what they cost. */
 export class BudgetGuard {
@@ -74,10 +76,10 @@ export class BudgetGuard {
    * Counts what the request cost. See docs/decisions/limits.md, "What is not known counts as the worst case".
    */
   settle(exchange: EndedExchange): void {
-    const held: HeldBudget | undefined = exchange.state[HELD_BUDGET]
+    const held = heldBudget.of(exchange)
     if (held === undefined) return
     const cost = costOfEnded(exchange)
-    held.hold.settle(held.budgets.map(() => (cost === 'unknown' ? held.worstCase : cost)))
+    held.hold.settle(held.budgets.map(() => (cost === 'unknown' ? (WorstCase.of(exchange) ?? 0) : cost)))
   }
 
   /** Budgets in `exceeded` never refuse. */
@@ -90,8 +92,8 @@ export class BudgetGuard {
     const worstCase = worstCaseOf(exchange, requireRoute(exchange), this.#costOf)
     const apply = (result: HeldResult): Promise<void> | undefined => {
       if (result.hold !== undefined) {
-        const held: HeldBudget = { hold: result.hold, budgets, worstCase }
-        exchange.state[HELD_BUDGET] = held
+        heldBudget.set(exchange, { hold: result.hold, budgets })
+        WorstCase.set(exchange, worstCase)
         this.#reportAllowed(exchange, budgets, exceeded, result)
         return undefined
       }

@@ -1,5 +1,5 @@
 import type { Account } from '../../core/contract/index.ts'
-import { NANOS_PER_USD } from '../../core/util/cost.ts'
+import { NANOS_PER_USD } from '../../core/prices/cost.ts'
 import type { Budget } from '../../projections/events/budgets.ts'
 import type { OverallBudget } from '../../projections/overall-budget.ts'
 import { periodAt } from './periods.ts'

@@ -3,7 +3,7 @@ import { HeldReservations } from '../../core/shared-state/held-reservations.ts'
 import { SharedState } from '../../core/shared-state/shared-state.ts'
 import { chain } from '../../core/util/maybe-promise.ts'
 import { GatewayState } from '../../projections/state.ts'
-import { Ledger } from '../ledger/index.ts'
+import { CopyOf, Ledger } from '../ledger/index.ts'
 import { createBudgetCommands } from './budget-commands.ts'
 import { createBudgetEndpoints } from './endpoints.ts'
 import { BUDGET_ERROR_CODES } from './errors.ts'
@@ -49,8 +49,8 @@ export default definePlugin({
     host.provide(Budgets, {
       catchUp,
       reserveCopy(exchange) {
-        const { account, isOwnCopy } = exchange
-        const ofCaller = isOwnCopy ? budgetsOf(account, accounts, groups, overallBudget) : []
+        const isOwn = CopyOf.of(exchange)?.isOwn === true
+        const ofCaller = isOwn ? budgetsOf(exchange.account, accounts, groups, overallBudget) : []
         const budgets = budgetsOfCopies(overallBudget, ofCaller)
         return budgets.length === 0 ? undefined : guard.reserve(exchange, budgets)
       },

@@ -1,5 +1,6 @@
 import { type MaybePromise, SharedStateUnavailableError } from '../../core/contract/index.ts'
 import { NO_CLIENT } from '../../core/pipeline/unsent-exchange.ts'
+import { toNanoUsd } from '../../core/prices/cost.ts'
 import type {
   HeldReservations,
   HeldResult,
@@ -7,7 +8,6 @@ import type {
   ReserveOptions,
 } from '../../core/shared-state/held-reservations.ts'
 import type { ReservationEntry } from '../../core/shared-state/reservations.ts'
-import { toNanoUsd } from '../../core/util/cost.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import { type BudgetTarget, counterKey, type OwnedBudget } from './owned-budget.ts'
 import { periodAt, rangeOf } from './periods.ts'

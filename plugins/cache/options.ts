@@ -5,6 +5,7 @@ import {
   isJsonObject,
   type Static,
   StrictObject,
+  slot,
   Type,
 } from '../../core/contract/index.ts'
 
@@ -26,8 +27,8 @@ export const cacheOptions = StrictObject({
 
 export type CacheOptions = Static<typeof cacheOptions>
 
-/** Key of `exchange.state`: the value of the action `cache` of a routing rule. */
-const RULE_TTL = 'cache ttl'
+/** The value of the action `cache` of a routing rule. */
+const ruleTtl = slot<number>('cache')
 
 /** The action `cache` of routing rules: the seconds that replies are kept, or false for no caching. */
 export const cacheAction: Action = {
@@ -49,7 +50,7 @@ export const cacheAction: Action = {
   description: 'false or an object such as {"ttl": 600}, with seconds',
   combine: 'first',
   apply(value, draft) {
-    draft.state[RULE_TTL] = isJsonObject(value) ? Number(value.ttl) : 0
+    ruleTtl.set(draft, isJsonObject(value) ? Number(value.ttl) : 0)
   },
 }
 
@@ -66,10 +67,11 @@ export function checkCacheHeader({ headers }: Pick<Exchange, 'headers'>): void {
  * can switch it off, then a rule decides, then the header, then the temperature. See docs/decisions/cache.md,
  * "Only requests that expect the same reply are cached".
  */
-export function findTtl({ headers, state, request }: Exchange, { ttl_seconds }: CacheOptions): number {
+export function findTtl(exchange: Exchange, { ttl_seconds }: CacheOptions): number {
+  const { headers, request } = exchange
   const header = headers['x-cache']
   if (header === 'no-store') return 0
-  const byRule: number | undefined = state[RULE_TTL]
+  const byRule = ruleTtl.of(exchange)
   if (byRule !== undefined) return byRule
   return header === 'on' || request.temperature === 0 ? ttl_seconds : 0
 }

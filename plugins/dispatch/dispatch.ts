@@ -7,7 +7,7 @@ import {
   type Route,
   type Target,
 } from '../../core/contract/index.ts'
-import { checkModelAllowed } from '../../core/util/allowed-models.ts'
+import { checkModelAllowed } from '../../providers/shared/allowed-models.ts'
 import type { CallProvider } from './call-provider.ts'
 import { nextTarget } from './next-target.ts'
 

@@ -14,6 +14,7 @@ import {
   StrictObject,
   StringEnum,
   settingsOf,
+  slot,
   Type,
   user,
   type Warning,
@@ -26,8 +27,7 @@ import {
   createLookupCounter,
 } from '../../core/util/compiled-cache.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
-import { forEachRuleSet, keepJudgedRequest } from '../../core/util/rule-sets.ts'
-import { createRuleEndpoints, RuleScopes } from '../rules/index.ts'
+import { createRuleEndpoints, forEachRuleSet, keepJudgedRequest, RuleScopes } from '../rules/index.ts'
 import { createBeginningSearch } from './beginnings.ts'
 import { type CompiledFirewall, compileFirewall } from './compile.ts'
 import type { EvaluationOptions, FirewallOutcome } from './evaluate.ts'
@@ -178,23 +178,20 @@ export default definePlugin({
   },
 })
 
-/**
- * Where `exchange.state` has what the phases share. The entries of a WeakMap refer to the exchange, and would
- * keep whole requests until a collection of all garbage.
- */
-const STATE = 'signalbox:firewall'
-
 interface FirewallState {
   walk?: RuleWalk
   readonly responseFirewalls: ResponseFirewall[]
   report?: ReplyReport
 }
 
-function stateOf({ state }: Pick<Exchange, 'state'>): FirewallState {
-  const found: FirewallState | undefined = state[STATE]
+/** What the phases share. A WeakMap would keep whole requests until all garbage is collected. */
+const firewallState = slot<FirewallState>('firewall')
+
+function stateOf(exchange: Pick<Exchange, 'state'>): FirewallState {
+  const found = firewallState.of(exchange)
   if (found !== undefined) return found
   const created: FirewallState = { responseFirewalls: [] }
-  state[STATE] = created
+  firewallState.set(exchange, created)
   return created
 }
 

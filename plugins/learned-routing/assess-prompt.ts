@@ -1,4 +1,5 @@
 import type { ChatRequest, ContentPart, Exchange, Message, Position } from '../../core/contract/index.ts'
+import { RecordedFeatures } from '../ledger/index.ts'
 import type { LoadedRouter } from './active-routers.ts'
 import {
   encodeFeaturesAsText,
@@ -40,7 +41,7 @@ export function createPromptAssessor(
   const decides = learned === 'on'
   return (exchange) => {
     const features = scanPrompt(readPrompt(exchange.request), key)
-    exchange.features = encodeFeaturesAsText(features)
+    RecordedFeatures.set(exchange, encodeFeaturesAsText(features))
     const replayed = exchange.isSimulated === true ? replay?.of(exchange) : undefined
     const router = replayed?.past
       ? replayed.past.router

@@ -1,5 +1,5 @@
 import { createHash, createHmac } from 'node:crypto'
-import { createSecretFile } from '../../core/util/secret-file.ts'
+import { createSecretFile } from '../../core/secrets/secret-file.ts'
 import { decodeGaps, writeGaps } from './encode-numbers.ts'
 
 /** What a UTF-16 code unit is to the features of a prompt. */

@@ -3,6 +3,7 @@ import { createLedgerUnavailableError } from './reader.ts'
 import type { LedgerCalls } from './store/methods.ts'
 import type { StoredRecord } from './store/queries.ts'
 
+export { costOfEnded } from './ended-cost.ts'
 export { createLedgerReader, createLedgerUnavailableError, type LedgerReader } from './reader.ts'
 export { parseRequestFilter } from './request-endpoints.ts'
 export {
@@ -16,6 +17,7 @@ export {
   userFilter,
 } from './schemas.ts'
 export { showFeedback, showRecord } from './show-record.ts'
+export { CopyOf, CopyTarget, RecordedFeatures, WorstCase } from './slots.ts'
 export type {
   FeedbackCursor,
   FeedbackFilter,

@@ -1,5 +1,6 @@
 import type { EndedExchange } from '../../core/contract/index.ts'
 import { addToChecksum, EMPTY_CHECKSUM } from '../../core/text/text-checksum.ts'
+import { CopyOf } from './slots.ts'
 import type { AnswerSignal } from './store/record.ts'
 
 /** Characters of the beginning, the middle and the end of a prompt that tell it from others. */
@@ -18,12 +19,10 @@ export function readSignals({ finishReason, answerIssues }: EndedExchange): read
  * Returns the checksum by which the same prompt is recognized; undefined if the request does not end with
  * text of a user. Samples long texts: a collision costs a wrong signal, and this is on the hot path.
  */
-export function readPromptChecksum({
-  operation = 'chat',
-  shadowOf,
-  request: { messages, user },
-}: EndedExchange): number | undefined {
-  if (operation !== 'chat' || shadowOf !== undefined) return undefined
+export function readPromptChecksum(exchange: EndedExchange): number | undefined {
+  const { operation = 'chat', request } = exchange
+  if (operation !== 'chat' || CopyOf.of(exchange) !== undefined) return undefined
+  const { messages, user } = request
   const last = messages.at(-1)
   if (last?.role !== 'user') return undefined
   const { content } = last

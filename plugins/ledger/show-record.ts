@@ -1,5 +1,5 @@
 import type { JsonObject, RouterChoice } from '../../core/contract/index.ts'
-import { NANOS_PER_USD } from '../../core/util/cost.ts'
+import { NANOS_PER_USD } from '../../core/prices/cost.ts'
 import { toCsvLine } from '../../core/util/csv.ts'
 import type { RequestFeedback } from './store/feedback-queries.ts'
 import type { CopySums, StoredRecord, UsageGroup } from './store/queries.ts'

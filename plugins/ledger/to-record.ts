@@ -9,11 +9,12 @@ import {
 import { fromKoaError } from '../../core/http/errors.ts'
 import { parseTraceEntry, parseWarning } from '../../core/pipeline/check-annotations.ts'
 import { billedTarget } from '../../core/pipeline/usage-recorder.ts'
+import { isCost, toNanoUsd } from '../../core/prices/cost.ts'
 import { countChars } from '../../core/text/count-chars.ts'
 import { withoutMedia } from '../../core/text/without-media.ts'
-import { isCost, toNanoUsd } from '../../core/util/cost.ts'
-import { assumedCostOf, costOfEnded } from '../../core/util/ended-cost.ts'
+import { assumedCostOf, costOfEnded } from './ended-cost.ts'
 import { readPromptChecksum, readSignals } from './read-signals.ts'
+import { CopyOf, RecordedFeatures } from './slots.ts'
 import type {
   LedgerRecord,
   PromptContent,
@@ -94,11 +95,14 @@ export function toLedgerRecord(outcome: RequestOutcome): LedgerRecord {
 type RecordDraft = { -readonly [Field in keyof LedgerRecord]: LedgerRecord[Field] }
 
 /** Adds what only requests of learned routing, splits and shadows have. */
-function addRouting(record: RecordDraft, { route, shadowOf, isOwnCopy, features }: EndedExchange): void {
+function addRouting(record: RecordDraft, exchange: EndedExchange): void {
+  const { route } = exchange
   if (route?.router) record.router = routerChoiceOf(route, route.router, record.model)
   if (route?.arm !== undefined) record.arm = route.arm
-  if (shadowOf !== undefined) record.shadowOf = shadowOf
-  if (isOwnCopy) record.isOwnCopy = isOwnCopy
+  const copyOf = CopyOf.of(exchange)
+  if (copyOf !== undefined) record.shadowOf = copyOf.requestId
+  if (copyOf?.isOwn) record.isOwnCopy = true
+  const features = RecordedFeatures.of(exchange)
   if (features !== undefined) record.features = features
 }
 
@@ -120,12 +124,12 @@ export function toRecordedCosts(
   exchange: EndedExchange,
 ): Pick<LedgerRecord, 'cost' | 'assumedCost' | 'shadowOf' | 'isOwnCopy'> {
   const [cost, assumedCost] = [costOfEnded(exchange), assumedCostOf(exchange)]
-  const { shadowOf, isOwnCopy } = exchange
+  const copyOf = CopyOf.of(exchange)
   return {
     cost: cost === 'unknown' ? null : cost,
     ...(assumedCost !== undefined && { assumedCost }),
-    ...(shadowOf !== undefined && { shadowOf }),
-    ...(isOwnCopy && { isOwnCopy }),
+    ...(copyOf !== undefined && { shadowOf: copyOf.requestId }),
+    ...(copyOf?.isOwn && { isOwnCopy: true }),
   }
 }
 

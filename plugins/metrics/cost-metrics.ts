@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client'
 import type { RequestObserver, Target } from '../../core/contract/index.ts'
 import { billedTarget } from '../../core/pipeline/usage-recorder.ts'
-import { isCost } from '../../core/util/cost.ts'
+import { isCost } from '../../core/prices/cost.ts'
 import { type CounterSeries, createCounter } from '../../core/util/metrics.ts'
 import type { Groups } from '../../projections/groups.ts'
 

@@ -10,7 +10,7 @@ import {
   Type,
   user,
 } from '../../core/contract/index.ts'
-import { isModelAllowed } from '../../core/util/allowed-models.ts'
+import { isModelAllowed } from '../../providers/shared/allowed-models.ts'
 import { Providers } from '../../providers/shared/providers.ts'
 import { findTarget, knownNames, parseRequestedModel, RoutingCatalog } from '../routing/index.ts'
 import { toAnthropicModel, toAnthropicModelList } from './anthropic-list.ts'

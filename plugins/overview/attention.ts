@@ -1,5 +1,5 @@
 import type { Static } from '../../core/contract/index.ts'
-import { NANOS_PER_USD } from '../../core/util/cost.ts'
+import { NANOS_PER_USD } from '../../core/prices/cost.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import type { Budget } from '../../projections/events/budgets.ts'
 import type { Policies } from '../../projections/policies.ts'

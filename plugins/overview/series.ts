@@ -1,4 +1,4 @@
-import { NANOS_PER_USD, roundUsd } from '../../core/util/cost.ts'
+import { NANOS_PER_USD, roundUsd } from '../../core/prices/cost.ts'
 import type { SeriesPoint } from '../ledger/index.ts'
 import { DAY_MS, HOUR_MS } from '../ledger/index.ts'
 

@@ -7,14 +7,15 @@ import {
   type PluginParts,
   type ReplyingExchange,
   SharedStateUnavailableError,
+  slot,
 } from '../../core/contract/index.ts'
 import { formatDuration, retryAdvice, toRetryAfterSeconds } from '../../core/http/retry-after.ts'
+import { providerUseOf } from '../../core/pipeline/usage-recorder.ts'
 import type { HeldReservations, HeldResult, Hold } from '../../core/shared-state/held-reservations.ts'
 import type { CounterUse, ReservationEntry } from '../../core/shared-state/reservations.ts'
 import { maxReplyTokens, PromptTokens, promptTokensOf } from '../../core/text/prompt-tokens.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import { createOutcomeCounter } from '../../core/util/metrics.ts'
-import { providerUseOf } from '../../core/util/provider-use.ts'
 import { targetsToTry } from '../dispatch/index.ts'
 import { counterUnavailable } from './request-limit.ts'
 import { limitOf, type RateLimitSettings, rateLimitError, WINDOW_SECONDS } from './settings.ts'
@@ -31,13 +32,12 @@ interface UsageEntries {
   readonly slot: (ReservationEntry & { readonly limit: number }) | undefined
 }
 
-/** Where `exchange.state` has the reservation: a WeakMap costs several times as much. */
-const HELD = 'signalbox:usage'
-
 interface HeldUsage {
   readonly hold: Hold
   readonly entries: UsageEntries
 }
+
+const heldUsage = slot<HeldUsage>('rate-limit')
 
 interface UsageLimit {
   readonly reply: NonNullable<PluginParts['reply']>
@@ -67,8 +67,7 @@ export function createUsageLimit(
         recordOutcome(account.plan, isFull ? 'refused_concurrency' : 'refused_tokens')
         throw isFull ? concurrencyExceeded(entries) : tokensExceeded(entries, result)
       }
-      const held: HeldUsage = { hold: result.hold, entries }
-      exchange.state[HELD] = held
+      heldUsage.set(exchange, { hold: result.hold, entries })
       recordOutcome(account.plan, 'allowed')
     }
     const onUnavailable = (error: unknown) => {
@@ -94,7 +93,7 @@ export function createUsageLimit(
       return chain(reserve(exchange, entries), next)
     },
     observe({ exchange }) {
-      const held: HeldUsage | undefined = exchange?.state[HELD]
+      const held = exchange && heldUsage.of(exchange)
       if (exchange === undefined || held === undefined) return
       const { tokens } = held.entries
       const use = providerUseOf(exchange)

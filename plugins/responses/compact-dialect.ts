@@ -1,4 +1,4 @@
-import { type Dialect, GatewayError, type JsonObject, type Message } from '../../core/contract/index.ts'
+import { type Dialect, GatewayError, type JsonObject, type Message, slot } from '../../core/contract/index.ts'
 import { compactDescription } from '../../core/dialects/responses/compact-description.ts'
 import {
   buildCompaction,
@@ -11,8 +11,7 @@ import { chain } from '../../core/util/maybe-promise.ts'
 import { parseResponsesCall } from './dialect.ts'
 import type { ResponseStore } from './store.ts'
 
-/** Key of the compaction in `ctx.state`. */
-const STATE_KEY = 'responses compaction'
+const plannedCompaction = slot<Compaction>('responses.compaction')
 
 /**
  * `POST /v1/responses/compact`: a model summarizes a conversation. Nothing is stored. See
@@ -32,7 +31,7 @@ export function createCompactDialect(find: ResponseStore['find']): Dialect {
           const before =
             typeof instructions === 'string' ? [{ role: 'system', content: instructions } as const] : []
           const compaction = planCompaction([...earlier, ...(isEmpty ? [] : input)])
-          state[STATE_KEY] = compaction
+          plannedCompaction.set({ state }, compaction)
           return {
             model,
             // What stays as it is comes back in the answer, so rules inspect it, too.
@@ -43,12 +42,16 @@ export function createCompactDialect(find: ResponseStore['find']): Dialect {
       )
     },
     toSentRequest(request, state) {
-      const compaction = withInspected(state[STATE_KEY] as Compaction, request.messages)
-      state[STATE_KEY] = compaction
+      const compaction = withInspected(plannedCompaction.of({ state }) as Compaction, request.messages)
+      plannedCompaction.set({ state }, compaction)
       return toSummaryRequest({ ...request, messages: withoutOpen(request.messages, compaction) })
     },
     writeWhole(exchange, { state, requestId }) {
-      return buildCompaction(state[STATE_KEY] as Compaction, exchange, requestIdSuffix(requestId))
+      return buildCompaction(
+        plannedCompaction.of({ state }) as Compaction,
+        exchange,
+        requestIdSuffix(requestId),
+      )
     },
     writeStream() {
       throw new GatewayError('internal_error', 'A compaction is not streamed.')

@@ -8,6 +8,7 @@ import {
   type Reply,
   ReplyEvent,
   type RequestContext,
+  slot,
 } from '../../core/contract/index.ts'
 import type { ChooseForm } from '../../core/dialects/response-form.ts'
 import { type ResponsesCall, toPlainToolForm } from '../../core/dialects/responses/call.ts'
@@ -131,21 +132,20 @@ export interface ActiveCalls {
   isRunning(responseKey: string, userId: number): boolean
 }
 
+const activeCall = slot<ResponsesCall>('responses.call')
+
 export function createActiveCalls(): ActiveCalls {
   const userIds = new Map<string, number>()
   return {
     add(ctx, call) {
-      ctx.state[CALL_STATE_KEY] = call
+      activeCall.set(ctx, call)
       userIds.set(call.responseKey, ctx.account.userId)
       ctx.client.onClose(() => userIds.delete(call.responseKey))
     },
-    get: ({ state }) => state[CALL_STATE_KEY],
+    get: (exchange) => activeCall.of(exchange),
     isRunning: (responseKey, userId) => userIds.get(responseKey) === userId,
   }
 }
-
-/** Key of the call in `ctx.state`. */
-const CALL_STATE_KEY = 'responses call'
 
 /** A body of `POST /v1/responses` with its references resolved. */
 interface ParsedCall {

@@ -8,7 +8,11 @@ import {
   type Route,
   type Target,
 } from '../../core/contract/index.ts'
-import { checkModelAllowed, isModelAllowed, modelNotAllowedError } from '../../core/util/allowed-models.ts'
+import {
+  checkModelAllowed,
+  isModelAllowed,
+  modelNotAllowedError,
+} from '../../providers/shared/allowed-models.ts'
 import { type Capabilities, currentDate, isRetired } from '../../providers/shared/catalog.ts'
 import type { ParameterFit } from '../../providers/shared/parameter-fit.ts'
 import type { PromptAssessment } from '../learned-routing/index.ts'

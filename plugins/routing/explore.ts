@@ -1,5 +1,5 @@
 import type { Mode, Model, RouterChoice } from '../../core/contract/index.ts'
-import { costOf } from '../../core/util/cost.ts'
+import { costOf } from '../../core/prices/cost.ts'
 import type { PromptAssessment } from '../learned-routing/index.ts'
 import type { RankedModel } from './rank-models.ts'
 import type { Requirements } from './requirements.ts'

@@ -1,5 +1,5 @@
 import type { Model } from '../../core/contract/index.ts'
-import { costOf } from '../../core/util/cost.ts'
+import { costOf } from '../../core/prices/cost.ts'
 import type { Requirements } from './requirements.ts'
 import type { ScoreWeights } from './routing-catalog.ts'
 

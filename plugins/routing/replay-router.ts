@@ -1,5 +1,5 @@
 import { type Mode, type Model, parseMode } from '../../core/contract/index.ts'
-import { costOf } from '../../core/util/cost.ts'
+import { costOf } from '../../core/prices/cost.ts'
 import type { LoadedRouter, RouterWhatIf } from '../learned-routing/index.ts'
 import { assessFeatures, decodeFeatures } from '../learned-routing/index.ts'
 import type { RequestPage, RequestQuery, StoredRecord } from '../ledger/index.ts'

@@ -28,4 +28,5 @@ export {
 } from './rule-kind.ts'
 export type { RuleScope } from './rule-scope.ts'
 export { type AuditQuery, type RuleHistory, type RuleHistoryServices, RuleScopes } from './rule-scopes.ts'
+export { findJudgedRequest, forEachRuleSet, keepJudgedRequest } from './rule-sets.ts'
 export { asOfQuery, ruleId, ruleSchema } from './schemas.ts'

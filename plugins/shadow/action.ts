@@ -1,10 +1,10 @@
-import { type Action, type Static, StrictObject, Type } from '../../core/contract/index.ts'
+import { type Action, type Static, StrictObject, slot, Type } from '../../core/contract/index.ts'
 import { ModelName } from '../../core/dialects/schema-types.ts'
 import type { Catalog } from '../../providers/shared/catalog.ts'
 import { drawNumber, unknownModelIssue } from '../routing/index.ts'
 
-/** Where `exchange.state` has the model that an action named. */
-export const SHADOW_MODEL = 'signalbox:shadow'
+/** The model that an action named. */
+export const namedModel = slot<unknown>('shadow.model')
 
 const Shadow = StrictObject({
   model: ModelName,
@@ -35,7 +35,7 @@ export function createShadowAction(catalog: Pick<Catalog, 'find'>, seed: string)
       return isSampled ? { value: model, arm: model } : { skipped: 'not_sampled' }
     },
     apply(value, draft) {
-      draft.state[SHADOW_MODEL] = value
+      namedModel.set(draft, value)
     },
   }
 }

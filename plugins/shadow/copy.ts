@@ -1,5 +1,6 @@
 import type { ClientConnection, EndedExchange, GatewayError, Target } from '../../core/contract/index.ts'
 import { newRequestId } from '../../core/util/ids.ts'
+import { CopyOf, RecordedFeatures } from '../ledger/index.ts'
 
 const NO_RESPONSE = { setDefaultHeader: () => undefined }
 
@@ -51,22 +52,22 @@ export function copyExchange(
   client: ClientConnection,
 ): EndedExchange {
   const { id, traceId, endpoint, operation, account, policies, rules, rulesPosition } = exchange
-  const { request, defaulted, sentDefaults, parameterNames, route, features, trace } = exchange
+  const { request, defaulted, sentDefaults, parameterNames, route, trace } = exchange
   // The record of the copy names the rule that sent it.
   const asking = trace.filter(({ action, outcome }) => action === 'shadow' && outcome === 'applied')
+  const state = {}
+  CopyOf.set({ state }, { requestId: id, isOwn: asking[0]?.origin === undefined })
+  RecordedFeatures.set({ state }, RecordedFeatures.of(exchange))
   return {
     id: newRequestId(),
-    shadowOf: id,
-    isOwnCopy: asking[0]?.origin === undefined,
     ...{ traceId, endpoint, operation, account, client },
     headers: {},
-    state: {},
+    state,
     startedAt: performance.now(),
     ...{ policies, rules, rulesPosition, request, defaulted },
     received: request,
     ...(sentDefaults && { sentDefaults }),
     ...(parameterNames && { parameterNames }),
-    ...(features && { features }),
     preferences: [],
     route: {
       mode: route?.mode ?? 'balance',

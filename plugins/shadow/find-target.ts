@@ -1,5 +1,6 @@
 import type { Exchange, Target } from '../../core/contract/index.ts'
-import { isModelAllowed } from '../../core/util/allowed-models.ts'
+import { isModelAllowed } from '../../providers/shared/allowed-models.ts'
+import { CopyTarget } from '../ledger/index.ts'
 import type { RoutingCatalog } from '../routing/index.ts'
 import {
   findMissingCapability,
@@ -8,18 +9,18 @@ import {
   operationOf,
   requirementsOf,
 } from '../routing/index.ts'
-import { SHADOW_MODEL } from './action.ts'
+import { namedModel } from './action.ts'
 
 /**
  * Sets the target that gets a copy of a routed request, if a rule named a model. A model that cannot have the
  * copy changes nothing for the client: only the trace says why.
  */
 export function setShadow(exchange: Exchange, routingCatalog: RoutingCatalog): void {
-  const model: unknown = exchange.state[SHADOW_MODEL]
+  const model = namedModel.of(exchange)
   if (typeof model !== 'string') return
   const found = findShadow(exchange, model, routingCatalog)
   if (typeof found !== 'string') {
-    exchange.shadow = found
+    CopyTarget.set(exchange, found)
     return
   }
   exchange.trace.splice(0, Number.POSITIVE_INFINITY, ...markSkipped(exchange.trace, 'shadow', found))

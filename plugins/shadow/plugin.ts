@@ -2,14 +2,14 @@ import { Gauge } from 'prom-client'
 import { definePlugin, optional, type Static, StrictObject, Type } from '../../core/contract/index.ts'
 import { ProcessServices } from '../../core/pipeline/process-services.ts'
 import { billedTarget } from '../../core/pipeline/usage-recorder.ts'
-import { isCost } from '../../core/util/cost.ts'
+import { isCost } from '../../core/prices/cost.ts'
 import { createCounter } from '../../core/util/metrics.ts'
 import { GatewayState } from '../../projections/state.ts'
 import { CircuitBreakers } from '../../providers/shared/breaker.ts'
 import { Providers } from '../../providers/shared/providers.ts'
 import { Budgets } from '../budget/index.ts'
 import { createCallProvider, type DispatchServices, dispatchExchange } from '../dispatch/index.ts'
-import { Ledger } from '../ledger/index.ts'
+import { CopyTarget, Ledger } from '../ledger/index.ts'
 import { RoutingCatalog } from '../routing/index.ts'
 import { createShadowAction } from './action.ts'
 import { COPY_OUTCOMES, type CopyOutcome, ShadowCopies } from './copies.ts'
@@ -91,8 +91,9 @@ export default definePlugin({
       actions: [createShadowAction(routingCatalog.catalog, use.state.logId)],
       decide: (exchange) => setShadow(exchange, routingCatalog),
       observe({ exchange, error, isAborted }) {
-        if (exchange?.shadow === undefined || error !== undefined || isAborted) return
-        const { shadow, target, attempts } = exchange
+        const shadow = exchange && CopyTarget.of(exchange)
+        if (exchange === undefined || shadow === undefined || error !== undefined || isAborted) return
+        const { target, attempts } = exchange
         // Only what a provider has just answered can be compared, and not with itself.
         if (attempts.at(-1)?.outcome !== 'ok' || target?.entry === shadow.entry) return
         copies.send(exchange, shadow)

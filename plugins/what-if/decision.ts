@@ -9,6 +9,7 @@ import type {
 import { userTexts } from '../../core/text/request-texts.ts'
 import { showDraftId } from '../audit/index.ts'
 import type { StoredRecord } from '../ledger/index.ts'
+import { CopyTarget } from '../ledger/index.ts'
 import type { InspectedReply } from './decide-recorded.ts'
 import type { Admitted } from './limits-replay.ts'
 
@@ -45,11 +46,12 @@ export interface EvaluatedRequest {
 }
 
 export function toDecision(
-  { request, trace, route, shadow }: Exchange,
+  exchange: Exchange,
   refusal: GatewayError | undefined,
   admitted: Admitted,
   inspected?: InspectedReply,
 ): Decision {
+  const { request, trace, route } = exchange
   return {
     request,
     error: refusal ?? admitted.error,
@@ -57,7 +59,7 @@ export function toDecision(
     trace,
     mode: route?.mode,
     target: route?.targets[0],
-    shadow,
+    shadow: CopyTarget.of(exchange),
     isFixed: route?.isFixed ?? false,
     applied: { ...firewallKeysOf(trace, undefined), all: keysOf(trace, () => true) },
     reply: inspected && { ...inspected, applied: responseKeysOf(trace) },

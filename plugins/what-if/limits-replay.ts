@@ -7,9 +7,9 @@ import {
   ReplyEvent,
   type Target,
 } from '../../core/contract/index.ts'
+import { NANOS_PER_USD } from '../../core/prices/cost.ts'
 import { HeldReservations } from '../../core/shared-state/held-reservations.ts'
 import { createMemoryReservations } from '../../core/shared-state/memory-reservations.ts'
-import { NANOS_PER_USD } from '../../core/util/cost.ts'
 import type { OwnedBudget } from '../budget/index.ts'
 import { BudgetGuard, type CostLedger, type GuardOptions, Spending } from '../budget/index.ts'
 import type { StoredRecord } from '../ledger/index.ts'

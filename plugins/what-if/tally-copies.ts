@@ -1,5 +1,5 @@
 import type { Host } from '../../core/contract/index.ts'
-import { NANOS_PER_USD, roundUsd, toNanoUsd } from '../../core/util/cost.ts'
+import { NANOS_PER_USD, roundUsd, toNanoUsd } from '../../core/prices/cost.ts'
 import type { StoredRecord } from '../ledger/index.ts'
 import type { Decision } from './decision.ts'
 import type { WhatIfReport } from './schemas.ts'

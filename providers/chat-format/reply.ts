@@ -1,6 +1,6 @@
 import { type FinishReason, ReplyEvent, type ReplyPart, type Usage } from '../../core/contract/chat.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
-import { toServedTier, toToolCalls } from '../../core/util/price-terms.ts'
+import { toServedTier, toToolCalls } from '../../core/prices/price-terms.ts'
 import { incompleteReplyError, unusableReplyError } from '../shared/errors.ts'
 import { asObject, asObjects, asString, asTokens, toUnreadPart } from '../shared/fields.ts'
 import { isChatErrorRecord, parseChatErrorRecord } from './errors.ts'

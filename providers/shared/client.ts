@@ -11,9 +11,9 @@ import type {
   StreamReader,
   Target,
 } from '../../core/contract/provider.ts'
+import { createSecretRedactor, type SecretRedactor } from '../../core/secrets/redact-secrets.ts'
 import { parseJson } from '../../core/util/json.ts'
 import { isPromiseLike, type MaybePromise } from '../../core/util/maybe-promise.ts'
-import { createSecretRedactor, type SecretRedactor } from '../../core/util/redact-secrets.ts'
 import { OPENAI_LIMITS } from './api-limits.ts'
 import { authorizeRequest } from './authorize.ts'
 import { CallDeadline } from './call-deadline.ts'

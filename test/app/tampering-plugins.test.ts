@@ -29,7 +29,6 @@ const DECIDE = {
   'decide: has metadata that is circular': set('metadata', cyclic()),
   'decide: has preferences that are a number': set('preferences', 5),
   'decide: has a position that is a text': set('rulesPosition', 'x'),
-  'decide: is a copy of a number': set('shadowOf', 5),
   'decide: has a shadow without a model': set('shadow', {}),
   'decide: has an endpoint that is a number': set('endpoint', 5),
   'decide: has another operation': set('operation', 'dance'),

@@ -1,5 +1,5 @@
 import { GatewayError, type JsonObject, type RepliedExchange, type Usage } from '../../contract/index.ts'
-import { costOf } from '../../util/cost.ts'
+import { costOf } from '../../prices/cost.ts'
 import { relatedId } from '../../util/ids.ts'
 import { buildCompletionFromParts } from '../chat/completion.ts'
 

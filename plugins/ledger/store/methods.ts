@@ -1,5 +1,5 @@
 import type { SetAsideFile } from '../../../core/event-log/sqlite/damaged-files.ts'
-import type { EncryptionKey } from '../../../core/util/encryption-keys.ts'
+import type { EncryptionKey } from '../../../core/secrets/encryption-keys.ts'
 import type { LedgerLocation } from './database.ts'
 import type {
   FeedbackOutcome,

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-import { type EncryptionKey, fingerprintOf } from '../../../core/util/encryption-keys.ts'
+import { type EncryptionKey, fingerprintOf } from '../../../core/secrets/encryption-keys.ts'
 import type { StoredPrompt } from './queries.ts'
 import type { LedgerRecord, PromptContent } from './record.ts'
 import type { PromptRow } from './tables.ts'

@@ -135,8 +135,6 @@ async function insertRows(
   )
 }
 
-type Row = Readonly<Record<string, number | string | Buffer | null>>
-
 /** Slots above which what is known is dropped. Storing one again changes nothing. */
 const MAX_KNOWN = 20_000
 

@@ -12,6 +12,7 @@ import {
 } from '../../../../plugins/learned-routing/features.ts'
 import { decodeWeights, encodeWeights } from '../../../../plugins/learned-routing/model.ts'
 import { ModelTable } from '../../../../plugins/learned-routing/model-table.ts'
+import { RecordedFeatures } from '../../../../plugins/ledger/index.ts'
 import { createRandom } from '../../../support/random.ts'
 
 const KEY = createFeatureKey('a secret for kept versions')
@@ -101,15 +102,17 @@ describe('features and predictions of versions that were trained earlier', () =>
         id: 'x',
         request: { messages: [{ role: 'user', content }] },
         account: { userId: 1 },
+        state: {},
       }) as unknown as Exchange
     const texts = ['Write a haiku about the sea', 'prove this']
     const exchanges = texts.map(exchangeOf)
     const assessments = exchanges.map(assess)
+    const featuresOf = (at: number) => RecordedFeatures.of(exchanges[at] ?? { state: {} })
     for (const [at, lastUserMessage] of texts.entries()) {
       const features = extractFeatures({ lastUserMessage }, KEY)
       expect(assessments[at]?.probabilityOf('model-2')).to.equal(table.predictAll(features)[2])
-      expect(exchanges[at]?.features).to.equal(encodeFeaturesAsText(features))
+      expect(featuresOf(at)).to.equal(encodeFeaturesAsText(features))
     }
-    expect(exchanges[0]?.features).to.not.equal(exchanges[1]?.features)
+    expect(featuresOf(0)).to.not.equal(featuresOf(1))
   })
 })

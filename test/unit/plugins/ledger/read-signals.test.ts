@@ -1,10 +1,11 @@
 import { expect } from 'chai'
 import type { EndedExchange, Message } from '../../../../core/contract/index.ts'
+import { CopyOf } from '../../../../plugins/ledger/index.ts'
 import { readPromptChecksum } from '../../../../plugins/ledger/read-signals.ts'
 
 function checksumOf(messages: readonly Message[], more: object = {}, exchange: object = {}) {
   const request = { messages, ...more }
-  return readPromptChecksum({ request, ...exchange } as unknown as EndedExchange)
+  return readPromptChecksum({ request, state: {}, ...exchange } as unknown as EndedExchange)
 }
 
 const ask = (content: NonNullable<Message['content']>): Message => ({ role: 'user', content })
@@ -36,10 +37,12 @@ describe('the checksum of a prompt', () => {
   })
 
   it('is missing without text of a user at the end, for copies and for other operations', () => {
+    const copy = { state: {} }
+    CopyOf.set(copy, { requestId: 'req_1', isOwn: false })
     expect(checksumOf([])).to.equal(undefined)
     expect(checksumOf([ask('hello'), { role: 'tool', content: 'result' }])).to.equal(undefined)
     expect(checksumOf([ask([{ type: 'image_url' }])])).to.equal(undefined)
-    expect(checksumOf([ask('hello')], {}, { shadowOf: 'req_1' })).to.equal(undefined)
+    expect(checksumOf([ask('hello')], {}, copy)).to.equal(undefined)
     expect(checksumOf([ask('hello')], {}, { operation: 'embeddings' })).to.equal(undefined)
   })
 })

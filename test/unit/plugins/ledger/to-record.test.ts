@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { type Account, type EndedExchange, GatewayError } from '../../../../core/contract/index.ts'
 import { newRequestId } from '../../../../core/util/ids.ts'
+import { CopyOf, RecordedFeatures } from '../../../../plugins/ledger/index.ts'
 import { decodeRecords, encodeRecords } from '../../../../plugins/ledger/store/record.ts'
 import { type RequestOutcome, toLedgerRecord } from '../../../../plugins/ledger/to-record.ts'
 
@@ -83,9 +84,11 @@ describe('toLedgerRecord', () => {
       router: { version: 2, probability: 0.75, propensity: 0.1 },
       arm: 'gpt-4o-mini',
     } as const
-    const exchange = { route, shadowOf: newRequestId(), features: 'AP8H' }
+    const [shadowOf, exchange] = [newRequestId(), { route, state: {} }]
+    CopyOf.set(exchange, { requestId: shadowOf, isOwn: false })
+    RecordedFeatures.set(exchange, 'AP8H')
     const record = toLedgerRecord(outcome({}, exchange as unknown as Partial<EndedExchange>))
-    expect(record).to.deep.include({ router: route.router, arm: 'gpt-4o-mini', shadowOf: exchange.shadowOf })
+    expect(record).to.deep.include({ router: route.router, arm: 'gpt-4o-mini', shadowOf })
     const [decoded] = decodeRecords(encodeRecords([record]))
     expect(decoded?.features).to.equal('AP8H')
     expect(decoded).to.deep.equal(record)

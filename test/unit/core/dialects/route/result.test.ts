@@ -8,7 +8,7 @@ import {
   type Usage,
 } from '../../../../../core/contract/index.ts'
 import { buildRouteResult } from '../../../../../core/dialects/route/result.ts'
-import { costOf } from '../../../../../core/util/cost.ts'
+import { costOf } from '../../../../../core/prices/cost.ts'
 import { createCatalog } from '../../../../../providers/shared/catalog.ts'
 import { ROOT } from '../../../../support/root.ts'
 

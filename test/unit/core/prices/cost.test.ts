@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { costOf, replyCost } from '../../../../core/util/cost.ts'
+import { costOf, replyCost } from '../../../../core/prices/cost.ts'
 
 const price = { input: 2, cached: 0.5, cache_write: 2.5, output: 10 }
 

@@ -1,6 +1,6 @@
 import { GatewayError } from '../contract/errors.ts'
 import { isJsonObject } from '../contract/json.ts'
-import { parseJson } from './json.ts'
+import { parseJson } from '../util/json.ts'
 
 /** Replaces the configured secrets by `[redacted]`, in whatever another service says. */
 export interface SecretRedactor {

@@ -1,5 +1,5 @@
-import type { ChatRequest, Exchange, RuleSet } from '../contract/index.ts'
-import { chain, type MaybePromise } from './maybe-promise.ts'
+import { type ChatRequest, type Exchange, type RuleSet, slot } from '../../core/contract/index.ts'
+import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 
 /**
  * Calls `apply` for the rules of each policy and then for the user's own, one after the other. An error ends
@@ -22,24 +22,20 @@ function applyFrom(
   return chain(apply(policy), () => applyFrom(index + 1, exchange, apply))
 }
 
-/** Where `exchange.state` has the request as the firewall rules of each policy left it. */
-const JUDGED = 'signalbox:judged'
-
-type JudgedRequests = Map<RuleSet, ChatRequest> | undefined
+/** The request as the firewall rules of each policy left it. */
+const judged = slot<Map<RuleSet, ChatRequest>>('rules.judged')
 
 /**
  * Keeps the request for the conditions of a policy's routing rules: masks of later rules hide nothing from
  * them. See docs/decisions/policies.md, "Conditions of a policy see what later masks hide".
  */
 export function keepJudgedRequest(exchange: Exchange, policy: RuleSet): void {
-  const { state, request } = exchange
-  const requests: JudgedRequests = state[JUDGED]
-  state[JUDGED] = (requests ?? new Map<RuleSet, ChatRequest>()).set(policy, request)
+  const requests = judged.of(exchange) ?? new Map<RuleSet, ChatRequest>()
+  judged.set(exchange, requests.set(policy, exchange.request))
 }
 
 /** The request as a policy's firewall rules left it; undefined if it is the one that is sent. */
 export function findJudgedRequest(exchange: Exchange, policy: RuleSet): ChatRequest | undefined {
-  const requests: JudgedRequests = exchange.state[JUDGED]
-  const judged = requests?.get(policy)
-  return judged === exchange.request ? undefined : judged
+  const request = judged.of(exchange)?.get(policy)
+  return request === exchange.request ? undefined : request
 }

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { GatewayError } from '../../../../core/contract/errors.ts'
-import { createSecretRedactor } from '../../../../core/util/redact-secrets.ts'
+import { createSecretRedactor } from '../../../../core/secrets/redact-secrets.ts'
 
 const KEY = 'w4lrus"\\/+%tr4in'
 const { text, json, error } = createSecretRedactor([KEY, undefined, '', 'token'])

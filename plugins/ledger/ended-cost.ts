@@ -1,9 +1,7 @@
-import type { EndedExchange } from '../contract/index.ts'
-import { isCost, toNanoUsd } from './cost.ts'
-import { providerUseOf } from './provider-use.ts'
-
-/** Where `exchange.state` has what budgets have reserved: a WeakMap costs several times as much. */
-export const HELD_BUDGET = 'signalbox:budget'
+import type { EndedExchange } from '../../core/contract/index.ts'
+import { providerUseOf } from '../../core/pipeline/usage-recorder.ts'
+import { isCost, toNanoUsd } from '../../core/prices/cost.ts'
+import { WorstCase } from './slots.ts'
 
 /**
  * Returns what an ended request cost, in billionths of a US dollar; `unknown` if a provider may have worked
@@ -25,6 +23,6 @@ export function costOfEnded(exchange: EndedExchange): number | 'unknown' {
  * docs/decisions/limits.md, "What is assumed is recorded".
  */
 export function assumedCostOf(exchange: EndedExchange): number | undefined {
-  const held: { readonly worstCase: number } | undefined = exchange.state[HELD_BUDGET]
-  return held !== undefined && costOfEnded(exchange) === 'unknown' ? held.worstCase : undefined
+  const worstCase = WorstCase.of(exchange)
+  return worstCase !== undefined && costOfEnded(exchange) === 'unknown' ? worstCase : undefined
 }

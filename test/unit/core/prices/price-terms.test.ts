@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { ChatRequest } from '../../../../core/contract/index.ts'
-import { askedTerms, asksForHourCache, toToolCalls } from '../../../../core/util/price-terms.ts'
+import { askedTerms, asksForHourCache, toToolCalls } from '../../../../core/prices/price-terms.ts'
 import { toAnthropicUsage } from '../../../../providers/anthropic/reply.ts'
 
 const request = (more: object): ChatRequest => ({ messages: [{ role: 'user', content: 'Hi' }], ...more })

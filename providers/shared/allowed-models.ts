@@ -1,4 +1,4 @@
-import { type Account, GatewayError, type Target } from '../contract/index.ts'
+import { type Account, GatewayError, type Target } from '../../core/contract/index.ts'
 
 /** Lower-case names by the array in the account, which is shared by all requests of the key. */
 const nameSets = new WeakMap<readonly string[], ReadonlySet<string>>()

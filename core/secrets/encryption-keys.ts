@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { errorMessage } from './error-message.ts'
+import { errorMessage } from '../util/error-message.ts'
 
 /** A key of `RECORD_KEY`. */
 export interface EncryptionKey {
