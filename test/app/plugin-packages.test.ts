@@ -8,7 +8,7 @@ import { ADMIN_KEY, type RunningGateway, startGatewayOnFiles } from '../support/
 import { runSignalbox } from '../support/gateway-process.ts'
 import { readScrape } from '../support/metrics.ts'
 import { newUser } from '../support/new-user.ts'
-import { hasCurl, readCurlBlocks, runBlock } from '../support/pages.ts'
+import { hasCurl, readBlocks, readCurlBlocks, runBlock } from '../support/pages.ts'
 import { BUILT_IN, installExamples, listPlugins } from '../support/plugins.ts'
 import { ROOT } from '../support/root.ts'
 import { skip } from '../support/skip.ts'
@@ -45,9 +45,9 @@ describe('the page about plugins', () => {
     this.timeout(180_000)
     if (!(await hasCurl())) skip(this, 'curl is not installed')
     const folder = await installExample()
-    const page = await readFile(new URL('docs/plugins.md', ROOT), 'utf8')
+    const blocks = await readBlocks('docs/plugins.md', 'yaml')
     const CONFIG = path.join(folder, 'settings.yaml')
-    await writeFile(CONFIG, /```yaml\n(.*?)```/s.exec(page)?.[1] ?? '')
+    await writeFile(CONFIG, blocks.find((block) => block.includes('signalbox-votes')) ?? '')
     const gateway = await startGatewayOnFiles({ CONFIG }, { pluginFolder: folder })
 
     const [block] = await readCurlBlocks('docs/plugins.md')

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
+import { CONTRACT_VERSION } from '../../core/contract/plugin.ts'
 import { guardrailOptions } from '../../plugins/guardrail-webhook/options.ts'
 import { listFields } from '../support/reference-tables.ts'
 import { ROOT } from '../support/root.ts'
@@ -38,6 +39,12 @@ describe('docs/plugins.md', () => {
 })
 
 describe('docs/plugins.md', () => {
+  it('has the current version of the contract throughout', () => {
+    expect(page).to.contain(`It is currently ${CONTRACT_VERSION}, `)
+    const versions = [...page.matchAll(/^ *contract: (\d+),$|, contract: (\d+),/gm)].map(([, a, b]) => a ?? b)
+    expect(new Set(versions)).to.deep.equal(new Set([`${CONTRACT_VERSION}`]))
+  })
+
   it('has the type of every field of Host', () => {
     const rows = new Set(page.split('\n').map((line) => /^\| `\w+` \| `(?:[^`\\]|\\.)*` \|/.exec(line)?.[0]))
     const source = readFileSync(new URL('core/contract/plugin.ts', ROOT), 'utf8')
