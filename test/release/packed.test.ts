@@ -200,7 +200,7 @@ describe('the packed package', () => {
       console.log(JSON.stringify([CONTRACT_VERSION, new GatewayError('not_found', 'x').status]))`
     const run = ['--input-type=module', '--eval', script]
     expect(JSON.parse((await execute(process.execPath, run, { cwd: project })).stdout)).to.deep.equal([
-      2, 404,
+      3, 404,
     ])
   })
 
