@@ -95,7 +95,7 @@ export async function startGateway(
     const stopWatching = watchDescriptors(logger)
     opened.push({ close: async () => stopWatching() })
     const retry = (run: () => Promise<void>) => retryWhileUnavailable(run, logger, signal)
-    const loading = importServingModules()
+    const loading = importServingModules(settings.plugins)
     const state = await openLongRunningState(settings, logger, {
       signal,
       openLog,
@@ -294,15 +294,16 @@ function readsDetail({ 'user-agent': userAgent }: IncomingHttpHeaders): boolean 
 }
 
 /** Imports most of the code while the threads of the event log start. */
-async function importServingModules() {
-  const [adapters, providers, plugins, operators, app] = await Promise.all([
+async function importServingModules(listed: Settings['plugins']) {
+  const [adapters, providers, services, operators, app] = await Promise.all([
     import('../../providers/adapters.ts'),
     import('./providers.ts'),
     import('./gateway-services.ts'),
     import('../../plugins/auth/authenticate-operator.ts'),
     import('../../core/pipeline/app.ts'),
+    ...listed.map(({ use }) => BUILT_IN_PLUGINS.get(use)?.()),
   ])
-  return { ...adapters, ...providers, ...plugins, ...operators, ...app }
+  return { ...adapters, ...providers, ...services, ...operators, ...app }
 }
 
 async function closeInOrder(parts: readonly { close(): Promise<void> }[]): Promise<void> {
