@@ -41,6 +41,8 @@ export interface CompiledRoutingRule {
 interface CompiledAction {
   readonly action: Action
   readonly value: unknown
+  /** What it chooses. Actions without `chooses` compete with nothing but themselves. */
+  readonly choice: string
   /** The trace entry if the action applies. Built once, because most actions of matching rules apply. */
   readonly applied: RuleTraceEntry
   /** The same by arm. */
@@ -135,6 +137,7 @@ function compileActions(
     actions: known.map((action) => ({
       action,
       value: action_json[action.name],
+      choice: action.chooses ?? `action ${action.name}`,
       applied: appliedEntry(action.name),
       appliedArms: new Map<string, RuleTraceEntry>(),
     })),

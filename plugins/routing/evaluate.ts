@@ -1,5 +1,4 @@
 import {
-  type Action,
   type ChatRequest,
   GatewayError,
   type RoutingDraft,
@@ -139,11 +138,6 @@ function findOverruled(
   ]
 }
 
-/** The key of an action in `chosenBy`. Actions without `chooses` compete with nothing but themselves. */
-function choiceOf({ chooses, name }: Action): string {
-  return chooses ?? `action ${name}`
-}
-
 function applyActions(
   { id, actions, unknown }: CompiledRoutingRule,
   input: RoutingInput,
@@ -153,8 +147,7 @@ function applyActions(
 ): void {
   const { draft, trace, chosenBy } = decision
   for (const compiled of actions) {
-    const { action, value, applied } = compiled
-    const choice = choiceOf(action)
+    const { action, value, choice, applied } = compiled
     if (overruled.includes(choice)) {
       trace.push(skippedEntry(applied, 'overruled_by_policy'))
       continue

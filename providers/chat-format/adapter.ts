@@ -22,6 +22,11 @@ type ChatAdapter = ProviderAdapter & Required<Pick<ProviderAdapter, 'parseError'
 
 type Body = Record<string, unknown>
 
+interface RuledField {
+  readonly field: string
+  readonly rule: FieldRule
+}
+
 /** Chat completions have no media in tool messages. */
 export const CHAT_PLACES: MediaPlaces = { results: TEXT_RESULTS, check: checkOpenAiFile }
 
@@ -44,15 +49,17 @@ export function createChatAdapter(declared: BuiltInFormat): ChatAdapter {
       const request = messages === given.messages ? limited : { ...limited, messages }
       const isStream = request.stream === true
       const rules = typeof fields === 'function' ? fields(target) : fields
+      const ruled = findRuled(request, rules)
       const body: Body = sendsAll ? { ...request } : {}
-      for (const field in rules) applyRule(body, field, rules[field] as FieldRule, request, target)
+      for (const { field, rule } of ruled) applyRule(body, field, rule, request, target)
       body.model = target.model
       if (isStream) body.stream = true
       if (sendsAll) {
         body.messages = toCompatibleMessages(messages)
-        body.stream_options = isStream ? { ...request.stream_options, include_usage: true } : undefined
+        if (isStream) body.stream_options = { ...request.stream_options, include_usage: true }
+        else if (body.stream_options !== undefined) body.stream_options = undefined
       }
-      Object.assign(body, build?.(request, target))
+      if (build !== undefined) Object.assign(body, build(request, target))
       const isSent = (field: string) => namesOf(field, rules[field]).some((name) => body[name] !== undefined)
       return {
         path,
@@ -60,13 +67,21 @@ export function createChatAdapter(declared: BuiltInFormat): ChatAdapter {
         body: JSON.stringify(body),
         omitted: [
           ...omitted,
-          ...findOmittedFields(request, isSent, sendsAll ? rules : request),
+          ...findOmittedFields(request, isSent, sendsAll ? ruled.map(({ field }) => field) : undefined),
           ...(findOmitted?.(request) ?? []),
         ],
-        changed: [...compareFields(given, request, rules, body), ...(findChanges?.(request, body) ?? [])],
+        changed: [...compareFields(given, request, ruled, body), ...(findChanges?.(request, body) ?? [])],
       }
     },
   }
+}
+
+/** The fields that a request has, with their rules. Most requests have few of those that have a rule. */
+function findRuled(request: ChatRequest, rules: FieldRules): readonly RuledField[] {
+  const ruled: RuledField[] = []
+  for (const field in rules)
+    if (request[field] !== undefined) ruled.push({ field, rule: rules[field] as FieldRule })
+  return ruled
 }
 
 /** Returns the request with at most the output limit of the model. */
@@ -78,7 +93,6 @@ function limitOutput(request: ChatRequest, { entry }: Target): ChatRequest {
 
 function applyRule(body: Body, field: string, rule: FieldRule, request: ChatRequest, target: Target): void {
   const value = request[field]
-  if (value === undefined) return
   const { name = field, convert, builtAs } = rule
   body[field] = undefined
   const isReplaced = field === 'max_tokens' && request.max_completion_tokens != null
@@ -96,7 +110,7 @@ function namesOf(field: string, { name = field, builtAs }: FieldRule = {}): read
 function compareFields(
   given: ChatRequest,
   request: ChatRequest,
-  rules: FieldRules,
+  ruled: readonly RuledField[],
   body: JsonObject,
 ): readonly ParameterChange[] {
   const changed: ParameterChange[] = []
@@ -104,8 +118,8 @@ function compareFields(
     const from = given[param]
     if (from != null && to !== undefined && from !== to) changed.push({ param, from, to })
   }
-  for (const field in rules) {
-    const { name, isTold, builtAs } = rules[field] as FieldRule
+  for (const { field, rule } of ruled) {
+    const { name, isTold, builtAs } = rule
     if (isTold || builtAs?.includes(field)) compare(field, body[name ?? field])
   }
   const { field } = outputLimitOf(request)

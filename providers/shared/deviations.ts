@@ -3,15 +3,15 @@ import type { Model, ParameterChange } from '../../core/contract/provider.ts'
 
 /**
  * Names the fields of a request that ask for something but are not sent, so that the caller can be warned.
- * Fields that do not affect the reply, and values that are the default anyway, are not reported. `among`: an
- * object with the names of the fields to look at.
+ * Fields that do not affect the reply, and values that are the default anyway, are not reported. `among`: the
+ * fields to look at.
  */
 export function findOmittedFields(
   request: ChatRequest,
   isSent: (field: string) => boolean,
-  among: object = request,
+  among: readonly string[] = Object.keys(request),
 ): readonly string[] {
-  return Object.keys(among).filter(
+  return among.filter(
     (field) => !UNRELATED_FIELDS.has(field) && !isDefaultValue(field, request[field]) && !isSent(field),
   )
 }

@@ -17,7 +17,7 @@ const NAMED_SCHEMAS: ReadonlySet<string> = new Set([
 ])
 
 /** Calls a function for a JSON Schema and for every schema in it. */
-export function visitSchemas(value: unknown, visit: (schema: JsonObject) => void): void {
+function visitSchemas(value: unknown, visit: (schema: JsonObject) => void): void {
   if (Array.isArray(value)) for (const each of value) visitSchemas(each, visit)
   if (!isJsonObject(value)) return
   visit(value)
