@@ -5,8 +5,8 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import { collectSchemas, generateValidators, VALIDATORS_FOLDER } from '../core/util/compile-schema.ts'
+import { shippedFile } from '../core/util/package-folder.ts'
 import { convertedFile, readYaml } from './settings/read-yaml.ts'
-import { shippedFile } from './settings/shipped-files.ts'
 
 // With validators of an earlier build, nothing would be compiled.
 rmSync(VALIDATORS_FOLDER, { recursive: true, force: true })

@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { builtinModules } from 'node:module'
 import path from 'node:path'
+import { readVersion, shippedFile } from '../../core/util/package-folder.ts'
 import { BUILT_IN_NAMES } from '../settings/built-in-names.ts'
-import { readVersion, shippedFile } from '../settings/shipped-files.ts'
 import { type CommandArgs, UsageError } from './command.ts'
 
 /** The name of the package in config/plugin-template, which the name of the plugin replaces. */

@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream'
+import { readVersion } from '../../core/util/package-folder.ts'
 import type { Environment } from '../settings/environment.ts'
-import { readVersion } from '../settings/shipped-files.ts'
 import { type Command, UsageError } from './command.ts'
 import { COMMANDS } from './commands.ts'
 import { formatCommandHelp, formatHelp, formatUsage } from './help.ts'

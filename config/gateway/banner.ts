@@ -2,8 +2,8 @@ import { writeSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Logger } from 'pino'
 import { errorMessage } from '../../core/util/error-message.ts'
+import { readVersion } from '../../core/util/package-folder.ts'
 import type { Settings } from '../settings/settings.ts'
-import { readVersion } from '../settings/shipped-files.ts'
 import type { ServingAddresses } from './gateway.ts'
 
 interface BannerContent extends ServingAddresses {

@@ -2,6 +2,7 @@ import {
   type MaybePromise,
   type OperatorRegistry,
   optional,
+  type Service,
   service,
   settingsOf,
 } from '../../core/contract/index.ts'
@@ -54,132 +55,145 @@ export interface GatewayParts {
   readonly peer?: ClusterPeer | undefined
 }
 
-/** Creates the services that plugins use besides each other's. Most are created when they are first used. */
-export function createGatewayServices(parts: GatewayParts): ServiceRegistry {
-  const { settings, state, providers, sharedState, peer } = parts
-  const registry = new ServiceRegistry()
-  for (const [section, value] of Object.entries(settings)) registry.provide(settingsOf(section), value)
-  const breakers = lazy(() => createCircuitBreakers(settings.breaker))
-  const latency = lazy(createLatencyTracker)
-  const readPastEvents = createPastEventReader(state.log)
-  const ledger = lazy(parts.openLedger)
-  const learned = lazy(async () => {
-    const { createLearnedRouting } = await import('./learned-routing.ts')
-    return createLearnedRouting(settings, {
-      state,
-      catalog: providers.catalog,
-      isServed: (provider) => providers.byId.has(provider),
-      trainsRouters: parts.process.isPrimary,
-      retry: parts.process.retry,
-    })
-  })
-  const kinds = lazy(async () => {
-    const { createRuleKinds } = await import('./rule-services.ts')
-    return createRuleKinds(settings, parts.operators)
-  })
-  if (!listsLedger(settings))
-    registry.provideLazily(service<Ledger>('ledger'), async () => {
-      const { createUnrecordedLedger } = await import('../../plugins/ledger/index.ts')
-      return createUnrecordedLedger(await ledger())
-    })
-  return registry
-    .provide(GatewayState, state)
-    .provide(Providers, providers)
-    .provide(SharedState, sharedState)
-    .provide(ProcessServices, parts.process)
-    .provide(service<Access>('auth.access'), parts.access)
-    .provideLazily(service<LedgerCalls>('ledger.store'), ledger)
-    .provide(service<LedgerCluster | undefined>('ledger.peers'), peer?.ledgerCluster)
-    .provide(service<MetricsExposure>('metrics.exposure'), exposeMetrics(settings, peer))
-    .provideLazily(CircuitBreakers, breakers)
-    .provideLazily(LatencyTracker, latency)
-    .provideLazily(TokenCounter, () => createTokenCounter(providers.byId))
-    .provideLazily(service<RoutingCatalog>('routing.catalog'), () => ({
-      catalog: providers.catalog,
-      weights: settings.modes,
-      modeAliases: settings.modeAliases,
-      latencyOf: latency().estimateMs,
-      capabilitiesOf: (provider) => providers.byId.get(provider)?.capabilities,
-      missingKeyOf(id) {
-        const row = settings.providers[id]
-        return row && !isConfigured(row) ? row.key_variable : undefined
-      },
-      fitParameters: createParameterFit((provider) => providers.byId.get(provider)),
-      reads: (provider, content) => providers.byId.get(provider)?.reads?.includes(content) === true,
-      isUsable: breakers().isUsable,
-    }))
-    .provideLazily(service<RuleScopes>('rules.scopes'), async () => {
-      const { createRuleScopes } = await import('./rule-services.ts')
-      return createRuleScopes(state, await kinds(), readPastEvents, await parts.openHistoryThread?.())
-    })
-    .provideLazily(service<RulesFileEndpoints>('rules.file'), async () => {
-      const { createRulesFileEndpoints } = await import('../../plugins/rules-file/endpoints.ts')
-      const budgets = {
-        async catchUp(owned: OwnedBudget) {
-          const { budget } = await registry.resolve({ budget: optional(service<Budgets>('budget')) })
-          await budget?.catchUp(owned)
-        },
-      }
-      return createRulesFileEndpoints({ ...state, kinds: await kinds(), budgets })
-    })
-    .provideLazily(Callers, async () => {
-      const { readRoutersAt } = await import('../../plugins/learned-routing/active-routers.ts')
-      const routers = { live: state.routers, at: readRoutersAt }
-      return {
-        snapshot: createCallerSnapshots(state),
-        at: createCallerHistory(state.log, readPastEvents, state.subscription, state.policies, routers),
-      }
-    })
-    .provideLazily(
-      service<LearnedRoutingServices | undefined>('routers.deciding'),
-      async () => (await learned()).deciding,
-    )
-    .provideLazily(service<RoutersPluginServices>('routers.training'), async () => (await learned()).training)
-    .provideLazily(service<RatingImporting>('feedback.importing'), async () => {
-      const { createRatingImport } = await import('./rating-import.ts')
-      return createRatingImport((await learned()).featureSecret, providers.catalog)
-    })
-    .provideLazily(service<WhatIfThread>('what-if.thread'), async () => {
-      const { openWhatIfThread } = await import('./what-if-thread.ts')
-      return openWhatIfThread(settings, providers.catalog, state.logId, parts.pluginFolder)
-    })
+/** What several services are made of. */
+type Shared = GatewayParts & ReturnType<typeof createShared>
+
+function createShared(parts: GatewayParts) {
+  const { settings, state, providers, process } = parts
+  return {
+    breakers: lazy(() => createCircuitBreakers(settings.breaker)),
+    latency: lazy(createLatencyTracker),
+    readPastEvents: createPastEventReader(state.log),
+    ledger: lazy(parts.openLedger),
+    learned: lazy(async () => {
+      const { createLearnedRouting } = await import('./learned-routing.ts')
+      return createLearnedRouting(settings, {
+        state,
+        catalog: providers.catalog,
+        isServed: (provider) => providers.byId.has(provider),
+        trainsRouters: process.isPrimary,
+        retry: process.retry,
+      })
+    }),
+    kinds: lazy(async () => {
+      const { createRuleKinds } = await import('./rule-services.ts')
+      return createRuleKinds(settings, parts.operators)
+    }),
+  }
 }
 
-/** Services that `createGatewayServices` provides, besides the sections of the settings. */
-const GATEWAY_SERVICES: ReadonlySet<string> = new Set([
-  ...[
-    'state',
-    'providers',
-    'shared-state',
-    'process',
-    'circuit-breakers',
-    'latency',
-    'token-counter',
-    'callers',
-  ],
-  ...['auth.access', 'ledger.store', 'ledger.peers', 'metrics.exposure', 'routing.catalog'],
-  ...[
-    'rules.scopes',
-    'rules.file',
-    'routers.deciding',
-    'routers.training',
-    'feedback.importing',
-    'what-if.thread',
-  ],
-])
+interface GivenService {
+  readonly name: string
+  create(shared: Shared, registry: ServiceRegistry): unknown
+}
+
+function given<Offered>(
+  { name }: Service<Offered>,
+  create: (shared: Shared, registry: ServiceRegistry) => MaybePromise<Offered>,
+): GivenService {
+  return { name, create }
+}
+
+/** The services that plugins use besides each other's and the sections of the settings. */
+const GIVEN: readonly GivenService[] = [
+  given(GatewayState, ({ state }) => state),
+  given(Providers, ({ providers }) => providers),
+  given(SharedState, ({ sharedState }) => sharedState),
+  given(ProcessServices, ({ process }) => process),
+  given(service<Access>('auth.access'), ({ access }) => access),
+  given(service<LedgerCalls>('ledger.store'), ({ ledger }) => ledger()),
+  given(service<LedgerCluster | undefined>('ledger.peers'), ({ peer }) => peer?.ledgerCluster),
+  given(service<MetricsExposure>('metrics.exposure'), exposeMetrics),
+  given(CircuitBreakers, ({ breakers }) => breakers()),
+  given(LatencyTracker, ({ latency }) => latency()),
+  given(TokenCounter, ({ providers }) => createTokenCounter(providers.byId)),
+  given(service<RoutingCatalog>('routing.catalog'), createRoutingCatalog),
+  given(service<RuleScopes>('rules.scopes'), async ({ state, kinds, readPastEvents, openHistoryThread }) => {
+    const { createRuleScopes } = await import('./rule-services.ts')
+    return createRuleScopes(state, await kinds(), readPastEvents, await openHistoryThread?.())
+  }),
+  given(service<RulesFileEndpoints>('rules.file'), async ({ state, kinds }, registry) => {
+    const { createRulesFileEndpoints } = await import('../../plugins/rules-file/endpoints.ts')
+    const budgets = {
+      async catchUp(owned: OwnedBudget) {
+        const { budget } = await registry.resolve({ budget: optional(service<Budgets>('budget')) })
+        await budget?.catchUp(owned)
+      },
+    }
+    return createRulesFileEndpoints({ ...state, kinds: await kinds(), budgets })
+  }),
+  given(Callers, async ({ state, readPastEvents }) => {
+    const { readRoutersAt } = await import('../../plugins/learned-routing/active-routers.ts')
+    const routers = { live: state.routers, at: readRoutersAt }
+    return {
+      snapshot: createCallerSnapshots(state),
+      at: createCallerHistory(state.log, readPastEvents, state.subscription, state.policies, routers),
+    }
+  }),
+  given(
+    service<LearnedRoutingServices | undefined>('routers.deciding'),
+    async ({ learned }) => (await learned()).deciding,
+  ),
+  given(
+    service<RoutersPluginServices>('routers.training'),
+    async ({ learned }) => (await learned()).training,
+  ),
+  given(service<RatingImporting>('feedback.importing'), async ({ learned, providers }) => {
+    const { createRatingImport } = await import('./rating-import.ts')
+    return createRatingImport((await learned()).featureSecret, providers.catalog)
+  }),
+  given(service<WhatIfThread>('what-if.thread'), async ({ settings, providers, state, pluginFolder }) => {
+    const { openWhatIfThread } = await import('./what-if-thread.ts')
+    return openWhatIfThread(settings, providers.catalog, state.logId, pluginFolder)
+  }),
+]
+
+/** Given in place of the plugin `ledger` where that is not listed. */
+const UNRECORDED_LEDGER = given(service<Ledger>('ledger'), async ({ ledger }) => {
+  const { createUnrecordedLedger } = await import('../../plugins/ledger/index.ts')
+  return createUnrecordedLedger(await ledger())
+})
+
+function listGiven(settings: Pick<Settings, 'plugins'>): readonly GivenService[] {
+  const listsLedger = settings.plugins.some(({ use }) => use === 'ledger')
+  return listsLedger ? GIVEN : [...GIVEN, UNRECORDED_LEDGER]
+}
+
+/** Creates the services that plugins use besides each other's, each when it is first used. */
+export function createGatewayServices(parts: GatewayParts): ServiceRegistry {
+  const { settings } = parts
+  const shared = { ...parts, ...createShared(parts) }
+  const registry = new ServiceRegistry()
+  for (const [section, value] of Object.entries(settings)) registry.provide(settingsOf(section), value)
+  for (const { name, create } of listGiven(settings))
+    registry.provideLazily({ name }, () => create(shared, registry))
+  return registry
+}
 
 /** Whether plugins may use a service that no plugin provides. */
 export function isGatewayService(name: string, settings: Pick<Settings, 'plugins'>): boolean {
-  if (name === 'ledger') return !listsLedger(settings)
-  return GATEWAY_SERVICES.has(name) || name.startsWith('settings.')
+  return name.startsWith('settings.') || listGiven(settings).some((service) => service.name === name)
 }
 
-function listsLedger({ plugins }: Pick<Settings, 'plugins'>): boolean {
-  return plugins.some(({ use }) => use === 'ledger')
+function createRoutingCatalog({ settings, providers, latency, breakers }: Shared): RoutingCatalog {
+  return {
+    catalog: providers.catalog,
+    weights: settings.modes,
+    modeAliases: settings.modeAliases,
+    latencyOf: latency().estimateMs,
+    capabilitiesOf: (provider) => providers.byId.get(provider)?.capabilities,
+    missingKeyOf(id) {
+      const row = settings.providers[id]
+      return row && !isConfigured(row) ? row.key_variable : undefined
+    },
+    fitParameters: createParameterFit((provider) => providers.byId.get(provider)),
+    reads: (provider, content) => providers.byId.get(provider)?.reads?.includes(content) === true,
+    isUsable: breakers().isUsable,
+  }
 }
 
 /** In a cluster, the primary serves the separate metrics address. */
-function exposeMetrics(settings: Settings, peer: ClusterPeer | undefined): MetricsExposure {
+function exposeMetrics({ settings, peer }: Pick<GatewayParts, 'settings' | 'peer'>): MetricsExposure {
   const own = metricsAddress(settings)
   return { exposedAt: peer && own ? 'none' : (own ?? 'main'), sharedPage: peer?.metricsPage }
 }

@@ -2,10 +2,10 @@ import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { MODE_SPELLINGS, type Mode, type Model, parseMode } from '../../core/contract/index.ts'
 import { compileValidator, describeSchemaErrors } from '../../core/util/json-schema.ts'
+import { shippedFile } from '../../core/util/package-folder.ts'
 import { readShippedYaml, readYaml } from './read-yaml.ts'
 import type { SettingsDocument } from './schema.ts'
 import { SettingsError } from './settings-error.ts'
-import { shippedFile } from './shipped-files.ts'
 
 type ModelRows = SettingsDocument['models']
 

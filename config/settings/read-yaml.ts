@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { loadAll, YAMLException } from 'js-yaml'
-import { shippedFile } from './shipped-files.ts'
+import { shippedFile } from '../../core/util/package-folder.ts'
 
 /**
  * Reads a YAML file of this package, by its path from the root. `npm run build` converts these files to JSON,

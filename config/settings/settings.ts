@@ -3,6 +3,7 @@ import { isJsonObject, type JsonObject, type Mode, type Model } from '../../core
 import type { PluginEntry } from '../../core/pipeline/load.ts'
 import type { ProviderTerms } from '../../core/prices/cost.ts'
 import { compileValidator, describeSchemaErrors } from '../../core/util/json-schema.ts'
+import { shippedFile } from '../../core/util/package-folder.ts'
 import type { Capabilities } from '../../providers/shared/catalog.ts'
 import type { ProviderAuth, ProviderClientOptions } from '../../providers/shared/client.ts'
 import { buildPresetSettings } from './capability-presets.ts'
@@ -19,7 +20,6 @@ import { resolvePluginList } from './plugin-list.ts'
 import { readShippedYaml, readYaml } from './read-yaml.ts'
 import type { SettingsDocument } from './schema.ts'
 import { SettingsError } from './settings-error.ts'
-import { shippedFile } from './shipped-files.ts'
 
 /**
  * The settings of this process: the shipped defaults, overridden by the operator's file and then by the

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 /**
@@ -11,4 +12,10 @@ export const PACKAGE_FOLDER = new URL(
 /** The absolute path of a file of this package, named from the package root. */
 export function shippedFile(name: string): string {
   return fileURLToPath(new URL(name, PACKAGE_FOLDER))
+}
+
+/** The version of this package. */
+export function readVersion(): string {
+  const { version }: { version: string } = JSON.parse(readFileSync(shippedFile('package.json'), 'utf8'))
+  return version
 }

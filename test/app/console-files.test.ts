@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
-import { shippedFile } from '../../config/settings/shipped-files.ts'
+import { shippedFile } from '../../core/util/package-folder.ts'
 import { createStaticEndpoints } from '../../plugins/console/static-endpoints.ts'
 import { readStaticFiles } from '../../plugins/console/static-files.ts'
 import { buildConsole } from '../support/console.ts'

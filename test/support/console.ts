@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { shippedFile } from '../../config/settings/shipped-files.ts'
+import { shippedFile } from '../../core/util/package-folder.ts'
 import { ROOT } from './root.ts'
 
 /** Builds the console if it is not built, which `npm test` does before the tests. */
