@@ -10,9 +10,6 @@ export const policyStream = streamCategory('policy-', 'policyId')
 /** What users see of the rules of a policy. */
 const VISIBILITIES = ['name', 'full'] as const
 
-/** `name`: that a rule exists, its name and action. `full`: its pattern, conditions and values, too. */
-export type PolicyVisibility = (typeof VISIBILITIES)[number]
-
 const Ids = Type.Unsafe<readonly number[]>(Type.Array(Id))
 
 /** The users that a policy applies to. */

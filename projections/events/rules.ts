@@ -146,7 +146,7 @@ export const ruleEvents = [
 
 export type RuleEvent = EventOf<typeof ruleEvents>
 
-export const foldRule = createFold<RuleEvent, UserRules>(ruleEvents)
+const foldRule = createFold<RuleEvent, UserRules>(ruleEvents)
 
 /** Whether the event is about a rule, of a user or of a policy. */
 export const isRuleEvent = foldRule.has

@@ -186,7 +186,7 @@ function known(ids: ReadonlyMap<string, number>, key: string): number {
 }
 
 /** Traces and warnings, which are stored once for all records that have them. */
-export interface ListDictionary {
+interface ListDictionary {
   /** Stores what is new in the records of a batch. The functions below then know their lists. */
   add(records: readonly LedgerRecord[], label: LabelOf, day: number): Promise<void>
   /** The next batch stores its lists again, which notes that they are in use. */
@@ -197,7 +197,7 @@ export interface ListDictionary {
 
 type LabelOf = (value: string) => number
 
-export function createListDictionary(db: Kysely<LedgerTables>): ListDictionary {
+function createListDictionary(db: Kysely<LedgerTables>): ListDictionary {
   /** Ids by digest. */
   const known = new Map<string, number>()
   /** Ids of the lists of the current batch. */
@@ -285,6 +285,6 @@ function toTraceRules(
     .map(({ kind, rule_id, action }) => ({ trace, kind: label(kind), rule_id, action: label(action) }))
 }
 
-export function digestOfText(text: string): string {
+function digestOfText(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 22)
 }

@@ -288,7 +288,7 @@ export interface Conditions {
 const MAX_LISTED_ERRORS = 50
 
 /** Returns undefined if nothing can pass the filter. */
-export async function resolveFilter(
+async function resolveFilter(
   db: Kysely<LedgerTables>,
   filter: RequestFilter,
 ): Promise<Conditions | undefined> {

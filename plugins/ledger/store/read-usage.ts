@@ -212,7 +212,7 @@ function sumOf(column: string) {
 }
 
 /** What a sum of usage needs to know. */
-export interface UsageScope {
+interface UsageScope {
   /** Hours since 1970; `until` is not part of the range. */
   readonly since: number
   readonly until: number
@@ -239,7 +239,7 @@ type UsageSource = SelectQueryBuilder<LedgerTables, never, LedgerTables['usage_r
  * hour for the rest. See docs/decisions/ledger.md, "Usage is summed up by hour and by day when it is
  * written".
  */
-export function selectUsage(db: Kysely<LedgerTables>, scope: UsageScope): UsageSource {
+function selectUsage(db: Kysely<LedgerTables>, scope: UsageScope): UsageSource {
   const { since, until } = scope
   const { hours, days, columns } = chooseTables(scope)
   const selectHours = (from: number, to: number) => selectRows(db, hours, 'hour', columns, scope, from, to)
@@ -319,7 +319,7 @@ interface ResolvedFilter extends Pick<UsageQuery, 'groupBy' | 'since' | 'until' 
  * Returns the usage of requests that a split has drawn a model for. See docs/decisions/ledger.md, "Arms and
  * copies are summed up from requests".
  */
-export async function readArmUsage(
+async function readArmUsage(
   db: Kysely<LedgerTables>,
   { groupBy, since, until, userId, key, groupSets, limit }: ResolvedFilter,
 ): Promise<readonly unknown[]> {

@@ -10,7 +10,7 @@ import { createRowBuilder, type RecordRows, toMeasures } from './rows.ts'
 import type { LedgerTables, TraceSlotRow } from './tables.ts'
 
 /** What writing needs to know of earlier batches. */
-export interface RecordStorage {
+interface RecordStorage {
   readonly dictionary: Dictionary
   readonly slots: TraceSlots
   readonly cipher: PromptCipher | undefined
@@ -173,7 +173,7 @@ function nameOf({ slot, trace }: Pick<TraceSlotRow, 'slot' | 'trace'>): string {
 export const ANY_RULE = -1
 
 /** One row for each rule, and one for each action. */
-export function toSlotRows(trace: number, slot: number, rules: RecordRows['rules']): readonly TraceSlotRow[] {
+function toSlotRows(trace: number, slot: number, rules: RecordRows['rules']): readonly TraceSlotRow[] {
   const rows = new Map<string, TraceSlotRow>()
   for (const { kind, rule_id, action } of rules) {
     rows.set(`${kind} ${rule_id}`, { kind, rule_id, slot, trace })
@@ -183,7 +183,7 @@ export function toSlotRows(trace: number, slot: number, rules: RecordRows['rules
 }
 
 /** The order in which rows are locked. */
-export function compareSlots(a: TraceSlotRow, b: TraceSlotRow): number {
+function compareSlots(a: TraceSlotRow, b: TraceSlotRow): number {
   return a.kind - b.kind || a.rule_id - b.rule_id || a.slot - b.slot || a.trace - b.trace
 }
 
