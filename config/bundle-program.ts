@@ -70,8 +70,22 @@ const keepModuleUrls: Plugin = {
  */
 const BASE = /^(core\/(contract|util|threads|events)|config\/settings)\//
 
-async function bundle(entries: readonly string[], chunks: string, base?: RegExp): Promise<void> {
-  const groups = base ? [{ name: 'base', test: (id: string) => base.test(sourcePath(id) ?? '') }] : []
+/** The kernel, in one file: by the plugins that share its modules, it would be in a hundred. */
+const KERNEL = /^(core|projections|providers\/(shared|chat-format))\//
+
+const isIn = (folders: RegExp) => (id: string) => folders.test(sourcePath(id) ?? '')
+
+const PROGRAM_GROUPS = [
+  { name: 'base', test: isIn(BASE) },
+  // Without what they import, or the file would have all of undici and more.
+  { name: 'kernel', test: isIn(KERNEL), minShareCount: 3, includeDependenciesRecursively: false },
+]
+
+async function bundle(
+  entries: readonly string[],
+  chunks: string,
+  groups: typeof PROGRAM_GROUPS = [],
+): Promise<void> {
   await build({
     configFile: false,
     root: ROOT,
@@ -120,7 +134,7 @@ function escapeNonAscii(file: string): void {
 
 rmSync(OUTPUT, { recursive: true, force: true })
 // Apart: what threads share with the program would be split into a hundred small files for both.
-await bundle(PROGRAM, 'chunks', BASE)
+await bundle(PROGRAM, 'chunks', PROGRAM_GROUPS)
 await bundle(listThreads(), 'threads')
 for (const file of readdirSync(OUTPUT, { recursive: true, encoding: 'utf8' }))
   if (file.endsWith('.js')) escapeNonAscii(path.join(OUTPUT, file))
