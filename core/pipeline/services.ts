@@ -2,6 +2,7 @@ import type { Plugin, Service, UsedServices, Uses } from '../contract/index.ts'
 
 interface NamedPlugin {
   readonly plugin: Pick<Plugin, 'name' | 'uses' | 'provides'>
+  readonly isBuiltIn: boolean
   /** The plugin's name in error messages. */
   readonly title: string
 }
@@ -9,6 +10,7 @@ interface NamedPlugin {
 /** The services of the gateway itself and of the plugins that are set up. */
 export class ServiceRegistry {
   readonly #services = new Map<string, () => unknown>()
+  readonly #ofPlugins = new Set<string>()
 
   /** Offers a service. Throws if there is one of this name. */
   provide<Offered>(service: Service<Offered>, offered: Offered): this {
@@ -26,14 +28,24 @@ export class ServiceRegistry {
     return this
   }
 
+  /** Offers a service of a plugin, which all plugins may use. */
+  provideFromPlugin<Offered>(service: Service<Offered>, offered: Offered): void {
+    this.provide(service, offered)
+    this.#ofPlugins.add(service.name)
+  }
+
   has(name: string): boolean {
     return this.#services.has(name)
   }
 
-  /** Returns the services that a plugin uses. Optional ones that nobody provides are undefined. */
-  async resolve<Used extends Uses>(uses: Used): Promise<UsedServices<Used>> {
+  /**
+   * Returns the services that a plugin uses. Optional ones that nobody provides are undefined. Packages get
+   * those of plugins only: among the gateway's own are the settings, with their keys.
+   */
+  async resolve<Used extends Uses>(uses: Used, isBuiltIn = true): Promise<UsedServices<Used>> {
     const used: Record<string, unknown> = {}
-    for (const [key, { name }] of Object.entries(uses)) used[key] = await this.#services.get(name)?.()
+    for (const [key, { name }] of Object.entries(uses))
+      if (isBuiltIn || this.#ofPlugins.has(name)) used[key] = await this.#services.get(name)?.()
     return used as UsedServices<Used>
   }
 }
@@ -47,7 +59,8 @@ export interface ServiceOrder<Listed> {
 
 /**
  * Orders listed plugins by what they use. A service that is missing, provided twice or used in a circle is an
- * issue that names the plugins. `isGiven` tells whether the gateway itself provides a service. Pass
+ * issue that names the plugins. `isGiven` tells whether the gateway itself provides a service,
+ * which is for built-in plugins. Pass
  * `isComplete: false` if some listed plugins could not be loaded: they may be the ones that provide it.
  */
 export function orderByServices<Listed extends NamedPlugin>(
@@ -74,7 +87,8 @@ export function orderByServices<Listed extends NamedPlugin>(
     for (const { name, isOptional } of Object.values(listed.plugin.uses ?? {})) {
       const provider = providers.get(name)
       if (provider !== undefined) add(provider, [...path, listed])
-      else if (!isOptional && !isGiven(name) && isComplete) issues.push(describeMissing(listed.title, name))
+      else if (!isOptional && !(listed.isBuiltIn && isGiven(name)) && isComplete)
+        issues.push(describeMissing(listed.title, name))
     }
     order.add(listed)
   }

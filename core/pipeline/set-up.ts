@@ -120,14 +120,14 @@ export async function setUpPlugins(
 }
 
 /** Returns `host.use` and `host.provide` of a plugin. */
-async function offerServices({ plugin, title }: ListedPlugin, registry: ServiceRegistry) {
+async function offerServices({ plugin, isBuiltIn, title }: ListedPlugin, registry: ServiceRegistry) {
   const declared = (plugin.provides ?? []).map(({ name }) => name)
   return {
-    use: await registry.resolve(plugin.uses ?? {}),
+    use: await registry.resolve(plugin.uses ?? {}, isBuiltIn),
     provide<Offered>(service: Service<Offered>, offered: Offered) {
       if (!declared.includes(service.name))
         throw new Error(`${title} provides "${service.name}" without declaring it in "provides"`)
-      registry.provide(service, offered)
+      registry.provideFromPlugin(service, offered)
     },
   }
 }

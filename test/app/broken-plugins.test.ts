@@ -56,6 +56,15 @@ const cases: readonly Case[] = [
     ],
   },
   {
+    what: 'a package that uses what is for built-in plugins',
+    use: ['x'],
+    packages: {
+      x: `export default {
+        name: 'x', contract: 3, uses: { key: { name: 'settings.admin_key' } }, setup: () => ({}) }`,
+    },
+    says: ['plugin "x" uses the service "settings.admin_key", which no listed plugin provides.'],
+  },
+  {
     what: 'options that do not fit the schema of a package',
     use: [{ use: '@acme/x', options: { size: 'big' } }],
     packages: { '@acme/x': x(`options: { type: 'object', properties: { size: { type: 'integer' } } },`) },

@@ -5,8 +5,9 @@ import { orderByServices, ServiceRegistry } from '../../../../core/pipeline/serv
 const Clock = service<{ readonly now: number }>('clock')
 const Store = service<string>('store')
 
-function listed(name: string, { uses, provides }: Pick<Plugin, 'uses' | 'provides'> = {}) {
-  return { plugin: { name, ...(uses && { uses }), ...(provides && { provides }) }, title: `plugin "${name}"` }
+function listed(name: string, { uses, provides }: Pick<Plugin, 'uses' | 'provides'> = {}, isBuiltIn = true) {
+  const plugin = { name, ...(uses && { uses }), ...(provides && { provides }) }
+  return { plugin, isBuiltIn, title: `plugin "${name}"` }
 }
 
 const nothing = () => false
@@ -27,6 +28,12 @@ describe('orderByServices', () => {
       'plugin "user" uses the service "clock", which no listed plugin provides. ' +
         'List "clock", or remove plugin "user".',
     ])
+  })
+
+  it('keeps what the gateway itself provides from packages', () => {
+    const user = listed('user', { uses: { store: Store } }, false)
+    const { issues } = orderByServices([user], (name) => name === 'store')
+    expect(issues.join()).to.contain('uses the service "store", which no listed plugin provides')
   })
 
   it('asks for no optional service, nor for one of a plugin that could not be loaded', () => {
@@ -61,6 +68,14 @@ describe('ServiceRegistry', () => {
     const second = await registry.resolve({ clock: Clock })
     expect(first).to.deep.equal({ clock: { now: 1 }, store: undefined })
     expect(second.clock).to.equal(first.clock)
+  })
+
+  it('gives packages the services of plugins only', async () => {
+    const registry = new ServiceRegistry().provide(Store, 'secret')
+    registry.provideFromPlugin(Clock, { now: 1 })
+    const uses = { store: optional(Store), clock: Clock }
+    expect(await registry.resolve(uses, false)).to.deep.equal({ clock: { now: 1 } })
+    expect(await registry.resolve(uses)).to.deep.equal({ store: 'secret', clock: { now: 1 } })
   })
 
   it('takes one service of a name', () => {
