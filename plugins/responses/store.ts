@@ -3,7 +3,7 @@ import type { Registry } from 'prom-client'
 import {
   type Account,
   type EndedExchange,
-  GatewayError,
+  errorsOf,
   isJsonObject,
   type JsonObject,
   type Message,
@@ -114,11 +114,10 @@ class LedgerAwayError extends Error {
   }
 }
 
-const RESPONSES_UNAVAILABLE = { status: 503, type: 'service_unavailable_error' } as const
-
 export const STORE_ERROR_CODES = {
   responses_unavailable: {
-    ...RESPONSES_UNAVAILABLE,
+    status: 503,
+    type: 'service_unavailable_error',
     description:
       'The request ledger is unavailable, so that stored responses can be neither read nor deleted.',
   },
@@ -126,13 +125,7 @@ export const STORE_ERROR_CODES = {
 
 function throwUnavailable(cause: unknown): never {
   const message = 'Stored responses are not available at the moment. Retry later.'
-  throw new GatewayError({
-    ...RESPONSES_UNAVAILABLE,
-    code: 'responses_unavailable',
-    message,
-    cause,
-    retryAfter: 1,
-  })
+  throw errorsOf(STORE_ERROR_CODES)('responses_unavailable', message, { cause, retryAfter: 1 })
 }
 
 /** Stores the outcome of calls, unless the caller set `store: false`. */
