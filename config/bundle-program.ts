@@ -70,16 +70,7 @@ const keepModuleUrls: Plugin = {
  */
 const BASE = /^(core\/(contract|util|threads|events)|config\/settings)\//
 
-/** The kernel, in one file: by the plugins that share its modules, it would be in a hundred. */
-const KERNEL = /^(core|projections|providers\/(shared|chat-format))\//
-
-const isIn = (folders: RegExp) => (id: string) => folders.test(sourcePath(id) ?? '')
-
-const PROGRAM_GROUPS = [
-  { name: 'base', test: isIn(BASE) },
-  // Without what they import, or the file would have all of undici and more.
-  { name: 'kernel', test: isIn(KERNEL), minShareCount: 3, includeDependenciesRecursively: false },
-]
+const PROGRAM_GROUPS = [{ name: 'base', test: (id: string) => BASE.test(sourcePath(id) ?? '') }]
 
 async function bundle(
   entries: readonly string[],
