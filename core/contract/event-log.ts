@@ -62,8 +62,6 @@ export interface RecordedEvent extends NewEvent {
   readonly revision: number
   readonly position: Position
   readonly metadata: EventMetadata
-  /** True if a subscription delivers another event of the same append next. Not every log can tell. */
-  readonly isContinued?: boolean
 }
 
 /** Revision of the stream's last event; -1 if the stream must not exist yet; `any` to skip the check. */

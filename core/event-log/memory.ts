@@ -116,7 +116,7 @@ class MemoryLog implements EventLog {
         const event = history[index]
         if (event !== undefined) {
           index += 1
-          if (this.#isSubscribed(event.stream, streams)) yield toSubscribedEvent(event, history[index])
+          if (this.#isSubscribed(event.stream, streams)) yield toRecordedEvent(event)
           if (slice.isDue()) await slice.yieldNow()
         } else if (isCaughtUp) {
           await appended.wait()
@@ -160,13 +160,6 @@ class MemoryLog implements EventLog {
   #checkOpen(): void {
     if (this.#closing.signal.aborted) throw new EventLogUnavailableError('the event log is closed')
   }
-}
-
-/** The events of an append share the text of their metadata. */
-function toSubscribedEvent(event: StoredEvent, next: StoredEvent | undefined): RecordedEvent {
-  const { stream, revision, metadata } = event
-  const isContinued = next?.stream === stream && next.revision === revision + 1 && next.metadata === metadata
-  return isContinued ? { ...toRecordedEvent(event), isContinued } : toRecordedEvent(event)
 }
 
 /** Binary search for the first event after a position. */

@@ -42,8 +42,6 @@ export abstract class UnparsedEvent implements RecordedEvent {
   readonly stream: string
   readonly revision: number
   readonly type: string
-  /** Set by subscriptions. */
-  isContinued = false
   #data: RecordedEvent['data'] | undefined
   #metadata: RecordedEvent['metadata'] | undefined
 
@@ -104,18 +102,6 @@ export class StoredEvent extends UnparsedEvent {
 
   override get isValid(): boolean {
     return this.#parts.isValid || super.isValid
-  }
-
-  /** Whether another event is the next one of the same append, all of whose events have equal metadata. */
-  isFollowedBy(next: StoredEvent): boolean {
-    if (next.revision !== this.revision + 1 || next.stream !== this.stream) return false
-    const { metadata, end } = next.#parts
-    const distance = end - this.#parts.end
-    if (metadata - this.#parts.metadata !== distance) return false
-    // From the end: the ids of two requests differ there.
-    for (let index = end - 1; index >= metadata; index--)
-      if (next.#bytes[index] !== this.#bytes[index - distance]) return false
-    return true
   }
 
   dataText(): string {

@@ -1,4 +1,5 @@
-import type { Author, EventMetadata, ExpectedRevision } from '../contract/index.ts'
+import type { Author, EventMetadata, ExpectedRevision, RecordedEvent } from '../contract/index.ts'
+
 /** Version of the event shapes that this code writes. Readers skip newer ones. */
 export const SCHEMA_VERSION = 1
 
@@ -25,4 +26,9 @@ export function markAppend(
 ): EventMetadata {
   if (events === 1 || expectedRevision === 'any') return metadata
   return { ...metadata, lastRevision: expectedRevision + events }
+}
+
+/** Whether another event of the same append is next. Others may have written anything as `lastRevision`. */
+export function isContinued({ revision, metadata: { lastRevision } }: RecordedEvent): boolean {
+  return Number.isSafeInteger(lastRevision) && revision < Number(lastRevision)
 }

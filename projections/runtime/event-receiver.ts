@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { MAX_APPEND_BYTES, type RecordedEvent, type StreamAnomaly } from '../../core/contract/index.ts'
 import { CHECKPOINTS_STREAM, LOG_STREAM } from '../../core/event-log/streams.ts'
+import { isContinued } from '../../core/events/codec.ts'
 import { isPluginStream } from '../../core/events/plugin-events.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
 import type { MaybePromise } from '../../core/util/maybe-promise.ts'
@@ -59,9 +60,9 @@ const MAX_HELD_EVENTS = MAX_APPEND_BYTES / 50
 /** Applying fewer events takes less than a millisecond, and needs no turn of its own. */
 const MIN_EVENTS_FOR_OWN_TURN = 50
 
-/** Events of the embedded log parse their parts on first use, which would be when they are applied. */
-function parseParts({ data, metadata }: RecordedEvent): void {
-  void [data, metadata]
+/** Events of the embedded log parse their data on first use, which would be when they are applied. */
+function parseData({ data }: RecordedEvent): void {
+  void data
 }
 
 export function createEventReceiver(options: EventReceiverOptions): EventReceiver {
@@ -145,7 +146,8 @@ export function createEventReceiver(options: EventReceiverOptions): EventReceive
     onChange()
   }
 
-  function mayBeHeld({ stream }: RecordedEvent): boolean {
+  function mayBeHeld({ record: { stream }, kind }: ParsedRecord): boolean {
+    if (kind === 'unreadable' || kind === 'foreign') return false
     // What an event of a router needs is prepared in the state that the events before it have left.
     if (stream === ROUTERS_STREAM) return false
     // Nobody reads before the first catch-up has ended.
@@ -157,9 +159,9 @@ export function createEventReceiver(options: EventReceiverOptions): EventReceive
     newest: () => newest,
     receive(record, signal) {
       const parsed = parseRecord(record)
-      if (record.isContinued === true && mayBeHeld(record)) {
+      if (mayBeHeld(parsed) && isContinued(record)) {
         hold(parsed, signal)
-        if (parsed.kind !== 'unreadable') parseParts(record)
+        parseData(record)
         return slice.isDue() ? slice.yieldNow() : undefined
       }
       if (held.length > 0) return applyTogether([...takeHeld(), parsed], signal)

@@ -41,14 +41,7 @@ export function toReceivedEvent(event: SubscribedEvent, prefix: string): Receive
   const { revision, type } = event
   const stream = event.streamId.slice(prefix.length)
   const place = { stream, revision, position: toPosition(event.commit), type }
-  const received = new ReceivedEvent(place, event, { data, ...metadata })
-  received.isContinued = isBefore(revision, metadata.metadata?.lastRevision)
-  return received
-}
-
-/** Others may have written anything as the last revision. */
-function isBefore(revision: number, lastRevision: unknown): boolean {
-  return Number.isSafeInteger(lastRevision) && revision < Number(lastRevision)
+  return new ReceivedEvent(place, event, { data, ...metadata })
 }
 
 const TEXT = '"[^"\\\\\\x00-\\x1f]*"'

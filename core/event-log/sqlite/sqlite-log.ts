@@ -172,8 +172,6 @@ class SqliteLog implements EventLog {
     const wake = () => committed.set()
     const hasEnded = () => signal.aborted || this.#closed !== undefined
     const deliver = (event: StoredEvent) => (this.#deliversPlain ? toPlainEvent(event) : event)
-    /** The last event of a page, until it is known whether the next page continues its append. */
-    let held: StoredEvent | undefined
     signal.addEventListener('abort', wake)
     this.#history.addSubscriber(committed)
     try {
@@ -185,14 +183,8 @@ class SqliteLog implements EventLog {
         if (more) next = this.#readLog(last, streams)
         for (const event of unpackEvents(page)) {
           if (hasEnded()) return
-          const previous = held
-          held = event
-          if (previous === undefined) continue
-          previous.isContinued = previous.isFollowedBy(event)
-          yield deliver(previous)
+          yield deliver(event)
         }
-        if (held !== undefined && !more && !hasEnded()) yield deliver(held)
-        if (!more) held = undefined
         position = last
         if (more || hasEnded()) continue
         if (!isCaughtUp) yield 'caught-up'

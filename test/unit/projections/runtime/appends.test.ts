@@ -5,7 +5,7 @@ import { SYSTEM_ACTOR } from '../../../../core/event-log/actor.ts'
 import { openEventStoreLog } from '../../../../core/event-log/eventstore/eventstore-log.ts'
 import { createMemoryLog } from '../../../../core/event-log/memory.ts'
 import { openSqliteLog } from '../../../../core/event-log/sqlite/sqlite-log.ts'
-import { markAppend } from '../../../../core/events/codec.ts'
+import { isContinued, markAppend } from '../../../../core/events/codec.ts'
 import { FOLLOWED_STREAMS } from '../../../../projections/events/streams.ts'
 import { createRulesProjection } from '../../../../projections/rules.ts'
 import { subscribeProjections } from '../../../../projections/runtime/subscribe.ts'
@@ -124,8 +124,17 @@ for (const [name, open] of Object.entries(LOGS)) {
         if (item === 'caught-up') abort.abort()
         else events.push(item)
       }
-      const continued = events.map(({ isContinued = false }) => isContinued)
-      expect(continued).to.deep.equal([true, true, false, true, false, false, true, false, false])
+      expect(events.map(isContinued)).to.deep.equal([
+        true,
+        true,
+        false,
+        true,
+        false,
+        false,
+        true,
+        false,
+        false,
+      ])
     })
   })
 }

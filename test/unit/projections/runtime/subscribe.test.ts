@@ -310,7 +310,8 @@ function event(position: number): RecordedEvent {
 
 /** An event that is not the last one of its append. */
 function continued(position: number): RecordedEvent {
-  return { ...event(position), isContinued: true }
+  const { metadata, ...rest } = event(position)
+  return { ...rest, metadata: { ...metadata, lastRevision: rest.revision + 1 } }
 }
 
 /** The event with another time. */

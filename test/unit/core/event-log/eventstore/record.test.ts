@@ -59,17 +59,4 @@ describe('toReceivedEvent', () => {
     it(`refuses ${JSON.stringify(text)}`, () => {
       expect(receive(text)).to.equal(undefined)
     })
-
-  it('is continued by the next event up to the last one of its append', () => {
-    const at = (lastRevision: number) => receive(JSON.stringify({ ...metadata, lastRevision }))
-    expect([at(3)?.isContinued, at(4)?.isContinued]).to.deep.equal([false, true])
-    expect(receive(usual)?.isContinued).to.equal(false)
-  })
-
-  it('is not continued if others have written something else as the last revision', () => {
-    for (const lastRevision of ['9', [9], 3.5, 1e300, -1, null, {}]) {
-      const event = receive(JSON.stringify({ ...metadata, lastRevision }))
-      expect(event?.isContinued, JSON.stringify(lastRevision)).to.equal(false)
-    }
-  })
 })
