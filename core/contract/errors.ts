@@ -1,5 +1,6 @@
 import { type ErrorCode, type ErrorDefinition, findErrorDefinition } from './error-codes.ts'
 import type { JsonObject } from './json.ts'
+import { SignalboxError } from './signalbox-error.ts'
 
 /** An error with a code that a plugin declares in `errorCodes`. */
 export interface CustomError extends ErrorDetails {
@@ -44,18 +45,9 @@ export interface ContextLengths {
   readonly limit: number
 }
 
-const GATEWAY_ERROR = Symbol.for('signalbox.GatewayError')
-
 /** The error of every endpoint. `message` is sent to the caller, without API keys; `cause` is only logged. */
-export class GatewayError extends Error {
-  static {
-    Object.defineProperty(GatewayError.prototype, GATEWAY_ERROR, { value: true })
-  }
-
-  /** Also true for errors of another copy of Signalbox in this process, such as a plugin's dependency. */
-  static isInstance(error: unknown): error is GatewayError {
-    return error instanceof Error && GATEWAY_ERROR in error
-  }
+export class GatewayError extends SignalboxError {
+  static override readonly brand = 'signalbox.GatewayError'
 
   /** An `ErrorCode`, or a code of a plugin. */
   readonly code: string
@@ -72,7 +64,6 @@ export class GatewayError extends Error {
     if (!(status >= 400 && status <= 599))
       throw new TypeError(`${status} is not the status of an error. Pass one from 400 to 599.`)
     super(redactApiKeys(text), { cause: rest.cause })
-    this.name = 'GatewayError'
     this.code = code
     this.status = status
     this.type = type

@@ -1,4 +1,5 @@
 import type { JsonObject } from './json.ts'
+import { SignalboxError } from './signalbox-error.ts'
 
 /** Position of an event in the log: a positive, increasing integer with gaps. 0 is before the first event. */
 export type Position = number
@@ -114,20 +115,9 @@ export interface EventLog {
   close(): Promise<void>
 }
 
-const WRONG_EXPECTED_REVISION_ERROR = Symbol.for('signalbox.WrongExpectedRevisionError')
-
 /** Another writer changed the stream first. `actual` is its revision, -1 when the stream does not exist. */
-export class WrongExpectedRevisionError extends Error {
-  static {
-    Object.defineProperty(WrongExpectedRevisionError.prototype, WRONG_EXPECTED_REVISION_ERROR, {
-      value: true,
-    })
-  }
-
-  /** Also true for errors of another copy of Signalbox in this process. */
-  static isInstance(error: unknown): error is WrongExpectedRevisionError {
-    return error instanceof Error && WRONG_EXPECTED_REVISION_ERROR in error
-  }
+export class WrongExpectedRevisionError extends SignalboxError {
+  static override readonly brand = 'signalbox.WrongExpectedRevisionError'
 
   readonly stream: string
   readonly expected: number
@@ -135,7 +125,6 @@ export class WrongExpectedRevisionError extends Error {
 
   constructor(stream: string, expected: number, actual: number) {
     super(`stream ${stream} is at revision ${actual}, expected ${expected}`)
-    this.name = 'WrongExpectedRevisionError'
     this.stream = stream
     this.expected = expected
     this.actual = actual
@@ -154,25 +143,15 @@ export interface StreamAnomaly {
   readonly revision: number
 }
 
-const STREAM_DAMAGED_ERROR = Symbol.for('signalbox.StreamDamagedError')
-
 /** A stream cannot be written or read completely, while the event log as such is available. */
-export class StreamDamagedError extends Error {
-  static {
-    Object.defineProperty(StreamDamagedError.prototype, STREAM_DAMAGED_ERROR, { value: true })
-  }
-
-  /** Also true for errors of another copy of Signalbox in this process. */
-  static isInstance(error: unknown): error is StreamDamagedError {
-    return error instanceof Error && STREAM_DAMAGED_ERROR in error
-  }
+export class StreamDamagedError extends SignalboxError {
+  static override readonly brand = 'signalbox.StreamDamagedError'
 
   readonly stream: string
 
   /** `damage` completes the sentence "stream … of the event log …". */
   constructor(stream: string, damage: string, options?: ErrorOptions) {
     super(`stream ${stream} of the event log ${damage}`, options)
-    this.name = 'StreamDamagedError'
     this.stream = stream
   }
 }
@@ -180,31 +159,19 @@ export class StreamDamagedError extends Error {
 /** Maximum size of the events of one append: their types, data and metadata as JSON. */
 export const MAX_APPEND_BYTES = 1_000_000
 
-const APPEND_TOO_LARGE_ERROR = Symbol.for('signalbox.AppendTooLargeError')
-
 /** The events of an append are larger than a log accepts. Nothing was written. */
-export class AppendTooLargeError extends Error {
-  static {
-    Object.defineProperty(AppendTooLargeError.prototype, APPEND_TOO_LARGE_ERROR, { value: true })
-  }
-
-  /** Also true for errors of another copy of Signalbox in this process. */
-  static isInstance(error: unknown): error is AppendTooLargeError {
-    return error instanceof Error && APPEND_TOO_LARGE_ERROR in error
-  }
+export class AppendTooLargeError extends SignalboxError {
+  static override readonly brand = 'signalbox.AppendTooLargeError'
 
   readonly bytes: number
   readonly limit: number
 
   constructor(stream: string, bytes: number, limit = MAX_APPEND_BYTES) {
     super(`an append to ${stream} has ${bytes} bytes, more than the limit of ${limit}`)
-    this.name = 'AppendTooLargeError'
     this.bytes = bytes
     this.limit = limit
   }
 }
-
-const EVENT_LOG_UNAVAILABLE_ERROR = Symbol.for('signalbox.EventLogUnavailableError')
 
 /**
  * The event log could not read or write. `diskFull`: its disk has no space left. `damaged`: its file is.
@@ -212,15 +179,8 @@ const EVENT_LOG_UNAVAILABLE_ERROR = Symbol.for('signalbox.EventLogUnavailableErr
  * response to an append was lost, so its events may or may not be stored; otherwise they are not.
  * `transient`: a retry may succeed.
  */
-export class EventLogUnavailableError extends Error {
-  static {
-    Object.defineProperty(EventLogUnavailableError.prototype, EVENT_LOG_UNAVAILABLE_ERROR, { value: true })
-  }
-
-  /** Also true for errors of another copy of Signalbox in this process. */
-  static isInstance(error: unknown): error is EventLogUnavailableError {
-    return error instanceof Error && EVENT_LOG_UNAVAILABLE_ERROR in error
-  }
+export class EventLogUnavailableError extends SignalboxError {
+  static override readonly brand = 'signalbox.EventLogUnavailableError'
 
   readonly accessDenied: boolean
   readonly damaged: boolean
@@ -230,7 +190,6 @@ export class EventLogUnavailableError extends Error {
 
   constructor(message: string, options: EventLogUnavailableOptions = {}) {
     super(message, { cause: options.cause })
-    this.name = 'EventLogUnavailableError'
     this.accessDenied = options.accessDenied ?? false
     this.damaged = options.damaged ?? false
     this.diskFull = options.diskFull ?? false
@@ -248,21 +207,12 @@ interface EventLogUnavailableOptions {
   readonly transient?: boolean
 }
 
-const EVENT_LOG_REPLACED_ERROR = Symbol.for('signalbox.EventLogReplacedError')
-
 /**
  * The event log is not the one that this process has read: it was wiped, restored from an older copy, or
  * exchanged for another one. The process must end, because its state is that of another log.
  */
-export class EventLogReplacedError extends Error {
-  static {
-    Object.defineProperty(EventLogReplacedError.prototype, EVENT_LOG_REPLACED_ERROR, { value: true })
-  }
-
-  /** Also true for errors of another copy of Signalbox in this process. */
-  static isInstance(error: unknown): error is EventLogReplacedError {
-    return error instanceof Error && EVENT_LOG_REPLACED_ERROR in error
-  }
+export class EventLogReplacedError extends SignalboxError {
+  static override readonly brand = 'signalbox.EventLogReplacedError'
 
   /** Completes the sentence "The event log was replaced while the gateway ran: …". */
   readonly found: string
@@ -272,7 +222,6 @@ export class EventLogReplacedError extends Error {
       `The event log was replaced while the gateway ran: ${found}. Nothing is served from it. ` +
         'Start the gateway again to serve what the event log now holds, or restore the event log first.',
     )
-    this.name = 'EventLogReplacedError'
     this.found = found
   }
 }

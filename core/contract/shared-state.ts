@@ -1,4 +1,5 @@
 import type { JsonObject } from './json.ts'
+import { SignalboxError } from './signalbox-error.ts'
 
 /** The state of a counter. */
 export interface CounterValue {
@@ -38,24 +39,12 @@ export interface RecordStore {
   delete(key: string): Promise<void>
 }
 
-const SHARED_STATE_UNAVAILABLE_ERROR = Symbol.for('signalbox.SharedStateUnavailableError')
-
 /** Redis, or the primary process of a cluster, did not carry out a call. */
-export class SharedStateUnavailableError extends Error {
-  static {
-    Object.defineProperty(SharedStateUnavailableError.prototype, SHARED_STATE_UNAVAILABLE_ERROR, {
-      value: true,
-    })
-  }
-
-  /** Also true for errors of another copy of Signalbox in this process. */
-  static isInstance(error: unknown): error is SharedStateUnavailableError {
-    return error instanceof Error && SHARED_STATE_UNAVAILABLE_ERROR in error
-  }
+export class SharedStateUnavailableError extends SignalboxError {
+  static override readonly brand = 'signalbox.SharedStateUnavailableError'
 
   /** The reason must not contain keys or values: they may hold texts of requests. */
   constructor(reason: string) {
     super(`The shared state is unavailable: ${reason}`)
-    this.name = 'SharedStateUnavailableError'
   }
 }

@@ -232,7 +232,7 @@ describe('plugins', () => {
         },
       }) }`
     const home = await installPackage(folder, 'thrower', thrower)
-    for (const name of ['errors.js', 'error-codes.js']) {
+    for (const name of ['errors.js', 'error-codes.js', 'signalbox-error.js']) {
       await cp(new URL(`dist/core/contract/${name}`, ROOT), path.join(home, 'copy', name))
     }
     const CONFIG = await listPlugins(folder, [...BUILT_IN, 'thrower'])

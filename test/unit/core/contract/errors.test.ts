@@ -1,6 +1,15 @@
 import { expect } from 'chai'
 import { declareErrorCodes, findErrorDefinition } from '../../../../core/contract/error-codes.ts'
-import { ERROR_CODES, errorsOf, GatewayError } from '../../../../core/contract/index.ts'
+import {
+  ERROR_CODES,
+  EventLogUnavailableError,
+  errorsOf,
+  GatewayError,
+  SharedStateUnavailableError,
+  type SignalboxError,
+  StreamDamagedError,
+} from '../../../../core/contract/index.ts'
+import { ServerTimeoutError } from '../../../../core/event-log/eventstore/errors.ts'
 import { moduleUrl } from '../../../support/root.ts'
 import { readSource } from '../../../support/source-files.ts'
 
@@ -12,6 +21,34 @@ describe('the error codes', () => {
       ([code, { status, type, description }]) => `${code} ${status} ${type} ${description}`,
     )
     expect(documented).to.include.members(defined)
+  })
+})
+
+describe('an error of Signalbox', () => {
+  const errors = {
+    SharedStateUnavailableError: new SharedStateUnavailableError('gone'),
+    StreamDamagedError: new StreamDamagedError('user-1', 'was deleted'),
+    EventLogUnavailableError: new ServerTimeoutError(),
+  }
+  const isOf = (Class: typeof SignalboxError & { readonly prototype: SignalboxError }) =>
+    Object.values(errors).map((error) => Class.isInstance(error))
+
+  it('has the name of its class, and classes that extend one are instances of it', () => {
+    for (const [name, error] of Object.entries(errors)) expect(error.name).to.equal(name)
+    expect(isOf(SharedStateUnavailableError)).to.deep.equal([true, false, false])
+    expect(isOf(EventLogUnavailableError)).to.deep.equal([false, false, true])
+    for (const other of [undefined, null, {}, new Error('other'), errors.StreamDamagedError.message])
+      expect(StreamDamagedError.isInstance(other)).to.equal(false)
+  })
+
+  it('is one of another copy of its class, too', async () => {
+    const url = `${moduleUrl('core/contract/shared-state')}?copy`
+    const copy: typeof import('../../../../core/contract/shared-state.ts') = await import(url)
+    expect(new copy.SharedStateUnavailableError('gone')).not.instanceOf(SharedStateUnavailableError)
+    expect(SharedStateUnavailableError.isInstance(new copy.SharedStateUnavailableError('gone'))).to.equal(
+      true,
+    )
+    expect(copy.SharedStateUnavailableError.isInstance(errors.SharedStateUnavailableError)).to.equal(true)
   })
 })
 
