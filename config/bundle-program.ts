@@ -70,7 +70,15 @@ const keepModuleUrls: Plugin = {
  */
 const BASE = /^(core\/(contract|util|threads|events)|config\/settings)\//
 
-const PROGRAM_GROUPS = [{ name: 'base', test: (id: string) => BASE.test(sourcePath(id) ?? '') }]
+/** The kernel with what it imports, in one file: by the plugins that share its modules, it would be in eighty. */
+const KERNEL = /^(core|projections|providers\/(shared|chat-format))\//
+
+const isIn = (folders: RegExp) => (id: string) => folders.test(sourcePath(id) ?? '')
+
+const PROGRAM_GROUPS = [
+  { name: 'base', test: isIn(BASE) },
+  { name: 'kernel', test: isIn(KERNEL), minShareCount: 3 },
+]
 
 async function bundle(
   entries: readonly string[],
