@@ -1,6 +1,5 @@
 import { type JsonObject, Nullable, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
 import { chatRequestSchema } from '../../core/dialects/chat/request-schema.ts'
-import { messagesRequestSchema } from '../../core/dialects/messages/request-schema.ts'
 import { responsesRequestSchema } from '../../core/dialects/responses/request-schema.ts'
 import { routeRequestSchema } from '../../core/dialects/route/request-schema.ts'
 import { OpenObject } from '../../core/dialects/schema-types.ts'
@@ -12,6 +11,7 @@ import {
   WarningSchema,
 } from '../../core/http/schemas.ts'
 import { RecordedErrorSchema } from '../ledger/index.ts'
+import { messagesRequestSchema } from '../messages/index.ts'
 
 export const Draft = OpenObject(
   {

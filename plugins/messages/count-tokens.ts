@@ -1,11 +1,10 @@
 import { type Account, endpoint, type Host, Type, user } from '../../core/contract/index.ts'
-import { anthropicHeaders } from '../../core/dialects/messages/description.ts'
-import { messagesDialect } from '../../core/dialects/messages/dialect.ts'
-import { parseCountTokensRequest } from '../../core/dialects/messages/parse-request.ts'
-import { countTokensRequestSchema } from '../../core/dialects/messages/request-schema.ts'
 import { type CallerSnapshot, toCallerError } from '../../core/pipeline/inference.ts'
 import { createUnsentExchange } from '../../core/pipeline/unsent-exchange.ts'
 import type { TokenCounter } from '../../providers/shared/token-counter.ts'
+import { anthropicHeaders, messagesDialect } from './dialect.ts'
+import { parseCountTokensRequest } from './parse-request.ts'
+import { countTokensRequestSchema } from './request-schema.ts'
 
 const MessageTokens = Type.Object(
   { input_tokens: Type.Integer({ minimum: 0, description: 'The number of input tokens.' }) },

@@ -1,8 +1,8 @@
 import { definePlugin } from '../../core/contract/index.ts'
-import { messagesDialect } from '../../core/dialects/messages/dialect.ts'
 import { Callers } from '../../projections/callers.ts'
 import { TokenCounter } from '../../providers/shared/token-counter.ts'
 import { createCountTokensEndpoint } from './count-tokens.ts'
+import { messagesDialect } from './dialect.ts'
 
 /** Anthropic's Messages API: serves `POST /v1/messages` and `POST /v1/messages/count_tokens`. */
 export default definePlugin({

@@ -1,7 +1,6 @@
 import type { ChatRequest, ContentPart, Message, Tool, ToolCall } from '../../core/contract/chat.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import type { ParameterChange } from '../../core/contract/provider.ts'
-import { toImageUrl } from '../../core/dialects/messages/parse-messages.ts'
 import { parseDataUrl } from '../../core/text/data-url.ts'
 import { asObject, asObjects, asString } from './fields.ts'
 import { unsupportedParameterError } from './request-errors.ts'
@@ -233,4 +232,35 @@ function partsOf({ type, title, source, content }: JsonObject): readonly Content
   if (text === '') return images
   const titled = [asString(title), text].filter((each) => each !== '').join('\n')
   return [{ type: 'text', text: titled }, ...images]
+}
+
+const IMAGE_TYPE = /^image\/[\w.+-]+$/
+
+/** Returns the URL of an image; undefined for a source that has none, such as a file at Anthropic. */
+export function toImageUrl({ type, media_type, data, url, ...others }: JsonObject): string | undefined {
+  if (hasValue(others)) return undefined
+  if (type === 'url') return isHttpUrl(url) ? url : undefined
+  const isImage = typeof media_type === 'string' && IMAGE_TYPE.test(media_type)
+  return type === 'base64' && isImage && typeof data === 'string'
+    ? `data:${media_type};base64,${data}`
+    : undefined
+}
+
+/** Returns the file of a document; undefined for a source other than a PDF, a text or a URL. */
+export function toFile({ type, media_type, data, url, ...others }: JsonObject): JsonObject | undefined {
+  if (hasValue(others)) return undefined
+  if (type === 'url') return isHttpUrl(url) ? { file_url: url } : undefined
+  if (typeof data !== 'string') return undefined
+  if (type === 'base64' && media_type === 'application/pdf')
+    return { file_data: `data:${media_type};base64,${data}` }
+  if (type !== 'text' || media_type !== 'text/plain') return undefined
+  return { file_data: `data:text/plain;base64,${Buffer.from(data).toString('base64')}` }
+}
+
+function isHttpUrl(value: unknown): value is string {
+  return typeof value === 'string' && /^https?:/i.test(value)
+}
+
+function hasValue(fields: JsonObject): boolean {
+  return Object.values(fields).some((value) => value != null)
 }

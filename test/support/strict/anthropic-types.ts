@@ -1,8 +1,7 @@
 import type Anthropic from '@anthropic-ai/sdk'
 import type { Static } from '../../../core/contract/index.ts'
-import type { MessageEvent } from '../../../core/dialects/messages/event-schemas.ts'
-import type { messagesRequestSchema } from '../../../core/dialects/messages/request-schema.ts'
-import type { MessageSchema, MessageUsageSchema } from '../../../core/dialects/messages/response-schemas.ts'
+import type { MessageEvent, MessageSchema, MessageUsageSchema } from '../../../plugins/messages/response-schemas.ts'
+import type { messagesRequestSchema } from '../../../plugins/messages/request-schema.ts'
 
 // Compiles if what our schemas describe can be read as the types of Anthropic's package. Nothing runs.
 

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { type ChatRequest, isJsonObject, type JsonObject } from '../../../../core/contract/index.ts'
 import { chatRequestSchema } from '../../../../core/dialects/chat/request-schema.ts'
-import { parseMessagesRequest } from '../../../../core/dialects/messages/parse-request.ts'
-import { messagesRequestSchema } from '../../../../core/dialects/messages/request-schema.ts'
+import { parseMessagesRequest } from '../../../../plugins/messages/parse-request.ts'
+import { messagesRequestSchema } from '../../../../plugins/messages/request-schema.ts'
 import {
   parseResponsesInput,
   parseResponsesRequest,

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { ChatRequest } from '../../../../core/contract/index.ts'
-import { parseMessagesRequest } from '../../../../core/dialects/messages/parse-request.ts'
+import { parseMessagesRequest } from '../../../../plugins/messages/parse-request.ts'
 import { toPlainRequest } from '../../../../providers/shared/plain-request.ts'
 
 const weather = { name: 'get_weather', input_schema: { type: 'object' } }

@@ -1,9 +1,10 @@
-import { type InferenceDescription, type TProperties, Type } from '../../contract/index.ts'
-import { inferenceHeaders, replyHeaders } from '../inference-description.ts'
-import { Text } from '../schema-types.ts'
-import { MessageStreamEvent } from './event-schemas.ts'
+import { type Dialect, type InferenceDescription, type TProperties, Type } from '../../core/contract/index.ts'
+import { inferenceHeaders, replyHeaders } from '../../core/dialects/inference-description.ts'
+import { Text } from '../../core/dialects/schema-types.ts'
+import { buildMessage, MESSAGE_PING, streamMessageEvents } from './message.ts'
+import { parseMessagesRequest, toMessagesPath } from './parse-request.ts'
 import { messagesRequestSchema } from './request-schema.ts'
-import { MessageSchema } from './response-schemas.ts'
+import { MessageSchema, MessageStreamEvent } from './response-schemas.ts'
 
 const messages = [{ role: 'user', content: 'Write a haiku about railways.' }]
 
@@ -27,7 +28,7 @@ export const anthropicHeaders: TProperties = {
 }
 
 /** How `/openapi.json` describes `POST /v1/messages`. */
-export const messagesDescription: InferenceDescription = {
+const messagesDescription: InferenceDescription = {
   operationId: 'createMessage',
   summary: "Creates a message in Anthropic's format with the model chosen by rules or by the request.",
   tags: ['inference'],
@@ -53,4 +54,22 @@ export const messagesDescription: InferenceDescription = {
       events: MessageStreamEvent,
     },
   },
+}
+
+/** `POST /v1/messages`: Anthropic's Messages API. */
+export const messagesDialect: Dialect = {
+  parseRequest: (body, { headers }) => parseMessagesRequest(body, headers),
+  writeWhole: buildMessage,
+  writeStream: streamMessageEvents,
+  hasErrorEvent: true,
+  keepAlive: MESSAGE_PING,
+  parameterNames: {
+    response_format: 'output_config.format',
+    stop: 'stop_sequences',
+    user: 'metadata.user_id',
+    reasoning_effort: 'output_config.effort',
+  },
+  toCallerPath: (path, _, body) => toMessagesPath(path, body),
+  errorStyle: 'anthropic',
+  description: messagesDescription,
 }

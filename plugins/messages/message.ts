@@ -3,14 +3,18 @@ import {
   isJsonObject,
   type JsonObject,
   type RepliedExchange,
+  type ReplyEvent,
   type ReplyPart,
   type Usage,
-} from '../../contract/index.ts'
-import { relatedId } from '../../util/ids.ts'
-import { parseJson } from '../../util/json.ts'
-import { namesTarget } from '../../util/named-target.ts'
-import { toImageText, warnOfLostPart } from '../lost-parts.ts'
-import { buildMetadata, writeDecorated } from '../signalbox-fields.ts'
+} from '../../core/contract/index.ts'
+import { isAnswerText } from '../../core/dialects/answer-text.ts'
+import { toImageText, warnOfLostPart } from '../../core/dialects/lost-parts.ts'
+import { buildMetadata, writeDecorated } from '../../core/dialects/signalbox-fields.ts'
+import { recordReplyError } from '../../core/dialects/stream-error.ts'
+import { formatError } from '../../core/http/errors.ts'
+import { relatedId } from '../../core/util/ids.ts'
+import { parseJson } from '../../core/util/json.ts'
+import { namesTarget } from '../../core/util/named-target.ts'
 import { type BlockEvent, BlockEvents } from './block-events.ts'
 
 /** Writes a message of Anthropic's Messages API as JSON, from a whole reply. */
@@ -33,14 +37,14 @@ export function buildMessage(exchange: RepliedExchange): string {
   return writeDecorated(message, extensionFields(exchange, exchange.decoration?.last()))
 }
 
-export function createBlockEvents(exchange: RepliedExchange): BlockEvents {
+function createBlockEvents(exchange: RepliedExchange): BlockEvents {
   const { target, request } = exchange
   const isNamed = target === undefined || namesTarget(request.model, target)
   return new BlockEvents(asksForThinking(exchange), target, isNamed)
 }
 
 /** Messages have no images of the model: a text is in their place. Warns of what they cannot carry. */
-export function toShownPart(exchange: RepliedExchange, part: ReplyPart): ReplyPart {
+function toShownPart(exchange: RepliedExchange, part: ReplyPart): ReplyPart {
   if (part.type === 'image') return { type: 'text', text: toImageText(exchange, part) }
   if (part.type === 'unread') warnOfLostPart(exchange, part)
   return part
@@ -54,7 +58,7 @@ function asksForThinking({ request }: RepliedExchange): boolean {
 }
 
 /** The message before its content. */
-export function buildEmptyMessage({ id, target, request }: RepliedExchange, model: string): JsonObject {
+function buildEmptyMessage({ id, target, request }: RepliedExchange, model: string): JsonObject {
   return {
     id: relatedId('msg_', id),
     type: 'message',
@@ -70,7 +74,7 @@ export function buildEmptyMessage({ id, target, request }: RepliedExchange, mode
 }
 
 /** The extension fields that messages have. Their `metadata` is always a map of strings. */
-export function extensionFields(
+function extensionFields(
   { metadata }: Pick<RepliedExchange, 'metadata'>,
   decoration: JsonObject | undefined,
 ): JsonObject {
@@ -80,7 +84,7 @@ export function extensionFields(
 }
 
 /** What is known when a reply has ended: why, and its usage. */
-export class MessageEnding {
+class MessageEnding {
   #usage: Usage | undefined
   #finish = 'stop'
   #refusal = ''
@@ -174,4 +178,77 @@ function withParsedInput(block: Readonly<Record<string, unknown>>): JsonObject {
   if (typeof block.input !== 'string') return block
   const input = parseJson(block.input)
   return { ...block, input: isJsonObject(input) ? input : { INVALID_JSON: block.input } }
+}
+
+/** Anthropic sends it at the start of a stream and in pauses. */
+export const MESSAGE_PING = toSseRecord({ type: 'ping' })
+
+/**
+ * Streams the events of a message as SSE, in Anthropic's order. The message at the start and the event
+ * `message_delta` at the end carry the extension fields. If the stream fails, it ends with the event `error`.
+ */
+export async function* streamMessageEvents(exchange: RepliedExchange): AsyncGenerator<string> {
+  if (exchange.reply?.type !== 'stream')
+    throw new GatewayError('internal_error', 'The exchange has no streamed reply.')
+  const blocks = createBlockEvents(exchange)
+  const ending = new MessageEnding()
+  let hasStarted = false
+
+  function start(model: string): string {
+    hasStarted = true
+    const message = {
+      ...buildEmptyMessage(exchange, model),
+      usage: ending.buildUsage(),
+      ...extensionFields(exchange, exchange.decoration?.first()),
+    }
+    return toSseRecord({ type: 'message_start', message }) + MESSAGE_PING
+  }
+
+  function toText(event: ReplyEvent): string {
+    const openText = blocks.openText
+    let text = ''
+    if (openText !== undefined && event.parts.every(isAnswerText)) {
+      for (const part of event.parts) text += toTextRecord(openText, part.text)
+      return text
+    }
+    for (const part of event.parts) ending.add(part)
+    if (!hasStarted) text += start(modelOf(event))
+    for (const part of event.parts)
+      for (const each of blocks.add(toShownPart(exchange, part))) text += toSseRecord(each)
+    return text
+  }
+
+  try {
+    for await (const batch of exchange.reply.batches) {
+      let text = ''
+      for (const event of batch) text += toText(event)
+      if (text !== '') yield text
+    }
+    let text = hasStarted ? '' : start('')
+    for (const event of blocks.close()) text += toSseRecord(event)
+    const extensions = extensionFields(exchange, exchange.decoration?.last())
+    text += toSseRecord({ type: 'message_delta', ...ending.build(blocks.hasCalls), ...extensions })
+    yield text + toSseRecord({ type: 'message_stop' })
+  } catch (error) {
+    if (exchange.client.isAborted) return
+    yield toSseRecord(formatError(recordReplyError(exchange, error), 'anthropic', exchange.id))
+  }
+}
+
+function modelOf({ parts }: ReplyEvent): string {
+  const start = parts.find(({ type }) => type === 'start')
+  return start?.type === 'start' ? start.model : ''
+}
+
+function toSseRecord(event: JsonObject): string {
+  return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
+}
+
+/** Most of a stream is text, so its events are not built as objects. */
+function toTextRecord(index: number, text: string): string {
+  return (
+    'event: content_block_delta\n' +
+    `data: {"type":"content_block_delta","index":${index},` +
+    `"delta":{"type":"text_delta","text":${JSON.stringify(text)}}}\n\n`
+  )
 }

@@ -1,0 +1,2 @@
+export { messagesDialect } from './dialect.ts'
+export { messagesRequestSchema } from './request-schema.ts'
