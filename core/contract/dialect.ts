@@ -70,5 +70,13 @@ export interface Dialect {
 /** The parts of an inference endpoint's OpenAPI description that do not follow from its path. */
 export type InferenceDescription = Pick<
   EndpointDescription,
-  'operationId' | 'summary' | 'description' | 'tags' | 'headers' | 'body' | 'examples' | 'responses'
+  | 'operationId'
+  | 'summary'
+  | 'description'
+  | 'tags'
+  | 'headers'
+  | 'body'
+  | 'examples'
+  | 'responses'
+  | 'listener'
 >

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import Koa from 'koa'
 import type { Logger } from 'pino'
-import { GatewayError, type GatewayMiddleware } from '../contract/index.ts'
+import { type EndpointDescription, GatewayError, type GatewayMiddleware } from '../contract/index.ts'
 import { rewriteAzurePath } from '../http/azure-paths.ts'
 import { identifyRequests } from '../http/client-connection.ts'
 import { type CorsSettings, createCorsMiddleware } from '../http/cors.ts'
@@ -17,12 +17,7 @@ import { createRoutes, isAnthropicPath, normalizePath, type Routes, rejectUnmatc
 import { composeAdmission, composeUnmatchedAdmission, hasThirdPartyMiddleware } from './admission.ts'
 import { toError } from './guard-phase.ts'
 import { composeInference, type InferenceParts } from './inference.ts'
-import {
-  collectErrorCodes,
-  DIRECT_ENDPOINT,
-  type InferenceEndpoint,
-  listInferenceEndpoints,
-} from './served-endpoints.ts'
+import { collectErrorCodes, listInferenceEndpoints } from './served-endpoints.ts'
 
 export interface AppParts extends InferenceParts, Readiness {
   readonly cors: CorsSettings
@@ -40,22 +35,20 @@ export interface AppParts extends InferenceParts, Readiness {
   readonly onceServing: (prepare: () => void) => void
 }
 
-/** Creates the main application: probes, inference endpoints and the endpoints of the plugins. */
+type Listener = NonNullable<EndpointDescription['listener']>
+
+/** Creates the main application: probes and the endpoints of the plugins. */
 export function createApp(parts: AppParts): Koa {
-  return createBaseApp(parts, listInferenceEndpoints(parts.steps), 'main')
+  return createBaseApp(parts, 'main')
 }
 
 /** Creates the direct-routing application: probes and `POST /route`. */
 export function createRouteApp(parts: AppParts): Koa {
-  return createBaseApp(parts, [DIRECT_ENDPOINT], 'direct')
+  return createBaseApp(parts, 'direct')
 }
 
 /** Creates an application with the endpoints of one listener. */
-function createBaseApp(
-  parts: AppParts,
-  inferenceEndpoints: readonly InferenceEndpoint[],
-  listener: 'main' | 'direct',
-): Koa {
+function createBaseApp(parts: AppParts, listener: Listener): Koa {
   const { steps, logger, cors } = parts
   const app = new Koa()
   const hasMiddleware = hasThirdPartyMiddleware(steps)
@@ -65,7 +58,7 @@ function createBaseApp(
   const onHandled = notifyObservers(observers, parts.requests, logger)
   const routes = createRoutes()
   // Before declared endpoints, whose paths may have a parameter in place of a word: `/v1/responses/{id}`.
-  const inferenceRoutes = addInferenceEndpoints(routes, parts, inferenceEndpoints)
+  const inferenceRoutes = addInferenceEndpoints(routes, parts, listener)
   addDeclaredEndpoints(routes, parts, listener)
   parts.onceServing(routes.prepare)
   const middleware: readonly GatewayMiddleware[] = [
@@ -95,7 +88,7 @@ function refuseIfReplaced(logState: Readiness['logState']): GatewayMiddleware {
   }
 }
 
-function addDeclaredEndpoints(routes: Routes, parts: AppParts, listener: 'main' | 'direct'): void {
+function addDeclaredEndpoints(routes: Routes, parts: AppParts, listener: Listener): void {
   const { steps, authenticateOperator, recordRead, findKnownRequest } = parts
   const services = {
     admission: composeAdmission(steps),
@@ -142,10 +135,11 @@ function nameThrower(handle: GatewayMiddleware, title: string): GatewayMiddlewar
 function addInferenceEndpoints(
   routes: Routes,
   parts: AppParts,
-  endpoints: readonly InferenceEndpoint[],
+  listener: Listener,
 ): ReadonlyMap<string, GatewayMiddleware> {
   const handlers = new Map<string, GatewayMiddleware>()
-  for (const { owner, endpoint, dialect } of endpoints) {
+  for (const { owner, endpoint, dialect } of listInferenceEndpoints(parts.steps)) {
+    if ((endpoint.listener ?? 'main') !== listener) continue
     const handle = composeInference(endpoint, dialect, parts)
     routes.add(owner, endpoint, handle)
     handlers.set(endpoint.path, handle)

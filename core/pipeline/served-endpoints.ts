@@ -7,39 +7,22 @@ import {
   Type,
   user,
 } from '../contract/index.ts'
-import { chatEndpoint } from '../dialects/chat-endpoint/dialect.ts'
-import { completionsDialect } from '../dialects/completions/dialect.ts'
-import { embeddingsDialect } from '../dialects/embeddings/dialect.ts'
-import { moderationsDialect } from '../dialects/moderations/dialect.ts'
-import { routeDialect } from '../dialects/route/dialect.ts'
 import { PROBES } from '../http/probes.ts'
 import type { PluginStep } from './load.ts'
 import { createNameOwners } from './name-owners.ts'
 
-/** An inference endpoint, and the gateway or plugin that adds it, as error messages show it. */
+/** An inference endpoint, and the plugin that adds it, as error messages show it. */
 export interface InferenceEndpoint {
   readonly owner: string
   readonly endpoint: EndpointDescription
   readonly dialect: Dialect
 }
 
-/** The inference endpoints that need no plugin, by path. */
-const OWN_DIALECTS: Readonly<Record<string, Dialect>> = {
-  '/v1/chat/completions': chatEndpoint,
-  '/v1/completions': completionsDialect,
-  '/v1/embeddings': embeddingsDialect,
-  '/v1/moderations': moderationsDialect,
-}
-
-/** Returns the inference endpoints of the main address. */
+/** Returns the inference endpoints of all plugins. */
 export function listInferenceEndpoints(steps: readonly PluginStep[]): readonly InferenceEndpoint[] {
-  const own = Object.entries(OWN_DIALECTS).map(([path, dialect]) =>
-    toInferenceEndpoint('the gateway', path, dialect),
-  )
-  const others = steps.flatMap(({ title, parts }) =>
+  return steps.flatMap(({ title, parts }) =>
     Object.entries(parts.dialects ?? {}).map(([path, dialect]) => toInferenceEndpoint(title, path, dialect)),
   )
-  return [...own, ...others]
 }
 
 /** Errors of the gateway that every inference endpoint can return, besides those of all endpoints. */
@@ -62,12 +45,7 @@ const INFERENCE_ERRORS: readonly ErrorCode[] = [
   'provider_timeout',
 ]
 
-function toInferenceEndpoint(
-  owner: string,
-  path: string,
-  dialect: Dialect,
-  listener: 'main' | 'direct' = 'main',
-): InferenceEndpoint {
+function toInferenceEndpoint(owner: string, path: string, dialect: Dialect): InferenceEndpoint {
   const { errorStyle, description } = dialect
   const endpoint: EndpointDescription = {
     operationId: `create${path.replaceAll(/\W+(\w?)/g, (_, letter: string) => letter.toUpperCase())}`,
@@ -81,19 +59,15 @@ function toInferenceEndpoint(
     access: user(),
     errorStyle,
     errors: INFERENCE_ERRORS,
-    listener,
   }
   return { owner, endpoint, dialect }
 }
-
-/** The inference endpoint of the direct-routing address. */
-export const DIRECT_ENDPOINT = toInferenceEndpoint('the gateway', '/route', routeDialect, 'direct')
 
 /** Describes everything that the gateway and its plugins serve. */
 export function describeApi(steps: readonly PluginStep[], hasOperators: boolean): ApiDescription {
   const errorCodes = collectErrorCodes(steps)
   const ofPlugins = Object.keys(errorCodes).filter((code) => errorCodes[code]?.of === 'inference')
-  const inference = [...listInferenceEndpoints(steps), DIRECT_ENDPOINT].map(({ endpoint }) => ({
+  const inference = listInferenceEndpoints(steps).map(({ endpoint }) => ({
     ...endpoint,
     errors: [...ofPlugins, ...(endpoint.errors ?? [])],
   }))
@@ -125,7 +99,7 @@ export function collectErrorCodes(steps: readonly PluginStep[]): ApiDescription[
 /** Throws if two endpoints have the same operation id: clients could be generated for one of them only. */
 export function checkOperationIds(steps: readonly PluginStep[]): void {
   const owners = new Map<string, string>()
-  const inference = [...listInferenceEndpoints(steps), DIRECT_ENDPOINT]
+  const inference = listInferenceEndpoints(steps)
   const declared = steps.flatMap(({ title, parts }) =>
     (parts.endpoints ?? []).map((endpoint) => ({ owner: title, endpoint })),
   )

@@ -1,7 +1,6 @@
 import { type JsonObject, Nullable, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
 import { chatRequestSchema } from '../../core/dialects/chat/request-schema.ts'
 import { responsesRequestSchema } from '../../core/dialects/responses/request-schema.ts'
-import { routeRequestSchema } from '../../core/dialects/route/request-schema.ts'
 import { OpenObject } from '../../core/dialects/schema-types.ts'
 import {
   AnyFields,
@@ -10,6 +9,7 @@ import {
   RuleTraceEntrySchema,
   WarningSchema,
 } from '../../core/http/schemas.ts'
+import { routeRequestSchema } from '../dispatch/index.ts'
 import { RecordedErrorSchema } from '../ledger/index.ts'
 import { messagesRequestSchema } from '../messages/index.ts'
 

@@ -12,11 +12,6 @@ import {
   type Target,
   user,
 } from '../../core/contract/index.ts'
-import { chatEndpoint } from '../../core/dialects/chat-endpoint/dialect.ts'
-import { completionsDialect } from '../../core/dialects/completions/dialect.ts'
-import { embeddingsDialect } from '../../core/dialects/embeddings/dialect.ts'
-import { moderationsDialect } from '../../core/dialects/moderations/dialect.ts'
-import { routeDialect } from '../../core/dialects/route/dialect.ts'
 import type { CallerSnapshot, RequestParser } from '../../core/pipeline/inference.ts'
 import { createUnsentExchange, type ExchangeCall } from '../../core/pipeline/unsent-exchange.ts'
 import type { AsOf } from '../../core/util/as-of.ts'
@@ -25,6 +20,13 @@ import type { CallerAt } from '../../projections/callers.ts'
 import type { User } from '../../projections/events/users.ts'
 import { toPastRuleSet } from '../../projections/history.ts'
 import { checkEndpoint, userNotFoundError } from '../auth/index.ts'
+import {
+  chatEndpoint,
+  completionsDialect,
+  embeddingsDialect,
+  moderationsDialect,
+  routeDialect,
+} from '../dispatch/index.ts'
 import { CopyTarget } from '../ledger/index.ts'
 import { messagesDialect } from '../messages/index.ts'
 import type { Responses } from '../responses/index.ts'

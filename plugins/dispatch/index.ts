@@ -1,3 +1,8 @@
 export { createCallProvider, type DispatchServices } from './call-provider.ts'
+export { chatEndpoint } from './chat-endpoint.ts'
+export { completionsDialect } from './completions.ts'
+export { routeDialect, routeRequestSchema } from './direct-route.ts'
 export { dispatchExchange } from './dispatch.ts'
+export { embeddingsDialect } from './embeddings.ts'
+export { moderationsDialect } from './moderations.ts'
 export { targetsToTry } from './next-target.ts'

@@ -10,7 +10,12 @@ import { CircuitBreakers } from '../../providers/shared/breaker.ts'
 import { LatencyTracker } from '../../providers/shared/latency.ts'
 import { Providers } from '../../providers/shared/providers.ts'
 import { createCallProvider } from './call-provider.ts'
+import { chatEndpoint } from './chat-endpoint.ts'
+import { completionsDialect } from './completions.ts'
+import { routeDialect } from './direct-route.ts'
 import { dispatchExchange } from './dispatch.ts'
+import { embeddingsDialect } from './embeddings.ts'
+import { moderationsDialect } from './moderations.ts'
 
 interface FailoverSettings {
   /** Whether requests that were not answered are sent again, unless their header says otherwise. */
@@ -18,8 +23,9 @@ interface FailoverSettings {
 }
 
 /**
- * Sends the request to the targets that routing chose, or to the model that it names if no plugin has set a
- * route, and sets the reply of the exchange.
+ * Serves OpenAI's endpoints that one call of a model answers, and `POST /route`. Sends the requests of all
+ * inference endpoints to the targets that routing chose, or to the model that they name if no plugin has set
+ * a route, and sets the reply of the exchange.
  */
 export default definePlugin({
   name: 'dispatch',
@@ -33,6 +39,13 @@ export default definePlugin({
   setup(_, { use: { providers, breakers, latency, failover } }) {
     const callProvider = createCallProvider({ providers: providers.byId, circuitBreakers: breakers, latency })
     return {
+      dialects: {
+        '/v1/chat/completions': chatEndpoint,
+        '/v1/completions': completionsDialect,
+        '/v1/embeddings': embeddingsDialect,
+        '/v1/moderations': moderationsDialect,
+        '/route': routeDialect,
+      },
       decide(exchange) {
         // An invalid header is refused before a provider is called.
         parseRetryHeader(exchange)

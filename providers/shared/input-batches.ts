@@ -1,7 +1,7 @@
 import { type ChatRequest, type Message, ReplyEvent, type ReplyPart } from '../../core/contract/chat.ts'
 import type { ApiLimits } from '../../core/contract/provider.ts'
-import { createTextPart, vectorTextOf } from '../../core/dialects/embeddings/vector-text.ts'
 import { inputOf } from './inputs.ts'
+import { createTextPart, vectorTextOf } from './vectors.ts'
 
 type InputLimit = NonNullable<ApiLimits['embeddings']>
 

@@ -5,9 +5,9 @@ import {
   type Usage,
   type Vector,
 } from '../../core/contract/chat.ts'
-import { createTextPart, VectorText } from '../../core/dialects/embeddings/vector-text.ts'
 import { estimateInputTokens } from '../../core/text/prompt-tokens.ts'
 import { unusableReplyError } from './errors.ts'
+import { createTextPart, VectorText } from './vectors.ts'
 
 /** What providers say about a reply that is not a chat. */
 interface ReplyFacts {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { decodeVector } from '../../core/dialects/embeddings/vectors.ts'
 import type { Sandbox } from '../../providers/sandbox/server.ts'
+import { decodeVector } from '../../providers/shared/vectors.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { useSandboxGateway } from '../support/sandbox-gateway.ts'
 import { startScriptedProvider } from '../support/scripted-provider.ts'

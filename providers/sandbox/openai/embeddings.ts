@@ -1,4 +1,4 @@
-import { encodeVector } from '../../../core/dialects/embeddings/vectors.ts'
+import { encodeVector } from '../../shared/vectors.ts'
 import { buildVectors, checkBatch, parseOperationRequest, toOperationCall } from '../shared/operations.ts'
 import { type ChatCall, SandboxError } from '../shared/wire-format.ts'
 

@@ -1,7 +1,11 @@
 import type Anthropic from '@anthropic-ai/sdk'
 import type { Static } from '../../../core/contract/index.ts'
-import type { MessageEvent, MessageSchema, MessageUsageSchema } from '../../../plugins/messages/response-schemas.ts'
 import type { messagesRequestSchema } from '../../../plugins/messages/request-schema.ts'
+import type {
+  MessageEvent,
+  MessageSchema,
+  MessageUsageSchema,
+} from '../../../plugins/messages/response-schemas.ts'
 
 // Compiles if what our schemas describe can be read as the types of Anthropic's package. Nothing runs.
 

@@ -7,8 +7,8 @@ import {
   ReplyEvent,
   type Usage,
 } from '../../../../../core/contract/index.ts'
-import { buildRouteResult } from '../../../../../core/dialects/route/result.ts'
 import { costOf } from '../../../../../core/prices/cost.ts'
+import { buildRouteResult } from '../../../../../plugins/dispatch/direct-route.ts'
 import { createCatalog } from '../../../../../providers/shared/catalog.ts'
 import { ROOT } from '../../../../support/root.ts'
 

@@ -1,4 +1,4 @@
-import { type ChatRequest, GatewayError, type JsonObject } from '../contract/index.ts'
+import { type ChatRequest, GatewayError, type JsonObject } from '../../core/contract/index.ts'
 
 /** Fields of chats that the endpoints of completions, embeddings and moderations do not have. */
 export const CONVERSATION_FIELDS: readonly string[] = [

@@ -1,11 +1,11 @@
-import { type ChatRequest, type Dialect, GatewayError, type JsonObject } from '../../contract/index.ts'
-import { chatDialect } from '../chat/dialect.ts'
+import { type ChatRequest, type Dialect, GatewayError, type JsonObject } from '../../core/contract/index.ts'
+import { chatDialect } from '../../core/dialects/chat/dialect.ts'
 import {
   parseResponsesBody,
   parseResponsesInput,
   parseResponsesRequest,
   parseResponsesWarnings,
-} from '../responses/parse-request.ts'
+} from '../../core/dialects/responses/parse-request.ts'
 
 /**
  * `POST /v1/chat/completions`. Also takes a body of the Responses API, which Cursor sends there, and answers
