@@ -70,7 +70,7 @@ const keepModuleUrls: Plugin = {
  */
 const BASE = /^(core\/(contract|util|threads|events)|config\/settings)\//
 
-/** The kernel with what it imports, in one file: by the plugins that share its modules, it would be in eighty. */
+/** The kernel and what it imports share a file: by the plugins that use its modules, it would be eighty. */
 const KERNEL = /^(core|projections|providers\/(shared|chat-format))\//
 
 const isIn = (folders: RegExp) => (id: string) => folders.test(sourcePath(id) ?? '')
