@@ -5,13 +5,12 @@ import {
   type RecordedEvent,
   type RuleSet,
 } from '../core/contract/index.ts'
-import { rulesStream } from '../core/events/domain-events.ts'
 import type { AppliedChange } from '../core/http/idempotency.ts'
 import type { AsOf } from '../core/util/as-of.ts'
 import { createBackgroundYield, mapInSlices } from '../core/util/cooperative-yield.ts'
 import { createAccounts } from './accounts.ts'
 import { type DomainEvent, decodeEvent } from './events/registry.ts'
-import { evolveUserRules, isRuleEvent, type UserRules } from './events/rules.ts'
+import { evolveUserRules, isRuleEvent, rulesStream, type UserRules } from './events/rules.ts'
 import { type User, userStream } from './events/users.ts'
 import { type PastEvent, readStreams } from './past-events.ts'
 import type { Subscription } from './runtime/subscribe.ts'

@@ -82,11 +82,6 @@ export function createRulesProjection(): Rules {
       if (!defer(userId, () => serializeEvent(event, record)))
         evolveUserRules(findMutable(userId), event, record)
     },
-    applyUnparsed({ userId, type, dataText, timeText, record }) {
-      if (defer(userId, () => serializeTexts(type, record, timeText, dataText))) return
-      // Safe: the event is well-formed, and about a rule.
-      evolveUserRules(findMutable(userId), { type, data: record.data } as unknown as RuleEvent, record)
-    },
     of(userId) {
       const rules = find(userId)
       if (rules === undefined) return emptyRuleSet(userId)
@@ -129,18 +124,8 @@ type PendingEvent = readonly [
   data: RuleEvent['data'],
 ]
 
-function serializeEvent({ type, data }: RuleEvent, record: EventEntry): string {
-  return serializeTexts(type, record, JSON.stringify(record.metadata.time), JSON.stringify(data))
-}
-
-/** As the JSON of a `PendingEvent`. */
-function serializeTexts(
-  type: RuleEvent['type'],
-  { revision, position }: Pick<EventEntry, 'revision' | 'position'>,
-  timeText: string,
-  dataText: string,
-): string {
-  return `["${type}",${revision},${position},${timeText},${dataText}]`
+function serializeEvent({ type, data }: RuleEvent, { revision, position, metadata }: EventEntry): string {
+  return JSON.stringify([type, revision, position, metadata.time, data] satisfies PendingEvent)
 }
 
 /** Folds a chain of serialized events. The first element may be a user's serialized rules from a snapshot. */

@@ -14,15 +14,12 @@ export function createTimeline(): Timeline {
   let count = 0
   let marks: Position[] = []
 
-  function add(position: Position): void {
-    count += 1
-    if (count % EVENTS_PER_MARK === 0) marks.push(position)
-  }
-
   return {
     name: 'timeline',
-    apply: (_, { position }) => add(position),
-    applyUnparsed: ({ record }) => add(record.position),
+    apply(_, { position }) {
+      count += 1
+      if (count % EVENTS_PER_MARK === 0) marks.push(position)
+    },
     marks: () => marks,
     save: () => [JSON.stringify([count, marks])],
     load(lines) {

@@ -1,5 +1,4 @@
 import type { OperatorRegistry } from '../../core/contract/index.ts'
-import { rulesStream } from '../../core/events/domain-events.ts'
 import { createHistoryMethods } from '../../plugins/audit/history-methods.ts'
 import { createRuleHistory } from '../../plugins/audit/history-reader.ts'
 import type { HistoryThread } from '../../plugins/audit/history-thread.ts'
@@ -16,6 +15,7 @@ import { createRuleCommands, type OwnedRules } from '../../plugins/rules/rule-co
 import { OWN_RULES, type RuleScope } from '../../plugins/rules/rule-scope.ts'
 import type { RuleHistoryServices, RuleScopes } from '../../plugins/rules/rule-scopes.ts'
 import { policyStream } from '../../projections/events/policies.ts'
+import { rulesStream } from '../../projections/events/rules.ts'
 import { createHistory, userStreams } from '../../projections/history.ts'
 import type { ReadPastEvents } from '../../projections/past-events.ts'
 import type { Settings } from '../settings/settings.ts'

@@ -22,8 +22,6 @@ export interface StoredParts {
   readonly data: number
   readonly metadata: number
   readonly end: number
-  /** Whether data and metadata were found to be valid JSON. */
-  readonly isValid: boolean
 }
 
 /** The values of an event's texts that were parsed when it was received. */
@@ -35,7 +33,7 @@ export interface ParsedTexts {
 /**
  * An event whose data and metadata are parsed on first use, which may throw an `UnreadableEventError`. Only
  * for projections and verifications: a copy with spread syntax would lack both. See
- * docs/decisions/event-log.md, "A rebuild does not parse what it does not look at".
+ * docs/decisions/event-log.md, "A rebuild reads pages of bytes".
  */
 export abstract class UnparsedEvent implements RecordedEvent {
   readonly position: Position
@@ -60,11 +58,6 @@ export abstract class UnparsedEvent implements RecordedEvent {
   abstract dataText(): string
 
   abstract metadataText(): string
-
-  /** Whether data and metadata are known to be valid JSON. */
-  get isValid(): boolean {
-    return this.#data !== undefined && this.#metadata !== undefined
-  }
 
   get data(): RecordedEvent['data'] {
     this.#data ??= this.#parse<RecordedEvent['data']>(this.dataText())
@@ -100,10 +93,6 @@ export class StoredEvent extends UnparsedEvent {
     this.#parts = parts
   }
 
-  override get isValid(): boolean {
-    return this.#parts.isValid || super.isValid
-  }
-
   dataText(): string {
     return this.#bytes.toString('utf8', this.#parts.data, this.#parts.metadata - 1)
   }
@@ -131,10 +120,6 @@ export class ReceivedEvent extends UnparsedEvent {
     super(event, parsed)
     this.#dataText = texts.data
     this.#metadataText = texts.metadata
-  }
-
-  override get isValid(): boolean {
-    return true
   }
 
   dataText(): string {

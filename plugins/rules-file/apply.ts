@@ -5,13 +5,13 @@ import {
   type Position,
   SharedStateUnavailableError,
 } from '../../core/contract/index.ts'
-import { rulesStream } from '../../core/events/domain-events.ts'
 import { answerInTime } from '../../core/threads/timeout.ts'
 import { afterManyItems, afterNextInput } from '../../core/util/cooperative-yield.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import { OVERALL_BUDGET_STREAM } from '../../projections/events/budgets.ts'
 import { groupStream } from '../../projections/events/groups.ts'
 import { policyStream } from '../../projections/events/policies.ts'
+import { rulesStream } from '../../projections/events/rules.ts'
 import { userStream } from '../../projections/events/users.ts'
 import type { IdSource } from '../../projections/ids.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'

@@ -1,7 +1,16 @@
 import { type FirewallRule, type RoutingRule, type RuleSet, Type } from '../../core/contract/index.ts'
-import { createFold, defineEvent, type EventEntry, type EventOf, Id } from '../../core/events/define-event.ts'
-import { rulesStream } from '../../core/events/domain-events.ts'
+import {
+  createFold,
+  defineEvent,
+  type EventEntry,
+  type EventOf,
+  Id,
+  streamCategory,
+} from '../../core/events/define-event.ts'
 import { policyStream } from './policies.ts'
+
+/** See docs/decisions/event-log.md, "One stream of rule events per user, for both kinds". */
+export const rulesStream = streamCategory('rules-', 'userId')
 
 type ServerFields = 'id' | 'user_id' | 'policy_id' | 'created_at' | 'updated_at' | 'revision'
 

@@ -1,6 +1,5 @@
 import type { RecordedEvent } from '../../core/contract/index.ts'
 import { isPluginStream } from '../../core/events/plugin-events.ts'
-import { readUnparsedRuleEvent, type UnparsedRuleEvent } from '../../core/events/unparsed-rule-event.ts'
 import { classifyContent } from '../../core/events/well-formed.ts'
 import { type DomainEvent, decodeEvent, isWellFormed } from '../events/registry.ts'
 
@@ -8,8 +7,6 @@ import { type DomainEvent, decodeEvent, isWellFormed } from '../events/registry.
 export interface Projection {
   /** Applies one event. Ignores events that do not concern the projection. */
   apply(event: DomainEvent, record: RecordedEvent): void
-  /** As `apply`, for an event about a rule of a user. A projection without it ignores such events. */
-  applyUnparsed?(event: UnparsedRuleEvent): void
 }
 
 /** A projection that can be saved in a snapshot and loaded from it. */
@@ -38,15 +35,12 @@ export type EventKind = 'applied' | 'newer' | 'foreign' | 'unreadable'
 export interface ParsedRecord {
   readonly record: RecordedEvent
   readonly kind: EventKind
-  /** What projections apply; both are undefined if there is nothing to apply. */
+  /** What projections apply; undefined if there is nothing to apply. */
   readonly event?: DomainEvent
-  readonly unparsed?: UnparsedRuleEvent
 }
 
 /** Parses an event before it is applied: applying many events that were parsed takes little time. */
 export function parseRecord(record: RecordedEvent): ParsedRecord {
-  const unparsed = readUnparsedRuleEvent(record)
-  if (unparsed !== undefined) return { record, kind: 'applied', unparsed }
   const content = classifyContent(record)
   if (content !== 'own') return { record, kind: content }
   if (isPluginStream(record.stream)) return { record, kind: 'applied' }
@@ -55,12 +49,8 @@ export function parseRecord(record: RecordedEvent): ParsedRecord {
   return isWellFormed(event, record) ? { record, kind: 'applied', event } : { record, kind: 'foreign' }
 }
 
-export function applyParsed(
-  projections: readonly Projection[],
-  { record, event, unparsed }: ParsedRecord,
-): void {
-  if (unparsed !== undefined) for (const projection of projections) projection.applyUnparsed?.(unparsed)
-  else if (event !== undefined) for (const projection of projections) projection.apply(event, record)
+export function applyParsed(projections: readonly Projection[], { record, event }: ParsedRecord): void {
+  if (event !== undefined) for (const projection of projections) projection.apply(event, record)
 }
 
 /** Applies a recorded event to all projections. */

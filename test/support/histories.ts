@@ -1,9 +1,9 @@
 import type { RecordedEvent } from '../../core/contract/index.ts'
 import { ROOT_ACTOR } from '../../core/event-log/actor.ts'
 import { createMetadata } from '../../core/events/codec.ts'
-import { rulesStream } from '../../core/events/domain-events.ts'
 import { createClock } from '../../core/util/clock.ts'
 import type { DomainEvent } from '../../projections/events/registry.ts'
+import { rulesStream } from '../../projections/events/rules.ts'
 import { userStream } from '../../projections/events/users.ts'
 
 /**

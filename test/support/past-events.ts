@@ -1,7 +1,6 @@
 import type { RecordedEvent } from '../../core/contract/index.ts'
-import { rulesStream } from '../../core/events/domain-events.ts'
 import type { DomainEvent } from '../../projections/events/registry.ts'
-import { isRuleEvent } from '../../projections/events/rules.ts'
+import { isRuleEvent, rulesStream } from '../../projections/events/rules.ts'
 import { userStream } from '../../projections/events/users.ts'
 import type { PastEvent } from '../../projections/past-events.ts'
 

@@ -51,7 +51,7 @@ export interface HistoryStore {
 
 /** Opens the file, creating it if it is missing. Throws if a newer version of the program wrote it. */
 export function openHistoryStore(request: OpenRequest): HistoryStore {
-  const { reservedTypes = [] } = request
+  const { reservedTypes = [], hashesLeaves = false } = request
   const reserve = reserveBeside(request.file)
   const database = openDatabase(request, LAYOUT)
   const lastRevision = database
@@ -64,12 +64,11 @@ export function openHistoryStore(request: OpenRequest): HistoryStore {
   const unfollowed = request.unfollowedStreams ?? []
   const isFollowed = unfollowed.map(() => 'AND substr(stream, 1, length(?)) <> ?').join(' ')
   const skipped = unfollowed.flatMap((category) => [category, category])
-  const pages = request.pages ?? { validatesJson: false, hashesLeaves: false }
-  const readFollowed = prepareLogRead(database, `WHERE position > ? ${isFollowed}`, pages)
+  const readFollowed = prepareLogRead(database, `WHERE position > ? ${isFollowed}`, hashesLeaves)
   // NOT INDEXED scans by position. With the index on streams, SQLite would sort all remaining events for each
   // page.
   const isOfCategory = 'NOT INDEXED WHERE position > ? AND substr(stream, 1, length(?)) = ?'
-  const readCategory = prepareLogRead(database, isOfCategory, pages)
+  const readCategory = prepareLogRead(database, isOfCategory, hashesLeaves)
   const checkFile = guardFile(request.file)
   const dataVersion = database.prepare('PRAGMA data_version').pluck()
 

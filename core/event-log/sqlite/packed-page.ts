@@ -2,7 +2,7 @@ import type { Position } from '../../contract/event-log.ts'
 import { StoredEvent, type StoredParts } from '../stored-event.ts'
 import { HASH_BYTES, hashPrefixedLeaf } from '../transparency/merkle-tree.ts'
 import type { SqliteDatabase } from './database.ts'
-import type { PackedPage, PageOptions } from './worker-protocol.ts'
+import type { PackedPage } from './worker-protocol.ts'
 
 const MAX_PAGE_ROWS = 2000
 
@@ -10,12 +10,12 @@ const MAX_PAGE_ROWS = 2000
 const MAX_PAGE_BYTES = 4 * 1024 * 1024
 
 /**
- * A row as text: whether its JSON was found to be valid, its position, the sizes of data and metadata in
- * bytes, and the leaf of the event with the texts that are stored, behind the byte 0 with which it is hashed.
- * SQLite writes a page of such rows in half of the time in which the driver reads their columns.
+ * A row as text: its position, the sizes of data and metadata in bytes, and the leaf of the event with the
+ * texts that are stored, behind the byte 0 with which it is hashed. SQLite writes a page of such rows in half
+ * of the time in which the driver reads their columns.
  */
-const packRow = (isValid: string) => `
-  ${isValid} || ',' || position || ',' || octet_length(data) || ',' || octet_length(metadata) || char(0) ||
+const PACKED_ROW = `
+  position || ',' || octet_length(data) || ',' || octet_length(metadata) || char(0) ||
   '[' || json_quote(stream) || ',' || revision || ',' || json_quote(type) || ',' ||
   data || ',' || metadata || ']'`
 
@@ -30,10 +30,8 @@ export type ReadPackedPage = (after: Position, parameters: readonly string[]) =>
 export function prepareLogRead(
   database: SqliteDatabase,
   condition: string,
-  { validatesJson, hashesLeaves }: PageOptions,
+  hashesLeaves: boolean,
 ): ReadPackedPage {
-  // For SQLite, a text of JSON ends at a NUL.
-  const isJson = ['data', 'metadata'].map((text) => `json_valid(${text}) AND NOT instr(${text}, char(0))`)
   // A subquery with a limit is read row by row, in its order.
   const rows = `(SELECT * FROM events ${condition} ORDER BY position LIMIT ?)`
   const measure = database
@@ -41,9 +39,8 @@ export function prepareLogRead(
       `SELECT count(*), sum(octet_length(data) + octet_length(metadata)), max(position) FROM ${rows}`,
     )
     .raw()
-  const row = packRow(validatesJson ? `(${isJson.join(' AND ')})` : "'0'")
   const pack = database
-    .prepare<(number | string)[], Buffer>(`SELECT CAST(group_concat(${row}, '') AS BLOB) FROM ${rows}`)
+    .prepare<(number | string)[], Buffer>(`SELECT CAST(group_concat(${PACKED_ROW}, '') AS BLOB) FROM ${rows}`)
     .pluck()
 
   return (after, parameters) => {
@@ -95,7 +92,7 @@ const [ZERO, NINE, MINUS, QUOTE, BACKSLASH] = [...'09-"\\'].map((text) => text.c
   number,
 ]
 
-/** Reads the rows that `packRow` has written. */
+/** Reads the rows that `PACKED_ROW` has written. */
 function* readParts(bytes: Buffer): Generator<StoredParts> {
   let offset = 0
 
@@ -125,7 +122,6 @@ function* readParts(bytes: Buffer): Generator<StoredParts> {
   }
 
   while (offset < bytes.length) {
-    const isValid = readInteger() === 1
     const position = readInteger()
     const dataBytes = readInteger()
     const metadataBytes = readInteger()
@@ -138,6 +134,6 @@ function* readParts(bytes: Buffer): Generator<StoredParts> {
     const metadata = data + dataBytes + 1
     const end = metadata + metadataBytes
     offset = end + 1
-    yield { position, revision, stream, type, leaf, data, metadata, end, isValid }
+    yield { position, revision, stream, type, leaf, data, metadata, end }
   }
 }

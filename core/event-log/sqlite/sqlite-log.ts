@@ -61,7 +61,7 @@ export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog
     maxPages,
     delivers = 'events',
   } = options
-  const pages = { validatesJson: delivers === 'stored-events', hashesLeaves: delivers === 'hashed-events' }
+  const hashesLeaves = delivers === 'hashed-events'
   await createDirectory(directory)
   const leftovers = listLeftovers(directory)
   const hasHeld = hasHeldLog(directory)
@@ -70,7 +70,7 @@ export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog
   const history = new SqliteThread(file)
   try {
     await history
-      .request('open', { file, busyTimeout, maxPages, unfollowedStreams, reservedTypes, pages })
+      .request('open', { file, busyTimeout, maxPages, unfollowedStreams, reservedTypes, hashesLeaves })
       .catch((error) => {
         throw describeOpenError(error, file)
       })

@@ -32,15 +32,8 @@ export interface OpenRequest {
   readonly unfollowedStreams?: readonly string[]
   /** Types of events that may use the space of the reserve file. */
   readonly reservedTypes?: readonly string[]
-  /** What `readLog` does with the events. */
-  readonly pages?: PageOptions
-}
-
-/** What is done with the events of a page of the log. */
-export interface PageOptions {
-  /** Whether their data and metadata are checked to be valid JSON, for a reader that may not parse them. */
-  readonly validatesJson: boolean
-  readonly hashesLeaves: boolean
+  /** Whether `readLog` returns the hashes of the leaves of events, too. */
+  readonly hashesLeaves?: boolean
 }
 
 export interface AppendRequest {
