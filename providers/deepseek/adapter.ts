@@ -126,7 +126,7 @@ const EFFORTS: ReadonlyMap<string, string> = new Map([
 
 const MIN_TOP_P_WHILE_THINKING = 0.95
 
-/** Each model supports `top_p` in one mode only (docs/providers.md, "DeepSeek sampling"). */
+/** Each model supports `top_p` in one mode only (docs/providers.md, "DeepSeek requests"). */
 function toTopP(topP: unknown, request: ChatRequest, target: Target): unknown {
   const mode = quirksOf(DEEPSEEK_QUIRKS, target.entry).top_p
   if (mode === undefined) return topP

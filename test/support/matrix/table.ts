@@ -3,15 +3,17 @@ import { readGenerated, writeGenerated } from '../generated-text.ts'
 /** What a test run found: for each case, the cell of each provider. */
 export type Table = ReadonlyMap<string, ReadonlyMap<string, string>>
 
-/** The table in Markdown. */
+/** The table in Markdown. Cases with the same cells share a row. */
 export function writeTable(table: Table): string {
   const [first] = table.values()
   const providers = [...(first?.keys() ?? [])]
-  const rows = [...table].map(([name, cells]) => [
-    name,
-    ...providers.map((provider) => cells.get(provider) ?? '–'),
-  ])
-  return [['ability', ...providers], ['---', ...providers.map(() => ':-:')], ...rows]
+  const rows = new Map<string, string[]>()
+  for (const [name, cells] of table) {
+    const row = providers.map((provider) => cells.get(provider) ?? '–').join(' | ')
+    rows.set(row, [...(rows.get(row) ?? []), name])
+  }
+  const body = [...rows].map(([row, names]) => [names.join(', '), row])
+  return [['ability', ...providers], ['---', ...providers.map(() => ':-:')], ...body]
     .map((cells) => `| ${cells.join(' | ')} |\n`)
     .join('')
 }
