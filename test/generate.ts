@@ -8,7 +8,12 @@ import { startGateway } from './support/gateway.ts'
 import { writeGenerated } from './support/generated-text.ts'
 import { writeLimitsTable } from './support/limits-table.ts'
 import { writeParameterMatrix } from './support/parameter-matrix.ts'
-import { writeCommandTable, writeExchangeTables, writeSettingsTable } from './support/reference-tables.ts'
+import {
+  writeCommandTable,
+  writeErrorTable,
+  writeExchangeTables,
+  writeSettingsTable,
+} from './support/reference-tables.ts'
 import { ROOT } from './support/root.ts'
 
 const write = (file: string, schema: object) => writeFileSync(new URL(file, ROOT), JSON.stringify(schema))
@@ -21,6 +26,7 @@ writeGenerated('docs/parameters.md', 'parameters', writeParameterMatrix())
 writeGenerated('docs/settings.md', 'settings', writeSettingsTable(SettingsSchema))
 writeGenerated('docs/exchange.md', 'exchange', writeExchangeTables())
 writeGenerated('docs/commands.md', 'commands', writeCommandTable(COMMANDS))
+writeGenerated('docs/api.md', 'errors', await writeErrorTable())
 
 const gateway = await startGateway()
 const { body } = await gateway.call('GET', '/openapi.json')

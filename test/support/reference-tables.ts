@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { load } from 'js-yaml'
 import type { Command } from '../../config/cli/command.ts'
+import { findErrorDefinition } from '../../core/contract/error-codes.ts'
+import { startGateway } from './gateway.ts'
 import { ROOT } from './root.ts'
+import { withSettings } from './settings.ts'
 
 interface Schema {
   readonly type?: string | readonly string[]
@@ -50,6 +53,24 @@ export function writeCommandTable(commands: readonly Command[]): string {
     return [`\`${[name, ...operands].join(' ')}\``, text, described.join('<br>')]
   })
   return toTable(['command', '', 'options'], rows)
+}
+
+/** Writes the table of docs/api.md, "Error codes": those of a gateway with all built-in plugins. */
+export async function writeErrorTable(): Promise<string> {
+  const guardrail = { use: 'guardrail-webhook', after: 'firewall', options: { url: 'http://127.0.0.1:1/' } }
+  const settings = await withSettings(`plugins: { add: [${JSON.stringify(guardrail)}] }\n`)
+  const gateway = await startGateway(settings)
+  const { components } = (await gateway.call('GET', '/openapi.json')).body
+  const described: string = components.schemas.ErrorCode.description
+  const rows = [...described.matchAll(/^- `(\w+)` \((\d+)\): (.+)$/gm)].map(
+    ([, code = '', status = '', text = '']) => {
+      return [`\`${code}\``, status, `\`${findErrorDefinition(code)?.type}\``, text]
+    },
+  )
+  await gateway.stop()
+  const keyOf = ([code, status]: readonly string[]) => `${status} ${code}`
+  rows.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
+  return toTable(['code', 'status', '`type`', 'when'], rows)
 }
 
 /** The interfaces of docs/exchange.md, by file of the contract. */

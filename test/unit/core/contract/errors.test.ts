@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { declareErrorCodes, findErrorDefinition } from '../../../../core/contract/error-codes.ts'
 import {
-  ERROR_CODES,
   EventLogUnavailableError,
   errorsOf,
   GatewayError,
@@ -11,18 +10,6 @@ import {
 } from '../../../../core/contract/index.ts'
 import { ServerTimeoutError } from '../../../../core/event-log/eventstore/errors.ts'
 import { moduleUrl } from '../../../support/root.ts'
-import { readSource } from '../../../support/source-files.ts'
-
-describe('the error codes', () => {
-  it('of the core are all listed in docs/api.md, with status, type and meaning', () => {
-    const listed = [...readSource('docs/api.md').matchAll(/^\| `(\w+)` \| (\d{3}) \| `(\w+)` \| (.+) \|$/gm)]
-    const documented = listed.map(([, code, status, type, text]) => `${code} ${status} ${type} ${text}`)
-    const defined = Object.entries(ERROR_CODES).map(
-      ([code, { status, type, description }]) => `${code} ${status} ${type} ${description}`,
-    )
-    expect(documented).to.include.members(defined)
-  })
-})
 
 describe('an error of Signalbox', () => {
   const errors = {
