@@ -2,8 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { getHeapStatistics } from 'node:v8'
 import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
-import type { EventLog, Plugin } from '../../core/contract/index.ts'
-import { RESPONSES_SOCKET } from '../../core/dialects/responses/socket-messages.ts'
+import { type EventLog, optional, type Plugin } from '../../core/contract/index.ts'
 import { withAppendMetrics } from '../../core/event-log/instrument-log.ts'
 import { createBodyQuota } from '../../core/http/body-quota.ts'
 import { createClientAddressResolver } from '../../core/http/client-address.ts'
@@ -12,7 +11,7 @@ import { RequestsInFlight } from '../../core/http/requests-in-flight.ts'
 import { buildSecurityHeaders } from '../../core/http/server/default-headers.ts'
 import type { ServerOptions } from '../../core/http/server/hardened-server.ts'
 import { listen } from '../../core/http/server/listen.ts'
-import { createSocketServer } from '../../core/http/server/socket-server.ts'
+import { createSocketServer, SocketEndpoint } from '../../core/http/server/socket-server.ts'
 import { createAdapterRegistry } from '../../core/pipeline/adapter-registry.ts'
 import { hasThirdPartyMiddleware } from '../../core/pipeline/admission.ts'
 import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
@@ -248,8 +247,11 @@ export async function startGateway(
       checksHeaders: pipeline.steps.some(({ isBuiltIn }) => !isBuiltIn),
     }
     const { body_bytes: maxBytes } = settings.limits
-    const sockets = createSocketServer({ ...RESPONSES_SOCKET, maxBytes, cors: settings.cors })
-    const mainOptions = { ...serverOptions, sockets }
+    const { socket } = await registry.resolve({ socket: optional(SocketEndpoint) })
+    const mainOptions = {
+      ...serverOptions,
+      ...(socket && { sockets: createSocketServer({ ...socket, maxBytes, cors: settings.cors }) }),
+    }
     const main = await listen(createApp(parts), settings.host, settings.port, mainOptions)
     opened.push({ close: () => main.stop(settings.timeouts.drain_ms) })
     const direct = await listen(createRouteApp(parts), settings.host, settings.route_port, serverOptions)

@@ -5,7 +5,7 @@ import {
   parseResponsesInput,
   parseResponsesRequest,
   parseResponsesWarnings,
-} from '../../core/dialects/responses/parse-request.ts'
+} from '../../providers/shared/responses-format/parse-request.ts'
 
 /**
  * `POST /v1/chat/completions`. Also takes a body of the Responses API, which Cursor sends there, and answers

@@ -3,6 +3,7 @@ import {
   type Dialect,
   type GatewayContext,
   GatewayError,
+  type InferenceDescription,
   type JsonObject,
   type Message,
   type Reply,
@@ -10,31 +11,69 @@ import {
   type RequestContext,
   slot,
 } from '../../core/contract/index.ts'
+import { inferenceHeaders, replyHeaders } from '../../core/dialects/inference-description.ts'
 import type { ChooseForm } from '../../core/dialects/response-form.ts'
-import { type ResponsesCall, toPlainToolForm } from '../../core/dialects/responses/call.ts'
-import { RESPONSES_NAMES, toResponsesPath } from '../../core/dialects/responses/caller-path.ts'
-import { checkCallOutputs } from '../../core/dialects/responses/check-call-outputs.ts'
-import { findClientTools } from '../../core/dialects/responses/client-tools.ts'
-import { responsesDescription } from '../../core/dialects/responses/description.ts'
+import { requestIdSuffix } from '../../core/util/ids.ts'
+import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
+import { findClientTools, findLoadedTools } from '../../providers/shared/responses-format/client-tools.ts'
 import {
   parseResponsesBody,
   parseResponsesInput,
   parseResponsesRequest,
   parseResponsesWarnings,
-} from '../../core/dialects/responses/parse-request.ts'
-import type { ResponsesBody } from '../../core/dialects/responses/request-schema.ts'
-import type { FlatTool } from '../../core/dialects/responses/tool-schemas.ts'
-import { findLoadedTools } from '../../core/dialects/responses/tool-search.ts'
+} from '../../providers/shared/responses-format/parse-request.ts'
 import {
-  completeResponse,
-  streamResponseEvents,
-  writeFailedResponse,
-} from '../../core/dialects/responses/write-response.ts'
-import { requestIdSuffix } from '../../core/util/ids.ts'
-import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
-import { type FindResponse, loadConversation, type RecallTurns, resolveReferences } from './conversation.ts'
+  type FlatTool,
+  type ResponsesBody,
+  responsesRequestSchema,
+} from '../../providers/shared/responses-format/request-schema.ts'
+import { RESPONSES_NAMES, type ResponsesCall, toPlainToolForm, toResponsesPath } from './call.ts'
+import {
+  checkCallOutputs,
+  type FindResponse,
+  loadConversation,
+  type RecallTurns,
+  resolveReferences,
+} from './conversation.ts'
+import { ResponseSchema, ResponseStreamEvent } from './response-schemas.ts'
 import type { SessionMemory } from './session-memory.ts'
 import type { ResponseRecorder, ResponseStore } from './store.ts'
+import { completeResponse, streamResponseEvents, writeFailedResponse } from './write-response.ts'
+
+const input = 'Name three signals of a railway.'
+
+/** How `/openapi.json` describes `POST /v1/responses`. */
+const responsesDescription: InferenceDescription = {
+  operationId: 'createResponse',
+  summary: 'Creates a response and stores it for replay and conversations.',
+  tags: ['responses'],
+  headers: inferenceHeaders,
+  body: responsesRequestSchema,
+  examples: {
+    automatic: { input },
+    instructed: {
+      model: 'auto:quality',
+      input,
+      instructions: 'Answer in one line.',
+      max_output_tokens: 200,
+      temperature: 0.5,
+    },
+    continued: {
+      input: 'And which is the oldest?',
+      previous_response_id: 'resp_gGvBxwr2CTTZ4RYVqXhM0SkL',
+    },
+    streamed: { input, stream: true },
+    not_stored: { input: [{ role: 'user', content: input }], store: false },
+  },
+  responses: {
+    200: {
+      description: 'The response, or the events of a stream.',
+      headers: replyHeaders,
+      body: ResponseSchema,
+      events: ResponseStreamEvent,
+    },
+  },
+}
 
 /** Creates the dialect of `POST /v1/responses`, which continues stored conversations and stores responses. */
 export function createResponsesDialect(

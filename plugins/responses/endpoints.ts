@@ -12,14 +12,11 @@ import {
   user,
 } from '../../core/contract/index.ts'
 import type { ChooseForm } from '../../core/dialects/response-form.ts'
-import { toInputItems } from '../../core/dialects/responses/build-input-items.ts'
-import { parseResponseKey } from '../../core/dialects/responses/call.ts'
-import { findClientTools } from '../../core/dialects/responses/client-tools.ts'
-import { toResponseForm } from '../../core/dialects/responses/response.ts'
-import { replaySseRecords } from '../../core/dialects/responses/sse-records.ts'
-import { findLoadedTools } from '../../core/dialects/responses/tool-search.ts'
+import { findClientTools, findLoadedTools } from '../../providers/shared/responses-format/client-tools.ts'
+import { parseResponseKey } from './call.ts'
 import { isFinishedResponse } from './conversation.ts'
 import type { ActiveCalls } from './dialect.ts'
+import { toResponseForm } from './response.ts'
 import {
   DeletedResponse,
   InputItemList,
@@ -29,7 +26,9 @@ import {
   responseId,
   storedResponse,
 } from './schemas.ts'
+import { replaySseRecords } from './sse-records.ts'
 import type { ResponseStore, StoredResponse } from './store.ts'
+import { toInputItems } from './to-input-items.ts'
 
 interface FoundResponse extends StoredResponse {
   readonly responseKey: string

@@ -7,10 +7,10 @@ import {
   Type,
   user,
 } from '../../core/contract/index.ts'
-import { responsesRequestSchema } from '../../core/dialects/responses/request-schema.ts'
 import { OpenObject } from '../../core/dialects/schema-types.ts'
 import type { CallerSnapshot } from '../../core/pipeline/inference.ts'
 import { createUnsentExchange } from '../../core/pipeline/unsent-exchange.ts'
+import { responsesRequestSchema } from '../../providers/shared/responses-format/request-schema.ts'
 import type { TokenCounter } from '../../providers/shared/token-counter.ts'
 import { createResponsesParser } from './dialect.ts'
 import type { ResponseStore } from './store.ts'

@@ -1,7 +1,189 @@
 import { Nullable, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
-import { ResponseStreamEvent } from '../../core/dialects/responses/event-schemas.ts'
-import { ListedItem } from '../../core/dialects/responses/list-schemas.ts'
-import { ResponseSchema } from '../../core/dialects/responses/response-schemas.ts'
+import {
+  AnyObject,
+  Constant,
+  EmptyList,
+  OpenObject,
+  Text,
+  Variants,
+} from '../../core/dialects/schema-types.ts'
+import { IMAGE_DETAILS } from '../../providers/shared/responses-format/input-items.ts'
+import {
+  EncryptedContent,
+  ListedTools,
+  ResponseSchema,
+  ResponseStreamEvent,
+  SummaryText,
+} from './response-schemas.ts'
+
+// The input items of stored responses, as lists return them.
+
+const id = Text('Id of the item.')
+const status = Type.Literal('completed', { description: 'Always completed.' })
+
+const ListedInputText = OpenObject(
+  { type: Constant('input_text'), text: Text('The text.') },
+  { $id: 'ListedInputText', description: 'Text of the user or the application.' },
+)
+
+const ListedOutputText = OpenObject(
+  {
+    type: Constant('output_text'),
+    text: Text('The text.'),
+    annotations: EmptyList('An annotation.'),
+    logprobs: EmptyList('A log probability.'),
+  },
+  { $id: 'ListedOutputText', description: 'Text of an earlier reply.' },
+)
+
+const ListedRefusal = OpenObject(
+  { type: Constant('refusal'), refusal: Text('The refusal.') },
+  { $id: 'ListedRefusal', description: 'A refusal of an earlier reply.' },
+)
+
+const ListedImage = OpenObject(
+  {
+    type: Constant('input_image'),
+    image_url: Text('The URL.'),
+    detail: StringEnum(IMAGE_DETAILS, { description: 'Resolution of the image.' }),
+  },
+  { $id: 'ListedImage', description: 'An image.' },
+)
+
+const ListedFile = OpenObject(
+  {
+    type: Constant('input_file'),
+    file_data: Type.Optional(Text('The file as a data URL.')),
+    file_id: Type.Optional(Text('Id of a file at the provider.')),
+    filename: Type.Optional(Text('Name of the file.')),
+  },
+  { $id: 'ListedFile', description: 'A file.' },
+)
+
+const ListedInputPart = Variants('type', [ListedInputText, ListedImage, ListedFile], {
+  $id: 'ListedInputPart',
+  description: 'A part of the input.',
+})
+
+const ListedOutputPart = Variants('type', [ListedOutputText, ListedRefusal], {
+  $id: 'ListedOutputPart',
+  description: 'A part of an earlier reply.',
+})
+
+const ListedInputMessage = OpenObject(
+  {
+    id,
+    type: Constant('message'),
+    status,
+    role: StringEnum(['user', 'system', 'developer'], { description: 'The author.' }),
+    content: Type.Array(ListedInputPart, { description: 'The parts of the message.' }),
+  },
+  { $id: 'ListedInputMessage', description: 'A message of the user or the application.' },
+)
+
+const ListedOutputMessage = OpenObject(
+  {
+    id,
+    type: Constant('message'),
+    status,
+    role: Constant('assistant'),
+    content: Type.Array(ListedOutputPart, { description: 'The parts of the message.' }),
+  },
+  { $id: 'ListedOutputMessage', description: 'A message of an earlier reply.' },
+)
+
+const ListedFunctionCall = OpenObject(
+  {
+    id,
+    type: Constant('function_call'),
+    status,
+    call_id: Text('Id of the call.'),
+    name: Text('Name of the function.'),
+    arguments: Text('The arguments as JSON text.'),
+    namespace: Type.Optional(Text('The namespace of the function.')),
+    extra_content: Type.Optional(AnyObject('Provider data of the call.')),
+  },
+  { $id: 'ListedFunctionCall', description: 'A call of a function.' },
+)
+
+const ListedCustomCall = OpenObject(
+  {
+    id,
+    type: Constant('custom_tool_call'),
+    status,
+    call_id: Text('Id of the call.'),
+    name: Text('Name of the tool.'),
+    namespace: Type.Optional(Text('The namespace of the tool.')),
+    input: Text('The input.'),
+  },
+  { $id: 'ListedCustomCall', description: 'A call of a custom tool.' },
+)
+
+function callOutput<const Name extends string>(type: Name, $id: string, description: string) {
+  return OpenObject(
+    {
+      id,
+      type: Constant(type),
+      status,
+      call_id: Text('Id of the call.'),
+      output: Type.Union([Type.String(), Type.Array(ListedInputPart)], {
+        description: 'Text, or a list of parts.',
+      }),
+    },
+    { $id, description },
+  )
+}
+
+const ListedCallOutput = callOutput('function_call_output', 'ListedCallOutput', 'The result of a call.')
+
+const ListedCustomOutput = callOutput(
+  'custom_tool_call_output',
+  'ListedCustomOutput',
+  'The result of a call of a custom tool.',
+)
+
+const ListedSearchCall = OpenObject(
+  {
+    id,
+    type: Constant('tool_search_call'),
+    status,
+    call_id: Text('Id of the call.'),
+    execution: Type.Literal('client', { description: 'Always client.' }),
+    arguments: Type.Unknown({ description: 'The arguments of the search.' }),
+  },
+  { $id: 'ListedSearchCall', description: "A call of the client's search for tools." },
+)
+
+const ListedSearchOutput = OpenObject(
+  {
+    id,
+    type: Constant('tool_search_output'),
+    status,
+    call_id: Text('Id of the call.'),
+    execution: Type.Literal('client', { description: 'Always client.' }),
+    tools: ListedTools('The tools that were found.'),
+  },
+  { $id: 'ListedSearchOutput', description: "The result of the client's search for tools." },
+)
+
+const ListedReasoning = OpenObject(
+  {
+    id,
+    type: Constant('reasoning'),
+    summary: Type.Array(SummaryText, { description: 'Summaries of the reasoning.' }),
+    encrypted_content: EncryptedContent,
+  },
+  { $id: 'ListedReasoning', description: 'Reasoning of an earlier reply.' },
+)
+
+/** An input item of a stored response. Messages have one type, and differ by role. */
+export const ListedItem = Type.Union(
+  [
+    ...[ListedInputMessage, ListedOutputMessage, ListedFunctionCall, ListedCallOutput, ListedReasoning],
+    ...[ListedCustomCall, ListedCustomOutput, ListedSearchCall, ListedSearchOutput],
+  ],
+  { $id: 'ListedItem', description: 'An input item of a stored response.' },
+)
 
 export const responseId = Type.String({
   minLength: 1,

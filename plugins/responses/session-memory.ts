@@ -5,9 +5,9 @@ import {
   type JsonObject,
   type Message,
 } from '../../core/contract/index.ts'
-import type { ResponsesCall } from '../../core/dialects/responses/call.ts'
-import { parseItems } from '../../core/dialects/responses/parse-input-items.ts'
 import { countChars } from '../../core/text/count-chars.ts'
+import { parseItems } from '../../providers/shared/responses-format/input-items.ts'
+import type { ResponsesCall } from './call.ts'
 
 /**
  * Remembers the last response of each WebSocket connection, for the next request on it. Responses with

@@ -9,17 +9,16 @@ import {
   type Message,
 } from '../../core/contract/index.ts'
 import type { ResponseForm } from '../../core/dialects/response-form.ts'
-import type { ResponsesCall } from '../../core/dialects/responses/call.ts'
-import type { ChunkLengths } from '../../core/dialects/responses/chunk-lengths.ts'
-import { toFailedResponse } from '../../core/dialects/responses/failed-response.ts'
-import { buildRefusedResponse, toCancelledResponse } from '../../core/dialects/responses/response.ts'
-import type { PersistResponse } from '../../core/dialects/responses/write-response.ts'
 import { toStreamError } from '../../core/dialects/stream-error.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import { createHistogram } from '../../core/util/metrics.ts'
 import type { Accounts } from '../../projections/accounts.ts'
+import type { ChunkLengths } from '../../providers/shared/responses-format/output.ts'
 import type { LedgerCalls } from '../ledger/index.ts'
+import type { ResponsesCall } from './call.ts'
+import { buildRefusedResponse, toCancelledResponse, toFailedResponse } from './response.ts'
 import type { SessionMemory } from './session-memory.ts'
+import type { PersistResponse } from './write-response.ts'
 
 /** A response and what is needed to replay and to continue it. */
 export interface StoredResponse {

@@ -5,8 +5,8 @@ import {
   ReplyEvent,
   type ReplyPart,
 } from '../../core/contract/index.ts'
-import { parseItems } from '../../core/dialects/responses/parse-input-items.ts'
-import type { InputItem } from '../../core/dialects/responses/request-schema.ts'
+import { parseItems } from '../../providers/shared/responses-format/input-items.ts'
+import type { InputItem } from '../../providers/shared/responses-format/request-schema.ts'
 import type { StoredRecord } from '../ledger/index.ts'
 import type { Responses } from '../responses/index.ts'
 import { isFinishedResponse } from '../responses/index.ts'

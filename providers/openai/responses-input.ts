@@ -1,7 +1,7 @@
 import type { ContentPart, Message } from '../../core/contract/chat.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
-import { toItemContent } from '../../core/dialects/responses/build-input-items.ts'
 import { asObject, asObjects } from '../shared/fields.ts'
+import { toItemContent } from '../shared/responses-format/input-items.ts'
 
 interface ResponsesInput {
   readonly input: readonly JsonObject[]

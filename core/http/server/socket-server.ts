@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
-import { type ClientSession, GatewayError } from '../../contract/index.ts'
+import { type ClientSession, GatewayError, service } from '../../contract/index.ts'
 import { createSharedQuota } from '../../util/shared-quota.ts'
 import type { CorsSettings } from '../cors.ts'
 import { MessageRequest, type ReadSocketMessage } from '../message-request.ts'
@@ -16,6 +16,9 @@ export interface SocketEndpoint {
   readonly expiryMessage: object
   readonly toBody: ReadSocketMessage
 }
+
+/** The path of the main address that serves WebSocket connections, of the plugin that adds it. */
+export const SocketEndpoint = service<SocketEndpoint>('responses.socket')
 
 /** Closes a connection with an error response. */
 export type RejectUpgrade = (socket: Duplex, error: GatewayError, request: IncomingMessage) => void

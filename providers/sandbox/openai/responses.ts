@@ -1,11 +1,11 @@
 import { GatewayError, isJsonObject, type JsonObject, type ReplyPart } from '../../../core/contract/index.ts'
-import { createResponseOutput } from '../../../core/dialects/responses/output.ts'
-import type { OutputEvent } from '../../../core/dialects/responses/output-items.ts'
+import { createResponseOutput } from '../../shared/responses-format/output.ts'
+import type { OutputEvent } from '../../shared/responses-format/output-items.ts'
 import {
   parseResponsesBody,
   parseResponsesInput,
   parseResponsesRequest,
-} from '../../../core/dialects/responses/parse-request.ts'
+} from '../../shared/responses-format/parse-request.ts'
 import { isIssuedReasoning, issueReasoning } from '../shared/issued-reasoning.ts'
 import { countSearches, type ModelReply, SAMPLE_PNG } from '../shared/model-reply.ts'
 import { splitText } from '../shared/tokens.ts'

@@ -1,10 +1,9 @@
 import type OpenAI from 'openai'
 import type { Static } from '../../../core/contract/index.ts'
 import type { ChatCompletion, ChatCompletionChunk } from '../../../core/dialects/chat/response-schemas.ts'
-import type { ResponseStreamEvent } from '../../../core/dialects/responses/event-schemas.ts'
-import type { ListedItem } from '../../../core/dialects/responses/list-schemas.ts'
-import type { ResponseSchema } from '../../../core/dialects/responses/response-schemas.ts'
 import type { TextCompletion } from '../../../plugins/dispatch/completions.ts'
+import type { ResponseSchema, ResponseStreamEvent } from '../../../plugins/responses/response-schemas.ts'
+import type { ListedItem } from '../../../plugins/responses/schemas.ts'
 
 // Compiles if what our schemas describe can be read as the types of OpenAI's package. Nothing runs.
 

@@ -2,20 +2,20 @@ import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { type ChatRequest, isJsonObject, type JsonObject } from '../../../../core/contract/index.ts'
 import { chatRequestSchema } from '../../../../core/dialects/chat/request-schema.ts'
-import {
-  parseResponsesInput,
-  parseResponsesRequest,
-} from '../../../../core/dialects/responses/parse-request.ts'
-import {
-  type ResponsesBody,
-  responsesRequestSchema,
-} from '../../../../core/dialects/responses/request-schema.ts'
 import type { Position } from '../../../../core/text/position.ts'
 import { listExemptions, REQUEST } from '../../../../core/text/positions.ts'
 import { inspectedValues } from '../../../../core/text/request-texts.ts'
 import { parseRouteRequest, routeRequestSchema } from '../../../../plugins/dispatch/direct-route.ts'
 import { parseMessagesRequest } from '../../../../plugins/messages/parse-request.ts'
 import { messagesRequestSchema } from '../../../../plugins/messages/request-schema.ts'
+import {
+  parseResponsesInput,
+  parseResponsesRequest,
+} from '../../../../providers/shared/responses-format/parse-request.ts'
+import {
+  type ResponsesBody,
+  responsesRequestSchema,
+} from '../../../../providers/shared/responses-format/request-schema.ts'
 import { ROOT } from '../../../support/root.ts'
 
 const COMPACTED = `signalbox1.${Buffer.from('text-compacted').toString('base64url')}`

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { ClientSession, EndedExchange } from '../../../../core/contract/index.ts'
-import type { ResponsesCall } from '../../../../core/dialects/responses/call.ts'
+import type { ResponsesCall } from '../../../../plugins/responses/call.ts'
 import { createSessionMemory } from '../../../../plugins/responses/session-memory.ts'
 
 const KEY = 'abcdefghijklmnopqrstuvwx'

@@ -2,9 +2,9 @@ import { expect } from 'chai'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import type { Account, EndedExchange, JsonObject } from '../../../../core/contract/index.ts'
-import type { ResponsesCall } from '../../../../core/dialects/responses/call.ts'
 import { errorMessage } from '../../../../core/util/error-message.ts'
 import { firewallError } from '../../../../plugins/firewall/refusal.ts'
+import type { ResponsesCall } from '../../../../plugins/responses/call.ts'
 import { createSessionMemory } from '../../../../plugins/responses/session-memory.ts'
 import {
   createResponseRecorder,

@@ -1,16 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { expect } from 'chai'
-import { readSettings } from '../../../../../config/settings/settings.ts'
-import {
-  type Model,
-  type RepliedExchange,
-  ReplyEvent,
-  type Usage,
-} from '../../../../../core/contract/index.ts'
-import { costOf } from '../../../../../core/prices/cost.ts'
-import { buildRouteResult } from '../../../../../plugins/dispatch/direct-route.ts'
-import { createCatalog } from '../../../../../providers/shared/catalog.ts'
-import { ROOT } from '../../../../support/root.ts'
+import { readSettings } from '../../../../config/settings/settings.ts'
+import { type Model, type RepliedExchange, ReplyEvent, type Usage } from '../../../../core/contract/index.ts'
+import { costOf } from '../../../../core/prices/cost.ts'
+import { buildRouteResult } from '../../../../plugins/dispatch/direct-route.ts'
+import { createCatalog } from '../../../../providers/shared/catalog.ts'
+import { ROOT } from '../../../support/root.ts'
 
 /** 300,000 input tokens, of which 200,000 are cached, and 2,000 output tokens. */
 const usage: Usage = { input: 300_000, cached: 200_000, output: 2000 }

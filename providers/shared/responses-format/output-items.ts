@@ -1,6 +1,11 @@
-import type { JsonObject, ReasoningData } from '../../contract/index.ts'
-import { parseDataUrl } from '../../text/data-url.ts'
-import { decodeReasoning, encodeReasoning, isEncodedReasoning } from '../carried-reasoning.ts'
+import type { JsonObject, ReasoningData, ToolStart } from '../../../core/contract/index.ts'
+import {
+  decodeReasoning,
+  encodeReasoning,
+  isEncodedReasoning,
+} from '../../../core/dialects/carried-reasoning.ts'
+import { parseDataUrl } from '../../../core/text/data-url.ts'
+import { type ClientTool, toCustomInput, toSearchArguments } from './client-tools.ts'
 
 /** A stream event of the Responses API without its sequence number. */
 export type OutputEvent = JsonObject & { readonly type: string }
@@ -21,7 +26,7 @@ export interface ItemContext {
 }
 
 /** An output item under construction. It emits its first event on creation. */
-export interface OutputItem {
+interface OutputItem {
   /** Index in the output. */
   readonly index: number
   close(status: ItemStatus): void
@@ -216,17 +221,156 @@ export function createImageItem(context: ItemContext, url: string): ImageItem {
 }
 
 /** Builds an id from response key and output index, so that an item has the same id in every replay. */
-export function itemId(
+function itemId(
   prefix: 'msg' | 'fc' | 'ctc' | 'tsc' | 'rs' | 'ig',
   { responseKey, index }: ItemContext,
 ): string {
   return `${prefix}_${responseKey}${String(index).padStart(2, '0')}`
 }
 
-export function itemAddedEvent(index: number, item: JsonObject): OutputEvent {
+function itemAddedEvent(index: number, item: JsonObject): OutputEvent {
   return { type: 'response.output_item.added', output_index: index, item }
 }
 
-export function itemDoneEvent(index: number, item: JsonObject): OutputEvent {
+function itemDoneEvent(index: number, item: JsonObject): OutputEvent {
   return { type: 'response.output_item.done', output_index: index, item }
+}
+
+/** The call of a tool under construction. */
+export interface CallItem extends OutputItem {
+  readonly type: 'function_call' | 'custom_tool_call' | 'tool_search_call'
+  add(json: string): void
+}
+
+/** Creates the item of a call: as its client tool, or else as a plain function. */
+export function createCallItem(context: ItemContext, start: ToolStart, tool?: ClientTool): CallItem {
+  switch (tool?.kind) {
+    case 'custom':
+      return createCustomCallItem(context, start, tool)
+    case 'search':
+      return createSearchCallItem(context, start)
+    default:
+      return createFunctionCallItem(context, start, tool)
+  }
+}
+
+/** Creates a function call. `extra_content` is data that the provider expects back with the call's result. */
+function createFunctionCallItem(
+  context: ItemContext,
+  { id: call_id, name, extra_content }: ToolStart,
+  tool: ClientTool | undefined,
+): CallItem {
+  const { index, emit } = context
+  const id = itemId('fc', context)
+  const position = { item_id: id, output_index: index }
+  const names = tool === undefined ? { name } : toNames(tool)
+  let json = ''
+  let status = 'in_progress'
+
+  const toJson = (): JsonObject => ({
+    id,
+    type: 'function_call',
+    status,
+    call_id,
+    ...names,
+    arguments: json,
+    ...(extra_content && { extra_content }),
+  })
+
+  emit?.(itemAddedEvent(index, toJson()))
+  return {
+    type: 'function_call',
+    index,
+    add(delta) {
+      json += delta
+      emit?.({ type: 'response.function_call_arguments.delta', ...position, delta })
+    },
+    close(finalStatus) {
+      status = finalStatus
+      emit?.({
+        type: 'response.function_call_arguments.done',
+        ...position,
+        name: names.name,
+        arguments: json,
+      })
+      emit?.(itemDoneEvent(index, toJson()))
+    },
+    toJson,
+  }
+}
+
+/** Creates the call of a custom tool. Its input is sent at once, when the arguments are complete. */
+function createCustomCallItem(
+  context: ItemContext,
+  { id: call_id, extra_content }: ToolStart,
+  tool: ClientTool,
+): CallItem {
+  const { index, emit } = context
+  const id = itemId('ctc', context)
+  const position = { item_id: id, output_index: index }
+  let json = ''
+  let status: ItemStatus | 'in_progress' = 'in_progress'
+
+  const toJson = (): JsonObject => ({
+    id,
+    type: 'custom_tool_call',
+    status,
+    call_id,
+    ...toNames(tool),
+    input: toCustomInput(json),
+    ...(extra_content && { extra_content }),
+  })
+
+  emit?.(itemAddedEvent(index, toJson()))
+  return {
+    type: 'custom_tool_call',
+    index,
+    add(delta) {
+      json += delta
+    },
+    close(finalStatus) {
+      status = finalStatus
+      const input = toCustomInput(json)
+      if (input !== '') emit?.({ type: 'response.custom_tool_call_input.delta', ...position, delta: input })
+      emit?.({ type: 'response.custom_tool_call_input.done', ...position, input })
+      emit?.(itemDoneEvent(index, toJson()))
+    },
+    toJson,
+  }
+}
+
+/** Creates a call of the client's search for tools. Its arguments are complete in the last event only. */
+function createSearchCallItem(context: ItemContext, { id: call_id, extra_content }: ToolStart): CallItem {
+  const { index, emit } = context
+  const id = itemId('tsc', context)
+  let json = ''
+  let status: ItemStatus | 'in_progress' = 'in_progress'
+
+  const toJson = (): JsonObject => ({
+    id,
+    type: 'tool_search_call',
+    status,
+    call_id,
+    execution: 'client',
+    arguments: toSearchArguments(json),
+    ...(extra_content && { extra_content }),
+  })
+
+  emit?.(itemAddedEvent(index, toJson()))
+  return {
+    type: 'tool_search_call',
+    index,
+    add(delta) {
+      json += delta
+    },
+    close(finalStatus) {
+      status = finalStatus
+      emit?.(itemDoneEvent(index, toJson()))
+    },
+    toJson,
+  }
+}
+
+function toNames({ name, namespace }: ClientTool) {
+  return { name, ...(namespace !== undefined && { namespace }) }
 }

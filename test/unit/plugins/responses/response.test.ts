@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { toInputItems } from '../../../../../core/dialects/responses/build-input-items.ts'
-import { parseResponseKey } from '../../../../../core/dialects/responses/call.ts'
-import { parseItems } from '../../../../../core/dialects/responses/parse-input-items.ts'
-import { toResponseForm } from '../../../../../core/dialects/responses/response.ts'
+import { parseResponseKey } from '../../../../plugins/responses/call.ts'
+import { toResponseForm } from '../../../../plugins/responses/response.ts'
+import { toInputItems } from '../../../../plugins/responses/to-input-items.ts'
+import { parseItems } from '../../../../providers/shared/responses-format/input-items.ts'
 
 const RESPONSE_KEY = 'abcdefghijklmnopqrstuvwx'
 

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
-import { GatewayError, type JsonObject } from '../../../../../core/contract/index.ts'
+import { GatewayError, type JsonObject } from '../../../../core/contract/index.ts'
 import {
   parseResponsesBody,
   parseResponsesInput,
   parseResponsesRequest,
-} from '../../../../../core/dialects/responses/parse-request.ts'
+} from '../../../../providers/shared/responses-format/parse-request.ts'
 
 /** Returns the canonical request of a body without earlier turns. */
 function parse(value: JsonObject) {

@@ -1,8 +1,14 @@
-import type { ContentPart, JsonObject, Message, ReasoningData, ToolCall } from '../../contract/index.ts'
-import { type ClientTool, type ClientTools, toCustomInput } from './client-tools.ts'
-import { toEchoedTool } from './echoed-options.ts'
-import { toEncryptedContent } from './output-items.ts'
-import { parseSearchResult, toSearchArguments } from './tool-search.ts'
+import type { JsonObject, Message, ReasoningData, ToolCall } from '../../core/contract/index.ts'
+import {
+  type ClientTool,
+  type ClientTools,
+  parseSearchResult,
+  toCustomInput,
+  toSearchArguments,
+} from '../../providers/shared/responses-format/client-tools.ts'
+import { type TextPartType, toItemContent } from '../../providers/shared/responses-format/input-items.ts'
+import { toEncryptedContent } from '../../providers/shared/responses-format/output-items.ts'
+import { toEchoedTool } from './response.ts'
 
 /**
  * Converts canonical messages to input items, whose ids consist of the response key and their index. Calls of
@@ -95,8 +101,6 @@ function toReasoningItem(text: string, data: readonly ReasoningData[]): DraftIte
   }
 }
 
-type TextPartType = 'input_text' | 'output_text'
-
 function toMessageItem({ role, content }: Message, textType: TextPartType): DraftItem {
   const parts = toItemContent(content, textType)
   return { idPrefix: 'msg', type: 'message', role, status: 'completed', content: parts }
@@ -123,37 +127,4 @@ function toCallOutputItem({ tool_call_id, content }: Message): DraftItem {
     call_id: tool_call_id,
     output,
   }
-}
-
-/** Converts the content of a message to parts of an item. */
-export function toItemContent(content: Message['content'], textType: TextPartType): readonly JsonObject[] {
-  const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? [])
-  return parts.map((part) => toItemPart(part, textType))
-}
-
-function toItemPart(part: ContentPart, textType: TextPartType): JsonObject {
-  switch (part.type) {
-    case 'text':
-      return textType === 'output_text'
-        ? { type: textType, text: part.text, annotations: [], logprobs: [] }
-        : { type: textType, text: part.text }
-    case 'image_url':
-      return { type: 'input_image', ...toImageFields(part) }
-    case 'file':
-      return { type: 'input_file', ...withoutNulls(Object(part.file)) }
-    default:
-      return part
-  }
-}
-
-/** The values of `detail` that OpenAI's description has; strict clients read no others. */
-export const IMAGE_DETAILS = ['auto', 'low', 'high', 'original'] as const
-
-function toImageFields({ image_url }: ContentPart): JsonObject {
-  const { url, detail } = Object(image_url)
-  return { image_url: url, detail: IMAGE_DETAILS.find((known) => known === detail) ?? 'auto' }
-}
-
-function withoutNulls(fields: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
 }

@@ -1,11 +1,10 @@
-import type { JsonObject, ReplyPart, Target } from '../../contract/index.ts'
-import { parseDataUrl } from '../../text/data-url.ts'
-import { ReasoningCollector } from '../carried-reasoning.ts'
-import { type CallItem, createCallItem } from './call-items.ts'
-import type { ChunkLengths } from './chunk-lengths.ts'
-import { createChunkLengthRecorder } from './chunk-lengths.ts'
+import type { JsonObject, ReplyPart, Target } from '../../../core/contract/index.ts'
+import { ReasoningCollector } from '../../../core/dialects/carried-reasoning.ts'
+import { parseDataUrl } from '../../../core/text/data-url.ts'
 import type { ClientTools } from './client-tools.ts'
 import {
+  type CallItem,
+  createCallItem,
   createImageItem,
   createMessageItem,
   createReasoningItem,
@@ -16,6 +15,28 @@ import {
   type MessageItem,
   type ReasoningItem,
 } from './output-items.ts'
+
+/**
+ * Runs of chunks of one output item: the item's index in the output, then the length of each chunk. A length
+ * of 0 is the start of a tool call. See docs/decisions/responses.md, "A stored response is the answer plus
+ * the lengths of its chunks".
+ */
+export type ChunkLengths = readonly (readonly number[])[]
+
+/** Creates a recorder for the lengths of an output's chunks, with which the stream can be replayed. */
+function createChunkLengthRecorder() {
+  const runs: number[][] = []
+  let lastIndex = -1
+  return {
+    runs: runs as ChunkLengths,
+    /** Records a chunk of the output item at `index`; `length` is in UTF-16 code units. */
+    record(index: number, length: number): void {
+      if (index !== lastIndex) runs.push([index])
+      lastIndex = index
+      runs.at(-1)?.push(length)
+    },
+  }
+}
 
 /** The output of one response under construction, whole or streamed. */
 export interface ResponseOutput {

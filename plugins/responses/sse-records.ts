@@ -1,33 +1,24 @@
-import { isJsonObject, type JsonObject, type ReplyPart } from '../../contract/index.ts'
-import { TOOL_SEARCH, toCustomArguments, toFunctionName } from './client-tools.ts'
-
-/**
- * Runs of chunks of one output item: the item's index in the output, then the length of each chunk. A length
- * of 0 is the start of a tool call. See docs/decisions/responses.md, "A stored response is the answer plus
- * the lengths of its chunks".
- */
-export type ChunkLengths = readonly (readonly number[])[]
-
-/** Creates a recorder for the lengths of an output's chunks, with which the stream can be replayed. */
-export function createChunkLengthRecorder() {
-  const runs: number[][] = []
-  let lastIndex = -1
-  return {
-    runs: runs as ChunkLengths,
-    /** Records a chunk of the output item at `index`; `length` is in UTF-16 code units. */
-    record(index: number, length: number): void {
-      if (index !== lastIndex) runs.push([index])
-      lastIndex = index
-      runs.at(-1)?.push(length)
-    },
-  }
-}
+import { isJsonObject, type JsonObject, type ReplyPart, type Target } from '../../core/contract/index.ts'
+import {
+  type ClientTools,
+  findCalledTools,
+  TOOL_SEARCH,
+  toCustomArguments,
+  toFunctionName,
+} from '../../providers/shared/responses-format/client-tools.ts'
+import {
+  type ChunkLengths,
+  createResponseOutput,
+  type ResponseOutput,
+} from '../../providers/shared/responses-format/output.ts'
+import type { ItemStatus, OutputEvent } from '../../providers/shared/responses-format/output-items.ts'
+import { toInitialResponse, toResponseForm, toResponsesUsage } from './response.ts'
 
 /**
  * Converts an output back to the reply parts that it was built from, in the recorded chunks. Without recorded
  * lengths, each text is one chunk.
  */
-export function toReplyParts(
+function toReplyParts(
   output: readonly JsonObject[],
   chunkLengths: ChunkLengths = wholeTextLengths(output),
 ): readonly ReplyPart[] {
@@ -138,4 +129,88 @@ function textContents({ type, content, summary }: JsonObject): TextContent[] {
 function toTextContent({ type, text, refusal }: JsonObject): TextContent {
   if (type === 'refusal') return { type: 'refusal', text: String(refusal) }
   return { type: type === 'summary_text' ? 'reasoning' : 'text', text: String(text) }
+}
+
+/**
+ * The SSE records of one streamed response, numbered from 0 without gaps. Every method returns the text of
+ * the records that it adds.
+ */
+interface SseRecords {
+  readonly output: ResponseOutput
+  open(response: JsonObject): string
+  add(part: ReplyPart): string
+  /** Closes all items. */
+  close(status: ItemStatus): string
+  /** Adds the last record: `completed`, `incomplete` or `failed`, according to the response. */
+  end(response: JsonObject): string
+}
+
+const NO_USAGE = toResponsesUsage({ input: 0, output: 0 })
+
+interface SseRecordOptions {
+  readonly tools?: ClientTools | undefined
+  readonly target?: Target | undefined
+  /** Leaves out the records up to this number. */
+  readonly startingAfter?: number | undefined
+}
+
+export function createSseRecords(
+  responseKey: string,
+  { tools, target, startingAfter = -1 }: SseRecordOptions = {},
+): SseRecords {
+  let sequenceNumber = 0
+  let text = ''
+
+  function append({ type, ...fields }: OutputEvent): void {
+    const number = sequenceNumber++
+    if (number <= startingAfter) return
+    const data = { type, sequence_number: number, ...fields }
+    text += `event: ${type}\ndata: ${JSON.stringify(data)}\n\n`
+  }
+
+  /** Returns the records that were appended since the last call. */
+  function takeAppended(): string {
+    const appended = text
+    text = ''
+    return appended
+  }
+
+  const output = createResponseOutput(responseKey, { tools, target, emit: append })
+  return {
+    output,
+    open(response) {
+      // Open Responses requires the field, and OpenAI's description does not allow null.
+      const shown = toResponseForm({ ...response, usage: NO_USAGE }, 'openai')
+      append({ type: 'response.created', response: shown })
+      append({ type: 'response.in_progress', response: shown })
+      return takeAppended()
+    },
+    add(part) {
+      output.add(part)
+      return takeAppended()
+    },
+    close(status) {
+      output.close(status)
+      return takeAppended()
+    },
+    end(response) {
+      append({ type: `response.${response.status}`, response: toResponseForm(response, 'openai') })
+      return takeAppended()
+    },
+  }
+}
+
+/** Replays the records of a stored response. If it was streamed, they are the same byte for byte. */
+export async function* replaySseRecords(
+  responseKey: string,
+  response: JsonObject,
+  chunkLengths?: ChunkLengths,
+  startingAfter?: number,
+): AsyncGenerator<string> {
+  const items = Array.isArray(response.output) ? response.output : []
+  const records = createSseRecords(responseKey, { tools: findCalledTools(items), startingAfter })
+  yield records.open(toInitialResponse(response))
+  for (const part of toReplyParts(items, chunkLengths)) yield records.add(part)
+  const status = response.status === 'incomplete' ? 'incomplete' : 'completed'
+  yield (items.length > 0 ? records.close(status) : '') + records.end(response)
 }

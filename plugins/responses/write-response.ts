@@ -4,20 +4,19 @@ import {
   GatewayError,
   type JsonObject,
   type RepliedExchange,
-} from '../../contract/index.ts'
-import { warnOfLostPart } from '../lost-parts.ts'
-import { buildSignalboxFields } from '../signalbox-fields.ts'
-import { recordReplyError } from '../stream-error.ts'
+} from '../../core/contract/index.ts'
+import { warnOfLostPart } from '../../core/dialects/lost-parts.ts'
+import { buildSignalboxFields } from '../../core/dialects/signalbox-fields.ts'
+import { recordReplyError } from '../../core/dialects/stream-error.ts'
+import { type ChunkLengths, createResponseOutput } from '../../providers/shared/responses-format/output.ts'
+import { asksForEncryptedReasoning } from '../../providers/shared/responses-format/parse-request.ts'
 import type { ResponsesCall } from './call.ts'
-import type { ChunkLengths } from './chunk-lengths.ts'
-import { toFailedResponse } from './failed-response.ts'
-import { createResponseOutput } from './output.ts'
-import { asksForEncryptedReasoning } from './parse-request.ts'
 import {
   buildFinalFields,
   buildInitialResponse,
   buildRefusedResponse,
   toCancelledResponse,
+  toFailedResponse,
   toLastItemStatus,
   toResponseForm,
 } from './response.ts'

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { toInputItems } from '../../../../../core/dialects/responses/build-input-items.ts'
-import { echoOptions as echo } from '../../../../../core/dialects/responses/echoed-options.ts'
-import { parseResponsesRequest } from '../../../../../core/dialects/responses/parse-request.ts'
-import type { ResponsesBody } from '../../../../../core/dialects/responses/request-schema.ts'
+import { echoOptions as echo } from '../../../../plugins/responses/response.ts'
+import { toInputItems } from '../../../../plugins/responses/to-input-items.ts'
+import { parseResponsesRequest } from '../../../../providers/shared/responses-format/parse-request.ts'
+import type { ResponsesBody } from '../../../../providers/shared/responses-format/request-schema.ts'
 
 /** As the request that is sent has them. */
 function echoOptions(body: ResponsesBody) {

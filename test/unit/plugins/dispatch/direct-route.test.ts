@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { parseModelPreferences, parseRouteRequest } from '../../../../../plugins/dispatch/direct-route.ts'
+import { parseModelPreferences, parseRouteRequest } from '../../../../plugins/dispatch/direct-route.ts'
 
 describe('parsing a direct routing request', () => {
   it('builds a chat request with the documented defaults', () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import type { JsonObject, ReplyPart } from '../../../../../core/contract/index.ts'
-import { createResponseOutput } from '../../../../../core/dialects/responses/output.ts'
-import { createSseRecords, replaySseRecords } from '../../../../../core/dialects/responses/sse-records.ts'
+import type { JsonObject, ReplyPart } from '../../../../core/contract/index.ts'
+import { createSseRecords, replaySseRecords } from '../../../../plugins/responses/sse-records.ts'
+import { createResponseOutput } from '../../../../providers/shared/responses-format/output.ts'
 
 const RESPONSE_KEY = 'abcdefghijklmnopqrstuvwx'
 
