@@ -149,3 +149,140 @@ export function someNode(node: Node, predicate: (node: Node) => boolean): boolea
 export function removeCaptures(node: Node): Node {
   return node.type === 'capture' ? removeCaptures(node.body) : mapChildren(node, removeCaptures)
 }
+
+/** Whether the node can match the empty string; assertions and back-references count as if they could. */
+export function canMatchEmpty(node: Node): boolean {
+  switch (node.type) {
+    case 'character':
+    case 'set':
+    case 'grapheme':
+      return false
+    case 'sequence':
+      return node.parts.every(canMatchEmpty)
+    case 'alternation':
+      return node.branches.some(canMatchEmpty)
+    case 'capture':
+    case 'atomic':
+      return canMatchEmpty(node.body)
+    case 'quantifier':
+      return node.min === 0 || canMatchEmpty(node.body)
+    default:
+      return true
+  }
+}
+
+/** Whether the node never consumes a character. */
+export function isZeroWidth(node: Node): boolean {
+  switch (node.type) {
+    case 'character':
+    case 'set':
+    case 'back-reference':
+    case 'subroutine-call':
+    case 'grapheme':
+      return false
+    case 'look-around':
+    case 'assertion':
+    case 'group-test':
+    case 'recursion-test':
+    case 'keep':
+    case 'verb':
+      return true
+    default:
+      return childrenOf(node).every(isZeroWidth)
+  }
+}
+
+/** The number of characters that the node consumes; undefined if it varies or is unknown. */
+export function fixedWidthOf(node: Node): number | undefined {
+  switch (node.type) {
+    case 'character':
+    case 'set':
+      return 1
+    case 'look-around':
+    case 'assertion':
+    case 'group-test':
+    case 'recursion-test':
+    case 'keep':
+      return 0
+    case 'sequence':
+      return node.parts.reduce<number | undefined>((sum, part) => addWidths(sum, fixedWidthOf(part)), 0)
+    case 'alternation': {
+      const [width, ...others] = node.branches.map(fixedWidthOf)
+      return others.every((other) => other === width) ? width : undefined
+    }
+    case 'capture':
+    case 'atomic':
+      return fixedWidthOf(node.body)
+    case 'quantifier': {
+      const width = fixedWidthOf(node.body)
+      return width === undefined || node.min !== node.max ? undefined : width * node.min
+    }
+    default:
+      return undefined
+  }
+}
+
+function addWidths(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? undefined : a + b
+}
+
+/** Whether the node matches in at most one way from any position, so that it cannot be backtracked into. */
+export function hasSingleMatch(node: Node): boolean {
+  if (node.type === 'alternation') return false
+  if (node.type === 'quantifier' && node.min !== node.max) return false
+  return childrenOf(node).every(hasSingleMatch)
+}
+
+/** Whether the pattern starts with `\G` or has the modifier `A`. */
+export function startsAtSearchStart(node: Node): boolean {
+  const first = node.type === 'sequence' ? node.parts[0] : undefined
+  return first === undefined ? isSearchStart(node) : startsAtSearchStart(first)
+}
+
+export function isSearchStart(node: Node): boolean {
+  return node.type === 'assertion' && node.kind === 'search-start'
+}
+
+/** Counts the nodes of a pattern with its repetitions unrolled, which bounds the size of its automaton. */
+export function countPositions(node: Node): number {
+  return sumUnrolled(node, () => 1)
+}
+
+/** Estimates how long RE2 takes to compile a pattern, in units of half a microsecond. */
+export function estimateRe2CompileCost(node: Node): number {
+  return sumUnrolled(node, re2NodeCost)
+}
+
+/** A Unicode property expands to hundreds of ranges; an optional item makes RE2 look further ahead. */
+function re2NodeCost(node: Node): number {
+  if (node.type === 'quantifier') return node.min === 0 ? 5 : 1
+  return node.type === 'set' ? node.items.reduce(addItemCost, node.negated ? 5 : 1) : 1
+}
+
+function addItemCost(sum: number, item: SetItem): number {
+  if ('property' in item) return sum + 1000
+  if (item.to <= 0x7f) return sum
+  return sum + (item.from === item.to ? 1 : 4)
+}
+
+function sumUnrolled(node: Node, costOf: (node: Node) => number): number {
+  const sum = childrenOf(node).reduce((total, child) => total + sumUnrolled(child, costOf), costOf(node))
+  if (node.type !== 'quantifier') return sum
+  return sum * Math.max(1, node.max === Infinity ? node.min + 1 : node.max)
+}
+
+/** Estimates how long V8 takes to compile a pattern, in microseconds. Compilation cannot be interrupted. */
+export function estimateV8CompileMicros(node: Node): number {
+  const sum = childrenOf(node).reduce((total, child) => total + estimateV8CompileMicros(child), 1)
+  switch (node.type) {
+    case 'set':
+      return sum + 30 * node.items.filter((item) => 'property' in item).length
+    case 'quantifier':
+      return sum + (node.greediness === 'possessive' ? 20 : 10)
+    case 'atomic':
+    case 'back-reference':
+      return sum + 20
+    default:
+      return sum
+  }
+}

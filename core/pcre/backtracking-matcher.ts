@@ -1,11 +1,13 @@
-import { lazy } from '../util/lazy.ts'
-import type { Node } from './ast.ts'
-import { CandidateDensity, type CandidateFinder, EVERY_POSITION } from './candidate-finder.ts'
-import { estimateV8CompileMicros } from './compile-cost.ts'
-import { type EngineMatcher, maxMaskedLength, type PatternMatch } from './matcher.ts'
-import { startsAtSearchStart } from './node-properties.ts'
-import { PatternError } from './pattern-error.ts'
-import type { Replacement } from './replacement.ts'
+import { estimateV8CompileMicros, type Node, startsAtSearchStart } from './ast.ts'
+import { lazy } from './lazy.ts'
+import {
+  type EngineMatcher,
+  maxMaskedLength,
+  PatternError,
+  type PatternMatch,
+  type Replacement,
+} from './pattern.ts'
+import { CandidateDensity, type CandidateFinder, EVERY_POSITION } from './re2-matcher.ts'
 import { type RegExpSource, toRegExpSource } from './to-regexp.ts'
 
 /**

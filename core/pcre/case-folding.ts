@@ -1,6 +1,5 @@
-import type { CooperativeYield } from '../util/cooperative-yield.ts'
 import { type CodePointRange, characterSet, type Node } from './ast.ts'
-import { mergeRanges, singleCodePoint } from './ranges.ts'
+import { mergeRanges, singleCodePoint } from './character-sets.ts'
 
 /** A character, or the set of its case variants (Unicode simple case folding) if it has any. */
 export function caselessCharacter(code: number): Node {
@@ -73,8 +72,14 @@ function caseVariants(): CaseVariants {
   return VARIANTS
 }
 
+/** Work in time slices: `yieldNow` lets other work run, and starts a new slice. */
+interface TimeSlice {
+  isDue(): boolean
+  yieldNow(): Promise<void>
+}
+
 /** Computes the case variants in time slices, before the first pattern with letters outside of ASCII. */
-export async function prepareCaseVariants(slice: CooperativeYield): Promise<void> {
+export async function prepareCaseVariants(slice: TimeSlice): Promise<void> {
   while (!computation.next().done) if (slice.isDue()) await slice.yieldNow()
 }
 

@@ -1,33 +1,45 @@
 import RE2 from 're2'
-import { lazy } from '../util/lazy.ts'
-import { type Node, sequenceOf, someNode } from './ast.ts'
+import {
+  canMatchEmpty,
+  childrenOf,
+  countPositions,
+  estimateRe2CompileCost,
+  fixedWidthOf,
+  isSearchStart,
+  type Node,
+  sequenceOf,
+  someNode,
+} from './ast.ts'
 import { createBacktrackingMatcher, isQuickToCompileInV8 } from './backtracking-matcher.ts'
-import { type CandidateFinder, createCandidateFinder, EVERY_POSITION } from './candidate-finder.ts'
 import { caselessCharacter } from './case-folding.ts'
-import { countPositions, estimateRe2CompileCost } from './compile-cost.ts'
 import { compileProgram } from './compile-program.ts'
-import { expandLookAheads } from './expand-look-aheads.ts'
-import { foldTexts } from './folding-matcher.ts'
 import { createInterpretingMatcher } from './interpreting-matcher.ts'
-import type { EngineMatcher } from './matcher.ts'
-import { parseDelimiters } from './modifiers.ts'
-import { needsInterpreter } from './needs-interpreter.ts'
-import { isSearchStart } from './node-properties.ts'
-import { buildBeginning, compileOpenMatch } from './open-match.ts'
+import { lazy } from './lazy.ts'
 import { type ParsedPattern, parsePattern } from './parse.ts'
-import type { SetPattern } from './pattern-chunks.ts'
-import { PatternError } from './pattern-error.ts'
-import type { PatternAnalysis, PatternSource } from './pattern-pool.ts'
-import { createPresetMatcher } from './preset-matcher.ts'
+import { parseDelimiters } from './parser-state.ts'
+import {
+  type EngineMatcher,
+  type PatternAnalysis,
+  PatternError,
+  type PatternMatcher,
+  type PatternSource,
+  type ScannedText,
+  type SetPattern,
+} from './pattern.ts'
+import { createPresetMatcher, foldTexts } from './preset-matcher.ts'
 import type { Preset } from './presets/preset.ts'
 import { findPreset } from './presets/presets.ts'
-import { createRe2Matcher } from './re2-matcher.ts'
+import {
+  type CandidateFinder,
+  createCandidateFinder,
+  createRe2Matcher,
+  EVERY_POSITION,
+} from './re2-matcher.ts'
 import { findRequiredLiteral } from './required-literal.ts'
-import { cutAtBackReference, expandCalls, removeEmptyMatches } from './rewrite.ts'
-import { findOpen, type PatternMatcher, type ScannedText, scanText } from './scan.ts'
+import { cutAtBackReference, expandCalls, expandLookAheads, removeEmptyMatches } from './rewrite.ts'
+import { buildBeginning, compileOpenMatch, findOpen, scanText } from './scan.ts'
 import { type Re2Source, toRe2Source } from './to-re2.ts'
-import { toRegExpSource } from './to-regexp.ts'
-import { validatePattern } from './validate.ts'
+import { needsInterpreter, toRegExpSource } from './to-regexp.ts'
 
 /** Parses and translates a pattern, without compiling it. Takes milliseconds for a long one. */
 export function analyzePattern(source: PatternSource): PatternAnalysis {
@@ -182,4 +194,72 @@ function isAcceptedByRe2(root: Node, { source }: Re2Source): boolean {
   } catch {
     return false
   }
+}
+
+/** Throws a `PatternError` for what PCRE rejects and for what no engine can run as PCRE does. */
+function validatePattern({ root, groupBodies }: ParsedPattern): void {
+  if (countPositions(root) > MAX_POSITIONS)
+    throw new PatternError(
+      `The pattern has more than ${MAX_POSITIONS} elements once its repetitions are expanded`,
+    )
+  validateLookArounds(root)
+  validateCommit(root)
+  if (!someNode(root, isCall)) return
+  for (const body of groupBodies.values()) validateLookArounds(body)
+  validateRecursion(root, groupBodies)
+}
+
+function isCall({ type }: Node): boolean {
+  return type === 'subroutine-call'
+}
+
+/** No engine compiles larger patterns in reasonable time. */
+const MAX_POSITIONS = 30_000
+
+function validateLookArounds(node: Node): void {
+  childrenOf(node).forEach(validateLookArounds)
+  if (node.type !== 'look-around') return
+  if (!node.behind) return
+  const branches = node.body.type === 'alternation' ? node.body.branches : [node.body]
+  if (branches.some((branch) => fixedWidthOf(branch) === undefined))
+    throw new PatternError('A branch of a look-behind does not have a fixed length')
+}
+
+/**
+ * PCRE does not try to match where no first character of the pattern is, so whether it reaches a `(*COMMIT)`
+ * there depends on its optimizations.
+ */
+function validateCommit(root: Node): void {
+  const isCommit = (node: Node) => node.type === 'verb' && node.verb === 'commit'
+  const isInLookAround = (node: Node) => node.type === 'look-around' && someNode(node.body, isCommit)
+  if (someNode(root, isInLookAround) || firstNodes(root, isCommit).size > 0)
+    throw new PatternError('(*COMMIT) is supported only after a character, outside of look-around')
+}
+
+/** A group that calls itself before it has matched a character would never end. */
+function validateRecursion(root: Node, groupBodies: ReadonlyMap<number, Node>): void {
+  const bodies = new Map([...groupBodies, [0, root]])
+  const finished = new Set<number>()
+  const visit = (index: number, callers: readonly number[]): void => {
+    if (finished.has(index)) return
+    if (callers.includes(index))
+      throw new PatternError('A group that calls itself before it matches a character is not supported')
+    const body = bodies.get(index)
+    if (body === undefined) throw new PatternError(`Group ${index} does not exist`)
+    for (const call of firstNodes(body, isCall))
+      if (call.type === 'subroutine-call') visit(call.index, [...callers, index])
+    finished.add(index)
+  }
+  for (const index of bodies.keys()) visit(index, [])
+}
+
+/** The nodes of a kind that a node may reach before it has matched a character. */
+function firstNodes(node: Node, isWanted: (node: Node) => boolean): ReadonlySet<Node> {
+  if (isWanted(node)) return new Set([node])
+  const found = new Set<Node>()
+  for (const child of childrenOf(node)) {
+    for (const each of firstNodes(child, isWanted)) found.add(each)
+    if (node.type === 'sequence' && !canMatchEmpty(child)) break
+  }
+  return found
 }

@@ -1,4 +1,4 @@
-import { lazy } from '../util/lazy.ts'
+import { lazy } from './lazy.ts'
 
 /**
  * A text as presets read it. See docs/decisions/firewall.md, "Presets read spellings, patterns read

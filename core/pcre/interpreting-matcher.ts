@@ -1,7 +1,6 @@
-import { CandidateDensity, type CandidateFinder } from './candidate-finder.ts'
-import { type EngineMatcher, maxMaskedLength } from './matcher.ts'
-import { groupRegister, MATCH_START, type Program } from './program.ts'
-import type { Replacement } from './replacement.ts'
+import { groupRegister, MATCH_START, type Program } from './compile-program.ts'
+import { type EngineMatcher, maxMaskedLength, type Replacement } from './pattern.ts'
+import { CandidateDensity, type CandidateFinder } from './re2-matcher.ts'
 import { runProgram } from './run-program.ts'
 
 interface ProgramMatch {

@@ -1,9 +1,8 @@
 import { type CodePointRange, characterSet, type Node, type SetItem } from './ast.ts'
 import { addCaseVariants } from './case-folding.ts'
-import { posixSet, propertySet, shorthandSet } from './character-sets.ts'
-import { PatternError } from './pattern-error.ts'
-import { singleCodePoint } from './ranges.ts'
-import type { Scanner } from './scanner.ts'
+import { posixSet, propertySet, shorthandSet, singleCodePoint } from './character-sets.ts'
+import type { Scanner } from './parser-state.ts'
+import { PatternError } from './pattern.ts'
 
 /** The options and modes that affect character classes. */
 interface ClassOptions {

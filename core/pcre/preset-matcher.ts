@@ -1,7 +1,15 @@
-import type { CandidateFinder } from './candidate-finder.ts'
-import { type EngineMatcher, maxMaskedLength, type PatternMatch } from './matcher.ts'
+import { type FoldedText, foldText } from './folded-text.ts'
+import {
+  type EngineMatcher,
+  maxMaskedLength,
+  type PatternMatch,
+  type PatternMatcher,
+  type Replacement,
+  type ScannedText,
+  type ScanResult,
+} from './pattern.ts'
 import type { Preset } from './presets/preset.ts'
-import type { Replacement } from './replacement.ts'
+import type { CandidateFinder } from './re2-matcher.ts'
 
 /** How much of the text in front of a match is looked at. */
 const SEEN_BEFORE = 16
@@ -39,7 +47,7 @@ export function createPresetMatcher(preset: Preset, regex: RegExp, finder?: Cand
 }
 
 /** Puts a literal replacement in place of all matches. Undefined if the result is too long. */
-export function replaceMatches(
+function replaceMatches(
   text: string,
   replacement: Replacement,
   find: (from: number) => Pick<PatternMatch, 'start' | 'end'> | undefined,
@@ -55,4 +63,57 @@ export function replaceMatches(
     position = found.end
   }
   return parts.join('') + text.slice(position)
+}
+
+/** Makes a matcher search texts as `foldText` reads them. What it finds are parts of the original texts. */
+export function foldTexts(matcher: PatternMatcher): PatternMatcher {
+  const foldedOf = (text: string) => foldText(text)?.text ?? text
+
+  function findFolded(
+    folded: FoldedText,
+    from: number,
+    replacement: Replacement | undefined,
+  ): PatternMatch | undefined {
+    const match = matcher.find(folded.text, folded.foldedIndex(from), replacement)
+    return match && toOriginal(match, folded)
+  }
+
+  function scanFolded<Result extends ScanResult | undefined>(
+    scan: (scanned: ScannedText) => Result,
+    scanned: ScannedText,
+  ): ScanResult | Result {
+    const folded = foldText(scanned.text)
+    if (folded === undefined) return scan(scanned)
+    const result = scan({ ...scanned, text: folded.text, from: folded.foldedIndex(scanned.from) })
+    if (result === undefined) return result
+    return {
+      matches: result.matches.map((match) => toOriginal(match, folded)),
+      openFrom: folded.originalStart(result.openFrom),
+      openMatch: result.openMatch && toOriginal(result.openMatch, folded),
+    }
+  }
+  return {
+    mayMatch: (text) => matcher.mayMatch?.(foldedOf(text)) ?? true,
+    test: (text) => matcher.test(foldedOf(text)),
+    replace(text, replacement) {
+      const folded = foldText(text)
+      if (folded === undefined) return matcher.replace(text, replacement)
+      return replaceMatches(text, replacement, (from) => findFolded(folded, from, replacement))
+    },
+    find(text, from, replacement) {
+      const folded = foldText(text)
+      return folded ? findFolded(folded, from, replacement) : matcher.find(text, from, replacement)
+    },
+    scan: (scanned) => scanFolded(matcher.scan, scanned),
+    scanInRe2: (scanned) => scanFolded(matcher.scanInRe2, scanned),
+  }
+}
+
+function toOriginal(match: PatternMatch, folded: FoldedText): PatternMatch {
+  return {
+    ...match,
+    foundAt: folded.originalStart(match.foundAt),
+    start: folded.originalStart(match.start),
+    end: folded.originalEnd(match.end),
+  }
 }

@@ -1,17 +1,160 @@
-import { isAssertionTrue } from './assertions.ts'
-import { endOfGrapheme } from './grapheme.ts'
-import { groupRegister, MATCH_START, type Program } from './program.ts'
-import {
-  type Call,
-  endOfReference,
-  findScope,
-  heightOf,
-  initialRegisters,
-  type Mark,
-  previousIndex,
-  type State,
-  withMatchStart,
-} from './program-state.ts'
+import type { AssertionKind } from './ast.ts'
+import { equalsIgnoringCase } from './case-folding.ts'
+import { groupRegister, MATCH_START, type Program } from './compile-program.ts'
+import { lazy } from './lazy.ts'
+
+/** Whether an assertion is true at a position of a text. */
+function isAssertionTrue(kind: AssertionKind, text: string, position: number, searchStart: number): boolean {
+  switch (kind) {
+    case 'text-start':
+      return position === 0
+    case 'text-end':
+      return position === text.length
+    case 'text-end-or-newline':
+      return position === text.length || (position === text.length - 1 && text[position] === '\n')
+    case 'line-start':
+      return position === 0 || (text[position - 1] === '\n' && position < text.length)
+    case 'line-end':
+      return position === text.length || text[position] === '\n'
+    case 'search-start':
+      return position === searchStart
+    case 'word-boundary':
+      return isBoundary(WORD, text, position)
+    case 'not-word-boundary':
+      return !isBoundary(WORD, text, position)
+    case 'unicode-word-boundary':
+      return isBoundary(UNICODE_WORD, text, position)
+    case 'not-unicode-word-boundary':
+      return !isBoundary(UNICODE_WORD, text, position)
+    default:
+      return kind satisfies never
+  }
+}
+
+const WORD = /^[0-9A-Za-z_]$/
+const UNICODE_WORD = /^[\p{L}\p{N}_]$/u
+
+function isBoundary(word: RegExp, text: string, position: number): boolean {
+  const after = String.fromCodePoint(text.codePointAt(position) ?? 0)
+  const pair = text.slice(Math.max(0, position - 2), position)
+  const before = (pair.codePointAt(0) ?? 0) > 0xffff ? pair : pair.slice(-1)
+  return word.test(before) !== word.test(after)
+}
+
+const segmenter = lazy(() => new Intl.Segmenter('en', { granularity: 'grapheme' }))
+
+const REGIONAL_INDICATORS = /(?:[\u{1f1e6}-\u{1f1ff}])+$/u
+
+/** UTF-16 units in which nearly every grapheme cluster ends. */
+const WINDOW = 64
+
+/** ASCII, of which only CR and LF form a cluster together. */
+function isPlain(text: string, index: number): boolean {
+  return text.charCodeAt(index) < 0x80 && text[index] !== '\r'
+}
+
+/** The index after the extended grapheme cluster that starts at `from`, for `\X`. */
+function endOfGrapheme(text: string, from: number): number {
+  if (isPlain(text, from) && (from + 1 === text.length || isPlain(text, from + 1))) return from + 1
+  // A flag is two regional indicators, counted from the first one of a row.
+  const before = REGIONAL_INDICATORS.exec(text.slice(Math.max(0, from - WINDOW), from))?.[0].length ?? 0
+  if (before % 4 === 2 && /^[\u{1f1e6}-\u{1f1ff}]{2}/u.test(text.slice(from, from + 4))) return from + 2
+  for (let length = WINDOW; ; length *= 4) {
+    const slice = text.slice(from, from + length)
+    const [first] = segmenter().segment(slice)
+    const end = first?.segment.length ?? 0
+    if (end < slice.length || from + length >= text.length) return from + end
+  }
+}
+
+/** What is restored when the program backtracks. */
+interface State {
+  readonly kind: 'resume' | 'give-back' | 'prune' | 'skip' | 'give-up' | 'then'
+  readonly pc: number
+  readonly position: number
+  readonly registers: readonly number[]
+  readonly marks: Mark | undefined
+  readonly calls: Call | undefined
+  /** `give-back`: the lowest position to resume from. `then`: the states to keep. */
+  readonly limit: number
+}
+
+/** A part that is not backtracked into later, a branch of an alternation, or a call. */
+interface Mark {
+  readonly height: number
+  readonly position: number
+  readonly kind: 'part' | 'branch' | 'look-around' | 'negated' | 'call'
+  readonly outer: Mark | undefined
+}
+
+/** A call of a group. */
+interface Call {
+  readonly returnTo: number
+  readonly index: number
+  readonly position: number
+  readonly registers: readonly number[]
+  readonly marks: Mark | undefined
+  readonly outer: Call | undefined
+}
+
+const SCOPES: ReadonlySet<Mark['kind']> = new Set(['negated', 'call'])
+const SCOPES_OF_THEN: ReadonlySet<Mark['kind']> = new Set([...SCOPES, 'branch', 'look-around'])
+
+/** What a verb ends when it is backtracked onto; undefined for the attempt to match from this start. */
+function findScope(marks: Mark | undefined, isThen: boolean): Mark | undefined {
+  const kinds = isThen ? SCOPES_OF_THEN : SCOPES
+  for (let mark = marks; mark !== undefined; mark = mark.outer) if (kinds.has(mark.kind)) return mark
+  return undefined
+}
+
+/** The number of states that remain. The one below a negative look-around goes on where it is true. */
+function heightOf({ kind, height }: Mark): number {
+  return kind === 'negated' ? height + 1 : height
+}
+
+/** All groups are unset. */
+function initialRegisters(count: number, start: number): readonly number[] {
+  const registers = new Array<number>(count).fill(-1)
+  registers[MATCH_START] = start
+  return registers
+}
+
+/** The registers with the start of the match that `\K` set. */
+function withMatchStart(registers: readonly number[], start: number): readonly number[] {
+  if (registers[MATCH_START] === start) return registers
+  const copy = registers.slice()
+  copy[MATCH_START] = start
+  return copy
+}
+
+/** The index of the character before a position. */
+function previousIndex(text: string, position: number): number {
+  const isPair = position > 1 && (text.codePointAt(position - 2) ?? 0) > 0xffff
+  return position - (isPair ? 2 : 1)
+}
+
+/** Where the text of a group ends if it is repeated at the position; undefined if it is not. */
+function endOfReference(
+  text: string,
+  start: number,
+  end: number,
+  position: number,
+  caseless: boolean,
+): number | undefined {
+  if (!caseless) {
+    const captured = text.slice(start, end)
+    return text.startsWith(captured, position) ? position + captured.length : undefined
+  }
+  let next = position
+  for (let index = start; index < end; ) {
+    const expected = text.codePointAt(index) ?? 0
+    const actual = text.codePointAt(next)
+    if (actual === undefined || !equalsIgnoringCase(expected, actual)) return undefined
+    index += expected > 0xffff ? 2 : 1
+    next += actual > 0xffff ? 2 : 1
+  }
+  return next
+}
 
 /** Where a search starts, which `\G` and empty matches refer to. */
 interface SearchOptions {
@@ -21,7 +164,7 @@ interface SearchOptions {
   readonly skipsEmptyAtStart: boolean
 }
 
-export type ProgramOutcome =
+type ProgramOutcome =
   | { readonly registers: readonly number[]; readonly end: number }
   /** No match from here. `(*SKIP)` names the next position to start from; infinity gives up the search. */
   | { readonly skipTo: number | undefined }

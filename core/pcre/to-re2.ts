@@ -1,5 +1,11 @@
-import type { AssertionKind, Node, Quantifier, SetItem } from './ast.ts'
-import { canMatchEmpty, hasSingleMatch } from './node-properties.ts'
+import {
+  type AssertionKind,
+  canMatchEmpty,
+  hasSingleMatch,
+  type Node,
+  type Quantifier,
+  type SetItem,
+} from './ast.ts'
 
 /** A pattern in RE2's syntax that needs no flags. */
 export interface Re2Source {

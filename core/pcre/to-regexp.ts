@@ -1,12 +1,99 @@
 import {
   type AssertionKind,
+  canMatchEmpty,
   childrenOf,
+  isSearchStart,
   type LookAround,
   type Node,
   type Quantifier,
   type SetItem,
+  someNode,
+  startsAtSearchStart,
 } from './ast.ts'
-import { findUnsetReferences } from './group-references.ts'
+
+/** A back-reference, or the condition of a conditional group. */
+type GroupReference = Extract<Node, { readonly type: 'back-reference' | 'group-test' }>
+
+/**
+ * Returns the back-references to groups that may be unset: in PCRE they fail, in JavaScript they match the
+ * empty string.
+ */
+function findUnsetReferences(root: Node): ReadonlySet<Node> {
+  const found = new Set<Node>()
+  if (someNode(root, isGroupReference)) visitReferences(root, new Set(), (node) => found.add(node))
+  return found
+}
+
+/**
+ * Whether there is a reference to a group that may be unset, and JavaScript cannot tell whether it is: the
+ * group may be set to the empty string, or is repeated, which unsets it in JavaScript.
+ */
+function hasUntestableReferences(root: Node): boolean {
+  if (!someNode(root, isGroupReference)) return false
+  const testable = findTestableGroups(root)
+  let found = false
+  visitReferences(root, new Set(), ({ index }) => {
+    found ||= testable.get(index) !== true
+  })
+  return found
+}
+
+function isGroupReference({ type }: Node): boolean {
+  return type === 'back-reference' || type === 'group-test'
+}
+
+/** Whether each group, by its number, cannot be empty and is not repeated. */
+function findTestableGroups(root: Node): ReadonlyMap<number, boolean> {
+  const testable = new Map<number, boolean>()
+  function visit(node: Node, isRepeated: boolean): void {
+    if (node.type === 'capture') {
+      const isTestable = !isRepeated && !canMatchEmpty(node.body)
+      testable.set(node.index, isTestable && (testable.get(node.index) ?? true))
+    }
+    const repeats = node.type === 'quantifier' && node.max > 1
+    for (const child of childrenOf(node)) visit(child, isRepeated || repeats)
+  }
+  visit(root, false)
+  return testable
+}
+
+/**
+ * Visits conditions, and back-references to groups that are not certainly set. Returns the groups that are
+ * certainly set once the node has matched.
+ */
+function visitReferences(
+  node: Node,
+  before: ReadonlySet<number>,
+  visit: (reference: GroupReference) => void,
+): ReadonlySet<number> {
+  switch (node.type) {
+    case 'group-test':
+      visit(node)
+      return before
+    case 'back-reference':
+      if (!before.has(node.index)) visit(node)
+      return before
+    case 'sequence':
+      return node.parts.reduce((groups, part) => visitReferences(part, groups, visit), before)
+    case 'alternation': {
+      const [first = before, ...others] = node.branches.map((branch) =>
+        visitReferences(branch, before, visit),
+      )
+      return new Set([...first].filter((index) => others.every((other) => other.has(index))))
+    }
+    case 'capture':
+      return new Set([...visitReferences(node.body, before, visit), node.index])
+    case 'quantifier':
+    case 'look-around': {
+      const after = visitReferences(node.body, before, visit)
+      return (node.type === 'look-around' ? node.negated : node.min === 0) ? before : after
+    }
+    case 'atomic':
+      return visitReferences(node.body, before, visit)
+    default:
+      return before
+  }
+}
 
 /** A pattern as the source and flags of a JavaScript `RegExp`. */
 export interface RegExpSource {
@@ -189,4 +276,62 @@ function addGroupNames(node: Node, names: Map<number, string[]>): void {
     names.set(node.index, [...others, `group${node.index}_${others.length}`])
   }
   for (const child of childrenOf(node)) addGroupNames(child, names)
+}
+
+/**
+ * Whether V8 gives other results for a pattern than PCRE: it has no recursion and no verbs, cannot tell a
+ * group that is unset from one that is empty, resets groups in each iteration of a loop, does not try empty
+ * iterations, and does not search on from where it found an empty match. See docs/decisions/firewall.md, "An
+ * interpreter runs what no engine runs as PCRE does".
+ */
+export function needsInterpreter(root: Node): boolean {
+  return (
+    canMatchEmpty(root) ||
+    someNode(root, isUnknownToV8) ||
+    someNode(root, isKeepInLookAround) ||
+    hasSearchStartInside(root) ||
+    hasUntestableReferences(root) ||
+    someNode(root, isLoopWithOtherResults)
+  )
+}
+
+const UNKNOWN_TO_V8: readonly Node['type'][] = ['subroutine-call', 'recursion-test', 'verb', 'grapheme']
+
+function isUnknownToV8({ type }: Node): boolean {
+  return UNKNOWN_TO_V8.includes(type)
+}
+
+function isKeepInLookAround(node: Node): boolean {
+  return node.type === 'look-around' && someNode(node.body, ({ type }) => type === 'keep')
+}
+
+/** Whether there is a `\G` anywhere but at the start. */
+function hasSearchStartInside(root: Node): boolean {
+  return countSearchStarts(root) > (startsAtSearchStart(root) ? 1 : 0)
+}
+
+function countSearchStarts(node: Node): number {
+  const own = isSearchStart(node) ? 1 : 0
+  return childrenOf(node).reduce((sum, child) => sum + countSearchStarts(child), own)
+}
+
+function isLoopWithOtherResults(node: Node): boolean {
+  if (node.type !== 'quantifier' || (node.min === 1 && node.max === 1)) return false
+  const { body, max } = node
+  const hasGroups = someNode(body, ({ type }) => type === 'capture')
+  if (canMatchEmpty(body) && (hasGroups || !isZeroWidthAlone(body))) return true
+  return max > 1 && hasGroups && !setsAllGroups(body)
+}
+
+/** A repeated assertion is tested once. */
+function isZeroWidthAlone({ type }: Node): boolean {
+  return type === 'look-around' || type === 'assertion'
+}
+
+/** Whether every iteration sets every group in it. */
+function setsAllGroups(node: Node): boolean {
+  if (node.type === 'alternation' || (node.type === 'quantifier' && node.min === 0))
+    return !someNode(node, ({ type }) => type === 'capture')
+  if (node.type === 'look-around' && node.negated) return !someNode(node, ({ type }) => type === 'capture')
+  return childrenOf(node).every(setsAllGroups)
 }

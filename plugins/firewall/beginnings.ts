@@ -1,7 +1,8 @@
+import type { FoundPatterns } from '../../core/patterns/pattern-chunks.ts'
+import type { PatternRun } from '../../core/patterns/pattern-run.ts'
+import { compilePatternSet } from '../../core/patterns/pattern-set.ts'
 import { withFolded } from '../../core/pcre/folded-text.ts'
-import type { FoundPatterns, SetPattern } from '../../core/pcre/pattern-chunks.ts'
-import type { PatternRun } from '../../core/pcre/pattern-run.ts'
-import { compilePatternSet } from '../../core/pcre/pattern-set.ts'
+import type { SetPattern } from '../../core/pcre/pattern.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
 import { type CompiledFirewallRule, isPreset } from './compile.ts'
 

@@ -1,11 +1,16 @@
 import type { FirewallRule, RuleOrigin, RuleSet, RuleTraceEntry, Warning } from '../../core/contract/index.ts'
+import type { FoundPatterns } from '../../core/patterns/pattern-chunks.ts'
+import type { PatternRun } from '../../core/patterns/pattern-run.ts'
+import { compilePatternSet } from '../../core/patterns/pattern-set.ts'
+import { type CompiledPattern, compilePattern, preparePatterns } from '../../core/patterns/patterns.ts'
 import { withFolded } from '../../core/pcre/folded-text.ts'
-import type { FoundPatterns, SetPattern } from '../../core/pcre/pattern-chunks.ts'
-import type { PatternSource } from '../../core/pcre/pattern-pool.ts'
-import type { PatternRun } from '../../core/pcre/pattern-run.ts'
-import { compilePatternSet } from '../../core/pcre/pattern-set.ts'
-import { type CompiledPattern, compilePattern, preparePatterns } from '../../core/pcre/patterns.ts'
-import { literalReplacement, parseReplacement, type Replacement } from '../../core/pcre/replacement.ts'
+import {
+  literalReplacement,
+  type PatternSource,
+  parseReplacement,
+  type Replacement,
+  type SetPattern,
+} from '../../core/pcre/pattern.ts'
 import { isWholeLiteral } from '../../core/pcre/required-literal.ts'
 import { mapInSlices } from '../../core/util/cooperative-yield.ts'
 import { UnmatchedTexts } from './unmatched-texts.ts'

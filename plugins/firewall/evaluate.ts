@@ -1,6 +1,6 @@
 import type { ChatRequest, FirewallRule, RuleTraceEntry, Warning } from '../../core/contract/index.ts'
-import { PatternLimitError, type PatternRun } from '../../core/pcre/pattern-run.ts'
-import { hasGroups, literalReplacement } from '../../core/pcre/replacement.ts'
+import { PatternLimitError, type PatternRun } from '../../core/patterns/pattern-run.ts'
+import { hasGroups, literalReplacement } from '../../core/pcre/pattern.ts'
 import { hasDocuments } from '../../core/text/content-documents.ts'
 import { requestTexts } from '../../core/text/request-texts.ts'
 import { hasTokenIds } from '../../core/text/token-ids.ts'

@@ -1,4 +1,4 @@
-import { PatternLimitError } from '../../core/pcre/pattern-run.ts'
+import { PatternLimitError } from '../../core/patterns/pattern-run.ts'
 import type { CooperativeYield } from '../../core/util/cooperative-yield.ts'
 import type { BeginningSearch } from './beginnings.ts'
 import type { CompiledFirewall } from './compile.ts'

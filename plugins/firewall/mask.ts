@@ -1,6 +1,6 @@
 import type { ChatRequest } from '../../core/contract/index.ts'
-import type { PatternMatch } from '../../core/pcre/matcher.ts'
-import type { PatternRun } from '../../core/pcre/pattern-run.ts'
+import type { PatternRun } from '../../core/patterns/pattern-run.ts'
+import type { PatternMatch } from '../../core/pcre/pattern.ts'
 import { documentTexts, hasDocuments } from '../../core/text/content-documents.ts'
 import type { RewrittenDocuments } from '../../core/text/json-text.ts'
 import { rewriteLongDocuments } from '../../core/text/long-documents.ts'

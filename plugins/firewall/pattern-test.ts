@@ -9,9 +9,9 @@ import {
   StringEnum,
   Type,
 } from '../../core/contract/index.ts'
-import type { PatternMatch } from '../../core/pcre/matcher.ts'
-import { PatternLimitError, PatternRun, scaleCpuLimit } from '../../core/pcre/pattern-run.ts'
-import { type CompiledPattern, compilePattern, preparePatterns } from '../../core/pcre/patterns.ts'
+import { PatternLimitError, PatternRun, scaleCpuLimit } from '../../core/patterns/pattern-run.ts'
+import { type CompiledPattern, compilePattern, preparePatterns } from '../../core/patterns/patterns.ts'
+import type { PatternMatch } from '../../core/pcre/pattern.ts'
 import { DEFAULT_REPLACEMENT, patternSource, toReplacement } from './compile.ts'
 
 const MAX_TEXT = 100_000

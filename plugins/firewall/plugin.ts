@@ -19,7 +19,7 @@ import {
   user,
   type Warning,
 } from '../../core/contract/index.ts'
-import { PatternLimitError, PatternRun, scaleCpuLimit } from '../../core/pcre/pattern-run.ts'
+import { PatternLimitError, PatternRun, scaleCpuLimit } from '../../core/patterns/pattern-run.ts'
 import { listPresets } from '../../core/pcre/presets/presets.ts'
 import {
   compiledCacheOptions,

@@ -7,8 +7,8 @@ import {
   Type,
   type Warning,
 } from '../../core/contract/index.ts'
-import { PatternLimitError } from '../../core/pcre/pattern-run.ts'
-import { compilePattern, isPrepared, preparePatterns } from '../../core/pcre/patterns.ts'
+import { PatternLimitError } from '../../core/patterns/pattern-run.ts'
+import { compilePattern, isPrepared, preparePatterns } from '../../core/patterns/patterns.ts'
 import { PRESETS } from '../../core/pcre/presets/presets.ts'
 import type { FirewallContent } from '../../projections/events/rules.ts'
 import {

@@ -1,7 +1,11 @@
-import { maxMaskedLengthOf, type PatternMatch } from '../../core/pcre/matcher.ts'
-import { PatternLimitError, type PatternRun } from '../../core/pcre/pattern-run.ts'
-import { hasGroups, replacementLength } from '../../core/pcre/replacement.ts'
-import type { ScanResult } from '../../core/pcre/scan.ts'
+import { PatternLimitError, type PatternRun } from '../../core/patterns/pattern-run.ts'
+import {
+  hasGroups,
+  maxMaskedLengthOf,
+  type PatternMatch,
+  replacementLength,
+  type ScanResult,
+} from '../../core/pcre/pattern.ts'
 import type { CompiledFirewallRule } from './compile.ts'
 import { isOwnText, mayBecomeOwnText } from './mask.ts'
 import { refuseBy } from './refusal.ts'

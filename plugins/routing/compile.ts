@@ -7,9 +7,9 @@ import type {
   RuleSet,
   RuleTraceEntry,
 } from '../../core/contract/index.ts'
-import type { PatternRun } from '../../core/pcre/pattern-run.ts'
-import { buildLiteralPattern, compileLiterals, compilePatternSet } from '../../core/pcre/pattern-set.ts'
-import { toRe2Text } from '../../core/pcre/re2-text.ts'
+import type { PatternRun } from '../../core/patterns/pattern-run.ts'
+import { buildLiteralPattern, compileLiterals, compilePatternSet } from '../../core/patterns/pattern-set.ts'
+import { toRe2Text } from '../../core/pcre/re2-matcher.ts'
 import { mapInSlices } from '../../core/util/cooperative-yield.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { definePlugin, type Exchange, GatewayError, type RuleSet } from '../../core/contract/index.ts'
-import { PatternLimitError, PatternRun } from '../../core/pcre/pattern-run.ts'
+import { PatternLimitError, PatternRun } from '../../core/patterns/pattern-run.ts'
 import {
   type CompiledCacheOptions,
   compiledCacheOptions,

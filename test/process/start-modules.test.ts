@@ -74,7 +74,7 @@ describe('the modules of the started program', () => {
     const threads = SOURCE_FOLDERS.flatMap((folder) => listFiles(folder, 'worker.ts')).filter(
       (file) => !file.startsWith('config/cluster/'),
     )
-    expect(threads).to.include('core/pcre/pattern-worker.ts')
+    expect(threads).to.include('core/patterns/pattern-worker.ts')
     const built = threads.map((file) => path.join(path.dirname(PROGRAM), file.replace(/ts$/, 'js')))
     expect(built.filter((file) => !existsSync(file))).to.deep.equal([])
   })

@@ -8,7 +8,7 @@ import {
   type RuleTraceEntry,
   type Warning,
 } from '../../core/contract/index.ts'
-import { PatternRun, scaleCpuLimit } from '../../core/pcre/pattern-run.ts'
+import { PatternRun, scaleCpuLimit } from '../../core/patterns/pattern-run.ts'
 import { createBeginningSearch } from '../../plugins/firewall/beginnings.ts'
 import { compileFirewall } from '../../plugins/firewall/compile.ts'
 import { inspectStream, inspectWholeReply } from '../../plugins/firewall/inspect-reply.ts'

@@ -1,5 +1,5 @@
-import { PatternRun } from '../../core/pcre/pattern-run.ts'
-import { type CompiledPattern, compilePattern } from '../../core/pcre/patterns.ts'
+import { PatternRun } from '../../core/patterns/pattern-run.ts'
+import { type CompiledPattern, compilePattern } from '../../core/patterns/patterns.ts'
 import type { EvaluationOptions } from '../../plugins/firewall/evaluate.ts'
 
 /** The limits of one request of a user. */

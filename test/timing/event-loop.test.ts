@@ -3,7 +3,7 @@ import { openRuleHistoryThread } from '../../config/gateway/rule-history-thread.
 import type { ChatRequest } from '../../core/contract/index.ts'
 import { openSqliteLog } from '../../core/event-log/sqlite/sqlite-log.ts'
 import { ensureLogId } from '../../core/events/log-identity.ts'
-import { compilePatternSet } from '../../core/pcre/pattern-set.ts'
+import { compilePatternSet } from '../../core/patterns/pattern-set.ts'
 import { toAuditEntries } from '../../plugins/audit/audit-entries.ts'
 import type { HistoryCall } from '../../plugins/audit/history-methods.ts'
 import { compileFirewall } from '../../plugins/firewall/compile.ts'

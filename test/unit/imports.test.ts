@@ -9,6 +9,8 @@ import { listFiles, readSource, SOURCE_FOLDERS } from '../support/source-files.t
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'core/contract': [],
   core: ['core'],
+  // The engine for patterns could be a package of its own.
+  'core/pcre': [],
   projections: ['core', 'projections'],
   'providers/shared': ['core'],
   // The sandbox checks the adapters' requests, so it must not share their code.

@@ -12,7 +12,7 @@ export function findPreset(name: string): Preset | undefined {
 }
 
 /** A preset as users see it. */
-export interface PresetDescription {
+interface PresetDescription {
   readonly name: string
   readonly description: string
   /** What is checked beside the pattern; null if nothing is. */

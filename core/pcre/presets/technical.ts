@@ -1,5 +1,4 @@
 import { isIP } from 'node:net'
-import { parseJson } from '../../util/json.ts'
 import type { Preset } from './preset.ts'
 
 /** Tokens that begin with a prefix of their issuer. */
@@ -115,6 +114,10 @@ export const TECHNICAL_PRESETS: readonly Preset[] = [
 ]
 
 function isJwtHeader(header: string): boolean {
-  const decoded = parseJson(Buffer.from(header, 'base64url').toString())
-  return typeof decoded === 'object' && decoded !== null && 'alg' in decoded
+  try {
+    const decoded: unknown = JSON.parse(Buffer.from(header, 'base64url').toString())
+    return typeof decoded === 'object' && decoded !== null && 'alg' in decoded
+  } catch {
+    return false
+  }
 }

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import RE2 from 're2'
-import { compilePattern } from '../../../../core/pcre/patterns.ts'
-import { literalReplacement, parseReplacement } from '../../../../core/pcre/replacement.ts'
+import { compilePattern } from '../../../../core/patterns/patterns.ts'
+import { literalReplacement, parseReplacement } from '../../../../core/pcre/pattern.ts'
 
 import { compiled as compile, patternRun } from '../../../support/pattern-run.ts'
 import { ROOT } from '../../../support/root.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { parseDelimiters } from '../../../../core/pcre/modifiers.ts'
+import { parseDelimiters } from '../../../../core/pcre/parser-state.ts'
 import { compiled, patternRun } from '../../../support/pattern-run.ts'
 
 describe('parsing the delimiters of a firewall pattern', () => {

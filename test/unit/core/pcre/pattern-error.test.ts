@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { compilePattern } from '../../../../core/pcre/patterns.ts'
+import { compilePattern } from '../../../../core/patterns/patterns.ts'
 
 describe('errors of firewall patterns', () => {
   for (const [pattern, error] of [

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { ScanResult } from '../../../../core/pcre/scan.ts'
+import type { ScanResult } from '../../../../core/pcre/pattern.ts'
 import { compiled, patternRun } from '../../../support/pattern-run.ts'
 
 const REPLACEMENT = ['<', 0, '>']

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import type { FirewallRule, ReplyPart } from '../../../../core/contract/index.ts'
-import { compilePattern } from '../../../../core/pcre/patterns.ts'
+import { compilePattern } from '../../../../core/patterns/patterns.ts'
 import { inspectReply, textEvents, textOf } from '../../../support/inspected-reply.ts'
 import { inRounds } from '../../../support/property.ts'
 import { ROUNDS } from '../../../support/rounds.ts'

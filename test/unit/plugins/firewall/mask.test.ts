@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import type { ChatRequest } from '../../../../core/contract/index.ts'
-import { literalReplacement } from '../../../../core/pcre/replacement.ts'
+import { literalReplacement } from '../../../../core/pcre/pattern.ts'
 import { type Masking, maskRequest } from '../../../../plugins/firewall/mask.ts'
 import { compiled, patternRun } from '../../../support/pattern-run.ts'
 import { inRounds } from '../../../support/property.ts'

@@ -5,8 +5,8 @@
  */
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { compilePattern } from '../../../../../core/pcre/patterns.ts'
-import { parseReplacement } from '../../../../../core/pcre/replacement.ts'
+import { compilePattern } from '../../../../../core/patterns/patterns.ts'
+import { parseReplacement } from '../../../../../core/pcre/pattern.ts'
 import { patternRun } from '../../../../support/pattern-run.ts'
 import { createRandom } from '../../../../support/random.ts'
 import { randomPatterns } from './random-patterns.ts'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
+import { literalReplacement } from '../../../../../core/pcre/pattern.ts'
 import { listPresets, PRESETS } from '../../../../../core/pcre/presets/presets.ts'
-import { literalReplacement } from '../../../../../core/pcre/replacement.ts'
 import { compiled, patternRun } from '../../../../support/pattern-run.ts'
 import { createRandom, type Random } from '../../../../support/random.ts'
 import { ROOT } from '../../../../support/root.ts'

@@ -1,18 +1,22 @@
 import { LRUCache } from 'lru-cache'
+import { prepareCaseVariants } from '../pcre/case-folding.ts'
+import { analyzeBeginning, analyzePattern, createMatcher } from '../pcre/compile.ts'
+import {
+  maxMaskedLength,
+  type PatternAnalysis,
+  type PatternSource,
+  type Replacement,
+  replacementLength,
+  type ScannedText,
+  type ScanResult,
+  type SetPattern,
+} from '../pcre/pattern.ts'
 import { createCooperativeYield, mapInSlices } from '../util/cooperative-yield.ts'
 import { lazy } from '../util/lazy.ts'
 import type { MaybePromise } from '../util/maybe-promise.ts'
-import { isJoinable } from './automaton.ts'
-import { prepareCaseVariants } from './case-folding.ts'
-import { analyzeBeginning, analyzePattern, createMatcher } from './compile.ts'
-import { maxMaskedLength } from './matcher.ts'
-import { packTexts } from './packed-texts.ts'
-import type { SetPattern } from './pattern-chunks.ts'
-import type { PatternAnalysis, PatternSource } from './pattern-pool.ts'
-import { PatternLimitError, PatternRun } from './pattern-run.ts'
-import { type Replacement, replacementLength } from './replacement.ts'
+import { isJoinable } from './pattern-chunks.ts'
+import { PatternLimitError, PatternRun, packTexts } from './pattern-run.ts'
 import { runWithTimeout } from './run-with-timeout.ts'
-import type { ScannedText, ScanResult } from './scan.ts'
 
 /** A pattern, ready to run. Methods throw or reject with a `PatternLimitError` beyond a limit of the run. */
 export interface CompiledPattern {
@@ -37,7 +41,7 @@ export interface CompiledPattern {
 }
 
 /** A pattern that is invalid or not supported. `error` is a sentence without a final period. */
-export interface NotEvaluable {
+interface NotEvaluable {
   readonly error: string
 }
 

@@ -1,18 +1,50 @@
 import { setImmediate } from 'node:timers/promises'
-import { type Automaton, buildAutomaton, searchTexts } from './automaton.ts'
-import type { LiteralSearch } from './literal-search.ts'
-import type { SearchedTexts } from './searched-texts.ts'
-import { type HashedLiterals, hashLiterals, type TextIndex } from './text-index.ts'
+import RE2 from 're2'
+import type { SetPattern } from '../pcre/pattern.ts'
+import {
+  type HashedLiterals,
+  hashLiterals,
+  type LiteralSearch,
+  type SearchedTexts,
+  type TextIndex,
+} from './searched-texts.ts'
 
-/** A pattern of a set, in RE2 syntax with inline flags. */
-export interface SetPattern {
-  readonly source: string
-  /** See `estimateRe2CompileCost`. */
-  readonly compileCost: number
-  /** Every match contains one of these; see `findRequiredLiteral`. Undefined if that is not known. */
-  readonly literals?: readonly string[] | undefined
-  /** Whether a text in ASCII that contains one of the literals, in any case, is a match. */
-  readonly isLiteral?: boolean
+/** One automaton for many patterns. */
+export type Automaton = InstanceType<typeof RE2.Set>
+
+/** Memory limit of an automaton in bytes. RE2 allocates the memory as new texts need it. */
+const MAX_AUTOMATON_BYTES = 64 * 1024 * 1024
+
+/** Builds one automaton for all patterns; returns undefined if RE2 rejects them. */
+export function buildAutomaton(sources: readonly string[]): Automaton | undefined {
+  try {
+    return new RE2.Set(sources, 'u', { maxMem: MAX_AUTOMATON_BYTES })
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Returns the indexes of the patterns that match any of the UTF-8 texts, unsorted; undefined if the automaton
+ * ran out of memory.
+ */
+export function searchTexts(automaton: Automaton, texts: readonly Buffer[]): readonly number[] | undefined {
+  try {
+    const [only] = texts
+    if (only !== undefined && texts.length === 1) return automaton.match(only)
+    return texts.flatMap((text) => automaton.match(text))
+  } catch {
+    // Out of memory: the result is unknown, which is not the same as "no match".
+    return undefined
+  }
+}
+
+/** Patterns with these see where a text begins or ends, also as one of several lines. */
+const TEXT_ANCHOR = /\\[Az]|\(\?m:[\^$]\)/
+
+/** Whether the patterns match the texts, joined with line breaks, wherever they match one of them. */
+export function isJoinable(sources: readonly string[]): boolean {
+  return sources.every((source) => !TEXT_ANCHOR.test(source))
 }
 
 /**

@@ -1,7 +1,11 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import type { SetPattern } from '../../../../core/pcre/pattern-chunks.ts'
-import { buildLiteralPattern, compileLiterals, compilePatternSet } from '../../../../core/pcre/pattern-set.ts'
+import {
+  buildLiteralPattern,
+  compileLiterals,
+  compilePatternSet,
+} from '../../../../core/patterns/pattern-set.ts'
+import type { SetPattern } from '../../../../core/pcre/pattern.ts'
 import { compiled, patternRun } from '../../../support/pattern-run.ts'
 import { inRounds } from '../../../support/property.ts'
 import { ROUNDS } from '../../../support/rounds.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { compileLiterals, compilePatternSet } from '../../../../core/pcre/pattern-set.ts'
+import { compileLiterals, compilePatternSet } from '../../../../core/patterns/pattern-set.ts'
 import { patternRun } from '../../../support/pattern-run.ts'
 
 describe('literals', () => {

@@ -1,18 +1,11 @@
 import { LRUCache } from 'lru-cache'
+import { analyzePattern, createMatcher } from '../pcre/compile.ts'
+import type { PatternMatcher, PatternSource } from '../pcre/pattern.ts'
 import { serveWorkerJobs } from '../threads/worker-pool.ts'
-import {
-  type Automaton,
-  buildAutomaton,
-  encodeTexts,
-  isJoinable,
-  joinTexts,
-  searchTexts,
-} from './automaton.ts'
-import { analyzePattern, createMatcher } from './compile.ts'
-import { unpackTexts } from './packed-texts.ts'
-import type { PatternJob, PatternResult, PatternSource } from './pattern-pool.ts'
+import { type Automaton, buildAutomaton, isJoinable, searchTexts } from './pattern-chunks.ts'
+import { type PatternJob, type PatternResult, unpackTexts } from './pattern-run.ts'
 import { runWithCpuLimit } from './run-with-timeout.ts'
-import type { PatternMatcher } from './scan.ts'
+import { encodeTexts, joinTexts } from './searched-texts.ts'
 
 /** The thread of the pattern pool. It caches what it has compiled. */
 

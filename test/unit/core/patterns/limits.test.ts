@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { PatternLimitError } from '../../../../core/pcre/pattern-run.ts'
-import { compilePattern, preparePatterns } from '../../../../core/pcre/patterns.ts'
-import { parseReplacement } from '../../../../core/pcre/replacement.ts'
+import { PatternLimitError } from '../../../../core/patterns/pattern-run.ts'
+import { compilePattern, preparePatterns } from '../../../../core/patterns/patterns.ts'
+import { parseReplacement } from '../../../../core/pcre/pattern.ts'
 import { compiled, patternRun } from '../../../support/pattern-run.ts'
 
 const MASK = parseReplacement('x')

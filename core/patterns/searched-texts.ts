@@ -1,4 +1,47 @@
 import { endianness } from 'node:os'
+import { lazy } from '../util/lazy.ts'
+
+/** Encodes texts as UTF-8. Passing strings to RE2's binding takes twice as long on 1 KB. */
+export function encodeTexts(texts: readonly string[]): readonly Buffer[] {
+  return texts.map((text) => Buffer.from(text))
+}
+
+function isWorthJoining(texts: readonly string[]): boolean {
+  return texts.length >= MIN_JOINED_TEXTS
+}
+
+/** Many short texts are first searched as one, for most requests match nothing. */
+export function joinTexts(texts: readonly string[]): readonly string[] {
+  return isWorthJoining(texts) ? [texts.join('\n')] : texts
+}
+
+/** Joining fewer texts saves nothing. */
+const MIN_JOINED_TEXTS = 8
+
+/** Beyond this many literals, an automaton finds the rest faster. */
+const MAX_LITERALS = 8
+
+/** Searches texts in ASCII for literals without line breaks, ignoring case. */
+export class LiteralSearch {
+  readonly #texts: readonly string[]
+  #lowerCase: string | undefined
+  /** What was found so far. */
+  readonly #known = new Map<string, boolean>()
+
+  constructor(texts: readonly string[]) {
+    this.#texts = texts
+  }
+
+  /** `literal` is in lower case. Undefined if too many others have been searched before. */
+  contains(literal: string): boolean | undefined {
+    const known = this.#known.get(literal)
+    if (known !== undefined || this.#known.size >= MAX_LITERALS) return known
+    this.#lowerCase ??= this.#texts.join('\n').toLowerCase()
+    const isFound = this.#lowerCase.includes(literal)
+    this.#known.set(literal, isFound)
+    return isFound
+  }
+}
 
 /**
  * Literals as the hashes of their runs of four bytes, grouped by the first run: many rules begin alike. Each
@@ -63,7 +106,7 @@ export function hashLiterals(literals: readonly string[]): HashedLiterals {
  * Indexes UTF-8 texts, ignoring the case of ASCII letters. The index is valid until the next one is built.
  * See docs/decisions/firewall.md, "Literals choose the automata to search".
  */
-export function indexTexts(texts: readonly Buffer[]): TextIndex {
+function indexTexts(texts: readonly Buffer[]): TextIndex {
   if (!IS_LITTLE_ENDIAN) return CONTAINS_ANYTHING
   table.fill(0)
   let isAscii = true
@@ -144,4 +187,69 @@ function hashAt(text: string, start: number): number {
 
 function hashOf(run: number): number {
   return Math.imul(run, 0x9e3779b1) >>> (32 - TABLE_BITS)
+}
+
+/** Texts in the forms that a search of pattern sets needs. Each is made once, when it is needed. */
+export interface SearchedTexts {
+  readonly texts: readonly string[]
+  /** In characters. */
+  readonly length: number
+  /** Whether `joined` differs from `separate`. */
+  readonly isJoined: boolean
+  /** In UTF-8; many short texts as one. Valid until other texts are prepared. */
+  readonly joined: () => readonly Buffer[]
+  /** In UTF-8. Valid until other texts are prepared. */
+  readonly separate: () => readonly Buffer[]
+  /** Undefined for long texts, which have nearly every run of four bytes. */
+  readonly index: () => TextIndex | undefined
+  readonly literals: () => LiteralSearch
+}
+
+const MAX_INDEXED_LENGTH = 256_000
+
+/** Texts begin at multiples of it, because the index reads four bytes at once. */
+const ALIGNMENT = 4
+
+/**
+ * For the texts of one search: new memory takes five times as long to fill. A character has at most three
+ * bytes, and texts are there twice, separate and joined.
+ */
+const memory = lazy(() => Buffer.allocUnsafeSlow((2 * 3 + 2 * ALIGNMENT) * MAX_INDEXED_LENGTH))
+
+let last: SearchedTexts | undefined
+
+/**
+ * Prepares texts for a search. The rule sets of policies and of the user search the same texts one after the
+ * other, so the last texts are kept.
+ */
+export function prepareTexts(texts: readonly string[]): SearchedTexts {
+  if (last !== undefined && isSameList(last.texts, texts)) return last
+  let length = 0
+  for (const text of texts) length += text.length
+  const isIndexed = length <= MAX_INDEXED_LENGTH && texts.length <= MAX_INDEXED_LENGTH
+  const encode = isIndexed ? createEncoder() : encodeTexts
+  const separate = lazy(() => encode(texts))
+  const isJoined = isWorthJoining(texts)
+  const joined = isJoined ? lazy(() => encode(joinTexts(texts))) : separate
+  const index = lazy(() => (isIndexed ? indexTexts(joined()) : undefined))
+  const literals = lazy(() => new LiteralSearch(texts))
+  const prepared: SearchedTexts = { texts, length, isJoined, joined, separate, index, literals }
+  if (isIndexed) last = prepared
+  return prepared
+}
+
+/** Encodes texts into the shared memory. */
+function createEncoder(): typeof encodeTexts {
+  let used = 0
+  return (texts) =>
+    texts.map((text) => {
+      const end = used + memory().write(text, used)
+      const encoded = memory().subarray(used, end)
+      used = Math.ceil(end / ALIGNMENT) * ALIGNMENT
+      return encoded
+    })
+}
+
+function isSameList(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((text, position) => text === b[position])
 }

@@ -1,12 +1,11 @@
 import RE2 from 're2'
+import type { SetPattern } from '../pcre/pattern.ts'
+import { isWholeLiteral, toRequiredLiteral } from '../pcre/required-literal.ts'
 import { currentThreadId, readThreadCpuMs } from '../threads/thread-cpu.ts'
 import { lazy } from '../util/lazy.ts'
 import type { MaybePromise } from '../util/maybe-promise.ts'
-import { isJoinable } from './automaton.ts'
-import { packTexts } from './packed-texts.ts'
-import { buildChunks, type FoundPatterns, type SetPattern } from './pattern-chunks.ts'
-import type { PatternRun } from './pattern-run.ts'
-import { isWholeLiteral, toRequiredLiteral } from './required-literal.ts'
+import { buildChunks, type FoundPatterns, isJoinable } from './pattern-chunks.ts'
+import { type PatternRun, packTexts } from './pattern-run.ts'
 import { prepareTexts } from './searched-texts.ts'
 
 /** Patterns that are searched together, in one automaton per chunk. */
