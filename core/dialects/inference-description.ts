@@ -1,5 +1,6 @@
-import { StringEnum, type TProperties, Type } from '../contract/index.ts'
-import { Text } from './schema-types.ts'
+import { type JsonObject, Nullable, StringEnum, type TProperties, Type } from '../contract/index.ts'
+import { RuleTraceEntrySchema, WarningSchema } from '../http/schemas.ts'
+import { AnyObject, NullableText, OpenObject, Text } from './schema-types.ts'
 
 // The parts of the OpenAPI description that all inference endpoints share.
 
@@ -45,3 +46,49 @@ export const replyHeaders: TProperties = {
   'x-ratelimit-remaining-tokens': Type.Optional(Text('Tokens that are neither used nor reserved.')),
   'x-ratelimit-reset-tokens': Type.Optional(Text('Time until the tokens are counted anew, such as 42s.')),
 }
+
+/** The field `signalbox` of responses (docs/api.md, "Metadata and warnings"). */
+export const SignalboxSchema = OpenObject(
+  {
+    provider: NullableText('The provider that answered; null if none did.'),
+    routing_mode: NullableText('The routing mode; null if the request failed before routing.'),
+    rules_position: Type.Integer({
+      minimum: 0,
+      format: 'int64',
+      description: 'Log position of the rules that decided the request.',
+    }),
+    cost_usd: Type.Optional(
+      Nullable(Type.Number({ minimum: 0 }), {
+        description: 'Cost of the reply in USD; null if it is unknown. Missing until the reply has ended.',
+      }),
+    ),
+    cache: Type.Optional(
+      StringEnum(['hit', 'miss'], { description: 'Whether the cache answered, if it applies.' }),
+    ),
+    router: Type.Optional(
+      Type.Object(
+        {
+          version: Type.Integer({ minimum: 1, description: 'Version of the router.' }),
+          p: Nullable(Type.Number({ minimum: 0, maximum: 1 }), {
+            description: 'P(good | prompt) of the chosen model; null if the version does not know it.',
+          }),
+        },
+        { description: 'What the learned router said about the chosen model; missing if it was not asked.' },
+      ),
+    ),
+    warnings: Type.Optional(Type.Array(WarningSchema, { description: 'Missing if there are none.' })),
+    rule_trace: Type.Optional(
+      Type.Array(RuleTraceEntrySchema, { description: 'Present if the header x-include-trace is true.' }),
+    ),
+    error: Type.Optional(AnyObject('Why a response failed, as errors of other endpoints say it.')),
+  },
+  { $id: 'Signalbox', description: 'How the request was decided.' },
+)
+
+export const ResponseMetadata = Type.Unsafe<JsonObject>({
+  $id: 'ResponseMetadata',
+  type: 'object',
+  additionalProperties: true,
+  description:
+    "The caller's metadata, and fields of signalbox. A map of strings, except in the interface's form.",
+})

@@ -72,3 +72,15 @@ export function NullableBoolean(description: string) {
 
 /** A string field. */
 export const Text = (description: string) => Type.String({ description })
+
+const ChosenTool = OpenObject(
+  { type: Type.Optional(Text('Kind of the tool, such as function.')) },
+  { additionalProperties: true, $id: 'ChosenTool', description: 'The tool to call.' },
+)
+
+/** Which tool the model calls. */
+export const ToolChoice = Type.Unsafe<string | JsonObject | null>(
+  Type.Union([Type.String(), ChosenTool, Type.Null()], {
+    description: 'auto, none, required, or the tool to call.',
+  }),
+)

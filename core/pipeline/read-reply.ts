@@ -1,9 +1,32 @@
-import type { Host, RepliedExchange, Reply, ReplyEvent, ReplyTransform } from '../contract/index.ts'
+import {
+  GatewayError,
+  type Host,
+  type RepliedExchange,
+  type Reply,
+  type ReplyEvent,
+  type ReplyTransform,
+} from '../contract/index.ts'
 import { splitRuns } from '../contract/native-records.ts'
-import { recordReplyError } from '../dialects/stream-error.ts'
 import type { MaybePromise } from '../util/maybe-promise.ts'
 import { releaseIterator } from './release-reply.ts'
 import { UsageRecorder } from './usage-recorder.ts'
+
+/**
+ * Records why a reply failed after it had started, and returns the error for the client. An error that was
+ * recorded before stays: it is the cause.
+ */
+export function recordReplyError(exchange: RepliedExchange, error: unknown): GatewayError {
+  const state: { -readonly [Field in 'error']?: RepliedExchange[Field] } = exchange
+  state.error ??= toStreamError(error)
+  return state.error
+}
+
+/** Converts any error to the `GatewayError` that ends a response. The original error becomes its `cause`. */
+export function toStreamError(error: unknown): GatewayError {
+  if (GatewayError.isInstance(error)) return error
+  const message = 'The gateway failed before the response was complete.'
+  return new GatewayError('internal_error', message, { cause: error })
+}
 
 /**
  * Returns the reply as the client receives it: every event passes the transforms. Records the usage, the

@@ -1,5 +1,4 @@
 import { type JsonObject, Nullable, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
-import { chatRequestSchema } from '../../core/dialects/chat/request-schema.ts'
 import { OpenObject } from '../../core/dialects/schema-types.ts'
 import {
   AnyFields,
@@ -9,7 +8,7 @@ import {
   WarningSchema,
 } from '../../core/http/schemas.ts'
 import { responsesRequestSchema } from '../../providers/shared/responses-format/request-schema.ts'
-import { routeRequestSchema } from '../dispatch/index.ts'
+import { chatRequestSchema, routeRequestSchema } from '../dispatch/index.ts'
 import { RecordedErrorSchema } from '../ledger/index.ts'
 import { messagesRequestSchema } from '../messages/index.ts'
 

@@ -21,7 +21,7 @@ import type { User } from '../../projections/events/users.ts'
 import { toPastRuleSet } from '../../projections/history.ts'
 import { checkEndpoint, userNotFoundError } from '../auth/index.ts'
 import {
-  chatEndpoint,
+  chatDialect,
   completionsDialect,
   embeddingsDialect,
   moderationsDialect,
@@ -200,7 +200,7 @@ export function createRequestParsers(
 ): Readonly<Record<SimulatedEndpoint, RequestParser>> {
   const responses = createResponsesParser(findResponse)
   return {
-    ...{ chat: chatEndpoint, responses, messages: messagesDialect, route: routeDialect },
+    ...{ chat: chatDialect, responses, messages: messagesDialect, route: routeDialect },
     ...{ completions: completionsDialect, embeddings: embeddingsDialect, moderations: moderationsDialect },
   }
 }

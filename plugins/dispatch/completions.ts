@@ -13,21 +13,16 @@ import {
   type Usage,
 } from '../../core/contract/index.ts'
 import { splitRuns } from '../../core/contract/native-records.ts'
-import { toCompletionUsage } from '../../core/dialects/chat/completion.ts'
-import { chatRequestSchema } from '../../core/dialects/chat/request-schema.ts'
-import {
-  completionFields,
-  logprobs,
-  optionalFields,
-  replyExtensions,
-} from '../../core/dialects/chat/response-schemas.ts'
 import { inferenceHeaders, replyHeaders } from '../../core/dialects/inference-description.ts'
-import { toImageText, warnOfLostPart } from '../../core/dialects/lost-parts.ts'
+import { toImageText, warnOfLostPart } from '../../core/dialects/reply-parts.ts'
 import { NullableBoolean, NullableText, OpenObject, Text } from '../../core/dialects/schema-types.ts'
-import { recordReplyError } from '../../core/dialects/stream-error.ts'
 import { errorBodySchema, formatError } from '../../core/http/errors.ts'
+import { recordReplyError } from '../../core/pipeline/read-reply.ts'
 import { relatedId } from '../../core/util/ids.ts'
 import { createLazyParser } from '../../core/util/json-schema.ts'
+import { toCompletionUsage } from './chat/completion.ts'
+import { chatRequestSchema } from './chat/request-schema.ts'
+import { completionFields, logprobs, optionalFields, replyExtensions } from './chat/response-schemas.ts'
 import { CONVERSATION_FIELDS, withoutFields } from './refused-fields.ts'
 
 /** What a completion shows of a reply. */

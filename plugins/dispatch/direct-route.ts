@@ -11,19 +11,20 @@ import {
   Type,
   type Usage,
 } from '../../core/contract/index.ts'
-import { buildCompletionFromParts } from '../../core/dialects/chat/completion.ts'
-import { chatToolSchema } from '../../core/dialects/chat/request-schema.ts'
-import {
-  completionFields,
-  ResponseMetadata,
-  SignalboxSchema,
-} from '../../core/dialects/chat/response-schemas.ts'
 import { checkChatResponseFormat, checkToolChoice } from '../../core/dialects/check-request.ts'
-import { inferenceHeaders, replyHeaders } from '../../core/dialects/inference-description.ts'
+import {
+  inferenceHeaders,
+  ResponseMetadata,
+  replyHeaders,
+  SignalboxSchema,
+} from '../../core/dialects/inference-description.ts'
 import { OpenObject, Text } from '../../core/dialects/schema-types.ts'
 import { costOf } from '../../core/prices/cost.ts'
 import { relatedId } from '../../core/util/ids.ts'
 import { createLazyParser } from '../../core/util/json-schema.ts'
+import { buildCompletionFromParts } from './chat/completion.ts'
+import { chatToolSchema } from './chat/request-schema.ts'
+import { completionFields } from './chat/response-schemas.ts'
 
 /** The body of `POST /route` (docs/api.md, "Direct routing"). Unknown fields are ignored. */
 export const routeRequestSchema = Type.Object(

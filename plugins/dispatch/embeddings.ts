@@ -12,11 +12,11 @@ import {
   TokenIds,
   Type,
 } from '../../core/contract/index.ts'
-import { replyExtensions } from '../../core/dialects/chat/response-schemas.ts'
 import { inferenceHeaders, replyHeaders } from '../../core/dialects/inference-description.ts'
 import { AnyObject, ModelName, OpenObject, Text } from '../../core/dialects/schema-types.ts'
 import { createLazyParser } from '../../core/util/json-schema.ts'
 import { toVectorForm, vectorTextOf } from '../../providers/shared/vectors.ts'
+import { replyExtensions } from './chat/response-schemas.ts'
 import { TEXT_FIELDS, withoutFields } from './refused-fields.ts'
 
 /** As OpenAI's API. */

@@ -1,5 +1,6 @@
 export { createCallProvider, type DispatchServices } from './call-provider.ts'
-export { chatEndpoint } from './chat-endpoint.ts'
+export { chatDialect } from './chat/dialect.ts'
+export { chatRequestSchema } from './chat/request-schema.ts'
 export { completionsDialect } from './completions.ts'
 export { routeDialect, routeRequestSchema } from './direct-route.ts'
 export { dispatchExchange } from './dispatch.ts'

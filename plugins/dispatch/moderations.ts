@@ -12,7 +12,6 @@ import {
   type TSchema,
   Type,
 } from '../../core/contract/index.ts'
-import { replyExtensions } from '../../core/dialects/chat/response-schemas.ts'
 import { inferenceHeaders, replyHeaders } from '../../core/dialects/inference-description.ts'
 import {
   AnyObject,
@@ -24,6 +23,7 @@ import {
 } from '../../core/dialects/schema-types.ts'
 import { relatedId } from '../../core/util/ids.ts'
 import { createLazyParser } from '../../core/util/json-schema.ts'
+import { replyExtensions } from './chat/response-schemas.ts'
 import { TEXT_FIELDS, withoutFields } from './refused-fields.ts'
 
 /** As OpenAI's API. */

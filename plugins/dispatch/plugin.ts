@@ -10,7 +10,7 @@ import { CircuitBreakers } from '../../providers/shared/breaker.ts'
 import { LatencyTracker } from '../../providers/shared/latency.ts'
 import { Providers } from '../../providers/shared/providers.ts'
 import { createCallProvider } from './call-provider.ts'
-import { chatEndpoint } from './chat-endpoint.ts'
+import { chatDialect } from './chat/dialect.ts'
 import { completionsDialect } from './completions.ts'
 import { routeDialect } from './direct-route.ts'
 import { dispatchExchange } from './dispatch.ts'
@@ -40,7 +40,7 @@ export default definePlugin({
     const callProvider = createCallProvider({ providers: providers.byId, circuitBreakers: breakers, latency })
     return {
       dialects: {
-        '/v1/chat/completions': chatEndpoint,
+        '/v1/chat/completions': chatDialect,
         '/v1/completions': completionsDialect,
         '/v1/embeddings': embeddingsDialect,
         '/v1/moderations': moderationsDialect,

@@ -7,11 +7,10 @@ import {
   type ReplyPart,
   type Usage,
 } from '../../core/contract/index.ts'
-import { isAnswerText } from '../../core/dialects/answer-text.ts'
-import { toImageText, warnOfLostPart } from '../../core/dialects/lost-parts.ts'
+import { isAnswerText, toImageText, warnOfLostPart } from '../../core/dialects/reply-parts.ts'
 import { buildMetadata, writeDecorated } from '../../core/dialects/signalbox-fields.ts'
-import { recordReplyError } from '../../core/dialects/stream-error.ts'
 import { formatError } from '../../core/http/errors.ts'
+import { recordReplyError } from '../../core/pipeline/read-reply.ts'
 import { relatedId } from '../../core/util/ids.ts'
 import { parseJson } from '../../core/util/json.ts'
 import { namesTarget } from '../../core/util/named-target.ts'

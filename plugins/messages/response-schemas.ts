@@ -1,5 +1,5 @@
 import { Nullable, StringEnum, type TSchema, Type } from '../../core/contract/index.ts'
-import { ResponseMetadata, SignalboxSchema } from '../../core/dialects/chat/response-schemas.ts'
+import { ResponseMetadata, SignalboxSchema } from '../../core/dialects/inference-description.ts'
 import {
   AnyObject,
   Constant,

@@ -13,8 +13,7 @@ import {
   type ToolCall,
   Type,
 } from '../../core/contract/index.ts'
-import { SignalboxSchema } from '../../core/dialects/chat/response-schemas.ts'
-import { inferenceHeaders, replyHeaders } from '../../core/dialects/inference-description.ts'
+import { inferenceHeaders, replyHeaders, SignalboxSchema } from '../../core/dialects/inference-description.ts'
 import { Constant, ModelName, NullableText, OpenObject, Text } from '../../core/dialects/schema-types.ts'
 import { buildSignalboxFields } from '../../core/dialects/signalbox-fields.ts'
 import { requestIdSuffix } from '../../core/util/ids.ts'

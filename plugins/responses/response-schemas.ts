@@ -1,5 +1,5 @@
 import { Nullable, StringEnum, type TProperties, Type } from '../../core/contract/index.ts'
-import { ResponseMetadata, SignalboxSchema } from '../../core/dialects/chat/response-schemas.ts'
+import { ResponseMetadata, SignalboxSchema } from '../../core/dialects/inference-description.ts'
 import {
   AlwaysNull,
   AnyObject,

@@ -9,7 +9,7 @@ import {
   type Message,
 } from '../../core/contract/index.ts'
 import type { ResponseForm } from '../../core/dialects/response-form.ts'
-import { toStreamError } from '../../core/dialects/stream-error.ts'
+import { toStreamError } from '../../core/pipeline/read-reply.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import { createHistogram } from '../../core/util/metrics.ts'
 import type { Accounts } from '../../projections/accounts.ts'

@@ -5,9 +5,9 @@ import {
   type JsonObject,
   type RepliedExchange,
 } from '../../core/contract/index.ts'
-import { warnOfLostPart } from '../../core/dialects/lost-parts.ts'
+import { warnOfLostPart } from '../../core/dialects/reply-parts.ts'
 import { buildSignalboxFields } from '../../core/dialects/signalbox-fields.ts'
-import { recordReplyError } from '../../core/dialects/stream-error.ts'
+import { recordReplyError } from '../../core/pipeline/read-reply.ts'
 import { type ChunkLengths, createResponseOutput } from '../../providers/shared/responses-format/output.ts'
 import { asksForEncryptedReasoning } from '../../providers/shared/responses-format/parse-request.ts'
 import type { ResponsesCall } from './call.ts'

@@ -1,6 +1,6 @@
 import type { ToolCall } from '../../core/contract/chat.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
-import { toArgumentsText } from '../../core/dialects/call-arguments.ts'
+import { toArgumentsText } from '../../core/dialects/check-request.ts'
 import { parseJsonObject } from '../../core/util/json.ts'
 import { invalidValueError } from './request-errors.ts'
 

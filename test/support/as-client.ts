@@ -2,8 +2,8 @@ import type OpenAI from 'openai'
 import { ChatCompletionStream } from 'openai/lib/ChatCompletionStream'
 import type { Reply } from '../../core/contract/chat.ts'
 import type { RepliedExchange } from '../../core/contract/exchange.ts'
-import { buildChatCompletion } from '../../core/dialects/chat/completion.ts'
-import { streamChatChunks } from '../../core/dialects/chat/completion-stream.ts'
+import { buildChatCompletion } from '../../plugins/dispatch/chat/completion.ts'
+import { streamChatChunks } from '../../plugins/dispatch/chat/completion-stream.ts'
 import { staying } from './presence.ts'
 
 /**

@@ -6,7 +6,7 @@ import {
   type Model,
   type ProviderAdapter,
 } from '../../core/contract/index.ts'
-import { chatDialect } from '../../core/dialects/chat/dialect.ts'
+import { chatDialect } from '../../plugins/dispatch/chat/dialect.ts'
 import { findMissingCapability, requirementsOf } from '../../plugins/routing/requirements.ts'
 import { ADAPTERS } from '../../providers/adapters.ts'
 import { type Capabilities, limitRequest } from '../../providers/shared/catalog.ts'

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { ADAPTERS } from '../../providers/adapters.ts'
 import { listFiles, readSource } from '../support/source-files.ts'
 
-/** APIs that the gateway itself serves: the kernel knows their formats. */
+/** APIs that the gateway itself serves. */
 const SERVED = ['openai', 'anthropic']
 
 /** Tables by families of models. */
@@ -16,9 +16,6 @@ const USER_AGENTS = [
 
 /** Chooses the form of responses by the program that asks. */
 const CLIENT_FORMS = ['core/dialects/response-form.ts']
-
-/** Descriptions of endpoints have examples with models. */
-const DESCRIPTION = '/description.ts'
 
 describe('the code of the kernel', () => {
   it('names no provider whose API the gateway does not serve', () => {
@@ -35,7 +32,7 @@ describe('the code of the kernel', () => {
 function findNames(names: readonly string[], except: readonly string[]): readonly string[] {
   const pattern = new RegExp(`\\b(?:${names.join('|')})`, 'i')
   return listFiles('core', '.ts')
-    .filter((file) => !except.includes(file) && !file.endsWith(DESCRIPTION))
+    .filter((file) => !except.includes(file))
     .flatMap((file) => {
       const lines = withoutComments(readSource(file)).split('\n')
       return lines.flatMap((line, index) =>

@@ -8,9 +8,9 @@ import {
   type ToolCall,
   type Warning,
 } from '../../../core/contract/index.ts'
-import { toArgumentsText } from '../../../core/dialects/call-arguments.ts'
 import { withReasoningData } from '../../../core/dialects/carried-reasoning.ts'
-import { toReplyImages } from '../../../core/dialects/reply-images.ts'
+import { toArgumentsText } from '../../../core/dialects/check-request.ts'
+import { toReplyImages } from '../../../core/dialects/reply-parts.ts'
 import { TOOL_SEARCH, toCustomArguments, toFunctionName, toSearchResult } from './client-tools.ts'
 import { toReasoningData } from './output-items.ts'
 import type { InputItem } from './request-schema.ts'

@@ -1,5 +1,4 @@
 import { type JsonObject, Nullable, type Static, StringEnum, Type } from '../../../core/contract/index.ts'
-import { ToolChoice } from '../../../core/dialects/chat/request-schema.ts'
 import {
   AnyObject,
   Constant,
@@ -9,6 +8,7 @@ import {
   NullableText,
   OpenObject,
   Text,
+  ToolChoice,
   Variants,
 } from '../../../core/dialects/schema-types.ts'
 

@@ -1,6 +1,6 @@
 import type OpenAI from 'openai'
 import type { Static } from '../../../core/contract/index.ts'
-import type { ChatCompletion, ChatCompletionChunk } from '../../../core/dialects/chat/response-schemas.ts'
+import type { ChatCompletion, ChatCompletionChunk } from '../../../plugins/dispatch/chat/response-schemas.ts'
 import type { TextCompletion } from '../../../plugins/dispatch/completions.ts'
 import type { ResponseSchema, ResponseStreamEvent } from '../../../plugins/responses/response-schemas.ts'
 import type { ListedItem } from '../../../plugins/responses/schemas.ts'

@@ -7,12 +7,12 @@ import {
   type Target,
   type ToolStart,
   type Usage,
-} from '../../contract/index.ts'
-import { NATIVE } from '../../contract/native-records.ts'
-import { relatedId } from '../../util/ids.ts'
-import { encodeReasoning, ReasoningCollector } from '../carried-reasoning.ts'
-import { warnOfLostPart } from '../lost-parts.ts'
-import { writeDecorated } from '../signalbox-fields.ts'
+} from '../../../core/contract/index.ts'
+import { NATIVE } from '../../../core/contract/native-records.ts'
+import { encodeReasoning, ReasoningCollector } from '../../../core/dialects/carried-reasoning.ts'
+import { warnOfLostPart } from '../../../core/dialects/reply-parts.ts'
+import { writeDecorated } from '../../../core/dialects/signalbox-fields.ts'
+import { relatedId } from '../../../core/util/ids.ts'
 import {
   describeParts,
   findUsage,
@@ -24,10 +24,11 @@ import {
   otherFieldsOf,
   textOf,
   toCallDeltas,
+  toCompletionToolCall,
   toRegularUsage,
   withRegularEnvelope,
   withTexts,
-} from './regular-record.ts'
+} from './regular-chunks.ts'
 
 /**
  * Writes a chat completion with the gateway's extension fields as JSON. If the provider uses the same format,
@@ -226,17 +227,6 @@ export function withCarriedReasoning(call: ToolStart, collector: ReasoningCollec
 /** An image of a reply in the form of LiteLLM and OpenRouter: OpenAI's format has none. */
 export function toCompletionImage(url: string, index: number): JsonObject {
   return { type: 'image_url', index, image_url: { url } }
-}
-
-/** Converts a tool call to the chat-completions format. */
-export function toCompletionToolCall({ id, name, custom, extra_content }: ToolStart, json = ''): JsonObject {
-  return {
-    id,
-    ...(custom
-      ? { type: 'custom', custom: { name, input: json } }
-      : { type: 'function', function: { name, arguments: json } }),
-    ...(extra_content && { extra_content }),
-  }
 }
 
 /** Converts token counts to the chat-completions format. */

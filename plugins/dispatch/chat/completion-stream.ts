@@ -6,25 +6,25 @@ import {
   type ReplyEvent,
   type ReplyPart,
   type Target,
-} from '../../contract/index.ts'
-import { NATIVE, TEXT_RUN, type TextRun } from '../../contract/native-records.ts'
-import { formatError } from '../../http/errors.ts'
-import { relatedId } from '../../util/ids.ts'
-import { parseJson } from '../../util/json.ts'
-import { isAnswerText } from '../answer-text.ts'
-import { ReasoningCollector } from '../carried-reasoning.ts'
-import { warnOfLostPart } from '../lost-parts.ts'
-import { writeDecorated } from '../signalbox-fields.ts'
-import { recordReplyError } from '../stream-error.ts'
-import { ChunkTemplates, spliceChunk } from './chunk-template.ts'
+} from '../../../core/contract/index.ts'
+import { NATIVE, TEXT_RUN, type TextRun } from '../../../core/contract/native-records.ts'
+import { ReasoningCollector } from '../../../core/dialects/carried-reasoning.ts'
+import { isAnswerText, warnOfLostPart } from '../../../core/dialects/reply-parts.ts'
+import { writeDecorated } from '../../../core/dialects/signalbox-fields.ts'
+import { formatError } from '../../../core/http/errors.ts'
+import { recordReplyError } from '../../../core/pipeline/read-reply.ts'
+import { relatedId } from '../../../core/util/ids.ts'
+import { parseJson } from '../../../core/util/json.ts'
+import { toCompletionImage, toCompletionUsage, withCarriedReasoning } from './completion.ts'
 import {
-  toCompletionImage,
+  ChunkTemplates,
+  findUsage,
+  isRegularChunk,
+  spliceChunk,
   toCompletionToolCall,
-  toCompletionUsage,
-  withCarriedReasoning,
-} from './completion.ts'
-import { isRegularChunk, toRegularChunk } from './regular-chunk.ts'
-import { findUsage, toRegularUsage } from './regular-record.ts'
+  toRegularChunk,
+  toRegularUsage,
+} from './regular-chunks.ts'
 
 /**
  * Streams chat-completion chunks as SSE. The first record carries the extension fields that are already

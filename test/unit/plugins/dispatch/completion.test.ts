@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { spliceCompletion } from '../../../../../core/dialects/chat/completion.ts'
+import { spliceCompletion } from '../../../../plugins/dispatch/chat/completion.ts'
 
 const EXTENSION = { provider: 'openai', metadata: { rules_position: 3 }, latency_ms: 12 }
 

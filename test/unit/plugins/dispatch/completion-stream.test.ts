@@ -5,9 +5,9 @@ import {
   type RepliedExchange,
   ReplyEvent,
   type ReplyPart,
-} from '../../../../../core/contract/index.ts'
-import { streamChatChunks } from '../../../../../core/dialects/chat/completion-stream.ts'
-import { staying } from '../../../../support/presence.ts'
+} from '../../../../core/contract/index.ts'
+import { streamChatChunks } from '../../../../plugins/dispatch/chat/completion-stream.ts'
+import { staying } from '../../../support/presence.ts'
 
 const ADDRESS = { provider: 'acme', x_request_id: 'req_1' }
 
