@@ -30,8 +30,7 @@ const invalidImage: ErrorWords = {
 }
 
 /**
- * The words that SDKs and agents test for, by `wireCode` or `code` of an error (docs/guides/clients.md,
- * "Errors").
+ * The words that SDKs and agents test for, by `wireCode` or `code` of an error (docs/guides/errors.md).
  * Errors that are not listed go by their own code, type and status.
  */
 export const ERROR_WORDS: Readonly<Record<string, ErrorWords>> = {

@@ -62,7 +62,7 @@ function needsOutput({ body }: ResponsesCall): boolean {
 /**
  * Returns the events of a response that has failed before it has started. OpenAI says in a stream, and not by
  * a status, that the input exceeds the context, and Codex compacts the conversation only then: see
- * docs/guides/clients.md, "Errors".
+ * docs/guides/errors.md.
  */
 export function writeFailedResponse(
   error: GatewayError,

@@ -60,7 +60,7 @@ interface Expected {
   readonly message?: RegExp
 }
 
-/** What clients test for, by error and by the format of the client. See docs/guides/clients.md, "Errors". */
+/** What clients test for, by error and by the format of the client. See docs/guides/errors.md. */
 const EXPECTED: Readonly<Record<string, { readonly openai: Expected; readonly anthropic: Expected }>> = {
   overflow: {
     openai: {

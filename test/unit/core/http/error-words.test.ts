@@ -4,11 +4,9 @@ import { ERROR_WORDS, toWords } from '../../../../core/http/error-words.ts'
 import { formatError } from '../../../../core/http/errors.ts'
 import { readSource } from '../../../support/source-files.ts'
 
-/** The rows of the table in docs/guides/clients.md, by error. */
+/** The rows of the table in docs/guides/errors.md, by error. */
 function documentedRows(): ReadonlyMap<string, readonly string[]> {
-  const [, section = ''] = readSource('docs/guides/clients.md').split('\n## Errors\n')
-  const rows = section
-    .split('\n## ')[0]!
+  const rows = readSource('docs/guides/errors.md')
     .split('\n')
     .filter((line) => line.startsWith('| `'))
   return new Map(rows.map((row) => [/`(\w+)`/.exec(row)![1]!, row.split('|').map((cell) => cell.trim())]))
@@ -25,12 +23,12 @@ function errorOf(name: string): GatewayError {
 describe('the words of errors', () => {
   const rows = documentedRows()
 
-  it('are all listed in docs/guides/clients.md', () => {
+  it('are all listed in docs/guides/errors.md', () => {
     expect([...rows.keys()]).to.include.members(Object.keys(ERROR_WORDS))
   })
 
   for (const [name, [, , openai = '', , anthropic = '']] of rows)
-    it(`are those of docs/guides/clients.md: ${name}`, () => {
+    it(`are those of docs/guides/errors.md: ${name}`, () => {
       const error = errorOf(name)
       const { status, code } = toWords(error, 'openai')
       expect(openai).to.match(new RegExp(`^${status}, code (?:and type )?\`${code}\``))
