@@ -8,8 +8,8 @@ import {
   type ToolCall,
   type ToolStart,
 } from '../contract/index.ts'
-import { addToChecksum, EMPTY_CHECKSUM } from '../text/text-checksum.ts'
 import { parseJson } from '../util/json.ts'
+import { addToChecksum, EMPTY_CHECKSUM } from '../util/text-checksum.ts'
 
 // How the data of reasoning travels through clients that do not know its format: as one encoded text, in the
 // field for signatures or encrypted reasoning that their dialect has.

@@ -5,7 +5,7 @@ import {
   type RepliedExchange,
   type ReplyPart,
 } from '../contract/index.ts'
-import { parseDataUrl } from '../text/data-url.ts'
+import { parseDataUrl } from '../inspection/data-url.ts'
 
 type Warned = Pick<RepliedExchange, 'warnings' | 'target'>
 

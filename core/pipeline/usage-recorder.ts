@@ -9,11 +9,11 @@ import {
   type Usage,
 } from '../contract/index.ts'
 import { NATIVE, TEXT_RUN } from '../contract/native-records.ts'
+import { textOfPart } from '../inspection/reply-request.ts'
 import { roundUsd } from '../prices/cost.ts'
 import { askedTerms } from '../prices/price-terms.ts'
-import { textOfPart } from '../text/part-text.ts'
-import { estimateInputTokens } from '../text/prompt-tokens.ts'
-import { estimateTextTokens, tokenizerOf } from '../text/text-tokens.ts'
+import { estimateInputTokens } from '../tokens/prompt-tokens.ts'
+import { estimateTextTokens, tokenizerOf } from '../tokens/text-tokens.ts'
 import { type AnswerCheck, createAnswerCheck } from './answer-check.ts'
 
 /** The fields of an exchange that reading its reply sets. */

@@ -1,7 +1,7 @@
 import type { Host, ReplyingExchange, Route, Target } from '../../core/contract/index.ts'
 import { NANOS_PER_USD } from '../../core/prices/cost.ts'
 import { askedTerms, asksForHourCache } from '../../core/prices/price-terms.ts'
-import { maxReplyTokens, PromptTokens, promptTokensOf } from '../../core/text/prompt-tokens.ts'
+import { maxReplyTokens, PromptTokens, promptTokensOf } from '../../core/tokens/prompt-tokens.ts'
 import { targetsToTry } from '../dispatch/index.ts'
 
 type CostOf = Host['costOf']

@@ -6,7 +6,7 @@ import {
   type Message,
   type Tool,
 } from '../../core/contract/index.ts'
-import { hasTokenIds } from '../../core/text/token-ids.ts'
+import { hasTokenIds } from '../../core/inspection/request-texts.ts'
 
 /**
  * Fields of a request that do not change the reply: how it is delivered, who asks, and what the provider does

@@ -1,6 +1,6 @@
 import type { Reply, ReplyEvent, ReplyPart, Vector } from '../../core/contract/index.ts'
 import { splitRuns } from '../../core/contract/native-records.ts'
-import { textOfPart } from '../../core/text/part-text.ts'
+import { textOfPart } from '../../core/inspection/reply-request.ts'
 import { type CachedContent, toCachedContent } from './cached-reply.ts'
 
 /** Larger replies are not cached: the store accepts 1 MiB of JSON. */

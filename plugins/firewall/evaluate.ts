@@ -1,9 +1,7 @@
 import type { ChatRequest, FirewallRule, RuleTraceEntry, Warning } from '../../core/contract/index.ts'
+import { hasDocuments, hasTokenIds, requestTexts } from '../../core/inspection/request-texts.ts'
 import { PatternLimitError, type PatternRun } from '../../core/patterns/pattern-run.ts'
 import { hasGroups, literalReplacement } from '../../core/pcre/pattern.ts'
-import { hasDocuments } from '../../core/text/content-documents.ts'
-import { requestTexts } from '../../core/text/request-texts.ts'
-import { hasTokenIds } from '../../core/text/token-ids.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import {

@@ -16,7 +16,7 @@ import {
   toReplyRequest,
   withMaskedContent,
   withMaskedTexts,
-} from '../../core/text/reply-request.ts'
+} from '../../core/inspection/reply-request.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
 import type { EvaluationOptions } from './evaluate.ts'
 import { InspectedText, type ResponseFirewall } from './inspected-text.ts'

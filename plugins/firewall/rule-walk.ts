@@ -1,5 +1,5 @@
 import { type ChatRequest, isJsonObject, type JsonObject } from '../../core/contract/index.ts'
-import { requestTexts } from '../../core/text/request-texts.ts'
+import { requestTexts } from '../../core/inspection/request-texts.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import type { CompiledFirewall, CompiledFirewallRule } from './compile.ts'
 import {

@@ -8,8 +8,8 @@ import {
   type ReplyTransform,
   settingsOf,
 } from '../../core/contract/index.ts'
-import { toReplyRequest, withMaskedTexts } from '../../core/text/reply-request.ts'
-import { hasTokenIds } from '../../core/text/token-ids.ts'
+import { toReplyRequest, withMaskedTexts } from '../../core/inspection/reply-request.ts'
+import { hasTokenIds } from '../../core/inspection/request-texts.ts'
 import { blockedError, createGuardrail, GUARDRAIL_ERROR_CODES, type Guardrail } from './guardrail.ts'
 import { type GuardrailOptions, guardrailOptions } from './options.ts'
 

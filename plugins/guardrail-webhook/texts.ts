@@ -1,7 +1,6 @@
 import type { ChatRequest } from '../../core/contract/index.ts'
-import { rewriteLongDocuments } from '../../core/text/long-documents.ts'
-import { mapRequest } from '../../core/text/map-request.ts'
-import { inspectedValues } from '../../core/text/request-texts.ts'
+import { mapRequest, rewriteLongDocuments } from '../../core/inspection/map-request.ts'
+import { inspectedValues } from '../../core/inspection/request-texts.ts'
 
 /** A text that the guardrail sees and can replace. */
 export interface GuardrailText {

@@ -1,5 +1,5 @@
 import type { EndedExchange } from '../../core/contract/index.ts'
-import { addToChecksum, EMPTY_CHECKSUM } from '../../core/text/text-checksum.ts'
+import { addToChecksum, EMPTY_CHECKSUM } from '../../core/util/text-checksum.ts'
 import { CopyOf } from './slots.ts'
 import type { AnswerSignal } from './store/record.ts'
 

@@ -7,11 +7,11 @@ import {
   type RouterChoice,
 } from '../../core/contract/index.ts'
 import { fromKoaError } from '../../core/http/errors.ts'
+import { withoutMedia } from '../../core/inspection/map-request.ts'
 import { parseTraceEntry, parseWarning } from '../../core/pipeline/check-annotations.ts'
 import { billedTarget } from '../../core/pipeline/usage-recorder.ts'
 import { isCost, toNanoUsd } from '../../core/prices/cost.ts'
-import { countChars } from '../../core/text/count-chars.ts'
-import { withoutMedia } from '../../core/text/without-media.ts'
+import { countChars } from '../../core/util/json.ts'
 import { assumedCostOf, costOfEnded } from './ended-cost.ts'
 import { readPromptChecksum, readSignals } from './read-signals.ts'
 import { CopyOf, RecordedFeatures } from './slots.ts'

@@ -1,7 +1,7 @@
 import type { ExtraPart, JsonObject, ReplyPart, Target, ToolStart } from '../../core/contract/index.ts'
 import { encodeReasoning, ReasoningCollector } from '../../core/dialects/carried-reasoning.ts'
-import { addToChecksum, EMPTY_CHECKSUM } from '../../core/text/text-checksum.ts'
 import { parseJson } from '../../core/util/json.ts'
+import { addToChecksum, EMPTY_CHECKSUM } from '../../core/util/text-checksum.ts'
 
 /** An event of a content block, as streams send it. */
 export type BlockEvent = JsonObject & { readonly type: string; readonly index: number }

@@ -13,7 +13,7 @@ import { formatDuration, retryAdvice, toRetryAfterSeconds } from '../../core/htt
 import { providerUseOf } from '../../core/pipeline/usage-recorder.ts'
 import type { HeldReservations, HeldResult, Hold } from '../../core/shared-state/held-reservations.ts'
 import type { CounterUse, ReservationEntry } from '../../core/shared-state/reservations.ts'
-import { maxReplyTokens, PromptTokens, promptTokensOf } from '../../core/text/prompt-tokens.ts'
+import { maxReplyTokens, PromptTokens, promptTokensOf } from '../../core/tokens/prompt-tokens.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import { createOutcomeCounter } from '../../core/util/metrics.ts'
 import { targetsToTry } from '../dispatch/index.ts'

@@ -5,7 +5,7 @@ import {
   type JsonObject,
   type Message,
 } from '../../core/contract/index.ts'
-import { countChars } from '../../core/text/count-chars.ts'
+import { countChars } from '../../core/util/json.ts'
 import type { MaybePromise } from '../../core/util/maybe-promise.ts'
 import { parseItems } from '../../providers/shared/responses-format/input-items.ts'
 import type { InputItem, ResponsesBody } from '../../providers/shared/responses-format/request-schema.ts'

@@ -5,7 +5,7 @@ import {
   type JsonObject,
   type Message,
 } from '../../core/contract/index.ts'
-import { countChars } from '../../core/text/count-chars.ts'
+import { countChars } from '../../core/util/json.ts'
 import { parseItems } from '../../providers/shared/responses-format/input-items.ts'
 import type { ResponsesCall } from './call.ts'
 

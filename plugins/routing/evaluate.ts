@@ -5,8 +5,8 @@ import {
   type RoutingInput,
   type RuleTraceEntry,
 } from '../../core/contract/index.ts'
+import { userTexts } from '../../core/inspection/request-texts.ts'
 import type { PatternRun } from '../../core/patterns/pattern-run.ts'
-import { userTexts } from '../../core/text/request-texts.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import { armEntry, type CompiledRouting, type CompiledRoutingRule, skippedEntry } from './compile.ts'
 

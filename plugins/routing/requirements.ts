@@ -5,7 +5,7 @@ import {
   type Model,
   type Operation,
 } from '../../core/contract/index.ts'
-import { estimateInputTokens } from '../../core/text/prompt-tokens.ts'
+import { estimateInputTokens } from '../../core/tokens/prompt-tokens.ts'
 import type { Capabilities } from '../../providers/shared/catalog.ts'
 
 /** What a request requires of a model. Token counts are estimates. */

@@ -6,7 +6,7 @@ import type {
   RuleTraceEntry,
   Target,
 } from '../../core/contract/index.ts'
-import { userTexts } from '../../core/text/request-texts.ts'
+import { userTexts } from '../../core/inspection/request-texts.ts'
 import { showDraftId } from '../audit/index.ts'
 import type { StoredRecord } from '../ledger/index.ts'
 import { CopyTarget } from '../ledger/index.ts'

@@ -1,5 +1,5 @@
 import type { ContentPart } from '../../core/contract/chat.ts'
-import { imageTypeOf, parseDataUrl } from '../../core/text/data-url.ts'
+import { imageTypeOf, parseDataUrl } from '../../core/inspection/data-url.ts'
 import { asObject, asString } from '../shared/fields.ts'
 import { type FileSource, parseFilePart, unsupportedFileError } from '../shared/files.ts'
 import { invalidValueError } from '../shared/request-errors.ts'

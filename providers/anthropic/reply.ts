@@ -1,7 +1,7 @@
 import { type FinishReason, ReplyEvent, type ReplyPart, type Usage } from '../../core/contract/chat.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import { toPriceFactor, toServedTier, toToolCalls } from '../../core/prices/price-terms.ts'
-import { addToChecksum, EMPTY_CHECKSUM } from '../../core/text/text-checksum.ts'
+import { addToChecksum, EMPTY_CHECKSUM } from '../../core/util/text-checksum.ts'
 import { unusableReplyError } from '../shared/errors.ts'
 import { asObject, asObjects, asString, asTokens, toArgumentsJson } from '../shared/fields.ts'
 import { isAnthropicErrorRecord, parseAnthropicErrorRecord } from './errors.ts'

@@ -1,6 +1,6 @@
 import type { ContentPart, Message } from '../../core/contract/chat.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
-import { imageTypeOf, parseDataUrl } from '../../core/text/data-url.ts'
+import { imageTypeOf, parseDataUrl } from '../../core/inspection/data-url.ts'
 import { asObject, asString } from '../shared/fields.ts'
 import { parseFilePart, unsupportedFileError } from '../shared/files.ts'
 import { isInstruction, markLaterInstructions } from '../shared/instructions.ts'

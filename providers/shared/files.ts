@@ -1,5 +1,5 @@
 import type { ContentPart } from '../../core/contract/chat.ts'
-import { parseDataUrl } from '../../core/text/data-url.ts'
+import { parseDataUrl } from '../../core/inspection/data-url.ts'
 import { asObject, asString } from './fields.ts'
 import { invalidValueError, unsupportedParameterError } from './request-errors.ts'
 

@@ -5,7 +5,7 @@ import {
   type Usage,
   type Vector,
 } from '../../core/contract/chat.ts'
-import { estimateInputTokens } from '../../core/text/prompt-tokens.ts'
+import { estimateInputTokens } from '../../core/tokens/prompt-tokens.ts'
 import { unusableReplyError } from './errors.ts'
 import { createTextPart, VectorText } from './vectors.ts'
 

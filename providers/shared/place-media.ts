@@ -1,7 +1,7 @@
 import type { ContentPart, Message } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import type { Target } from '../../core/contract/provider.ts'
-import { imageTypeOf, parseDataUrl } from '../../core/text/data-url.ts'
+import { imageTypeOf, parseDataUrl } from '../../core/inspection/data-url.ts'
 import { asObject, asString } from './fields.ts'
 import { unsupportedParameterError } from './request-errors.ts'
 

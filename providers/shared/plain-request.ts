@@ -1,7 +1,7 @@
 import type { ChatRequest, ContentPart, Message, Tool, ToolCall } from '../../core/contract/chat.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import type { ParameterChange } from '../../core/contract/provider.ts'
-import { parseDataUrl } from '../../core/text/data-url.ts'
+import { parseDataUrl } from '../../core/inspection/data-url.ts'
 import { asObject, asObjects, asString } from './fields.ts'
 import { unsupportedParameterError } from './request-errors.ts'
 

@@ -1,6 +1,6 @@
 import type { ContentPart, Message } from '../../core/contract/chat.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
-import { parseDataUrl } from '../../core/text/data-url.ts'
+import { parseDataUrl } from '../../core/inspection/data-url.ts'
 import { asObject, asString } from './fields.ts'
 
 type Messages = readonly Message[]

@@ -1,7 +1,7 @@
 import { type EndedExchange, GatewayError, service, type Target } from '../../core/contract/index.ts'
-import { PromptTokens } from '../../core/text/prompt-tokens.ts'
-import { createExactTokenizer } from '../../core/text/tokenizer.ts'
 import { untilAborted } from '../../core/threads/timeout.ts'
+import { PromptTokens } from '../../core/tokens/prompt-tokens.ts'
+import { createExactTokenizer } from '../../core/tokens/tokenizer.ts'
 import { limitRequest } from './catalog.ts'
 import type { Provider } from './client.ts'
 

@@ -1,6 +1,6 @@
 /**
  * Texts in twelve languages, written for the tests: what people ask models for. No text was used to find the
- * weights of `core/text/text-tokens.ts`.
+ * weights of `core/tokens/text-tokens.ts`.
  */
 export const PROSE: Readonly<Record<string, string>> = {
   English:

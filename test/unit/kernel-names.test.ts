@@ -6,7 +6,7 @@ import { listFiles, readSource } from '../support/source-files.ts'
 const SERVED = ['openai', 'anthropic']
 
 /** Tables by families of models. */
-const MODEL_TABLES = ['text-tokens', 'prompt-tokens', 'image-tokens'].map((name) => `core/text/${name}.ts`)
+const MODEL_TABLES = ['text-tokens', 'prompt-tokens'].map((name) => `core/tokens/${name}.ts`)
 
 /** Programs that call the gateway. */
 const USER_AGENTS = [

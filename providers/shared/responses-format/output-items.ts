@@ -4,7 +4,7 @@ import {
   encodeReasoning,
   isEncodedReasoning,
 } from '../../../core/dialects/carried-reasoning.ts'
-import { parseDataUrl } from '../../../core/text/data-url.ts'
+import { parseDataUrl } from '../../../core/inspection/data-url.ts'
 import { type ClientTool, toCustomInput, toSearchArguments } from './client-tools.ts'
 
 /** A stream event of the Responses API without its sequence number. */

@@ -1,6 +1,6 @@
 import type { JsonObject, ReplyPart, Target } from '../../../core/contract/index.ts'
 import { ReasoningCollector } from '../../../core/dialects/carried-reasoning.ts'
-import { parseDataUrl } from '../../../core/text/data-url.ts'
+import { parseDataUrl } from '../../../core/inspection/data-url.ts'
 import type { ClientTools } from './client-tools.ts'
 import {
   type CallItem,

@@ -1,12 +1,12 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import type { ChatRequest } from '../../../../core/contract/index.ts'
-import { rewriteJsonText } from '../../../../core/text/json-text.ts'
-import { mapRequest } from '../../../../core/text/map-request.ts'
-import type { Position } from '../../../../core/text/position.ts'
-import { REQUEST } from '../../../../core/text/positions.ts'
-import { inspectedValues, requestTexts, userTexts } from '../../../../core/text/request-texts.ts'
-import { visitTexts } from '../../../../core/text/visit-texts.ts'
+import { rewriteJsonText } from '../../../../core/inspection/json-text.ts'
+import { mapRequest } from '../../../../core/inspection/map-request.ts'
+import type { Position } from '../../../../core/inspection/position.ts'
+import { REQUEST } from '../../../../core/inspection/positions.ts'
+import { inspectedValues, requestTexts, userTexts } from '../../../../core/inspection/request-texts.ts'
+import { visitTexts } from '../../../../core/inspection/visit-texts.ts'
 import { inRounds } from '../../../support/property.ts'
 
 /** The first bytes of a PNG image. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { isJsonInSteps } from '../../../../core/text/json-validity.ts'
+import { isJsonInSteps } from '../../../../core/inspection/json-text.ts'
 import { inRounds } from '../../../support/property.ts'
 
 const SOURCES = [

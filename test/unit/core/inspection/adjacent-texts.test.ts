@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { ChatRequest, Message } from '../../../../core/contract/index.ts'
-import { joinAdjacentTexts } from '../../../../core/text/adjacent-texts.ts'
+import { joinAdjacentTexts } from '../../../../core/inspection/request-texts.ts'
 
 const requestOf = (messages: readonly object[]): ChatRequest => ({
   model: 'auto',

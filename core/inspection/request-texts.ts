@@ -4,7 +4,14 @@ import {
   isJsonObject,
   type JsonObject,
   type Message,
+  TokenIds,
 } from '../contract/index.ts'
+import type { MaybePromise } from '../util/maybe-promise.ts'
+import { rewriteJsonText } from './json-text.ts'
+import { mapRequest, type TextRewriter } from './map-request.ts'
+import { isBinaryMedia } from './media-text.ts'
+import { CONTENT, REQUEST } from './positions.ts'
+import { TextCollector, visitTexts } from './visit-texts.ts'
 
 /**
  * Returns texts that models read as one, joined: those of the parts of a message, of the blocks in a part,
@@ -32,7 +39,7 @@ export function joinAdjacentTexts(request: ChatRequest, rewritten = request): re
 }
 
 /** Whether `joinAdjacentTexts` may return anything. */
-export function hasAdjacentTexts(request: ChatRequest): boolean {
+function hasAdjacentTexts(request: ChatRequest): boolean {
   const messages = [...request.messages, ...predictedMessage(request)]
   if (messages.some(({ content, refusal }) => Array.isArray(content) || typeof refusal === 'string'))
     return true
@@ -113,7 +120,9 @@ function isSentToAll(message: Message): boolean {
   if (role === 'tool' || (tool_calls != null && tool_calls.length > 0)) return true
   if (typeof content === 'string') return isNotBlank(content)
   const isSent = (part: ContentPart) =>
-    part.type === 'text' ? isNotBlank(textOfPart(part) ?? '') : role === 'user' && !TEXT_TYPES.has(part.type)
+    part.type === 'text'
+      ? isNotBlank(textOfContentPart(part) ?? '')
+      : role === 'user' && !TEXT_TYPES.has(part.type)
   return content?.some(isSent) === true
 }
 
@@ -133,7 +142,7 @@ function textsOfMessage({ content, refusal }: Message): MessageTexts {
   const certain: string[] = []
   const all: string[] = []
   for (const part of content ?? []) {
-    const text = textOfPart(part)
+    const text = textOfContentPart(part)
     if (text === undefined) continue
     all.push(text)
     if (part.type === 'text') certain.push(text)
@@ -143,7 +152,7 @@ function textsOfMessage({ content, refusal }: Message): MessageTexts {
 }
 
 /** Providers read the field that belongs to the type of the part, whatever else it has. */
-function textOfPart({ type, text, refusal, extra_content }: ContentPart): string | undefined {
+function textOfContentPart({ type, text, refusal, extra_content }: ContentPart): string | undefined {
   if (type === 'refusal') return toText(refusal)
   if (type !== 'extra_content') return toText(text)
   const block = extra_content?.anthropic
@@ -174,4 +183,128 @@ function blockTexts({ extra_content }: ContentPart): readonly (readonly string[]
 function textOfBlock({ text }: JsonObject): readonly string[] {
   const result = toText(text)
   return result === undefined ? [] : [result]
+}
+
+/**
+ * The documents of a request with their values rewritten: contents that are lists, as their JSON encoding,
+ * and as the lines that some providers receive; adjacent texts, joined; and texts that are JSON, such as tool
+ * arguments.
+ */
+export function documentTexts(
+  request: ChatRequest,
+  rewriter: Pick<TextRewriter, 'rewrite' | 'rewrittenDocuments'>,
+): readonly string[] {
+  const documents: string[] = []
+  const rewritten = mapRequest(request, { ...rewriter, document: (source) => documents.push(source) })
+  for (const message of rewritten.messages) {
+    const { content } = message
+    if (!Array.isArray(content)) continue
+    documents.push(...contentDocuments(content))
+    const result = joinedResult(message, content)
+    if (result === undefined) continue
+    const tokens: string[] = []
+    rewriteJsonText(result, (text) => {
+      tokens.push(text)
+      return text
+    })
+    documents.push(tokens.join('\n'))
+  }
+  return [...documents, ...joinAdjacentTexts(request, rewritten)]
+}
+
+/** Whether `documentTexts` may return anything. */
+export function hasDocuments(request: ChatRequest): boolean {
+  let found = hasAdjacentTexts(request)
+  const visitJson = () => {
+    found = true
+  }
+  visitTexts(request, REQUEST, { visitText: () => undefined, visitJson })
+  return found
+}
+
+/** The documents of a content that is a list. */
+function contentDocuments(content: unknown): readonly string[] {
+  // The content of a message is a text or a list of parts.
+  const parts = content as readonly ContentPart[]
+  const documents = [JSON.stringify(parts.every(isText) ? parts : parts.map(withoutBinary))]
+  const lines = linesOf(parts)
+  return lines.length < 2 ? documents : [...documents, lines.join('\n')]
+}
+
+/**
+ * The parts of a tool result may be a JSON document together, which some providers receive parsed. Undefined
+ * for other messages.
+ */
+function joinedResult({ role }: Message, content: unknown): string | undefined {
+  if (role !== 'tool') return undefined
+  const lines = linesOf(content as readonly ContentPart[])
+  return lines.length < 2 ? undefined : lines.join('\n')
+}
+
+function linesOf(parts: readonly ContentPart[]): readonly string[] {
+  return parts.flatMap(({ text, refusal }) => [text, refusal].filter((each) => typeof each === 'string'))
+}
+
+function isText({ type }: ContentPart): boolean {
+  return type === 'text'
+}
+
+/** A copy of the part without binary media. */
+function withoutBinary(part: unknown): unknown {
+  if (!isJsonObject(part)) return part
+  const entries = Object.entries(part).filter(
+    ([, value]) => typeof value !== 'string' || !isBinaryMedia(value),
+  )
+  return Object.fromEntries(entries.map(([name, value]) => [name, withoutBinary(value)]))
+}
+
+/**
+ * Returns all texts of a request that rules inspect: every value on its own, and the text of each document,
+ * because a pattern may match only one of the two (docs/guides/firewall.md, "What is inspected"). Leaves out
+ * texts of which the caller knows the result. Returns a promise if the request has long JSON documents: they
+ * are read in time slices.
+ */
+export function requestTexts(
+  request: ChatRequest,
+  isKnown?: (text: string) => boolean,
+): MaybePromise<readonly string[]> {
+  const collector = new TextCollector({ withDocuments: true, ...(isKnown && { isKnown }) })
+  visitTexts(request, REQUEST, collector)
+  for (const message of request.messages) {
+    if (!Array.isArray(message.content)) continue
+    for (const document of contentDocuments(message.content)) collector.visitText(document)
+    const result = joinedResult(message, message.content)
+    if (result !== undefined) collector.addJoinedValues(result)
+  }
+  let previous: string | undefined
+  for (const text of joinAdjacentTexts(request)) {
+    if (text !== previous) collector.visitText(text)
+    previous = text
+  }
+  return collector.finish()
+}
+
+/** Every inspected value of a request on its own; what `mapRequest` rewrites. Returns a promise as above. */
+export function inspectedValues(request: ChatRequest): MaybePromise<readonly string[]> {
+  const collector = new TextCollector()
+  visitTexts(request, REQUEST, collector)
+  return collector.finish()
+}
+
+/** The contents of the user's messages: the input of the routing condition `contains`. */
+export function userTexts({ messages }: ChatRequest): readonly string[] {
+  const collector = new TextCollector()
+  for (const { role, content } of messages) {
+    if (role !== 'user') continue
+    visitTexts(content, CONTENT, collector)
+    if (Array.isArray(content)) for (const text of contentDocuments(content)) collector.visitText(text)
+  }
+  return collector.texts
+}
+
+/** Whether a request has token ids in place of texts, which no rule can inspect. */
+export function hasTokenIds({ messages }: ChatRequest): boolean {
+  return messages.some(
+    ({ content }) => Array.isArray(content) && content.some(({ token_ids }) => token_ids instanceof TokenIds),
+  )
 }

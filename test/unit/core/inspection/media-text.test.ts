@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { parseDataUrl } from '../../../../core/text/data-url.ts'
-import { isBinaryMedia, rewriteMedia } from '../../../../core/text/media-text.ts'
+import { parseDataUrl } from '../../../../core/inspection/data-url.ts'
+import { isBinaryMedia, rewriteMedia } from '../../../../core/inspection/media-text.ts'
 import { inRounds } from '../../../support/property.ts'
 
 const HEAD = 'data:text/plain;base64,'

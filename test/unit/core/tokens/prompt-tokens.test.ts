@@ -1,13 +1,13 @@
 import { expect } from 'chai'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import { type ChatRequest, type ContentPart, TokenIds } from '../../../../core/contract/index.ts'
-import { readImageSize } from '../../../../core/text/image-tokens.ts'
 import {
   estimateInputTokens,
   maxReplyTokens,
   PromptTokens,
   promptTokensOf,
-} from '../../../../core/text/prompt-tokens.ts'
+  readImageSize,
+} from '../../../../core/tokens/prompt-tokens.ts'
 import { PROSE } from '../../../support/languages.ts'
 
 const model = { context: 100_000, max_output: 8000, quirks: {} }

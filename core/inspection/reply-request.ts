@@ -96,3 +96,19 @@ function toToolCall({ start: { id, name, custom }, json }: RepliedCall): ToolCal
   // The cast is safe: the firewall reads the call of a custom tool as OpenAI writes it.
   return { id, type: 'custom', custom: { name, input: json } } as unknown as ToolCall
 }
+
+/** Returns what a model produced in a part: text, reasoning, a refusal, or a part of a tool call. */
+export function textOfPart(part: ReplyPart): string {
+  switch (part.type) {
+    case 'text':
+    case 'reasoning':
+    case 'refusal':
+      return part.text
+    case 'tool-start':
+      return part.name
+    case 'tool-json':
+      return part.json
+    default:
+      return ''
+  }
+}

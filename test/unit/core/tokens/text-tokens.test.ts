@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
-import { estimateTextTokens, tokenizerOf } from '../../../../core/text/text-tokens.ts'
+import { estimateTextTokens, tokenizerOf } from '../../../../core/tokens/text-tokens.ts'
 import { CODE, PROSE } from '../../../support/languages.ts'
 
 describe('the estimate of the tokens of a text', () => {

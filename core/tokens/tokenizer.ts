@@ -5,7 +5,7 @@ export type TokenizerMethods = {
 }
 
 /** Counts tokens exactly, in a thread that runs while it is needed. */
-export interface ExactTokenizer {
+interface ExactTokenizer {
   /**
    * Resolves with the tokens of the texts in o200k. Rejects if they are too long, or if the thread fails or
    * does not answer in time.

@@ -1,10 +1,22 @@
-import { type ChatRequest, isJsonObject, type JsonObject } from '../contract/index.ts'
-import { type RewrittenDocuments, rewriteJsonText } from './json-text.ts'
-import { rewriteMedia } from './media-text.ts'
-import { INSPECTED, type Position, type ScalarRule } from './position.ts'
+import { type ChatRequest, isJsonObject, type JsonObject, TokenIds } from '../contract/index.ts'
+import { createCooperativeYield } from '../util/cooperative-yield.ts'
+import {
+  MAX_IMMEDIATE_JSON,
+  type RewrittenDocuments,
+  rewriteJsonText,
+  rewriteLongJsonText,
+} from './json-text.ts'
+import { isBinaryMedia, rewriteMedia, rewriteUrl } from './media-text.ts'
+import {
+  INSPECTED,
+  isExemptNumber,
+  isExemptText,
+  type Position,
+  positionOfItems,
+  type ScalarRule,
+} from './position.ts'
 import { REQUEST } from './positions.ts'
-import { isExemptNumber, isExemptText, positionOfItems } from './scalar-rules.ts'
-import { rewriteUrl } from './url-text.ts'
+import { visitTexts } from './visit-texts.ts'
 
 /** Rewrites the inspected texts of a request. */
 export interface TextRewriter {
@@ -122,4 +134,66 @@ function mapList<T>(items: readonly T[], rewrite: (item: T) => T): readonly T[] 
     changed[index] = mapped
   }
   return changed ?? items
+}
+
+/**
+ * Rewrites the long JSON documents of a request in time slices, for a later call of `mapRequest` with the
+ * same `rewrite`.
+ */
+export async function rewriteLongDocuments(
+  request: ChatRequest,
+  rewrite: (text: string) => string,
+): Promise<RewrittenDocuments> {
+  const documents = new Map<string, Awaited<ReturnType<typeof rewriteLongJsonText>>>()
+  const slice = createCooperativeYield()
+  for (const source of longJsonTexts(request))
+    documents.set(source, await rewriteLongJsonText(source, rewrite, slice))
+  return documents
+}
+
+function longJsonTexts(request: ChatRequest): ReadonlySet<string> {
+  const found = new Set<string>()
+  let length = 0
+  visitTexts(request, REQUEST, {
+    visitText: () => undefined,
+    visitJson(source) {
+      length += source.length
+      if (length > MAX_IMMEDIATE_JSON) found.add(source)
+    },
+  })
+  return found
+}
+
+/**
+ * Returns the request with empty texts in place of binary media: images, audio and files that rules do not
+ * inspect; and of token ids. Text files stay. Returns the same object if there is none.
+ */
+export function withoutMedia(request: ChatRequest): ChatRequest {
+  // Media is in the parts of a message, or in the audio of a reply that the client sent back.
+  if (!request.messages.some(({ content, audio }) => Array.isArray(content) || audio)) return request
+  // The cast is safe, because texts stay texts.
+  return removeMedia(request, REQUEST) as ChatRequest
+}
+
+function removeMedia(value: unknown, position: Position): unknown {
+  if (typeof value === 'string') return position.scalar === 'media' && isBinaryMedia(value) ? '' : value
+  if (value instanceof TokenIds) return ''
+  if (Array.isArray(value)) {
+    const itemPosition = positionOfItems(position)
+    const items = value.map((item) => removeMedia(item, itemPosition))
+    return items.some((item, index) => item !== value[index]) ? items : value
+  }
+  return isJsonObject(value) ? removeFromFields(value, position) : value
+}
+
+function removeFromFields(value: JsonObject, basePosition: Position): JsonObject {
+  const { fields, others = INSPECTED } = basePosition.select?.(value) ?? basePosition
+  let changed: Record<string, unknown> | undefined
+  for (const [name, field] of Object.entries(value)) {
+    const kept = removeMedia(field, fields?.get(name) ?? others)
+    if (kept === field) continue
+    changed ??= { ...value }
+    changed[name] = kept
+  }
+  return changed ?? value
 }

@@ -1,5 +1,5 @@
 /** The content of a `data:` URL. */
-export interface DataUrl {
+interface DataUrl {
   /** In lower case and without parameters; empty if the URL has none. */
   readonly mediaType: string
   readonly base64: string
