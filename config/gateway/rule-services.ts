@@ -12,8 +12,12 @@ import { createRoutingRuleKind } from '../../plugins/routing/rule-kind.ts'
 import type { RuleCommandSet } from '../../plugins/rules/batch.ts'
 import type { RuleKinds } from '../../plugins/rules/diff-rules.ts'
 import { createRuleCommands, type OwnedRules } from '../../plugins/rules/rule-commands.ts'
-import { OWN_RULES, type RuleScope } from '../../plugins/rules/rule-scope.ts'
-import type { RuleHistoryServices, RuleScopes } from '../../plugins/rules/rule-scopes.ts'
+import {
+  OWN_RULES,
+  type RuleHistoryServices,
+  type RuleScope,
+  type RuleScopes,
+} from '../../plugins/rules/rule-scopes.ts'
 import { policyStream } from '../../projections/events/policies.ts'
 import { rulesStream } from '../../projections/events/rules.ts'
 import { createHistory, userStreams } from '../../projections/history.ts'

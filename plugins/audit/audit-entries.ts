@@ -1,14 +1,29 @@
-import type { JsonObject, RecordedEvent } from '../../core/contract/index.ts'
+import type {
+  EventLog,
+  JsonObject,
+  Position,
+  RecordedEvent,
+  Static,
+  TObject,
+} from '../../core/contract/index.ts'
+import { decodeCursor, encodeCursor } from '../../core/http/cursor.ts'
+import { showRecord } from '../../core/resources/changes.ts'
 import { showFields } from '../../core/resources/names.ts'
+import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
 import { createBackgroundYield, mapInSlices } from '../../core/util/cooperative-yield.ts'
 import { type Accounts, createAccounts } from '../../projections/accounts.ts'
+import type { Budget } from '../../projections/events/budgets.ts'
 import { type DomainEvent, EVENTS } from '../../projections/events/registry.ts'
 import { evolveUserRules, isRuleEvent, type UserRules } from '../../projections/events/rules.ts'
 import { createGroups, type Groups } from '../../projections/groups.ts'
-import type { PastEvent } from '../../projections/past-events.ts'
+import type { History } from '../../projections/history.ts'
+import { type PastEvent, readStreams } from '../../projections/past-events.ts'
 import { createPolicies, type Policies } from '../../projections/policies.ts'
 import { emptyUserRules } from '../../projections/user-rules.ts'
-import type { RuleKinds } from '../rules/index.ts'
+import type { AuditQuery, RuleKinds } from '../rules/index.ts'
+import type { LogEntry } from './log-endpoint.ts'
+import { describeLostRace, type LostRaces } from './lost-races.ts'
+import { AUDIT_PAGE, type auditQuery } from './schemas.ts'
 
 /** The kinds of subjects of a user whose changes are audited. */
 export const AUDIT_SUBJECTS = ['routing', 'firewall', 'key', 'user'] as const
@@ -83,7 +98,7 @@ function convertEvents(events: readonly PastEvent[], kinds: RuleKinds): Promise<
 }
 
 /** What was changed, and how. */
-export interface AuditedObject {
+interface AuditedObject {
   readonly kind: string
   readonly change: string
   /** Null if it has none. Ids of rules, users, groups and policies are numbers from the same sequence. */
@@ -156,4 +171,140 @@ function toUnknownEntry(record: RecordedEvent): AuditEntry {
     before: () => null,
     after: () => null,
   }
+}
+
+interface AuditPage {
+  /** Newest first. */
+  readonly entries: readonly AuditEntry[]
+  /** Cursor of the next page; null for the last page. */
+  readonly next: string | null
+}
+
+type AuditQueryValues = Static<TObject<typeof auditQuery>>
+
+/** Parses the points in the log and the cursor. Throws 400 naming the invalid parameter. */
+export function parseAuditQuery(query: AuditQueryValues): AuditQuery {
+  const { since, until, actor, kind, limit = AUDIT_PAGE.default, cursor } = query
+  return {
+    since: since === undefined ? undefined : parseAsOf(since, 'since'),
+    until: until === undefined ? undefined : parseAsOf(until, 'until'),
+    actor,
+    kind,
+    limit,
+    below: cursor === undefined ? Number.POSITIVE_INFINITY : decodeCursor('below', cursor),
+  }
+}
+
+/**
+ * Returns one page of the entries that match. New entries do not shift pages, because a cursor points to a
+ * position. See docs/decisions/rules.md, "The audit trail is newest first, and unknown filters are errors".
+ */
+export function findAuditEntries(entries: readonly AuditEntry[], query: AuditQuery): AuditPage {
+  const matching = entries.filter((entry) => matchesQuery(entry, query)).toReversed()
+  const page = matching.slice(0, query.limit)
+  const last = page.at(-1)
+  return {
+    entries: page,
+    next: last && matching.length > page.length ? encodeCursor('below', last.record.position) : null,
+  }
+}
+
+function matchesQuery({ record, kind }: AuditEntry, query: AuditQuery): boolean {
+  const { position, metadata } = record
+  return (
+    position < query.below &&
+    (query.kind === undefined || kind === query.kind) &&
+    (query.actor === undefined || metadata.actor.id === query.actor) &&
+    (query.since === undefined || compareToAsOf(record, query.since) >= 0) &&
+    (query.until === undefined || compareToAsOf(record, query.until) <= 0)
+  )
+}
+
+/** Negative if the event is earlier than `asOf`, positive if it is later. */
+export function compareToAsOf({ position, metadata }: RecordedEvent, asOf: AsOf): number {
+  if (asOf.type === 'position') return position - asOf.position
+  return Number(metadata.time > asOf.time) - Number(metadata.time < asOf.time)
+}
+
+/** Formats an entry as `/v1/audit` and the history endpoints return it. No change of a rule loses a race. */
+export function showAuditEntry(entry: AuditEntry, lostRaces: LostRaces = new Map()): JsonObject {
+  const noEffect = describeLostRace(lostRaces.get(entry.record.position))
+  const before = entry.before()
+  return {
+    ...showRecord(entry.record),
+    kind: entry.kind,
+    id: entry.id,
+    revision: entry.revision,
+    event: entry.event,
+    ...(entry.revertedTo !== undefined && { reverted_to: entry.revertedTo }),
+    ...(noEffect !== undefined && { no_effect: noEffect }),
+    before,
+    after: noEffect === undefined ? entry.after() : before,
+  }
+}
+
+/** An object before and after a change, as the API shows it; null if it did not exist. */
+interface ChangedObject {
+  readonly before: JsonObject | null
+  readonly after: JsonObject | null
+}
+
+/** Finds what the entries have changed, by their position. Entries that changed no object are left out. */
+export type ReadChangedObjects = (
+  entries: readonly LogEntry[],
+) => Promise<ReadonlyMap<Position, ChangedObject>>
+
+/** Formats the object only if it is shown. */
+type Change = Pick<AuditEntry, 'record' | 'before' | 'after'>
+
+export function createChangedObjectReader(
+  log: Pick<EventLog, 'read'>,
+  history: Pick<History, 'eventsOf'>,
+  kinds: RuleKinds,
+): ReadChangedObjects {
+  /** The changes of the user or the stream that the entry is about. */
+  async function readChanges({ record, kind }: LogEntry): Promise<readonly Change[]> {
+    const { userId } = record.data
+    const events = await (typeof userId === 'number'
+      ? history.eventsOf(userId)
+      : readStreams(log, [record.stream]))
+    return kind === 'operator' || kind === 'budget' ? foldFields(events) : toAuditEntries(events, kinds)
+  }
+
+  return async (entries) => {
+    const found = new Map<Position, ChangedObject>()
+    const wanted = new Set(
+      entries.filter(({ kind }) => !UNCHANGING.has(kind)).map(({ record }) => record.position),
+    )
+    for (const entry of entries) {
+      if (!wanted.has(entry.record.position) || found.has(entry.record.position)) continue
+      for (const { record, before, after } of await readChanges(entry))
+        if (wanted.has(record.position)) found.set(record.position, { before: before(), after: after() })
+    }
+    return found
+  }
+}
+
+/** Kinds of entries about what happened, in place of what was changed. */
+const UNCHANGING: ReadonlySet<LogEntry['kind']> = new Set(['access', 'router', 'log', 'unknown'])
+
+/** Operators and the budgets of everything: events name the fields that they set. */
+function foldFields(events: readonly PastEvent[]): readonly Change[] {
+  const objects = new Map<unknown, JsonObject>()
+  return events.map(({ record }) => {
+    const { type, data } = record
+    const id = data.operatorId ?? type.replace(/(?:Set|Removed)$/, '')
+    const before = objects.get(id) ?? null
+    const isRemoved = type.endsWith('Removed')
+    const after = isRemoved ? null : { ...before, ...showSetFields(record) }
+    if (after === null) objects.delete(id)
+    else objects.set(id, after)
+    return { record, before: () => before, after: () => after }
+  })
+}
+
+function showSetFields({ data }: RecordedEvent): JsonObject {
+  const { operatorId: id, hash: _, budget, changes, ...fields } = data
+  // The cast is safe: events of budgets have one.
+  return budget === undefined ? { id, ...fields, ...Object(changes) } : showFields(budget as Budget)
 }

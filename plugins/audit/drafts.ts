@@ -7,7 +7,7 @@ import { RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
 import { toUserRules } from '../../projections/user-rules.ts'
 import type { RuleCommandSet } from '../rules/index.ts'
 import { checkPatternSize, prefixErrors, prefixRejection, type RuleChange } from '../rules/index.ts'
-import type { RuleDraft, RuleDrafts } from './parse-simulation.ts'
+import type { RuleDraft, RuleDrafts } from './simulation.ts'
 
 /**
  * Higher than every real id, so that new drafts sort after all rules of the same priority, as new rules do.

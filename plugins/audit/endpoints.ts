@@ -25,8 +25,7 @@ import {
   ruleNotFoundError,
   toRuleResponse,
 } from '../rules/index.ts'
-import { type AuditEntry, toAuditEntries } from './audit-entries.ts'
-import { parseAuditQuery } from './find-entries.ts'
+import { type AuditEntry, parseAuditQuery, toAuditEntries } from './audit-entries.ts'
 import { HistoryChangedError, revertRule } from './revert.ts'
 import { auditQuery, ChangeList, ChangePage, DiffSchema, diffQuery, Revert } from './schemas.ts'
 import type { AuditServices } from './services.ts'

@@ -14,8 +14,7 @@ import type { RuleKindName } from '../../projections/rules.ts'
 import { emptyUserRules } from '../../projections/user-rules.ts'
 import type { RuleHistory } from '../rules/index.ts'
 import { createRuleCommands, diffRules, type RuleKinds } from '../rules/index.ts'
-import { type AuditEntry, toAuditEntries } from './audit-entries.ts'
-import { findAuditEntries, showAuditEntry } from './find-entries.ts'
+import { type AuditEntry, findAuditEntries, showAuditEntry, toAuditEntries } from './audit-entries.ts'
 import { isContested, type LostRaces } from './lost-races.ts'
 
 /** What counts as now. */

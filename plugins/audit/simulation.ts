@@ -9,12 +9,15 @@ import {
   type JsonObject,
   operator,
   type RuleSet,
+  type Static,
   type Target,
   user,
 } from '../../core/contract/index.ts'
+import { fromKoaError } from '../../core/http/errors.ts'
 import type { CallerSnapshot, RequestParser } from '../../core/pipeline/inference.ts'
 import { createUnsentExchange, type ExchangeCall } from '../../core/pipeline/unsent-exchange.ts'
-import type { AsOf } from '../../core/util/as-of.ts'
+import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
+import { createLazyParser } from '../../core/util/json-schema.ts'
 import { toAccount } from '../../projections/accounts.ts'
 import type { CallerAt } from '../../projections/callers.ts'
 import type { User } from '../../projections/events/users.ts'
@@ -29,26 +32,96 @@ import {
 } from '../dispatch/index.ts'
 import { CopyTarget } from '../ledger/index.ts'
 import { messagesDialect } from '../messages/index.ts'
-import type { Responses } from '../responses/index.ts'
-import { createResponsesParser } from '../responses/index.ts'
+import { createResponsesParser, type Responses } from '../responses/index.ts'
 import { addDrafts } from './drafts.ts'
-import {
-  type PolicyDraft,
-  parseSimulation,
-  type RuleDrafts,
-  type SimulatedEndpoint,
-  type Simulation,
-  toSimulation,
-} from './parse-simulation.ts'
-import type { AuditServices } from './services.ts'
-import { showSimulatedError } from './simulated-error.ts'
 import {
   AdminSimulationRequest,
   adminSimulationExamples,
+  type Draft,
+  type DraftsByKind,
+  type PolicyDraftSchema,
+  type SIMULATED_ENDPOINTS,
+  SimulationFields,
   SimulationRequest,
   SimulationSchema,
   simulationExamples,
-} from './simulation-schemas.ts'
+} from './schemas.ts'
+import type { AuditServices } from './services.ts'
+
+/** The endpoint that the simulated request would be sent to. */
+type SimulatedEndpoint = (typeof SIMULATED_ENDPOINTS)[number]
+
+/** A new rule as it would be created. With an `id`, a change to the stored rule with that id. */
+export type RuleDraft = Static<typeof Draft>
+
+export type RuleDrafts = Static<typeof DraftsByKind>
+
+type PolicyDraft = Static<typeof PolicyDraftSchema>
+
+const parseFields = createLazyParser(SimulationFields)
+
+/** A parsed body of `POST /v1/simulate`. */
+interface Simulation {
+  readonly endpoint: SimulatedEndpoint
+  /** The body that the endpoint would receive. */
+  readonly request: JsonObject
+  /** Undefined for the current rules and plan. */
+  readonly asOf: AsOf | undefined
+  readonly keyId: string | undefined
+  readonly requestId: string | undefined
+  readonly drafts: RuleDrafts
+  readonly policyDrafts: readonly PolicyDraft[]
+}
+
+/**
+ * Parses the body of `POST /v1/simulate`: the body of an inference request with the additional fields
+ * `endpoint`, `as_of` and `rules`. Throws 400 naming the invalid field. See docs/decisions/rules.md, "A
+ * simulated request is the request itself, with as_of and rules beside its fields".
+ */
+function parseSimulation(body: JsonObject): Simulation {
+  const { endpoint, as_of, key_id, request_id, rules = {}, ...request } = parseFields(body)
+  return toSimulation(request, { endpoint, as_of, key_id, request_id, drafts: rules, policyDrafts: [] })
+}
+
+/** Throws 400 if `as_of` is invalid. */
+export function toSimulation(
+  request: JsonObject,
+  { endpoint, as_of, key_id, request_id, drafts, policyDrafts }: SimulationTerms,
+): Simulation {
+  return {
+    endpoint: endpoint ?? detectEndpoint(request),
+    request,
+    asOf: as_of === undefined ? undefined : parseAsOf(as_of, 'as_of'),
+    keyId: key_id,
+    requestId: request_id,
+    drafts,
+    policyDrafts,
+  }
+}
+
+interface SimulationTerms extends Pick<Simulation, 'drafts' | 'policyDrafts'> {
+  readonly endpoint: SimulatedEndpoint | undefined
+  readonly as_of: string | number | undefined
+  readonly key_id?: string | undefined
+  readonly request_id?: string | undefined
+}
+
+/** Detects the endpoint by a field that only one of them has. */
+function detectEndpoint(request: JsonObject): SimulatedEndpoint {
+  if (request.system !== undefined) return 'messages'
+  if (request.messages !== undefined) return 'chat'
+  if (request.input !== undefined) return 'responses'
+  return request.prompt !== undefined ? 'route' : 'chat'
+}
+
+/** Returns the parts of an error that the caller of a simulation may see. */
+export function showSimulatedError(thrown: unknown): JsonObject {
+  const error = fromKoaError(thrown) ?? thrown
+  if (!GatewayError.isInstance(error)) return { code: 'internal_error', http_status: 500 }
+  const { code, status, message, details } = error
+  const { param, meta } = details
+  return { code, http_status: status, message, ...(param && { param }), ...(meta && { meta }) }
+}
 
 /**
  * `POST /v1/simulate`: shows how a request would be handled. Uses the code that decides about real requests,

@@ -7,8 +7,8 @@ import {
   type ReplyPart,
   type Target,
 } from '../../core/contract/index.ts'
-import type { CircuitBreakers } from '../../providers/shared/breaker.ts'
 import { limitRequest } from '../../providers/shared/catalog.ts'
+import type { CircuitBreakers } from '../../providers/shared/circuit.ts'
 import type { Provider } from '../../providers/shared/client.ts'
 import type { LatencyTracker } from '../../providers/shared/latency.ts'
 import { addParameterWarnings } from './parameter-warnings.ts'

@@ -6,7 +6,7 @@ import {
   settingsOf,
   type Target,
 } from '../../core/contract/index.ts'
-import { CircuitBreakers } from '../../providers/shared/breaker.ts'
+import { CircuitBreakers } from '../../providers/shared/circuit.ts'
 import { LatencyTracker } from '../../providers/shared/latency.ts'
 import { Providers } from '../../providers/shared/providers.ts'
 import { createCallProvider } from './call-provider.ts'

@@ -1,5 +1,5 @@
 import { type ClientConnection, GatewayError } from '../../core/contract/index.ts'
-import { createCircuitBreakers } from '../../providers/shared/breaker.ts'
+import { createCircuitBreakers } from '../../providers/shared/circuit.ts'
 import { createPool } from '../../providers/shared/connection.ts'
 import { fetchWhole } from '../../providers/shared/http.ts'
 import type { BreakerSettings } from '../../providers/shared/model-breaker.ts'

@@ -1,7 +1,7 @@
 import { collectDefaultMetrics } from 'prom-client'
 import { definePlugin, endpoint, operator, service } from '../../core/contract/index.ts'
 import { GatewayState } from '../../projections/state.ts'
-import { CircuitBreakers } from '../../providers/shared/breaker.ts'
+import { CircuitBreakers } from '../../providers/shared/circuit.ts'
 import { Providers } from '../../providers/shared/providers.ts'
 import { observeCosts, observeGroupCosts } from './cost-metrics.ts'
 import { type MetricsPage, serveMetrics } from './endpoint.ts'

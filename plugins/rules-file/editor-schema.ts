@@ -10,7 +10,7 @@ import {
 } from '../routing/index.ts'
 import { ruleBodySchema } from '../rules/index.ts'
 import { createShadowAction } from '../shadow/index.ts'
-import { RuleCasesSchema } from './case-schemas.ts'
+import { RuleCasesSchema } from './run-cases.ts'
 import { RulesFileSchema } from './schemas.ts'
 
 const DRAFT = 'http://json-schema.org/draft-07/schema#'

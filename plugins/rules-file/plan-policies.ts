@@ -1,10 +1,8 @@
 import { showFields } from '../../core/resources/names.ts'
 import type { Policy, PolicyContent } from '../../projections/events/policies.ts'
 import { diffFields } from '../rules/index.ts'
-import type { PlanBuilder } from './plan-builder.ts'
-import { pickChanged } from './plan-groups.ts'
+import { type PlanBuilder, type PlannedId, pickChanged, type ToId } from './plan.ts'
 import { planRules } from './plan-rules.ts'
-import type { PlannedId, ToId } from './planned.ts'
 import { matchEntries } from './references.ts'
 import type { PolicyEntry } from './schemas.ts'
 

@@ -1,6 +1,48 @@
-import type { FileIssues } from './issues.ts'
-import type { PlannedId, RulesFileState } from './planned.ts'
+import { GatewayError } from '../../core/contract/index.ts'
+import type { PolicyScope } from '../../projections/events/policies.ts'
+import type { DomainEvent } from '../../projections/events/registry.ts'
+import { isRuleEvent } from '../../projections/events/rules.ts'
+import type { PlannedId, RulesFileState } from './plan.ts'
 import type { Reference } from './schemas.ts'
+
+/** Collects the issues of a file by path, such as `policies[0].firewall_rules[2].pattern`. */
+export class FileIssues {
+  readonly #issues = new Map<string, string[]>()
+
+  add(path: string, message: string): void {
+    const known = this.#issues.get(path)
+    if (known === undefined) this.#issues.set(path, [message])
+    else known.push(message)
+  }
+
+  /** Returns what the function returns; undefined if it throws a `GatewayError`, which is added. */
+  async collect<Result>(path: string, run: () => Result | Promise<Result>): Promise<Result | undefined> {
+    try {
+      return await run()
+    } catch (error) {
+      if (!GatewayError.isInstance(error)) throw error
+      const { errors, param } = error.details
+      for (const [field, messages] of Object.entries(errors ?? {}))
+        for (const message of messages) this.add(`${path}.${field}`, message)
+      if (errors === undefined) this.add(param === undefined ? path : `${path}.${param}`, error.message)
+      return undefined
+    }
+  }
+
+  /** Throws 422 with all issues, if there are any. */
+  throwIfAny(): void {
+    if (this.#issues.size === 0) return
+    const lines = [...this.#issues].flatMap(([path, messages]) => messages.map((text) => `${path}: ${text}`))
+    const count = lines.length === 1 ? '1 issue' : `${lines.length} issues`
+    const shown = lines.length > MAX_SHOWN ? [...lines.slice(0, MAX_SHOWN), '…'] : lines
+    throw new GatewayError('validation_error', `The file has ${count}. ${shown.join(' ')}`, {
+      errors: Object.fromEntries(this.#issues),
+    })
+  }
+}
+
+/** The message of the error names this many issues; all of them are listed under `errors`. */
+const MAX_SHOWN = 3
 
 /** Finds users and groups by id or by name. Groups that the file adds are found by name, too. */
 export class References {
@@ -131,4 +173,45 @@ function matchEntry<Known extends { readonly id: number; readonly name: string }
   }
   const [found, another] = known.filter((one) => one.name === name)
   return another === undefined ? found : `More than one ${what} has the name "${name}". Add the id.`
+}
+
+/**
+ * Returns what has happened to a group, a policy or a user that makes events without effect, as a sentence;
+ * undefined if they have one. These are in other streams than the events, so no revision tells.
+ */
+export function findLostReference(
+  events: readonly DomainEvent[],
+  state: Pick<RulesFileState, 'accounts' | 'groups' | 'policies'>,
+): string | undefined {
+  for (const event of events) {
+    const issue = findIssue(event, state)
+    if (issue !== undefined) return issue
+  }
+  return undefined
+}
+
+function findIssue(
+  event: DomainEvent,
+  { accounts, groups, policies }: Pick<RulesFileState, 'accounts' | 'groups' | 'policies'>,
+): string | undefined {
+  if (event.type === 'GroupDeleted') {
+    const { groupId } = event.data
+    const policy = policies.policyOfGroup(groupId)
+    if (policy) return `Policy ${policy.id} ("${policy.name}") was applied to group ${groupId} meanwhile.`
+  }
+  const scope = scopeOf(event)
+  const groupId = scope.groups.find((id) => groups.group(id) === undefined)
+  if (groupId !== undefined) return `Group ${groupId} was deleted meanwhile.`
+  const userId = scope.users.find((id) => accounts.user(id) === undefined)
+  return userId === undefined ? undefined : `User ${userId} was deleted meanwhile.`
+}
+
+/** The groups and users that the event requires. */
+function scopeOf(event: DomainEvent): Exclude<PolicyScope, { everyone: true }> {
+  const { type, data } = event
+  if (isRuleEvent(event)) return { groups: [], users: 'userId' in event.data ? [event.data.userId] : [] }
+  if (type === 'UserAddedToGroup') return { groups: [data.groupId], users: [data.userId] }
+  const scope =
+    type === 'PolicyCreated' ? data.appliesTo : type === 'PolicyUpdated' ? data.changes.appliesTo : undefined
+  return scope === undefined || 'everyone' in scope ? { groups: [], users: [] } : scope
 }

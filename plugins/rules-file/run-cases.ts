@@ -1,15 +1,161 @@
-import { type Account, type Exchange, GatewayError } from '../../core/contract/index.ts'
+import {
+  type Account,
+  type Exchange,
+  GatewayError,
+  isJsonObject,
+  type JsonObject,
+  MODES,
+  PLANS,
+  type Static,
+  StrictObject,
+  StringEnum,
+  Type,
+} from '../../core/contract/index.ts'
 import type { CallerSnapshot } from '../../core/pipeline/inference.ts'
 import { NO_CLIENT } from '../../core/pipeline/unsent-exchange.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { Groups } from '../../projections/groups.ts'
 import type { Policies } from '../../projections/policies.ts'
 import type { Rules } from '../../projections/rules.ts'
-import { createRequestDecider, toSimulation } from '../audit/index.ts'
-import type { RuleCase } from './case-schemas.ts'
-import { checkExpectations, type Mismatch } from './check-expectations.ts'
-import type { RulesFileState } from './planned.ts'
+import { createRequestDecider, SIMULATED_ENDPOINTS, toSimulation } from '../audit/index.ts'
+import type { RulesFileState } from './plan.ts'
 import { References } from './references.ts'
+import { reference } from './schemas.ts'
+
+const texts = (description: string) =>
+  Type.Optional(
+    Type.Union([Type.String({ minLength: 1 }), Type.Array(Type.String({ minLength: 1 }))], { description }),
+  )
+
+const name = (description: string) => Type.Optional(Type.String({ minLength: 1, description }))
+
+const Expectations = StrictObject(
+  {
+    outcome: Type.Optional(
+      StringEnum(['allowed', 'refused'], { description: 'Whether the request is sent to a provider.' }),
+    ),
+    blocked_by: name('Name of the firewall rule that blocks the request.'),
+    policy: name('Name of the policy of that rule.'),
+    error: name('Code of the error, such as firewall_blocked.'),
+    contains: texts('Texts that the request has as it is sent.'),
+    lacks: texts('Texts that it does not have, such as those that are masked.'),
+    warnings: texts('Texts that occur in the warnings. An empty list: there are no warnings.'),
+    applied: texts('Names of rules that do something to the request.'),
+    provider: name('Provider that the request is sent to first.'),
+    model: name('Model that the request is sent to first.'),
+    mode: Type.Optional(StringEnum(MODES, { description: 'Routing mode.' })),
+  },
+  { minProperties: 1, description: 'What must happen.' },
+)
+
+const Case = StrictObject(
+  {
+    name: Type.String({ minLength: 1, description: 'What the case shows.' }),
+    user: Type.Optional(reference('user')),
+    groups: Type.Optional(
+      Type.Array(reference('group'), { description: 'Groups of the user; default: those of the file.' }),
+    ),
+    plan: Type.Optional(StringEnum(PLANS, { description: 'Plan of the user. Default: paid.' })),
+    endpoint: Type.Optional(
+      StringEnum(SIMULATED_ENDPOINTS, { description: 'Default: derived from the fields of the request.' }),
+    ),
+    prompt: name('Text of a chat completion request without a model, in place of a request.'),
+    request: Type.Optional(
+      Type.Unsafe<JsonObject>({ type: 'object', description: 'Body of the request to the endpoint.' }),
+    ),
+    expect: Expectations,
+  },
+  { description: 'A request, and what must happen to it.' },
+)
+
+/** Requests with expected outcomes. See docs/guides/rule-tests.md. */
+export const RuleCasesSchema = StrictObject(
+  { cases: Type.Array(Case, { minItems: 1, description: 'The cases.' }) },
+  { $id: 'RuleCases', description: 'Requests with expected outcomes.' },
+)
+
+type RuleCase = Static<typeof Case>
+type RuleExpectations = Static<typeof Expectations>
+
+/** A part of the outcome that is not as expected. */
+interface Mismatch {
+  readonly field: string
+  readonly expected: string
+  readonly got: string
+}
+
+/** What is only known of a request that is sent. */
+const SENT = ['contains', 'lacks', 'provider', 'model', 'mode'] as const
+
+/** Compares a simulated decision with what is expected of it. */
+function checkExpectations(expect: RuleExpectations, decision: JsonObject): readonly Mismatch[] {
+  const mismatches: Mismatch[] = []
+  const add = (field: string, expected: unknown, got: unknown) =>
+    mismatches.push({ field, expected: show(expected), got: show(got) })
+  const blockedBy = asObject(decision.blocked_by)
+  const [target] = asList(decision.targets)
+  const actual = {
+    outcome: decision.outcome,
+    blocked_by: blockedBy.name,
+    policy: asObject(blockedBy.origin).name,
+    error: asObject(decision.error).code,
+    provider: asObject(target).provider,
+    model: asObject(target).model,
+    mode: decision.routing_mode,
+  }
+  const isSent = decision.outcome === 'allowed'
+  for (const field of ['outcome', 'blocked_by', 'policy', 'error', 'provider', 'model', 'mode'] as const) {
+    const expected = expect[field]
+    if (expected === undefined || (!isSent && isAboutSent(field))) continue
+    if (actual[field] !== expected) add(field, expected, actual[field])
+  }
+  const missed = SENT.filter((field) => expect[field] !== undefined)
+  if (!isSent && missed.length > 0)
+    add(missed.join(', '), 'a request that is sent', asObject(decision.error).message)
+  if (isSent) {
+    const sent = JSON.stringify(decision.request)
+    const occurs = (text: string) => sent.includes(JSON.stringify(text).slice(1, -1))
+    for (const text of toList(expect.contains)) if (!occurs(text)) add('contains', text, sent)
+    for (const text of toList(expect.lacks)) if (occurs(text)) add('lacks', text, sent)
+  }
+  const warnings = asList(decision.warnings).map((warning) => String(asObject(warning).message))
+  if (Array.isArray(expect.warnings) && expect.warnings.length === 0 && warnings.length > 0)
+    add('warnings', 'none', warnings.join(' '))
+  for (const text of toList(expect.warnings))
+    if (!warnings.some((warning) => warning.includes(text))) add('warnings', text, warnings.join(' '))
+  const applied = asList(decision.rule_trace).flatMap((entry) => {
+    const { name, outcome } = asObject(entry)
+    return outcome === 'applied' ? [String(name)] : []
+  })
+  for (const name of toList(expect.applied))
+    if (!applied.includes(name)) add('applied', name, applied.join(', '))
+  return mismatches
+}
+
+function isAboutSent(field: string): boolean {
+  return (SENT as readonly string[]).includes(field)
+}
+
+function toList(texts: string | readonly string[] | undefined): readonly string[] {
+  return typeof texts === 'string' ? [texts] : (texts ?? [])
+}
+
+function asObject(value: unknown): JsonObject {
+  return isJsonObject(value) ? value : {}
+}
+
+function asList(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+/** Requests can be long. */
+const MAX_SHOWN_LENGTH = 200
+
+function show(value: unknown): string {
+  if (value === undefined || value === null || value === '') return 'none'
+  const text = String(value)
+  return text.length > MAX_SHOWN_LENGTH ? `${text.slice(0, MAX_SHOWN_LENGTH)}…` : text
+}
 
 interface CaseServices extends RulesFileState {
   readonly accounts: Pick<Accounts, 'user' | 'users' | 'ownerOfKey'>

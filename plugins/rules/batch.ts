@@ -1,4 +1,6 @@
 import {
+  type EndpointResponse,
+  endpoint,
   GatewayError,
   type JsonObject,
   type Static,
@@ -8,18 +10,24 @@ import {
 } from '../../core/contract/index.ts'
 import { Variants } from '../../core/dialects/schema-types.ts'
 import { anyRevision, onlyRevision, type Precondition } from '../../core/http/conditional.ts'
-import { AnyFields } from '../../core/http/schemas.ts'
+import { repeatable } from '../../core/http/idempotency.ts'
+import { AnyFields, Success, WarningSchema } from '../../core/http/schemas.ts'
+import { WRITE_ERRORS } from '../../core/resources/endpoints.ts'
 import { mapInSlices } from '../../core/util/cooperative-yield.ts'
 import { RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
-import { createdRuleIds, type PastRuleChange, pastCommands } from './replay.ts'
+import { createdRuleIds, type PastRuleChange, pastCommands, readRuleChange } from './replay.ts'
 import {
   type CreateRuleCommands,
+  executeRuleChanges,
   prefixErrors,
   prefixRejection,
   type RuleChange,
   type RuleChangeResult,
   type RuleCommands,
+  type RuleServices,
 } from './rule-commands.ts'
+import type { RuleApi } from './rule-kind.ts'
+import type { RuleScope } from './rule-scopes.ts'
 
 /** The rule commands of each kind. */
 export type RuleCommandSet = Readonly<Record<RuleKindName, CreateRuleCommands>>
@@ -55,7 +63,7 @@ const Operation = Variants('op', [CreateOperation, UpdateOperation, DeleteOperat
 })
 
 /** The body of `POST /v1/rules/batch`. */
-export const RuleBatch = StrictObject(
+const RuleBatch = StrictObject(
   {
     operations: Type.Array(Operation, {
       minItems: 1,
@@ -67,7 +75,7 @@ export const RuleBatch = StrictObject(
 )
 
 /** Converts operations to changes. Rejects with a `GatewayError` that names the invalid operation. */
-export async function toRuleChanges(
+async function toRuleChanges(
   { operations }: Static<typeof RuleBatch>,
   commands: RuleCommandSet,
   ownerId: number,
@@ -91,7 +99,7 @@ export async function toRuleChanges(
 }
 
 /** The results of operations that were executed before. */
-export async function replayOperations(
+async function replayOperations(
   { operations }: Static<typeof RuleBatch>,
   past: PastRuleChange,
   commands: RuleCommandSet,
@@ -124,4 +132,89 @@ function toChange(operation: Static<typeof Operation>, commands: RuleCommands): 
 
 function expectedRevision({ revision }: { readonly revision?: number }): Precondition {
   return revision === undefined ? anyRevision : onlyRevision(revision)
+}
+
+type RuleApis = Readonly<Record<RuleKindName, { readonly api: RuleApi }>>
+
+const OperationWarning = Type.Object(
+  {
+    ...WarningSchema.properties,
+    operation: Type.Integer({ minimum: 0, description: 'Index of the operation that the warning is about.' }),
+  },
+  { $id: 'RuleOperationWarning', description: 'A warning about a rule after its change.' },
+)
+
+/** Creates `…/rules/batch`: atomic changes to rules of both kinds. */
+export function createBatchEndpoint(
+  scope: RuleScope,
+  { routing, firewall }: RuleApis,
+  commands: RuleCommandSet,
+  services: RuleServices,
+) {
+  const BatchResult = Type.Union([routing.api.schema, firewall.api.schema, Success], {
+    $id: 'RuleOperationResult',
+    description: 'A rule after its change, or the success of a deletion.',
+  })
+  const [newRoutingRule] = Object.values(routing.api.examples)
+  const [newFirewallRule] = Object.values(firewall.api.examples)
+  return repeatable(
+    endpoint({
+      method: 'POST',
+      path: `${scope.path}/rules/batch`,
+      params: scope.params,
+      access: scope.write,
+      operationId: `change${scope.operation}Rules`,
+      summary: 'Applies several changes to rules of both kinds atomically.',
+      tags: ['rules'],
+      body: RuleBatch,
+      examples: {
+        create: {
+          operations: [
+            { kind: 'routing', op: 'create', data: newRoutingRule },
+            { kind: 'firewall', op: 'create', data: newFirewallRule },
+          ],
+        },
+        change: {
+          operations: [
+            { kind: 'routing', op: 'update', id: 7, data: { priority: 1 } },
+            { kind: 'firewall', op: 'delete', id: 8, revision: 1 },
+          ],
+        },
+      },
+      responses: {
+        200: {
+          description: 'All changes were made.',
+          body: Type.Object(
+            {
+              data: Type.Array(BatchResult, { description: 'One result for each operation, in order.' }),
+              warnings: Type.Optional(
+                Type.Array(OperationWarning, { description: 'Warnings; missing if there are none.' }),
+              ),
+            },
+            { $id: 'RuleOperationResultList', description: 'The results.' },
+          ),
+        },
+      },
+      errors: [...['invalid_rule', 'not_found', 'revision_mismatch', 'validation_error'], ...WRITE_ERRORS],
+      async handle(call) {
+        const ownerId = scope.ownerOf(call)
+        services.writer.checkAvailable()
+        const changes = await toRuleChanges(call.body, commands, ownerId)
+        return toBatchResponse(await executeRuleChanges(changes, services, ownerId, call.author))
+      },
+    }),
+    async (call, change) => {
+      const past = await readRuleChange(change, services.history, scope.ownerOf(call, true))
+      // The same body as that of the first request, which was valid.
+      return toBatchResponse(await replayOperations(call.body as Static<typeof RuleBatch>, past, commands))
+    },
+  )
+}
+
+function toBatchResponse(results: readonly RuleChangeResult[]): EndpointResponse {
+  const data = results.map((result) => (result.type === 'rule' ? result.shown : { success: true }))
+  const warnings = results.flatMap((result, operation) =>
+    result.type === 'rule' ? result.warnings.map((warning) => ({ ...warning, operation })) : [],
+  )
+  return { status: 200, body: { data, ...(warnings.length > 0 && { warnings }) } }
 }

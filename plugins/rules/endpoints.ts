@@ -22,7 +22,6 @@ import { dataWithWarnings, Success } from '../../core/http/schemas.ts'
 import { WRITE_ERRORS } from '../../core/resources/endpoints.ts'
 import { parseAsOf } from '../../core/util/as-of.ts'
 import type { History } from '../../projections/history.ts'
-import type { PastRules } from './past-rules.ts'
 import { changedRuleId, pastCommands, readRuleChange } from './replay.ts'
 import {
   type CreateRuleCommands,
@@ -33,7 +32,7 @@ import {
   ruleNotFoundError,
 } from './rule-commands.ts'
 import { type RuleKind, ruleBodySchema } from './rule-kind.ts'
-import type { RuleScope } from './rule-scope.ts'
+import type { PastRules, RuleScope } from './rule-scopes.ts'
 import { asOfQuery, listQuery, ruleId } from './schemas.ts'
 
 export interface RuleEndpointServices<Rule extends RoutingRule | FirewallRule, Content> extends RuleServices {

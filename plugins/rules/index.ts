@@ -1,5 +1,5 @@
 export type { RuleCommandSet } from './batch.ts'
-export { createBatchEndpoint } from './batch-endpoint.ts'
+export { createBatchEndpoint } from './batch.ts'
 export { diffFields, diffRules, type RuleKinds } from './diff-rules.ts'
 export { createRuleEndpoints, HISTORY_ERRORS, replayRuleChange, toRuleResponse } from './endpoints.ts'
 export { checkPatternSize, measureRules } from './pattern-size.ts'
@@ -26,7 +26,14 @@ export {
   schemaField,
   showOwner,
 } from './rule-kind.ts'
-export type { RuleScope } from './rule-scope.ts'
-export { type AuditQuery, type RuleHistory, type RuleHistoryServices, RuleScopes } from './rule-scopes.ts'
-export { findJudgedRequest, forEachRuleSet, keepJudgedRequest } from './rule-sets.ts'
+export type { RuleScope } from './rule-scopes.ts'
+export {
+  type AuditQuery,
+  findJudgedRequest,
+  forEachRuleSet,
+  keepJudgedRequest,
+  type RuleHistory,
+  type RuleHistoryServices,
+  RuleScopes,
+} from './rule-scopes.ts'
 export { asOfQuery, ruleId, ruleSchema } from './schemas.ts'

@@ -1,7 +1,6 @@
 import { definePlugin, type Endpoint, service } from '../../core/contract/index.ts'
-import { createBatchEndpoint } from './batch-endpoint.ts'
-import { OWN_RULES } from './rule-scope.ts'
-import { RuleScopes } from './rule-scopes.ts'
+import { createBatchEndpoint } from './batch.ts'
+import { OWN_RULES, RuleScopes } from './rule-scopes.ts'
 
 /** The endpoints for rules as a file. The gateway creates them: a file has what several plugins declare. */
 export type RulesFileEndpoints = readonly Endpoint[]

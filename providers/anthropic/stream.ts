@@ -8,8 +8,13 @@ import { asNumber, asObject, asString, toArgumentsJson } from '../shared/fields.
 import { TextRecordMatcher } from '../shared/record-pattern.ts'
 import { toReplyEvents } from '../shared/stream.ts'
 import { isAnthropicErrorRecord, parseAnthropicErrorRecord } from './errors.ts'
-import { createExtraBlockReader } from './extra-blocks.ts'
-import { toBlockStart, toExtraPart, toMessageParts, toSignaturePart } from './extra-parts.ts'
+import {
+  createExtraBlockReader,
+  toBlockStart,
+  toExtraPart,
+  toMessageParts,
+  toSignaturePart,
+} from './extra-parts.ts'
 import { toAnthropicFinishReason, toAnthropicUsage, toRefusalParts, toTextParts } from './reply.ts'
 
 const NO_PARTS: readonly ReplyPart[] = []

@@ -6,12 +6,10 @@ import { clampOutputLimit, findOmittedFields, outputLimitOf } from '../shared/de
 import { type MediaPlaces, placeMedia, TEXT_RESULTS } from '../shared/place-media.ts'
 import { openAiEmbeddings } from './embeddings.ts'
 import { parseChatError } from './errors.ts'
-import { checkOpenAiFile } from './files.ts'
-import { toCompatibleMessages } from './messages.ts'
+import { checkOpenAiFile, toCompatibleMessages } from './messages.ts'
 import { openAiModerations } from './moderations.ts'
-import { parseChatReply } from './reply.ts'
+import { buildBearerAuth, buildChatHeaders, parseChatReply } from './reply.ts'
 import { createChatStreamReader } from './stream.ts'
-import { buildBearerAuth, buildChatHeaders } from './wire.ts'
 
 interface BuiltInFormat extends ChatFormat {
   /** Default: texts only in tool results, and the images and files of chat completions. */

@@ -3,12 +3,11 @@ import type { JsonObject } from '../../core/contract/json.ts'
 import type { OperationFormat } from '../../core/contract/provider.ts'
 import { parseJsonObject } from '../../core/util/json.ts'
 import { asNumber, asObject, asObjects, asString } from '../shared/fields.ts'
-import { dimensionsToSend, inputsOf } from '../shared/inputs.ts'
+import { dimensionsToSend, inputsOf } from '../shared/input-batches.ts'
 import { buildEmbeddingsReply } from '../shared/operation-reply.ts'
 import { extractVectors } from '../shared/vectors.ts'
 import { isChatErrorRecord, parseChatErrorRecord } from './errors.ts'
-import { toChatUsage } from './reply.ts'
-import { buildChatHeaders } from './wire.ts'
+import { buildChatHeaders, toChatUsage } from './reply.ts'
 
 /**
  * OpenAI's embeddings: https://platform.openai.com/docs/api-reference/embeddings. Unknown fields are passed

@@ -9,7 +9,7 @@ import type { RunReader } from '../shared/text-run.ts'
 import { isChatErrorRecord, parseChatErrorRecord } from './errors.ts'
 import { ReasoningFields } from './reasoning-fields.ts'
 import { addContentParts, citesPages, findFirstChoice, toChatFinishReason, toChatUsage } from './reply.ts'
-import { ToolCallReader, toolNamesOf } from './tool-calls.ts'
+import { ToolCallReader, toolNamesOf } from './tools.ts'
 
 const NO_EVENTS: readonly ReplyEvent[] = []
 

@@ -1,7 +1,7 @@
 import type { ChatRequest, ReplyEvent } from '../../core/contract/chat.ts'
 import type { OperationFormat } from '../../core/contract/provider.ts'
 import { asObject, asObjects, asTokens } from '../shared/fields.ts'
-import { dimensionsToSend, textInputsOf } from '../shared/inputs.ts'
+import { dimensionsToSend, textInputsOf } from '../shared/input-batches.ts'
 import { buildEmbeddingsReply } from '../shared/operation-reply.ts'
 import { parseGeminiErrorRecord } from './errors.ts'
 

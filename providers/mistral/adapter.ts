@@ -1,21 +1,52 @@
 import { type ChatRequest, ReplyEvent } from '../../core/contract/chat.ts'
 import { builtAs, clamp, convert, keep, oneOf, rename } from '../../core/contract/chat-format.ts'
+import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
-import type { Model, StreamReader } from '../../core/contract/provider.ts'
+import type { Model, OperationFormat, StreamReader } from '../../core/contract/provider.ts'
 import { createChatAdapter } from '../chat-format/adapter.ts'
+import { parseEmbeddingsReply, parseEmbeddingsText } from '../chat-format/embeddings.ts'
 import { withJsonInstruction } from '../chat-format/messages.ts'
-import { parseChatReply } from '../chat-format/reply.ts'
+import { parseModerationReply } from '../chat-format/moderations.ts'
+import { buildChatHeaders, parseChatReply } from '../chat-format/reply.ts'
 import { createChatStreamReader } from '../chat-format/stream.ts'
 import { applyAllowedTools, toChatTools, toNamedToolChoice } from '../chat-format/tools.ts'
 import { MISTRAL_LIMITS } from '../shared/api-limits.ts'
 import { findLostAuthors } from '../shared/deviations.ts'
 import { findNearestEffort } from '../shared/efforts.ts'
 import { asObject, asString } from '../shared/fields.ts'
+import { dimensionsToSend, textInputsOf } from '../shared/input-batches.ts'
 import { WEB_IMAGES } from '../shared/place-media.ts'
 import { MISTRAL_QUIRKS, quirksOf } from '../shared/quirks.ts'
 import { toReplyEvents } from '../shared/stream.ts'
 import { toContentChunk, toMistralMessages } from './messages.ts'
-import { mistralEmbeddings, mistralModerations } from './operations.ts'
+
+/** Mistral's embeddings: https://docs.mistral.ai/api/endpoint/embeddings. Vectors are always numbers. */
+const mistralEmbeddings: OperationFormat = {
+  buildRequest(request, target) {
+    const output_dimension = dimensionsToSend(request, target)
+    const body = { model: target.model, input: textInputsOf(request, target), output_dimension }
+    const headers = buildChatHeaders(false)
+    return { path: '/v1/embeddings', headers, body: JSON.stringify(body), omitted: [] }
+  },
+  parseReply: parseEmbeddingsReply,
+  parseText: parseEmbeddingsText,
+}
+
+/** Mistral's moderations: https://docs.mistral.ai/api/endpoint/classifiers. */
+const mistralModerations: OperationFormat = {
+  buildRequest(request, target) {
+    const hasMedia = request.messages.some(
+      ({ content }) => Array.isArray(content) && content.some(({ type }) => type !== 'text'),
+    )
+    if (hasMedia) {
+      const message = `${target.model} judges texts only. Use a model of OpenAI for images.`
+      throw new GatewayError('unsupported_parameter', message, { param: 'input' })
+    }
+    const body = JSON.stringify({ model: target.model, input: textInputsOf(request, target) })
+    return { path: '/v1/moderations', headers: buildChatHeaders(false), body, omitted: [] }
+  },
+  parseReply: parseModerationReply,
+}
 
 /** A message of the user could not follow a result, so media stays in it. */
 const MEDIA_PLACES = {

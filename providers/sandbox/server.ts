@@ -2,10 +2,8 @@ import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createFaultPicker, type PickFault } from './faults.ts'
-import { readRequest } from './received-request.ts'
-import { createRecorder, type RecordedRequest, type Recorder } from './recorder.ts'
-import { buildResponse } from './respond.ts'
-import { sendScript } from './response-script.ts'
+import { createRecorder, type RecordedRequest, type Recorder, readRequest } from './recorder.ts'
+import { buildResponse, sendScript } from './response-script.ts'
 
 export type { RecordedRequest } from './recorder.ts'
 

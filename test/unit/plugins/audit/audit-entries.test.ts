@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { createOperatorRegistry } from '../../../../core/pipeline/operator-registry.ts'
-import { toAuditEntries } from '../../../../plugins/audit/audit-entries.ts'
-import { showAuditEntry } from '../../../../plugins/audit/find-entries.ts'
+import { showAuditEntry, toAuditEntries } from '../../../../plugins/audit/audit-entries.ts'
 import { createFirewallRuleKind } from '../../../../plugins/firewall/rule-kind.ts'
 import { createRoutingRuleKind } from '../../../../plugins/routing/rule-kind.ts'
 import { EVENTS } from '../../../../projections/events/registry.ts'

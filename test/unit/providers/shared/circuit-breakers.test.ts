@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { type ErrorCode, type ErrorDetails, GatewayError } from '../../../../core/contract/index.ts'
-import { type CircuitBreakers, createCircuitBreakers } from '../../../../providers/shared/breaker.ts'
+import { type CircuitBreakers, createCircuitBreakers } from '../../../../providers/shared/circuit.ts'
 import { ConnectError } from '../../../../providers/shared/http.ts'
 import { model } from '../../../support/models.ts'
 
