@@ -8,8 +8,9 @@ import { openAiEmbeddings } from './embeddings.ts'
 import { parseChatError } from './errors.ts'
 import { checkOpenAiFile, toCompatibleMessages } from './messages.ts'
 import { openAiModerations } from './moderations.ts'
-import { buildBearerAuth, buildChatHeaders, parseChatReply } from './reply.ts'
+import { parseChatReply } from './reply.ts'
 import { createChatStreamReader } from './stream.ts'
+import { buildBearerAuth, buildChatHeaders } from './wire.ts'
 
 interface BuiltInFormat extends ChatFormat {
   /** Default: texts only in tool results, and the images and files of chat completions. */

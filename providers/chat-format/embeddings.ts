@@ -7,7 +7,8 @@ import { dimensionsToSend, inputsOf } from '../shared/input-batches.ts'
 import { buildEmbeddingsReply } from '../shared/operation-reply.ts'
 import { extractVectors } from '../shared/vectors.ts'
 import { isChatErrorRecord, parseChatErrorRecord } from './errors.ts'
-import { buildChatHeaders, toChatUsage } from './reply.ts'
+import { toChatUsage } from './reply.ts'
+import { buildChatHeaders } from './wire.ts'
 
 /**
  * OpenAI's embeddings: https://platform.openai.com/docs/api-reference/embeddings. Unknown fields are passed

@@ -4,7 +4,8 @@ import { unusableReplyError } from '../shared/errors.ts'
 import { asObject, asObjects, asString } from '../shared/fields.ts'
 import { buildReply } from '../shared/operation-reply.ts'
 import { isChatErrorRecord, parseChatErrorRecord } from './errors.ts'
-import { buildChatHeaders, toChatUsage } from './reply.ts'
+import { toChatUsage } from './reply.ts'
+import { buildChatHeaders } from './wire.ts'
 
 /** OpenAI's moderations: https://platform.openai.com/docs/api-reference/moderations. */
 export const openAiModerations: OperationFormat = {

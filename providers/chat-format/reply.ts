@@ -1,6 +1,5 @@
 import { type FinishReason, ReplyEvent, type ReplyPart, type Usage } from '../../core/contract/chat.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
-import type { ProviderRequest } from '../../core/contract/provider.ts'
 import { toServedTier, toToolCalls } from '../../core/prices/price-terms.ts'
 import { incompleteReplyError, unusableReplyError } from '../shared/errors.ts'
 import { asObject, asObjects, asString, asTokens, toUnreadPart } from '../shared/fields.ts'
@@ -166,40 +165,4 @@ function cachedTokensOf(usage: JsonObject): number | undefined {
     asTokens(usage.num_cached_tokens) ??
     asTokens(usage.prompt_cache_hit_tokens)
   )
-}
-
-/** A function that the model may call. */
-export interface FunctionTool {
-  readonly type: 'function'
-  readonly function: {
-    readonly name: string
-    readonly description?: string
-    readonly parameters: JsonObject
-    readonly strict?: boolean
-  }
-}
-
-/** The `tool_choice` that forces a call of one function. */
-export interface NamedToolChoice {
-  readonly type: 'function'
-  readonly function: { readonly name: string }
-}
-
-/** A tool call of an earlier reply. */
-export interface ChatToolCall {
-  readonly id: string
-  readonly type: 'function'
-  readonly function: { readonly name: string; readonly arguments: string }
-}
-
-/** The request headers that all providers of this format expect. */
-export function buildChatHeaders(isStream: boolean): ProviderRequest['headers'] {
-  return {
-    'content-type': 'application/json',
-    accept: isStream ? 'text/event-stream' : 'application/json',
-  }
-}
-
-export function buildBearerAuth(apiKey: string): ProviderRequest['headers'] {
-  return { authorization: `Bearer ${apiKey}` }
 }

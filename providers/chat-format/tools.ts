@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import { parseJsonObject } from '../../core/util/json.ts'
 import { toHistoryArguments } from '../shared/call-arguments.ts'
 import { asObject, asObjects, asString, toArgumentsJson } from '../shared/fields.ts'
-import type { ChatToolCall, FunctionTool, NamedToolChoice } from './reply.ts'
+import type { ChatToolCall, FunctionTool, NamedToolChoice } from './wire.ts'
 
 /** The tools of a request. Undefined if there are none, because strict providers reject an empty list. */
 export function toChatTools(tools: ChatRequest['tools']): readonly FunctionTool[] | undefined {
