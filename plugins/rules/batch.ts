@@ -17,20 +17,17 @@ import { mapInSlices } from '../../core/util/cooperative-yield.ts'
 import { RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
 import { createdRuleIds, type PastRuleChange, pastCommands, readRuleChange } from './replay.ts'
 import {
-  type CreateRuleCommands,
   executeRuleChanges,
   prefixErrors,
   prefixRejection,
   type RuleChange,
   type RuleChangeResult,
+  type RuleCommandSet,
   type RuleCommands,
   type RuleServices,
 } from './rule-commands.ts'
 import type { RuleApi } from './rule-kind.ts'
 import type { RuleScope } from './rule-scopes.ts'
-
-/** The rule commands of each kind. */
-export type RuleCommandSet = Readonly<Record<RuleKindName, CreateRuleCommands>>
 
 const kind = StringEnum(RULE_KINDS, { description: 'Kind of the rule.' })
 const id = Type.Integer({ minimum: 1, description: 'Id of the rule.' })

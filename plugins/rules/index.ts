@@ -1,8 +1,8 @@
-export type { RuleCommandSet } from './batch.ts'
 export { createBatchEndpoint } from './batch.ts'
 export { diffFields, diffRules, type RuleKinds } from './diff-rules.ts'
 export { createRuleEndpoints, HISTORY_ERRORS, replayRuleChange, toRuleResponse } from './endpoints.ts'
 export { checkPatternSize, measureRules } from './pattern-size.ts'
+export type { RuleCommandSet } from './rule-commands.ts'
 export {
   createRuleCommands,
   executeRuleChanges,

@@ -63,6 +63,9 @@ export interface RuleCommands {
 /** Creates the commands for an owner. They read the owner's current rules unless `rules` is given. */
 export type CreateRuleCommands = (ownerId: number, rules?: () => RuleSet) => RuleCommands
 
+/** The rule commands of each kind. */
+export type RuleCommandSet = Readonly<Record<RuleKindName, CreateRuleCommands>>
+
 export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Content>(
   kind: RuleKind<Rule, Content>,
   rules: () => RuleSet,

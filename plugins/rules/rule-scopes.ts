@@ -16,9 +16,8 @@ import type { RuleOwner } from '../../projections/events/rules.ts'
 import type { History } from '../../projections/history.ts'
 import type { RuleKindName } from '../../projections/rules.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
-import type { RuleCommandSet } from './batch.ts'
 import type { RuleKinds } from './diff-rules.ts'
-import type { RuleServices } from './rule-commands.ts'
+import type { RuleCommandSet, RuleServices } from './rule-commands.ts'
 
 /** Rules of one kind as of a point in time. */
 interface PastRulesQuery {
