@@ -1,7 +1,8 @@
 import { Gauge, type Registry } from 'prom-client'
 import type { Operation, RequestObserver, Target, Usage } from '../../core/contract/index.ts'
 import { createCounter, createHistogram } from '../../core/util/metrics.ts'
-import { CIRCUIT_STATES, type CircuitBreakers, type CircuitState } from '../../providers/shared/circuit.ts'
+import type { CircuitBreakers } from '../../providers/shared/circuit.ts'
+import { CIRCUIT_STATES, type CircuitState } from '../../providers/shared/model-breaker.ts'
 
 /** Records the outcome, duration and token usage of every provider call. */
 export function observeProviderCalls(metrics: Registry, providers: ReadonlySet<string>): RequestObserver {

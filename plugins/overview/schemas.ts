@@ -1,7 +1,7 @@
 import { Nullable, StringEnum, Type } from '../../core/contract/index.ts'
 import { AnyFields, Count, RuleOriginSchema, Timestamp } from '../../core/http/schemas.ts'
 import { ActorSchema } from '../../core/resources/changes.ts'
-import { CIRCUIT_STATES } from '../../providers/shared/circuit.ts'
+import { CIRCUIT_STATES } from '../../providers/shared/model-breaker.ts'
 import { adminRequestQuery, RequestRecordSchema } from '../ledger/index.ts'
 import { RANGES } from './series.ts'
 
