@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../core/contract/index.ts'
-import type { PlannedChange, RuleListChanges } from '../../plugins/rules-file/plan.ts'
+import type { PlannedChange, RuleListChanges } from '../../plugins/rules-file/planned.ts'
 import type { ShownPlan } from './rules-target.ts'
 
 const SIGNS = { add: '+', change: '~', remove: '-' } as const

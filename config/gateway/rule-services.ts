@@ -9,8 +9,8 @@ import { policyNotFoundError } from '../../plugins/policies/policies.ts'
 import { createPolicyScope } from '../../plugins/policies/policy-scope.ts'
 import { createUserRulesScope } from '../../plugins/policies/user-rules-scope.ts'
 import { createRoutingRuleKind } from '../../plugins/routing/rule-kind.ts'
-import type { RuleCommandSet } from '../../plugins/rules/rule-commands.ts'
 import type { RuleKinds } from '../../plugins/rules/diff-rules.ts'
+import type { RuleCommandSet } from '../../plugins/rules/rule-commands.ts'
 import { createRuleCommands, type OwnedRules } from '../../plugins/rules/rule-commands.ts'
 import {
   OWN_RULES,

@@ -13,7 +13,7 @@ import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
 import { createBackgroundYield, mapInSlices } from '../../core/util/cooperative-yield.ts'
 import { type Accounts, createAccounts } from '../../projections/accounts.ts'
 import type { Budget } from '../../projections/events/budgets.ts'
-import { type DomainEvent, EVENTS } from '../../projections/events/registry.ts'
+import { type DomainEvent, decodeEvent, EVENTS } from '../../projections/events/registry.ts'
 import { evolveUserRules, isRuleEvent, type UserRules } from '../../projections/events/rules.ts'
 import { createGroups, type Groups } from '../../projections/groups.ts'
 import type { History } from '../../projections/history.ts'
@@ -21,15 +21,8 @@ import { type PastEvent, readStreams } from '../../projections/past-events.ts'
 import { createPolicies, type Policies } from '../../projections/policies.ts'
 import { emptyUserRules } from '../../projections/user-rules.ts'
 import type { AuditQuery, RuleKinds } from '../rules/index.ts'
-import type { LogEntry } from './log-endpoint.ts'
 import { describeLostRace, type LostRaces } from './lost-races.ts'
-import { AUDIT_PAGE, type auditQuery } from './schemas.ts'
-
-/** The kinds of subjects of a user whose changes are audited. */
-export const AUDIT_SUBJECTS = ['routing', 'firewall', 'key', 'user'] as const
-
-/** Kinds of subjects that belong to no user. */
-export const SHARED_SUBJECTS = ['policy', 'group'] as const
+import { AUDIT_PAGE, AUDIT_SUBJECTS, type auditQuery, SHARED_SUBJECTS } from './schemas.ts'
 
 const SUBJECTS: readonly string[] = [...AUDIT_SUBJECTS, ...SHARED_SUBJECTS]
 
@@ -307,4 +300,41 @@ function showSetFields({ data }: RecordedEvent): JsonObject {
   const { operatorId: id, hash: _, budget, changes, ...fields } = data
   // The cast is safe: events of budgets have one.
   return budget === undefined ? { id, ...fields, ...Object(changes) } : showFields(budget as Budget)
+}
+
+/** An event as the audit trail of everything shows it. */
+export interface LogEntry {
+  readonly record: RecordedEvent
+  /** One of `LOG_ENTRY_KINDS`. */
+  readonly kind: string
+  /** The kind of change; for an unknown event, its type. */
+  readonly event: string
+  readonly id: number | string | null
+  /** Why the event had no effect; missing if it had one. */
+  readonly noEffect?: string | undefined
+}
+
+/** Returns the entry of an event; undefined if the audit trail does not show it. */
+export function toLogEntry(record: RecordedEvent): LogEntry | undefined {
+  const event = decodeEvent(record)
+  if (event === undefined) return { record, kind: 'unknown', event: record.type, id: null }
+  const subject = findSubject(event)
+  return subject && { record, kind: subject.kind, event: subject.change, id: subject.id }
+}
+
+/** An entry as answers and exports show it: with the content of the event, without hashes of keys. */
+export function showLogEntry({ record, kind, event, id, noEffect }: LogEntry): JsonObject {
+  const { data } = record
+  const { hash: _, ...content } = data
+  return {
+    ...showRecord(record),
+    kind,
+    id,
+    event,
+    user_id: typeof data.userId === 'number' ? data.userId : null,
+    ...(typeof data.groupId === 'number' && { group_id: data.groupId }),
+    ...(typeof data.policyId === 'number' && { policy_id: data.policyId }),
+    ...(noEffect !== undefined && { no_effect: noEffect }),
+    data: content,
+  }
 }

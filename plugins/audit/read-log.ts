@@ -6,9 +6,9 @@ import { ACCESS_STREAM } from '../../projections/events/access.ts'
 import { REVOCATIONS_STREAM } from '../../projections/events/users.ts'
 import type { History } from '../../projections/history.ts'
 import type { Timeline } from '../../projections/timeline.ts'
-import { type LogEntry, toLogEntry } from './log-endpoint.ts'
+import { type LogEntry, toLogEntry } from './audit-entries.ts'
 import type { FindLostRace } from './lost-races.ts'
-import { type IndexTerm, PartIndex } from './search-log.ts'
+import { type IndexTerm, PartIndex } from './part-index.ts'
 
 /** Reads the entries of the log, in parts of a few thousand events. Events of plugins are none. */
 export interface LogReader {

@@ -16,8 +16,24 @@ import { responsesRequestSchema } from '../../providers/shared/responses-format/
 import { chatRequestSchema, routeRequestSchema } from '../dispatch/index.ts'
 import { RecordedErrorSchema } from '../ledger/index.ts'
 import { messagesRequestSchema } from '../messages/index.ts'
-import { AUDIT_SUBJECTS, SHARED_SUBJECTS } from './audit-entries.ts'
-import { LOG_ENTRY_KINDS } from './log-endpoint.ts'
+
+/** The kinds of subjects of a user whose changes are audited. */
+export const AUDIT_SUBJECTS = ['routing', 'firewall', 'key', 'user'] as const
+
+/** Kinds of subjects that belong to no user. */
+export const SHARED_SUBJECTS = ['policy', 'group'] as const
+
+/** The kinds of entries in the audit trail of everything. */
+export const LOG_ENTRY_KINDS = [
+  ...AUDIT_SUBJECTS,
+  ...SHARED_SUBJECTS,
+  'operator',
+  'access',
+  'budget',
+  'router',
+  'log',
+  'unknown',
+] as const
 
 /** The pages of `GET /v1/audit`. */
 export const AUDIT_PAGE = { default: 50, max: 500 }

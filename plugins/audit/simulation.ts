@@ -4,24 +4,29 @@ import {
   type EndpointResponse,
   type Exchange,
   endpoint,
+  type FirewallRule,
   GatewayError,
   type Host,
   type JsonObject,
   operator,
+  type RoutingRule,
   type RuleSet,
   type Static,
-  type Target,
   user,
 } from '../../core/contract/index.ts'
-import { fromKoaError } from '../../core/http/errors.ts'
+import { anyRevision } from '../../core/http/conditional.ts'
 import type { CallerSnapshot, RequestParser } from '../../core/pipeline/inference.ts'
 import { createUnsentExchange, type ExchangeCall } from '../../core/pipeline/unsent-exchange.ts'
 import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
+import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
 import { createLazyParser } from '../../core/util/json-schema.ts'
 import { toAccount } from '../../projections/accounts.ts'
 import type { CallerAt } from '../../projections/callers.ts'
+import { evolveUserRules, type RuleEvent } from '../../projections/events/rules.ts'
 import type { User } from '../../projections/events/users.ts'
 import { toPastRuleSet } from '../../projections/history.ts'
+import { RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
+import { toUserRules } from '../../projections/user-rules.ts'
 import { checkEndpoint, userNotFoundError } from '../auth/index.ts'
 import {
   chatDialect,
@@ -30,10 +35,15 @@ import {
   moderationsDialect,
   routeDialect,
 } from '../dispatch/index.ts'
-import { CopyTarget } from '../ledger/index.ts'
 import { messagesDialect } from '../messages/index.ts'
 import { createResponsesParser, type Responses } from '../responses/index.ts'
-import { addDrafts } from './drafts.ts'
+import {
+  checkPatternSize,
+  prefixErrors,
+  prefixRejection,
+  type RuleChange,
+  type RuleCommandSet,
+} from '../rules/index.ts'
 import {
   AdminSimulationRequest,
   adminSimulationExamples,
@@ -47,14 +57,84 @@ import {
   simulationExamples,
 } from './schemas.ts'
 import type { AuditServices } from './services.ts'
+import { showDecision } from './show-decision.ts'
+
+/**
+ * Higher than every real id, so that new drafts sort after all rules of the same priority, as new rules do.
+ */
+export const FIRST_DRAFT_ID = 2 ** 52
+
+/** Arbitrary: no decision depends on the time of a rule. */
+const DRAFT_TIME = new Date(0).toISOString()
+
+/**
+ * Adds drafts to the rules of an owner by validating them and applying the events that they would cause. A
+ * draft with an id changes the stored rule with that id. A draft without an id is a new rule; in the result,
+ * new rules have the ids -1, -2, … in the order of the drafts. See docs/decisions/rules.md, "Drafts are added
+ * to the stored rules".
+ */
+async function addDrafts(
+  stored: RuleSet,
+  drafts: RuleDrafts,
+  commandSet: RuleCommandSet,
+  path: string,
+): Promise<RuleSet> {
+  let nextId = FIRST_DRAFT_ID
+  const { ownerId, origin, position } = stored
+  const draftedRules = toUserRules(stored)
+  const record = { revision: -1, position, metadata: { time: DRAFT_TIME } }
+  const draftedSet = (): RuleSet => ({
+    ...toPastRuleSet(ownerId, draftedRules),
+    ...(origin && { origin }),
+  })
+  const pendingEvents: RuleEvent[] = []
+  const changes: { readonly path: string; readonly change: RuleChange }[] = []
+  const slice = createCooperativeYield()
+
+  function addDraft(kind: RuleKindName, { id, ...body }: RuleDraft, draftPath: string): void {
+    const commands = commandSet[kind](ownerId, draftedSet)
+    const change = id === undefined ? commands.create(body) : commands.update(id, body, anyRevision)
+    changes.push({ path: draftPath, change })
+    const events = change.decide(change.ruleId ?? nextId++)
+    pendingEvents.push(...events)
+    for (const event of events) evolveUserRules(draftedRules, event, record)
+  }
+
+  // Reading a body with many drafts takes a good part of a slice.
+  await slice.yieldNow()
+  for (const kind of RULE_KINDS) {
+    for (const [index, draft] of (drafts[kind] ?? []).entries()) {
+      const draftPath = `${path}.${kind}[${index}]`
+      prefixErrors(draftPath, () => addDraft(kind, draft, draftPath))
+      if (slice.isDue()) await slice.yieldNow()
+    }
+  }
+  await slice.yieldNow()
+  checkPatternSize(stored, pendingEvents)
+  // What a write would refuse is refused here, too.
+  for (const each of changes) await prefixRejection(each.path, each.change)
+  const rules = draftedSet()
+  // The patterns of drafts are compiled like those of stored rules.
+  for (const kind of RULE_KINDS) await commandSet[kind](ownerId, () => rules).prepare()
+  return { ...rules, routing: rules.routing.map(renumberDraft), firewall: rules.firewall.map(renumberDraft) }
+}
+
+function renumberDraft<Rule extends RoutingRule | FirewallRule>(rule: Rule): Rule {
+  return rule.id < FIRST_DRAFT_ID ? rule : { ...rule, id: showDraftId(rule.id) }
+}
+
+/** Returns an id as it is shown: those of drafts are -1, -2, … */
+export function showDraftId(id: number): number {
+  return id < FIRST_DRAFT_ID ? id : FIRST_DRAFT_ID - id - 1
+}
 
 /** The endpoint that the simulated request would be sent to. */
 type SimulatedEndpoint = (typeof SIMULATED_ENDPOINTS)[number]
 
 /** A new rule as it would be created. With an `id`, a change to the stored rule with that id. */
-export type RuleDraft = Static<typeof Draft>
+type RuleDraft = Static<typeof Draft>
 
-export type RuleDrafts = Static<typeof DraftsByKind>
+type RuleDrafts = Static<typeof DraftsByKind>
 
 type PolicyDraft = Static<typeof PolicyDraftSchema>
 
@@ -112,15 +192,6 @@ function detectEndpoint(request: JsonObject): SimulatedEndpoint {
   if (request.messages !== undefined) return 'chat'
   if (request.input !== undefined) return 'responses'
   return request.prompt !== undefined ? 'route' : 'chat'
-}
-
-/** Returns the parts of an error that the caller of a simulation may see. */
-export function showSimulatedError(thrown: unknown): JsonObject {
-  const error = fromKoaError(thrown) ?? thrown
-  if (!GatewayError.isInstance(error)) return { code: 'internal_error', http_status: 500 }
-  const { code, status, message, details } = error
-  const { param, meta } = details
-  return { code, http_status: status, message, ...(param && { param }), ...(meta && { meta }) }
 }
 
 /**
@@ -337,42 +408,4 @@ async function addPolicyDrafts(
     )
   }
   return drafted
-}
-
-/** Formats the decision with the fields of real responses and request records. */
-function showDecision(exchange: Exchange, error: GatewayError | undefined): JsonObject {
-  return {
-    outcome: error === undefined ? 'allowed' : 'refused',
-    blocked_by: findBlockingRule(exchange),
-    ...(error && { error: showSimulatedError(error) }),
-    request: error === undefined ? exchange.request : null,
-    warnings: exchange.warnings,
-    rule_trace: exchange.trace,
-    ...showRoute(exchange),
-    rules_position: exchange.rulesPosition,
-  }
-}
-
-function findBlockingRule({ trace }: Exchange): JsonObject | null {
-  const entry = trace.find(({ kind, action }) => kind === 'firewall' && action === 'block')
-  if (entry === undefined) return null
-  const { rule_id, name, origin } = entry
-  return { rule_id, name, ...(origin && { origin }) }
-}
-
-function showRoute(exchange: Exchange): JsonObject {
-  const { route } = exchange
-  const shadow = CopyTarget.of(exchange)
-  return {
-    routing_mode: route?.mode ?? null,
-    routing_reason: route?.reason ?? null,
-    routing_score: route?.score ?? null,
-    routing_arm: route?.arm ?? null,
-    targets: (route?.targets ?? []).map(showTarget),
-    shadow: shadow === undefined ? null : showTarget(shadow),
-  }
-}
-
-function showTarget({ provider, model }: Target): JsonObject {
-  return { provider, model }
 }

@@ -18,16 +18,16 @@ import type { Subscription } from '../../projections/runtime/subscribe.ts'
 import type { EventWriter } from '../../projections/runtime/write.ts'
 import type { Budgets, OwnedBudget } from '../budget/index.ts'
 import { budgetUnavailable, findNewBudgets } from '../budget/index.ts'
+import { planRulesFile } from './plan.ts'
 import {
   type PlannedChange,
-  planRulesFile,
   type RulesFileState,
   type RulesPlan,
   type StreamOwner,
   type StreamWrite,
   streamRevision,
   type ToId,
-} from './plan.ts'
+} from './planned.ts'
 import { findLostReference } from './references.ts'
 import type { RulesFile } from './schemas.ts'
 

@@ -14,7 +14,7 @@ import { Count, WarningSchema } from '../../core/http/schemas.ts'
 import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
 import { applyFile, planFile, type RulesFileServices } from './apply.ts'
 import { exportRulesFile } from './export.ts'
-import type { PlannedChange, RulesPlan } from './plan.ts'
+import type { PlannedChange, RulesPlan } from './planned.ts'
 import { RulesFileSchema, SECTIONS } from './schemas.ts'
 
 interface RulesFileEndpointServices extends RulesFileServices {

@@ -1,6 +1,6 @@
 import { GatewayError, type JsonObject, type RuleSet } from '../../core/contract/index.ts'
 import { showFields } from '../../core/resources/names.ts'
-import type { RulesFileState } from './plan.ts'
+import type { RulesFileState } from './planned.ts'
 import { References } from './references.ts'
 import { type Reference, type RulesFile, SECTIONS, type Section } from './schemas.ts'
 

@@ -1,8 +1,9 @@
 import { showFields } from '../../core/resources/names.ts'
 import type { Policy, PolicyContent } from '../../projections/events/policies.ts'
 import { diffFields } from '../rules/index.ts'
-import { type PlanBuilder, type PlannedId, pickChanged, type ToId } from './plan.ts'
+import { type PlanBuilder, pickChanged } from './plan-builder.ts'
 import { planRules } from './plan-rules.ts'
+import type { PlannedId, ToId } from './planned.ts'
 import { matchEntries } from './references.ts'
 import type { PolicyEntry } from './schemas.ts'
 

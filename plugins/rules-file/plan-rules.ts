@@ -4,7 +4,8 @@ import type { RuleEvent, RuleOwner } from '../../projections/events/rules.ts'
 import { emptyRuleSet, RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
 import type { RuleKind } from '../rules/index.ts'
 import { checkPatternSize, diffFields, measureRules } from '../rules/index.ts'
-import { type PlanBuilder, type PlannedId, pickChanged, type RuleListChanges, type ToId } from './plan.ts'
+import { type PlanBuilder, pickChanged } from './plan-builder.ts'
+import type { PlannedId, RuleListChanges, ToId } from './planned.ts'
 import type { UserEntry } from './schemas.ts'
 
 type RuleEntries = Pick<UserEntry, 'firewall_rules' | 'routing_rules'>

@@ -2,7 +2,7 @@ import { GatewayError } from '../../core/contract/index.ts'
 import type { PolicyScope } from '../../projections/events/policies.ts'
 import type { DomainEvent } from '../../projections/events/registry.ts'
 import { isRuleEvent } from '../../projections/events/rules.ts'
-import type { PlannedId, RulesFileState } from './plan.ts'
+import type { PlannedId, RulesFileState } from './planned.ts'
 import type { Reference } from './schemas.ts'
 
 /** Collects the issues of a file by path, such as `policies[0].firewall_rules[2].pattern`. */

@@ -18,7 +18,7 @@ import type { Groups } from '../../projections/groups.ts'
 import type { Policies } from '../../projections/policies.ts'
 import type { Rules } from '../../projections/rules.ts'
 import { createRequestDecider, SIMULATED_ENDPOINTS, toSimulation } from '../audit/index.ts'
-import type { RulesFileState } from './plan.ts'
+import type { RulesFileState } from './planned.ts'
 import { References } from './references.ts'
 import { reference } from './schemas.ts'
 

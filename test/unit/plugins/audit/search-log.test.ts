@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { parseLogFilter } from '../../../../plugins/audit/log-endpoint.ts'
+import { parseLogFilter } from '../../../../plugins/audit/log-filter.ts'
 import type { LogReader } from '../../../../plugins/audit/read-log.ts'
 import { LogSearch } from '../../../../plugins/audit/search-log.ts'
 
