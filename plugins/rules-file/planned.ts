@@ -65,7 +65,7 @@ export interface PlannedChange {
   readonly routing_rules?: RuleListChanges
 }
 
-interface UserName {
+export interface UserName {
   readonly id: number
   readonly name: string
 }
