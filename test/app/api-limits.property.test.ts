@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { createRandom } from '../support/random.ts'
 import { randomRequest, type ToolDialect } from '../support/random-requests.ts'
+import { ROUNDS } from '../support/rounds.ts'
 import {
   combinations,
   encodeReply,
@@ -10,7 +11,6 @@ import {
 } from '../support/translation.ts'
 
 const SEED = Number(process.env.LIMITS_SEED ?? 20261126)
-const REQUESTS = 40
 const DIALECTS: readonly ToolDialect[] = ['chat', 'messages', 'responses']
 
 describe(`random valid requests (seed ${SEED})`, () => {
@@ -29,7 +29,7 @@ describe(`random valid requests (seed ${SEED})`, () => {
   for (const { title, ...combination } of combinations(DIALECTS).filter(({ stream }) => !stream))
     it(`become bodies that the API accepts: ${title}`, async () => {
       const random = createRandom(SEED)
-      for (let count = 0; count < REQUESTS; count++) {
+      for (let count = 0; count < ROUNDS.validRequests; count++) {
         refusal = undefined
         const body = randomRequest(random, combination.dialect as ToolDialect)
         const asked = await bench.ask({ ...combination, stream: random.chance(0.3) }, { body })

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { providersAt } from '../support/providers.ts'
+import { pairs } from '../support/rounds.ts'
 
 const MODES = ['auto:balance', 'auto:cost', 'auto:quality', 'auto:fast']
 
@@ -222,20 +223,18 @@ describe('an automatic choice, by what the request asks for', () => {
     return { answer, provider, warnings, sent: sandbox.requests.at(-1)?.body as Sent }
   }
 
-  for (const { title, parameters, sent: expected } of CASES) {
-    for (const mode of MODES) {
-      it(`sends ${title} with ${mode} to a model that honours it`, async () => {
-        const { answer, provider, warnings, sent } = await ask(parameters, mode)
-        expect(warnings, `${provider}/${answer.body.model}`).to.deep.equal([])
-        // OpenAI's newest models get tools in the Responses API.
-        const isResponse = sandbox.requests.at(-1)?.path.endsWith('/responses') === true
-        const part = (isResponse ? expected.responses : undefined) ?? expected[provider]
-        expect(part, `${provider}/${answer.body.model} was not expected`).to.not.equal(undefined)
-        expect(pick(sent, part)).to.deep.equal(part)
-        const isForced = 'tool_choice' in parameters
-        expect(answer.body.choices[0].finish_reason).to.equal(isForced ? 'tool_calls' : 'stop')
-      })
-    }
+  for (const [{ title, parameters, sent: expected }, mode] of pairs(CASES, MODES)) {
+    it(`sends ${title} with ${mode} to a model that honours it`, async () => {
+      const { answer, provider, warnings, sent } = await ask(parameters, mode)
+      expect(warnings, `${provider}/${answer.body.model}`).to.deep.equal([])
+      // OpenAI's newest models get tools in the Responses API.
+      const isResponse = sandbox.requests.at(-1)?.path.endsWith('/responses') === true
+      const part = (isResponse ? expected.responses : undefined) ?? expected[provider]
+      expect(part, `${provider}/${answer.body.model} was not expected`).to.not.equal(undefined)
+      expect(pick(sent, part)).to.deep.equal(part)
+      const isForced = 'tool_choice' in parameters
+      expect(answer.body.choices[0].finish_reason).to.equal(isForced ? 'tool_calls' : 'stop')
+    })
   }
 
   for (const mode of MODES) {

@@ -6,6 +6,7 @@ import { mistralFormat } from '../../providers/sandbox/mistral/format.ts'
 import { openaiFormat } from '../../providers/sandbox/openai/format.ts'
 import { findProviderError } from '../../providers/sandbox/shared/provider-errors.ts'
 import { SandboxError, type WireFormat } from '../../providers/sandbox/shared/wire-format.ts'
+import { pairs } from '../support/rounds.ts'
 import {
   type Asked,
   type Combination,
@@ -262,15 +263,14 @@ describe('error words', () => {
       ['Input is too long for requested model.', /prompt is too long/],
     ]
 
-    for (const [said, expected] of SAID)
-      for (const status of [400, 413, 500])
-        it(`are understood with status ${status}: ${said}`, async () => {
-          bench.respond(() => ({ status, body: { error: { message: said } } }))
-          const asked = await bench.ask({ dialect: 'messages', format: 'compatible', stream: false })
-          expect(asked.status).to.equal(400)
-          expect(asked.error.message).to.match(expected)
-          expect(asked.headers.get('x-error-code')).to.equal('context_length_exceeded')
-        })
+    for (const [status, [said, expected]] of pairs([400, 413, 500], SAID))
+      it(`are understood with status ${status}: ${said}`, async () => {
+        bench.respond(() => ({ status, body: { error: { message: said } } }))
+        const asked = await bench.ask({ dialect: 'messages', format: 'compatible', stream: false })
+        expect(asked.status).to.equal(400)
+        expect(asked.error.message).to.match(expected)
+        expect(asked.headers.get('x-error-code')).to.equal('context_length_exceeded')
+      })
 
     for (const said of [
       'Rate limit reached: limit 30000 tokens, context length exceeded',

@@ -4,6 +4,7 @@ import { firewallRuleBody } from '../support/bodies.ts'
 import type { Answer, RunningGateway } from '../support/gateway.ts'
 import { messagePositions } from '../support/message-positions.ts'
 import { MODELS } from '../support/providers.ts'
+import { pairs } from '../support/rounds.ts'
 import { useSandboxGateway } from '../support/sandbox-gateway.ts'
 
 const WORD = 'hush-4711'
@@ -231,10 +232,8 @@ describe('the firewall inspects', function () {
   /** Each body with each model. */
   async function forEachPosition(work: (ask: () => Promise<Answer>, position: string) => Promise<void>) {
     for (const [path, { positions, models }] of Object.entries(POSITIONS_BY_PATH)) {
-      for (const model of models) {
-        for (const [position, body] of Object.entries(positions))
-          await work(() => send(path, model, body), `${model}: ${path}: ${position}`)
-      }
+      for (const [model, [position, body]] of pairs(models, Object.entries(positions)))
+        await work(() => send(path, model, body), `${model}: ${path}: ${position}`)
     }
   }
 
@@ -263,11 +262,13 @@ describe('the firewall inspects', function () {
   })
 
   it('every position: no provider receives what a mask covers', async () => {
+    let asked = 0
     let delivered = 0
     await withRules('mask', () =>
       forEachPosition(async (ask, position) => {
         const before = sandbox.requests.length
         const { status } = await ask()
+        asked += 1
         expect(status, position).to.be.below(500)
         for (const { body: received } of sandbox.requests.slice(before)) {
           delivered += 1
@@ -278,7 +279,7 @@ describe('the firewall inspects', function () {
       }),
     )
     // Most bodies reach most providers; the rest is refused for fields that a provider does not have.
-    expect(delivered).to.be.above(150)
+    expect(delivered).to.be.above(asked / 2)
   })
 
   it('the other endpoints', async () => {

@@ -4,6 +4,7 @@ import { chatBody, firewallRuleBody } from '../support/bodies.ts'
 import { type Body, DIALECTS, lastWithFields, readRecords } from '../support/dialects.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { MODELS, PROVIDERS, providersAt } from '../support/providers.ts'
+import { pairs } from '../support/rounds.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
 import { receivedText } from '../support/streams.ts'
 
@@ -62,61 +63,62 @@ describe('firewall rules with the scope response', function () {
     scope: 'response',
   })
 
-  for (const provider of PROVIDERS) {
-    for (const [name, { url, body, textOf, deltaOf, streams }] of Object.entries(DIALECTS)) {
-      // Direct routing names no provider.
-      if (name === 'route' && provider !== 'openai') continue
-      const ask = (text: string, more: object = {}) =>
-        post(url(gateway), { ...body(`${provider}:${MODELS[provider]}`, text), ...more })
+  const { route, ...named } = DIALECTS
+  for (const [provider, [name, { url, body, textOf, deltaOf, streams }]] of [
+    ...pairs(PROVIDERS, Object.entries(named)),
+    // Direct routing names no provider.
+    ['openai', ['route', route]] as const,
+  ]) {
+    const ask = (text: string, more: object = {}) =>
+      post(url(gateway), { ...body(`${provider}:${MODELS[provider]}`, text), ...more })
 
-      it(`mask whole replies: ${provider}, ${name}`, async () => {
-        const text = await (await ask('It is TOP secret')).text()
-        const answer: Body = JSON.parse(text)
-        expect(textOf(answer)).to.contain('You said: "It is [gone]".')
-        expect(text).not.to.match(/top secret/i)
-        expect(answer.signalbox.rule_trace).to.deep.equal([entry('Mask')])
-      })
+    it(`mask whole replies: ${provider}, ${name}`, async () => {
+      const text = await (await ask('It is TOP secret')).text()
+      const answer: Body = JSON.parse(text)
+      expect(textOf(answer)).to.contain('You said: "It is [gone]".')
+      expect(text).not.to.match(/top secret/i)
+      expect(answer.signalbox.rule_trace).to.deep.equal([entry('Mask')])
+    })
 
-      it(`block whole replies: ${provider}, ${name}`, async () => {
-        const response = await ask('The launch code is 1')
-        expect(response.status).to.equal(403)
-        expect(response.headers.get('x-error-code')).to.equal('firewall_blocked')
-        const answer: Body = await response.json()
-        expect(answer.error.message).to.equal('Request blocked by firewall rule "Block".')
-        expect(answer.error.meta).to.deep.equal({ rule_id: ids.block })
-        expect(JSON.stringify(answer)).not.to.contain('launch')
-      })
+    it(`block whole replies: ${provider}, ${name}`, async () => {
+      const response = await ask('The launch code is 1')
+      expect(response.status).to.equal(403)
+      expect(response.headers.get('x-error-code')).to.equal('firewall_blocked')
+      const answer: Body = await response.json()
+      expect(answer.error.message).to.equal('Request blocked by firewall rule "Block".')
+      expect(answer.error.meta).to.deep.equal({ rule_id: ids.block })
+      expect(JSON.stringify(answer)).not.to.contain('launch')
+    })
 
-      it(`warn about whole replies: ${provider}, ${name}`, async () => {
-        const answer: Body = await (await ask('Please be careful')).json()
-        expect(textOf(answer)).to.contain('Please be careful')
-        expect(answer.signalbox.warnings).to.deep.include(WARNING)
-        expect(JSON.parse(answer.metadata.warnings)).to.deep.include(WARNING)
-      })
+    it(`warn about whole replies: ${provider}, ${name}`, async () => {
+      const answer: Body = await (await ask('Please be careful')).json()
+      expect(textOf(answer)).to.contain('Please be careful')
+      expect(answer.signalbox.warnings).to.deep.include(WARNING)
+      expect(JSON.parse(answer.metadata.warnings)).to.deep.include(WARNING)
+    })
 
-      if (!streams) continue
-      it(`mask streams: ${provider}, ${name}`, async () => {
-        const text = await (await ask('It is TOP secret', { stream: true })).text()
-        const records = readRecords(text)
-        expect(records.map(deltaOf).join('')).to.contain('You said: "It is [gone]".')
-        expect(text).not.to.match(/top s|secret/i)
-        expect(lastWithFields(text).signalbox.rule_trace).to.deep.equal([entry('Mask')])
-      })
+    if (!streams) continue
+    it(`mask streams: ${provider}, ${name}`, async () => {
+      const text = await (await ask('It is TOP secret', { stream: true })).text()
+      const records = readRecords(text)
+      expect(records.map(deltaOf).join('')).to.contain('You said: "It is [gone]".')
+      expect(text).not.to.match(/top s|secret/i)
+      expect(lastWithFields(text).signalbox.rule_trace).to.deep.equal([entry('Mask')])
+    })
 
-      it(`end streams that they block: ${provider}, ${name}`, async () => {
-        const text = await receivedText(await ask('The launch code is 1', { stream: true }))
-        expect(text).to.contain('Request blocked by firewall rule \\"Block\\".')
-        expect(text).not.to.match(/launch|code is/)
-        expect(text).not.to.contain('[DONE]')
-      })
+    it(`end streams that they block: ${provider}, ${name}`, async () => {
+      const text = await receivedText(await ask('The launch code is 1', { stream: true }))
+      expect(text).to.contain('Request blocked by firewall rule \\"Block\\".')
+      expect(text).not.to.match(/launch|code is/)
+      expect(text).not.to.contain('[DONE]')
+    })
 
-      it(`warn on the last record of streams: ${provider}, ${name}`, async () => {
-        const text = await (await ask('Please be careful', { stream: true })).text()
-        const records = readRecords(text)
-        expect(records.map(deltaOf).join('')).to.contain('Please be careful')
-        expect(lastWithFields(text).signalbox.warnings).to.deep.include(WARNING)
-      })
-    }
+    it(`warn on the last record of streams: ${provider}, ${name}`, async () => {
+      const text = await (await ask('Please be careful', { stream: true })).text()
+      const records = readRecords(text)
+      expect(records.map(deltaOf).join('')).to.contain('Please be careful')
+      expect(lastWithFields(text).signalbox.warnings).to.deep.include(WARNING)
+    })
   }
 
   /** A replay is a request of its own. */

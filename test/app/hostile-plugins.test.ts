@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { chatBody } from '../support/bodies.ts'
 import { AS_ADMIN, type RunningGateway } from '../support/gateway.ts'
 import { startWithPlugins } from '../support/plugins.ts'
+import { pairs } from '../support/rounds.ts'
 import { post, receivedText } from '../support/streams.ts'
 
 /** Misbehaves as the header `x-way` says. The text before the colon is the phase. */
@@ -143,19 +144,18 @@ describe('a hostile plugin', () => {
     expect(WAYS.length).to.be.at.least(30)
   })
 
-  for (const stream of [false, true])
-    for (const way of WAYS)
-      it(`ends its own request at most, ${stream ? 'streamed' : 'whole'}: ${way}`, async () => {
-        const bad = await ask(way, stream).catch((error: Error) => ({ error }))
-        if (HARMLESS.includes(way)) expect('text' in bad && bad.text).not.to.contain('internal_error')
+  for (const [stream, way] of pairs([false, true], WAYS))
+    it(`ends its own request at most, ${stream ? 'streamed' : 'whole'}: ${way}`, async () => {
+      const bad = await ask(way, stream).catch((error: Error) => ({ error }))
+      if (HARMLESS.includes(way)) expect('text' in bad && bad.text).not.to.contain('internal_error')
 
-        const good = await ask('none', false)
-        expect(good.response.status, good.text).to.equal(200)
-        const id = good.response.headers.get('x-request-id')
-        const record = await gateway.call('GET', `/admin/requests/${id}`, undefined, AS_ADMIN)
-        expect(record.status).to.equal(200)
-        expect(fatal).to.deep.equal([])
-      })
+      const good = await ask('none', false)
+      expect(good.response.status, good.text).to.equal(200)
+      const id = good.response.headers.get('x-request-id')
+      const record = await gateway.call('GET', `/admin/requests/${id}`, undefined, AS_ADMIN)
+      expect(record.status).to.equal(200)
+      expect(fatal).to.deep.equal([])
+    })
 
   it('never makes the ledger unavailable', () => {
     expect(gateway.stderr()).not.to.contain('ledger unavailable')

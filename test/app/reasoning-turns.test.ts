@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { readRecords } from '../support/dialects.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
+import { pairs } from '../support/rounds.ts'
 import { writeSettings } from '../support/settings-file.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies of any dialect
@@ -238,15 +239,14 @@ describe('reasoning between turns', () => {
     }
   }
 
-  for (const [name, client] of Object.entries(CLIENTS))
-    for (const format of Object.keys(MODELS) as Format[])
-      for (const stream of [false, true]) {
-        it(`reaches its provider: ${name} × ${format}, ${stream ? 'stream' : 'whole'}`, () =>
-          converse(gateway, client, format, stream ? { stream } : {}))
-        if (KEEPING.includes(name))
-          it(`needs no memory: ${name} × ${format}, ${stream ? 'stream' : 'whole'}`, () =>
-            converse(forgetful, client, format, stream ? { stream } : {}))
-      }
+  for (const [[name, client], format] of pairs(Object.entries(CLIENTS), Object.keys(MODELS) as Format[]))
+    for (const stream of [false, true]) {
+      it(`reaches its provider: ${name} × ${format}, ${stream ? 'stream' : 'whole'}`, () =>
+        converse(gateway, client, format, stream ? { stream } : {}))
+      if (KEEPING.includes(name))
+        it(`needs no memory: ${name} × ${format}, ${stream ? 'stream' : 'whole'}`, () =>
+          converse(forgetful, client, format, stream ? { stream } : {}))
+    }
 
   it('is missing if neither the client nor the gateway keeps it', async () => {
     const client = CLIENTS['chat, documented fields kept'] as Client

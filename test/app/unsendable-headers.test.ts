@@ -112,9 +112,10 @@ for (const packages of [
       return { response, text: await receivedText(response) }
     }
 
+    // All plugins set headers by one function, and decorations are sent by another.
     for (const stream of [false, true])
       for (const place of ['admit', 'decide', 'reply', 'behind next', 'inspect', 'transform', 'decoration'])
-        for (const bad of HEADERS)
+        for (const bad of place === 'decide' || place === 'decoration' ? HEADERS : HEADERS.slice(0, 1))
           it(`is answered with 500, ${stream ? 'streamed' : 'whole'}: ${bad}, in ${place}`, async () => {
             const { response, text } = await ask(place, bad, stream)
             // The transforms of a stream run when its headers are sent.
@@ -134,8 +135,8 @@ for (const packages of [
         expect(response.status).to.equal(200)
       })
 
-    for (const bad of HEADERS)
-      for (const status of [200, 302])
+    for (const status of [200, 302])
+      for (const bad of status === 200 ? HEADERS : HEADERS.slice(0, 1))
         it(`is answered with 500 by an endpoint: ${bad}, with ${status}`, async () => {
           const { status: sent, body } = await gateway.call('GET', `/v1/bad?status=${status}`, undefined, {
             'x-bad': bad,

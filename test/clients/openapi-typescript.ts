@@ -1,4 +1,4 @@
-// Compiled against the types that openapi-typescript generates: see test/app/openapi-clients.test.ts.
+// Compiled against the types that openapi-typescript generates: see test/release/openapi-clients.test.ts.
 import type { components, operations } from './generated/openapi-typescript.js'
 
 type Schemas = components['schemas']

@@ -1,10 +1,24 @@
 /**
- * How often tests with random input, kills and races repeat. `npm test` runs the short form of each;
- * `npm run test:long` sets TEST_LONG and runs the long one. A variable of its own overrides either.
+ * How much tests repeat that have random input, kills, races or many combinations. `npm test` runs the quick
+ * form of each, CI the full one (`TEST_FULL=1`), and `npm run test:long` the long one (`TEST_LONG=1`). A
+ * variable of its own overrides some.
  */
 const isLong = process.env.TEST_LONG === '1'
 
-const choose = <Value>(short: Value, long: Value) => (isLong ? long : short)
+/** Whether matrices have all their combinations, not only each row and each column once. */
+export const IS_FULL = isLong || process.env.TEST_FULL === '1'
+
+/** Every pair of members of two lists. Its quick form has each member, but not each pair. */
+export function pairs<Row, Column>(
+  rows: readonly Row[],
+  columns: readonly Column[],
+): readonly [Row, Column][] {
+  if (IS_FULL) return rows.flatMap((row) => columns.map((column): [Row, Column] => [row, column]))
+  const count = Math.max(rows.length, columns.length)
+  return Array.from({ length: count }, (_, n) => [rows[n % rows.length]!, columns[n % columns.length]!])
+}
+
+const choose = <Value>(full: Value, long: Value, quick = full) => (isLong ? long : IS_FULL ? full : quick)
 
 export const ROUNDS = {
   /** Kills of a gateway while clients write rules. */
@@ -48,25 +62,25 @@ export const ROUNDS = {
   /** Clients that send made-up models, paths, keys and methods. */
   inventedClients: choose(100, 600),
   /** Random histories of rules that are simulated. */
-  simulatedHistories: Number(process.env.SIMULATE_HISTORIES ?? choose(10, 300)),
+  simulatedHistories: Number(process.env.SIMULATE_HISTORIES ?? choose(10, 300, 5)),
   /** Random histories of policies, groups, users and plans, whose decisions are decided again. */
-  policyHistories: Number(process.env.POLICY_HISTORIES ?? choose(50, 2000)),
+  policyHistories: Number(process.env.POLICY_HISTORIES ?? choose(50, 2000, 20)),
   /** Users with random policies and rules, whose requests must obey the policies. */
-  precedence: Number(process.env.PRECEDENCE_ROUNDS ?? choose(12, 600)),
+  precedence: Number(process.env.PRECEDENCE_ROUNDS ?? choose(12, 600, 5)),
   /** Random changes of what operators manage, of each kind. */
-  resourceChanges: choose(40, 1000),
+  resourceChanges: choose(40, 1000, 20),
   /** Whether fields with the names of methods of objects are sent one by one, or all in each body. */
   separateFieldNames: choose(false, true),
   /** Characters of prose around a text that a rule must find. */
-  padding: choose([0, 1e4, 1e5], [0, 1e4, 1e5, 1e6, 19e6]),
+  padding: choose([0, 1e4, 1e5], [0, 1e4, 1e5, 1e6, 19e6], [0, 1e4]),
   /** Changes of the rows, the file, the server and the export of a log, which its checkpoints must find. */
-  mutations: choose(5, 500),
+  mutations: choose(5, 500, 3),
   /** Requests of all kinds whose costs are added up. */
-  costs: choose(220, 20_000),
+  costs: choose(220, 20_000, 60),
   /** Random values that are encoded in time slices. */
-  slicedValues: choose(100, 300),
+  slicedValues: choose(100, 300, 40),
   /** Seeds of made ratings on new kinds of prompts. */
-  newKinds: choose([1, 2], [1, 2, 3, 4]),
+  newKinds: choose([1, 2], [1, 2, 3, 4], [1]),
   /** Faults of which the protocol of reservations must survive any two. */
   protocolFaults: choose(
     [['request', 'answer']] as const,
@@ -82,10 +96,16 @@ export const ROUNDS = {
       ['silence', 'flush'],
     ] as const,
   ),
+  /** Seeds of ratings that say nothing, of which no router may be called better. */
+  chanceRouters: choose(6, 200, 2),
+  /** Seeds of ratings of kinds of prompts that are held out. */
+  heldOutKinds: choose([1, 2, 3, 4], [1, 2, 3, 4], [2]),
+  /** Random requests of each dialect that must suit each provider. */
+  validRequests: choose(40, 40, 10),
   /** Random patterns of rules that look at streamed replies. */
-  replyPatterns: choose(40, 600),
+  replyPatterns: choose(40, 600, 15),
   /** A factor for the rounds of random input for rules, of which each is 325 bodies. */
-  fuzz: Number(process.env.FUZZ_ROUNDS ?? choose(1, 308)),
+  fuzz: Number(process.env.FUZZ_ROUNDS ?? choose(1, 308, 0.2)),
 }
 
 /** How long the providers fail altogether in the chaos test, in seconds. */

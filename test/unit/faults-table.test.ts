@@ -12,7 +12,7 @@ describe('the table of faults in docs/guides/faults.md', () => {
   it('has a test of its name for each row', () => {
     const faults = faultsOf('docs/guides/faults.md')
     expect(faults.length).to.be.above(3)
-    const files = listFiles('test/process', '.ts').filter((file) => file.includes('/faults-'))
+    const files = listFiles('test/release', '.ts').filter((file) => file.includes('/faults-'))
     const tests = files.map(readSource).join('\n')
     const untested = faults.filter(
       (fault) => !tests.includes(`it('${fault}:`) && !tests.includes(`it(\`${fault}:`),

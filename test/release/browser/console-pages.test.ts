@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { useConsole } from '../support/console-suite.ts'
-import { AS_ADMIN } from '../support/gateway.ts'
-import { newOperator } from '../support/operators.ts'
-import { asAdmin, firewallRule, newPolicy } from '../support/policies.ts'
+import { useConsole } from '../../support/console-suite.ts'
+import { AS_ADMIN } from '../../support/gateway.ts'
+import { newOperator } from '../../support/operators.ts'
+import { asAdmin, firewallRule, newPolicy } from '../../support/policies.ts'
 
 describe('pages of the console', () => {
   const console = useConsole()
@@ -149,5 +149,31 @@ describe('pages of the console', () => {
     const byPriority = body.data.toSorted((a: { priority: number }, b: typeof a) => b.priority - a.priority)
     expect(byPriority.map(({ name }: { name: string }) => name)).to.deep.equal(['One', 'Three', 'Two'])
     await policy.remove()
+  })
+
+  const PAGES =
+    '/overview /policies /audit /time /requests /usage /routing /simulator /users /groups /operators /users/1'
+
+  it('has no violation of axe on any page, has enough contrast in the dark, and fits on a phone', async () => {
+    const { window } = console
+    const { page } = window
+    await page.setViewportSize({ width: 1024, height: 700 })
+    for (const address of PAGES.split(' ')) {
+      const name = address.replaceAll('/', '-')
+      await window.open(address)
+      await window.checkAccessibility(address)
+      await window.shoot(`light${name}`)
+
+      await page.emulateMedia({ colorScheme: 'dark' })
+      await window.checkAccessibility(`${address} in the dark`, ['color-contrast'])
+      await window.shoot(`dark${name}`)
+      await page.emulateMedia({ colorScheme: 'light' })
+
+      await page.setViewportSize({ width: 390, height: 760 })
+      await window.checkAccessibility(`${address} on a phone`)
+      const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
+      expect(overflow, `${address} on a phone`).to.be.at.most(0)
+      await page.setViewportSize({ width: 1024, height: 700 })
+    }
   })
 })

@@ -31,7 +31,7 @@ export interface ClientLanguage {
 }
 
 /** The folder of the client programs in this repository, also for compiled tests. */
-export const CLIENTS = fileURLToPath(new URL('test/process/clients', ROOT))
+export const CLIENTS = fileURLToPath(new URL('test/release/clients', ROOT))
 
 /** Installed requirements stand here, outside the repository; `CLIENTS_CACHE` names another folder. */
 const CACHE = process.env.CLIENTS_CACHE ?? path.join(os.tmpdir(), 'signalbox-clients')

@@ -1,16 +1,16 @@
 import { expect } from 'chai'
-import { decodeFeatures } from '../../../../plugins/learned-routing/features.ts'
-import { decodeWeights, predict } from '../../../../plugins/learned-routing/model.ts'
-import type { Rating, TrainedRouter } from '../../../../plugins/learned-routing/rating.ts'
-import { trainRouter } from '../../../../plugins/learned-routing/train.ts'
+import { decodeFeatures } from '../../plugins/learned-routing/features.ts'
+import { decodeWeights, predict } from '../../plugins/learned-routing/model.ts'
+import type { Rating, TrainedRouter } from '../../plugins/learned-routing/rating.ts'
+import { trainRouter } from '../../plugins/learned-routing/train.ts'
 import {
   MADE_CATALOGUE,
   type MadeOptions,
   madePrompt,
   makeRatings,
   type PromptKind,
-} from '../../../support/made-ratings.ts'
-import { createRandom } from '../../../support/random.ts'
+} from '../support/made-ratings.ts'
+import { createRandom } from '../support/random.ts'
 
 const train = (ratings: readonly Rating[]) => trainRouter(ratings, { catalogue: MADE_CATALOGUE })
 

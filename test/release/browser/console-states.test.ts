@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import type { Page, Response, Route } from 'playwright-core'
-import { useConsole } from '../support/console-suite.ts'
-import { newUser } from '../support/new-user.ts'
-import { newOperator } from '../support/operators.ts'
-import { asAdmin, newPolicy } from '../support/policies.ts'
+import { useConsole } from '../../support/console-suite.ts'
+import { newUser } from '../../support/new-user.ts'
+import { newOperator } from '../../support/operators.ts'
+import { asAdmin, newPolicy } from '../../support/policies.ts'
 
 /** The pages of operators, and what they say when there is nothing to show. */
 const EMPTY_PAGES: Readonly<Record<string, RegExp>> = {

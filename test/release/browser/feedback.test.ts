@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { useConsole } from '../support/console-suite.ts'
-import { newUser, type TestUser } from '../support/new-user.ts'
-import { newOperator } from '../support/operators.ts'
+import { useConsole } from '../../support/console-suite.ts'
+import { newUser, type TestUser } from '../../support/new-user.ts'
+import { newOperator } from '../../support/operators.ts'
 
 describe('feedback in the console', () => {
   const console = useConsole()

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { useConsole } from '../support/console-suite.ts'
-import { asAdmin, newPolicy } from '../support/policies.ts'
+import { useConsole } from '../../support/console-suite.ts'
+import { asAdmin, newPolicy } from '../../support/policies.ts'
 
 describe('the choice of users and groups in the console', () => {
   const console = useConsole()

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { useConsole } from '../support/console-suite.ts'
-import { AS_ADMIN } from '../support/gateway.ts'
-import { newUser } from '../support/new-user.ts'
-import { firewallRule, newPolicy } from '../support/policies.ts'
+import { useConsole } from '../../support/console-suite.ts'
+import { AS_ADMIN } from '../../support/gateway.ts'
+import { newUser } from '../../support/new-user.ts'
+import { firewallRule, newPolicy } from '../../support/policies.ts'
 
 const PAGE_SIZE = 500
 const USERS = 3000

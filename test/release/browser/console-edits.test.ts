@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import type { Locator, Page } from 'playwright-core'
-import { sinceOf } from '../../plugins/console/app/lib/format.ts'
-import { useConsole } from '../support/console-suite.ts'
-import { ADMIN_KEY, AS_ADMIN } from '../support/gateway.ts'
-import { newUser } from '../support/new-user.ts'
-import { newOperator } from '../support/operators.ts'
-import { asAdmin, firewallRule, newPolicy } from '../support/policies.ts'
+import { sinceOf } from '../../../plugins/console/app/lib/format.ts'
+import { useConsole } from '../../support/console-suite.ts'
+import { ADMIN_KEY, AS_ADMIN } from '../../support/gateway.ts'
+import { newUser } from '../../support/new-user.ts'
+import { newOperator } from '../../support/operators.ts'
+import { asAdmin, firewallRule, newPolicy } from '../../support/policies.ts'
 
 const saveButton = (page: Page): Locator => page.getByRole('button', { name: 'Review and save' })
 

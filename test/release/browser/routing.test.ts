@@ -1,10 +1,10 @@
 import { expect } from 'chai'
-import { useConsole } from '../support/console-suite.ts'
-import { startGateway } from '../support/gateway.ts'
-import { newUser } from '../support/new-user.ts'
-import { asAdmin } from '../support/policies.ts'
-import { goodAt, trainedData, writeVersions } from '../support/routers.ts'
-import { withSettings } from '../support/settings.ts'
+import { useConsole } from '../../support/console-suite.ts'
+import { startGateway } from '../../support/gateway.ts'
+import { newUser } from '../../support/new-user.ts'
+import { asAdmin } from '../../support/policies.ts'
+import { goodAt, trainedData, writeVersions } from '../../support/routers.ts'
+import { withSettings } from '../../support/settings.ts'
 
 describe('the page "Routing" of the console', () => {
   const console = useConsole(async () => startGateway(await withSettings('routing: { learned: "on" }\n')))
