@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { firewallRuleBody } from '../support/bodies.ts'
 import { type Body, DIALECTS, readRecords } from '../support/dialects.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
+import { IS_FULL } from '../support/rounds.ts'
 import { chunk, type ScriptedProvider, startScriptedProvider } from '../support/scripted-provider.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
 
@@ -27,13 +28,15 @@ const CALLS = {
   },
 }
 
-/** Divides a text at every offset, and `step` characters behind it. */
+/** Divides a text at every offset, in the quick form at every third, and `step` characters behind it. */
 function divisions(text: string, step: number): readonly (readonly string[])[] {
   const borders = Array.from({ length: text.length + 1 }, (_, index) => index)
-  return borders.map((first) => {
-    const second = Math.min(text.length, first + step)
-    return [text.slice(0, first), text.slice(first, second), text.slice(second)]
-  })
+  return borders
+    .filter((index) => IS_FULL || index % 3 === 0)
+    .map((first) => {
+      const second = Math.min(text.length, first + step)
+      return [text.slice(0, first), text.slice(first, second), text.slice(second)]
+    })
 }
 
 /** Times in seconds may contain the digits that a rule masks. */

@@ -77,34 +77,59 @@ describe('the end of a gateway while a plugin never ends', function () {
     })
   }
 
-  for (const stream of [false, true])
-    for (const part of PARTS)
-      it(`answers, records and counts its request: ${part}, ${stream ? 'streamed' : 'whole'}`, async () => {
-        const { environment, options } = await environmentOf()
-        const gateway = await startGateway(environment, { ...options, log: 'files' })
-        await setBudget(gateway, budgetOf.user(1), { limit_usd: 100 })
-        const begun = once(process, `never:${part}`)
-        const answer = send(gateway, part, stream).then(
-          async (response) => ({ status: response.status, text: await receivedText(response) }),
-          (error: Error) => ({ status: 0, text: String(error.cause ?? error) }),
-        )
-        await begun
-        await gateway.stop()
-        const { status, text } = await answer
-        // It has no time limit, so the connection is closed.
-        if (part === 'middleware') expect(status).to.equal(0)
-        else expect(status, text).not.to.equal(0)
-        const isSent = UNLIMITED_PARTS.includes(part) || (status === 200 && !text.includes('[DONE]'))
-        expect(isSent || status >= 400, `${status} ${text}`).to.equal(true)
+  const CASES = PARTS.flatMap((part) => [false, true].map((stream) => ({ part, stream })))
+  const answers = new Map<string, { status: number; text: string; id: string | null }>()
+  let records: readonly { x_request_id: string; cost_usd: number }[]
+  let spentUsd: number
 
-        const next = await startGateway(environment, { ...options, demoKey: gateway.demoKey, log: 'files' })
-        const { data } = (await next.call('GET', '/admin/requests', undefined, AS_ADMIN)).body
-        if (!UNRECORDED.includes(part)) expect(data, JSON.stringify(data)).to.have.length(1)
-        if (ANSWERED.includes(part)) expect(data[0].cost_usd).to.be.greaterThan(0)
-        const sum = data.reduce((total: number, { cost_usd }: { cost_usd: number }) => total + cost_usd, 0)
-        expect((await readBudget(next, budgetOf.user(1))).spent_usd).to.be.closeTo(sum, 1e-9)
-        await next.stop()
-      })
+  const keyOf = ({ part, stream }: (typeof CASES)[number]) => `${part}, ${stream ? 'streamed' : 'whole'}`
+
+  // One gateway ends while all parts wait, and another one reads what was recorded.
+  before(async () => {
+    const { environment, options } = await environmentOf()
+    const gateway = await startGateway(environment, { ...options, log: 'files' })
+    await setBudget(gateway, budgetOf.user(1), { limit_usd: 100 })
+    const sent = []
+    for (const each of CASES) {
+      const begun = once(process, `never:${each.part}`)
+      const answered = send(gateway, each.part, each.stream).then(
+        async (response) => ({
+          status: response.status,
+          text: await receivedText(response),
+          id: response.headers.get('x-request-id'),
+        }),
+        (error: Error) => ({ status: 0, text: String(error.cause ?? error), id: null }),
+      )
+      sent.push(answered.then((answer) => answers.set(keyOf(each), answer)))
+      await begun
+    }
+    await gateway.stop()
+    await Promise.all(sent)
+    const next = await startGateway(environment, { ...options, demoKey: gateway.demoKey, log: 'files' })
+    records = (await next.call('GET', '/admin/requests?limit=1000', undefined, AS_ADMIN)).body.data
+    spentUsd = (await readBudget(next, budgetOf.user(1))).spent_usd
+    await next.stop()
+  })
+
+  for (const each of CASES)
+    it(`answers and records its request: ${keyOf(each)}`, () => {
+      const { part } = each
+      const { status, text, id } = answers.get(keyOf(each))!
+      // It has no time limit, so the connection is closed.
+      if (part === 'middleware') expect(status).to.equal(0)
+      else expect(status, text).not.to.equal(0)
+      const isSent = UNLIMITED_PARTS.includes(part) || (status === 200 && !text.includes('[DONE]'))
+      expect(isSent || status >= 400, `${status} ${text}`).to.equal(true)
+      if (UNRECORDED.includes(part)) return
+      const found = records.filter(({ x_request_id }) => x_request_id === id)
+      expect(found, JSON.stringify(records)).to.have.length(1)
+      if (ANSWERED.includes(part)) expect(found[0]?.cost_usd).to.be.greaterThan(0)
+    })
+
+  it('counts what all of them cost', () => {
+    const sum = records.reduce((total, { cost_usd }) => total + cost_usd, 0)
+    expect(spentUsd).to.be.closeTo(sum, 1e-9).and.to.be.above(0)
+  })
 })
 
 describe('the end of a gateway at an awkward moment', function () {

@@ -60,7 +60,7 @@ export const ROUNDS = {
   /** Keys that are revoked, of which each must be refused by every worker. */
   workerKeys: choose(9, 30),
   /** Clients that send made-up models, paths, keys and methods. */
-  inventedClients: choose(100, 600),
+  inventedClients: choose(100, 600, 30),
   /** Random histories of rules that are simulated. */
   simulatedHistories: Number(process.env.SIMULATE_HISTORIES ?? choose(10, 300, 5)),
   /** Random histories of policies, groups, users and plans, whose decisions are decided again. */
