@@ -1,13 +1,10 @@
 import { expect } from 'chai'
+import fc from 'fast-check'
 import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
 import { firewallRuleBody } from '../support/bodies.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
-import { createRandom, type Random } from '../support/random.ts'
-import { randomJson, randomPattern, randomPrompt, randomRuleBody } from '../support/random-bodies.ts'
+import { inRounds } from '../support/property.ts'
 import { ROUNDS } from '../support/rounds.ts'
-
-/** The seed is in the test's title, so that a failure can be repeated. */
-const SEED = Number(process.env.FUZZ_SEED ?? 20261120)
 
 const rule = (more: object) => firewallRuleBody({ name: 'fuzz', pattern: undefined, ...more })
 
@@ -16,7 +13,97 @@ const PROMPT_PATHS = [
   ...['/v1/moderations', '/v1/simulate', '/v1/messages/count_tokens', '/v1/responses/compact'],
 ]
 
-describe(`rules under random input (seed ${SEED})`, function () {
+const LEAVES = [
+  null,
+  true,
+  -1,
+  1e308,
+  'x',
+  '',
+  '\ud800',
+  'ß'.repeat(200),
+  'a\u0000b',
+  0.1,
+  1001,
+  '{"contains":1}',
+]
+const KEYS = [
+  ...[
+    'contains',
+    'role',
+    'content',
+    'messages',
+    'mode',
+    'set_model',
+    'type',
+    'text',
+    'kind',
+    'op',
+    'id',
+    'data',
+  ],
+  ...['constructor', 'toString'],
+]
+
+const json = (maxDepth: number) =>
+  fc.anything({ key: fc.constantFrom(...KEYS), values: [fc.constantFrom(...LEAVES)], maxDepth, maxKeys: 3 })
+
+const patterns = fc
+  .array(fc.constantFrom(...'a.*+?()[]\\^$|/iß\n', '{2,3}', '\\d', '(?=', '(?<', '\\1', '[[:alpha:]]'), {
+    minLength: 1,
+    maxLength: 10,
+  })
+  .map((pieces) => pieces.join(''))
+
+/** Bodies of rules and batches; most of them are invalid. */
+const ruleBodies = patterns.chain((pattern) => {
+  const sound = { ...firewallRuleBody({ pattern }), match_json: {}, action_json: {}, replacement: '$1' }
+  const fields = Object.fromEntries(
+    Object.entries(sound).map(([name, value]) => [
+      name,
+      fc.oneof(fc.constant(value), fc.constant(value), json(3)),
+    ]),
+  )
+  return fc.oneof(
+    fc.constantFrom('{', 'null', '[]', '"x"', '{"a":', '\u0000'),
+    fc.record({ operations: fc.tuple(json(3), json(3)) }),
+    fc.record(fields),
+    fc.record(fields, { requiredKeys: [] }),
+  )
+})
+
+const TEXTS = ['text', 'input_text', 'tool_result', 'file', 'extra_content']
+
+/** Bodies that get further than those of other fields. */
+const prompts = fc
+  .record({
+    role: fc.constantFrom('user', 'system', 'assistant', 'tool', 'developer'),
+    content: fc.oneof(
+      fc.constant('hello'),
+      json(3),
+      fc
+        .tuple(fc.constantFrom(...TEXTS), json(2), json(2))
+        .map(([type, value, content]) => [{ type, text: 'x', [type]: value, content }]),
+    ),
+    tools: fc.option(json(3), { nil: undefined }),
+    more: fc.option(json(2), { nil: undefined }),
+    isChat: fc.boolean(),
+  })
+  .map(({ role, content, tools, more, isChat }) => ({
+    ...(isChat
+      ? {
+          messages: [
+            { role: 'user', content: 'hello' },
+            { role, content, tool_call_id: 'c' },
+          ],
+          max_tokens: 5,
+        }
+      : { input: content, prompt: content }),
+    ...(tools !== undefined && { tools: [tools], rules: { firewall: [firewallRuleBody({})] } }),
+    ...Object(more),
+  }))
+
+describe('rules under random input', function () {
   this.timeout(180_000 * Math.max(ROUNDS.fuzz, 1))
   let sandbox: Sandbox
   let gateway: RunningGateway
@@ -28,6 +115,7 @@ describe(`rules under random input (seed ${SEED})`, function () {
       OPENAI_BASE_URL: `${sandbox.url}/openai/v1`,
     })
   })
+  afterEach(removeRules)
   after(async () => {
     await gateway?.stop()
     await sandbox.close()
@@ -36,80 +124,61 @@ describe(`rules under random input (seed ${SEED})`, function () {
   const chat = (messages: readonly unknown[]) =>
     gateway.call('POST', '/v1/chat/completions', { model: 'gpt-4o', messages })
 
-  it('never respond with 5xx to a rule body', async () => {
-    const random = createRandom(SEED)
-    for (let round = 0; round < 100 * ROUNDS.fuzz; round++) {
-      const path = random.pick(['/v1/routing-rules', '/v1/firewall-rules', '/v1/rules/batch'])
-      const method = random.pick(['POST', 'PATCH', 'DELETE', 'GET'])
-      const target =
-        method === 'POST' ? path : `${path}/${random.pick(['1', '2', '3', 'x', '%00', '9'.repeat(30)])}`
-      const body = method === 'GET' || method === 'DELETE' ? undefined : randomRuleBody(random)
-      const answer = await gateway.call(method, target, body)
-      expect(answer.status, JSON.stringify({ method, target, body })).to.be.below(500)
+  const addRule = (more: object) => gateway.call('POST', '/v1/firewall-rules', rule(more))
+
+  it('never respond with 5xx to a rule body', () => {
+    const paths = fc.constantFrom('/v1/routing-rules', '/v1/firewall-rules', '/v1/rules/batch')
+    const ids = fc.constantFrom('1', '2', '3', 'x', '%00', '9'.repeat(30))
+    const methods = fc.constantFrom('POST', 'PATCH', 'DELETE', 'GET')
+    const isAnswered = async (path: string, id: string, method: string, sent: unknown) => {
+      const body = method === 'GET' || method === 'DELETE' ? undefined : sent
+      const answer = await gateway.call(method, method === 'POST' ? path : `${path}/${id}`, body)
+      expect(answer.status).to.be.below(500)
       if (answer.status >= 400) expect(answer.body.error.message).to.be.a('string')
     }
-    await removeRules()
+    return fc.assert(
+      fc.asyncProperty(paths, ids, methods, ruleBodies, isAnswered),
+      inRounds(100 * ROUNDS.fuzz),
+    )
   })
 
   it('never respond with 5xx to a prompt, whatever rules exist', async () => {
-    const random = createRandom(SEED + 1)
-    for (let n = 0; n < 40; n++) {
-      await gateway.call(
-        'POST',
-        '/v1/firewall-rules',
-        rule({ type: 'regex', pattern: randomPattern(random) }),
-      )
+    for (const pattern of fc.sample(patterns, inRounds(40))) await addRule({ type: 'regex', pattern })
+    const bodies = fc.oneof(json(4), prompts, prompts)
+    const isAnswered = async (path: string, body: unknown) => {
+      expect((await gateway.call('POST', path, body as object)).status).to.be.below(500)
     }
-    for (let round = 0; round < 50 * ROUNDS.fuzz; round++) {
-      const path = random.pick(PROMPT_PATHS)
-      const body = random.chance(0.3) ? randomJson(random, 4) : randomPrompt(random)
-      const answer = await gateway.call('POST', path, body as object)
-      expect(answer.status, JSON.stringify({ path, body })).to.be.below(500)
-    }
-    await removeRules()
+    const property = fc.asyncProperty(fc.constantFrom(...PROMPT_PATHS), bodies, isAnswered)
+    await fc.assert(property, inRounds(50 * ROUNDS.fuzz))
   })
 
   it('never send masked text to the provider', async () => {
-    const random = createRandom(SEED + 2)
     const words = ['Übergröße', 'top"secret', 'line\nbreak', 'back\\slash', 'Kelvin', 'straße']
-    for (const pattern of words) await gateway.call('POST', '/v1/firewall-rules', rule({ pattern }))
-    await gateway.call(
-      'POST',
-      '/v1/firewall-rules',
-      rule({ type: 'regex', pattern: '\\d{3}-\\d{4}', priority: 5 }),
-    )
-    for (let round = 0; round < 75 * ROUNDS.fuzz; round++) {
-      const word = random.pick([...words, '555-1234'])
-      const hidden = disguise(random, word)
-      const { status } = await chat(wrap(random, `before ${hidden} after`))
+    for (const pattern of words) await addRule({ pattern })
+    await addRule({ type: 'regex', pattern: '\\d{3}-\\d{4}', priority: 5 })
+    const isMasked = async (word: string, cases: number, place: number) => {
+      const { status } = await chat(wrap(place, `before ${disguise(cases, word)} after`))
       expect(status).to.equal(200)
       const received = JSON.stringify(decodeAll(sandbox.requests.at(-1)?.body))
-      expect(received.toLowerCase(), word).not.to.contain(JSON.stringify(word).slice(1, -1).toLowerCase())
-      expect(received, JSON.stringify({ word, hidden })).to.contain('[redacted]')
+      expect(received.toLowerCase()).not.to.contain(JSON.stringify(word).slice(1, -1).toLowerCase())
+      expect(received).to.contain('[redacted]')
     }
-    await removeRules()
+    const property = fc.asyncProperty(fc.constantFrom(...words, '555-1234'), fc.nat(), places, isMasked)
+    await fc.assert(property, inRounds(75 * ROUNDS.fuzz))
   })
 
   it('always block text that a block rule matches', async () => {
-    const random = createRandom(SEED + 3)
     const words = ['forbidden word', 'qu"ote', 'new\nline', 'tab\tbed', 'ИВАН']
     // A mask rule that runs first and removes the text next to the word must not hide the word.
-    await gateway.call(
-      'POST',
-      '/v1/firewall-rules',
-      rule({ pattern: 'neighbour', priority: 9, replacement: '' }),
-    )
-    for (const pattern of words) {
-      await gateway.call('POST', '/v1/firewall-rules', rule({ pattern, action: 'block' }))
+    await addRule({ pattern: 'neighbour', priority: 9, replacement: '' })
+    for (const pattern of words) await addRule({ pattern, action: 'block' })
+    const texts = fc
+      .constantFrom(...words)
+      .chain((word) => fc.constantFrom(word, `neighbour${word}neighbour`, splitByMask(word)))
+    const isBlocked = async (text: string, cases: number, place: number) => {
+      expect((await chat(wrap(place, disguise(cases, text)))).status).to.equal(403)
     }
-    for (let round = 0; round < 75 * ROUNDS.fuzz; round++) {
-      const word = random.pick(words)
-      const text = random.pick([word, `neighbour${word}neighbour`, splitByMask(word)])
-      const messages = wrap(random, disguise(random, text))
-      const { status } = await chat(messages)
-      expect(status, JSON.stringify({ word, text, messages })).to.equal(403)
-    }
-    await removeRules()
+    await fc.assert(fc.asyncProperty(texts, fc.nat(), places, isBlocked), inRounds(75 * ROUNDS.fuzz))
   })
 
   async function removeRules(): Promise<void> {
@@ -120,11 +189,11 @@ describe(`rules under random input (seed ${SEED})`, function () {
   }
 })
 
-/** Random upper and lower case, for letters whose case is the same in every locale. */
-function disguise(random: Random, text: string): string {
+/** In upper case where a bit is set, for letters whose case is the same in every locale. */
+function disguise(cases: number, text: string): string {
   return [...text]
-    .map((letter) => {
-      const other = random.chance(0.5) ? letter.toUpperCase() : letter.toLowerCase()
+    .map((letter, index) => {
+      const other = (cases >> (index % 31)) & 1 ? letter.toUpperCase() : letter.toLowerCase()
       return other.length === letter.length && /^[a-zа-яöü]$/i.test(letter) ? other : letter
     })
     .join('')
@@ -136,8 +205,10 @@ function splitByMask(word: string): string {
   return `${word.slice(0, middle)}neighbour${word.slice(middle)}`
 }
 
-/** Messages with the text at a random place: content, parts, tool calls with JSON escapes, tool results. */
-function wrap(random: Random, text: string): readonly unknown[] {
+const places = fc.nat(8)
+
+/** Messages with the text at a place: content, parts, tool calls with JSON escapes, tool results. */
+function wrap(place: number, text: string): readonly unknown[] {
   const user = { role: 'user', content: 'hello' }
   const call = (args: string) => ({
     role: 'assistant',
@@ -145,26 +216,20 @@ function wrap(random: Random, text: string): readonly unknown[] {
     tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'look', arguments: args } }],
   })
   const result = (content: unknown) => ({ role: 'tool', tool_call_id: 'call_1', content })
+  const parts = ['x', text].map((each) => ({ type: 'text', text: each }))
   const args = JSON.stringify({ deep: [{ q: text }] })
-  return random.pick<() => readonly unknown[]>([
-    () => [{ role: 'user', content: text }],
-    () => [{ role: 'system', content: text }, user],
-    () => [
-      {
-        role: 'user',
-        content: [
-          { type: 'text', text: 'x' },
-          { type: 'text', text },
-        ],
-      },
-    ],
-    () => [user, { role: 'assistant', content: text }, user],
-    () => [user, call(args), result('ok')],
-    () => [user, call(escapeAll(args)), result('ok')],
-    () => [user, call('{}'), result(text)],
-    () => [user, call('{}'), result([{ type: 'text', text }])],
-    () => [user, call('{}'), result(JSON.stringify({ found: text }))],
-  ])()
+  const messages = [
+    [{ role: 'user', content: text }],
+    [{ role: 'system', content: text }, user],
+    [{ role: 'user', content: parts }],
+    [user, { role: 'assistant', content: text }, user],
+    [user, call(args), result('ok')],
+    [user, call(escapeAll(args)), result('ok')],
+    [user, call('{}'), result(text)],
+    [user, call('{}'), result([{ type: 'text', text }])],
+    [user, call('{}'), result(JSON.stringify({ found: text }))],
+  ]
+  return messages[place] ?? expect.fail(`there is no place ${place}`)
 }
 
 /** The same JSON document with every letter in its strings escaped. */
