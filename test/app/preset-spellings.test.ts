@@ -5,11 +5,16 @@ import type { Body } from '../support/dialects.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { inspectReply, textEvents, textOf } from '../support/inspected-reply.ts'
 import { providersAt } from '../support/providers.ts'
+import { pairs } from '../support/rounds.ts'
 import { firewallRule } from '../support/rules.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
 import { GROUPED_NUMBERS, SPELLINGS, UNGROUPED_VALUES } from '../support/spellings.ts'
 
 const VALUES = { ...GROUPED_NUMBERS, ...UNGROUPED_VALUES }
+
+const CASES = pairs(Object.keys(VALUES), Object.entries(SPELLINGS))
+const spellingsOf = (pattern: string) =>
+  CASES.flatMap(([each, spelling]) => (each === pattern ? [spelling] : []))
 
 const EMAILS = [
   'jörg.müller@example.com',
@@ -60,7 +65,7 @@ describe('presets find other spellings', function () {
   for (const [pattern, value] of Object.entries(VALUES)) {
     it(`of ${pattern}, and mask nothing around them`, () =>
       withRule({ pattern }, async () => {
-        for (const [spelling, spell] of Object.entries(SPELLINGS)) {
+        for (const [spelling, spell] of spellingsOf(pattern)) {
           const sent = await sentFor(`Grüße: ${spell(value)} und ${spell(value)} – end`)
           expect(sent, spelling).to.match(/^Grüße: \u202d?\[x\]\u202c? und \u202d?\[x\]\u202c? – end$/)
         }
@@ -88,7 +93,7 @@ describe('presets find other spellings in replies', function () {
   for (const [pattern, value] of Object.entries(VALUES)) {
     it(`of ${pattern}, whole and streamed, wherever chunks end`, async () => {
       const rules = [firewallRule({ type: 'preset', pattern, action: 'mask', replacement: '[x]' })]
-      for (const [spelling, spell] of Object.entries(SPELLINGS)) {
+      for (const [spelling, spell] of spellingsOf(pattern)) {
         const text = `Grüße: ${spell(value)} – end`
         const whole = await inspectReply(rules, textEvents([text]), { type: 'whole' })
         expect(textOf(whole.parts), spelling).to.match(/^Grüße: .?\[x\].? – end$/)

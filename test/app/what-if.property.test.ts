@@ -12,11 +12,12 @@ import {
   randomRequest,
   randomRoutingRule,
 } from '../support/random-rules.ts'
+import { ROUNDS } from '../support/rounds.ts'
 import { writeSettings } from '../support/settings-file.ts'
 
 const SEED = Number(process.env.WHAT_IF_SEED ?? 20261122)
 const USERS = 6
-const REQUESTS = 25
+const REQUESTS = ROUNDS.pastRequests
 
 describe(`what-if with today's rules (seed ${SEED})`, () => {
   let gateway: RunningGateway

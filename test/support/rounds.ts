@@ -100,6 +100,8 @@ export const ROUNDS = {
   chanceRouters: choose(6, 200, 2),
   /** Seeds of ratings of kinds of prompts that are held out. */
   heldOutKinds: choose([1, 2, 3, 4], [1, 2, 3, 4], [2]),
+  /** Requests of each user that what-if evaluates again. */
+  pastRequests: choose(25, 25, 12),
   /** Random requests of each dialect that must suit each provider. */
   validRequests: choose(40, 40, 10),
   /** Random patterns of rules that look at streamed replies. */
