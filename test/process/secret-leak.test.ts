@@ -9,6 +9,7 @@ import { findLeaks, type Place, place, readPlaces } from '../support/leaks.ts'
 import { providersAt } from '../support/providers.ts'
 import { openSocket, readToEnd, sendRaw } from '../support/raw-http.ts'
 import { type RunningRedis, startRedis } from '../support/redis.ts'
+import { IS_FULL } from '../support/rounds.ts'
 import { withSettings } from '../support/settings.ts'
 import { disconnectInMidStream, receivedText } from '../support/streams.ts'
 
@@ -51,7 +52,7 @@ interface Responses {
   readonly statuses: Set<number>
 }
 
-for (const log of ['the embedded log', 'EventStoreDB']) {
+for (const log of IS_FULL ? ['the embedded log', 'EventStoreDB'] : ['the embedded log']) {
   describe(`keys, passwords and prompts, on ${log}`, () => {
     let sandbox: Sandbox
     let provider: EchoingProvider

@@ -51,14 +51,14 @@ export const ROUNDS = {
   /** Rule changes of which each must reach the other node. */
   nodeChanges: choose(60, 200),
   /** Rule changes of which each must reach every worker. */
-  workerChanges: choose(15, 150),
+  workerChanges: choose(15, 150, 6),
   /** Pauses of clients during a rolling restart, in milliseconds: on kept-alive and on new connections. */
   restartTraffic: choose(
     { keptAlive: [5, 50, 300, 1000], fresh: [20] },
     { keptAlive: [0, 5, 10, 50, 300, 1000], fresh: [5, 20, 50] },
   ),
   /** Keys that are revoked, of which each must be refused by every worker. */
-  workerKeys: choose(9, 30),
+  workerKeys: choose(9, 30, 3),
   /** Clients that send made-up models, paths, keys and methods. */
   inventedClients: choose(100, 600, 30),
   /** Random histories of rules that are simulated. */
