@@ -27,7 +27,7 @@ process.once('exit', () => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true })
 })
 
-/** Linux's file system in memory, if programs may run there: making and removing folders takes a tenth there. */
+/** The file system in memory, if it is large and programs may run there: a tenth of the time of a disk. */
 function chooseParent(): string {
   const memory = '/dev/shm'
   try {

@@ -101,8 +101,8 @@ export interface Combination {
 const NATIVE = ['chat × openai', 'messages × anthropic', 'responses × responses']
 
 /**
- * Every dialect × format × whole and stream, of the given dialects and formats or of all. One form of requests
- * and replies is between them, so the quick form of a test has each dialect, each format and the native pairs.
+ * Every dialect × format × whole and stream, of the given dialects and formats or of all. Between them is one
+ * form of requests and replies, so quick tests have each dialect, each format and the native pairs.
  */
 export function combinations(
   dialects: readonly DialectName[] = Object.keys(CHAT_DIALECTS) as DialectName[],
