@@ -1,6 +1,6 @@
 import { isPlan, type Plan } from '../../core/contract/index.ts'
 import { anyRevision } from '../../core/http/conditional.ts'
-import { createKeyCommands } from '../../plugins/auth/key-commands.ts'
+import { manageKeys } from '../../plugins/auth/manage-keys.ts'
 import { listSuspendedRules } from '../../plugins/auth/suspended-rules.ts'
 import { manageUsers } from '../../plugins/auth/users.ts'
 import { type CommandArgs, UsageError } from './command.ts'
@@ -13,7 +13,7 @@ export function addUser(args: CommandArgs): Promise<void> {
   const plan = parsePlan(options.get('plan'))
   return withState(environment, async (state) => {
     const user = await manageUsers(state).commands.create({ name, plan }, author)
-    const key = await createKeyCommands(state).issueKey(user.id, author)
+    const key = await manageKeys(state).issue(user.id, author)
     print(JSON.stringify({ id: user.id, name, plan, key_id: key.id, key: key.key }))
   })
 }
@@ -46,7 +46,8 @@ export function addKey(args: CommandArgs): Promise<void> {
   const author = authorOf(args)
   const userId = parseUserId(operands[0])
   return withState(environment, async (state) => {
-    print(JSON.stringify(await createKeyCommands(state).issueKey(userId, author)))
+    const { id, key } = await manageKeys(state).issue(userId, author)
+    print(JSON.stringify({ id, key }))
   })
 }
 
@@ -55,7 +56,7 @@ export function revokeKey(args: CommandArgs): Promise<void> {
   const [keyId = ''] = operands
   const author = authorOf(args)
   return withState(environment, async (state) => {
-    await createKeyCommands(state).revokeKey(keyId, author)
+    await manageKeys(state).revoke(keyId, author)
     print(JSON.stringify({ id: keyId, revoked: true }))
   })
 }

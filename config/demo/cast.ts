@@ -1,10 +1,12 @@
 import { type Account, type Author, keyActor } from '../../core/contract/index.ts'
 import { ROOT_ACTOR } from '../../core/event-log/actor.ts'
-import type { IssuedKey } from '../../plugins/auth/key-commands.ts'
-import { createKeyCommands } from '../../plugins/auth/key-commands.ts'
-import { manageOperators, type NewOperator } from '../../plugins/auth/operators.ts'
+import type { Issued } from '../../plugins/auth/issue-key.ts'
+import { manageKeys } from '../../plugins/auth/manage-keys.ts'
+import { manageOperators } from '../../plugins/auth/operators.ts'
 import { manageUsers } from '../../plugins/auth/users.ts'
 import { applyFile, type RulesFileServices } from '../../plugins/rules-file/apply.ts'
+import type { OperatorAccount } from '../../projections/events/operators.ts'
+import type { Key } from '../../projections/events/users.ts'
 import type { State } from '../gateway/state.ts'
 import type { DemoChange, SpentUsd } from './changes.ts'
 import { DEMO_OPERATORS, DEMO_USERS, type DemoUser } from './users.ts'
@@ -15,7 +17,7 @@ interface CastMember {
   readonly user: DemoUser
   readonly userId: number
   /** The current key by name. */
-  readonly keys: Map<string, IssuedKey>
+  readonly keys: Map<string, Issued<Key>>
 }
 
 /** Secrets to try the demo with. */
@@ -27,7 +29,7 @@ export interface DemoKeys {
 /** Who is in the demo so far, and how they make changes: with the commands of the endpoints. */
 export class DemoCast {
   readonly #services: CastServices
-  readonly #operators = new Map<string, NewOperator>()
+  readonly #operators = new Map<string, Issued<OperatorAccount>>()
   readonly #members = new Map<string, CastMember>()
 
   constructor(services: CastServices) {
@@ -41,14 +43,14 @@ export class DemoCast {
   }
 
   async addUser(user: DemoUser): Promise<void> {
-    const keyCommands = createKeyCommands(this.#services)
+    const keyCommands = manageKeys(this.#services)
     const author = this.#authorOf(DEMO_OPERATORS[0].name, `Access for ${user.name}`)
     const { id: userId } = await manageUsers(this.#services).commands.create(
       { name: user.name, plan: user.plan },
       author,
     )
-    const keys = new Map<string, IssuedKey>()
-    for (const name of user.keys) keys.set(name, await keyCommands.issueKey(userId, author, { name }))
+    const keys = new Map<string, Issued<Key>>()
+    for (const name of user.keys) keys.set(name, await keyCommands.issue(userId, author, { name }))
     this.#members.set(user.name, { user, userId, keys })
   }
 
@@ -63,7 +65,7 @@ export class DemoCast {
       const { keys } = this.#member(rotate.user)
       const { id } = this.#key(rotate.user, rotate.key)
       const rotation = { overlapSeconds: 86_400 }
-      keys.set(rotate.key, await createKeyCommands(this.#services).rotateKey(id, rotation, author))
+      keys.set(rotate.key, await manageKeys(this.#services).rotate(id, rotation, author))
     }
     const spentUsd: SpentUsd = (period, name) =>
       sumSpending(period, name === undefined ? name : this.#member(name).userId)
@@ -95,7 +97,7 @@ export class DemoCast {
   }
 
   #authorOf(name: string, reason?: string): Author {
-    const operator = this.#operators.get(name)?.operator
+    const operator = this.#operators.get(name)
     const actor = operator
       ? ({ type: 'operator', id: operator.id, name } as const)
       : keyActor({ keyId: this.#key(name, this.#member(name).user.keys[0]).id, name })
@@ -108,7 +110,7 @@ export class DemoCast {
     return member
   }
 
-  #key(user: string, name: string): IssuedKey {
+  #key(user: string, name: string): Issued<Key> {
     const key = this.#member(user).keys.get(name)
     if (key === undefined) throw new Error(`the user ${user} of the demo has no key ${name}`)
     return key

@@ -1,5 +1,5 @@
 import { SYSTEM_ACTOR } from '../../core/event-log/actor.ts'
-import { createKeyCommands } from '../../plugins/auth/key-commands.ts'
+import { manageKeys } from '../../plugins/auth/manage-keys.ts'
 import { manageUsers } from '../../plugins/auth/users.ts'
 import type { Gateway } from './gateway.ts'
 import type { State } from './state.ts'
@@ -28,7 +28,7 @@ export async function createDemoUser(state: State): Promise<string | undefined> 
   const author = { actor: SYSTEM_ACTOR }
   const demo = await manageUsers(state).createFirst('demo', 'paid', author)
   if (demo === undefined) return undefined
-  const { key } = await createKeyCommands(state).issueKey(demo.id, author)
+  const { key } = await manageKeys(state).issue(demo.id, author)
   return key
 }
 

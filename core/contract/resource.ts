@@ -1,7 +1,15 @@
 import type { Author, Position } from './event-log.ts'
 import type { Warning } from './exchange.ts'
 import type { EndpointDescription, OperatorRole } from './http.ts'
-import { type JsonObject, type Static, type TObject, type TProperties, type TSchema, Type } from './json.ts'
+import {
+  type JsonObject,
+  type MaybePromise,
+  type Static,
+  type TObject,
+  type TProperties,
+  type TSchema,
+  Type,
+} from './json.ts'
 
 /**
  * Something that operators manage: a group, a policy, an operator. The endpoints, their schemas and errors,
@@ -17,9 +25,13 @@ export interface ResourceDeclaration<
   /** Singular, in lower case: `group`. */
   readonly name: string
   readonly plural: string
+  /** Name of its schema, by default the capitalized name. */
+  readonly title?: string
   /** One sentence, for the schema. */
   readonly description: string
   readonly path: string
+  /** What it is a part of, whose stream has its events: the user of a key. */
+  readonly parent?: ResourceParent
   readonly tag: string
   readonly roles: { readonly read: OperatorRole; readonly write: OperatorRole }
   readonly id: ResourceId<Entity['id']>
@@ -36,25 +48,30 @@ export interface ResourceDeclaration<
     readonly order: string
     /** Whether lists can be searched by name and id. */
     readonly isSearchable?: true
-    /** Shown fields that take longer, by the query parameter that asks for them. */
+    /** Shown fields that take longer. */
     readonly more?: {
-      readonly parameter: string
-      readonly description: string
-      read(entity: Entity, services: Services): JsonObject
+      /** The query parameter that asks for them. By default, they are always shown. */
+      readonly parameter?: { readonly name: string; readonly description: string }
+      /** Returns a function that returns them for an entity. */
+      read(services: Services, parentId: number): MaybePromise<(entity: Entity) => JsonObject>
+      /** Is shown in place of the fields if `read` rejects. By default, the request fails. */
+      readonly unavailable?: Warning
     }
     /** Entries of a page, unless the client says. */
     readonly limit: number
   }
+  /** What operators call its creation and its deletion, if it is another verb: it ends in `e`. */
+  readonly verbs?: Partial<Record<'create' | 'delete', string>>
   /** Sentences that say more than the usual ones. */
-  readonly summaries?: Partial<Record<'create' | 'update' | 'delete', string>>
+  readonly summaries?: Partial<Record<'list' | 'create' | 'update' | 'delete', string>>
   readonly descriptions?: Partial<Record<'update' | 'delete', string>>
   /** Complete bodies by name. */
-  readonly examples: Readonly<Record<'create' | 'update', Readonly<Record<string, JsonObject>>>>
+  readonly examples: Readonly<Partial<Record<'create' | 'update', Readonly<Record<string, JsonObject>>>>>
   readonly events: ResourceEvents<Entity>
   /** Shown fields that depend on more than the entity's own events. The ETag is then that of the content. */
   derive?(entity: Entity, services: Services): JsonObject
   /** Completes what a body says before it is compared and stored. */
-  complete?(given: Changes<Fields>, before: Entity | undefined): Changes<Fields>
+  complete?(given: Changes<Fields>, before: Entity | undefined, services: Services): Changes<Fields>
   /** Throws a `GatewayError` if the fields must not be set: what they refer to does not exist. */
   checkReferences?(given: Changes<Fields>, services: Services): void
   /** Throws a `GatewayError` if another process deleted what the entity refers to while it was changed. */
@@ -69,8 +86,16 @@ export type ResourceAction = NonNullable<EndpointDescription['resource']>['actio
 
 export interface ResourceEntity {
   readonly id: number | string
-  /** Number of its changes, from 1. */
-  readonly revision: number
+  /** Number of its changes, from 1. The ETag of what does not count them is that of the content. */
+  readonly revision?: number
+}
+
+/** What the entities of another resource are parts of. */
+export interface ResourceParent {
+  readonly name: string
+  readonly id: ResourceId<number>
+  /** Where its parts are listed and created: `/admin/users/{id}/keys`. */
+  readonly path: string
 }
 
 /** An event before it is written. */
@@ -92,9 +117,12 @@ export interface ResourceEvents<Entity extends ResourceEntity = ResourceEntity> 
   /** The declarations of its events: of these three, and of others that change the entity. */
   readonly family: readonly ResourceEventDeclaration[]
   readonly created: string
-  /** One event with all changes, or one for each changed field. */
-  readonly changed: string | Readonly<Record<string, string>>
+  /** One event with all changes, or one for each changed field. Without it, fields cannot be changed. */
+  readonly changed?: string | Readonly<Record<string, string>>
+  /** If the stream is damaged, it is written to the second stream of its declaration. */
   readonly deleted: string
+  /** Whether an entity that can still be read is deleted: a key is revoked. */
+  isDeleted?(entity: Entity): boolean
   /** Events that are written before the deletion. */
   beforeDeletion?(entity: Entity): readonly ResourceEvent[]
   readonly fold: ResourceFold<Entity>

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { type EndpointResponse, GatewayError, type JsonObject, Type } from '../contract/index.ts'
+import { GatewayError, type JsonObject, Type } from '../contract/index.ts'
 
 /** One entity tag of a list, with the comma behind it. */
 const ETAG = /\s*(?:W\/)?"([!#-~\x80-\xff]*)"\s*(?:,|$)/y
@@ -75,26 +75,6 @@ export function revisionEtag(revision: number): string {
 /** The ETag of what does not count its changes: a hash of how it is shown. */
 export function contentEtag(shown: JsonObject): string {
   return `"${createHash('sha256').update(JSON.stringify(shown)).digest('base64url').slice(0, 22)}"`
-}
-
-/** Conditional requests for what does not count its changes. `show` returns it as the API shows it. */
-export function contentConditions<Item>(what: string, show: (item: Item) => JsonObject) {
-  return {
-    /** The schema of the response header. */
-    etag: etagHeader(what),
-    /** The conditions of a change, as request headers. */
-    conditions: preconditionHeaders(what, '*'),
-    /** `more`: fields beside `data`. */
-    respond(item: Item, status = 200, more: JsonObject = {}): EndpointResponse {
-      const shown = show(item)
-      return { status, headers: { etag: contentEtag(shown) }, body: { data: shown, ...more } }
-    },
-    /** Returns undefined if a change has no conditions. Throws 400 if a header is malformed. */
-    parseCheck(headers: IncomingHttpHeaders): ((item: Item) => void) | undefined {
-      const expected = parsePrecondition(headers)
-      return expected === anyRevision ? undefined : (item) => expected(contentEtag(show(item)), what)
-    },
-  }
 }
 
 /** The response header of something with an ETag. */

@@ -1,15 +1,16 @@
 import { isDeepStrictEqual } from 'node:util'
-import type {
-  Appended,
-  Author,
-  Changes,
-  Content,
-  JsonObject,
-  RecordedEvent,
-  ResourceDeclaration,
-  ResourceEntity,
-  ResourceEvent,
-  TProperties,
+import {
+  type Appended,
+  type Author,
+  type Changes,
+  type Content,
+  type JsonObject,
+  type RecordedEvent,
+  type ResourceDeclaration,
+  type ResourceEntity,
+  type ResourceEvent,
+  StreamDamagedError,
+  type TProperties,
 } from '../contract/index.ts'
 import { anyRevision, type Precondition } from '../http/conditional.ts'
 import type { AppliedChange } from '../http/idempotency.ts'
@@ -21,9 +22,13 @@ import type { Resource } from './resource.ts'
 /** The entities as they are now. */
 export interface ResourceState<Entity extends ResourceEntity> {
   find(id: Entity['id']): Entity | undefined
-  list(): readonly Entity[]
-  /** Revision of the entity's stream; -1 before its first event. */
+  /** All, or the parts of one parent. Throws 404 for an unknown parent. */
+  list(parentId: number): readonly Entity[]
+  /** The id of what an entity is a part of. */
+  parentOf?(id: Entity['id']): number | undefined
+  /** Revision of the stream of an entity, or of a parent; -1 before its first event. */
   streamRevision(id: Entity['id']): number
+  streamRevision(id: number): number
   /** Why an event had no effect, as a sentence: another node had decided on something else before. */
   withoutEffect?(event: RecordedEvent): string | undefined
 }
@@ -56,10 +61,13 @@ export interface ResourceServices {
 
 /** Changes to the entities of a resource. Each resolves when all processes of this node apply it. */
 export interface ResourceCommands<Entity extends ResourceEntity, Given> {
-  /** Throws 404. */
-  require(id: Entity['id']): Entity
-  /** `more`: fields of the event that no client sets or sees. */
-  create(content: Given, author: Author, more?: JsonObject): Promise<Entity>
+  /** Throws 404, and 412 unless the entity is as expected. */
+  require(id: Entity['id'], expected?: Precondition): Entity
+  /**
+   * `more`: fields of the event that no client sets or sees. `parentId`: of what it is a part of; 404 if that
+   * does not exist.
+   */
+  create(content: Given, author: Author, more?: JsonObject, parentId?: number): Promise<Entity>
   /** Returns the entity that a request with an `Idempotency-Key` created before, as it was then. */
   created(change: AppliedChange): Promise<Entity>
   /** Throws 404, and 412 unless the entity is as expected. Returns the entity right after the change. */
@@ -71,6 +79,13 @@ export interface ResourceCommands<Entity extends ResourceEntity, Given> {
   ): Promise<{ readonly before: Entity; readonly after: Entity }>
   /** Throws 404, 412 like `change`, and 409 while something refers to the entity. */
   delete(id: Entity['id'], expected: Precondition, author: Author): Promise<void>
+  /** Writes the events that `decide` returns. Returns the entity before and after. */
+  write(
+    id: Entity['id'],
+    decide: () => readonly ResourceEvent[],
+    author: Author,
+    parentId?: number,
+  ): Promise<{ readonly before: Entity | undefined; readonly after: Entity | undefined }>
   /** All changes of an entity, oldest first. Throws 404 if it never existed. */
   history(id: Entity['id'], asOf?: AsOf): Promise<readonly EntityChange<Entity>[]>
   /** Fields of the entity, as it is now, that are elsewhere. */
@@ -85,7 +100,7 @@ export function createResourceCommands<Entity extends ResourceEntity, Fields ext
 ): ResourceCommands<Entity, Content<Fields>> {
   type Id = Entity['id']
   const { writer, ids, history } = services
-  const { name, complete = (given) => given, checkReferences, checkUnused } = declaration
+  const { name, parent, complete = (given) => given, checkReferences, checkUnused } = declaration
   const derive = (entity: Entity) => declaration.derive?.(entity, services)
 
   function requireEntity(id: Id, expected = anyRevision): Entity {
@@ -95,14 +110,24 @@ export function createResourceCommands<Entity extends ResourceEntity, Fields ext
     return entity
   }
 
-  /** Writes the events that `decide` returns for the current entity. Returns the entity before and after. */
-  async function write(id: Id, decide: () => readonly ResourceEvent[], author: Author) {
+  function requireParent(id: Id): number {
+    const parentId = state.parentOf?.(id)
+    if (parentId === undefined) throw notFound(id)
+    return parentId
+  }
+
+  async function write(
+    id: Id,
+    decide: () => readonly ResourceEvent[],
+    author: Author,
+    streamId = parent ? requireParent(id) : id,
+  ) {
     let before: Entity | undefined
     let decided: readonly ResourceEvent[] = []
-    const stream = events.stream(id)
+    const stream = events.stream(streamId)
     const command = {
       stream,
-      revision: () => state.streamRevision(id),
+      revision: () => state.streamRevision(streamId),
       decide() {
         before = state.find(id)
         decided = decide()
@@ -115,7 +140,9 @@ export function createResourceCommands<Entity extends ResourceEntity, Fields ext
     const first = written.revision - decided.length + 1
     const after = decided.reduce(
       (entity, event, index) =>
-        events.fold(entity, event, { stream, revision: first + index, position, metadata: { time } }),
+        parent && !events.isAbout(id, event)
+          ? entity
+          : events.fold(entity, event, { stream, revision: first + index, position, metadata: { time } }),
       before,
     )
     return { before, after }
@@ -125,24 +152,30 @@ export function createResourceCommands<Entity extends ResourceEntity, Fields ext
     const decide = () => {
       const entity = requireEntity(id, expected)
       checkUnused?.(entity, services)
-      return events.deleted(entity)
+      return events.deleted(entity, parent && requireParent(id))
     }
-    await write(id, decide, author)
+    try {
+      await write(id, decide, author)
+    } catch (error) {
+      if (events.fallbackStream === undefined || !StreamDamagedError.isInstance(error)) throw error
+      // At any revision: deleting twice has no further effect.
+      await writer.write({ stream: events.fallbackStream, decide }, author)
+    }
     // If another process has referred to it meanwhile, it was not deleted.
     const kept = state.find(id)
     if (kept !== undefined) checkUnused?.(kept, services)
   }
 
   const commands: Pick<ResourceCommands<Entity, Content<Fields>>, 'create' | 'change' | 'delete'> = {
-    async create(given, author, more) {
-      const content = complete(given, undefined)
+    async create(given, author, more, parentId) {
+      const content = complete(given, undefined, services)
       checkReferences?.(content, services)
       const id = await declaration.id.create(ids, author)
       const decide = () => {
         checkReferences?.(content, services)
-        return [events.created(id, { ...content, ...more })]
+        return [events.created(id, { ...content, ...more }, parentId)]
       }
-      const { after = requireEntity(id) } = await write(id, decide, author)
+      const { after = requireEntity(id) } = await write(id, decide, author, parentId)
       try {
         // Another process may have deleted what it refers to meanwhile.
         checkReferences?.(content, services)
@@ -157,7 +190,7 @@ export function createResourceCommands<Entity extends ResourceEntity, Fields ext
     async change(id, given, expected, author) {
       const decide = () => {
         const entity = requireEntity(id, expected)
-        const changes = findChanges(entity, complete(given, entity))
+        const changes = findChanges(entity, complete(given, entity, services))
         if (Object.keys(changes).length === 0) return []
         checkReferences?.(changes as Changes<Fields>, services)
         return events.changed(id, changes)
@@ -170,7 +203,8 @@ export function createResourceCommands<Entity extends ResourceEntity, Fields ext
   }
 
   return {
-    require: (id) => requireEntity(id),
+    require: requireEntity,
+    write: (...args) => answerInTime(write(...args)),
     create: (...args) => answerInTime(commands.create(...args)),
     change: (...args) => answerInTime(commands.change(...args)),
     delete: (...args) => answerInTime(commands.delete(...args)),
@@ -184,7 +218,9 @@ export function createResourceCommands<Entity extends ResourceEntity, Fields ext
     async history(id, asOf) {
       const changes: EntityChange<Entity>[] = []
       let before: Entity | undefined
-      for (const { record, event } of await history.eventsOf(events.stream(id), asOf)) {
+      const streams = [events.stream(parent ? requireParent(id) : id), events.fallbackStream ?? []].flat()
+      const past = await Promise.all(streams.map((stream) => history.eventsOf(stream, asOf)))
+      for (const { record, event } of past.flat().sort((a, b) => a.record.position - b.record.position)) {
         if (event === undefined || !events.isAbout(id, event)) continue
         const noEffect = state.withoutEffect?.(record)
         const after = noEffect === undefined ? events.fold(before, event, record) : before

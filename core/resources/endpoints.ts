@@ -24,12 +24,16 @@ import {
   type ResourceServices,
   type ResourceState,
 } from './commands.ts'
-import { buildResource, capitalize, type Resource } from './resource.ts'
+import { buildIdSchema, buildResource, capitalize, createNotFoundError, type Resource } from './resource.ts'
 
 /** Errors of endpoints that append to the event log. */
 export const WRITE_ERRORS = ['conflict', 'change_too_large', 'event_log_full'] as const
 
 const asOfQuery = { as_of: Type.Optional(LogPoint('Returns it as of a point in the log')) }
+
+type ResourceEndpoints = Readonly<Record<Exclude<ResourceAction, 'update'>, Endpoint>> & {
+  readonly update?: Endpoint
+}
 
 /** Everything that follows from a declaration: the commands, and the endpoints, each by what it does. */
 export function manageResource<Entity extends ResourceEntity, Fields extends TProperties, Services>(
@@ -52,10 +56,12 @@ function createEndpoints<Entity extends ResourceEntity, Fields extends TProperti
   state: Pick<ResourceState<Entity>, 'list'>,
   commands: ResourceCommands<Entity, Content<Fields>>,
   services: Services,
-): Readonly<Record<ResourceAction, Endpoint>> {
-  const { name, plural, path, roles, list, summaries = {}, descriptions = {}, examples, warn } = declaration
+): ResourceEndpoints {
+  const { name, plural, path, parent, roles, list, descriptions = {}, examples, warn } = declaration
+  const { verbs = {}, summaries = {} } = declaration
+  const { create = 'create', delete: remove = 'delete' } = verbs
   const common = (action: ResourceAction) => ({
-    path: action === 'list' || action === 'create' ? path : `${path}/{id}`,
+    path: action === 'list' || action === 'create' ? (parent?.path ?? path) : `${path}/{id}`,
     access: operator(
       action === 'list' || action === 'read' || action === 'history' ? roles.read : roles.write,
     ),
@@ -63,13 +69,17 @@ function createEndpoints<Entity extends ResourceEntity, Fields extends TProperti
     resource: { name, action },
   })
   const existing = { params: { id: schemas.id }, notFound }
+  const siblings = parent && {
+    params: { id: buildIdSchema(parent) },
+    notFound: (id: number | string) => createNotFoundError(parent, id),
+  }
   const shown = { headers: etagHeader(name), body: schemas.result }
   // The ETag of a content cannot be known before.
-  const conditions = preconditionHeaders(name, declaration.derive && '*')
+  const conditions = preconditionHeaders(name, declaration.derive || parent ? '*' : undefined)
   const { more } = list
   const searchQuery = list.isSearchable ? { q: nameFilter, id: idFilter } : {}
-  const moreQuery = more && {
-    [more.parameter]: Type.Optional(Type.Boolean({ description: more.description })),
+  const moreQuery = more?.parameter && {
+    [more.parameter.name]: Type.Optional(Type.Boolean({ description: more.parameter.description })),
   }
   const showNow = (entity: Entity) => show(entity, commands.derive(entity))
 
@@ -91,41 +101,55 @@ function createEndpoints<Entity extends ResourceEntity, Fields extends TProperti
     respond(status, entity, commands.derive(entity), more)
 
   // The casts of ids and bodies are safe: they match the schemas of the declaration.
-  const idOf = ({ params }: { readonly params: object }) => (params as { id: Entity['id'] }).id
+  const idOf = ({ params }: { readonly params: object }) => (params as { id: Entity['id'] & number }).id
 
-  return {
+  /** Shows what cannot be read as a warning, if there is one. */
+  async function readMore(query: object, parentId: number) {
+    const isWanted = more?.parameter === undefined || (query as JsonObject)[more.parameter.name] === true
+    if (more === undefined || !isWanted) return {}
+    try {
+      return { read: await more.read(services, parentId) }
+    } catch (error) {
+      if (more.unavailable === undefined) throw error
+      return { warnings: [more.unavailable] }
+    }
+  }
+
+  const { update, ...others } = {
     list: endpoint({
       ...common('list'),
+      ...siblings,
       method: 'GET',
       operationId: `list${capitalize(plural)}`,
-      summary: `Lists all ${plural}, in pages, ${list.order}.`,
+      summary: summaries.list ?? `Lists all ${plural}, in pages, ${list.order}.`,
       query: { ...pageQuery({ ...PAGE, default: list.limit }, 'YWZ0ZXI6Nw'), ...searchQuery, ...moreQuery },
       responses: { 200: { description: `A page of ${plural}.`, body: schemas.page } },
-      handle({ query }) {
+      async handle({ params, query }) {
         const { limit = list.limit, cursor } = query
-        const hasMore = more !== undefined && (query as JsonObject)[more.parameter] === true
+        const parentId = idOf({ params })
         // The cast is safe: what can be searched has a name, and a number as its id.
-        const found = findNamed(state.list() as readonly (Entity & Named)[], query)
-        const showInList = (entity: Entity) => ({ ...showNow(entity), ...more?.read(entity, services) })
+        const found = findNamed(state.list(parentId) as readonly (Entity & Named)[], query)
+        const { read, warnings } = await readMore(query, parentId)
+        const showInList = (entity: Entity) => ({ ...showNow(entity), ...read?.(entity) })
         const page = { limit, ...(cursor !== undefined && { cursor }) }
-        return toPage(found, page, list.rank, hasMore ? showInList : showNow)
+        const { status, body } = toPage(found, page, list.rank, read ? showInList : showNow)
+        return { status, body: { ...(body as JsonObject), ...(warnings && { warnings }) } }
       },
     }),
     create: repeatable(
       endpoint({
         ...common('create'),
+        ...siblings,
         method: 'POST',
-        operationId: `create${title}`,
-        summary: summaries.create ?? `Creates ${one}.`,
+        operationId: create + title,
+        summary: summaries.create ?? `${capitalize(create)}s ${one}.`,
         body: schemas.input,
-        examples: examples.create,
+        ...(examples.create && { examples: examples.create }),
         responses: { 201: { description: `The new ${name}.`, ...shown } },
         errors: WRITE_ERRORS,
-        async handle({ body, author }) {
-          return respondNow(
-            201,
-            await commands.create(parse(body as JsonObject, true) as Content<Fields>, author),
-          )
+        async handle({ params, body, author }) {
+          const content = parse(body as JsonObject, true) as Content<Fields>
+          return respondNow(201, await commands.create(content, author, {}, parent && idOf({ params })))
         },
       }),
       async (_, change) => respond(201, await commands.created(change)),
@@ -157,7 +181,7 @@ function createEndpoints<Entity extends ResourceEntity, Fields extends TProperti
       ...(descriptions.update && { description: descriptions.update }),
       headers: conditions,
       body: schemas.change,
-      examples: examples.update,
+      ...(examples.update && { examples: examples.update }),
       responses: { 200: { description: `The ${name} after the change.`, ...shown } },
       errors: [...WRITE_ERRORS, 'revision_mismatch'],
       async handle(call) {
@@ -176,11 +200,11 @@ function createEndpoints<Entity extends ResourceEntity, Fields extends TProperti
       ...common('delete'),
       ...existing,
       method: 'DELETE',
-      operationId: `delete${title}`,
-      summary: summaries.delete ?? `Deletes ${one}.`,
+      operationId: remove + title,
+      summary: summaries.delete ?? `${capitalize(remove)}s ${one}.`,
       ...(descriptions.delete && { description: descriptions.delete }),
       headers: conditions,
-      responses: { 200: { description: `The ${name} is deleted.`, body: Success } },
+      responses: { 200: { description: `The ${name} is ${remove}d.`, body: Success } },
       errors: [...WRITE_ERRORS, 'revision_mismatch'],
       async handle(call) {
         await commands.delete(idOf(call), parsePrecondition(call.headers), call.author)
@@ -194,7 +218,7 @@ function createEndpoints<Entity extends ResourceEntity, Fields extends TProperti
       method: 'GET',
       operationId: `read${title}History`,
       summary: `Lists the changes of ${one}, oldest first.`,
-      description: `Works for deleted ${plural}, too.`,
+      description: `Works for ${remove}d ${plural}, too.`,
       responses: { 200: { description: 'All changes.', body: schemas.history } },
       async handle(call) {
         const id = idOf(call)
@@ -207,4 +231,5 @@ function createEndpoints<Entity extends ResourceEntity, Fields extends TProperti
       },
     }),
   }
+  return declaration.events.changed === undefined ? others : { ...others, update }
 }

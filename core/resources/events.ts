@@ -9,11 +9,16 @@ import type {
 
 /** The events of a resource, as its commands and its history need them. */
 export interface EntityEvents<Entity extends ResourceEntity> {
-  stream(id: Entity['id']): string
-  created(id: Entity['id'], content: JsonObject): ResourceEvent
+  /** The stream of an entity, or of what it is a part of. */
+  stream(id: number | string): string
+  /** Takes the deletion of an entity whose stream is damaged. */
+  readonly fallbackStream: string | undefined
+  /** `parentId`: the id of what the entity is a part of. */
+  created(id: Entity['id'], content: JsonObject, parentId?: number): ResourceEvent
   /** One event with all changes, or one for each. A field without a value is removed. */
   changed(id: Entity['id'], changes: JsonObject): readonly ResourceEvent[]
-  deleted(entity: Entity): readonly ResourceEvent[]
+  /** None for what is deleted already. */
+  deleted(entity: Entity, parentId?: number): readonly ResourceEvent[]
   /** Whether an event is about this entity: streams may hold others. */
   isAbout(id: Entity['id'], event: ResourceEvent): boolean
   /** What an event has changed; undefined if the history does not show it. */
@@ -29,18 +34,22 @@ export function createEntityEvents<Entity extends ResourceEntity>({
   const declarationOf = (type: string) => family.find((declaration) => declaration.type === type)
   const created = declarationOf(events.created)
   const [streamName] = created?.streams ?? []
-  const idField = typeof streamName === 'function' ? streamName.idField : created?.auditSubject({})?.id
+  const idField = created?.auditSubject({})?.id
+  const streamField = typeof streamName === 'function' ? streamName.idField : undefined
   if (streamName === undefined || idField === undefined)
     throw new TypeError(`the resource ${name} has no event ${events.created} with the field of its id`)
-  const toEvent = (type: string, id: Entity['id'], data: JsonObject = {}) => ({
+  const toEvent = (type: string, id: Entity['id'], data: JsonObject = {}, parentId?: number) => ({
     type,
-    data: { [idField]: id, ...data },
+    data: { ...(streamField && parentId && { [streamField]: parentId }), [idField]: id, ...data },
   })
+  const fallback = declarationOf(events.deleted)?.streams[1]
 
   return {
+    fallbackStream: typeof fallback === 'string' ? fallback : undefined,
     stream: (id) => (typeof streamName === 'string' ? streamName : streamName(id as never)),
-    created: (id, content) => toEvent(events.created, id, content),
+    created: (id, content, parentId) => toEvent(events.created, id, content, parentId),
     changed(id, changes) {
+      if (changed === undefined) throw new TypeError(`a ${name} cannot be changed`)
       if (typeof changed === 'string') return [toEvent(changed, id, { changes })]
       return Object.entries(changed).flatMap(([field, type]) => {
         if (!Object.hasOwn(changes, field)) return []
@@ -48,7 +57,10 @@ export function createEntityEvents<Entity extends ResourceEntity>({
         return [toEvent(type, id, value === undefined ? {} : { [field]: value })]
       })
     },
-    deleted: (entity) => [...(events.beforeDeletion?.(entity) ?? []), toEvent(events.deleted, entity.id)],
+    deleted: (entity, parentId) =>
+      events.isDeleted?.(entity)
+        ? []
+        : [...(events.beforeDeletion?.(entity) ?? []), toEvent(events.deleted, entity.id, {}, parentId)],
     isAbout: (id, event) => fold.has(event) && event.data[idField] === id,
     subjectOf({ type, data }) {
       const subject = declarationOf(type)?.auditSubject(data)

@@ -7,12 +7,13 @@ import {
   type ResourceEntity,
   type ResourceId,
   StrictObject,
+  type TObject,
   type TProperties,
   type TSchema,
   Type,
 } from '../contract/index.ts'
 import { contentEtag, revisionEtag } from '../http/conditional.ts'
-import { dataWithWarnings, NextCursor } from '../http/schemas.ts'
+import { dataWithWarnings, NextCursor, WarningSchema } from '../http/schemas.ts'
 import { buildHistorySchema } from './changes.ts'
 import { createEntityEvents, type EntityEvents } from './events.ts'
 import { renameFields, showValue, toCamelCase } from './names.ts'
@@ -37,7 +38,7 @@ export interface ResourceSchemas {
   readonly id: TSchema
   readonly input: TSchema
   readonly change: TSchema
-  readonly shown: TSchema
+  readonly shown: TObject
   /** The entity in an answer, with warnings if there may be some. */
   readonly result: TSchema
   readonly page: TSchema
@@ -50,7 +51,7 @@ export function buildResource<Entity extends ResourceEntity, Fields extends TPro
 ): Resource<Entity, Fields> {
   const { name, fields } = declaration
   const title = capitalize(name)
-  const schemas = buildSchemas(declaration, title)
+  const schemas = buildSchemas(declaration, declaration.title ?? title)
   const defaults = Object.entries(fields).flatMap(([name, schema]) =>
     schema.default === undefined ? [] : [[name, schema.default] as const],
   )
@@ -67,7 +68,9 @@ export function buildResource<Entity extends ResourceEntity, Fields extends TPro
     notFound: (id) => createNotFoundError(declaration, id),
     show,
     etag: (entity, derived) =>
-      declaration.derive ? contentEtag(show(entity, derived)) : revisionEtag(entity.revision),
+      declaration.derive || entity.revision === undefined
+        ? contentEtag(show(entity, derived))
+        : revisionEtag(entity.revision),
     parse(body, isNew) {
       const given = isNew ? { ...Object.fromEntries(defaults), ...body } : body
       // The cast is safe: bodies match the schema, whose fields are renamed.
@@ -85,7 +88,7 @@ export function capitalize(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-function buildSchemas(
+function buildSchemas<Entity extends ResourceEntity, Fields extends TProperties>(
   {
     name,
     plural,
@@ -96,7 +99,7 @@ function buildSchemas(
     shown,
     list,
     warn,
-  }: Omit<ResourceDeclaration, 'events'>,
+  }: ResourceDeclaration<Entity, Fields>,
   title: string,
 ): ResourceSchemas {
   const entries = Object.entries(fields)
@@ -118,7 +121,13 @@ function buildSchemas(
     shown: entity,
     result: warn ? dataWithWarnings(entity) : data(entity),
     page: Type.Object(
-      { data: Type.Array(entity, { description: `The ${plural}, ${list.order}.` }), next_cursor: NextCursor },
+      {
+        data: Type.Array(entity, { description: `The ${plural}, ${list.order}.` }),
+        next_cursor: NextCursor,
+        ...(list.more?.unavailable && {
+          warnings: Type.Optional(Type.Array(WarningSchema, { description: 'What could not be read.' })),
+        }),
+      },
       { $id: `${title}Page`, description: `A page of ${plural}.` },
     ),
     history: buildHistorySchema(withArticle(name), title, entity),

@@ -5,7 +5,8 @@ import type { Sessions } from './sessions.ts'
 
 export { apiKeyOf } from './api-key.ts'
 export { checkEndpoint } from './authenticate.ts'
-export { BudgetInput, BudgetTerms, keyId } from './schemas.ts'
+export { keyId } from './keys.ts'
+export { BudgetInput, BudgetTerms } from './schemas.ts'
 export { COOKIE_HOURS, SESSION_COOKIE, type Session, type SessionHolder, type Sessions } from './sessions.ts'
 export { requireUser, userId, userNotFoundError } from './users.ts'
 

@@ -4,8 +4,7 @@ import { resolveAllowedModel } from '../../providers/shared/allowed-models.ts'
 import { Providers } from '../../providers/shared/providers.ts'
 import { AUTH_ERROR_CODES, requireApiKey } from './authenticate.ts'
 import { Access, LastUse } from './index.ts'
-import { createKeyCommands } from './key-commands.ts'
-import { createKeyEndpoints } from './key-endpoints.ts'
+import { manageKeys } from './manage-keys.ts'
 import { manageOperators } from './operators.ts'
 import { manageUsers } from './users.ts'
 
@@ -22,13 +21,13 @@ export default definePlugin({
       admit: requireApiKey(accounts, streams, authFailures, sessions),
       endpoints: [
         ...Object.values(manageUsers(use.state).endpoints),
-        ...createKeyEndpoints({
-          accounts,
-          commands: createKeyCommands(use.state),
+        ...manageKeys({
+          ...use.state,
           resolveAllowedModel: (name) => resolveAllowedModel(name, known, catalog.match),
-          lastUse: async (userId) => use.lastUse?.(userId) ?? new Map(),
-          endpoints: () => api().endpoints,
-        }),
+          lastUse: use.lastUse,
+          userPaths: () =>
+            api().endpoints.flatMap(({ access, path }) => (access.type === 'user' ? [path] : [])),
+        }).endpoints,
         ...manageOperators(use.state).endpoints,
       ],
     }

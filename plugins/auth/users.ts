@@ -17,7 +17,8 @@ import { foldUser, type User, userEvents } from '../../projections/events/users.
 import type { Groups } from '../../projections/groups.ts'
 import type { IdSource } from '../../projections/ids.ts'
 import type { Rules } from '../../projections/rules.ts'
-import { BudgetTerms, KeySchema } from './schemas.ts'
+import { KeySchema } from './keys.ts'
+import { BudgetTerms } from './schemas.ts'
 import { listSuspendedRules } from './suspended-rules.ts'
 
 interface UserServices {
@@ -32,7 +33,7 @@ function ownLimit(name: string) {
   return Type.Optional(Nullable(limit, { description }))
 }
 
-/** The users of the gateway. Their keys are events of them: see `key-commands.ts`. */
+/** The users of the gateway. Their keys are events of them: see `keys.ts`. */
 export const users = defineResource({
   name: 'user',
   plural: 'users',

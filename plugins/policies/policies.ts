@@ -90,12 +90,13 @@ export const policies = defineResource({
     order: 'in evaluation order',
     limit: 1000,
     more: {
-      parameter: 'rule_counts',
-      description: 'Adds how many rules of both kinds each policy has.',
-      read({ id }, { policies }) {
-        const { firewall, routing } = policies.rulesOf(id)
-        return { firewall_rules: firewall.length, routing_rules: routing.length }
-      },
+      parameter: { name: 'rule_counts', description: 'Adds how many rules of both kinds each policy has.' },
+      read:
+        ({ policies }) =>
+        (policy) => {
+          const { firewall, routing } = policies.rulesOf(policy.id)
+          return { firewall_rules: firewall.length, routing_rules: routing.length }
+        },
     },
   },
   summaries: { create: 'Creates a policy without rules.', delete: 'Deletes a policy with its rules.' },

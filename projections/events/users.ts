@@ -9,6 +9,7 @@ import {
 } from '../../core/contract/index.ts'
 import {
   createFold,
+  type DeclaredEvent,
   defineEvent,
   type EventEntry,
   type EventOf,
@@ -222,3 +223,16 @@ function withBudget(user: User, keyId: string | undefined, budget?: Budget): Use
 export type UserEvent = EventOf<typeof userEvents>
 
 export const foldUser = createFold<UserEvent, User>(userEvents)
+
+/** The events of a user that are about a key. */
+export type KeyEvent = Extract<UserEvent, { data: { keyId?: string } }>
+
+/** What the events of a key do not depend on. */
+const NOBODY = { id: 0, name: '', plan: 'free', createdAt: '', groups: [], revision: 0, position: 0 } as const
+
+/** Folds the events of one key. */
+export const foldKey = Object.assign(
+  (before: Key | undefined, event: KeyEvent, entry: EventEntry) =>
+    foldUser({ ...NOBODY, keys: before ? [before] : [] }, event, entry)?.keys.at(-1),
+  { has: (event: DeclaredEvent): event is KeyEvent => foldUser.has(event) && 'keyId' in event.data },
+)

@@ -1,4 +1,5 @@
 import { describeResource } from '../support/describe-resource.ts'
+import { AS_ADMIN } from '../support/gateway.ts'
 
 const NAMES = ['Support', 'Legal', 'Ärzte', 'R&D']
 
@@ -83,4 +84,26 @@ describeResource({
     { name: 'x', plan: 'gold' },
     { name: 'x', plan: 'free', max_concurrent: 0 },
   ],
+})
+
+describeResource({
+  name: 'key',
+  path: '/admin/keys',
+  async addParent(gateway) {
+    const user = { name: 'Ada', plan: 'paid' }
+    const { body } = await gateway.call('POST', '/admin/users', user, AS_ADMIN)
+    return `/admin/users/${body.data.id}/keys`
+  },
+  create: (random) => ({
+    name: random.pick(NAMES),
+    ...(random.chance(0.5) && { models: ['gpt-4o'] }),
+    ...(random.chance(0.5) && {
+      endpoints: ['/v1/chat/completions'],
+      expires_at: '2099-12-31T00:00:00.000000Z',
+    }),
+  }),
+  changedByDeletion: ['revoked_at'],
+  invalid: [{ name: '' }, { models: [] }, { models: ['unknown'] }, { expires_at: '2020-01-01T00:00:00Z' }],
+  shownOnce: ['key'],
+  listed: ['last_used_at'],
 })

@@ -13,18 +13,25 @@ export interface TestedResource {
   readonly name: string
   /** Returns a valid new one: all its fields, some at random. */
   create(random: Random): Fields
-  /** Returns a valid change of a field or several. */
-  change(random: Random): Fields
+  /** Creates what they are parts of, and returns where they are listed and created, if not at `path`. */
+  addParent?(gateway: RunningGateway): Promise<string>
+  /** Returns a valid change of a field or several. Without it, they can only be created and deleted. */
+  change?(random: Random): Fields
+  /** Fields that a deleted one has changed, if it can still be read. */
+  readonly changedByDeletion?: readonly string[]
   /** Bodies that are not valid, for new ones and for changes. */
   readonly invalid: readonly Fields[]
   /** Fields that are shown only when it is created. */
   readonly shownOnce?: readonly string[]
+  /** Fields that only lists show. */
+  readonly listed?: readonly string[]
 }
 
 /** An entity as the last answer has shown it, and each of its earlier forms by the log position after it. */
 interface Known {
   readonly path: string
   shown: Fields | null
+  isDeleted?: true
   etag: string
   readonly past: { readonly position: number; readonly shown: Fields | null }[]
 }
@@ -34,12 +41,16 @@ interface Known {
  * read, list, history and conditional change must agree with the answers before it.
  */
 export function describeResource(tested: TestedResource): void {
-  const { path, name, shownOnce = [] } = tested
+  const { path, name, change, changedByDeletion, shownOnce = [], listed = [] } = tested
+  const addParent = tested.addParent ?? (async () => path)
 
   describe(`what operators manage at ${path}`, () => {
     let gateway: RunningGateway
+    /** Where they are listed and created. */
+    let listPath: string
     before(async () => {
       gateway = await startGateway()
+      listPath = await addParent(gateway)
     })
     after(() => gateway.stop())
 
@@ -54,10 +65,9 @@ export function describeResource(tested: TestedResource): void {
     }
 
     async function create(body: Fields): Promise<Known> {
-      const answer = await call('POST', path, body)
+      const answer = await call('POST', listPath, body)
       expect(answer.status, JSON.stringify(answer.body)).to.equal(201)
-      const shown: Fields = { ...answer.body.data }
-      for (const field of shownOnce) delete (shown as Record<string, unknown>)[field]
+      const shown = without(shownOnce, answer.body.data)
       expect(shown).to.deep.include(body)
       const { id } = shown
       return { path: `${path}/${id}`, shown, etag: etagOf(answer), past: [] }
@@ -73,9 +83,9 @@ export function describeResource(tested: TestedResource): void {
     async function listAll(limit: number): Promise<readonly Fields[]> {
       const all: Fields[] = []
       for (let cursor: string | null = ''; cursor !== null; ) {
-        const page: Answer = await call('GET', `${path}?limit=${limit}${cursor && `&cursor=${cursor}`}`)
+        const page: Answer = await call('GET', `${listPath}?limit=${limit}${cursor && `&cursor=${cursor}`}`)
         expect(page.body.data.length).to.be.at.most(limit)
-        all.push(...page.body.data)
+        all.push(...page.body.data.map((shown: Fields) => without(listed, shown)))
         cursor = page.body.next_cursor
       }
       return all
@@ -83,10 +93,11 @@ export function describeResource(tested: TestedResource): void {
 
     /** Makes one random change, and returns what it was about. */
     async function changeOne(random: Random, all: Known[]): Promise<Known> {
-      const alive = all.filter(({ shown }) => shown !== null)
+      const alive = all.filter(({ isDeleted }) => !isDeleted)
       const known = random.pick(alive.length > 0 ? alive : [await create(tested.create(random))])
       if (!all.includes(known)) all.push(known)
-      const action = random.pick(['change', 'change', 'create', 'create', 'delete', 'stale'] as const)
+      const actions = ['change', 'change', 'create', 'create', 'delete', 'stale'] as const
+      const action = random.pick(change ? actions : actions.slice(2))
       if (action === 'create') {
         const created = await create(tested.create(random))
         all.push(created)
@@ -95,7 +106,9 @@ export function describeResource(tested: TestedResource): void {
       if (action === 'delete') {
         const answer = await call('DELETE', known.path, undefined, { 'if-match': known.etag })
         expect(answer.body).to.deep.equal({ success: true })
-        known.shown = null
+        known.isDeleted = true
+        if (changedByDeletion === undefined) known.shown = null
+        else await readDeleted(known, changedByDeletion)
       } else if (action === 'stale') {
         const conditions = [
           { 'if-match': '"another"' },
@@ -103,23 +116,33 @@ export function describeResource(tested: TestedResource): void {
           { 'if-none-match': known.etag },
         ]
         for (const condition of conditions as readonly Record<string, string>[]) {
-          await expectRefusal(call('PATCH', known.path, tested.change(random), condition), 412)
+          if (change) await expectRefusal(call('PATCH', known.path, change(random), condition), 412)
           await expectRefusal(call('DELETE', known.path, undefined, condition), 412)
         }
-      } else {
-        const change = tested.change(random)
-        const answer = await call('PATCH', known.path, change, { 'if-match': known.etag })
+      } else if (change) {
+        const changes = change(random)
+        const answer = await call('PATCH', known.path, changes, { 'if-match': known.etag })
         expect(answer.status, JSON.stringify(answer.body)).to.equal(200)
         const { updated_at: before, ...rest } = known.shown ?? {}
         const { updated_at: after, ...shown } = answer.body.data
-        expect(shown).to.deep.equal({ ...rest, ...change })
-        const isChanged = Object.entries(change).some(([field, value]) => !isSame(rest[field], value))
+        expect(shown).to.deep.equal({ ...rest, ...changes })
+        const isChanged = Object.entries(changes).some(([field, value]) => !isSame(rest[field], value))
         expect(etagOf(answer) !== known.etag, 'a new ETag').to.equal(isChanged)
         if (!isChanged) expect(after).to.equal(before)
         known.etag = etagOf(answer)
         known.shown = answer.body.data
       }
       return known
+    }
+
+    async function readDeleted(known: Known, changed: readonly string[]): Promise<void> {
+      const answer = await call('GET', known.path)
+      expect(without(changed, answer.body.data)).to.deep.equal(without(changed, known.shown ?? {}))
+      for (const field of changed) expect(answer.body.data[field]).not.to.equal(known.shown?.[field])
+      expect(etagOf(answer)).not.to.equal(known.etag)
+      expect((await call('DELETE', known.path)).body, 'once more').to.deep.equal({ success: true })
+      known.etag = etagOf(answer)
+      known.shown = answer.body.data
     }
 
     it('agree with a model in every read, list and history', async () => {
@@ -143,9 +166,9 @@ export function describeResource(tested: TestedResource): void {
       const alive = all.flatMap(({ shown }) => (shown === null ? [] : [shown]))
       expect(alive.length).to.be.at.least(2)
       for (const limit of [2, 1000]) {
-        const listed = await listAll(limit)
         const ids = new Set(alive.map(({ id }) => id))
-        expect(listed.filter(({ id }) => ids.has(id))).to.have.deep.members(alive)
+        const entries = await listAll(limit)
+        expect(entries.filter(({ id }) => ids.has(id))).to.have.deep.members(alive)
       }
       for (const { path, past } of all) {
         const history = (await call('GET', `${path}/history`)).body.data
@@ -163,17 +186,20 @@ export function describeResource(tested: TestedResource): void {
       const random = createRandom(7)
       const headers = { 'idempotency-key': `${name}-once` }
       const body = tested.create(random)
-      const first = await call('POST', path, body, headers)
-      await call('PATCH', `${path}/${first.body.data.id}`, tested.change(random))
-      const again = await call('POST', path, body, headers)
+      const first = await call('POST', listPath, body, headers)
+      const created = `${path}/${first.body.data.id}`
+      await (change ? call('PATCH', created, change(random)) : call('DELETE', created))
+      const again = await call('POST', listPath, body, headers)
       expect(again.headers.get('idempotent-replayed')).to.equal('true')
       expect([again.status, again.body]).to.deep.equal([201, first.body])
-      await expectRefusal(call('POST', path, { ...body, name: 'Another' }, headers), 422)
+      await expectRefusal(call('POST', listPath, { ...body, name: 'Another' }, headers), 422)
     })
 
     it('keep who made a change, and why', async () => {
       const known = await create(tested.create(createRandom(8)))
-      await call('PATCH', known.path, { name: 'Because' }, { 'x-change-reason': 'Ticket 4711' })
+      const reason = { 'x-change-reason': 'Ticket 4711' }
+      if (change) await call('PATCH', known.path, { name: 'Because' }, reason)
+      else await call('DELETE', known.path, undefined, reason)
       const newest = (await historyOf(known)).at(-1)
       expect(newest).to.include({ reason: 'Ticket 4711' })
       expect(newest.actor).to.include({ type: 'root' })
@@ -181,18 +207,27 @@ export function describeResource(tested: TestedResource): void {
 
     it('refuse what is not valid, and what does not exist', async () => {
       const known = await create(tested.create(createRandom(9)))
-      for (const body of [...tested.invalid, { nmae: 'x' }, {}]) {
-        await expectRefusal(call('POST', path, body), 400)
-        await expectRefusal(call('PATCH', known.path, body), 400)
+      for (const body of [...tested.invalid, { nmae: 'x' }]) {
+        await expectRefusal(call('POST', listPath, body), 400)
+        if (change) await expectRefusal(call('PATCH', known.path, body), 400)
       }
-      for (const method of ['GET', 'PATCH', 'DELETE']) {
+      if (change) {
+        await expectRefusal(call('POST', listPath, {}), 400)
+        await expectRefusal(call('PATCH', known.path, {}), 400)
+      }
+      for (const method of change ? ['GET', 'PATCH', 'DELETE'] : ['GET', 'DELETE']) {
         const body = method === 'PATCH' ? { name: 'x' } : undefined
         await expectRefusal(call(method, `${path}/999999`, body), 404)
       }
       await expectRefusal(call('GET', `${path}/999999/history`), 404)
       await expectRefusal(call('GET', `${known.path}?as_of=999999999`), 400)
-      await expectRefusal(call('GET', `${path}?cursor=x`), 400)
-      await expectRefusal(call('PATCH', known.path, { name: 'x' }, { 'if-match': 'x' }), 400)
+      await expectRefusal(call('GET', `${listPath}?cursor=x`), 400)
+      await expectRefusal(call('DELETE', known.path, undefined, { 'if-match': 'x' }), 400)
+      if (listPath !== path) {
+        const unknown = listPath.replace(/\d+/, '999999')
+        await expectRefusal(call('GET', unknown), 404)
+        await expectRefusal(call('POST', unknown, tested.create(createRandom(9))), 404)
+      }
       const { body } = await call('GET', known.path)
       expect(body.data).to.deep.equal(known.shown)
     })
@@ -200,8 +235,9 @@ export function describeResource(tested: TestedResource): void {
     it('are the same after a restart, from a snapshot', async () => {
       const first = await startGateway()
       const body = tested.create(createRandom(10))
-      const { id } = (await first.call('POST', path, body, AS_ADMIN)).body.data
-      await first.call('PATCH', `${path}/${id}`, { name: 'Changed' }, AS_ADMIN)
+      const { id } = (await first.call('POST', await addParent(first), body, AS_ADMIN)).body.data
+      if (change) await first.call('PATCH', `${path}/${id}`, { name: 'Changed' }, AS_ADMIN)
+      else await first.call('DELETE', `${path}/${id}`, undefined, AS_ADMIN)
       const before = await first.call('GET', `${path}/${id}`, undefined, AS_ADMIN)
       await first.stop()
       const next = await startGateway({}, first)
@@ -213,6 +249,10 @@ export function describeResource(tested: TestedResource): void {
       await next.stop()
     })
   })
+}
+
+function without(fields: readonly string[], shown: Fields): Fields {
+  return Object.fromEntries(Object.entries(shown).filter(([field]) => !fields.includes(field)))
 }
 
 function isSame(a: unknown, b: unknown): boolean {

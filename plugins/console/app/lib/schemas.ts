@@ -4,8 +4,8 @@ export interface AnswerSignals {
   cut_off: number; invalid_tool_call: number; schema_mismatch: number; asked_again: number
 }
 export interface ApiKey {
-  id: string; name?: string; models?: string[]; endpoints?: string[]; expires_at?: string
-  budget?: BudgetTerms; created_at: string; revoked_at: string | null
+  id: string; name?: string; expires_at?: string; models?: string[]; endpoints?: string[]
+  budget?: BudgetTerms; created_at: string; revoked_at: string | null; last_used_at?: string | null
 }
 export interface Attempt { provider: string; model: string; outcome: string; ms: number }
 export interface Attention {
@@ -72,7 +72,11 @@ export interface Group {
   updated_at: string
 }
 export interface GroupMember { id: number; name: string }
-export interface IssuedApiKey { id: string; key: string }
+export interface IssuedApiKey {
+  id: string; name?: string; expires_at?: string; models?: string[]; endpoints?: string[]
+  budget?: BudgetTerms; created_at: string; revoked_at: string | null; last_used_at?: string | null
+  key: string
+}
 export interface Operator {
   id: string; name: string; role: 'admin' | 'editor' | 'auditor'; created_at: string
 }
@@ -167,10 +171,6 @@ export interface Usage {
   arm?: string; hour?: string; day?: string; name?: string | null; requests: number; errors: number
   cache_hits: number; unknown_costs: number; tokens: Tokens; cost_usd: number; ratings: number
   mean_score: number | null; signals: AnswerSignals
-}
-export interface UsedApiKey {
-  id: string; name?: string; models?: string[]; endpoints?: string[]; expires_at?: string
-  budget?: BudgetTerms; created_at: string; revoked_at: string | null; last_used_at?: string | null
 }
 export interface User {
   id: number; name: string; plan: 'free' | 'paid'; requests_per_minute?: number | null

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { post } from '../lib/api.ts'
 import { useData } from '../lib/data.ts'
 import { href } from '../lib/router.ts'
-import type { IssuedApiKey, UsedApiKey } from '../lib/schemas.ts'
+import type { ApiKey, IssuedApiKey } from '../lib/schemas.ts'
 import { hasRole } from '../lib/session.ts'
 import { ChangeButton, KeyDialog, RemoveButton } from '../ui/dialogs.tsx'
 import type { FieldSpecs } from '../ui/fields.tsx'
@@ -26,7 +26,7 @@ const ROTATION: FieldSpecs = [
 /** The API keys of a user. A new key is shown once. */
 export function KeyPanel({ userId }: { readonly userId: number }) {
   const path = `/admin/users/${userId}/keys`
-  const keys = useData<readonly UsedApiKey[]>(path)
+  const keys = useData<readonly ApiKey[]>(path)
   const [secret, setSecret] = useState<string>()
 
   async function issue(url: string, body: object, reason: string) {
@@ -89,7 +89,7 @@ export function KeyPanel({ userId }: { readonly userId: number }) {
 }
 
 interface KeyRowProps {
-  readonly apiKey: UsedApiKey
+  readonly apiKey: ApiKey
   readonly userId: number
   /** What can be done with the key while it is not revoked. */
   readonly actions: preact.ComponentChildren
