@@ -230,6 +230,24 @@ describe('API keys', () => {
     expect(body.error.message).to.contain('overlap')
   })
 
+  it('have a history with their budget, and can be read as they were before', async () => {
+    const { id } = (await issue({ name: 'Batch job' })).body.data
+    const path = `/admin/keys/${id}`
+    const budget = { limit_usd: 5, period: 'day', on_exceed: 'refuse' }
+    await gateway.call('PUT', `${path}/budget`, budget, AS_ADMIN)
+    await rotate(id, { overlap_seconds: 60 })
+    const history = (await gateway.call('GET', `${path}/history`, undefined, AS_ADMIN)).body.data
+    expect(history.map(({ event }: { event: string }) => event)).to.deep.equal([
+      'created',
+      'budget_set',
+      'expiry_set',
+    ])
+    const then = await gateway.call('GET', `${path}?as_of=${history[1].position}`, undefined, AS_ADMIN)
+    expect(then.body.data).to.deep.equal(history[1].after)
+    expect(then.body.data).to.deep.include({ id, budget }).and.not.have.property('expires_at')
+    expect((await gateway.call('GET', `${path}?as_of=1`, undefined, AS_ADMIN)).status).to.equal(404)
+  })
+
   it('keep their restrictions after a restart', async () => {
     const first = await startGateway()
     const one = await newUser(first)
