@@ -245,6 +245,5 @@ export async function openLog(
     followedStreams: FOLLOWED_STREAMS,
     unfollowedStreams: UNFOLLOWED_STREAMS,
     ordersAppends,
-    deliversReceived: delivers === 'stored-events',
   })
 }

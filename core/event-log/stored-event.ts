@@ -24,116 +24,61 @@ export interface StoredParts {
   readonly end: number
 }
 
-/** The values of an event's texts that were parsed when it was received. */
-export interface ParsedTexts {
-  readonly data?: RecordedEvent['data'] | undefined
-  readonly metadata?: RecordedEvent['metadata'] | undefined
-}
-
 /**
- * An event whose data and metadata are parsed on first use, which may throw an `UnreadableEventError`. Only
- * for projections and verifications: a copy with spread syntax would lack both. See
- * docs/decisions/event-log.md, "A rebuild reads pages of bytes".
+ * An event of the embedded log, in a page of bytes. Data and metadata are parsed on first use, which may
+ * throw an `UnreadableEventError`. Only for projections and verifications: a copy with spread syntax would
+ * lack both. See docs/decisions/event-log.md, "A rebuild reads pages of bytes".
  */
-export abstract class UnparsedEvent implements RecordedEvent {
+export class StoredEvent implements RecordedEvent {
   readonly position: Position
   readonly stream: string
   readonly revision: number
   readonly type: string
-  #data: RecordedEvent['data'] | undefined
-  #metadata: RecordedEvent['metadata'] | undefined
-
-  constructor(
-    { position, stream, revision, type }: Omit<RecordedEvent, 'data' | 'metadata'>,
-    { data, metadata }: ParsedTexts = {},
-  ) {
-    this.position = position
-    this.stream = stream
-    this.revision = revision
-    this.type = type
-    this.#data = data
-    this.#metadata = metadata
-  }
-
-  abstract dataText(): string
-
-  abstract metadataText(): string
-
-  get data(): RecordedEvent['data'] {
-    this.#data ??= this.#parse<RecordedEvent['data']>(this.dataText())
-    return this.#data
-  }
-
-  get metadata(): RecordedEvent['metadata'] {
-    this.#metadata ??= this.#parse<RecordedEvent['metadata']>(this.metadataText())
-    return this.#metadata
-  }
-
-  // Both texts were serialized by `append` from values of these types.
-  #parse<Value>(text: string): Value {
-    try {
-      return JSON.parse(text)
-    } catch {
-      throw new UnreadableEventError(this, 'is not valid JSON')
-    }
-  }
-}
-
-/** An event of the embedded log, in a page of bytes. */
-export class StoredEvent extends UnparsedEvent {
   /** The hash of the leaf as it is stored, if the log was opened to hash leaves. */
   readonly leafHash: Buffer | undefined
   readonly #bytes: Buffer
   readonly #parts: StoredParts
+  #data: RecordedEvent['data'] | undefined
+  #metadata: RecordedEvent['metadata'] | undefined
 
   constructor(bytes: Buffer, parts: StoredParts, leafHash: Buffer | undefined) {
-    super(parts)
+    this.position = parts.position
+    this.stream = parts.stream
+    this.revision = parts.revision
+    this.type = parts.type
     this.leafHash = leafHash
     this.#bytes = bytes
     this.#parts = parts
   }
 
-  dataText(): string {
-    return this.#bytes.toString('utf8', this.#parts.data, this.#parts.metadata - 1)
+  get data(): RecordedEvent['data'] {
+    this.#data ??= this.#parse<RecordedEvent['data']>(this.#parts.data, this.#parts.metadata - 1)
+    return this.#data
   }
 
-  metadataText(): string {
-    return this.#bytes.toString('utf8', this.#parts.metadata, this.#parts.end)
+  get metadata(): RecordedEvent['metadata'] {
+    this.#metadata ??= this.#parse<RecordedEvent['metadata']>(this.#parts.metadata, this.#parts.end)
+    return this.#metadata
   }
 
   /** The leaf with the texts that are stored, whatever they look like. */
   leafText(): string {
     return this.#bytes.toString('utf8', this.#parts.leaf, this.#parts.end + 1)
   }
-}
 
-/** An event of a server, whose texts are known to be valid JSON. */
-export class ReceivedEvent extends UnparsedEvent {
-  readonly #dataText: string
-  readonly #metadataText: string
-
-  constructor(
-    event: Omit<RecordedEvent, 'data' | 'metadata'>,
-    texts: { readonly data: string; readonly metadata: string },
-    parsed: ParsedTexts,
-  ) {
-    super(event, parsed)
-    this.#dataText = texts.data
-    this.#metadataText = texts.metadata
-  }
-
-  dataText(): string {
-    return this.#dataText
-  }
-
-  metadataText(): string {
-    return this.#metadataText
+  // Both texts were serialized by `append` from values of these types.
+  #parse<Value>(start: number, end: number): Value {
+    try {
+      return JSON.parse(this.#bytes.toString('utf8', start, end))
+    } catch {
+      throw new UnreadableEventError(this, 'is not valid JSON')
+    }
   }
 }
 
 /** Returns an event as a plain object, with everything parsed. */
 export function toPlainEvent(event: RecordedEvent): RecordedEvent {
-  if (!(event instanceof UnparsedEvent)) return event
+  if (!(event instanceof StoredEvent)) return event
   const { position, stream, revision, type, data, metadata } = event
   return { position, stream, revision, type, data, metadata }
 }

@@ -1,6 +1,6 @@
 import { isJsonObject, type RecordedEvent } from '../contract/index.ts'
 import { isEventMetadata } from '../event-log/actor.ts'
-import { ReceivedEvent, UnreadableEventError } from '../event-log/stored-event.ts'
+import { UnreadableEventError } from '../event-log/stored-event.ts'
 
 /**
  * Whether data and metadata are those of an event of Signalbox: they are `foreign` if other programs have
@@ -8,7 +8,6 @@ import { ReceivedEvent, UnreadableEventError } from '../event-log/stored-event.t
  * is skipped, on both logs".
  */
 export function classifyContent(record: RecordedEvent): 'own' | 'foreign' | 'unreadable' {
-  if (record instanceof ReceivedEvent) return 'own'
   try {
     return isJsonObject(record.data) && isEventMetadata(record.metadata) ? 'own' : 'foreign'
   } catch (error) {

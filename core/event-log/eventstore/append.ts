@@ -1,6 +1,10 @@
-import { randomUUID } from 'node:crypto'
 import {
+  ANY,
+  type AppendExpectedRevision,
+  type AppendResult,
+  jsonEvent,
   MaxAppendSizeExceededError,
+  NO_STREAM,
   StreamDeletedError,
   WrongExpectedVersionError,
 } from '@eventstore/db-client'
@@ -15,19 +19,13 @@ import {
   StreamDamagedError,
   WrongExpectedRevisionError,
 } from '../../contract/event-log.ts'
-import { type EncodedEvents, encodeEvents } from '../streams.ts'
-import type { AppendAnswer, JsonEvent } from './append-messages.ts'
-import type { EventStoreServer } from './client.ts'
-import { isTransientError, mayHaveReachedServer, toUnavailableError, withServerTimeout } from './errors.ts'
+import { encodeEvents } from '../streams.ts'
+import type { EventStoreServer, SendAppend } from './client.ts'
+import { isTransientError, mayHaveReachedServer, toUnavailableError } from './errors.ts'
 import { toPosition } from './record.ts'
 import { readBatches } from './subscribe.ts'
 
-/**
- * Appends events, and retries once after a transient error. Retrying is safe because the event ids stay the
- * same: the server acknowledges events that it already holds at the expected revision as if it had just
- * written them. If the retry fails, too, the error's `outcomeUnknown` says whether one of the two attempts
- * may have been written.
- */
+/** Appends events, all or none of them. */
 export async function appendEvents(
   server: EventStoreServer,
   stream: string,
@@ -35,43 +33,69 @@ export async function appendEvents(
   { expectedRevision, metadata }: AppendOptions,
 ): Promise<Appended> {
   const name = server.streamPrefix + stream
-  const encoded = encodeEvents(stream, events, metadata)
+  const { bytes } = encodeEvents(stream, events, metadata)
+  const proposed = events.map(({ type, data }) => jsonEvent({ type, data, metadata }))
   try {
-    const json = toJsonEvents(events, encoded)
-    const { revision, position } = await send(server, name, json, expectedRevision)
+    const result = await server.sendAppend(name, proposed, {
+      expectedRevision: toServerRevision(expectedRevision),
+      deadline: server.timeoutMs,
+    })
+    const revision = Number(result.nextExpectedRevision)
+    const position = result.position && toPosition(result.position.commit)
     return { revision, position: position ?? (await readPositionOf(server, name, revision)) }
   } catch (error) {
     if (error instanceof WrongExpectedVersionError)
       throw toWrongRevisionError(stream, expectedRevision, error)
     if (error instanceof MaxAppendSizeExceededError)
-      throw new AppendTooLargeError(stream, encoded.bytes, error.maxAppendSize)
+      throw new AppendTooLargeError(stream, bytes, error.maxAppendSize)
     if (error instanceof StreamDeletedError)
       throw new StreamDamagedError(stream, 'was deleted permanently', { cause: error })
     throw toUnavailableError(error)
   }
 }
 
-function toJsonEvents(events: readonly NewEvent[], { data, metadata }: EncodedEvents): JsonEvent[] {
-  return events.map(({ type }, index) => ({ id: randomUUID(), type, data: data[index] ?? '', metadata }))
+/**
+ * Sends every append once more if it fails with a transient error. This is safe because the event ids stay
+ * the same: the server acknowledges events that it already holds at the expected revision as if it had just
+ * written them. If the second attempt fails, too, the error's `outcomeUnknown` says whether one of the two
+ * may have been written.
+ */
+export function retryAppends(send: SendAppend): SendAppend {
+  return async (...append) => {
+    try {
+      return await send(...append)
+    } catch (first) {
+      if (!isTransientError(first)) throw first
+      return await send(...append).catch((second) => {
+        if (second instanceof WrongExpectedVersionError) throw second
+        throw toUnavailableError(second, mayHaveReachedServer(first) || mayHaveReachedServer(second))
+      })
+    }
+  }
 }
 
-async function send(
-  { appends, retriesAppends, timeoutMs }: EventStoreServer,
-  name: string,
-  events: readonly JsonEvent[],
-  expected: ExpectedRevision,
-): Promise<AppendAnswer> {
-  if (!retriesAppends) return appends.append(name, events, expected)
-  const append = () => withServerTimeout(appends.append(name, events, expected), timeoutMs)
-  try {
-    return await append()
-  } catch (first) {
-    if (!isTransientError(first)) throw first
-    return await append().catch((second) => {
-      if (second instanceof WrongExpectedVersionError) throw second
-      throw toUnavailableError(second, mayHaveReachedServer(first) || mayHaveReachedServer(second))
+/**
+ * Sends appends in the order of the calls, and none after one whose outcome is unknown. The client sends all
+ * of them over one call, which the first one has to open.
+ */
+export function orderAppends(send: SendAppend): SendAppend {
+  let first: Promise<unknown> | undefined
+  let failed: Promise<AppendResult> | undefined
+  return async (...append) => {
+    if (first) await first.catch(() => undefined)
+    if (failed) return failed
+    const sent = send(...append)
+    first ??= sent
+    sent.catch((error) => {
+      if (!(error instanceof WrongExpectedVersionError)) failed ??= sent
     })
+    return sent
   }
+}
+
+function toServerRevision(expected: ExpectedRevision): AppendExpectedRevision {
+  if (expected === 'any') return ANY
+  return expected === -1 ? NO_STREAM : BigInt(expected)
 }
 
 function toWrongRevisionError(
@@ -83,7 +107,7 @@ function toWrongRevisionError(
   return new WrongExpectedRevisionError(stream, Number(expected), actual)
 }
 
-/** Reads an event's position. The protocol allows a server to omit it from the response to an append. */
+/** Reads an event's position, which a server omits if it held the events of an append already. */
 async function readPositionOf(
   { client, timeoutMs }: EventStoreServer,
   name: string,

@@ -42,15 +42,19 @@ export function parseConnectionString(text: string): string {
       'expected esdb://user:password@host:2113?tls=true, or the same with esdb+discover:// or ' +
         'kurrentdb://; percent-encode : / ? # @ in the user name and password',
     )
-  const options = (parts.options ?? '').split('&').filter(Boolean)
-  for (const option of options) checkOption(option)
+  const options = (parts.options ?? '')
+    .split('&')
+    .filter(Boolean)
+    // It would make the client return failed appends as results.
+    .filter((option) => checkOption(option) !== 'throwonappendfailure')
   const query = options.length > 0 ? `?${options.join('&')}` : ''
   // With +discover, the client uses the first host only. Without it, it asks all of them for the cluster.
   const discover = parts.hosts?.includes(',') ? '' : (parts.discover ?? '')
   return `esdb${discover}://${parts.user ?? ''}${parts.hosts}${query}`
 }
 
-function checkOption(option: string): void {
+/** Returns the normalized name of an option. */
+function checkOption(option: string): string {
   const [key = '', value = ''] = option.split('=')
   const name = normalizeOption(key)
   if (!KNOWN_OPTIONS.has(name)) throw invalidConnectionStringError(`unknown option ${key}`)
@@ -59,6 +63,7 @@ function checkOption(option: string): void {
     throw invalidConnectionStringError(
       'certificate verification cannot be disabled; set tlsCAFile to the certificate of your authority',
     )
+  return name
 }
 
 export function invalidConnectionStringError(reason: string): EventLogUnavailableError {

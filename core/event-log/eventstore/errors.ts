@@ -40,8 +40,8 @@ export function mayHaveReachedServer(error: unknown): boolean {
 
 /** The server did not respond in time. */
 export class ServerTimeoutError extends EventLogUnavailableError {
-  constructor() {
-    super('the event log server did not respond in time', { transient: true })
+  constructor(message = 'the event log server did not respond in time') {
+    super(message, { transient: true })
   }
 }
 

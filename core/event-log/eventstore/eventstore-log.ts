@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import { StreamDeletedError, StreamNotFoundError, WrongExpectedVersionError } from '@eventstore/db-client'
+import { StreamDeletedError, StreamNotFoundError } from '@eventstore/db-client'
 import {
   type Appended,
   type AppendOptions,
@@ -10,12 +10,11 @@ import {
   type RecordedEvent,
   type StreamAnomaly,
 } from '../../contract/event-log.ts'
-import { ReceivedEvent, toPlainEvent } from '../stored-event.ts'
-import { appendEvents } from './append.ts'
-import { connectEventStore, type EventStoreServer } from './client.ts'
+import { appendEvents, orderAppends, retryAppends } from './append.ts'
+import { connectEventStore, type EventStoreServer, type SendAppend } from './client.ts'
 import { toUnavailableError, withServerTimeout } from './errors.ts'
 import { toRecordedEvent } from './record.ts'
-import { checkReadAccess, readBatches, subscribeToStreams } from './subscribe.ts'
+import { checkReadAccess, isRecorded, readBatches, subscribeToStreams } from './subscribe.ts'
 
 export interface EventStoreLogOptions {
   /** `esdb://` or `kurrentdb://`, single node or cluster, with credentials and TLS; see docs/event-log.md. */
@@ -30,11 +29,9 @@ export interface EventStoreLogOptions {
   readonly timeoutMs?: number
   /**
    * Writes concurrent appends in the order of the calls, and does not retry them. False by default. See
-   * docs/decisions/event-log.md, "Appends share calls".
+   * docs/decisions/event-log.md, "Every append is a call of its own".
    */
   readonly ordersAppends?: boolean
-  /** Whether subscribers get `ReceivedEvent`s, for a state that is rebuilt. Plain events by default. */
-  readonly deliversReceived?: boolean
 }
 
 /**
@@ -44,52 +41,33 @@ export interface EventStoreLogOptions {
 export async function openEventStoreLog(options: EventStoreLogOptions): Promise<EventLog> {
   const { connectionString, streamPrefix = '', timeoutMs = 4500 } = options
   const { followedStreams, unfollowedStreams = [], ordersAppends = false } = options
-  const { deliversReceived = false } = options
-  const connection = connectEventStore(connectionString)
-  const { client, openSubscription, readServerVersion, close } = connection
+  const { client, close } = connectEventStore(connectionString, ordersAppends)
+  const send: SendAppend = (...append) => withServerTimeout(client.appendToStream(...append), timeoutMs)
+  const sendAppend = ordersAppends ? orderAppends(send) : retryAppends(send)
+  const server = { client, sendAppend, streamPrefix, timeoutMs }
   try {
-    const version = await withServerTimeout(readServerVersion(), timeoutMs)
-    const appends = ordersAppends
-      ? await withServerTimeout(connection.openOrderedAppends(timeoutMs), timeoutMs)
-      : connection.createSharedAppends(timeoutMs)
-    const server = {
-      client,
-      openSubscription,
-      close,
-      streamPrefix,
-      timeoutMs,
-      appends,
-      retriesAppends: !ordersAppends,
-      reportsCaughtUp: reportsCaughtUp(version),
-    }
     await checkReadAccess(server)
-    return new EventStoreLog(server, { followedStreams, unfollowedStreams }, deliversReceived)
+    return new EventStoreLog(server, close, { followedStreams, unfollowedStreams })
   } catch (error) {
     close()
     throw toUnavailableError(error)
   }
 }
 
-/** True from server version 23.10. An unknown version counts as older. */
-function reportsCaughtUp(version: string): boolean {
-  const [major = 0, minor = 0] = version.split('.').map(Number)
-  return major > 23 || (major === 23 && minor >= 10)
-}
-
 type StreamsByUse = Required<Pick<EventStoreLogOptions, 'followedStreams' | 'unfollowedStreams'>>
 
 class EventStoreLog implements EventLog {
   readonly #server: EventStoreServer
+  readonly #closeConnection: () => void
   readonly #streams: StreamsByUse
-  readonly #deliversReceived: boolean
   readonly #appends = new Set<Promise<unknown>>()
   readonly #closing = new AbortController()
   #closed: Promise<void> | undefined
 
-  constructor(server: EventStoreServer, streams: StreamsByUse, deliversReceived: boolean) {
+  constructor(server: EventStoreServer, closeConnection: () => void, streams: StreamsByUse) {
     this.#server = server
+    this.#closeConnection = closeConnection
     this.#streams = streams
-    this.#deliversReceived = deliversReceived
     // Every read adds a listener, and commands read many streams at the same time.
     setMaxListeners(0, this.#closing.signal)
   }
@@ -113,11 +91,11 @@ class EventStoreLog implements EventLog {
     try {
       for await (const batch of readBatches(source, cancel, this.#closing.signal, timeoutMs))
         for (const { event } of batch) {
-          const record = toRecordedEvent(event, streamPrefix)
+          const record = event && toRecordedEvent(event, streamPrefix)
           if (record) yield record
         }
     } catch (error) {
-      if (isStreamAbsent(error)) return
+      if (error instanceof StreamNotFoundError || error instanceof StreamDeletedError) return
       throw toUnavailableError(error)
     }
     // Closing the log ends the iteration early; a partial stream must not pass for the whole stream.
@@ -136,8 +114,7 @@ class EventStoreLog implements EventLog {
       for await (const batch of subscribeToStreams(this.#server, from, abort, names))
         for (const item of batch) {
           if (abort.aborted) return
-          if (item === 'caught-up') yield item
-          else if (item instanceof ReceivedEvent) yield this.#deliversReceived ? item : toPlainEvent(item)
+          if (item === 'caught-up' || isRecorded(item)) yield item
           else onAnomaly?.(item)
         }
     } catch (error) {
@@ -154,8 +131,7 @@ class EventStoreLog implements EventLog {
   async #close(): Promise<void> {
     await Promise.allSettled(this.#appends)
     this.#closing.abort()
-    this.#server.appends.close()
-    this.#server.close()
+    this.#closeConnection()
   }
 
   #subscribedStreams(streams: string | undefined): readonly string[] {
@@ -168,13 +144,4 @@ class EventStoreLog implements EventLog {
   #checkOpen(): void {
     if (this.#closed) throw new EventLogUnavailableError('the event log is closed')
   }
-}
-
-/** Whether a read or delete failed because the stream does not exist or was deleted. */
-function isStreamAbsent(error: unknown): boolean {
-  return (
-    error instanceof StreamNotFoundError ||
-    error instanceof StreamDeletedError ||
-    error instanceof WrongExpectedVersionError
-  )
 }

@@ -1,13 +1,10 @@
 import type { Position, RecordedEvent, StreamAnomaly } from '../../contract/event-log.ts'
 import { isJsonObject } from '../../contract/json.ts'
-import { parseJson } from '../../util/json.ts'
 import { isEventMetadata } from '../actor.ts'
-import { type ParsedTexts, ReceivedEvent } from '../stored-event.ts'
 import { matchesStream } from '../streams.ts'
-import type { SubscribedEvent } from './read-response.ts'
 
 /** An event as the client reads it. */
-interface ServerEvent {
+export interface ServerEvent {
   readonly streamId: string
   readonly revision: bigint
   readonly type: string
@@ -19,46 +16,23 @@ interface ServerEvent {
 
 /**
  * Converts an event and removes `prefix` from its stream name. Returns undefined for events outside the
- * prefix and for events that Signalbox did not write. The position is 0 if the server does not report it:
- * servers before 22.6 do not when a single stream is read.
+ * prefix and for events that Signalbox did not write.
  */
-export function toRecordedEvent(event: ServerEvent | undefined, prefix: string): RecordedEvent | undefined {
-  if (!event?.isJson || !event.streamId.startsWith(prefix)) return undefined
-  const { type, data, metadata } = event
+export function toRecordedEvent(
+  { streamId, revision, type, isJson, data, metadata, position }: ServerEvent,
+  prefix: string,
+): RecordedEvent | undefined {
+  if (!isJson || !streamId.startsWith(prefix)) return undefined
   if (!isJsonObject(data) || !isEventMetadata(metadata)) return undefined
-  const stream = event.streamId.slice(prefix.length)
-  const position = event.position ? toPosition(event.position.commit) : 0
-  return { stream, revision: Number(event.revision), position, type, data, metadata }
-}
-
-/** As `toRecordedEvent`, for an event of a subscription. */
-export function toReceivedEvent(event: SubscribedEvent, prefix: string): ReceivedEvent | undefined {
-  if (!event.isJson || !event.streamId.startsWith(prefix)) return undefined
-  const data = parseJson(event.data)
-  if (!isJsonObject(data)) return undefined
-  const metadata = checkMetadata(event.metadata)
-  if (metadata === undefined) return undefined
-  const { revision, type } = event
-  const stream = event.streamId.slice(prefix.length)
-  const place = { stream, revision, position: toPosition(event.commit), type }
-  return new ReceivedEvent(place, event, { data, ...metadata })
-}
-
-const TEXT = '"[^"\\\\\\x00-\\x1f]*"'
-const DATE = '\\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\\d)'
-const TIME = `"${DATE}T(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d\\.\\d{6}Z"`
-const ACTOR = `\\{"type":"(?:operator|key|root|cli|system)","id":${TEXT},"name":${TEXT}\\}`
-
-/** Metadata as it is written without an `Idempotency-Key`, and without anything that is escaped. */
-const PLAIN_METADATA = new RegExp(
-  `^\\{"actor":${ACTOR},"time":${TIME},"schema":[1-9]\\d{0,8}(?:,"(?:requestId|reason)":${TEXT}){0,2}\\}$`,
-)
-
-/** Returns undefined for what is not the metadata of an event of Signalbox. Does not parse most of it. */
-function checkMetadata(text: string): Pick<ParsedTexts, 'metadata'> | undefined {
-  if (PLAIN_METADATA.test(text)) return {}
-  const metadata = parseJson(text)
-  return isEventMetadata(metadata) ? { metadata } : undefined
+  const stream = streamId.slice(prefix.length)
+  return {
+    stream,
+    revision: Number(revision),
+    position: toPosition(position?.commit ?? 0n),
+    type,
+    data,
+    metadata,
+  }
 }
 
 /**
@@ -66,7 +40,7 @@ function checkMetadata(text: string): Pick<ParsedTexts, 'metadata'> | undefined 
  * Returns undefined if it says nothing.
  */
 export function toStreamAnomaly(
-  { streamId, revision, type, data: text, isJson }: SubscribedEvent,
+  { streamId, revision, type, data, isJson }: ServerEvent,
   prefix: string,
   names: readonly string[],
 ): StreamAnomaly | undefined {
@@ -75,7 +49,6 @@ export function toStreamAnomaly(
   const stream = streamId.slice((isMetadata ? isAbout : prefix).length)
   if (!(isMetadata || streamId.startsWith(prefix)) || !matchesStream(names, stream)) return undefined
   if (isMetadata) {
-    const data = parseJson(text)
     if (type !== '$metadata' || !isJson || !isJsonObject(data)) return undefined
     return {
       kind: HIDING.some((key) => Number(data[key]) > 0) ? 'truncated' : 'restored',
@@ -84,7 +57,7 @@ export function toStreamAnomaly(
     }
   }
   if (type === '$streamDeleted') return { kind: 'deleted', stream, revision: -1 }
-  return { kind: 'foreign', stream, revision }
+  return { kind: 'foreign', stream, revision: Number(revision) }
 }
 
 /** The stream of a stream's metadata has this prefix. */
@@ -94,7 +67,7 @@ export const METADATA_PREFIX = '$$'
 const HIDING = ['$tb', '$maxCount', '$maxAge']
 
 /** Returns the commit position as a number. Throws beyond 2^53, which is 8 PiB of log. */
-export function toPosition(commit: bigint | number): Position {
+export function toPosition(commit: bigint): Position {
   const position = Number(commit)
   if (!Number.isSafeInteger(position)) throw new Error(`log position ${commit} exceeds 2^53`)
   return position

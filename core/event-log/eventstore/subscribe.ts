@@ -1,17 +1,14 @@
 import { finished, type Readable } from 'node:stream'
-import { BACKWARDS, END } from '@eventstore/db-client'
-import type { Position, StreamAnomaly } from '../../contract/event-log.ts'
-import { untilAborted } from '../../threads/timeout.ts'
+import { type AllStreamResolvedEvent, BACKWARDS, END, START, streamNameFilter } from '@eventstore/db-client'
+import type { Position, RecordedEvent, StreamAnomaly } from '../../contract/event-log.ts'
 import { AutoResetEvent } from '../../util/auto-reset-event.ts'
-import { ReceivedEvent } from '../stored-event.ts'
 import { matchesStream } from '../streams.ts'
 import type { EventStoreServer } from './client.ts'
-import { isInvalidPosition, ServerTimeoutError, withServerTimeout } from './errors.ts'
-import type { SubscriptionItem } from './read-response.ts'
-import { METADATA_PREFIX, toPosition, toReceivedEvent, toRecordedEvent, toStreamAnomaly } from './record.ts'
+import { isInvalidPosition, ServerTimeoutError } from './errors.ts'
+import { METADATA_PREFIX, toRecordedEvent, toStreamAnomaly } from './record.ts'
 
 /** What a subscription has received at once, in log order. */
-export type Batch = readonly (ReceivedEvent | StreamAnomaly | 'caught-up')[]
+export type Batch = readonly (RecordedEvent | StreamAnomaly | 'caught-up')[]
 
 /**
  * Yields the events of the named streams after a position, and `caught-up` once, in batches. Ends when the
@@ -29,23 +26,12 @@ export async function* subscribeToStreams(
     if (!isInvalidPosition(error)) throw error
     // The server reads only from positions of its events. No event was received yet.
     for await (const batch of subscribeAfter(server, 0, signal, names))
-      yield batch.filter((item) => !(item instanceof ReceivedEvent) || item.position > from)
+      yield batch.filter((item) => !isRecorded(item) || item.position > from)
   }
 }
 
-async function* subscribeAfter(
-  server: EventStoreServer,
-  from: Position,
-  signal: AbortSignal,
-  names: readonly string[],
-): AsyncGenerator<Batch> {
-  const end = server.reportsCaughtUp ? undefined : await readLastPosition(server, from, signal, names)
-  if (signal.aborted) return
-  if (end === from) yield ['caught-up']
-  for await (const batch of subscribeToAll(server, from, signal, names)) {
-    const isLast = (item: Batch[number]) => item instanceof ReceivedEvent && item.position === end
-    yield end === undefined ? batch : batch.flatMap((item) => (isLast(item) ? [item, 'caught-up'] : item))
-  }
+export function isRecorded(item: Batch[number]): item is RecordedEvent {
+  return item !== 'caught-up' && 'position' in item
 }
 
 /** Throws if the user may not read `$all`. */
@@ -55,55 +41,65 @@ export async function checkReadAccess({ client, timeoutMs }: EventStoreServer): 
   while (!(await newest.next()).done);
 }
 
-/** The position of the newest event of the named streams, or `from` if there is none after it. */
-async function readLastPosition(
-  { client, streamPrefix, timeoutMs }: EventStoreServer,
-  from: Position,
-  signal: AbortSignal,
-  names: readonly string[],
-): Promise<Position> {
-  const source = client.readAll({ direction: BACKWARDS, fromPosition: END })
-  for await (const batch of readBatches(source, () => source.cancel(), signal, timeoutMs))
-    for (const { event } of batch) {
-      if (!event) continue
-      if (toPosition(event.position.commit) <= from) return from
-      const record = toRecordedEvent(event, streamPrefix)
-      if (record && matchesStream(names, record.stream)) return record.position
-    }
-  return from
-}
+/**
+ * The server looks at this many events at a time for some that pass the filter, and reports then that it has
+ * got so far. By default it does after every 32 events.
+ */
+const SEARCH_WINDOW = 1000
 
-async function* subscribeToAll(
-  { openSubscription, streamPrefix, timeoutMs }: EventStoreServer,
+/** What a subscription receives, in order. */
+type Item = AllStreamResolvedEvent | 'confirmation' | 'checkpoint' | 'caughtUp'
+
+async function* subscribeAfter(
+  { client, streamPrefix, timeoutMs }: EventStoreServer,
   from: Position,
   signal: AbortSignal,
   names: readonly string[],
 ): AsyncGenerator<Batch> {
   const streams = names.map((name) => streamPrefix + name)
-  const prefixes = [...streams, ...streams.map((name) => METADATA_PREFIX + name)]
-  const opening = openSubscription(from, prefixes)
-  const source = await withServerTimeout(untilAborted(opening, signal), timeoutMs).catch((error) => {
-    opening.then((late) => late.unsubscribe(), ignore)
-    if (!signal.aborted) throw error
+  let isConfirmed = false
+  let isCaughtUp = false
+  const source = client.subscribeToAll({
+    // An event's commit and prepare positions are equal unless it was written in an explicit transaction,
+    // which only the TCP clients of EventStoreDB 5 supported.
+    fromPosition: from === 0 ? START : { commit: BigInt(from), prepare: BigInt(from) },
+    filter: streamNameFilter({
+      prefixes: [...streams, ...streams.map((name) => METADATA_PREFIX + name)],
+      maxSearchWindow: SEARCH_WINDOW,
+      checkpointInterval: 1,
+      checkpointReached: async () => void source.push('checkpoint'),
+    }),
   })
-  if (!source) return
-  const timer = setTimeout(() => source.destroy(new ServerTimeoutError()), timeoutMs)
+  // The client emits these while events before them may be buffered. As items, they keep their place.
+  for (const notice of ['confirmation', 'caughtUp'] as const) source.on(notice, () => source.push(notice))
+
   /** Matches names again, because the server filters by prefix only: `ids` also matches `ids-of-others`. */
-  const receive = (item: SubscriptionItem): Batch | Batch[number] => {
-    if (item === 'confirmed') clearTimeout(timer)
-    if (item === 'caught-up') return item
-    if (typeof item === 'string') return []
-    const record = toReceivedEvent(item, streamPrefix)
+  const receive = (item: Item): Batch | Batch[number] => {
+    if (item === 'confirmation') isConfirmed = true
+    if (item === 'caughtUp' && !isCaughtUp) {
+      isCaughtUp = true
+      return 'caught-up'
+    }
+    if (typeof item === 'string' || item.event === undefined) return []
+    const record = toRecordedEvent(item.event, streamPrefix)
     if (record) return matchesStream(names, record.stream) ? record : []
-    return toStreamAnomaly(item, streamPrefix, names) ?? []
+    return toStreamAnomaly(item.event, streamPrefix, names) ?? []
   }
-  try {
-    for await (const batch of readBatches(source, async () => source.unsubscribe(), signal))
-      yield batch.flatMap(receive)
-  } finally {
-    clearTimeout(timer)
-  }
+  const batches = readBatches<Item>(
+    source,
+    () => source.unsubscribe(),
+    signal,
+    timeoutMs,
+    () => {
+      if (!isCaughtUp) return new ServerTimeoutError(isConfirmed ? NO_END : undefined)
+    },
+  )
+  for await (const batch of batches) yield batch.flatMap(receive)
 }
+
+const NO_END =
+  'the event log server did not report the end of the log in time; servers before 23.10 do not ' +
+  '(docs/event-log.md, "Versions")'
 
 /** A read or subscription of the client. */
 type Source<Item> = Readable & AsyncIterable<Item>
@@ -114,15 +110,16 @@ const MAX_BATCH = 32
 /**
  * Iterates over a read or subscription with backpressure: further items are requested after those that have
  * arrived were processed. They come in batches, because a promise for each takes as long as to decode it.
- * Ends when the source ends or the signal aborts. Throws the source's error, or `ServerTimeoutError` if the
- * server takes longer than `timeoutMs` to deliver an item. `cancel` ends the gRPC call, which the client does
- * not do when iteration stops.
+ * Ends when the source ends or the signal aborts. Throws the source's error, or what `createTimeoutError`
+ * returns if the server takes longer than `timeoutMs` to deliver an item. `cancel` ends the gRPC call, which
+ * the client does not do when iteration stops.
  */
 export async function* readBatches<Item>(
   source: Source<Item>,
   cancel: () => Promise<void>,
   signal: AbortSignal,
-  timeoutMs?: number,
+  timeoutMs: number,
+  createTimeoutError: () => Error | undefined = () => new ServerTimeoutError(),
 ): AsyncGenerator<readonly Item[]> {
   const changed = new AutoResetEvent()
   const wake = () => changed.set()
@@ -130,8 +127,10 @@ export async function* readBatches<Item>(
   let end: { readonly error: unknown } | undefined
   let isWaiting = true
   const destroy = () => source.destroy()
-  const timer =
-    timeoutMs && setTimeout(() => isWaiting && source.destroy(new ServerTimeoutError()), timeoutMs)
+  const timer = setTimeout(() => {
+    const error = isWaiting ? createTimeoutError() : undefined
+    if (error) source.destroy(error)
+  }, timeoutMs)
   source.on('data', (item) => {
     received.push(item)
     // What has arrived together is handed over in several ticks, before the next immediate.
@@ -154,14 +153,14 @@ export async function* readBatches<Item>(
         isWaiting = false
         yield batch
         isWaiting = true
-        if (timer) timer.refresh()
+        timer.refresh()
         source.resume()
       } else if (end === undefined) await changed.wait()
       else if (end.error === undefined || end.error === null) return
       else throw end.error
     }
   } finally {
-    if (timer) clearTimeout(timer)
+    clearTimeout(timer)
     signal.removeEventListener('abort', destroy)
     cancel().catch(ignore)
   }

@@ -23,8 +23,6 @@ interface BatchServices {
   readonly check: () => void
   /** Whether the answer to an append that was executed is lost, with the connection. */
   readonly losesAnswer: () => boolean
-  /** Called when the client has ended its side of the call. */
-  readonly onEnded: () => void
 }
 
 interface PendingAppend {
@@ -37,13 +35,10 @@ type CorrelationId = ReturnType<BatchAppendReq['getCorrelationId']>
 
 /**
  * Handles `Streams.BatchAppend`: appends in the order of their final messages, each answered by its id. As on
- * the real server, an append that is refused does not end the call, unless another node is the leader. Once
- * the client has ended its side, the next answer ends the call, whatever else is pending. If no answer is to
- * come, nothing ends it.
+ * the real server, an append that is refused does not end the call, unless another node is the leader.
  */
 export function handleBatchAppend(call: BatchAppendCall, services: BatchServices): void {
   const pending = new Map<string, PendingAppend>()
-  let isEnding = false
   let previous: Promise<void> | undefined
 
   function answer(id: CorrelationId, append: PendingAppend): void {
@@ -53,7 +48,6 @@ export function handleBatchAppend(call: BatchAppendCall, services: BatchServices
       if (services.losesAnswer() || call.writableEnded) return
       response.setCorrelationId(id)
       call.write(response)
-      if (isEnding) call.end()
     } catch (error) {
       call.emit('error', toInternalError(error))
     }
@@ -79,10 +73,6 @@ export function handleBatchAppend(call: BatchAppendCall, services: BatchServices
     const delay = services.delay()
     if (delay === undefined && previous === undefined) answer(id, append)
     else previous = answerLater(id, append, delay)
-  })
-  call.on('end', () => {
-    isEnding = true
-    services.onEnded()
   })
 }
 

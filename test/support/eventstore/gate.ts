@@ -9,6 +9,8 @@ export interface Gate {
   thaw(): void
   /** Breaks all open connections. */
   dropConnections(): void
+  /** Connections that were opened so far. */
+  connections(): number
   /** Bytes sent over the open connections. */
   bytesSent(): number
   close(): Promise<void>
@@ -20,8 +22,10 @@ export async function openGate(port: number, accept: (socket: Socket) => void): 
   const innerPort = (inner.address() as AddressInfo).port
   const pairs = new Map<Socket, Socket>()
   let isFrozen = false
+  let opened = 0
 
   const outer = await listen(port, (socket) => {
+    opened += 1
     const behind = connect({ port: innerPort, host: '127.0.0.1', noDelay: true })
     pairs.set(socket, behind)
     for (const [one, other] of [
@@ -47,6 +51,7 @@ export async function openGate(port: number, accept: (socket: Socket) => void): 
     dropConnections() {
       for (const socket of pairs.keys()) socket.destroy()
     },
+    connections: () => opened,
     bytesSent: () => [...pairs.keys()].reduce((sum, socket) => sum + socket.bytesWritten, 0),
     async close() {
       const closed = Promise.all([once(outer, 'close'), once(inner, 'close')])

@@ -36,8 +36,6 @@ export interface Node extends Faults, Gate {
   scanned(): number
   /** Calls of batch append that clients have opened. */
   appendCalls(): number
-  /** Calls of batch append whose client has ended its side. */
-  endedAppendCalls(): number
 }
 
 /** 16 MiB, plus what Kestrel allows on top. */
@@ -48,7 +46,6 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   const faults = createFaults()
   let scanned = 0
   let appendCalls = 0
-  let endedAppendCalls = 0
 
   const checkUser = (metadata: Metadata, operation: 'read' | 'write') =>
     checkAccess(options.users?.(), metadata, operation)
@@ -115,9 +112,6 @@ export async function startNode(options: NodeOptions): Promise<Node> {
               if (isLost) gate.dropConnections()
               return isLost
             },
-            onEnded() {
-              endedAppendCalls += 1
-            },
           })
         }),
       delete: (call: DeleteCall, respond: sendUnaryData<unknown>) =>
@@ -165,7 +159,6 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     ...gate,
     scanned: () => scanned,
     appendCalls: () => appendCalls,
-    endedAppendCalls: () => endedAppendCalls,
     async close() {
       const closed = gate.close()
       grpc.forceShutdown()

@@ -30,8 +30,6 @@ export interface EventStore extends Faults, Omit<Gate, 'close'> {
   scanned(): number
   /** Calls of batch append that clients have opened. */
   appendCalls(): number
-  /** Calls of batch append whose client has ended its side. */
-  endedAppendCalls(): number
   /** Replaces the users and their passwords. */
   setUsers(users: Users): void
   stop(): Promise<void>

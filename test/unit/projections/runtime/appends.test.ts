@@ -20,7 +20,7 @@ const LOGS: Readonly<Record<string, () => Promise<EventLog>>> = {
   EventStoreDB: async () => {
     server = await startEventStore()
     const { connectionString } = server
-    return openEventStoreLog({ connectionString, followedStreams: FOLLOWED_STREAMS, deliversReceived: true })
+    return openEventStoreLog({ connectionString, followedStreams: FOLLOWED_STREAMS })
   },
 }
 

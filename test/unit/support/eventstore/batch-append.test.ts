@@ -69,26 +69,6 @@ describe('the EventStoreDB test server, on a batch append call', () => {
     expect(written).to.deep.equal(['user-1', ...Array.from({ length: 10 }, (_, n) => `rules-${n}`)])
   })
 
-  it('ends a call whose client has ended its side with the next answer', async () => {
-    const release = server.hold()
-    const call = openCall()
-    const answers: string[] = []
-    call.on('data', (answer: InstanceType<typeof streams.BatchAppendResp>) =>
-      answers.push(answer.getCorrelationId()?.getString() ?? ''),
-    )
-    call.write(request('user-2'))
-    call.write(request('user-3'))
-    call.end()
-    const ended = new Promise((resolve) => call.on('end', resolve))
-    // Until then, the answers would leave the call open.
-    await waitUntil(() => server.endedAppendCalls() === 1)
-    release()
-    await ended
-
-    expect(answers).to.deep.equal(['user-2'])
-    await waitUntil(() => server.store.exists('user-3'))
-  })
-
   function openCall() {
     return new grpc.StreamsClient(`127.0.0.1:${server.port}`, credentials.createInsecure()).batchAppend()
   }

@@ -6,14 +6,13 @@ import { startEventStore } from '../../../../support/eventstore/server.ts'
 
 // Ten pages of the test server.
 const size = { manyEvents: 1000 }
-eventLogContract('the EventStoreDB log', () => openAtTestServer('24.10.0'), size)
-eventLogContract('the EventStoreDB log on a server before 23.10', () => openAtTestServer('22.10.5'), size)
+eventLogContract('the EventStoreDB log', openAtTestServer, size)
 
 const url = process.env.EVENTSTORE_URL
 if (url) eventLogContract('the EventStoreDB log on EVENTSTORE_URL', () => openAtRealServer(url))
 
-async function openAtTestServer(version: string): Promise<OpenedLog> {
-  const server = await startEventStore({ version })
+async function openAtTestServer(): Promise<OpenedLog> {
+  const server = await startEventStore()
   return opened(server.connectionString, '', () => server.stop())
 }
 

@@ -190,6 +190,22 @@ describe('the EventStoreDB log', () => {
       await clustered.close()
     })
 
+    it('sends every append as a call of its own, which the failure of no other ends', async () => {
+      await Promise.all(Array.from({ length: 20 }, (_, n) => append(`user-${n}`, -1)))
+
+      expect(server.appendCalls()).to.equal(0)
+    })
+
+    it('keeps the connection when a subscription is cancelled', async () => {
+      for (let times = 0; times < 3; times++) {
+        const abort = new AbortController()
+        for await (const item of log.subscribe(0, abort.signal)) if (item === 'caught-up') abort.abort()
+        await append('user-1')
+      }
+
+      expect(server.connections()).to.equal(1)
+    })
+
     it('writes no event twice if the response to an append is lost', async () => {
       server.loseResponses(1)
       expect(await append('user-1', -1)).to.include({ revision: 0 })
@@ -273,7 +289,7 @@ describe('the EventStoreDB log', () => {
         rejection(collect(log.subscribe(0, new AbortController().signal))),
       ]
       await received(3)
-      timers.pass(TIMEOUT_MS)
+      await timers.passUntil(TIMEOUT_MS, Promise.all(calls))
 
       for (const error of await Promise.all(calls)) expect(error).to.be.instanceOf(EventLogUnavailableError)
     })
@@ -285,6 +301,32 @@ describe('the EventStoreDB log', () => {
       abort.abort()
 
       expect(await items).to.deep.equal([])
+    })
+
+    it('fails a subscription whose end an early server does not report, and says which do', async () => {
+      const early = await startEventStore({ version: '22.10.5' })
+      const { connectionString } = early
+      const options = { connectionString, timeoutMs: TIMEOUT_MS, followedStreams: FOLLOWED_STREAMS }
+      const earlyLog = await openEventStoreLog(options)
+      const items = rejection(collect(earlyLog.subscribe(0, new AbortController().signal)))
+      await timers.passUntil(TIMEOUT_MS, items)
+
+      expect(await items).to.be.instanceOf(EventLogUnavailableError)
+      expect(await items)
+        .to.have.property('message')
+        .that.includes('servers before 23.10 do not')
+      await earlyLog.close()
+      await early.stop()
+    })
+
+    it('does not fail a subscription that has caught up and receives nothing', async () => {
+      const items = log.subscribe(0, new AbortController().signal)[Symbol.asyncIterator]()
+      expect(await items.next()).to.include({ value: 'caught-up' })
+      const next = items.next()
+      timers.pass(TIMEOUT_MS * 2)
+      await append('user-1')
+
+      expect((await next).value).to.include({ stream: 'user-1' })
     })
 
     it('does not fail a slow reader', async () => {
@@ -312,6 +354,38 @@ describe('the EventStoreDB log', () => {
       expect(leader.store.exists('user-1')).to.equal(true)
       expect(server.store.exists('user-1')).to.equal(false)
       await leader.stop()
+    })
+
+    it('because it is not ready, leaves it, and goes on when it is', async () => {
+      server.refuse('not-ready', {}, ['append'])
+      const error = await rejection(append('user-1', -1))
+      server.accept()
+
+      expect(error).to.be.instanceOf(EventLogUnavailableError).and.include({ transient: true })
+      expect(error).to.have.property('message').that.includes('Server Is Not Ready')
+      expect(await append('user-1', -1)).to.include({ revision: 0 })
+    })
+
+    it('reports that access is denied', async () => {
+      server.refuse('access-denied', {}, ['append'])
+
+      const error = await rejection(append('user-1', -1))
+
+      expect(error).to.be.instanceOf(EventLogUnavailableError).and.include({ accessDenied: true })
+    })
+
+    it('because of one stream, writes those to others', async () => {
+      server.store.tombstone('user-9', 'any')
+      const [first, wrong, deleted, last] = await Promise.all([
+        append('user-1', -1),
+        rejection(append('user-2', 5)),
+        rejection(append('user-9', -1)),
+        append('user-3', -1),
+      ])
+
+      expect(wrong).to.include({ name: 'WrongExpectedRevisionError', expected: 5, actual: -1 })
+      expect(deleted).to.include({ name: 'StreamDamagedError', stream: 'user-9' })
+      expect([first.revision, last.revision]).to.deep.equal([0, 0])
     })
 
     it('refuses one that is too large before it is sent, and leaves others alone', async () => {

@@ -9,7 +9,7 @@ import { type StoppedTimers, stopTimers } from '../../../../support/timers.ts'
 /** No other timer has this length. */
 const TIMEOUT_MS = 70_004
 
-describe('the EventStoreDB log, when it pipelines appends', () => {
+describe('the EventStoreDB log, when it orders appends', () => {
   let server: EventStore
   let log: EventLog
   let timers: StoppedTimers
