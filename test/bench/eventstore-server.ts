@@ -1,6 +1,6 @@
 /**
  * The test server as a process of the benchmark. Prints its connection string. `fill N` on stdin adds N
- * events of stored responses, `delay N` delays every call by N ms; each is answered with a line.
+ * events of another program, and is answered with a line.
  */
 import { randomUUID } from 'node:crypto'
 import { createInterface } from 'node:readline'
@@ -27,7 +27,6 @@ function fill(count: number): void {
 for await (const line of createInterface(process.stdin)) {
   const [command, number] = line.split(' ')
   if (command === 'fill') fill(Number(number))
-  if (command === 'delay') server.delay(Number(number))
   process.stdout.write('done\n')
 }
 process.exit()

@@ -1,7 +1,6 @@
 import { firewallRuleBody } from '../support/bodies.ts'
 import type { RunningGateway } from '../support/gateway.ts'
 import { load } from './load.ts'
-import { median } from './median.ts'
 
 type Client = Pick<RunningGateway, 'call'>
 
@@ -29,16 +28,4 @@ export async function addRules(baseUrl: string, keys: readonly string[], seconds
   const failures = loads.reduce((sum, one) => sum + one.failures, 0)
   if (failures > 0) throw new Error(`${failures} rules were not created`)
   return { count: loads.reduce((sum, one) => sum + one.requests, 0), seconds }
-}
-
-/** Median milliseconds of a response that is stored. */
-export async function postResponses({ call }: Client, key: string, count: number): Promise<number> {
-  const times: number[] = []
-  for (let n = 0; n < count; n++) {
-    const begun = performance.now()
-    const { body } = await call('POST', '/v1/responses', { input: `question ${n}` }, bearer(key))
-    if (body.store !== true) throw new Error('the response was not stored')
-    times.push(performance.now() - begun)
-  }
-  return median(times)
 }
