@@ -1,8 +1,10 @@
 import {
+  GatewayError,
   isJsonObject,
   type JsonObject,
   type Message,
   type RepliedExchange,
+  type ReplyEvent,
   type ReplyPart,
 } from '../contract/index.ts'
 import { parseDataUrl } from '../inspection/data-url.ts'
@@ -92,4 +94,18 @@ function urlsOf(images: unknown): string[] {
 /** True for the text of an answer, which most parts of a stream are; false for reasoning and refusals. */
 export function isAnswerText(part: ReplyPart): part is Extract<ReplyPart, { readonly type: 'text' }> {
   return part.type === 'text'
+}
+
+/** Returns the one event of a reply that is not streamed. */
+export function wholeReply({ reply }: Pick<RepliedExchange, 'reply'>): ReplyEvent {
+  if (reply?.type === 'whole') return reply.event
+  throw new GatewayError('internal_error', 'The exchange has no whole reply.')
+}
+
+/** Returns the batches of a reply that is streamed. */
+export function streamedReply({
+  reply,
+}: Pick<RepliedExchange, 'reply'>): AsyncIterable<readonly ReplyEvent[]> {
+  if (reply?.type === 'stream') return reply.batches
+  throw new GatewayError('internal_error', 'The exchange has no streamed reply.')
 }

@@ -14,7 +14,7 @@ import {
 } from '../../core/contract/index.ts'
 import { splitRuns } from '../../core/contract/native-records.ts'
 import { inferenceHeaders, replyHeaders } from '../../core/dialects/inference-description.ts'
-import { toImageText, warnOfLostPart } from '../../core/dialects/reply-parts.ts'
+import { streamedReply, toImageText, warnOfLostPart, wholeReply } from '../../core/dialects/reply-parts.ts'
 import { NullableBoolean, NullableText, OpenObject, Text } from '../../core/dialects/schema-types.ts'
 import { errorBodySchema, formatError } from '../../core/http/errors.ts'
 import { recordReplyError } from '../../core/pipeline/read-reply.ts'
@@ -55,17 +55,15 @@ function startCompletedText(): CompletedText {
 
 /** Builds a completion in OpenAI's legacy format, with the gateway's extension fields. */
 function buildTextCompletion(exchange: RepliedExchange): JsonObject {
-  const { reply, decoration } = exchange
-  if (reply.type !== 'whole') throw new GatewayError('internal_error', 'The exchange has no whole reply.')
   const completed = startCompletedText()
-  addToCompletedText(completed, reply.event.parts, exchange)
+  addToCompletedText(completed, wholeReply(exchange).parts, exchange)
   const { text, model, usage, finishReason } = completed
   return {
     ...createCompletionFrame(exchange),
     model: model || (exchange.target?.model ?? ''),
     choices: [toTextChoice(text, finishReason)],
     ...(usage && { usage: toCompletionUsage(usage) }),
-    ...decoration?.last(),
+    ...exchange.decoration?.last(),
   }
 }
 
@@ -240,8 +238,8 @@ function unsupportedError(what: string, advice: string, param = what): GatewayEr
  * `[DONE]`.
  */
 async function* streamTextCompletion(exchange: RepliedExchange): AsyncGenerator<string> {
-  const { reply, decoration, request, target } = exchange
-  if (reply.type !== 'stream') throw new GatewayError('internal_error', 'The exchange has no streamed reply.')
+  const { decoration, request, target } = exchange
+  const batches = streamedReply(exchange)
   const wantsUsage = request.stream_options?.include_usage === true
   const frame = createCompletionFrame(exchange)
   const completed = startCompletedText()
@@ -251,7 +249,7 @@ async function* streamTextCompletion(exchange: RepliedExchange): AsyncGenerator<
   }
   let isFirst = true
   try {
-    for await (const batch of reply.batches) {
+    for await (const batch of batches) {
       let records = ''
       for (const { parts } of splitRuns(batch)) {
         addToCompletedText(completed, parts, exchange)

@@ -18,6 +18,7 @@ import {
   replyHeaders,
   SignalboxSchema,
 } from '../../core/dialects/inference-description.ts'
+import { wholeReply } from '../../core/dialects/reply-parts.ts'
 import { OpenObject, Text } from '../../core/dialects/schema-types.ts'
 import { costOf } from '../../core/prices/cost.ts'
 import { relatedId } from '../../core/util/ids.ts'
@@ -101,11 +102,13 @@ const routeDescription: InferenceDescription = {
 
 /** Builds a direct routing result (docs/api.md, "Direct routing result"). */
 export function buildRouteResult(exchange: RepliedExchange): JsonObject {
-  const { reply, target, route, usage, costUsd, startedAt, decoration } = exchange
-  if (reply.type !== 'whole') {
-    throw new GatewayError('internal_error', 'The exchange has no whole reply.')
-  }
-  const { created, model, choices, usage: completionUsage } = buildCompletionFromParts(reply.event.parts)
+  const { target, route, usage, costUsd, startedAt, decoration } = exchange
+  const {
+    created,
+    model,
+    choices,
+    usage: completionUsage,
+  } = buildCompletionFromParts(wholeReply(exchange).parts)
   const cost = costUsd ?? 0
   const { metadata, signalbox } = decoration?.last() ?? {}
   return {

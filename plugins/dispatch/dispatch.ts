@@ -1,15 +1,112 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   type Attempt,
+  type ChatRequest,
+  type EndedExchange,
   GatewayError,
   type Reply,
   type ReplyingExchange,
+  type ReplyPart,
   type Route,
   type Target,
 } from '../../core/contract/index.ts'
 import { checkModelAllowed } from '../../providers/shared/allowed-models.ts'
-import type { CallProvider } from './call-provider.ts'
-import { nextTarget } from './next-target.ts'
+import { limitRequest } from '../../providers/shared/catalog.ts'
+import type { CircuitBreakers } from '../../providers/shared/circuit.ts'
+import type { Deviations, Provider } from '../../providers/shared/client.ts'
+import type { LatencyTracker } from '../../providers/shared/latency.ts'
+
+/** Sends the request of an exchange to a target. Rejects with a `GatewayError`. */
+type CallProvider = (exchange: ReplyingExchange, target: Target) => Promise<Reply>
+
+export interface DispatchServices {
+  readonly providers: ReadonlyMap<string, Provider>
+  readonly circuitBreakers: Pick<CircuitBreakers, 'guard'>
+  readonly latency: Omit<LatencyTracker, 'estimateMs'>
+}
+
+export function createCallProvider(services: DispatchServices): CallProvider {
+  const { providers, circuitBreakers, latency } = services
+  return async (exchange, target) => {
+    const { client, capabilities } = findProvider(providers, target.provider)
+    const { request, omitted } = limitRequest(withSentDefaults(exchange, target), capabilities)
+    const sentAt = performance.now()
+    const by = { caller: exchange.account.userId, isRetry: wasSent(exchange, target) }
+    const sent = await circuitBreakers.guard(target, by, () =>
+      client.send(request, target, exchange.client, {
+        operation: exchange.operation,
+        headers: exchange.headersOfCall?.(target),
+      }),
+    )
+    const repliedAt = performance.now()
+
+    exchange.target = target
+    addParameterWarnings(exchange, target, { omitted: [...omitted, ...sent.omitted], changed: sent.changed })
+    if (sent.reply.type === 'stream') {
+      latency.recordFirstEvent(target, repliedAt - sentAt)
+      const ended: EndedExchange = exchange
+      exchange.client.onClose(() => {
+        // The usage of a stream that broke off is partial, or an estimate.
+        const outputTokens = ended.finishReason === undefined ? 0 : (ended.usage?.output ?? 0)
+        latency.recordRemainder(target, outputTokens, performance.now() - repliedAt)
+      })
+    } else {
+      latency.recordWholeReply(target, outputTokensOf(sent.reply.event.parts), repliedAt - sentAt)
+    }
+    return sent.reply
+  }
+}
+
+/** Adds the temperature of the endpoint, unless the model or a `top_p` of the caller excludes one. */
+function withSentDefaults({ request, sentDefaults }: ReplyingExchange, { entry }: Target): ChatRequest {
+  if (sentDefaults === undefined || entry?.sampling !== true) return request
+  return request.temperature == null && request.top_p == null ? { ...request, ...sentDefaults } : request
+}
+
+function wasSent({ attempts }: ReplyingExchange, target: Target): boolean {
+  return attempts.some((attempt) => attempt.target === target && attempt.outcome !== 'model_unavailable')
+}
+
+function outputTokensOf(parts: readonly ReplyPart[]): number {
+  const usage = parts.findLast((part) => part.type === 'usage')
+  return usage?.usage.output ?? 0
+}
+
+function findProvider(providers: ReadonlyMap<string, Provider>, id: string): Provider {
+  const provider = providers.get(id)
+  if (provider !== undefined) return provider
+  throw new GatewayError('no_providers_available', `Provider ${id} is not configured.`)
+}
+
+/**
+ * The maximum number of provider calls for one request, including the first (docs/guides/failover.md,
+ * "Failover").
+ */
+const MAX_ATTEMPTS = 3
+
+/** The maximum number of calls if the model is fixed. */
+const MAX_FIXED_ATTEMPTS = 2
+
+/**
+ * Returns the next target to try; undefined when there are no more attempts. Targets that honour the
+ * parameters of the request best come first, and among these, those of providers that have not been tried.
+ */
+function nextTarget({ isFixed, targets, bestTargets }: Route, tried: readonly Target[]): Target | undefined {
+  if (isFixed) return tried.length < MAX_FIXED_ATTEMPTS ? targets[0] : undefined
+  if (tried.length === MAX_ATTEMPTS) return undefined
+  const best = targets.slice(0, bestTargets).filter((target) => !tried.includes(target))
+  const untried = best.length > 0 ? best : targets.filter((target) => !tried.includes(target))
+  return untried.find(({ provider }) => !tried.some((target) => target.provider === provider)) ?? untried[0]
+}
+
+/** Returns every target that a request may be sent to, the first one first. */
+export function targetsToTry(route: Route): readonly Target[] {
+  if (route.isFixed) return [route.targets[0]]
+  const tried: Target[] = []
+  for (let target = nextTarget(route, tried); target !== undefined; target = nextTarget(route, tried))
+    tried.push(target)
+  return tried
+}
 
 const DEFAULT_RETRY_DELAY_MS = 100
 
@@ -169,4 +266,35 @@ function summarizeErrors(errors: readonly GatewayError[]): GatewayError {
       cause: errors.at(-1),
     },
   )
+}
+
+/** Warns of parameters that were omitted or sent with another value, unless the endpoint filled them in. */
+function addParameterWarnings(
+  exchange: ReplyingExchange,
+  { model }: Target,
+  { omitted, changed }: Deviations,
+): void {
+  if (omitted.length === 0 && changed.length === 0) return
+  const { defaulted, parameterNames, preferences, route, warnings } = exchange
+  // Models of an automatic choice are tried in the order in which they honour the parameters, whatever the
+  // messages hold.
+  const isForced = route === undefined || route.isFixed || preferences.length > 0
+  const causeOf = (param: string) => (isForced || param.endsWith(' in messages') ? '' : NO_BETTER_MODEL)
+  const nameOf = (param: string) => parameterNames?.[param] ?? param
+  const warn = (param: string, message: string) => {
+    if (!defaulted.includes(param)) warnings.push({ code: 'parameter', message: message + causeOf(param) })
+  }
+  for (const param of omitted)
+    warn(param, `${nameOf(param)} was omitted because ${model} does not support it.`)
+  for (const { param, from, to, reason = `${model} does not support the original value` } of changed)
+    warn(param, `${nameOf(param)} was changed from ${show(from)} to ${show(to)}: ${reason}.`)
+}
+
+const NO_BETTER_MODEL = ' No available model supports all parameters of this request.'
+
+const MAX_SHOWN_CHARS = 100
+
+function show(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value)
+  return text.length > MAX_SHOWN_CHARS ? `${text.slice(0, MAX_SHOWN_CHARS)}…` : text
 }

@@ -13,6 +13,7 @@ import {
   Type,
 } from '../../core/contract/index.ts'
 import { inferenceHeaders, replyHeaders } from '../../core/dialects/inference-description.ts'
+import { wholeReply } from '../../core/dialects/reply-parts.ts'
 import { AnyObject, ModelName, OpenObject, Text } from '../../core/dialects/schema-types.ts'
 import { createLazyParser } from '../../core/util/json-schema.ts'
 import { toVectorForm, vectorTextOf } from '../../providers/shared/vectors.ts'
@@ -156,11 +157,10 @@ type EmbeddingPart = Extract<ReplyPart, { type: 'embedding' }>
  * JSON text if the provider wrote the vectors as the client wants them.
  */
 function buildEmbeddingList(exchange: RepliedExchange): JsonObject | string {
-  const { reply, request, target, usage, decoration } = exchange
-  if (reply.type !== 'whole') throw new GatewayError('internal_error', 'The exchange has no whole reply.')
+  const { request, target, usage, decoration } = exchange
   const embeddings: EmbeddingPart[] = []
   let model = ''
-  for (const part of reply.event.parts) {
+  for (const part of wholeReply(exchange).parts) {
     if (part.type === 'embedding') embeddings[part.index] = part
     else if (part.type === 'start') model = part.model
   }

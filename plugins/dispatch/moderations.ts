@@ -13,6 +13,7 @@ import {
   Type,
 } from '../../core/contract/index.ts'
 import { inferenceHeaders, replyHeaders } from '../../core/dialects/inference-description.ts'
+import { wholeReply } from '../../core/dialects/reply-parts.ts'
 import {
   AnyObject,
   Constant,
@@ -94,9 +95,8 @@ const CATEGORIES: Readonly<Record<string, string | undefined>> = {
 
 /** Builds the judgement of texts in OpenAI's format, in their order, with the extension fields. */
 function buildModeration(exchange: RepliedExchange): JsonObject {
-  const { reply, target, decoration, id } = exchange
-  if (reply.type !== 'whole') throw new GatewayError('internal_error', 'The exchange has no whole reply.')
-  const { parts } = reply.event
+  const { target, decoration, id } = exchange
+  const { parts } = wholeReply(exchange)
   const results = parts.flatMap((part) => (part.type === 'moderation' ? [toResult(part.result)] : []))
   if (results.length === 0)
     throw new GatewayError('internal_error', 'A plugin answered the request without a judgement.')

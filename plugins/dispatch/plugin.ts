@@ -9,11 +9,10 @@ import {
 import { CircuitBreakers } from '../../providers/shared/circuit.ts'
 import { LatencyTracker } from '../../providers/shared/latency.ts'
 import { Providers } from '../../providers/shared/providers.ts'
-import { createCallProvider } from './call-provider.ts'
 import { chatDialect } from './chat/dialect.ts'
 import { completionsDialect } from './completions.ts'
 import { routeDialect } from './direct-route.ts'
-import { dispatchExchange } from './dispatch.ts'
+import { createCallProvider, dispatchExchange } from './dispatch.ts'
 import { embeddingsDialect } from './embeddings.ts'
 import { moderationsDialect } from './moderations.ts'
 

@@ -1,5 +1,4 @@
 import {
-  GatewayError,
   isJsonObject,
   type JsonObject,
   type RepliedExchange,
@@ -7,7 +6,13 @@ import {
   type ReplyPart,
   type Usage,
 } from '../../core/contract/index.ts'
-import { isAnswerText, toImageText, warnOfLostPart } from '../../core/dialects/reply-parts.ts'
+import {
+  isAnswerText,
+  streamedReply,
+  toImageText,
+  warnOfLostPart,
+  wholeReply,
+} from '../../core/dialects/reply-parts.ts'
 import { buildMetadata, writeDecorated } from '../../core/dialects/signalbox-fields.ts'
 import { formatError } from '../../core/http/errors.ts'
 import { recordReplyError } from '../../core/pipeline/read-reply.ts'
@@ -18,9 +23,7 @@ import { type BlockEvent, BlockEvents } from './block-events.ts'
 
 /** Writes a message of Anthropic's Messages API as JSON, from a whole reply. */
 export function buildMessage(exchange: RepliedExchange): string {
-  if (exchange.reply?.type !== 'whole')
-    throw new GatewayError('internal_error', 'The exchange has no whole reply.')
-  const { parts } = exchange.reply.event
+  const { parts } = wholeReply(exchange)
   const blocks = createBlockEvents(exchange)
   const ending = new MessageEnding()
   const content: Record<string, unknown>[] = []
@@ -187,8 +190,7 @@ export const MESSAGE_PING = toSseRecord({ type: 'ping' })
  * `message_delta` at the end carry the extension fields. If the stream fails, it ends with the event `error`.
  */
 export async function* streamMessageEvents(exchange: RepliedExchange): AsyncGenerator<string> {
-  if (exchange.reply?.type !== 'stream')
-    throw new GatewayError('internal_error', 'The exchange has no streamed reply.')
+  const batches = streamedReply(exchange)
   const blocks = createBlockEvents(exchange)
   const ending = new MessageEnding()
   let hasStarted = false
@@ -218,7 +220,7 @@ export async function* streamMessageEvents(exchange: RepliedExchange): AsyncGene
   }
 
   try {
-    for await (const batch of exchange.reply.batches) {
+    for await (const batch of batches) {
       let text = ''
       for (const event of batch) text += toText(event)
       if (text !== '') yield text

@@ -14,6 +14,7 @@ import {
   Type,
 } from '../../core/contract/index.ts'
 import { inferenceHeaders, replyHeaders, SignalboxSchema } from '../../core/dialects/inference-description.ts'
+import { wholeReply } from '../../core/dialects/reply-parts.ts'
 import { Constant, ModelName, NullableText, OpenObject, Text } from '../../core/dialects/schema-types.ts'
 import { buildSignalboxFields } from '../../core/dialects/signalbox-fields.ts'
 import { requestIdSuffix } from '../../core/util/ids.ts'
@@ -156,9 +157,7 @@ function toSummaryRequest({ messages, ...fields }: ChatRequest): ChatRequest {
 
 /** Builds the answer of `POST /v1/responses/compact`. Throws 502 if the model wrote no summary. */
 function buildCompaction({ system, open }: Compaction, exchange: RepliedExchange, key: string): JsonObject {
-  if (exchange.reply?.type !== 'whole')
-    throw new GatewayError('internal_error', 'The exchange has no whole reply.')
-  const summary = joinText(exchange.reply.event.parts)
+  const summary = joinText(wholeReply(exchange).parts)
   if (summary === '') {
     throw new GatewayError('provider_error', 'The model wrote no summary. Compact with another model.')
   }

@@ -1,4 +1,4 @@
-import { Nullable, StringEnum, type TProperties, Type } from '../../core/contract/index.ts'
+import { Nullable, StringEnum, type TProperties, type TSchema, Type } from '../../core/contract/index.ts'
 import { ResponseMetadata, SignalboxSchema } from '../../core/dialects/inference-description.ts'
 import {
   AlwaysNull,
@@ -64,43 +64,50 @@ const OutputMessage = OpenObject(
   { $id: 'OutputMessage', description: 'A message of the model.' },
 )
 
-const OutputFunctionCall = OpenObject(
-  {
-    id,
-    type: Constant('function_call'),
-    status,
-    call_id: Text('Id of the call, which its result refers to.'),
-    name: Text('Name of the function.'),
-    arguments: Text('The arguments as JSON text.'),
-    namespace: Type.Optional(Text('The namespace of the function.')),
-    extra_content: Type.Optional(AnyObject("Provider data to send back with the call's result.")),
-  },
-  { $id: 'OutputFunctionCall', description: 'A call of a function.' },
-)
+/**
+ * The calls of functions, of custom tools and of the client's search for tools, under these names: as items
+ * of an output, and as items that lists repeat.
+ */
+export function callSchemas<Status extends TSchema>(names: readonly string[], status: Status) {
+  const [functionCall, customCall, searchCall] = names
+  const call = { id, status, call_id: Text('Id of the call, which its result refers to.') }
+  return [
+    OpenObject(
+      {
+        type: Constant('function_call'),
+        ...call,
+        name: Text('Name of the function.'),
+        arguments: Text('The arguments as JSON text.'),
+        namespace: Type.Optional(Text('The namespace of the function.')),
+        extra_content: Type.Optional(AnyObject("Provider data to send back with the call's result.")),
+      },
+      { $id: functionCall, description: 'A call of a function.' },
+    ),
+    OpenObject(
+      {
+        type: Constant('custom_tool_call'),
+        ...call,
+        name: Text('Name of the tool.'),
+        namespace: Type.Optional(Text('The namespace of the tool.')),
+        input: Text('The input.'),
+      },
+      { $id: customCall, description: 'A call of a custom tool.' },
+    ),
+    OpenObject(
+      {
+        type: Constant('tool_search_call'),
+        ...call,
+        execution: Type.Literal('client', { description: 'Always client.' }),
+        arguments: Type.Unknown({ description: 'The arguments of the search; {} until they are complete.' }),
+      },
+      { $id: searchCall, description: "A call of the client's search for tools." },
+    ),
+  ] as const
+}
 
-const OutputCustomCall = OpenObject(
-  {
-    id,
-    type: Constant('custom_tool_call'),
-    status,
-    call_id: Text('Id of the call, which its result refers to.'),
-    name: Text('Name of the tool.'),
-    namespace: Type.Optional(Text('The namespace of the tool.')),
-    input: Text('The input.'),
-  },
-  { $id: 'OutputCustomCall', description: 'A call of a custom tool.' },
-)
-
-const OutputToolSearch = OpenObject(
-  {
-    id,
-    type: Constant('tool_search_call'),
-    status,
-    call_id: Text('Id of the call, which its result refers to.'),
-    execution: Type.Literal('client', { description: 'Always client.' }),
-    arguments: Type.Unknown({ description: 'The arguments of the search, complete in the last event.' }),
-  },
-  { $id: 'OutputToolSearch', description: "A call of the client's search for tools." },
+const [OutputFunctionCall, OutputCustomCall, OutputToolSearch] = callSchemas(
+  ['OutputFunctionCall', 'OutputCustomCall', 'OutputToolSearch'],
+  status,
 )
 
 export const EncryptedContent = Type.Optional(

@@ -1,14 +1,8 @@
 import { Nullable, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
-import {
-  AnyObject,
-  Constant,
-  EmptyList,
-  OpenObject,
-  Text,
-  Variants,
-} from '../../core/dialects/schema-types.ts'
+import { Constant, EmptyList, OpenObject, Text, Variants } from '../../core/dialects/schema-types.ts'
 import { IMAGE_DETAILS } from '../../providers/shared/responses-format/input-items.ts'
 import {
+  callSchemas,
   EncryptedContent,
   ListedTools,
   ResponseSchema,
@@ -92,31 +86,9 @@ const ListedOutputMessage = OpenObject(
   { $id: 'ListedOutputMessage', description: 'A message of an earlier reply.' },
 )
 
-const ListedFunctionCall = OpenObject(
-  {
-    id,
-    type: Constant('function_call'),
-    status,
-    call_id: Text('Id of the call.'),
-    name: Text('Name of the function.'),
-    arguments: Text('The arguments as JSON text.'),
-    namespace: Type.Optional(Text('The namespace of the function.')),
-    extra_content: Type.Optional(AnyObject('Provider data of the call.')),
-  },
-  { $id: 'ListedFunctionCall', description: 'A call of a function.' },
-)
-
-const ListedCustomCall = OpenObject(
-  {
-    id,
-    type: Constant('custom_tool_call'),
-    status,
-    call_id: Text('Id of the call.'),
-    name: Text('Name of the tool.'),
-    namespace: Type.Optional(Text('The namespace of the tool.')),
-    input: Text('The input.'),
-  },
-  { $id: 'ListedCustomCall', description: 'A call of a custom tool.' },
+const [ListedFunctionCall, ListedCustomCall, ListedSearchCall] = callSchemas(
+  ['ListedFunctionCall', 'ListedCustomCall', 'ListedSearchCall'],
+  status,
 )
 
 function callOutput<const Name extends string>(type: Name, $id: string, description: string) {
@@ -140,18 +112,6 @@ const ListedCustomOutput = callOutput(
   'custom_tool_call_output',
   'ListedCustomOutput',
   'The result of a call of a custom tool.',
-)
-
-const ListedSearchCall = OpenObject(
-  {
-    id,
-    type: Constant('tool_search_call'),
-    status,
-    call_id: Text('Id of the call.'),
-    execution: Type.Literal('client', { description: 'Always client.' }),
-    arguments: Type.Unknown({ description: 'The arguments of the search.' }),
-  },
-  { $id: 'ListedSearchCall', description: "A call of the client's search for tools." },
 )
 
 const ListedSearchOutput = OpenObject(

@@ -1,11 +1,11 @@
-import {
-  type EndedExchange,
-  type FinishReason,
+import type {
+  EndedExchange,
+  FinishReason,
   GatewayError,
-  type JsonObject,
-  type RepliedExchange,
+  JsonObject,
+  RepliedExchange,
 } from '../../core/contract/index.ts'
-import { warnOfLostPart } from '../../core/dialects/reply-parts.ts'
+import { streamedReply, warnOfLostPart, wholeReply } from '../../core/dialects/reply-parts.ts'
 import { buildSignalboxFields } from '../../core/dialects/signalbox-fields.ts'
 import { recordReplyError } from '../../core/pipeline/read-reply.ts'
 import { type ChunkLengths, createResponseOutput } from '../../providers/shared/responses-format/output.ts'
@@ -36,14 +36,12 @@ export async function completeResponse(
   call: ResponsesCall,
   persist: PersistResponse,
 ): Promise<JsonObject> {
-  if (exchange.reply?.type !== 'whole')
-    throw new GatewayError('internal_error', 'The exchange has no whole reply.')
   const output = createResponseOutput(call.responseKey, {
     tools: call.clientTools,
     target: exchange.target,
   })
   let finishReason: FinishReason = 'stop'
-  for (const part of exchange.reply.event.parts) {
+  for (const part of wholeReply(exchange).parts) {
     if (part.type === 'finish') finishReason = part.reason
     warnOfLostPart(exchange, part)
     output.add(part)
@@ -85,8 +83,7 @@ export async function* streamResponseEvents(
   call: ResponsesCall,
   persist: PersistResponse,
 ): AsyncGenerator<string> {
-  if (exchange.reply?.type !== 'stream')
-    throw new GatewayError('internal_error', 'The exchange has no streamed reply.')
+  const batches = streamedReply(exchange)
   const initial = buildInitialResponse(call, exchange)
   const records = createSseRecords(call.responseKey, {
     tools: call.clientTools,
@@ -100,7 +97,7 @@ export async function* streamResponseEvents(
 
   try {
     let text = records.open(initial)
-    for await (const batch of exchange.reply.batches) {
+    for await (const batch of batches) {
       for (const event of batch) {
         for (const part of event.parts) {
           if (part.type === 'finish') finishReason = part.reason

@@ -1,5 +1,4 @@
 import {
-  GatewayError,
   isJsonObject,
   type JsonObject,
   type RepliedExchange,
@@ -9,7 +8,7 @@ import {
 } from '../../../core/contract/index.ts'
 import { NATIVE, TEXT_RUN, type TextRun } from '../../../core/contract/native-records.ts'
 import { ReasoningCollector } from '../../../core/dialects/carried-reasoning.ts'
-import { isAnswerText, warnOfLostPart } from '../../../core/dialects/reply-parts.ts'
+import { isAnswerText, streamedReply, warnOfLostPart } from '../../../core/dialects/reply-parts.ts'
 import { writeDecorated } from '../../../core/dialects/signalbox-fields.ts'
 import { formatError } from '../../../core/http/errors.ts'
 import { recordReplyError } from '../../../core/pipeline/read-reply.ts'
@@ -33,8 +32,7 @@ import {
  * of `[DONE]`. See docs/decisions/replies.md, "After the finish, a stream holds back one record".
  */
 export async function* streamChatChunks(exchange: RepliedExchange): AsyncGenerator<string> {
-  if (exchange.reply?.type !== 'stream')
-    throw new GatewayError('internal_error', 'The exchange has no streamed reply.')
+  const batches = streamedReply(exchange)
   const wantsUsage = exchange.request.stream_options?.include_usage === true
   const frame = {
     id: relatedId('chatcmpl-', exchange.id),
@@ -68,7 +66,7 @@ export async function* streamChatChunks(exchange: RepliedExchange): AsyncGenerat
   }
 
   try {
-    for await (const batch of exchange.reply.batches) {
+    for await (const batch of batches) {
       let text = ''
       for (const event of batch) {
         const run = event[TEXT_RUN]

@@ -1,5 +1,4 @@
 import {
-  GatewayError,
   isJsonObject,
   type JsonObject,
   type RepliedExchange,
@@ -10,7 +9,7 @@ import {
 } from '../../../core/contract/index.ts'
 import { NATIVE } from '../../../core/contract/native-records.ts'
 import { encodeReasoning, ReasoningCollector } from '../../../core/dialects/carried-reasoning.ts'
-import { warnOfLostPart } from '../../../core/dialects/reply-parts.ts'
+import { warnOfLostPart, wholeReply } from '../../../core/dialects/reply-parts.ts'
 import { writeDecorated } from '../../../core/dialects/signalbox-fields.ts'
 import { relatedId } from '../../../core/util/ids.ts'
 import {
@@ -35,9 +34,7 @@ import {
  * all of its fields are kept.
  */
 export function buildChatCompletion(exchange: RepliedExchange): string {
-  if (exchange.reply?.type !== 'whole')
-    throw new GatewayError('internal_error', 'The exchange has no whole reply.')
-  const { event } = exchange.reply
+  const event = wholeReply(exchange)
   const { record, source } = event[NATIVE] ?? {}
   const id = relatedId('chatcmpl-', exchange.id)
   if (record === undefined) for (const part of event.parts) warnOfLostPart(exchange, part)

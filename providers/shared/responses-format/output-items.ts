@@ -242,129 +242,67 @@ export interface CallItem extends OutputItem {
   add(json: string): void
 }
 
-/** Creates the item of a call: as its client tool, or else as a plain function. */
-export function createCallItem(context: ItemContext, start: ToolStart, tool?: ClientTool): CallItem {
-  switch (tool?.kind) {
-    case 'custom':
-      return createCustomCallItem(context, start, tool)
-    case 'search':
-      return createSearchCallItem(context, start)
-    default:
-      return createFunctionCallItem(context, start, tool)
-  }
-}
+/** The type of the item that shows a call, by the kind of its tool, and the prefix of its id. */
+const CALL_TYPES = {
+  function: ['function_call', 'fc'],
+  custom: ['custom_tool_call', 'ctc'],
+  search: ['tool_search_call', 'tsc'],
+} as const
 
-/** Creates a function call. `extra_content` is data that the provider expects back with the call's result. */
-function createFunctionCallItem(
+/**
+ * Creates the item of a call: as its client tool, or else as a plain function. The input of other tools is
+ * sent when the arguments are complete. `extra_content` is data that the provider expects back with the
+ * call's result.
+ */
+export function createCallItem(
   context: ItemContext,
   { id: call_id, name, extra_content }: ToolStart,
-  tool: ClientTool | undefined,
+  tool?: ClientTool,
 ): CallItem {
+  const kind = tool?.kind ?? 'function'
+  const [type, idPrefix] = CALL_TYPES[kind]
   const { index, emit } = context
-  const id = itemId('fc', context)
+  const id = itemId(idPrefix, context)
   const position = { item_id: id, output_index: index }
   const names = tool === undefined ? { name } : toNames(tool)
   let json = ''
   let status = 'in_progress'
 
+  function toInput(): JsonObject {
+    if (kind === 'search') return { execution: 'client', arguments: toSearchArguments(json) }
+    return { ...names, ...(kind === 'custom' ? { input: toCustomInput(json) } : { arguments: json }) }
+  }
   const toJson = (): JsonObject => ({
-    id,
-    type: 'function_call',
-    status,
-    call_id,
-    ...names,
-    arguments: json,
+    ...{ id, type, status, call_id },
+    ...toInput(),
     ...(extra_content && { extra_content }),
   })
 
-  emit?.(itemAddedEvent(index, toJson()))
-  return {
-    type: 'function_call',
-    index,
-    add(delta) {
-      json += delta
-      emit?.({ type: 'response.function_call_arguments.delta', ...position, delta })
-    },
-    close(finalStatus) {
-      status = finalStatus
-      emit?.({
+  function emitInput(send: EmitOutputEvent): void {
+    if (kind === 'function')
+      send({
         type: 'response.function_call_arguments.done',
         ...position,
         name: names.name,
         arguments: json,
       })
-      emit?.(itemDoneEvent(index, toJson()))
-    },
-    toJson,
+    if (kind !== 'custom') return
+    const input = toCustomInput(json)
+    if (input !== '') send({ type: 'response.custom_tool_call_input.delta', ...position, delta: input })
+    send({ type: 'response.custom_tool_call_input.done', ...position, input })
   }
-}
-
-/** Creates the call of a custom tool. Its input is sent at once, when the arguments are complete. */
-function createCustomCallItem(
-  context: ItemContext,
-  { id: call_id, extra_content }: ToolStart,
-  tool: ClientTool,
-): CallItem {
-  const { index, emit } = context
-  const id = itemId('ctc', context)
-  const position = { item_id: id, output_index: index }
-  let json = ''
-  let status: ItemStatus | 'in_progress' = 'in_progress'
-
-  const toJson = (): JsonObject => ({
-    id,
-    type: 'custom_tool_call',
-    status,
-    call_id,
-    ...toNames(tool),
-    input: toCustomInput(json),
-    ...(extra_content && { extra_content }),
-  })
 
   emit?.(itemAddedEvent(index, toJson()))
   return {
-    type: 'custom_tool_call',
+    type,
     index,
     add(delta) {
       json += delta
+      if (kind === 'function') emit?.({ type: 'response.function_call_arguments.delta', ...position, delta })
     },
     close(finalStatus) {
       status = finalStatus
-      const input = toCustomInput(json)
-      if (input !== '') emit?.({ type: 'response.custom_tool_call_input.delta', ...position, delta: input })
-      emit?.({ type: 'response.custom_tool_call_input.done', ...position, input })
-      emit?.(itemDoneEvent(index, toJson()))
-    },
-    toJson,
-  }
-}
-
-/** Creates a call of the client's search for tools. Its arguments are complete in the last event only. */
-function createSearchCallItem(context: ItemContext, { id: call_id, extra_content }: ToolStart): CallItem {
-  const { index, emit } = context
-  const id = itemId('tsc', context)
-  let json = ''
-  let status: ItemStatus | 'in_progress' = 'in_progress'
-
-  const toJson = (): JsonObject => ({
-    id,
-    type: 'tool_search_call',
-    status,
-    call_id,
-    execution: 'client',
-    arguments: toSearchArguments(json),
-    ...(extra_content && { extra_content }),
-  })
-
-  emit?.(itemAddedEvent(index, toJson()))
-  return {
-    type: 'tool_search_call',
-    index,
-    add(delta) {
-      json += delta
-    },
-    close(finalStatus) {
-      status = finalStatus
+      if (emit) emitInput(emit)
       emit?.(itemDoneEvent(index, toJson()))
     },
     toJson,
