@@ -17,6 +17,9 @@ const USER_AGENTS = [
 /** Chooses the form of responses by the program that asks. */
 const CLIENT_FORMS = ['core/dialects/response-form.ts']
 
+/** Answers unknown paths of Anthropic's API in its form. */
+const ERROR_FORMS = ['core/http/routes.ts']
+
 describe('the code of the kernel', () => {
   it('names no provider whose API the gateway does not serve', () => {
     const formats = ADAPTERS.map(({ format }) => format).filter((format) => !SERVED.includes(format))
@@ -25,6 +28,10 @@ describe('the code of the kernel', () => {
 
   it('names no user agent', () => {
     expect(findNames(USER_AGENTS, CLIENT_FORMS)).to.deep.equal([])
+  })
+
+  it('names no path for clients, which plugins serve', () => {
+    expect(findNames(['v1/'], ERROR_FORMS)).to.deep.equal([])
   })
 })
 
