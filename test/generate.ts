@@ -12,6 +12,7 @@ import {
   writeCommandTable,
   writeErrorTable,
   writeExchangeTables,
+  writeExemptions,
   writeSettingsTable,
 } from './support/reference-tables.ts'
 import { ROOT } from './support/root.ts'
@@ -25,6 +26,7 @@ writeGenerated('docs/providers.md', 'limits', writeLimitsTable())
 writeGenerated('docs/parameters.md', 'parameters', writeParameterMatrix())
 writeGenerated('docs/settings.md', 'settings', writeSettingsTable(SettingsSchema))
 writeGenerated('docs/exchange.md', 'exchange', writeExchangeTables())
+writeGenerated('docs/firewall-exemptions.md', 'exemptions', writeExemptions())
 writeGenerated('docs/commands.md', 'commands', writeCommandTable(COMMANDS))
 writeGenerated('docs/api.md', 'errors', await writeErrorTable())
 

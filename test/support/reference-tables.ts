@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { load } from 'js-yaml'
 import type { Command } from '../../config/cli/command.ts'
 import { findErrorDefinition } from '../../core/contract/error-codes.ts'
+import { listExemptions } from '../../core/inspection/positions.ts'
 import { startGateway } from './gateway.ts'
 import { ROOT } from './root.ts'
 import { withSettings } from './settings.ts'
@@ -71,6 +72,19 @@ export async function writeErrorTable(): Promise<string> {
   const keyOf = ([code, status]: readonly string[]) => `${status} ${code}`
   rows.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
   return toTable(['code', 'status', '`type`', 'when'], rows)
+}
+
+/** Writes the table of docs/firewall-exemptions.md: the positions of each rule. */
+export function writeExemptions(): string {
+  const positions = new Map<string, string[]>()
+  for (const line of listExemptions()) {
+    const [position = '', rule = ''] = line.split(': ', 2)
+    positions.set(rule, [...(positions.get(rule) ?? []), `\`${position}\``])
+  }
+  return toTable(
+    ['rule, or words', 'positions'],
+    [...positions].map(([rule, of]) => [`\`${rule}\``, of.join(', ')]),
+  )
 }
 
 /** The interfaces of docs/exchange.md, by file of the contract. */

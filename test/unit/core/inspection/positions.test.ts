@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { type ChatRequest, isJsonObject, type JsonObject } from '../../../../core/contract/index.ts'
 import type { Position } from '../../../../core/inspection/position.ts'
-import { listExemptions, REQUEST } from '../../../../core/inspection/positions.ts'
+import { REQUEST } from '../../../../core/inspection/positions.ts'
 import { inspectedValues } from '../../../../core/inspection/request-texts.ts'
 import { chatRequestSchema } from '../../../../plugins/dispatch/chat/request-schema.ts'
 import { parseRouteRequest, routeRequestSchema } from '../../../../plugins/dispatch/direct-route.ts'
@@ -16,7 +15,8 @@ import {
   type ResponsesBody,
   responsesRequestSchema,
 } from '../../../../providers/shared/responses-format/request-schema.ts'
-import { ROOT } from '../../../support/root.ts'
+import { readGenerated } from '../../../support/generated-text.ts'
+import { writeExemptions } from '../../../support/reference-tables.ts'
 
 const COMPACTED = `signalbox1.${Buffer.from('text-compacted').toString('base64url')}`
 
@@ -26,9 +26,7 @@ describe('the positions of a request', () => {
   })
 
   it('are exempt exactly as documented', () => {
-    const page = readFileSync(new URL('docs/firewall-exemptions.md', ROOT), 'utf8')
-    const [, list = ''] = page.match(/```\n(model: exempt\n[^`]*)```/) ?? []
-    expect(list.trim().split('\n')).to.deep.equal(listExemptions())
+    expect(readGenerated('docs/firewall-exemptions.md', 'exemptions')).to.equal(writeExemptions())
   })
 
   for (const [dialect, schema, bodies, parse] of [
