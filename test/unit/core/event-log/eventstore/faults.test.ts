@@ -308,7 +308,11 @@ describe('the EventStoreDB log', () => {
       const { connectionString } = early
       const options = { connectionString, timeoutMs: TIMEOUT_MS, followedStreams: FOLLOWED_STREAMS }
       const earlyLog = await openEventStoreLog(options)
+      const begun = timers.started(TIMEOUT_MS)
       const items = rejection(collect(earlyLog.subscribe(0, new AbortController().signal)))
+      await begun
+      // Refreshed by the confirmation.
+      await timers.started(TIMEOUT_MS)
       await timers.passUntil(TIMEOUT_MS, items)
 
       expect(await items).to.be.instanceOf(EventLogUnavailableError)
