@@ -1,5 +1,5 @@
 import { type Account, type EventLog, type Position, type RuleSet, service } from '../core/contract/index.ts'
-import type { CallerSnapshot } from '../core/pipeline/inference.ts'
+import type { CallerSnapshot, CallerSource } from '../core/pipeline/inference.ts'
 import type { AsOf } from '../core/util/as-of.ts'
 import { createAccounts } from './accounts.ts'
 import { groupStream } from './events/groups.ts'
@@ -152,8 +152,7 @@ export function createCallerHistory(
 }
 
 /** The accounts, policies and rules of callers, now and at an earlier position. */
-export interface Callers {
-  snapshot(account: Account): CallerSnapshot
+export interface Callers extends CallerSource {
   readonly at: ReadCallerAt
 }
 

@@ -4,7 +4,6 @@ import { createResponseStore } from '../../plugins/responses/store.ts'
 import { type RulesFile, RulesFileSchema } from '../../plugins/rules-file/schemas.ts'
 import { runWhatIf } from '../../plugins/what-if/run-what-if.ts'
 import { type ShownWhatIf, WHAT_IF_LIMIT } from '../../plugins/what-if/schemas.ts'
-import { createCallerSnapshots } from '../../projections/callers.ts'
 import { ACCESS_STREAM } from '../../projections/events/access.ts'
 import { openOwnLedger } from '../gateway/ledger.ts'
 import { openOfflineGateway } from '../gateway/offline-gateway.ts'
@@ -105,7 +104,7 @@ async function evaluateHere(
       const services = {
         ...state,
         kinds: gateway.kinds,
-        snapshotCaller: createCallerSnapshots(state),
+        callers: gateway.callers,
         thread,
         findResponse: createResponseStore(ledger, state.accounts, 0).find,
         settleLedger: async () => void (await ledger.find('')),

@@ -8,7 +8,6 @@ import { trainVersion } from '../../plugins/learned-routing/train.ts'
 import type { GivenFeedback } from '../../plugins/ledger/store/feedback-queries.ts'
 import type { Ledger } from '../../plugins/ledger/store/methods.ts'
 import { encodeRecords, type LedgerRecord } from '../../plugins/ledger/store/record.ts'
-import { createCallerSnapshots } from '../../projections/callers.ts'
 import { isRetired } from '../../providers/shared/catalog.ts'
 import { createTrainer } from '../gateway/learned-routing.ts'
 import { openOwnLedger } from '../gateway/ledger.ts'
@@ -60,10 +59,10 @@ export async function fillDemo(
     opened.push(ledger)
     const gateway = await openOfflineGateway(settings, state, logger)
     opened.push(gateway)
-    const services = { ...state, ...gateway, snapshotCaller: createCallerSnapshots(state) }
+    const services = { ...state, ...gateway }
     const models = listNamedModels(settings.models)
     const { record_prompts: recordPrompts, max_prompt_chars: maxPromptChars } = settings.ledger
-    const prompts = { recordPrompts, maxPromptChars }
+    const prompts = { recordPrompts, maxPromptChars, headers: () => [] }
     const traffic = createDemoTraffic({ ...services, models, prompts }, random)
     const cast = new DemoCast(services)
     const records: LedgerRecord[] = []

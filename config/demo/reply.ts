@@ -8,6 +8,7 @@ import {
 } from '../../core/contract/index.ts'
 import { UsageRecorder } from '../../core/pipeline/usage-recorder.ts'
 import type { Random } from '../../core/util/random.ts'
+import { noteLookup } from '../../plugins/cache/index.ts'
 import type { Topic } from './prompts.ts'
 
 /** What became of a request that no rule refused. */
@@ -42,7 +43,7 @@ export function addDemoReply(
 ): DemoReply {
   const [input, output] = tokens.map((usual) => Math.ceil(usual * random.spread())) as [number, number]
   const isHit = exchange.request.stream !== true && random.chance(CACHE_HITS)
-  exchange.cache = isHit ? 'hit' : 'miss'
+  noteLookup(exchange, isHit)
   const { targets = [], isFixed = false } = exchange.route ?? {}
   // A fixed model is tried twice, like live.
   const tries = isFixed ? [...targets, ...targets] : targets.slice(0, 3)

@@ -1,9 +1,9 @@
 import { type Account, GatewayError, type Host } from '../../core/contract/index.ts'
-import type { CallerSnapshot } from '../../core/pipeline/inference.ts'
-import { createUnsentExchange, NO_CLIENT } from '../../core/pipeline/unsent-exchange.ts'
+import { decideAgain } from '../../core/pipeline/decide-again.ts'
+import type { CallerSource } from '../../core/pipeline/inference.ts'
 import { requestIdAt, timeOfRequestId, toBase62 } from '../../core/util/ids.ts'
 import type { Random } from '../../core/util/random.ts'
-import { createRequestParsers, decideExchange } from '../../plugins/audit/simulation.ts'
+import { createRequestParsers } from '../../plugins/audit/simulation.ts'
 import type { LedgerRecord } from '../../plugins/ledger/store/record.ts'
 import { type PromptSettings, toLedgerRecord, toRecordedPrompt } from '../../plugins/ledger/to-record.ts'
 import type { State } from '../gateway/state.ts'
@@ -20,7 +20,7 @@ const ABORTED = 0.008
 export interface TrafficServices extends Pick<State, 'groups'> {
   readonly decide: Host['decide']
   readonly costOf: Host['costOf']
-  snapshotCaller(account: Account): CallerSnapshot
+  readonly callers: CallerSource
   /** Names of models that requests ask for by name. */
   readonly models: readonly string[]
   readonly prompts: PromptSettings
@@ -33,7 +33,7 @@ export type DemoTraffic = (time: number, user: DemoUser, account: Account) => Pr
  * code that decides about live requests; only the reply of the model is made up.
  */
 export function createDemoTraffic(services: TrafficServices, random: Random): DemoTraffic {
-  const { groups, costOf, snapshotCaller, prompts } = services
+  const { groups, costOf, callers, prompts } = services
   const parsers = createRequestParsers(async () => undefined)
   return async (time, { topic: topicName, models }, account) => {
     const topic = TOPICS[topicName]
@@ -53,9 +53,8 @@ export function createDemoTraffic(services: TrafficServices, random: Random): De
       const error = new GatewayError('rate_limit_exceeded', 'Rate limit exceeded: 60 requests per minute.')
       return toLedgerRecord({ ...request, ...ended, ...failed(error), endedAt: 1, exchange: undefined })
     }
-    const call = { account, requestId: id, headers: {}, client: NO_CLIENT }
-    const exchange = await createUnsentExchange(parsers[endpoint], body, call, snapshotCaller(account))
-    const refusal = await decideExchange(exchange, services)
+    const [call, caller] = [{ account, requestId: id }, callers.snapshot(account)]
+    const { exchange, error: refusal } = await decideAgain(parsers[endpoint], body, call, caller, services)
     const prompt = toRecordedPrompt(exchange, refusal === undefined, prompts)
     const decided = { ...request, ...ended, exchange, prompt }
     if (refusal !== undefined)

@@ -210,7 +210,7 @@ export async function startGateway(
     const parts = {
       requests,
       steps: pipeline.steps,
-      snapshotCaller: createCallerSnapshots(state),
+      callers: { snapshot: createCallerSnapshots(state) },
       bodyLimit: settings.limits.body_bytes,
       bodyQuota: createBodyQuota(findBodyLimits(settings)),
       keepAlives: new KeepAlives(settings.timeouts.stream_keep_alive_ms),

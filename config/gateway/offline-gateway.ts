@@ -1,12 +1,12 @@
 import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
-import type { EndedExchange, Exchange, Host, Plugin, ReplyEvent } from '../../core/contract/index.ts'
+import type { Host, Plugin, UsedServices, Uses } from '../../core/contract/index.ts'
 import { RequestsInFlight } from '../../core/http/requests-in-flight.ts'
 import { createAdapterRegistry } from '../../core/pipeline/adapter-registry.ts'
+import type { CallerSource } from '../../core/pipeline/inference.ts'
 import type { PluginStep } from '../../core/pipeline/load.ts'
 import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
-import { transformWholeReply } from '../../core/pipeline/read-reply.ts'
-import { decideBy, setUpPlugins } from '../../core/pipeline/set-up.ts'
+import { setUpPlugins } from '../../core/pipeline/set-up.ts'
 import { createMemorySharedState } from '../../core/shared-state/memory.ts'
 import { retryWhileUnavailable } from '../../core/threads/retry.ts'
 import { readVersion } from '../../core/util/package-folder.ts'
@@ -14,6 +14,7 @@ import { createAuthFailureLimiter } from '../../plugins/auth/auth-failures.ts'
 import type { Sessions } from '../../plugins/auth/sessions.ts'
 import { createLedgerCalls } from '../../plugins/ledger/store/methods.ts'
 import type { RuleKinds } from '../../plugins/rules/diff-rules.ts'
+import { createCallerSnapshots } from '../../projections/callers.ts'
 import { openPluginEventStores } from '../../projections/runtime/plugin-event-stores.ts'
 import { ADAPTERS, createChatAdapter } from '../../providers/adapters.ts'
 import type { Settings } from '../settings/settings.ts'
@@ -30,12 +31,10 @@ export interface OfflineGateway {
   readonly steps: readonly PluginStep[]
   readonly costOf: Host['costOf']
   /** Runs the phase `decide` of all plugins. Throws the error that would refuse the request. */
-  decide(exchange: Exchange): Promise<void>
-  /**
-   * Applies response rules to the reply of an exchange that was decided about. Throws the error that would
-   * refuse the reply. Undefined: response rules are not in force.
-   */
-  readonly inspectReply: ((exchange: EndedExchange, event: ReplyEvent) => Promise<ReplyEvent>) | undefined
+  readonly decide: Host['decide']
+  readonly callers: CallerSource
+  /** Returns services of the gateway and of the listed plugins. */
+  use<Used extends Uses>(uses: Used): Promise<UsedServices<Used>>
   close(): Promise<void>
 }
 
@@ -119,25 +118,14 @@ export async function openOfflineGateway(
     kinds: createRuleKinds(settings, operators),
     steps: pipeline.steps,
     costOf: providers.costOf,
-    decide: (exchange) => decideBy(pipeline.steps, exchange),
-    inspectReply: createReplyInspection(pipeline.steps),
+    decide: pipeline.decide,
+    callers: { snapshot: createCallerSnapshots(state) },
+    use: (uses) => registry.resolve(uses),
     async close() {
       closing.abort()
       await pipeline.close()
       await providers.close()
       await sharedState.close()
     },
-  }
-}
-
-function createReplyInspection(steps: readonly PluginStep[]): OfflineGateway['inspectReply'] {
-  const firewall = steps.find(({ plugin, isBuiltIn }) => isBuiltIn && plugin.name === 'firewall')
-  const inspect = firewall?.parts.inspect
-  if (inspect === undefined) return undefined
-  return async (exchange, event) => {
-    // The firewall knows an exchange by its identity.
-    const replied = Object.assign(exchange, { reply: { type: 'whole' as const, event } })
-    const transforms = [inspect(replied) ?? []].flat()
-    return transformWholeReply(event, transforms)
   }
 }

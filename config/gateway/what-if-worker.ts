@@ -1,11 +1,14 @@
 import { workerData } from 'node:worker_threads'
+import { optional } from '../../core/contract/index.ts'
 import { createLogger } from '../../core/threads/logger.ts'
 import { serveThread } from '../../core/threads/thread.ts'
 import { currentThreadId, lowerThreadPriority } from '../../core/threads/thread-cpu.ts'
 import { lazy } from '../../core/util/lazy.ts'
-import { BUDGET_DEFAULTS } from '../../plugins/budget/plugin.ts'
+import { BudgetOptions } from '../../plugins/budget/index.ts'
+import { ResponseRules } from '../../plugins/firewall/index.ts'
 import { createPromptCipher } from '../../plugins/ledger/store/prompt-cipher.ts'
 import { type LedgerStore, openLedgerStore } from '../../plugins/ledger/store/store.ts'
+import { RateLimits } from '../../plugins/rate-limit/index.ts'
 import { evaluateDrafts } from '../../plugins/what-if/evaluate.ts'
 import type {
   CurrentCaller,
@@ -14,6 +17,7 @@ import type {
   WhatIfOutcome,
   WhatIfThreadMethods,
 } from '../../plugins/what-if/job.ts'
+import type { ListedPlugin } from '../../plugins/what-if/limitations.ts'
 import { openEmptyState } from './empty-state.ts'
 import { type OfflineGateway, openOfflineGateway } from './offline-gateway.ts'
 import type { WhatIfWorkerData } from './what-if-thread.ts'
@@ -40,11 +44,21 @@ const openStore = lazy(
     }),
 )
 
+/** What is replayed besides the phase `decide`, if its plugin is listed. */
+const REPLAYED = {
+  inspectReply: optional(ResponseRules),
+  budget: optional(BudgetOptions),
+  rateLimits: optional(RateLimits),
+}
+
 /** Each compiles one version of the rules. */
 const openDeciders = lazy(async () => {
   const logger = createLogger('silent')
-  const open = async () =>
-    openOfflineGateway(settings, await openEmptyState(settings, logger, ledger.logId), logger, pluginFolder)
+  const open = async () => {
+    const state = await openEmptyState(settings, logger, ledger.logId)
+    const gateway = await openOfflineGateway(settings, state, logger, pluginFolder)
+    return { ...gateway, ...(await gateway.use(REPLAYED)) }
+  }
   return { before: await open(), after: await open() }
 })
 
@@ -59,11 +73,12 @@ const host = serveThread<WhatIfHostMethods, WhatIfThreadMethods>({
 async function run(job: WhatIfJob): Promise<WhatIfOutcome> {
   isCancelled = false
   const [store, { before, after }] = await Promise.all([openStore(), openDeciders()])
+  const { budget, rateLimits } = before
   const report = await evaluateDrafts(job, {
     ledger: store,
     before,
     after,
-    limits: toReplayOptions(before),
+    limits: { budget, rateLimits },
     callersOf,
     repliesOf,
     report: (progress) => host.notify('progress', progress),
@@ -73,6 +88,7 @@ async function run(job: WhatIfJob): Promise<WhatIfOutcome> {
     report,
     plugins: before.steps.map(describeStep),
     inspectsReplies: before.inspectReply !== undefined,
+    replays: { budgets: budget !== undefined, rateLimits: rateLimits !== undefined },
   }
 }
 
@@ -94,22 +110,14 @@ async function repliesOf(requests: WhatIfHostMethods['replies']['params']['reque
   return replies
 }
 
-/** The limits of the plugins that are listed. */
-function toReplayOptions({ steps }: OfflineGateway) {
-  const isListed = (name: string) => steps.some(({ plugin, isBuiltIn }) => isBuiltIn && plugin.name === name)
-  const { options = {} } = settings.plugins.find(({ use }) => use === 'budget') ?? {}
+function describeStep({ plugin, parts }: OfflineGateway['steps'][number]): ListedPlugin {
+  const { name, replay, events } = plugin
+  const decides = parts.decide !== undefined
   return {
-    budget: isListed('budget') ? { ...BUDGET_DEFAULTS, ...options } : undefined,
-    rateLimits: isListed('rate-limit') ? settings.rate_limits : undefined,
-  }
-}
-
-function describeStep({ plugin, parts, isBuiltIn }: OfflineGateway['steps'][number]) {
-  return {
-    name: plugin.name,
-    isBuiltIn,
-    decides: parts.decide !== undefined,
+    name,
+    replay,
+    decides,
     actsElsewhere: [parts.admit, parts.reply, parts.inspect, parts.middleware].some((part) => part),
-    hasState: plugin.events !== undefined,
+    decidesByEvents: events !== undefined && (decides || (parts.conditions ?? parts.actions) !== undefined),
   }
 }

@@ -80,8 +80,6 @@ export interface ReplyingExchange extends Exchange {
   target?: Target
   /** The provider calls so far. */
   readonly attempts: Attempt[]
-  /** Set by `cache`, if it applies to the request: whether a stored reply answers it. */
-  cache?: 'hit' | 'miss'
   /** Returns headers for a call to a provider that is about to be sent. Set by `tracing`. */
   headersOfCall?(target: Target): Readonly<Record<string, string>>
   /** For headers of the response. */
@@ -167,8 +165,8 @@ export interface Warning {
 
 /** An entry of `signalbox.rule_trace`: the outcome of one action of one rule. */
 export interface RuleTraceEntry {
-  /** Kind of the rule. A plugin's own kinds must come from a small set: they are values of a metric label. */
-  readonly kind: 'routing' | 'firewall' | (string & {})
+  /** Kind of the rule. The kinds of a plugin must be a small set: they are values of a metric label. */
+  readonly kind: string
   readonly rule_id: number
   readonly name: string
   readonly action: string

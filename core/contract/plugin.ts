@@ -46,6 +46,8 @@ export interface Plugin<
   readonly options?: Options
   /** The plugin's own event types, and the state built from them. */
   readonly events?: EventDeclaration<State, Event>
+  /** Whether its decisions can be made again. Default: its `decide` is called again, and what-if names it. */
+  readonly replay?: Replay
   /** Services of other plugins. Their plugins are set up before this one, wherever they are listed. */
   readonly uses?: Used
   /** Services for other plugins. `setup` must provide each of them. */
@@ -53,6 +55,16 @@ export interface Plugin<
   /** Called once at startup, in every worker process. If it throws, startup fails and names the plugin. */
   setup(options: StaticOptions<Options>, host: Host<State, Event, Used>): MaybePromise<PluginParts>
 }
+
+/**
+ * Whether a plugin decides alike again, in simulations and about recorded requests. `pure`: its decisions
+ * depend on the exchange, the options and the settings only. `recorded`: also on what the ledger records.
+ * `not`: on something else, so `decide` and `confirm` are not called again.
+ */
+export type Replay =
+  | { readonly type: 'pure' | 'recorded'; readonly why?: string }
+  /** `why`: what a decision without the plugin does not tell, as a sentence. */
+  | { readonly type: 'not'; readonly why: string }
 
 /** The type of valid options, if the schema was built with `Type`. */
 type StaticOptions<Options> = Options extends TSchema ? Static<Options> : JsonObject
@@ -80,7 +92,8 @@ export interface PluginParts {
   admit?(request: Admission): MaybePromise<void>
   /**
    * Changes or rejects an inference request before it is answered. Must have no effect except on the
-   * exchange, because simulations call it, too. Throw a `GatewayError` to reject the request.
+   * exchange, because simulations call it, too, unless `replay` says `not`. Throw a `GatewayError` to reject
+   * the request.
    */
   decide?(exchange: Exchange): MaybePromise<void>
   /**
@@ -185,7 +198,7 @@ export interface RoutingInput {
   readonly metadata: JsonObject
   /** The mode of the request; `balance` if it names a model. */
   readonly mode: Mode
-  /** The HTTP headers that the condition declares; none of a request that is only replayed. */
+  /** The HTTP headers that the condition declares, also of a recorded request. */
   readonly headers: IncomingHttpHeaders
 }
 
@@ -216,7 +229,10 @@ interface Operator {
 export type Condition = Operator & {
   /** Returns a warning about a valid value, as a sentence, or undefined. */
   lint?(value: unknown): string | undefined
-  /** Names of the request headers that its matchers read, in lower case. None that carry keys. */
+  /**
+   * Names of the request headers that its matchers read, in lower case. They are recorded with prompts. None
+   * may carry credentials: such a declaration stops the start.
+   */
   readonly headers?: readonly string[]
 } & ({ matcher(value: unknown): Matcher } | { literals(value: unknown): readonly string[] })
 

@@ -1,15 +1,18 @@
-import { type EndedExchange, isJsonObject, type JsonObject, type Warning } from '../contract/index.ts'
+import { type EndedExchange, isJsonObject, type JsonObject, slot, type Warning } from '../contract/index.ts'
 import type { ResponseForm } from './response-form.ts'
 
 /** The provider shown if a plugin answered the request itself. */
 export const NO_PROVIDER = 'signalbox'
+
+/** Fields that a plugin adds to `signalbox`. */
+export const AddedFields = slot<Readonly<Record<string, string>>>('signalbox-fields')
 
 /**
  * Builds the field `signalbox` of an answer: how the request was decided, as typed values (docs/api.md,
  * "Metadata and warnings"). Provider and mode are null if the request failed before they were known.
  */
 export function buildSignalboxFields(exchange: EndedExchange): JsonObject {
-  const { target, route, reply, rulesPosition, costUsd, cache, warnings, trace, headers } = exchange
+  const { target, route, reply, rulesPosition, costUsd, warnings, trace, headers } = exchange
   const includesTrace = headers['x-include-trace']?.toString().toLowerCase() === 'true'
   const fields: Record<string, unknown> = {
     provider: target?.provider ?? (reply === undefined ? null : NO_PROVIDER),
@@ -17,7 +20,7 @@ export function buildSignalboxFields(exchange: EndedExchange): JsonObject {
     rules_position: rulesPosition,
   }
   if (costUsd !== undefined) fields.cost_usd = costUsd
-  if (cache !== undefined) fields.cache = cache
+  Object.assign(fields, AddedFields.of(exchange))
   const { version = 0, probability = null } = route?.router ?? {}
   if (version > 0) fields.router = { version, p: probability }
   if (warnings.length > 0) fields.warnings = warnings

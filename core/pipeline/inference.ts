@@ -37,7 +37,7 @@ import { recordUnreadCost } from './usage-recorder.ts'
 
 export interface InferenceParts {
   readonly steps: readonly PluginStep[]
-  readonly snapshotCaller: (account: Account) => CallerSnapshot
+  readonly callers: CallerSource
   /** Maximum size of a request body, in bytes. */
   readonly bodyLimit: number
   readonly bodyQuota: BodyQuota
@@ -53,6 +53,12 @@ export interface CallerSnapshot {
   /** Log position of the newest event about policies; 0 if there was none. */
   readonly policyPosition: Position
   readonly rules: RuleSet
+}
+
+/** Where the accounts and rules of callers come from. */
+export interface CallerSource {
+  /** Returns them as they are now. */
+  snapshot(account: Account): CallerSnapshot
 }
 
 /** The log position from which on the same rules apply to the caller, as `Exchange.rulesPosition`. */
@@ -133,7 +139,7 @@ function createFailureRecorder(
  */
 function openExchange(
   dialect: Dialect,
-  { snapshotCaller }: InferenceParts,
+  { callers }: InferenceParts,
   recordFailure: RecordFailure,
 ): GatewayMiddleware {
   async function reject(ctx: GatewayContext, exchange: OpenExchange, thrown: unknown): Promise<never> {
@@ -145,7 +151,7 @@ function openExchange(
   return (ctx, next) => {
     const account = requireAccount(ctx)
     ctx.confirmAccount?.(account)
-    const created = createExchange(dialect, requestedBody(ctx), ctx, snapshotCaller(account))
+    const created = createExchange(dialect, requestedBody(ctx), ctx, callers.snapshot(account))
     return chain(created, (exchange) => {
       ctx.exchange = exchange
       return next().catch((error: unknown) => reject(ctx, exchange, error))

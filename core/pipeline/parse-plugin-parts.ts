@@ -1,4 +1,10 @@
-import { type JsonObject, OPERATOR_ROLES, type PluginParts, type ProviderAdapter } from '../contract/index.ts'
+import {
+  type Condition,
+  type JsonObject,
+  OPERATOR_ROLES,
+  type PluginParts,
+  type ProviderAdapter,
+} from '../contract/index.ts'
 import { errorSummary } from '../util/error-message.ts'
 import { compileUntrustedValidator, compileValidator, describeSchemaErrors } from '../util/json-schema.ts'
 import { lazy } from '../util/lazy.ts'
@@ -14,6 +20,7 @@ export function parsePluginParts(parts: unknown): PluginParts {
   }
   for (const condition of parts.conditions ?? []) {
     checkOperatorSchema('condition', condition)
+    checkHeaders(condition)
     checkFunction(
       `matcher or literals of the condition "${condition.name}"`,
       'matcher' in condition ? condition.matcher : condition.literals,
@@ -98,19 +105,11 @@ const operatorSchema = {
   },
 }
 
-/** Headers that carry keys are not shown to conditions. */
 const conditionSchema = {
   ...operatorSchema,
   properties: {
     ...operatorSchema.properties,
-    headers: {
-      type: 'array',
-      items: {
-        type: 'string',
-        pattern: '^[a-z0-9-]+$',
-        not: { enum: ['authorization', 'proxy-authorization', 'cookie', 'x-api-key', 'api-key'] },
-      },
-    },
+    headers: { type: 'array', items: { type: 'string', pattern: '^[a-z0-9-]+$' } },
   },
 }
 
@@ -191,6 +190,20 @@ function checkOperatorSchema(
   { name, schema }: { readonly name: string; readonly schema: JsonObject },
 ): void {
   checkSchema(`the schema of its ${kind} "${name}"`, schema)
+}
+
+/** Names of headers that carry credentials. Clients of OpenAI send keys as a WebSocket protocol, too. */
+const CREDENTIALS =
+  /(^|-)(authorization|auth|cookies?|(api|access|subscription)-?key|password|secret|token)$|^sec-websocket-protocol$/
+
+/** Headers that conditions declare are recorded with prompts. */
+function checkHeaders({ name, headers = [] }: Condition): void {
+  const refused = headers.find((header) => CREDENTIALS.test(header))
+  if (refused === undefined) return
+  throw new Error(
+    `the condition "${name}" declares the header "${refused}", which carries credentials: ` +
+      'conditions cannot read it, and it is never recorded',
+  )
 }
 
 function checkSchema(title: string, schema: JsonObject): void {

@@ -85,6 +85,15 @@ const pluginValidator = lazy(() =>
           evolve: {},
         },
       },
+      replay: {
+        type: 'object',
+        additionalProperties: false,
+        required: ['type'],
+        properties: { type: { enum: ['pure', 'recorded', 'not'] }, why: { type: 'string', minLength: 1 } },
+        if: { properties: { type: { const: 'not' } } },
+        // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+        then: { required: ['why'] },
+      },
       setup: {},
     },
   }),

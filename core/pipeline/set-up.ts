@@ -1,14 +1,6 @@
 import type { Logger } from 'pino'
 import { declareErrorCodes } from '../contract/error-codes.ts'
-import type {
-  Exchange,
-  Host,
-  JsonObject,
-  Plugin,
-  PluginEvents,
-  PluginParts,
-  Service,
-} from '../contract/index.ts'
+import type { Host, JsonObject, Plugin, PluginEvents, PluginParts, Service } from '../contract/index.ts'
 import { createPluginServices } from '../shared-state/plugin-services.ts'
 import type { SharedState } from '../shared-state/shared-state.ts'
 import { withTimeout } from '../threads/timeout.ts'
@@ -17,6 +9,7 @@ import { compileOptionsValidator, describeSchemaErrors } from '../util/json-sche
 import { runAsPlugin } from '../util/plugin-context.ts'
 import type { AdapterRegistry } from './adapter-registry.ts'
 import { checkPluginOrder } from './check-order.ts'
+import { decideBy } from './decide-again.ts'
 import { guardPlugin } from './guard-plugin.ts'
 import { type BuiltIns, loadPlugin, type PluginEntry, type PluginStep } from './load.ts'
 import { createMetricOwners } from './metric-owners.ts'
@@ -29,6 +22,7 @@ import { orderByServices, type ServiceRegistry } from './services.ts'
 interface Pipeline {
   /** In the listed order. */
   readonly steps: readonly PluginStep[]
+  readonly decide: Host['decide']
   /** Closes the plugins in reverse order. */
   close(): Promise<void>
 }
@@ -116,7 +110,7 @@ export async function setUpPlugins(
     await close()
     throw error
   }
-  return { steps, close }
+  return { steps, decide: host.decide, close }
 }
 
 /** Returns `host.use` and `host.provide` of a plugin. */
@@ -136,12 +130,6 @@ function checkProvided({ plugin, title }: ListedPlugin, registry: ServiceRegistr
   for (const { name } of plugin.provides ?? [])
     if (!registry.has(name))
       throw new Error(`${title} declares the service "${name}", but did not provide it.`)
-}
-
-/** Runs the phases before a provider is called, as `composeInference` does. */
-export async function decideBy(steps: readonly PluginStep[], exchange: Exchange): Promise<void> {
-  for (const { parts } of steps) await parts.decide?.(exchange)
-  for (const { parts } of steps) await parts.confirm?.(exchange)
 }
 
 /** Time for a package to close, in milliseconds: a worker that takes 10 s to exit is killed. */

@@ -5,6 +5,7 @@ import {
   type Host,
   type RepliedExchange,
   type ReplyEvent,
+  slot,
   type Target,
   type Usage,
 } from '../contract/index.ts'
@@ -15,6 +16,9 @@ import { askedTerms } from '../prices/price-terms.ts'
 import { estimateInputTokens } from '../tokens/prompt-tokens.ts'
 import { estimateTextTokens, tokenizerOf } from '../tokens/text-tokens.ts'
 import { type AnswerCheck, createAnswerCheck } from './answer-check.ts'
+
+/** The reply is one that was stored before: it costs nothing. Set by the plugin that answers with it. */
+export const StoredReply = slot<true>('stored-reply')
 
 /** The fields of an exchange that reading its reply sets. */
 type UsageState = {
@@ -179,8 +183,9 @@ function unansweredAttempt({ attempts }: EndedExchange): Attempt | undefined {
  * False if a plugin answered without a provider. A plugin that calls one of its own sets the target. See
  * docs/decisions/cache.md, "A hit costs nothing and has the usage of the first reply".
  */
-function hasCalledProvider({ cache, target, attempts }: EndedExchange): boolean {
-  return cache !== 'hit' && (target !== undefined || attempts.length > 0)
+function hasCalledProvider(exchange: EndedExchange): boolean {
+  if (StoredReply.of(exchange)) return false
+  return exchange.target !== undefined || exchange.attempts.length > 0
 }
 
 function setEstimate(state: UsageState, usage: Usage): void {

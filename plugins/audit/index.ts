@@ -4,10 +4,4 @@ export { createLostRaceFinder, describeLostRace } from './lost-races.ts'
 export { createLogReader, type LogReader } from './read-log.ts'
 export { SIMULATED_ENDPOINTS } from './schemas.ts'
 export { showSimulatedError } from './show-decision.ts'
-export {
-  createRequestDecider,
-  decideExchange,
-  FIRST_DRAFT_ID,
-  showDraftId,
-  toSimulation,
-} from './simulation.ts'
+export { createRequestDecider, FIRST_DRAFT_ID, showDraftId, toSimulation } from './simulation.ts'

@@ -1,7 +1,5 @@
-import type { Account } from '../../core/contract/index.ts'
-import type { CallerSnapshot } from '../../core/pipeline/inference.ts'
 import type { Accounts } from '../../projections/accounts.ts'
-import type { ReadCallerAt } from '../../projections/callers.ts'
+import type { Callers } from '../../projections/callers.ts'
 import type { Groups } from '../../projections/groups.ts'
 import type { Policies } from '../../projections/policies.ts'
 import type { Timeline } from '../../projections/timeline.ts'
@@ -18,10 +16,8 @@ export interface AuditServices extends RuleHistoryServices {
   readonly policies: Pick<Policies, 'policy' | 'policies' | 'rulesOf'>
   readonly policyCommands: RuleCommandSet
   readonly timeline: Pick<Timeline, 'marks'>
-  readonly readCallerAt: ReadCallerAt
+  readonly callers: Callers
   readonly evidence: Evidence
-  /** The caller's account and rules as they apply to a request now. */
-  snapshotCaller(account: Account): CallerSnapshot
   /** Undefined while learned routing is off. */
   readonly replay?: Pick<RouterReplay, 'prepare'> | undefined
   /** Finds a stored response of a user. */

@@ -15,8 +15,8 @@ import {
   user,
 } from '../../core/contract/index.ts'
 import { anyRevision } from '../../core/http/conditional.ts'
+import { decideAgain, type UnsentCall } from '../../core/pipeline/decide-again.ts'
 import type { CallerSnapshot, RequestParser } from '../../core/pipeline/inference.ts'
-import { createUnsentExchange, type ExchangeCall } from '../../core/pipeline/unsent-exchange.ts'
 import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
 import { createLazyParser } from '../../core/util/json-schema.ts'
@@ -262,7 +262,7 @@ const SIMULATION_ERRORS = [
 
 function createSimulator(services: AuditServices, host: Host) {
   const decide = createRequestDecider(host, services.findResponse)
-  return async (call: ExchangeCall, asked: Simulation): Promise<EndpointResponse> => {
+  return async (call: UnsentCall, asked: Simulation): Promise<EndpointResponse> => {
     const simulation = await completeFromRecord(asked, call.account, services)
     const { requestId = call.requestId, asOf } = simulation
     const { past, ...caller } = await snapshotSimulatedCaller(simulation, call.account, services)
@@ -311,30 +311,12 @@ export function createRequestDecider(host: Pick<Host, 'decide'>, findResponse: R
   const parsers = createRequestParsers(findResponse)
   return async (
     { endpoint, request }: Pick<Simulation, 'endpoint' | 'request'>,
-    call: ExchangeCall,
+    call: UnsentCall,
     caller: CallerSnapshot,
     decide: Host['decide'] = host.decide,
   ): Promise<JsonObject> => {
-    const exchange = await createUnsentExchange(parsers[endpoint], request, call, caller)
-    const error = await decideExchange(exchange, { decide })
+    const { exchange, error } = await decideAgain(parsers[endpoint], request, call, caller, { decide })
     return showDecision(exchange, error)
-  }
-}
-
-/**
- * Resolves with the error that would refuse the request, undefined if it would be allowed. See
- * docs/decisions/rules.md, "Simulations run the plugins' own decide".
- */
-export async function decideExchange(
-  exchange: Exchange,
-  host: Pick<Host, 'decide'>,
-): Promise<GatewayError | undefined> {
-  try {
-    await host.decide(exchange)
-    return undefined
-  } catch (error) {
-    if (GatewayError.isInstance(error)) return error
-    throw error
   }
 }
 
@@ -358,12 +340,12 @@ async function snapshotSimulatedCaller(
   account: Account,
   services: AuditServices,
 ): Promise<CallerSnapshot & { readonly past?: CallerAt }> {
-  const { readCallerAt, commands, snapshotCaller } = services
+  const { callers, commands } = services
   const hasDrafts = hasRules(drafts)
   const { userId } = account
   if (asOf === undefined && !hasDrafts && policyDrafts.length === 0)
-    return snapshotCaller(accountOfKey(account, keyId, services.accounts.user(userId)))
-  const past = await readCallerAt(userId, asOf)
+    return callers.snapshot(accountOfKey(account, keyId, services.accounts.user(userId)))
+  const past = await callers.at(userId, asOf)
   const { user, rules, policies, policyPosition } = past
   if (user === undefined && services.accounts.user(userId) === undefined) throw userNotFoundError(userId)
   const stored = toPastRuleSet(userId, rules)

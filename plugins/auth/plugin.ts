@@ -11,6 +11,7 @@ import { manageUsers } from './users.ts'
 /** Authenticates requests, sets their `account` for all later plugins, and serves the `/admin` endpoints. */
 export default definePlugin({
   name: 'auth',
+  replay: { type: 'recorded' },
   uses: { state: GatewayState, access: Access, providers: Providers, lastUse: optional(LastUse) },
   setup(_, { use, api }) {
     const { accounts, streams } = use.state

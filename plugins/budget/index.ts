@@ -1,4 +1,5 @@
 import { type EndedExchange, type MaybePromise, service } from '../../core/contract/index.ts'
+import type { GuardOptions } from './guard.ts'
 import type { OwnedBudget } from './owned-budget.ts'
 
 export { findNewBudgets } from './budget-commands.ts'
@@ -19,3 +20,6 @@ export interface Budgets {
 }
 
 export const Budgets = service<Budgets>('budget')
+
+/** The options of the plugin, for replaying budgets. */
+export const BudgetOptions = service<GuardOptions>('budget.options')

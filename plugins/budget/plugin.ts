@@ -8,7 +8,7 @@ import { createBudgetCommands } from './budget-commands.ts'
 import { createBudgetEndpoints } from './endpoints.ts'
 import { BUDGET_ERROR_CODES } from './errors.ts'
 import { BudgetGuard, type GuardOptions } from './guard.ts'
-import { Budgets } from './index.ts'
+import { BudgetOptions, Budgets } from './index.ts'
 import { budgetsOf, budgetsOfCopies, type OwnedBudget } from './owned-budget.ts'
 import { Spending } from './spending.ts'
 
@@ -31,7 +31,8 @@ export default definePlugin({
   before: ['dispatch'],
   options: budgetOptions,
   uses: { state: GatewayState, shared: SharedState, ledger: Ledger },
-  provides: [Budgets],
+  replay: { type: 'recorded' },
+  provides: [Budgets, BudgetOptions],
   async setup(options: Static<typeof budgetOptions>, host) {
     const { state, shared, ledger } = host.use
     const { accounts, groups, overallBudget } = state
@@ -46,6 +47,7 @@ export default definePlugin({
     ledger.onRecorded((requestId) => spending.recorded(requestId))
     const guard = new BudgetGuard(spending, host, options)
     const catchUp = (owned: OwnedBudget) => spending.catchUp(owned)
+    host.provide(BudgetOptions, options)
     host.provide(Budgets, {
       catchUp,
       reserveCopy(exchange) {

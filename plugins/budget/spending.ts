@@ -1,5 +1,5 @@
 import { type MaybePromise, SharedStateUnavailableError } from '../../core/contract/index.ts'
-import { NO_CLIENT } from '../../core/pipeline/unsent-exchange.ts'
+import { NO_CLIENT } from '../../core/pipeline/decide-again.ts'
 import { toNanoUsd } from '../../core/prices/cost.ts'
 import type {
   HeldReservations,

@@ -15,6 +15,7 @@ import {
   replay,
   toCachedReply,
 } from './cached-reply.ts'
+import { noteLookup } from './index.ts'
 import { type CacheOptions, cacheAction, cacheOptions, checkCacheHeader, findTtl } from './options.ts'
 import { recordReply } from './record-reply.ts'
 
@@ -28,6 +29,10 @@ export default definePlugin({
   after: ['routing'],
   before: ['dispatch'],
   options: cacheOptions,
+  replay: {
+    type: 'pure',
+    why: 'Stored replies are not looked up: requests that the cache answered cost nothing.',
+  },
   setup(options: CacheOptions, { store, metrics, logger }) {
     const requests = createCounter(metrics, {
       name: 'signalbox_cache_requests_total',
@@ -44,8 +49,7 @@ export default definePlugin({
       const { stored, isAvailable } = await find(store, key)
       const cached = toCachedReply(stored, ttl)
       requests(isAvailable ? (cached ? 'hit' : 'miss') : 'unavailable').inc()
-      exchange.cache = cached ? 'hit' : 'miss'
-      exchange.res.setDefaultHeader('x-cache', exchange.cache)
+      exchange.res.setDefaultHeader('x-cache', noteLookup(exchange, cached !== undefined))
       if (cached !== undefined) return answerFromCache(exchange, cached)
       const warningCount = exchange.warnings.length
       const reply = await next()

@@ -9,6 +9,7 @@ import { buildMetadata, buildSignalboxFields, NO_PROVIDER } from '../../core/dia
 export default definePlugin({
   name: 'decorate',
   after: ['dispatch'],
+  replay: { type: 'pure' },
   uses: { responses: settingsOf<{ readonly form: FormSetting }>('responses') },
   setup(_, { use }) {
     const chooseForm = createFormChooser(use.responses.form)

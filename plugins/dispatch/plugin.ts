@@ -29,6 +29,7 @@ interface FailoverSettings {
 export default definePlugin({
   name: 'dispatch',
   after: ['auth'],
+  replay: { type: 'pure' },
   uses: {
     providers: Providers,
     breakers: CircuitBreakers,

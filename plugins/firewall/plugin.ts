@@ -31,6 +31,7 @@ import { createRuleEndpoints, forEachRuleSet, keepJudgedRequest, RuleScopes } fr
 import { createBeginningSearch } from './beginnings.ts'
 import { type CompiledFirewall, compileFirewall } from './compile.ts'
 import type { EvaluationOptions, FirewallOutcome } from './evaluate.ts'
+import { ResponseRules } from './index.ts'
 import { inspectStream, inspectWholeReply } from './inspect-reply.ts'
 import type { ResponseFirewall } from './inspected-text.ts'
 import { createPatternTestEndpoint } from './pattern-test.ts'
@@ -61,8 +62,10 @@ export default definePlugin({
   name: 'firewall',
   after: ['auth', 'plan'],
   options: firewallOptions,
+  replay: { type: 'pure' },
   uses: { rules: RuleScopes, settings: settingsOf<FirewallSettings>('firewall') },
-  setup(options: FirewallOptions, { use, logger, metrics }) {
+  provides: [ResponseRules],
+  setup(options: FirewallOptions, { use, provide, logger, metrics }) {
     const { kinds, own } = use.rules
     const { evaluate_responses: evaluatesResponses } = use.settings
     const { on_timeout: onTimeout, cpu_ms: cpuMs, hold_back_chars: holdBackChars } = options
@@ -148,6 +151,8 @@ export default definePlugin({
       return inspect(state.responseFirewalls, options)
     }
 
+    const inspect = (exchange: RepliedExchange) => inspectReply(exchange, false)
+    provide(ResponseRules, evaluatesResponses ? inspect : undefined)
     return {
       errorCodes: FIREWALL_ERROR_CODES,
       decide(exchange) {
@@ -166,7 +171,7 @@ export default definePlugin({
         return walk && settle(exchange, walk)
       },
       ...(evaluatesResponses && {
-        inspect: (exchange) => inspectReply(exchange, false),
+        inspect,
         confirmReply: (exchange) => inspectReply(exchange, true),
       }),
       endpoints: [

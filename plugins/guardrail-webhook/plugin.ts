@@ -20,6 +20,10 @@ export default definePlugin({
   after: ['firewall'],
   before: ['routing', 'dispatch', 'decorate'],
   options: guardrailOptions,
+  replay: {
+    type: 'not',
+    why: 'The external guardrail is not called in simulations; it may block or mask the request.',
+  },
   uses: { secret: optional(settingsOf<string | null>('guardrail_secret')) },
   setup(options: GuardrailOptions, { use, logger, metrics }) {
     const guardrail = createGuardrail(options, use.secret ?? undefined, logger, metrics)
@@ -37,11 +41,6 @@ export default definePlugin({
 })
 
 async function checkRequest(exchange: Exchange, guardrail: Guardrail): Promise<void> {
-  if (exchange.isSimulated) {
-    const message = 'The external guardrail is not called in simulations; it may block or mask the request.'
-    exchange.warnings.push({ code: 'guardrail', message })
-    return
-  }
   // The caller chooses the form of the input, so `on_failure` does not apply.
   if (hasTokenIds(exchange.request))
     throw blockedError('request', 'Token ids cannot be checked. Send the input as text.')

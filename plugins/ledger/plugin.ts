@@ -6,6 +6,7 @@ import {
   type EndedRequest,
   type Exchange,
   GatewayError,
+  type OperatorRegistry,
   type Reply,
   type ReplyTransform,
   settingsOf,
@@ -13,6 +14,7 @@ import {
 import { fromKoaError } from '../../core/http/errors.ts'
 import type { PluginEntry } from '../../core/pipeline/load.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
+import { lazy } from '../../core/util/lazy.ts'
 import { GatewayState } from '../../projections/state.ts'
 import { Access, LastUse } from '../auth/index.ts'
 import { forgetDeletedUsers } from './forget-deleted-users.ts'
@@ -40,6 +42,7 @@ export default definePlugin({
   name: 'ledger',
   after: ['auth'],
   before: ['dispatch'],
+  replay: { type: 'pure' },
   uses: {
     state: GatewayState,
     access: Access,
@@ -49,9 +52,9 @@ export default definePlugin({
     plugins: settingsOf<readonly PluginEntry[]>('plugins'),
   },
   provides: [Ledger, LastUse],
-  setup(_, { use, provide, logger, metrics }) {
+  setup(_, { use, provide, operators, logger, metrics }) {
     const { evidence, record_prompts: recordPrompts, max_prompt_chars: maxPromptChars } = use.settings
-    const prompts = { recordPrompts, maxPromptChars }
+    const prompts = { recordPrompts, maxPromptChars, headers: lazy(() => listConditionHeaders(operators)) }
     if (recordPrompts === 'masked') requireFirewall(use.plugins)
     const { accounts, groups } = use.state
     const { store: ledger, peers } = use
@@ -210,6 +213,11 @@ export default definePlugin({
     }
   },
 })
+
+/** Names of the request headers that conditions declare. Complete when all plugins are set up. */
+function listConditionHeaders({ conditions }: OperatorRegistry): readonly string[] {
+  return [...new Set([...conditions.values()].flatMap(({ headers = [] }) => headers))]
+}
 
 /** Prompts are recorded as the firewall leaves them. */
 function requireFirewall(plugins: readonly PluginEntry[]): void {

@@ -85,5 +85,6 @@ function showPrompt({ requestId, userId, mode, omission, content }: StoredPrompt
     preferences: content?.preferences ?? [],
     defaulted: content?.defaulted ?? [],
     left_out: content?.leftOut ?? [],
+    headers: content?.headers ?? {},
   }
 }

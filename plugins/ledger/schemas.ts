@@ -174,7 +174,10 @@ export const RecordedPromptSchema = Type.Object(
     }),
     preferences: textList('The models that the request preferred, best first.'),
     defaulted: textList('Fields that the endpoint filled in.'),
-    left_out: textList('What the request had beside this: media, metadata.'),
+    left_out: textList('What the request had beside this: media, metadata, headers.'),
+    headers: Type.Record(Type.String(), Type.String(), {
+      description: 'The request headers that conditions of rules declare.',
+    }),
   },
   { $id: 'RecordedPrompt', description: 'What is recorded of the prompt of a request.' },
 )

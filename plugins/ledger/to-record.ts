@@ -9,7 +9,7 @@ import {
 import { fromKoaError } from '../../core/http/errors.ts'
 import { withoutMedia } from '../../core/inspection/map-request.ts'
 import { parseTraceEntry, parseWarning } from '../../core/pipeline/check-annotations.ts'
-import { billedTarget } from '../../core/pipeline/usage-recorder.ts'
+import { billedTarget, StoredReply } from '../../core/pipeline/usage-recorder.ts'
 import { isCost, toNanoUsd } from '../../core/prices/cost.ts'
 import { countChars } from '../../core/util/json.ts'
 import { assumedCostOf, costOfEnded } from './ended-cost.ts'
@@ -77,7 +77,7 @@ export function toLedgerRecord(outcome: RequestOutcome): LedgerRecord {
     latencyMs: Math.round(endedAt - startedAt),
     firstTokenMs: isStream ? firstTokenMs(exchange, startedAt) : null,
     isStream,
-    isCacheHit: exchange?.cache === 'hit',
+    isCacheHit: exchange !== undefined && StoredReply.of(exchange) === true,
     isAborted,
     traceId: outcome.traceId ?? null,
     prompt,
@@ -235,6 +235,8 @@ export interface PromptSettings {
   readonly recordPrompts: RecordPrompts
   /** Longer prompts are not recorded. */
   readonly maxPromptChars: number
+  /** Names of the request headers that are recorded: those that conditions of rules declare. */
+  headers(): readonly string[]
 }
 
 /**
@@ -244,7 +246,7 @@ export interface PromptSettings {
 export function toRecordedPrompt(
   exchange: EndedExchange,
   isMasked: boolean,
-  { recordPrompts, maxPromptChars }: PromptSettings,
+  { recordPrompts, maxPromptChars, headers: listHeaders }: PromptSettings,
 ): RecordedPrompt | null {
   if (recordPrompts === 'off') return null
   const omit = (omission: PromptOmission) => omitPrompt(recordPrompts, omission)
@@ -253,16 +255,32 @@ export function toRecordedPrompt(
   const leftOut: PromptContent['leftOut'][number][] = []
   let request = withoutMedia(source)
   if (request !== source) leftOut.push('media')
-  // The firewall does not inspect metadata that is not sent to a provider.
+  // The firewall does not inspect headers, nor metadata that is not sent to a provider.
+  const found = pickHeaders(exchange.headers, listHeaders())
+  const headers = recordPrompts === 'full' ? found : undefined
   if (recordPrompts === 'masked' && isJsonObject(request.metadata) && request.store !== true) {
     const { metadata, ...rest } = request
     request = rest as typeof request
     leftOut.push('metadata')
   }
-  const chars = countChars(request, maxPromptChars)
+  if (found !== headers) leftOut.push('headers')
+  const chars = countChars(headers ? { request, headers } : request, maxPromptChars)
   if (chars > maxPromptChars) return omit('too_long')
   const { preferences, defaulted } = exchange
-  return { mode: recordPrompts, content: { request, preferences, defaulted, leftOut }, omission: null, chars }
+  const content = { request, preferences, defaulted, leftOut, ...(headers && { headers }) }
+  return { mode: recordPrompts, content, omission: null, chars }
+}
+
+/** Returns the named headers that a request has; undefined if it has none of them. */
+function pickHeaders(
+  headers: EndedExchange['headers'],
+  names: readonly string[],
+): PromptContent['headers'] | undefined {
+  const found = names.flatMap((name) => {
+    const value = headers[name]
+    return value === undefined ? [] : [[name, String(value)] as const]
+  })
+  return found.length === 0 ? undefined : Object.fromEntries(found)
 }
 
 /** Returns the record of a prompt that is not recorded. */

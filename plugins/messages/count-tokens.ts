@@ -1,6 +1,6 @@
-import { type Account, endpoint, type Host, Type, user } from '../../core/contract/index.ts'
-import { type CallerSnapshot, toCallerError } from '../../core/pipeline/inference.ts'
-import { createUnsentExchange } from '../../core/pipeline/unsent-exchange.ts'
+import { endpoint, type Host, Type, user } from '../../core/contract/index.ts'
+import { decideAgain } from '../../core/pipeline/decide-again.ts'
+import { type CallerSource, type RequestParser, toCallerError } from '../../core/pipeline/inference.ts'
 import type { TokenCounter } from '../../providers/shared/token-counter.ts'
 import { anthropicHeaders, messagesDialect } from './dialect.ts'
 import { parseCountTokensRequest } from './parse-request.ts'
@@ -17,7 +17,7 @@ const MessageTokens = Type.Object(
  * the rules".
  */
 export function createCountTokensEndpoint(
-  snapshotCaller: (account: Account) => CallerSnapshot,
+  callers: CallerSource,
   host: Pick<Host, 'decide'>,
   counter: Pick<TokenCounter, 'count'>,
 ) {
@@ -45,16 +45,12 @@ export function createCountTokensEndpoint(
     ],
     async handle(call) {
       const parser = { parseRequest: parse }
-      const exchange = await createUnsentExchange(parser, call.body, call, snapshotCaller(call.account))
-      try {
-        await host.decide(exchange)
-      } catch (error) {
-        throw toCallerError(error, messagesDialect, exchange, () => call.body)
-      }
+      const caller = callers.snapshot(call.account)
+      const { exchange, error } = await decideAgain(parser, call.body, call, caller, host)
+      if (error) throw toCallerError(error, messagesDialect, exchange, () => call.body)
       return { status: 200, body: { input_tokens: await counter.count(exchange) } }
     },
   })
 }
 
-const parse: Parameters<typeof createUnsentExchange>[0]['parseRequest'] = (body, { headers }) =>
-  parseCountTokensRequest(body, headers)
+const parse: RequestParser['parseRequest'] = (body, { headers }) => parseCountTokensRequest(body, headers)

@@ -11,7 +11,7 @@ export default definePlugin({
   uses: { callers: Callers, counter: TokenCounter },
   setup: (_, host) => ({
     dialects: { '/v1/messages': messagesDialect },
-    endpoints: [createCountTokensEndpoint(host.use.callers.snapshot, host, host.use.counter)],
+    endpoints: [createCountTokensEndpoint(host.use.callers, host, host.use.counter)],
     close: () => host.use.counter.close(),
   }),
 })

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client'
 import type { RequestObserver, Target } from '../../core/contract/index.ts'
-import { billedTarget } from '../../core/pipeline/usage-recorder.ts'
+import { billedTarget, StoredReply } from '../../core/pipeline/usage-recorder.ts'
 import { isCost } from '../../core/prices/cost.ts'
 import { type CounterSeries, createCounter } from '../../core/util/metrics.ts'
 import type { Groups } from '../../projections/groups.ts'
@@ -53,8 +53,8 @@ export function observeCosts(metrics: Registry, providers: ReadonlySet<string>):
   const providerOf = (target: Target) => (providers.has(target.provider) ? target.provider : 'other')
 
   return ({ exchange }) => {
-    // A hit of the cache costs nothing and uses no tokens.
-    if (exchange?.costUsd === undefined || exchange.cache === 'hit') return
+    // A stored reply costs nothing and uses no tokens.
+    if (exchange?.costUsd === undefined || StoredReply.of(exchange)) return
     const { usage, costUsd } = exchange
     const target = billedTarget(exchange)
     if (target === undefined) {

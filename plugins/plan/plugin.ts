@@ -6,6 +6,7 @@ import { emptyRuleSet } from '../../projections/rules.ts'
 export default definePlugin({
   name: 'plan',
   after: ['auth'],
+  replay: { type: 'pure' },
   setup: () => ({
     decide(exchange) {
       if (!includesOwnRules(exchange.account.plan)) suspendRules(exchange)

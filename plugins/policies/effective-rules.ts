@@ -1,5 +1,4 @@
 import {
-  type Account,
   data,
   type Endpoint,
   type EndpointResponse,
@@ -14,12 +13,12 @@ import {
   user,
 } from '../../core/contract/index.ts'
 import { Count, RuleOriginSchema } from '../../core/http/schemas.ts'
-import { type CallerSnapshot, rulesPositionOf } from '../../core/pipeline/inference.ts'
+import { rulesPositionOf } from '../../core/pipeline/inference.ts'
 import { parseAsOf } from '../../core/util/as-of.ts'
 import { mapInSlices } from '../../core/util/cooperative-yield.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import { includesOwnRules } from '../../projections/accounts.ts'
-import type { ReadCallerAt } from '../../projections/callers.ts'
+import type { Callers } from '../../projections/callers.ts'
 import { toPastRuleSet } from '../../projections/history.ts'
 import type { Policies } from '../../projections/policies.ts'
 import { emptyRuleSet } from '../../projections/rules.ts'
@@ -31,8 +30,7 @@ export interface EffectiveRuleServices {
   readonly accounts: Pick<Accounts, 'user'>
   readonly kinds: RuleKinds
   readonly policies: Pick<Policies, 'policy'>
-  readonly readCallerAt: ReadCallerAt
-  snapshotCaller(account: Account): CallerSnapshot
+  readonly callers: Callers
 }
 
 /**
@@ -97,15 +95,15 @@ interface EffectiveState {
 async function readState(
   userId: number,
   asOf: string | undefined,
-  { accounts, readCallerAt, snapshotCaller }: EffectiveRuleServices,
+  { accounts, callers }: EffectiveRuleServices,
 ): Promise<EffectiveState> {
   if (asOf === undefined) {
     const { name, plan, position } = requireUser(accounts, userId)
-    const caller = snapshotCaller({ userId, name, plan, keyId: '', position })
+    const caller = callers.snapshot({ userId, name, plan, keyId: '', position })
     const { account, policies, rules } = caller
     return { plan: account.plan, policies, rules, position: rulesPositionOf(caller) }
   }
-  const past = await readCallerAt(userId, parseAsOf(asOf, 'as_of'))
+  const past = await callers.at(userId, parseAsOf(asOf, 'as_of'))
   if (past.user === undefined) {
     // Nothing applied to the user before they existed.
     const { plan } = requireUser(accounts, userId)

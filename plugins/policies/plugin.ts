@@ -27,7 +27,6 @@ export default definePlugin({
   after: ['auth', 'firewall', 'routing'],
   uses: { state: GatewayState, rules: RuleScopes, callers: Callers },
   setup(_, { use: { state, rules, callers } }) {
-    const { at: readCallerAt, snapshot: snapshotCaller } = callers
     return {
       endpoints: [
         ...createGroupEndpoints(state),
@@ -35,7 +34,7 @@ export default definePlugin({
         ...createPolicyEndpoints(state),
         ...createOperatorRuleEndpoints(rules.ofPolicies),
         ...createOperatorRuleEndpoints(rules.ofUsers),
-        ...createEffectiveRuleEndpoints({ ...state, readCallerAt, snapshotCaller, kinds: rules.kinds }),
+        ...createEffectiveRuleEndpoints({ ...state, callers, kinds: rules.kinds }),
       ],
     }
   },

@@ -2,6 +2,7 @@ import { definePlugin, settingsOf } from '../../core/contract/index.ts'
 import { HeldReservations } from '../../core/shared-state/held-reservations.ts'
 import { LeasedCounters } from '../../core/shared-state/leased-counters.ts'
 import { SharedState } from '../../core/shared-state/shared-state.ts'
+import { RateLimits } from './index.ts'
 import { createRequestLimit } from './request-limit.ts'
 import { RATE_LIMIT_ERROR_CODES, type RateLimitSettings, WINDOW_SECONDS } from './settings.ts'
 import { createUsageLimit } from './usage-limit.ts'
@@ -14,7 +15,13 @@ export default definePlugin({
   name: 'rate-limit',
   after: ['auth'],
   uses: { settings: settingsOf<RateLimitSettings>('rate_limits'), shared: SharedState },
-  async setup(_, { use: { settings, shared }, metrics }) {
+  provides: [RateLimits],
+  replay: {
+    type: 'recorded',
+    why: 'The limit of requests per minute is not evaluated: it counts before rules do. Drafts do not change it.',
+  },
+  async setup(_, { use: { settings, shared }, provide, metrics }) {
+    provide(RateLimits, settings)
     const held = new HeldReservations(shared.reservations('usage'))
     await held.start()
     const permits = new LeasedCounters(shared.counters('requests'), WINDOW_SECONDS)

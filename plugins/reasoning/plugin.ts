@@ -44,6 +44,7 @@ export default definePlugin({
   after: ['auth'],
   before: ['firewall', 'routing', 'cache', 'dispatch'],
   options,
+  replay: { type: 'pure' },
   setup({ ttl_seconds }, { store, logger }) {
     function ignoreUnavailable(exchange: Exchange, error: unknown): undefined {
       // The gateway logs when the shared state becomes unavailable.

@@ -1,15 +1,7 @@
-import {
-  type Account,
-  endpoint,
-  type Host,
-  type JsonObject,
-  Nullable,
-  Type,
-  user,
-} from '../../core/contract/index.ts'
+import { endpoint, type Host, type JsonObject, Nullable, Type, user } from '../../core/contract/index.ts'
 import { OpenObject } from '../../core/dialects/schema-types.ts'
-import type { CallerSnapshot } from '../../core/pipeline/inference.ts'
-import { createUnsentExchange } from '../../core/pipeline/unsent-exchange.ts'
+import { decideAgain } from '../../core/pipeline/decide-again.ts'
+import type { CallerSource } from '../../core/pipeline/inference.ts'
 import { responsesRequestSchema } from '../../providers/shared/responses-format/request-schema.ts'
 import type { TokenCounter } from '../../providers/shared/token-counter.ts'
 import { createResponsesParser } from './dialect.ts'
@@ -37,7 +29,7 @@ const InputTokens = Type.Object(
  */
 export function createInputTokensEndpoint(
   store: Pick<ResponseStore, 'find'>,
-  snapshotCaller: (account: Account) => CallerSnapshot,
+  callers: CallerSource,
   host: Pick<Host, 'decide'>,
   counter: Pick<TokenCounter, 'count'>,
 ) {
@@ -63,8 +55,9 @@ export function createInputTokensEndpoint(
     ],
     async handle(call) {
       const body: JsonObject = { ...call.body, input: call.body.input ?? '' }
-      const exchange = await createUnsentExchange(parser, body, call, snapshotCaller(call.account))
-      await host.decide(exchange)
+      const caller = callers.snapshot(call.account)
+      const { exchange, error } = await decideAgain(parser, body, call, caller, host)
+      if (error) throw error
       const input_tokens = await counter.count(exchange)
       return { status: 200, body: { object: 'response.input_tokens', input_tokens } }
     },

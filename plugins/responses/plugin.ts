@@ -54,7 +54,7 @@ export default definePlugin({
       },
       endpoints: [
         // Before the endpoints whose paths have an id in its place.
-        createInputTokensEndpoint(store, callers.snapshot, host, counter),
+        createInputTokensEndpoint(store, callers, host, counter),
         createSocketEndpoint(),
         ...createResponseEndpoints(store, activeCalls, chooseForm),
       ],

@@ -31,6 +31,7 @@ export default definePlugin({
   after: ['auth', 'plan'],
   before: ['dispatch'],
   options: compiledCacheOptions,
+  replay: { type: 'pure' },
   uses: {
     rules: RuleScopes,
     catalog: RoutingCatalog,

@@ -12,7 +12,6 @@ import {
   Type,
 } from '../../core/contract/index.ts'
 import type { CallerSnapshot } from '../../core/pipeline/inference.ts'
-import { NO_CLIENT } from '../../core/pipeline/unsent-exchange.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { Groups } from '../../projections/groups.ts'
 import type { Policies } from '../../projections/policies.ts'
@@ -186,7 +185,7 @@ export async function runCases(
       const caller = snapshotCaseCaller(ruleCase, references, services)
       const { endpoint, prompt = '', request = { messages: [{ role: 'user', content: prompt }] } } = ruleCase
       const simulation = toSimulation(request, { endpoint, as_of: undefined, drafts: {}, policyDrafts: [] })
-      const decision = await decide(simulation, { ...NO_CALL, account: caller.account }, caller)
+      const decision = await decide(simulation, { requestId: 'req_test', account: caller.account }, caller)
       results.push({ name, mismatches: checkExpectations(expect, decision) })
     } catch (error) {
       if (!GatewayError.isInstance(error)) throw error
@@ -195,9 +194,6 @@ export async function runCases(
   }
   return results
 }
-
-/** A request that no client sent. */
-const NO_CALL = { requestId: 'req_test', headers: {}, client: NO_CLIENT }
 
 /** The policies and rules of the user of a case; without one, of a user in no group and without rules. */
 function snapshotCaseCaller(

@@ -39,6 +39,7 @@ export default definePlugin({
   name: 'shadow',
   after: ['routing', 'dispatch'],
   options: shadowOptions,
+  replay: { type: 'pure' },
   uses: {
     catalog: RoutingCatalog,
     breakers: CircuitBreakers,

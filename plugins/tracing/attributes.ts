@@ -1,5 +1,6 @@
 import type { Attributes } from '@opentelemetry/api'
 import type { EndedExchange, EndedRequest, Exchange, Target } from '../../core/contract/index.ts'
+import { AddedFields } from '../../core/dialects/signalbox-fields.ts'
 
 /**
  * The attributes of spans, by OpenTelemetry's conventions for HTTP and for generative AI. See
@@ -26,8 +27,9 @@ export function requestAttributes(request: EndedRequest): Attributes {
 }
 
 function exchangeAttributes(exchange: EndedExchange): Attributes {
-  const { operation, request, target, route, rulesPosition, trace, cache, costUsd } = exchange
+  const { operation, request, target, route, rulesPosition, trace, costUsd } = exchange
   const applied = trace.filter(({ outcome }) => outcome === 'applied').slice(0, MAX_RULES)
+  const added = Object.entries(AddedFields.of(exchange) ?? {})
   return {
     'gen_ai.operation.name': operation ?? 'chat',
     'gen_ai.request.model': request.model,
@@ -37,7 +39,7 @@ function exchangeAttributes(exchange: EndedExchange): Attributes {
     'signalbox.routing.reason': route?.reason,
     'signalbox.rules.position': rulesPosition,
     'signalbox.rules.applied': applied.map(({ kind, rule_id, action }) => `${kind}:${rule_id}:${action}`),
-    'signalbox.cache': cache,
+    ...Object.fromEntries(added.map(([name, value]) => [`signalbox.${name}`, value])),
     'signalbox.cost_usd': costUsd ?? undefined,
   }
 }

@@ -18,6 +18,7 @@ export default definePlugin({
   name: 'tracing',
   before: ['auth'],
   options: tracingOptions,
+  replay: { type: 'pure' },
   uses: { process: ProcessServices },
   async setup(options: TracingOptions, { use, logger, metrics }) {
     const spans = createCounter(metrics, {

@@ -6,8 +6,9 @@ import {
   type Operation,
   type ReplyEvent,
 } from '../../core/contract/index.ts'
-import { createUnsentExchange, NO_CLIENT } from '../../core/pipeline/unsent-exchange.ts'
-import { decideExchange } from '../audit/index.ts'
+import { decideAgain } from '../../core/pipeline/decide-again.ts'
+import { transformWholeReply } from '../../core/pipeline/read-reply.ts'
+import type { InspectReply } from '../firewall/index.ts'
 import type { PromptContent, StoredRecord } from '../ledger/index.ts'
 import type { CurrentCaller } from './job.ts'
 import type { RuleVersion } from './rule-versions.ts'
@@ -19,11 +20,8 @@ import type { RuleVersion } from './rule-versions.ts'
 export interface Decider extends Pick<Host, 'costOf'> {
   /** Runs the phase `decide` of all plugins. */
   readonly decide: Host['decide']
-  /**
-   * Applies response rules to the reply of an exchange that was decided about. Throws the error that would
-   * refuse the reply. Undefined: response rules are not in force.
-   */
-  readonly inspectReply: ((exchange: EndedExchange, event: ReplyEvent) => Promise<ReplyEvent>) | undefined
+  /** Undefined: response rules are not in force. */
+  readonly inspectReply: InspectReply | undefined
 }
 
 /** What response rules do to a reply. */
@@ -54,7 +52,10 @@ export class DecidedRequest {
 
   async #inspect(event: ReplyEvent): Promise<InspectedReply> {
     try {
-      const inspected = (await this.#decider.inspectReply?.(this.exchange, event)) ?? event
+      // The firewall knows an exchange by its identity.
+      const replied = Object.assign(this.exchange, { reply: { type: 'whole' as const, event } })
+      const transform = this.#decider.inspectReply?.(replied)
+      const inspected = transform ? await transformWholeReply(event, [transform]) : event
       return { error: undefined, text: textOf(inspected) }
     } catch (error) {
       if (GatewayError.isInstance(error)) return { error, text: null }
@@ -70,7 +71,7 @@ function textOf({ parts }: ReplyEvent): string {
 /** Decides about a recorded request. Returns undefined if a plugin failed. */
 export async function decideRecorded(
   { requestId, endpoint, keyId }: StoredRecord,
-  { request, preferences, defaulted }: PromptContent,
+  { request, preferences, defaulted, headers = {} }: PromptContent,
   caller: CurrentCaller,
   { policies, rules }: RuleVersion,
   decider: Decider,
@@ -85,11 +86,11 @@ export async function decideRecorded(
     defaults: defaulted,
     operation: OPERATIONS.get(endpoint) ?? ('chat' as const),
   }
-  const call = { account, requestId, client: NO_CLIENT, headers: {} }
+  const call = { account, requestId, endpoint, headers }
   const snapshot = { account, policies, policyPosition: 0, rules }
-  const exchange = { ...(await createUnsentExchange(parser, NO_BODY, call, snapshot)), endpoint }
   try {
-    return new DecidedRequest(exchange, await decideExchange(exchange, decider), decider)
+    const { exchange, error } = await decideAgain(parser, NO_BODY, call, snapshot, decider)
+    return new DecidedRequest(exchange, error, decider)
   } catch {
     return undefined
   }

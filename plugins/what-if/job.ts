@@ -62,6 +62,8 @@ export interface WhatIfOutcome {
   readonly plugins: readonly ListedPlugin[]
   /** Whether response rules are in force. */
   readonly inspectsReplies: boolean
+  /** The limits that are in force. */
+  readonly replays: Readonly<Record<'budgets' | 'rateLimits', boolean>>
 }
 
 /** What the thread serves. */

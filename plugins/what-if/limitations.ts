@@ -1,17 +1,19 @@
+import type { Replay } from '../../core/contract/index.ts'
 import type { RequestFilter } from '../ledger/index.ts'
 import { findCoverage } from './budget-coverage.ts'
 import type { DraftEvents } from './draft-events.ts'
+import type { WhatIfOutcome } from './job.ts'
 import type { WhatIfReport } from './schemas.ts'
 
 /** A plugin that every request passes through. */
 export interface ListedPlugin {
   readonly name: string
-  readonly isBuiltIn: boolean
+  readonly replay: Replay | undefined
   readonly decides: boolean
   /** It may refuse, answer or change requests in another phase. */
   readonly actsElsewhere: boolean
-  /** It has events of its own. */
-  readonly hasState: boolean
+  /** It decides, or has conditions or actions that may, by events of its own. */
+  readonly decidesByEvents: boolean
 }
 
 interface Limitation {
@@ -19,23 +21,11 @@ interface Limitation {
   readonly message: string
 }
 
-interface Evaluated {
-  readonly plugins: readonly ListedPlugin[]
+interface Evaluated extends Omit<WhatIfOutcome, 'report'> {
   readonly drafts: Pick<DraftEvents, 'changesCopyBudget'>
   readonly filter: RequestFilter
   readonly report: Pick<WhatIfReport, 'limits' | 'requests' | 'evaluated' | 'matching'>
-  /** Whether response rules are in force. */
-  readonly inspectsReplies: boolean
 }
-
-/** Built-in plugins that are not evaluated. */
-const ACTING: ReadonlyMap<string, string> = new Map([
-  [
-    'rate-limit',
-    'The limit of requests per minute is not evaluated: it counts before rules do. Drafts do not change it.',
-  ],
-  ['cache', 'Stored replies are not looked up: requests that the cache answered cost nothing.'],
-])
 
 /** Which of the requests were not looked at. */
 function listCoverage({ requests, evaluated, matching }: Evaluated['report']): readonly Limitation[] {
@@ -64,26 +54,29 @@ export function listLimitations(evaluated: Evaluated): readonly Limitation[] {
       message:
         'Rules with the scope response are not in force: the setting firewall.evaluate_responses is off.',
     })
-  for (const { name, isBuiltIn, decides, actsElsewhere, hasState } of evaluated.plugins) {
-    const known = ACTING.get(name)
-    const add = (message: string) => limitations.push({ code: 'plugin', message })
-    if (isBuiltIn && known !== undefined) add(known)
-    else if (name === 'guardrail-webhook') add('The external guardrail is not called.')
-    else if (!isBuiltIn && decides && hasState)
-      add(`Plugin "${name}" decides without its own events, which are not read.`)
-    else if (!isBuiltIn && !decides && actsElsewhere)
-      add(`Plugin "${name}" has no phase "decide", so what it does is not evaluated.`)
+  for (const plugin of evaluated.plugins) {
+    const message = describeReplay(plugin)
+    if (message !== undefined) limitations.push({ code: 'plugin', message })
   }
   return limitations
 }
 
+/** Says what is not known about a plugin; undefined if it decides alike again. */
+function describeReplay(plugin: ListedPlugin): string | undefined {
+  const { name, replay, decides, actsElsewhere, decidesByEvents } = plugin
+  if (replay !== undefined) return replay.why
+  if (decidesByEvents) return `Plugin "${name}" decides without its own events, which are not read.`
+  if (decides)
+    return `Plugin "${name}" does not declare whether it decides alike again ("replay"); it did decide again.`
+  if (actsElsewhere) return `Plugin "${name}" has no phase "decide", so what it does is not evaluated.`
+}
+
 /** What is not known about budgets and limits. */
-function listLimits({ plugins, drafts, filter, report }: Evaluated): readonly Limitation[] {
-  const isListed = (name: string) => plugins.some((plugin) => plugin.isBuiltIn && plugin.name === name)
+function listLimits({ replays, drafts, filter, report }: Evaluated): readonly Limitation[] {
   const covered = findCoverage(filter)
   const limitations: Limitation[] = []
   const add = (code: string, message: string) => limitations.push({ code, message })
-  if (isListed('budget')) {
+  if (replays.budgets) {
     const missing = Object.entries(OWNERS).filter(([type]) => !covered[type as keyof typeof OWNERS])
     if (missing.length > 0)
       add(
@@ -92,7 +85,7 @@ function listLimits({ plugins, drafts, filter, report }: Evaluated): readonly Li
       )
     if (drafts.changesCopyBudget) add('budgets', 'The budget of copies is not evaluated.')
   }
-  if (isListed('rate-limit')) {
+  if (replays.rateLimits) {
     const subject = 'Limits of tokens and of requests at the same time'
     if (!covered.user) add('limits', `${subject} are not evaluated: ${LEFT_OUT}.`)
     else add('limits', `${subject} begin with the first request: those of the minute before are not counted.`)

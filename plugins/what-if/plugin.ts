@@ -27,7 +27,7 @@ export default definePlugin({
     const services: WhatIfServices = {
       ...state,
       kinds: rules.kinds,
-      snapshotCaller: callers.snapshot,
+      callers,
       thread,
       settleLedger: ledger.settle,
       findResponse: async (...of) => responses?.find(...of),

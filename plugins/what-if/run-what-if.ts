@@ -1,6 +1,5 @@
-import type { Account } from '../../core/contract/index.ts'
 import { invalidParameterError } from '../../core/http/parse-call.ts'
-import { type CallerSnapshot, rulesPositionOf } from '../../core/pipeline/inference.ts'
+import { type CallerSource, rulesPositionOf } from '../../core/pipeline/inference.ts'
 import type { Policies } from '../../projections/policies.ts'
 import type { RequestFilter } from '../ledger/index.ts'
 import { createLedgerUnavailableError, DAY_MS } from '../ledger/index.ts'
@@ -18,7 +17,7 @@ export interface WhatIfServices extends RulesFileServices {
   /** Finds a stored response of a user. */
   readonly findResponse: Responses['find']
   readonly policies: RulesFileServices['policies'] & Pick<Policies, 'save'>
-  snapshotCaller(account: Account): CallerSnapshot
+  readonly callers: CallerSource
   readonly thread: WhatIfThread
   /** Writes the records that wait. Rejects if the ledger is away. */
   readonly settleLedger: () => Promise<void>
@@ -54,7 +53,7 @@ export async function runWhatIf(
   await services.settleLedger().catch((cause: unknown) => {
     throw createLedgerUnavailableError('Requests cannot be read at the moment. Retry later.', cause)
   })
-  const { report, plugins, inspectsReplies } = await services.thread.run({
+  const { report, ...outcome } = await services.thread.run({
     job: {
       filter: { ...filter, since, until },
       limit,
@@ -84,7 +83,7 @@ export async function runWhatIf(
       ...report.replies,
       not_evaluated: report.replies.not_evaluated.map((entry) => explain(entry, 'reply')),
     },
-    limitations: [...listLimitations({ plugins, drafts, filter, report, inspectsReplies })],
+    limitations: [...listLimitations({ ...outcome, drafts, filter, report })],
     elapsed_ms: Math.round(performance.now() - startedAt),
   }
 }
@@ -115,14 +114,11 @@ function readCallers(
   return callers
 }
 
-function readCaller(
-  userId: number,
-  { accounts, groups, snapshotCaller }: WhatIfServices,
-): CurrentCaller | null {
+function readCaller(userId: number, { accounts, groups, callers }: WhatIfServices): CurrentCaller | null {
   const user = accounts.user(userId)
   if (user === undefined) return null
   const { name, plan, position, keys, budget, requestsPerMinute, tokensPerMinute, maxConcurrent } = user
-  const caller = snapshotCaller({ userId, name, plan, keyId: '', position })
+  const caller = callers.snapshot({ userId, name, plan, keyId: '', position })
   return {
     userId,
     name,

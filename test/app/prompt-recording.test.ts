@@ -77,6 +77,7 @@ describe('recorded prompts', () => {
         preferences: [],
         defaulted: [],
         left_out: [],
+        headers: {},
       })
       const routed = await user.route({ prompt: PROMPT, model_preferences: ['gpt-4o-mini'] })
       const { request, defaulted, preferences } = await recorded(gateway, routed)

@@ -89,7 +89,6 @@ const REPLY = {
     exchange.target = 'x'
     return reply
   },
-  'reply: has a cache that is an object': (exchange, next) => { exchange.cache = cyclic(); return next() },
   'reply: has a usage beyond all limits': () =>
     own(text('x'), { type: 'usage', usage: { input: 1e308, output: 1e308 } }),
   'reply: has a usage below zero': () => own(text('x'), { type: 'usage', usage: { input: -5, output: -1e15 } }),

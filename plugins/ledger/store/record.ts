@@ -123,7 +123,9 @@ export interface PromptContent {
   readonly preferences: readonly string[]
   readonly defaulted: readonly string[]
   /** What the request had and the record does not. */
-  readonly leftOut: readonly ('media' | 'metadata')[]
+  readonly leftOut: readonly ('media' | 'metadata' | 'headers')[]
+  /** The request headers that conditions of rules declare; missing if the request had none of them. */
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** An error as it was told to the caller. */

@@ -116,7 +116,7 @@ export interface RecordedError {
 export interface RecordedPrompt {
   x_request_id: string; user_id: number; recorded: 'masked' | 'full'
   omission: 'refused' | 'too_long' | 'queue_full' | 'no_key' | null; request: Record<string, unknown> | null
-  preferences: string[]; defaulted: string[]; left_out: string[]
+  preferences: string[]; defaulted: string[]; left_out: string[]; headers: Record<string, unknown>
 }
 export interface RequestFeedback {
   name: string; score: number; comment: string | null; given_by: string; given_at: string

@@ -165,6 +165,23 @@ const cases: readonly Case[] = [
     },
     messageParts: ['plugin "y" defines the condition "c", which plugin "x" already defines. Rename it.'],
   },
+  ...['authorization', 'cookie', 'x-goog-api-key', 'x-amz-security-token', 'sec-websocket-protocol'].map(
+    (header) => ({
+      title: `a condition on the header ${header}`,
+      use: ['x'],
+      packages: {
+        x: x(
+          '',
+          `conditions: [{ name: 'c', description: 'a', schema: {}, headers: ['x-team', '${header}'],
+            matcher: () => () => true }]`,
+        ),
+      },
+      messageParts: [
+        'plugin "x"',
+        `the condition "c" declares the header "${header}", which carries credentials`,
+      ],
+    }),
+  ),
   {
     title: 'an error code that is already defined',
     use: ['x', 'y'],

@@ -6,7 +6,12 @@ import {
   type Usage,
 } from '../../../../core/contract/index.ts'
 import { TEXT_RUN } from '../../../../core/contract/native-records.ts'
-import { billedTarget, recordUnreadCost, UsageRecorder } from '../../../../core/pipeline/usage-recorder.ts'
+import {
+  billedTarget,
+  recordUnreadCost,
+  StoredReply,
+  UsageRecorder,
+} from '../../../../core/pipeline/usage-recorder.ts'
 import { createChatStreamReader } from '../../../../providers/chat-format/stream.ts'
 import { readEvents } from '../../../../providers/shared/frames.ts'
 import { createSseReader } from '../../../../providers/shared/sse.ts'
@@ -22,7 +27,7 @@ const request = { messages: [{ role: 'user', content: 'x'.repeat(40) }] } as con
 
 // The cast is safe: nothing else is read.
 const exchangeOf = (more: object = {}) =>
-  ({ target, request, attempts: [], ...more }) as unknown as EndedExchange
+  ({ target, request, attempts: [], state: {}, ...more }) as unknown as EndedExchange
 
 const text = (length: number): ReplyPart => ({ type: 'text', text: 'y'.repeat(length) })
 const usage = (input: number, output: number): ReplyPart => ({ type: 'usage', usage: { input, output } })
@@ -101,9 +106,10 @@ describe('the recorded usage and cost', () => {
     expect(finished.usage).to.deep.equal({ input: 7, output: 3 })
   })
 
-  it('of a plugin that answers, and of a hit of the cache, are nothing', () => {
-    for (const more of [{ target: undefined }, { cache: 'hit' }]) {
+  it('of a plugin that answers, and of a stored reply, are nothing', () => {
+    for (const [more, isStored] of [[{ target: undefined }], [{}, true]] as const) {
       const [complete, early] = [exchangeOf(more), exchangeOf(more)]
+      if (isStored) for (const exchange of [complete, early]) StoredReply.set(exchange, true)
       record(complete, text(40), finish).complete()
       record(early, text(40)).endEarly()
       for (const { costUsd, usage } of [complete, early])

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { type Account, type EndedExchange, GatewayError } from '../../../../core/contract/index.ts'
+import { StoredReply } from '../../../../core/pipeline/usage-recorder.ts'
 import { newRequestId } from '../../../../core/util/ids.ts'
 import { CopyOf, RecordedFeatures } from '../../../../plugins/ledger/index.ts'
 import { decodeRecords, encodeRecords } from '../../../../plugins/ledger/store/record.ts'
@@ -100,7 +101,9 @@ describe('toLedgerRecord', () => {
     expect(known).to.include({ cost: 300_000_000, latencyMs: 150 })
     expect(known.tokens).to.deep.equal({ input: 5, cached: 2, cacheWrite: 0, output: 7, reasoning: 0 })
     expect(toLedgerRecord(outcome({}, { target, usage, costUsd: null })).cost).to.equal(null)
-    const cached = toLedgerRecord(outcome({}, { target, usage, costUsd: 0, cache: 'hit' }))
+    const stored: Pick<EndedExchange, 'state'> = { state: {} }
+    StoredReply.set(stored, true)
+    const cached = toLedgerRecord(outcome({}, { target, usage, costUsd: 0, ...stored }))
     expect(cached).to.include({ cost: 0, isCacheHit: true })
     expect(toLedgerRecord(outcome({}, {})).cost).to.equal(0)
     expect(toLedgerRecord(outcome({})).cost).to.equal(0)

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Account, EndedExchange } from '../../../../core/contract/index.ts'
-import { createUnsentExchange, NO_CLIENT } from '../../../../core/pipeline/unsent-exchange.ts'
+import { decideAgain } from '../../../../core/pipeline/decide-again.ts'
 import { BUDGET_DEFAULTS } from '../../../../plugins/budget/plugin.ts'
 import type { StoredRecord } from '../../../../plugins/ledger/store/queries.ts'
 import { firstIdAt } from '../../../../plugins/ledger/store/record-id.ts'
@@ -19,9 +19,10 @@ const RULES = { ownerId: 1, routing: [], firewall: [], position: 0 }
 async function exchangeOf(limits: Partial<Account>): Promise<EndedExchange> {
   const account: Account = { userId: 1, name: 'Ada', plan: 'paid', keyId: 'k', position: 1, ...limits }
   const request = { messages: [{ role: 'user' as const, content: 'Hello' }], max_tokens: 50 }
-  const call = { account, requestId: 'req_1', client: NO_CLIENT, headers: {} }
+  const call = { account, requestId: 'req_1' }
   const caller = { account, policies: [], policyPosition: 0, rules: RULES }
-  const exchange = await createUnsentExchange({ parseRequest: () => request }, {}, call, caller)
+  const gateway = { decide: async () => undefined }
+  const { exchange } = await decideAgain({ parseRequest: () => request }, {}, call, caller, gateway)
   const route = { mode: 'balance', targets: [TARGET], isFixed: true, reason: '' }
   return Object.assign(exchange, { route }) as unknown as EndedExchange
 }
