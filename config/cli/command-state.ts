@@ -1,10 +1,13 @@
+import type { Logger } from 'pino'
 import type { Author } from '../../core/contract/index.ts'
 import { CLI_ACTOR } from '../../core/event-log/actor.ts'
 import { MAX_REASON_LENGTH } from '../../core/http/change-reason.ts'
 import { createLogger } from '../../core/threads/logger.ts'
+import type { openEmptyState } from '../gateway/empty-state.ts'
+import { type OfflineGateway, openOfflineGateway } from '../gateway/offline-gateway.ts'
 import { openState, type State } from '../gateway/state.ts'
 import type { Environment } from '../settings/environment.ts'
-import { readSettings } from '../settings/settings.ts'
+import { readSettings, type Settings } from '../settings/settings.ts'
 import { type CommandArgs, UsageError } from './command.ts'
 
 /** Returns the author of events of a command. Throws a `UsageError` for an invalid reason. */
@@ -16,16 +19,37 @@ export function authorOf({ options }: Pick<CommandArgs, 'options'>): Author {
   throw new UsageError(`REASON must have 1 to ${MAX_REASON_LENGTH} characters.`)
 }
 
+type Run<Opened, Result> = (opened: Opened, settings: Settings, logger: Logger) => Promise<Result>
+
 /** Runs a function with the state that the settings name, and closes it. */
-export async function withState(
+export async function withState<Result>(
   environment: Environment,
-  run: (state: State) => Promise<void>,
-): Promise<void> {
+  run: Run<State, Result>,
+  open: typeof openState | typeof openEmptyState = openState,
+): Promise<Result> {
   const settings = readSettings(environment)
-  const state = await openState(settings, createLogger(settings.log_level))
+  const logger = createLogger(settings.log_level)
+  const state = await open(settings, logger)
   try {
-    await run(state)
+    return await run(state, settings, logger)
   } finally {
     await state.close()
   }
+}
+
+/** As `withState`, with the listed plugins, which decide about requests. */
+export function withGateway<Result>(
+  environment: Environment,
+  run: Run<State & OfflineGateway, Result>,
+  open?: typeof openState | typeof openEmptyState,
+): Promise<Result> {
+  const runWithPlugins: Run<State, Result> = async (state, settings, logger) => {
+    const gateway = await openOfflineGateway(settings, state, logger)
+    try {
+      return await run({ ...state, ...gateway }, settings, logger)
+    } finally {
+      await gateway.close()
+    }
+  }
+  return withState(environment, runWithPlugins, open)
 }

@@ -1,13 +1,10 @@
-import { createLogger } from '../../core/threads/logger.ts'
 import { type ApplyTerms, applyFile, planFile } from '../../plugins/rules-file/apply.ts'
 import { showPlan } from '../../plugins/rules-file/endpoints.ts'
 import { exportRulesFile } from '../../plugins/rules-file/export.ts'
 import type { RulesPlan } from '../../plugins/rules-file/planned.ts'
 import { type RulesFile, SECTIONS } from '../../plugins/rules-file/schemas.ts'
-import { openOfflineGateway } from '../gateway/offline-gateway.ts'
-import { readSettings } from '../settings/settings.ts'
 import type { CommandArgs } from './command.ts'
-import { authorOf, withState } from './command-state.ts'
+import { authorOf, withGateway } from './command-state.ts'
 import { createRemoteGateway, type RemoteGateway, remoteUrl } from './remote-gateway.ts'
 
 export type ShownPlan = Pick<RulesPlan, 'position' | 'changes' | 'warnings'>
@@ -35,29 +32,20 @@ export async function withTarget(
 ): Promise<void> {
   const url = remoteUrl(args)
   if (url) return run(createRemoteTarget(createRemoteGateway(url, args)))
-  const { environment } = args
   const author = authorOf(args)
-  const settings = readSettings(environment)
-  const logger = createLogger(settings.log_level)
-  await withState(environment, async (state) => {
-    const gateway = await openOfflineGateway(settings, state, logger)
-    const services = { ...state, kinds: gateway.kinds }
-    try {
-      await run({
-        async export({ sections, names }) {
-          const chosen = SECTIONS.filter((name) => !sections || sections.split(',').includes(name))
-          return exportRulesFile(services, { sections: chosen, names })
-        },
-        plan: async (file) => showPlan(await planFile(file, services)),
-        async apply(file, terms) {
-          const { plan, applied } = await applyFile(file, terms, services, author)
-          return { ...showPlan(plan), applied }
-        },
-      })
-    } finally {
-      await gateway.close()
-    }
-  })
+  await withGateway(args.environment, (services) =>
+    run({
+      async export({ sections, names }) {
+        const chosen = SECTIONS.filter((name) => !sections || sections.split(',').includes(name))
+        return exportRulesFile(services, { sections: chosen, names })
+      },
+      plan: async (file) => showPlan(await planFile(file, services)),
+      async apply(file, terms) {
+        const { plan, applied } = await applyFile(file, terms, services, author)
+        return { ...showPlan(plan), applied }
+      },
+    }),
+  )
 }
 
 const PATH = '/admin/rules/file'

@@ -1,14 +1,11 @@
 import { CLI_ACTOR } from '../../core/event-log/actor.ts'
-import { createLogger } from '../../core/threads/logger.ts'
 import { applyFile } from '../../plugins/rules-file/apply.ts'
 import { type CaseResult, RuleCasesSchema, runCases } from '../../plugins/rules-file/run-cases.ts'
 import { type RulesFile, RulesFileSchema } from '../../plugins/rules-file/schemas.ts'
 import { seedState } from '../../plugins/rules-file/seed-state.ts'
 import { openEmptyState } from '../gateway/empty-state.ts'
-import { openOfflineGateway } from '../gateway/offline-gateway.ts'
-import { openState } from '../gateway/state.ts'
-import { readSettings } from '../settings/settings.ts'
 import type { CommandArgs } from './command.ts'
+import { withGateway } from './command-state.ts'
 import { describeFileIssues, readDocument } from './read-document.ts'
 import { formatColumns } from './table.ts'
 
@@ -20,23 +17,15 @@ export async function testRules({ operands, options, environment, print }: Comma
   const { value } = readDocument(operands[0] ?? '', RuleCasesSchema)
   const rulesFile = options.get('rules')
   const document = rulesFile === undefined ? undefined : readDocument(rulesFile, RulesFileSchema)
-  const settings = readSettings(environment)
-  const logger = createLogger(settings.log_level)
-  const state = await (document ? openEmptyState(settings, logger) : openState(settings, logger))
-  try {
-    const gateway = await openOfflineGateway(settings, state, logger)
-    const services = { ...state, ...gateway }
+  const test = async (services: Parameters<typeof applyToEmptyState>[1] & Parameters<typeof runCases>[1]) => {
     try {
       if (document) await applyToEmptyState(document.value, services)
       report(await runCases(value.cases, services), print)
     } catch (error) {
       throw document ? describeFileIssues(error, document) : error
-    } finally {
-      await gateway.close()
     }
-  } finally {
-    await state.close()
   }
+  await withGateway(environment, test, document && openEmptyState)
 }
 
 /** Budgets decide about requests that are sent, and are not tested. */

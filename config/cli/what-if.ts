@@ -1,4 +1,3 @@
-import { createLogger } from '../../core/threads/logger.ts'
 import { parseTime } from '../../core/util/as-of.ts'
 import { createResponseStore } from '../../plugins/responses/store.ts'
 import { type RulesFile, RulesFileSchema } from '../../plugins/rules-file/schemas.ts'
@@ -6,11 +5,9 @@ import { runWhatIf } from '../../plugins/what-if/run-what-if.ts'
 import { type ShownWhatIf, WHAT_IF_LIMIT } from '../../plugins/what-if/schemas.ts'
 import { ACCESS_STREAM } from '../../projections/events/access.ts'
 import { openOwnLedger } from '../gateway/ledger.ts'
-import { openOfflineGateway } from '../gateway/offline-gateway.ts'
 import { openWhatIfThread } from '../gateway/what-if-thread.ts'
-import { readSettings } from '../settings/settings.ts'
 import { type CommandArgs, UsageError } from './command.ts'
-import { authorOf, withState } from './command-state.ts'
+import { authorOf, withGateway } from './command-state.ts'
 import { formatWhatIf } from './format-what-if.ts'
 import { describeFileIssues, readDocument } from './read-document.ts'
 import { createRemoteGateway, remoteUrl } from './remote-gateway.ts'
@@ -87,13 +84,8 @@ async function evaluateHere(
   { file, since, limit, userId }: Question,
   args: CommandArgs,
 ): Promise<ShownWhatIf> {
-  const { environment } = args
-  const settings = readSettings(environment)
-  const logger = createLogger(settings.log_level)
   const author = authorOf(args)
-  let result: ShownWhatIf | undefined
-  await withState(environment, async (state) => {
-    const gateway = await openOfflineGateway(settings, state, logger)
+  return withGateway(args.environment, async (state, settings, logger) => {
     const ledger = openOwnLedger(settings, state.logId, logger)
     const thread = openWhatIfThread(settings, settings, state.logId, process.cwd())
     const data = { read: 'prompts', operation: 'what-if', path: '', query: `since ${since}` } as const
@@ -103,20 +95,15 @@ async function evaluateHere(
       const filter = { since, ...(userId !== undefined && { userId }) }
       const services = {
         ...state,
-        kinds: gateway.kinds,
-        callers: gateway.callers,
         thread,
         findResponse: createResponseStore(ledger, state.accounts, 0).find,
         settleLedger: async () => void (await ledger.find('')),
       }
       const { signal } = new AbortController()
-      result = await runWhatIf({ file, filter, limit, examples: 0 }, services, signal)
+      return await runWhatIf({ file, filter, limit, examples: 0 }, services, signal)
     } finally {
       await thread.close()
       await ledger.close()
-      await gateway.close()
     }
   })
-  // Without a result, an error was thrown.
-  return result as ShownWhatIf
 }

@@ -12,12 +12,12 @@ import { RateLimits } from '../../plugins/rate-limit/index.ts'
 import { evaluateDrafts } from '../../plugins/what-if/evaluate.ts'
 import type {
   CurrentCaller,
+  ListedPlugin,
   WhatIfHostMethods,
   WhatIfJob,
   WhatIfOutcome,
   WhatIfThreadMethods,
 } from '../../plugins/what-if/job.ts'
-import type { ListedPlugin } from '../../plugins/what-if/limitations.ts'
 import { openEmptyState } from './empty-state.ts'
 import { type OfflineGateway, openOfflineGateway } from './offline-gateway.ts'
 import type { WhatIfWorkerData } from './what-if-thread.ts'

@@ -35,8 +35,8 @@ interface Decided {
 
 /**
  * Decides about a request that is not sent: one that is simulated, counted, recorded or made up. Throws what
- * its parser throws, and what is no `GatewayError`. See docs/decisions/rules.md, "Simulations run the plugins'
- * own decide".
+ * its parser throws, and errors that are no `GatewayError`. See docs/decisions/rules.md, "Simulations run the
+ * plugins' own decide".
  */
 export async function decideAgain(
   parser: RequestParser,

@@ -194,7 +194,7 @@ function checkOperatorSchema(
 
 /** Names of headers that carry credentials. Clients of OpenAI send keys as a WebSocket protocol, too. */
 const CREDENTIALS =
-  /(^|-)(authorization|auth|cookies?|(api|access|subscription)-?key|password|secret|token)$|^sec-websocket-protocol$/
+  /(^|-)(auth(orization)?|cookies?|(api|access|subscription)-?key|password|secret|token|websocket-protocol)$/
 
 /** Headers that conditions declare are recorded with prompts. */
 function checkHeaders({ name, headers = [] }: Condition): void {

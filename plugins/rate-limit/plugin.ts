@@ -18,7 +18,9 @@ export default definePlugin({
   provides: [RateLimits],
   replay: {
     type: 'recorded',
-    why: 'The limit of requests per minute is not evaluated: it counts before rules do. Drafts do not change it.',
+    why:
+      'The limit of requests per minute is not evaluated: it counts before rules do. ' +
+      'Drafts do not change it.',
   },
   async setup(_, { use: { settings, shared }, provide, metrics }) {
     provide(RateLimits, settings)

@@ -1,9 +1,8 @@
-import type { JsonObject, Plan, Position, RuleSet, UserLimits } from '../../core/contract/index.ts'
+import type { JsonObject, Plan, Position, Replay, RuleSet, UserLimits } from '../../core/contract/index.ts'
 import type { Budget } from '../../projections/events/budgets.ts'
 import type { DomainEvent } from '../../projections/events/registry.ts'
 import type { RequestFilter } from '../ledger/index.ts'
 import type { DraftOwner } from './draft-events.ts'
-import type { ListedPlugin } from './limitations.ts'
 import type { WhatIfReport } from './schemas.ts'
 
 /** What the thread is asked to evaluate. Rules of users are fetched while it runs. */
@@ -55,6 +54,17 @@ export interface WhatIfProgress {
   readonly evaluated: number
   /** Requests that were read so far. */
   readonly requests: number
+}
+
+/** A plugin that every request passes through. */
+export interface ListedPlugin {
+  readonly name: string
+  readonly replay: Replay | undefined
+  readonly decides: boolean
+  /** It may refuse, answer or change requests in another phase. */
+  readonly actsElsewhere: boolean
+  /** It decides, or has conditions or actions that may, by events of its own. */
+  readonly decidesByEvents: boolean
 }
 
 export interface WhatIfOutcome {

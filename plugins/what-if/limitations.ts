@@ -1,20 +1,8 @@
-import type { Replay } from '../../core/contract/index.ts'
 import type { RequestFilter } from '../ledger/index.ts'
 import { findCoverage } from './budget-coverage.ts'
 import type { DraftEvents } from './draft-events.ts'
-import type { WhatIfOutcome } from './job.ts'
+import type { ListedPlugin, WhatIfOutcome } from './job.ts'
 import type { WhatIfReport } from './schemas.ts'
-
-/** A plugin that every request passes through. */
-export interface ListedPlugin {
-  readonly name: string
-  readonly replay: Replay | undefined
-  readonly decides: boolean
-  /** It may refuse, answer or change requests in another phase. */
-  readonly actsElsewhere: boolean
-  /** It decides, or has conditions or actions that may, by events of its own. */
-  readonly decidesByEvents: boolean
-}
 
 interface Limitation {
   readonly code: string

@@ -21,16 +21,16 @@ const CLIENT_FORMS = ['core/dialects/response-form.ts']
 /** Answers unknown paths of Anthropic's API in its form. */
 const ERROR_FORMS = ['core/http/routes.ts']
 
-/** Names of plugins that are also names of fields of requests and exchanges, of parts of replies, and of tags. */
+/** Names of plugins that are also fields of requests and exchanges, parts of replies, or tags. */
 const FIELDS = ['messages', 'reasoning', 'responses', 'models', 'policies', 'rules']
 
 const PLUGIN_NAMES = [...BUILT_IN_PLUGINS.keys()].filter((name) => !FIELDS.includes(name))
 
-/** What a quoted name of a plugin may mean otherwise in the kernel: a label, a quirk, and advice in errors. */
+/** What a quoted name of a plugin may mean otherwise: a label, a quirk, and advice in errors. */
 const OTHER_MEANINGS =
   /labelNames: \['cache'|thinking === 'budget'|Add "(auth|dispatch)" to the list of plugins/
 
-/** Where a plugin is looked up by its name: a link to the console, and what needs the ledger or its masks. */
+/** Where a plugin is looked up by its name: for a link to the console, the ledger and its masks. */
 const LOOK_UPS = [
   'config/gateway/banner.ts',
   'config/gateway/gateway-services.ts',
