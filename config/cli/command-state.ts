@@ -5,7 +5,7 @@ import { MAX_REASON_LENGTH } from '../../core/http/change-reason.ts'
 import { createLogger } from '../../core/threads/logger.ts'
 import type { openEmptyState } from '../gateway/empty-state.ts'
 import { type OfflineGateway, openOfflineGateway } from '../gateway/offline-gateway.ts'
-import { openState, type State } from '../gateway/state.ts'
+import { openState, type OpenState } from '../gateway/state.ts'
 import type { Environment } from '../settings/environment.ts'
 import { readSettings, type Settings } from '../settings/settings.ts'
 import { type CommandArgs, UsageError } from './command.ts'
@@ -24,7 +24,7 @@ type Run<Opened, Result> = (opened: Opened, settings: Settings, logger: Logger) 
 /** Runs a function with the state that the settings name, and closes it. */
 export async function withState<Result>(
   environment: Environment,
-  run: Run<State, Result>,
+  run: Run<OpenState, Result>,
   open: typeof openState | typeof openEmptyState = openState,
 ): Promise<Result> {
   const settings = readSettings(environment)

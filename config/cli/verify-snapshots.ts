@@ -21,7 +21,7 @@ interface SnapshotChecker {
   issues(): readonly string[]
 }
 
-interface SavedState {
+interface PendingSnapshot {
   readonly name: string
   readonly header: SnapshotHeader
   readonly hash: string
@@ -29,7 +29,7 @@ interface SavedState {
 
 /** Reads the snapshots in the folder. Each must hold the state at its position. */
 export async function checkSnapshots(folder: string): Promise<SnapshotChecker> {
-  const pending = new Map<Position, SavedState>()
+  const pending = new Map<Position, PendingSnapshot>()
   const facts: string[] = []
   const issues: string[] = []
   for (const { path, isCurrent } of await listSnapshots(folder)) {

@@ -7,11 +7,11 @@ import { manageUsers } from '../../plugins/auth/users.ts'
 import { applyFile, type RulesFileServices } from '../../plugins/rules-file/apply.ts'
 import type { OperatorAccount } from '../../projections/events/operators.ts'
 import type { Key } from '../../projections/events/users.ts'
-import type { State } from '../gateway/state.ts'
+import type { OpenState } from '../gateway/state.ts'
 import type { DemoChange, SpentUsd } from './changes.ts'
 import { DEMO_OPERATORS, DEMO_USERS, type DemoUser } from './users.ts'
 
-type CastServices = RulesFileServices & Pick<State, 'accounts' | 'log' | 'ids' | 'operators' | 'history'>
+type CastServices = RulesFileServices & Pick<OpenState, 'accounts' | 'log' | 'ids' | 'operators' | 'history'>
 
 interface CastMember {
   readonly user: DemoUser

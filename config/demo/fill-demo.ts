@@ -12,7 +12,7 @@ import { isRetired } from '../../providers/shared/catalog.ts'
 import { createTrainer } from '../gateway/learned-routing.ts'
 import { openOwnLedger } from '../gateway/ledger.ts'
 import { openOfflineGateway } from '../gateway/offline-gateway.ts'
-import { openLongRunningState, type State } from '../gateway/state.ts'
+import { type OpenState, openLongRunningState } from '../gateway/state.ts'
 import type { Settings } from '../settings/settings.ts'
 import { DemoCast, type DemoKeys } from './cast.ts'
 import { planDemo } from './plan-demo.ts'
@@ -105,7 +105,7 @@ export async function fillDemo(
  */
 async function trainRouter(
   settings: Settings,
-  state: State,
+  state: OpenState,
   ledger: Ledger,
   ratings: number,
   cast: DemoCast,

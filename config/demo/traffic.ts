@@ -6,7 +6,7 @@ import type { Random } from '../../core/util/random.ts'
 import { createRequestParsers } from '../../plugins/audit/simulation.ts'
 import type { LedgerRecord } from '../../plugins/ledger/store/record.ts'
 import { type PromptSettings, toLedgerRecord, toRecordedPrompt } from '../../plugins/ledger/to-record.ts'
-import type { State } from '../gateway/state.ts'
+import type { OpenState } from '../gateway/state.ts'
 import { loadAt } from './plan-demo.ts'
 import { buildDemoRequest, TOPICS } from './prompts.ts'
 import { addDemoReply } from './reply.ts'
@@ -17,7 +17,7 @@ const RATE_LIMITED = 0.006
 const ABORTED = 0.008
 
 /** What requests are decided about with. */
-export interface TrafficServices extends Pick<State, 'groups'> {
+export interface TrafficServices extends Pick<OpenState, 'groups'> {
   readonly decide: Host['decide']
   readonly costOf: Host['costOf']
   readonly callers: CallerSource

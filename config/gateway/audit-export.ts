@@ -5,10 +5,10 @@ import { createPositionFile } from '../../plugins/audit/export/position-file.ts'
 import { createFolderTarget, createWebhookTarget } from '../../plugins/audit/export/targets.ts'
 import { createLostRaceFinder } from '../../plugins/audit/lost-races.ts'
 import type { Settings } from '../settings/settings.ts'
-import type { State } from './state.ts'
+import type { OpenState } from './state.ts'
 
 /** Starts the configured export of the audit trail. Returns undefined if there is none. */
-export function openAuditExport(settings: Settings, state: State, logger: Logger) {
+export function openAuditExport(settings: Settings, state: OpenState, logger: Logger) {
   const { log, logId } = state
   const { webhook_url, folder } = settings.audit.export ?? {}
   if (webhook_url === undefined && folder === undefined) return undefined

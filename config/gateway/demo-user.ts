@@ -2,7 +2,7 @@ import { SYSTEM_ACTOR } from '../../core/event-log/actor.ts'
 import { manageKeys } from '../../plugins/auth/manage-keys.ts'
 import { manageUsers } from '../../plugins/auth/users.ts'
 import type { Gateway } from './gateway.ts'
-import type { State } from './state.ts'
+import type { OpenState } from './state.ts'
 
 /**
  * Returns the notice about the first user of an event log without users, undefined if there are users. While
@@ -23,7 +23,7 @@ export async function introduceFirstUser({
  * Creates the paid user `demo` on an empty event log and returns its key. Returns undefined if there is a
  * user already.
  */
-export async function createDemoUser(state: State): Promise<string | undefined> {
+export async function createDemoUser(state: OpenState): Promise<string | undefined> {
   if (state.accounts.users().length > 0) return undefined
   const author = { actor: SYSTEM_ACTOR }
   const demo = await manageUsers(state).createFirst('demo', 'paid', author)

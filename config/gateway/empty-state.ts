@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import { createMemoryLog } from '../../core/event-log/memory.ts'
 import { UNFOLLOWED_STREAMS } from '../../projections/events/streams.ts'
 import type { Settings } from '../settings/settings.ts'
-import { openLongRunningState, type State } from './state.ts'
+import { type OpenState, openLongRunningState } from './state.ts'
 
 /** What splits draw depends on the log; without one, they draw the same in each run. */
 const OFFLINE_LOG_ID = 'offline'
@@ -17,7 +17,7 @@ export async function openEmptyState(
   settings: Settings,
   logger: Logger,
   logId: string = OFFLINE_LOG_ID,
-): Promise<State> {
+): Promise<OpenState> {
   const data_dir = join(tmpdir(), `signalbox-offline-${process.pid}`)
   const offline = { ...settings, data_dir, audit: { require_reason: false } }
   const state = await openLongRunningState(offline, logger, {

@@ -35,12 +35,12 @@ import { createTokenCounter, TokenCounter } from '../../providers/shared/token-c
 import { metricsAddress } from '../settings/metrics-address.ts'
 import { isConfigured, type Settings } from '../settings/settings.ts'
 import type { ClusterPeer } from './cluster-peer.ts'
-import type { State } from './state.ts'
+import type { OpenState } from './state.ts'
 
 /** What the services of the gateway itself are made of. */
 export interface GatewayParts {
   readonly settings: Settings
-  readonly state: State
+  readonly state: OpenState
   readonly providers: Providers
   readonly operators: OperatorRegistry
   readonly sharedState: SharedState

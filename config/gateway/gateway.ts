@@ -31,7 +31,7 @@ import { BUILT_IN_PLUGINS } from './built-in-plugins.ts'
 import type { ClusterPeer } from './cluster-peer.ts'
 import { registerLogMetrics } from './log-metrics.ts'
 import { openSharedState } from './shared-state.ts'
-import { openLongRunningState, type State } from './state.ts'
+import { type OpenState, openLongRunningState } from './state.ts'
 import { watchDescriptors } from './watch-descriptors.ts'
 import { watchModels } from './watch-models.ts'
 
@@ -48,7 +48,7 @@ export interface ServingAddresses {
 export interface Gateway extends ServingAddresses {
   /** Undefined when a provider is configured. */
   readonly sandboxUrl: string | undefined
-  readonly state: State
+  readonly state: OpenState
   /**
    * Stops accepting connections, waits for requests in flight up to `timeouts.drain_ms`, interrupts those
    * that remain, and closes everything once their records and costs are known.

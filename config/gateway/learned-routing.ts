@@ -11,10 +11,10 @@ import { MAX_QUALITY } from '../../plugins/routing/rank-models.ts'
 import { type Catalog, isRetired } from '../../providers/shared/catalog.ts'
 import type { Settings } from '../settings/settings.ts'
 import { openRouterThread, type RouterThread } from './router-thread.ts'
-import type { State } from './state.ts'
+import type { OpenState } from './state.ts'
 
 interface Dependencies {
-  readonly state: Pick<State, 'logId' | 'log' | 'routers' | 'groups' | 'subscription' | 'writer'>
+  readonly state: Pick<OpenState, 'logId' | 'log' | 'routers' | 'groups' | 'subscription' | 'writer'>
   readonly catalog: Pick<Catalog, 'models'>
   /** Whether a provider is configured. */
   isServed(provider: string): boolean

@@ -22,7 +22,7 @@ import { BUILT_IN_PLUGINS } from './built-in-plugins.ts'
 import { createGatewayServices } from './gateway-services.ts'
 import { openProviders } from './providers.ts'
 import { createRuleKinds } from './rule-services.ts'
-import type { State } from './state.ts'
+import type { OpenState } from './state.ts'
 
 /** The plugins of a gateway that does not serve: commands parse rules and decide about requests with them. */
 export interface OfflineGateway {
@@ -55,7 +55,7 @@ const NO_SESSIONS: Sessions = {
 /** Sets up the listed plugins on a state. Plugin packages are resolved from `pluginFolder`. */
 export async function openOfflineGateway(
   settings: Settings,
-  state: State,
+  state: OpenState,
   logger: Logger,
   pluginFolder = process.cwd(),
 ): Promise<OfflineGateway> {

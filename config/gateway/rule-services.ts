@@ -23,10 +23,10 @@ import { rulesStream } from '../../projections/events/rules.ts'
 import { createHistory, userStreams } from '../../projections/history.ts'
 import type { ReadPastEvents } from '../../projections/past-events.ts'
 import type { Settings } from '../settings/settings.ts'
-import type { State } from './state.ts'
+import type { OpenState } from './state.ts'
 
 type RuleState = Pick<
-  State,
+  OpenState,
   'log' | 'subscription' | 'accounts' | 'rules' | 'groups' | 'policies' | 'ids' | 'writer'
 >
 

@@ -31,8 +31,8 @@ import { createEvidence } from '../../projections/transparency/evidence.ts'
 import { scheduleCheckpoints } from '../../projections/transparency/schedule.ts'
 import type { Settings } from '../settings/settings.ts'
 
-/** The state, and the commands with which accounts change. */
-export interface State extends GatewayState {
+/** The state of a process that has opened the event log. */
+export interface OpenState extends GatewayState {
   close(): Promise<void>
 }
 
@@ -42,7 +42,7 @@ type StateSettings = LogSettings & Pick<Settings, 'snapshots' | 'audit'>
  * Opens the event log of a command and resolves when the projections have caught up with it. Rejects with an
  * `EventLogUnavailableError` if the log is unavailable, and if there is none.
  */
-export async function openState(settings: StateSettings, logger: Logger): Promise<State> {
+export async function openState(settings: StateSettings, logger: Logger): Promise<OpenState> {
   requireLog(settings)
   return openAndCatchUp(settings, logger)
 }
@@ -77,7 +77,7 @@ export function openLongRunningState(
   settings: StateSettings,
   logger: Logger,
   options: LongRunningOptions,
-): Promise<State> {
+): Promise<OpenState> {
   return retryWhileUnavailable(() => openAndCatchUp(settings, logger, options), logger, options.signal)
 }
 
@@ -85,7 +85,7 @@ async function openAndCatchUp(
   settings: StateSettings,
   logger: Logger,
   options?: LongRunningOptions,
-): Promise<State> {
+): Promise<OpenState> {
   const folder = join(settings.data_dir, 'snapshots')
   const rawLog = await (options?.openLog?.() ?? openLog(settings, { delivers: 'stored-events', logger }))
   const log = options ? options.decorateLog(rawLog) : rawLog

@@ -10,7 +10,7 @@ import type { MaybePromise } from '../util/maybe-promise.ts'
 import { rewriteJsonText } from './json-text.ts'
 import { mapRequest, type TextRewriter } from './map-request.ts'
 import { isBinaryMedia } from './media-text.ts'
-import { CONTENT, REQUEST } from './positions.ts'
+import { CONTENT, REQUEST } from './request-inspection.ts'
 import { TextCollector, visitTexts } from './visit-texts.ts'
 
 /**

@@ -1,9 +1,9 @@
 import type { JsonObject } from '../contract/index.ts'
 import { type CooperativeYield, createCooperativeYield } from '../util/cooperative-yield.ts'
 import type { MaybePromise } from '../util/maybe-promise.ts'
+import { INSPECTED, type Inspection, inspectionOfItems, isExemptNumber, isExemptText } from './inspection.ts'
 import { MAX_IMMEDIATE_JSON, rewriteJsonText, rewriteLongJsonText } from './json-text.ts'
 import { rewriteMedia, rewriteUrl } from './media-text.ts'
-import { INSPECTED, isExemptNumber, isExemptText, type Position, positionOfItems } from './position.ts'
 
 /** Receives the texts of a request that rules inspect. */
 interface TextVisitor {
@@ -16,19 +16,19 @@ interface TextVisitor {
  * Visits every text of a value that rules inspect: those that `mapRequest` rewrites, in the same order. A
  * walk of its own, because nearly every request is only inspected, and rewriting takes twice as long.
  */
-export function visitTexts(value: unknown, position: Position, visitor: TextVisitor): void {
-  if (typeof value === 'string') visitString(value, position, visitor)
-  else if (typeof value === 'number') visitNumber(value, position, visitor)
-  else if (typeof value !== 'object' || value === null || position.scalar === 'unsent') return
+export function visitTexts(value: unknown, inspection: Inspection, visitor: TextVisitor): void {
+  if (typeof value === 'string') visitString(value, inspection, visitor)
+  else if (typeof value === 'number') visitNumber(value, inspection, visitor)
+  else if (typeof value !== 'object' || value === null || inspection.scalar === 'unsent') return
   else if (Array.isArray(value)) {
-    const itemPosition = positionOfItems(position)
-    for (let index = 0; index < value.length; index++) visitTexts(value[index], itemPosition, visitor)
-  } else visitFields(value as JsonObject, position, visitor)
+    const itemInspection = inspectionOfItems(inspection)
+    for (let index = 0; index < value.length; index++) visitTexts(value[index], itemInspection, visitor)
+  } else visitFields(value as JsonObject, inspection, visitor)
 }
 
-function visitFields(value: JsonObject, basePosition: Position, visitor: TextVisitor): void {
-  const position = basePosition.select?.(value) ?? basePosition
-  const { fields, others = INSPECTED, names = 'text' } = position
+function visitFields(value: JsonObject, base: Inspection, visitor: TextVisitor): void {
+  const inspection = base.select?.(value) ?? base
+  const { fields, others = INSPECTED, names = 'text' } = inspection
   // Half the cost of Object.entries, for every message of every request. Parsed JSON inherits no fields.
   for (const name in value) {
     const known = fields?.get(name)
@@ -38,7 +38,7 @@ function visitFields(value: JsonObject, basePosition: Position, visitor: TextVis
   }
 }
 
-function visitString(text: string, { scalar }: Position, visitor: TextVisitor): void {
+function visitString(text: string, { scalar }: Inspection, visitor: TextVisitor): void {
   if (scalar === 'text') visitor.visitText(text)
   else if (scalar === 'json') visitor.visitJson(text)
   else if (scalar === 'media' || scalar === 'url') {
@@ -50,7 +50,7 @@ function visitString(text: string, { scalar }: Position, visitor: TextVisitor): 
   } else if (!isExemptText(text, scalar)) visitor.visitText(text)
 }
 
-function visitNumber(value: number, { scalar }: Position, visitor: TextVisitor): void {
+function visitNumber(value: number, { scalar }: Inspection, visitor: TextVisitor): void {
   if (scalar === 'exempt') return
   const text = String(value)
   if (!isExemptNumber(text, scalar)) visitor.visitText(text)

@@ -68,7 +68,7 @@ function endOfGrapheme(text: string, from: number): number {
 }
 
 /** What is restored when the program backtracks. */
-interface State {
+interface BacktrackPoint {
   readonly kind: 'resume' | 'give-back' | 'prune' | 'skip' | 'give-up' | 'then'
   readonly pc: number
   readonly position: number
@@ -182,7 +182,7 @@ export function runProgram(
   start: number,
   { text, searchStart, skipsEmptyAtStart }: SearchOptions,
 ): ProgramOutcome {
-  const states: State[] = []
+  const states: BacktrackPoint[] = []
   const maxStates = Math.min(MAX_STATES, MAX_KEPT_REGISTERS / registerCount)
   let pc = 0
   let position = start
@@ -191,7 +191,7 @@ export function runProgram(
   let registers: readonly number[] = initialRegisters(registerCount, start)
   let isFailed = false
 
-  const push = (kind: State['kind'], to: number, limit: number): void => {
+  const push = (kind: BacktrackPoint['kind'], to: number, limit: number): void => {
     if (states.length >= maxStates) throw new RangeError('the pattern needs too much memory')
     states.push({ kind, pc: to, position, registers, marks, calls, limit })
   }

@@ -13,7 +13,7 @@ import type { ResponseForm } from '../../core/dialects/response-form.ts'
 import { buildMetadata, buildSignalboxFields } from '../../core/dialects/signalbox-fields.ts'
 import { toWords } from '../../core/http/error-words.ts'
 import { formatError } from '../../core/http/errors.ts'
-import { isExemptText } from '../../core/inspection/position.ts'
+import { isExemptText } from '../../core/inspection/inspection.ts'
 import {
   isClientSearch,
   TOOL_SEARCH,

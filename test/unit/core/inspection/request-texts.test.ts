@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import type { ChatRequest } from '../../../../core/contract/index.ts'
+import type { Inspection } from '../../../../core/inspection/inspection.ts'
 import { rewriteJsonText } from '../../../../core/inspection/json-text.ts'
 import { mapRequest } from '../../../../core/inspection/map-request.ts'
-import type { Position } from '../../../../core/inspection/position.ts'
-import { REQUEST } from '../../../../core/inspection/positions.ts'
+import { REQUEST } from '../../../../core/inspection/request-inspection.ts'
 import { inspectedValues, requestTexts, userTexts } from '../../../../core/inspection/request-texts.ts'
 import { visitTexts } from '../../../../core/inspection/visit-texts.ts'
 import { inRounds } from '../../../support/property.ts'
@@ -135,10 +135,10 @@ function requests(): fc.Arbitrary<ChatRequest> {
   return fc.dictionary(name, value, { minKeys: 1, maxKeys: 6 }) as unknown as fc.Arbitrary<ChatRequest>
 }
 
-function fieldNames(position: Position, seen: Set<Position>): readonly string[] {
-  if (seen.has(position)) return []
-  seen.add(position)
-  return [...(position.fields ?? [])].flatMap(([name, field]) => [name, ...fieldNames(field, seen)])
+function fieldNames(inspection: Inspection, seen: Set<Inspection>): readonly string[] {
+  if (seen.has(inspection)) return []
+  seen.add(inspection)
+  return [...(inspection.fields ?? [])].flatMap(([name, field]) => [name, ...fieldNames(field, seen)])
 }
 
 describe('rewriting the texts of a request', () => {

@@ -5,19 +5,19 @@ import type { JsonObject } from '../contract/index.ts'
  * Everything is inspected unless this table exempts it: a field that is not listed is inspected with its
  * name.
  */
-export interface Position {
-  /** How a string or number at this position is inspected. */
+export interface Inspection {
+  /** How a string or number is inspected. */
   readonly scalar: ScalarRule
-  /** The known fields of an object here, and of each object in a list. Their names are not inspected. */
-  readonly fields?: ReadonlyMap<string, Position>
-  /** The position of fields that are not listed; default: everything in them is inspected. */
-  readonly others?: Position
+  /** The known fields of an object, and of each object in a list. Their names are not inspected. */
+  readonly fields?: ReadonlyMap<string, Inspection>
+  /** For fields that are not listed; default: everything in them is inspected. */
+  readonly others?: Inspection
   /** How the names of fields that are not listed are inspected; default: as text. */
   readonly names?: ScalarRule
   /** A field that is valid only while all others stay as they are: removed when one of them changes. */
   readonly seal?: string
-  /** Chooses the position of an object by its value. */
-  select?(value: JsonObject): Position
+  /** Chooses the inspection of an object by its value. */
+  select?(value: JsonObject): Inspection
 }
 
 /**
@@ -42,29 +42,32 @@ export type ScalarRule =
   | 'signature'
   | ReadonlySet<string>
 
-export const INSPECTED: Position = { scalar: 'text' }
-export const JSON_TEXT: Position = { scalar: 'json' }
-export const EXEMPT: Position = { scalar: 'exempt' }
-export const PARAMETER: Position = { scalar: 'parameter' }
-export const MEDIA: Position = { scalar: 'media' }
-export const URL_TEXT: Position = { scalar: 'url' }
-export const SIGNATURE: Position = { scalar: 'signature' }
+export const INSPECTED: Inspection = { scalar: 'text' }
+export const JSON_TEXT: Inspection = { scalar: 'json' }
+export const EXEMPT: Inspection = { scalar: 'exempt' }
+export const PARAMETER: Inspection = { scalar: 'parameter' }
+export const MEDIA: Inspection = { scalar: 'media' }
+export const URL_TEXT: Inspection = { scalar: 'url' }
+export const SIGNATURE: Inspection = { scalar: 'signature' }
 
-export function objectOf(fields: Readonly<Record<string, Position>>, scalar: ScalarRule = 'text'): Position {
+export function objectOf(
+  fields: Readonly<Record<string, Inspection>>,
+  scalar: ScalarRule = 'text',
+): Inspection {
   return { scalar, fields: new Map(Object.entries(fields)) }
 }
 
-export function oneOf(...words: readonly string[]): Position {
+export function oneOf(...words: readonly string[]): Inspection {
   return { scalar: new Set(words) }
 }
 
 /** A JSON schema. The names of properties are inspected like all text. */
-export const SCHEMA: Position = buildSchemaPosition()
+export const SCHEMA: Inspection = buildSchemaInspection()
 
-function buildSchemaPosition(): Position {
-  const fields = new Map<string, Position>()
-  const schema: Position = { scalar: 'text', fields }
-  const schemasByName: Position = { scalar: 'text', fields: new Map(), others: schema }
+function buildSchemaInspection(): Inspection {
+  const fields = new Map<string, Inspection>()
+  const schema: Inspection = { scalar: 'text', fields }
+  const schemasByName: Inspection = { scalar: 'text', fields: new Map(), others: schema }
   fields.set('type', oneOf('string', 'number', 'integer', 'boolean', 'object', 'array', 'null'))
   for (const name of ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas'])
     fields.set(name, schemasByName)
@@ -90,7 +93,7 @@ const SIGNATURE_TEXT = /^[A-Za-z0-9+/_=-]{64,}$/
 /** Roles, types, ids and names. Prose in their place would reach the model. */
 const NAME = /^[!-~]{0,256}$/
 
-/** Whether rules do not inspect a text at a position. JSON and media are inspected in ways of their own. */
+/** Whether rules do not inspect a text. JSON and media are inspected in ways of their own. */
 export function isExemptText(text: string, rule: ScalarRule): boolean {
   switch (rule) {
     case 'text':
@@ -118,7 +121,7 @@ export function isExemptNumber(text: string, rule: ScalarRule): boolean {
   )
 }
 
-/** The position of the items of a list. An id or a role is exempt, a list of texts in its place is not. */
-export function positionOfItems(position: Position): Position {
-  return position.scalar === 'exempt' && position.fields === undefined ? INSPECTED : position
+/** The inspection of the items of a list. An id or a role is exempt, a list of texts in its place is not. */
+export function inspectionOfItems(inspection: Inspection): Inspection {
+  return inspection.scalar === 'exempt' && inspection.fields === undefined ? INSPECTED : inspection
 }

@@ -2,22 +2,22 @@ import {
   CACHE_CONTROL,
   EXEMPT,
   INSPECTED,
+  type Inspection,
   JSON_TEXT,
   MEDIA,
   objectOf,
   oneOf,
   PARAMETER,
-  type Position,
   SCHEMA,
   SIGNATURE,
   URL_TEXT,
-} from './position.ts'
+} from './inspection.ts'
 
 // The positions of `extra_content.anthropic`: what requests and replies of Anthropic's Messages API hold that
 // the canonical form cannot express.
 
 /** Token counts. */
-const COUNTS: Position = {
+const COUNTS: Inspection = {
   scalar: 'parameter',
   names: 'exempt',
   others: { scalar: 'parameter', names: 'exempt' },
@@ -61,12 +61,12 @@ const TOLD_NAME = oneOf(
 )
 
 /** A content block, the additional fields of one, or an addition to one. */
-const ANTHROPIC_BLOCK: Position = buildBlockPosition()
+const ANTHROPIC_BLOCK: Inspection = buildBlockInspection()
 
-function buildBlockPosition(): Position {
-  const fields = new Map<string, Position>()
+function buildBlockInspection(): Inspection {
+  const fields = new Map<string, Inspection>()
   const redacted = { scalar: 'text', fields: new Map([['data', SIGNATURE]]) } as const
-  const block: Position = {
+  const block: Inspection = {
     scalar: 'text',
     fields,
     seal: 'signature',
@@ -82,16 +82,16 @@ function buildBlockPosition(): Position {
   for (const name of ['signature', 'encrypted_content', 'encrypted_stdout']) fields.set(name, SIGNATURE)
   fields.set('cache_control', CACHE_CONTROL)
   fields.set('content', block)
-  fields.set('source', buildSourcePosition(block))
+  fields.set('source', buildSourceInspection(block))
   fields.set('citation', CITATION)
   fields.set('citations', CITATION)
   fields.set('caller', objectOf({ type: EXEMPT, tool_id: EXEMPT }))
   fields.set('usage', COUNTS)
   fields.set('stop_reason', oneOf('end_turn', 'max_tokens', 'stop_sequence', 'tool_use', 'pause_turn'))
-  for (const [name, position] of fields) redacted.fields.set(name, position)
-  const told: Position = {
+  for (const [name, inspection] of fields) redacted.fields.set(name, inspection)
+  const told: Inspection = {
     scalar: 'text',
-    fields: new Map<string, Position>(fields)
+    fields: new Map<string, Inspection>(fields)
       .set('type', TOLD_TYPE)
       .set('name', TOLD_NAME)
       .set('content', { scalar: 'text', select: () => told }),
@@ -101,7 +101,7 @@ function buildBlockPosition(): Position {
 }
 
 /** Only base64 can be binary media: the data of a text source is text, whatever it looks like. */
-function buildSourcePosition(block: Position): Position {
+function buildSourceInspection(block: Inspection): Inspection {
   const fields = {
     type: oneOf('base64', 'text', 'url', 'file', 'content'),
     media_type: oneOf('image/jpeg', 'image/png', 'image/gif', 'image/webp', 'application/pdf', 'text/plain'),
@@ -115,7 +115,7 @@ function buildSourcePosition(block: Position): Position {
 }
 
 /** The exemptions that depend on the type of the object, by their name in `listExemptions`. */
-const ANTHROPIC_VARIANTS: readonly (readonly [string, Position])[] = [
+const ANTHROPIC_VARIANTS: readonly (readonly [string, Inspection])[] = [
   ['(block redacted_thinking).data', SIGNATURE],
   ['(block).source (base64).data', MEDIA],
   ['(block of a tool that ran).type', TOLD_TYPE],
@@ -183,7 +183,7 @@ const PARTS = {
   extra_content: EXTRA_CONTENT,
 }
 
-export const CONTENT: Position = objectOf(PARTS)
+export const CONTENT: Inspection = objectOf(PARTS)
 
 const CALLED_FUNCTION = objectOf({ name: EXEMPT, arguments: JSON_TEXT })
 
@@ -251,7 +251,7 @@ const TOOL_MESSAGE = objectOf({
   name: EXEMPT,
 })
 
-const MESSAGE: Position = {
+const MESSAGE: Inspection = {
   ...objectOf(MESSAGE_FIELDS),
   select: ({ role }) => (role === 'tool' ? TOOL_MESSAGE : MESSAGE),
 }
@@ -281,7 +281,7 @@ const TOOL_CHOICE = objectOf(
   new Set(['auto', 'none', 'required', 'any']),
 )
 
-const REQUEST_FIELDS = new Map<string, Position>([
+const REQUEST_FIELDS = new Map<string, Inspection>([
   ['model', EXEMPT],
   ['messages', MESSAGE],
   ['tools', TOOL],
@@ -334,22 +334,22 @@ const REQUEST_FIELDS = new Map<string, Position>([
   ['parallel_tool_calls', INSPECTED],
 ])
 
-const UNSENT: Position = { scalar: 'unsent' }
+const UNSENT: Inspection = { scalar: 'unsent' }
 
-const REQUEST_WITHOUT_METADATA: Position = {
+const REQUEST_WITHOUT_METADATA: Inspection = {
   scalar: 'text',
   fields: new Map(REQUEST_FIELDS).set('metadata', UNSENT),
 }
 
 /** The canonical request. Metadata is sent to a provider only together with `store`. */
-export const REQUEST: Position = {
+export const REQUEST: Inspection = {
   scalar: 'text',
   fields: REQUEST_FIELDS,
   select: ({ store }) => (store === true ? REQUEST : REQUEST_WITHOUT_METADATA),
 }
 
-/** Positions that occur in several places, with their name in `listExemptions`. */
-const NAMED_POSITIONS = new Map<Position, string>([
+/** Inspections that occur in several places, with their name in `listExemptions`. */
+const NAMED_INSPECTIONS = new Map<Inspection, string>([
   [CONTENT, 'content'],
   [CACHE_CONTROL, 'cache_control'],
   [CALLED_FUNCTION, 'function'],
@@ -358,24 +358,24 @@ const NAMED_POSITIONS = new Map<Position, string>([
   [REASONING_TEXTS, 'reasoning'],
 ])
 
-/** Every exemption of the table as `position: rule`. The documentation has the same list. */
+/** Every exemption of the table as `path: rule`. The documentation has the same list. */
 export function listExemptions(): readonly string[] {
   const lines = new Set<string>()
-  const seen = new Set<Position>()
-  function visit(path: string, position: Position): void {
-    const { scalar, fields } = position
+  const seen = new Set<Inspection>()
+  function visit(path: string, inspection: Inspection): void {
+    const { scalar, fields } = inspection
     if (scalar !== 'text' && scalar !== 'json' && scalar !== 'url') {
       lines.add(`${path}: ${typeof scalar === 'string' ? scalar : [...scalar].join(', ')}`)
     }
-    if (fields === undefined || seen.has(position)) return
-    seen.add(position)
-    const name = NAMED_POSITIONS.get(position)
+    if (fields === undefined || seen.has(inspection)) return
+    seen.add(inspection)
+    const name = NAMED_INSPECTIONS.get(inspection)
     const prefix = name === undefined ? path : `(${name})`
     for (const [field, child] of fields) visit(`${prefix}.${field}`, child)
   }
-  for (const [name, position] of REQUEST_FIELDS) visit(name, position)
+  for (const [name, inspection] of REQUEST_FIELDS) visit(name, inspection)
   visit('messages (tool).name', TOOL_MESSAGE.fields?.get('name') ?? INSPECTED)
-  for (const [name, position] of ANTHROPIC_VARIANTS) visit(name, position)
+  for (const [name, inspection] of ANTHROPIC_VARIANTS) visit(name, inspection)
   visit('metadata without store', UNSENT)
   return [...lines]
 }

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { type ChatRequest, isJsonObject, type JsonObject } from '../../../../core/contract/index.ts'
-import type { Position } from '../../../../core/inspection/position.ts'
-import { REQUEST } from '../../../../core/inspection/positions.ts'
+import type { Inspection } from '../../../../core/inspection/inspection.ts'
+import { REQUEST } from '../../../../core/inspection/request-inspection.ts'
 import { inspectedValues } from '../../../../core/inspection/request-texts.ts'
 import { chatRequestSchema } from '../../../../plugins/dispatch/chat/request-schema.ts'
 import { parseRouteRequest, routeRequestSchema } from '../../../../plugins/dispatch/direct-route.ts'
@@ -296,10 +296,10 @@ function routeBodies(): readonly JsonObject[] {
 }
 
 /** The paths of the fields in a schema that the table does not list. */
-function findUndecided(schema: JsonObject, position: Position, path: string): readonly string[] {
+function findUndecided(schema: JsonObject, inspection: Inspection, path: string): readonly string[] {
   const undecided: string[] = []
   for (const [name, field] of Object.entries(fieldsOf(schema))) {
-    const known = position.fields?.get(name)
+    const known = inspection.fields?.get(name)
     if (known === undefined) undecided.push(`${path}${name}`)
     else undecided.push(...findUndecided(field, known, `${path}${name}.`))
   }
