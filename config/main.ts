@@ -3,8 +3,8 @@ import { setFlagsFromString } from 'node:v8'
 import { isLogStuck } from '../core/threads/log-destination.ts'
 import { endIfThreadsAreStuck } from '../core/threads/thread.ts'
 import { describeFailure } from './cli/describe-failure.ts'
+import { ignoreOutputErrors } from './cli/output.ts'
 import { runProgram } from './cli/run-program.ts'
-import { ignoreOutputErrors } from './cli/stdout.ts'
 
 // V8 learns under load which allocation sites produce long-lived objects and allocates those directly in the
 // old generation. There they keep whole requests alive until the next full collection. In about every second

@@ -12,8 +12,8 @@ import type { PastEvent, ReadPastEvents } from './past-events.ts'
 import { createPolicies, type Policies } from './policies.ts'
 import type { Projections } from './projections.ts'
 import type { Routers } from './routers.ts'
+import { emptyUserRules } from './rules.ts'
 import type { Subscription } from './runtime/subscribe.ts'
-import { emptyUserRules } from './user-rules.ts'
 
 /**
  * Returns a function that snapshots the caller's current account, policies and rules together. The caller was

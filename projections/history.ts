@@ -13,8 +13,8 @@ import { type DomainEvent, decodeEvent } from './events/registry.ts'
 import { evolveUserRules, isRuleEvent, rulesStream, type UserRules } from './events/rules.ts'
 import { type User, userStream } from './events/users.ts'
 import { type PastEvent, readStreams } from './past-events.ts'
+import { copyUserRules, emptyUserRules, toRuleSet } from './rules.ts'
 import type { Subscription } from './runtime/subscribe.ts'
-import { copyUserRules, emptyUserRules, toRuleSet } from './user-rules.ts'
 
 /** A user's past state. `user` is undefined before the user was created. The caller may modify `rules`. */
 interface UserAt {

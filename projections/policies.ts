@@ -4,9 +4,15 @@ import type { PolicyEvent, PolicyScope } from './events/policies.ts'
 import { foldPolicy, type Policy } from './events/policies.ts'
 import type { DomainEvent } from './events/registry.ts'
 import { evolveUserRules, isRuleEvent, type RuleEvent, type UserRules } from './events/rules.ts'
-import { emptyRuleSet } from './rules.ts'
+import {
+  copyUserRules,
+  emptyRuleSet,
+  emptyUserRules,
+  parseUserRules,
+  serializeUserRules,
+  toRuleSet,
+} from './rules.ts'
 import type { SavedProjection } from './runtime/projection.ts'
-import { copyUserRules, emptyUserRules, parseUserRules, serializeUserRules, toRuleSet } from './user-rules.ts'
 
 /** All policies and their rules, in memory. */
 export interface Policies extends SavedProjection {

@@ -3,13 +3,13 @@ import { createInterface } from 'node:readline'
 import { isJsonObject, type Plugin, type RecordedEvent } from '../../core/contract/index.ts'
 import { isEventMetadata } from '../../core/event-log/actor.ts'
 import { CHECKPOINTS_STREAM, LOG_STREAM } from '../../core/event-log/streams.ts'
-import type { SignedCheckpoint } from '../../core/event-log/transparency/checkpoint.ts'
-import { parseStoredCheckpoint } from '../../core/event-log/transparency/checkpoint-stream.ts'
 import {
   formatVerifierKey,
   isSignedBy,
+  type SignedCheckpoint,
   type VerifierKey,
-} from '../../core/event-log/transparency/signed-note.ts'
+} from '../../core/event-log/transparency/checkpoint.ts'
+import { parseStoredCheckpoint } from '../../core/event-log/transparency/checkpoint-stream.ts'
 import { createTreeVerifier } from '../../core/event-log/transparency/verify-tree.ts'
 import { parseJson } from '../../core/util/json.ts'
 import { isFollowed } from '../../projections/events/streams.ts'

@@ -1,12 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import { isJsonObject } from '../../core/contract/index.ts'
-import { checkProof, type ProofToCheck } from '../../core/event-log/transparency/check-proof.ts'
 import {
+  checkProof,
   formatVerifierKey,
   isSignedBy,
+  type ProofToCheck,
   parseVerifierKey,
   type VerifierKey,
-} from '../../core/event-log/transparency/signed-note.ts'
+} from '../../core/event-log/transparency/checkpoint.ts'
 import { parseJson } from '../../core/util/json.ts'
 import { type CommandArgs, UsageError } from './command.ts'
 

@@ -5,7 +5,7 @@ import { MAX_REASON_LENGTH } from '../../core/http/change-reason.ts'
 import { createLogger } from '../../core/threads/logger.ts'
 import type { openEmptyState } from '../gateway/empty-state.ts'
 import { type OfflineGateway, openOfflineGateway } from '../gateway/offline-gateway.ts'
-import { openState, type OpenState } from '../gateway/state.ts'
+import { type OpenState, openState } from '../gateway/state.ts'
 import type { Environment } from '../settings/environment.ts'
 import { readSettings, type Settings } from '../settings/settings.ts'
 import { type CommandArgs, UsageError } from './command.ts'
@@ -40,10 +40,10 @@ export async function withState<Result>(
 /** As `withState`, with the listed plugins, which decide about requests. */
 export function withGateway<Result>(
   environment: Environment,
-  run: Run<State & OfflineGateway, Result>,
+  run: Run<OpenState & OfflineGateway, Result>,
   open?: typeof openState | typeof openEmptyState,
 ): Promise<Result> {
-  const runWithPlugins: Run<State, Result> = async (state, settings, logger) => {
+  const runWithPlugins: Run<OpenState, Result> = async (state, settings, logger) => {
     const gateway = await openOfflineGateway(settings, state, logger)
     try {
       return await run({ ...state, ...gateway }, settings, logger)

@@ -1,9 +1,8 @@
 import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { EventLog, Position, RecordedEvent } from '../../core/contract/index.ts'
-import { readToEnd } from '../../core/event-log/read-to-end.ts'
-import { ALL_STREAMS } from '../../core/event-log/streams.ts'
-import { isBrokenPipe } from './stdout.ts'
+import { ALL_STREAMS, readToEnd } from '../../core/event-log/streams.ts'
+import { isBrokenPipe } from './output.ts'
 
 /**
  * Writes every event after a position as a line of JSON, in log order. Ends without an error if the reader

@@ -1,5 +1,5 @@
 import type { ShownWhatIf } from '../../plugins/what-if/schemas.ts'
-import { formatColumns } from './table.ts'
+import { formatColumns } from './output.ts'
 
 type Draft = ShownWhatIf['drafts'][number]
 

@@ -5,10 +5,9 @@ import {
   type RecordedEvent,
   WrongExpectedRevisionError,
 } from '../../core/contract/index.ts'
-import { readToEnd } from '../../core/event-log/read-to-end.ts'
-import { ALL_STREAMS, LOG_STREAM } from '../../core/event-log/streams.ts'
-import type { VerifierKey } from '../../core/event-log/transparency/signed-note.ts'
-import { appendLogId, ensureLogId } from '../../core/events/log-identity.ts'
+import { ALL_STREAMS, LOG_STREAM, readToEnd } from '../../core/event-log/streams.ts'
+import type { VerifierKey } from '../../core/event-log/transparency/checkpoint.ts'
+import { appendLogId, ensureLogId } from '../../core/events/log-events.ts'
 import { AutoResetEvent } from '../../core/util/auto-reset-event.ts'
 import { createClock } from '../../core/util/clock.ts'
 import { checkExport, type ExportCheckOptions, readExport } from './check-export.ts'

@@ -6,7 +6,7 @@ import { parseCheckpoint, type SignedCheckpoint } from '../../core/event-log/tra
 import { TrustedKeys } from '../../core/event-log/transparency/keys.ts'
 import { listRecordedLogs, RecordedLeaves } from '../../core/event-log/transparency/recorded-leaves.ts'
 import { createTreeVerifier, type TreeVerifier } from '../../core/event-log/transparency/verify-tree.ts'
-import { readLogIds } from '../../core/events/log-identity.ts'
+import { readLogIds } from '../../core/events/log-events.ts'
 import { keysFolder, treeFolder, treesFolder } from '../../projections/transparency/compare-evidence.ts'
 
 /** Prepares the check of a log against its checkpoints and, if there is one, against a saved one. */

@@ -1,5 +1,5 @@
+import { formatColumns } from './output.ts'
 import type { PriceName } from './price-list.ts'
-import { formatColumns } from './table.ts'
 
 /** A line of a comparison of the catalogue with a list of prices. */
 export interface PriceChange {

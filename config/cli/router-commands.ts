@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonObject } from '../../core/contract/index.ts'
 import { flatten, type ShownReport, type ShownRouter } from '../../plugins/learned-routing/schemas.ts'
 import { type CommandArgs, UsageError } from './command.ts'
+import { formatColumns } from './output.ts'
 import { withRouterTarget } from './router-target.ts'
-import { formatColumns } from './table.ts'
 
 /** `router train`: prints the figures of the new version. */
 export function trainRouterVersion(args: CommandArgs): Promise<void> {

@@ -2,10 +2,15 @@ import type { Writable } from 'node:stream'
 import { readVersion } from '../../core/util/package-folder.ts'
 import type { Environment } from '../settings/environment.ts'
 import { type Command, UsageError } from './command.ts'
+import {
+  findNearest,
+  formatCommandHelp,
+  formatHelp,
+  formatUsage,
+  type OptionToken,
+  splitArgs,
+} from './command-line.ts'
 import { COMMANDS } from './commands.ts'
-import { formatCommandHelp, formatHelp, formatUsage } from './help.ts'
-import { findNearest } from './nearest.ts'
-import { type OptionToken, splitArgs } from './split-args.ts'
 
 /**
  * Runs the program with these arguments. Throws a `UsageError` that says what is wrong and where to read on

@@ -6,8 +6,8 @@ import { seedState } from '../../plugins/rules-file/seed-state.ts'
 import { openEmptyState } from '../gateway/empty-state.ts'
 import type { CommandArgs } from './command.ts'
 import { withGateway } from './command-state.ts'
+import { formatColumns } from './output.ts'
 import { describeFileIssues, readDocument } from './read-document.ts'
-import { formatColumns } from './table.ts'
 
 /**
  * `rules test`: decides about requests with the rules of a file, or of the event log of the settings. Prints

@@ -1,6 +1,6 @@
 import { dump } from 'js-yaml'
 import type { Model } from '../../core/contract/index.ts'
-import { replaceFile } from '../../core/util/replace-file.ts'
+import { replaceFile } from '../../core/util/files.ts'
 import {
   combineModels,
   NO_OWN_MODELS,

@@ -1,7 +1,7 @@
 import type { RecordedEvent, StreamAnomaly } from '../../core/contract/index.ts'
 import { hashEventLeaf } from '../../core/event-log/transparency/event-leaf.ts'
+import { classifyContent } from '../../core/events/codec.ts'
 import { isPluginStream } from '../../core/events/plugin-events.ts'
-import { classifyContent } from '../../core/events/well-formed.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import { decodeEvent, EVENTS, isWellFormed } from '../../projections/events/registry.ts'
 import {

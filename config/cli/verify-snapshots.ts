@@ -6,9 +6,12 @@ import { errorMessage } from '../../core/util/error-message.ts'
 import type { Projections } from '../../projections/projections.ts'
 import { listSaved } from '../../projections/projections.ts'
 import { hashEvent } from '../../projections/runtime/check-log.ts'
-import { listSnapshots } from '../../projections/snapshots/folder.ts'
-import type { Snapshot } from '../../projections/snapshots/format.ts'
-import { type SnapshotHeader, snapshotLines } from '../../projections/snapshots/format.ts'
+import {
+  listSnapshots,
+  type Snapshot,
+  type SnapshotHeader,
+  snapshotLines,
+} from '../../projections/snapshots/files.ts'
 import { readSnapshot } from '../../projections/snapshots/restore.ts'
 
 /** Compares snapshots with the state that the events produce. */

@@ -4,8 +4,7 @@ import type { Ledger } from '../../plugins/ledger/store/methods.ts'
 import { type MetricsPage, serveMetrics } from '../../plugins/metrics/endpoint.ts'
 import type { Sandbox } from '../../providers/sandbox/server.ts'
 import { openOwnLedger } from '../gateway/ledger.ts'
-import { metricsAddress } from '../settings/metrics-address.ts'
-import { needsSandbox, type Settings } from '../settings/settings.ts'
+import { metricsAddress, needsSandbox, type Settings } from '../settings/settings.ts'
 import { reservePorts, type SharedPorts } from './ports.ts'
 
 /**

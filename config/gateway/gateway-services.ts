@@ -32,8 +32,7 @@ import { createLatencyTracker, LatencyTracker } from '../../providers/shared/lat
 import { createParameterFit } from '../../providers/shared/parameter-fit.ts'
 import { Providers } from '../../providers/shared/providers.ts'
 import { createTokenCounter, TokenCounter } from '../../providers/shared/token-counter.ts'
-import { metricsAddress } from '../settings/metrics-address.ts'
-import { isConfigured, type Settings } from '../settings/settings.ts'
+import { isConfigured, metricsAddress, type Settings } from '../settings/settings.ts'
 import type { ClusterPeer } from './cluster-peer.ts'
 import type { OpenState } from './state.ts'
 

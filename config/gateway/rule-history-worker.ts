@@ -1,7 +1,7 @@
 import { workerData } from 'node:worker_threads'
 import { type EventLog, EventLogUnavailableError } from '../../core/contract/index.ts'
 import { openStreamReader } from '../../core/event-log/sqlite/stream-reader.ts'
-import { readLogId } from '../../core/events/log-identity.ts'
+import { readLogId } from '../../core/events/log-events.ts'
 import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
 import { serveThread } from '../../core/threads/thread.ts'
 import { currentThreadId, lowerThreadPriority } from '../../core/threads/thread-cpu.ts'

@@ -1,14 +1,114 @@
 import { Nullable, type Static, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
 import { FORM_SETTINGS } from '../../core/dialects/response-form.ts'
-import { AuditSettings } from './audit-schema.ts'
 import { CAPABILITY_PRESETS } from './capability-presets.ts'
-import { LedgerSettings } from './ledger-schema.ts'
 import { ModelRowSchema, ProviderId } from './model-schema.ts'
 import { PluginChanges, PluginListEntry } from './plugin-list-schema.ts'
 import { ProviderRow } from './provider-schema.ts'
-import { RoutingSettings } from './routing-schema.ts'
 import { Milliseconds, Port } from './schema-types.ts'
 import { TimeoutSettings } from './timeout-schema.ts'
+
+/** The setting `audit`. */
+const AuditSettings = StrictObject({
+  require_reason: Type.Boolean({
+    description:
+      'Whether changes by operators and commands are refused without a reason, in the header ' +
+      'x-change-reason or the option --reason.',
+  }),
+  export: Type.Optional(
+    Nullable(
+      StrictObject(
+        {
+          webhook_url: Type.Optional(
+            Type.String({
+              pattern: '^https?://',
+              description: 'URL that batches are posted to, signed with AUDIT_EXPORT_SECRET.',
+            }),
+          ),
+          folder: Type.Optional(
+            Type.String({ minLength: 1, description: 'Folder with a file of JSON lines per day.' }),
+          ),
+        },
+        { minProperties: 1, maxProperties: 1 },
+      ),
+      { description: 'Where every entry of the audit trail is sent: a webhook or a folder.' },
+    ),
+  ),
+})
+
+/** The request ledger (docs/guides/usage.md) and recorded prompts (docs/guides/prompt-recording.md). */
+const LedgerSettings = StrictObject({
+  retention_days: Type.Integer({
+    minimum: 1,
+    maximum: 36_500,
+    description: 'Days after which the record of a request is deleted.',
+  }),
+  usage_retention_days: Type.Integer({
+    minimum: 1,
+    maximum: 36_500,
+    description: 'Days after which usage by hour is deleted.',
+  }),
+  evidence: StringEnum(['optional', 'required'], {
+    description:
+      'Whether requests that cannot be recorded are answered (optional) or refused with 503 (required).',
+  }),
+  record_prompts: StringEnum(['off', 'masked', 'full'], {
+    description:
+      'Whether the texts of requests are recorded: not, as the firewall left them, or as they were ' +
+      'received. Requires RECORD_KEY.',
+  }),
+  prompt_retention_days: Type.Integer({
+    minimum: 1,
+    maximum: 36_500,
+    description: 'Days after which a recorded prompt is deleted, at the latest with its request.',
+  }),
+  max_prompt_chars: Type.Integer({
+    minimum: 1000,
+    maximum: 10_000_000,
+    description: 'Longer prompts are not recorded. Media does not count, and is never recorded.',
+  }),
+})
+
+/** Learned routing (docs/guides/learned-routing.md). */
+const RoutingSettings = StrictObject({
+  learned: StringEnum(['off', 'shadow', 'on'], {
+    description:
+      'Whether features of prompts are kept and the active version of the router is evaluated (shadow), ' +
+      'and decides about the quality of models as well (on).',
+  }),
+  explore: Type.Number({
+    minimum: 0,
+    maximum: 0.2,
+    description:
+      'The share of automatic choices that are drawn from all models within the price cap of the mode, so ' +
+      'that versions can be judged. Requires learned: on.',
+  }),
+  activate: StringEnum(['manual', 'when_better', 'when_better_on_known_kinds'], {
+    description:
+      'Whether operators activate versions, or a new version is activated if its interval is above the ' +
+      'baselines and it is not below them on kinds of prompts that it has not seen (when_better), or only ' +
+      'if its interval is above them (when_better_on_known_kinds).',
+  }),
+  train_every_hours: Type.Integer({
+    minimum: 0,
+    maximum: 8760,
+    description: 'Hours after which a new version is trained for everyone. 0: only on demand.',
+  }),
+  train_days: Type.Integer({
+    minimum: 1,
+    maximum: 3650,
+    description: 'Ratings of this many days are trained from.',
+  }),
+  min_ratings: Type.Integer({
+    minimum: 20,
+    maximum: 1_000_000,
+    description: 'Ratings below which no version is trained.',
+  }),
+  min_model_ratings: Type.Integer({
+    minimum: 20,
+    maximum: 1_000_000,
+    description: 'Ratings of a model below which its constant of the catalogue counts.',
+  }),
+})
 
 // The schema of a settings file. `npm run generate` writes it to config/schema.json, which the gateway
 // validates with and editors read. At run time only the types of this file are used.

@@ -152,3 +152,8 @@ function attempt<T>(read: () => T): { readonly value?: T; readonly issues: reado
     return { issues: error.issues }
   }
 }
+
+/** The separate address of `/metrics`; undefined when it is served on the main address. */
+export function metricsAddress({ host, metrics_port }: Settings) {
+  return typeof metrics_port === 'number' ? { host, port: metrics_port } : undefined
+}

@@ -1,3 +1,4 @@
+import type { EventLog, Position, RecordedEvent, StreamAnomaly } from '../contract/event-log.ts'
 import {
   AppendTooLargeError,
   type EventMetadata,
@@ -49,4 +50,25 @@ export function encodeEvents(
     bytes += 2 * type.length + Buffer.byteLength(data[index] ?? '') + metadataBytes
   if (bytes > MAX_APPEND_BYTES) throw new AppendTooLargeError(stream, bytes)
   return { data, metadata: metadataText, bytes }
+}
+
+/**
+ * Reads the events after `from` in log order and ends once it has caught up. `streams`, a category with its
+ * `-`, restricts the read to that category; `ALL_STREAMS` extends it to those that nobody follows.
+ */
+export async function* readToEnd(
+  log: Pick<EventLog, 'subscribe'>,
+  from: Position = 0,
+  streams?: string,
+  onAnomaly?: (anomaly: StreamAnomaly) => void,
+): AsyncGenerator<RecordedEvent> {
+  const abort = new AbortController()
+  try {
+    for await (const item of log.subscribe(from, abort.signal, streams, onAnomaly)) {
+      if (item === 'caught-up') return
+      yield item
+    }
+  } finally {
+    abort.abort()
+  }
 }

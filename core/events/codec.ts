@@ -1,4 +1,12 @@
-import type { Author, EventMetadata, ExpectedRevision, RecordedEvent } from '../contract/index.ts'
+import {
+  type Author,
+  type EventMetadata,
+  type ExpectedRevision,
+  isJsonObject,
+  type RecordedEvent,
+} from '../contract/index.ts'
+import { isEventMetadata } from '../event-log/actor.ts'
+import { UnreadableEventError } from '../event-log/stored-event.ts'
 
 /** Version of the event shapes that this code writes. Readers skip newer ones. */
 export const SCHEMA_VERSION = 1
@@ -31,4 +39,18 @@ export function markAppend(
 /** Whether another event of the same append is next. Others may have written anything as `lastRevision`. */
 export function isContinued({ revision, metadata: { lastRevision } }: RecordedEvent): boolean {
   return Number.isSafeInteger(lastRevision) && revision < Number(lastRevision)
+}
+
+/**
+ * Whether data and metadata are those of an event of Signalbox: they are `foreign` if other programs have
+ * written them, and `unreadable` if they are not JSON. See docs/decisions/event-log.md, "What is not an event
+ * is skipped, on both logs".
+ */
+export function classifyContent(record: RecordedEvent): 'own' | 'foreign' | 'unreadable' {
+  try {
+    return isJsonObject(record.data) && isEventMetadata(record.metadata) ? 'own' : 'foreign'
+  } catch (error) {
+    if (error instanceof UnreadableEventError) return 'unreadable'
+    throw error
+  }
 }

@@ -1,5 +1,5 @@
 import { type GatewayContext, GatewayError } from '../contract/index.ts'
-import { hasMoreValues } from '../util/json-depth.ts'
+import { hasMoreValues } from '../util/json.ts'
 import { createSharedQuota, type QuotaLimits } from '../util/shared-quota.ts'
 
 /** Smaller bodies are not counted: they take less memory than the rest of their requests. */

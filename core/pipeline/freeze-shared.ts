@@ -1,5 +1,5 @@
 import type { Account, Exchange } from '../contract/index.ts'
-import { freezeJson } from '../util/freeze-json.ts'
+import { freezeJson } from '../util/json.ts'
 
 /** What requests of a user, or of everybody, have in common. */
 export interface SharedFields extends Partial<Pick<Exchange, 'policies' | 'rules' | 'route'>> {

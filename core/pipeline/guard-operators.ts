@@ -1,5 +1,5 @@
 import type { Action, Condition, Matcher, RoutingInput } from '../contract/index.ts'
-import { freezeJson } from '../util/freeze-json.ts'
+import { freezeJson } from '../util/json.ts'
 import { isPromiseLike } from '../util/maybe-promise.ts'
 import { parseWarning } from './check-annotations.ts'
 import { describeType } from './check-reply.ts'

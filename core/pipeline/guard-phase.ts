@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { ClientConnection, MaybePromise, ReplyingExchange } from '../contract/index.ts'
 import { checkHeader } from '../http/server/default-headers.ts'
-import { freezeJson } from '../util/freeze-json.ts'
+import { freezeJson } from '../util/json.ts'
 import { isPromiseLike } from '../util/maybe-promise.ts'
 import { noteThrower, runAsPlugin } from '../util/plugin-context.ts'
 import { watchAnnotations } from './check-annotations.ts'

@@ -1,5 +1,5 @@
 import type { PluginParts, Reply } from '../contract/index.ts'
-import { freezeJson } from '../util/freeze-json.ts'
+import { freezeJson } from '../util/json.ts'
 import { runAsGateway } from '../util/plugin-context.ts'
 import { checkReply, handled } from './check-reply.ts'
 import { freezeReply } from './freeze-reply.ts'

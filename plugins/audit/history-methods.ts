@@ -10,8 +10,7 @@ import {
   userStreams,
 } from '../../projections/history.ts'
 import type { PastEvent, ReadPastEvents } from '../../projections/past-events.ts'
-import type { RuleKindName } from '../../projections/rules.ts'
-import { emptyUserRules } from '../../projections/user-rules.ts'
+import { emptyUserRules, type RuleKindName } from '../../projections/rules.ts'
 import type { RuleHistory } from '../rules/index.ts'
 import { createRuleCommands, diffRules, type RuleKinds } from '../rules/index.ts'
 import { type AuditEntry, findAuditEntries, showAuditEntry, toAuditEntries } from './audit-entries.ts'

@@ -1,5 +1,5 @@
 import type { EventLog, Position, RecordedEvent } from '../../core/contract/index.ts'
-import { readToEnd } from '../../core/event-log/read-to-end.ts'
+import { readToEnd } from '../../core/event-log/streams.ts'
 import { isPluginStream } from '../../core/events/plugin-events.ts'
 import { createBackgroundYield } from '../../core/util/cooperative-yield.ts'
 import { ACCESS_STREAM } from '../../projections/events/access.ts'

@@ -25,8 +25,7 @@ import type { CallerAt } from '../../projections/callers.ts'
 import { evolveUserRules, type RuleEvent } from '../../projections/events/rules.ts'
 import type { User } from '../../projections/events/users.ts'
 import { toPastRuleSet } from '../../projections/history.ts'
-import { RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
-import { toUserRules } from '../../projections/user-rules.ts'
+import { RULE_KINDS, type RuleKindName, toUserRules } from '../../projections/rules.ts'
 import { checkEndpoint, userNotFoundError } from '../auth/index.ts'
 import {
   chatDialect,

@@ -8,7 +8,7 @@ import {
   type RecordedEvent,
 } from '../../core/contract/index.ts'
 import { hashEventLeaf } from '../../core/event-log/transparency/event-leaf.ts'
-import { classifyContent } from '../../core/events/well-formed.ts'
+import { classifyContent } from '../../core/events/codec.ts'
 import type { AsOf } from '../../core/util/as-of.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import { decodeEvent, isWellFormed } from '../../projections/events/registry.ts'

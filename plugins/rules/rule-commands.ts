@@ -13,9 +13,8 @@ import { afterManyItems, createCooperativeYield, mapInSlices } from '../../core/
 import type { RuleEvent, RuleOwner } from '../../projections/events/rules.ts'
 import type { History } from '../../projections/history.ts'
 import type { IdSource } from '../../projections/ids.ts'
-import type { RuleKindName } from '../../projections/rules.ts'
+import { applyRuleEvents, type RuleKindName } from '../../projections/rules.ts'
 import type { EventWriter } from '../../projections/runtime/write.ts'
-import { applyRuleEvents } from '../../projections/user-rules.ts'
 import { checkPatternSize, measureRules } from './pattern-size.ts'
 import type { RuleKind } from './rule-kind.ts'
 

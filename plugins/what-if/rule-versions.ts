@@ -2,7 +2,7 @@ import type { RuleSet } from '../../core/contract/index.ts'
 import type { DomainEvent } from '../../projections/events/registry.ts'
 import { isRuleEvent, type RuleEvent } from '../../projections/events/rules.ts'
 import { createPolicies, type Policies } from '../../projections/policies.ts'
-import { applyRuleEvents } from '../../projections/user-rules.ts'
+import { applyRuleEvents } from '../../projections/rules.ts'
 import type { CurrentCaller, WhatIfJob } from './job.ts'
 
 /** The rules that apply to a user: those of policies in evaluation order, and the user's own. */

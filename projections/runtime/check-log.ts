@@ -7,7 +7,7 @@ import {
   type RecordedEvent,
 } from '../../core/contract/index.ts'
 import { encodeEventLeaf } from '../../core/event-log/transparency/event-leaf.ts'
-import { readLogId } from '../../core/events/log-identity.ts'
+import { readLogId } from '../../core/events/log-events.ts'
 
 /** Identifies an event by its place and its content. */
 export interface EventReference {

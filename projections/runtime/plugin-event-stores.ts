@@ -1,5 +1,5 @@
 import type { EventDeclaration, EventLog, Plugin, RecordedEvent } from '../../core/contract/index.ts'
-import { readToEnd } from '../../core/event-log/read-to-end.ts'
+import { readToEnd } from '../../core/event-log/streams.ts'
 import { PLUGIN_STREAM_PREFIX } from '../../core/events/plugin-events.ts'
 import { errorSummary } from '../../core/util/error-message.ts'
 import {

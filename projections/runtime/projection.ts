@@ -1,6 +1,6 @@
 import type { RecordedEvent } from '../../core/contract/index.ts'
+import { classifyContent } from '../../core/events/codec.ts'
 import { isPluginStream } from '../../core/events/plugin-events.ts'
-import { classifyContent } from '../../core/events/well-formed.ts'
 import { type DomainEvent, decodeEvent, isWellFormed } from '../events/registry.ts'
 
 /** A state that is folded from events. */

@@ -4,8 +4,7 @@ import type { Logger } from 'pino'
 import { type EventLog, EventLogUnavailableError } from '../../core/contract/index.ts'
 import { createProjections, listSaved, type Projections } from '../projections.ts'
 import { type EventReference, findEvent } from '../runtime/check-log.ts'
-import { listSnapshots } from './folder.ts'
-import type { Snapshot, SnapshotHeader } from './format.ts'
+import { listSnapshots, type Snapshot, type SnapshotHeader } from './files.ts'
 
 interface Restored {
   readonly projections: Projections

@@ -7,9 +7,9 @@ import { TrustedKeys } from '../../core/event-log/transparency/keys.ts'
 import { findTreeDifference } from '../../core/event-log/transparency/log-tree.ts'
 import { listRecordedLogs } from '../../core/event-log/transparency/recorded-leaves.ts'
 import { TreeFiles } from '../../core/event-log/transparency/tree-files.ts'
-import { readLogIds } from '../../core/events/log-identity.ts'
+import { readLogIds } from '../../core/events/log-events.ts'
+import { replaceFile } from '../../core/util/files.ts'
 import { parseJson } from '../../core/util/json.ts'
-import { replaceFile } from '../../core/util/replace-file.ts'
 
 /** Where the keys are in a data folder. */
 export function keysFolder(dataDir: string): string {

@@ -1,12 +1,12 @@
 import type { EventLog, Position } from '../../core/contract/index.ts'
+import { formatVerifierKey } from '../../core/event-log/transparency/checkpoint.ts'
 import {
   NewestCheckpoint,
   type StoredCheckpoint,
 } from '../../core/event-log/transparency/checkpoint-stream.ts'
 import { encodeEventLeaf } from '../../core/event-log/transparency/event-leaf.ts'
 import { advanceLogTree, endsInLog, readLeafEvent } from '../../core/event-log/transparency/log-tree.ts'
-import { buildInclusionProof } from '../../core/event-log/transparency/proofs.ts'
-import { formatVerifierKey } from '../../core/event-log/transparency/signed-note.ts'
+import { buildInclusionProof } from '../../core/event-log/transparency/merkle-tree.ts'
 import { IncompleteTreeError, TreeFiles } from '../../core/event-log/transparency/tree-files.ts'
 import {
   type Contradiction,

@@ -1,6 +1,6 @@
 import type { EventLog } from '../../core/contract/index.ts'
 import { EventLogUnavailableError } from '../../core/contract/index.ts'
-import { ReceivedLeaves } from '../../core/event-log/transparency/received-leaves.ts'
+import { ReceivedLeaves } from '../../core/event-log/transparency/event-leaf.ts'
 import { withTimeout } from '../../core/threads/timeout.ts'
 import type { Subscription } from '../runtime/subscribe.ts'
 import { EvidenceContradictedError } from './compare-evidence.ts'

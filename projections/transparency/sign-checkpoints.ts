@@ -4,12 +4,12 @@ import type { Logger } from 'pino'
 import { type EventLog, WrongExpectedRevisionError } from '../../core/contract/index.ts'
 import { SYSTEM_ACTOR } from '../../core/event-log/actor.ts'
 import { CHECKPOINTS_STREAM } from '../../core/event-log/streams.ts'
-import { originOf, signCheckpoint } from '../../core/event-log/transparency/checkpoint.ts'
+import { formatVerifierKey, originOf, signCheckpoint } from '../../core/event-log/transparency/checkpoint.ts'
 import {
   NewestCheckpoint,
   type StoredCheckpoint,
 } from '../../core/event-log/transparency/checkpoint-stream.ts'
-import { hashEventLeaf } from '../../core/event-log/transparency/event-leaf.ts'
+import { hashEventLeaf, type ReceivedLeaves } from '../../core/event-log/transparency/event-leaf.ts'
 import {
   openSigningKey,
   type SigningKey,
@@ -17,9 +17,7 @@ import {
   trustKey,
 } from '../../core/event-log/transparency/keys.ts'
 import { advanceByReceivedLeaves, advanceLogTree } from '../../core/event-log/transparency/log-tree.ts'
-import { readRoot } from '../../core/event-log/transparency/proofs.ts'
-import type { ReceivedLeaves } from '../../core/event-log/transparency/received-leaves.ts'
-import { formatVerifierKey } from '../../core/event-log/transparency/signed-note.ts'
+import { readRoot } from '../../core/event-log/transparency/merkle-tree.ts'
 import {
   IncompleteTreeError,
   REBUILT_SUFFIX,

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { readToEnd } from '../../core/event-log/read-to-end.ts'
 import { openSqliteLog } from '../../core/event-log/sqlite/sqlite-log.ts'
+import { readToEnd } from '../../core/event-log/streams.ts'
 import { firewallRuleBody } from '../support/bodies.ts'
 import { makeFolder } from '../support/folders.ts'
 import { type RunningGateway, startGatewayOnFiles } from '../support/gateway.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { readToEnd } from '../../core/event-log/read-to-end.ts'
+import { readToEnd } from '../../core/event-log/streams.ts'
 import { AS_ADMIN, type RunningGateway } from '../support/gateway.ts'
 import {
   createRule as create,

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errorMessage } from '../../util/error-message.ts'
-import { syncFolder } from '../../util/sync-folder.ts'
+import { syncFolder } from '../../util/files.ts'
 import { SqliteDatabase } from './database.ts'
 import { refuseForeignWal } from './foreign-wal.ts'
 

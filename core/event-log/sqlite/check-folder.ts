@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { EventLogUnavailableError } from '../../contract/event-log.ts'
 import { isJsonObject } from '../../contract/json.ts'
 import { errorMessage } from '../../util/error-message.ts'
+import { replaceFile } from '../../util/files.ts'
 import { parseJson } from '../../util/json.ts'
-import { replaceFile } from '../../util/replace-file.ts'
 
 export const HISTORY_FILE = 'events.db'
 /** Space beside the history that is given up on a full disk. */

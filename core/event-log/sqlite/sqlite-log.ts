@@ -21,11 +21,10 @@ import {
   listLeftovers,
   NEWER_VERSION,
 } from './check-folder.ts'
-import { parseEventRow } from './event-row.ts'
 import { FOREIGN_WAL } from './foreign-wal.ts'
 import { unpackEvents } from './packed-page.ts'
 import { SqliteThread } from './thread.ts'
-import type { AppendRequest, EventPage, PackedPage } from './worker-protocol.ts'
+import { type AppendRequest, type EventPage, type PackedPage, parseEventRow } from './worker-protocol.ts'
 
 export interface SqliteLogOptions {
   /** Directory of `events.db`, created if it is missing. */

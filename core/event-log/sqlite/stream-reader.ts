@@ -3,9 +3,9 @@ import { type EventLog, EventLogUnavailableError, type RecordedEvent } from '../
 import { errorMessage } from '../../util/error-message.ts'
 import { HISTORY_FILE } from './check-folder.ts'
 import { SqliteDatabase, takeEventPage } from './database.ts'
-import { parseEventRow } from './event-row.ts'
 import { guardFile } from './file-guard.ts'
 import { prepareStreamRead } from './history-store.ts'
+import { parseEventRow } from './worker-protocol.ts'
 
 /**
  * Opens an existing embedded log to read permanent streams in the calling thread, which waits for the disk.

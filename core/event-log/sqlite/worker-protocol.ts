@@ -1,4 +1,6 @@
-import type { Appended, ExpectedRevision, Position } from '../../contract/event-log.ts'
+import type { Appended, ExpectedRevision, Position, RecordedEvent } from '../../contract/event-log.ts'
+import { isJsonObject } from '../../contract/json.ts'
+import { isEventMetadata } from '../actor.ts'
 
 /**
  * Methods of the worker thread, `open` first. Events are transferred as JSON text, which the worker never
@@ -82,3 +84,15 @@ export type EventRow = readonly [
   data: string,
   metadata: string,
 ]
+
+/** Returns undefined for what Signalbox did not write. */
+export function parseEventRow(row: EventRow): RecordedEvent | undefined {
+  const [position, stream, revision, type, dataText, metadataText] = row
+  try {
+    const [data, metadata]: unknown[] = [JSON.parse(dataText), JSON.parse(metadataText)]
+    if (!isJsonObject(data) || !isEventMetadata(metadata)) return undefined
+    return { position, stream, revision, type, data, metadata }
+  } catch {
+    return undefined
+  }
+}

@@ -1,8 +1,7 @@
 import type { EventLog, Position, RecordedEvent } from '../../contract/event-log.ts'
 import { CheckpointSigned } from '../../events/log-events.ts'
 import { CHECKPOINTS_STREAM } from '../streams.ts'
-import { parseCheckpoint, type SignedCheckpoint } from './checkpoint.ts'
-import { parseVerifierKey, type VerifierKey } from './signed-note.ts'
+import { parseCheckpoint, parseVerifierKey, type SignedCheckpoint, type VerifierKey } from './checkpoint.ts'
 
 /** A checkpoint as it is stored in the log. */
 export interface StoredCheckpoint extends SignedCheckpoint {

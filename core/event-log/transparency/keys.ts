@@ -8,14 +8,14 @@ import {
 import { existsSync } from 'node:fs'
 import { chmod, copyFile, link, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { SignedCheckpoint } from './checkpoint.ts'
 import {
   formatVerifierKey,
   isSignedBy,
   parseVerifierKey,
   rawPublicKey,
+  type SignedCheckpoint,
   type VerifierKey,
-} from './signed-note.ts'
+} from './checkpoint.ts'
 
 const PRIVATE_KEY_FILE = 'checkpoints.pem'
 

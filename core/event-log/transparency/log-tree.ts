@@ -5,10 +5,9 @@ import {
   type RecordedEvent,
 } from '../../contract/event-log.ts'
 import { createCooperativeYield } from '../../util/cooperative-yield.ts'
-import { readToEnd } from '../read-to-end.ts'
-import { hashEventLeaf } from './event-leaf.ts'
+import { readToEnd } from '../streams.ts'
+import { hashEventLeaf, type ReceivedLeaves } from './event-leaf.ts'
 import { type ChangedEvent, createChangedEventFinder } from './find-changed-event.ts'
-import type { ReceivedLeaves } from './received-leaves.ts'
 import type { TreeFiles } from './tree-files.ts'
 
 /** Leaves that are kept in memory at a time. */

@@ -20,7 +20,7 @@ export function hashPrefixedLeaf(bytes: Buffer): Buffer {
 /** Reused, because a tree of a million leaves has a million nodes. */
 const nodeBytes = Buffer.alloc(1 + 2 * HASH_BYTES, NODE_PREFIX)
 
-export function hashChildren(left: Buffer, right: Buffer): Buffer {
+function hashChildren(left: Buffer, right: Buffer): Buffer {
   left.copy(nodeBytes, 1)
   right.copy(nodeBytes, 1 + HASH_BYTES)
   return hash('sha256', nodeBytes, 'buffer')
@@ -61,7 +61,7 @@ export class MerkleTree {
 }
 
 /** The root over complete subtrees, the largest first. That of no subtree is the hash of nothing. */
-export function combineRoots(roots: readonly Buffer[]): Buffer {
+function combineRoots(roots: readonly Buffer[]): Buffer {
   const [last, ...others] = roots.toReversed()
   if (last === undefined) return hash('sha256', '', 'buffer')
   return others.reduce((right, left) => hashChildren(left, right), last)
@@ -83,4 +83,113 @@ export function subtreesOf(start: number, end: number): readonly Subtree[] {
     next += 2 ** level
   }
   return subtrees
+}
+
+/** Returns the hash of a complete subtree. */
+type ReadHash = (subtree: Subtree) => Promise<Buffer>
+
+/** The root of the tree over the first `size` leaves. */
+export function readRoot(size: number, read: ReadHash): Promise<Buffer> {
+  return hashLeaves(0, size, read)
+}
+
+/** The hashes that lead from a leaf to the root of the first `size` leaves (RFC 9162, 2.1.3). */
+export async function buildInclusionProof(
+  index: number,
+  size: number,
+  read: ReadHash,
+): Promise<readonly Buffer[]> {
+  const proof: Buffer[] = []
+  for (let start = 0, end = size; end - start > 1; ) {
+    const middle = start + splitOf(end - start)
+    const isLeft = index < middle
+    proof.unshift(await (isLeft ? hashLeaves(middle, end, read) : hashLeaves(start, middle, read)))
+    if (isLeft) end = middle
+    else start = middle
+  }
+  return proof
+}
+
+/** The hashes that show that a tree begins with the first `from` of its leaves (RFC 9162, 2.1.4). */
+export async function buildConsistencyProof(
+  from: number,
+  to: number,
+  read: ReadHash,
+): Promise<readonly Buffer[]> {
+  const proof: Buffer[] = []
+  let [start, end] = [0, to]
+  if (from === 0) return proof
+  while (end > from) {
+    const middle = start + splitOf(end - start)
+    const isLeft = from <= middle
+    proof.unshift(await (isLeft ? hashLeaves(middle, end, read) : hashLeaves(start, middle, read)))
+    if (isLeft) end = middle
+    else start = middle
+  }
+  // The verifier knows the root of the first tree, which is this subtree if nothing is left of it.
+  if (start > 0) proof.unshift(await hashLeaves(start, end, read))
+  return proof
+}
+
+/** The root that a leaf and its proof lead to; undefined if the proof has the wrong length. */
+export function rootOfInclusion(
+  leafHash: Buffer,
+  index: number,
+  size: number,
+  proof: readonly Buffer[],
+): Buffer | undefined {
+  if (index >= size) return undefined
+  let [node, last, root] = [index, size - 1, leafHash]
+  for (const sibling of proof) {
+    if (last === 0) return undefined
+    if (node % 2 === 1 || node === last) {
+      root = hashChildren(sibling, root)
+      while (node % 2 === 0 && node !== 0) [node, last] = [half(node), half(last)]
+    } else root = hashChildren(root, sibling)
+    ;[node, last] = [half(node), half(last)]
+  }
+  return last === 0 ? root : undefined
+}
+
+/** A tree, by its size and root. */
+export interface TreeHead {
+  readonly size: number
+  readonly root: Buffer
+}
+
+/** Whether the proof shows that the second tree begins with the leaves of the first. */
+export function isConsistent(first: TreeHead, second: TreeHead, proof: readonly Buffer[]): boolean {
+  if (first.size > second.size) return false
+  if (first.size === second.size || first.size === 0)
+    return proof.length === 0 && (first.size === 0 || first.root.equals(second.root))
+  let [node, last] = [first.size - 1, second.size - 1]
+  while (node % 2 === 1) [node, last] = [half(node), half(last)]
+  const [start, ...siblings] = node === 0 ? [first.root, ...proof] : proof
+  if (start === undefined) return false
+  let [firstRoot, secondRoot] = [start, start]
+  for (const sibling of siblings) {
+    if (last === 0) return false
+    if (node % 2 === 1 || node === last) {
+      firstRoot = hashChildren(sibling, firstRoot)
+      secondRoot = hashChildren(sibling, secondRoot)
+      while (node % 2 === 0 && node !== 0) [node, last] = [half(node), half(last)]
+    } else secondRoot = hashChildren(secondRoot, sibling)
+    ;[node, last] = [half(node), half(last)]
+  }
+  return last === 0 && firstRoot.equals(first.root) && secondRoot.equals(second.root)
+}
+
+async function hashLeaves(start: number, end: number, read: ReadHash): Promise<Buffer> {
+  return combineRoots(await Promise.all(subtreesOf(start, end).map(read)))
+}
+
+/** The number of leaves of the left subtree: the largest power of two below `size`. */
+function splitOf(size: number): number {
+  let split = 1
+  while (split * 2 < size) split *= 2
+  return split
+}
+
+function half(value: number): number {
+  return Math.floor(value / 2)
 }

@@ -1,15 +1,46 @@
+import { createHash } from 'node:crypto'
 import type { Position, RecordedEvent } from '../../contract/event-log.ts'
 import { CHECKPOINTS_STREAM, LOG_STREAM } from '../streams.ts'
-import { originOf, type SignedCheckpoint } from './checkpoint.ts'
+import { formatVerifierKey, isSignedBy, originOf, type SignedCheckpoint } from './checkpoint.ts'
 import { parseStoredCheckpoint, type StoredCheckpoint } from './checkpoint-stream.ts'
 import { hashEventLeaf, requireAsWritten } from './event-leaf.ts'
 import { createChangedEventFinder } from './find-changed-event.ts'
 import { MerkleTree } from './merkle-tree.ts'
-import { createPositionHashes } from './position-hashes.ts'
 import type { RecordedLeaves } from './recorded-leaves.ts'
-import { formatVerifierKey, isSignedBy } from './signed-note.ts'
+import { encodePositions } from './tree-files.ts'
 
-export interface TreeVerification {
+const BATCH = 1024
+
+/** Hashes the positions of events in log order, as checkpoints do. */
+interface PositionHashes {
+  add(position: Position): void
+  /** The hash of the positions up to a size since the one before it, in hex; undefined before that size. */
+  of(size: number): string | undefined
+}
+
+/** `ends` are the sizes of the checkpoints. */
+function createPositionHashes(ends: ReadonlySet<number>): PositionHashes {
+  const hashes = new Map<number, string>()
+  let hash = createHash('sha256')
+  let batch: Position[] = []
+  let size = 0
+
+  return {
+    add(position) {
+      batch.push(position)
+      size += 1
+      if (batch.length < BATCH && !ends.has(size)) return
+      hash.update(encodePositions(batch))
+      batch = []
+      if (!ends.has(size)) return
+      hashes.set(size, hash.digest('hex'))
+      hash = createHash('sha256')
+    },
+    of: (end) => hashes.get(end),
+  }
+}
+
+interface TreeVerification {
   /** All events of the stream of checkpoints. Later ones are not checked. */
   readonly checkpoints: readonly RecordedEvent[]
   /** Id of the log; undefined for one without an identity. */

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { isJsonObject, type Position } from '../../../core/contract/index.ts'
+import { replaceFile } from '../../../core/util/files.ts'
 import { parseJson } from '../../../core/util/json.ts'
-import { replaceFile } from '../../../core/util/replace-file.ts'
 
 /** How far the entries of an event log were exported. */
 export interface PositionFile {

@@ -5,7 +5,7 @@ import {
   createMemoryStorage,
   type MemoryStorage,
 } from '../../../../core/event-log/memory.ts'
-import { readToEnd } from '../../../../core/event-log/read-to-end.ts'
+import { readToEnd } from '../../../../core/event-log/streams.ts'
 import { UNFOLLOWED_STREAMS } from '../../../../projections/events/streams.ts'
 import {
   collect,

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { countValues, hasMoreValues } from '../../../../core/util/json-depth.ts'
+import { countValues, hasMoreValues } from '../../../../core/util/json.ts'
 
 const CASES: readonly (readonly [string, number])[] = [
   ['{}', 0],

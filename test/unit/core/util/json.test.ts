@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import { parseJson, parseJsonObject, parseUniqueJson } from '../../../../core/util/json.ts'
-import { MAX_JSON_DEPTH } from '../../../../core/util/json-depth.ts'
+import { MAX_JSON_DEPTH, parseJson, parseJsonObject, parseUniqueJson } from '../../../../core/util/json.ts'
 
 describe('parseJson', () => {
   it('returns the parsed value', () => {

@@ -12,10 +12,14 @@ import {
   type Projections,
 } from '../../../../projections/projections.ts'
 import { applyRecord } from '../../../../projections/runtime/projection.ts'
-import { sweepSnapshots } from '../../../../projections/snapshots/folder.ts'
-import { STATE_SHAPE, snapshotLines, takeSnapshot } from '../../../../projections/snapshots/format.ts'
+import {
+  STATE_SHAPE,
+  snapshotLines,
+  sweepSnapshots,
+  takeSnapshot,
+} from '../../../../projections/snapshots/files.ts'
 import { readSnapshot, restoreProjections } from '../../../../projections/snapshots/restore.ts'
-import { writeSnapshot } from '../../../../projections/snapshots/write.ts'
+import { writeSnapshot } from '../../../../projections/snapshots/schedule.ts'
 import { makeFolder } from '../../../support/folders.ts'
 import { buildHistory, recordAll } from '../../../support/histories.ts'
 import { ROOT } from '../../../support/root.ts'

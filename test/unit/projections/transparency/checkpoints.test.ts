@@ -13,12 +13,12 @@ import {
   createMemoryStorage,
   type MemoryStorage,
 } from '../../../../core/event-log/memory.ts'
-import { readToEnd } from '../../../../core/event-log/read-to-end.ts'
 import { SqliteDatabase } from '../../../../core/event-log/sqlite/database.ts'
+import { readToEnd } from '../../../../core/event-log/streams.ts'
 import { parseCheckpoint } from '../../../../core/event-log/transparency/checkpoint.ts'
-import { ReceivedLeaves } from '../../../../core/event-log/transparency/received-leaves.ts'
+import { ReceivedLeaves } from '../../../../core/event-log/transparency/event-leaf.ts'
 import { createTreeVerifier } from '../../../../core/event-log/transparency/verify-tree.ts'
-import { ensureLogId } from '../../../../core/events/log-identity.ts'
+import { ensureLogId } from '../../../../core/events/log-events.ts'
 import { createLogger } from '../../../../core/threads/logger.ts'
 import { createClock } from '../../../../core/util/clock.ts'
 import { type Subscription, subscribeProjections } from '../../../../projections/runtime/subscribe.ts'

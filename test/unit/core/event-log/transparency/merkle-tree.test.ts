@@ -1,17 +1,15 @@
 import { expect } from 'chai'
 import {
+  buildConsistencyProof,
+  buildInclusionProof,
   hashLeaf,
+  isConsistent,
   MerkleTree,
+  readRoot,
+  rootOfInclusion,
   type Subtree,
   subtreesOf,
 } from '../../../../../core/event-log/transparency/merkle-tree.ts'
-import {
-  buildConsistencyProof,
-  buildInclusionProof,
-  isConsistent,
-  readRoot,
-  rootOfInclusion,
-} from '../../../../../core/event-log/transparency/proofs.ts'
 
 /** The leaves and results of the reference implementation of Certificate Transparency. */
 const LEAVES = [

@@ -1,15 +1,16 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { expect } from 'chai'
-import { parseCheckpoint, signCheckpoint } from '../../../../../core/event-log/transparency/checkpoint.ts'
-import { hashLeaf } from '../../../../../core/event-log/transparency/merkle-tree.ts'
 import {
   formatVerifierKey,
   isSignedBy,
+  parseCheckpoint,
   parseNote,
   parseVerifierKey,
   rawPublicKey,
+  signCheckpoint,
   signNote,
-} from '../../../../../core/event-log/transparency/signed-note.ts'
+} from '../../../../../core/event-log/transparency/checkpoint.ts'
+import { hashLeaf } from '../../../../../core/event-log/transparency/merkle-tree.ts'
 
 /** The example key of Go's `golang.org/x/mod/sumdb/note`, with its note. */
 const GO_KEY = 'PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW'

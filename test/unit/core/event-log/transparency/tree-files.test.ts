@@ -1,12 +1,13 @@
 import { truncate } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'chai'
-import { hashLeaf, MerkleTree } from '../../../../../core/event-log/transparency/merkle-tree.ts'
 import {
   buildInclusionProof,
+  hashLeaf,
+  MerkleTree,
   readRoot,
   rootOfInclusion,
-} from '../../../../../core/event-log/transparency/proofs.ts'
+} from '../../../../../core/event-log/transparency/merkle-tree.ts'
 import { TreeFiles } from '../../../../../core/event-log/transparency/tree-files.ts'
 import { makeFolder } from '../../../../support/folders.ts'
 

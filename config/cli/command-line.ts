@@ -1,0 +1,130 @@
+import { parseArgs } from 'node:util'
+import type { Command } from './command.ts'
+
+/** The help of the program, or of a group of its commands. */
+export function formatHelp(commands: readonly Command[]): string {
+  const rows = commands.map((command) => [formatSynopsis(command), command.summary] as const)
+  return [
+    'Usage: signalbox <command> [options]',
+    '',
+    'Commands:',
+    ...formatRows(rows),
+    '',
+    'Options:',
+    ...formatRows([
+      ['--help', 'Show this help, or the help of a command.'],
+      ['--version', 'Show the version.'],
+    ]),
+    '',
+    'Settings come from environment variables and from the file that CONFIG names.',
+    'See docs/guides/settings.md.',
+  ].join('\n')
+}
+
+export function formatCommandHelp(command: Command): string {
+  const { options = {}, summary, details } = command
+  const rows = Object.entries(options).map(([name, { value = '', summary, isRequired }]) => {
+    return [`--${name} ${value}`.trimEnd(), isRequired ? `${summary} Required.` : summary] as const
+  })
+  return [
+    formatUsage(command),
+    '',
+    summary,
+    ...(details === undefined ? [] : [details]),
+    '',
+    'Options:',
+    ...formatRows([...rows, ['--help', 'Show this help.']]),
+  ].join('\n')
+}
+
+/** `Usage: signalbox users add --name NAME --plan PLAN [--reason TEXT]` */
+export function formatUsage(command: Command): string {
+  const options = Object.entries(command.options ?? {}).map(([name, { value, isRequired }]) => {
+    const option = value === undefined ? `--${name}` : `--${name} ${value}`
+    return isRequired ? option : `[${option}]`
+  })
+  return `Usage: ${['signalbox', formatSynopsis(command), ...options].join(' ')}`
+}
+
+function formatSynopsis({ name, operands = [] }: Command): string {
+  return [name, ...operands].join(' ')
+}
+
+function formatRows(rows: readonly (readonly [string, string])[]): readonly string[] {
+  const width = Math.max(...rows.map(([left]) => left.length))
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`)
+}
+
+/** The name that a mistyped word probably means: at most a third of its letters differ. */
+export function findNearest(word: string, names: readonly string[]): string | undefined {
+  let nearest: string | undefined
+  let least = Math.floor(word.length / 3) + 1
+  for (const name of names) {
+    const edits = countEdits(word, name)
+    if (edits >= least) continue
+    nearest = name
+    least = edits
+  }
+  return nearest
+}
+
+/** The number of letters to insert, delete, replace, or swap with their neighbour. */
+function countEdits(from: string, to: string): number {
+  const rows = [Array.from({ length: to.length + 1 }, (_, index) => index)]
+  const at = (row: number, column: number) => rows[row]?.[column] ?? Number.POSITIVE_INFINITY
+  for (let row = 1; row <= from.length; row += 1) {
+    const next = [row]
+    rows.push(next)
+    for (let column = 1; column <= to.length; column += 1) {
+      const isSame = from[row - 1] === to[column - 1]
+      const isSwapped = from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1]
+      next.push(
+        Math.min(
+          at(row - 1, column - 1) + (isSame ? 0 : 1),
+          at(row - 1, column) + 1,
+          at(row, column - 1) + 1,
+          isSwapped ? at(row - 2, column - 2) + 1 : Number.POSITIVE_INFINITY,
+        ),
+      )
+    }
+  }
+  return at(from.length, to.length)
+}
+
+export interface OptionToken {
+  readonly name: string
+  /** As on the command line, without the value: `--name` or `-n`. */
+  readonly rawName: string
+  readonly value: string | undefined
+}
+
+/** Splits arguments into options and other words. Does not check whether the options exist. */
+export function splitArgs(
+  args: readonly string[],
+  commands: readonly Command[],
+): { words: readonly string[]; options: readonly OptionToken[] } {
+  const { tokens } = parseArgs({
+    args: [...args],
+    options: { help: { type: 'boolean', short: 'h' }, ...listOptionTypes(commands) },
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  })
+  return {
+    words: tokens.flatMap((token) => (token.kind === 'positional' ? [token.value] : [])),
+    options: tokens.flatMap((token) => {
+      if (token.kind !== 'option') return []
+      // "--name --plan" is a missing value, not the value "--plan".
+      const isMissing = !token.inlineValue && token.value?.startsWith('-')
+      return [{ name: token.name, rawName: token.rawName, value: isMissing ? undefined : token.value }]
+    }),
+  }
+}
+
+/** Only options that take a value need a declaration. Commands share their names. */
+function listOptionTypes(commands: readonly Command[]): Record<string, { type: 'string' }> {
+  const names = commands.flatMap(({ options = {} }) =>
+    Object.entries(options).flatMap(([name, { value }]) => (value === undefined ? [] : [name])),
+  )
+  return Object.fromEntries(names.map((name) => [name, { type: 'string' }]))
+}
