@@ -5,7 +5,7 @@ import {
   type RecordedEvent,
   type RuleSet,
 } from '../core/contract/index.ts'
-import type { AppliedChange } from '../core/http/idempotency.ts'
+import type { AppliedChange } from '../core/http/change-headers.ts'
 import type { AsOf } from '../core/util/as-of.ts'
 import { createBackgroundYield, mapInSlices } from '../core/util/cooperative-yield.ts'
 import { createAccounts } from './accounts.ts'

@@ -1,4 +1,4 @@
-import type { FindKnownRequest, KnownRequest } from '../core/http/idempotency.ts'
+import type { FindKnownRequest, KnownRequest } from '../core/http/change-headers.ts'
 import type { SavedProjection } from './runtime/projection.ts'
 
 /** Requests with an `Idempotency-Key` are remembered this long. */

@@ -1,6 +1,6 @@
 import { type Author, EventLogUnavailableError } from '../core/contract/index.ts'
 import { IDS_STREAM } from '../core/events/log-events.ts'
-import type { FindKnownRequest } from '../core/http/idempotency.ts'
+import type { FindKnownRequest } from '../core/http/change-headers.ts'
 import type { SavedProjection } from './runtime/projection.ts'
 import type { EventWriter } from './runtime/write.ts'
 

@@ -1,5 +1,5 @@
 import { type EventLog, service } from '../core/contract/index.ts'
-import type { FindKnownRequest } from '../core/http/idempotency.ts'
+import type { FindKnownRequest } from '../core/http/change-headers.ts'
 import type { Accounts } from './accounts.ts'
 import type { Groups } from './groups.ts'
 import type { StreamHistory } from './history.ts'

@@ -1,5 +1,5 @@
 import { isPlan, type Plan } from '../../core/contract/index.ts'
-import { anyRevision } from '../../core/http/conditional.ts'
+import { anyRevision } from '../../core/http/change-headers.ts'
 import { manageKeys } from '../../plugins/auth/manage-keys.ts'
 import { listSuspendedRules } from '../../plugins/auth/suspended-rules.ts'
 import { manageUsers } from '../../plugins/auth/users.ts'

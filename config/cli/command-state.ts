@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Author } from '../../core/contract/index.ts'
 import { CLI_ACTOR } from '../../core/event-log/actor.ts'
-import { MAX_REASON_LENGTH } from '../../core/http/change-reason.ts'
+import { MAX_REASON_LENGTH } from '../../core/http/change-headers.ts'
 import { createLogger } from '../../core/threads/logger.ts'
 import type { openEmptyState } from '../gateway/empty-state.ts'
 import { type OfflineGateway, openOfflineGateway } from '../gateway/offline-gateway.ts'

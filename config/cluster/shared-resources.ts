@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { Listener } from '../../core/http/server/listen.ts'
+import type { Listener } from '../../core/http/server/hardened-server.ts'
 import type { Ledger } from '../../plugins/ledger/store/methods.ts'
 import { type MetricsPage, serveMetrics } from '../../plugins/metrics/endpoint.ts'
 import type { Sandbox } from '../../providers/sandbox/server.ts'

@@ -2,7 +2,7 @@ import Koa from 'koa'
 import type { Logger } from 'pino'
 import { GatewayError } from '../../core/contract/index.ts'
 import { formatError } from '../../core/http/errors.ts'
-import { type Listener, listen } from '../../core/http/server/listen.ts'
+import { type Listener, listen } from '../../core/http/server/hardened-server.ts'
 import type { SharedPorts } from './ports.ts'
 
 /** How soon ports that the last worker has not released yet are tried again, in milliseconds. */

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
 import type { Host, Plugin, UsedServices, Uses } from '../../core/contract/index.ts'
-import { RequestsInFlight } from '../../core/http/requests-in-flight.ts'
+import { RequestsInFlight } from '../../core/http/client-connection.ts'
 import { createAdapterRegistry } from '../../core/pipeline/adapter-registry.ts'
 import type { CallerSource } from '../../core/pipeline/inference.ts'
 import type { PluginStep } from '../../core/pipeline/load.ts'

@@ -18,17 +18,17 @@ import {
 } from '../contract/index.ts'
 import { afterNextInput } from '../util/cooperative-yield.ts'
 import { hasLongList, stringifyInSlices } from '../util/stringify-in-slices.ts'
-import { parseChangeReason } from './change-reason.ts'
-import { matchesEtag } from './conditional.ts'
 import {
   AppliedBeforeError,
   type AppliedChange,
   type FindKnownRequest,
   findAppliedChange,
   isRepeatable,
+  matchesEtag,
+  parseChangeReason,
   parseIdempotency,
   type RepeatableEndpoint,
-} from './idempotency.ts'
+} from './change-headers.ts'
 import { createBodyParser, createParamsParser, createQueryParser } from './parse-call.ts'
 import { readTextBody } from './read-body.ts'
 import { sendEventStream, sendJsonText, sendJsonValue } from './send-response.ts'

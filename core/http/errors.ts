@@ -18,8 +18,8 @@ import {
 } from '../contract/index.ts'
 import { describeThrower } from '../util/plugin-context.ts'
 import { toAnthropicErrorType, toWords } from './error-words.ts'
+import { discardUnreadBody } from './read-body.ts'
 import { sendStreamText } from './send-response.ts'
-import { discardUnreadBody } from './unread-body.ts'
 
 /**
  * Builds the body of an error response (docs/api.md, "Errors"). Bodies for Anthropic's clients have the

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import { type GatewayError, redactApiKeys } from '../contract/errors.ts'
 import type { EndedRequest, GatewayContext, RequestObserver } from '../contract/index.ts'
 import { describeThrower } from '../util/plugin-context.ts'
-import type { RequestsInFlight } from './requests-in-flight.ts'
+import type { RequestsInFlight } from './client-connection.ts'
 
 /**
  * Returns a function that notifies the observers once the response to a request has ended, also for rejected

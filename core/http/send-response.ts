@@ -1,13 +1,143 @@
 import { Readable } from 'node:stream'
-import type { Dialect, GatewayContext, JsonObject } from '../contract/index.ts'
+import type Koa from 'koa'
+import type { Dialect, GatewayContext, GatewayMiddleware, JsonObject } from '../contract/index.ts'
 import type { MaybePromise } from '../util/maybe-promise.ts'
 import { nextImmediate } from '../util/next-immediate.ts'
 import { markIncomplete } from './incomplete-response.ts'
-import type { KeepAlives, WatchedStream } from './keep-alives.ts'
-import { isBodyLazy, setLazyBody } from './lazy-body.ts'
+
+/** A stream that is told when it has been silent. */
+interface WatchedStream {
+  /** The stream has sent something. */
+  noteActivity(): void
+  end(): void
+}
+
+/** The longest silence is this many ticks. */
+const TICKS = 5
+
+/**
+ * Notices streams that have sent nothing for a while. All of them share one timer, which runs only while
+ * there are streams, so that a record costs no more than setting a number.
+ */
+export class KeepAlives {
+  readonly #tickMs: number
+  readonly #streams = new Set<Stream>()
+  #timer: NodeJS.Timeout | undefined
+
+  /** Silences are noticed before they have lasted for `maxSilenceMs`, after four fifths at the earliest. */
+  constructor(maxSilenceMs: number) {
+    this.#tickMs = Math.max(1, Math.floor(maxSilenceMs / TICKS))
+  }
+
+  /** Calls `onSilence` after each silence, until the stream ends. `silentMs`: how long it has been silent. */
+  watch(onSilence: () => void, silentMs = 0): WatchedStream {
+    const stream = new Stream(onSilence, Math.floor(silentMs / this.#tickMs), this.#streams)
+    this.#streams.add(stream)
+    this.#timer ??= setTimeout(() => this.#tick(), this.#tickMs).unref()
+    return stream
+  }
+
+  #tick(): void {
+    for (const stream of this.#streams) stream.tick()
+    if (this.#streams.size > 0) this.#timer?.refresh()
+    else this.#timer = undefined
+  }
+}
+
+class Stream implements WatchedStream {
+  #onSilence: () => void
+  readonly #streams: Set<Stream>
+  #silentTicks: number
+
+  constructor(onSilence: () => void, silentTicks: number, streams: Set<Stream>) {
+    this.#onSilence = onSilence
+    this.#silentTicks = silentTicks
+    this.#streams = streams
+  }
+
+  noteActivity(): void {
+    this.#silentTicks = 0
+  }
+
+  /** Drops the request, which former tables of the old set would keep until a collection of all garbage. */
+  end(): void {
+    this.#streams.delete(this)
+    this.#onSilence = ignore
+  }
+
+  tick(): void {
+    if (++this.#silentTicks < TICKS) return
+    this.#silentTicks = 0
+    this.#onSilence()
+  }
+}
+
+function ignore(): void {}
+
+/** A body that middleware of packages may read and replace before it is sent. */
+interface LazyBody {
+  /** Returns the body as middleware sees it. */
+  read(): object | Readable
+  /** Sends the body, which no middleware has read or replaced. */
+  send(): void
+}
+
+const LAZY_BODY = Symbol('lazy body')
+
+interface LazyResponse {
+  [LAZY_BODY]?: LazyBody | undefined
+  body: unknown
+}
+
+/** Stands for the body: Koa sets the status and the headers by it. */
+const PLACEHOLDER = {}
+
+/**
+ * Makes `ctx.body` build lazy bodies when middleware first reads it, which most middleware does not. Without
+ * this, they are sent immediately. See docs/decisions/http.md, "Bodies are built for middleware when it reads
+ * them".
+ */
+export function installLazyBodies({ response }: Koa): void {
+  const body = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(response), 'body')
+  if (body?.get === undefined || body.set === undefined)
+    throw new Error('This version of Koa is not supported.')
+  const { get, set } = body
+  Object.assign(response, { [LAZY_BODY]: undefined })
+  Object.defineProperty(response, 'body', {
+    configurable: true,
+    get(this: LazyResponse) {
+      const lazy = this[LAZY_BODY]
+      if (lazy !== undefined) this.body = lazy.read()
+      return get.call(this)
+    },
+    set(this: LazyResponse, value: unknown) {
+      this[LAZY_BODY] = undefined
+      set.call(this, value)
+    },
+  })
+}
+
+/** Whether bodies wait for middleware, which may also change the status and the headers. */
+export function isBodyLazy({ response }: Pick<GatewayContext, 'response'>): boolean {
+  return LAZY_BODY in response
+}
+
+function setLazyBody(ctx: Pick<GatewayContext, 'response'>, body: LazyBody): void {
+  if (isBodyLazy(ctx)) {
+    ctx.response.body = PLACEHOLDER
+    Object.assign(ctx.response, { [LAZY_BODY]: body })
+  } else body.send()
+}
+
+/** Sends lazy bodies that are untouched when all other middleware has ended. */
+export const sendLazyBody: GatewayMiddleware = async ({ response }, next) => {
+  await next()
+  const lazy = (response as LazyResponse)[LAZY_BODY]
+  lazy?.send()
+}
 
 /** Sends the responses of inference endpoints. */
-export interface ResponseSender {
+interface ResponseSender {
   /** Sends a body, given as an object or as its JSON text. */
   sendWhole(ctx: GatewayContext, body: JsonObject | string): MaybePromise<void>
   /**

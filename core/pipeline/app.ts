@@ -2,18 +2,23 @@ import type { IncomingHttpHeaders } from 'node:http'
 import Koa from 'koa'
 import type { Logger } from 'pino'
 import { type EndpointDescription, GatewayError, type GatewayMiddleware } from '../contract/index.ts'
-import { rewriteAzurePath } from '../http/azure-paths.ts'
-import { identifyRequests } from '../http/client-connection.ts'
+import type { FindKnownRequest } from '../http/change-headers.ts'
+import { identifyRequests, type RequestsInFlight } from '../http/client-connection.ts'
 import { type CorsSettings, createCorsMiddleware } from '../http/cors.ts'
 import { type AuthenticateOperator, composeEndpoint, type RecordRead } from '../http/endpoints.ts'
 import { createLogReplacedError, handleErrors, logResponseErrors } from '../http/errors.ts'
-import type { FindKnownRequest } from '../http/idempotency.ts'
-import { installLazyBodies, isBodyLazy, sendLazyBody } from '../http/lazy-body.ts'
 import { createProbes, PROBES, type Readiness } from '../http/probes.ts'
 import { createBodyReader } from '../http/read-body.ts'
 import { logRequests, notifyObservers } from '../http/request-observers.ts'
-import type { RequestsInFlight } from '../http/requests-in-flight.ts'
-import { createRoutes, isAnthropicPath, normalizePath, type Routes, rejectUnmatched } from '../http/routes.ts'
+import {
+  createRoutes,
+  isAnthropicPath,
+  normalizePath,
+  type Routes,
+  rejectUnmatched,
+  rewriteAzurePath,
+} from '../http/routes.ts'
+import { installLazyBodies, isBodyLazy, sendLazyBody } from '../http/send-response.ts'
 import { composeAdmission, composeUnmatchedAdmission, hasThirdPartyMiddleware } from './admission.ts'
 import { toError } from './guard-phase.ts'
 import { composeInference, type InferenceParts } from './inference.ts'

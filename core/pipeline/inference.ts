@@ -20,12 +20,10 @@ import {
   type RuleSet,
   requireAccount,
 } from '../contract/index.ts'
-import type { BodyQuota } from '../http/body-quota.ts'
 import { enterEndpoint } from '../http/endpoints.ts'
 import { toErrorInStyle } from '../http/error-words.ts'
-import type { KeepAlives } from '../http/keep-alives.ts'
-import { createBodyReader, requireJsonObject } from '../http/read-body.ts'
-import { createResponseSender } from '../http/send-response.ts'
+import { type BodyQuota, createBodyReader, requireJsonObject } from '../http/read-body.ts'
+import { createResponseSender, type KeepAlives } from '../http/send-response.ts'
 import { chain, type MaybePromise } from '../util/maybe-promise.ts'
 import { composeAdmission } from './admission.ts'
 import { createLateStream } from './late-stream.ts'

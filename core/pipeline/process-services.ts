@@ -1,5 +1,5 @@
 import { service } from '../contract/index.ts'
-import type { RequestsInFlight } from '../http/requests-in-flight.ts'
+import type { RequestsInFlight } from '../http/client-connection.ts'
 
 /** What a plugin may know of the process that it runs in. */
 export interface ProcessServices {

@@ -12,8 +12,7 @@ import {
   StreamDamagedError,
   type TProperties,
 } from '../contract/index.ts'
-import { anyRevision, type Precondition } from '../http/conditional.ts'
-import type { AppliedChange } from '../http/idempotency.ts'
+import { type AppliedChange, anyRevision, type Precondition } from '../http/change-headers.ts'
 import { answerInTime } from '../threads/timeout.ts'
 import type { AsOf } from '../util/as-of.ts'
 import type { EntityChange } from './changes.ts'

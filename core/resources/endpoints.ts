@@ -11,10 +11,14 @@ import {
   type TProperties,
   Type,
 } from '../contract/index.ts'
-import { etagHeader, ifNoneMatchHeader, parsePrecondition, preconditionHeaders } from '../http/conditional.ts'
-import { repeatable } from '../http/idempotency.ts'
-import { findNamed, idFilter, type Named, nameFilter } from '../http/name-filter.ts'
-import { PAGE, toPage } from '../http/page.ts'
+import {
+  etagHeader,
+  ifNoneMatchHeader,
+  parsePrecondition,
+  preconditionHeaders,
+  repeatable,
+} from '../http/change-headers.ts'
+import { findNamed, idFilter, type Named, nameFilter, PAGE, toPage } from '../http/pages.ts'
 import { LogPoint, pageQuery, Success } from '../http/schemas.ts'
 import { parseAsOf } from '../util/as-of.ts'
 import { showHistory } from './changes.ts'

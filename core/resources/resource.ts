@@ -12,7 +12,7 @@ import {
   type TSchema,
   Type,
 } from '../contract/index.ts'
-import { contentEtag, revisionEtag } from '../http/conditional.ts'
+import { contentEtag, revisionEtag } from '../http/change-headers.ts'
 import { dataWithWarnings, NextCursor, WarningSchema } from '../http/schemas.ts'
 import { buildHistorySchema } from './changes.ts'
 import { createEntityEvents, type EntityEvents } from './events.ts'

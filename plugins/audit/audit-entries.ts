@@ -6,7 +6,7 @@ import type {
   Static,
   TObject,
 } from '../../core/contract/index.ts'
-import { decodeCursor, encodeCursor } from '../../core/http/cursor.ts'
+import { decodeCursor, encodeCursor } from '../../core/http/pages.ts'
 import { showRecord } from '../../core/resources/changes.ts'
 import { showFields } from '../../core/resources/names.ts'
 import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'

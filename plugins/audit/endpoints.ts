@@ -7,8 +7,12 @@ import {
   type RoutingRule,
   user,
 } from '../../core/contract/index.ts'
-import { etagHeader, parsePrecondition, preconditionHeaders } from '../../core/http/conditional.ts'
-import { repeatable } from '../../core/http/idempotency.ts'
+import {
+  etagHeader,
+  parsePrecondition,
+  preconditionHeaders,
+  repeatable,
+} from '../../core/http/change-headers.ts'
 import { dataWithWarnings } from '../../core/http/schemas.ts'
 import { WRITE_ERRORS } from '../../core/resources/endpoints.ts'
 import { fixedBackoff, retry } from '../../core/threads/retry.ts'

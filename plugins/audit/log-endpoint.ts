@@ -1,5 +1,5 @@
 import { type Endpoint, endpoint, operator } from '../../core/contract/index.ts'
-import { decodeCursor, encodeCursor } from '../../core/http/cursor.ts'
+import { decodeCursor, encodeCursor } from '../../core/http/pages.ts'
 import { createBackgroundYield } from '../../core/util/cooperative-yield.ts'
 import { toCsvLine } from '../../core/util/csv.ts'
 import { type LogEntry, type ReadChangedObjects, showLogEntry } from './audit-entries.ts'

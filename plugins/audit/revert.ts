@@ -1,5 +1,5 @@
 import { type FirewallRule, GatewayError, type RoutingRule, type RuleSet } from '../../core/contract/index.ts'
-import { type Precondition, revisionEtag } from '../../core/http/conditional.ts'
+import { type Precondition, revisionEtag } from '../../core/http/change-headers.ts'
 import { invalidParameterError } from '../../core/http/parse-call.ts'
 import type { RuleOwner } from '../../projections/events/rules.ts'
 import type { RuleChange, RuleCommands, RuleKind } from '../rules/index.ts'

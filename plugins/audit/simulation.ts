@@ -14,7 +14,7 @@ import {
   type Static,
   user,
 } from '../../core/contract/index.ts'
-import { anyRevision } from '../../core/http/conditional.ts'
+import { anyRevision } from '../../core/http/change-headers.ts'
 import { decideAgain, type UnsentCall } from '../../core/pipeline/decide-again.ts'
 import type { CallerSnapshot, RequestParser } from '../../core/pipeline/inference.ts'
 import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'

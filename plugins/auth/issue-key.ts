@@ -10,8 +10,7 @@ import {
   type ResourceEntity,
   Type,
 } from '../../core/contract/index.ts'
-import { etagHeader } from '../../core/http/conditional.ts'
-import { repeatable } from '../../core/http/idempotency.ts'
+import { etagHeader, repeatable } from '../../core/http/change-headers.ts'
 import type { ResourceCommands } from '../../core/resources/commands.ts'
 import type { Resource } from '../../core/resources/resource.ts'
 import { toBase62 } from '../../core/util/ids.ts'

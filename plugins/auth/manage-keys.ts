@@ -6,7 +6,7 @@ import {
   type Static,
   Type,
 } from '../../core/contract/index.ts'
-import { anyRevision, parsePrecondition, preconditionHeaders } from '../../core/http/conditional.ts'
+import { anyRevision, parsePrecondition, preconditionHeaders } from '../../core/http/change-headers.ts'
 import type { ResourceServices } from '../../core/resources/commands.ts'
 import { manageResource, WRITE_ERRORS } from '../../core/resources/endpoints.ts'
 import { newApiKey, newKeyId } from '../../core/util/ids.ts'

@@ -17,7 +17,7 @@ import {
   etagHeader,
   parsePrecondition,
   preconditionHeaders,
-} from '../../core/http/conditional.ts'
+} from '../../core/http/change-headers.ts'
 import { Success, Timestamp } from '../../core/http/schemas.ts'
 import { NANOS_PER_USD, toNanoUsd } from '../../core/prices/cost.ts'
 import { WRITE_ERRORS } from '../../core/resources/endpoints.ts'

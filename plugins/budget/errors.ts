@@ -1,5 +1,5 @@
 import { type ErrorDefinition, errorsOf, type GatewayError, type Target } from '../../core/contract/index.ts'
-import { retryAdvice, toRetryAfterSeconds } from '../../core/http/retry-after.ts'
+import { retryAdvice, toRetryAfterSeconds } from '../../core/http/error-words.ts'
 import { toNanoUsd } from '../../core/prices/cost.ts'
 import type { CounterUse } from '../../core/shared-state/reservations.ts'
 import { type BudgetTarget, formatUsd, type OwnedBudget } from './owned-budget.ts'

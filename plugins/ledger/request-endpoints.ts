@@ -8,7 +8,7 @@ import {
   type TObject,
   user,
 } from '../../core/contract/index.ts'
-import { decodeCursor, encodeCursor } from '../../core/http/cursor.ts'
+import { decodeCursor, encodeCursor } from '../../core/http/pages.ts'
 import type { LedgerReader } from './reader.ts'
 import {
   adminRequestQuery,

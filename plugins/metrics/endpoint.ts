@@ -1,6 +1,6 @@
 import Koa from 'koa'
 import type { Registry } from 'prom-client'
-import { type Listener, listen } from '../../core/http/server/listen.ts'
+import { type Listener, listen } from '../../core/http/server/hardened-server.ts'
 
 /**
  * A source of metrics in Prometheus' text format: the registry of this process, or the aggregate of a

@@ -7,7 +7,7 @@ import {
   type ResponseDescription,
   type TProperties,
 } from '../../core/contract/index.ts'
-import { changeReasonHeader } from '../../core/http/change-reason.ts'
+import { changeReasonHeader } from '../../core/http/change-headers.ts'
 import { errorBodySchema, formatError } from '../../core/http/errors.ts'
 import type { Components } from './components.ts'
 import { type ErrorsByCode, errorsByStatus, isChange } from './errors.ts'

@@ -1,5 +1,5 @@
 import { type Author, type Endpoint, endpoint, operator, Type } from '../../core/contract/index.ts'
-import { PAGE, toPage } from '../../core/http/page.ts'
+import { PAGE, toPage } from '../../core/http/pages.ts'
 import { Count, NextCursor, pageQuery, Success } from '../../core/http/schemas.ts'
 import { WRITE_ERRORS } from '../../core/resources/endpoints.ts'
 import { createNotFoundError } from '../../core/resources/resource.ts'

@@ -7,7 +7,7 @@ import {
   PLANS,
   requireAccount,
 } from '../../core/contract/index.ts'
-import { formatDuration, retryAdvice, toRetryAfterSeconds } from '../../core/http/retry-after.ts'
+import { formatDuration, retryAdvice, toRetryAfterSeconds } from '../../core/http/error-words.ts'
 import type { LeasedCounters } from '../../core/shared-state/leased-counters.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import { createOutcomeCounter } from '../../core/util/metrics.ts'

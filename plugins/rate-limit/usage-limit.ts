@@ -9,7 +9,7 @@ import {
   SharedStateUnavailableError,
   slot,
 } from '../../core/contract/index.ts'
-import { formatDuration, retryAdvice, toRetryAfterSeconds } from '../../core/http/retry-after.ts'
+import { formatDuration, retryAdvice, toRetryAfterSeconds } from '../../core/http/error-words.ts'
 import { providerUseOf } from '../../core/pipeline/usage-recorder.ts'
 import type { HeldReservations, HeldResult, Hold } from '../../core/shared-state/held-reservations.ts'
 import type { CounterUse, ReservationEntry } from '../../core/shared-state/reservations.ts'

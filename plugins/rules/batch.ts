@@ -9,8 +9,7 @@ import {
   Type,
 } from '../../core/contract/index.ts'
 import { Variants } from '../../core/dialects/schema-types.ts'
-import { anyRevision, onlyRevision, type Precondition } from '../../core/http/conditional.ts'
-import { repeatable } from '../../core/http/idempotency.ts'
+import { anyRevision, onlyRevision, type Precondition, repeatable } from '../../core/http/change-headers.ts'
 import { AnyFields, Success, WarningSchema } from '../../core/http/schemas.ts'
 import { WRITE_ERRORS } from '../../core/resources/endpoints.ts'
 import { mapInSlices } from '../../core/util/cooperative-yield.ts'

@@ -10,13 +10,14 @@ import {
   Type,
 } from '../../core/contract/index.ts'
 import {
+  type AppliedChange,
   etagHeader,
   ifNoneMatchHeader,
   parsePrecondition,
   preconditionHeaders,
+  repeatable,
   revisionEtag,
-} from '../../core/http/conditional.ts'
-import { type AppliedChange, repeatable } from '../../core/http/idempotency.ts'
+} from '../../core/http/change-headers.ts'
 import { invalidParameterError } from '../../core/http/parse-call.ts'
 import { dataWithWarnings, Success } from '../../core/http/schemas.ts'
 import { WRITE_ERRORS } from '../../core/resources/endpoints.ts'

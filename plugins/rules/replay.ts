@@ -1,5 +1,5 @@
 import { GatewayError, type Position, type RuleSet } from '../../core/contract/index.ts'
-import type { AppliedChange } from '../../core/http/idempotency.ts'
+import type { AppliedChange } from '../../core/http/change-headers.ts'
 import { isRuleEvent, type RuleEvent } from '../../projections/events/rules.ts'
 import type { History } from '../../projections/history.ts'
 import type { RuleKindName } from '../../projections/rules.ts'

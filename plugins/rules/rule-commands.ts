@@ -7,7 +7,7 @@ import {
   type RuleSet,
   type Warning,
 } from '../../core/contract/index.ts'
-import { anyRevision, type Precondition, revisionEtag } from '../../core/http/conditional.ts'
+import { anyRevision, type Precondition, revisionEtag } from '../../core/http/change-headers.ts'
 import { answerInTime } from '../../core/threads/timeout.ts'
 import { afterManyItems, createCooperativeYield, mapInSlices } from '../../core/util/cooperative-yield.ts'
 import type { RuleEvent, RuleOwner } from '../../projections/events/rules.ts'

@@ -9,7 +9,7 @@ import {
   type TProperties,
   user,
 } from '../../core/contract/index.ts'
-import { callerOf } from '../../core/http/idempotency.ts'
+import { callerOf } from '../../core/http/change-headers.ts'
 import type { AsOf } from '../../core/util/as-of.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import type { RuleOwner } from '../../projections/events/rules.ts'

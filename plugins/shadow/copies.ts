@@ -8,7 +8,7 @@ import {
   type Route,
   type Target,
 } from '../../core/contract/index.ts'
-import type { RequestsInFlight } from '../../core/http/requests-in-flight.ts'
+import type { RequestsInFlight } from '../../core/http/client-connection.ts'
 import { readReply } from '../../core/pipeline/read-reply.ts'
 import { recordUnreadCost } from '../../core/pipeline/usage-recorder.ts'
 import type { Budgets } from '../budget/index.ts'

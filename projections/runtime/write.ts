@@ -12,7 +12,11 @@ import {
   WrongExpectedRevisionError,
 } from '../../core/contract/index.ts'
 import { createMetadata, markAppend, SCHEMA_VERSION } from '../../core/events/codec.ts'
-import { AppliedBeforeError, type FindKnownRequest, findAppliedChange } from '../../core/http/idempotency.ts'
+import {
+  AppliedBeforeError,
+  type FindKnownRequest,
+  findAppliedChange,
+} from '../../core/http/change-headers.ts'
 import type { Clock } from '../../core/util/clock.ts'
 import { afterManyItems } from '../../core/util/cooperative-yield.ts'
 import type { DomainEvent } from '../events/registry.ts'

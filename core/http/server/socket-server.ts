@@ -5,8 +5,12 @@ import { type ClientSession, GatewayError, service } from '../../contract/index.
 import { createSharedQuota } from '../../util/shared-quota.ts'
 import type { CorsSettings } from '../cors.ts'
 import { MessageRequest, type ReadSocketMessage } from '../message-request.ts'
-import { type HandleMessage, MessageResponse } from './message-response.ts'
-import { type FormatSocketError, SocketConnection } from './socket-connection.ts'
+import {
+  type FormatSocketError,
+  type HandleMessage,
+  MessageResponse,
+  SocketConnection,
+} from './socket-connection.ts'
 
 /** A path that serves WebSocket connections. Each message is a `POST` to it with a streamed response. */
 export interface SocketEndpoint {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { KeepAlives } from '../../../../core/http/keep-alives.ts'
+import { KeepAlives } from '../../../../core/http/send-response.ts'
 import { type StoppedTimers, stopTimers } from '../../../support/timers.ts'
 
 /** A length that no other timer has. */

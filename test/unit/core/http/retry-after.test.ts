@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { formatDuration } from '../../../../core/http/retry-after.ts'
+import { formatDuration } from '../../../../core/http/error-words.ts'
 
 describe('formatDuration', () => {
   it("formats like OpenAI's headers", () => {

@@ -3,7 +3,7 @@ import { Agent, get, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { expect } from 'chai'
 import Koa from 'koa'
-import { type Listener, listen } from '../../../../../core/http/server/listen.ts'
+import { type Listener, listen } from '../../../../../core/http/server/hardened-server.ts'
 import { stopTimers } from '../../../../support/timers.ts'
 import { waitUntil } from '../../../../support/wait.ts'
 
