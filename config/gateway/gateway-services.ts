@@ -6,8 +6,8 @@ import {
   service,
   settingsOf,
 } from '../../core/contract/index.ts'
+import { ServiceRegistry } from '../../core/pipeline/plugin-order.ts'
 import { ProcessServices } from '../../core/pipeline/process-services.ts'
-import { ServiceRegistry } from '../../core/pipeline/services.ts'
 import { SharedState } from '../../core/shared-state/shared-state.ts'
 import { lazy } from '../../core/util/lazy.ts'
 import type { HistoryThread } from '../../plugins/audit/history-thread.ts'

@@ -1,7 +1,42 @@
-import { isJsonObject, type Reply, type ReplyEvent, type ReplyPart, type Usage } from '../contract/index.ts'
+import {
+  isJsonObject,
+  type MaybePromise,
+  type Reply,
+  type ReplyEvent,
+  type ReplyPart,
+  type Usage,
+} from '../contract/index.ts'
 import { NATIVE, TEXT_RUN } from '../contract/native-records.ts'
 import { isPromiseLike } from '../util/maybe-promise.ts'
-import { mapBatches, type WaitForBatch } from './map-batches.ts'
+
+/** Calls `next` of a stream and waits for its result. */
+type WaitForBatch = <Value>(next: () => Promise<Value>) => MaybePromise<Value>
+
+/**
+ * Passes the batches of a stream through a function when they arrive. Not a generator: one that was not
+ * started would not pass `return` on to the source.
+ */
+function mapBatches<Value>(
+  batches: AsyncIterable<Value>,
+  map: (batch: Value) => readonly ReplyEvent[],
+  wait: WaitForBatch = (next) => next(),
+): AsyncIterable<readonly ReplyEvent[]> {
+  return {
+    [Symbol.asyncIterator]() {
+      const source = batches[Symbol.asyncIterator]()
+      return {
+        async next() {
+          const result = await wait(() => source.next())
+          return result.done ? { done: true, value: undefined } : { done: false, value: map(result.value) }
+        },
+        async return() {
+          await source.return?.()
+          return { done: true, value: undefined }
+        },
+      }
+    },
+  }
+}
 
 /**
  * Returns a reply whose events are checked: those of a stream when they arrive, for which `wait` waits.
@@ -129,4 +164,26 @@ export function describeType(value: unknown): string {
     return 'an object that cannot be read'
   }
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
+}
+
+/**
+ * Freezes an event for a plugin package. Clients of the provider's format get its own record as long as an
+ * event is unchanged, so parts that were changed in place would not reach them. Runs freeze their parts
+ * themselves.
+ */
+export function freezeEvent(event: ReplyEvent): ReplyEvent {
+  if (event[TEXT_RUN] !== undefined) return event
+  for (const part of event.parts) Object.freeze(part)
+  Object.freeze(event.parts)
+  return Object.freeze(event)
+}
+
+/** Freezes the events of a reply; those of a stream when they arrive, for which `wait` waits. */
+export function freezeReply(reply: Reply, wait: WaitForBatch): Reply {
+  if (reply.type === 'whole') return { type: 'whole', event: freezeEvent(reply.event) }
+  const freezeBatch = (batch: readonly ReplyEvent[]) => {
+    for (const event of batch) freezeEvent(event)
+    return batch
+  }
+  return { type: 'stream', batches: mapBatches(reply.batches, freezeBatch, wait) }
 }

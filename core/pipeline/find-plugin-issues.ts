@@ -1,7 +1,6 @@
 import { errorMessage } from '../util/error-message.ts'
-import { findOrderIssues } from './check-order.ts'
 import type { BuiltIns, PluginEntry } from './load.ts'
-import { orderByServices } from './services.ts'
+import { findOrderIssues, orderByServices } from './plugin-order.ts'
 import { type ListedPlugin, loadListedPlugin, parsePluginOptions } from './set-up.ts'
 
 /**

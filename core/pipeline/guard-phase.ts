@@ -1,12 +1,202 @@
 import type { Logger } from 'pino'
-import type { ClientConnection, MaybePromise, ReplyingExchange } from '../contract/index.ts'
+import type {
+  Account,
+  ClientConnection,
+  Exchange,
+  MaybePromise,
+  ReplyingExchange,
+  RuleTraceEntry,
+  Warning,
+} from '../contract/index.ts'
 import { checkHeader } from '../http/server/default-headers.ts'
 import { freezeJson } from '../util/json.ts'
 import { isPromiseLike } from '../util/maybe-promise.ts'
 import { noteThrower, runAsPlugin } from '../util/plugin-context.ts'
-import { watchAnnotations } from './check-annotations.ts'
 import { describeType } from './check-reply.ts'
-import { PhaseTimer } from './phase-timer.ts'
+
+/** Traces and warnings that one phase of a plugin may add. */
+const MAX_ADDED = 1000
+
+/** Characters of a text of an entry. */
+const MAX_TEXT_LENGTH = 20_000
+
+/**
+ * Returns a plain copy of a trace entry, which cannot change any more. Throws a `TypeError` that says what is
+ * wrong, and shows nothing of the entry.
+ */
+export function parseTraceEntry(value: unknown): RuleTraceEntry {
+  const { kind, rule_id, name, action, outcome, origin, scope, reason, arm } = readFields(value)
+  return {
+    kind: checkText('kind', kind),
+    rule_id: checkId('rule_id', rule_id),
+    name: checkText('name', name),
+    action: checkText('action', action),
+    outcome: checkWord('outcome', outcome, ['applied', 'skipped']),
+    ...(origin !== undefined && { origin: parseOrigin(origin) }),
+    ...(scope !== undefined && { scope: checkWord('scope', scope, ['response']) }),
+    ...(reason !== undefined && { reason: checkText('reason', reason) }),
+    ...(arm !== undefined && { arm: checkText('arm', arm) }),
+  }
+}
+
+function parseOrigin(value: unknown): NonNullable<RuleTraceEntry['origin']> {
+  const { type, id, name } = readFields(value)
+  return {
+    type: checkWord('origin.type', type, ['policy']),
+    id: checkId('origin.id', id),
+    name: checkText('origin.name', name),
+  }
+}
+
+/** As `parseTraceEntry`, for a warning. */
+export function parseWarning(value: unknown): Warning {
+  const { code, message, scope } = readFields(value)
+  return {
+    code: checkText('code', code),
+    message: checkText('message', message),
+    ...(scope !== undefined && { scope: checkWord('scope', scope, ['response']) }),
+  }
+}
+
+/** The fields of an object of a plugin, which may have getters that throw. */
+function readFields(value: unknown): Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null) throw new TypeError('it is not an object')
+  return value as Readonly<Record<string, unknown>>
+}
+
+function checkText(name: string, value: unknown): string {
+  if (typeof value !== 'string') throw new TypeError(`${name} is not a text`)
+  if (value.length > MAX_TEXT_LENGTH)
+    throw new TypeError(`${name} has more than ${MAX_TEXT_LENGTH} characters`)
+  return value
+}
+
+function checkId(name: string, value: unknown): number {
+  if (!Number.isSafeInteger(value)) throw new TypeError(`${name} is not a whole number`)
+  return value as number
+}
+
+function checkWord<Word extends string>(name: string, value: unknown, words: readonly Word[]): Word {
+  if (!words.includes(value as Word)) throw new TypeError(`${name} is not ${words.join(' or ')}`)
+  return value as Word
+}
+
+/** Fields that no phase sets, because the gateway relies on them until the request is recorded. */
+const FIXED = [
+  ...([
+    'id',
+    'traceId',
+    'endpoint',
+    'operation',
+    'account',
+    'client',
+    'headers',
+    'state',
+    'startedAt',
+  ] as const),
+  ...(['policies', 'rulesPosition', 'received', 'preferences', 'defaulted'] as const),
+  ...(['sentDefaults', 'parameterNames', 'warnings', 'trace', 'attempts', 'res'] as const),
+] satisfies readonly (keyof ReplyingExchange)[]
+
+/**
+ * Notes what an exchange has, and returns a function that checks what a plugin has added since. What it
+ * replaced in place of that is put back.
+ */
+function watchAnnotations(exchange: ReplyingExchange): () => void {
+  const { trace, warnings } = exchange
+  const [traceLength, warningsLength] = [trace.length, warnings.length]
+  const fixed = FIXED.map((name) => exchange[name])
+  return () => {
+    const replaced = FIXED.filter((name, index) => exchange[name] !== fixed[index])
+    if (replaced.length > 0) {
+      for (const name of replaced) Object.assign(exchange, { [name]: fixed[FIXED.indexOf(name)] })
+      throw new TypeError(`it replaced ${replaced.map((name) => `exchange.${name}`).join(' and ')}`)
+    }
+    if (trace.length > traceLength) takeAdded('trace', trace, traceLength, parseTraceEntry)
+    if (warnings.length > warningsLength) takeAdded('warnings', warnings, warningsLength, parseWarning)
+  }
+}
+
+/** Replaces new entries by plain copies. Removes all of them if one is not valid. */
+function takeAdded<Entry>(
+  title: string,
+  list: Entry[],
+  start: number,
+  parse: (value: unknown) => Entry,
+): void {
+  const added = list.splice(start)
+  if (added.length > MAX_ADDED) throw new TypeError(`it added more than ${MAX_ADDED} entries to ${title}`)
+  const parsed = added.map((entry, index) => {
+    try {
+      return parse(entry)
+    } catch (thrown) {
+      // What a getter throws could be anything.
+      const reason = thrown instanceof TypeError ? thrown.message : 'it cannot be read'
+      throw new TypeError(`it added an invalid entry: ${title}[${start + index}]: ${reason}`)
+    }
+  })
+  list.push(...parsed)
+}
+
+/** How long a phase may still run once its client has disconnected, to clean up, in milliseconds. */
+const MAX_ABORTED_MS = 1000
+
+/** Bounds how long a request waits for one phase of a plugin package. */
+class PhaseTimer {
+  readonly #client: Pick<ClientConnection, 'onAbort'>
+  readonly #createError: () => Error
+  #limitMs: number
+  #timer: NodeJS.Timeout | undefined
+  #expire: (() => void) | undefined
+  /** How many promises are pending whose time does not count. */
+  #excluded = 0
+
+  constructor(client: Pick<ClientConnection, 'onAbort'>, limitMs: number, createError: () => Error) {
+    this.#client = client
+    this.#limitMs = limitMs
+    this.#createError = createError
+  }
+
+  /** Stops the clock while a promise is pending, and then starts it anew. */
+  async exclude<Value>(call: () => Promise<Value>): Promise<Value> {
+    this.#excluded += 1
+    clearTimeout(this.#timer)
+    try {
+      return await call()
+    } finally {
+      this.#excluded -= 1
+      this.#start()
+    }
+  }
+
+  /**
+   * Resolves or rejects like the promise. Rejects if it is still pending when the time is over, which is
+   * shorter if the client disconnects. The phase is not cancelled; its later result is ignored.
+   */
+  async watch<Value>(promise: PromiseLike<Value>): Promise<Value> {
+    const expired = new Promise<never>((_, reject) => {
+      this.#expire = () => reject(this.#createError())
+    })
+    const unsubscribe = this.#client.onAbort(() => {
+      this.#limitMs = Math.min(this.#limitMs, MAX_ABORTED_MS)
+      this.#start()
+    })
+    this.#start()
+    try {
+      return await Promise.race([promise, expired])
+    } finally {
+      this.#expire = undefined
+      clearTimeout(this.#timer)
+      unsubscribe()
+    }
+  }
+
+  #start(): void {
+    clearTimeout(this.#timer)
+    if (this.#expire !== undefined && this.#excluded === 0)
+      this.#timer = setTimeout(this.#expire, this.#limitMs)
+  }
+}
 
 /** What the guards of a plugin package know of it. */
 export interface PluginGuard {
@@ -147,4 +337,20 @@ function isReadableError(thrown: unknown): thrown is Error {
   } catch {
     return false
   }
+}
+
+/** What requests of a user, or of everybody, have in common. */
+export interface SharedFields extends Partial<Pick<Exchange, 'policies' | 'rules' | 'route'>> {
+  readonly account?: Account | undefined
+  /** Of requests that have ended. */
+  readonly exchange?: SharedFields | undefined
+}
+
+/**
+ * Freezes the account, the rules and the targets before a plugin package sees them: what it changed in them
+ * would hold for later requests, too. It may replace them on its exchange.
+ */
+export function freezeShared({ account, policies, rules, route, exchange }: SharedFields): void {
+  for (const shared of [account, policies, rules, route?.targets]) freezeJson(shared)
+  if (exchange !== undefined) freezeShared(exchange)
 }

@@ -13,9 +13,7 @@ import {
   type JsonObject,
   type PluginParts,
   type Position,
-  type RepliedExchange,
   type Reply,
-  type ReplyTransform,
   type RequestContext,
   type RuleSet,
   requireAccount,
@@ -23,24 +21,18 @@ import {
 import { enterEndpoint } from '../http/endpoints.ts'
 import { toErrorInStyle } from '../http/error-words.ts'
 import { type BodyQuota, createBodyReader, requireJsonObject } from '../http/read-body.ts'
-import { createResponseSender, type KeepAlives } from '../http/send-response.ts'
 import { chain, type MaybePromise } from '../util/maybe-promise.ts'
 import { composeAdmission } from './admission.ts'
-import { createLateStream } from './late-stream.ts'
 import type { PluginStep } from './load.ts'
-import { readReply } from './read-reply.ts'
-import { releaseReply } from './release-reply.ts'
-import { toReplyType } from './reply-type.ts'
+import { releaseReply } from './read-reply.ts'
+import { type OpenExchange, type RecordFailure, type ResponderParts, respond } from './respond.ts'
 import { recordUnreadCost } from './usage-recorder.ts'
 
-export interface InferenceParts {
-  readonly steps: readonly PluginStep[]
+export interface InferenceParts extends ResponderParts {
   readonly callers: CallerSource
   /** Maximum size of a request body, in bytes. */
   readonly bodyLimit: number
   readonly bodyQuota: BodyQuota
-  readonly costOf: Host['costOf']
-  readonly keepAlives: KeepAlives
 }
 
 /** The caller's account, policies and rules at one point in time. */
@@ -70,9 +62,9 @@ type Positions = Pick<CallerSnapshot, 'policyPosition'> & {
 }
 
 /**
- * Composes the middleware of one inference endpoint: the way of a request from its headers to its response.
- * In each phase the plugins run in the order in which they are listed. The middleware is composed once, here:
- * the router would compose it again for every request.
+ * Composes the middleware of one inference endpoint: the way of a request from its headers to its response,
+ * in five steps. In each phase the plugins run in the order in which they are listed. The middleware is
+ * composed once, here: the router would compose it again for every request.
  */
 export function composeInference(
   endpoint: EndpointDescription,
@@ -81,17 +73,21 @@ export function composeInference(
 ): GatewayMiddleware {
   const { steps, bodyLimit, bodyQuota } = parts
   const recordFailure = createFailureRecorder(dialect, parts.costOf, list(steps, 'rejected'))
-  return compose([
-    enterEndpoint(endpoint, { isInference: true }),
-    ...composeAdmission(steps), // admit: headers only; third-party middleware at its place
-    createBodyReader(bodyLimit, bodyQuota),
-    openExchange(dialect, parts, recordFailure),
+  // By the headers alone. Middleware of packages has its place among the plugins.
+  const admit = [enterEndpoint(endpoint, { isInference: true }), ...composeAdmission(steps)]
+  // The body, as a canonical request with the caller's account and rules.
+  const read = [createBodyReader(bodyLimit, bodyQuota), openExchange(dialect, parts, recordFailure)]
+  // Rules, limits and the route.
+  const decide = [
     ...list(steps, 'decide').map(toDecideMiddleware),
     ...toSentMiddleware(dialect),
     ...list(steps, 'confirm').map(toDecideMiddleware),
-    respond(dialect, parts, recordFailure), // waits for the reply; inspect; writes it
-    ...toReplyOnion(dialect, steps), // dispatch calls the provider
-  ])
+  ]
+  // Waits for the reply, lets plugins inspect it, and sends it in the client's format.
+  const write = respond(dialect, parts, recordFailure)
+  // Each plugin around the next one; the last one, dispatch, calls the provider.
+  const reply = toReplyOnion(dialect, steps)
+  return compose([...admit, ...read, ...decide, write, ...reply])
 }
 
 /** Returns one phase of all plugins that have it, in the listed order. */
@@ -101,12 +97,6 @@ function list<Phase extends 'decide' | 'confirm' | 'reply' | 'rejected'>(
 ): readonly NonNullable<PluginParts[Phase]>[] {
   return steps.flatMap(({ parts }) => parts[phase] ?? [])
 }
-
-/**
- * Records the cost of a request that failed before its reply was sent, and notifies the plugins. Resolves
- * with the error for the client, which a built-in plugin may replace by throwing another one.
- */
-type RecordFailure = (ctx: GatewayContext, exchange: OpenExchange, thrown: unknown) => Promise<unknown>
 
 function createFailureRecorder(
   dialect: Dialect,
@@ -292,13 +282,6 @@ function toOwnReplyMiddleware({ answer }: Dialect): readonly ReplyMiddleware[] {
   ]
 }
 
-/** The exchange while its reply is being produced. */
-type OpenExchange = EndedExchange & {
-  reply?: Reply
-  /** The reply is being sent, or the request has failed. */
-  isAnswered?: true
-}
-
 /** A layer of the onion. `next()` resolves with the reply of the layers inside, as Koa's does not. */
 type ReplyMiddleware = (ctx: GatewayContext, next: () => Promise<Reply>) => MaybePromise<Reply>
 
@@ -328,101 +311,4 @@ function acceptReply(exchange: OpenExchange, reply: Reply | undefined): Reply {
 const rejectUnanswered: ReplyMiddleware = () => {
   const message = 'No plugin produced a reply. Add "dispatch" to the list of plugins.'
   throw new GatewayError('internal_error', message)
-}
-
-/**
- * Waits for the reply, creates the transforms of the plugins for it, and sends it in the client's format. The
- * stream of a client that has waited for long is opened before the reply: see docs/decisions/http.md, "A
- * stream that waits is opened with 200".
- */
-function respond(
-  dialect: Dialect,
-  { steps, costOf, keepAlives }: InferenceParts,
-  recordFailure: RecordFailure,
-): GatewayMiddleware {
-  const inspectors = steps
-    .map(({ parts }) => parts)
-    .filter(({ inspect, confirmReply }) => inspect !== undefined || confirmReply !== undefined)
-  const { keepAlive = SSE_COMMENT } = dialect
-  const sender = createResponseSender(keepAlives, { ...dialect, keepAlive })
-
-  function write(ctx: GatewayContext, exchange: RepliedExchange): MaybePromise<void> {
-    if (exchange.decoration !== undefined)
-      for (const [name, value] of exchange.decoration.headers) ctx.res.setDefaultHeader(name, value)
-    if (exchange.reply.type === 'stream') sender.sendStream(ctx, dialect.writeStream(exchange, ctx))
-    else return chain(dialect.writeWhole(exchange, ctx), (body) => sender.sendWhole(ctx, body))
-  }
-
-  return (ctx, next) => {
-    const { exchange } = ctx
-    const replied = next().then((reply: Reply) => inspectReply(exchange, reply, inspectors, costOf))
-    // WebSocket connections have pings of their own.
-    if (exchange.request.stream !== true || ctx.client.session !== undefined)
-      return replied.then((exchange) => write(ctx, exchange))
-    return new Promise((resolve, reject) => {
-      let isLate = false
-      const onSilence = () => {
-        isLate = true
-        watched.end()
-        const late = createLateStream(dialect, ctx, replied, (thrown) => recordFailure(ctx, exchange, thrown))
-        ctx.lateReply = late.recorded
-        resolve(sender.sendStream(ctx, late.records(keepAlive)))
-      }
-      const watched = keepAlives.watch(onSilence, performance.now() - ctx.startedAt)
-      const onReply = (exchange: RepliedExchange) => {
-        watched.end()
-        return isLate ? undefined : write(ctx, exchange)
-      }
-      const onError = (error: unknown) => {
-        watched.end()
-        throw error
-      }
-      // Has no effect if the stream was opened before.
-      replied.then(onReply, onError).then(resolve, reject)
-    })
-  }
-}
-
-const SSE_COMMENT = ': keep-alive\n\n'
-
-type ReplyInspector = Pick<PluginParts, 'inspect' | 'confirmReply'>
-
-/** A plugin may answer a request for a stream with a whole reply, and the other way round. */
-function inspectReply(
-  exchange: OpenExchange,
-  given: Reply,
-  inspectors: readonly ReplyInspector[],
-  costOf: Host['costOf'],
-): MaybePromise<RepliedExchange> {
-  const wanted = exchange.request.stream === true ? 'stream' : 'whole'
-  exchange.isAnswered = true
-  return chain(toReplyType(given, wanted), (reply) => {
-    exchange.reply = reply
-    return createTransforms(exchange, reply, inspectors, costOf)
-  })
-}
-
-function createTransforms(
-  exchange: OpenExchange,
-  reply: Reply,
-  inspectors: readonly ReplyInspector[],
-  costOf: Host['costOf'],
-): MaybePromise<RepliedExchange> {
-  const replied = exchange as OpenExchange & { reply: Reply }
-  const transforms: ReplyTransform[] = []
-  const confirming: {
-    readonly place: number
-    readonly confirm: NonNullable<ReplyInspector['confirmReply']>
-  }[] = []
-  for (const { inspect, confirmReply } of inspectors) {
-    transforms.push(...[inspect?.(replied) ?? []].flat())
-    if (confirmReply !== undefined) confirming.push({ place: transforms.length, confirm: confirmReply })
-  }
-  const last = transforms.length
-  for (const { place, confirm } of confirming)
-    if (place < last) transforms.push(...[confirm(replied) ?? []].flat())
-  return chain(readReply(replied, reply, transforms, costOf), (inspected) => {
-    replied.reply = inspected
-    return replied
-  })
 }

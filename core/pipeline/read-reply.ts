@@ -8,8 +8,17 @@ import {
 } from '../contract/index.ts'
 import { splitRuns } from '../contract/native-records.ts'
 import type { MaybePromise } from '../util/maybe-promise.ts'
-import { releaseIterator } from './release-reply.ts'
 import { UsageRecorder } from './usage-recorder.ts'
+
+/** Releases the provider connection of a stream that nobody will read. */
+export function releaseReply(reply: Reply): void {
+  if (reply.type === 'stream') releaseIterator(reply.batches[Symbol.asyncIterator]())
+}
+
+/** Stops a source of events. Its errors concern nobody any more. */
+function releaseIterator(iterator: AsyncIterator<unknown>): void {
+  Promise.resolve(iterator.return?.()).catch(() => undefined)
+}
 
 /**
  * Records why a reply failed after it had started, and returns the error for the client. An error that was

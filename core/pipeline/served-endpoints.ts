@@ -9,7 +9,7 @@ import {
 } from '../contract/index.ts'
 import { PROBES } from '../http/probes.ts'
 import type { PluginStep } from './load.ts'
-import { createNameOwners } from './name-owners.ts'
+import { createNameOwners } from './registries.ts'
 
 /** An inference endpoint, and the plugin that adds it, as error messages show it. */
 export interface InferenceEndpoint {

@@ -8,7 +8,7 @@ import {
 } from '../../core/contract/index.ts'
 import { fromKoaError } from '../../core/http/errors.ts'
 import { withoutMedia } from '../../core/inspection/map-request.ts'
-import { parseTraceEntry, parseWarning } from '../../core/pipeline/check-annotations.ts'
+import { parseTraceEntry, parseWarning } from '../../core/pipeline/guard-phase.ts'
 import { billedTarget, StoredReply } from '../../core/pipeline/usage-recorder.ts'
 import { isCost, toNanoUsd } from '../../core/prices/cost.ts'
 import { countChars } from '../../core/util/json.ts'

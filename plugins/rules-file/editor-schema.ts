@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../core/contract/index.ts'
-import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
+import { createOperatorRegistry } from '../../core/pipeline/registries.ts'
 import { cacheAction } from '../cache/index.ts'
 import { createFirewallRuleKind } from '../firewall/index.ts'
 import {

@@ -1,5 +1,5 @@
 import type { ChatRequest, Mode, Model, RoutingRule } from '../../core/contract/index.ts'
-import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
+import { createOperatorRegistry } from '../../core/pipeline/registries.ts'
 import { compileRouting } from '../../plugins/routing/compile.ts'
 import { evaluateRouting } from '../../plugins/routing/evaluate.ts'
 import { builtInConditions, createBuiltInActions } from '../../plugins/routing/operators.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { optional, type Plugin, service, slot } from '../../../../core/contract/index.ts'
-import { orderByServices, ServiceRegistry } from '../../../../core/pipeline/services.ts'
+import { orderByServices, ServiceRegistry } from '../../../../core/pipeline/plugin-order.ts'
 
 const Clock = service<{ readonly now: number }>('clock')
 const Store = service<string>('store')

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createOperatorRegistry } from '../../../../core/pipeline/operator-registry.ts'
+import { createOperatorRegistry } from '../../../../core/pipeline/registries.ts'
 import { createFirewallRuleKind } from '../../../../plugins/firewall/rule-kind.ts'
 import type { UsageGroup } from '../../../../plugins/ledger/store/queries.ts'
 import { checkLog, checkPolicyRules } from '../../../../plugins/overview/attention.ts'

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { type Author, GatewayError } from '../../../../core/contract/index.ts'
 import { ROOT_ACTOR } from '../../../../core/event-log/actor.ts'
-import { createOperatorRegistry } from '../../../../core/pipeline/operator-registry.ts'
+import { createOperatorRegistry } from '../../../../core/pipeline/registries.ts'
 import { createFirewallRuleKind } from '../../../../plugins/firewall/rule-kind.ts'
 import { createRoutingRuleKind } from '../../../../plugins/routing/rule-kind.ts'
 import { type ApplyTerms, applyFile } from '../../../../plugins/rules-file/apply.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createOperatorRegistry } from '../../../../core/pipeline/operator-registry.ts'
+import { createOperatorRegistry } from '../../../../core/pipeline/registries.ts'
 import { createFirewallRuleKind } from '../../../../plugins/firewall/rule-kind.ts'
 import { createRoutingRuleKind } from '../../../../plugins/routing/rule-kind.ts'
 import { diffRules } from '../../../../plugins/rules/diff-rules.ts'

@@ -1,11 +1,98 @@
 import type { Logger } from 'pino'
 import type { Metric, MetricObjectWithValues, MetricValue, Registry } from 'prom-client'
+import type {
+  Action,
+  AdapterDeclaration,
+  ChatFormat,
+  Condition,
+  OperatorRegistry,
+  PluginParts,
+  ProviderAdapter,
+} from '../contract/index.ts'
 import { withTimeout } from '../threads/timeout.ts'
 import { runAsPlugin } from '../util/plugin-context.ts'
 import { type PluginGuard, toError } from './guard-phase.ts'
 
+/** Knows which plugin has defined each name, so that errors about a clash name both. */
+interface NameOwners {
+  /** Throws if the name is already defined. `title` names the plugin, `kind` what it defines. */
+  claim(kind: string, name: string, title: string): void
+}
+
+export function createNameOwners(): NameOwners {
+  const owners = new Map<string, string>()
+  return {
+    claim(kind, name, title) {
+      const owner = owners.get(`${kind} ${name}`)
+      if (owner !== undefined)
+        throw new Error(`${title} defines the ${kind} "${name}", which ${owner} already defines. Rename it.`)
+      owners.set(`${kind} ${name}`, title)
+    },
+  }
+}
+
+/** The adapters of the gateway and of plugins, by format. Complete when all plugins are set up. */
+export interface AdapterRegistry {
+  readonly adapters: ReadonlyMap<string, ProviderAdapter>
+  /** Returns an adapter as it is, and builds that of a chat format. */
+  toAdapter(declared: AdapterDeclaration): ProviderAdapter
+  /** Adds the adapters of a plugin. Throws if a format is already defined; `title` names the plugin. */
+  add(title: string, parts: Pick<PluginParts, 'providers'>): void
+}
+
+/** `build` builds the adapter of a chat format. */
+export function createAdapterRegistry(
+  builtIn: readonly ProviderAdapter[],
+  build: (format: ChatFormat) => ProviderAdapter,
+): AdapterRegistry {
+  const adapters = new Map<string, ProviderAdapter>()
+  const owners = createNameOwners()
+  const toAdapter = (declared: AdapterDeclaration) => ('fields' in declared ? build(declared) : declared)
+  const add: AdapterRegistry['add'] = (title, { providers = [] }) => {
+    for (const adapter of providers) {
+      owners.claim('wire format', adapter.format, title)
+      adapters.set(adapter.format, toAdapter(adapter))
+    }
+  }
+  add('the gateway', { providers: builtIn })
+  return { adapters, toAdapter, add }
+}
+
+/** A registry that plugins are still being added to. */
+export interface MutableOperatorRegistry extends OperatorRegistry {
+  /**
+   * Adds a plugin's conditions and actions. Throws if a name is already defined; `title` names the plugin.
+   */
+  add(title: string, parts: PluginParts): void
+}
+
+export function createOperatorRegistry(): MutableOperatorRegistry {
+  const conditions = new Map<string, Condition>()
+  const actions = new Map<string, Action>()
+  const owners = createNameOwners()
+
+  function define<Operator extends { readonly name: string }>(
+    operators: Map<string, Operator>,
+    kind: 'condition' | 'action',
+    title: string,
+    operator: Operator,
+  ): void {
+    owners.claim(kind, operator.name, title)
+    operators.set(operator.name, operator)
+  }
+
+  return {
+    conditions,
+    actions,
+    add(title, parts) {
+      for (const condition of parts.conditions ?? []) define(conditions, 'condition', title, condition)
+      for (const action of parts.actions ?? []) define(actions, 'action', title, action)
+    },
+  }
+}
+
 /** Knows which plugin registered each metric, so that errors about a clash name both. */
-export interface MetricOwners {
+interface MetricOwners {
   /** Returns a view of the registry for a plugin. Throws if it registers a metric that another one has. */
   viewFor(title: string): Registry
   /** Makes the plugin the owner of all metrics that are registered and have no owner yet. */
