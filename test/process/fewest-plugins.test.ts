@@ -6,9 +6,17 @@ import { makeFolder } from '../support/folders.ts'
 import { startGatewayProcess } from '../support/gateway-process.ts'
 import { ROOT } from '../support/root.ts'
 import { writeSettings } from '../support/settings-file.ts'
+import { readSource } from '../support/source-files.ts'
 
 /** The program as it is compiled, module by module. The bundle has the same modules in fewer files. */
 const program = fileURLToPath(new URL('dist/config/main.js', ROOT))
+
+/** The files that docs/lab/development.md lists, "The way of a request". */
+const WAY_OF_A_REQUEST = [
+  ...readSource('docs/lab/development.md').matchAll(
+    /`((?:core|plugins|projections|providers)\/[\w/-]+\.ts)`/g,
+  ),
+].map(([, file = '']) => file)
 
 describe('a gateway that lists only auth, dispatch and decorate', () => {
   it('serves chat, and has loaded no other plugin', async () => {
@@ -34,17 +42,21 @@ describe('a gateway that lists only auth, dispatch and decorate', () => {
     expect((await gateway.call('GET', '/v1/models')).status).to.equal(404)
 
     expect(await gateway.stop()).to.equal(0)
-    expect(await readLoadedPlugins(coverage)).to.deep.equal(['auth', 'decorate', 'dispatch'])
+    const loaded = await readLoadedModules(coverage)
+    const plugins = loaded.flatMap((file) => /^plugins\/([\w-]+)/.exec(file)?.[1] ?? [])
+    expect([...new Set(plugins)].toSorted()).to.deep.equal(['auth', 'decorate', 'dispatch'])
+    expect(WAY_OF_A_REQUEST).to.have.lengthOf.within(30, 35)
+    expect(loaded).to.include.members(WAY_OF_A_REQUEST)
   })
 })
 
-/** Returns the folders of `plugins` from which modules were loaded, in any thread. */
-async function readLoadedPlugins(coverage: string): Promise<readonly string[]> {
+/** Returns the source files of the modules that were loaded, in any thread. */
+async function readLoadedModules(coverage: string): Promise<readonly string[]> {
   const reports = await Promise.all(
     (await readdir(coverage)).map((file) => readFile(path.join(coverage, file), 'utf8')),
   )
-  const names = reports.flatMap((text) =>
-    [...text.matchAll(/\/dist\/plugins\/([\w-]+)\//g)].map(([, name = '']) => name),
+  const files = reports.flatMap((text) =>
+    [...text.matchAll(/\/dist\/([\w/-]+)\.js"/g)].map(([, name]) => `${name}.ts`),
   )
-  return [...new Set(names)].toSorted()
+  return [...new Set(files)]
 }
