@@ -34,6 +34,7 @@ const exchange = {
   account: { userId: 7 },
   client: staying,
   headers: {},
+  state: {},
   warnings: [],
   trace: [],
   rulesPosition: 3,
