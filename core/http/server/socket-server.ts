@@ -22,7 +22,7 @@ export interface SocketEndpoint {
 }
 
 /** The path of the main address that serves WebSocket connections, of the plugin that adds it. */
-export const SocketEndpoint = service<SocketEndpoint>('responses.socket')
+export const SocketEndpoint = service<SocketEndpoint>('http.socket')
 
 /** Closes a connection with an error response. */
 export type RejectUpgrade = (socket: Duplex, error: GatewayError, request: IncomingMessage) => void
