@@ -95,7 +95,7 @@ type ReadRoutersAt = (
   asOf: AsOf,
 ) => Promise<PastRouters>
 
-export type ReadCallerAt = (userId: number, asOf: AsOf | undefined) => Promise<CallerAt>
+type ReadCallerAt = (userId: number, asOf: AsOf | undefined) => Promise<CallerAt>
 
 /**
  * Returns a function that reads a user, their rules, groups and policies as they were together, by default as

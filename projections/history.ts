@@ -168,7 +168,7 @@ function isNotAfter({ position, metadata }: RecordedEvent, asOf: AsOf): boolean 
 }
 
 /** Reads the events of one change. */
-export async function readChange(
+async function readChange(
   log: Pick<EventLog, 'read'>,
   { stream, revision }: AppliedChange,
 ): Promise<readonly PastEvent[]> {

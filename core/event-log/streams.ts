@@ -24,7 +24,7 @@ export function matchesStream(names: readonly string[], stream: string): boolean
 }
 
 /** The events of an append as JSON. */
-export interface EncodedEvents {
+interface EncodedEvents {
   /** One text per event. */
   readonly data: readonly string[]
   readonly metadata: string

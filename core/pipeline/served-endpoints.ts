@@ -12,7 +12,7 @@ import type { PluginStep } from './load.ts'
 import { createNameOwners } from './registries.ts'
 
 /** An inference endpoint, and the plugin that adds it, as error messages show it. */
-export interface InferenceEndpoint {
+interface InferenceEndpoint {
   readonly owner: string
   readonly endpoint: EndpointDescription
   readonly dialect: Dialect

@@ -115,11 +115,14 @@ export function createResourceCommands<Entity extends ResourceEntity, Fields ext
     return parentId
   }
 
+  /** Of what has the stream of an entity: itself, or what it is a part of. */
+  const streamIdOf = (id: Id) => (parent ? requireParent(id) : id)
+
   async function write(
     id: Id,
     decide: () => readonly ResourceEvent[],
     author: Author,
-    streamId = parent ? requireParent(id) : id,
+    streamId = streamIdOf(id),
   ) {
     let before: Entity | undefined
     let decided: readonly ResourceEvent[] = []
@@ -217,7 +220,7 @@ export function createResourceCommands<Entity extends ResourceEntity, Fields ext
     async history(id, asOf) {
       const changes: EntityChange<Entity>[] = []
       let before: Entity | undefined
-      const streams = [events.stream(parent ? requireParent(id) : id), events.fallbackStream ?? []].flat()
+      const streams = [events.stream(streamIdOf(id)), events.fallbackStream ?? []].flat()
       const past = await Promise.all(streams.map((stream) => history.eventsOf(stream, asOf)))
       for (const { record, event } of past.flat().sort((a, b) => a.record.position - b.record.position)) {
         if (event === undefined || !events.isAbout(id, event)) continue

@@ -99,7 +99,7 @@ interface AuditedObject {
 }
 
 /** Returns undefined for events that the audit trail does not show. */
-export function findSubject(event: DomainEvent): AuditedObject | undefined {
+function findSubject(event: DomainEvent): AuditedObject | undefined {
   const subject = EVENTS.declarationOf(event).auditSubject(event.data)
   if (subject === undefined) return undefined
   const { kind, change, id: field = '' } = subject

@@ -105,12 +105,7 @@ const completionsRequestSchema = OpenObject(
     ...{ n, stream, stream_options, stop, user, metadata, logit_bias, seed },
     suffix: Type.Optional(NullableText('Not supported: must be empty.')),
     echo: Type.Optional(NullableBoolean('Not supported: must not be true.')),
-    best_of: Type.Optional(
-      Nullable(Type.Integer({ minimum: 1 }), {
-        description: 'Only 1 is supported.',
-        'x-documented': { maximum: 1 },
-      }),
-    ),
+    best_of: n,
     logprobs: Type.Optional(
       Nullable(Type.Integer(), {
         description: 'Not supported: must be null.',

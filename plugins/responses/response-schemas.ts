@@ -19,25 +19,29 @@ import { ECHOED_VALUES, RESPONSE_ERROR_CODES } from './response.ts'
 
 // The response object of the Responses API, with its output items.
 
-const OutputText = OpenObject(
-  {
-    type: Constant('output_text'),
-    text: Text('The text.'),
-    annotations: EmptyList('An annotation.'),
-    logprobs: EmptyList('A log probability.'),
-  },
-  { $id: 'OutputText', description: "Text of the model, in OpenAI's form." },
-)
+export const outputTextFields = {
+  type: Constant('output_text'),
+  text: Text('The text.'),
+  annotations: EmptyList('An annotation.'),
+  logprobs: EmptyList('A log probability.'),
+}
+
+const OutputText = OpenObject(outputTextFields, {
+  $id: 'OutputText',
+  description: "Text of the model, in OpenAI's form.",
+})
 
 const InterfaceText = OpenObject(
   { type: Constant('text'), text: Text('The text.') },
   { $id: 'InterfaceText', description: "Text of the model, in the gateway's own form." },
 )
 
-const OutputRefusal = OpenObject(
-  { type: Constant('refusal'), refusal: Text('The refusal.') },
-  { $id: 'OutputRefusal', description: 'A refusal of the model.' },
-)
+export const refusalFields = { type: Constant('refusal'), refusal: Text('The refusal.') }
+
+const OutputRefusal = OpenObject(refusalFields, {
+  $id: 'OutputRefusal',
+  description: 'A refusal of the model.',
+})
 
 export const SummaryText = OpenObject(
   { type: Constant('summary_text'), text: Text('The text.') },

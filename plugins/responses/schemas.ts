@@ -1,12 +1,14 @@
 import { Nullable, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
-import { Constant, EmptyList, OpenObject, Text, Variants } from '../../core/dialects/schema-types.ts'
+import { Constant, OpenObject, Text, Variants } from '../../core/dialects/schema-types.ts'
 import { IMAGE_DETAILS } from '../../providers/shared/responses-format/input-items.ts'
 import {
   callSchemas,
   EncryptedContent,
   ListedTools,
+  outputTextFields,
   ResponseSchema,
   ResponseStreamEvent,
+  refusalFields,
   SummaryText,
 } from './response-schemas.ts'
 
@@ -20,20 +22,15 @@ const ListedInputText = OpenObject(
   { $id: 'ListedInputText', description: 'Text of the user or the application.' },
 )
 
-const ListedOutputText = OpenObject(
-  {
-    type: Constant('output_text'),
-    text: Text('The text.'),
-    annotations: EmptyList('An annotation.'),
-    logprobs: EmptyList('A log probability.'),
-  },
-  { $id: 'ListedOutputText', description: 'Text of an earlier reply.' },
-)
+const ListedOutputText = OpenObject(outputTextFields, {
+  $id: 'ListedOutputText',
+  description: 'Text of an earlier reply.',
+})
 
-const ListedRefusal = OpenObject(
-  { type: Constant('refusal'), refusal: Text('The refusal.') },
-  { $id: 'ListedRefusal', description: 'A refusal of an earlier reply.' },
-)
+const ListedRefusal = OpenObject(refusalFields, {
+  $id: 'ListedRefusal',
+  description: 'A refusal of an earlier reply.',
+})
 
 const ListedImage = OpenObject(
   {

@@ -60,7 +60,7 @@ const keyTerms = Type.Object({
 })
 
 /** The restrictions of a key. */
-export type KeyTerms = Readonly<Static<typeof keyTerms>>
+type KeyTerms = Readonly<Static<typeof keyTerms>>
 
 const issuedKey = Type.Object({
   userId: Id,
@@ -225,7 +225,7 @@ export type UserEvent = EventOf<typeof userEvents>
 export const foldUser = createFold<UserEvent, User>(userEvents)
 
 /** The events of a user that are about a key. */
-export type KeyEvent = Extract<UserEvent, { data: { keyId?: string } }>
+type KeyEvent = Extract<UserEvent, { data: { keyId?: string } }>
 
 /** What the events of a key do not depend on. */
 const NOBODY = { id: 0, name: '', plan: 'free', createdAt: '', groups: [], revision: 0, position: 0 } as const

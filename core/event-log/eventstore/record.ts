@@ -4,7 +4,7 @@ import { isEventMetadata } from '../actor.ts'
 import { matchesStream } from '../streams.ts'
 
 /** An event as the client reads it. */
-export interface ServerEvent {
+interface ServerEvent {
   readonly streamId: string
   readonly revision: bigint
   readonly type: string
