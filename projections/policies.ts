@@ -8,6 +8,7 @@ import {
   copyUserRules,
   emptyRuleSet,
   emptyUserRules,
+  evaluationRank,
   parseUserRules,
   serializeUserRules,
   toRuleSet,
@@ -87,7 +88,7 @@ export function createPolicies(): Policies {
 
   function inOrder(): Policy[] {
     const policies = [...states.values()].flatMap(({ settings }) => settings ?? [])
-    return policies.sort((a, b) => b.priority - a.priority || a.id - b.id)
+    return policies.sort((a, b) => evaluationRank(a) - evaluationRank(b))
   }
 
   function findInForce(): InForce {

@@ -31,16 +31,21 @@ export function applyRuleEvents(
   return { ...toRuleSet(owner.ownerId, rules), ...owner }
 }
 
-/**
- * Sorts the rules in evaluation order: priority descending, then id ascending (docs/api.md, "Evaluation
- * order").
- */
+/** The priorities of rules and policies are from its negative to it. */
+export const MAX_PRIORITY = 1000
+
+/** Priority descending, then id ascending, as one number (docs/api.md, "Evaluation order"). */
+export function evaluationRank({ priority, id }: { readonly priority: number; readonly id: number }): number {
+  return (MAX_PRIORITY - priority) * 1e12 + id
+}
+
+/** Sorts the rules in evaluation order. */
 export function toRuleSet(ownerId: number, { position, routing, firewall }: UserRules): RuleSet {
   return { ownerId, position, routing: sortRules(routing), firewall: sortRules(firewall) }
 }
 
 function sortRules<Rule extends RoutingRule | FirewallRule>(rules: Map<number, Rule>): readonly Rule[] {
-  return [...rules.values()].sort((a, b) => b.priority - a.priority || a.id - b.id)
+  return [...rules.values()].sort((a, b) => evaluationRank(a) - evaluationRank(b))
 }
 
 /** Serializes the rules as a line of JSON that starts with the user's id. */

@@ -19,26 +19,35 @@ export function decodeCursor(kind: string, cursor: string): number {
 /** Entries of a page of things that operators manage. */
 export const PAGE = { default: 100, max: 1000 }
 
-interface PageQuery {
-  readonly limit?: number
-  readonly cursor?: string
+export interface PageQuery {
+  readonly limit?: number | undefined
+  readonly cursor?: string | undefined
 }
 
 /**
  * Returns the page of a list that is sorted by `rank`: a whole number of at most 16 digits, unique in the
- * list, such as an id.
+ * list, such as an id. Without a limit, it is all that is left.
  */
+export function cutPage<Item>(
+  items: readonly Item[],
+  { limit = items.length, cursor }: PageQuery,
+  rank: (item: Item) => number,
+) {
+  const after = cursor === undefined ? -1 : decodeCursor('after', cursor)
+  const rest = cursor === undefined ? items : items.filter((item) => rank(item) > after)
+  const page = rest.slice(0, limit)
+  const last = rest.length > limit ? page.at(-1) : undefined
+  return { page, next_cursor: last === undefined ? null : encodeCursor('after', rank(last)) }
+}
+
+/** The response with a page, as `cutPage` returns it, of at most `PAGE.default` entries by default. */
 export function toPage<Item>(
   items: readonly Item[],
   { limit = PAGE.default, cursor }: PageQuery,
   rank: (item: Item) => number,
   show: (item: Item) => JsonObject,
 ): EndpointResponse {
-  const after = cursor === undefined ? -1 : decodeCursor('after', cursor)
-  const rest = cursor === undefined ? items : items.filter((item) => rank(item) > after)
-  const page = rest.slice(0, limit)
-  const last = rest.length > limit ? page.at(-1) : undefined
-  const next_cursor = last === undefined ? null : encodeCursor('after', rank(last))
+  const { page, next_cursor } = cutPage(items, { limit, cursor }, rank)
   return { status: 200, body: { data: page.map(show), next_cursor } }
 }
 

@@ -48,15 +48,18 @@ export const NextCursor = Nullable(Type.String(), {
   description: 'The cursor of the next page; null on the last page.',
 })
 
-/** The query parameters of a list in pages. */
-export function pageQuery(limits: { readonly default: number; readonly max: number }, cursorExample: string) {
+/** The query parameters of a list in pages. Without a default, it has all entries. */
+export function pageQuery(
+  limits: { readonly default?: number; readonly max: number },
+  cursorExample: string,
+) {
   return {
     limit: Type.Optional(
       Type.Integer({
         minimum: 1,
         maximum: limits.max,
-        default: limits.default,
-        description: 'Maximum number of entries.',
+        ...(limits.default !== undefined && { default: limits.default }),
+        description: `Maximum number of entries${limits.default === undefined ? '; by default all' : ''}.`,
       }),
     ),
     cursor: Type.Optional(

@@ -18,7 +18,7 @@ import {
   preconditionHeaders,
   repeatable,
 } from '../http/change-headers.ts'
-import { findNamed, idFilter, type Named, nameFilter, PAGE, toPage } from '../http/pages.ts'
+import { cutPage, findNamed, idFilter, type Named, nameFilter, PAGE } from '../http/pages.ts'
 import { LogPoint, pageQuery, Success } from '../http/schemas.ts'
 import { parseAsOf } from '../util/as-of.ts'
 import { showHistory } from './changes.ts'
@@ -129,15 +129,14 @@ function createEndpoints<Entity extends ResourceEntity, Fields extends TProperti
       query: { ...pageQuery({ ...PAGE, default: list.limit }, 'YWZ0ZXI6Nw'), ...searchQuery, ...moreQuery },
       responses: { 200: { description: `A page of ${plural}.`, body: schemas.page } },
       async handle({ params, query }) {
-        const { limit = list.limit, cursor } = query
         const parentId = idOf({ params })
         // The cast is safe: what can be searched has a name, and a number as its id.
         const found = findNamed(state.list(parentId) as readonly (Entity & Named)[], query)
         const { read, warnings } = await readMore(query, parentId)
         const showInList = (entity: Entity) => ({ ...showNow(entity), ...read?.(entity) })
-        const page = { limit, ...(cursor !== undefined && { cursor }) }
-        const { status, body } = toPage(found, page, list.rank, read ? showInList : showNow)
-        return { status, body: { ...(body as JsonObject), ...(warnings && { warnings }) } }
+        const { page, next_cursor } = cutPage(found, { limit: list.limit, ...query }, list.rank)
+        const data = page.map(read ? showInList : showNow)
+        return { status: 200, body: { data, next_cursor, ...(warnings && { warnings }) } }
       },
     }),
     create: repeatable(

@@ -62,7 +62,7 @@ export function createHistoryMethods(
             ? createRuleCommands(kinds.routing, () => rules, owner)
             : createRuleCommands(kinds.firewall, () => rules, owner)
         await commands.prepare()
-        return toJson({ data: await commands.list() })
+        return toJson(await commands.list(query.page))
       }
       case 'find': {
         const { routing, firewall, ...rules } = await readRules(owner, query.asOf, present)

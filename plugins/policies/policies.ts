@@ -14,14 +14,13 @@ import type { Accounts } from '../../projections/accounts.ts'
 import { foldPolicy, type Policy, type PolicyScope, policyEvents } from '../../projections/events/policies.ts'
 import type { Groups } from '../../projections/groups.ts'
 import type { Policies } from '../../projections/policies.ts'
+import { evaluationRank, MAX_PRIORITY } from '../../projections/rules.ts'
 
 interface PolicyServices {
   readonly accounts: Pick<Accounts, 'user'>
   readonly groups: Pick<Groups, 'group'>
   readonly policies: Pick<Policies, 'rulesOf'>
 }
-
-const MAX_PRIORITY = 1000
 
 const ids = (what: string, maxItems: number) =>
   Type.Array(Type.Integer({ minimum: 1, format: 'int64' }), {
@@ -86,7 +85,7 @@ export const policies = defineResource({
     routing_rules: Type.Optional(Count('How many routing rules it has, if the list was asked for it.')),
   },
   list: {
-    rank: ({ priority, id }) => (MAX_PRIORITY - priority) * 1e12 + id,
+    rank: evaluationRank,
     order: 'in evaluation order',
     limit: 1000,
     more: {

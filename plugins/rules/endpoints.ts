@@ -1,6 +1,5 @@
 import {
   type Author,
-  data,
   type Endpoint,
   type EndpointCall,
   type EndpointResponse,
@@ -19,7 +18,7 @@ import {
   revisionEtag,
 } from '../../core/http/change-headers.ts'
 import { invalidParameterError } from '../../core/http/parse-call.ts'
-import { dataWithWarnings, Success } from '../../core/http/schemas.ts'
+import { dataWithWarnings, NextCursor, Success } from '../../core/http/schemas.ts'
 import { WRITE_ERRORS } from '../../core/resources/endpoints.ts'
 import { parseAsOf } from '../../core/util/as-of.ts'
 import type { History } from '../../projections/history.ts'
@@ -86,18 +85,27 @@ export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Con
       responses: {
         200: {
           description: 'The rules, in evaluation order.',
-          body: data(Type.Array(schema, { description: 'The rules, in evaluation order.' })),
+          body: Type.Object(
+            {
+              data: Type.Array(schema, { description: 'The rules, in evaluation order.' }),
+              next_cursor: Type.Optional(NextCursor),
+            },
+            { $id: `${name}List`, description: 'All rules, or a page with limit or cursor.' },
+          ),
         },
       },
       async handle(call) {
-        const { as_of: asOf, revisions = false } = call.query
+        const { as_of: asOf, revisions = false, ...page } = call.query
         if (asOf !== undefined && revisions)
           throw invalidParameterError('revisions', 'revisions and as_of exclude each other. Leave one out.')
         if (asOf !== undefined)
-          return { status: 200, json: await past.list(pastQuery(call, asOf), call.client.signal) }
+          return {
+            status: 200,
+            json: await past.list({ ...pastQuery(call, asOf), page }, call.client.signal),
+          }
         const commands = createCommands(scope.ownerOf(call))
         await commands.prepare()
-        return { status: 200, body: { data: await commands.list(revisions) } }
+        return { status: 200, body: await commands.list(page, revisions) }
       },
     }),
     repeatable(

@@ -8,12 +8,13 @@ import {
   type Warning,
 } from '../../core/contract/index.ts'
 import { anyRevision, type Precondition, revisionEtag } from '../../core/http/change-headers.ts'
+import { cutPage, type PageQuery } from '../../core/http/pages.ts'
 import { answerInTime } from '../../core/threads/timeout.ts'
 import { afterManyItems, createCooperativeYield, mapInSlices } from '../../core/util/cooperative-yield.ts'
 import type { RuleEvent, RuleOwner } from '../../projections/events/rules.ts'
 import type { History } from '../../projections/history.ts'
 import type { IdSource } from '../../projections/ids.ts'
-import { applyRuleEvents, type RuleKindName } from '../../projections/rules.ts'
+import { applyRuleEvents, evaluationRank, type RuleKindName } from '../../projections/rules.ts'
 import type { EventWriter } from '../../projections/runtime/write.ts'
 import { checkPatternSize, measureRules } from './pattern-size.ts'
 import type { RuleKind } from './rule-kind.ts'
@@ -46,8 +47,8 @@ export type RuleChangeResult =
 export interface RuleCommands {
   /** To be called before `list` and `show`. */
   prepare(): Promise<void>
-  /** `hasRevisions`: with the revision of each rule. */
-  list(hasRevisions?: boolean): Promise<readonly JsonObject[]>
+  /** The body with all rules, or with a page of them. `hasRevisions`: with the revision of each rule. */
+  list(page: PageQuery, hasRevisions?: boolean): Promise<JsonObject>
   /** Throws 404 for an unknown id and for the id of another owner's rule. */
   requireRule(ruleId: number): void
   /** Throws 404 as `requireRule` does. */
@@ -99,9 +100,11 @@ export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Cont
   return {
     // The cast is safe: a rule has the fields of its content.
     prepare: async () => kind.prepare?.(list() as unknown as readonly Content[], ownerId),
-    list(hasRevisions) {
+    async list(query, hasRevisions) {
       const showRevision = (rule: Rule) => ({ ...kind.show(rule), revision: rule.revision })
-      return mapInSlices(list(), hasRevisions ? showRevision : kind.show)
+      const { page, next_cursor } = cutPage(list(), query, evaluationRank)
+      const data = await mapInSlices(page, hasRevisions ? showRevision : kind.show)
+      return Object.keys(query).length > 0 ? { data, next_cursor } : { data }
     },
     requireRule: (ruleId) => void find(ruleId),
     show,

@@ -10,7 +10,7 @@ import {
 } from '../../core/contract/index.ts'
 import { createLazyTypeGuard } from '../../core/util/json-schema.ts'
 import type { RestoreFields, RevertFields, RuleEvent, RuleOwner } from '../../projections/events/rules.ts'
-import type { RuleKindName } from '../../projections/rules.ts'
+import { MAX_PRIORITY, type RuleKindName } from '../../projections/rules.ts'
 
 /** What differs between the endpoints of the two rule kinds. */
 export interface RuleApi {
@@ -93,8 +93,8 @@ export const nameField = schemaField(
 export const enabledField = schemaField('is_enabled', Type.Boolean(), 'true or false')
 export const priorityField = schemaField(
   'priority',
-  Type.Integer({ minimum: -1000, maximum: 1000 }),
-  'an integer from -1000 to 1000',
+  Type.Integer({ minimum: -MAX_PRIORITY, maximum: MAX_PRIORITY }),
+  `an integer from -${MAX_PRIORITY} to ${MAX_PRIORITY}`,
 )
 
 /** The owner of a rule as the API shows it. */

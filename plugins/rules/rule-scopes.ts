@@ -10,6 +10,7 @@ import {
   user,
 } from '../../core/contract/index.ts'
 import { callerOf } from '../../core/http/change-headers.ts'
+import type { PageQuery } from '../../core/http/pages.ts'
 import type { AsOf } from '../../core/util/as-of.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import type { RuleOwner } from '../../projections/events/rules.ts'
@@ -29,7 +30,7 @@ interface PastRulesQuery {
 /** Reads past rules. Both methods throw 400 if `asOf` is in the future. */
 export interface PastRules {
   /** Resolves with the JSON text of `{data: […]}`: the rules in evaluation order, as the API shows them. */
-  list(query: PastRulesQuery, signal: AbortSignal): Promise<Uint8Array>
+  list(query: PastRulesQuery & { readonly page: PageQuery }, signal: AbortSignal): Promise<Uint8Array>
   /** Resolves with a rule set that holds the rule, or nothing if it did not exist. */
   find(query: PastRulesQuery & { readonly ruleId: number }, signal: AbortSignal): Promise<RuleSet>
 }

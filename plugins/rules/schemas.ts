@@ -1,5 +1,6 @@
 import { type TProperties, Type } from '../../core/contract/index.ts'
-import { Count, LogPoint, Timestamp } from '../../core/http/schemas.ts'
+import { PAGE } from '../../core/http/pages.ts'
+import { Count, LogPoint, pageQuery, Timestamp } from '../../core/http/schemas.ts'
 
 /** The schema of a rule in responses. `properties` are the fields of its kind. */
 export function ruleSchema<Properties extends TProperties>(
@@ -36,6 +37,7 @@ export const asOfQuery = { as_of: Type.Optional(LogPoint('Returns the rules as o
 /** The query of lists of rules. */
 export const listQuery = {
   ...asOfQuery,
+  ...pageQuery({ max: PAGE.max }, 'YWZ0ZXI6OTkwMDAwMDAwMDAwMDA3'),
   revisions: Type.Optional(
     Type.Boolean({ description: 'Adds the revision of each rule, for later changes. Only without as_of.' }),
   ),

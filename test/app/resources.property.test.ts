@@ -1,5 +1,6 @@
 import { describeResource } from '../support/describe-resource.ts'
-import { AS_ADMIN } from '../support/gateway.ts'
+import { AS_ADMIN, type RunningGateway } from '../support/gateway.ts'
+import type { Random } from '../support/random.ts'
 
 const NAMES = ['Support', 'Legal', 'Ärzte', 'R&D']
 
@@ -65,6 +66,11 @@ describeResource({
 
 const PLANS = ['free', 'paid']
 
+async function addUser(gateway: RunningGateway): Promise<number> {
+  const { body } = await gateway.call('POST', '/admin/users', { name: 'Ada', plan: 'paid' }, AS_ADMIN)
+  return body.data.id
+}
+
 describeResource({
   name: 'user',
   path: '/admin/users',
@@ -89,11 +95,8 @@ describeResource({
 describeResource({
   name: 'key',
   path: '/admin/keys',
-  async addParent(gateway) {
-    const user = { name: 'Ada', plan: 'paid' }
-    const { body } = await gateway.call('POST', '/admin/users', user, AS_ADMIN)
-    return `/admin/users/${body.data.id}/keys`
-  },
+  listPath: '/admin/users/{parent}/keys',
+  addParent: addUser,
   create: (random) => ({
     name: random.pick(NAMES),
     ...(random.chance(0.5) && { models: ['gpt-4o'] }),
@@ -107,3 +110,65 @@ describeResource({
   shownOnce: ['key'],
   listed: ['last_used_at'],
 })
+
+const CONDITIONS = [{}, { contains: ['secret'] }, { mode: 'cost' }, { task: 'summary' }]
+const ACTIONS = [{ set_mode: 'quality' }, { set_provider: 'openai' }, { add_warning: { message: 'x' } }]
+
+const createRoutingRule = (random: Random) => ({
+  name: random.pick(NAMES),
+  is_enabled: random.chance(0.5),
+  priority: random.integer(3),
+  match_json: random.pick(CONDITIONS),
+  action_json: random.pick(ACTIONS),
+})
+
+const createFirewallRule = (random: Random) => ({
+  name: random.pick(NAMES),
+  is_enabled: random.chance(0.5),
+  scope: 'prompt',
+  type: random.pick(['substring', 'regex']),
+  pattern: random.pick(['secret', 'a+b', 'x{2}']),
+  action: random.pick(['block', 'mask', 'warn']),
+  replacement: random.pick(['***', null]),
+  priority: random.integer(3),
+})
+
+const RULES = [
+  {
+    name: 'routing',
+    create: createRoutingRule,
+    invalid: [{ name: '' }, { priority: 1001 }, { match_json: { contians: 'x' } }, { action_json: 7 }],
+    invalidStatus: 422,
+  },
+  {
+    name: 'firewall',
+    create: createFirewallRule,
+    invalid: [{ name: '' }, { priority: -1001 }, { pattern: '' }, { action: 'allow' }],
+  },
+]
+
+async function addPolicy(gateway: RunningGateway): Promise<number> {
+  const policy = { name: 'Everyone', is_enabled: true, priority: 0, applies_to: { everyone: true } }
+  const { body } = await gateway.call('POST', '/admin/policies', policy, AS_ADMIN)
+  return body.data.id
+}
+
+const SCOPES_OF_RULES = [
+  { path: '/v1', caller: { type: 'key', headers: {} } },
+  { path: '/admin/users/{parent}', addParent: addUser },
+  { path: '/admin/policies/{parent}', addParent: addPolicy },
+]
+
+for (const rules of RULES)
+  for (const { path, ...scope } of SCOPES_OF_RULES)
+    describeResource({
+      ...rules,
+      ...scope,
+      path: `${path}/${rules.name}-rules`,
+      change(random) {
+        const { name, priority, is_enabled } = rules.create(random)
+        return random.pick([{ name }, { priority, is_enabled }, rules.create(random)])
+      },
+      countsAllChanges: true,
+      listsThePast: true,
+    })

@@ -7,20 +7,30 @@ type Fields = Readonly<Record<string, unknown>>
 
 /** What the tests of a resource need to know about it. All else follows from what all resources have. */
 export interface TestedResource {
-  /** Such as `/admin/groups`. */
+  /** Such as `/admin/groups`. `{parent}` stands for the id of what they are parts of. */
   readonly path: string
+  /** Where they are listed and created, if not at `path`. */
+  readonly listPath?: string
+  /** Who calls the endpoints: by default the root, with the ADMIN_KEY. */
+  readonly caller?: { readonly type: string; readonly headers: Readonly<Record<string, string>> }
   /** Singular, as the history names it. */
   readonly name: string
   /** Returns a valid new one: all its fields, some at random. */
   create(random: Random): Fields
-  /** Creates what they are parts of, and returns where they are listed and created, if not at `path`. */
-  addParent?(gateway: RunningGateway): Promise<string>
+  /** Creates what they are parts of, and returns its id. */
+  addParent?(gateway: RunningGateway): Promise<number>
   /** Returns a valid change of a field or several. Without it, they can only be created and deleted. */
   change?(random: Random): Fields
   /** Fields that a deleted one has changed, if it can still be read. */
   readonly changedByDeletion?: readonly string[]
-  /** Bodies that are not valid, for new ones and for changes. */
+  /** Fields that are not valid, in new ones and in changes. */
   readonly invalid: readonly Fields[]
+  /** The status that refuses them: by default 400. */
+  readonly invalidStatus?: number
+  /** Whether each change makes a revision, even to the same values, and one without fields is allowed. */
+  readonly countsAllChanges?: true
+  /** Whether lists can be read as of a point in the log. */
+  readonly listsThePast?: true
   /** Fields that are shown only when it is created. */
   readonly shownOnce?: readonly string[]
   /** Fields that only lists show. */
@@ -41,21 +51,27 @@ interface Known {
  * read, list, history and conditional change must agree with the answers before it.
  */
 export function describeResource(tested: TestedResource): void {
-  const { path, name, change, changedByDeletion, shownOnce = [], listed = [] } = tested
-  const addParent = tested.addParent ?? (async () => path)
+  const { name, change, changedByDeletion, shownOnce = [], listed = [], invalidStatus = 400 } = tested
+  const { caller = { type: 'root', headers: AS_ADMIN }, countsAllChanges = false } = tested
 
-  describe(`what operators manage at ${path}`, () => {
+  async function findPaths(gateway: RunningGateway) {
+    const parent = String(await tested.addParent?.(gateway))
+    const { path, listPath = path } = tested
+    return [path, listPath].map((template) => template.replace('{parent}', parent)) as [string, string]
+  }
+
+  describe(`what is managed at ${tested.path}`, () => {
     let gateway: RunningGateway
-    /** Where they are listed and created. */
+    let path: string
     let listPath: string
     before(async () => {
       gateway = await startGateway()
-      listPath = await addParent(gateway)
+      ;[path, listPath] = await findPaths(gateway)
     })
     after(() => gateway.stop())
 
     const call = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
-      gateway.call(method, path, body, { ...AS_ADMIN, ...headers })
+      gateway.call(method, path, body, { ...caller.headers, ...headers })
 
     async function expectRefusal(answer: Promise<Answer>, status: number): Promise<void> {
       const { status: actual, body, headers } = await answer
@@ -80,10 +96,12 @@ export function describeResource(tested: TestedResource): void {
 
     const historyOf = async (known: Known) => (await call('GET', `${known.path}/history`)).body.data
 
-    async function listAll(limit: number): Promise<readonly Fields[]> {
+    async function listAll(limit: number, query = ''): Promise<readonly Fields[]> {
       const all: Fields[] = []
       for (let cursor: string | null = ''; cursor !== null; ) {
-        const page: Answer = await call('GET', `${listPath}?limit=${limit}${cursor && `&cursor=${cursor}`}`)
+        const more = cursor && `&cursor=${cursor}`
+        const page: Answer = await call('GET', `${listPath}?limit=${limit}${query}${more}`)
+        expect(page.status, JSON.stringify(page.body)).to.equal(200)
         expect(page.body.data.length).to.be.at.most(limit)
         all.push(...page.body.data.map((shown: Fields) => without(listed, shown)))
         cursor = page.body.next_cursor
@@ -126,7 +144,8 @@ export function describeResource(tested: TestedResource): void {
         const { updated_at: before, ...rest } = known.shown ?? {}
         const { updated_at: after, ...shown } = answer.body.data
         expect(shown).to.deep.equal({ ...rest, ...changes })
-        const isChanged = Object.entries(changes).some(([field, value]) => !isSame(rest[field], value))
+        const isChanged =
+          countsAllChanges || Object.entries(changes).some(([field, value]) => !isSame(rest[field], value))
         expect(etagOf(answer) !== known.etag, 'a new ETag').to.equal(isChanged)
         if (!isChanged) expect(after).to.equal(before)
         known.etag = etagOf(answer)
@@ -170,8 +189,10 @@ export function describeResource(tested: TestedResource): void {
         const entries = await listAll(limit)
         expect(entries.filter(({ id }) => ids.has(id))).to.have.deep.members(alive)
       }
+      const histories: { position: number; after: Fields | null }[][] = []
       for (const { path, past } of all) {
         const history = (await call('GET', `${path}/history`)).body.data
+        histories.push(history)
         for (const [index, { before, revision }] of history.entries())
           expect([revision, before]).to.deep.equal([index + 1, history[index - 1]?.after ?? null])
         for (const { position, shown } of past) {
@@ -179,6 +200,12 @@ export function describeResource(tested: TestedResource): void {
           if (shown === null) expect(then.status).to.equal(404)
           else expect(then.body.data).to.deep.equal(shown)
         }
+      }
+      if (!tested.listsThePast) return
+      for (const { position } of histories.flat()) {
+        const then = histories.map((changes) => changes.findLast((change) => change.position <= position))
+        const expected = then.flatMap((change) => change?.after ?? [])
+        expect(await listAll(2, `&as_of=${position}`)).to.have.deep.members(expected)
       }
     })
 
@@ -202,18 +229,21 @@ export function describeResource(tested: TestedResource): void {
       else await call('DELETE', known.path, undefined, reason)
       const newest = (await historyOf(known)).at(-1)
       expect(newest).to.include({ reason: 'Ticket 4711' })
-      expect(newest.actor).to.include({ type: 'root' })
+      expect(newest.actor).to.include({ type: caller.type })
     })
 
     it('refuse what is not valid, and what does not exist', async () => {
       const known = await create(tested.create(createRandom(9)))
       for (const body of [...tested.invalid, { nmae: 'x' }]) {
-        await expectRefusal(call('POST', listPath, body), 400)
-        if (change) await expectRefusal(call('PATCH', known.path, body), 400)
+        await expectRefusal(
+          call('POST', listPath, { ...tested.create(createRandom(9)), ...body }),
+          invalidStatus,
+        )
+        if (change) await expectRefusal(call('PATCH', known.path, body), invalidStatus)
       }
       if (change) {
         await expectRefusal(call('POST', listPath, {}), 400)
-        await expectRefusal(call('PATCH', known.path, {}), 400)
+        if (!countsAllChanges) await expectRefusal(call('PATCH', known.path, {}), 400)
       }
       for (const method of change ? ['GET', 'PATCH', 'DELETE'] : ['GET', 'DELETE']) {
         const body = method === 'PATCH' ? { name: 'x' } : undefined
@@ -223,7 +253,7 @@ export function describeResource(tested: TestedResource): void {
       await expectRefusal(call('GET', `${known.path}?as_of=999999999`), 400)
       await expectRefusal(call('GET', `${listPath}?cursor=x`), 400)
       await expectRefusal(call('DELETE', known.path, undefined, { 'if-match': 'x' }), 400)
-      if (listPath !== path) {
+      if (tested.addParent) {
         const unknown = listPath.replace(/\d+/, '999999')
         await expectRefusal(call('GET', unknown), 404)
         await expectRefusal(call('POST', unknown, tested.create(createRandom(9))), 404)
@@ -234,18 +264,18 @@ export function describeResource(tested: TestedResource): void {
 
     it('are the same after a restart, from a snapshot', async () => {
       const first = await startGateway()
-      const body = tested.create(createRandom(10))
-      const { id } = (await first.call('POST', await addParent(first), body, AS_ADMIN)).body.data
-      if (change) await first.call('PATCH', `${path}/${id}`, { name: 'Changed' }, AS_ADMIN)
-      else await first.call('DELETE', `${path}/${id}`, undefined, AS_ADMIN)
-      const before = await first.call('GET', `${path}/${id}`, undefined, AS_ADMIN)
+      const { headers } = caller
+      const [path, listPath] = await findPaths(first)
+      const { id } = (await first.call('POST', listPath, tested.create(createRandom(10)), headers)).body.data
+      if (change) await first.call('PATCH', `${path}/${id}`, { name: 'Changed' }, headers)
+      else await first.call('DELETE', `${path}/${id}`, undefined, headers)
+      const before = await first.call('GET', `${path}/${id}`, undefined, headers)
       await first.stop()
       const next = await startGateway({}, first)
-      const after = await next.call('GET', `${path}/${id}`, undefined, AS_ADMIN)
+      const after = await next.call('GET', `${path}/${id}`, undefined, headers)
       expect([after.body, etagOf(after)]).to.deep.equal([before.body, etagOf(before)])
-      expect((await next.call('GET', `${path}/${id}/history`, undefined, AS_ADMIN)).body.data).to.have.length(
-        2,
-      )
+      const history = await next.call('GET', `${path}/${id}/history`, undefined, headers)
+      expect(history.body.data).to.have.length(2)
       await next.stop()
     })
   })

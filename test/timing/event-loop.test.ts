@@ -97,7 +97,7 @@ describe('the event loop', () => {
     const thread = openRuleHistoryThread({ data_dir, eventstore_url: null }, logId)
     const owner = { userId: 1 }
     const asOf = { type: 'position', position: 12_000, param: 'as_of' } as const
-    const call: HistoryCall = { method: 'list', query: { owner, kind: 'firewall', asOf } }
+    const call: HistoryCall = { method: 'list', query: { owner, kind: 'firewall', page: {}, asOf } }
     const present = { position: 20_000, time: Date.now(), lostRaces: new Map() }
     const { signal } = new AbortController()
     const read = () => thread.read(call, present, signal)
