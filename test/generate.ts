@@ -1,18 +1,21 @@
 /** Writes the files that are generated from the source: `npm run generate`. */
 import { writeFileSync } from 'node:fs'
 import { COMMANDS } from '../config/cli/commands.ts'
+import { ModelRowSchema } from '../config/settings/model-schema.ts'
+import { ProviderRow } from '../config/settings/provider-schema.ts'
 import { SettingsSchema } from '../config/settings/schema.ts'
 import { buildCasesEditorSchema, buildEditorSchema } from '../plugins/rules-file/editor-schema.ts'
 import { CONSOLE_TYPES, writeConsoleTypes } from './support/console-types.ts'
 import { startGateway } from './support/gateway.ts'
 import { writeGenerated } from './support/generated-text.ts'
 import { writeLimitsTable } from './support/limits-table.ts'
-import { writeParameterMatrix } from './support/parameter-matrix.ts'
+import { writeEffortTable, writeParameterMatrix } from './support/parameter-matrix.ts'
 import {
   writeCommandTable,
   writeErrorTable,
   writeExchangeTables,
   writeExemptions,
+  writeRowTable,
   writeSettingsTable,
 } from './support/reference-tables.ts'
 import { ROOT } from './support/root.ts'
@@ -23,7 +26,10 @@ write('config/schema.json', SettingsSchema)
 write('config/rules-file.schema.json', buildEditorSchema())
 write('config/rules-cases.schema.json', buildCasesEditorSchema())
 writeGenerated('docs/providers.md', 'limits', writeLimitsTable())
+writeGenerated('docs/providers.md', 'provider', writeRowTable(ProviderRow))
+writeGenerated('docs/providers.md', 'model', writeRowTable(ModelRowSchema))
 writeGenerated('docs/parameters.md', 'parameters', writeParameterMatrix())
+writeGenerated('docs/parameters.md', 'efforts', writeEffortTable())
 writeGenerated('docs/settings.md', 'settings', writeSettingsTable(SettingsSchema))
 writeGenerated('docs/exchange.md', 'exchange', writeExchangeTables())
 writeGenerated('docs/firewall-exemptions.md', 'exemptions', writeExemptions())

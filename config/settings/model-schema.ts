@@ -10,7 +10,7 @@ import {
 /** The JSON modes of a model or provider, each including the ones before. */
 export const JsonMode = ['none', 'object', 'schema'] as const
 
-const Name = Type.String({ pattern: '^[!-~]+$' })
+const Name = { pattern: '^[!-~]+$' }
 
 export const ProviderId = { pattern: '^[a-z][a-z0-9-]*$' }
 
@@ -59,9 +59,11 @@ const Dimensions = StrictObject(
 
 /** A row of the model catalogue. */
 export const ModelRowSchema = StrictObject({
-  id: Name,
-  provider: Type.String(ProviderId),
-  aliases: Type.Optional(Type.Array(Name, { default: [], description: 'Other names of the model.' })),
+  id: Type.String({ ...Name, description: 'The name at the provider.' }),
+  provider: Type.String({ ...ProviderId, description: 'The id of the provider.' }),
+  aliases: Type.Optional(
+    Type.Array(Type.String(Name), { default: [], description: 'Other names of the model.' }),
+  ),
   operation: Type.Optional(
     StringEnum(['chat', 'embeddings', 'moderation'], { description: 'What the model does. Default: chat.' }),
   ),
@@ -90,11 +92,14 @@ export const ModelRowSchema = StrictObject({
   ),
   quality: Type.Number({ minimum: 0, maximum: 100, description: 'An estimate, higher is better.' }),
   latency_ms: Type.Number({ exclusiveMinimum: 0, description: 'An estimate for a short reply.' }),
-  capabilities: StrictObject({
-    tools: Type.Boolean(),
-    images: Type.Boolean(),
-    json: StringEnum(JsonMode),
-  }),
+  capabilities: StrictObject(
+    {
+      tools: Type.Boolean(),
+      images: Type.Boolean(),
+      json: StringEnum(JsonMode),
+    },
+    { description: 'Whether it takes tools, images and JSON formats, within those of the provider.' },
+  ),
   reasoning: Type.Optional(
     Type.Boolean({ default: false, description: 'Accepts max_completion_tokens but not max_tokens.' }),
   ),

@@ -73,8 +73,8 @@ export const ProviderRow = StrictObject({
               'JSON mode: none, json_object, or json_schema too. The row of a model may allow less.',
           }),
         ),
-        logit_bias: Type.Optional(Type.Boolean({ default: false })),
-        seed: Type.Optional(Type.Boolean({ default: false })),
+        logit_bias: Type.Optional(Type.Boolean({ default: false, description: 'Takes logit_bias.' })),
+        seed: Type.Optional(Type.Boolean({ default: false, description: 'Takes seed.' })),
         reasoning: Type.Optional(
           Type.Union([Type.Boolean(), Type.Literal('required')], {
             description:

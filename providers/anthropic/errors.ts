@@ -17,7 +17,7 @@ interface AnthropicError extends ProviderErrorBody {
 
 /**
  * `parseResponse` parses an error response, `parseRecord` an `error` event within a 200 response
- * (docs/providers.md, "Anthropic errors").
+ * (docs/providers.md, "Anthropic").
  */
 export const { parseResponse: parseAnthropicError, parseRecord: parseAnthropicErrorRecord } =
   createErrorParser<AnthropicError>({

@@ -22,7 +22,7 @@ const JSON_INSTRUCTION =
   'Answer with a single JSON object and nothing else: no words before or after it, and no code fence.'
 
 /**
- * The system prompt and the messages (docs/providers.md, "Anthropic requests"). If there are only system
+ * The system prompt and the messages (docs/providers.md, "Anthropic"). If there are only system
  * messages, they are sent as a user message, because Anthropic requires one. Throws a `GatewayError` for
  * unsupported content. `isForModel`: the request was written for this model in Anthropic's format, so its
  * turns stay as they are.

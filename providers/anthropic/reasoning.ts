@@ -15,7 +15,7 @@ interface ReasoningFields {
 
 /**
  * The output limit, and how much to think for a `reasoning_effort`
- * (docs/providers.md, "Anthropic reasoning"). Thinking cannot be combined with a forced tool call. Throws a
+ * (docs/providers.md, "Anthropic"). Thinking cannot be combined with a forced tool call. Throws a
  * `GatewayError` for an unknown effort.
  */
 export function toAnthropicReasoning(
@@ -81,7 +81,7 @@ function withBudget(budget: number, maxTokens: number, maxOutput: number): Reaso
 
 /**
  * With a budget, Anthropic requires the thinking blocks before the tool calls of the last reply
- * (docs/providers.md, "Anthropic limits").
+ * (docs/providers.md, "Anthropic").
  */
 export function hasPendingToolCalls({ messages }: ChatRequest): boolean {
   const last = messages.findLast(({ role }) => role === 'assistant')

@@ -8,7 +8,7 @@ import { isAnthropicErrorRecord, parseAnthropicErrorRecord } from './errors.ts'
 import { toBlockStart, toExtraPart, toMessageParts, toSignaturePart } from './extra-parts.ts'
 
 /**
- * Parses a message (docs/providers.md, "Anthropic replies"). Throws a `GatewayError` for an error body and
+ * Parses a message (docs/providers.md, "Anthropic"). Throws a `GatewayError` for an error body and
  * for any other value.
  */
 export function parseAnthropicReply(body: unknown): ReplyEvent {
@@ -79,7 +79,7 @@ export function toTextParts(type: 'text' | 'reasoning' | 'refusal', text: unknow
 
 /**
  * Token counts, any of which may be null. Anthropic's `input_tokens` does not include cached tokens
- * (docs/providers.md, "Anthropic replies").
+ * (docs/providers.md, "Anthropic").
  */
 export function toAnthropicUsage(usage: JsonObject): Usage {
   const cached = asTokens(usage.cache_read_input_tokens)
@@ -99,7 +99,7 @@ export function toAnthropicUsage(usage: JsonObject): Usage {
   }
 }
 
-/** Maps a `stop_reason` (docs/providers.md, "Anthropic replies"). An unknown reason counts as `stop`. */
+/** Maps a `stop_reason` (docs/providers.md, "Anthropic"). An unknown reason counts as `stop`. */
 export function toAnthropicFinishReason(value: unknown): FinishReason {
   switch (value) {
     case 'max_tokens':

@@ -16,7 +16,7 @@ import type { AnthropicBody, AnthropicThinking } from './wire.ts'
 
 /**
  * Builds the request field by field, because Anthropic rejects unknown fields
- * (docs/providers.md, "Parameters" and "Anthropic requests"). Throws a `GatewayError` for content that
+ * (docs/providers.md, "Parameters" and "Anthropic"). Throws a `GatewayError` for content that
  * Anthropic does not support.
  */
 export function buildAnthropicRequest(request: ChatRequest, target: Target): ProviderRequest {
@@ -158,7 +158,7 @@ function toUnmodelledFields(
 /**
  * Models that reject sampling parameters, which all new ones do, and requests with thinking get none.
  * Otherwise the temperature, limited to 0 to 1, or `top_p`, but never both
- * (docs/providers.md, "Anthropic requests").
+ * (docs/providers.md, "Anthropic").
  */
 function toSamplingFields(
   { temperature, top_p }: ChatRequest,

@@ -5,7 +5,7 @@ import { missingParameterError } from '../shared/request-errors.ts'
 import type { OutputFormat } from './wire.ts'
 
 /**
- * The output format for a `json_schema` (docs/providers.md, "Anthropic structured outputs"); undefined for
+ * The output format for a `json_schema` (docs/providers.md, "Anthropic"); undefined for
  * other formats. Throws a `GatewayError` if the schema is missing.
  */
 export function toAnthropicResponseFormat(format: ChatRequest['response_format']): OutputFormat | undefined {
@@ -18,7 +18,7 @@ export function toAnthropicResponseFormat(format: ChatRequest['response_format']
 /**
  * Converts a JSON schema to the subset that Anthropic enforces: objects allow no additional properties, and
  * `oneOf` becomes `anyOf`. Constraints that it cannot enforce are moved to the description, where the model
- * reads them, as in Anthropic's own SDK (docs/providers.md, "Anthropic structured outputs").
+ * reads them, as in Anthropic's own SDK (docs/providers.md, "Anthropic").
  */
 export function toAnthropicSchema(schema: JsonObject): JsonObject {
   const converted: Record<string, unknown> = {}

@@ -20,7 +20,7 @@ import { toAnthropicFinishReason, toAnthropicUsage, toRefusalParts, toTextParts 
 const NO_PARTS: readonly ReplyPart[] = []
 
 /**
- * Reads the events of a message (docs/providers.md, "Anthropic streams"). Unknown events are ignored. The
+ * Reads the events of a message (docs/providers.md, "Anthropic"). Unknown events are ignored. The
  * finish reason and the usage come last.
  */
 export function createAnthropicStreamReader(): StreamReader {

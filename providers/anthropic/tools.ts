@@ -8,7 +8,7 @@ import type { AnthropicBody, AnthropicTool } from './wire.ts'
 type ToolFields = Pick<AnthropicBody, 'tools' | 'tool_choice'>
 
 /**
- * The tools and the tool choice (docs/providers.md, "Anthropic requests"). Routing does not send a forced
+ * The tools and the tool choice (docs/providers.md, "Anthropic"). Routing does not send a forced
  * call to models that reject it. Throws a `GatewayError` for tools that are not functions. `isForModel`: the
  * request was written for this model in Anthropic's format.
  */

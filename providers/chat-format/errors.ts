@@ -12,7 +12,7 @@ interface ChatError extends ErrorBody, ProviderErrorBody {}
 
 /**
  * `parseResponse` parses an error response, `parseRecord` an error record within a 200 response:
- * https://platform.openai.com/docs/guides/error-codes and docs/providers.md, "Mistral errors".
+ * https://platform.openai.com/docs/guides/error-codes and docs/providers.md, "Mistral".
  */
 export const { parseResponse: parseChatError, parseRecord: parseChatErrorRecord } =
   createErrorParser<ChatError>({ parseBody, classify, toDetails, toStatus, retryAfter })

@@ -50,7 +50,7 @@ export function joinText(content: Message['content']): string {
 /**
  * Prepends an instruction unless the beginning of the conversation, which later messages do not change,
  * mentions JSON. JSON mode requires the word in the prompt: without it, providers answer 400 or endless
- * white space (docs/providers.md, "Mistral requests" and "DeepSeek requests").
+ * white space (docs/providers.md, "Mistral" and "DeepSeek").
  */
 export function withJsonInstruction(messages: readonly Message[]): readonly Message[] {
   const firstTurn = messages.findIndex((message) => !isInstruction(message))

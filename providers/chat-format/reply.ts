@@ -106,7 +106,7 @@ function addPart(parts: ReplyPart[], type: 'reasoning' | 'text' | 'refusal', tex
 
 /**
  * Adds Mistral's content lists: `{type:"text", text}` and `{type:"thinking", thinking:[{type:"text", text}]}`
- * (docs/providers.md, "Mistral replies").
+ * (docs/providers.md, "Mistral").
  */
 function addChunks(parts: ReplyPart[], chunks: readonly unknown[]): void {
   for (const chunk of asObjects(chunks)) {

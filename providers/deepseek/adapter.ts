@@ -16,7 +16,7 @@ const MEDIA_PLACES = { results: TEXT_RESULTS, check: toContentPart }
 
 /**
  * DeepSeek's chat completions (https://api-docs.deepseek.com/api/create-chat-completion and
- * docs/providers.md, "DeepSeek requests"). The base URL is `https://api.deepseek.com`. Its records are
+ * docs/providers.md, "DeepSeek"). The base URL is `https://api.deepseek.com`. Its records are
  * OpenAI's with additional fields, so clients get them unchanged.
  */
 export const deepseek = createChatAdapter({
@@ -94,7 +94,7 @@ function toTools(request: ChatRequest): JsonObject {
 type Thinking = 'enabled' | 'disabled'
 
 /**
- * Whether the model thinks (docs/providers.md, "DeepSeek models and modes"). DeepSeek's own `thinking` and
+ * Whether the model thinks (docs/providers.md, "DeepSeek"). DeepSeek's own `thinking` and
  * `reasoning_effort` decide, then a retired model name that was requested. Undefined, the model thinks.
  */
 function thinkingOf(
@@ -126,7 +126,7 @@ const EFFORTS: ReadonlyMap<string, string> = new Map([
 
 const MIN_TOP_P_WHILE_THINKING = 0.95
 
-/** Each model supports `top_p` in one mode only (docs/providers.md, "DeepSeek requests"). */
+/** Each model supports `top_p` in one mode only (docs/providers.md, "DeepSeek"). */
 function toTopP(topP: unknown, request: ChatRequest, target: Target): unknown {
   const mode = quirksOf(DEEPSEEK_QUIRKS, target.entry).top_p
   if (mode === undefined) return topP

@@ -9,7 +9,7 @@ import { parseFilePart, toDataUrl, unsupportedFileError } from '../shared/files.
 import { unsupportedPartError } from '../shared/request-errors.ts'
 
 /**
- * The conversation with only the fields that DeepSeek knows (docs/providers.md, "DeepSeek requests"). Tool
+ * The conversation with only the fields that DeepSeek knows (docs/providers.md, "DeepSeek"). Tool
  * messages hold texts only.
  */
 export function toDeepSeekMessages(messages: readonly Message[]): readonly DeepSeekMessage[] {
@@ -49,7 +49,7 @@ function toAssistantMessage(message: Message): DeepSeekMessage {
   }
 }
 
-/** User content, as a list only if it holds more than text (docs/providers.md, "DeepSeek requests"). */
+/** User content, as a list only if it holds more than text (docs/providers.md, "DeepSeek"). */
 function toContent(content: Message['content'], path: string): string | readonly DeepSeekContentPart[] {
   const isText = !Array.isArray(content) || content.every(({ type }) => type === 'text')
   return isText ? joinText(content) : content.map((part, index) => toContentPart(part, `${path}[${index}]`))

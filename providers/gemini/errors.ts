@@ -26,7 +26,7 @@ interface GeminiError extends ProviderErrorBody {
 
 /**
  * `parseResponse` parses an error response, `parseRecord` an `{error}` record within a 200 response:
- * https://ai.google.dev/gemini-api/docs/troubleshooting and docs/providers.md, "Gemini errors".
+ * https://ai.google.dev/gemini-api/docs/troubleshooting and docs/providers.md, "Gemini".
  */
 export const { parseResponse: parseGeminiError, parseRecord: parseGeminiErrorRecord } =
   createErrorParser<GeminiError>({

@@ -14,7 +14,7 @@ import type { GeminiBody, GeminiContent, GeminiFamily, GeminiPart, MediaPart, Te
 
 /**
  * The conversation as contents of `user` and `model`, with a separate system instruction
- * (docs/providers.md, "Gemini requests"). The system messages become the user's first text for Gemma, which
+ * (docs/providers.md, "Gemini"). The system messages become the user's first text for Gemma, which
  * has no system instruction, and if there are no other messages. Throws a `GatewayError` for content that
  * Gemini does not support.
  */

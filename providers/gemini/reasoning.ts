@@ -5,7 +5,7 @@ import type { GeminiFamily, ThinkingConfig, ThinkingLevel } from './wire.ts'
 
 /**
  * How much the model thinks for a `reasoning_effort`, and that it shows its thoughts unless the effort is
- * `none`: https://ai.google.dev/gemini-api/docs/thinking and docs/providers.md, "Gemini reasoning". Undefined
+ * `none`: https://ai.google.dev/gemini-api/docs/thinking and docs/providers.md, "Gemini". Undefined
  * for Gemma, and for an unknown effort.
  */
 export function toGeminiReasoning(

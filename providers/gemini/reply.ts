@@ -30,7 +30,7 @@ interface ResponseReader {
 
 /**
  * https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
- * (docs/providers.md, "Gemini replies")
+ * (docs/providers.md, "Gemini")
  */
 export function createGeminiResponseReader(): ResponseReader {
   const readContent = createContentReader()
@@ -185,7 +185,7 @@ function toFinishReason(reason: string, hasToolCalls: boolean): FinishReason {
   return hasToolCalls ? 'tool_calls' : 'stop'
 }
 
-/** `CONTINUATION`: another request would return more (docs/providers.md, "Gemini long decodes"). */
+/** `CONTINUATION`: another request would return more (docs/providers.md, "Gemini"). */
 const LENGTH_REASONS = new Set(['MAX_TOKENS', 'CONTINUATION'])
 
 const FILTER_REASONS = new Set(

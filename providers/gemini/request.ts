@@ -19,7 +19,7 @@ import type { GeminiBody, GeminiFamily, GenerationConfig } from './wire.ts'
 
 /**
  * Builds the request field by field, because Gemini rejects unknown fields
- * (docs/providers.md, "Parameters" and "Gemini requests"). Throws a `GatewayError` for content that Gemini
+ * (docs/providers.md, "Parameters" and "Gemini"). Throws a `GatewayError` for content that Gemini
  * does not support.
  */
 export function buildGeminiRequest(request: ChatRequest, target: Target): ProviderRequest {

@@ -10,7 +10,7 @@ import { createGeminiResponseReader } from './reply.ts'
 
 /**
  * Reads the fragments of a streamed response; the stream has no end marker
- * (docs/providers.md, "Gemini streams"):
+ * (docs/providers.md, "Gemini"):
  * https://ai.google.dev/api/generate-content#method:-models.streamgeneratecontent
  */
 export function createGeminiStreamReader(): StreamReader {

@@ -57,8 +57,8 @@ const MEDIA_PLACES = {
 }
 
 /**
- * Mistral's chat completions (https://docs.mistral.ai/api/endpoint/chat and docs/providers.md, "Mistral
- * requests"). The base URL is `https://api.mistral.ai`. Mistral rejects unknown fields.
+ * Mistral's chat completions (https://docs.mistral.ai/api/endpoint/chat and docs/providers.md, "Mistral").
+ * The base URL is `https://api.mistral.ai`. Mistral rejects unknown fields.
  */
 export const mistral = createChatAdapter({
   format: 'mistral',
@@ -168,7 +168,7 @@ function isReasoning(
 /**
  * Reads chat completion chunks. Replies keep only their parts, and chunks without any are dropped: their
  * content may be a list, and the usage arrives with the finish reason, where clients do not expect it
- * (docs/providers.md, "Mistral replies" and "Mistral streams").
+ * (docs/providers.md, "Mistral").
  */
 function createStreamReader(request?: ChatRequest): StreamReader {
   const reader = createChatStreamReader(request)

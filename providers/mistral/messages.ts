@@ -9,7 +9,7 @@ import { isInstruction, markLaterInstructions } from '../shared/instructions.ts'
 import { unsupportedPartError } from '../shared/request-errors.ts'
 
 /**
- * The conversation with only the fields that Mistral knows (docs/providers.md, "Mistral requests"). Models
+ * The conversation with only the fields that Mistral knows (docs/providers.md, "Mistral"). Models
  * that reason get the reasoning before tool calls, as Mistral writes it.
  */
 export function toMistralMessages(
@@ -86,7 +86,7 @@ function withPrefix(message: MistralAssistantMessage): MistralAssistantMessage {
 
 /**
  * The content of a user or tool message, each part with known fields only
- * (docs/providers.md, "Parameters" and "Mistral requests").
+ * (docs/providers.md, "Parameters" and "Mistral").
  */
 function toContent(content: Message['content'], path: string): MistralContent {
   if (typeof content === 'string') return content

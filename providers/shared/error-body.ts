@@ -41,7 +41,7 @@ function errorFieldsOf(body: unknown): JsonObject {
 
 /**
  * The text of an error message, which is a string, or what a validator reports in its place: an array of
- * `{loc, msg}`, or an object with such an array in `detail` (docs/providers.md, "Mistral errors"). Empty if
+ * `{loc, msg}`, or an object with such an array in `detail` (docs/providers.md, "Mistral"). Empty if
  * there is none.
  */
 function toMessage(value: unknown, depth = 0): string {

@@ -43,6 +43,15 @@ function showDefault(value: unknown): string {
   return value === undefined || typeof value === 'object' ? '' : `\`${value}\``
 }
 
+/** Writes a table of docs/providers.md: the described fields of a row, without those of price lists. */
+export function writeRowTable(schema: Schema): string {
+  const rows = listSettings(schema, undefined, '').map(([name = '', , text = '']) => [name, text])
+  return toTable(
+    ['key', ''],
+    rows.filter(([name = '']) => !/^`(?:timeouts|dimensions|price)\./.test(name)),
+  )
+}
+
 /** Writes the table of docs/commands.md: each command with its options. */
 export function writeCommandTable(commands: readonly Command[]): string {
   const rows = commands.map(({ name, operands = [], summary, details, options = {} }) => {
