@@ -90,7 +90,7 @@ async function bundle(
     root: ROOT,
     logLevel: 'error',
     plugins: [keepModuleUrls],
-    resolve: { mainFields: ['main'] },
+    resolve: { mainFields: ['main'], dedupe: ['mime-types'] },
     ssr: { noExternal: true, resolve: { conditions: ['node'], mainFields: ['main'] } },
     build: {
       ssr: true,
@@ -107,7 +107,7 @@ async function bundle(
         output: {
           format: 'es',
           entryFileNames: ({ name }) => (name === 'config/main' ? 'main.js' : '[name].js'),
-          chunkFileNames: `${chunks}/[name]-[hash].js`,
+          chunkFileNames: `${chunks}/[name]-[hash].mjs`,
           keepNames: true,
           comments: false,
           sourcemapExcludeSources: true,
@@ -136,4 +136,4 @@ rmSync(OUTPUT, { recursive: true, force: true })
 await bundle(PROGRAM, 'chunks', PROGRAM_GROUPS)
 await bundle(listThreads(), 'threads')
 for (const file of readdirSync(OUTPUT, { recursive: true, encoding: 'utf8' }))
-  if (file.endsWith('.js')) escapeNonAscii(path.join(OUTPUT, file))
+  if (/\.m?js$/.test(file)) escapeNonAscii(path.join(OUTPUT, file))
