@@ -3,7 +3,6 @@ import {
   type JsonObject,
   Nullable,
   type RecordedEvent,
-  type ResourceEntity,
   type ResourceEvent,
   StringEnum,
   type TSchema,
@@ -83,9 +82,9 @@ export function buildHistorySchema(one: string, title: string, entity: TSchema) 
 }
 
 /** The changes of one entity as the API shows them. */
-export function showHistory<Entity extends ResourceEntity>(
+export function showHistory<Entity>(
   changes: readonly EntityChange<Entity>[],
-  { subjectOf }: Pick<EntityEvents<Entity>, 'subjectOf'>,
+  { subjectOf }: Pick<EntityEvents<never>, 'subjectOf'>,
   show: (entity: Entity) => JsonObject,
 ): readonly JsonObject[] {
   return changes.map(({ record, event, before, after, noEffect }, index) => {

@@ -33,7 +33,7 @@ import { buildIdSchema, buildResource, capitalize, createNotFoundError, type Res
 /** Errors of endpoints that append to the event log. */
 export const WRITE_ERRORS = ['conflict', 'change_too_large', 'event_log_full'] as const
 
-const asOfQuery = { as_of: Type.Optional(LogPoint('Returns it as of a point in the log')) }
+export const asOfQuery = { as_of: Type.Optional(LogPoint('Returns it as of a point in the log')) }
 
 type ResourceEndpoints = Readonly<Record<Exclude<ResourceAction, 'update'>, Endpoint>> & {
   readonly update?: Endpoint

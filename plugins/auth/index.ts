@@ -5,10 +5,10 @@ import type { Sessions } from './sessions.ts'
 
 export { apiKeyOf } from './api-key.ts'
 export { checkEndpoint } from './authenticate.ts'
-export { keyId } from './keys.ts'
+export { keys } from './keys.ts'
 export { BudgetInput, BudgetTerms } from './schemas.ts'
 export { COOKIE_HOURS, SESSION_COOKIE, type Session, type SessionHolder, type Sessions } from './sessions.ts'
-export { requireUser, userId, userNotFoundError } from './users.ts'
+export { requireUser, userId, userNotFoundError, users } from './users.ts'
 
 /** Who may do what, and how that changes. The gateway creates it: it checks operators itself. */
 export interface Access {

@@ -1,24 +1,24 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type Author, GatewayError } from '../../core/contract/index.ts'
+import type { Author } from '../../core/contract/index.ts'
+import type { EntityChange } from '../../core/resources/changes.ts'
 import { createNotFoundError } from '../../core/resources/resource.ts'
 import { answerInTime } from '../../core/threads/timeout.ts'
-import type { Accounts } from '../../projections/accounts.ts'
+import type { AsOf } from '../../core/util/as-of.ts'
 import { type Budget, OVERALL_BUDGET_STREAM } from '../../projections/events/budgets.ts'
-import { type Group, groupStream } from '../../projections/events/groups.ts'
+import { groupStream } from '../../projections/events/groups.ts'
 import type { DomainEvent } from '../../projections/events/registry.ts'
 import { userStream } from '../../projections/events/users.ts'
-import type { Groups } from '../../projections/groups.ts'
-import type { OverallBudget } from '../../projections/overall-budget.ts'
-import type { EventWriter } from '../../projections/runtime/write.ts'
-import { groups as groupResource } from '../policies/index.ts'
-import type { BudgetTarget, OwnedBudget } from './owned-budget.ts'
+import type { GatewayState } from '../../projections/state.ts'
+import {
+  type BudgetTarget,
+  budgetIn,
+  findTarget,
+  nameTarget,
+  type OwnedBudget,
+  ownerOf,
+} from './owned-budget.ts'
 
-export interface BudgetServices {
-  readonly accounts: Pick<Accounts, 'user' | 'ownerOfKey' | 'budgetOfKey'>
-  readonly groups: Pick<Groups, 'group' | 'groupsOf' | 'revision'>
-  readonly overallBudget: Pick<OverallBudget, 'current' | 'shadow' | 'revision'>
-  readonly writer: EventWriter
-}
+type BudgetServices = Pick<GatewayState, 'accounts' | 'groups' | 'overallBudget' | 'writer' | 'history'>
 
 /** Changes to budgets. Each resolves when all processes of this node apply it. */
 export interface BudgetCommands {
@@ -34,108 +34,110 @@ export interface BudgetCommands {
     author: Author,
     check?: (current: Budget | undefined) => void,
   ): Promise<boolean>
+  /** All changes of a budget, oldest first; none for an owner that does not exist. */
+  history(target: BudgetTarget, asOf?: AsOf): Promise<readonly EntityChange<Budget>[]>
 }
 
 export function createBudgetCommands(services: BudgetServices): BudgetCommands {
-  const { accounts, groups, overallBudget, writer } = services
-
-  /** Returns the user that a budget belongs to, and the key that has it. */
-  function findOwner(target: Extract<BudgetTarget, { type: 'user' | 'key' }>) {
-    const isKey = target.type === 'key'
-    const user = isKey ? accounts.ownerOfKey(target.keyId) : accounts.user(target.userId)
-    const key = isKey ? user?.keys.find(({ id }) => id === target.keyId) : undefined
-    if (user !== undefined) return { user, key, budget: isKey ? key?.budget : user.budget }
-    const name = isKey ? `Key ${target.keyId}` : `User ${target.userId}`
-    throw new GatewayError('not_found', `${name} was not found.`)
-  }
-
-  function requireGroup(id: number): Group {
-    const group = groups.group(id)
-    if (group !== undefined) return group
-    throw createNotFoundError(groupResource, id)
-  }
+  const { groups, writer, history } = services
 
   function find(target: BudgetTarget): Budget | undefined {
-    if (target.type === 'all') return overallBudget.current()
-    if (target.type === 'shadow') return overallBudget.shadow()
-    return target.type === 'group' ? requireGroup(target.groupId).budget : findOwner(target).budget
-  }
-
-  function toEvent(target: BudgetTarget, budget: Budget | undefined): DomainEvent {
-    if (target.type === 'all')
-      return budget
-        ? { type: 'OverallBudgetSet', data: { budget } }
-        : { type: 'OverallBudgetRemoved', data: {} }
-    if (target.type === 'shadow')
-      return budget
-        ? { type: 'ShadowBudgetSet', data: { budget } }
-        : { type: 'ShadowBudgetRemoved', data: {} }
-    if (target.type === 'group') {
-      const { groupId } = target
-      return budget
-        ? { type: 'GroupBudgetSet', data: { groupId, budget } }
-        : { type: 'GroupBudgetRemoved', data: { groupId } }
-    }
-    const { user, key } = findOwner(target)
-    const owner = { userId: user.id, ...(key && { keyId: key.id }) }
-    return budget ? { type: 'BudgetSet', data: { ...owner, budget } } : { type: 'BudgetRemoved', data: owner }
-  }
-
-  /** Returns the stream of a budget, and a function that returns its current revision. */
-  function locate(target: BudgetTarget) {
-    if (target.type === 'all' || target.type === 'shadow')
-      return { stream: OVERALL_BUDGET_STREAM, revision: overallBudget.revision }
-    if (target.type === 'group') {
-      const { id } = requireGroup(target.groupId)
-      return { stream: groupStream(id), revision: () => groups.revision(id) }
-    }
-    return {
-      stream: userStream(findOwner(target).user.id),
-      revision: () => findOwner(target).user.revision,
-    }
+    const owner = locate(target, services).owner()
+    if (owner !== undefined) return owner.budget
+    throw createNotFoundError({ name: target.type }, ownerOf(target) ?? '')
   }
 
   return {
     find,
     async change(target, budget, author, check) {
+      const { stream, revision, types, data } = locate(target, services)
+      const [set, removed] = types
       let isNew = false
       const decide = () => {
         const current = find(target)
         check?.(current)
         isNew = budget !== undefined && current?.period !== budget.period
-        return isDeepStrictEqual(current, budget) ? [] : [toEvent(target, budget)]
+        if (isDeepStrictEqual(current, budget)) return []
+        const event = budget ? { type: set, data: { ...data, budget } } : { type: removed, data }
+        // The cast is safe: the types have this data.
+        return [event as DomainEvent]
       }
-      await answerInTime(writer.write({ ...locate(target), decide }, author))
+      await answerInTime(writer.write({ stream, revision, decide }, author))
       return isNew
+    },
+    async history(target, asOf) {
+      const changes: EntityChange<Budget>[] = []
+      const name = nameTarget(target)
+      let before: Budget | undefined
+      for (const { record, event } of await history.eventsOf(locate(target, services).stream, asOf)) {
+        if (event === undefined || groups.withoutEffect().has(record.position)) continue
+        const [changed, after] = [findTarget(event), budgetIn(event)]
+        if (!changed || nameTarget(changed) !== name || before === after) continue
+        changes.push({ record, event, before, after, noEffect: undefined })
+        before = after
+      }
+      return changes
     },
   }
 }
 
-interface BudgetState extends Pick<BudgetServices, 'overallBudget'> {
-  readonly accounts: Pick<Accounts, 'user'>
-  readonly groups: Pick<Groups, 'group'>
+interface BudgetState {
+  readonly accounts: Pick<GatewayState['accounts'], 'user' | 'ownerOfKey'>
+  readonly groups: Pick<GatewayState['groups'], 'group' | 'revision'>
+  readonly overallBudget: Pick<GatewayState['overallBudget'], 'current' | 'shadow' | 'revision'>
+}
+
+/**
+ * What has a budget, undefined if it does not exist, and the events of the budget without its terms. See
+ * docs/decisions/limits.md, "A budget is not declared as a resource".
+ */
+function locate(target: BudgetTarget, { accounts, groups, overallBudget }: BudgetState) {
+  switch (target.type) {
+    case 'user':
+    case 'key': {
+      const keyId = target.type === 'key' ? target.keyId : undefined
+      const userId = target.type === 'key' ? (accounts.ownerOfKey(target.keyId)?.id ?? 0) : target.userId
+      const user = () => accounts.user(userId)
+      return {
+        owner: () => (keyId === undefined ? user() : user()?.keys.find(({ id }) => id === keyId)),
+        stream: userStream(userId),
+        revision: () => user()?.revision ?? -1,
+        types: ['BudgetSet', 'BudgetRemoved'],
+        data: { userId, ...(keyId !== undefined && { keyId }) },
+      }
+    }
+    case 'group': {
+      const { groupId } = target
+      return {
+        owner: () => groups.group(groupId),
+        stream: groupStream(groupId),
+        revision: () => groups.revision(groupId),
+        types: ['GroupBudgetSet', 'GroupBudgetRemoved'],
+        data: { groupId },
+      }
+    }
+    case 'all':
+    case 'shadow': {
+      const isAll = target.type === 'all'
+      const find = isAll ? overallBudget.current : overallBudget.shadow
+      return {
+        owner: () => ({ budget: find() }),
+        stream: OVERALL_BUDGET_STREAM,
+        revision: overallBudget.revision,
+        types: isAll
+          ? ['OverallBudgetSet', 'OverallBudgetRemoved']
+          : ['ShadowBudgetSet', 'ShadowBudgetRemoved'],
+        data: {},
+      }
+    }
+  }
 }
 
 /** Returns the budgets that events are about to set where there is none of the same period. */
-export function findNewBudgets(
-  events: readonly DomainEvent[],
-  { accounts, groups, overallBudget }: BudgetState,
-): readonly OwnedBudget[] {
-  const found: OwnedBudget[] = []
-  const add = (target: BudgetTarget, budget: Budget, current: Budget | undefined) => {
-    if (current?.period !== budget.period) found.push({ target, budget })
-  }
-  for (const { type, data } of events) {
-    if (type === 'OverallBudgetSet') add({ type: 'all' }, data.budget, overallBudget.current())
-    else if (type === 'ShadowBudgetSet') add({ type: 'shadow' }, data.budget, overallBudget.shadow())
-    else if (type === 'GroupBudgetSet')
-      add({ type: 'group', groupId: data.groupId }, data.budget, groups.group(data.groupId)?.budget)
-    else if (type === 'BudgetSet') {
-      const { userId, keyId, budget } = data
-      const user = accounts.user(userId)
-      if (keyId === undefined) add({ type: 'user', userId }, budget, user?.budget)
-      else add({ type: 'key', keyId }, budget, user?.keys.find(({ id }) => id === keyId)?.budget)
-    }
-  }
-  return found
+export function findNewBudgets(events: readonly DomainEvent[], state: BudgetState): readonly OwnedBudget[] {
+  return events.flatMap((event) => {
+    const [target, budget] = [findTarget(event), budgetIn(event)]
+    const isNew = target && budget && locate(target, state).owner()?.budget?.period !== budget.period
+    return isNew ? [{ target, budget }] : []
+  })
 }

@@ -6,9 +6,10 @@ import {
   GatewayError,
   Nullable,
   operator,
+  type ResourceEvent,
+  type ResourceId,
   SharedStateUnavailableError,
   type Static,
-  type TProperties,
   Type,
   user,
 } from '../../core/contract/index.ts'
@@ -20,21 +21,30 @@ import {
 } from '../../core/http/change-headers.ts'
 import { Success, Timestamp } from '../../core/http/schemas.ts'
 import { NANOS_PER_USD, toNanoUsd } from '../../core/prices/cost.ts'
-import { WRITE_ERRORS } from '../../core/resources/endpoints.ts'
+import { buildHistorySchema, showHistory } from '../../core/resources/changes.ts'
+import { asOfQuery, WRITE_ERRORS } from '../../core/resources/endpoints.ts'
 import { renameFields, showFields, toCamelCase } from '../../core/resources/names.ts'
+import { buildIdSchema, capitalize, createNotFoundError } from '../../core/resources/resource.ts'
+import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
 import type { Budget } from '../../projections/events/budgets.ts'
-import { BudgetInput, keyId, userId } from '../auth/index.ts'
-import { groupId } from '../policies/index.ts'
+import { BudgetInput, BudgetTerms, keys, users } from '../auth/index.ts'
+import { groups } from '../policies/index.ts'
 import type { BudgetCommands } from './budget-commands.ts'
 import { budgetUnavailable } from './errors.ts'
-import type { BudgetTarget, OwnedBudget } from './owned-budget.ts'
+import { type BudgetTarget, type OwnedBudget, ownerOf } from './owned-budget.ts'
 import { periodAt } from './periods.ts'
 import type { Spending } from './spending.ts'
 
 const { limit_usd, period, warn_ratio, on_exceed } = BudgetInput.properties
 
+/** Of a budget as it was, only the terms are known. */
 const usd = (description: string) =>
-  Type.Number({ minimum: 0, description: `${description}, in US dollars.` })
+  Type.Optional(
+    Type.Number({ minimum: 0, description: `${description}, in US dollars. Missing with as_of.` }),
+  )
+
+const periodTime = (description: string) =>
+  Type.Optional(Nullable(Timestamp(description), { description: 'Null for a total. Missing with as_of.' }))
 
 const BudgetState = Type.Object(
   {
@@ -42,8 +52,8 @@ const BudgetState = Type.Object(
     spent_usd: usd('What ended requests of the period cost'),
     reserved_usd: usd('What requests in flight may cost at most'),
     remaining_usd: usd('What is neither spent nor reserved'),
-    period_start: Nullable(Timestamp('When the period began.'), { description: 'Null for a total.' }),
-    period_end: Nullable(Timestamp('When the period ends.'), { description: 'Null for a total.' }),
+    period_start: periodTime('When the period began.'),
+    period_end: periodTime('When the period ends.'),
   },
   { $id: 'BudgetState', description: 'A budget, and what is left of it.' },
 )
@@ -56,6 +66,8 @@ const OwnBudgets = Type.Object(
   { $id: 'OwnBudgets', description: "The caller's budgets." },
 )
 
+const BudgetHistory = buildHistorySchema('a budget', 'Budget', BudgetTerms)
+
 interface Services {
   readonly commands: BudgetCommands
   readonly spending: Spending
@@ -63,25 +75,24 @@ interface Services {
 
 /** Creates the endpoints for operators of users, keys, groups and everything, and `GET /v1/budget`. */
 export function createBudgetEndpoints(services: Services): readonly Endpoint[] {
+  async function showOwn(target: BudgetTarget) {
+    const budget = services.commands.find(target)
+    return budget ? showState({ target, budget }, services.spending) : null
+  }
+
   return [
-    ...createAdminEndpoints('/admin/users/{id}/budget', 'UserBudget', 'a user', services, {
-      params: { id: userId },
-      toTarget: ({ id }) => ({ type: 'user', userId: Number(id) }),
-    }),
-    ...createAdminEndpoints('/admin/keys/{id}/budget', 'KeyBudget', 'an API key', services, {
-      params: { id: keyId },
-      toTarget: ({ id }) => ({ type: 'key', keyId: String(id) }),
-    }),
-    ...createAdminEndpoints('/admin/groups/{id}/budget', 'GroupBudget', 'the users of a group', services, {
-      params: { id: groupId },
-      toTarget: ({ id }) => ({ type: 'group', groupId: Number(id) }),
-    }),
-    ...createAdminEndpoints('/admin/budget', 'OverallBudget', 'everything together', services, {
-      params: {},
+    ...createOwnerEndpoints(users, 'a user', services, (userId) => ({ type: 'user', userId })),
+    ...createOwnerEndpoints(keys, 'an API key', services, (keyId) => ({ type: 'key', keyId })),
+    ...createOwnerEndpoints(groups, 'the users of a group', services, (groupId) => ({
+      type: 'group',
+      groupId,
+    })),
+    ...createAdminEndpoints('OverallBudget', 'everything together', services, {
+      path: '/admin/budget',
       toTarget: () => ({ type: 'all' }),
     }),
-    ...createAdminEndpoints('/admin/budget/shadow', 'ShadowBudget', 'copies for other models', services, {
-      params: {},
+    ...createAdminEndpoints('ShadowBudget', 'copies for other models', services, {
+      path: '/admin/budget/shadow',
       toTarget: () => ({ type: 'shadow' }),
     }),
     endpoint({
@@ -95,8 +106,8 @@ export function createBudgetEndpoints(services: Services): readonly Endpoint[] {
       errors: ['budget_unavailable'],
       async handle({ account: { userId, keyId } }) {
         const [user, key] = await Promise.all([
-          showState({ type: 'user', userId }, services),
-          showState({ type: 'key', keyId }, services),
+          showOwn({ type: 'user', userId }),
+          showOwn({ type: 'key', keyId }),
         ])
         return { status: 200, body: { data: { user, key } } }
       },
@@ -104,29 +115,52 @@ export function createBudgetEndpoints(services: Services): readonly Endpoint[] {
   ]
 }
 
-interface TargetParameters {
-  readonly params: TProperties
+interface Owner<Id extends number | string> {
+  readonly name: string
+  readonly path: string
+  readonly id: ResourceId<Id>
+}
+
+function createOwnerEndpoints<Id extends number | string>(
+  owner: Owner<Id>,
+  whose: string,
+  services: Services,
+  toTarget: (id: Id) => BudgetTarget,
+): readonly Endpoint[] {
+  return createAdminEndpoints(`${capitalize(owner.name)}Budget`, whose, services, {
+    path: `${owner.path}/{id}/budget`,
+    params: { id: buildIdSchema(owner) },
+    notFound: (id) => createNotFoundError(owner, id),
+    // The cast is safe: the parameter matches the schema.
+    toTarget: ({ id }) => toTarget(id as Id),
+  })
+}
+
+interface BudgetPath extends Pick<Endpoint, 'path' | 'params' | 'notFound'> {
   toTarget(params: { readonly id?: unknown }): BudgetTarget
 }
 
 function createAdminEndpoints(
-  path: string,
   name: string,
   owner: string,
-  services: Services,
-  { params, toTarget }: TargetParameters,
+  { commands, spending }: Services,
+  { toTarget, ...place }: BudgetPath,
 ): readonly Endpoint[] {
-  const common = { path, params, access: operator('admin'), tags: ['budgets'] }
+  const common = { ...place, access: operator('admin'), tags: ['budgets'] }
   const headers = preconditionHeaders('budget', '')
   const state = {
     200: { description: 'The budget.', headers: etagHeader('budget'), body: data(BudgetState) },
   }
 
-  async function readState(target: BudgetTarget) {
-    const shown = await showState(target, services)
-    if (shown === null) throw new GatewayError('not_found', 'No budget is set.')
-    const budget = services.commands.find(target)
-    return { status: 200, headers: budget ? { etag: termsEtag(budget) } : {}, body: { data: shown } }
+  async function read(target: BudgetTarget, asOf?: AsOf) {
+    const budget = asOf ? (await commands.history(target, asOf)).at(-1)?.after : commands.find(target)
+    if (budget !== undefined) {
+      const shown = asOf ? showFields(budget) : await showState({ target, budget }, spending)
+      return { status: 200, headers: { etag: termsEtag(budget) }, body: { data: shown } }
+    }
+    // Throws 404 for an owner that does not exist.
+    commands.find(target)
+    throw new GatewayError('not_found', 'No budget is set.')
   }
 
   return [
@@ -136,12 +170,30 @@ function createAdminEndpoints(
       access: operator('auditor'),
       operationId: `read${name}`,
       summary: `Returns the budget of ${owner}, and what is left of it.`,
+      query: asOfQuery,
       responses: state,
       errors: ['not_found', 'budget_unavailable'],
-      async handle({ params, headers }) {
-        const response = await readState(toTarget(params))
+      async handle({ params, query: { as_of: asOf }, headers }) {
+        const response = await read(toTarget(params), asOf === undefined ? asOf : parseAsOf(asOf, 'as_of'))
         // The ETag is that of the terms, and what is spent is never unchanged.
         return headers['if-none-match'] === undefined ? response : { ...response, headers: {} }
+      },
+    }),
+    endpoint({
+      ...common,
+      method: 'GET',
+      path: `${place.path}/history`,
+      access: operator('auditor'),
+      operationId: `read${name}History`,
+      summary: `Lists the changes of the budget of ${owner}, oldest first.`,
+      responses: { 200: { description: 'All changes.', body: BudgetHistory } },
+      errors: ['not_found'],
+      async handle({ params }) {
+        const target = toTarget(params)
+        const changes = await commands.history(target)
+        // Throws 404 for an owner that does not exist.
+        if (changes.length === 0) commands.find(target)
+        return { status: 200, body: { data: showHistory(changes, eventsOf(target), showFields) } }
       },
     }),
     endpoint({
@@ -160,10 +212,10 @@ function createAdminEndpoints(
       errors: [...WRITE_ERRORS, 'revision_mismatch', 'budget_unavailable'],
       async handle({ params, headers, body, author }) {
         const owned: OwnedBudget = { target: toTarget(params), budget: parseBudget(body) }
-        const isNew = await services.commands.change(owned.target, owned.budget, author, toCheck(headers))
+        const isNew = await commands.change(owned.target, owned.budget, author, toCheck(headers))
         try {
-          if (isNew) await services.spending.catchUp(owned)
-          return await readState(owned.target)
+          if (isNew) await spending.catchUp(owned)
+          return await read(owned.target)
         } catch (error) {
           throw isUnavailable(error) ? createUnreadSpendingError(isNew) : error
         }
@@ -178,12 +230,21 @@ function createAdminEndpoints(
       responses: { 200: { description: 'There is no budget.', body: Success } },
       errors: [...WRITE_ERRORS, 'revision_mismatch'],
       async handle({ params, headers, author }) {
-        await services.commands.change(toTarget(params), undefined, author, toCheck(headers))
+        await commands.change(toTarget(params), undefined, author, toCheck(headers))
         return { status: 200, body: { success: true } }
       },
     }),
   ]
 }
+
+/** How the history of a budget names its events. */
+const eventsOf = (target: BudgetTarget) => ({
+  subjectOf: (event: ResourceEvent) => ({
+    kind: 'budget',
+    change: event.data.budget ? 'set' : 'removed',
+    idValue: ownerOf(target) ?? target.type,
+  }),
+})
 
 function termsEtag(budget: Budget): string {
   return contentEtag(showFields(budget))
@@ -212,11 +273,9 @@ export function parseBudget(body: Static<typeof BudgetInput>): Budget {
   return renameFields(body, toCamelCase) as Budget
 }
 
-/** Returns the budget as the API shows it; null if there is none. */
-async function showState(target: BudgetTarget, { commands, spending }: Services) {
-  const budget = commands.find(target)
-  if (budget === undefined) return null
-  const owned: OwnedBudget = { target, budget }
+/** Returns a budget as the API shows it, with what is left of it. */
+async function showState(owned: OwnedBudget, spending: Spending) {
+  const { budget } = owned
   const { spent, reserved } = await spending.read(owned).catch((error: unknown) => {
     throw SharedStateUnavailableError.isInstance(error) ? budgetUnavailable() : error
   })

@@ -1,6 +1,7 @@
 import type { Account } from '../../core/contract/index.ts'
 import { NANOS_PER_USD } from '../../core/prices/cost.ts'
 import type { Budget } from '../../projections/events/budgets.ts'
+import type { DomainEvent } from '../../projections/events/registry.ts'
 import type { OverallBudget } from '../../projections/overall-budget.ts'
 import { periodAt } from './periods.ts'
 
@@ -20,6 +21,34 @@ export type BudgetTarget =
 export interface OwnedBudget {
   readonly target: BudgetTarget
   readonly budget: Budget
+}
+
+/** Returns whose budget an event sets or removes, be it with its owner. */
+export function findTarget({ type, data }: DomainEvent): BudgetTarget | undefined {
+  switch (type) {
+    case 'BudgetSet':
+    case 'BudgetRemoved': {
+      const { userId, keyId } = data
+      return keyId === undefined ? { type: 'user', userId } : { type: 'key', keyId }
+    }
+    case 'UserDeleted':
+      return { type: 'user', userId: data.userId }
+    case 'GroupBudgetSet':
+    case 'GroupBudgetRemoved':
+    case 'GroupDeleted':
+      return { type: 'group', groupId: data.groupId }
+    case 'OverallBudgetSet':
+    case 'OverallBudgetRemoved':
+      return { type: 'all' }
+    case 'ShadowBudgetSet':
+    case 'ShadowBudgetRemoved':
+      return { type: 'shadow' }
+  }
+}
+
+/** The budget that an event of a target sets; undefined if it removes it. */
+export function budgetIn({ data }: DomainEvent): Budget | undefined {
+  return 'budget' in data ? data.budget : undefined
 }
 
 const NO_BUDGETS: readonly OwnedBudget[] = []
@@ -96,12 +125,19 @@ export function counterKey({ target, budget }: OwnedBudget, now: number): string
   const owner = ownerOf(target)
   const known = knownKeys.get(budget)
   if (known?.period === period && known.type === type && known.owner === owner) return known.key
-  const key = `${owner === undefined ? type : `${type}-${owner}`}:${period}`
+  const key = `${nameTarget(target)}:${period}`
   knownKeys.set(budget, { type, owner, period, key })
   return key
 }
 
-function ownerOf(target: BudgetTarget): string | number | undefined {
+/** Differs between any two budgets. */
+export function nameTarget(target: BudgetTarget): string {
+  const owner = ownerOf(target)
+  return owner === undefined ? target.type : `${target.type}-${owner}`
+}
+
+/** The id of the user, key or group; undefined for a budget without an owner. */
+export function ownerOf(target: BudgetTarget): string | number | undefined {
   if (target.type === 'user') return target.userId
   if (target.type === 'group') return target.groupId
   return target.type === 'key' ? target.keyId : undefined

@@ -5,28 +5,11 @@ import { newUser } from '../support/new-user.ts'
 
 type Call = (method: string, path: string, body?: unknown, headers?: object) => Promise<Answer>
 
-/** A thing that can be changed: how it is made, its path, and two changes of it. */
-interface Managed {
-  readonly create: (call: Call) => Promise<string>
-  readonly method: 'PATCH' | 'PUT'
-  readonly changes: readonly [object, object]
-  /** Budgets show what is spent besides. */
-  readonly isCounter?: true
-}
-
-const BUDGETS = [
-  { limit_usd: 5, period: 'day', on_exceed: 'refuse' },
-  { limit_usd: 6, period: 'day', on_exceed: 'refuse' },
-] as const
+const BUDGET = { limit_usd: 5, period: 'day', on_exceed: 'refuse' }
 
 async function createAt(call: Call, path: string, body: object): Promise<string> {
   const { data } = (await call('POST', path, body)).body
   return `${path}/${data.id}`
-}
-
-async function budgetAt(call: Call, path: string): Promise<string> {
-  expect((await call('PUT', `${path}/budget`, { ...BUDGETS[0], limit_usd: 4 })).status).to.equal(200)
-  return `${path}/budget`
 }
 
 const newUserPath = (call: Call) => createAt(call, '/admin/users', { name: 'Ada', plan: 'paid' })
@@ -34,21 +17,6 @@ const newUserPath = (call: Call) => createAt(call, '/admin/users', { name: 'Ada'
 async function newKeyPath(call: Call): Promise<string> {
   const { data } = (await call('POST', `${await newUserPath(call)}/keys`, { name: 'k' })).body
   return `/admin/keys/${data.id}`
-}
-
-const MANAGED: Readonly<Record<string, Managed>> = {
-  'budget of a user': {
-    create: async (call) => budgetAt(call, await newUserPath(call)),
-    ...{ method: 'PUT', changes: BUDGETS, isCounter: true },
-  },
-  'budget of a key': {
-    create: async (call) => budgetAt(call, await newKeyPath(call)),
-    ...{ method: 'PUT', changes: BUDGETS, isCounter: true },
-  },
-  'budget of everything': {
-    create: (call) => budgetAt(call, '/admin'),
-    ...{ method: 'PUT', changes: BUDGETS, isCounter: true },
-  },
 }
 
 describe('what operators manage', () => {
@@ -61,45 +29,13 @@ describe('what operators manage', () => {
   const call: Call = (method, path, body, headers) =>
     gateway.call(method, path, body, { ...AS_ADMIN, ...headers })
 
-  for (const [name, { create, method, changes, isCounter }] of Object.entries(MANAGED)) {
-    it(`has an ETag, and is changed only if it is as expected (${name})`, async () => {
-      const path = await create(call)
-      const before = (await call('GET', path)).headers.get('etag')
-      expect(before).to.match(/^"[\w-]+"$/)
-      const stillThere = await call('GET', path, undefined, { 'if-none-match': before })
-      expect(stillThere.status).to.equal(isCounter ? 200 : 304)
-
-      const changed = await call(method, path, changes[0], { 'if-match': before })
-      expect(changed.status, JSON.stringify(changed.body)).to.equal(200)
-      const after = changed.headers.get('etag')
-      expect(after).to.be.a('string').and.not.equal(before)
-      expect((await call('GET', path)).headers.get('etag')).to.equal(after)
-
-      const refusals = [{ 'if-match': before }, { 'if-none-match': '*' }, { 'if-none-match': after }]
-      for (const headers of refusals) {
-        for (const [verb, body] of [
-          [method, changes[1]],
-          ['DELETE', undefined],
-        ] as const) {
-          const refused = await call(verb, path, body, headers)
-          expect(refused.status, `${verb} ${JSON.stringify(headers)}`).to.equal(412)
-          expect(refused.headers.get('x-error-code')).to.equal('revision_mismatch')
-        }
-      }
-      expect((await call('GET', path)).headers.get('etag')).to.equal(after)
-      expect((await call(method, path, changes[1], { 'if-match': 'x' })).status).to.equal(400)
-      expect((await call(method, path, changes[1], { 'if-none-match': before })).status).to.equal(200)
-      expect((await call('DELETE', path, undefined, { 'if-match': '*' })).status).to.equal(200)
-    })
-  }
-
   it('has an ETag, and is replaced and revoked only if it is as expected (key)', async () => {
     const path = await newKeyPath(call)
     const { headers, body } = await call('GET', path)
     expect(body.data).to.deep.include({ name: 'k', revoked_at: null })
     const etag = headers.get('etag')
     expect((await call('GET', path, undefined, { 'if-none-match': etag })).status).to.equal(304)
-    await call('PUT', `${path}/budget`, BUDGETS[0])
+    await call('PUT', `${path}/budget`, BUDGET)
     for (const stale of [{ 'if-match': etag }, { 'if-none-match': '*' }]) {
       expect((await call('POST', `${path}/rotate`, { overlap_seconds: 60 }, stale)).status).to.equal(412)
       expect((await call('DELETE', path, undefined, stale)).status).to.equal(412)
@@ -109,13 +45,6 @@ describe('what operators manage', () => {
     expect((await call('DELETE', path, undefined, current)).status).to.equal(412)
     expect((await call('DELETE', path)).status).to.equal(200)
     expect((await call('GET', '/admin/keys/key_unknown')).status).to.equal(404)
-  })
-
-  it('is created only if it does not exist, if the request says so (budget)', async () => {
-    const path = `${await newUserPath(call)}/budget`
-    expect((await call('PUT', path, BUDGETS[0], { 'if-match': '*' })).status).to.equal(412)
-    expect((await call('PUT', path, BUDGETS[0], { 'if-none-match': '*' })).status).to.equal(200)
-    expect((await call('PUT', path, BUDGETS[1], { 'if-none-match': '*' })).status).to.equal(412)
   })
 
   for (const [kind, rule] of [

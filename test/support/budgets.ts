@@ -9,6 +9,7 @@ export const budgetOf = {
   key: (id: string) => `/admin/keys/${id}/budget`,
   group: (id: number) => `/admin/groups/${id}/budget`,
   all: () => '/admin/budget',
+  shadow: () => '/admin/budget/shadow',
 }
 
 const DEFAULTS = { period: 'total', on_exceed: 'refuse' }

@@ -73,13 +73,6 @@ export function describeResource(tested: TestedResource): void {
     const call = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
       gateway.call(method, path, body, { ...caller.headers, ...headers })
 
-    async function expectRefusal(answer: Promise<Answer>, status: number): Promise<void> {
-      const { status: actual, body, headers } = await answer
-      expect(actual, JSON.stringify(body)).to.equal(status)
-      expect(body.error.message, 'the message').to.be.a('string').and.not.equal('')
-      expect(headers.get('x-error-code'), 'the code').to.be.a('string')
-    }
-
     async function create(body: Fields): Promise<Known> {
       const answer = await call('POST', listPath, body)
       expect(answer.status, JSON.stringify(answer.body)).to.equal(201)
@@ -87,11 +80,6 @@ export function describeResource(tested: TestedResource): void {
       expect(shown).to.deep.include(body)
       const { id } = shown
       return { path: `${path}/${id}`, shown, etag: etagOf(answer), past: [] }
-    }
-
-    const etagOf = ({ headers }: Answer): string => {
-      expect(headers.get('etag')).to.match(/^"[\w-]+"$/)
-      return headers.get('etag') ?? ''
     }
 
     const historyOf = async (known: Known) => (await call('GET', `${known.path}/history`)).body.data
@@ -128,12 +116,7 @@ export function describeResource(tested: TestedResource): void {
         if (changedByDeletion === undefined) known.shown = null
         else await readDeleted(known, changedByDeletion)
       } else if (action === 'stale') {
-        const conditions = [
-          { 'if-match': '"another"' },
-          { 'if-none-match': '*' },
-          { 'if-none-match': known.etag },
-        ]
-        for (const condition of conditions as readonly Record<string, string>[]) {
+        for (const condition of failingConditions(known.etag)) {
           if (change) await expectRefusal(call('PATCH', known.path, change(random), condition), 412)
           await expectRefusal(call('DELETE', known.path, undefined, condition), 412)
         }
@@ -193,8 +176,7 @@ export function describeResource(tested: TestedResource): void {
       for (const { path, past } of all) {
         const history = (await call('GET', `${path}/history`)).body.data
         histories.push(history)
-        for (const [index, { before, revision }] of history.entries())
-          expect([revision, before]).to.deep.equal([index + 1, history[index - 1]?.after ?? null])
+        expectSequence(history)
         for (const { position, shown } of past) {
           const then = await call('GET', `${path}?as_of=${position}`)
           if (shown === null) expect(then.status).to.equal(404)
@@ -279,6 +261,30 @@ export function describeResource(tested: TestedResource): void {
       await next.stop()
     })
   })
+}
+
+/** Expects an error in the form that all have. */
+export async function expectRefusal(answer: Promise<Answer>, status: number): Promise<void> {
+  const { status: actual, body, headers } = await answer
+  expect(actual, JSON.stringify(body)).to.equal(status)
+  expect(body.error.message, 'the message').to.be.a('string').and.not.equal('')
+  expect(headers.get('x-error-code'), 'the code').to.be.a('string')
+}
+
+export function etagOf({ headers }: Answer): string {
+  expect(headers.get('etag')).to.match(/^"[\w-]+"$/)
+  return headers.get('etag') ?? ''
+}
+
+/** Conditions that what has the ETag does not fulfil. */
+export function failingConditions(etag: string): readonly Record<string, string>[] {
+  return [{ 'if-match': '"another"' }, { 'if-none-match': '*' }, { 'if-none-match': etag }]
+}
+
+/** Expects that each change of a history begins where the one before ended. */
+export function expectSequence(history: readonly Fields[]): void {
+  for (const [index, { before, revision }] of history.entries())
+    expect([revision, before]).to.deep.equal([index + 1, history[index - 1]?.after ?? null])
 }
 
 function without(fields: readonly string[], shown: Fields): Fields {

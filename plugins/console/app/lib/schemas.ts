@@ -23,8 +23,8 @@ export interface AuditEntry {
 export interface BlockingRule { rule_id: number; name: string; origin?: RuleOrigin }
 export interface BudgetState {
   limit_usd: number; period: 'day' | 'week' | 'month' | 'total'; warn_ratio?: number
-  on_exceed: 'refuse' | 'downgrade'; spent_usd: number; reserved_usd: number; remaining_usd: number
-  period_start: string | null; period_end: string | null
+  on_exceed: 'refuse' | 'downgrade'; spent_usd?: number; reserved_usd?: number; remaining_usd?: number
+  period_start?: string | null; period_end?: string | null
 }
 export interface BudgetTerms {
   limit_usd: number; period: 'day' | 'week' | 'month' | 'total'; warn_ratio?: number

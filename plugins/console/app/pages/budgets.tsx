@@ -50,7 +50,7 @@ export function BudgetPanel({ path, title = 'Budget' }: { readonly path: string;
 }
 
 export function BudgetLine({ name = '', budget }: { readonly name?: string; readonly budget: BudgetState }) {
-  const { limit_usd, spent_usd, period, on_exceed } = budget
+  const { limit_usd, spent_usd = 0, period, on_exceed } = budget
   const per = period === 'total' ? 'in total' : `per ${period}`
   return (
     <div class="spread">
