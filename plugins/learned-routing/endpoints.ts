@@ -9,7 +9,7 @@ import {
 } from '../../core/contract/index.ts'
 import { invalidParameterError } from '../../core/http/parse-call.ts'
 import { NoFields } from '../../core/http/schemas.ts'
-import { WRITE_ERRORS } from '../../core/resources/endpoints.ts'
+import { asOfQuery, WRITE_ERRORS } from '../../core/resources/endpoints.ts'
 import { parseAsOf, parseTime } from '../../core/util/as-of.ts'
 import type { RouterScope, RouterVersion, TrainedModels } from '../../projections/events/routers.ts'
 import type { Groups } from '../../projections/groups.ts'
@@ -19,7 +19,6 @@ import { DAY_MS } from '../ledger/index.ts'
 import { readRoutersAt } from './active-routers.ts'
 import { type RouterCommands, requireRouter, routerNotFoundError } from './router-commands.ts'
 import {
-  asOfQuery,
   diffQuery,
   diffRouters,
   GroupScope,

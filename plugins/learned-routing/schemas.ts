@@ -6,7 +6,7 @@ import {
   StrictObject,
   Type,
 } from '../../core/contract/index.ts'
-import { AnyFields, Count, LogPoint, TimeParameter, Timestamp } from '../../core/http/schemas.ts'
+import { AnyFields, Count, TimeParameter, Timestamp } from '../../core/http/schemas.ts'
 import type { RouterScope, RouterVersion } from '../../projections/events/routers.ts'
 import type { Routers } from '../../projections/routers.ts'
 
@@ -32,8 +32,6 @@ export const groupQuery = {
     Type.Integer({ minimum: 1, description: 'Id of a group. Missing: the router for everyone.' }),
   ),
 }
-
-export const asOfQuery = { as_of: Type.Optional(LogPoint('The routers as of a point in time')) }
 
 export const diffQuery = {
   from: Type.Integer({ minimum: 1, description: 'The first version.', examples: [1] }),
