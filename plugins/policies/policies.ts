@@ -113,11 +113,12 @@ export const policies = defineResource({
     fold: foldPolicy,
   },
   complete({ appliesTo, ...given }) {
-    if (appliesTo === undefined) return given
-    return {
-      ...given,
-      appliesTo: 'everyone' in appliesTo ? appliesTo : { groups: [], users: [], ...appliesTo },
-    }
+    if (appliesTo === undefined || 'everyone' in appliesTo)
+      return { ...given, ...(appliesTo && { appliesTo }) }
+    const scope = { groups: [], users: [], ...appliesTo }
+    if (scope.groups.length + scope.users.length > 0) return { ...given, appliesTo: scope }
+    const advice = 'Set is_enabled to false to suspend a policy.'
+    throw invalidParameterError('applies_to', `applies_to must name at least one group or user. ${advice}`)
   },
   checkReferences({ appliesTo }, services: PolicyServices) {
     // The cast is safe: `complete` has added the list that is missing.
@@ -135,14 +136,9 @@ export const policies = defineResource({
   },
 })
 
-/** Throws 400 if the policy names nobody, or a group or a user that does not exist. */
+/** Throws 400 if the policy names a group or a user that does not exist. */
 function requireMembers(scope: PolicyScope, { accounts, groups }: PolicyServices): void {
   if ('everyone' in scope) return
-  if (scope.groups.length + scope.users.length === 0)
-    throw invalidParameterError(
-      'applies_to',
-      'applies_to must name at least one group or user. Set is_enabled to false to suspend a policy.',
-    )
   for (const [index, id] of scope.groups.entries())
     if (groups.group(id) === undefined)
       throw invalidParameterError(`applies_to.groups[${index}]`, `applies_to: group ${id} was not found.`)

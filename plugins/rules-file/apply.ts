@@ -157,21 +157,10 @@ function toExistingOwner(owner: StreamOwner, toId: ToId): StreamOwner {
   return owner.type === 'budget' ? owner : { ...owner, id: toId(owner.id) }
 }
 
+const STREAMS = { group: groupStream, policy: policyStream, user: userStream, rules: rulesStream }
+
 function streamOf(owner: StreamOwner, toId: ToId): string {
-  switch (owner.type) {
-    case 'group':
-      return groupStream(toId(owner.id))
-    case 'policy':
-      return policyStream(toId(owner.id))
-    case 'user':
-      return userStream(toId(owner.id))
-    case 'rules':
-      return rulesStream(toId(owner.id))
-    case 'budget':
-      return OVERALL_BUDGET_STREAM
-    default:
-      return owner satisfies never
-  }
+  return owner.type === 'budget' ? OVERALL_BUDGET_STREAM : STREAMS[owner.type](toId(owner.id))
 }
 
 /** Returns the error with what was done before it. Errors of the first append stay as they are. */

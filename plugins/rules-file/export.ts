@@ -2,7 +2,8 @@ import { GatewayError, type JsonObject, type RuleSet } from '../../core/contract
 import { showFields } from '../../core/resources/names.ts'
 import type { RulesFileState } from './planned.ts'
 import { References } from './references.ts'
-import { type Reference, type RulesFile, SECTIONS, type Section } from './schemas.ts'
+import { type RulesFile, SECTIONS, type Section } from './schemas.ts'
+import { GROUPS, POLICIES, type Reference, type ResourceSection, type SectionEntity } from './sections.ts'
 
 export interface ExportOptions {
   /** Default: all. */
@@ -19,30 +20,24 @@ export function exportRulesFile(state: RulesFileState, options: ExportOptions = 
   const { sections = SECTIONS, names = false } = options
   const { accounts, groups, policies, rules } = state
   const show = createShow(state, names)
+  const showSection = <Known extends SectionEntity>(section: ResourceSection<Known>) => {
+    const known = section.list(state)
+    return known.map((entity) => {
+      const shown = section.showEntry(entity, (kind, id: number) => show[kind](id))
+      return [entity, { ...show.entry(section.name, entity, known), ...shown }] as const
+    })
+  }
 
   const writers = {
     groups: () =>
-      groups.groups().map(({ id, name, description }) => ({
-        ...show.entry('group', { id, name }, groups.groups()),
-        ...(description !== null && { description }),
+      showSection(GROUPS).map(([{ id }, entry]) => ({
+        ...entry,
         members: groups.members(id).map(show.user),
       })),
     policies: () =>
-      policies.policies().map(({ id, name, description, isEnabled, priority, appliesTo, visibility }) => ({
-        ...show.entry('policy', { id, name }, policies.policies()),
-        ...(description !== null && { description }),
-        is_enabled: isEnabled,
-        priority,
-        ...(visibility === 'full' && { visibility }),
-        applies_to:
-          'everyone' in appliesTo
-            ? appliesTo
-            : {
-                ...(appliesTo.groups.length > 0 && { groups: appliesTo.groups.map(show.group) }),
-                ...(appliesTo.users.length > 0 && { users: appliesTo.users.map(show.user) }),
-              },
-        ...show.rules(`policy "${name}"`, policies.rulesOf(id)),
-      })),
+      showSection(POLICIES).map(([{ id, name }, entry]) => {
+        return { ...entry, ...show.rules(`policy "${name}"`, policies.rulesOf(id)) }
+      }),
     users: () =>
       accounts.users().flatMap(({ id, name }) => {
         const shown = show.rules(`user "${name}"`, rules.of(id))

@@ -4,7 +4,7 @@ import type { RuleEvent, RuleOwner } from '../../projections/events/rules.ts'
 import { emptyRuleSet, RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
 import type { RuleKind } from '../rules/index.ts'
 import { checkPatternSize, diffFields, measureRules } from '../rules/index.ts'
-import { type PlanBuilder, pickChanged } from './plan-builder.ts'
+import type { PlanBuilder } from './plan-builder.ts'
 import type { PlannedId, RuleListChanges, ToId } from './planned.ts'
 import type { UserEntry } from './schemas.ts'
 
@@ -185,4 +185,11 @@ function matchRules<Rule extends RoutingRule | FirewallRule>(
     else if (rule !== undefined) matches.set(index, rule)
   }
   return matches
+}
+
+/** The given values of the fields that differ. */
+function pickChanged<Content extends object>(content: Content, changed: object): Partial<Content> {
+  const entries = Object.entries(content).filter(([field]) => field in changed)
+  // The cast is safe: the fields are those of the content.
+  return Object.fromEntries(entries) as Partial<Content>
 }

@@ -1,7 +1,7 @@
 import type { Position } from '../../core/contract/index.ts'
-import { PlanBuilder, planBudgets, planGroups } from './plan-builder.ts'
-import { planPolicies } from './plan-policies.ts'
+import { PlanBuilder, planBudgets } from './plan-builder.ts'
 import { planUsers } from './plan-rules.ts'
+import { planGroups, planPolicies } from './plan-sections.ts'
 import type { RulesFileState, RulesPlan } from './planned.ts'
 import type { RulesFile } from './schemas.ts'
 
@@ -14,7 +14,7 @@ export async function planRulesFile(
   position: Position,
 ): Promise<RulesPlan> {
   const builder = new PlanBuilder(state)
-  planGroups(file.groups ?? [], builder)
+  await planGroups(file.groups ?? [], builder)
   await planPolicies(file.policies ?? [], builder)
   await planUsers(file.users ?? [], builder)
   planBudgets(file.budgets ?? {}, builder)

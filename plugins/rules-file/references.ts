@@ -3,7 +3,7 @@ import type { PolicyScope } from '../../projections/events/policies.ts'
 import type { DomainEvent } from '../../projections/events/registry.ts'
 import { isRuleEvent } from '../../projections/events/rules.ts'
 import type { PlannedId, RulesFileState } from './planned.ts'
-import type { Reference } from './schemas.ts'
+import type { Reference, ReferenceKind } from './sections.ts'
 
 /** Collects the issues of a file by path, such as `policies[0].firewall_rules[2].pattern`. */
 export class FileIssues {
@@ -44,24 +44,23 @@ export class FileIssues {
 /** The message of the error names this many issues; all of them are listed under `errors`. */
 const MAX_SHOWN = 3
 
-/** Finds users and groups by id or by name. Groups that the file adds are found by name, too. */
+/** Finds users and groups by id or by name: groups as they are after the change. */
 export class References {
   readonly #state: RulesFileState
   #usersByName: ReadonlyMap<string, readonly number[]> | undefined
-  readonly #addedGroups = new Map<string, PlannedId>()
-  readonly #renamedGroups = new Map<number, string | undefined>()
+  readonly #groupNames = new Map<PlannedId, string | undefined>()
 
   constructor(state: RulesFileState) {
     this.#state = state
   }
 
-  addGroup(name: string, id: PlannedId): void {
-    this.#addedGroups.set(name, id)
+  /** The group has this name after the change; undefined if it is removed. */
+  nameGroup(id: PlannedId, name: string | undefined): void {
+    this.#groupNames.set(id, name)
   }
 
-  /** The group has this name after the change; undefined if it is removed. */
-  renameGroup(id: number, name: string | undefined): void {
-    this.#renamedGroups.set(id, name)
+  find(kind: ReferenceKind, reference: Reference): PlannedId | string {
+    return kind === 'user' ? this.findUser(reference) : this.findGroup(reference)
   }
 
   /** Returns the id, or the issue as a sentence. */
@@ -73,16 +72,15 @@ export class References {
     return theOnly('user', reference, this.#usersByName.get(reference) ?? [])
   }
 
-  /** As `findUser`, for the groups as they are after the change. */
   findGroup(reference: Reference): PlannedId | string {
     const { groups } = this.#state
     if (typeof reference === 'number') {
       const isKnown = groups.group(reference) && this.#nameAfter(reference) !== undefined
       return isKnown ? reference : `Group ${reference} was not found, or is removed by the file.`
     }
-    const existing = groups.groups().filter(({ id }) => this.#nameAfter(id) === reference)
-    const added = this.#addedGroups.get(reference)
-    return theOnly('group', reference, [...existing.map(({ id }) => id), ...(added ? [added] : [])])
+    const ids = new Set([...groups.groups().map(({ id }) => id), ...this.#groupNames.keys()])
+    const named = [...ids].filter((id) => this.#nameAfter(id) === reference)
+    return theOnly('group', reference, named)
   }
 
   userName(id: number): string {
@@ -90,13 +88,12 @@ export class References {
   }
 
   groupName(id: PlannedId): string {
-    if (typeof id === 'number') return this.#nameAfter(id) ?? ''
-    return [...this.#addedGroups].find(([, added]) => added === id)?.[0] ?? ''
+    return this.#nameAfter(id) ?? ''
   }
 
-  #nameAfter(groupId: number): string | undefined {
-    if (this.#renamedGroups.has(groupId)) return this.#renamedGroups.get(groupId)
-    return this.#state.groups.group(groupId)?.name
+  #nameAfter(id: PlannedId): string | undefined {
+    if (this.#groupNames.has(id) || typeof id !== 'number') return this.#groupNames.get(id)
+    return this.#state.groups.group(id)?.name
   }
 }
 
@@ -112,67 +109,6 @@ function theOnly<Id extends PlannedId>(what: string, name: string, ids: readonly
   const [id, another] = ids
   if (id === undefined) return `There is no ${what} with the name "${name}".`
   return another === undefined ? id : `More than one ${what} has the name "${name}". Use the id.`
-}
-
-/** An entry of a section: what it is about, and whether it is to be there. */
-interface NamedEntry {
-  readonly id?: number
-  readonly name?: string
-  readonly absent?: true
-}
-
-/** An entry, and what it is about: undefined for something new. */
-interface MatchedEntry<Entry, Known> {
-  readonly path: string
-  readonly entry: Entry
-  readonly found: Known | undefined
-}
-
-/** Yields the entries of a section. Adds an issue for those that are about nothing, or about the same. */
-export function* matchEntries<
-  Entry extends NamedEntry,
-  Known extends { readonly id: number; readonly name: string },
->(
-  what: 'group' | 'policy',
-  section: string,
-  entries: readonly Entry[],
-  known: readonly Known[],
-  issues: FileIssues,
-): Generator<MatchedEntry<Entry, Known>> {
-  const seen = new Set<number | string>()
-  for (const [index, entry] of entries.entries()) {
-    const path = `${section}[${index}]`
-    const found = matchEntry(what, entry, known)
-    if (typeof found === 'string') {
-      issues.add(path, found)
-      continue
-    }
-    const key = found?.id ?? entry.name ?? ''
-    if (seen.has(key)) issues.add(path, `The ${what} is listed twice.`)
-    seen.add(key)
-    yield { path, entry, found }
-  }
-}
-
-/**
- * Finds what an entry is about: by its id, or by its name, which must be unique then. Returns undefined for
- * something new, or the issue as a sentence.
- */
-function matchEntry<Known extends { readonly id: number; readonly name: string }>(
-  what: string,
-  { id, name, absent, ...others }: NamedEntry,
-  known: readonly Known[],
-): Known | undefined | string {
-  if (id === undefined && name === undefined) return `The name of the ${what} is required.`
-  if (absent && Object.keys(others).length > 0)
-    return `With absent: true, only the id or the name of the ${what} may be given.`
-  if (id !== undefined) {
-    const found = known.find((one) => one.id === id)
-    if (found === undefined && absent) return undefined
-    return found ?? `There is no ${what} with the id ${id}. Leave out the id to create one.`
-  }
-  const [found, another] = known.filter((one) => one.name === name)
-  return another === undefined ? found : `More than one ${what} has the name "${name}". Add the id.`
 }
 
 /**

@@ -19,7 +19,7 @@ import type { Rules } from '../../projections/rules.ts'
 import { createRequestDecider, SIMULATED_ENDPOINTS, toSimulation } from '../audit/index.ts'
 import type { RulesFileState } from './planned.ts'
 import { References } from './references.ts'
-import { reference } from './schemas.ts'
+import { reference } from './sections.ts'
 
 const texts = (description: string) =>
   Type.Optional(

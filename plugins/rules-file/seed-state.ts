@@ -6,7 +6,8 @@ import type { DomainEvent } from '../../projections/events/registry.ts'
 import { rulesStream } from '../../projections/events/rules.ts'
 import { userStream } from '../../projections/events/users.ts'
 import type { EventWriter } from '../../projections/runtime/write.ts'
-import type { Reference, RulesFile, UserEntry } from './schemas.ts'
+import type { RulesFile, UserEntry } from './schemas.ts'
+import type { Reference } from './sections.ts'
 
 /**
  * Writes what a file refers to into an empty event log, so that the file can be applied to it: users, groups,

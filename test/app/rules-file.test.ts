@@ -173,6 +173,7 @@ describe('rules as a file', () => {
         },
         { name: 'Q', is_enabled: true, applies_to: { everyone: true } },
         { ...POLICY, name: 'R', routing_rules: [routingRule({ set_provder: 'openai' })] },
+        { ...POLICY, name: 'S', applies_to: { users: [] } },
       ],
       budgets: { keys: [{ key: 'key_unknown', budget: null }] },
     }
@@ -186,6 +187,7 @@ describe('rules as a file', () => {
         'policies[1].firewall_rules[1].action',
         'policies[2].priority',
         'policies[3].routing_rules[0].action_json',
+        'policies[4].applies_to',
         'budgets.keys[0].key',
       ])
     }
