@@ -2,15 +2,7 @@ import { expect } from 'chai'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
 import { type ScriptedProvider, startScriptedProvider } from '../support/scripted-provider.ts'
-
-const schema = {
-  type: 'object',
-  properties: { city: { type: 'string' }, degrees: { type: 'number' } },
-  required: ['city', 'degrees'],
-  additionalProperties: false,
-}
-const response_format = { type: 'json_schema', json_schema: { name: 'weather', strict: true, schema } }
-const tools = [{ type: 'function', function: { name: 'look_up', parameters: { type: 'object' } } }]
+import { readVectors } from '../support/vectors.ts'
 
 describe('signals about answers', () => {
   let provider: ScriptedProvider
@@ -79,48 +71,18 @@ describe('signals about answers', () => {
     return record.body.data.signals
   }
 
-  const cases: readonly (readonly [name: string, reply: Reply, request: object, expected: string[]])[] = [
-    ['are none for a plain answer', { content: 'fine' }, {}, []],
-    [
-      'tell that an answer was cut off',
-      { content: '{"ci', finish: 'length' },
-      { response_format },
-      ['cut_off'],
-    ],
-    ['are none for a tool call', { json: '{"city":"Rome"}', finish: 'tool_calls' }, { tools }, []],
-    ['are none for a tool call without arguments', { json: '{}', finish: 'tool_calls' }, { tools }, []],
-    [
-      'tell that the arguments of a tool call do not parse',
-      { json: '{"city":"Ro', finish: 'tool_calls' },
-      { tools },
-      ['invalid_tool_call'],
-    ],
-    [
-      'are none for an answer of the demanded form',
-      { content: '{"city":"Rome","degrees":7}' },
-      { response_format },
-      [],
-    ],
-    [
-      'tell that a field is missing',
-      { content: '{"city":"Rome"}' },
-      { response_format },
-      ['schema_mismatch'],
-    ],
-    ['tell that there is no JSON', { content: 'It is warm.' }, { response_format }, ['schema_mismatch']],
-    [
-      'tell that there is no object',
-      { content: '[1]' },
-      { response_format: { type: 'json_object' } },
-      ['schema_mismatch'],
-    ],
-  ]
-  for (const [name, reply, request, expected] of cases) {
-    it(`${name}, whole and streamed`, async () => {
+  interface SignalCase {
+    readonly title: string
+    readonly reply: Reply
+    readonly request: object
+    readonly signals: readonly string[]
+  }
+  for (const { title, reply, request, signals } of readVectors<readonly SignalCase[]>('answer-signals')) {
+    it(`${title}, whole and streamed`, async () => {
       playWhole(reply)
-      expect(await signalsOf(request)).to.deep.equal(expected)
+      expect(await signalsOf(request)).to.deep.equal(signals)
       playStream(reply)
-      expect(await signalsOf({ ...request, stream: true })).to.deep.equal(expected)
+      expect(await signalsOf({ ...request, stream: true })).to.deep.equal(signals)
     })
   }
 

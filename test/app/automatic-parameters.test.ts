@@ -3,6 +3,7 @@ import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { providersAt } from '../support/providers.ts'
 import { pairs } from '../support/rounds.ts'
+import { readVectors } from '../support/vectors.ts'
 
 const MODES = ['auto:balance', 'auto:cost', 'auto:quality', 'auto:fast']
 
@@ -349,47 +350,12 @@ describe('a fixed model', () => {
     })
   }
 
-  const CHANGES: readonly (readonly [string, object, string])[] = [
-    ['claude-haiku-4-5', { temperature: 1.8 }, 'temperature was changed from 1.8 to 1: '],
-    ['mistral-large-2512', { temperature: 1.8 }, 'temperature was changed from 1.8 to 1: '],
-    ['deepseek-flash', { top_p: 0.5 }, 'top_p was changed from 0.5 to 0.95: '],
-    ['claude-haiku-4-5', { max_tokens: 90_000 }, 'max_tokens was changed from 90000 to 64000: '],
-    [
-      'claude-haiku-4-5',
-      { max_tokens: 100, reasoning_effort: 'low' },
-      'max_tokens was changed from 100 to 2148: it includes 2048 tokens for thinking.',
-    ],
-    ['gpt-4o', { max_completion_tokens: 20_000 }, 'max_completion_tokens was changed from 20000 to 16384: '],
-    ['gemini-3.6-flash', { max_tokens: 90_000 }, 'max_tokens was changed from 90000 to 65536: '],
-    ['gemini-3.8-flash', { reasoning_effort: 'none' }, 'reasoning_effort was changed from "none" to "low": '],
-    [
-      'claude-opus-4-6',
-      { reasoning_effort: 'xhigh' },
-      'reasoning_effort was changed from "xhigh" to "max": ',
-    ],
-    [
-      'deepseek-flash',
-      { reasoning_effort: 'medium' },
-      'reasoning_effort was changed from "medium" to "high": ',
-    ],
-    [
-      'magistral-medium-latest',
-      { reasoning_effort: 'low' },
-      'reasoning_effort was changed from "low" to "prompt_mode reasoning": ',
-    ],
-    [
-      'gemini-3.6-flash',
-      { response_format: { type: 'json_schema', json_schema: { name: 'x', schema: constrained } } },
-      'response_format was changed from "json_schema" to "json_schema without pattern": gemini does not enforce',
-    ],
-    ['claude-haiku-4-5', { stop: ['', 'END'] }, 'stop was changed from ["","END"] to ["END"]: '],
-    [
-      'claude-haiku-4-5',
-      { response_format: { type: 'json_object' } },
-      'response_format was changed from "json_object" to "an instruction in the system prompt": ',
-    ],
-  ]
-  for (const [model, parameters, warning] of CHANGES) {
+  interface ChangeCase {
+    readonly model: string
+    readonly parameters: object
+    readonly warning: string
+  }
+  for (const { model, parameters, warning } of readVectors<readonly ChangeCase[]>('changed-parameters')) {
     it(`${model} with ${JSON.stringify(parameters)}: a warning with both values`, async () => {
       const { body } = await gateway.call('POST', '/v1/chat/completions', { model, messages, ...parameters })
       const found = (body.signalbox?.warnings ?? []).map(({ message }: { message: string }) => message)

@@ -8,56 +8,16 @@ import {
   startTranslationBench,
   type TranslationBench,
 } from '../support/translation.ts'
+import { readVectors } from '../support/vectors.ts'
 
 const TOOL = { type: 'object', properties: { city: { type: 'string' } } }
-const IMAGE = 'data:image/png;base64,aGVsbG8='
 
-/** Items of Codex and of OpenAI's hosted tools, with a text that the model must get; null: left out. */
-const ITEMS: readonly (readonly [item: object, text: string | null])[] = [
-  [
-    { type: 'web_search_call', id: 'ws_1', status: 'completed', action: { type: 'search', query: 'q-1' } },
-    'q-1',
-  ],
-  [{ type: 'file_search_call', id: 'fs_1', queries: ['q-2'], results: [{ text: 'found-2' }] }, 'found-2'],
-  [{ type: 'code_interpreter_call', id: 'ci_1', code: 'print(3)', outputs: [{ logs: 'three' }] }, 'three'],
-  [{ type: 'image_generation_call', id: 'ig_1', result: 'ZHJhd24=', revised_prompt: 'a-cat' }, 'a-cat'],
-  [{ type: 'mcp_list_tools', id: 'mcpl_1', server_label: 's', tools: [] }, null],
-  [
-    { type: 'mcp_call', id: 'mcp_1', server_label: 's', name: 'roll', arguments: '{}', output: 'four' },
-    'four',
-  ],
-  [{ type: 'mcp_approval_request', id: 'mcpr_1', server_label: 's', name: 'roll', arguments: '{}' }, 'roll'],
-  [{ type: 'mcp_approval_response', approval_request_id: 'mcpr_1', approve: true }, 'approve'],
-  [
-    {
-      type: 'local_shell_call',
-      call_id: 'l1',
-      status: 'completed',
-      action: { type: 'exec', command: ['ls'] },
-    },
-    'ls',
-  ],
-  [{ type: 'local_shell_call_output', id: 'l1', output: 'file-5' }, 'file-5'],
-  [{ type: 'shell_call', call_id: 's1', action: { commands: ['pwd-6'] } }, 'pwd-6'],
-  [{ type: 'shell_call_output', call_id: 's1', output: [{ stdout: 'dir-7', stderr: '' }] }, 'dir-7'],
-  [{ type: 'apply_patch_call', call_id: 'a1', operation: { type: 'update_file', path: 'p-8' } }, 'p-8'],
-  [{ type: 'apply_patch_call_output', call_id: 'a1', status: 'completed', output: 'done-9' }, 'done-9'],
-  [{ type: 'computer_call', call_id: 'c1', action: { type: 'click', x: 1010 } }, '1010'],
-  [
-    {
-      type: 'computer_call_output',
-      call_id: 'c1',
-      output: { type: 'computer_screenshot', image_url: IMAGE },
-    },
-    'computer_screenshot',
-  ],
-  [{ type: 'compaction', encrypted_content: 'gAAAA' }, 'summarized by another service'],
-  [{ type: 'compaction_trigger' }, null],
-  [{ type: 'tool_search_call', call_id: null, execution: 'server', arguments: { query: 'x' } }, null],
-  [{ type: 'tool_search_output', call_id: null, execution: 'server', tools: [] }, null],
-  [{ type: 'item_reference', id: 'rs_1' }, null],
-  [{ type: 'hologram_call', id: 'h_1', depth: 3 }, null],
-]
+interface HostedItem {
+  readonly item: { readonly type: string }
+  readonly text: string | null
+}
+
+const ITEMS = readVectors<readonly HostedItem[]>('hosted-items')
 
 /** Newer shapes of items that every provider gets. */
 const SHAPES: readonly object[] = [
@@ -75,39 +35,8 @@ const SHAPES: readonly object[] = [
   },
 ]
 
-/** Blocks of tools that ran at Anthropic, with a text that other models must get; null: left out. */
-const BLOCKS: readonly (readonly [block: object, text: string | null])[] = [
-  [{ type: 'server_tool_use', id: 'srv_1', name: 'web_search', input: { query: 'q-1' } }, 'q-1'],
-  [
-    {
-      type: 'web_search_tool_result',
-      tool_use_id: 'srv_1',
-      content: [{ type: 'web_search_result', title: 't-2', url: 'https://a', encrypted_content: 'secret-2' }],
-    },
-    't-2',
-  ],
-  [{ type: 'mcp_tool_use', id: 'm1', name: 'roll', server_name: 's', input: { sides: 33 } }, '33'],
-  [
-    {
-      type: 'mcp_tool_result',
-      tool_use_id: 'm1',
-      is_error: false,
-      content: [{ type: 'text', text: 'four' }],
-    },
-    'four',
-  ],
-  [
-    {
-      type: 'code_execution_tool_result',
-      tool_use_id: 'srv_2',
-      content: { type: 'code_execution_result', stdout: 'out-5', stderr: '', return_code: 0, content: [] },
-    },
-    'out-5',
-  ],
-  [{ type: 'container_upload', file_id: 'file_1' }, null],
-  [{ type: 'redacted_thinking', data: 'secret-6' }, null],
-  [{ type: 'hologram', depth: 3 }, null],
-]
+const BLOCKS =
+  readVectors<readonly { readonly block: object; readonly text: string | null }[]>('hosted-blocks')
 
 /** How a failed tool is marked. */
 const MARKS: Readonly<Record<FormatName, string>> = {
@@ -146,7 +75,7 @@ describe('a session that began elsewhere', () => {
       it(`goes on after the items of other tools: ${title}`, async () => {
         const input = [
           { role: 'user', content: 'Begin' },
-          ...ITEMS.map(([item]) => item),
+          ...ITEMS.map(({ item }) => item),
           { type: 'function_call', call_id: 'f1', name: 'get_weather', arguments: '{}' },
           { type: 'local_shell_call', call_id: 'l2', action: { type: 'exec', command: ['second'] } },
           { type: 'local_shell_call_output', id: 'l2', output: 'second-output' },
@@ -157,11 +86,11 @@ describe('a session that began elsewhere', () => {
         const asked = await bench.ask(combination, { body: { input, tools } })
         expect([asked.status, asked.text], asked.raw).to.deep.equal([200, 'Hello.'])
         const sent = lastBody()
-        for (const [, text] of ITEMS) if (text !== null) expect(sent).to.include(text)
+        for (const { text } of ITEMS) if (text !== null) expect(sent).to.include(text)
         expect(sent).not.to.include('aGVsbG8=')
         expect(sent.split('ZHJhd24='), 'sent as an image, not in the text').to.have.length(2)
-        for (const [{ type }, text] of ITEMS as readonly [{ type: string }, string | null][])
-          if (text === null) expect(asked.warnings.join('\n')).to.include(type)
+        for (const { item, text } of ITEMS)
+          if (text === null) expect(asked.warnings.join('\n')).to.include(item.type)
         expect(sent.indexOf('Rain')).to.be.lessThan(sent.indexOf('second-output'))
       })
 
@@ -188,14 +117,14 @@ describe('a session that began elsewhere', () => {
           { role: 'user', content: 'Begin' },
           {
             role: 'assistant',
-            content: [...BLOCKS.map(([block]) => block), { type: 'text', text: 'Done.' }],
+            content: [...BLOCKS.map(({ block }) => block), { type: 'text', text: 'Done.' }],
           },
           { role: 'user', content: 'And now?' },
         ]
         const asked = await bench.ask(combination, { body: { messages } })
         expect([asked.status, asked.text], asked.raw).to.deep.equal([200, 'Hello.'])
         const sent = lastBody()
-        for (const [, text] of BLOCKS) if (text !== null) expect(sent).to.include(text)
+        for (const { text } of BLOCKS) if (text !== null) expect(sent).to.include(text)
         expect(sent).not.to.include('secret-')
         for (const type of ['container_upload', 'hologram'])
           expect(asked.warnings.join('\n')).to.include(type)

@@ -2,138 +2,15 @@ import { expect } from 'chai'
 import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { providersAt } from '../support/providers.ts'
+import { readVectors } from '../support/vectors.ts'
 
 const messages = [{ role: 'user', content: 'Which track?' }]
-const parameters = { type: 'object', properties: {} }
-const tool = { type: 'function', function: { name: 'look', parameters } }
-const flatTool = { type: 'function', name: 'look', parameters }
-const claudeTool = { name: 'look', input_schema: parameters }
-
-/** Title, path, body, and the `param` of the error. */
-const REFUSED: readonly (readonly [string, string, object, string])[] = [
-  [
-    'a forced tool call without tools',
-    '/v1/chat/completions',
-    { messages, tool_choice: 'required' },
-    'tool_choice',
-  ],
-  [
-    'a named tool without tools',
-    '/v1/chat/completions',
-    { messages, tool_choice: { type: 'function', function: { name: 'look' } } },
-    'tool_choice',
-  ],
-  [
-    'a named tool that is not in tools',
-    '/v1/chat/completions',
-    { messages, tools: [tool], tool_choice: { type: 'function', function: { name: 'listen' } } },
-    'tool_choice',
-  ],
-  [
-    'allowed tools that are not in tools',
-    '/v1/chat/completions',
-    {
-      messages,
-      tools: [tool],
-      tool_choice: {
-        type: 'allowed_tools',
-        allowed_tools: { mode: 'auto', tools: [{ type: 'function', function: { name: 'listen' } }] },
-      },
-    },
-    'tool_choice',
-  ],
-  [
-    'an unknown tool choice',
-    '/v1/chat/completions',
-    { messages, tools: [tool], tool_choice: 'maybe' },
-    'tool_choice',
-  ],
-  [
-    'a forced tool call without tools',
-    '/v1/responses',
-    { input: 'Hi', tool_choice: 'required' },
-    'tool_choice',
-  ],
-  [
-    'a named tool that is not in tools',
-    '/v1/responses',
-    { input: 'Hi', tools: [flatTool], tool_choice: { type: 'function', name: 'listen' } },
-    'tool_choice',
-  ],
-  [
-    'a forced tool call without tools',
-    '/v1/messages',
-    { messages, max_tokens: 10, tool_choice: { type: 'any' } },
-    'tool_choice',
-  ],
-  [
-    'a named tool that is not in tools',
-    '/v1/messages',
-    { messages, max_tokens: 10, tools: [claudeTool], tool_choice: { type: 'tool', name: 'listen' } },
-    'tool_choice',
-  ],
-  ['a forced tool call without tools', '/route', { prompt: 'Hi', tool_choice: 'required' }, 'tool_choice'],
-  [
-    'a tool that is not in tools',
-    '/route',
-    { prompt: 'Hi', tools: [tool], tool_choice: 'listen' },
-    'tool_choice',
-  ],
-  [
-    'json_schema without a schema',
-    '/v1/chat/completions',
-    { messages, response_format: { type: 'json_schema', json_schema: { name: 'x' } } },
-    'response_format.json_schema.schema',
-  ],
-  [
-    'json_schema without json_schema',
-    '/v1/chat/completions',
-    { messages, response_format: { type: 'json_schema' } },
-    'response_format.json_schema.schema',
-  ],
-  [
-    'json_schema without a schema',
-    '/v1/responses',
-    { input: 'Hi', text: { format: { type: 'json_schema', name: 'x' } } },
-    'text.format.schema',
-  ],
-  [
-    'json_schema without a schema',
-    '/v1/messages',
-    { messages, max_tokens: 10, output_config: { format: { type: 'json_schema' } } },
-    'output_config.format.schema',
-  ],
-  [
-    'json_schema without a schema',
-    '/route',
-    { prompt: 'Hi', response_format: { type: 'json_schema' } },
-    'response_format.json_schema.schema',
-  ],
-  [
-    'an unknown format',
-    '/v1/chat/completions',
-    { messages, response_format: { type: 'yaml' } },
-    'response_format.type',
-  ],
-  [
-    'an unknown format',
-    '/v1/responses',
-    { input: 'Hi', text: { format: { type: 'yaml' } } },
-    'text.format.type',
-  ],
-  [
-    'an unknown format',
-    '/v1/messages',
-    { messages, max_tokens: 10, output_config: { format: { type: 'yaml' } } },
-    'output_config.format.type',
-  ],
-  [
-    'an unknown format',
-    '/route',
-    { prompt: 'Hi', response_format: { type: 'yaml' } },
-    'response_format.type',
-  ],
-]
+interface RefusedRequest {
+  readonly path: string
+  readonly title: string
+  readonly body: object
+  readonly param: string
+}
 
 describe('parameters that no provider can be sent', () => {
   let sandbox: Sandbox
@@ -159,7 +36,7 @@ describe('parameters that no provider can be sent', () => {
     return { status: response.status, body: (await response.json()) as any }
   }
 
-  for (const [title, path, body, param] of REFUSED) {
+  for (const { path, title, body, param } of readVectors<readonly RefusedRequest[]>('refused-parameters')) {
     it(`${path} refuses ${title}`, async () => {
       const before = sandbox.requests.length
       for (const model of ['auto', 'gemini-3.6-flash', 'claude-haiku-4-5']) {

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser } from '../support/new-user.ts'
 import { asAdmin } from '../support/policies.ts'
+import { readVectors } from '../support/vectors.ts'
 
 describe('POST /admin/pattern-test', () => {
   let gateway: RunningGateway
@@ -16,52 +17,16 @@ describe('POST /admin/pattern-test', () => {
     return answer.body.data
   }
 
-  const CASES = [
-    [
-      'a regex',
-      { pattern: '(\\d)\\d', text: 'a 12, 34' },
-      [
-        [2, 4],
-        [6, 8],
-      ],
-      'a [redacted], [redacted]',
-    ],
-    ['groups', { pattern: '(\\d)\\d', text: 'x12', replacement: '$1*' }, [[1, 3]], 'x1*'],
-    [
-      'a greedy end',
-      { pattern: 'a+', text: 'aa b aaa' },
-      [
-        [0, 2],
-        [5, 8],
-      ],
-      '[redacted] b [redacted]',
-    ],
-    [
-      'any text',
-      { pattern: '.+', text: 'one\ntwo' },
-      [
-        [0, 3],
-        [4, 7],
-      ],
-      '[redacted]\n[redacted]',
-    ],
-    [
-      'look-around',
-      { pattern: '(?<=a)b', text: 'ab b ab' },
-      [
-        [1, 2],
-        [6, 7],
-      ],
-      'a[redacted] b a[redacted]',
-    ],
-    ['a substring', { type: 'substring', pattern: 'x', text: 'X!', replacement: '$1' }, [[0, 1]], '$1!'],
-    ['a preset', { type: 'preset', pattern: 'email', text: 'to a@b.com' }, [[3, 10]], 'to [redacted]'],
-    ['nothing', { pattern: 'z', text: 'abc' }, [], 'abc'],
-  ] as const
+  interface MatchCase {
+    readonly title: string
+    readonly rule: object
+    readonly matches: readonly (readonly [start: number, end: number])[]
+    readonly masked: string
+  }
 
-  for (const [name, body, matches, masked] of CASES)
-    it(`finds the matches of ${name}, as rules do`, async () => {
-      const found = await test(body)
+  for (const { title, rule, matches, masked } of readVectors<readonly MatchCase[]>('pattern-matches'))
+    it(`finds the matches of ${title}, as rules do`, async () => {
+      const found = await test(rule)
       expect(
         found.matches.map(({ start, end }: { start: number; end: number }) => [start, end]),
       ).to.deep.equal(matches)

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -10,112 +11,16 @@ import { runCommand } from '../support/command.ts'
 import { makeFolder } from '../support/folders.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { providersAt } from '../support/providers.ts'
+import { ROOT } from '../support/root.ts'
+
+const readPrices = (name: string) =>
+  JSON.parse(readFileSync(new URL(`test/fixtures/prices/${name}.json`, ROOT), 'utf8'))
 
 /** Entries of LiteLLM's file, in USD per token. */
-const LITELLM = {
-  sample_spec: {
-    litellm_provider: 'one of https://docs.litellm.ai/docs/providers',
-    max_input_tokens: 'text',
-  },
-  'gpt-4o': {
-    litellm_provider: 'openai',
-    mode: 'chat',
-    max_input_tokens: 128000,
-    max_output_tokens: 16384,
-    input_cost_per_token: 3e-6,
-    cache_read_input_token_cost: 1e-6,
-    output_cost_per_token: 1e-5,
-  },
-  'gpt-4o-mini': {
-    litellm_provider: 'openai',
-    mode: 'chat',
-    deprecation_date: '2026-02-01',
-    input_cost_per_token: 1.5e-7,
-    cache_read_input_token_cost: 7.5e-8,
-    output_cost_per_token: 6e-7,
-  },
-  'gpt-99': {
-    litellm_provider: 'openai',
-    mode: 'chat',
-    max_input_tokens: 500000,
-    max_output_tokens: 100000,
-    input_cost_per_token: 7e-6,
-    output_cost_per_token: 2.1e-5,
-    input_cost_per_token_above_272k_tokens: 1.4e-5,
-    output_cost_per_token_above_272k_tokens: 4.2e-5,
-    supports_function_calling: true,
-    supports_response_schema: true,
-    supports_vision: true,
-    supports_reasoning: true,
-  },
-  'gpt-99-pro': {
-    litellm_provider: 'openai',
-    mode: 'responses',
-    max_input_tokens: 500000,
-    max_output_tokens: 100000,
-    input_cost_per_token: 7e-5,
-    output_cost_per_token: 2.1e-4,
-    supports_function_calling: true,
-    supports_reasoning: true,
-    supported_endpoints: ['/v1/responses', '/v1/batch'],
-  },
-  'gpt-99-2026-11-01': { litellm_provider: 'openai', mode: 'chat', input_cost_per_token: 7e-6 },
-  'gpt-4.1': { litellm_provider: 'openai', mode: 'chat', input_cost_per_token: 0, output_cost_per_token: 0 },
-  'gpt-99-tts': { litellm_provider: 'openai', mode: 'audio_speech', input_cost_per_token: 7e-6 },
-  'bedrock/claude-9': { litellm_provider: 'bedrock', mode: 'chat', input_cost_per_token: 7e-6 },
-  'gemini/gemini-9': {
-    litellm_provider: 'gemini',
-    mode: 'chat',
-    input_cost_per_token: 1e-6,
-    output_cost_per_token: 1e-6,
-  },
-}
+const LITELLM = readPrices('litellm')
 
 /** The providers of models.dev's `api.json`, in USD per million tokens. */
-const MODELS_DEV = {
-  google: {
-    id: 'google',
-    env: ['GOOGLE_API_KEY'],
-    name: 'Google',
-    models: {
-      'gemini-9-flash': {
-        id: 'gemini-9-flash',
-        name: 'Gemini 9 Flash',
-        attachment: true,
-        reasoning: true,
-        temperature: true,
-        tool_call: true,
-        structured_output: true,
-        release_date: '2026-11-20',
-        last_updated: '2026-11-20',
-        modalities: { input: ['text', 'image', 'audio'], output: ['text'] },
-        open_weights: false,
-        cost: {
-          input: 1,
-          output: 5,
-          cache_read: 0.1,
-          tiers: [{ input: 2, output: 10, cache_read: 0.2, tier: { type: 'context', size: 200000 } }],
-        },
-        limit: { context: 1048576, output: 65536 },
-      },
-      'gemini-3.8-flash': {
-        id: 'gemini-3.8-flash',
-        status: 'deprecated',
-        tool_call: true,
-        modalities: { input: ['text'], output: ['text'] },
-        cost: { input: 0.5, output: 3.75, cache_read: 0.075 },
-        limit: { context: 1048576, output: 65536 },
-      },
-      'gemini-9-image': {
-        id: 'gemini-9-image',
-        modalities: { input: ['text'], output: ['image'] },
-        cost: { input: 1, output: 5 },
-        limit: { context: 1000, output: 1000 },
-      },
-    },
-  },
-  'some-reseller': { id: 'some-reseller', models: {} },
-}
+const MODELS_DEV = readPrices('models-dev')
 
 describe('signalbox models update', () => {
   let dataDir: string

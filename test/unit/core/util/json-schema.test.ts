@@ -11,177 +11,22 @@ import {
   describeSchemaErrors,
 } from '../../../../core/util/json-schema.ts'
 import { ROOT } from '../../../support/root.ts'
+import { readVectors } from '../../../support/vectors.ts'
 
 /** The constraint under test applies to the field `port` of the value. */
 const field = (schema: unknown): JsonObject => ({ type: 'object', properties: { port: schema } })
 
-const SEED_NEEDS_PORT: JsonObject = {
-  type: 'object',
-  if: { required: ['seed'] },
-  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-  then: { required: ['port'] },
+interface SchemaErrorCase {
+  readonly keyword: string
+  readonly schema: JsonObject
+  readonly value: unknown
+  readonly message: string
 }
 
-type Case = readonly [keyword: string, schema: JsonObject, value: unknown, message: string]
-
-const CASES: readonly Case[] = [
-  ['type', field({ type: 'integer' }), { port: 'x' }, 'port must be an integer'],
-  ['type', field({ type: ['string', 'null'] }), { port: 1 }, 'port must be a string or null'],
-  ['type', field({ type: 'boolean' }), { port: 1 }, 'port must be true or false'],
-  ['type', { type: 'object' }, [], 'the value must be an object'],
-  ['enum', field({ enum: ['a', 'b', null] }), { port: 'c' }, 'port must be one of a, b, null'],
-  ['const', field({ const: 'a' }), { port: 'b' }, 'port must be "a"'],
-  ['minimum', field({ type: 'number', minimum: 1 }), { port: 0 }, 'port must be at least 1'],
-  [
-    'minimum',
-    field({ type: 'number', minimum: 0, maximum: 65535 }),
-    { port: -1 },
-    'port must be between 0 and 65535',
-  ],
-  ['maximum', field({ type: 'number', maximum: 9 }), { port: 10 }, 'port must be at most 9'],
-  [
-    'maximum',
-    field({ type: 'number', minimum: 0, maximum: 65535 }),
-    { port: 70_000 },
-    'port must be between 0 and 65535',
-  ],
-  [
-    'exclusiveMinimum',
-    field({ type: 'number', exclusiveMinimum: 0 }),
-    { port: 0 },
-    'port must be greater than 0',
-  ],
-  [
-    'exclusiveMinimum',
-    field({ type: 'number', exclusiveMinimum: 0, maximum: 9 }),
-    { port: 0 },
-    'port must be greater than 0 and at most 9',
-  ],
-  [
-    'exclusiveMaximum',
-    field({ type: 'number', exclusiveMaximum: 9 }),
-    { port: 9 },
-    'port must be less than 9',
-  ],
-  ['multipleOf', field({ type: 'number', multipleOf: 5 }), { port: 7 }, 'port must be a multiple of 5'],
-  [
-    'minLength',
-    field({ type: 'string', minLength: 16 }),
-    { port: 'x' },
-    'port must have at least 16 characters',
-  ],
-  ['minLength', field({ type: 'string', minLength: 1 }), { port: '' }, 'port must not be empty'],
-  [
-    'maxLength',
-    field({ type: 'string', maxLength: 1 }),
-    { port: 'xy' },
-    'port must have at most 1 character',
-  ],
-  ['minItems', field({ type: 'array', minItems: 2 }), { port: [1] }, 'port must have at least 2 items'],
-  ['minItems', field({ type: 'array', minItems: 1 }), { port: [] }, 'port must not be empty'],
-  ['maxItems', field({ type: 'array', maxItems: 2 }), { port: [1, 2, 3] }, 'port must have at most 2 items'],
-  [
-    'additionalItems',
-    field({ type: 'array', items: [{}], minItems: 1, additionalItems: false }),
-    { port: [1, 2] },
-    'port must have at most 1 item',
-  ],
-  ['minProperties', field({ type: 'object', minProperties: 1 }), { port: {} }, 'port must not be empty'],
-  [
-    'maxProperties',
-    field({ type: 'object', maxProperties: 1 }),
-    { port: { a: 1, b: 2 } },
-    'port must have at most 1 field',
-  ],
-  [
-    'uniqueItems',
-    field({ type: 'array', uniqueItems: true }),
-    { port: [1, 2, 1] },
-    'port must not contain duplicates: items 0 and 2 are equal',
-  ],
-  [
-    'contains',
-    field({ type: 'array', contains: { const: 1 } }),
-    { port: [2] },
-    'port must contain at least 1 item of the required form',
-  ],
-  ['pattern', field({ type: 'string', pattern: '^a' }), { port: 'b' }, 'port must match the pattern ^a'],
-  ['required', { type: 'object', required: ['port'] }, {}, 'port is required'],
-  [
-    'required',
-    field({ type: 'array', items: { type: 'object', required: ['name'] } }),
-    { port: [{ name: 1 }, {}] },
-    'port[1].name is required',
-  ],
-  [
-    'dependencies',
-    { type: 'object', dependencies: { seed: ['port'] } },
-    { seed: 1 },
-    'port is required with seed',
-  ],
-  [
-    'additionalProperties',
-    { type: 'object', additionalProperties: false },
-    { prot: 1 },
-    'unknown field "prot"',
-  ],
-  [
-    'additionalProperties',
-    field({ type: 'object', additionalProperties: false }),
-    { port: { x: 1 } },
-    'port has the unknown field "x"',
-  ],
-  [
-    'propertyNames',
-    field({ type: 'object', propertyNames: { pattern: '^[a-z]+$' } }),
-    { port: { A: 1 } },
-    'the field name "A" in port must match the pattern ^[a-z]+$',
-  ],
-  ['not', field({ not: { const: 1 } }), { port: 1 }, 'port has a value that is not allowed'],
-  ['if', SEED_NEEDS_PORT, { seed: 1 }, 'port is required'],
-  ['false schema', field(false), { port: 1 }, 'port is not allowed'],
-  [
-    'anyOf',
-    field({ anyOf: [{ type: 'string' }, { type: 'array' }] }),
-    { port: 1 },
-    'port must be a string or an array',
-  ],
-  [
-    'anyOf',
-    field({ anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'integer' } }] }),
-    { port: [1, 'x'] },
-    'port[1] must be an integer',
-  ],
-  [
-    'anyOf',
-    field({
-      anyOf: [{ type: 'string' }, { anyOf: [{ type: 'null' }, { type: 'object', required: ['a'] }] }],
-    }),
-    { port: {} },
-    'port.a is required',
-  ],
-  [
-    'anyOf',
-    field({ type: 'object', anyOf: [{ required: ['a'] }, { required: ['b'] }] }),
-    { port: {} },
-    'port has none of the allowed forms',
-  ],
-  [
-    'oneOf',
-    field({ oneOf: [{ type: 'string' }, { type: 'null' }] }),
-    { port: 1 },
-    'port must be a string or null',
-  ],
-  [
-    'oneOf',
-    field({ oneOf: [{ type: 'integer' }, { type: 'number' }, { type: 'string' }] }),
-    { port: 3 },
-    'port matches more than one of the allowed forms',
-  ],
-]
+const CASES = readVectors<readonly SchemaErrorCase[]>('schema-errors')
 
 describe('describeSchemaErrors', () => {
-  for (const [keyword, schema, value, message] of CASES) {
+  for (const { keyword, schema, value, message } of CASES) {
     it(`describes ${keyword}: ${message}`, () => {
       const validate = compileValidator(schema)
       expect(validate(value)).to.equal(false)
@@ -231,7 +76,7 @@ describe('describeSchemaErrors', () => {
   })
 
   it("never uses ajv's own wording", () => {
-    for (const [, schema, value] of CASES) {
+    for (const { schema, value } of CASES) {
       const validate = compileValidator(schema)
       validate(value)
       for (const issue of validate.errors?.flatMap((error) => describeSchemaErrors([error])) ?? []) {
@@ -241,7 +86,7 @@ describe('describeSchemaErrors', () => {
   })
 
   it('has a wording for every keyword that ajv reports', () => {
-    const described = new Set([...CASES.map(([keyword]) => keyword), 'format'])
+    const described = new Set([...CASES.map(({ keyword }) => keyword), 'format'])
     expect(reportedKeywords().filter((keyword) => !described.has(keyword))).to.deep.equal([])
   })
 })
@@ -249,7 +94,7 @@ describe('describeSchemaErrors', () => {
 describe('the schemas of the project', () => {
   it('use only keywords that have a wording', () => {
     const used = listUsedKeywords()
-    const described = new Set([...CASES.map(([keyword]) => keyword), 'format', ...SILENT])
+    const described = new Set([...CASES.map(({ keyword }) => keyword), 'format', ...SILENT])
     expect(used).to.include.members(['minItems', 'exclusiveMinimum', 'propertyNames', 'maxItems', 'pattern'])
     expect(used.filter((keyword) => !described.has(keyword))).to.deep.equal([])
   })

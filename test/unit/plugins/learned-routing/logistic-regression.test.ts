@@ -1,59 +1,22 @@
 import { expect } from 'chai'
 import { fitLogisticRegression, type SparseRows } from '../../../../plugins/learned-routing/model.ts'
+import { readVectors } from '../../../support/vectors.ts'
 
-/** The figures were computed with scikit-learn 1.9.1: `LogisticRegression(C=1 / penalty, tol=1e-12)`. */
-const REFERENCE = {
-  rows: [
-    [0, 0, 0, 0, 0, 0.41],
-    [0, 1, 1, 0, 0, 1.73],
-    [0, 0, 1, 0, 1, -0.35],
-    [1, 0, 0, 0, 0, -1.23],
-    [1, 1, 0, 1, 0, 0.72],
-    [0, 0, 0, 1, 1, 0.52],
-    [0, 0, 0, 0, 0, 0.67],
-    [0, 1, 0, 0, 0, 1.03],
-    [0, 0, 0, 0, 0, -0.68],
-    [0, 1, 0, 0, 0, -1.97],
-    [0, 0, 1, 0, 0, 1.04],
-    [0, 1, 0, 1, 0, -0.41],
-    [0, 0, 1, 0, 1, -1.21],
-    [0, 0, 1, 1, 0, -1.17],
-    [0, 0, 0, 0, 0, 1.13],
-    [0, 1, 0, 0, 0, 0.18],
-    [0, 0, 0, 0, 1, 0.3],
-    [0, 0, 0, 0, 1, 0.85],
-    [0, 0, 1, 1, 0, -0.68],
-    [0, 0, 0, 0, 1, -1.13],
-    [0, 0, 0, 0, 0, -0.85],
-    [1, 0, 1, 0, 0, -1.1],
-    [0, 1, 0, 0, 1, -0.29],
-    [0, 1, 0, 0, 0, -0.89],
-  ],
-  labels: [0, 0, 1, 0, 0, 0, 1, 0, 1, 0, 1, 0, 1, 1, 0, 0, 1, 1, 1, 1, 0, 1, 1, 0],
-  weights: [
-    0.34, 0.82, 0.79, 1.18, 1.1, 1.76, 0.75, 1.98, 1.43, 1.67, 0.3, 0.52, 1.34, 0.77, 0.62, 0.47, 0.43, 1.31,
-    0.66, 0.84, 2.1, 0.61, 1.53, 0.45,
-  ],
-  weak: {
-    penalty: 0.1,
-    coefficients: [-1.424243, -1.889897, 3.06992, -2.237838, 2.751176, -0.588052],
-    bias: -0.660423,
-  },
-  strong: {
-    penalty: 3,
-    coefficients: [-0.161805, -0.457809, 0.474466, -0.196478, 0.572328, -0.190544],
-    bias: -0.31725,
-  },
-  soft: {
-    penalty: 0.5,
-    labels: [
-      0.44, 0.74, 0.83, 0.39, 0.11, 0.55, 0.79, 1.0, 0.84, 0.53, 0.41, 0.06, 0.2, 0.45, 0.35, 0.18, 0.87,
-      0.35, 0.17, 0.29, 0.75, 0.95, 0.66, 0.32,
-    ],
-    coefficients: [0.030242, -0.221003, 0.143025, -0.82046, 0.022931, 0.133644],
-    bias: 0.246799,
-  },
+interface Fit {
+  readonly penalty: number
+  readonly labels: readonly number[]
+  readonly coefficients: readonly number[]
+  readonly bias: number
 }
+
+const REFERENCE = readVectors<{
+  readonly rows: readonly (readonly number[])[]
+  readonly labels: readonly number[]
+  readonly weights: readonly number[]
+  readonly weak: Fit
+  readonly strong: Fit
+  readonly soft: Fit
+}>('logistic-regression')
 
 /** The last column is the bias. */
 function toSparse(rows: readonly (readonly number[])[]): SparseRows {

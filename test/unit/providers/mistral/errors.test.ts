@@ -1,5 +1,4 @@
 import { expect } from 'chai'
-import type { ErrorCode } from '../../../../core/contract/error-codes.ts'
 import { mistral } from '../../../../providers/mistral/adapter.ts'
 
 const issue = (name: string) => ({
@@ -10,43 +9,6 @@ const issue = (name: string) => ({
 })
 
 describe('parsing an error of Mistral', () => {
-  const table: [status: number, body: object, code: ErrorCode][] = [
-    [
-      400,
-      { object: 'error', message: 'Bad', type: 'invalid_request_error', code: '3280' },
-      'provider_refused',
-    ],
-    [
-      400,
-      { object: 'error', message: 'Invalid model: x', type: 'invalid_model', code: '1500' },
-      'model_not_found',
-    ],
-    [401, { detail: 'Unauthorized' }, 'provider_authentication_error'],
-    [401, { message: 'Unauthorized', request_id: 'r' }, 'provider_authentication_error'],
-    [402, { object: 'error', message: 'Pay' }, 'provider_quota_exceeded'],
-    [403, { object: 'error', message: 'No' }, 'provider_authentication_error'],
-    [404, { object: 'error', message: 'No route' }, 'provider_refused'],
-    [422, { detail: [issue('user')] }, 'provider_refused'],
-    [
-      429,
-      { object: 'error', message: 'Rate limit', type: 'rate_limited', code: '1300' },
-      'provider_rate_limited',
-    ],
-    [
-      500,
-      { object: 'error', message: 'Service unavailable', type: 'internal_error_proxy' },
-      'provider_error',
-    ],
-    [502, {}, 'provider_error'],
-    [503, { object: 'error', message: 'Overloaded', type: 'server_error' }, 'provider_overloaded'],
-    [504, {}, 'provider_timeout'],
-  ]
-  for (const [status, body, code] of table) {
-    it(`maps ${status} ${JSON.stringify(body)} to ${code}`, () => {
-      expect(read(status, body).code).to.equal(code)
-    })
-  }
-
   it('passes on a message that is an object, a list, or a detail list', () => {
     const message = 'mistral rejected the request: user: Extra inputs are not permitted'
     for (const body of [
