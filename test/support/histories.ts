@@ -22,7 +22,8 @@ export function recordAll(events: readonly DomainEvent[]): readonly RecordedEven
   })
 }
 
-function streamOf(event: DomainEvent): string {
+/** The stream that an event is written to. */
+export function streamOf(event: DomainEvent): string {
   if (event.type === 'IdsReserved') return 'ids'
   if (event.type === 'LogCreated') return 'log'
   if (event.type === 'CheckpointSigned') return 'checkpoints'
