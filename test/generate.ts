@@ -12,8 +12,8 @@ import { writeLimitsTable } from './support/limits-table.ts'
 import { writeEffortTable, writeParameterMatrix } from './support/parameter-matrix.ts'
 import {
   writeCommandTable,
+  writeContractTables,
   writeErrorTable,
-  writeExchangeTables,
   writeExemptions,
   writeRowTable,
   writeSettingsTable,
@@ -31,7 +31,7 @@ writeGenerated('docs/providers.md', 'model', writeRowTable(ModelRowSchema))
 writeGenerated('docs/parameters.md', 'parameters', writeParameterMatrix())
 writeGenerated('docs/parameters.md', 'efforts', writeEffortTable())
 writeGenerated('docs/settings.md', 'settings', writeSettingsTable(SettingsSchema))
-writeGenerated('docs/exchange.md', 'exchange', writeExchangeTables())
+writeGenerated('docs/exchange.md', 'exchange', writeContractTables())
 writeGenerated('docs/firewall-exemptions.md', 'exemptions', writeExemptions())
 writeGenerated('docs/commands.md', 'commands', writeCommandTable(COMMANDS))
 writeGenerated('docs/api.md', 'errors', await writeErrorTable())

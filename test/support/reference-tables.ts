@@ -96,44 +96,92 @@ export function writeExemptions(): string {
   )
 }
 
-/** The interfaces of docs/exchange.md, by file of the contract. */
-export const EXCHANGE_TYPES = {
-  'exchange.ts': [
-    ...['Exchange', 'ReplyingExchange', 'RepliedExchange', 'Account', 'UserLimits', 'KeyRestrictions'],
-    ...['ClientConnection', 'Route', 'RouterChoice', 'Attempt', 'Warning', 'RuleTraceEntry', 'Decoration'],
-  ],
-  'chat.ts': ['Usage'],
-  'http.ts': ['EndedRequest'],
+/** The interfaces of docs/exchange.md, by part of the page and file of the contract. */
+export const CONTRACT_TYPES: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  Plugins: {
+    'plugin.ts': ['Plugin', 'PluginParts', 'Host', 'EventDeclaration', 'PluginEvents'],
+    'shared-state.ts': ['Counters', 'CounterValue', 'RecordStore'],
+  },
+  'The exchange': {
+    'exchange.ts': [
+      ...['Exchange', 'ReplyingExchange', 'RepliedExchange', 'Account', 'UserLimits', 'KeyRestrictions'],
+      ...['ClientConnection', 'Route', 'RouterChoice', 'Attempt', 'Warning', 'RuleTraceEntry', 'Decoration'],
+    ],
+    'chat.ts': ['Usage', 'ReplyTransform'],
+    'reply-text.ts': ['TextReplacement'],
+    'http.ts': ['EndedRequest'],
+  },
+  'Conditions and actions': { 'plugin.ts': ['Operator', 'RoutingInput', 'Action', 'RoutingDraft'] },
+  Endpoints: {
+    'http.ts': ['EndpointDescription', 'EndpointCall', 'EndpointResponse', 'TextBody'],
+    'error-codes.ts': ['ErrorDefinition'],
+  },
+  Providers: {
+    'provider.ts': [
+      ...['ProviderAdapter', 'ProviderRequest', 'ParameterChange', 'OutgoingRequest', 'StreamReader'],
+      ...['FrameReader', 'OperationFormat', 'ProviderErrorResponse'],
+    ],
+    'chat-format.ts': ['ChatFormat', 'FieldRule'],
+  },
 }
 
 /** Writes the tables of docs/exchange.md from the sources of the contract. */
-export function writeExchangeTables(): string {
-  return Object.entries(EXCHANGE_TYPES)
-    .flatMap(([file, names]) => {
+export function writeContractTables(): string {
+  const parts = Object.entries(CONTRACT_TYPES).map(([title, files]) => {
+    const rows = Object.entries(files).flatMap(([file, names]) => {
       const source = readFileSync(new URL(`core/contract/${file}`, ROOT), 'utf8')
-      return names.map((name) => describeInterface(source, name))
+      return names.flatMap((name) => describeInterface(source, name))
     })
-    .join('\n')
+    return `## ${title}\n\n${toTable(['field', 'type', ''], rows)}`
+  })
+  return parts.join('\n')
 }
 
-function describeInterface(source: string, name: string): string {
+/** A row for the interface, and one for each of its fields. */
+function describeInterface(source: string, name: string): readonly (readonly string[])[] {
   const found = new RegExp(
-    `(/\\*\\*(?:(?!\\*/)[\\s\\S])*\\*/\\n)?export (?:interface|type) ${name}\\b(.*)\\{\\n([\\s\\S]*?)^}`,
+    `(/\\*\\*(?:(?!\\*/)[\\s\\S])*\\*/\\n)?(?:export )?(?:interface|type) ${name}\\b([^{]*)\\{\\n([\\s\\S]*?)^}`,
     'm',
   )
   const [, comment = '', heritage = '', body = ''] = found.exec(source) ?? []
   const rows = listFields(body).map(([field, type, text]) => [`\`${field}\``, `\`${type}\``, text])
-  const text = [textOf(comment), heritage.includes('extends') ? `${heritage.trim()}.` : ''].filter(Boolean)
-  const intro = text.length === 0 ? '' : `${text.join(' ')}\n\n`
-  return `## ${name}\n\n${intro}${toTable(['field', 'type', ''], rows)}`
+  if (rows.length === 0) throw new Error(`The contract has no interface ${name}.`)
+  const [, bases] = /\bextends ([A-Z][^=]*?)\s*$/.exec(heritage.replace(/^<[\s\S]*>\s/, '')) ?? []
+  return [
+    [`**${name}**`, bases === undefined ? '' : `extends \`${bases}\``, textOf(comment)],
+    ...joinUndescribed(rows),
+  ]
+}
+
+/** Lets neighbours without a description share a row. */
+function joinUndescribed(rows: readonly (readonly string[])[]): readonly (readonly string[])[] {
+  const joined: (readonly string[])[] = []
+  for (const [field = '', type = '', text = ''] of rows) {
+    const [fields = '', types = '', before] = joined.at(-1) ?? []
+    if (text === '' && before === '')
+      joined[joined.length - 1] = [`${fields}, ${field}`, `${types}, ${type}`, '']
+    else joined.push([field, type, text])
+  }
+  return joined
 }
 
 /** The fields of an interface with their types and comments; a method has the type of a function. */
 export function listFields(body: string): readonly (readonly [field: string, type: string, text: string])[] {
-  const member = /(\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n)?^ {2}(?:readonly )?(\w+)\??(\(.*\))?: (.+)$/gm
+  const member = new RegExp(
+    '(/\\*\\*(?:(?!\\*/)[\\s\\S])*\\*/\\n)?' +
+      '^ {2}(?:readonly )?(\\w+)\\??(?:<\\w+>)?(\\(.*\\)|\\(\\n(?: {4}.*\\n)+ {2}\\))?: (.+)$',
+    'gm',
+  )
   return [...body.matchAll(member)].map(([, comment = '', field = '', parameters, type = '']) => {
-    const shown = parameters === undefined ? type.replace(' | undefined', '') : `${parameters} => ${type}`
-    return [field, shown, textOf(comment)] as const
+    const result = type === '{' ? 'object' : type
+    const given = parameters
+      ?.replace(/\s*\n\s*/g, ' ')
+      .replace(/^\( |,? ?\)$/g, (text) => text.trim().replace(',', ''))
+    return [
+      field,
+      given === undefined ? result.replace(' | undefined', '') : `${given} => ${result}`,
+      textOf(comment),
+    ]
   })
 }
 

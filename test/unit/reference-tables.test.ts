@@ -6,7 +6,7 @@ import { SettingsSchema } from '../../config/settings/schema.ts'
 import { readGenerated } from '../support/generated-text.ts'
 import {
   writeCommandTable,
-  writeExchangeTables,
+  writeContractTables,
   writeRowTable,
   writeSettingsTable,
 } from '../support/reference-tables.ts'
@@ -28,7 +28,7 @@ describe('the reference (npm run generate writes it)', () => {
   })
 
   it('has every field of the exchange and of the ended request', () => {
-    const tables = writeExchangeTables()
+    const tables = writeContractTables()
     expect(tables.match(/^\| `/gm)?.length).to.be.above(90)
     expect(readGenerated('docs/exchange.md', 'exchange')).to.equal(tables)
   })
