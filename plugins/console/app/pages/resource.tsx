@@ -8,11 +8,11 @@ import { ChangeButton, EditButton, KeyDialog, RemoveButton } from '../ui/dialogs
 import type { FieldSpecs, Values } from '../ui/fields.tsx'
 import { Filters } from '../ui/filters.tsx'
 import { type Column, PagedList, VirtualList, VirtualTable } from '../ui/list.tsx'
-import { PageLayout, ResourcePage } from '../ui/page.tsx'
+import { PageLayout, Panel, ResourcePage } from '../ui/page.tsx'
 
 interface Item {
   readonly id: number | string
-  readonly name: string
+  readonly name?: string
 }
 
 export interface ItemProps<Shown> {
@@ -20,7 +20,7 @@ export interface ItemProps<Shown> {
   readonly actions: ComponentChildren
 }
 
-/** The pages of a kind of things that operators manage: the list, one of them, and their forms. */
+/** A kind of things that operators manage: their list, the page of one, and their forms. */
 export interface ResourceSpec<Shown extends Item> {
   /** Of the list: its endpoint below `/admin`, and its page. */
   readonly path: string
@@ -31,7 +31,13 @@ export interface ResourceSpec<Shown extends Item> {
   /** The fields of a new one, and of the form that changes one. */
   readonly created: FieldSpecs
   readonly initial: object
-  readonly edited: FieldSpecs
+  readonly edited?: FieldSpecs
+  /** What adds one, unless it is created: the button, and the request. */
+  readonly add?: {
+    readonly label: string
+    readonly action: string
+    readonly send: (list: string, body: Values, reason: string) => Promise<unknown>
+  }
   readonly query?: object
   readonly isSearched?: boolean
   readonly intro?: string
@@ -47,7 +53,13 @@ export interface ResourceSpec<Shown extends Item> {
   readonly editTitle?: (item: Shown) => string
   readonly removeLabel?: string
   /** What deleting one means. */
-  readonly warning: string
+  readonly warning?: string
+  /** Further changes. `onDone` may get the secret of a key, which is then shown. */
+  readonly buttons?: (item: Shown, onDone: (secret?: string) => void) => ComponentChildren
+  /** Whether nothing about it can be changed any more. */
+  readonly isFinal?: (item: Shown) => boolean
+  /** The endpoint of one that is not below `/admin` and the path. */
+  readonly pathOf?: (item: Shown, list: string) => string
 }
 
 export function createResourcePages<Shown extends Item>(spec: ResourceSpec<Shown>): ComponentType<PageProps> {
@@ -58,36 +70,50 @@ interface SpecProps<Shown extends Item> {
   readonly spec: ResourceSpec<Shown>
 }
 
-function List<Shown extends Item>({ spec }: SpecProps<Shown>) {
-  const { path, title, noun, created, initial, intro, isSearched, columns, item: Content } = spec
+interface ListProps<Shown extends Item> extends SpecProps<Shown> {
+  /** The endpoint of what they are parts of, on whose page the list is a panel. */
+  readonly parent?: string
+}
+
+/** The list: a page, or a panel on the page of what they are parts of. */
+export function List<Shown extends Item>({ spec, parent }: ListProps<Shown>) {
+  const { title, noun, created, initial, intro, isSearched, columns, item: Content } = spec
+  const path = `${parent ?? '/admin'}/${spec.path}`
   const [version, setVersion] = useState(0)
   const [secret, setSecret] = useState<string>()
-  const reload = () => setVersion((old) => old + 1)
   const q = isSearched ? (route.value.query.get('q') ?? '') : ''
 
-  async function create(body: Values, reason: string) {
-    const { id, key } = await post<{ id: number | string; key?: string }>(`/admin/${path}`, body, { reason })
-    if (spec.panels) return navigate(`/${path}/${id}`)
-    reload()
-    setSecret(key)
+  function reload(secret?: string) {
+    setVersion((old) => old + 1)
+    setSecret(secret)
   }
 
+  async function create(body: Values, reason: string) {
+    if (spec.add) return spec.add.send(path, body, reason).then(() => reload())
+    const { id, key } = await post<{ id: number | string; key?: string }>(path, body, { reason })
+    if (spec.panels) navigate(`/${spec.path}/${id}`)
+    else reload(key)
+  }
+
+  const { label = `New ${noun}`, action = 'Create' } = spec.add ?? {}
   const add = hasRole(spec.writer) && (
     <ChangeButton
-      label={`New ${noun}`}
-      kind="primary"
-      action="Create"
+      {...{ label, action, ...(!parent && { kind: 'primary' }) }}
       fields={created}
       value={initial}
       onSave={create}
     />
   )
+  const actionsOf = (item: Shown) => (
+    <Actions {...{ spec, item, list: path }} kind="quiet" onDone={reload} onRemoved={reload} />
+  )
+  const Frame = parent ? Panel : PageLayout
   return (
-    <PageLayout title={title} actions={add}>
+    <Frame title={title} actions={add}>
       {intro && <p class="muted">{intro}</p>}
       {isSearched && <Filters filters={[{ name: 'q', label: 'Name', type: 'text' }]} />}
       <PagedList<Shown>
-        path={`/admin/${path}`}
+        path={path}
         query={{ q, limit: 500, ...spec.query }}
         version={version}
         empty={q === '' ? spec.empty : `No name contains “${q}”.`}
@@ -101,26 +127,16 @@ function List<Shown extends Item>({ spec }: SpecProps<Shown>) {
               row={(item) => ({ class: spec.rowClass?.(item) })}
             />
           ) : (
-            <div class="panel">
+            <div class={parent ? '' : 'panel'}>
               <VirtualList class="list" items={items}>
-                {(item) =>
-                  Content && (
-                    <Content
-                      key={item.id}
-                      item={item}
-                      actions={
-                        <Actions spec={spec} item={item} kind="quiet" onChanged={reload} onRemoved={reload} />
-                      }
-                    />
-                  )
-                }
+                {(item) => Content && <Content key={item.id} item={item} actions={actionsOf(item)} />}
               </VirtualList>
             </div>
           )
         }
       </PagedList>
       {secret && <KeyDialog secret={secret} onClose={() => setSecret(undefined)} />}
-    </PageLayout>
+    </Frame>
   )
 }
 
@@ -132,9 +148,13 @@ function Details<Shown extends Item>({ spec, id }: SpecProps<Shown> & { readonly
     <ResourcePage title={`${spec.noun} ${id}`} resource={resource}>
       {(item) => (
         <PageLayout
-          title={item.name}
+          title={item.name ?? ''}
           actions={
-            <Actions spec={spec} item={item} onChanged={resource.reload} onRemoved={() => navigate(list)} />
+            <Actions
+              {...{ spec, item, list: path }}
+              onDone={resource.reload}
+              onRemoved={() => navigate(list)}
+            />
           }
         >
           <p>
@@ -150,34 +170,39 @@ function Details<Shown extends Item>({ spec, id }: SpecProps<Shown> & { readonly
 
 interface ActionsProps<Shown extends Item> extends SpecProps<Shown> {
   readonly item: Shown
+  /** The endpoint of the list. */
+  readonly list: string
   readonly kind?: 'quiet'
-  readonly onChanged: () => void
+  readonly onDone: (secret?: string) => void
   readonly onRemoved: () => void
 }
 
 /** The buttons that change and delete one. */
-function Actions<Shown extends Item>({ spec, item, kind, onChanged, onRemoved }: ActionsProps<Shown>) {
-  const { noun, writer, edited, editLabel = 'Settings', removeLabel = 'Delete' } = spec
-  if (!hasRole(writer)) return null
-  const path = `/admin/${spec.path}/${encodeURIComponent(item.id)}`
+function Actions<Shown extends Item>({ spec, item, list, kind, onDone, onRemoved }: ActionsProps<Shown>) {
+  const { noun, writer, edited, editLabel = 'Settings', removeLabel = 'Delete', warning } = spec
+  if (!hasRole(writer) || spec.isFinal?.(item)) return null
+  const path = spec.pathOf?.(item, list) ?? `/admin/${spec.path}/${encodeURIComponent(item.id)}`
   return (
     <span class="actions">
-      <EditButton
-        label={editLabel}
-        title={spec.editTitle?.(item) ?? `Settings of the ${noun}`}
-        path={path}
-        fields={edited}
-        onSaved={onChanged}
-        {...(kind && { kind })}
-      />
+      {edited && (
+        <EditButton
+          label={editLabel}
+          title={spec.editTitle?.(item) ?? `Settings of the ${noun}`}
+          path={path}
+          fields={edited}
+          onSaved={onDone}
+          {...(kind && { kind })}
+        />
+      )}
+      {spec.buttons?.(item, onDone)}
       <RemoveButton
         label={removeLabel}
         kind={kind ?? 'danger'}
-        title={`${removeLabel} ${item.name}?`}
+        title={`${removeLabel} ${item.name ?? `the ${noun}`}?`}
         path={path}
-        onRemoved={onRemoved}
+        onRemoved={() => onRemoved()}
       >
-        <p>{spec.warning}</p>
+        {warning && <p>{warning}</p>}
       </RemoveButton>
     </span>
   )

@@ -1,18 +1,15 @@
-import { useState } from 'preact/hooks'
 import { send } from '../lib/api.ts'
 import { groups, users } from '../lib/names.ts'
 import { href } from '../lib/router.ts'
 import type { Group, GroupMember, Operator, Policy, User } from '../lib/schemas.ts'
 import { hasRole } from '../lib/session.ts'
 import { ListPicker, UserPicker } from '../ui/combobox.tsx'
-import { ChangeButton, RemoveButton } from '../ui/dialogs.tsx'
 import { CheckField, type FieldSpec } from '../ui/fields.tsx'
-import { PagedList, VirtualList } from '../ui/list.tsx'
-import { Panel, useAddress } from '../ui/page.tsx'
+import { useAddress } from '../ui/page.tsx'
 import { Badge, Time, UserLink } from '../ui/values.tsx'
 import { BudgetPanel } from './budgets.tsx'
-import { KeyPanel } from './keys.tsx'
-import { createResourcePages, type ItemProps } from './resource.tsx'
+import { KEYS } from './keys.tsx'
+import { createResourcePages, type ItemProps, List, type ResourceSpec } from './resource.tsx'
 import { RuleEditor } from './rule-editor.tsx'
 
 const NAME: FieldSpec = { name: 'name', label: 'Name', required: true, maxLength: 128 }
@@ -71,9 +68,9 @@ export const UserPages = createResourcePages<User>({
       <a href={href('/time', { user: id })}>Rules over time</a> ·
     </>
   ),
-  panels: ({ id }, path) => (
+  panels: (_, path) => (
     <>
-      <KeyPanel userId={id} />
+      <List spec={KEYS} parent={path} />
       <BudgetPanel path={`${path}/budget`} />
       <RuleEditor path={path} canEdit={hasRole('editor')} />
     </>
@@ -108,53 +105,34 @@ export const GroupPages = createResourcePages<Group>({
   ),
   panels: (_, path) => (
     <>
-      <Members path={`${path}/members`} />
+      <List spec={MEMBERS} parent={path} />
       <BudgetPanel path={`${path}/budget`} />
     </>
   ),
   warning: 'Its users stay.',
 })
 
-function Members({ path }: { readonly path: string }) {
-  const [version, setVersion] = useState(0)
-  const reload = () => setVersion((old) => old + 1)
-  const add = hasRole('editor') && (
-    <ChangeButton
-      label="Add a user"
-      action="Add"
-      fields={[MEMBER]}
-      onSave={({ user }, reason) => send('PUT', `${path}/${user}`, undefined, { reason }).then(reload)}
-    />
-  )
-  return (
-    <Panel title="Members" actions={add}>
-      <PagedList<GroupMember>
-        path={path}
-        query={{ limit: 500 }}
-        version={version}
-        empty="Nobody is in the group."
-      >
-        {(members) => (
-          <VirtualList class="list" items={members}>
-            {({ id, name }) => (
-              <li key={id} class="spread">
-                <UserLink id={id} name={name} />
-                {hasRole('editor') && (
-                  <RemoveButton
-                    label="Remove"
-                    kind="quiet"
-                    title={`Remove ${name}?`}
-                    path={`${path}/${id}`}
-                    onRemoved={reload}
-                  />
-                )}
-              </li>
-            )}
-          </VirtualList>
-        )}
-      </PagedList>
-    </Panel>
-  )
+const MEMBERS: ResourceSpec<GroupMember> = {
+  path: 'members',
+  title: 'Members',
+  noun: 'member',
+  writer: 'editor',
+  created: [MEMBER],
+  initial: {},
+  add: {
+    label: 'Add a user',
+    action: 'Add',
+    send: (list, { user }, reason) => send('PUT', `${list}/${user}`, undefined, { reason }),
+  },
+  empty: 'Nobody is in the group.',
+  item: ({ item: { id, name }, actions }) => (
+    <li class="spread">
+      <UserLink id={id} name={name} />
+      {actions}
+    </li>
+  ),
+  removeLabel: 'Remove',
+  pathOf: ({ id }, list) => `${list}/${id}`,
 }
 
 const ROLE: FieldSpec = {
