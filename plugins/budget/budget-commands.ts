@@ -50,17 +50,13 @@ export function createBudgetCommands(services: BudgetServices): BudgetCommands {
   return {
     find,
     async change(target, budget, author, check) {
-      const { stream, revision, types, data } = locate(target, services)
-      const [set, removed] = types
+      const { stream, revision } = locate(target, services)
       let isNew = false
       const decide = () => {
         const current = find(target)
         check?.(current)
         isNew = budget !== undefined && current?.period !== budget.period
-        if (isDeepStrictEqual(current, budget)) return []
-        const event = budget ? { type: set, data: { ...data, budget } } : { type: removed, data }
-        // The cast is safe: the types have this data.
-        return [event as DomainEvent]
+        return isDeepStrictEqual(current, budget) ? [] : [toBudgetEvent(target, budget, services)]
       }
       await answerInTime(writer.write({ stream, revision, decide }, author))
       return isNew
@@ -133,11 +129,28 @@ function locate(target: BudgetTarget, { accounts, groups, overallBudget }: Budge
   }
 }
 
+/** Undefined for an owner that does not exist, too. */
+export function findBudget(target: BudgetTarget, state: BudgetState): Budget | undefined {
+  return locate(target, state).owner()?.budget
+}
+
+/** The event that sets a budget, or removes it. */
+export function toBudgetEvent(
+  target: BudgetTarget,
+  budget: Budget | undefined,
+  state: BudgetState,
+): DomainEvent {
+  const { types, data } = locate(target, state)
+  const [set, removed] = types
+  // The cast is safe: the types have this data.
+  return (budget ? { type: set, data: { ...data, budget } } : { type: removed, data }) as DomainEvent
+}
+
 /** Returns the budgets that events are about to set where there is none of the same period. */
 export function findNewBudgets(events: readonly DomainEvent[], state: BudgetState): readonly OwnedBudget[] {
   return events.flatMap((event) => {
     const [target, budget] = [findTarget(event), budgetIn(event)]
-    const isNew = target && budget && locate(target, state).owner()?.budget?.period !== budget.period
+    const isNew = target && budget && findBudget(target, state)?.period !== budget.period
     return isNew ? [{ target, budget }] : []
   })
 }

@@ -2,7 +2,7 @@ import { type EndedExchange, type MaybePromise, service } from '../../core/contr
 import type { GuardOptions } from './guard.ts'
 import type { OwnedBudget } from './owned-budget.ts'
 
-export { findNewBudgets } from './budget-commands.ts'
+export { findBudget, findNewBudgets, toBudgetEvent } from './budget-commands.ts'
 export { parseBudget } from './endpoints.ts'
 export { budgetUnavailable } from './errors.ts'
 export { BudgetGuard, type GuardOptions } from './guard.ts'

@@ -9,6 +9,7 @@ import type {
 } from '../../core/shared-state/held-reservations.ts'
 import type { ReservationEntry } from '../../core/shared-state/reservations.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
+import type { CostQuery, CostSum } from '../ledger/index.ts'
 import { type BudgetTarget, counterKey, type OwnedBudget } from './owned-budget.ts'
 import { periodAt, rangeOf } from './periods.ts'
 
@@ -17,20 +18,7 @@ import { periodAt, rangeOf } from './periods.ts'
  * ledger".
  */
 export interface CostLedger {
-  /**
-   * Sums the costs of requests from one time until before another (Unix milliseconds), in billionths of a US
-   * dollar: of one user, of one key, of one group, of copies for other models, or of all.
-   */
-  sumCosts(query: {
-    readonly since: number
-    readonly until?: number
-    readonly userId?: number
-    readonly keyId?: string
-    readonly groupId?: number
-    readonly copies?: true
-    /** Ids of requests that are not part of the sum. */
-    readonly except?: readonly string[]
-  }): Promise<{ readonly cost: number }>
+  sumCosts(query: CostQuery): Promise<Pick<CostSum, 'cost'>>
 }
 
 export interface SpendingState {
@@ -135,7 +123,7 @@ export class Spending {
   }
 }
 
-function toQuery(target: BudgetTarget): Omit<Parameters<CostLedger['sumCosts']>[0], 'since' | 'until'> {
+function toQuery(target: BudgetTarget): Omit<CostQuery, 'since' | 'until'> {
   if (target.type === 'user') return { userId: target.userId }
   if (target.type === 'group') return { groupId: target.groupId }
   if (target.type === 'shadow') return { copies: true }

@@ -2,9 +2,8 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Position } from '../../core/contract/index.ts'
 import { showFields } from '../../core/resources/names.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
-import type { Budget } from '../../projections/events/budgets.ts'
 import type { DomainEvent } from '../../projections/events/registry.ts'
-import { parseBudget } from '../budget/index.ts'
+import { type BudgetTarget, findBudget, parseBudget, toBudgetEvent } from '../budget/index.ts'
 import { diffFields } from '../rules/index.ts'
 import {
   type FileWarning,
@@ -82,96 +81,68 @@ export function planBudgets(entries: BudgetEntries, builder: PlanBuilder): void 
     if (seen.has(owner)) issues.add(path, 'The budget is listed twice.')
     return seen.has(owner) || !seen.add(owner)
   }
-  const { overall, shadow } = entries
-  if (overall !== undefined) {
-    const name = 'everything together'
-    if (compareBudgets(null, name, state.overallBudget.current(), overall, builder))
-      builder.write({ type: 'budget' }, `budget of ${name}`, () =>
-        overall === null
-          ? [{ type: 'OverallBudgetRemoved', data: {} }]
-          : [{ type: 'OverallBudgetSet', data: { budget: parseBudget(overall) } }],
-      )
-  }
-  if (shadow !== undefined) {
-    const name = 'copies for other models'
-    if (compareBudgets(null, name, state.overallBudget.shadow(), shadow, builder))
-      builder.write({ type: 'budget' }, `budget of ${name}`, () =>
-        shadow === null
-          ? [{ type: 'ShadowBudgetRemoved', data: {} }]
-          : [{ type: 'ShadowBudgetSet', data: { budget: parseBudget(shadow) } }],
-      )
-  }
+  const ofEverything = [
+    ['all', 'everything together', entries.overall],
+    ['shadow', 'copies for other models', entries.shadow],
+  ] as const
+  for (const [type, name, entry] of ofEverything)
+    if (entry !== undefined) {
+      const place = { owner: { type: 'budget' }, title: `budget of ${name}` } as const
+      planBudget({ id: null, name, ...place, toTarget: () => ({ type }) }, entry, builder)
+    }
   for (const [index, { user, budget }] of (entries.users ?? []).entries()) {
     const path = `budgets.users[${index}]`
     const userId = references.findUser(user)
     if (typeof userId === 'string') issues.add(`${path}.user`, userId)
     else if (!isListedTwice(path, `user ${userId}`)) {
-      const name = `user "${references.userName(userId)}"`
-      if (compareBudgets(userId, name, state.accounts.user(userId)?.budget, budget, builder))
-        writeUserBudget(userId, budget, {}, builder)
+      const place = placeOfUser(userId, builder)
+      const toTarget = () => ({ type: 'user', userId }) as const
+      planBudget({ id: userId, name: place.title, ...place, toTarget }, budget, builder)
     }
   }
   for (const [index, { group, budget }] of (entries.groups ?? []).entries()) {
     const path = `budgets.groups[${index}]`
     const groupId = references.findGroup(group)
     if (typeof groupId === 'string') issues.add(`${path}.group`, groupId)
-    else if (!isListedTwice(path, `group ${JSON.stringify(groupId)}`))
-      planGroupBudget(groupId, budget, builder)
+    else if (!isListedTwice(path, `group ${JSON.stringify(groupId)}`)) {
+      const title = `group "${references.groupName(groupId)}"`
+      const toTarget = (toId: ToId) => ({ type: 'group', groupId: toId(groupId) }) as const
+      const id = typeof groupId === 'number' ? groupId : null
+      const owner = { type: 'group', id: groupId } as const
+      planBudget({ id, name: title, owner, title, toTarget }, budget, builder)
+    }
   }
-  for (const [index, { key, budget }] of (entries.keys ?? []).entries()) {
+  for (const [index, { key: keyId, budget }] of (entries.keys ?? []).entries()) {
     const path = `budgets.keys[${index}]`
-    const owner = state.accounts.ownerOfKey(key)
-    if (owner === undefined) issues.add(`${path}.key`, 'There is no API key with this id.')
-    else if (!isListedTwice(path, `key ${key}`)) {
-      const current = owner.keys.find(({ id }) => id === key)?.budget
-      if (compareBudgets(key, `key ${key} of user "${owner.name}"`, current, budget, builder))
-        writeUserBudget(owner.id, budget, { keyId: key }, builder)
+    const user = state.accounts.ownerOfKey(keyId)
+    if (user === undefined) issues.add(`${path}.key`, 'There is no API key with this id.')
+    else if (!isListedTwice(path, `key ${keyId}`)) {
+      const place = placeOfUser(user.id, builder)
+      const toTarget = () => ({ type: 'key', keyId }) as const
+      planBudget({ id: keyId, name: `key ${keyId} of ${place.title}`, ...place, toTarget }, budget, builder)
     }
   }
 }
 
-/** The group may be one that the file adds. */
-function planGroupBudget(groupId: PlannedId, entry: BudgetEntry, builder: PlanBuilder): void {
-  const { references, state } = builder
-  const id = typeof groupId === 'number' ? groupId : null
-  const title = `group "${references.groupName(groupId)}"`
-  const current = id === null ? undefined : state.groups.group(id)?.budget
-  if (!compareBudgets(id, title, current, entry, builder)) return
-  builder.write({ type: 'group', id: groupId }, title, (toId) =>
-    entry
-      ? [{ type: 'GroupBudgetSet', data: { groupId: toId(groupId), budget: parseBudget(entry) } }]
-      : [{ type: 'GroupBudgetRemoved', data: { groupId: toId(groupId) } }],
-  )
+const placeOfUser = (id: number, { references }: PlanBuilder) =>
+  ({ owner: { type: 'user', id }, title: `user "${references.userName(id)}"` }) as const
+
+interface PlannedBudget extends Pick<PlannedChange, 'id' | 'name'>, Pick<StreamWrite, 'owner' | 'title'> {
+  toTarget(toId: ToId): BudgetTarget
 }
 
-/** Returns the change, which is then part of the plan; undefined if there is none. */
-function compareBudgets(
-  id: PlannedChange['id'],
-  name: string,
-  current: Budget | undefined,
+/** Plans what differs from the budget that there is. A group that the file adds has no number, and none. */
+function planBudget(
+  { id, name, owner, title, toTarget }: PlannedBudget,
   entry: BudgetEntry,
-  { changes }: PlanBuilder,
-): PlannedChange | undefined {
-  const wanted = entry ? parseBudget(entry) : undefined
-  if (isDeepStrictEqual(current, wanted)) return undefined
-  const fields = diffFields(current ? showFields(current) : {}, wanted ? showFields(wanted) : {})
-  const action = current === undefined ? 'add' : wanted === undefined ? 'remove' : 'change'
-  const change = { action, type: 'budget', id, name, fields } as const
-  changes.push(change)
-  return change
-}
-
-function writeUserBudget(
-  userId: number,
-  entry: BudgetEntry,
-  key: { readonly keyId?: string },
   builder: PlanBuilder,
 ): void {
-  const title = `user "${builder.references.userName(userId)}"`
-  const data = { userId, ...key }
-  builder.write({ type: 'user', id: userId }, title, () =>
-    entry
-      ? [{ type: 'BudgetSet', data: { ...data, budget: parseBudget(entry) } }]
-      : [{ type: 'BudgetRemoved', data }],
-  )
+  const { changes, state } = builder
+  const current = findBudget(toTarget(Number), state)
+  const wanted = entry ? parseBudget(entry) : undefined
+  if (isDeepStrictEqual(current, wanted)) return
+  const fields = diffFields(current ? showFields(current) : {}, wanted ? showFields(wanted) : {})
+  const action = current === undefined ? 'add' : wanted === undefined ? 'remove' : 'change'
+  changes.push({ action, type: 'budget', id, name, fields })
+  builder.write(owner, title, (toId) => [toBudgetEvent(toTarget(toId), wanted, state)])
 }
