@@ -37,16 +37,32 @@ export const NoEffect = Type.Optional(
   }),
 )
 
-/** The fields of every change: when, who and why. */
-export const changeFields = {
-  position: Count('Log position of the change.'),
-  time: Timestamp('When the change was made.'),
+/** The fields of every event: when, who and why. */
+export const eventFields = {
+  position: Count('Log position of the event.'),
+  time: Timestamp('When it happened.'),
   actor: ActorSchema,
-  request_id: Nullable(Type.String(), { description: 'The request that made the change, if any.' }),
+  request_id: Nullable(Type.String(), { description: 'The request that caused it, if any.' }),
   reason: Type.Optional(Type.String({ description: 'Why the change was made. Missing if unknown.' })),
 }
 
-/** The `changeFields` of an event. */
+/** The fields of every change of an object. */
+export function changeFields(object: TSchema) {
+  return {
+    ...eventFields,
+    kind: Type.String({ description: 'Kind of the changed object.' }),
+    id: Type.Union([Type.Integer({ format: 'int64' }), Type.String()], {
+      description: 'Id of the changed object.',
+    }),
+    revision: Type.Integer({ description: 'Number of the change among those of the object, from 1.' }),
+    event: Type.String({ description: 'Kind of the change, such as created, updated or deleted.' }),
+    no_effect: NoEffect,
+    before: Nullable(object, { description: 'The object before the change; null if it did not exist.' }),
+    after: Nullable(object, { description: 'The object after the change; null if it was deleted.' }),
+  }
+}
+
+/** The `eventFields` of an event. */
 export function showRecord({ position, metadata }: RecordedEvent): JsonObject {
   return {
     position,
@@ -59,25 +75,10 @@ export function showRecord({ position, metadata }: RecordedEvent): JsonObject {
 
 /** All changes of one entity. */
 export function buildHistorySchema(one: string, title: string, entity: TSchema) {
-  const change = Type.Object(
-    {
-      ...changeFields,
-      kind: Type.String({ description: 'Kind of the changed object.' }),
-      id: Type.Union([Type.Integer({ format: 'int64' }), Type.String()], {
-        description: 'Id of the changed object.',
-      }),
-      revision: Type.Integer({ description: 'Number of the change among those of the object, from 1.' }),
-      event: Type.String({ description: 'Kind of the change, such as created, updated or deleted.' }),
-      no_effect: NoEffect,
-      before: Nullable(entity, {
-        description: 'The object before the change; null if it did not exist.',
-      }),
-      after: Nullable(entity, {
-        description: 'The object after the change; null if it was deleted.',
-      }),
-    },
-    { $id: `${title}HistoryEntry`, description: `A change of ${one}.` },
-  )
+  const change = Type.Object(changeFields(entity), {
+    $id: `${title}HistoryEntry`,
+    description: `A change of ${one}.`,
+  })
   return data(Type.Array(change, { description: 'The changes, oldest first.' }))
 }
 
@@ -87,17 +88,40 @@ export function showHistory<Entity>(
   { subjectOf }: Pick<EntityEvents<never>, 'subjectOf'>,
   show: (entity: Entity) => JsonObject,
 ): readonly JsonObject[] {
-  return changes.map(({ record, event, before, after, noEffect }, index) => {
-    const subject = subjectOf(event)
-    return {
-      ...showRecord(record),
-      kind: subject?.kind,
-      id: subject?.idValue,
+  return changes.map(({ event, before, after, ...change }, index) => {
+    const { kind, idValue: id, change: name } = subjectOf(event) ?? {}
+    return showChange({
+      ...change,
+      kind,
+      id,
       revision: index + 1,
-      event: subject?.change,
-      ...(noEffect !== undefined && { no_effect: noEffect }),
+      event: name,
       before: before === undefined ? null : show(before),
       after: after === undefined ? null : show(after),
-    }
+    })
   })
+}
+
+/** A change of an object, which is as the API shows it. */
+interface ShownChange extends Pick<EntityChange<unknown>, 'record' | 'noEffect'> {
+  readonly kind: string | undefined
+  readonly id: unknown
+  readonly revision: number
+  readonly event: string | undefined
+  readonly revertedTo?: number | undefined
+  readonly before: JsonObject | null
+  readonly after: JsonObject | null
+}
+
+/** An entry of a history or of the audit trail of a user. */
+export function showChange(change: ShownChange): JsonObject {
+  const { record, revertedTo, noEffect, before, after, ...subject } = change
+  return {
+    ...showRecord(record),
+    ...subject,
+    ...(revertedTo !== undefined && { reverted_to: revertedTo }),
+    ...(noEffect !== undefined && { no_effect: noEffect }),
+    before,
+    after,
+  }
 }

@@ -7,7 +7,7 @@ import type {
   TObject,
 } from '../../core/contract/index.ts'
 import { decodeCursor, encodeCursor } from '../../core/http/pages.ts'
-import { showRecord } from '../../core/resources/changes.ts'
+import { showChange, showRecord } from '../../core/resources/changes.ts'
 import { showFields } from '../../core/resources/names.ts'
 import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
 import { createBackgroundYield, mapInSlices } from '../../core/util/cooperative-yield.ts'
@@ -223,17 +223,7 @@ export function compareToAsOf({ position, metadata }: RecordedEvent, asOf: AsOf)
 export function showAuditEntry(entry: AuditEntry, lostRaces: LostRaces = new Map()): JsonObject {
   const noEffect = describeLostRace(lostRaces.get(entry.record.position))
   const before = entry.before()
-  return {
-    ...showRecord(entry.record),
-    kind: entry.kind,
-    id: entry.id,
-    revision: entry.revision,
-    event: entry.event,
-    ...(entry.revertedTo !== undefined && { reverted_to: entry.revertedTo }),
-    ...(noEffect !== undefined && { no_effect: noEffect }),
-    before,
-    after: noEffect === undefined ? entry.after() : before,
-  }
+  return showChange({ ...entry, noEffect, before, after: noEffect === undefined ? entry.after() : before })
 }
 
 /** An object before and after a change, as the API shows it; null if it did not exist. */

@@ -8,10 +8,9 @@ import {
   pageQuery,
   RuleOriginSchema,
   RuleTraceEntrySchema,
-  Timestamp,
   WarningSchema,
 } from '../../core/http/schemas.ts'
-import { ActorSchema, changeFields, NoEffect } from '../../core/resources/changes.ts'
+import { changeFields, eventFields, NoEffect } from '../../core/resources/changes.ts'
 import { responsesRequestSchema } from '../../providers/shared/responses-format/request-schema.ts'
 import { chatRequestSchema, routeRequestSchema } from '../dispatch/index.ts'
 import { RecordedErrorSchema } from '../ledger/index.ts'
@@ -65,23 +64,14 @@ export const Revert = StrictObject(
 
 const ChangeSchema = Type.Object(
   {
-    ...changeFields,
+    ...changeFields(AnyFields('The object')),
     kind: StringEnum([...AUDIT_SUBJECTS, ...SHARED_SUBJECTS, 'unknown'], {
       description: 'Kind of the changed object; unknown for changes of a newer version of the gateway.',
     }),
     id: Type.Union([Type.Integer({ format: 'int64' }), Type.String(), Type.Null()], {
       description: 'Id of the changed object: a string for keys, a number for all others.',
     }),
-    revision: Type.Integer({ description: 'Number of the change among those of the object, from 1.' }),
-    event: Type.String({ description: 'Kind of the change, such as created, updated or deleted.' }),
     reverted_to: Type.Optional(Type.Integer({ description: 'The revision that was restored.' })),
-    no_effect: NoEffect,
-    before: Nullable(AnyFields('The object'), {
-      description: 'The object before the change; null if it did not exist.',
-    }),
-    after: Nullable(AnyFields('The object'), {
-      description: 'The object after the change; null if it was deleted.',
-    }),
   },
   { $id: 'Change', description: 'One change to a rule, key or user.' },
 )
@@ -170,11 +160,7 @@ export const adminAuditQuery = {
 
 const LogEntrySchema = Type.Object(
   {
-    position: Count('Log position of the event.'),
-    time: Timestamp('When it happened.'),
-    actor: ActorSchema,
-    request_id: Nullable(Type.String(), { description: 'The request that caused it, if any.' }),
-    reason: Type.Optional(Type.String({ description: 'Why the change was made. Missing if unknown.' })),
+    ...eventFields,
     kind: StringEnum(LOG_ENTRY_KINDS, { description: 'Kind of the changed object, or access.' }),
     id: Type.Union([Type.Integer({ format: 'int64' }), Type.String(), Type.Null()], {
       description: 'Id of the changed object; null if it has none.',

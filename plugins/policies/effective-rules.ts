@@ -14,6 +14,7 @@ import {
 } from '../../core/contract/index.ts'
 import { Count, RuleOriginSchema } from '../../core/http/schemas.ts'
 import { rulesPositionOf } from '../../core/pipeline/inference.ts'
+import { asOfQuery } from '../../core/resources/endpoints.ts'
 import { parseAsOf } from '../../core/util/as-of.ts'
 import { mapInSlices } from '../../core/util/cooperative-yield.ts'
 import type { Accounts } from '../../projections/accounts.ts'
@@ -24,7 +25,6 @@ import type { Policies } from '../../projections/policies.ts'
 import { emptyRuleSet } from '../../projections/rules.ts'
 import { requireUser, userId, userNotFoundError } from '../auth/index.ts'
 import type { RuleKind, RuleKinds } from '../rules/index.ts'
-import { asOfQuery } from '../rules/index.ts'
 
 export interface EffectiveRuleServices {
   readonly accounts: Pick<Accounts, 'user'>

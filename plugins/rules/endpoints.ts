@@ -19,7 +19,7 @@ import {
 } from '../../core/http/change-headers.ts'
 import { invalidParameterError } from '../../core/http/parse-call.ts'
 import { dataWithWarnings, NextCursor, Success } from '../../core/http/schemas.ts'
-import { WRITE_ERRORS } from '../../core/resources/endpoints.ts'
+import { asOfQuery, WRITE_ERRORS } from '../../core/resources/endpoints.ts'
 import { parseAsOf } from '../../core/util/as-of.ts'
 import type { History } from '../../projections/history.ts'
 import { changedRuleId, pastCommands, readRuleChange } from './replay.ts'
@@ -33,7 +33,7 @@ import {
 } from './rule-commands.ts'
 import { type RuleKind, ruleBodySchema } from './rule-kind.ts'
 import type { PastRules, RuleScope } from './rule-scopes.ts'
-import { asOfQuery, listQuery, ruleId } from './schemas.ts'
+import { listQuery, ruleId } from './schemas.ts'
 
 export interface RuleEndpointServices<Rule extends RoutingRule | FirewallRule, Content> extends RuleServices {
   readonly kind: RuleKind<Rule, Content>

@@ -36,4 +36,4 @@ export {
   type RuleHistoryServices,
   RuleScopes,
 } from './rule-scopes.ts'
-export { asOfQuery, ruleId, ruleSchema } from './schemas.ts'
+export { ruleId, ruleSchema } from './schemas.ts'

@@ -1,6 +1,7 @@
 import { type TProperties, Type } from '../../core/contract/index.ts'
 import { PAGE } from '../../core/http/pages.ts'
-import { Count, LogPoint, pageQuery, Timestamp } from '../../core/http/schemas.ts'
+import { Count, pageQuery, Timestamp } from '../../core/http/schemas.ts'
+import { asOfQuery } from '../../core/resources/endpoints.ts'
 
 /** The schema of a rule in responses. `properties` are the fields of its kind. */
 export function ruleSchema<Properties extends TProperties>(
@@ -31,8 +32,6 @@ export const ruleId = Type.Integer({
   description: 'Id of a rule.',
   examples: [7],
 })
-
-export const asOfQuery = { as_of: Type.Optional(LogPoint('Returns the rules as of a point in the log')) }
 
 /** The query of lists of rules. */
 export const listQuery = {
