@@ -46,7 +46,10 @@ export interface RuleEndpointServices<Rule extends RoutingRule | FirewallRule, C
 /** Errors of endpoints that read the past. */
 export const HISTORY_ERRORS = ['audit_busy', 'history_unavailable'] as const
 
-/** Creates the endpoints to list, create, read, update and delete rules of one kind. */
+/**
+ * Creates the endpoints to list, create, read, update and delete rules of one kind. See
+ * docs/decisions/rules.md, "Rules keep their own engine, and the promises of all resources".
+ */
 export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Content>(
   services: RuleEndpointServices<Rule, Content>,
 ): readonly Endpoint[] {
