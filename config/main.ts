@@ -11,11 +11,6 @@ import { runProgram } from './cli/run-program.ts'
 // process, a request then took half as long again.
 setFlagsFromString('--no-allocation-site-pretenuring')
 
-// V8 shrinks the young generation of an idle process and then grows it by doubling, while requests in flight
-// are promoted to the old generation. In the first second of a burst, a request took half as long again. This
-// factor grows it back in one step.
-setFlagsFromString('--semi-space-growth-factor=16')
-
 ignoreOutputErrors()
 try {
   await runProgram(process.argv.slice(2), { ...process.env })

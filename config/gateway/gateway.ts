@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { getHeapStatistics } from 'node:v8'
+import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
 import { type EventLog, optional, type Plugin } from '../../core/contract/index.ts'
@@ -267,6 +267,10 @@ export async function startGateway(
       if (remaining > 0) logger.error({ requests: remaining }, 'requests did not end; they are not recorded')
       await closeAll()
     }
+    // V8 shrinks the young generation of an idle process and then grows it by doubling, while requests in
+    // flight are promoted to the old generation. In the first second of a burst, a request took half as long
+    // again. This factor grows it back in one step. Set earlier, the start would grow it, and 10 MB stay.
+    setFlagsFromString('--semi-space-growth-factor=16')
     return {
       baseUrl: main.url,
       routeBaseUrl: direct.url,
