@@ -22,7 +22,7 @@ export interface CommandNode extends Projections {
 }
 
 export interface Meanwhile {
-  /** What another node writes right before the command's first append. */
+  /** What another node writes right before the command's first append at a revision. */
   readonly beforeAppend?: readonly DomainEvent[]
 }
 
@@ -86,9 +86,9 @@ async function runCommand(
   }
   const waiting = [...beforeAppend]
   const contested: Pick<EventLog, 'append'> = {
-    async append(...args) {
-      await write(waiting.splice(0))
-      return log.append(...args)
+    async append(stream, events, options) {
+      if (options.expectedRevision !== 'any') await write(waiting.splice(0))
+      return log.append(stream, events, options)
     },
   }
   try {

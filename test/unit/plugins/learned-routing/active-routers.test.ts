@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { SYSTEM_ACTOR } from '../../../../core/event-log/actor.ts'
 import { createMemoryLog } from '../../../../core/event-log/memory.ts'
 import { createLogger } from '../../../../core/threads/logger.ts'
 import { createActiveRouters } from '../../../../plugins/learned-routing/active-routers.ts'
@@ -12,9 +13,8 @@ import {
   type TrainedRouterData,
 } from '../../../../projections/events/routers.ts'
 import { createRouters, type Routers } from '../../../../projections/routers.ts'
-import type { EventWriter } from '../../../../projections/runtime/write.ts'
 import { captureOutput } from '../../../support/captured-output.ts'
-import { metadata } from '../../../support/event-log-suite.ts'
+import { type CommandNode, given } from '../../../support/given.ts'
 import { recordAll } from '../../../support/histories.ts'
 import { versionTrained, writeWeights } from '../../../support/routers.ts'
 
@@ -32,9 +32,10 @@ function versionOf(version: number, modelCount = 2): TrainedRouterData {
 const trained = (...args: Parameters<typeof versionOf>): DomainEvent => versionTrained(versionOf(...args))
 const activated = (version: number): DomainEvent => ({ type: 'RouterActivated', data: { version, scope } })
 
-const rolledBack = (from: number): DomainEvent => {
-  return { type: 'RouterRolledBack', data: { scope, from, version: null } }
-}
+const rolledBack = (from: number, version: number | null = null): DomainEvent => ({
+  type: 'RouterRolledBack',
+  data: { scope, from, version },
+})
 
 /** Routers that events are applied to, as a subscription would. */
 function openRouters() {
@@ -97,49 +98,65 @@ describe('the active version of a router', () => {
 })
 
 describe('a scheduled training', () => {
-  /** Trains by schedule; meanwhile, another node writes these versions. Returns the events that result. */
-  async function trainBeside(...others: readonly number[]): Promise<readonly string[]> {
-    const { routers, events, apply } = openRouters()
-    const decideTwice: EventWriter['write'] = async ({ decide }) => {
-      decide()
-      // The append finds that another node was first.
-      for (const version of others) apply(trained(version))
-      for (const event of decide()) apply(event as DomainEvent)
-      return undefined
-    }
-    const log = createMemoryLog()
-    const store: EventWriter['store'] = async (stream, events) => {
-      await log.append(stream, events, { expectedRevision: 'any', metadata })
-    }
-    const writer: EventWriter = {
-      checkAvailable: () => undefined,
-      checkAuthor: () => undefined,
-      store,
-      write: decideTwice,
-    }
+  /** Trains by schedule, and returns what is written and logged. */
+  async function train(...beforeAppend: readonly DomainEvent[]): Promise<readonly string[]> {
     const { scope, models, figures, trainedFrom } = versionOf(0)
-    const services: TrainerServices = {
-      commands: createRouterCommands(routers, writer, log, () => 'k'),
-      run: async () => ({ type: 'trained', router: { scope, models, figures, trainedFrom } }),
-      settleLedger: async () => undefined,
-      facts: () => [],
-      trainDays: 1,
-      minRatings: 1,
-      activates: () => false,
-    }
     const output = captureOutput()
-    const stop = scheduleTraining(1, routers, services, createLogger('debug', { destination: output }))
-    await output.contains('of the router')
-    stop()
-    const versions = events.map(({ data }) => String('version' in data && data.version))
-    return [...versions, JSON.parse(output.text()).msg]
+    const command = async ({ routers, writer, log }: CommandNode) => {
+      const services: TrainerServices = {
+        commands: createRouterCommands(routers, writer, log, () => 'k'),
+        run: async () => ({ type: 'trained', router: { scope, models, figures, trainedFrom } }),
+        settleLedger: async () => undefined,
+        facts: () => [],
+        trainDays: 1,
+        minRatings: 1,
+        activates: () => false,
+      }
+      const stop = scheduleTraining(1, routers, services, createLogger('debug', { destination: output }))
+      await output.contains('of the router')
+      stop()
+    }
+    const { events } = await given().when(command, { beforeAppend }).run()
+    return [...events.map(({ type }) => type), JSON.parse(output.text()).msg]
   }
 
-  it('writes its version', async () => {
-    expect(await trainBeside()).to.deep.equal(['1', 'version of the router trained'])
+  it('writes its version, with its weights before it', async () => {
+    expect(await train()).to.deep.equal([
+      'RouterWeightsStored',
+      'RouterTrained',
+      'version of the router trained',
+    ])
   })
 
-  it('writes nothing when another node has trained meanwhile', async () => {
-    expect(await trainBeside(1)).to.deep.equal(['1', 'no version of the router trained'])
+  it('writes no version when another node has trained meanwhile', async () => {
+    expect(await train(trained(1))).to.deep.equal(['RouterWeightsStored', 'no version of the router trained'])
+  })
+})
+
+describe('rolling a router back', () => {
+  const history = [trained(1), trained(2), activated(1), activated(2)]
+  const rollBack = ({ routers, writer, log }: CommandNode) =>
+    createRouterCommands(routers, writer, log, () => 'k').rollBack(scope, { actor: SYSTEM_ACTOR })
+
+  it('activates the version before, and none before the first', async () => {
+    await given(...history)
+      .when(rollBack)
+      .expect([rolledBack(2, 1)])
+    await given(...history, rolledBack(2, 1))
+      .when(rollBack)
+      .expect([rolledBack(1)])
+  })
+
+  it('is decided again if another node has rolled it back first', async () => {
+    const beforeAppend = [rolledBack(2, 1)]
+    await given(...history)
+      .when(rollBack, { beforeAppend })
+      .expect([rolledBack(1)])
+  })
+
+  it('is refused if no version is active any more', async () => {
+    await given(trained(1), activated(1))
+      .when(rollBack, { beforeAppend: [rolledBack(1)] })
+      .expect({ code: 'conflict', message: 'No version of the router is active for everyone.' })
   })
 })
