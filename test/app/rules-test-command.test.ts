@@ -32,7 +32,7 @@ describe('signalbox rules test', () => {
   }
   /** The examples of the documentation by the name in their first line. */
   const readExamples = async () => {
-    const pages = ['docs/guides/gitops.md', 'docs/guides/rule-tests.md', 'docs/guides/rules-in-ci.md']
+    const pages = ['docs/guides/gitops.md', 'docs/guides/rule-tests.md']
     const texts = await Promise.all(pages.map((page) => readFile(new URL(page, ROOT), 'utf8')))
     const blocks = [...texts.join('\n').matchAll(/```yaml\n# (\S+)\n([\s\S]*?)```/g)]
     return new Map(blocks.map(([, name = '', text = '']) => [name, text]))
