@@ -110,27 +110,6 @@ export async function buildInclusionProof(
   return proof
 }
 
-/** The hashes that show that a tree begins with the first `from` of its leaves (RFC 9162, 2.1.4). */
-export async function buildConsistencyProof(
-  from: number,
-  to: number,
-  read: ReadHash,
-): Promise<readonly Buffer[]> {
-  const proof: Buffer[] = []
-  let [start, end] = [0, to]
-  if (from === 0) return proof
-  while (end > from) {
-    const middle = start + splitOf(end - start)
-    const isLeft = from <= middle
-    proof.unshift(await (isLeft ? hashLeaves(middle, end, read) : hashLeaves(start, middle, read)))
-    if (isLeft) end = middle
-    else start = middle
-  }
-  // The verifier knows the root of the first tree, which is this subtree if nothing is left of it.
-  if (start > 0) proof.unshift(await hashLeaves(start, end, read))
-  return proof
-}
-
 /** The root that a leaf and its proof lead to; undefined if the proof has the wrong length. */
 export function rootOfInclusion(
   leafHash: Buffer,
@@ -155,28 +134,6 @@ export function rootOfInclusion(
 export interface TreeHead {
   readonly size: number
   readonly root: Buffer
-}
-
-/** Whether the proof shows that the second tree begins with the leaves of the first. */
-export function isConsistent(first: TreeHead, second: TreeHead, proof: readonly Buffer[]): boolean {
-  if (first.size > second.size) return false
-  if (first.size === second.size || first.size === 0)
-    return proof.length === 0 && (first.size === 0 || first.root.equals(second.root))
-  let [node, last] = [first.size - 1, second.size - 1]
-  while (node % 2 === 1) [node, last] = [half(node), half(last)]
-  const [start, ...siblings] = node === 0 ? [first.root, ...proof] : proof
-  if (start === undefined) return false
-  let [firstRoot, secondRoot] = [start, start]
-  for (const sibling of siblings) {
-    if (last === 0) return false
-    if (node % 2 === 1 || node === last) {
-      firstRoot = hashChildren(sibling, firstRoot)
-      secondRoot = hashChildren(sibling, secondRoot)
-      while (node % 2 === 0 && node !== 0) [node, last] = [half(node), half(last)]
-    } else secondRoot = hashChildren(secondRoot, sibling)
-    ;[node, last] = [half(node), half(last)]
-  }
-  return last === 0 && firstRoot.equals(first.root) && secondRoot.equals(second.root)
 }
 
 async function hashLeaves(start: number, end: number, read: ReadHash): Promise<Buffer> {

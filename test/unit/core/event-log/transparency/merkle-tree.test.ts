@@ -1,9 +1,7 @@
 import { expect } from 'chai'
 import {
-  buildConsistencyProof,
   buildInclusionProof,
   hashLeaf,
-  isConsistent,
   MerkleTree,
   readRoot,
   rootOfInclusion,
@@ -51,13 +49,6 @@ const INCLUSION: readonly (readonly [index: number, size: number, proof: readonl
   [1, 5, [ROOTS[1] ?? '', B, D]],
 ]
 
-const CONSISTENCY: readonly (readonly [from: number, to: number, proof: readonly string[]])[] = [
-  [1, 1, []],
-  [1, 8, [A, B, C]],
-  [6, 8, ['0ebc5d3437fbe2db158b9f126a1d118e308181031d0a949f8dededebc558ef6a', E, ROOTS[4] ?? '']],
-  [2, 5, [B, D]],
-]
-
 const toHex = (hashes: readonly Buffer[]) => hashes.map((hash) => hash.toString('hex'))
 
 /** Reads subtrees of the leaves `n`, of any number. */
@@ -85,11 +76,6 @@ describe('the Merkle tree', () => {
   it('builds the inclusion proofs of the reference implementation', async () => {
     for (const [index, size, expected] of INCLUSION)
       expect(toHex(await buildInclusionProof(index, size, treeOf(LEAVES)))).to.deep.equal(expected)
-  })
-
-  it('builds the consistency proofs of the reference implementation', async () => {
-    for (const [from, to, expected] of CONSISTENCY)
-      expect(toHex(await buildConsistencyProof(from, to, treeOf(LEAVES)))).to.deep.equal(expected)
   })
 
   it('goes on from saved subtrees', () => {
@@ -129,24 +115,6 @@ describe('proofs over trees of all sizes up to 40', () => {
         expect(leadsToRoot(leaf, index, size, proof.slice(1))).to.equal(false)
         const changed = proof.with(index % proof.length, other)
         expect(leadsToRoot(leaf, index, size, changed)).to.equal(false)
-      }
-    }
-  })
-
-  it('of consistency hold for the two trees, and not for changed roots, sizes, hashes or lengths', async () => {
-    const roots = await Promise.all(leaves.map((_, index) => readRoot(index + 1, read)))
-    const head = (size: number) => ({ size, root: roots[size - 1] ?? other })
-    for (let to = 1; to <= leaves.length; to++) {
-      for (let from = 1; from <= to; from++) {
-        const proof = await buildConsistencyProof(from, to, read)
-        expect(isConsistent(head(from), head(to), proof)).to.equal(true)
-        expect(isConsistent({ size: from, root: other }, head(to), proof)).to.equal(false)
-        expect(isConsistent(head(from), { size: to, root: other }, proof)).to.equal(false)
-        expect(isConsistent(head(to), head(from), proof)).to.equal(from === to)
-        expect(isConsistent(head(from), head(to), [...proof, other])).to.equal(false)
-        if (proof.length === 0) continue
-        expect(isConsistent(head(from), head(to), proof.slice(1))).to.equal(false)
-        expect(isConsistent(head(from), head(to), proof.with(to % proof.length, other))).to.equal(false)
       }
     }
   })
