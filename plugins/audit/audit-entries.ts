@@ -271,7 +271,7 @@ export function createChangedObjectReader(
 /** Kinds of entries about what happened, in place of what was changed. */
 const UNCHANGING: ReadonlySet<LogEntry['kind']> = new Set(['access', 'router', 'log', 'unknown'])
 
-/** Operators and the budgets of everything: events name the fields that they set. */
+/** The changes of operators, or of the budgets of everything and of copies. */
 function foldFields(events: readonly PastEvent[]): readonly Change[] {
   const objects = new Map<unknown, JsonObject>()
   return events.map(({ record }) => {
@@ -279,17 +279,18 @@ function foldFields(events: readonly PastEvent[]): readonly Change[] {
     const id = data.operatorId ?? type.replace(/(?:Set|Removed)$/, '')
     const before = objects.get(id) ?? null
     const isRemoved = type.endsWith('Removed')
-    const after = isRemoved ? null : { ...before, ...showSetFields(record) }
+    const after = isRemoved ? null : showAfter(before, record)
     if (after === null) objects.delete(id)
     else objects.set(id, after)
     return { record, before: () => before, after: () => after }
   })
 }
 
-function showSetFields({ data }: RecordedEvent): JsonObject {
+/** Events of operators set some fields, those of budgets all. */
+function showAfter(before: JsonObject | null, { data }: RecordedEvent): JsonObject {
   const { operatorId: id, hash: _, budget, changes, ...fields } = data
   // The cast is safe: events of budgets have one.
-  return budget === undefined ? { id, ...fields, ...Object(changes) } : showFields(budget as Budget)
+  return budget ? showFields(budget as Budget) : { ...before, id, ...fields, ...Object(changes) }
 }
 
 /** An event as the audit trail of everything shows it. */

@@ -45,14 +45,14 @@ export const overallBudgetEvents = [
     type: 'ShadowBudgetSet',
     schema: Type.Object({ budget: BudgetData }),
     stream: OVERALL_BUDGET_STREAM,
-    audit: { kind: 'budget', change: 'set' },
+    audit: { kind: 'budget', change: 'shadow_set' },
     fold: (budgets: OverallBudgets, { budget: shadow }) => ({ ...budgets, shadow }),
   }),
   defineEvent({
     type: 'ShadowBudgetRemoved',
     schema: none,
     stream: OVERALL_BUDGET_STREAM,
-    audit: { kind: 'budget', change: 'removed' },
+    audit: { kind: 'budget', change: 'shadow_removed' },
     fold: ({ shadow: _, ...others }: OverallBudgets) => others,
   }),
 ] as const

@@ -24,18 +24,22 @@ const KINDS: readonly {
   readonly name: string
   add(gateway: RunningGateway): Promise<string>
   readonly missing?: readonly string[]
+  /** How the audit trail names its changes. */
+  readonly audited: readonly [kind: string, prefix: string]
   /** Whether the owner's end is that of the budget, whose history stays. */
   readonly endsWithOwner?: true
 }[] = [
   {
     name: 'a user',
     add: async (gateway) => budgetOf.user((await newUser(gateway)).id),
+    audited: ['user', 'budget_'],
     missing: [budgetOf.user(999_999), '/admin/users/x/budget'],
     endsWithOwner: true,
   },
   {
     name: 'a key',
     add: async (gateway) => budgetOf.key((await newUser(gateway)).keyId),
+    audited: ['key', 'budget_'],
     missing: [budgetOf.key('key_unknown')],
   },
   {
@@ -44,14 +48,15 @@ const KINDS: readonly {
       const { body } = await gateway.call('POST', '/admin/groups', { name: 'Support' }, AS_ADMIN)
       return budgetOf.group(body.data.id)
     },
+    audited: ['group', 'budget_'],
     missing: [budgetOf.group(999_999), '/admin/groups/x/budget'],
     endsWithOwner: true,
   },
-  { name: 'everything', add: async () => budgetOf.all() },
-  { name: 'copies for other models', add: async () => budgetOf.shadow() },
+  { name: 'everything', add: async () => budgetOf.all(), audited: ['budget', ''] },
+  { name: 'copies for other models', add: async () => budgetOf.shadow(), audited: ['budget', 'shadow_'] },
 ]
 
-for (const { name, add, missing = [], endsWithOwner } of KINDS) {
+for (const { name, add, audited, missing = [], endsWithOwner } of KINDS) {
   describe(`the budget of ${name}`, () => {
     let gateway: RunningGateway
     let path: string
@@ -123,12 +128,20 @@ for (const { name, add, missing = [], endsWithOwner } of KINDS) {
 
     it('keeps who made a change, and why', async () => {
       const reason = { 'x-change-reason': 'Ticket 4711' }
-      await call('PUT', path, BUDGET, reason)
+      for (const budget of [{ ...BUDGET, warn_ratio: 0.5 }, BUDGET]) await call('PUT', path, budget, reason)
       await call('DELETE', path, undefined, reason)
       for (const change of await readHistory()) {
         expect(change).to.include({ reason: 'Ticket 4711' })
         expect(change.actor).to.include({ type: 'root' })
       }
+      const [kind, prefix] = audited
+      const newest = (await call('GET', '/admin/audit?limit=2&objects=true')).body.data
+      const { before } = newest[0]
+      expect(kind === 'budget' ? before : before.budget, 'what it was').to.deep.equal(BUDGET)
+      expect(newest.map((entry: Fields) => [entry.kind, entry.event])).to.deep.equal([
+        [kind, `${prefix}removed`],
+        [kind, `${prefix}set`],
+      ])
     })
 
     it('refuses what is not valid, and what does not exist', async () => {
