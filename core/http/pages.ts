@@ -1,4 +1,4 @@
-import { type EndpointResponse, type JsonObject, Type } from '../contract/index.ts'
+import { Type } from '../contract/index.ts'
 import { invalidParameterError } from './parse-call.ts'
 
 /**
@@ -38,17 +38,6 @@ export function cutPage<Item>(
   const page = rest.slice(0, limit)
   const last = rest.length > limit ? page.at(-1) : undefined
   return { page, next_cursor: last === undefined ? null : encodeCursor('after', rank(last)) }
-}
-
-/** The response with a page, as `cutPage` returns it, of at most `PAGE.default` entries by default. */
-export function toPage<Item>(
-  items: readonly Item[],
-  { limit = PAGE.default, cursor }: PageQuery,
-  rank: (item: Item) => number,
-  show: (item: Item) => JsonObject,
-): EndpointResponse {
-  const { page, next_cursor } = cutPage(items, { limit, cursor }, rank)
-  return { status: 200, body: { data: page.map(show), next_cursor } }
 }
 
 /** The parameter `q` of lists of named things. */

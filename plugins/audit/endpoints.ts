@@ -165,10 +165,7 @@ export function createHistoryEndpoints<Rule extends RoutingRule | FirewallRule, 
           return toRuleResponse(200, result)
         },
       }),
-      (call, change) => {
-        const createCommands = services.commands[kind.name]
-        return replayRuleChange(200, call, change, { history: services.history, createCommands, scope })
-      },
+      (call, change) => replayRuleChange(200, call, change, kind, services),
     ),
   ]
 }

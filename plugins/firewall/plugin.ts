@@ -175,7 +175,7 @@ export default definePlugin({
         confirmReply: (exchange) => inspectReply(exchange, true),
       }),
       endpoints: [
-        ...createRuleEndpoints({ ...own, kind: kinds.firewall, createCommands: own.commands.firewall }),
+        ...createRuleEndpoints(kinds.firewall, own),
         ...presetEndpoints,
         createPatternTestEndpoint(cpuMs),
       ],

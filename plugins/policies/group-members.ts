@@ -1,5 +1,5 @@
 import { type Author, type Endpoint, endpoint, operator, Type } from '../../core/contract/index.ts'
-import { PAGE, toPage } from '../../core/http/pages.ts'
+import { cutPage, PAGE } from '../../core/http/pages.ts'
 import { Count, NextCursor, pageQuery, Success } from '../../core/http/schemas.ts'
 import { WRITE_ERRORS } from '../../core/resources/endpoints.ts'
 import { createNotFoundError } from '../../core/resources/resource.ts'
@@ -92,9 +92,10 @@ export function createGroupMemberEndpoints(services: GroupMemberServices): reado
       responses: { 200: { description: 'A page of users.', body: GroupMemberPage } },
       handle({ params, query }) {
         requireGroup(params.id)
-        const members = groups.members(params.id).map((id) => ({ id }))
-        const show = ({ id }: { readonly id: number }) => ({ id, name: accounts.user(id)?.name ?? '' })
-        return toPage(members, query, ({ id }) => id, show)
+        const members = groups.members(params.id)
+        const { page, next_cursor } = cutPage(members, { limit: PAGE.default, ...query }, (id) => id)
+        const data = page.map((id) => ({ id, name: accounts.user(id)?.name ?? '' }))
+        return { status: 200, body: { data, next_cursor } }
       },
     }),
     changeMember('PUT', 'addGroupMember', 'Adds a user to a group.', 'in the group already'),

@@ -64,11 +64,7 @@ function createOperatorRuleEndpoints(services: RuleHistoryServices): readonly En
   function createKindEndpoints<Rule extends RoutingRule | FirewallRule, Content>(
     kind: RuleKind<Rule, Content>,
   ): readonly Endpoint[] {
-    const createCommands = commands[kind.name]
-    return [
-      ...createRuleEndpoints({ ...services, kind, createCommands }),
-      ...createHistoryEndpoints(kind, services),
-    ]
+    return [...createRuleEndpoints(kind, services), ...createHistoryEndpoints(kind, services)]
   }
 
   return [

@@ -94,7 +94,7 @@ export default definePlugin({
           )
         return chain(forEachRuleSet(exchange, evaluate), resolve)
       },
-      endpoints: createRuleEndpoints({ ...own, kind: kinds.routing, createCommands: own.commands.routing }),
+      endpoints: createRuleEndpoints(kinds.routing, own),
       conditions: builtInConditions,
       actions: [
         ...createBuiltInActions(use.providers.known),

@@ -21,27 +21,17 @@ import { invalidParameterError } from '../../core/http/parse-call.ts'
 import { dataWithWarnings, NextCursor, Success } from '../../core/http/schemas.ts'
 import { asOfQuery, WRITE_ERRORS } from '../../core/resources/endpoints.ts'
 import { parseAsOf } from '../../core/util/as-of.ts'
-import type { History } from '../../projections/history.ts'
+import type { RuleKindName } from '../../projections/rules.ts'
 import { changedRuleId, pastCommands, readRuleChange } from './replay.ts'
 import {
-  type CreateRuleCommands,
   executeRuleChanges,
   type RuleChange,
   type RuleChangeResult,
-  type RuleServices,
   ruleNotFoundError,
 } from './rule-commands.ts'
 import { type RuleKind, ruleBodySchema } from './rule-kind.ts'
-import type { PastRules, RuleScope } from './rule-scopes.ts'
+import type { RuleHistoryServices } from './rule-scopes.ts'
 import { listQuery, ruleId } from './schemas.ts'
-
-export interface RuleEndpointServices<Rule extends RoutingRule | FirewallRule, Content> extends RuleServices {
-  readonly kind: RuleKind<Rule, Content>
-  readonly createCommands: CreateRuleCommands
-  readonly history: History
-  readonly past: PastRules
-  readonly scope: RuleScope
-}
 
 /** Errors of endpoints that read the past. */
 export const HISTORY_ERRORS = ['audit_busy', 'history_unavailable'] as const
@@ -51,9 +41,11 @@ export const HISTORY_ERRORS = ['audit_busy', 'history_unavailable'] as const
  * docs/decisions/rules.md, "Rules keep their own engine, and the promises of all resources".
  */
 export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Content>(
-  services: RuleEndpointServices<Rule, Content>,
+  kind: RuleKind<Rule, Content>,
+  services: RuleHistoryServices,
 ): readonly Endpoint[] {
-  const { kind, createCommands, past, scope } = services
+  const { past, scope } = services
+  const createCommands = services.commands[kind.name]
   const { name, schema, examples, change, errors } = kind.api
   const { operation, whose } = scope
   const path = `${scope.path}/${kind.api.path}`
@@ -132,7 +124,7 @@ export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Con
           return execute(201, createCommands(ownerId).create(call.body), ownerId, call.author)
         },
       }),
-      (call, change) => replayRuleChange(201, call, change, services),
+      (call, change) => replayRuleChange(201, call, change, kind, services),
     ),
     endpoint({
       ...read,
@@ -217,11 +209,12 @@ export async function replayRuleChange(
   status: number,
   call: EndpointCall,
   change: AppliedChange,
-  services: Pick<RuleEndpointServices<never, never>, 'history' | 'createCommands' | 'scope'>,
+  { name }: { readonly name: RuleKindName },
+  { history, commands, scope }: RuleHistoryServices,
 ): Promise<EndpointResponse> {
-  const past = await readRuleChange(change, services.history, services.scope.ownerOf(call, true))
-  const commands = await pastCommands(past, services.createCommands)
-  return toRuleResponse(status, commands.show(changedRuleId(past)))
+  const past = await readRuleChange(change, history, scope.ownerOf(call, true))
+  const { show } = await pastCommands(past, commands[name])
+  return toRuleResponse(status, show(changedRuleId(past)))
 }
 
 /** The response with a rule, its ETag and its warnings, or with the success of a deletion. */

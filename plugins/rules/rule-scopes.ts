@@ -27,14 +27,6 @@ interface PastRulesQuery {
   readonly asOf: AsOf
 }
 
-/** Reads past rules. Both methods throw 400 if `asOf` is in the future. */
-export interface PastRules {
-  /** Resolves with the JSON text of `{data: […]}`: the rules in evaluation order, as the API shows them. */
-  list(query: PastRulesQuery & { readonly page: PageQuery }, signal: AbortSignal): Promise<Uint8Array>
-  /** Resolves with a rule set that holds the rule, or nothing if it did not exist. */
-  find(query: PastRulesQuery & { readonly ruleId: number }, signal: AbortSignal): Promise<RuleSet>
-}
-
 type KnownCaller = Exclude<Access, { readonly type: 'public' }>
 
 /** Whose rules some endpoints are about: the caller's, or those of the policy that the path names. */
@@ -81,9 +73,16 @@ interface OwnerQuery {
   readonly owner: RuleOwner
 }
 
-/** What is read from the events of one owner. Texts are bodies in JSON. */
-export interface RuleHistory extends PastRules {
-  /** `{data: {from, to, routing, firewall}}`. Throws 400 if a point in time is in the future. */
+/**
+ * What is read from the events of one owner. Texts are bodies in JSON. `list`, `find` and `diff` throw 400 if
+ * a point in time is in the future.
+ */
+export interface RuleHistory {
+  /** `{data: […], next_cursor?}`: the rules in evaluation order, as the API shows them, or a page of them. */
+  list(query: PastRulesQuery & { readonly page: PageQuery }, signal: AbortSignal): Promise<Uint8Array>
+  /** Resolves with a rule set that holds the rule, or nothing if it did not exist. */
+  find(query: PastRulesQuery & { readonly ruleId: number }, signal: AbortSignal): Promise<RuleSet>
+  /** `{data: {from, to, routing, firewall}}`. */
   diff(query: OwnerQuery & { from: AsOf; to: AsOf | undefined }, signal: AbortSignal): Promise<Uint8Array>
   /** `{data: [change…]}` of one rule; undefined if there was no such rule. */
   changes(

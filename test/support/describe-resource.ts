@@ -167,11 +167,10 @@ export function describeResource(tested: TestedResource): void {
       }
       const alive = all.flatMap(({ shown }) => (shown === null ? [] : [shown]))
       expect(alive.length).to.be.at.least(2)
-      for (const limit of [2, 1000]) {
-        const ids = new Set(alive.map(({ id }) => id))
-        const entries = await listAll(limit)
-        expect(entries.filter(({ id }) => ids.has(id))).to.have.deep.members(alive)
-      }
+      const ids = new Set(alive.map(({ id }) => id))
+      const entries = await listAll(1000)
+      expect(entries.filter(({ id }) => ids.has(id))).to.have.deep.members(alive)
+      expect(await listAll(2), 'the same in pages').to.deep.equal(entries)
       const histories: { position: number; after: Fields | null }[][] = []
       for (const { path, past } of all) {
         const history = (await call('GET', `${path}/history`)).body.data
@@ -184,7 +183,10 @@ export function describeResource(tested: TestedResource): void {
         }
       }
       if (!tested.listsThePast) return
-      for (const { position } of histories.flat()) {
+      const positions = histories.flat().map(({ position }) => position)
+      // The long form makes a thousand changes.
+      const step = Math.ceil(positions.length / 50)
+      for (const position of positions.filter((_, index) => index % step === 0)) {
         const then = histories.map((changes) => changes.findLast((change) => change.position <= position))
         const expected = then.flatMap((change) => change?.after ?? [])
         expect(await listAll(2, `&as_of=${position}`)).to.have.deep.members(expected)
@@ -234,6 +236,7 @@ export function describeResource(tested: TestedResource): void {
       await expectRefusal(call('GET', `${path}/999999/history`), 404)
       await expectRefusal(call('GET', `${known.path}?as_of=999999999`), 400)
       await expectRefusal(call('GET', `${listPath}?cursor=x`), 400)
+      if (tested.listsThePast) await expectRefusal(call('GET', `${listPath}?as_of=0&cursor=x`), 400)
       await expectRefusal(call('DELETE', known.path, undefined, { 'if-match': 'x' }), 400)
       if (tested.addParent) {
         const unknown = listPath.replace(/\d+/, '999999')
