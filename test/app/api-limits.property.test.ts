@@ -1,6 +1,7 @@
 import { expect } from 'chai'
-import { createRandom } from '../support/random.ts'
-import { randomRequest, type ToolDialect } from '../support/random-requests.ts'
+import fc from 'fast-check'
+import { inRounds } from '../support/property.ts'
+import { REQUESTS, type ToolDialect } from '../support/request-arbitraries.ts'
 import { ROUNDS } from '../support/rounds.ts'
 import {
   combinations,
@@ -10,10 +11,9 @@ import {
   type TranslationBench,
 } from '../support/translation.ts'
 
-const SEED = Number(process.env.LIMITS_SEED ?? 20261126)
 const DIALECTS: readonly ToolDialect[] = ['chat', 'messages', 'responses']
 
-describe(`random valid requests (seed ${SEED})`, () => {
+describe('random valid requests', () => {
   let bench: TranslationBench
   let refusal: string | undefined
 
@@ -28,13 +28,13 @@ describe(`random valid requests (seed ${SEED})`, () => {
 
   for (const { title, ...combination } of combinations(DIALECTS).filter(({ stream }) => !stream))
     it(`become bodies that the API accepts: ${title}`, async () => {
-      const random = createRandom(SEED)
-      for (let count = 0; count < ROUNDS.validRequests; count++) {
+      const requests: fc.Arbitrary<object> = REQUESTS[combination.dialect as ToolDialect]
+      const isAccepted = fc.asyncProperty(requests, fc.boolean(), async (body, stream) => {
         refusal = undefined
-        const body = randomRequest(random, combination.dialect as ToolDialect)
-        const asked = await bench.ask({ ...combination, stream: random.chance(0.3) }, { body })
-        expect(refusal, `request ${count}: ${JSON.stringify(body)}`).to.equal(undefined)
-        expect(asked.status, `request ${count}: ${asked.raw}\n${JSON.stringify(body)}`).to.equal(200)
-      }
+        const asked = await bench.ask({ ...combination, stream }, { body })
+        expect(refusal).to.equal(undefined)
+        expect(asked.status, asked.raw).to.equal(200)
+      })
+      await fc.assert(isAccepted, inRounds(ROUNDS.validRequests))
     })
 })
