@@ -76,7 +76,7 @@ describe('changes in the console', function () {
     const operator = await newOperator(gateway, 'auditor', 'Linus')
     const userPath = `/admin/users/${user.id}`
     const budgetPath = `${userPath}/budget`
-    const terms = { limit_usd: 5, period: 'month', on_exceed: 'refuse' }
+    const terms = { limit_usd: 5, period: 'month', warn_ratio: 0.5, on_exceed: 'refuse' }
     const refusesStale = async (label: string, change: () => Promise<unknown>) => {
       await change()
       await save(page)
@@ -98,24 +98,28 @@ describe('changes in the console', function () {
     await page.getByLabel('US dollars').fill('8')
     await save(page)
     await done()
-    expect((await asAdmin(gateway, 'GET', budgetPath)).body.data.limit_usd).to.equal(8)
+    const { data: budget } = (await asAdmin(gateway, 'GET', budgetPath)).body
+    expect([budget.limit_usd, budget.warn_ratio]).to.deep.equal([8, 0.5])
 
     // The page still shows the user of before the budget.
     await page.getByRole('button', { name: 'Settings' }).click()
     await page.getByLabel('Requests per minute').fill('9')
-    await refusesStale('Settings', () => asAdmin(gateway, 'PATCH', userPath, { requests_per_minute: 3 }))
+    await refusesStale('Settings', () =>
+      asAdmin(gateway, 'PATCH', userPath, { requests_per_minute: 3, tokens_per_minute: 5000 }),
+    )
     expect(await page.getByLabel('Requests per minute').inputValue()).to.equal('3')
     await page.getByLabel('Requests per minute').fill('9')
     await save(page)
     await done()
-    expect((await asAdmin(gateway, 'GET', userPath)).body.data.requests_per_minute).to.equal(9)
+    const { data: saved } = (await asAdmin(gateway, 'GET', userPath)).body
+    expect([saved.requests_per_minute, saved.tokens_per_minute]).to.deep.equal([9, 5000])
 
     const operatorPath = `/admin/operators/${operator.id}`
     await open(`/operators`)
     await page
       .getByRole('listitem')
       .filter({ hasText: 'Linus' })
-      .getByRole('button', { name: 'Role' })
+      .getByRole('button', { name: 'Settings' })
       .click()
     await page.getByLabel('Role', { exact: true }).selectOption('editor')
     await asAdmin(gateway, 'PATCH', operatorPath, { role: 'admin' })

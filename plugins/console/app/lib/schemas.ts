@@ -222,3 +222,28 @@ export interface WhatIfRule {
   kind: 'routing' | 'firewall'; id: number; name: string; action: 'add' | 'change' | 'remove'; before: number
   after: number; changed: number
 }
+/** The fields of forms, but for lists and objects. */
+export const FORMS = {
+  ApiKeyInput: { name: { maxLength: 128 }, expires_at: {} },
+  BudgetInput: {
+    limit_usd: { type: 'number', min: 0, max: 9000000, required: true },
+    period: { options: ['day', 'week', 'month', 'total'] }, warn_ratio: { type: 'number', max: 1 },
+    on_exceed: { options: ['refuse', 'downgrade'] },
+  },
+  GroupInput: { name: { required: true, maxLength: 128 }, description: { maxLength: 1000, empty: null } },
+  OperatorInput: {
+    name: { required: true, maxLength: 128 }, role: { options: ['admin', 'editor', 'auditor'] },
+  },
+  PolicyInput: {
+    name: { required: true, maxLength: 128 }, description: { maxLength: 1000, empty: null },
+    is_enabled: { type: 'check' }, priority: { type: 'number', min: -1000, max: 1000, required: true },
+    visibility: { options: ['name', 'full'] },
+  },
+  UserChange: {
+    name: { required: true, maxLength: 128 }, plan: { options: ['free', 'paid'] },
+    requests_per_minute: { type: 'number', min: 1, max: 9007199254740991, empty: null },
+    tokens_per_minute: { type: 'number', min: 1, max: 9007199254740991, empty: null },
+    max_concurrent: { type: 'number', min: 1, max: 9007199254740991, empty: null },
+  },
+  UserInput: { name: { required: true, maxLength: 128 }, plan: { options: ['free', 'paid'] } },
+} as const

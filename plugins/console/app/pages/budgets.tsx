@@ -5,21 +5,21 @@ import type { BudgetState } from '../lib/schemas.ts'
 import { hasRole } from '../lib/session.ts'
 import { Meter } from '../ui/charts.tsx'
 import { EditButton, RemoveButton } from '../ui/dialogs.tsx'
-import type { FieldSpecs } from '../ui/fields.tsx'
+import { fieldsOf } from '../ui/fields.tsx'
 import { Empty, Panel, ResourceView } from '../ui/page.tsx'
 
-const FIELDS: FieldSpecs = [
-  { name: 'limit_usd', label: 'US dollars', type: 'number', required: true },
-  { name: 'period', label: 'Per', options: ['day', 'week', 'month', ['total', 'in total']] },
-  {
-    name: 'on_exceed',
+const FIELDS = fieldsOf('BudgetInput', {
+  limit_usd: { label: 'US dollars' },
+  period: { label: 'Per', options: ['day', 'week', 'month', ['total', 'in total']] },
+  warn_ratio: { label: 'Warn from this share of it', hint: '0 to 1. Empty: no warning.' },
+  on_exceed: {
     label: 'When it is used up',
     options: [
       ['refuse', 'refuse requests'],
       ['downgrade', 'route to cheaper models'],
     ],
   },
-]
+})
 
 /** The budget of a user, of a group, or of everything, at an endpoint of operators. */
 export function BudgetPanel({ path, title = 'Budget' }: { readonly path: string; readonly title?: string }) {

@@ -2,15 +2,10 @@ import { post } from '../lib/api.ts'
 import { href, route } from '../lib/router.ts'
 import type { ApiKey, IssuedApiKey } from '../lib/schemas.ts'
 import { ChangeButton } from '../ui/dialogs.tsx'
-import type { FieldSpecs } from '../ui/fields.tsx'
+import { type FieldSpecs, fieldsOf } from '../ui/fields.tsx'
 import { useAddress } from '../ui/page.tsx'
 import { Badge, Time } from '../ui/values.tsx'
 import type { ItemProps, ResourceSpec } from './resource.tsx'
-
-const NEW: FieldSpecs = [
-  { name: 'name', label: 'Name', hint: 'Such as the program that uses it.' },
-  { name: 'expires_at', label: 'Expires', type: 'datetime-local', hint: 'Empty: never.' },
-]
 
 const ROTATION: FieldSpecs = [
   {
@@ -27,7 +22,10 @@ export const KEYS: ResourceSpec<ApiKey> = {
   title: 'API keys',
   noun: 'key',
   writer: 'admin',
-  created: NEW,
+  created: fieldsOf('ApiKeyInput', {
+    name: { hint: 'Such as the program that uses it.' },
+    expires_at: { label: 'Expires', type: 'datetime-local', hint: 'Empty: never.' },
+  }),
   initial: {},
   empty: 'No keys.',
   item: KeyItem,

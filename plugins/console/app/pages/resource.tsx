@@ -32,6 +32,8 @@ export interface ResourceSpec<Shown extends Item> {
   readonly created: FieldSpecs
   readonly initial: object
   readonly edited?: FieldSpecs
+  /** Whether a change replaces all fields that the gateway has values of: one that is missing is removed. */
+  readonly isSetTogether?: boolean
   /** What adds one, unless it is created: the button, and the request. */
   readonly add?: {
     readonly label: string
@@ -49,8 +51,6 @@ export interface ResourceSpec<Shown extends Item> {
   /** The page of one. Without it, it is changed in the list. */
   readonly summary?: (item: Shown) => ComponentChildren
   readonly panels?: (item: Shown, path: string) => ComponentChildren
-  readonly editLabel?: string
-  readonly editTitle?: (item: Shown) => string
   readonly removeLabel?: string
   /** What deleting one means. */
   readonly warning?: string
@@ -179,15 +179,16 @@ interface ActionsProps<Shown extends Item> extends SpecProps<Shown> {
 
 /** The buttons that change and delete one. */
 function Actions<Shown extends Item>({ spec, item, list, kind, onDone, onRemoved }: ActionsProps<Shown>) {
-  const { noun, writer, edited, editLabel = 'Settings', removeLabel = 'Delete', warning } = spec
+  const { noun, writer, edited, isSetTogether, removeLabel = 'Delete', warning } = spec
   if (!hasRole(writer) || spec.isFinal?.(item)) return null
   const path = spec.pathOf?.(item, list) ?? `/admin/${spec.path}/${encodeURIComponent(item.id)}`
   return (
     <span class="actions">
       {edited && (
         <EditButton
-          label={editLabel}
-          title={spec.editTitle?.(item) ?? `Settings of the ${noun}`}
+          label="Settings"
+          title={`Settings of the ${noun}`}
+          isSetTogether={isSetTogether}
           path={path}
           fields={edited}
           onSaved={onDone}

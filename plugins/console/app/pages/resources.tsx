@@ -4,7 +4,7 @@ import { href } from '../lib/router.ts'
 import type { Group, GroupMember, Operator, Policy, User } from '../lib/schemas.ts'
 import { hasRole } from '../lib/session.ts'
 import { ListPicker, UserPicker } from '../ui/combobox.tsx'
-import { CheckField, type FieldSpec } from '../ui/fields.tsx'
+import { CheckField, type FieldSpec, fieldsOf } from '../ui/fields.tsx'
 import { useAddress } from '../ui/page.tsx'
 import { Badge, Time, UserLink } from '../ui/values.tsx'
 import { BudgetPanel } from './budgets.tsx'
@@ -12,34 +12,21 @@ import { KEYS } from './keys.tsx'
 import { createResourcePages, type ItemProps, List, type ResourceSpec } from './resource.tsx'
 import { RuleEditor } from './rule-editor.tsx'
 
-const NAME: FieldSpec = { name: 'name', label: 'Name', required: true, maxLength: 128 }
-const DESCRIPTION: FieldSpec = { name: 'description', label: 'Description', maxLength: 1000, empty: null }
-
-const PLAN: FieldSpec = {
-  name: 'plan',
-  label: 'Plan',
-  options: ['paid', 'free'],
-  hint: 'Users on the free plan have no rules of their own.',
-}
+const PLAN = { hint: 'Users on the free plan have no rules of their own.' }
+const LIMIT = { hint: 'Never set: the limit of the plan. Cleared: no limit.' }
 
 export const UserPages = createResourcePages<User>({
   path: 'users',
   title: 'Users',
   noun: 'user',
   writer: 'admin',
-  created: [NAME, PLAN],
+  created: fieldsOf('UserInput', { plan: PLAN }),
   initial: { plan: 'paid' },
-  edited: [
-    NAME,
-    PLAN,
-    {
-      name: 'requests_per_minute',
-      label: 'Requests per minute',
-      type: 'number',
-      empty: null,
-      hint: 'Empty: the limit of the plan.',
-    },
-  ],
+  edited: fieldsOf('UserChange', {
+    ...{ plan: PLAN, requests_per_minute: LIMIT, tokens_per_minute: LIMIT },
+    max_concurrent: { ...LIMIT, label: 'Requests at the same time' },
+  }),
+  isSetTogether: true,
   isSearched: true,
   empty: 'There are no users yet.',
   columns: [
@@ -89,9 +76,9 @@ export const GroupPages = createResourcePages<Group>({
   title: 'Groups',
   noun: 'group',
   writer: 'editor',
-  created: [NAME, DESCRIPTION],
+  created: fieldsOf('GroupInput'),
   initial: {},
-  edited: [NAME, DESCRIPTION],
+  edited: fieldsOf('GroupInput'),
   empty: 'There are no groups. Policies can apply to a group of users.',
   item: ({ item: { id, name, description } }) => (
     <li>
@@ -135,23 +122,16 @@ const MEMBERS: ResourceSpec<GroupMember> = {
   pathOf: ({ id }, list) => `${list}/${id}`,
 }
 
-const ROLE: FieldSpec = {
-  name: 'role',
-  label: 'Role',
-  options: ['auditor', 'editor', 'admin'],
-  hint: 'auditor reads, editor also changes rules, admin does everything.',
-}
+const ROLE = { hint: 'auditor reads, editor also changes rules, admin does everything.' }
 
 export const OperatorPages = createResourcePages<Operator>({
   path: 'operators',
   title: 'Operators',
   noun: 'operator',
   writer: 'admin',
-  created: [NAME, ROLE],
+  created: fieldsOf('OperatorInput', { role: ROLE }),
   initial: { role: 'auditor' },
-  edited: [ROLE],
-  editLabel: 'Role',
-  editTitle: ({ name }) => `Role of ${name}`,
+  edited: fieldsOf('OperatorInput', { role: ROLE }),
   removeLabel: 'Remove',
   empty: 'There are no operators: everybody uses the ADMIN_KEY. Create one to see who changed what.',
   item: OperatorItem,
@@ -178,28 +158,11 @@ function OperatorItem({ item, actions }: ItemProps<Operator>) {
 
 type Targets = Readonly<{ everyone?: true; groups?: readonly number[]; users?: readonly number[] }>
 
-const POLICY_FIELDS: readonly FieldSpec[] = [
-  NAME,
-  DESCRIPTION,
-  {
-    name: 'priority',
-    label: 'Priority',
-    type: 'number',
-    hint: '-1000 to 1000. Policies with a higher priority come first.',
-  },
-  { name: 'is_enabled', label: 'Enabled', type: 'check' },
-  {
-    name: 'visibility',
-    label: 'Users see what the rules look for',
-    type: 'check',
-    options: ['name', 'full'],
-  },
-  {
-    name: 'applies_to',
-    label: 'Applies to',
-    render: (value, set) => <TargetFields targets={value as Targets} onChange={set} />,
-  },
-]
+const POLICY_FIELDS = fieldsOf('PolicyInput', {
+  priority: { hint: '-1000 to 1000. Policies with a higher priority come first.' },
+  visibility: { label: 'Users see what the rules look for', type: 'check' },
+  applies_to: { render: (value, set) => <TargetFields targets={value as Targets} onChange={set} /> },
+})
 
 export const PolicyPages = createResourcePages<Policy>({
   path: 'policies',

@@ -135,6 +135,8 @@ interface EditButtonProps {
   readonly path: string
   /** PUT sends all fields, PATCH those that were changed. */
   readonly method?: 'PATCH' | 'PUT'
+  /** With PATCH, sends the fields that have a value, too. */
+  readonly isSetTogether?: boolean | undefined
   readonly fields: FieldSpecs
   /** What the fields have if there is no object yet. */
   readonly initial?: object
@@ -154,16 +156,22 @@ interface EditDialogProps extends Omit<EditButtonProps, 'label' | 'kind'> {
   readonly onClose: () => void
 }
 
-function EditDialog({ path, method = 'PATCH', initial = {}, onSaved, ...dialog }: EditDialogProps) {
+function EditDialog(props: EditDialogProps) {
+  const { path, method = 'PATCH', isSetTogether, initial = {}, onSaved, ...dialog } = props
   const { data, error } = useResource(path, () => getTagged<Values | null>(path).catch(orElse(NONE)))
   if (data === undefined) return error ? <p role="alert">{error.message}</p> : null
   const { value } = data
   async function save(body: Values, reason: string) {
     const isChanged = ([name, entered]: [string, unknown]) =>
       JSON.stringify(entered) !== JSON.stringify(value?.[name] ?? null)
-    const changed = method === 'PUT' ? body : Object.fromEntries(Object.entries(body).filter(isChanged))
-    if (Object.keys(changed).length === 0) return
-    await send(method, path, changed, { reason, headers: ifUnchanged(data as Tagged<unknown>) }).catch(refuse)
+    const entries = Object.entries(body)
+    if (method === 'PATCH' && !entries.some(isChanged)) return
+    const isSent = ([name, entered]: [string, unknown]) =>
+      method === 'PUT' || isChanged([name, entered]) || (isSetTogether && value?.[name] !== undefined)
+    await send(method, path, Object.fromEntries(entries.filter(isSent)), {
+      reason,
+      headers: ifUnchanged(data as Tagged<unknown>),
+    }).catch(refuse)
     onSaved()
   }
   return <ChangeDialog {...dialog} action="Save" value={value ?? initial} onSave={save} />

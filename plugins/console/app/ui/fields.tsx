@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'
+import { FORMS } from '../lib/schemas.ts'
 
 interface FieldProps {
   readonly label: string
@@ -16,6 +17,8 @@ export interface TextProps extends FieldProps {
   readonly autoComplete?: string
   readonly placeholder?: string
   readonly maxLength?: number
+  readonly min?: number
+  readonly max?: number
   readonly mono?: boolean
 }
 
@@ -136,7 +139,8 @@ export function Form({ onSubmit, children, class: className = '', label }: FormP
 export type Values = Readonly<Record<string, unknown>>
 
 /** A field of a form. Values are those of the API, but numbers and JSON are texts while they are edited. */
-export interface FieldSpec extends Pick<TextProps, 'hint' | 'required' | 'maxLength' | 'rows' | 'mono'> {
+export interface FieldSpec
+  extends Pick<TextProps, 'hint' | 'required' | 'maxLength' | 'min' | 'max' | 'rows' | 'mono'> {
   readonly name: string
   readonly label: string
   /** Default: a text, or a choice if there are options. A check has the second of its options if checked. */
@@ -152,6 +156,19 @@ export interface FieldSpec extends Pick<TextProps, 'hint' | 'required' | 'maxLen
 
 /** Fields below each other; those in a list, side by side. */
 export type FieldSpecs = readonly (FieldSpec | readonly FieldSpec[])[]
+
+/** The fields of a schema of the API, with what a form says more of some. Further ones come last. */
+export function fieldsOf(
+  schema: keyof typeof FORMS,
+  more: Readonly<Record<string, Partial<FieldSpec>>> = {},
+): readonly FieldSpec[] {
+  const form: typeof more = FORMS[schema]
+  return Object.keys({ ...form, ...more }).map((name) => {
+    const words = name.replace(/^is_/, '').replaceAll('_', ' ')
+    const label = words.charAt(0).toUpperCase() + words.slice(1)
+    return { name, label, ...form[name], ...more[name] }
+  })
+}
 
 interface FieldsProps {
   readonly specs: FieldSpecs
