@@ -33,8 +33,8 @@ export interface BudgetTerms {
 export interface Change {
   position: number; time: string; actor: Actor; request_id: string | null; reason?: string
   kind: 'routing' | 'firewall' | 'key' | 'user' | 'policy' | 'group' | 'unknown'; id: number | string | null
-  revision: number; event: string; reverted_to?: number; no_effect?: string
-  before: Record<string, unknown> | null; after: Record<string, unknown> | null
+  revision: number; event: string; no_effect?: string; before: Record<string, unknown> | null
+  after: Record<string, unknown> | null; reverted_to?: number
 }
 export interface CheckpointAge { size: number; time: string; age_seconds: number }
 export interface ConsoleSession {
