@@ -11,6 +11,7 @@ import { newUser } from '../support/new-user.ts'
 import { hasCurl, readBlocks, readCurlBlocks, runBlock } from '../support/pages.ts'
 import { BUILT_IN, installExamples, listPlugins } from '../support/plugins.ts'
 import { ROOT } from '../support/root.ts'
+import { describeInFull } from '../support/rounds.ts'
 import { skip } from '../support/skip.ts'
 import { waitUntil } from '../support/wait.ts'
 
@@ -58,11 +59,12 @@ describe('the page about plugins', () => {
 describe('a plugin package', () => {
   describe('on the embedded log', () =>
     followsTheContract(async () => ({ environment: {}, async stop() {} })))
-  describe('on EventStoreDB', () =>
+  describeInFull('on EventStoreDB', () =>
     followsTheContract(async () => {
       const server = await startEventStore({ file: path.join(await makeFolder(), 'events.db') })
       return { environment: { EVENTSTORE_URL: server.connectionString }, stop: () => server.stop() }
-    }))
+    }),
+  )
 })
 
 /** Where the events are. */

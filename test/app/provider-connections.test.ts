@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import { readRecords } from '../support/dialects.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { type RawProvider, type RawRequest, rawResponse, startRawProvider } from '../support/raw-provider.ts'
+import { pairs } from '../support/rounds.ts'
 import { chunk, completion } from '../support/scripted-provider.ts'
 import { post, receivedText } from '../support/streams.ts'
 
@@ -15,6 +16,20 @@ const INTERIM: Readonly<Record<string, string>> = {
   '100 without a reason': 'HTTP/1.1 100 \r\n\r\n',
   '100 of HTTP/1.0': 'HTTP/1.0 100 Continue\r\n\r\n',
   'a 103, two 100 and a 199': [103, 100, 100, 199].map((status) => `HTTP/1.1 ${status} A\r\n\r\n`).join(''),
+}
+
+const SURPLUS: Readonly<Record<string, (request: RawRequest) => Buffer | string>> = {
+  'a second response': (request) => echo(request),
+  'the beginning of a response': () => 'HTTP/1.1 2',
+  'an empty line': () => '\r\n',
+  'other bytes': () => '{}',
+  'an informational response': () => INTERIM['100 Continue']!,
+}
+
+/** The cases for whole replies or for streams: in the quick form, each is in one of the two. */
+function casesOf<Case>(stream: boolean, table: Readonly<Record<string, Case>>) {
+  const all = pairs([false, true], Object.entries(table))
+  return all.flatMap(([isStream, entry]) => (isStream === stream ? [entry] : []))
 }
 
 describe('connections to a provider', () => {
@@ -50,7 +65,7 @@ describe('connections to a provider', () => {
     const kind = stream ? 'stream' : 'whole'
 
     describe(`with ${kind} replies`, () => {
-      for (const [name, interim] of Object.entries(INTERIM)) {
+      for (const [name, interim] of casesOf(stream, INTERIM)) {
         it(`skip ${name}`, async () => {
           provider.respond((request) =>
             request.socket.write(Buffer.concat([Buffer.from(interim), echo(request)])),
@@ -101,13 +116,7 @@ describe('connections to a provider', () => {
         expect(provider.sockets).to.have.lengthOf(3)
       })
 
-      for (const [name, surplus] of Object.entries({
-        'a second response': (request: RawRequest) => echo(request),
-        'the beginning of a response': () => 'HTTP/1.1 2',
-        'an empty line': () => '\r\n',
-        'other bytes': () => '{}',
-        'an informational response': () => INTERIM['100 Continue']!,
-      })) {
+      for (const [name, surplus] of casesOf(stream, SURPLUS)) {
         it(`are closed when an idle one brings ${name}, then carry one request each`, async () => {
           const sendings: string[] = []
           provider.respond((request) => {

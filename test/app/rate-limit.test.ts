@@ -5,6 +5,7 @@ import { makeFolder } from '../support/folders.ts'
 import { type Answer, AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { addLimitedUser, limitHeaders } from '../support/limited-user.ts'
 import { type RunningRedis, requireRedis } from '../support/redis.ts'
+import { sample } from '../support/rounds.ts'
 import { PATIENT_WITH_REDIS, withSettings } from '../support/settings.ts'
 import { waitUntil } from '../support/wait.ts'
 
@@ -167,7 +168,9 @@ describe("a user's own limit", () => {
     const user = await addLimitedUser(gateway, 'free')
     expect((await user.change({ requests_per_minute: null })).body.data.requests_per_minute).to.equal(null)
     expect(limitHeaders(await user.get())).to.deep.equal({ limit: null, remaining: null, reset: null })
-    expect(await storm([gateway], user.get)).to.equal(320)
+    // One more than the plan allows.
+    const answers = await Promise.all(Array.from({ length: 61 }, user.get))
+    expect(answers.map(({ status }) => status)).to.deep.equal(answers.map(() => 200))
   })
 
   it("is replaced by the plan's limit when a change omits it", async () => {
@@ -246,11 +249,10 @@ describe('the rate limit in Redis', () => {
     const first = await startGateway(environment)
     const user = await addLimitedUser(first, 'free')
     const second = await startGateway(environment, first)
-    expect(await storm([first, second], user.get)).to.equal(60)
-    await endWindows()
-    expect(await storm([first, second], user.get)).to.equal(60)
-    await endWindows()
-    expect(await storm([second], user.get)).to.equal(60)
+    for (const gateways of sample([[first, second], [second], [first, second]], 2)) {
+      expect(await storm(gateways, user.get)).to.equal(60)
+      await endWindows()
+    }
     await Promise.all([first.stop(), second.stop()])
     expect(first.stderr() + second.stderr()).not.to.match(/redis unavailable|a-redis-password/)
   })

@@ -4,6 +4,7 @@ import { budgetOf, readBudget, setBudget } from '../support/budgets.ts'
 import { type Answer, AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { scrape } from '../support/metrics.ts'
 import { installAll, listPlugins, startWithPlugins } from '../support/plugins.ts'
+import { sample } from '../support/rounds.ts'
 
 /**
  * Adds to the trace what the header `x-entry` names, in the phase that `x-phase` names, and changes the field
@@ -96,6 +97,8 @@ const VALID = [
 
 describe('a plugin that writes into records what cannot be stored', () => {
   for (const evidence of ['optional', 'required']) {
+    const names = evidence === 'optional' ? NAMES : sample(NAMES, 6)
+    const fields = evidence === 'optional' ? FIELDS : sample(FIELDS, 4)
     describe(`evidence: ${evidence}`, () => {
       let gateway: RunningGateway
       before(async () => {
@@ -121,7 +124,7 @@ describe('a plugin that writes into records what cannot be stored', () => {
       }
 
       for (const phase of ['decide', 'reply', 'inspect', 'transform'])
-        for (const entry of phase === 'decide' ? NAMES : NAMES.slice(0, 2))
+        for (const entry of phase === 'decide' ? names : NAMES.slice(0, 2))
           it(`fails its own request at most, which is recorded: ${entry}, in ${phase}`, async () => {
             const bad = await ask({ 'x-phase': phase, 'x-entry': entry })
             expect(bad.status).to.equal(VALID.includes(entry) ? 200 : 500)
@@ -135,7 +138,7 @@ describe('a plugin that writes into records what cannot be stored', () => {
             await serves()
           })
 
-      for (const entry of NAMES)
+      for (const entry of names)
         it(`leaves a refusal as it is: ${entry}, in rejected`, async () => {
           const bad = await ask({ 'x-phase': 'rejected', 'x-entry': entry })
           expect(bad.status).to.equal(409)
@@ -144,8 +147,8 @@ describe('a plugin that writes into records what cannot be stored', () => {
         })
 
       for (const headers of [
-        ...NAMES.map((entry) => ({ 'x-phase': 'observe', 'x-entry': entry })),
-        ...FIELDS.map((field) => ({ 'x-break': field })),
+        ...names.map((entry) => ({ 'x-phase': 'observe', 'x-entry': entry })),
+        ...fields.map((field) => ({ 'x-break': field })),
       ])
         it(`loses at most its own record, and logs which: ${Object.values(headers)}`, async () => {
           const bad = await ask(headers)
@@ -181,8 +184,8 @@ describe('a plugin that writes into records what cannot be stored', () => {
       const first = await startGateway({ CONFIG }, { pluginFolder })
       await setBudget(first, budgetOf.all(), { limit_usd: 100 })
       const cases = [
-        ...NAMES.map((entry) => ({ 'x-phase': 'observe', 'x-entry': entry })),
-        ...FIELDS.flatMap((field) => [{ 'x-break': field }, { 'x-break-early': field }]),
+        ...names.map((entry) => ({ 'x-phase': 'observe', 'x-entry': entry })),
+        ...fields.flatMap((field) => [{ 'x-break': field }, { 'x-break-early': field }]),
       ]
       for (const headers of cases)
         await first.call('POST', '/v1/chat/completions', chatBody('hello', { max_tokens: 20 }), headers)

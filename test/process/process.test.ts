@@ -127,7 +127,7 @@ describe('the command line', () => {
     const gateway = await startGatewayOnFiles()
     const environment = { DATA_DIR: gateway.dataDir }
     const added = JSON.parse(
-      (await runSignalbox(['users', 'add', '--name', 'Ada', '--plan', 'paid'], environment)).stdout,
+      (await runCommand(['users', 'add', '--name', 'Ada', '--plan', 'paid'], environment)).stdout,
     )
     expect(added).to.include({ name: 'Ada', plan: 'paid' })
     const second = JSON.parse((await runCommand(['keys', 'add', String(added.id)], environment)).stdout)

@@ -110,8 +110,8 @@ for (const log of IS_FULL ? ['the embedded log', 'EventStoreDB'] : ['the embedde
 
       const commands = [
         await command('log', 'export'),
-        await command('log', 'verify'),
-        await command('users', 'list'),
+        await runCommand(['log', 'verify'], { ...environment, DATA_DIR: dataDir }),
+        await runCommand(['users', 'list'], { ...environment, DATA_DIR: dataDir }),
       ]
       const [exported] = commands
       expect(commands.map(({ code }) => code)).to.deep.equal([0, 0, 0])

@@ -18,6 +18,22 @@ export function pairs<Row, Column>(
   return Array.from({ length: count }, (_, n) => [rows[n % rows.length]!, columns[n % columns.length]!])
 }
 
+/** So many of the cases of a table, evenly spread, in the quick form; all of them in the others. */
+export function sample<Case>(cases: readonly Case[], count: number): readonly Case[] {
+  if (IS_FULL || cases.length <= count) return cases
+  return Array.from({ length: count }, (_, n) => cases[Math.floor((n * cases.length) / count)]!)
+}
+
+/** A test that the quick form leaves out, since it has a cheaper one of its kind. */
+export function itInFull(title: string, run: Mocha.AsyncFunc | Mocha.Func): void {
+  if (IS_FULL) it(title, run)
+}
+
+/** Tests that the quick form leaves out, since it has cheaper ones of their kind. */
+export function describeInFull(title: string, define: (this: Mocha.Suite) => void): void {
+  if (IS_FULL) describe(title, define)
+}
+
 const choose = <Value>(full: Value, long: Value, quick = full) => (isLong ? long : IS_FULL ? full : quick)
 
 export const ROUNDS = {
@@ -62,7 +78,7 @@ export const ROUNDS = {
   /** Clients that send made-up models, paths, keys and methods. */
   inventedClients: choose(100, 600, 30),
   /** Random histories of rules that are simulated. */
-  simulatedHistories: Number(process.env.SIMULATE_HISTORIES ?? choose(10, 300, 5)),
+  simulatedHistories: Number(process.env.SIMULATE_HISTORIES ?? choose(10, 300, 3)),
   /** Random histories of policies, groups, users and plans, whose decisions are decided again. */
   policyHistories: Number(process.env.POLICY_HISTORIES ?? choose(50, 2000, 20)),
   /** Users with random policies and rules, whose requests must obey the policies. */
@@ -96,12 +112,20 @@ export const ROUNDS = {
       ['silence', 'flush'],
     ] as const,
   ),
+  /** Random series of commands on counters, in Redis and in memory. */
+  reservationSeries: choose(40, 200, 6),
+  /** Stops of an event store's server under so many writers. */
+  outages: choose({ count: 3, writers: 16 }, { count: 3, writers: 16 }, { count: 1, writers: 4 }),
+  /** Nodes that start while another one appends. */
+  startingNodes: choose(10, 10, 3),
+  /** Alternatives of a schema that are merged. */
+  mergedSchemas: choose(10_000, 10_000, 2_000),
   /** Seeds of ratings that say nothing, of which no router may be called better. */
   chanceRouters: choose(6, 200, 2),
   /** Seeds of ratings of kinds of prompts that are held out. */
   heldOutKinds: choose([1, 2, 3, 4], [1, 2, 3, 4], [2]),
   /** Requests of each user that what-if evaluates again. */
-  pastRequests: choose(25, 25, 12),
+  pastRequests: choose(25, 25, 6),
   /** Random requests of each dialect that must suit each provider. */
   validRequests: choose(40, 40, 10),
   /** Random patterns of rules that look at streamed replies. */

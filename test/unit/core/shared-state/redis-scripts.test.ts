@@ -17,10 +17,10 @@ import {
 } from '../../../../core/shared-state/reservations.ts'
 import { createRandom } from '../../../support/random.ts'
 import { type RunningRedis, requireRedis } from '../../../support/redis.ts'
+import { ROUNDS } from '../../../support/rounds.ts'
 
 const HOLD_MS = 60_000
 const LEASE = { leaseMs: 30_000, holdMs: HOLD_MS }
-const SERIES = 40
 const STEPS = 150
 
 /** A key that expires with the window of its counter never does so before the clock of the test. */
@@ -48,7 +48,7 @@ describe('the scripts for Redis', () => {
   })
 
   it('do what the reservations in memory do, in random series of commands, losses and waits', async () => {
-    for (let series = 1; series <= SERIES; series++) await compare(series)
+    for (let series = 1; series <= ROUNDS.reservationSeries; series++) await compare(series)
   })
 
   async function compare(seed: number): Promise<void> {

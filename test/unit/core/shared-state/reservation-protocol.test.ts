@@ -6,14 +6,16 @@ import {
   type ProtocolPart,
   ReservationModel,
 } from '../../../support/reservation-model.ts'
-import { ROUNDS } from '../../../support/rounds.ts'
+import { pairs, ROUNDS } from '../../../support/rounds.ts'
 
 const FAULTS: readonly Fault[] = [
-  ...(['request', 'answer', 'late', 'repeated', 'flush', 'empty', 'stale', 'silence', 'crash'] as const),
+  ...(['request', 'answer', 'late', 'repeated', 'flush', 'stale', 'empty', 'silence', 'crash'] as const),
 ]
 
 /** Two gateways with a request each, which do not fit into the limit together. */
 const COMMON = { costs: [[1], [2]], limit: 3, maxFaults: 1 }
+
+const KINDS = ['budget', 'tokens'] as const
 
 const MAX_STATES = 1_000_000
 
@@ -22,17 +24,15 @@ function exploreAll(options: ModelOptions) {
 }
 
 describe('the protocol of reservations, in every state that it can reach', () => {
-  for (const kind of ['budget', 'tokens'] as const) {
-    for (const fault of FAULTS) {
-      it(`never exceeds a limit of ${kind} nor counts wrongly after: ${fault}`, () => {
-        const found = exploreAll({ ...COMMON, kind, faults: [fault] })
-        expect(found.wrong, found.steps.join('; ')).to.equal(undefined)
-        expect(found.states).to.be.above(20)
-      })
-    }
+  for (const [kind, fault] of pairs(KINDS, FAULTS)) {
+    it(`never exceeds a limit of ${kind} nor counts wrongly after: ${fault}`, () => {
+      const found = exploreAll({ ...COMMON, kind, faults: [fault] })
+      expect(found.wrong, found.steps.join('; ')).to.equal(undefined)
+      expect(found.states).to.be.above(20)
+    })
   }
 
-  for (const kind of ['budget', 'tokens'] as const) {
+  for (const kind of KINDS) {
     for (const faults of ROUNDS.protocolFaults) {
       it(`never does so with ${kind} after two of: ${faults.join(', ')}`, () => {
         const found = exploreAll({ ...COMMON, kind, faults, maxFaults: 2 })

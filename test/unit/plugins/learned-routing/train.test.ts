@@ -12,10 +12,19 @@ import {
   TRUE_QUALITY,
 } from '../../../support/made-ratings.ts'
 import { createRandom } from '../../../support/random.ts'
-import { ROUNDS } from '../../../support/rounds.ts'
+import { itInFull, ROUNDS } from '../../../support/rounds.ts'
 
 const train = (ratings: Parameters<typeof trainRouter>[0], options = {}) =>
   trainRouter(ratings, { catalogue: MADE_CATALOGUE, ...options })
+
+/** Versions that several tests look at, by the number of their ratings. */
+const ofRatings = new Map<number, TrainedRouter>()
+
+function trainedOn(count: number): TrainedRouter {
+  const router = ofRatings.get(count) ?? train(makeRatings(count))
+  ofRatings.set(count, router)
+  return router
+}
 
 type Model = keyof typeof MADE_CATALOGUE
 
@@ -41,14 +50,14 @@ function shareOfForesight({ models }: TrainedRouter): number {
 
 describe('training a router', () => {
   it('finds the truth within 5 % of foresight from 400 ratings', () => {
-    const router = train(makeRatings(400))
+    const router = trainedOn(400)
     expect(shareOfForesight(router)).to.be.above(0.95)
     expect(router.models).to.have.keys('small', 'large')
     expect(router.trained_from).to.include({ ratings: 400, skipped: 0, raters: 10 })
   })
 
   it('says that it is better where it is with certainty', () => {
-    const { figures } = train(makeRatings(1000))
+    const { figures } = trainedOn(1000)
     expect(figures).to.include({ better_on_known_kinds: true, complete: false, prompts: 200 })
     expect(figures.strategies).to.have.keys('version', 'length', 'catalogue', 'constants')
     expect(figures.strategies.version!.apgr).to.be.above(0.65)
@@ -56,7 +65,7 @@ describe('training a router', () => {
   })
 
   it('learns from all ratings what it stores, and judges what it learned from the older ones', () => {
-    const { models, figures } = train(makeRatings(1000))
+    const { models, figures } = trainedOn(1000)
     expect(figures.fits).to.deep.equal({ judged: 800, stored: 1000 })
     expect(models.small!.ratings + models.large!.ratings).to.equal(1000)
   })
@@ -71,7 +80,7 @@ describe('training a router', () => {
 
   it('does not depend on the order of the ratings', () => {
     const ratings = makeRatings(300)
-    expect(train(ratings.toReversed())).to.deep.equal(train(ratings))
+    expect(train(ratings.toReversed())).to.deep.equal(trainedOn(300))
   })
 
   it('does not call chance better', () => {
@@ -95,7 +104,7 @@ describe('training a router', () => {
       { ...first, score: 1.5 },
     ]
     const router = train([...ratings, ...others])
-    expect(router.models).to.deep.equal(train(ratings).models)
+    expect(router.models).to.deep.equal(trainedOn(300).models)
     expect(router.trained_from).to.include({ ratings: 300, skipped: 5 })
   })
 
@@ -129,7 +138,7 @@ describe('training a router', () => {
     expect(predict(decodeWeights(models.large!.weights), decodeFeatures(features))).to.be.within(0.97, 0.9999)
   })
 
-  it('takes scores between 0 and 1', () => {
+  itInFull('takes scores between 0 and 1', () => {
     const ratings = makeRatings(400).map((rating) => ({ ...rating, score: 0.3 + 0.4 * rating.score }))
     const router = train(ratings)
     expect(shareOfForesight(router)).to.be.above(0.95)
@@ -147,7 +156,7 @@ describe('training a router', () => {
 })
 
 describe('ratings that are poisoned', () => {
-  it('with a tenth flipped still find the truth', () => {
+  itInFull('with a tenth flipped still find the truth', () => {
     const router = train(makeRatings(1000, { flipped: 0.1 }))
     expect(shareOfForesight(router)).to.be.above(0.95)
     expect(router.figures.better_on_known_kinds).to.equal(true)
@@ -184,7 +193,7 @@ describe('ratings of exploration', () => {
   })
 
   it('are not estimated without propensities', () => {
-    expect(train(makeRatings(400)).figures.exploration).to.equal(null)
+    expect(trainedOn(400).figures.exploration).to.equal(null)
   })
 })
 
@@ -208,7 +217,7 @@ describe('kinds of prompts that are held out', () => {
     }
   })
 
-  it('do not confirm any that is better in the mean, and harms one kind of eight', () => {
+  itInFull('do not confirm any that is better in the mean, and harms one kind of eight', () => {
     for (const figures of trainMany({ contrary: 1, both: true })) {
       expect(figures).to.include({ better: false, better_on_known_kinds: true })
       expect(figures.new_kinds!.gains.length!.value).to.be.above(0)

@@ -9,6 +9,7 @@ import { type LedgerStore, openLedgerStore } from '../../../../plugins/ledger/st
 import { makeFolder } from '../../../support/folders.ts'
 import { ledgerRecord } from '../../../support/ledger-records.ts'
 import { type RunningPostgres, requirePostgres } from '../../../support/postgres.ts'
+import { describeInFull } from '../../../support/rounds.ts'
 
 const NOON = Date.UTC(2026, 2, 10, 12)
 
@@ -16,7 +17,7 @@ describe('feedback in a ledger on SQLite', () => {
   keepsFeedback(async () => ({ engine: 'sqlite', file: path.join(await makeFolder(), 'ledger.db') }))
 })
 
-describe('feedback in a ledger on PostgreSQL', () => {
+describeInFull('feedback in a ledger on PostgreSQL', () => {
   let server: RunningPostgres
 
   before(async function () {

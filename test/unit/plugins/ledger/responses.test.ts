@@ -9,6 +9,7 @@ import { type LedgerStore, openLedgerStore } from '../../../../plugins/ledger/st
 import type { ResponseRow } from '../../../../plugins/ledger/store/tables.ts'
 import { makeFolder } from '../../../support/folders.ts'
 import { type RunningPostgres, requirePostgres } from '../../../support/postgres.ts'
+import { describeInFull } from '../../../support/rounds.ts'
 
 const RETENTION = { requestDays: 90, promptDays: 30, usageDays: 400 }
 const LATER = Date.now() + 3_600_000
@@ -54,7 +55,7 @@ describe('stored responses in SQLite', () => {
   })
 })
 
-describe('stored responses in PostgreSQL', () => {
+describeInFull('stored responses in PostgreSQL', () => {
   let server: RunningPostgres
 
   before(async function () {

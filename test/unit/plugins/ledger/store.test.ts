@@ -18,6 +18,7 @@ import type { LedgerTables } from '../../../../plugins/ledger/store/tables.ts'
 import { makeFolder } from '../../../support/folders.ts'
 import { ledgerRecord } from '../../../support/ledger-records.ts'
 import { type RunningPostgres, requirePostgres } from '../../../support/postgres.ts'
+import { itInFull } from '../../../support/rounds.ts'
 import { waitUntil } from '../../../support/wait.ts'
 
 const NOON = Date.UTC(2026, 2, 10, 12)
@@ -101,7 +102,7 @@ describe('the ledger on PostgreSQL', () => {
   behavesAsLedger(async () => {
     await server.emptyLedger(CONTRACT_LOG)
     return { engine: 'postgres', url: server.url }
-  })
+  }, itInFull)
 
   it('keeps the ledgers of two event logs apart', async () => {
     const location = { engine: 'postgres', url: server.url } as const
@@ -115,7 +116,7 @@ describe('the ledger on PostgreSQL', () => {
     await Promise.all([one!.close(), other!.close()])
   })
 
-  it('takes the records of two gateways at the same time', async () => {
+  itInFull('takes the records of two gateways at the same time', async () => {
     const location = { engine: 'postgres', url: server.url } as const
     const stores = await Promise.all([1, 2].map(() => openLedgerStore(location, 'log_two')))
     const end = 'aaaaaaaaaaaaaaaaa'
@@ -155,7 +156,7 @@ describe('the ledger on PostgreSQL', () => {
     await store.close()
   })
 
-  it('takes the same new texts of two gateways, whose records come in another order', async () => {
+  itInFull('takes the same new texts of two gateways, whose records come in another order', async () => {
     const location = { engine: 'postgres', url: server.url } as const
     const stores = await Promise.all([1, 2].map(() => openLedgerStore(location, 'log_two')))
     const write = (store: LedgerStore, part: (n: number) => object, round: number, isReversed: boolean) => {
@@ -179,8 +180,11 @@ describe('the ledger on PostgreSQL', () => {
 
 const CONTRACT_LOG = 'log_contract'
 
-/** The contract of every ledger. `locate` returns where each test finds an empty one, or none. */
-function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
+/**
+ * The contract of every ledger. `locate` returns where each test finds an empty one, or none. `itWithMany`
+ * defines tests of hundreds of statements.
+ */
+function behavesAsLedger(locate: () => Promise<LedgerLocation>, itWithMany: typeof itInFull = it): void {
   let store: LedgerStore
 
   beforeEach(async () => {
@@ -298,21 +302,24 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
     expect(await idsOf({})).to.have.length(3)
   })
 
-  it('keeps requests apart that arrived in the same millisecond with the same end of their ids', async () => {
-    const records = Array.from({ length: 40 }, (_, n) =>
-      ledgerRecord({
-        requestId: requestIdAt(NOON, `${String(n).padStart(15, '0')}zz`),
-        rules: [firewallRule(n)],
-      }),
-    )
-    for (const part of [records.slice(0, 10), records.slice(5, 40)]) await store.write(part)
-    for (const record of records) {
-      expect((await store.find(record.requestId))?.rules).to.deep.equal(record.rules)
-      const [rule] = record.rules
-      const filter = { rule: { kind: 'firewall', id: rule?.rule_id ?? 0 } }
-      expect(await idsOf(filter)).to.deep.equal([record.requestId])
-    }
-  })
+  itWithMany(
+    'keeps requests apart that arrived in the same millisecond with the same end of their ids',
+    async () => {
+      const records = Array.from({ length: 40 }, (_, n) =>
+        ledgerRecord({
+          requestId: requestIdAt(NOON, `${String(n).padStart(15, '0')}zz`),
+          rules: [firewallRule(n)],
+        }),
+      )
+      for (const part of [records.slice(0, 10), records.slice(5, 40)]) await store.write(part)
+      for (const record of records) {
+        expect((await store.find(record.requestId))?.rules).to.deep.equal(record.rules)
+        const [rule] = record.rules
+        const filter = { rule: { kind: 'firewall', id: rule?.rule_id ?? 0 } }
+        expect(await idsOf(filter)).to.deep.equal([record.requestId])
+      }
+    },
+  )
 
   it('lists requests newest first, in pages that later requests do not shift', async () => {
     const records = Array.from({ length: 25 }, (_, n) => ledgerRecord({ time: NOON + n * 1000 }))
@@ -393,7 +400,7 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
     expect(await idsOf({ rule, copies: 'only' })).to.deep.equal([copy.requestId])
   })
 
-  it('lists what a rule did in pages, newest first, whatever other rules did', async () => {
+  itWithMany('lists what a rule did in pages, newest first, whatever other rules did', async () => {
     const records = Array.from({ length: 400 }, (_, n) =>
       ledgerRecord({
         // In about three slots of time, and not in the order of time.

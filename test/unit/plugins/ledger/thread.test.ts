@@ -5,8 +5,9 @@ import { errorMessage } from '../../../../core/util/error-message.ts'
 import { openLedgerStore } from '../../../../plugins/ledger/store/store.ts'
 import { createThreadLedger } from '../../../../plugins/ledger/store/thread.ts'
 import { type RunningPostgres, requirePostgres } from '../../../support/postgres.ts'
+import { describeInFull } from '../../../support/rounds.ts'
 
-describe('the thread of a ledger whose tables are locked', () => {
+describeInFull('the thread of a ledger whose tables are locked', () => {
   let server: RunningPostgres
 
   before(async function () {

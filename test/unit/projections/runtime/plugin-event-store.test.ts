@@ -15,6 +15,7 @@ import { type Subscription, subscribeProjections } from '../../../../projections
 import { createEventWriter } from '../../../../projections/runtime/write.ts'
 import { eventAt } from '../../../support/event-log-suite.ts'
 import { makeFolder } from '../../../support/folders.ts'
+import { ROUNDS } from '../../../support/rounds.ts'
 
 const author = { actor: { type: 'key', id: 'key_1', name: 'Ada' } as const, requestId: 'req_1' }
 
@@ -170,7 +171,8 @@ describe('the events of a plugin', () => {
     }
     const written = write()
     const nodes = []
-    for (let n = 0; n < 10; n++) nodes.push(await openNode({ a: names }, { on: await openLog() }))
+    for (let n = 0; n < ROUNDS.startingNodes; n++)
+      nodes.push(await openNode({ a: names }, { on: await openLog() }))
     isWriting = false
     await written
 

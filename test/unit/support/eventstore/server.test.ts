@@ -14,6 +14,7 @@ import { expect } from 'chai'
 import { connectEventStore } from '../../../../core/event-log/eventstore/client.ts'
 import { rejection } from '../../../support/event-log-suite.ts'
 import { type EventStore, startEventStore } from '../../../support/eventstore/server.ts'
+import { itInFull } from '../../../support/rounds.ts'
 import { readTestTls } from '../../../support/tls.ts'
 
 /** With credentials, the official client sends each append as a call of its own. */
@@ -113,7 +114,7 @@ describe('the EventStoreDB test server', () => {
       })
     })
 
-    it('to 16 MiB of a message, without naming the limit', async () => {
+    itInFull('to 16 MiB of a message, without naming the limit', async () => {
       const error = await rejection(append('user-1', [ofBytes(17 * 1024 * 1024)]))
 
       expect(error).to.include({ type: 'unknown', code: status.RESOURCE_EXHAUSTED })

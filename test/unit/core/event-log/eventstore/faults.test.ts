@@ -16,6 +16,7 @@ import { FOLLOWED_STREAMS } from '../../../../../projections/events/streams.ts'
 import { type Subscription, subscribeProjections } from '../../../../../projections/runtime/subscribe.ts'
 import { collect, metadata, rejection, revisions } from '../../../../support/event-log-suite.ts'
 import { type EventStore, startEventStore } from '../../../../support/eventstore/server.ts'
+import { ROUNDS } from '../../../../support/rounds.ts'
 import { type StoppedTimers, stopTimers } from '../../../../support/timers.ts'
 import { waitUntil } from '../../../../support/wait.ts'
 
@@ -86,7 +87,7 @@ describe('the EventStoreDB log', () => {
   describe('when its server stops and restarts under load', () => {
     it('rejects appends, and then applies every event once and in order', async () => {
       const active = await subscribe()
-      const streams = Array.from({ length: 16 }, (_, writer) => `user-${writer + 1}`)
+      const streams = Array.from({ length: ROUNDS.outages.writers }, (_, writer) => `user-${writer + 1}`)
       const accepted = new Map<string, number>()
       let failed = 0
 
@@ -106,7 +107,7 @@ describe('the EventStoreDB log', () => {
       }
 
       const writers = streams.map(write)
-      for (let outage = 0; outage < 3; outage++) {
+      for (let outage = 0; outage < ROUNDS.outages.count; outage++) {
         await active.until(() => applied.length > (outage + 1) * 100)
         const failedBefore = failed
         await server.stop()
