@@ -14,6 +14,7 @@ export function readOptions() {
       save: { type: 'boolean', default: false },
       strict: { type: 'boolean', default: false },
       memory: { type: 'boolean', default: false },
+      outside: { type: 'boolean', default: false },
       profile: { type: 'boolean', default: false },
     },
   })

@@ -39,8 +39,8 @@ export async function startPortkey(folder: string, upstream: string): Promise<Be
   return { url: `http://127.0.0.1:${port}`, headers, process }
 }
 
-/** Returns a port that is free at the moment: Portkey does not report the port that it listens on. */
-async function findPort(): Promise<number> {
+/** Returns a port that is free at the moment, for servers that do not report theirs. */
+export async function findPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const address = server.address()

@@ -6,6 +6,7 @@ import { readCpuSeconds, readMainThreadSeconds, readMemory } from './process-fig
 
 /** A server in a separate process. */
 export interface ServerProcess {
+  readonly pid: number
   /** The line on stdout that reported that the server is ready. */
   readonly line: string
   readonly startMs: number
@@ -32,14 +33,18 @@ process.once('exit', () => {
 })
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 
-/** Starts a Node program and resolves when it prints the line that reports readiness (default: any line). */
+/**
+ * Starts a program, one of Node by default, and resolves when it prints the line that reports readiness
+ * (default: any line).
+ */
 export async function startProcess(
   args: readonly string[],
   environment: Record<string, string> = {},
   isReady: (line: string) => boolean = () => true,
+  program = process.execPath,
 ): Promise<ServerProcess> {
   const begun = performance.now()
-  const child = spawn(process.execPath, args, {
+  const child = spawn(program, args, {
     env: { PATH: process.env.PATH, NODE_ENV: 'production', ...environment },
     stdio: ['pipe', 'pipe', 'pipe'],
   })
@@ -57,6 +62,7 @@ export async function startProcess(
   ])
   const pid = child.pid ?? 0
   return {
+    pid,
     line,
     startMs: performance.now() - begun,
     stderr: () => stderr,

@@ -8,6 +8,7 @@ import { Pool } from 'undici'
 
 const pool = new Pool(process.env.UPSTREAM ?? '')
 const app = new Koa()
+app.silent = true
 app.use(koaBody({ jsonLimit: '20mb' }))
 app.use(async (ctx) => {
   const { statusCode, headers, body } = await pool.request({
@@ -19,6 +20,8 @@ app.use(async (ctx) => {
   ctx.status = statusCode
   if (headers['content-type'] === 'text/event-stream') {
     ctx.type = 'text/event-stream'
+    // A client that leaves ends the stream with an error, which nobody else handles.
+    body.on('error', () => {})
     ctx.body = body
   } else ctx.body = await body.json()
 })

@@ -19,6 +19,7 @@ import { describeMachine } from './machine.ts'
 import { measureCases } from './measure.ts'
 import { describeMemory, growthOf, measureMemory } from './memory.ts'
 import { type Options, readOptions } from './options.ts'
+import { measureOutside, missingTools } from './outside.ts'
 import { profileGateway } from './profile.ts'
 import { describeRun, pasteInto, type Run } from './report.ts'
 import { type Servers, startServers } from './servers.ts'
@@ -29,7 +30,8 @@ const folder = mkdtempSync(path.join(os.tmpdir(), 'signalbox-bench-'))
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
 
 const options = readOptions()
-if (options.memory) await watchMemory(options)
+if (options.outside) await compareFromOutside(options)
+else if (options.memory) await watchMemory(options)
 else if (options.profile) process.stdout.write(await profileGateway(options.cases, folder))
 else await compareServers(options)
 
@@ -59,6 +61,16 @@ async function compareServers({ cases, quick, only, peers, seconds, ...outputs }
   if (outputs.markdown) pasteInto(outputs.markdown, run)
   if (outputs.save) saveRatios(flavour, machine, ratios)
   if (outputs.strict && comparisons.some(({ fell }) => fell)) process.exitCode = 1
+}
+
+async function compareFromOutside({ quick, peers }: Options): Promise<void> {
+  const missing = missingTools()
+  if (missing !== undefined) {
+    tell(`skipped: ${missing}`)
+    return
+  }
+  const table = await measureOutside({ folder, seconds: quick ? 5 : 20, peers, tell })
+  process.stdout.write(table)
 }
 
 async function watchMemory({ save }: Options): Promise<void> {
