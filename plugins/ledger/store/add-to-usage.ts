@@ -50,15 +50,17 @@ export async function addToUsage(
 
 /** Sums the requests of each hour, caller and target that the same rules did something to. */
 function sumByRules(changes: readonly UsageChange[]): ReadonlyMap<readonly RuleKey[], UsageSums<HourKey>> {
-  const keys = new Map<UsageChange['rules'], readonly RuleKey[]>()
+  const sumsOf = new Map<UsageChange['rules'], UsageSums<HourKey>>()
   const sums = new Map<readonly RuleKey[], UsageSums<HourKey>>()
   for (const { request, rules, measures } of changes) {
     // Users neither asked for copies nor pay for them.
     if (request.shadow_of !== null) continue
-    const ruleKeys = keys.get(rules) ?? distinctRules(rules)
-    keys.set(rules, ruleKeys)
-    const own = sums.get(ruleKeys) ?? new UsageSums<HourKey>()
-    sums.set(ruleKeys, own)
+    let own = sumsOf.get(rules)
+    if (own === undefined) {
+      own = new UsageSums<HourKey>()
+      sumsOf.set(rules, own)
+      sums.set(distinctRules(rules), own)
+    }
     const { user_id, key } = request
     const group_set = request.group_set ?? 0
     own.add({ hour: hourOf(request), user_id, key, group_set, target: request.target ?? 0 }, measures)
@@ -86,16 +88,41 @@ type UsageTable = 'usage_hours' | 'usage_totals' | 'usage_rules' | 'usage_days' 
 type UsageKey = Readonly<Record<string, number>>
 type HourKey = Omit<LedgerTables['usage_hours'], keyof UsageMeasures>
 
+interface UsageSum<Key> {
+  readonly key: Key
+  readonly values: readonly number[]
+  readonly measures: UsageMeasures
+}
+
+const NO_MEASURES = Object.fromEntries(MEASURES.map((measure) => [measure, 0])) as unknown as UsageMeasures
+
+function isSameKey(one: UsageKey, other: UsageKey): boolean {
+  for (const column in one) if (one[column] !== other[column]) return false
+  return true
+}
+
 /** The measures of a batch by key. */
 class UsageSums<Key extends UsageKey = UsageKey> {
-  readonly #rows = new Map<string, { key: Key; values: readonly number[]; measures: UsageMeasures }>()
+  readonly #rows = new Map<string, UsageSum<Key>>()
+  #last: UsageSum<Key> | undefined
 
   add(key: Key, measures: UsageMeasures): void {
+    const row = this.#find(key)
+    for (const measure of MEASURES) row.measures[measure] += measures[measure]
+  }
+
+  /** Neighbours mostly have the same key. */
+  #find(key: Key): UsageSum<Key> {
+    if (this.#last !== undefined && isSameKey(this.#last.key, key)) return this.#last
     const values = Object.values(key)
     const name = values.join(' ')
-    const row = this.#rows.get(name)
-    if (row === undefined) this.#rows.set(name, { key, values, measures: { ...measures } })
-    else for (const measure of MEASURES) row.measures[measure] += measures[measure]
+    let row = this.#rows.get(name)
+    if (row === undefined) {
+      row = { key, values, measures: { ...NO_MEASURES } }
+      this.#rows.set(name, row)
+    }
+    this.#last = row
+    return row
   }
 
   entries(): Iterable<{ readonly key: Key; readonly measures: UsageMeasures }> {

@@ -75,7 +75,7 @@ export function createDictionary(db: Kysely<LedgerTables>): Dictionary {
   async function addTargets(records: readonly LedgerRecord[]): Promise<void> {
     const missing = new Map<string, { provider: string; model: string }>()
     for (const { provider, model } of records) {
-      if (provider === null || model === null) continue
+      if (provider === null || model === null || targets.has(`${provider}/${model}`)) continue
       const key = targetKey(provider, model)
       if (!targets.has(key)) missing.set(key, { provider: shorten(provider), model: shorten(model) })
     }
@@ -118,7 +118,8 @@ export function createDictionary(db: Kysely<LedgerTables>): Dictionary {
     for (const { id, digest } of stored) errors.set(digest, id)
   }
 
-  const labelOf = (value: string) => known(labels, shorten(value))
+  // Whatever is known is short.
+  const labelOf = (value: string) => labels.get(value) ?? known(labels, shorten(value))
 
   return {
     async add(records, now) {
@@ -137,7 +138,8 @@ export function createDictionary(db: Kysely<LedgerTables>): Dictionary {
     },
     label: labelOf,
     groupSet: (groups) => known(groupSets, groups.join()),
-    target: (provider, model) => known(targets, targetKey(provider, model)),
+    target: (provider, model) =>
+      targets.get(`${provider}/${model}`) ?? known(targets, targetKey(provider, model)),
     error: (error) => known(errors, digestOf(error)),
     trace: lists.trace,
     warningList: lists.warningList,
@@ -148,7 +150,9 @@ function labelsOf(records: readonly LedgerRecord[]): ReadonlySet<string> {
   const values = new Set<string>()
   for (const { keyId, endpoint, mode, reason, arm } of records) {
     values.add(keyId).add(endpoint)
-    for (const value of [mode, reason, arm]) if (value != null) values.add(value)
+    if (mode !== null) values.add(mode)
+    if (reason !== null) values.add(reason)
+    if (arm !== undefined) values.add(arm)
   }
   // Most records share their list.
   for (const rules of new Set(records.map((record) => record.rules)))
