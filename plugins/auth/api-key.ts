@@ -9,6 +9,17 @@ export function hashApiKey(key: string): string {
   return hash('sha256', key)
 }
 
+const lastOf = new WeakMap<object, { readonly key: string; readonly hash: string }>()
+
+/** The same for a key that a connection sends with each of its requests: it is hashed once. */
+export function hashKeyOf(connection: object, key: string): string {
+  const last = lastOf.get(connection)
+  if (last?.key === key) return last.hash
+  const hash = hashApiKey(key)
+  lastOf.set(connection, { key, hash })
+  return hash
+}
+
 /** Returns the key of a request: the bearer token, or the header of Anthropic's or Azure's clients. */
 export function apiKeyOf({ headers }: Pick<Admission, 'headers'>): string | undefined {
   const key = (headers['x-api-key'] ?? headers['api-key'])?.toString().trim()

@@ -8,7 +8,7 @@ import {
 import { createDamagedError } from '../../core/http/errors.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { StreamHealth } from '../../projections/runtime/stream-health.ts'
-import { apiKeyOf, hashApiKey } from './api-key.ts'
+import { apiKeyOf, hashKeyOf } from './api-key.ts'
 import type { AuthFailureLimiter } from './auth-failures.ts'
 import type { Sessions } from './sessions.ts'
 
@@ -28,7 +28,9 @@ export function requireApiKey(
   return (request: Admission): MaybePromise<void> => {
     const key = apiKeyOf(request)
     const account =
-      key === undefined ? accountOfSession(request, sessions) : accounts.byKeyHash(hashApiKey(key))
+      key === undefined
+        ? accountOfSession(request, sessions)
+        : accounts.byKeyHash(hashKeyOf(request.req.socket, key))
     if (account === undefined) {
       return throwResolved(authFailures.recordFailure('api', request.req, createUnknownKeyError()))
     }
