@@ -34,7 +34,8 @@ export interface Target {
 export interface ProviderRequest {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string
+  /** JSON, as text or in UTF-8. */
+  readonly body: string | Buffer
   /** Request fields that the target does not support and that were left out. The caller gets a warning. */
   readonly omitted: readonly string[]
   /** Request fields that were sent with another value. The caller gets a warning with both values. */

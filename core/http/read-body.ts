@@ -1,3 +1,4 @@
+import { isAscii } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { PassThrough, pipeline, type Readable, Transform } from 'node:stream'
@@ -8,6 +9,7 @@ import { type GatewayContext, GatewayError, isJsonObject, type JsonObject } from
 import { createBackgroundYield } from '../util/cooperative-yield.ts'
 import { countValues, hasMoreValues, MAX_JSON_DEPTH, SAFE_JSON_LENGTH } from '../util/json.ts'
 import { lazy } from '../util/lazy.ts'
+import { keepReceived } from '../util/received-json.ts'
 import { createSharedQuota, type QuotaLimits } from '../util/shared-quota.ts'
 import { MessageRequest } from './message-request.ts'
 
@@ -297,7 +299,8 @@ const noop = () => Promise.resolve()
  */
 function parseBodyText(text: string, counted: CountedBody) {
   if (text === '') return undefined
-  const value = parseJson(text)
+  // bourne's own search for the name takes as long as half of parsing.
+  const value = mayHaveProto(text) ? parseJson(text) : JSON.parse(text)
   if (typeof value !== 'object' || value === null) throw new SyntaxError('neither an object nor an array')
   if (text.length > SAFE_JSON_LENGTH) {
     const values = countValues(value)
@@ -307,9 +310,18 @@ function parseBodyText(text: string, counted: CountedBody) {
   return value
 }
 
+/** Whether a key may be `__proto__`, whose characters may be escaped. */
+function mayHaveProto(text: string): boolean {
+  return text.includes('__proto__') || text.includes('\\u00')
+}
+
 function parseBody(bytes: Buffer, counted: CountedBody) {
   counted.checkValues(bytes)
-  return parseBodyText(decoder.decode(bytes), counted)
+  // Twice as fast as decoding it as UTF-8.
+  const text = isAscii(bytes) ? bytes.toString('latin1') : decoder.decode(bytes)
+  const value = parseBodyText(text, counted)
+  if (isJsonObject(value)) keepReceived(value, bytes)
+  return value
 }
 
 const decoder = new TextDecoder('utf-8')

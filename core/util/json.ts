@@ -61,7 +61,7 @@ export function hasMoreValues(json: Buffer, max: number): boolean {
 }
 
 /** Returns the place of the quote that ends a string; -1 if there is none. */
-function endOfString(json: Buffer, start: number): number {
+export function endOfString(json: Buffer, start: number): number {
   let end = json.indexOf(QUOTE, start)
   while (end !== -1) {
     let backslashes = 0
@@ -97,13 +97,14 @@ function countNamesOf(json: string): number {
   return count
 }
 
-function countNames(value: unknown): number {
+/** Returns the number of fields in a JSON value, at all levels. */
+export function countNames(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0
-  const values: readonly unknown[] = Object.values(value)
-  return values.reduce<number>(
-    (sum, each) => sum + countNames(each),
-    Array.isArray(value) ? 0 : values.length,
-  )
+  let count = 0
+  if (Array.isArray(value)) for (const item of value) count += countNames(item)
+  // Parsed JSON inherits no fields.
+  else for (const name in value) count += 1 + countNames((value as JsonObject)[name])
+  return count
 }
 
 /**

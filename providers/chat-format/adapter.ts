@@ -4,6 +4,7 @@ import type { JsonObject } from '../../core/contract/json.ts'
 import type { ParameterChange, ProviderAdapter, Target } from '../../core/contract/provider.ts'
 import { clampOutputLimit, findOmittedFields, outputLimitOf } from '../shared/deviations.ts'
 import { type MediaPlaces, placeMedia, TEXT_RESULTS } from '../shared/place-media.ts'
+import { writeBody } from '../shared/write-body.ts'
 import { openAiEmbeddings } from './embeddings.ts'
 import { parseChatError } from './errors.ts'
 import { checkOpenAiFile, toCompatibleMessages } from './messages.ts'
@@ -63,7 +64,7 @@ export function createChatAdapter(declared: BuiltInFormat): ChatAdapter {
       return {
         path,
         headers: buildChatHeaders(isStream),
-        body: JSON.stringify(body),
+        body: writeBody(body),
         omitted: [
           ...omitted,
           ...findOmittedFields(request, isSent, sendsAll ? ruled.map(({ field }) => field) : undefined),

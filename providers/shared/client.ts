@@ -255,12 +255,12 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     const path = addQuery(basePath + built.path, query)
     // A spread of two objects takes 0.5 µs longer.
     const headers = Object.assign({}, further, built.headers, fixedHeaders)
-    const body = replaceLoneSurrogates(built.body)
+    const body = typeof built.body === 'string' ? replaceLoneSurrogates(built.body) : built.body
     if (authorize === undefined) {
       const call = new ProviderCall(pool, { method: 'POST', path, headers, body })
       return { call, deviations, renamed, sent }
     }
-    const bytes = Buffer.from(body)
+    const bytes = typeof body === 'string' ? Buffer.from(body) : body
     const outgoing = { method: 'POST', url: new URL(path, origin), headers, body: bytes, apiKey } as const
     return authorizeRequest(authorize, outgoing, id, deadline).then((added) => {
       const call = new ProviderCall(pool, {

@@ -156,7 +156,7 @@ function describeEfforts(entry: Model, adapter: ProviderAdapter): readonly strin
   const cells = EFFORTS.map((effort) => {
     const request = { ...QUESTION, reasoning_effort: effort }
     const { body, omitted, changed = [] } = adapter.buildRequest(request, target)
-    const sent = new Map(leavesOf(JSON.parse(body)))
+    const sent = new Map(leavesOf(JSON.parse(String(body))))
     const field = EFFORT_FIELDS.find((each) => sent.has(each))
     if (omitted.length > 0) return 'left out'
     if (field === undefined) return ''
@@ -207,9 +207,9 @@ function fateOf(
     const { body, omitted, changed = [] } = adapter.buildRequest(limited.request, target)
     if ([...limited.omitted, ...omitted].some((name) => name === param || name.endsWith(` in ${param}`)))
       return only('left out')
-    const sent = JSON.parse(body)
+    const sent = JSON.parse(String(body))
     if (isDeepStrictEqual(sent[param], asked)) return only('passed')
-    const fields = changedFields(JSON.parse(adapter.buildRequest(without, target).body), sent)
+    const fields = changedFields(JSON.parse(String(adapter.buildRequest(without, target).body)), sent)
     const renamed = fields.length === 1 && fields[0] === `\`${param}\`` ? [] : fields
     if (changed.some((change) => change.param === param))
       return { fate: typeof asked === 'number' ? 'clamped' : 'changed', fields: renamed }

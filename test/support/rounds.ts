@@ -130,6 +130,10 @@ export const ROUNDS = {
   validRequests: choose(40, 40, 10),
   /** Random patterns of rules that look at streamed replies. */
   replyPatterns: choose(40, 600, 15),
+  /** Random bodies that are sent on as they came, except for what was changed. */
+  receivedBodies: choose(2000, 20_000, 300),
+  /** The same through a gateway. */
+  forwardedBodies: choose(500, 20_000, 30),
   /** A factor for the rounds of random input for rules, of which each is 325 bodies. */
   fuzz: Number(process.env.FUZZ_ROUNDS ?? choose(1, 308, 0.2)),
 }

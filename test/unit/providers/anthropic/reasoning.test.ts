@@ -64,7 +64,7 @@ describe('converting reasoning_effort for Anthropic', () => {
   it('omits and reports sampling parameters while thinking', () => {
     for (const model of ['claude-sonnet-4-6', 'claude-sonnet-4-5']) {
       const call = write({ reasoning_effort: 'high', temperature: 0.5, top_p: 0.5 }, model)
-      expect(JSON.parse(call.body)).not.to.have.any.keys('temperature', 'top_p')
+      expect(JSON.parse(String(call.body))).not.to.have.any.keys('temperature', 'top_p')
       expect(call.omitted).to.deep.equal(['temperature', 'top_p'])
     }
     expect(bodyOf({ reasoning_effort: 'none', temperature: 0.5 })).to.include({ temperature: 0.5 })
@@ -73,11 +73,13 @@ describe('converting reasoning_effort for Anthropic', () => {
   it('does not think if a tool call is forced', () => {
     const forced = { reasoning_effort: 'high', tools, tool_choice: 'required' }
     const adaptive = write(forced)
-    expect(JSON.parse(adaptive.body)).to.deep.include({ output_config: { effort: 'high' } })
-    expect(JSON.parse(adaptive.body)).not.to.have.property('thinking')
+    expect(JSON.parse(String(adaptive.body))).to.deep.include({ output_config: { effort: 'high' } })
+    expect(JSON.parse(String(adaptive.body))).not.to.have.property('thinking')
     expect(adaptive.omitted).to.deep.equal([])
     const budget = write({ ...forced, max_tokens: 100 }, 'claude-sonnet-4-5')
-    expect(JSON.parse(budget.body)).to.include({ max_tokens: 100 }).and.not.to.have.property('thinking')
+    expect(JSON.parse(String(budget.body)))
+      .to.include({ max_tokens: 100 })
+      .and.not.to.have.property('thinking')
     expect(budget.omitted).to.deep.equal(['reasoning_effort'])
   })
 
@@ -90,7 +92,7 @@ describe('converting reasoning_effort for Anthropic', () => {
     ]
     const fields = { reasoning_effort: 'high', tools, messages: history }
     const budget = write(fields, 'claude-haiku-4-5')
-    expect(JSON.parse(budget.body)).not.to.have.property('thinking')
+    expect(JSON.parse(String(budget.body))).not.to.have.property('thinking')
     expect(budget.omitted).to.deep.equal(['reasoning_effort'])
     expect(bodyOf(fields, 'claude-opus-4-6')).to.deep.include({ thinking: adaptive })
     const later = [...history, { role: 'assistant' as const, content: 'Rung.' }, user]

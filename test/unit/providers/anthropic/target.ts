@@ -25,5 +25,5 @@ export function write(fields: Fields, model = 'claude-sonnet-4-6') {
 
 /** The body of such a request, parsed. */
 export function bodyOf(fields: Fields, model?: string): AnthropicBody {
-  return JSON.parse(write(fields, model).body)
+  return JSON.parse(String(write(fields, model).body))
 }

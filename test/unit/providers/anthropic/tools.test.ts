@@ -57,7 +57,7 @@ describe('converting tools for Anthropic', () => {
   for (const [tool_choice, sent] of choices) {
     it(`converts the choice ${JSON.stringify(tool_choice)} to ${JSON.stringify(sent)}`, () => {
       const call = write({ tools, tool_choice: tool_choice! })
-      expect(JSON.parse(call.body)).to.deep.include({ tool_choice: sent })
+      expect(JSON.parse(String(call.body))).to.deep.include({ tool_choice: sent })
       expect(call.omitted).to.deep.equal([])
     })
   }

@@ -50,7 +50,10 @@ describe('building a request to DeepSeek', () => {
   it('requests usage for streams', () => {
     const call = deepseek.buildRequest({ ...request, stream: true, stream_options: {} }, flash)
     expect(call.headers.accept).to.equal('text/event-stream')
-    expect(JSON.parse(call.body)).to.deep.include({ stream: true, stream_options: { include_usage: true } })
+    expect(JSON.parse(String(call.body))).to.deep.include({
+      stream: true,
+      stream_options: { include_usage: true },
+    })
   })
 
   it('passes on common parameters', () => {
@@ -60,7 +63,7 @@ describe('building a request to DeepSeek', () => {
 
   it('sends a temperature only without thinking, where it has an effect', () => {
     const { body, omitted } = deepseek.buildRequest({ ...request, temperature: 1.7 }, flash)
-    expect(JSON.parse(body)).to.not.have.property('temperature')
+    expect(JSON.parse(String(body))).to.not.have.property('temperature')
     expect(omitted).to.deep.equal(['temperature'])
     const plain = bodyOf({ ...request, temperature: 1.7, reasoning_effort: 'none' })
     expect(plain).to.deep.include({ temperature: 1.7 })
@@ -73,7 +76,7 @@ describe('building a request to DeepSeek', () => {
       json_schema: { name: 'x', description: 'A track.', schema },
     }
     const { body, changed } = deepseek.buildRequest({ ...request, response_format }, flash)
-    const sent = JSON.parse(body)
+    const sent = JSON.parse(String(body))
     expect(sent.response_format).to.deep.equal({ type: 'json_object' })
     expect(sent.messages[0].role).to.equal('system')
     expect(sent.messages[0].content)
@@ -221,7 +224,7 @@ describe('building a request to DeepSeek', () => {
     ] as const) {
       it(`is ${sent} for ${requested} on ${name} at effort ${effort}`, () => {
         const call = deepseek.buildRequest({ ...request, top_p: requested, reasoning_effort: effort }, target)
-        expect(JSON.parse(call.body).top_p).to.equal(sent)
+        expect(JSON.parse(String(call.body)).top_p).to.equal(sent)
         expect(call.omitted).to.deep.equal(sent === undefined ? ['top_p'] : [])
       })
     }
@@ -365,11 +368,11 @@ describe('building a request to DeepSeek', () => {
 })
 
 function bodyOf(chatRequest: ChatRequest, target = flash): Record<string, unknown> {
-  return JSON.parse(deepseek.buildRequest(chatRequest, target).body)
+  return JSON.parse(String(deepseek.buildRequest(chatRequest, target).body))
 }
 
 function messagesOf(messages: readonly Message[]): DeepSeekMessage[] {
-  return JSON.parse(deepseek.buildRequest({ messages }, flash).body).messages
+  return JSON.parse(String(deepseek.buildRequest({ messages }, flash).body)).messages
 }
 
 function omittedOf(chatRequest: ChatRequest): readonly string[] {

@@ -35,7 +35,7 @@ export function callOf(fields: Partial<ChatRequest>, to: Target = argon) {
 }
 
 export function bodyOf(fields: Partial<ChatRequest>, to: Target = argon): GeminiBody {
-  return JSON.parse(callOf(fields, to).body)
+  return JSON.parse(String(callOf(fields, to).body))
 }
 
 export function contentsOf(messages: readonly Message[], to: Target = argon) {

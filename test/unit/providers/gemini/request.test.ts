@@ -10,7 +10,7 @@ describe('building a request to Gemini', () => {
       'content-type': 'application/json',
       accept: 'application/json',
     })
-    expect(JSON.parse(call.body)).to.deep.equal({
+    expect(JSON.parse(String(call.body))).to.deep.equal({
       contents: [{ role: 'user', parts: [{ text: 'Which track?' }] }],
       generationConfig: {},
     })
@@ -20,7 +20,7 @@ describe('building a request to Gemini', () => {
     const call = callOf({ stream: true, stream_options: { include_usage: true } })
     expect(call.path).to.equal('/v1beta/models/gemini-4-argon:streamGenerateContent?alt=sse')
     expect(call.headers.accept).to.equal('text/event-stream')
-    expect(JSON.parse(call.body)).to.have.all.keys('contents', 'generationConfig')
+    expect(JSON.parse(String(call.body))).to.have.all.keys('contents', 'generationConfig')
   })
 
   it('encodes the model name', () => {
@@ -77,7 +77,7 @@ describe('building a request to Gemini', () => {
       verbosity: 'low',
       made_up: 1,
     })
-    expect(JSON.parse(call.body)).to.have.all.keys('contents', 'generationConfig')
+    expect(JSON.parse(String(call.body))).to.have.all.keys('contents', 'generationConfig')
     expect(call.omitted).to.have.members([
       'logit_bias',
       'logprobs',
@@ -128,13 +128,13 @@ describe('building a request to Gemini', () => {
 
   it('omits and reports penalties for 2.5, which rejects them', () => {
     const call = callOf({ presence_penalty: 1, frequency_penalty: 1, temperature: 1 }, old)
-    expect(JSON.parse(call.body).generationConfig).to.deep.equal({ temperature: 1 })
+    expect(JSON.parse(String(call.body)).generationConfig).to.deep.equal({ temperature: 1 })
     expect(call.omitted).to.deep.equal(['presence_penalty', 'frequency_penalty'])
   })
 
   it('omits sampling parameters for models without sampling in the catalogue', () => {
     const call = callOf({ temperature: 1, top_p: 1, seed: 1 }, target('gemini-9', { sampling: false }))
-    expect(JSON.parse(call.body).generationConfig).to.deep.equal({ seed: 1 })
+    expect(JSON.parse(String(call.body)).generationConfig).to.deep.equal({ seed: 1 })
     expect(call.omitted).to.deep.equal(['temperature', 'top_p'])
   })
 
@@ -188,13 +188,13 @@ describe('building a request to Gemini', () => {
 
     it('is not configured for an unknown effort, which is reported', () => {
       const call = callOf({ reasoning_effort: 'herculean' })
-      expect(JSON.parse(call.body).generationConfig).to.deep.equal({})
+      expect(JSON.parse(String(call.body)).generationConfig).to.deep.equal({})
       expect(call.omitted).to.deep.equal(['reasoning_effort'])
     })
 
     it('is not configured for Gemma', () => {
       const call = callOf({ reasoning_effort: 'high' }, target('gemma-4'))
-      expect(JSON.parse(call.body).generationConfig).to.deep.equal({})
+      expect(JSON.parse(String(call.body)).generationConfig).to.deep.equal({})
       expect(call.omitted).to.deep.equal(['reasoning_effort'])
     })
 

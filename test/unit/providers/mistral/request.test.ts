@@ -48,7 +48,7 @@ describe('building a request to Mistral', () => {
   it('streams', () => {
     const call = mistral.buildRequest({ ...request, stream: true }, target)
     expect(call.headers.accept).to.equal('text/event-stream')
-    expect(JSON.parse(call.body)).to.have.property('stream', true)
+    expect(JSON.parse(String(call.body))).to.have.property('stream', true)
   })
 
   it('passes on common parameters', () => {
@@ -96,7 +96,7 @@ describe('building a request to Mistral', () => {
       },
       target,
     )
-    expect(JSON.parse(call.body)).to.deep.equal({
+    expect(JSON.parse(String(call.body))).to.deep.equal({
       model: 'mistral-medium-3.5',
       messages: request.messages,
       max_tokens: 30,
@@ -335,7 +335,7 @@ describe('building a request to Mistral', () => {
     ] as const) {
       it(`is ${JSON.stringify(fields)} for ${effort} on ${model}`, () => {
         const call = mistral.buildRequest({ ...request, reasoning_effort: effort }, withQuirks(quirks))
-        const { model: _, messages, ...rest } = JSON.parse(call.body)
+        const { model: _, messages, ...rest } = JSON.parse(String(call.body))
         expect(rest).to.deep.equal(fields)
         expect(call.omitted).to.deep.equal([])
       })
@@ -343,7 +343,7 @@ describe('building a request to Mistral', () => {
 
     it('is omitted and reported for models without reasoning', () => {
       const call = mistral.buildRequest({ ...request, reasoning_effort: 'high' }, target)
-      expect(JSON.parse(call.body)).to.have.all.keys('model', 'messages')
+      expect(JSON.parse(String(call.body))).to.have.all.keys('model', 'messages')
       expect(call.omitted).to.deep.equal(['reasoning_effort'])
       expect(omittedOf({ ...request, reasoning_effort: 'none' })).to.deep.equal([])
     })
@@ -351,17 +351,17 @@ describe('building a request to Mistral', () => {
     it('is passed on to models that are not in the catalogue', () => {
       const unknown = { provider: 'mistral', model: 'mistral-next' }
       const call = mistral.buildRequest({ ...request, reasoning_effort: 'low' }, unknown)
-      expect(JSON.parse(call.body)).to.include({ model: 'mistral-next', reasoning_effort: 'low' })
+      expect(JSON.parse(String(call.body))).to.include({ model: 'mistral-next', reasoning_effort: 'low' })
     })
   })
 })
 
 function bodyOf(chatRequest: ChatRequest, to = target): Record<string, unknown> {
-  return JSON.parse(mistral.buildRequest(chatRequest, to).body)
+  return JSON.parse(String(mistral.buildRequest(chatRequest, to).body))
 }
 
 function messagesOf(messages: readonly Message[]): MistralMessage[] {
-  return JSON.parse(mistral.buildRequest({ messages }, target).body).messages
+  return JSON.parse(String(mistral.buildRequest({ messages }, target).body)).messages
 }
 
 function omittedOf(chatRequest: ChatRequest): readonly string[] {

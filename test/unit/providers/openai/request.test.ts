@@ -73,13 +73,13 @@ describe('building a request to OpenAI', () => {
   it('omits and reports sampling parameters that the model does not support', () => {
     const sampling = { temperature: 1, top_p: 0.5, presence_penalty: null, logit_bias: { 50256: -100 } }
     const call = openai.buildRequest({ ...request, ...sampling, seed: 7 }, reasoning)
-    expect(JSON.parse(call.body)).to.deep.equal({ ...request, model: 'o3', seed: 7 })
+    expect(JSON.parse(String(call.body))).to.deep.equal({ ...request, model: 'o3', seed: 7 })
     expect(call.omitted).to.deep.equal(['temperature', 'top_p', 'logit_bias'])
   })
 
   it('omits and reports reasoning_effort for models without reasoning', () => {
     const call = openai.buildRequest({ ...request, reasoning_effort: 'low' }, plain)
-    expect(JSON.parse(call.body)).not.to.have.property('reasoning_effort')
+    expect(JSON.parse(String(call.body))).not.to.have.property('reasoning_effort')
     expect(call.omitted).to.deep.equal(['reasoning_effort'])
   })
 
@@ -89,7 +89,7 @@ describe('building a request to OpenAI', () => {
     const sent = { none: 'minimal', low: 'low', xhigh: 'high', 'a-new-one': 'a-new-one' }
     for (const [from, to] of Object.entries(sent)) {
       const call = openai.buildRequest({ ...request, reasoning_effort: from }, limited)
-      expect(JSON.parse(call.body).reasoning_effort).to.equal(to)
+      expect(JSON.parse(String(call.body)).reasoning_effort).to.equal(to)
       expect(call.changed).to.deep.equal(from === to ? [] : [{ param: 'reasoning_effort', from, to }])
     }
     expect(bodyOf({ ...request, reasoning_effort: 'xhigh' }, reasoning).reasoning_effort).to.equal('xhigh')
@@ -123,7 +123,11 @@ describe('building a request to OpenAI', () => {
       { ...request, temperature: 1, max_tokens: 20 },
       { provider: 'openai', model: 'ft:gpt-4o:acme::abc' },
     )
-    expect(JSON.parse(call.body)).to.include({ model: 'ft:gpt-4o:acme::abc', temperature: 1, max_tokens: 20 })
+    expect(JSON.parse(String(call.body))).to.include({
+      model: 'ft:gpt-4o:acme::abc',
+      temperature: 1,
+      max_tokens: 20,
+    })
     expect(call.omitted).to.deep.equal([])
   })
 
@@ -135,7 +139,7 @@ describe('building a request to OpenAI', () => {
 })
 
 function bodyOf(chatRequest: ChatRequest, target: Target): Record<string, unknown> {
-  return JSON.parse(openai.buildRequest(chatRequest, target).body)
+  return JSON.parse(String(openai.buildRequest(chatRequest, target).body))
 }
 
 function entry(fields: Partial<Model>): Model {

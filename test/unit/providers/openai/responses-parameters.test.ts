@@ -24,7 +24,7 @@ function build(more: object, model = entry) {
   const target = { provider: 'openai', model: 'gpt-6.2-sol', entry: model }
   const { path, body, omitted, changed = [] } = openai.buildRequest(request, target)
   expect(path).to.equal('/responses')
-  return { body: JSON.parse(body) as JsonObject, omitted, changed: changed.map(({ param }) => param) }
+  return { body: JSON.parse(String(body)) as JsonObject, omitted, changed: changed.map(({ param }) => param) }
 }
 
 /** What becomes of a field: it is in the body, in its own form or another, or the caller is warned of it. */

@@ -25,7 +25,7 @@ const patch = {
 const sent = (more: object) => {
   const request: ChatRequest = { messages: [user], tools: [search], ...more }
   const { body, ...call } = openai.buildRequest(request, target)
-  return { ...call, body: JSON.parse(body) as JsonObject }
+  return { ...call, body: JSON.parse(String(body)) as JsonObject }
 }
 
 describe('a request that OpenAI takes in the Responses API only', () => {

@@ -1,0 +1,108 @@
+import { isUtf8 } from 'node:buffer'
+import type { JsonObject } from '../contract/json.ts'
+import { countNames, endOfString } from './json.ts'
+
+/** The body of a request, and the JSON in UTF-8 that it was parsed from. */
+export interface ReceivedBody {
+  readonly body: JsonObject
+  readonly bytes: Buffer
+  /** The bytes of each field. */
+  readonly fields: ReadonlyMap<unknown, Buffer>
+}
+
+interface KeptBody extends Omit<ReceivedBody, 'fields'> {
+  /** Found when they are needed. */
+  fields?: ReceivedBody['fields']
+}
+
+/** By the values of their fields. */
+const received = new WeakMap<object, KeptBody>()
+
+/** Writing a smaller body takes less time than looking for its fields. */
+const MIN_BYTES = 2048
+
+/** Larger bodies are not kept twice while a request waits. */
+const MAX_BYTES = 1024 * 1024
+
+/**
+ * Keeps the bytes of a body, so that a field that nobody has changed is sent on as it came: see
+ * docs/decisions/http.md, "Fields that nobody changed are sent on as they came".
+ */
+export function keepReceived(body: JsonObject, bytes: Buffer): void {
+  if (bytes.length < MIN_BYTES || bytes.length > MAX_BYTES) return
+  const kept: KeptBody = { body, bytes }
+  for (const name in body) {
+    const value = body[name]
+    if (typeof value === 'object' && value !== null) received.set(value, kept)
+  }
+}
+
+/**
+ * Returns the received body that an object has a list or an object of. Undefined if none is known, or if
+ * other readers could understand it differently.
+ */
+export function findReceived(object: JsonObject): ReceivedBody | undefined {
+  for (const name in object) {
+    const value = object[name]
+    const kept = typeof value === 'object' && value !== null ? received.get(value) : undefined
+    if (kept === undefined) continue
+    const { body, bytes } = kept
+    kept.fields ??= findFields(body, bytes)
+    return kept.fields.size === 0 ? undefined : { body, bytes, fields: kept.fields }
+  }
+  return undefined
+}
+
+/** Empty for a name that an object has twice, a byte order mark, and text that is not well-formed. */
+function findFields(body: JsonObject, bytes: Buffer): ReceivedBody['fields'] {
+  const found = new Map<unknown, Buffer>()
+  if (!isUtf8(bytes) || bytes[0] === BYTE_ORDER_MARK || bytes.includes('\\ud') || bytes.includes('\\uD'))
+    return found
+  let names = 0
+  let depth = 0
+  let textStart = 0
+  let textEnd = 0
+  let field: { readonly name: string; readonly start: number } | undefined
+  const endField = (end: number) => {
+    if (field !== undefined) found.set(body[field.name], bytes.subarray(field.start, end))
+    field = undefined
+  }
+  for (let index = 0; index < bytes.length; index++) {
+    switch (bytes[index]) {
+      case QUOTE:
+        textStart = index + 1
+        textEnd = endOfString(bytes, textStart)
+        index = textEnd
+        break
+      case COLON:
+        names++
+        if (depth === 1) field = { name: bytes.toString('utf8', textStart, textEnd), start: index + 1 }
+        // Escapes would have to be read.
+        if (field?.name.includes('\\')) field = undefined
+        break
+      case COMMA:
+        if (depth === 1) endField(index)
+        break
+      case OPEN_BRACE:
+      case OPEN_BRACKET:
+        depth++
+        break
+      case CLOSE_BRACE:
+      case CLOSE_BRACKET:
+        depth--
+        if (depth === 0) endField(index)
+        break
+    }
+  }
+  return names === countNames(body) ? found : new Map()
+}
+
+/** The first of its three bytes. */
+const BYTE_ORDER_MARK = 0xef
+const QUOTE = 0x22
+const COLON = 0x3a
+const COMMA = 0x2c
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
