@@ -9,7 +9,7 @@ import { type GatewayContext, GatewayError, isJsonObject, type JsonObject } from
 import { createBackgroundYield } from '../util/cooperative-yield.ts'
 import { countValues, hasMoreValues, MAX_JSON_DEPTH, SAFE_JSON_LENGTH } from '../util/json.ts'
 import { lazy } from '../util/lazy.ts'
-import { keepReceived } from '../util/received-json.ts'
+import type { keepReceived } from '../util/received-json.ts'
 import { createSharedQuota, type QuotaLimits } from '../util/shared-quota.ts'
 import { MessageRequest } from './message-request.ts'
 
@@ -92,9 +92,9 @@ const METHODS_WITH_BODY: readonly (string | undefined)[] = ['POST', 'PUT', 'PATC
 /**
  * Creates middleware that reads a JSON body of at most `limit` bytes into `ctx.request.body`, which stays
  * undefined if none was sent, or an empty one. The content type is ignored: every body is read as JSON.
- * `quota` counts what is read.
+ * `quota` counts what is read. `keep` is called with an uncompressed body and its bytes.
  */
-export function createBodyReader(limit: number, quota: BodyQuota) {
+export function createBodyReader(limit: number, quota: BodyQuota, keep?: typeof keepReceived) {
   const loadReader = lazy(() => loadKoaBodyReader(limit))
 
   async function read(ctx: GatewayContext): Promise<void> {
@@ -108,7 +108,7 @@ export function createBodyReader(limit: number, quota: BodyQuota) {
     if (encoding === undefined && length !== undefined) counted.raise(Number(length))
     const decompressed = encoding === undefined ? undefined : decompress(ctx.req, encoding, counted)
     if (headers.expect !== undefined) sendContinue(ctx)
-    if (decompressed === undefined) return readPlainBody(ctx, limit, counted)
+    if (decompressed === undefined) return readPlainBody(ctx, limit, counted, keep)
     await (await loadReader())(Object.create(ctx, { req: { value: decompressed } }))
     ctx.request.body = parseBody(Buffer.from(String(ctx.request.body ?? '')), counted)
   }
@@ -195,7 +195,12 @@ const turns = createBackgroundYield()
  * Reads an uncompressed body, which nearly all requests have. Skipping koa-body saves about a tenth of the
  * cost of a request.
  */
-function readPlainBody({ req, request }: GatewayContext, limit: number, counted: CountedBody): Promise<void> {
+function readPlainBody(
+  { req, request }: GatewayContext,
+  limit: number,
+  counted: CountedBody,
+  keep?: typeof keepReceived,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     if (req.destroyed) reject(new Error('client disconnected'))
     let chunks: Buffer[] = []
@@ -220,7 +225,9 @@ function readPlainBody({ req, request }: GatewayContext, limit: number, counted:
         const bytes = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)
         // The listeners, and with them the chunks, stay for as long as the request.
         chunks = []
-        request.body = parseBody(bytes, counted)
+        const body = parseBody(bytes, counted)
+        request.body = body
+        if (isJsonObject(body)) keep?.(body, bytes)
         resolve()
       } catch (error) {
         reject(error)
@@ -319,9 +326,7 @@ function parseBody(bytes: Buffer, counted: CountedBody) {
   counted.checkValues(bytes)
   // Twice as fast as decoding it as UTF-8.
   const text = isAscii(bytes) ? bytes.toString('latin1') : decoder.decode(bytes)
-  const value = parseBodyText(text, counted)
-  if (isJsonObject(value)) keepReceived(value, bytes)
-  return value
+  return parseBodyText(text, counted)
 }
 
 const decoder = new TextDecoder('utf-8')

@@ -143,9 +143,10 @@ function addInferenceEndpoints(
   listener: Listener,
 ): ReadonlyMap<string, GatewayMiddleware> {
   const handlers = new Map<string, GatewayMiddleware>()
-  for (const { owner, endpoint, dialect } of listInferenceEndpoints(parts.steps)) {
+  for (const inference of listInferenceEndpoints(parts.steps)) {
+    const { owner, endpoint } = inference
     if ((endpoint.listener ?? 'main') !== listener) continue
-    const handle = composeInference(endpoint, dialect, parts)
+    const handle = composeInference(inference, parts)
     routes.add(owner, endpoint, handle)
     handlers.set(endpoint.path, handle)
   }

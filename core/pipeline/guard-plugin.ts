@@ -194,7 +194,10 @@ export function guardPlugin(
         runExchangePhase(guard, 'decide', exchange as ReplyingExchange, () => decide(exchange)),
     }),
     ...(confirm && {
-      confirm: (exchange) => runPhase(guard, 'confirm', exchange.client, () => confirm(exchange)),
+      confirm: (exchange) => {
+        freezeJson(exchange.request)
+        return runPhase(guard, 'confirm', exchange.client, () => confirm(exchange))
+      },
     }),
     ...(reply && { reply: guardReply(reply, guard) }),
     ...(inspect && { inspect: guardInspect(inspect, guard) }),

@@ -173,7 +173,8 @@ function guardReader(
 
 function checkRequest(request: ProviderRequest): ProviderRequest {
   const { path, headers, body, omitted } = request
-  if (typeof path !== 'string' || typeof body !== 'string' || !Array.isArray(omitted))
+  const hasBody = typeof body === 'string' || Buffer.isBuffer(body)
+  if (typeof path !== 'string' || !hasBody || !Array.isArray(omitted))
     throw new TypeError(`it returned ${describeType(request)} without a path, a body or omitted`)
   for (const [name, value] of Object.entries(headers)) checkHeader(name, value)
   return request

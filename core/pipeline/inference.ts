@@ -4,7 +4,6 @@ import {
   type Admission,
   type Dialect,
   type EndedExchange,
-  type EndpointDescription,
   type GatewayContext,
   GatewayError,
   type GatewayMiddleware,
@@ -22,10 +21,12 @@ import { enterEndpoint } from '../http/endpoints.ts'
 import { toErrorInStyle } from '../http/error-words.ts'
 import { type BodyQuota, createBodyReader, requireJsonObject } from '../http/read-body.ts'
 import { chain, type MaybePromise } from '../util/maybe-promise.ts'
+import { keepReceived } from '../util/received-json.ts'
 import { composeAdmission } from './admission.ts'
 import type { PluginStep } from './load.ts'
 import { releaseReply } from './read-reply.ts'
 import { type OpenExchange, type RecordFailure, type ResponderParts, respond } from './respond.ts'
+import type { InferenceEndpoint } from './served-endpoints.ts'
 import { recordUnreadCost } from './usage-recorder.ts'
 
 export interface InferenceParts extends ResponderParts {
@@ -67,8 +68,7 @@ type Positions = Pick<CallerSnapshot, 'policyPosition'> & {
  * composed once, here: the router would compose it again for every request.
  */
 export function composeInference(
-  endpoint: EndpointDescription,
-  dialect: Dialect,
+  { endpoint, dialect, isBuiltIn }: InferenceEndpoint,
   parts: InferenceParts,
 ): GatewayMiddleware {
   const { steps, bodyLimit, bodyQuota } = parts
@@ -76,7 +76,8 @@ export function composeInference(
   // By the headers alone. Middleware of packages has its place among the plugins.
   const admit = [enterEndpoint(endpoint, { isInference: true }), ...composeAdmission(steps)]
   // The body, as a canonical request with the caller's account and rules.
-  const read = [createBodyReader(bodyLimit, bodyQuota), openExchange(dialect, parts, recordFailure)]
+  const readBody = createBodyReader(bodyLimit, bodyQuota, isBuiltIn ? keepReceived : undefined)
+  const read = [readBody, openExchange(dialect, parts, recordFailure)]
   // Rules, limits and the route.
   const decide = [
     ...list(steps, 'decide').map(toDecideMiddleware),

@@ -12,16 +12,20 @@ import type { PluginStep } from './load.ts'
 import { createNameOwners } from './registries.ts'
 
 /** An inference endpoint, and the plugin that adds it, as error messages show it. */
-interface InferenceEndpoint {
+export interface InferenceEndpoint {
   readonly owner: string
   readonly endpoint: EndpointDescription
   readonly dialect: Dialect
+  readonly isBuiltIn: boolean
 }
 
 /** Returns the inference endpoints of all plugins. */
 export function listInferenceEndpoints(steps: readonly PluginStep[]): readonly InferenceEndpoint[] {
-  return steps.flatMap(({ title, parts }) =>
-    Object.entries(parts.dialects ?? {}).map(([path, dialect]) => toInferenceEndpoint(title, path, dialect)),
+  return steps.flatMap(({ title, parts, isBuiltIn }) =>
+    Object.entries(parts.dialects ?? {}).map(([path, dialect]) => ({
+      ...{ owner: title, isBuiltIn, dialect },
+      endpoint: describeInference(title, path, dialect),
+    })),
   )
 }
 
@@ -45,9 +49,12 @@ const INFERENCE_ERRORS: readonly ErrorCode[] = [
   'provider_timeout',
 ]
 
-function toInferenceEndpoint(owner: string, path: string, dialect: Dialect): InferenceEndpoint {
-  const { errorStyle, description } = dialect
-  const endpoint: EndpointDescription = {
+function describeInference(
+  owner: string,
+  path: string,
+  { errorStyle, description }: Dialect,
+): EndpointDescription {
+  return {
     operationId: `create${path.replaceAll(/\W+(\w?)/g, (_, letter: string) => letter.toUpperCase())}`,
     summary: `Answers an inference request in the format of ${owner}.`,
     tags: ['inference'],
@@ -60,7 +67,6 @@ function toInferenceEndpoint(owner: string, path: string, dialect: Dialect): Inf
     errorStyle,
     errors: INFERENCE_ERRORS,
   }
-  return { owner, endpoint, dialect }
 }
 
 /** Describes everything that the gateway and its plugins serve. */

@@ -2,17 +2,14 @@ import { isUtf8 } from 'node:buffer'
 import type { JsonObject } from '../contract/json.ts'
 import { countNames, endOfString } from './json.ts'
 
-/** The body of a request, and the JSON in UTF-8 that it was parsed from. */
-export interface ReceivedBody {
+/** The JSON in UTF-8 of the lists and objects of a body. */
+type ReceivedFields = ReadonlyMap<unknown, Buffer>
+
+interface KeptBody {
   readonly body: JsonObject
   readonly bytes: Buffer
-  /** The bytes of each field. */
-  readonly fields: ReadonlyMap<unknown, Buffer>
-}
-
-interface KeptBody extends Omit<ReceivedBody, 'fields'> {
   /** Found when they are needed. */
-  fields?: ReceivedBody['fields']
+  fields?: ReceivedFields
 }
 
 /** By the values of their fields. */
@@ -38,23 +35,25 @@ export function keepReceived(body: JsonObject, bytes: Buffer): void {
 }
 
 /**
- * Returns the received body that an object has a list or an object of. Undefined if none is known, or if
- * other readers could understand it differently.
+ * Returns the fields of the received body that an object has a list or an object of. Undefined if none is
+ * known, or if other readers could understand all of them differently.
  */
-export function findReceived(object: JsonObject): ReceivedBody | undefined {
+export function findReceived(object: JsonObject): ReceivedFields | undefined {
   for (const name in object) {
     const value = object[name]
     const kept = typeof value === 'object' && value !== null ? received.get(value) : undefined
     if (kept === undefined) continue
-    const { body, bytes } = kept
-    kept.fields ??= findFields(body, bytes)
-    return kept.fields.size === 0 ? undefined : { body, bytes, fields: kept.fields }
+    kept.fields ??= findFields(kept.body, kept.bytes)
+    return kept.fields.size === 0 ? undefined : kept.fields
   }
   return undefined
 }
 
-/** Empty for a name that an object has twice, a byte order mark, and text that is not well-formed. */
-function findFields(body: JsonObject, bytes: Buffer): ReceivedBody['fields'] {
+/**
+ * Empty for a name that an object has twice, a byte order mark, and text that is not well-formed. Without
+ * fields that have a number in another form than it is written in.
+ */
+function findFields(body: JsonObject, bytes: Buffer): ReceivedFields {
   const found = new Map<unknown, Buffer>()
   if (!isUtf8(bytes) || bytes[0] === BYTE_ORDER_MARK || bytes.includes('\\ud') || bytes.includes('\\uD'))
     return found
@@ -62,13 +61,16 @@ function findFields(body: JsonObject, bytes: Buffer): ReceivedBody['fields'] {
   let depth = 0
   let textStart = 0
   let textEnd = 0
+  let numberStart = 0
   let field: { readonly name: string; readonly start: number } | undefined
   const endField = (end: number) => {
-    if (field !== undefined) found.set(body[field.name], bytes.subarray(field.start, end))
+    const value = field && body[field.name]
+    if (field && typeof value === 'object') found.set(value, bytes.subarray(field.start, end))
     field = undefined
   }
   for (let index = 0; index < bytes.length; index++) {
-    switch (bytes[index]) {
+    const byte = bytes[index]
+    switch (byte) {
       case QUOTE:
         textStart = index + 1
         textEnd = endOfString(bytes, textStart)
@@ -92,10 +94,35 @@ function findFields(body: JsonObject, bytes: Buffer): ReceivedBody['fields'] {
         depth--
         if (depth === 0) endField(index)
         break
+      default:
+        if (byte !== MINUS && !isDigit(byte)) break
+        numberStart = index
+        while (isDigit(bytes[index + 1])) index++
+        // Short integers have one form only.
+        if (byte !== MINUS && index - numberStart < MAX_DIGITS && !NUMBER_SIGNS.has(bytes[index + 1])) break
+        while (isDigit(bytes[index + 1]) || NUMBER_SIGNS.has(bytes[index + 1])) index++
+        if (!isWrittenForm(bytes.toString('latin1', numberStart, index + 1))) field = undefined
     }
   }
   return names === countNames(body) ? found : new Map()
 }
+
+/**
+ * Whether a number is what `JSON.stringify` makes of it. Rules see that, and not the digits that are lost
+ * when a number is parsed.
+ */
+function isWrittenForm(number: string): boolean {
+  return String(Number(number)) === number
+}
+
+function isDigit(byte: number | undefined): boolean {
+  return byte !== undefined && byte >= ZERO && byte <= NINE
+}
+
+/** Integers of so many digits lose none when they are parsed. */
+const MAX_DIGITS = 15
+
+const NUMBER_SIGNS: ReadonlySet<number | undefined> = new Set(Buffer.from('.eE+-'))
 
 /** The first of its three bytes. */
 const BYTE_ORDER_MARK = 0xef
@@ -106,3 +133,6 @@ const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
+const MINUS = 0x2d
+const ZERO = 0x30
+const NINE = 0x39

@@ -4,7 +4,6 @@ import type { JsonObject } from '../../core/contract/json.ts'
 import type { ParameterChange, ProviderAdapter, Target } from '../../core/contract/provider.ts'
 import { clampOutputLimit, findOmittedFields, outputLimitOf } from '../shared/deviations.ts'
 import { type MediaPlaces, placeMedia, TEXT_RESULTS } from '../shared/place-media.ts'
-import { writeBody } from '../shared/write-body.ts'
 import { openAiEmbeddings } from './embeddings.ts'
 import { parseChatError } from './errors.ts'
 import { checkOpenAiFile, toCompatibleMessages } from './messages.ts'
@@ -16,6 +15,8 @@ import { buildBearerAuth, buildChatHeaders } from './wire.ts'
 interface BuiltInFormat extends ChatFormat {
   /** Default: texts only in tool results, and the images and files of chat completions. */
   media?(target: Target): MediaPlaces
+  /** Default: copies nothing that was received: functions of a package may have changed it in place. */
+  write?(body: JsonObject): string | Buffer
 }
 
 type ChatAdapter = ProviderAdapter & Required<Pick<ProviderAdapter, 'parseError' | 'operations'>>
@@ -33,7 +34,7 @@ export const CHAT_PLACES: MediaPlaces = { results: TEXT_RESULTS, check: checkOpe
 /** Builds the adapter of a declared format (docs/plugins.md, "Compatible providers"). */
 export function createChatAdapter(declared: BuiltInFormat): ChatAdapter {
   const { path = '/chat/completions', fields, otherFields = 'send', media, ...format } = declared
-  const { build, findOmitted, findChanges, ...own } = format
+  const { build, findOmitted, findChanges, write = JSON.stringify, ...own } = format
   const sendsAll = otherFields === 'send'
   return {
     buildAuthHeaders: buildBearerAuth,
@@ -64,7 +65,7 @@ export function createChatAdapter(declared: BuiltInFormat): ChatAdapter {
       return {
         path,
         headers: buildChatHeaders(isStream),
-        body: writeBody(body),
+        body: write(body),
         omitted: [
           ...omitted,
           ...findOmittedFields(request, isSent, sendsAll ? ruled.map(({ field }) => field) : undefined),

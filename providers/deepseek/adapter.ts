@@ -10,6 +10,7 @@ import { findLostAuthors } from '../shared/deviations.ts'
 import { asNumber, asObject, asString } from '../shared/fields.ts'
 import { TEXT_RESULTS } from '../shared/place-media.ts'
 import { DEEPSEEK_QUIRKS, quirksOf } from '../shared/quirks.ts'
+import { writeBody } from '../shared/write-body.ts'
 import { toContentPart, toDeepSeekMessages } from './messages.ts'
 
 const MEDIA_PLACES = { results: TEXT_RESULTS, check: toContentPart }
@@ -24,6 +25,7 @@ export const deepseek = createChatAdapter({
   limits: DEEPSEEK_LIMITS,
   quirks: DEEPSEEK_QUIRKS,
   otherFields: 'drop',
+  write: writeBody,
   fields: {
     temperature: convert((value, request, target) =>
       thinkingOf(request, target) === 'disabled' ? value : undefined,

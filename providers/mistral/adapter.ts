@@ -19,6 +19,7 @@ import { dimensionsToSend, textInputsOf } from '../shared/input-batches.ts'
 import { WEB_IMAGES } from '../shared/place-media.ts'
 import { MISTRAL_QUIRKS, quirksOf } from '../shared/quirks.ts'
 import { toReplyEvents } from '../shared/stream.ts'
+import { writeBody } from '../shared/write-body.ts'
 import { toContentChunk, toMistralMessages } from './messages.ts'
 
 /** Mistral's embeddings: https://docs.mistral.ai/api/endpoint/embeddings. Vectors are always numbers. */
@@ -66,6 +67,7 @@ export const mistral = createChatAdapter({
   limits: MISTRAL_LIMITS,
   quirks: MISTRAL_QUIRKS,
   otherFields: 'drop',
+  write: writeBody,
   fields: {
     // Some of Mistral's pages allow 1.5, its error glossary does not.
     temperature: clamp(0, 1),

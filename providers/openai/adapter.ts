@@ -6,6 +6,7 @@ import { OPENAI_LIMITS } from '../shared/api-limits.ts'
 import { EFFORTS, findNearestEffort } from '../shared/efforts.ts'
 import { WEB_IMAGES } from '../shared/place-media.ts'
 import { OPENAI_QUIRKS, quirksOf } from '../shared/quirks.ts'
+import { writeBody } from '../shared/write-body.ts'
 import { createOpenAiStreamReader, parseOpenAiReply } from './responses-reply.ts'
 import { buildResponsesRequest, requiresResponses } from './responses-request.ts'
 
@@ -18,6 +19,7 @@ const chat = createChatAdapter({
   format: 'openai',
   limits: OPENAI_LIMITS,
   quirks: OPENAI_QUIRKS,
+  write: writeBody,
   fields: ({ entry }) => rulesOf(entry),
   media: ({ provider }) => (provider === OPENAI ? OPENAI_PLACES : CHAT_PLACES),
   parseReply: parseOpenAiReply,

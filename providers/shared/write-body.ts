@@ -1,24 +1,15 @@
 import type { JsonObject } from '../../core/contract/json.ts'
-import { findReceived, type ReceivedBody } from '../../core/util/received-json.ts'
+import { findReceived } from '../../core/util/received-json.ts'
 import { replaceLoneSurrogates } from './json-string.ts'
 
 /**
- * Writes the body of a request to a provider as JSON. What nobody has changed since it was received, such as
- * the messages of a long conversation, is copied: writing it takes longer than the rest of the request.
+ * Writes the body of a request to a provider as JSON. A list or object that nobody has replaced since it was
+ * received, such as the messages of a long conversation, is copied: writing it takes longer than the rest of
+ * the request.
  */
 export function writeBody(body: JsonObject): string | Buffer {
-  const received = findReceived(body)
-  if (received === undefined) return JSON.stringify(body)
-  return isSameObject(body, received.body) ? received.bytes : copyFields(body, received)
-}
-
-function isSameObject(one: JsonObject, other: JsonObject): boolean {
-  for (const name in one) if (one[name] !== other[name]) return false
-  for (const name in other) if (!(name in one)) return false
-  return true
-}
-
-function copyFields(body: JsonObject, { fields }: ReceivedBody): Buffer {
+  const fields = findReceived(body)
+  if (fields === undefined) return JSON.stringify(body)
   const pieces: Buffer[] = []
   let text = ''
   let separator = '{'

@@ -3,7 +3,12 @@ import { createFirstUser } from '../support/first-user.ts'
 import { ADMIN_KEY, type RunningGateway } from '../support/gateway.ts'
 import { readBlocks } from '../support/pages.ts'
 import { startWithPlugins } from '../support/plugins.ts'
-import { chunk, type ScriptedProvider, startScriptedProvider } from '../support/scripted-provider.ts'
+import {
+  chunk,
+  completion,
+  type ScriptedProvider,
+  startScriptedProvider,
+} from '../support/scripted-provider.ts'
 
 /** The plugin of docs/plugins.md, "Compatible providers". */
 async function readAcme(): Promise<string> {
@@ -44,5 +49,18 @@ describe('a provider that is compatible but for some fields', () => {
     const sent = provider.last()?.body
     expect(sent).to.include({ max_tokens: 7, temperature: 1, seed: 3, thinking: 'deep' })
     expect(sent).not.to.have.any.keys('max_completion_tokens', 'logit_bias', 'reasoning_effort')
+  })
+  it('gets long requests', async () => {
+    provider.play({ body: completion({ content: 'Hi' }) })
+    const messages = [{ role: 'user', content: 'a long conversation '.repeat(200) }]
+    const headers = { authorization }
+    const answer = await gateway.call(
+      'POST',
+      '/v1/chat/completions',
+      { model: 'acme:fast', messages },
+      headers,
+    )
+    expect(answer.status, JSON.stringify(answer.body)).to.equal(200)
+    expect(provider.last()?.body.messages).to.deep.equal(messages)
   })
 })

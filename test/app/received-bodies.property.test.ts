@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { firewallRuleBody } from '../support/bodies.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
+import { startWithPlugins } from '../support/plugins.ts'
 import { inRounds } from '../support/property.ts'
 import { REQUESTS } from '../support/request-arbitraries.ts'
 import { ROUNDS } from '../support/rounds.ts'
@@ -61,5 +62,76 @@ describe('bodies that are sent on as they came', () => {
       },
     )
     await fc.assert(isSame, inRounds(ROUNDS.forwardedBodies))
+  })
+  it('have nothing in their numbers that the firewall does not see', async () => {
+    const rule = firewallRuleBody({ name: 'cards', pattern: '4111111111111111', action: 'block' })
+    expect((await gateway.call('POST', '/v1/firewall-rules', rule)).status).to.equal(201)
+    const numbers = ['1.00000000000000004111111111111111', '4111111111111111000000']
+    for (const field of ['tools', 'logit_bias', 'temperature']) {
+      for (const number of numbers.slice(0, field === 'tools' ? 2 : 1)) {
+        const parameters = `{"type":"object","properties":{"a":{"minimum":${number}}}}`
+        const values: Readonly<Record<string, string>> = {
+          tools: `[{"type":"function","function":{"name":"f","parameters":${parameters}}}]`,
+          logit_bias: `{"50":${number}}`,
+          temperature: number,
+        }
+        const messages = JSON.stringify([{ role: 'user', content: LONG }])
+        const answer = await send(`{"model":"gpt-4o","messages":${messages},"${field}":${values[field]}}`)
+        expect(answer).to.have.property('status', 200)
+        expect(provider.lastText()).to.contain(LONG).and.not.to.contain('4111111111111111')
+      }
+    }
+  })
+})
+
+/** Changes in place what is not frozen. */
+const CHANGING = `import { GatewayError } from 'signalbox'
+const change = ({ messages }) => { messages[0].content = 'changed' }
+export default {
+  name: 'signalbox-changing',
+  contract: 3,
+  setup: () => ({
+    confirm: ({ request, headers }) => { if (headers['x-change'] === 'confirm') change(request) },
+    dialects: {
+      '/v1/changed': {
+        parseRequest(body) { change(body); return body },
+        writeWhole: () => ({}),
+        writeStream: async function* () {},
+        errorStyle: 'openai',
+      },
+    },
+  }),
+}
+`
+
+describe('a long body that a package changes in place', () => {
+  let gateway: RunningGateway
+  let provider: ScriptedProvider
+  before(async () => {
+    provider = await startScriptedProvider()
+    provider.play({ body: completion({ content: 'Hi' }) })
+    const sources = { 'signalbox-changing': CHANGING }
+    const environment = { OPENAI_BASE_URL: provider.url, OPENAI_API_KEY: 'x' }
+    const plugins = { add: [{ use: 'signalbox-changing', after: 'routing' }] }
+    gateway = await startWithPlugins(sources, plugins, '', environment)
+  })
+  after(async () => {
+    await gateway?.stop()
+    provider?.close()
+  })
+
+  const body = { model: 'gpt-4o', messages: [{ role: 'user', content: LONG }] }
+
+  it('is sent as the dialect of the package has left it', async () => {
+    expect((await gateway.call('POST', '/v1/changed', body)).status).to.equal(200)
+    expect(provider.last()?.body.messages[0].content).to.equal('changed')
+  })
+
+  it('is frozen in the last look at what is sent', async () => {
+    const authorization = `Bearer ${gateway.demoKey}`
+    const headers = { authorization, 'x-change': 'confirm' }
+    const answer = await gateway.call('POST', '/v1/chat/completions', body, headers)
+    expect(answer).to.have.property('status', 500)
+    expect(gateway.stderr()).to.contain('read only property')
   })
 })

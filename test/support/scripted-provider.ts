@@ -31,6 +31,8 @@ export interface ScriptedProvider {
   readonly url: string
   /** The last request, as it was received. */
   last(): ScriptedRequest | undefined
+  /** The body of the last request. */
+  lastText(): string
   play(script: Script): void
   close(): void
 }
@@ -38,10 +40,12 @@ export interface ScriptedProvider {
 export async function startScriptedProvider(): Promise<ScriptedProvider> {
   let current: Script = {}
   let last: ScriptedRequest | undefined
+  let lastText = ''
   const server = createServer(async (request, response) => {
     let text = ''
     for await (const piece of request) text += piece
     last = { headers: request.headers, body: JSON.parse(text) }
+    lastText = text
     const { body, chunks = [], delayMs = 0, beforeChunk, until, status = 200 } = current
     await until
     if (body !== undefined) {
@@ -62,6 +66,7 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
     last: () => last,
+    lastText: () => lastText,
     play(script) {
       current = script
     },

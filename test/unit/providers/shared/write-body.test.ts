@@ -54,13 +54,10 @@ describe('the body of a request to a provider', () => {
     )
   })
 
-  it('is what was received if nobody has changed it', () => {
-    const json = JSON.stringify(
-      { model: 'm', messages: [{ role: 'user', content: `Grüße 🚂 ${PADDING}` }] },
-      null,
-      1,
-    )
-    expect(String(writeBody({ ...receive(json) }))).to.equal(json)
+  it('has the fields of a body that is changed in place', () => {
+    const body = receive(`{"model":"a","messages":[ "${PADDING}" ],"top_p":1.0}`)
+    body.model = 'b'
+    expect(String(writeBody(body))).to.equal(`{"model":"b","messages":[ "${PADDING}" ],"top_p":1}`)
   })
 
   it('has the fields that nobody has changed as they came, and the others between them', () => {
@@ -87,6 +84,30 @@ describe('the body of a request to a provider', () => {
       expect(writeBody(body)).to.equal(JSON.stringify(body))
     })
   }
+
+  for (const number of [
+    ...[
+      '4111111111111111000000',
+      '1.00000000000000004111111111111111',
+      '0.1e-7',
+      '1e400',
+      '1E2',
+      '1.0',
+      '-0',
+    ],
+    ...['1e+2', '9007199254740993'],
+  ])
+    it(`has the number ${number} as rules have seen it`, () => {
+      const body = receive(`{"tools":[{"const":[ ${number}]}],"messages":[ "${PADDING}" ]}`)
+      const tools = JSON.stringify(body.tools)
+      expect(String(writeBody(body))).to.equal(`{"tools":${tools},"messages":[ "${PADDING}" ]}`)
+    })
+
+  it('has numbers that have one form only as they came', () => {
+    const numbers = '[ 0,-1,12, 0.5,-2.25,1e+21,5e-7,123456789012345,9007199254740991,"1.0"]'
+    const json = `{"numbers":${numbers},"p":"${PADDING}"}`
+    expect(String(writeBody(receive(json)))).to.equal(json)
+  })
 
   it('is not taken from a field whose name has an escape', () => {
     const json = `{"a\\\\b":["safe"],"a\\\\\\\\b":["other"],"p":"${PADDING}"}`
