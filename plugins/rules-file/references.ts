@@ -48,7 +48,7 @@ const MAX_SHOWN = 3
 export class References {
   readonly #state: RulesFileState
   #usersByName: ReadonlyMap<string, readonly number[]> | undefined
-  readonly #groupNames = new Map<PlannedId, string | undefined>()
+  readonly #namedGroups = new Map<number | string, NamedGroup>()
 
   constructor(state: RulesFileState) {
     this.#state = state
@@ -56,7 +56,7 @@ export class References {
 
   /** The group has this name after the change; undefined if it is removed. */
   nameGroup(id: PlannedId, name: string | undefined): void {
-    this.#groupNames.set(id, name)
+    this.#namedGroups.set(keyOf(id), { id, name })
   }
 
   find(kind: ReferenceKind, reference: Reference): PlannedId | string {
@@ -78,8 +78,10 @@ export class References {
       const isKnown = groups.group(reference) && this.#nameAfter(reference) !== undefined
       return isKnown ? reference : `Group ${reference} was not found, or is removed by the file.`
     }
-    const ids = new Set([...groups.groups().map(({ id }) => id), ...this.#groupNames.keys()])
-    const named = [...ids].filter((id) => this.#nameAfter(id) === reference)
+    const others = groups.groups().filter(({ id }) => !this.#namedGroups.has(id))
+    const named = [...others, ...this.#namedGroups.values()].flatMap(({ id, name }) =>
+      name === reference ? [id] : [],
+    )
     return theOnly('group', reference, named)
   }
 
@@ -92,9 +94,20 @@ export class References {
   }
 
   #nameAfter(id: PlannedId): string | undefined {
-    if (this.#groupNames.has(id) || typeof id !== 'number') return this.#groupNames.get(id)
-    return this.#state.groups.group(id)?.name
+    const named = this.#namedGroups.get(keyOf(id))
+    return named || typeof id !== 'number' ? named?.name : this.#state.groups.group(id)?.name
   }
+}
+
+/** A group of the file. */
+interface NamedGroup {
+  readonly id: PlannedId
+  readonly name: string | undefined
+}
+
+/** The same for copies of an id. */
+function keyOf(id: PlannedId): number | string {
+  return typeof id === 'number' ? id : `new ${id.newIndex}`
 }
 
 function groupByName(

@@ -37,7 +37,8 @@ export function mapReferences<Item>(
   const entries = Object.entries(value).map(([name, part]) => {
     const partPath = `${path}.${name}`
     if (isReferenceList(name) && Array.isArray(part))
-      return [name, part.map((item, index) => map(REFERENCES[name], item, `${partPath}[${index}]`))]
+      // An id and a name can refer to the same.
+      return [name, [...new Set(part.map((item, i) => map(REFERENCES[name], item, `${partPath}[${i}]`)))]]
     return [name, isJsonObject(part) ? mapReferences(part, map, partPath) : part]
   })
   return Object.fromEntries(entries)
@@ -63,7 +64,7 @@ function withReferences(schema: TSchema): TSchema {
 
 function withReferenceList([name, schema]: [string, unknown]) {
   if (!isReferenceList(name)) return [name, schema] as const
-  // An id and a name can refer to the same.
+  // Items are compared when they have become ids.
   const { uniqueItems: _, ...list } = schema as TSchema
   const description = list.description?.replace('Ids of', 'Ids or names of')
   return [name, { ...list, items: reference(REFERENCES[name]), description }] as const

@@ -103,6 +103,22 @@ describe('rules as a file', () => {
     expect(JSON.stringify(await exported())).not.to.contain(user.key)
   })
 
+  it('shows new groups of a policy by name, and applies it once to what is referred to twice', async () => {
+    await apply({ groups: [{ name: 'Legal' }] })
+    const [{ id }] = (await admin('GET', '/admin/groups')).body.data
+    const groups = [{ name: 'Support' }, { name: 'Legal' }]
+    const applies_to = { groups: ['Support', 'Legal', id], users: [user.id, user.id] }
+    const file = { groups, policies: [{ ...POLICY, applies_to }] }
+    const { changes } = await plan(file)
+    const shown = changes.find(({ type }: { type: string }) => type === 'policy').fields.applies_to.to
+    expect(shown).to.deep.equal({ groups: ['Support', id], users: [user.id] })
+    expect((await apply(file)).status).to.equal(200)
+    const [policy] = (await admin('GET', '/admin/policies')).body.data
+    expect(policy.applies_to.groups).to.have.length(2)
+    expect((await plan(await exported())).changes).to.deep.equal([])
+    expect((await plan(file)).changes).to.deep.equal([])
+  })
+
   it('plans what changes field by field, without changing it', async () => {
     const policy = await newPolicy(gateway, {
       name: 'Old name',
