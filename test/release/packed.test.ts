@@ -184,7 +184,7 @@ describe('the packed package', () => {
       /^config\/(default\.yaml|models\.yaml|schema\.json|(deploy|plugin-template)\/.+)$/,
       new RegExp(`^dist/(${FOLDERS.join('|')})/.+\\.(js|d\\.ts)$`),
       /^dist\/(validators\/\w+\.cjs|settings\/\w+\.json)$/,
-      /^dist\/program\/([\w./-]+)\.js(\.map)?$/,
+      /^dist\/program\/([\w./-]+)\.m?js(\.map)?$/,
       /^dist\/plugins\/console\/static\/(index\.html|assets\/(index|icon)-[\w-]+\.(js|css|svg))$/,
     ]
     expect(files.filter((file) => file.startsWith('dist/validators/'))).not.to.be.empty
