@@ -37,8 +37,8 @@ export const COMMANDS: readonly Command[] = [
     summary: 'Check the settings and the plugins without starting the gateway.',
     details:
       'If the settings are valid, loads the listed plugins and checks their names, contract versions, ' +
-      'options and order. Prints the plugins in running order, or all issues, and exits with 1 if there ' +
-      'are any.',
+      'options and order. If a provider has a format of a package, sets the plugins up on an empty log. ' +
+      'Prints the plugins in running order, or all issues, and exits with 1 if there are any.',
     async run(args) {
       const { checkConfig } = await import('./check-config.ts')
       return checkConfig(args)

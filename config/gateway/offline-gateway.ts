@@ -112,7 +112,18 @@ export async function openOfflineGateway(
     openEvents: (list: readonly Plugin[]) =>
       openPluginEventStores(list, { log, subscription, writer, logger, retry }),
   })
-  providers.connect(adapters.adapters)
+  const close = async () => {
+    closing.abort()
+    await pipeline.close()
+    await providers.close()
+    await sharedState.close()
+  }
+  try {
+    providers.connect(adapters.adapters)
+  } catch (error) {
+    await close()
+    throw error
+  }
   return {
     kinds: createRuleKinds(settings, operators),
     steps: pipeline.steps,
@@ -120,11 +131,6 @@ export async function openOfflineGateway(
     decide: pipeline.decide,
     callers: { snapshot: createCallerSnapshots(state) },
     use: (uses) => registry.resolve(uses),
-    async close() {
-      closing.abort()
-      await pipeline.close()
-      await providers.close()
-      await sharedState.close()
-    },
+    close,
   }
 }

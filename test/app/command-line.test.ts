@@ -146,23 +146,29 @@ describe('"config check"', () => {
     expect(await readdir(DATA_DIR)).to.deep.equal([])
   })
 
-  it('checks the formats of providers, and warns about those that a package may add', async () => {
-    const providers = "providers: { post: { format: telegraph, base_url: 'http://127.0.0.1:9' } }\n"
-    const misspelt = await runCommand(['config', 'check'], { CONFIG: await writeSettings(providers) })
-    expect(misspelt).to.include({ code: 1, stdout: '' })
-    expect(misspelt.stderr).to.contain(
-      'providers.post.format is "telegraph", which is not a known format. ' +
-        'Use one of openai, anthropic, gemini, mistral, deepseek, or list the plugin that adds the format.',
+  it('checks the formats of providers, those of packages included', async () => {
+    const check = async (plugins: string) => {
+      const providers = "providers: { post: { format: telegraph, base_url: 'http://127.0.0.1:9' } }\n"
+      return runCommand(['config', 'check'], { CONFIG: await writeSettings(`${providers}${plugins}`) })
+    }
+    const listPlugin = async (parts: string) => {
+      const plugin = path.join(await makeFolder(), 'plugin.mjs')
+      await writeFile(plugin, `export default { name: 'any', contract: 3, setup: () => (${parts}) }`)
+      return `plugins: { add: [${plugin}] }\n`
+    }
+    for (const plugins of ['', await listPlugin('{}')]) {
+      const { code, stdout, stderr } = await check(plugins)
+      expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' })
+      expect(stderr).to.contain(
+        'providers.post.format is "telegraph", which is not a known format. ' +
+          'Use one of openai, anthropic, gemini, mistral, deepseek, or list the plugin that adds the format.',
+      )
+    }
+    const { code, stdout } = await check(
+      await listPlugin("{ providers: [{ format: 'telegraph', fields: {} }] }"),
     )
-
-    const plugin = path.join(await makeFolder(), 'plugin.mjs')
-    await writeFile(plugin, `export default { name: 'any', contract: 3, setup: () => ({}) }`)
-    const CONFIG = await writeSettings(`${providers}plugins: [auth, ${plugin}]\n`)
-    const { code, stdout } = await runCommand(['config', 'check'], { CONFIG })
     expect(code).to.equal(0)
-    expect(stdout).to.contain(
-      'Warning: providers.post.format is "telegraph"; the start fails unless a plugin adds this format.\n',
-    )
+    expect(stdout).to.match(/^Plugins: .*\nThe settings and plugins are valid\.\n$/)
   })
 
   it('prints the order that changes to the shipped list result in', async () => {
