@@ -133,12 +133,17 @@ export function findOrderIssues(list: readonly OrderedPlugin[], isComplete = tru
       const requiredIndex = names.indexOf(required)
       if (requiredIndex === -1 && isComplete)
         issues.push(`${title} requires "${required}", which is not listed. List "${required}" before it.`)
-      if (requiredIndex > index) issues.push(`${title} must be listed after "${required}". Move it down.`)
+      if (requiredIndex > index)
+        issues.push(
+          `${title} must be listed after "${required}". Move it down, or add it with "after: ${required}".`,
+        )
     }
     for (const later of plugin.before ?? []) {
       const laterIndex = names.indexOf(later)
       if (laterIndex !== -1 && laterIndex < index)
-        issues.push(`${title} must be listed before "${later}". Move it up.`)
+        issues.push(
+          `${title} must be listed before "${later}". Move it up, or add it with "before: ${later}".`,
+        )
     }
   }
   return issues

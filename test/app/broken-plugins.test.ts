@@ -152,7 +152,7 @@ const cases: readonly Case[] = [
     what: 'a plugin that must be listed before another',
     use: ['x'],
     packages: { x: x(`before: ['firewall'],`) },
-    says: ['plugin "x" must be listed before "firewall"'],
+    says: ['plugin "x" must be listed before "firewall". Move it up, or add it with "before: firewall".'],
   },
   {
     what: 'an event type with an invalid schema',

@@ -49,7 +49,7 @@ const cases: readonly Case[] = [
   {
     title: 'a wrong order',
     list: ['plan', 'auth'],
-    messageParts: ['plugin "plan" must be listed after "auth". Move it down.'],
+    messageParts: ['plugin "plan" must be listed after "auth". Move it down, or add it with "after: auth".'],
   },
   {
     title: 'a missing required plugin',
