@@ -1,3 +1,4 @@
+import path from 'node:path'
 import { SYSTEM_ACTOR } from '../../core/event-log/actor.ts'
 import { manageKeys } from '../../plugins/auth/manage-keys.ts'
 import { manageUsers } from '../../plugins/auth/users.ts'
@@ -14,7 +15,7 @@ export async function introduceFirstUser({
   baseUrl,
   sandboxUrl,
 }: Pick<Gateway, 'state' | 'baseUrl' | 'sandboxUrl'>): Promise<string | undefined> {
-  if (sandboxUrl === undefined) return state.accounts.users().length === 0 ? NO_USER_NOTICE : undefined
+  if (sandboxUrl === undefined) return state.accounts.users().length === 0 ? formatNoUserNotice() : undefined
   const key = await createDemoUser(state)
   return key === undefined ? undefined : formatDemoNotice(baseUrl, key)
 }
@@ -32,13 +33,22 @@ export async function createDemoUser(state: OpenState): Promise<string | undefin
   return key
 }
 
-const NO_USER_NOTICE = [
-  '',
-  'There is no user yet. Create one on the same data folder or event store; its key is shown only once:',
-  '',
-  '  npx signalbox users add --name Ada --plan paid',
-  '',
-].join('\n')
+function formatNoUserNotice(): string {
+  return [
+    '',
+    'There is no user yet. Create one on the same data folder or event store; its key is shown only once:',
+    '',
+    `  ${ownCommand()} users add --name Ada --plan paid`,
+    '',
+  ].join('\n')
+}
+
+/** The command that started this program in the working directory: from a package, or from a clone. */
+export function ownCommand(script = process.argv[1] ?? '', folder = process.cwd()): string {
+  if (path.basename(script) === 'signalbox') return 'npx signalbox'
+  const relative = path.relative(folder, script)
+  return `node ${relative.startsWith('..') ? script : relative}`
+}
 
 /** The notice about the demo user of an empty event log, with the user's key. */
 export function formatDemoNotice(baseUrl: string, key: string): string {

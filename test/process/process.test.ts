@@ -95,7 +95,7 @@ describe('a process with a key of a provider', () => {
   after(() => gateway?.stop())
 
   it('creates no user once a provider has a key, and says how to', async () => {
-    await gateway.wrote('npx signalbox users add --name Ada --plan paid')
+    await gateway.wrote('main.js users add --name Ada --plan paid')
     expect(gateway.stderr()).not.to.match(/tr_|SIGNALBOX_KEY/)
   })
 

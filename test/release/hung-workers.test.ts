@@ -23,7 +23,7 @@ describe('two workers with a provider', () => {
   after(() => gateway?.stop())
 
   it('create no user, and say how to', async () => {
-    await gateway.wrote('npx signalbox users add --name Ada --plan paid')
+    await gateway.wrote('main.js users add --name Ada --plan paid')
     expect(gateway.stderr()).not.to.match(/tr_|SIGNALBOX_KEY/)
   })
 
