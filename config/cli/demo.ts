@@ -1,8 +1,11 @@
 import { readdir } from 'node:fs/promises'
+import Koa from 'koa'
+import { type Listener, listen } from '../../core/http/server/hardened-server.ts'
 import { createLogger } from '../../core/threads/logger.ts'
 import { type FilledDemo, fillDemo } from '../demo/fill-demo.ts'
+import { ownCommand } from '../gateway/demo-user.ts'
 import type { Gateway } from '../gateway/gateway.ts'
-import { needsSandbox, readSettings, type Settings } from '../settings/settings.ts'
+import { metricsAddress, needsSandbox, readSettings, type Settings } from '../settings/settings.ts'
 import { type CommandArgs, UsageError } from './command.ts'
 import { runSingleProcess } from './run-single-process.ts'
 
@@ -12,6 +15,7 @@ export async function runDemo({ options, environment, print }: CommandArgs): Pro
   const seed = parseCount(options.get('seed') ?? '1', 'SEED', 0, 2 ** 31 - 1)
   const settings = withFeatures(withoutProviderKeys(readSettings({ ...environment, WORKERS: '1' })))
   await checkSettings(settings)
+  if (!options.has('no-start')) await checkPorts(settings)
   const logger = createLogger(settings.log_level)
   const demo = await fillDemo(settings, { days, seed, end: Date.now() }, logger)
   if (!options.has('no-start')) return runSingleProcess(settings, async (gateway) => describe(demo, gateway))
@@ -60,6 +64,18 @@ async function checkSettings(settings: Settings): Promise<void> {
     )
 }
 
+/** Throws an error if the gateway could not listen: the keys, which are shown by its start, would be lost. */
+async function checkPorts(settings: Settings): Promise<void> {
+  const { host, port, route_port } = settings
+  const listeners: Listener[] = []
+  try {
+    for (const each of [port, route_port, metricsAddress(settings)?.port ?? 0])
+      listeners.push(await listen(new Koa(), host, each))
+  } finally {
+    for (const { stop } of listeners) await stop(0)
+  }
+}
+
 function describe({ requests, events, operatorKey, userKey }: FilledDemo, { baseUrl }: Gateway): string {
   return [
     '',
@@ -69,7 +85,7 @@ function describe({ requests, events, operatorKey, userKey }: FilledDemo, { base
     `  key of an operator:  ${operatorKey}`,
     `  key of a user:       ${userKey}`,
     '',
-    'The keys are shown only once. To start the gateway again: npx signalbox start, with the same DATA_DIR.',
+    `The keys are shown only once. To start the gateway again: ${ownCommand()} start, with this DATA_DIR.`,
     '',
   ].join('\n')
 }

@@ -1,12 +1,30 @@
 import { once } from 'node:events'
+import { readdir } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
 import { createInterface } from 'node:readline'
 import { expect } from 'chai'
 import { captureOutput } from '../support/captured-output.ts'
+import { runCommand } from '../support/command.ts'
 import { makeFolder } from '../support/folders.ts'
 import { createClient, TEST_ENVIRONMENT } from '../support/gateway.ts'
 import { spawnSignalbox } from '../support/gateway-process.ts'
 
 describe('the gateway of "signalbox demo"', () => {
+  it('leaves the folder empty if one of its ports is in use', async () => {
+    const other = createServer().listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    const { port } = other.address() as AddressInfo
+    const DATA_DIR = await makeFolder()
+    for (const variable of ['PORT', 'ROUTE_PORT', 'METRICS_PORT']) {
+      const environment = { ...TEST_ENVIRONMENT, DATA_DIR, [variable]: `${port}` }
+      const { code, stderr } = await runCommand(['demo', '--days', '1'], environment)
+      expect(code).to.equal(1)
+      expect(stderr).to.contain(`127.0.0.1:${port} is already in use.`)
+    }
+    other.close()
+    expect(await readdir(DATA_DIR)).to.deep.equal([])
+  })
+
   it('serves on the sandbox, and prints where to sign in', async () => {
     const child = spawnSignalbox(['demo', '--days', '1'], {
       ...TEST_ENVIRONMENT,
@@ -21,7 +39,7 @@ describe('the gateway of "signalbox demo"', () => {
     const exited = once(child, 'close')
     const [line] = await once(createInterface(child.stdout), 'line')
     const { base_url: url } = JSON.parse(line)
-    await output.contains('with the same DATA_DIR')
+    await output.contains('with this DATA_DIR')
     expect(output.text()).to.contain(`${url}/console/`).and.to.contain('the sandbox at')
     const keyOf = (who: string) => output.text().match(new RegExp(`key of ${who}: +(\\S+)`))?.[1] ?? ''
 
