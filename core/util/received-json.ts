@@ -51,7 +51,7 @@ export function findReceived(object: JsonObject): ReceivedFields | undefined {
 
 /**
  * Empty for a name that an object has twice, a byte order mark, and text that is not well-formed. Without
- * fields that have a number in another form than it is written in.
+ * fields with numbers that rules do not see as they are: they see what is left once a number is parsed.
  */
 function findFields(body: JsonObject, bytes: Buffer): ReceivedFields {
   const found = new Map<unknown, Buffer>()
@@ -98,31 +98,23 @@ function findFields(body: JsonObject, bytes: Buffer): ReceivedFields {
         if (byte !== MINUS && !isDigit(byte)) break
         numberStart = index
         while (isDigit(bytes[index + 1])) index++
-        // Short integers have one form only.
-        if (byte !== MINUS && index - numberStart < MAX_DIGITS && !NUMBER_SIGNS.has(bytes[index + 1])) break
-        while (isDigit(bytes[index + 1]) || NUMBER_SIGNS.has(bytes[index + 1])) index++
-        if (!isWrittenForm(bytes.toString('latin1', numberStart, index + 1))) field = undefined
+        if (byte === MINUS || index - numberStart >= MAX_DIGITS || isDotOrE(bytes[index + 1]))
+          field = undefined
     }
   }
   return names === countNames(body) ? found : new Map()
-}
-
-/**
- * Whether a number is what `JSON.stringify` makes of it. Rules see that, and not the digits that are lost
- * when a number is parsed.
- */
-function isWrittenForm(number: string): boolean {
-  return String(Number(number)) === number
 }
 
 function isDigit(byte: number | undefined): boolean {
   return byte !== undefined && byte >= ZERO && byte <= NINE
 }
 
+function isDotOrE(byte: number | undefined): boolean {
+  return byte === DOT || byte === E || byte === SMALL_E
+}
+
 /** Integers of so many digits lose none when they are parsed. */
 const MAX_DIGITS = 15
-
-const NUMBER_SIGNS: ReadonlySet<number | undefined> = new Set(Buffer.from('.eE+-'))
 
 /** The first of its three bytes. */
 const BYTE_ORDER_MARK = 0xef
@@ -134,5 +126,8 @@ const CLOSE_BRACE = 0x7d
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
 const MINUS = 0x2d
+const DOT = 0x2e
+const E = 0x45
+const SMALL_E = 0x65
 const ZERO = 0x30
 const NINE = 0x39
