@@ -60,6 +60,7 @@ export function pageQuery(
         maximum: limits.max,
         ...(limits.default !== undefined && { default: limits.default }),
         description: `Maximum number of entries${limits.default === undefined ? '; by default all' : ''}.`,
+        examples: [limits.default ?? limits.max],
       }),
     ),
     cursor: Type.Optional(

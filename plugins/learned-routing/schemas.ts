@@ -29,7 +29,11 @@ export const GroupScope = Type.Optional(
 
 export const groupQuery = {
   group: Type.Optional(
-    Type.Integer({ minimum: 1, description: 'Id of a group. Missing: the router for everyone.' }),
+    Type.Integer({
+      minimum: 1,
+      description: 'Id of a group. Missing: the router for everyone.',
+      examples: [7],
+    }),
   ),
 }
 
