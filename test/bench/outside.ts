@@ -188,7 +188,7 @@ function pin({ pid }: ServerProcess, core: string): void {
 
 const SENTENCE = 'The committee met on a rainy morning and agreed to look at the plans again. '
 
-/** Writes a prompt that no rule matches. Each request has another number, so that nothing is remembered. */
+/** Writes a prompt that no rule matches. Each request has a number of its own: repeated prompts are recorded. */
 function bodyAround(load: LoadName): readonly [string, string] {
   const size = load === 'large' ? 100_000 : 400
   const text = SENTENCE.repeat(Math.ceil(size / SENTENCE.length)).slice(0, size)
@@ -220,10 +220,10 @@ async function wrk(
   writeFileSync(
     script,
     `wrk.method = "POST"\n${lines.join('')}local before, after = [==[${before}]==], [==[${after}]==]
-local n = math.floor(${Date.now() % 1e9})
+local n = ${Date.now() * 1000}
 function request()
   n = n + 1
-  return wrk.format(nil, nil, nil, before .. string.format("%012d", n) .. after)
+  return wrk.format(nil, nil, nil, before .. string.format("%.0f", n) .. after)
 end
 `,
   )
