@@ -67,11 +67,11 @@ export function offersFormerFunctions({ functions }: JsonObject): boolean {
  * those of tools. Returns the same body if it has none. Throws 400 for a result without a call.
  */
 export function toTools(body: JsonObject): JsonObject {
+  const given = body.messages
+  const converted = Array.isArray(given) && given.some(isFormerMessage) ? toToolMessages(given) : given
+  if (body.functions == null && body.function_call == null)
+    return converted === given ? body : { ...body, messages: converted }
   const { functions, function_call: choice, messages, ...others } = body
-  const converted =
-    Array.isArray(messages) && messages.some(isFormerMessage) ? toToolMessages(messages) : messages
-  if (functions == null && choice == null)
-    return converted === messages ? body : { ...body, messages: converted }
   if (others.tools != null) {
     const message = 'functions and tools cannot be combined. Use tools.'
     throw new GatewayError('invalid_value', message, { param: 'functions' })
