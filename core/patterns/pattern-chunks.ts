@@ -80,9 +80,6 @@ interface Chunk {
 /** A chunk compiles in 3 to 5 ms. Larger sets have several automata, built in turns of their own. */
 const MAX_CHUNK = { patterns: 350, compileCost: 8_000 }
 
-/** Searching up to two automata in a shorter text takes less time than looking for literals. */
-const MIN_INDEXED = { chunks: 3, length: 512 }
-
 /** Searching an automaton in a shorter text takes less time than looking at its patterns one by one. */
 const MIN_LITERAL_SEARCH_LENGTH = 2000
 
@@ -101,8 +98,7 @@ export async function buildChunks(patterns: readonly SetPattern[]): Promise<Patt
   const hasLiterals = chunks.some(({ literals }) => literals !== undefined)
   return {
     select(texts) {
-      const isLong = chunks.length >= MIN_INDEXED.chunks || texts.length >= MIN_INDEXED.length
-      const index = hasLiterals && isLong ? texts.index() : undefined
+      const index = hasLiterals ? texts.index() : undefined
       return index === undefined ? toSelected(chunks, NONE) : selectByLiterals(chunks, index, texts)
     },
   }

@@ -66,8 +66,14 @@ export interface TextIndex {
 /** As bits, the table has 32 KiB, the size of a first-level cache. */
 const TABLE_BITS = 18
 
+/** Emptying the whole table would take longer than indexing a short text. */
+const SHORT_TEXT = { maxBytes: 2048, tableBits: 14 }
+
 /** There is one table, because building one per request would cost more than filling it. */
 const table = new Uint32Array(1 << (TABLE_BITS - 5))
+
+/** The low bits of hashes that the present index does without. */
+let ignoredBits = 0
 
 /** K (Kelvin) and ſ, which match ASCII letters when case is ignored. */
 const FOLDING_TO_ASCII = [Buffer.from('\u212a'), Buffer.from('\u017f')]
@@ -108,7 +114,11 @@ export function hashLiterals(literals: readonly string[]): HashedLiterals {
  */
 function indexTexts(texts: readonly Buffer[]): TextIndex {
   if (!IS_LITTLE_ENDIAN) return CONTAINS_ANYTHING
-  table.fill(0)
+  let bytes = 0
+  for (const { length } of texts) bytes += length
+  const tableBits = bytes <= SHORT_TEXT.maxBytes ? SHORT_TEXT.tableBits : TABLE_BITS
+  ignoredBits = TABLE_BITS - tableBits
+  table.fill(0, 0, 1 << (tableBits - 5))
   let isAscii = true
   for (const text of texts) {
     if (addRuns(text)) continue
@@ -149,6 +159,7 @@ function countRuns({ length }: string, start: number): number {
 function addRuns(text: Buffer): boolean {
   const bytes = text.byteOffset % RUN_LENGTH === 0 ? text : Buffer.from(text)
   const words = new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length >>> 2)
+  const ignored = ignoredBits
   let tail = 0
   for (let position = bytes.length - 1; position >= words.length * RUN_LENGTH; position--)
     tail = (tail << 8) | (bytes[position] as number)
@@ -159,20 +170,21 @@ function addRuns(text: Buffer): boolean {
     const read = index < words.length ? (words[index] as number) : tail
     const next = read | CASE_BITS
     seen |= read
-    addRun(word)
-    addRun((word >>> 16) | (next << 16))
+    addRun(word, ignored)
+    addRun((word >>> 16) | (next << 16), ignored)
     word = next
   }
   return (seen & HIGH_BITS) === 0
 }
 
-function addRun(run: number): void {
-  const hash = hashOf(run)
+function addRun(run: number, ignored: number): void {
+  const hash = hashOf(run) >>> ignored
   table[hash >>> 5] = (table[hash >>> 5] as number) | (1 << (hash & 31))
 }
 
 function isSet(hash: number): boolean {
-  return ((table[hash >>> 5] as number) & (1 << (hash & 31))) !== 0
+  const bit = hash >>> ignoredBits
+  return ((table[bit >>> 5] as number) & (1 << (bit & 31))) !== 0
 }
 
 /** The hash of four ASCII characters. */
