@@ -188,7 +188,7 @@ function pin({ pid }: ServerProcess, core: string): void {
 
 const SENTENCE = 'The committee met on a rainy morning and agreed to look at the plans again. '
 
-/** Writes a prompt that no rule matches. Each request has a number of its own: repeated prompts are recorded. */
+/** Writes a prompt that no rule matches, around the number of the request: repeated prompts are recorded. */
 function bodyAround(load: LoadName): readonly [string, string] {
   const size = load === 'large' ? 100_000 : 400
   const text = SENTENCE.repeat(Math.ceil(size / SENTENCE.length)).slice(0, size)
