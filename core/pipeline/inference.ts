@@ -4,6 +4,7 @@ import {
   type Admission,
   type Dialect,
   type EndedExchange,
+  type Exchange,
   type GatewayContext,
   GatewayError,
   type GatewayMiddleware,
@@ -20,7 +21,7 @@ import {
 import { enterEndpoint } from '../http/endpoints.ts'
 import { toErrorInStyle } from '../http/error-words.ts'
 import { type BodyQuota, createBodyReader, requireJsonObject } from '../http/read-body.ts'
-import { chain, type MaybePromise } from '../util/maybe-promise.ts'
+import { chain, isPromiseLike, type MaybePromise } from '../util/maybe-promise.ts'
 import { keepReceived } from '../util/received-json.ts'
 import { composeAdmission } from './admission.ts'
 import type { PluginStep } from './load.ts'
@@ -79,16 +80,12 @@ export function composeInference(
   const readBody = createBodyReader(bodyLimit, bodyQuota, isBuiltIn ? keepReceived : undefined)
   const read = [readBody, openExchange(dialect, parts, recordFailure)]
   // Rules, limits and the route.
-  const decide = [
-    ...list(steps, 'decide').map(toDecideMiddleware),
-    ...toSentMiddleware(dialect),
-    ...list(steps, 'confirm').map(toDecideMiddleware),
-  ]
+  const decide = inTurn([...list(steps, 'decide'), ...toSentStep(dialect), ...list(steps, 'confirm')])
   // Waits for the reply, lets plugins inspect it, and sends it in the client's format.
   const write = respond(dialect, parts, recordFailure)
   // Each plugin around the next one; the last one, dispatch, calls the provider.
   const reply = toReplyOnion(dialect, steps)
-  return compose([...admit, ...read, ...decide, write, ...reply])
+  return compose([...admit, ...read, decide, write, ...reply])
 }
 
 /** Returns one phase of all plugins that have it, in the listed order. */
@@ -243,16 +240,24 @@ function listDefaulted(
   return defaults.filter((name) => body[name] === undefined && (name in request || name in sentDefaults))
 }
 
-function toDecideMiddleware(decide: NonNullable<PluginParts['decide']>): GatewayMiddleware {
-  return ({ exchange }, next) => chain(decide(exchange), next)
+type Decide = NonNullable<PluginParts['decide']>
+
+/** Runs functions one after the other. A middleware for each would cost a promise and a function per request. */
+function inTurn(decides: readonly Decide[]): GatewayMiddleware {
+  function run(exchange: Exchange, from: number): MaybePromise<void> {
+    for (let index = from; index < decides.length; index++) {
+      const decided = decides[index]?.(exchange)
+      if (isPromiseLike(decided)) return Promise.resolve(decided).then(() => run(exchange, index + 1))
+    }
+  }
+  return ({ exchange }, next) => chain(run(exchange, 0), next)
 }
 
-function toSentMiddleware({ toSentRequest }: Dialect): readonly GatewayMiddleware[] {
+function toSentStep({ toSentRequest }: Dialect): readonly Decide[] {
   if (toSentRequest === undefined) return []
   return [
-    ({ exchange }, next) => {
+    (exchange) => {
       exchange.request = toSentRequest(exchange.request, exchange.state)
-      return next()
     },
   ]
 }
@@ -291,9 +296,15 @@ function toConfirmMiddleware(confirm: NonNullable<PluginParts['confirm']>): Repl
 }
 
 function toReplyMiddleware(answer: NonNullable<PluginParts['reply']>): ReplyMiddleware {
-  return (ctx, next) => {
-    const { exchange } = ctx
-    return chain(answer(exchange, next), (reply): MaybePromise<Reply> => acceptReply(exchange, reply))
+  return ({ exchange }, next) => {
+    let inner: Promise<Reply> | undefined
+    const replied = answer(exchange, () => {
+      inner = next()
+      return inner
+    })
+    // Most plugins pass on the reply of those inside, which is that of the exchange already.
+    if (replied === inner && inner !== undefined) return inner
+    return chain(replied, (reply): MaybePromise<Reply> => acceptReply(exchange, reply))
   }
 }
 
