@@ -5,10 +5,10 @@ import { foldPolicy, type Policy } from './events/policies.ts'
 import type { DomainEvent } from './events/registry.ts'
 import { evolveUserRules, isRuleEvent, type RuleEvent, type UserRules } from './events/rules.ts'
 import {
+  compareOrder,
   copyUserRules,
   emptyRuleSet,
   emptyUserRules,
-  evaluationRank,
   parseUserRules,
   serializeUserRules,
   toRuleSet,
@@ -88,7 +88,7 @@ export function createPolicies(): Policies {
 
   function inOrder(): Policy[] {
     const policies = [...states.values()].flatMap(({ settings }) => settings ?? [])
-    return policies.sort((a, b) => evaluationRank(a) - evaluationRank(b))
+    return policies.sort(compareOrder)
   }
 
   function findInForce(): InForce {

@@ -34,8 +34,18 @@ export function applyRuleEvents(
 /** The priorities of rules and policies are from its negative to it. */
 export const MAX_PRIORITY = 1000
 
-/** Priority descending, then id ascending, as one number (docs/api.md, "Evaluation order"). */
-export function evaluationRank({ priority, id }: { readonly priority: number; readonly id: number }): number {
+interface Ordered {
+  readonly priority: number
+  readonly id: number
+}
+
+/** The evaluation order: priority descending, then id ascending (docs/api.md, "Evaluation order"). */
+export function compareOrder(a: Ordered, b: Ordered): number {
+  return b.priority - a.priority || a.id - b.id
+}
+
+/** The same order as one number, for pages. Ids of drafts are too high for it. */
+export function evaluationRank({ priority, id }: Ordered): number {
   return (MAX_PRIORITY - priority) * 1e12 + id
 }
 
@@ -45,7 +55,7 @@ export function toRuleSet(ownerId: number, { position, routing, firewall }: User
 }
 
 function sortRules<Rule extends RoutingRule | FirewallRule>(rules: Map<number, Rule>): readonly Rule[] {
-  return [...rules.values()].sort((a, b) => evaluationRank(a) - evaluationRank(b))
+  return [...rules.values()].sort(compareOrder)
 }
 
 /** Serializes the rules as a line of JSON that starts with the user's id. */
