@@ -242,7 +242,7 @@ function listDefaulted(
 
 type Decide = NonNullable<PluginParts['decide']>
 
-/** Runs functions one after the other. A middleware for each would cost a promise and a function per request. */
+/** Runs functions in turn. A middleware for each would take a promise and a function per request. */
 function inTurn(decides: readonly Decide[]): GatewayMiddleware {
   function run(exchange: Exchange, from: number): MaybePromise<void> {
     for (let index = from; index < decides.length; index++) {
