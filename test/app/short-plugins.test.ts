@@ -14,7 +14,7 @@ import {
 } from '../support/scripted-provider.ts'
 
 /** The plugins of docs/plugins.md, "Three short plugins", and the longest that each may be. */
-const FILES = { 'team.mjs': 15, 'code-names.mjs': 10, 'loco.mjs': 30 }
+const FILES = { 'team.mjs': 20, 'code-names.mjs': 10, 'loco.mjs': 30 }
 
 async function readSources(): Promise<Readonly<Record<string, string>>> {
   const page = await readFile(new URL('docs/plugins.md', ROOT), 'utf8')
@@ -77,15 +77,19 @@ describe('the short plugins of docs/plugins.md', () => {
       expect(sources[name]?.trim().split('\n').length, name).to.be.at.most(most)
   })
 
-  it('match a header', async () => {
+  it('match a header, and instruct the model', async () => {
     const rule = { name: 'Blue', is_enabled: true, priority: 0, match_json: { team: 'blue' } }
-    const created = await post('/v1/routing-rules', { ...rule, action_json: { set_mode: 'cost' } })
+    const actions = { set_mode: 'cost', instruct: 'Be brief.' }
+    const created = await post('/v1/routing-rules', { ...rule, action_json: actions })
     expect(created.status, await created.text()).to.equal(201)
-    const modeFor = async (team: string) => {
+    const outcomeFor = async (team: string) => {
       const response = await ask({ stream: true }, { 'x-team': team })
-      return /"routing_mode":"(\w+)"/.exec(await response.text())?.[1]
+      const mode = /"routing_mode":"(\w+)"/.exec(await response.text())?.[1]
+      const messages: { content: string }[] = provider.last()?.body.messages ?? []
+      return [mode, ...messages.map(({ content }) => content)]
     }
-    expect([await modeFor('blue'), await modeFor('red')]).to.deep.equal(['cost', 'balance'])
+    expect(await outcomeFor('blue')).to.deep.equal(['cost', 'Be brief.', 'Hi'])
+    expect(await outcomeFor('red')).to.deep.equal(['balance', 'Hi'])
   })
 
   it('replace a phrase in a whole reply', async () => {
