@@ -92,7 +92,8 @@ const METHODS_WITH_BODY: readonly (string | undefined)[] = ['POST', 'PUT', 'PATC
 /**
  * Creates middleware that reads a JSON body of at most `limit` bytes into `ctx.request.body`, which stays
  * undefined if none was sent, or an empty one. The content type is ignored: every body is read as JSON.
- * `quota` counts what is read. `keep` is called with an uncompressed body and its bytes.
+ * `quota` counts what is read. `keep` is called with an uncompressed body and its bytes, and what
+ * it returns when the response has ended.
  */
 export function createBodyReader(limit: number, quota: BodyQuota, keep?: typeof keepReceived) {
   const loadReader = lazy(() => loadKoaBodyReader(limit))
@@ -196,7 +197,7 @@ const turns = createBackgroundYield()
  * cost of a request.
  */
 function readPlainBody(
-  { req, request }: GatewayContext,
+  { req, request, client }: GatewayContext,
   limit: number,
   counted: CountedBody,
   keep?: typeof keepReceived,
@@ -227,7 +228,8 @@ function readPlainBody(
         chunks = []
         const body = parseBody(bytes, counted)
         request.body = body
-        if (isJsonObject(body)) keep?.(body, bytes)
+        const release = isJsonObject(body) ? keep?.(body, bytes) : undefined
+        if (release !== undefined) client.onClose(release)
         resolve()
       } catch (error) {
         reject(error)

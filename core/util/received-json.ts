@@ -6,8 +6,8 @@ import { countNames, endOfString } from './json.ts'
 type ReceivedFields = ReadonlyMap<unknown, Buffer>
 
 interface KeptBody {
-  readonly body: JsonObject
-  readonly bytes: Buffer
+  /** Undefined once the request has ended: something that stays may hold one of the fields. */
+  content: { readonly body: JsonObject; readonly bytes: Buffer } | undefined
   /** Found when they are needed. */
   fields?: ReceivedFields
 }
@@ -23,16 +23,23 @@ const MAX_BYTES = 1024 * 1024
 
 /**
  * Keeps the bytes of a body, so that a field that nobody has changed is sent on as it came: see
- * docs/decisions/http.md, "Fields that nobody changed are sent on as they came".
+ * docs/decisions/http.md, "Fields that nobody changed are sent on as they came". Returns a function that
+ * releases the bytes, if they are kept.
  */
-export function keepReceived(body: JsonObject, bytes: Buffer): void {
-  if (bytes.length < MIN_BYTES || bytes.length > MAX_BYTES) return
-  const kept: KeptBody = { body, bytes }
+export function keepReceived(body: JsonObject, bytes: Buffer): (() => void) | undefined {
+  if (bytes.length < MIN_BYTES || bytes.length > MAX_BYTES) return undefined
+  const kept: KeptBody = { content: { body, bytes } }
   for (const name in body) {
     const value = body[name]
     if (typeof value === 'object' && value !== null) received.set(value, kept)
   }
+  return () => {
+    kept.content = undefined
+    kept.fields = NO_FIELDS
+  }
 }
+
+const NO_FIELDS: ReceivedFields = new Map()
 
 /**
  * Returns the fields of the received body that an object has a list or an object of. Undefined if none is
@@ -43,7 +50,8 @@ export function findReceived(object: JsonObject): ReceivedFields | undefined {
     const value = object[name]
     const kept = typeof value === 'object' && value !== null ? received.get(value) : undefined
     if (kept === undefined) continue
-    kept.fields ??= findFields(kept.body, kept.bytes)
+    const { content } = kept
+    kept.fields ??= content ? findFields(content.body, content.bytes) : NO_FIELDS
     return kept.fields.size === 0 ? undefined : kept.fields
   }
   return undefined

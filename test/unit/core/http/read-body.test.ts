@@ -40,11 +40,19 @@ async function post(url: string, pieces: readonly Buffer[], headers: Record<stri
 
 describe('reading a request body', () => {
   let listener: Listener
+  /** Bytes that are kept for requests that have not ended. */
+  let kept = 0
   /** The error of the last rejected request. */
   let lastError: unknown
 
   before(async () => {
-    const read = createBodyReader(LIMIT, createBodyQuota({ perOwner: QUOTA, total: QUOTA }))
+    const quota = createBodyQuota({ perOwner: QUOTA, total: QUOTA })
+    const read = createBodyReader(LIMIT, quota, (_, bytes) => {
+      kept += bytes.length
+      return () => {
+        kept -= bytes.length
+      }
+    })
     const app = new Koa()
     app.use(async (ctx) => {
       ctx.client = { onClose: (notify: () => void) => ctx.res.once('close', notify) }
@@ -54,7 +62,7 @@ describe('reading a request body', () => {
         await read(
           ctx as never,
           (async () => {
-            ctx.body = { read: ctx.request.body ?? null }
+            ctx.body = { read: ctx.request.body ?? null, ...(ctx.path === '/kept' && { kept }) }
           }) as never,
         )
       } catch (error) {
@@ -66,6 +74,13 @@ describe('reading a request body', () => {
     listener = await listen(app, '127.0.0.1', 0)
   })
   after(() => listener.stop(0))
+
+  it('keeps the bytes of an object until the response has ended', async () => {
+    const body = Buffer.from('{"a":[1]}')
+    expect(JSON.parse(await post(`${listener.url}/kept`, [body], {})).kept).to.equal(body.length)
+    await waitUntil(() => kept === 0)
+    expect(JSON.parse(await post(`${listener.url}/kept`, [Buffer.from('[1]')], {})).kept).to.equal(0)
+  })
 
   for (const [transfer, send] of Object.entries(TRANSFERS)) {
     describe(`sent ${transfer}`, () => {

@@ -109,6 +109,15 @@ describe('the body of a request to a provider', () => {
     expect(String(writeBody(receive(json)))).to.equal(json)
   })
 
+  it('is written anew once the request has ended', () => {
+    const bytes = Buffer.from(`{"messages":[ "${PADDING}" ]}`)
+    const body: Body = JSON.parse(String(bytes))
+    const forget = keepReceived(body, bytes)
+    expect(String(writeBody(body))).to.equal(String(bytes))
+    forget?.()
+    expect(String(writeBody(body))).to.equal(JSON.stringify(body))
+  })
+
   it('is not taken from a field whose name has an escape', () => {
     const json = `{"a\\\\b":["safe"],"a\\\\\\\\b":["other"],"p":"${PADDING}"}`
     const body = receive(json)
