@@ -12,12 +12,13 @@ import { AS_ADMIN, type RunningGateway } from '../support/gateway.ts'
 import { scrapeUntil } from '../support/metrics.ts'
 import { newUser } from '../support/new-user.ts'
 import { MODELS, PROVIDERS } from '../support/providers.ts'
-import { ROUNDS } from '../support/rounds.ts'
+import { IS_FULL, ROUNDS } from '../support/rounds.ts'
 import { completion, type ScriptedProvider, startScriptedProvider } from '../support/scripted-provider.ts'
 import { disconnectInMidStream } from '../support/streams.ts'
 
 const REQUESTS = ROUNDS.costs
-const CLIENTS = 8
+/** One of two asks the same question twice, also in the quick form. */
+const CLIENTS = IS_FULL ? 8 : 2
 
 /** Replies with cached input, cache writes and reasoning, in the tier of long requests. */
 const USAGE = {
