@@ -9,13 +9,12 @@ import { promisify } from 'node:util'
 import { CHAT } from './case.ts'
 import { type BenchGateway, startGateway } from './gateway.ts'
 import { startLiteLlm } from './litellm.ts'
-import { describeMachine } from './machine.ts'
 import { median } from './median.ts'
 import { startPortkey } from './portkey.ts'
 import { benchFile, type ServerProcess, startProcess } from './processes.ts'
 import { BURST_MARKER } from './prompts.ts'
 import { PROVIDERS } from './providers.ts'
-import { asText, type Table } from './tables.ts'
+import type { Table } from './tables.ts'
 
 const run = promisify(execFile)
 
@@ -59,9 +58,8 @@ function has(tool: string): boolean {
   }
 }
 
-/** Measures all rows and returns the printed table. */
-export async function measureOutside({ folder, seconds, peers, tell }: Options): Promise<string> {
-  const machine = describeMachine()
+/** Measures everything, and returns the table of goals and that of all pairs of server and load. */
+export async function measureOutside({ folder, seconds, peers, tell }: Options): Promise<readonly Table[]> {
   const upstream = await startProcess(benchFile('upstream.ts'))
   pin(upstream, LOAD_CORE)
   const stops: ServerProcess[] = [upstream]
@@ -167,8 +165,8 @@ export async function measureOutside({ folder, seconds, peers, tell }: Options):
     median(figures.map(({ cpuMicros }) => cpuMicros)).toFixed(0),
     median(figures.map(({ perSecond }) => perSecond)).toFixed(0),
   ])
-  const absent = missing.map((line) => `not measured: ${line}\n`).join('')
-  return `${machine}\n\n${asText(table)}\n${asText([['', 'CPU µs', 'requests/s'], ...micros])}${absent}`
+  const absent = missing.map((line) => [`not measured: ${line}`, '', ''])
+  return [table, [['server, load', 'CPU µs', 'requests/s'], ...micros, ...absent]]
 }
 
 const sum = (figures: readonly Measured[]) => figures.reduce((total, { requests }) => total + requests, 0)

@@ -38,22 +38,37 @@ export function describeRun(run: Run): string {
     .join('')
 }
 
-const BEGIN = '<!-- figures: npm run bench -- --markdown docs/lab/performance.md -->'
-const END = '<!-- end of figures -->'
+/** The marks between which a document has the figures of a run. */
+const MARKS = {
+  figures: [
+    '<!-- figures: npm run bench -- --markdown docs/lab/performance.md -->',
+    '<!-- end of figures -->',
+  ],
+  outside: [
+    '<!-- outside: npm run bench -- --outside --markdown docs/lab/performance.md -->',
+    '<!-- end of outside -->',
+  ],
+} as const
 
-/** Writes the goals of the run between the two marks of a document. `--json` has the tables of all cases. */
-export function pasteInto(file: string, run: Run): void {
-  const [before, rest = ''] = readFileSync(file, 'utf8').split(BEGIN)
-  const after = rest.split(END)[1]
+/** Writes a text between two marks of a document. */
+export function pasteInto(file: string, place: keyof typeof MARKS, text: string): void {
+  const [begin, end] = MARKS[place]
+  const [before, rest = ''] = readFileSync(file, 'utf8').split(begin)
+  const after = rest.split(end)[1]
   if (after === undefined)
-    throw new Error(`${file} has no place for figures: write ${BEGIN} and ${END} into it.`)
+    throw new Error(`${file} has no place for figures: write ${begin} and ${end} into it.`)
+  writeFileSync(file, `${before}${begin}\n\n${text}\n${end}${after}`)
+}
+
+/** The goals of the run for a document. `--json` has the tables of all cases. */
+export function describeGoalsOf(run: Run): string {
   const sections = [describeGoals(run), ...describeSetting(run), describeMemory(run)]
   const texts = sections.map(({ title, lines, table }) =>
     [`### ${title}\n`, lines.map((line) => `- ${line}\n`).join(''), asMarkdown(table)]
       .filter((part) => part !== '')
       .join('\n'),
   )
-  writeFileSync(file, `${before}${BEGIN}\n\n${texts.join('\n')}\n${END}${after}`)
+  return texts.join('\n')
 }
 
 function describeSetting({ machine, memory, missing, results }: Run): readonly Section[] {

@@ -21,9 +21,10 @@ import { describeMemory, growthOf, measureMemory } from './memory.ts'
 import { type Options, readOptions } from './options.ts'
 import { measureOutside, missingTools } from './outside.ts'
 import { profileGateway } from './profile.ts'
-import { describeRun, pasteInto, type Run } from './report.ts'
+import { describeGoalsOf, describeRun, pasteInto, type Run } from './report.ts'
 import { type Servers, startServers } from './servers.ts'
 import { measureStartUp } from './start-up.ts'
+import { asMarkdown, asText } from './tables.ts'
 
 const tell = (text: string) => process.stderr.write(`${text}\n`)
 const folder = mkdtempSync(path.join(os.tmpdir(), 'signalbox-bench-'))
@@ -58,19 +59,21 @@ async function compareServers({ cases, quick, only, peers, seconds, ...outputs }
       outputs.json,
       `${JSON.stringify({ ...run, flavour, missing: Object.fromEntries(missing) }, null, 2)}\n`,
     )
-  if (outputs.markdown) pasteInto(outputs.markdown, run)
+  if (outputs.markdown) pasteInto(outputs.markdown, 'figures', describeGoalsOf(run))
   if (outputs.save) saveRatios(flavour, machine, ratios)
   if (outputs.strict && comparisons.some(({ fell }) => fell)) process.exitCode = 1
 }
 
-async function compareFromOutside({ quick, peers }: Options): Promise<void> {
+async function compareFromOutside({ quick, peers, markdown }: Options): Promise<void> {
   const missing = missingTools()
   if (missing !== undefined) {
     tell(`skipped: ${missing}`)
     return
   }
-  const table = await measureOutside({ folder, seconds: quick ? 5 : 20, peers, tell })
-  process.stdout.write(table)
+  const tables = await measureOutside({ folder, seconds: quick ? 5 : 20, peers, tell })
+  process.stdout.write(`${describeMachine()}\n\n${tables.map(asText).join('\n')}`)
+  if (markdown)
+    pasteInto(markdown, 'outside', `${describeMachine()}.\n\n${tables.map(asMarkdown).join('\n')}`)
 }
 
 async function watchMemory({ save }: Options): Promise<void> {
