@@ -22,16 +22,30 @@ export async function insertAll(
     const left = rows.length - start
     const count = left >= MAX_ROWS ? MAX_ROWS : 2 ** Math.floor(Math.log2(left))
     const part = rows.slice(start, start + count) as readonly Row[]
-    const columns = columnsOf(part)
+    const columns = columnsOf(table, part)
     const text = statementFor(db, table, columns, count, key)
     await db.executeQuery(CompiledQuery.raw(text, listValues(part, columns)))
     start += count
   }
 }
 
-/** Leaves out the columns in which all rows are null, which are nearly half of those of requests. */
-function columnsOf(rows: readonly Row[]): readonly string[] {
-  return Object.keys(rows[0] ?? {}).filter((column) => rows.some((row) => row[column] !== null))
+/** By table, the first lists of columns that statements were compiled for. */
+const forms = new Map<string, Set<string>>()
+
+/** Each further form of a table would be compiled for every number of rows, and kept. */
+const MAX_FORMS = 4
+
+/**
+ * Leaves out the columns in which all rows are null, which are nearly half of those of requests. Rows of many
+ * kinds have all columns.
+ */
+function columnsOf(table: string, rows: readonly Row[]): readonly string[] {
+  const all = Object.keys(rows[0] ?? {})
+  const filled = all.filter((column) => rows.some((row) => row[column] !== null))
+  const known = forms.get(table) ?? new Set()
+  forms.set(table, known)
+  if (known.size < MAX_FORMS) known.add(filled.join(' '))
+  return known.has(filled.join(' ')) ? filled : all
 }
 
 /** Faster than an array of values for each row. */

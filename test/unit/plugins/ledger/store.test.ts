@@ -288,6 +288,26 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>, itWithMany: type
     }
   })
 
+  it('returns records whose batches have columns of many forms as they were written', async () => {
+    const parts: Partial<LedgerRecord>[] = [
+      { traceId: '4bf92f3577b34da6a3ce929d0e0e4736' },
+      { firstTokenMs: 4 },
+      { arm: 'gpt-4o-mini' },
+      { shadowOf: requestIdAt(NOON) },
+      { router: { version: 3, probability: 0.625, propensity: null } },
+      { mode: null, reason: null },
+      { tokens: null, cost: null },
+      { groups: [3] },
+    ]
+    for (const part of [{}, ...parts, {}]) {
+      const record = ledgerRecord(part)
+      await store.write([record])
+      const { id: _, feedback, ...found } = (await store.find(record.requestId))!
+      const { prompt, ...fields } = record
+      expect(found).to.deep.equal(fields)
+    }
+  })
+
   it('finds nothing under other ids', async () => {
     await store.write([ledgerRecord()])
     for (const id of ['req_unknown', requestIdAt(NOON), 'req_000000000000000000000000', "req_' or 1=1 --"])
