@@ -69,7 +69,6 @@ function findFields(body: JsonObject, bytes: Buffer): ReceivedFields {
   let depth = 0
   let textStart = 0
   let textEnd = 0
-  let numberStart = 0
   let field: { readonly name: string; readonly start: number } | undefined
   const endField = (end: number) => {
     const value = field && body[field.name]
@@ -102,12 +101,12 @@ function findFields(body: JsonObject, bytes: Buffer): ReceivedFields {
         depth--
         if (depth === 0) endField(index)
         break
-      default:
+      default: {
         if (byte !== MINUS && !isDigit(byte)) break
-        numberStart = index
+        const start = index
         while (isDigit(bytes[index + 1])) index++
-        if (byte === MINUS || index - numberStart >= MAX_DIGITS || isDotOrE(bytes[index + 1]))
-          field = undefined
+        if (byte === MINUS || index - start >= MAX_DIGITS || isDotOrE(bytes[index + 1])) field = undefined
+      }
     }
   }
   return names === countNames(body) ? found : new Map()
