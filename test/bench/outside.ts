@@ -14,6 +14,7 @@ import { startPortkey } from './portkey.ts'
 import { benchFile, type ServerProcess, startProcess } from './processes.ts'
 import { BURST_MARKER } from './prompts.ts'
 import { PROVIDERS } from './providers.ts'
+import { bare } from './servers.ts'
 import type { Table } from './tables.ts'
 
 const run = promisify(execFile)
@@ -63,117 +64,151 @@ export async function measureOutside({ folder, seconds, peers, tell }: Options):
   const upstream = await startProcess(benchFile('upstream.ts'))
   pin(upstream, LOAD_CORE)
   const stops: ServerProcess[] = [upstream]
-  const add = async (start: Promise<BenchGateway>): Promise<BenchGateway> => {
-    const server = await start
-    pin(server.process, TARGET_CORE)
-    stops.push(server.process)
-    return server
+  const add = async (start: Promise<BenchGateway>, path = CHAT): Promise<Target> => {
+    const { url, headers, process } = await start
+    pin(process, TARGET_CORE)
+    stops.push(process)
+    return { url: url + path, headers, process }
   }
   const gateway = (name: string, more: object = {}) =>
     add(startGateway({ folder, name, upstream: upstream.line, ...more }))
 
   tell('the start')
-  const fresh = await gateway('fresh', { rules: 100 })
-  const idleMegabytes = fresh.process.memory().now
-  const first = await wrk(fresh, 'whole', FIRST_SECONDS, folder)
+  const governed = await gateway('governed', { rules: 100 })
+  const startedMegabytes = governed.process.memory().now
+  const first = await wrk(governed, 'whole', FIRST_SECONDS, folder)
 
-  const servers: Record<string, BenchGateway> = {
-    bare: await add(startBare(upstream.line)),
-    governed: fresh,
+  const reference = startProcess(benchFile('reference.ts'), { UPSTREAM: upstream.line })
+  const targets: Record<string, Target> = {
+    bare: await add(reference.then(bare), OWN_PATH),
+    governed,
     'no rules': await gateway('no-rules'),
     budgets: await gateway('budgets', { rules: 100, budgets: true }),
     '2 workers': await gateway('workers', { rules: 100, workers: 2 }),
   }
   const missing: string[] = []
-  if (peers) {
-    for (const [name, start] of [
-      ['Portkey', startPortkey],
-      ['LiteLLM', startLiteLlm],
-    ] as const) {
-      try {
-        servers[name] = await add(start(folder, upstream.line))
-      } catch (error) {
-        missing.push(`${name}: ${error instanceof Error ? error.message : String(error)}`)
-      }
+  for (const [name, start] of peers ? PEERS : []) {
+    try {
+      targets[name] = await add(start(folder, upstream.line))
+    } catch (error) {
+      missing.push(`not measured: ${name}: ${error instanceof Error ? error.message : String(error)}`)
     }
   }
-  const cells: readonly (readonly [string, LoadName])[] = [
-    ...Object.keys(servers).map((name) => [name, 'whole'] as const),
-    ...['bare', 'governed'].map((name) => [name, 'stream'] as const),
-    ...['bare', 'governed', 'no rules'].map((name) => [name, 'large'] as const),
-  ]
-  const at = (name: string) => servers[name] as BenchGateway
-  for (const [name, load] of cells) {
+  const cells: Cell[] = Object.entries(targets).flatMap(([name, target]) =>
+    LOADS.filter((load) => load === 'whole' || MORE_LOADS[name]?.includes(load)).map((load) => {
+      return { name, load, target, seen: [] }
+    }),
+  )
+  for (const { name, load, target } of cells) {
     tell(`warming ${name}, ${load}`)
-    await wrk(at(name), load, seconds, folder)
+    await wrk(target, load, seconds, folder)
   }
-  const seen = new Map(cells.map((cell) => [cell, [] as Measured[]]))
   const added: number[] = []
+  const direct = { ...bare(upstream), url: upstream.line + OWN_PATH }
   for (let round = 1; round <= ROUNDS; round++) {
     tell(`round ${round} of ${ROUNDS}`)
-    for (const cell of cells) seen.get(cell)?.push(await wrk(at(cell[0]), cell[1], seconds / 5, folder))
-    const direct = await wrk(bareOf(upstream), 'whole', seconds / 5, folder, 1)
-    added.push((await wrk(fresh, 'whole', seconds / 5, folder, 1)).p50Ms - direct.p50Ms)
+    for (const { load, target, seen } of cells) seen.push(await wrk(target, load, seconds / 5, folder))
+    const [without, through] = [
+      await wrk(direct, 'whole', seconds / 5, folder, 1),
+      await wrk(governed, 'whole', seconds / 5, folder, 1),
+    ]
+    added.push(through.p50Ms - without.p50Ms)
   }
   tell('memory')
-  const all = () => [...seen].filter(([[name]]) => name === 'governed').flatMap(([, figures]) => figures)
-  for (let sent = sum(all()); sent < MANY_REQUESTS; )
-    sent += (await wrk(fresh, 'whole', seconds / 5, folder)).requests
-  const laterMegabytes = fresh.process.memory().now
+  const own = cells.filter(({ name }) => name === 'governed')
+  for (let sent = countRequests(own.flatMap(({ seen }) => seen)); sent < MANY_REQUESTS; )
+    sent += (await wrk(governed, 'whole', seconds / 5, folder)).requests
+  const laterMegabytes = governed.process.memory().now
   await Promise.all(stops.map((process) => process.stop()))
+  const others = { startedMegabytes, laterMegabytes, first, addedMs: median(added) }
+  return [tabulateRatios(cells, others), tabulateCells(cells, missing)]
+}
 
-  const figuresOf = (name: string, load: LoadName) =>
-    [...seen].find(([cell]) => cell[0] === name && cell[1] === load)?.[1] ?? []
-  /** CPU time per request of all rounds together: single rounds scatter on shared machines. */
-  const microsOf = (figures: readonly Measured[]) =>
-    figures.reduce((total, { cpuMicros, requests }) => total + cpuMicros * requests, 0) / sum(figures)
-  const ratio = (of: string, to: string, load: LoadName) =>
-    microsOf(figuresOf(of, load)) / microsOf(figuresOf(to, load))
-  const warm = median(figuresOf('governed', 'whole').map(({ perSecond }) => perSecond))
-  const row = (what: string, goal: number, value: number, digits = 2): string[] => {
-    const isReached = goal === 0.85 ? value >= goal : value <= goal
+interface Target extends BenchGateway {
+  /** With the path. */
+  readonly url: string
+}
+
+interface Cell {
+  readonly name: string
+  readonly load: LoadName
+  readonly target: Target
+  /** By round. */
+  readonly seen: Measured[]
+}
+
+/** The path of the provider itself, which the reference passes on. */
+const OWN_PATH = PROVIDERS[0].wholePath
+
+const PEERS = [
+  ['Portkey', startPortkey],
+  ['LiteLLM', startLiteLlm],
+] as const
+
+const LOADS: readonly LoadName[] = ['whole', 'stream', 'large']
+
+/** Besides whole answers. */
+const MORE_LOADS: Readonly<Record<string, readonly LoadName[]>> = {
+  bare: ['stream', 'large'],
+  governed: ['stream', 'large'],
+  'no rules': ['large'],
+}
+
+interface OtherFigures {
+  readonly startedMegabytes: number
+  readonly laterMegabytes: number
+  /** Of the first seconds. */
+  readonly first: Measured
+  readonly addedMs: number
+}
+
+function tabulateRatios(
+  cells: readonly Cell[],
+  { startedMegabytes, laterMegabytes, first, addedMs }: OtherFigures,
+): Table {
+  const seenBy = (name: string, load: LoadName) =>
+    cells.find((cell) => cell.name === name && cell.load === load)?.seen ?? []
+  const ratio = (of: string, to: string, load: LoadName = 'whole') =>
+    microsOf(seenBy(of, load)) / microsOf(seenBy(to, load))
+  const row = (what: string, goal: number, value: number, digits = 2, isReached = value <= goal) => {
     return [what, String(goal), value.toFixed(digits), isReached ? 'reached' : 'NOT reached']
   }
-  const table: Table = [
+  const warm = first.perSecond / median(seenBy('governed', 'whole').map(({ perSecond }) => perSecond))
+  const peers = PEERS.filter(([name]) => seenBy(name, 'whole').length > 0)
+  return [
     ['CPU time of all threads per request ÷ bare Koa, and others', 'goal', 'this run', ''],
-    row('whole answers, 200 rules, ledger on', 1.2, ratio('governed', 'bare', 'whole')),
-    row('the same without rules', 1.1, ratio('no rules', 'bare', 'whole')),
+    row('whole answers, 200 rules, ledger on', 1.2, ratio('governed', 'bare')),
+    row('the same without rules', 1.1, ratio('no rules', 'bare')),
     row('streams of 32 events in a packet, 200 rules', 1.3, ratio('governed', 'bare', 'stream')),
     row('100 KB prompt, 200 rules', 1.2, ratio('governed', 'bare', 'large')),
     row('the same without rules', 1.2, ratio('no rules', 'bare', 'large')),
-    row('with two budgets ÷ without', 1.07, ratio('budgets', 'governed', 'whole')),
-    row('2 workers ÷ 1', 1.1, ratio('2 workers', 'governed', 'whole')),
-    row('resident MB after the start, with 200 rules', 100, idleMegabytes, 0),
+    row('with two budgets ÷ without', 1.07, ratio('budgets', 'governed')),
+    row('2 workers ÷ 1', 1.1, ratio('2 workers', 'governed')),
+    row('resident MB after the start, with 200 rules', 100, startedMegabytes, 0),
     row(`resident MB after ${MANY_REQUESTS} requests and more`, 160, laterMegabytes, 0),
-    row('requests/s of the first 8 s ÷ warm', 0.85, first.perSecond / warm),
-    row('added p50 in ms, one connection, 200 rules', 0.35, median(added)),
-    ...['Portkey', 'LiteLLM']
-      .filter((name) => servers[name] !== undefined)
-      .map((name) => [
-        `${name}, whole answers, as it comes`,
-        '',
-        ratio(name, 'bare', 'whole').toFixed(2),
-        '',
-      ]),
+    row('requests/s of the first 8 s ÷ warm', 0.85, warm, 2, warm >= 0.85),
+    row('added p50 in ms, one connection, 200 rules', 0.35, addedMs),
+    ...peers.map(([name]) => [`${name}, whole answers, as it comes`, '', ratio(name, 'bare').toFixed(2), '']),
   ]
-  const micros = [...seen].map(([[name, load], figures]) => [
+}
+
+function tabulateCells(cells: readonly Cell[], missing: readonly string[]): Table {
+  const rows = cells.map(({ name, load, seen }) => [
     `${name}, ${load}`,
-    microsOf(figures).toFixed(0),
-    median(figures.map(({ perSecond }) => perSecond)).toFixed(0),
+    microsOf(seen).toFixed(0),
+    median(seen.map(({ perSecond }) => perSecond)).toFixed(0),
   ])
-  const absent = missing.map((line) => [`not measured: ${line}`, '', ''])
-  return [table, [['server, load', 'CPU µs', 'requests/s'], ...micros, ...absent]]
+  return [['server, load', 'CPU µs', 'requests/s'], ...rows, ...missing.map((line) => [line, '', ''])]
 }
 
-const sum = (figures: readonly Measured[]) => figures.reduce((total, { requests }) => total + requests, 0)
-
-async function startBare(upstream: string): Promise<BenchGateway> {
-  return bareOf(await startProcess(benchFile('reference.ts'), { UPSTREAM: upstream }))
+function countRequests(figures: readonly Measured[]): number {
+  return figures.reduce((total, { requests }) => total + requests, 0)
 }
 
-/** A server that takes the provider's own path. */
-function bareOf(process: ServerProcess): BenchGateway {
-  return { url: process.line, headers: { authorization: 'Bearer x', 'x-is-bare': '1' }, process }
+/** CPU time per request of all rounds together: single rounds scatter on shared machines. */
+function microsOf(figures: readonly Measured[]): number {
+  const total = figures.reduce((sum, { cpuMicros, requests }) => sum + cpuMicros * requests, 0)
+  return total / countRequests(figures)
 }
 
 function pin({ pid }: ServerProcess, core: string): void {
@@ -198,7 +233,7 @@ function bodyAround(load: LoadName): readonly [string, string] {
 
 /** Lets wrk load a server for some seconds, and reads the server's CPU time around it. */
 async function wrk(
-  { url, headers, process }: BenchGateway,
+  { url: target, headers, process }: Target,
   load: LoadName,
   seconds: number,
   folder: string,
@@ -206,8 +241,6 @@ async function wrk(
 ): Promise<Measured> {
   const [before, after] = bodyAround(load)
   const script = path.join(folder, `${process.pid}-${load}.lua`)
-  const [openai] = PROVIDERS
-  const target = headers['x-is-bare'] ? url + openai.wholePath : url + CHAT
   const lines = Object.entries({ ...headers, 'content-type': 'application/json' }).map(
     ([name, value]) => `wrk.headers[${JSON.stringify(name)}] = ${JSON.stringify(value)}\n`,
   )

@@ -74,7 +74,8 @@ export async function startServers(needed: ReadonlySet<ServerName>, folder: stri
   return { servers, missing, stop: () => stopAll([upstream, ...[...servers.values()].map((s) => s.process)]) }
 }
 
-function bare(process: ServerProcess): BenchGateway {
+/** A server without keys. */
+export function bare(process: ServerProcess): BenchGateway {
   return { url: process.line, headers: { authorization: 'Bearer x' }, process }
 }
 
