@@ -25,6 +25,12 @@ import { isTransientError, mayHaveReachedServer, toUnavailableError } from './er
 import { toPosition } from './record.ts'
 import { readBatches } from './subscribe.ts'
 
+/**
+ * Above this size, the timeout of an append grows with its size: it includes the time to send a message per
+ * event, which a busy process or a slow connection prolongs.
+ */
+const BYTES_PER_TIMEOUT = 250_000
+
 /** Appends events, all or none of them. */
 export async function appendEvents(
   server: EventStoreServer,
@@ -38,7 +44,7 @@ export async function appendEvents(
   try {
     const result = await server.sendAppend(name, proposed, {
       expectedRevision: toServerRevision(expectedRevision),
-      deadline: server.timeoutMs,
+      deadline: server.timeoutMs * Math.max(1, bytes / BYTES_PER_TIMEOUT),
     })
     const revision = Number(result.nextExpectedRevision)
     const position = result.position && toPosition(result.position.commit)

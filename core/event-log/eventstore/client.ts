@@ -13,7 +13,12 @@ import {
   withDefaultOptions,
 } from './connection-string.ts'
 
-type AppendArguments = [stream: string, events: JSONEventData[], options: AppendToStreamOptions]
+/** `deadline`: how long the append may take, in milliseconds. */
+type AppendArguments = [
+  stream: string,
+  events: JSONEventData[],
+  options: AppendToStreamOptions & { deadline: number },
+]
 
 /** Sends an append to the server. */
 export type SendAppend = (...append: AppendArguments) => Promise<AppendResult>

@@ -25,7 +25,7 @@ export interface EventStoreLogOptions {
   readonly unfollowedStreams?: readonly string[]
   /** Precedes the name of every stream on the server, so that several logs can share it. */
   readonly streamPrefix?: string
-  /** Maximum time to wait for a response, in milliseconds. 4500 by default. */
+  /** Maximum time to wait for a response, in milliseconds; more for large appends. 4500 by default. */
   readonly timeoutMs?: number
   /**
    * Writes concurrent appends in the order of the calls, and does not retry them. False by default. See
@@ -42,7 +42,8 @@ export async function openEventStoreLog(options: EventStoreLogOptions): Promise<
   const { connectionString, streamPrefix = '', timeoutMs = 4500 } = options
   const { followedStreams, unfollowedStreams = [], ordersAppends = false } = options
   const { client, close } = connectEventStore(connectionString, ordersAppends)
-  const send: SendAppend = (...append) => withServerTimeout(client.appendToStream(...append), timeoutMs)
+  const send: SendAppend = (stream, proposed, appendOptions) =>
+    withServerTimeout(client.appendToStream(stream, proposed, appendOptions), appendOptions.deadline)
   const sendAppend = ordersAppends ? orderAppends(send) : retryAppends(send)
   const server = { client, sendAppend, streamPrefix, timeoutMs }
   try {

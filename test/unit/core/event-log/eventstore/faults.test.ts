@@ -12,6 +12,7 @@ import {
   WrongExpectedRevisionError,
 } from '../../../../../core/contract/event-log.ts'
 import { openEventStoreLog } from '../../../../../core/event-log/eventstore/eventstore-log.ts'
+import { nextImmediate } from '../../../../../core/util/next-immediate.ts'
 import { FOLLOWED_STREAMS } from '../../../../../projections/events/streams.ts'
 import { type Subscription, subscribeProjections } from '../../../../../projections/runtime/subscribe.ts'
 import { collect, metadata, rejection, revisions } from '../../../../support/event-log-suite.ts'
@@ -279,6 +280,22 @@ describe('the EventStoreDB log', () => {
 
       expect(await appended).to.include({ revision: 0 })
       expect(await collect(log.read('user-1'))).to.have.length(1)
+    })
+
+    it('waits longer for a large append, whose sending takes time', async () => {
+      const release = server.hold()
+      const content = { pattern: 'x'.repeat(750_000), priority: 0 }
+      const large: NewEvent = { type: 'FirewallRuleCreated', data: { userId: 1, ruleId: 1, content } }
+      const appended = log.append('rules-1', [large], { expectedRevision: -1, metadata })
+      await received(1)
+      // Two attempts would have failed by now.
+      for (let timeout = 0; timeout < 3; timeout++) {
+        await nextImmediate()
+        timers.pass(TIMEOUT_MS)
+      }
+      release()
+
+      expect(await appended).to.include({ revision: 0 })
     })
 
     it('fails appends, reads and subscriptions after the timeout', async () => {
