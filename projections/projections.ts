@@ -1,6 +1,7 @@
 import { type Accounts, createAccounts } from './accounts.ts'
 import { createGroups, type Groups } from './groups.ts'
 import { createIdempotentRequests, type IdempotentRequests } from './idempotency.ts'
+import { createIdentities, type Identities } from './identities.ts'
 import { createIds, type Ids } from './ids.ts'
 import { createOperatorAccounts, type OperatorAccounts } from './operator-accounts.ts'
 import { createOverallBudget, type OverallBudget } from './overall-budget.ts'
@@ -18,6 +19,7 @@ export interface Projections {
   readonly groups: Groups
   readonly policies: Policies
   readonly ids: Ids
+  readonly identities: Identities
   readonly overallBudget: OverallBudget
   readonly operators: OperatorAccounts
   readonly routers: Routers
@@ -35,6 +37,7 @@ export function createProjections(): Projections {
     groups: createGroups((groupId) => policies.policyOfGroup(groupId)?.id),
     policies,
     ids: createIds(),
+    identities: createIdentities(),
     overallBudget: createOverallBudget(),
     operators: createOperatorAccounts(),
     routers: createRouters(),
@@ -47,8 +50,11 @@ export function createProjections(): Projections {
 /** All projections that are folded from domain events, in the order in which they receive them. */
 export function listProjections(projections: Projections): readonly SavedProjection[] {
   const { accounts, rules, groups, policies, ids, overallBudget, operators, routers } = projections
-  const { timeline, idempotency } = projections
-  return [accounts, rules, groups, policies, ids, overallBudget, operators, routers, timeline, idempotency]
+  const { identities, timeline, idempotency } = projections
+  return [
+    ...[accounts, rules, groups, policies, ids, overallBudget, operators, routers],
+    ...[identities, timeline, idempotency],
+  ]
 }
 
 /** Everything that is saved in snapshots. */

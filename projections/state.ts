@@ -3,6 +3,7 @@ import type { FindKnownRequest } from '../core/http/change-headers.ts'
 import type { Accounts } from './accounts.ts'
 import type { Groups } from './groups.ts'
 import type { StreamHistory } from './history.ts'
+import type { Identities } from './identities.ts'
 import type { IdSource } from './ids.ts'
 import type { OperatorAccounts } from './operator-accounts.ts'
 import type { OverallBudget } from './overall-budget.ts'
@@ -28,6 +29,7 @@ export interface GatewayState {
   readonly policies: Policies
   readonly streams: StreamHealth
   readonly ids: IdSource
+  readonly identities: Identities
   readonly overallBudget: OverallBudget
   readonly writer: EventWriter
   readonly operators: OperatorAccounts

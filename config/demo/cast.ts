@@ -11,7 +11,8 @@ import type { OpenState } from '../gateway/state.ts'
 import type { DemoChange, SpentUsd } from './changes.ts'
 import { DEMO_OPERATORS, DEMO_USERS, type DemoUser } from './users.ts'
 
-type CastServices = RulesFileServices & Pick<OpenState, 'accounts' | 'log' | 'ids' | 'operators' | 'history'>
+type CastServices = RulesFileServices &
+  Pick<OpenState, 'accounts' | 'log' | 'ids' | 'identities' | 'operators' | 'history'>
 
 interface CastMember {
   readonly user: DemoUser

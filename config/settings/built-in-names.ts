@@ -13,6 +13,7 @@ export const DEFAULT_PLUGIN_NAMES: readonly string[] = [
   'decorate',
   'rules',
   'policies',
+  'identity',
   'responses',
   'messages',
   'models',

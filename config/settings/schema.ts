@@ -1,6 +1,7 @@
 import { Nullable, type Static, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
 import { FORM_SETTINGS } from '../../core/dialects/response-form.ts'
 import { CAPABILITY_PRESETS } from './capability-presets.ts'
+import { IdentitySettings } from './identity-schema.ts'
 import { ModelRowSchema, ProviderId } from './model-schema.ts'
 import { PluginChanges, PluginListEntry } from './plugin-list-schema.ts'
 import { ProviderRow } from './provider-schema.ts'
@@ -320,6 +321,7 @@ export const SettingsSchema = Type.Object(
       }),
     }),
     audit: AuditSettings,
+    identity: Type.Optional(IdentitySettings),
     ledger: LedgerSettings,
     rate_limits: StrictObject({
       requests_per_minute: StrictObject(

@@ -9,11 +9,13 @@ export type Position = number
  * docs/decisions/operators.md, "An actor is recorded with the name that it had".
  */
 export interface Actor {
-  readonly type: 'operator' | 'key' | 'root' | 'cli' | 'system'
-  /** Id of the operator or key; for all others, the type. */
+  readonly type: 'operator' | 'key' | 'identity' | 'root' | 'cli' | 'system'
+  /** Id of the operator or key, subject of an identity provider; for all others, the type. */
   readonly id: string
   /** Name of the operator, or of the user of the key, when the change was made. */
   readonly name: string
+  /** Of a subject of an identity provider: the `iss` of its tokens. */
+  readonly issuer?: string
 }
 
 /** The author of a change, and the request that caused it, if any. */

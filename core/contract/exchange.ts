@@ -236,16 +236,28 @@ export interface Account extends UserLimits, KeyRestrictions {
   readonly userId: number
   readonly name: string
   readonly plan: Plan
+  /** Empty for a caller with a token of an identity provider. */
   readonly keyId: string
+  /** Whose token it is, if the caller has no key. */
+  readonly identity?: CallerIdentity
   /** When the key expires, as a Unix time in milliseconds. */
   readonly keyExpiresAtMs?: number
   /** Log position of the last event about this user. */
   readonly position: Position
 }
 
+/** The subject of a token of an identity provider. */
+export interface CallerIdentity {
+  readonly issuer: string
+  readonly subject: string
+  /** When the token is no longer accepted, as a Unix time in milliseconds. */
+  readonly expiresAtMs: number
+}
+
 /** The caller as the author of changes. The name is that of the user at this time. */
-export function keyActor({ keyId, name }: Pick<Account, 'keyId' | 'name'>): Actor {
-  return { type: 'key', id: keyId, name }
+export function keyActor({ keyId, identity, name }: Pick<Account, 'keyId' | 'identity' | 'name'>): Actor {
+  if (identity === undefined) return { type: 'key', id: keyId, name }
+  return { type: 'identity', id: identity.subject, name, issuer: identity.issuer }
 }
 
 /** A WebSocket connection: the same object for all its messages, to keep data by. */

@@ -10,7 +10,14 @@ export const CLI_ACTOR: Actor = { type: 'cli', id: 'cli', name: 'cli' }
 /** The holder of the `ADMIN_KEY`. See docs/decisions/operators.md, "The root is not an operator". */
 export const ROOT_ACTOR: Actor = { type: 'root', id: 'root', name: 'root' }
 
-const TYPES: readonly unknown[] = ['operator', 'key', 'root', 'cli', 'system'] satisfies Actor['type'][]
+const TYPES: readonly unknown[] = [
+  'operator',
+  'key',
+  'identity',
+  'root',
+  'cli',
+  'system',
+] satisfies Actor['type'][]
 
 /** Whether a value is the metadata of an event of Signalbox: other programs may share the server. */
 export function isEventMetadata(value: unknown): value is EventMetadata {

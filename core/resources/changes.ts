@@ -22,11 +22,16 @@ export interface EntityChange<Entity> {
 
 export const ActorSchema = Type.Object(
   {
-    type: StringEnum(['operator', 'key', 'root', 'cli', 'system'], {
-      description: 'An operator, the key of a user, the ADMIN_KEY, a command, or the gateway itself.',
+    type: StringEnum(['operator', 'key', 'identity', 'root', 'cli', 'system'], {
+      description:
+        'An operator, the key of a user, the token of an identity provider, the ADMIN_KEY, a command, or ' +
+        'the gateway itself.',
     }),
-    id: Type.String({ description: 'Id of the operator or key; for all others, the type.' }),
+    id: Type.String({
+      description: 'Id of the operator or key, subject of the token; for all others, the type.',
+    }),
     name: Type.String({ description: 'Name of the operator, or of the user of the key, at that time.' }),
+    issuer: Type.Optional(Type.String({ description: 'Issuer of the token.' })),
   },
   { $id: 'Actor', description: 'Who made a change.' },
 )

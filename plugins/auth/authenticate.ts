@@ -10,6 +10,7 @@ import type { Accounts } from '../../projections/accounts.ts'
 import type { StreamHealth } from '../../projections/runtime/stream-health.ts'
 import { apiKeyOf, hashKeyOf } from './api-key.ts'
 import type { AuthFailureLimiter } from './auth-failures.ts'
+import type { CallerTokens } from './caller-tokens.ts'
 import type { Sessions } from './sessions.ts'
 
 /**
@@ -23,17 +24,33 @@ export function requireApiKey(
   streams: Pick<StreamHealth, 'damageOf'>,
   authFailures: AuthFailureLimiter,
   sessions: Pick<Sessions, 'authenticate'>,
+  tokens: CallerTokens | undefined,
 ) {
-  const confirmAccount = confirmKey(accounts)
+  const confirmByKey = confirmKey(accounts)
+  const confirmAccount = (account: Account) =>
+    account.identity === undefined ? confirmByKey(account) : tokens?.confirm(account)
+
+  const refuse = (request: Admission, error: GatewayError) =>
+    throwResolved(authFailures.recordFailure('api', request.req, error))
+
+  async function verify(request: Admission, token: string, hash: string): Promise<void> {
+    const account = await tokens?.verify(token, hash, request.requestId).catch((error: unknown) => {
+      const isInvalid = GatewayError.isInstance(error) && error.code === 'token_invalid'
+      return isInvalid ? refuse(request, error) : Promise.reject(error)
+    })
+    if (account !== undefined) admit(request, account)
+  }
+
   return (request: Admission): MaybePromise<void> => {
     const key = apiKeyOf(request)
-    const account =
-      key === undefined
-        ? accountOfSession(request, sessions)
-        : accounts.byKeyHash(hashKeyOf(request.req.socket, key))
-    if (account === undefined) {
-      return throwResolved(authFailures.recordFailure('api', request.req, createUnknownKeyError()))
-    }
+    if (key === undefined) return admit(request, accountOfSession(request, sessions))
+    const hash = hashKeyOf(request.req.socket, key)
+    const account = accounts.byKeyHash(hash) ?? tokens?.find(hash)
+    if (account !== undefined) return admit(request, account)
+    return tokens?.isToken(key) ? verify(request, key, hash) : refuse(request, createUnknownKeyError())
+  }
+
+  function admit(request: Admission, account: Account): void {
     // Set first, so that refusals are recorded as the user's.
     request.account = account
     request.confirmAccount = confirmAccount

@@ -5,10 +5,11 @@ import type { Sessions } from './sessions.ts'
 
 export { apiKeyOf } from './api-key.ts'
 export { checkEndpoint } from './authenticate.ts'
+export { CallerTokens } from './caller-tokens.ts'
 export { keys } from './keys.ts'
 export { BudgetInput, BudgetTerms } from './schemas.ts'
 export { COOKIE_HOURS, SESSION_COOKIE, type Session, type SessionHolder, type Sessions } from './sessions.ts'
-export { requireUser, userId, userNotFoundError, users } from './users.ts'
+export { requireUser, UserIdentity, userId, userNotFoundError, users } from './users.ts'
 
 /** Who may do what, and how that changes. The gateway creates it: it checks operators itself. */
 export interface Access {

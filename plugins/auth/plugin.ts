@@ -3,6 +3,7 @@ import { GatewayState } from '../../projections/state.ts'
 import { resolveAllowedModel } from '../../providers/shared/allowed-models.ts'
 import { Providers } from '../../providers/shared/providers.ts'
 import { AUTH_ERROR_CODES, requireApiKey } from './authenticate.ts'
+import { CallerTokens } from './caller-tokens.ts'
 import { Access, LastUse } from './index.ts'
 import { manageKeys } from './manage-keys.ts'
 import { manageOperators } from './operators.ts'
@@ -12,14 +13,20 @@ import { manageUsers } from './users.ts'
 export default definePlugin({
   name: 'auth',
   replay: { type: 'recorded' },
-  uses: { state: GatewayState, access: Access, providers: Providers, lastUse: optional(LastUse) },
+  uses: {
+    state: GatewayState,
+    access: Access,
+    providers: Providers,
+    lastUse: optional(LastUse),
+    tokens: optional(CallerTokens),
+  },
   setup(_, { use, api }) {
     const { accounts, streams } = use.state
     const { authFailures, sessions } = use.access
     const { known, catalog } = use.providers
     return {
       errorCodes: AUTH_ERROR_CODES,
-      admit: requireApiKey(accounts, streams, authFailures, sessions),
+      admit: requireApiKey(accounts, streams, authFailures, sessions, use.tokens),
       endpoints: [
         ...Object.values(manageUsers(use.state).endpoints),
         ...manageKeys({

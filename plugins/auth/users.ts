@@ -4,6 +4,7 @@ import {
   Nullable,
   PLANS,
   type Plan,
+  StrictObject,
   StringEnum,
   serialId,
   Type,
@@ -15,6 +16,7 @@ import { buildIdSchema, createNotFoundError } from '../../core/resources/resourc
 import type { Accounts } from '../../projections/accounts.ts'
 import { foldUser, type User, userEvents } from '../../projections/events/users.ts'
 import type { Groups } from '../../projections/groups.ts'
+import type { Identities } from '../../projections/identities.ts'
 import type { IdSource } from '../../projections/ids.ts'
 import type { Rules } from '../../projections/rules.ts'
 import { KeySchema } from './keys.ts'
@@ -23,6 +25,7 @@ import { listSuspendedRules } from './suspended-rules.ts'
 
 interface UserServices {
   readonly groups: Pick<Groups, 'groupsOf'>
+  readonly identities: Pick<Identities, 'identityOf'>
   readonly rules: Pick<Rules, 'of'>
 }
 
@@ -32,6 +35,15 @@ function ownLimit(name: string) {
   const description = `The user's own ${name}; null: no limit. Missing if the limit of the plan applies.`
   return Type.Optional(Nullable(limit, { description }))
 }
+
+/** Who a user is at an identity provider. */
+export const UserIdentity = StrictObject(
+  {
+    issuer: Type.String({ minLength: 1, maxLength: 1000, description: 'The iss of its tokens.' }),
+    subject: Type.String({ minLength: 1, maxLength: 1000, description: 'What identifies the user there.' }),
+  },
+  { $id: 'UserIdentity', description: 'The subject of an identity provider.' },
+)
 
 /** The users of the gateway. Their keys are events of them: see `keys.ts`. */
 export const users = defineResource({
@@ -53,6 +65,7 @@ export const users = defineResource({
   shown: {
     budget: Type.Optional(BudgetTerms),
     groups: Type.Array(Type.Integer({ format: 'int64' }), { description: 'Ids of the groups of the user.' }),
+    identity: Type.Optional(UserIdentity),
     created_at: Timestamp('When the user was created.'),
     keys: Type.Array(KeySchema, { description: 'All keys of the user, including revoked ones.' }),
   },
@@ -94,7 +107,10 @@ export const users = defineResource({
         .map((key) => ({ type: 'KeyRevoked', data: { userId: id, keyId: key.id } })),
     fold: foldUser,
   },
-  derive: ({ id }: User, { groups }: UserServices) => ({ groups: groups.groupsOf(id) }),
+  derive({ id }: User, { groups, identities }: UserServices) {
+    const { issuer, subject } = identities.identityOf(id) ?? {}
+    return { groups: groups.groupsOf(id), ...(subject && { identity: { issuer, subject } }) }
+  },
   /** See docs/decisions/limits.md, "Without a limit of their own, users have the plan's". */
   complete(given, before) {
     if (before === undefined || Object.keys(given).join() === 'name') return given

@@ -98,7 +98,9 @@ export const RequestRecordSchema = Type.Object(
     x_request_id: Type.String({ description: 'Id of the request.' }),
     time: Timestamp('When the request arrived.'),
     user_id: Count('Id of the user.'),
-    key_id: Type.String({ description: 'Id of the API key.' }),
+    key_id: Nullable(Type.String(), {
+      description: 'Id of the API key; null for a token of an identity provider.',
+    }),
     group_ids: Type.Array(Type.Integer({ format: 'int64' }), {
       description: 'Ids of the groups that the user was in.',
     }),

@@ -13,7 +13,7 @@ export function showRecord(record: StoredRecord): JsonObject {
     x_request_id: record.requestId,
     time: timeOf(record),
     user_id: record.userId,
-    key_id: record.keyId,
+    key_id: record.keyId || null,
     group_ids: record.groups,
     endpoint: record.endpoint,
     outcome: error === null ? 'answered' : 'failed',

@@ -49,7 +49,7 @@ export function createSocketEndpoint(): Endpoint {
       const exceededOfUser = ofUsers.take(userId, 1)
       if (exceededOfUser === 'total') throw createTooManyConnectionsError('The gateway has', total)
       if (exceededOfUser !== undefined) throw createTooManyConnectionsError('The user has', perUser)
-      const exceededOfKey = ofKeys.take(keyId, 1)
+      const exceededOfKey = keyId === '' ? undefined : ofKeys.take(keyId, 1)
       if (exceededOfKey !== undefined) {
         ofUsers.release(userId, 1)
         throw createTooManyConnectionsError('The key has', perKey)

@@ -21,9 +21,9 @@ export function splitSubject(
       : undefined
   const byConversation = () => {
     const start = firstUserText(request)
-    return start === '' ? undefined : JSON.stringify(['conversation', account.keyId, start])
+    return start === '' ? undefined : JSON.stringify(['conversation', account.keyId || account.userId, start])
   }
-  const byKey = JSON.stringify(['key', account.keyId])
+  const byKey = JSON.stringify(['key', account.keyId || account.userId])
   if (stickyBy === 'key') return byKey
   if (stickyBy === 'conversation') return byConversation() ?? byUser() ?? byKey
   return byUser() ?? byConversation() ?? byKey

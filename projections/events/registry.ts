@@ -3,6 +3,7 @@ import { logEvents } from '../../core/events/log-events.ts'
 import { accessEvents } from './access.ts'
 import { overallBudgetEvents } from './budgets.ts'
 import { groupEvents } from './groups.ts'
+import { identityEvents } from './identities.ts'
 import { operatorEvents } from './operators.ts'
 import { policyEvents } from './policies.ts'
 import { routerEvents } from './routers.ts'
@@ -18,6 +19,7 @@ const declarations = [
   ...overallBudgetEvents,
   ...operatorEvents,
   ...accessEvents,
+  ...identityEvents,
   ...routerEvents,
 ] as const
 

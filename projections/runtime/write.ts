@@ -1,4 +1,5 @@
 import {
+  type Actor,
   type Appended,
   type Author,
   type EventLog,
@@ -83,12 +84,14 @@ const MAX_CONTENTION_MS = 5000
 
 const DEFAULT_TIMEOUT_MS = 5000
 
+const NEED_NO_REASON: readonly Actor['type'][] = ['key', 'identity', 'system']
+
 /**
  * Throws 400 if an operator, or somebody with the same rights, gives no reason for a change. See
  * docs/decisions/operators.md, "A reason is checked where events are written".
  */
 function checkReason({ actor, reason }: Author): void {
-  if (reason !== undefined || actor.type === 'key' || actor.type === 'system') return
+  if (reason !== undefined || NEED_NO_REASON.includes(actor.type)) return
   const place = actor.type === 'cli' ? 'with --reason' : 'in the header x-change-reason'
   throw new GatewayError('reason_required', `Changes require a reason. Say why you make this one, ${place}.`)
 }

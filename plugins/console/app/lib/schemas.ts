@@ -1,5 +1,8 @@
 /** Generated from the schemas of `/openapi.json` by `npm run generate`. */
-export interface Actor { type: 'operator' | 'key' | 'root' | 'cli' | 'system'; id: string; name: string }
+export interface Actor {
+  type: 'operator' | 'key' | 'identity' | 'root' | 'cli' | 'system'; id: string; name: string
+  issuer?: string
+}
 export interface AnswerSignals {
   cut_off: number; invalid_tool_call: number; schema_mismatch: number; asked_again: number
 }
@@ -122,13 +125,13 @@ export interface RequestFeedback {
   name: string; score: number; comment: string | null; given_by: string; given_at: string
 }
 export interface RequestRecord {
-  x_request_id: string; time: string; user_id: number; key_id: string; group_ids: number[]; endpoint: string
-  outcome: 'answered' | 'failed'; status: number; error?: RecordedError; requested_model: string | null
-  routing_mode: string | null; routing_reason: string | null; provider: string | null; model: string | null
-  attempts: Attempt[]; rules_position: number; rule_trace: RuleTraceEntry[]; warnings: Warning[]
-  tokens: Tokens | null; cost_usd: number | null; latency_ms: number; first_token_ms: number | null
-  stream: boolean; cache_hit: boolean; aborted: boolean; trace_id: string | null; router: RouterChoice | null
-  routing_arm: string | null; shadow_of: string | null
+  x_request_id: string; time: string; user_id: number; key_id: string | null; group_ids: number[]
+  endpoint: string; outcome: 'answered' | 'failed'; status: number; error?: RecordedError
+  requested_model: string | null; routing_mode: string | null; routing_reason: string | null
+  provider: string | null; model: string | null; attempts: Attempt[]; rules_position: number
+  rule_trace: RuleTraceEntry[]; warnings: Warning[]; tokens: Tokens | null; cost_usd: number | null
+  latency_ms: number; first_token_ms: number | null; stream: boolean; cache_hit: boolean; aborted: boolean
+  trace_id: string | null; router: RouterChoice | null; routing_arm: string | null; shadow_of: string | null
   signals: ('cut_off' | 'invalid_tool_call' | 'schema_mismatch' | 'asked_again')[]
   feedback: RequestFeedback[]
 }
@@ -175,8 +178,9 @@ export interface Usage {
 export interface User {
   id: number; name: string; plan: 'free' | 'paid'; requests_per_minute?: number | null
   tokens_per_minute?: number | null; max_concurrent?: number | null; budget?: BudgetTerms; groups: number[]
-  created_at: string; keys: ApiKey[]
+  identity?: UserIdentity; created_at: string; keys: ApiKey[]
 }
+export interface UserIdentity { issuer: string; subject: string }
 export interface Warning { code: string; message: string; scope?: 'response' }
 export interface WhatIfCopies { requests: number; cost_usd: number; unknown: number }
 export interface WhatIfCost { before: number; after: number; change: number; unknown: number }

@@ -1,0 +1,73 @@
+import { PLANS, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
+
+const ASYMMETRIC = [
+  ...(['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as const),
+  ...(['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'] as const),
+] as const
+
+const claim = (description: string) => Type.String({ minLength: 1, maxLength: 256, description })
+
+const UserClaims = StrictObject(
+  {
+    id: Type.Optional(claim('Claim that identifies a user. Default: sub.')),
+    name: Type.Optional(claim('Claim with the name of a new user. Default: email.')),
+    plan: Type.Optional(StringEnum(PLANS, { description: 'Plan of a new user. Default: free.' })),
+    create: Type.Optional(
+      Type.Boolean({ description: 'Whether unknown subjects become users (default), or get 403.' }),
+    ),
+  },
+  { description: 'Who the user of a token is.' },
+)
+
+const GroupClaims = StrictObject(
+  {
+    claim: claim('Claim with the groups, also as a path: realm_access.roles.'),
+    map: Type.Optional(
+      Type.Record(Type.String(), Type.String({ minLength: 1, maxLength: 128 }), {
+        description:
+          'Names of groups by values of the claim; other values do not count. Default: values are names.',
+      }),
+    ),
+    create: Type.Optional(
+      Type.Boolean({ description: 'Whether groups that do not exist are created. Default: false.' }),
+    ),
+  },
+  { description: 'Which groups the user of a token is in. Without it, tokens change no memberships.' },
+)
+
+const Caller = StrictObject({
+  issuer: Type.String({
+    pattern: '^(https://|http://(localhost|127\\.0\\.0\\.1|\\[::1\\])[:/])',
+    description: 'The iss of the tokens: an HTTPS URL, or HTTP on this machine.',
+  }),
+  audience: Type.Union(
+    [Type.String({ minLength: 1 }), Type.Array(Type.String({ minLength: 1 }), { minItems: 1 })],
+    { description: 'The aud of the tokens, or several, of which a token must have one.' },
+  ),
+  algorithms: Type.Optional(
+    Type.Array(StringEnum(ASYMMETRIC), {
+      minItems: 1,
+      description: 'Algorithms of signatures. Default: all of the list; HMAC and none are never accepted.',
+    }),
+  ),
+  jwks_uri: Type.Optional(
+    Type.String({
+      pattern: '^https?://',
+      description: 'URL of the keys of the issuer. Default: what its discovery document says.',
+    }),
+  ),
+  user: Type.Optional(UserClaims),
+  groups: Type.Optional(GroupClaims),
+  require: Type.Optional(
+    Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean()]), {
+      description: 'Values that claims must have, or lists must contain: repository_owner: acme.',
+    }),
+  ),
+})
+
+/** The setting `identity` (docs/guides/identity.md). */
+export const IdentitySettings = StrictObject({
+  callers: Type.Optional(
+    Type.Array(Caller, { description: 'Whose tokens (JWT) callers may use in place of API keys.' }),
+  ),
+})

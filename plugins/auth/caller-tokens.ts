@@ -1,0 +1,19 @@
+import { type Account, service } from '../../core/contract/index.ts'
+
+/** Tokens of identity providers that callers use in place of API keys. */
+export interface CallerTokens {
+  /** The account of a verified token, by its SHA-256 in hex. Throws 401 once the token has expired. */
+  find(hash: string): Account | undefined
+  /** Whether a text is a JWT, valid or not. */
+  isToken(text: string): boolean
+  /**
+   * Verifies a token, and writes what it says of its subject if that differs from what is known. Rejects with
+   * 401, with 403 for an unknown subject, and with 503 if it cannot be checked.
+   */
+  verify(token: string, hash: string, requestId: string): Promise<Account>
+  /** Throws 401 if the token has expired, or its user was deleted, since the request was admitted. */
+  confirm(account: Account): void
+}
+
+/** Undefined if the settings name no issuer. */
+export const CallerTokens = service<CallerTokens | undefined>('identity.callers')

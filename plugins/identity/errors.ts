@@ -1,0 +1,28 @@
+import { errorsOf } from '../../core/contract/index.ts'
+
+export const IDENTITY_ERROR_CODES = {
+  token_expired: {
+    status: 401,
+    type: 'authentication_error',
+    description: 'The token of the identity provider has expired.',
+  },
+  token_invalid: {
+    status: 401,
+    type: 'authentication_error',
+    description:
+      'The token of the identity provider is not valid here: its issuer, audience, signature, algorithm or ' +
+      'another claim is wrong.',
+  },
+  user_unknown: {
+    status: 403,
+    type: 'permission_error',
+    description: 'The token is valid, but its subject is no user, and the settings create none.',
+  },
+  identity_unavailable: {
+    status: 503,
+    type: 'api_error',
+    description: 'The keys of the identity provider cannot be fetched.',
+  },
+} as const
+
+export const identityError = errorsOf(IDENTITY_ERROR_CODES)

@@ -1,0 +1,58 @@
+import { isJsonObject, type JsonObject } from '../../core/contract/index.ts'
+
+const TIMEOUT_MS = 5000
+
+/** A thousand keys are a fifth of it. */
+const MAX_BYTES = 1_048_576
+
+/**
+ * Fetches a document of an identity provider. Rejects with an error that names the URL: after five seconds,
+ * for redirects, for other statuses than 200, for more than a mebibyte, and for anything but a JSON object.
+ */
+export async function fetchJson(url: string, signal: AbortSignal): Promise<JsonObject> {
+  const timeout = AbortSignal.timeout(TIMEOUT_MS)
+  const response = await fetch(url, {
+    headers: { accept: 'application/json' },
+    redirect: 'error',
+    signal: AbortSignal.any([signal, timeout]),
+  }).catch((cause: unknown) => fail(url, 'could not be reached', cause))
+  if (response.status !== 200) {
+    await response.body?.cancel()
+    return fail(url, `answered with status ${response.status}`)
+  }
+  const text = await readLimited(url, response).catch((cause: unknown) =>
+    cause instanceof IdentityDocumentError ? fail(url, cause.problem) : fail(url, 'broke off', cause),
+  )
+  try {
+    const document: unknown = JSON.parse(text)
+    if (isJsonObject(document)) return document
+  } catch (cause) {
+    return fail(url, 'is not JSON', cause)
+  }
+  return fail(url, 'is not a JSON object')
+}
+
+/** A document of an identity provider that cannot be used. */
+export class IdentityDocumentError extends Error {
+  readonly problem: string
+
+  constructor(url: string, problem: string, options?: ErrorOptions) {
+    super(`${url} ${problem}`, options)
+    this.problem = problem
+  }
+}
+
+function fail(url: string, problem: string, cause?: unknown): never {
+  throw new IdentityDocumentError(url, problem, { cause })
+}
+
+async function readLimited(url: string, { body }: Response): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of body ?? []) {
+    length += chunk.length
+    if (length > MAX_BYTES) fail(url, `is larger than ${MAX_BYTES} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
+}

@@ -1,0 +1,144 @@
+import type { Author, Plan } from '../../core/contract/index.ts'
+import type { Accounts } from '../../projections/accounts.ts'
+import { groupStream } from '../../projections/events/groups.ts'
+import { identityId, identityStream } from '../../projections/events/identities.ts'
+import type { DomainEvent } from '../../projections/events/registry.ts'
+import { userStream } from '../../projections/events/users.ts'
+import type { Groups } from '../../projections/groups.ts'
+import type { Identities } from '../../projections/identities.ts'
+import type { IdSource } from '../../projections/ids.ts'
+import type { EventWriter } from '../../projections/runtime/write.ts'
+import { identityError } from './errors.ts'
+
+export interface KnownUserServices {
+  readonly accounts: Pick<Accounts, 'user'>
+  readonly groups: Pick<Groups, 'group' | 'groups' | 'groupsOf' | 'revision'>
+  readonly identities: Identities
+  readonly ids: Pick<IdSource, 'reserve'>
+  readonly writer: Pick<EventWriter, 'write'>
+}
+
+/** What a token says of its subject. */
+export interface Claimed {
+  readonly issuer: string
+  readonly subject: string
+  readonly name: string
+  readonly plan: Plan
+  /** Names of groups; undefined if the tokens of the issuer have none. */
+  readonly groups: readonly string[] | undefined
+}
+
+interface Permissions {
+  readonly createsUsers: boolean
+  readonly createsGroups: boolean
+}
+
+/**
+ * Returns a function that makes the users and groups of the log agree with what a token says, and resolves
+ * with the id of the user. Everything that differs is an event whose actor is the subject. Rejects with 403
+ * for an unknown subject whose user is not created.
+ */
+export function createKnownUsers(services: KnownUserServices) {
+  const { accounts, groups, identities, ids, writer } = services
+
+  /**
+   * Links an identity to a user or group with an id of its own, unless it is. Resolves with the id, under
+   * which nothing may exist yet: another process may be about to create it.
+   */
+  async function link(
+    identity: string,
+    toEvent: (id: number) => DomainEvent,
+    author: Author,
+  ): Promise<number> {
+    const known = identities.linkedTo(identity)
+    if (known !== undefined) return known
+    const created = await ids.reserve(1, author)
+    const command = {
+      stream: identityStream(identity),
+      revision: () => identities.revision(identity),
+      decide: () => (identities.linkedTo(identity) === undefined ? [toEvent(created)] : []),
+    }
+    await writer.write(command, author)
+    return identities.linkedTo(identity) ?? created
+  }
+
+  async function requireGroup(issuer: string, name: string, author: Author): Promise<number> {
+    const identity = identityId('group', issuer, name)
+    const groupId = await link(
+      identity,
+      (groupId) => ({ type: 'GroupClaimLinked', data: { identity, issuer, group: name, groupId } }),
+      author,
+    )
+    const command = {
+      stream: groupStream(groupId),
+      revision: () => groups.revision(groupId),
+      decide: () =>
+        groups.group(groupId) === undefined
+          ? [{ type: 'GroupCreated' as const, data: { groupId, name, description: null } }]
+          : [],
+    }
+    await writer.write(command, author)
+    return groupId
+  }
+
+  /** Resolves with undefined for a group that is not known and not created. */
+  async function findGroup(
+    issuer: string,
+    name: string,
+    isCreated: boolean,
+    author: Author,
+  ): Promise<number | undefined> {
+    const linked = identities.linkedTo(identityId('group', issuer, name))
+    if (linked !== undefined && groups.group(linked) !== undefined) return linked
+    const named = groups.groups().find((group) => group.name === name)
+    return named?.id ?? (isCreated ? requireGroup(issuer, name, author) : undefined)
+  }
+
+  /** The user, if the user is new, and the groups that the token says. */
+  async function writeUser(userId: number, claimed: Claimed, target: readonly number[], author: Author) {
+    const { name, plan, groups: named } = claimed
+    const decide = () => {
+      const joined = groups.groupsOf(userId)
+      const left = identities
+        .claimedGroups(userId)
+        .filter((id) => joined.includes(id) && !target.includes(id))
+      const added = target.filter((id) => !joined.includes(id) && groups.group(id) !== undefined)
+      return [
+        ...(accounts.user(userId) ? [] : [{ type: 'UserCreated' as const, data: { userId, name, plan } }]),
+        ...(named === undefined ? [] : left).map((groupId) => ({
+          type: 'UserRemovedFromGroup' as const,
+          data: { userId, groupId },
+        })),
+        ...added.map((groupId) => ({ type: 'UserAddedToGroup' as const, data: { userId, groupId } })),
+      ]
+    }
+    const revision = () => accounts.user(userId)?.revision ?? -1
+    await writer.write({ stream: userStream(userId), revision, decide }, author)
+  }
+
+  return async (
+    claimed: Claimed,
+    { createsUsers, createsGroups }: Permissions,
+    requestId: string,
+  ): Promise<number> => {
+    const { issuer, subject, name } = claimed
+    const author: Author = { actor: { type: 'identity', id: subject, name, issuer }, requestId }
+    const identity = identityId('subject', issuer, subject)
+    const known = identities.linkedTo(identity)
+    if (!createsUsers && (known === undefined || accounts.user(known) === undefined)) {
+      const message = `No user is linked to the subject ${subject} of ${issuer}. Ask an operator to link one.`
+      throw identityError('user_unknown', message)
+    }
+    const found = await Promise.all(
+      [...new Set(claimed.groups)].map((group) => findGroup(issuer, group, createsGroups, author)),
+    )
+    const userId = await link(
+      identity,
+      (userId) => ({ type: 'IdentityLinked', data: { identity, issuer, subject, userId } }),
+      author,
+    )
+    const target = found.filter((id) => id !== undefined).sort((a, b) => a - b)
+    await writeUser(userId, claimed, target, author)
+    return userId
+  }
+}

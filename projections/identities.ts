@@ -1,0 +1,111 @@
+import type { SavedProjection } from './runtime/projection.ts'
+
+/** A subject of an identity provider. */
+export interface Identity {
+  readonly issuer: string
+  readonly subject: string
+}
+
+/** Who the users are at identity providers, in memory. */
+export interface Identities extends SavedProjection {
+  /** The id of the user or group that an `identityId` is linked to. */
+  linkedTo(identity: string): number | undefined
+  /** Revision of the stream of an `identityId`; -1 before its first event. */
+  revision(identity: string): number
+  /** The subject that a user is. Undefined for users of keys alone. */
+  identityOf(userId: number): Identity | undefined
+  /** The ids of the groups that a user is in because a token says so. */
+  claimedGroups(userId: number): readonly number[]
+}
+
+interface Link {
+  readonly revision: number
+  /** Undefined once the link was removed. */
+  readonly id: number | undefined
+}
+
+const NO_GROUPS: readonly number[] = []
+
+export function createIdentities(): Identities {
+  const links = new Map<string, Link>()
+  const users = new Map<number, Identity & { readonly identity: string }>()
+  const claimed = new Map<number, readonly number[]>()
+
+  function unlink(userId: number): void {
+    const { identity } = users.get(userId) ?? {}
+    const link = identity === undefined ? undefined : links.get(identity)
+    if (identity !== undefined && link?.id === userId) links.set(identity, { ...link, id: undefined })
+    users.delete(userId)
+  }
+
+  function setClaimed(userId: number, groups: readonly number[]): void {
+    if (groups.length === 0) claimed.delete(userId)
+    else claimed.set(userId, groups)
+  }
+
+  return {
+    name: 'identities',
+    apply(event, { revision, metadata }) {
+      switch (event.type) {
+        case 'IdentityLinked': {
+          const { identity, issuer, subject, userId } = event.data
+          unlink(userId)
+          links.set(identity, { revision, id: userId })
+          users.set(userId, { identity, issuer, subject })
+          return
+        }
+        case 'IdentityUnlinked':
+          unlink(event.data.userId)
+          links.set(event.data.identity, { revision, id: undefined })
+          return
+        case 'GroupClaimLinked':
+          links.set(event.data.identity, { revision, id: event.data.groupId })
+          return
+        case 'UserAddedToGroup':
+        case 'UserRemovedFromGroup': {
+          const { userId, groupId } = event.data
+          const others = (claimed.get(userId) ?? NO_GROUPS).filter((id) => id !== groupId)
+          const isClaimed = event.type === 'UserAddedToGroup' && metadata.actor.type === 'identity'
+          setClaimed(userId, isClaimed ? [...others, groupId] : others)
+          return
+        }
+        case 'GroupDeleted':
+          for (const [identity, link] of links)
+            if (link.id === event.data.groupId) links.set(identity, { ...link, id: undefined })
+          return
+        case 'UserDeleted':
+          unlink(event.data.userId)
+          claimed.delete(event.data.userId)
+      }
+    },
+    linkedTo: (identity) => links.get(identity)?.id,
+    revision: (identity) => links.get(identity)?.revision ?? -1,
+    identityOf: (userId) => users.get(userId),
+    claimedGroups: (userId) => claimed.get(userId) ?? NO_GROUPS,
+    save: () => serialize([...links], [...users], [...claimed]),
+    load(lines) {
+      for (const line of lines) {
+        const [part, key, value]: SavedLine = JSON.parse(line.toString())
+        if (part === 'link') links.set(key, value)
+        else if (part === 'user') users.set(key, value)
+        else claimed.set(key, value)
+      }
+    },
+  }
+}
+
+type SavedLine =
+  | readonly ['link', string, Link]
+  | readonly ['user', number, Identity & { readonly identity: string }]
+  | readonly ['claimed', number, readonly number[]]
+
+function* serialize(
+  links: readonly (readonly [string, Link])[],
+  users: readonly (readonly [number, Identity & { readonly identity: string }])[],
+  claimed: readonly (readonly [number, readonly number[]])[],
+): Generator<string> {
+  const toLine = (line: SavedLine) => JSON.stringify(line)
+  for (const [identity, link] of links) yield toLine(['link', identity, link])
+  for (const [userId, identity] of users) yield toLine(['user', userId, identity])
+  for (const [userId, groups] of claimed) yield toLine(['claimed', userId, groups])
+}
