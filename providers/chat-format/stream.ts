@@ -99,8 +99,9 @@ export function createChatStreamReader(request?: ChatRequest): RunReader {
       const chunk = parseChunk(data)
       if (isChatErrorRecord(chunk)) throw parseChatErrorRecord(chunk)
       const parts = toParts(chunk)
+      if (!isOneChoice(chunk)) return pass(new ReplyEvent(parts))
       textRecords.learn(data, chunk, parts)
-      return pass(new ReplyEvent(parts, isOneChoice(chunk) ? { record: chunk, source: data } : undefined))
+      return pass(new ReplyEvent(parts, { record: chunk, source: data }))
     },
     readRun: (body, start) =>
       isDone || finish !== undefined ? undefined : textRecords.readRun(body, start, toUnparsedRecord),

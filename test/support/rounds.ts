@@ -140,3 +140,6 @@ export const ROUNDS = {
 
 /** How long the providers fail altogether in the chaos test, in seconds. */
 export const CHAOS_SECONDS = Number(process.env.CHAOS_SECONDS ?? choose(2, 60))
+
+/** For tests whose long form may take an hour on a busy machine. */
+export const LONG_TIMEOUT_MS = 3_600_000

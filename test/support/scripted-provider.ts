@@ -9,7 +9,8 @@ export interface Script {
   readonly body?: object | string
   /** Of a body; default 200. */
   readonly status?: number
-  readonly chunks?: readonly object[]
+  /** A text is written as it is: one or several records. */
+  readonly chunks?: readonly (object | string)[]
   /** Milliseconds between two chunks. */
   readonly delayMs?: number
   /** Called before each chunk, when the one before was written. */
@@ -57,7 +58,7 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
     for (const chunk of chunks) {
       if (delayMs > 0) await setTimeout(delayMs)
       beforeChunk?.()
-      response.write(`data: ${JSON.stringify(chunk)}\n\n`)
+      response.write(typeof chunk === 'string' ? chunk : `data: ${JSON.stringify(chunk)}\n\n`)
     }
     response.end('data: [DONE]\n\n')
   })

@@ -98,6 +98,21 @@ describe('text records that arrive together', () => {
     expect(() => read(`${role}${first}${second}${broken}`, 1e6)).to.throw('malformed')
   })
 
+  it('are no run if they have another choice beside them, of which clients get nothing', () => {
+    const [role] = chunksOf(false)
+    const other = { index: 1, delta: {}, finish_reason: null }
+    const texts = ['a', 'b', 'c'].map((content) => ({
+      ...frame,
+      choices: [other, { index: 0, delta: { content }, finish_reason: null }],
+    }))
+    const [first, ...events] = read(toBody([role as object, ...texts]), 1e6)
+    expect(first?.[NATIVE]).to.not.equal(undefined)
+    expect(events.slice(0, 3).map(({ parts }) => parts)).to.deep.equal(
+      ['a', 'b', 'c'].map((text) => [{ type: 'text', text }]),
+    )
+    expect(events.filter((event) => event[NATIVE] ?? event[TEXT_RUN])).to.deep.equal([])
+  })
+
   it('end at the end of the reply', () => {
     const [role, first, second] = chunksOf(true).map((each) => `data: ${JSON.stringify(each)}\n\n`)
     const events = read(`${role}${first}data: [DONE]\n\n${second}`, 1e6)
