@@ -72,7 +72,8 @@ export function createOperatorAccounts(): OperatorAccounts {
       for (const line of lines) {
         const saved: SavedOperators = JSON.parse(line.toString())
         revision = saved[0]
-        for (const operator of saved[1]) put(operator)
+        // Snapshots of earlier versions have no scopes.
+        for (const operator of saved[1]) put({ ...operator, scope: operator.scope ?? null })
         for (const [id, time] of saved[2]) signIns.set(id, time)
         for (const [session, time] of saved[3]) endedSessions.set(session, time)
       }

@@ -177,6 +177,7 @@ export async function startGateway(
         ? requireOperator({
             adminKey: settings.admin_key,
             operators: state.operators,
+            groups: state.groups,
             streams: state.streams,
             authFailures,
             accessLog,

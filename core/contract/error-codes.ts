@@ -44,7 +44,11 @@ export const ERROR_CODES = {
   ),
   invalid_api_key: define(401, 'authentication_error', 'The key is missing, unknown or revoked.'),
   session_ended: define(401, 'authentication_error', 'The session of the console has ended.'),
-  endpoint_not_allowed: define(403, 'authorization_error', 'The key is restricted to other endpoints.'),
+  endpoint_not_allowed: define(
+    403,
+    'authorization_error',
+    'The key, or the scope of the operator, does not include the endpoint.',
+  ),
   model_not_allowed: define(403, 'authorization_error', 'The key is restricted to other models.'),
   plan_required: define(403, 'authorization_error', "The caller's plan does not include the endpoint."),
   role_required: define(403, 'authorization_error', "The operator's role does not include the endpoint."),

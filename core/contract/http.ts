@@ -119,11 +119,35 @@ export function isOperatorRole(text: string): text is OperatorRole {
   return (OPERATOR_ROLES as readonly string[]).includes(text)
 }
 
+/**
+ * What operators with a scope get of an endpoint: only what belongs to the groups of their scope, all of it
+ * because nothing is confidential, or 403. See docs/guides/operators.md, "Scopes".
+ */
+export const SCOPED_ACCESS = ['filtered', 'whole', 'refused'] as const
+
+export type ScopedAccess = (typeof SCOPED_ACCESS)[number]
+
 /** Who may call an endpoint. */
 export type Access =
   | { readonly type: 'public' }
   | { readonly type: 'user'; readonly plan?: Plan }
-  | { readonly type: 'operator'; readonly role: OperatorRole }
+  | OperatorAccess
+
+export interface OperatorAccess {
+  readonly type: 'operator'
+  readonly role: OperatorRole
+  /** Default: `refused`. */
+  readonly scoped?: ScopedAccess
+}
+
+/** The groups that an operator is confined to. Deleted groups are none of them. */
+export interface OperatorScope {
+  /** Their ids. */
+  groups(): readonly number[]
+  hasGroup(groupId: number): boolean
+  /** Whether a user is a member of one of the groups. */
+  hasUser(userId: number): boolean
+}
 
 /**
  * The form of error bodies (docs/api.md, "Errors"). Third-party endpoints use `general`, or `openai` if
@@ -205,6 +229,8 @@ export interface EndpointCall<CallAccess = Access, Params = unknown, Query = unk
   readonly account: CallAccess extends { readonly type: 'user' } ? Account : undefined
   /** The caller as the author of changes; undefined on public endpoints. */
   readonly author: CallAccess extends { readonly type: 'public' } ? undefined : Author
+  /** What the operator is confined to; undefined for users, and for operators of everything. */
+  readonly scope: CallAccess extends { readonly type: 'operator' } ? OperatorScope | undefined : undefined
   /** `req_…`; also the `x-request-id` header. */
   readonly requestId: string
   readonly client: ClientConnection
@@ -283,9 +309,12 @@ export function user(requirement: { readonly plan?: Plan } = {}) {
   return { type: 'user', ...requirement } as const
 }
 
-/** Operators whose role includes the given one. Served if there is an admin key or an operator. */
-export function operator(role: OperatorRole) {
-  return { type: 'operator', role } as const
+/**
+ * Operators whose role includes the given one. Served if there is an admin key or an operator. A handler of
+ * `filtered` endpoints must leave out, and answer 404 for, what is not in the `scope` of the call.
+ */
+export function operator(role: OperatorRole, scoped: ScopedAccess = 'refused') {
+  return { type: 'operator', role, scoped } as const
 }
 
 /** The `{data: …}` envelope of a successful result. Named after its content in generated clients. */

@@ -13,7 +13,8 @@ import {
   isJsonObject,
   keyActor,
   type MaybePromise,
-  type OperatorRole,
+  type OperatorAccess,
+  type OperatorScope,
   requireAccount,
 } from '../contract/index.ts'
 import { afterNextInput } from '../util/cooperative-yield.ts'
@@ -33,8 +34,18 @@ import { createBodyParser, createParamsParser, createQueryParser } from './parse
 import { readTextBody } from './read-body.ts'
 import { sendEventStream, sendJsonText, sendJsonValue } from './send-response.ts'
 
-/** Returns the operator who sent the request, as the author of changes. Rejects requests of anybody else. */
-export type AuthenticateOperator = (request: Admission, role: OperatorRole) => MaybePromise<Author>
+/** Returns the operator who sent the request. Rejects requests of anybody who may not call the endpoint. */
+export type AuthenticateOperator = (
+  request: Admission,
+  access: OperatorAccess,
+) => MaybePromise<AuthenticatedOperator>
+
+/** An operator, as the author of changes. */
+export interface AuthenticatedOperator {
+  readonly author: Author
+  /** Undefined for operators of everything. */
+  readonly scope: OperatorScope | undefined
+}
 
 /** Records that an operator reads data. Rejects if it cannot be recorded. */
 export type RecordRead = (
@@ -202,16 +213,18 @@ async function identifyCaller(
   access: Access,
   authenticateOperator: EndpointServices['authenticateOperator'],
 ) {
-  if (access.type === 'public') return { account: undefined, author: undefined }
+  if (access.type === 'public') return { account: undefined, author: undefined, scope: undefined }
   if (access.type === 'operator') {
     if (authenticateOperator === undefined) throw new Error('there are no operators')
-    return { account: undefined, author: withReason(await authenticateOperator(ctx, access.role), ctx) }
+    const { author, scope } = await authenticateOperator(ctx, access)
+    return { account: undefined, author: withReason(author, ctx), scope }
   }
   const account = requireAccount(ctx)
   if (access.plan !== undefined && account.plan !== access.plan) {
     throw new GatewayError('plan_required', `This endpoint requires a ${access.plan} plan.`)
   }
-  return { account, author: withReason({ actor: keyActor(account), requestId: ctx.requestId }, ctx) }
+  const author = withReason({ actor: keyActor(account), requestId: ctx.requestId }, ctx)
+  return { account, author, scope: undefined }
 }
 
 function withReason(author: Author, { headers }: RoutedContext): Author {

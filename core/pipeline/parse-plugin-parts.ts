@@ -4,6 +4,7 @@ import {
   OPERATOR_ROLES,
   type PluginParts,
   type ProviderAdapter,
+  SCOPED_ACCESS,
 } from '../contract/index.ts'
 import { errorSummary } from '../util/error-message.ts'
 import { compileUntrustedValidator, compileValidator, describeSchemaErrors } from '../util/json-schema.ts'
@@ -122,7 +123,11 @@ const endpointSchema = {
     access: {
       type: 'object',
       required: ['type'],
-      properties: { type: { enum: ['public', 'user', 'operator'] }, role: { enum: [...OPERATOR_ROLES] } },
+      properties: {
+        type: { enum: ['public', 'user', 'operator'] },
+        role: { enum: [...OPERATOR_ROLES] },
+        scoped: { enum: [...SCOPED_ACCESS] },
+      },
       anyOf: [{ properties: { type: { enum: ['public', 'user'] } } }, { required: ['role'] }],
     },
     operationId: { type: 'string', pattern: '^[A-Za-z]\\w*$' },

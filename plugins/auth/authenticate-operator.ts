@@ -7,8 +7,10 @@ import {
   StreamDamagedError,
 } from '../../core/contract/index.ts'
 import { ROOT_ACTOR } from '../../core/event-log/actor.ts'
-import type { AuthenticateOperator } from '../../core/http/endpoints.ts'
+import type { AuthenticatedOperator, AuthenticateOperator } from '../../core/http/endpoints.ts'
+import type { OperatorAccount } from '../../projections/events/operators.ts'
 import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
+import { createOperatorScope, type ScopedGroups } from '../../projections/operator-scope.ts'
 import type { StreamHealth } from '../../projections/runtime/stream-health.ts'
 import type { AccessLog } from './access-log.ts'
 import { apiKeyOf, hashApiKey } from './api-key.ts'
@@ -19,6 +21,7 @@ interface OperatorServices {
   /** Undefined or null if no admin key is configured. */
   readonly adminKey: string | null | undefined
   readonly operators: Pick<OperatorAccounts, 'byKeyHash'>
+  readonly groups: ScopedGroups
   readonly streams: Pick<StreamHealth, 'damageOfOperators'>
   readonly authFailures: AuthFailureLimiter
   readonly accessLog: Pick<AccessLog, 'signIn' | 'refuse'>
@@ -51,18 +54,17 @@ export function requireOperator(services: OperatorServices): AuthenticateOperato
   async function identify(request: Admission): Promise<Identified> {
     const { requestId } = request
     const key = apiKeyOf(request)
-    if (key === undefined) return identifyBySession(sessions.authenticate(request), requestId)
+    if (key === undefined) return identifyBySession(sessions.authenticate(request), services, requestId)
     const hash = hashApiKey(key)
     if (adminHash !== undefined && timingSafeEqual(Buffer.from(hash), adminHash)) {
       const limitError = authFailures.limitErrorFor('admin', request.req)
       if (limitError !== undefined) throw limitError
-      return { role: 'admin', author: { actor: ROOT_ACTOR, requestId } }
+      return toRoot(requestId)
     }
     const operator = operators.byKeyHash(hash)
     if (operator === undefined)
       throw await authFailures.recordFailure('admin', request.req, keyError('Invalid'))
-    const { id, name, role } = operator
-    return { role, author: { actor: { type: 'operator', id, name }, requestId } }
+    return toIdentified(operator, services, requestId)
   }
 
   /** An ended session is its holder's, who is known. */
@@ -71,42 +73,72 @@ export function requireOperator(services: OperatorServices): AuthenticateOperato
     return actor && { actor }
   }
 
-  return async (request, required) => {
+  return async (request, { role: required, scoped = 'refused' }) => {
     const noteRefusal = (code: string, author?: Author) =>
       accessLog.refuse(request.req, code, `${request.method} ${request.endpoint}`, author)
-    const { role, author } = await identify(request).catch((error) => {
+    const { role, author, scope } = await identify(request).catch((error) => {
       if (GatewayError.isInstance(error)) noteRefusal(error.code, endedSessionAuthor(error, request))
       throw error
     })
     const damaged = author.actor.type === 'operator' ? streams.damageOfOperators() : undefined
     if (damaged) throw new StreamDamagedError(damaged.stream, damaged.damage)
-    if (INCLUDED[role].includes(required)) {
-      await accessLog.signIn(author)
-      return author
+    const error = INCLUDED[role].includes(required)
+      ? scope && scoped === 'refused' && createScopeError(author)
+      : createRoleError(author, role, required)
+    if (error) {
+      noteRefusal(error.code, author)
+      throw error
     }
-    noteRefusal('role_required', author)
-    const message =
-      `This endpoint requires the role ${required}; the role of ${author.actor.name} is ${role}. ` +
-      'Ask an operator with the role admin.'
-    throw new GatewayError('role_required', message)
+    await accessLog.signIn(author)
+    return { author, scope }
   }
 }
 
-interface Identified {
+interface Identified extends AuthenticatedOperator {
   readonly role: OperatorRole
-  readonly author: Author
 }
 
-function identifyBySession(session: Session | undefined, requestId: string): Identified {
+function toRoot(requestId: string): Identified {
+  return { role: 'admin', author: { actor: ROOT_ACTOR, requestId }, scope: undefined }
+}
+
+/** As the operator is at this moment, so that a changed role or scope is in force at once. */
+function toIdentified(
+  { id, name, role, scope }: OperatorAccount,
+  { groups }: Pick<OperatorServices, 'groups'>,
+  requestId: string,
+): Identified {
+  const author: Author = { actor: { type: 'operator', id, name }, requestId }
+  return { role, author, scope: scope ? createOperatorScope(scope.groups, groups) : undefined }
+}
+
+function createRoleError({ actor }: Author, role: OperatorRole, required: OperatorRole): GatewayError {
+  const message =
+    `This endpoint requires the role ${required}; the role of ${actor.name} is ${role}. ` +
+    'Ask an operator with the role admin.'
+  return new GatewayError('role_required', message)
+}
+
+function createScopeError({ actor }: Author): GatewayError {
+  const message =
+    `This endpoint is about more than the groups in the scope of ${actor.name}. ` +
+    'Ask an operator without a scope.'
+  return new GatewayError('endpoint_not_allowed', message)
+}
+
+function identifyBySession(
+  session: Session | undefined,
+  services: Pick<OperatorServices, 'groups'>,
+  requestId: string,
+): Identified {
   if (session === undefined) throw keyError('Missing')
   const { holder } = session
-  if (holder.type === 'root') return { role: 'admin', author: { actor: ROOT_ACTOR, requestId } }
+  if (holder.type === 'root') return toRoot(requestId)
   if (holder.type === 'user') {
     const message = 'This endpoint is for operators. You are signed in with the API key of a user.'
     throw new GatewayError('endpoint_not_allowed', message)
   }
-  const { id, name, role } = holder.operator
-  return { role, author: { actor: { type: 'operator', id, name }, requestId } }
+  return toIdentified(holder.operator, services, requestId)
 }
 
 function keyError(problem: 'Missing' | 'Invalid'): GatewayError {

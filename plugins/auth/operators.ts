@@ -1,21 +1,43 @@
 import {
   type Author,
+  type Content,
   defineResource,
+  type JsonObject,
+  Nullable,
   OPERATOR_ROLES,
   type OperatorRole,
   randomId,
+  StrictObject,
   StringEnum,
   Type,
 } from '../../core/contract/index.ts'
+import { invalidParameterError } from '../../core/http/parse-call.ts'
 import { Timestamp } from '../../core/http/schemas.ts'
 import type { ResourceServices } from '../../core/resources/commands.ts'
 import { manageResource, WRITE_ERRORS } from '../../core/resources/endpoints.ts'
 import { newOperatorId, newOperatorKey } from '../../core/util/ids.ts'
 import { foldOperator, type OperatorAccount, operatorEvents } from '../../projections/events/operators.ts'
+import type { Groups } from '../../projections/groups.ts'
 import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
 import { hashApiKey } from './api-key.ts'
 import { createKeyIssuer, type Issued } from './issue-key.ts'
 import { creationRank } from './keys.ts'
+
+const OperatorScope = StrictObject(
+  {
+    groups: Type.Array(Type.Integer({ minimum: 1, format: 'int64' }), {
+      minItems: 1,
+      maxItems: 100,
+      uniqueItems: true,
+      description: 'Ids of groups. Groups that are deleted later are no longer part of the scope.',
+    }),
+  },
+  { $id: 'OperatorScope', description: 'The groups that an operator is confined to.' },
+)
+
+interface ScopeServices {
+  readonly groups: Pick<Groups, 'group'>
+}
 
 /** Everybody who operates the gateway, all in one stream. */
 export const operators = defineResource({
@@ -32,15 +54,22 @@ export const operators = defineResource({
       description:
         'What the operator may do: auditor reads, editor also changes rules, admin does everything.',
     }),
+    scope: Nullable(OperatorScope, {
+      default: null,
+      description: 'What the operator sees and changes; null: everything.',
+    }),
   },
   shown: { created_at: Timestamp('When the operator was created.') },
   list: { rank: creationRank, order: 'oldest first', limit: 1000 },
   summaries: {
-    update: 'Updates the name or the role of an operator.',
+    update: 'Updates the name, the role or the scope of an operator.',
     delete: 'Removes an operator. The key is invalid immediately.',
   },
   examples: {
-    create: { auditor: { name: 'Grace', role: 'auditor' } },
+    create: {
+      auditor: { name: 'Grace', role: 'auditor' },
+      scoped: { name: 'Support desk', role: 'admin', scope: null },
+    },
     update: { role: { role: 'editor' } },
   },
   events: {
@@ -50,16 +79,23 @@ export const operators = defineResource({
     deleted: 'OperatorRemoved',
     fold: foldOperator,
   },
+  checkReferences({ scope }, { groups }: ScopeServices) {
+    for (const [index, id] of scope?.groups.entries() ?? [])
+      if (groups.group(id) === undefined)
+        throw invalidParameterError(`scope.groups[${index}]`, `scope: group ${id} was not found.`)
+  },
 })
 
-export interface OperatorServices extends ResourceServices {
+type OperatorContent = Content<typeof operators.fields>
+
+export interface OperatorServices extends ResourceServices, ScopeServices {
   readonly operators: Pick<OperatorAccounts, 'find' | 'list' | 'revision'>
 }
 
 /** Manages the operators, whose keys are issued with them. */
 export function manageOperators(services: OperatorServices) {
   const { find, list, revision } = services.operators
-  const { commands, endpoints, ...resource } = manageResource(
+  const { commands, endpoints, parse, ...resource } = manageResource(
     operators,
     { find, list, streamRevision: revision },
     services,
@@ -73,17 +109,18 @@ export function manageOperators(services: OperatorServices) {
     prefix: 'op',
     create: newOperatorKey,
   })
-  const create = (content: { name: string; role: OperatorRole }, author: Author, key: string) =>
+  const create = (content: OperatorContent, author: Author, key: string) =>
     commands.create(content, author, { hash: hashApiKey(key) })
   const createEndpoint = endpoint({
     ...endpoints.create,
     description: 'The key is returned only once.',
     errors: WRITE_ERRORS,
-    issue: ({ body }, author, key) => create(body as { name: string; role: OperatorRole }, author, key),
+    // The cast is safe: the body matches the schema, and what it lacks has a default.
+    issue: ({ body }, author, key) => create(parse(body as JsonObject, true) as OperatorContent, author, key),
   })
   return {
     create: (name: string, role: OperatorRole, author: Author): Promise<Issued<OperatorAccount>> =>
-      issueNew((key) => create({ name, role }, author, key)),
+      issueNew((key) => create({ name, role, scope: null }, author, key)),
     endpoints: Object.values({ ...endpoints, create: createEndpoint }),
   }
 }

@@ -23,7 +23,7 @@ const BODY_ERRORS: readonly ErrorCode[] = ['malformed_body', 'body_too_large', '
 const ACCESS_ERRORS: Readonly<Record<EndpointDescription['access']['type'], readonly ErrorCode[]>> = {
   public: [],
   user: ['invalid_api_key', 'rate_limit_exceeded'],
-  operator: ['invalid_api_key', 'role_required', 'rate_limit_exceeded'],
+  operator: ['invalid_api_key', 'role_required', 'endpoint_not_allowed', 'rate_limit_exceeded'],
 }
 
 /** The errors of one status. */

@@ -5,6 +5,7 @@ import {
   isOptional,
   type JsonObject,
   type ResponseDescription,
+  type ScopedAccess,
   type TProperties,
 } from '../../core/contract/index.ts'
 import { changeReasonHeader } from '../../core/http/change-headers.ts'
@@ -34,7 +35,10 @@ export function buildOperation(
     summary,
     description: describe(endpoint),
     security: SECURITY[access.type],
-    ...(access.type === 'operator' && { 'x-operator-role': access.role }),
+    ...(access.type === 'operator' && {
+      'x-operator-role': access.role,
+      'x-operator-scope': access.scoped ?? 'refused',
+    }),
     ...(resource && { 'x-resource': resource }),
     ...(parameters.length > 0 && { parameters }),
     ...(endpoint.body && { requestBody: buildRequestBody(endpoint, components) }),
@@ -53,7 +57,14 @@ export function buildOperation(
 
 /** The role that an operator needs is for readers, and, as `x-operator-role`, for programs. */
 function describe({ summary, description = summary, access }: EndpointDescription): string {
-  return access.type === 'operator' ? `${description} Requires the role ${access.role}.` : description
+  if (access.type !== 'operator') return description
+  return `${description} Requires the role ${access.role}. ${OF_SCOPES[access.scoped ?? 'refused']}`
+}
+
+const OF_SCOPES: Readonly<Record<ScopedAccess, string>> = {
+  filtered: 'Operators with a scope get what belongs to its groups.',
+  whole: 'Operators with a scope may call it, too.',
+  refused: 'Operators with a scope may not call it.',
 }
 
 const SECURITY = { public: [], user: [{ apiKey: [] }], operator: [{ adminKey: [] }] }

@@ -1,8 +1,20 @@
-import { OPERATOR_ROLES, type OperatorRole, StringEnum, Type } from '../../core/contract/index.ts'
-import { createFold, defineEvent, type EventOf } from '../../core/events/define-event.ts'
+import {
+  Nullable,
+  OPERATOR_ROLES,
+  type OperatorRole,
+  type Static,
+  StringEnum,
+  Type,
+} from '../../core/contract/index.ts'
+import { createFold, defineEvent, type EventOf, Id } from '../../core/events/define-event.ts'
 
 /** Changes to operators, all in one stream. Keys are stored as SHA-256 only. */
 export const OPERATORS_STREAM = 'operators'
+
+const scopeOfOperator = Type.Object({ groups: Type.Array(Id) })
+
+/** The groups that an operator is confined to, whether they still exist or not. */
+type ScopeOfOperator = Readonly<Static<typeof scopeOfOperator>>
 
 /** A person or program that operates the gateway. */
 export interface OperatorAccount {
@@ -10,6 +22,8 @@ export interface OperatorAccount {
   readonly id: string
   readonly name: string
   readonly role: OperatorRole
+  /** Null: everything. */
+  readonly scope: ScopeOfOperator | null
   /** SHA-256 of the key in hex. */
   readonly hash: string
   readonly createdAt: string
@@ -19,24 +33,33 @@ export interface OperatorAccount {
 
 const role = StringEnum(OPERATOR_ROLES)
 
+/** Missing in events of operators of everything that are older than scopes. */
+const scope = Type.Optional(Nullable(scopeOfOperator))
+
 const audited = <const Change extends string>(change: Change) =>
   ({ kind: 'operator', change, id: 'operatorId' }) as const
 
 export const operatorEvents = [
   defineEvent({
     type: 'OperatorCreated',
-    schema: Type.Object({ operatorId: Type.String(), name: Type.String(), role, hash: Type.String() }),
+    schema: Type.Object({
+      operatorId: Type.String(),
+      name: Type.String(),
+      role,
+      scope,
+      hash: Type.String(),
+    }),
     stream: OPERATORS_STREAM,
     audit: audited('created'),
-    create({ operatorId: id, name, role, hash }, { metadata }): OperatorAccount {
-      return { id, name, role, hash, createdAt: metadata.time, revision: 1 }
+    create({ operatorId: id, name, role, scope = null, hash }, { metadata }): OperatorAccount {
+      return { id, name, role, scope, hash, createdAt: metadata.time, revision: 1 }
     },
   }),
   defineEvent({
     type: 'OperatorChanged',
     schema: Type.Object({
       operatorId: Type.String(),
-      changes: Type.Object({ name: Type.Optional(Type.String()), role: Type.Optional(role) }),
+      changes: Type.Object({ name: Type.Optional(Type.String()), role: Type.Optional(role), scope }),
     }),
     stream: OPERATORS_STREAM,
     audit: audited('updated'),

@@ -12,8 +12,9 @@ export async function newOperator(
   gateway: RunningGateway,
   role: 'admin' | 'editor' | 'auditor',
   name = 'Grace',
+  terms: { readonly scope?: { readonly groups: readonly number[] }; readonly expires_at?: string } = {},
 ): Promise<TestOperator> {
-  const { body } = await gateway.call('POST', '/admin/operators', { name, role }, AS_ADMIN)
+  const { body } = await gateway.call('POST', '/admin/operators', { name, role, ...terms }, AS_ADMIN)
   const { id, key } = body.data
   const headers = { authorization: `Bearer ${key}` }
   return {

@@ -81,8 +81,10 @@ export interface IssuedApiKey {
   key: string
 }
 export interface Operator {
-  id: string; name: string; role: 'admin' | 'editor' | 'auditor'; created_at: string
+  id: string; name: string; role: 'admin' | 'editor' | 'auditor'; scope: OperatorScope | null
+  created_at: string
 }
+export interface OperatorScope { groups: number[] }
 export interface Overview {
   range: '1h' | '24h' | '7d'; since: string; until: string; step_seconds: number; totals: OverviewFigures
   series: OverviewPoint[]; changes: RuleChange[]
