@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createGzip, gzipSync } from 'node:zlib'
+import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { chatBody } from '../support/bodies.ts'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
-import { peakMemory, resetPeakMemory } from '../support/memory.ts'
+import { largestMappings, peakMemory, resetPeakMemory } from '../support/memory.ts'
 import { openSocket } from '../support/raw-http.ts'
 import { chunk, completion } from '../support/scripted-provider.ts'
 import { withSettings } from '../support/settings.ts'
@@ -93,16 +93,17 @@ describe('the memory that replies of a provider take', () => {
   it('does not grow for a client that does not read a compressed stream', async () => {
     let sent = 0
     const record = `data: ${JSON.stringify(chunk({ content: 'x'.repeat(16_000) }))}\n\n`
+    // Compressed once: a provider that compresses while it sends is too slow to show missing backpressure.
+    const part = gzipSync(record.repeat(16), { level: 0 })
     const ended = new Promise<void>((resolve) => {
       respond = (_, response) => {
         response.writeHead(200, { 'content-type': 'text/event-stream', 'content-encoding': 'gzip' })
         response.on('close', resolve)
-        const gzip = createGzip({ level: 0 })
-        gzip.pipe(response)
         const write = () => {
-          while (!response.destroyed && gzip.write(record)) sent += record.length
+          for (let isTaken = true; isTaken && !response.destroyed; sent += part.length)
+            isTaken = response.write(part)
         }
-        gzip.on('drain', write)
+        response.on('drain', write)
         write()
       }
     })
@@ -115,7 +116,8 @@ describe('the memory that replies of a provider take', () => {
       await ended
       socket.destroy()
     })
+    // 150 to 220 MiB arrive within this time without backpressure.
     expect(sent / MIB).to.be.below(40)
-    expect(growth).to.be.below(60)
+    expect(growth, largestMappings(gateway.process)).to.be.below(60)
   })
 })

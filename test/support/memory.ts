@@ -23,3 +23,16 @@ export function resetPeakMemory({ pid }: ChildProcess): void {
     // The peak of earlier tests stays.
   }
 }
+
+/** The kinds of resident memory of a process and its largest mappings, for the message of a failed test. */
+export function largestMappings({ pid }: ChildProcess): string {
+  try {
+    const kinds = readFileSync(`/proc/${pid}/status`, 'utf8').match(/^(?:Vm|Rss).*/gm) ?? []
+    const mappings = readFileSync(`/proc/${pid}/smaps`, 'utf8').split(/\n(?=[0-9a-f]+-)/)
+    const kilobytesOf = (mapping: string) => Number(/^Rss:\s+(\d+)/m.exec(mapping)?.[1])
+    const largest = mappings.toSorted((one, other) => kilobytesOf(other) - kilobytesOf(one)).slice(0, 8)
+    return [...kinds, ...largest.map((each) => `${kilobytesOf(each)} kB: ${each.split('\n')[0]}`)].join('\n')
+  } catch {
+    return ''
+  }
+}
