@@ -71,7 +71,7 @@ async function spawnServer(port: number, folder: string, password?: string): Pro
   return server
 }
 
-async function findPort(): Promise<number> {
+export async function findPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
