@@ -1,7 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { type EventLog, EventLogUnavailableError, type RecordedEvent } from '../../core/contract/event-log.ts'
 import { openEventStoreLog } from '../../core/event-log/eventstore/eventstore-log.ts'
@@ -36,7 +38,32 @@ describe('the time that the SQLite log takes', () => {
 
     expect(delaysMs.sort((a, b) => a - b)[7]).to.be.lessThan(100)
   })
+
+  it('while nobody writes is little: its thread wakes up some ten times a second', async function () {
+    if (process.platform !== 'linux') this.skip()
+    const log = await openSqliteLog({ directory: await makeFolder() })
+    const abort = new AbortController()
+    await log.subscribe(0, abort.signal)[Symbol.asyncIterator]().next()
+
+    await sleep(1500)
+    const before = countWakeUps()
+    await sleep(1000)
+    const wakeUps = countWakeUps() - before
+    abort.abort()
+    await log.close()
+
+    expect(wakeUps).to.be.lessThan(100)
+  })
 })
+
+/** How often threads of this process have waited for something. */
+function countWakeUps(): number {
+  const counts = readdirSync('/proc/self/task').map((thread) => {
+    const status = readFileSync(`/proc/self/task/${thread}/status`, 'utf8')
+    return Number(/^voluntary_ctxt_switches:\s+(\d+)/m.exec(status)?.[1])
+  })
+  return counts.reduce((total, count) => total + count, 0)
+}
 
 describe('the time that the EventStoreDB log takes', () => {
   const TIMEOUT_MS = 400
