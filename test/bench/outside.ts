@@ -78,9 +78,10 @@ export async function measureOutside({ folder, seconds, peers, tell }: Options):
   const startedMegabytes = governed.process.memory().now
   const first = await wrk(governed, 'whole', FIRST_SECONDS, folder)
 
-  const reference = startProcess(benchFile('reference.ts'), { UPSTREAM: upstream.line })
+  const starting = startProcess(benchFile('reference.ts'), { UPSTREAM: upstream.line })
+  const reference = await add(starting.then(bare), OWN_PATH)
   const targets: Record<string, Target> = {
-    bare: await add(reference.then(bare), OWN_PATH),
+    bare: reference,
     governed,
     'no rules': await gateway('no-rules'),
     budgets: await gateway('budgets', { rules: 100, budgets: true }),
@@ -103,16 +104,15 @@ export async function measureOutside({ folder, seconds, peers, tell }: Options):
     tell(`warming ${name}, ${load}`)
     await wrk(target, load, seconds, folder)
   }
-  const added: number[] = []
+  const added: AddedMs = { governed: [], bare: [] }
   const direct = { ...bare(upstream), url: upstream.line + OWN_PATH }
   for (let round = 1; round <= ROUNDS; round++) {
     tell(`round ${round} of ${ROUNDS}`)
     for (const { load, target, seen } of cells) seen.push(await wrk(target, load, seconds / 5, folder))
-    const [without, through] = [
-      await wrk(direct, 'whole', seconds / 5, folder, 1),
-      await wrk(governed, 'whole', seconds / 5, folder, 1),
-    ]
-    added.push(through.p50Ms - without.p50Ms)
+    const p50MsOf = async (target: Target) => (await wrk(target, 'whole', seconds / 5, folder, 1)).p50Ms
+    const directMs = await p50MsOf(direct)
+    added.bare.push((await p50MsOf(reference)) - directMs)
+    added.governed.push((await p50MsOf(governed)) - directMs)
   }
   tell('memory')
   const own = cells.filter(({ name }) => name === 'governed')
@@ -120,7 +120,7 @@ export async function measureOutside({ folder, seconds, peers, tell }: Options):
     sent += (await wrk(governed, 'whole', seconds / 5, folder)).requests
   const laterMegabytes = governed.process.memory().now
   await Promise.all(stops.map((process) => process.stop()))
-  const others = { startedMegabytes, laterMegabytes, first, addedMs: median(added) }
+  const others = { startedMegabytes, laterMegabytes, first, added }
   return [tabulateRatios(cells, others), tabulateCells(cells, missing)]
 }
 
@@ -159,12 +159,18 @@ interface OtherFigures {
   readonly laterMegabytes: number
   /** Of the first seconds. */
   readonly first: Measured
-  readonly addedMs: number
+  readonly added: AddedMs
+}
+
+/** Median latency with one connection, less that of the upstream itself, by server and round. */
+interface AddedMs {
+  readonly governed: number[]
+  readonly bare: number[]
 }
 
 function tabulateRatios(
   cells: readonly Cell[],
-  { startedMegabytes, laterMegabytes, first, addedMs }: OtherFigures,
+  { startedMegabytes, laterMegabytes, first, added }: OtherFigures,
 ): Table {
   const seenBy = (name: string, load: LoadName) =>
     cells.find((cell) => cell.name === name && cell.load === load)?.seen ?? []
@@ -187,7 +193,8 @@ function tabulateRatios(
     row('resident MB after the start, with 200 rules', 100, startedMegabytes, 0),
     row(`resident MB after ${MANY_REQUESTS} requests and more`, 160, laterMegabytes, 0),
     row('requests/s of the first 8 s ÷ warm', 0.85, warm, 2, warm >= 0.85),
-    row('added p50 in ms, one connection, 200 rules', 0.35, addedMs),
+    row('added p50 in ms, one connection, 200 rules', 0.35, median(added.governed)),
+    ['the same of bare Koa', '', median(added.bare).toFixed(2), ''],
     ...peers.map(([name]) => [`${name}, whole answers, as it comes`, '', ratio(name, 'bare').toFixed(2), '']),
   ]
 }
