@@ -267,18 +267,26 @@ export function createMemoryReservations(
       const at = Math.floor(now())
       if (!accepts(call, at) || data.generation === undefined) return UNKNOWN
       if (!isReady(data.generation, at)) return RECOVERING
-      const found = entries.map(({ key }) => find(key, at))
-      if (found.some((counter) => counter !== undefined && hasEnded(counter, at))) {
-        data.generation.isOver = true
-        return UNKNOWN
+      const found: (Counter | undefined)[] = []
+      let missing = -1
+      let full = -1
+      for (let index = 0; index < entries.length; index++) {
+        const entry = entries[index] as ReservationEntry
+        const counter = find(entry.key, at)
+        if (counter !== undefined && hasEnded(counter, at)) {
+          data.generation.isOver = true
+          return UNKNOWN
+        }
+        found.push(counter)
+        if (missing === -1 && entry.initial === null && !counter?.hasSum) missing = index
+        if (full === -1 && isRefused(entry, counter?.hasSum ? counter : describe(counter, entry, at)))
+          full = index
       }
       const describeAll = () => entries.map((entry, index) => describe(found[index], entry, at))
-      const missing = entries.findIndex(({ initial }, index) => initial === null && !found[index]?.hasSum)
       if (missing !== -1) {
         const registered = [...(found[missing]?.registered ?? [])]
         return { result: 'missing', index: missing, counters: describeAll(), registered }
       }
-      const full = entries.findIndex((entry, index) => isRefused(entry, describe(found[index], entry, at)))
       // A known sum is kept, so that it is not computed again for the next request.
       const counterOf = (entry: ReservationEntry, index: number) =>
         found[index] === undefined ? createWithSum(entry, at) : addSum(found[index], entry.initial)

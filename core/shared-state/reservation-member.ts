@@ -22,16 +22,17 @@ const MAX_ABANDONED = 10_000
 export type Remembered = { readonly requestId: string } | 'window' | 'never'
 
 /** A reservation that this process has made. */
-interface OwnReservation extends OpenReservation {
+interface OwnReservation {
+  readonly reservation: OpenReservation
   readonly remembered: Remembered
   /** Whether the ledger has the request already. */
   readonly isRecorded: boolean
-  /** A time of this process for each entry: when its window ends. */
+  /** When the window of each entry ends, by the clock of this process. Empty unless remembered until then. */
   readonly endsAt: readonly number[]
 }
 
-/** A command that settles a reservation. Its outcome is `acknowledged` or nothing. */
-export interface SettleCommand {
+/** What was used of a reservation, which the command that settles it says. */
+export interface Settled {
   readonly reservation: OpenReservation
   readonly used: readonly number[]
 }
@@ -58,7 +59,7 @@ export class ReservationMember {
   /** Reservations whose answer was lost, by id. */
   #abandoned = new Map<string, OpenReservation>()
   /** What was settled, by request, while the ledger may not have it. */
-  #unrecorded = new Map<string, OpenReservation>()
+  #unrecorded = new Map<string, Settled>()
   /** What was settled in windows that are running, by counter. */
   #windows = new Map<string, AmountInWindow & { readonly endsAt: number }>()
 
@@ -133,12 +134,12 @@ export class ReservationMember {
     this.#forgetWindows(now)
     const windows = [...this.#windows].map(([key, entry]) => ({ id: `${this.id}-${key}`, entries: [entry] }))
     this.#registering ??= new Set(this.#settlements.keys())
-    const settled = [...this.#unrecorded.values(), ...windows]
+    const settled = [...[...this.#unrecorded.values()].map(withUsed), ...windows]
     const open: OpenReservation[] = []
-    for (const [key, { id, entries, remembered }] of this.#open) {
+    for (const [key, { reservation, remembered }] of this.#open) {
       const used = this.#settlements.get(key)
-      if (used === undefined || !this.#registering.has(key)) open.push({ id, entries })
-      else if (remembered !== 'never') settled.push({ id, entries: withAmounts(entries, used) })
+      if (used === undefined || !this.#registering.has(key)) open.push(reservation)
+      else if (remembered !== 'never') settled.push(withUsed({ reservation, used }))
     }
     const nextGeneration = this.newId()
     const parts = Math.max(1, Math.ceil(Math.max(open.length, settled.length) / size))
@@ -173,7 +174,7 @@ export class ReservationMember {
   /** Returns what to renew. */
   toRenew(now: number): readonly OpenReservation[] {
     this.#forgetWindows(now)
-    return [...this.#open.values()].map(({ id, entries }) => ({ id, entries }))
+    return [...this.#open.values()].map(({ reservation }) => reservation)
   }
 
   /** Returns the key for `settle`. */
@@ -187,11 +188,13 @@ export class ReservationMember {
     const key =
       typeof remembered === 'string' || this.#open.has(remembered.requestId) ? id : remembered.requestId
     this.#open.set(key, {
-      id,
-      entries: entries.map(({ key, amount }, at) => ({ key, amount, window: counters[at]?.window ?? 0 })),
+      reservation: {
+        id,
+        entries: entries.map(({ key, amount }, at) => ({ key, amount, window: counters[at]?.window ?? 0 })),
+      },
       remembered,
       isRecorded: false,
-      endsAt: counters.map(({ resetMs }) => now + resetMs),
+      endsAt: remembered === 'window' ? counters.map(({ resetMs }) => now + resetMs) : NO_TIMES,
     })
     return key
   }
@@ -216,23 +219,24 @@ export class ReservationMember {
     return [...this.#settlements.keys(), ...this.#abandoned.keys()]
   }
 
-  /** Undefined if it is settled already. */
-  settleCommand(key: string): SettleCommand | undefined {
+  /** The command's outcome is `acknowledged` or nothing. Undefined if it is settled already. */
+  settleCommand(key: string): Settled | undefined {
     const abandoned = this.#abandoned.get(key)
     if (abandoned !== undefined) return { reservation: abandoned, used: [] }
-    const [reservation, used] = [this.#open.get(key), this.#settlements.get(key)]
-    if (reservation === undefined || used === undefined) return undefined
-    return { reservation: { id: reservation.id, entries: reservation.entries }, used }
+    const own = this.#open.get(key)
+    const used = this.#settlements.get(key)
+    return own === undefined || used === undefined ? undefined : { reservation: own.reservation, used }
   }
 
   /** The shared state has settled the reservation. */
   acknowledged(key: string): void {
     this.#abandoned.delete(key)
-    const [reservation, used] = [this.#open.get(key), this.#settlements.get(key)]
-    if (reservation === undefined || used === undefined) return
+    const own = this.#open.get(key)
+    const used = this.#settlements.get(key)
+    if (own === undefined || used === undefined) return
     this.#open.delete(key)
     this.#settlements.delete(key)
-    this.#remember(reservation, used)
+    this.#remember(own, used)
   }
 
   /** The ledger has this request. */
@@ -242,16 +246,16 @@ export class ReservationMember {
     if (open !== undefined) this.#open.set(requestId, { ...open, isRecorded: true })
   }
 
-  #remember({ id, entries, remembered, isRecorded, endsAt }: OwnReservation, used: readonly number[]): void {
+  #remember({ reservation, remembered, isRecorded, endsAt }: OwnReservation, used: readonly number[]): void {
     if (remembered === 'never' || isRecorded) return
-    const settled = withAmounts(entries, used)
     if (remembered !== 'window') {
-      this.#unrecorded.set(remembered.requestId, { id, entries: settled })
+      this.#unrecorded.set(remembered.requestId, { reservation, used })
+      if (this.#unrecorded.size <= MAX_UNRECORDED) return
       const [oldest] = this.#unrecorded.keys()
-      if (this.#unrecorded.size > MAX_UNRECORDED && oldest !== undefined) this.#unrecorded.delete(oldest)
+      if (oldest !== undefined) this.#unrecorded.delete(oldest)
       return
     }
-    settled.forEach((entry, at) => {
+    withUsed({ reservation, used }).entries.forEach((entry, at) => {
       if (entry.amount === 0 || entry.window === 0) return
       const known = this.#windows.get(entry.key)
       const before = known?.window === entry.window ? known.amount : 0
@@ -271,9 +275,12 @@ export class ReservationMember {
   }
 }
 
-function withAmounts(entries: readonly AmountInWindow[], used: readonly number[]): readonly AmountInWindow[] {
-  return entries.map(({ key, window }, at) => ({ key, window, amount: used[at] ?? 0 }))
+/** The reservation with what was used of it in place of what was reserved. */
+function withUsed({ reservation: { id, entries }, used }: Settled): OpenReservation {
+  return { id, entries: entries.map(({ key, window }, at) => ({ key, window, amount: used[at] ?? 0 })) }
 }
+
+const NO_TIMES: readonly number[] = []
 
 /** Reservations of one part of a registration. */
 const MAX_PART = 1000

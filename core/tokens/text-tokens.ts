@@ -1,12 +1,15 @@
-/** Tokens of texts in o200k, by script. */
-export type ScriptTokens = Readonly<Float64Array>
+/**
+ * Tokens of texts in o200k, by script. Not a typed array: one of this size has memory outside of the heap,
+ * which is expensive for short texts.
+ */
+export type ScriptTokens = readonly number[]
 
 /**
  * Estimates the tokens of texts without a vocabulary: within 15 percent of o200k, the tokenizer of OpenAI's
  * models, for prose and code. See docs/decisions/cost.md, "Tokens are estimated from pairs of letters".
  */
 export function estimateScriptTokens(texts: readonly string[]): ScriptTokens {
-  const counts = new Float64Array(SCRIPTS.length)
+  const counts: number[] = [...NO_TOKENS]
   let length = 0
   for (const text of texts) length += text.length
   if (length > MAX_CHARACTERS) addSamples(texts, length, counts)
@@ -16,8 +19,11 @@ export function estimateScriptTokens(texts: readonly string[]): ScriptTokens {
 
 /** Tokens of another tokenizer, by measured ratios. */
 export function tokensOfScripts(counts: ScriptTokens, tokenizer: Tokenizer): number {
-  const ratios = TOKENIZERS[tokenizer]
-  return counts.reduce((tokens, count, script) => tokens + count * (ratios[script] ?? 1), 0)
+  const ratios: readonly number[] = TOKENIZERS[tokenizer]
+  let tokens = 0
+  for (let script = 0; script < counts.length; script++)
+    tokens += (counts[script] as number) * (ratios[script] ?? 1)
+  return tokens
 }
 
 export function estimateTextTokens(text: string, tokenizer: Tokenizer = 'o200k'): number {
@@ -37,7 +43,7 @@ const SAMPLE_CHARACTERS = 128
  */
 const SHIFTS = Float64Array.from({ length: MAX_CHARACTERS / SAMPLE_CHARACTERS }, Math.random)
 
-function addSamples(texts: readonly string[], length: number, counts: Float64Array): void {
+function addSamples(texts: readonly string[], length: number, counts: number[]): void {
   const distance = (length * SAMPLE_CHARACTERS) / MAX_CHARACTERS
   const weight = distance / SAMPLE_CHARACTERS
   const startOf = (index: number) => index * distance + (SHIFTS[index] ?? 0) * (distance - SAMPLE_CHARACTERS)
@@ -63,6 +69,8 @@ const SCRIPTS = [
   ...(['latin', 'accented', 'cyrillic', 'greek', 'hebrew', 'arabic', 'indic', 'thai', 'han'] as const),
   ...(['kana', 'hangul', 'other', 'rare'] as const),
 ]
+
+const NO_TOKENS: ScriptTokens = SCRIPTS.map(() => 0)
 
 /**
  * Tokens of other tokenizers per token of o200k, by script. Measured on the Universal Declaration of Human
@@ -188,7 +196,7 @@ function kindOf(code: number): number {
  * before them, marks take the space before and the line breaks after them, three digits are a token.
  * `weight`: how many such parts the part stands for.
  */
-function addCounts(text: string, from: number, to: number, weight: number, counts: Float64Array): void {
+function addCounts(text: string, from: number, to: number, weight: number, counts: number[]): void {
   let latin = 0
   let accented = 0
   let index = from
