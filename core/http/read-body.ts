@@ -1,6 +1,9 @@
 import { isAscii } from 'node:buffer'
+import { closeSync, openSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
+import { createRequire } from 'node:module'
 import type { Socket } from 'node:net'
+import { devNull } from 'node:os'
 import { PassThrough, pipeline, type Readable, Transform } from 'node:stream'
 import { createBrotliDecompress, createUnzip } from 'node:zlib'
 import { parse as parseJson } from '@hapi/bourne'
@@ -110,7 +113,7 @@ export function createBodyReader(limit: number, quota: BodyQuota, keep?: typeof 
     const decompressed = encoding === undefined ? undefined : decompress(ctx.req, encoding, counted)
     if (headers.expect !== undefined) sendContinue(ctx)
     if (decompressed === undefined) return readPlainBody(ctx, limit, counted, keep)
-    await (await loadReader())(Object.create(ctx, { req: { value: decompressed } }))
+    await loadReader()(Object.create(ctx, { req: { value: decompressed } }))
     ctx.request.body = parseBody(Buffer.from(String(ctx.request.body ?? '')), counted)
   }
 
@@ -277,12 +280,15 @@ function decompress(req: Readable, encoding: string, counted: CountedBody): Read
   return Object.assign(counter, { headers: {} })
 }
 
+const require = createRequire(import.meta.url)
+
 /**
  * Loads koa-body, which reads compressed bodies as text. Loaded on first use, because it takes 23 MB of
- * memory, most of it for form parsing.
+ * memory, most of it for form parsing. Node remembers forever which modules and packages it could not read,
+ * so they are not looked for without a free file descriptor, and `require` needs one at a time.
  */
-async function loadKoaBodyReader(limit: number): Promise<(ctx: GatewayContext) => Promise<void>> {
-  const { koaBody } = await import('koa-body')
+function loadKoaBodyReader(limit: number): (ctx: GatewayContext) => Promise<void> {
+  const { koaBody } = requireKoaBody()
   const middleware = koaBody({
     textLimit: limit,
     textTypes: ['*/*'],
@@ -295,6 +301,16 @@ async function loadKoaBodyReader(limit: number): Promise<(ctx: GatewayContext) =
   return (ctx) => {
     ctx.headers['content-type'] ??= 'application/json'
     return middleware(ctx, noop)
+  }
+}
+
+function requireKoaBody(): typeof import('koa-body') {
+  try {
+    closeSync(openSync(devNull, 'r'))
+    return require('koa-body')
+  } catch (error) {
+    const message = 'Compressed request bodies cannot be read at the moment.'
+    throw new GatewayError('internal_error', message, { cause: error })
   }
 }
 

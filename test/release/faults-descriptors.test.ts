@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { chatBody } from '../support/bodies.ts'
 import { logged, readLog } from '../support/gateway-log.ts'
@@ -30,11 +31,20 @@ async function nextData(socket: Socket): Promise<string> {
   return String(await Promise.race([once(socket, 'data'), closed]))
 }
 
-function createResponse(key: string): string {
-  const body = JSON.stringify({ input: 'Hello' })
-  const headers = [`authorization: Bearer ${key}`, 'content-type: application/json', 'host: x']
-  const length = `content-length: ${body.length}`
-  return ['POST /v1/responses HTTP/1.1', ...headers, length, '', body].join('\r\n')
+function post(path: string, key: string, body: Buffer, ...headers: string[]): Buffer {
+  const own = [`authorization: Bearer ${key}`, 'content-type: application/json', 'host: x', ...headers]
+  const head = [`POST ${path} HTTP/1.1`, ...own, `content-length: ${body.length}`, '', '']
+  return Buffer.concat([Buffer.from(head.join('\r\n')), body])
+}
+
+/** Requests that need descriptors of their own when they are the first: for a thread, and for modules. */
+const FIRST_REQUESTS = {
+  'a stored response': (key: string) =>
+    post('/v1/responses', key, Buffer.from(JSON.stringify({ input: 'Hello' }))),
+  'a compressed body': (key: string) => {
+    const body = gzipSync(JSON.stringify(chatBody('Hello')))
+    return post('/v1/chat/completions', key, body, 'content-encoding: gzip')
+  },
 }
 
 const EXHAUSTED = 'file descriptors exhausted; new connections are closed. Raise the limit (ulimit -n)'
@@ -51,13 +61,21 @@ describe('faults of file descriptors', () => {
         // A connection that is open gets its answers.
         active.write('GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n')
         expect(await nextData(active)).to.match(/^HTTP\/1.1 200 /)
-        // A request that needs descriptors of its own, for a thread, fails or not, but is answered.
-        active.write(createResponse(gateway.demoKey))
-        expect(await nextData(active)).to.match(/^HTTP\/1.1 (200|5..) /)
+        for (const [what, toRequest] of Object.entries(FIRST_REQUESTS)) {
+          active.write(toRequest(gateway.demoKey))
+          // It fails or not, but is answered.
+          expect(await nextData(active), what).to.match(/^HTTP\/1.1 (200|5..) /)
+        }
         for (const socket of [...sockets, active]) socket.destroy()
         await logged(gateway, AVAILABLE, workers * outage)
         for (let n = 0; n < 5 * workers; n++)
           expect((await gateway.call('POST', '/v1/chat/completions', chatBody('Hello'))).status).to.equal(200)
+        const later = await openSocket(gateway.url)
+        for (const [what, toRequest] of Object.entries(FIRST_REQUESTS)) {
+          later.write(toRequest(gateway.demoKey))
+          expect(await nextData(later), what).to.match(/^HTTP\/1.1 200 /)
+        }
+        later.destroy()
       }
       expect(await gateway.stop()).to.equal(0)
       const lines = readLog(gateway).filter(({ msg }) => msg === EXHAUSTED || msg === AVAILABLE)
