@@ -8,7 +8,8 @@ import { findRecordKeyIssues } from '../../core/secrets/encryption-keys.ts'
  * schema.
  */
 export function findSettingsIssues(settings: JsonObject): readonly string[] {
-  const { trusted_proxies, cors, providers, ledger, record_key, audit, audit_export_secret } = settings
+  const { trusted_proxies, cors, providers, ledger, record_key, audit, audit_export_secret, identity, host } =
+    settings
   const origins = isJsonObject(cors) ? cors.origins : undefined
   const recordPrompts = isJsonObject(ledger) ? ledger.record_prompts : undefined
   const recordKey = typeof record_key === 'string' ? record_key : undefined
@@ -17,6 +18,7 @@ export function findSettingsIssues(settings: JsonObject): readonly string[] {
     ...findItemIssues('trusted_proxies', trusted_proxies, findNetworkIssue),
     ...findItemIssues('cors.origins', origins, findOriginIssue),
     ...findExportIssues(audit, audit_export_secret),
+    ...findConsoleIssues(identity, host),
     ...Object.entries(isJsonObject(providers) ? providers : {}).flatMap(([id, row]) =>
       isJsonObject(row) ? findProviderIssues(`providers.${id}`, row) : [],
     ),
@@ -68,4 +70,16 @@ function findProviderIssues(
   if (RESERVED_HEADERS.includes(header))
     issues.push(`${setting}.auth.header must not be ${header}, which the gateway sets itself`)
   return issues
+}
+
+const LOOPBACK_HOSTS = ['127.0.0.1', '::1', 'localhost']
+
+/** Behind an address of others, the address that browsers use cannot be known. */
+function findConsoleIssues(identity: unknown, host: unknown): readonly string[] {
+  const settings = isJsonObject(identity) && isJsonObject(identity.console) ? identity.console : undefined
+  if (settings === undefined || settings.url || LOOPBACK_HOSTS.includes(String(host))) return []
+  return [
+    `identity.console.url is required with the host ${host}: set it to the address of the gateway for ` +
+      'browsers, such as https://signalbox.example.com',
+  ]
 }

@@ -18,6 +18,7 @@ const VARIABLES = [
   { variable: 'ADMIN_KEY', setting: 'admin_key' },
   { variable: 'GUARDRAIL_SECRET', setting: 'guardrail_secret' },
   { variable: 'AUDIT_EXPORT_SECRET', setting: 'audit_export_secret' },
+  { variable: 'OIDC_CLIENT_SECRET', setting: 'oidc_client_secret' },
   { variable: 'RECORD_KEY', setting: 'record_key' },
   { variable: 'FEATURES_KEY', setting: 'features_key' },
   { variable: 'LOG_LEVEL', setting: 'log_level' },
@@ -84,6 +85,7 @@ const SECRET_VARIABLES: readonly string[] = [
   'FEATURES_KEY',
   'GUARDRAIL_SECRET',
   'LEDGER_URL',
+  'OIDC_CLIENT_SECRET',
   'RECORD_KEY',
   'REDIS_URL',
 ]

@@ -1,4 +1,4 @@
-import { PLANS, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
+import { OPERATOR_ROLES, PLANS, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
 
 const ASYMMETRIC = [
   ...(['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as const),
@@ -35,11 +35,15 @@ const GroupClaims = StrictObject(
   { description: 'Which groups the user of a token is in. Without it, tokens change no memberships.' },
 )
 
+const LOCAL = 'http://(localhost|127\\.0\\.0\\.1|\\[::1\\])'
+
+const Issuer = Type.String({
+  pattern: `^(https://|${LOCAL}[:/])`,
+  description: 'The iss of the tokens: an HTTPS URL, or HTTP on this machine.',
+})
+
 const Caller = StrictObject({
-  issuer: Type.String({
-    pattern: '^(https://|http://(localhost|127\\.0\\.0\\.1|\\[::1\\])[:/])',
-    description: 'The iss of the tokens: an HTTPS URL, or HTTP on this machine.',
-  }),
+  issuer: Issuer,
   audience: Type.Union(
     [Type.String({ minLength: 1 }), Type.Array(Type.String({ minLength: 1 }), { minItems: 1 })],
     { description: 'The aud of the tokens, or several, of which a token must have one.' },
@@ -65,9 +69,49 @@ const Caller = StrictObject({
   ),
 })
 
+const Console = StrictObject(
+  {
+    issuer: Issuer,
+    client_id: Type.String({
+      minLength: 1,
+      description: 'Id of the gateway at the provider. Its secret is in OIDC_CLIENT_SECRET, if it has one.',
+    }),
+    scopes: Type.Optional(
+      Type.Array(Type.String({ pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$' }), {
+        description: 'Scopes that are asked for. Default: openid, profile, email.',
+      }),
+    ),
+    roles: StrictObject(
+      {
+        claim: claim('Claim with the roles or groups of a person, also as a path: realm_access.roles.'),
+        map: Type.Record(Type.String(), StringEnum(OPERATOR_ROLES), {
+          minProperties: 1,
+          description: 'Roles of operators by values of the claim. Of several, the highest counts.',
+        }),
+      },
+      { description: 'Who may sign in, and as what.' },
+    ),
+    only: Type.Optional(
+      Type.Boolean({
+        description: 'Whether keys other than the ADMIN_KEY are refused on the console. Default: false.',
+      }),
+    ),
+    url: Type.Optional(
+      Type.String({
+        pattern: `^(https://[^/?#@]+|${LOCAL}(:\\d+)?)(/[^?#]*)?$`,
+        description:
+          'Address of the gateway for browsers, such as https://signalbox.example.com. Required unless ' +
+          'host is an address of this machine.',
+      }),
+    ),
+  },
+  { description: 'How operators sign in to the console, besides keys.' },
+)
+
 /** The setting `identity` (docs/guides/identity.md). */
 export const IdentitySettings = StrictObject({
   callers: Type.Optional(
     Type.Array(Caller, { description: 'Whose tokens (JWT) callers may use in place of API keys.' }),
   ),
+  console: Type.Optional(Console),
 })

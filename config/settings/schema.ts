@@ -208,6 +208,15 @@ export const SettingsSchema = Type.Object(
         }),
       ),
     ),
+    oidc_client_secret: Type.Optional(
+      Nullable(
+        Type.String({
+          minLength: 1,
+          description:
+            'Secret of identity.console.client_id. Prefer the environment variable OIDC_CLIENT_SECRET.',
+        }),
+      ),
+    ),
     record_key: Type.Optional(
       Nullable(
         Type.String({

@@ -2,6 +2,7 @@ import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypt
 import type { IncomingHttpHeaders } from 'node:http'
 import { type Account, type Actor, GatewayError, keyActor } from '../../core/contract/index.ts'
 import { ROOT_ACTOR } from '../../core/event-log/actor.ts'
+import { readCookie } from '../../core/http/cookies.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import { ACCESS_STREAM } from '../../projections/events/access.ts'
 import type { OperatorAccount } from '../../projections/events/operators.ts'
@@ -103,7 +104,7 @@ export function createSessions(services: SessionServices): Sessions {
 
   /** The session of a cookie whose signature is valid, also if it has ended. */
   function readSession(headers: IncomingHttpHeaders): StartedSession | undefined {
-    const cookie = readCookie(headers.cookie)
+    const cookie = readCookie(headers.cookie, SESSION_COOKIE)
     const key = cookie && secret.read()
     if (!cookie || !key) return undefined
     const [type = '', id = '', expiresAt = '', nonce = '', signature = '', ...more] = cookie.split('~')
@@ -118,7 +119,7 @@ export function createSessions(services: SessionServices): Sessions {
   }
 
   function authenticate({ method, headers }: SessionRequest): Session | undefined {
-    if (readCookie(headers.cookie) === undefined) return undefined
+    if (readCookie(headers.cookie, SESSION_COOKIE) === undefined) return undefined
     const session = find(headers)
     if (session === undefined) throw endedError()
     const token = headers['x-csrf-token']
@@ -150,7 +151,7 @@ export function createSessions(services: SessionServices): Sessions {
       return session && actorOf(session.holder)
     },
     async end(request, requestId) {
-      const cookie = readCookie(request.headers.cookie)
+      const cookie = readCookie(request.headers.cookie, SESSION_COOKIE)
       // A session that has ended already needs no token.
       const session = find(request.headers) && authenticate(request)
       if (cookie === undefined || session === undefined) return
@@ -182,12 +183,6 @@ function actorOf(holder: SessionHolder): Actor {
 /** Tells nothing about the cookie. */
 function idOfSession(cookie: string): string {
   return createHash('sha256').update(cookie).digest('hex').slice(0, 32)
-}
-
-function readCookie(header: string | undefined): string | undefined {
-  const start = `${SESSION_COOKIE}=`
-  const cookie = header?.split('; ').find((pair) => pair.startsWith(start))
-  return cookie?.slice(start.length)
 }
 
 /** No part contains a line break, which headers cannot. */

@@ -15,6 +15,7 @@ import {
   Type,
   user,
 } from '../../core/contract/index.ts'
+import { formatCookie } from '../../core/http/cookies.ts'
 import { Success, Timestamp } from '../../core/http/schemas.ts'
 import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
 import {
@@ -69,7 +70,7 @@ export function createSessionEndpoints(
   function start(holder: SessionHolder, headers: IncomingHttpHeaders, path = '/') {
     requireKey(headers)
     const session = sessions.start(holder)
-    const cookie = formatCookie(session.cookie, path, headers, COOKIE_HOURS * 3600)
+    const cookie = formatSession(session.cookie, path, headers, COOKIE_HOURS * 3600)
     return { status: 201, headers: { 'set-cookie': cookie }, body: { data: showSession(session) } }
   }
 
@@ -142,7 +143,7 @@ export function createSessionEndpoints(
       errors: ['csrf_token_invalid'],
       async handle({ headers, query, requestId }) {
         await sessions.end({ method: 'DELETE', headers }, requestId)
-        const cookie = formatCookie('', query.path ?? '/', headers, 0)
+        const cookie = formatSession('', query.path ?? '/', headers, 0)
         return { status: 200, headers: { 'set-cookie': cookie }, body: { success: true } }
       },
     }),
@@ -156,9 +157,9 @@ function requireKey(headers: IncomingHttpHeaders): void {
 }
 
 /** Browsers send the origin with every sign-in, so it tells whether they use HTTPS. */
-function formatCookie(value: string, path: string, { origin }: IncomingHttpHeaders, maxAge: number): string {
-  const secure = origin?.startsWith('https:') ? '; Secure' : ''
-  return `${SESSION_COOKIE}=${value}; Path=${path}; Max-Age=${maxAge}; HttpOnly; SameSite=Strict${secure}`
+function formatSession(value: string, path: string, { origin }: IncomingHttpHeaders, maxAgeSeconds: number) {
+  const isSecure = origin?.startsWith('https:') === true
+  return formatCookie({ name: SESSION_COOKIE, value, path, maxAgeSeconds, sameSite: 'Strict', isSecure })
 }
 
 function showSession({ holder, csrfToken, expiresAtMs }: Session): JsonObject {

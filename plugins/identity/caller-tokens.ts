@@ -8,18 +8,9 @@ import { pickLimits, type User } from '../../projections/events/users.ts'
 import type { CallerTokens } from '../auth/index.ts'
 import { hasClaim, isLeftOut, readTexts } from './claims.ts'
 import { identityError } from './errors.ts'
-import { createIssuerKeys } from './issuer-keys.ts'
+import { ALGORITHMS, CLOCK_SKEW_SECONDS, createIssuerKeys } from './issuer-keys.ts'
 import { type Claimed, createKnownUsers, type KnownUserServices } from './known-users.ts'
 import type { CallerSettings } from './settings.ts'
-
-/** Without `none` and HMAC, whatever the settings say. */
-export const ALGORITHMS = [
-  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
-  ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
-]
-
-/** By how much clocks may differ. */
-const CLOCK_SKEW_SECONDS = 60
 
 /** Ten megabytes. Tokens that were used longest ago are verified again. */
 const MAX_KNOWN_TOKENS = 20_000

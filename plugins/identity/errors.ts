@@ -21,7 +21,22 @@ export const IDENTITY_ERROR_CODES = {
   identity_unavailable: {
     status: 503,
     type: 'api_error',
-    description: 'The keys of the identity provider cannot be fetched.',
+    description: 'The identity provider cannot be reached, or its keys cannot be fetched.',
+  },
+  sign_in_failed: {
+    status: 400,
+    type: 'invalid_request_error',
+    description: 'A sign-in with the identity provider was not begun in this browser, or is not valid.',
+  },
+  sign_in_refused: {
+    status: 403,
+    type: 'permission_error',
+    description: 'The identity provider refused to sign the person in.',
+  },
+  role_missing: {
+    status: 403,
+    type: 'permission_error',
+    description: 'The identity provider gives the person no role of an operator.',
   },
 } as const
 

@@ -5,24 +5,36 @@ const TIMEOUT_MS = 5000
 /** A thousand keys are a fifth of it. */
 const MAX_BYTES = 1_048_576
 
+interface ReceivedText {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+}
+
 /**
- * Fetches a document of an identity provider. Rejects with an error that names the URL: after five seconds,
- * for redirects, for other statuses than 200, for more than a mebibyte, and for anything but a JSON object.
+ * Sends a request to an identity provider. Rejects with an error that names the URL: after five seconds, for
+ * redirects, and for more than a mebibyte.
  */
-export async function fetchJson(url: string, signal: AbortSignal): Promise<JsonObject> {
+export async function fetchText(url: string, init: RequestInit, signal: AbortSignal): Promise<ReceivedText> {
   const timeout = AbortSignal.timeout(TIMEOUT_MS)
   const response = await fetch(url, {
-    headers: { accept: 'application/json' },
+    ...init,
     redirect: 'error',
     signal: AbortSignal.any([signal, timeout]),
   }).catch((cause: unknown) => fail(url, 'could not be reached', cause))
-  if (response.status !== 200) {
-    await response.body?.cancel()
-    return fail(url, `answered with status ${response.status}`)
-  }
   const text = await readLimited(url, response).catch((cause: unknown) =>
     cause instanceof IdentityDocumentError ? fail(url, cause.problem) : fail(url, 'broke off', cause),
   )
+  return { status: response.status, headers: response.headers, text }
+}
+
+/**
+ * Fetches a document of an identity provider. Rejects like `fetchText`, for other statuses than 200, and for
+ * anything but a JSON object.
+ */
+export async function fetchJson(url: string, signal: AbortSignal): Promise<JsonObject> {
+  const { status, text } = await fetchText(url, { headers: { accept: 'application/json' } }, signal)
+  if (status !== 200) return fail(url, `answered with status ${status}`)
   try {
     const document: unknown = JSON.parse(text)
     if (isJsonObject(document)) return document

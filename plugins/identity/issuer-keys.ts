@@ -4,6 +4,15 @@ import type { JsonObject } from '../../core/contract/index.ts'
 import { identityError } from './errors.ts'
 import { fetchJson, IdentityDocumentError } from './fetch-json.ts'
 
+/** Without `none` and HMAC, whatever the settings say. */
+export const ALGORITHMS = [
+  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
+]
+
+/** By how much clocks may differ. */
+export const CLOCK_SKEW_SECONDS = 60
+
 /** Keys are fetched again in the background after this time. */
 const FRESH_MS = 600_000
 
@@ -37,7 +46,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): JWTVerifyGetKey {
   let fetching: Promise<void> | undefined
 
   async function fetchKeys(): Promise<void> {
-    const url = jwksUri ?? (await discover(issuer, signal))
+    const url = jwksUri ?? jwksUriOf(await discoverIssuer(issuer, signal))
     keys = toKeySet(url, await fetchJson(url, signal))
     fetchedAtMs = now()
   }
@@ -80,13 +89,18 @@ export function createIssuerKeys(options: IssuerKeysOptions): JWTVerifyGetKey {
   }
 }
 
-/** Throws unless the document is the issuer's own. */
-async function discover(issuer: string, signal: AbortSignal): Promise<string> {
+/** Returns the discovery document of an issuer. Throws unless it is the issuer's own. */
+export async function discoverIssuer(issuer: string, signal: AbortSignal): Promise<JsonObject> {
   const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
-  const { issuer: named, jwks_uri } = await fetchJson(url, signal)
-  if (named !== issuer) throw new IdentityDocumentError(url, 'names another issuer')
+  const document = await fetchJson(url, signal)
+  if (document.issuer === issuer) return document
+  throw new IdentityDocumentError(url, 'names another issuer')
+}
+
+/** Throws unless the discovery document says where the keys are. */
+export function jwksUriOf({ issuer, jwks_uri }: JsonObject): string {
   if (typeof jwks_uri === 'string' && URL.canParse(jwks_uri)) return jwks_uri
-  throw new IdentityDocumentError(url, 'has no jwks_uri')
+  throw new IdentityDocumentError(String(issuer), 'has no jwks_uri in its discovery document')
 }
 
 function toKeySet(url: string, { keys }: JsonObject): JWTVerifyGetKey {

@@ -1,8 +1,24 @@
-import type { JsonObject, Plan } from '../../core/contract/index.ts'
+import type { JsonObject, OperatorRole, Plan } from '../../core/contract/index.ts'
 
 /** The setting `identity`, as `config/settings/identity-schema.ts` declares it. */
 export interface IdentitySettings {
   readonly callers?: readonly CallerSettings[]
+  readonly console?: ConsoleSettings
+}
+
+/** How operators sign in to the console. */
+export interface ConsoleSettings {
+  readonly issuer: string
+  readonly client_id: string
+  readonly scopes?: readonly string[]
+  readonly roles: {
+    readonly claim: string
+    readonly map: Readonly<Record<string, OperatorRole>>
+  }
+  /** Whether keys are refused on the console. */
+  readonly only?: boolean
+  /** The address of the gateway for browsers. */
+  readonly url?: string
 }
 
 /** Whose tokens callers may use in place of API keys. */
