@@ -333,6 +333,7 @@ function buildTemplate({ before, between, after, example }: RecordPattern, toTex
   return [parts[0] ?? '', between === undefined ? '' : (parts[1] ?? ''), parts.at(-1) ?? '']
 }
 
+const USAGE = '"usage"'
 const EMPTY_USAGE = ',"usage":null'
 
 /**
@@ -351,8 +352,9 @@ export function spliceChunk(
   if (!source.startsWith(head) || source.includes('\n')) return undefined
   if (record.usage !== undefined && record.usage !== null) return undefined
   if (record.usage === undefined || wantsUsage) return `{"id":"${id}",${source.slice(head.length)}`
-  // Quotation marks inside strings are escaped, so every match is a field. A single one is the chunk's own.
-  const index = source.indexOf(EMPTY_USAGE)
-  if (index === -1 || index !== source.lastIndexOf(EMPTY_USAGE)) return undefined
-  return `{"id":"${id}",${source.slice(head.length, index)}${source.slice(index + EMPTY_USAGE.length)}`
+  // Quotation marks inside strings are escaped, so a single match is the chunk's own field.
+  const index = source.indexOf(USAGE) - 1
+  const end = index + EMPTY_USAGE.length
+  if (source.slice(index, end) !== EMPTY_USAGE || index + 1 !== source.lastIndexOf(USAGE)) return undefined
+  return `{"id":"${id}",${source.slice(head.length, index)}${source.slice(end)}`
 }

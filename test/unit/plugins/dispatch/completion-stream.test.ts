@@ -7,6 +7,7 @@ import {
   type ReplyPart,
 } from '../../../../core/contract/index.ts'
 import { streamChatChunks } from '../../../../plugins/dispatch/chat/completion-stream.ts'
+import { spliceChunk } from '../../../../plugins/dispatch/chat/regular-chunks.ts'
 import { staying } from '../../../support/presence.ts'
 
 const ADDRESS = { provider: 'acme', x_request_id: 'req_1' }
@@ -83,6 +84,12 @@ const native = {
 }
 
 describe('streaming chat completion chunks', () => {
+  it('never copies a chunk that has its usage twice', () => {
+    const record = { id: 'x', usage: null }
+    expect(spliceChunk('{"id":"x","a":1,"usage":null}', record, 'y', false)).to.equal('{"id":"y","a":1}')
+    expect(spliceChunk('{"id":"x","usage":7,"usage":null}', record, 'y', false)).to.equal(undefined)
+  })
+
   it('sends the role, the text, the finish and [DONE]', async () => {
     const records = await collectRecords(converted)
     expect(records.map((record) => record.choices?.[0].delta ?? record)).to.deep.equal([
