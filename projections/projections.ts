@@ -1,4 +1,5 @@
 import { type Accounts, createAccounts } from './accounts.ts'
+import { createGrants, type Grants } from './grants.ts'
 import { createGroups, type Groups } from './groups.ts'
 import { createIdempotentRequests, type IdempotentRequests } from './idempotency.ts'
 import { createIdentities, type Identities } from './identities.ts'
@@ -20,6 +21,7 @@ export interface Projections {
   readonly policies: Policies
   readonly ids: Ids
   readonly identities: Identities
+  readonly grants: Grants
   readonly overallBudget: OverallBudget
   readonly operators: OperatorAccounts
   readonly routers: Routers
@@ -38,6 +40,7 @@ export function createProjections(): Projections {
     policies,
     ids: createIds(),
     identities: createIdentities(),
+    grants: createGrants(),
     overallBudget: createOverallBudget(),
     operators: createOperatorAccounts(),
     routers: createRouters(),
@@ -50,10 +53,10 @@ export function createProjections(): Projections {
 /** All projections that are folded from domain events, in the order in which they receive them. */
 export function listProjections(projections: Projections): readonly SavedProjection[] {
   const { accounts, rules, groups, policies, ids, overallBudget, operators, routers } = projections
-  const { identities, timeline, idempotency } = projections
+  const { identities, grants, timeline, idempotency } = projections
   return [
     ...[accounts, rules, groups, policies, ids, overallBudget, operators, routers],
-    ...[identities, timeline, idempotency],
+    ...[identities, grants, timeline, idempotency],
   ]
 }
 

@@ -2,6 +2,7 @@ import type { Command } from './command.ts'
 import { LOG_COMMANDS } from './log-command-list.ts'
 import { ROUTER_COMMANDS } from './router-command-list.ts'
 import { REASON, TARGET } from './shared-options.ts'
+import { SIGN_IN_COMMANDS } from './sign-in-command-list.ts'
 
 const USER = 'USER is the id of the user, as shown by "signalbox users list".'
 
@@ -65,6 +66,7 @@ export const COMMANDS: readonly Command[] = [
       return initPlugin(args)
     },
   },
+  ...SIGN_IN_COMMANDS,
   {
     name: 'users add',
     summary: 'Create a user with an API key.',

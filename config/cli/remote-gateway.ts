@@ -3,6 +3,8 @@ import { GatewayError, type JsonObject } from '../../core/contract/index.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import { type CommandArgs, UsageError } from './command.ts'
 import { authorOf } from './command-state.ts'
+import { readToken } from './oauth-client.ts'
+import { openStoredSignIns } from './stored-sign-ins.ts'
 
 /** A running gateway that a command calls as an operator. */
 export interface RemoteGateway {
@@ -16,7 +18,9 @@ export function remoteUrl({ options, environment }: CommandArgs): string | undef
 }
 
 export function createRemoteGateway(url: string, args: CommandArgs): RemoteGateway {
-  const key = readKey(args)
+  const stored = openStoredSignIns(args.environment)
+  const given = readKey(args)
+  if (given === undefined && stored.find(url) === undefined) throw noKeyError(url)
   const { reason } = authorOf(args)
   // Node encodes headers as Latin-1; the gateway reads the bytes as UTF-8.
   const header = reason && { 'x-change-reason': Buffer.from(reason, 'utf8').toString('latin1') }
@@ -24,6 +28,8 @@ export function createRemoteGateway(url: string, args: CommandArgs): RemoteGatew
 
   return {
     async call<Result>(path: string, body?: JsonObject): Promise<Result> {
+      const key = given ?? (await readToken(stored, url))
+      if (key === undefined) throw new Error(`The sign-in to ${url} has ended. ${logInAdvice(url)}`)
       const response = await fetch(base + path, {
         method: body ? 'POST' : 'GET',
         headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...header },
@@ -50,9 +56,18 @@ interface Answer<Result> {
   }
 }
 
-function readKey({ options, environment }: CommandArgs): string {
+/** Undefined: the token of `signalbox login` is meant. */
+function readKey({ options, environment }: CommandArgs): string | undefined {
   const file = options.get('key-file')
   const key = file === undefined ? environment.SIGNALBOX_KEY : readFileSync(file, 'utf8')
   if (key?.trim()) return key.trim()
-  throw new UsageError('The key of an operator is required: --key-file FILE, or SIGNALBOX_KEY.')
+  if (file !== undefined) throw new UsageError(`${file} is empty: it must have the key of an operator.`)
+  return undefined
+}
+
+const logInAdvice = (url: string) => `Run "signalbox login --url ${url}".`
+
+function noKeyError(url: string): UsageError {
+  const keys = 'or give the key of an operator: --key-file FILE, or SIGNALBOX_KEY'
+  return new UsageError(`You are not signed in to ${url}. ${logInAdvice(url).slice(0, -1)}, ${keys}.`)
 }

@@ -20,6 +20,8 @@ import type { QuotaLimits } from '../../core/util/shared-quota.ts'
 import { createWarmUp } from '../../core/util/warm-up.ts'
 import { createAccessLog } from '../../plugins/auth/access-log.ts'
 import { createAuthFailureLimiter, createAuthFailureMetric } from '../../plugins/auth/auth-failures.ts'
+import { createIssuedTokens } from '../../plugins/auth/issued-tokens.ts'
+import { createHolders } from '../../plugins/auth/session-holders.ts'
 import { createSessionSecret } from '../../plugins/auth/session-secret.ts'
 import { createSessions } from '../../plugins/auth/sessions.ts'
 import { createCallerSnapshots } from '../../projections/callers.ts'
@@ -133,10 +135,12 @@ export async function startGateway(
       logger,
     })
     opened.push(accessLog)
+    const holders = createHolders({ ...state, adminKey: settings.admin_key })
+    const secret = createSessionSecret(settings.data_dir)
+    const tokens = createIssuedTokens({ ...state, secret, resolveHolder: holders.resolve })
     const sessions = createSessions({
-      secret: createSessionSecret(settings.data_dir),
-      adminKey: settings.admin_key,
-      accounts: state.accounts,
+      secret,
+      resolveHolder: holders.resolve,
       operators: state.operators,
       writer: state.writer,
     })
@@ -158,7 +162,7 @@ export async function startGateway(
         isPrimary: peer?.takesSnapshots ?? true,
         retry,
       },
-      access: { authFailures, accessLog, sessions },
+      access: { authFailures, accessLog, sessions, tokens, secret, holders, resolveAddress },
       async openLedger() {
         const { openLedger } = await import('./ledger.ts')
         return keepOpen(await openLedger(settings, state.logId, peer, logger))
@@ -182,6 +186,7 @@ export async function startGateway(
             authFailures,
             accessLog,
             sessions,
+            tokens,
           })
         : undefined
     const { log, subscription, writer } = state

@@ -6,10 +6,12 @@ import type { CallerSource } from '../../core/pipeline/inference.ts'
 import type { PluginStep } from '../../core/pipeline/load.ts'
 import { createAdapterRegistry, createOperatorRegistry } from '../../core/pipeline/registries.ts'
 import { setUpPlugins } from '../../core/pipeline/set-up.ts'
+import type { SecretFile } from '../../core/secrets/secret-file.ts'
 import { createMemorySharedState } from '../../core/shared-state/memory.ts'
 import { retryWhileUnavailable } from '../../core/threads/retry.ts'
 import { readVersion } from '../../core/util/package-folder.ts'
 import { createAuthFailureLimiter } from '../../plugins/auth/auth-failures.ts'
+import type { IssuedTokens } from '../../plugins/auth/issued-tokens.ts'
 import type { Sessions } from '../../plugins/auth/sessions.ts'
 import { createLedgerCalls } from '../../plugins/ledger/store/methods.ts'
 import type { RuleKinds } from '../../plugins/rules/diff-rules.ts'
@@ -49,6 +51,24 @@ const NO_SESSIONS: Sessions = {
   authenticate: () => undefined,
   actorOf: () => undefined,
   end: () => Promise.resolve(),
+}
+
+const NO_TOKENS: IssuedTokens = {
+  issue() {
+    throw new Error('this gateway does not serve')
+  },
+  resolve: () => undefined,
+  isToken: () => false,
+  read: () => undefined,
+  find: () => undefined,
+  admit: () => undefined,
+}
+
+const NO_SECRET: SecretFile = {
+  read: () => undefined,
+  readOrCreate() {
+    throw new Error('this gateway does not serve')
+  },
 }
 
 /** Sets up the listed plugins on a state. Plugin packages are resolved from `pluginFolder`. */
@@ -94,6 +114,10 @@ export async function openOfflineGateway(
       authFailures,
       accessLog: { reportPrompts: failClosed, reportRatings: failClosed },
       sessions: NO_SESSIONS,
+      tokens: NO_TOKENS,
+      secret: NO_SECRET,
+      holders: { resolve: () => undefined, ofKey: () => undefined },
+      resolveAddress: () => '',
     },
     openLedger: () => createLedgerCalls(failClosed),
     pluginFolder,

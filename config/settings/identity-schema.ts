@@ -108,8 +108,21 @@ const Console = StrictObject(
   { description: 'How operators sign in to the console, besides keys.' },
 )
 
+const ClaudeCode = StrictObject({
+  enabled: Type.Boolean({ default: false, description: 'Whether Claude Code signs in with /login.' }),
+  settings: Type.Optional(
+    Type.String({
+      minLength: 1,
+      description:
+        'File with the managed settings of Claude Code by group, relative to the working directory; it is ' +
+        'read again when it changes.',
+    }),
+  ),
+})
+
 /** The setting `identity` (docs/guides/identity.md). */
 export const IdentitySettings = StrictObject({
+  claude_code: Type.Optional(ClaudeCode),
   callers: Type.Optional(
     Type.Array(Caller, { description: 'Whose tokens (JWT) callers may use in place of API keys.' }),
   ),

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { DefaultState, Next, ParameterizedContext } from 'koa'
 import type { ErrorCode } from './error-codes.ts'
 import { GatewayError } from './errors.ts'
@@ -193,6 +193,8 @@ export interface EndpointDescription {
   readonly examples?: Readonly<Record<string, unknown>>
   /** Another form of the body. */
   readonly textBody?: TextBody
+  /** The body is no JSON: it is handed over as bytes, up to a limit. */
+  readonly rawBody?: RawBody
   readonly responses: Readonly<Record<number, ResponseDescription>>
   /** Error codes of the endpoint, besides those that follow from the other fields. */
   readonly errors?: readonly (ErrorCode | (string & {}))[]
@@ -235,6 +237,8 @@ export interface EndpointCall<CallAccess = Access, Params = unknown, Query = unk
   readonly requestId: string
   readonly client: ClientConnection
   readonly headers: IncomingHttpHeaders
+  /** For the address of the client. */
+  readonly req: IncomingMessage
 }
 
 /** A body that is handled as text while it arrives, of any length, in place of JSON. */
@@ -247,6 +251,12 @@ export interface TextBody {
       readonly text: AsyncIterable<string>
     },
   ): Promise<EndpointResponse>
+}
+
+/** A body of another form than JSON, such as a form of a browser. `call.body` is then a `Buffer`. */
+export interface RawBody {
+  readonly types: readonly string[]
+  readonly maxBytes: number
 }
 
 /** An endpoint as plugins return it: see `endpoint`. */

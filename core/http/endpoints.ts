@@ -31,7 +31,7 @@ import {
   type RepeatableEndpoint,
 } from './change-headers.ts'
 import { createBodyParser, createParamsParser, createQueryParser } from './parse-call.ts'
-import { readTextBody } from './read-body.ts'
+import { type RawBodyReader, readTextBody } from './read-body.ts'
 import { sendEventStream, sendJsonText, sendJsonValue } from './send-response.ts'
 
 /** Returns the operator who sent the request. Rejects requests of anybody who may not call the endpoint. */
@@ -57,6 +57,7 @@ export interface EndpointServices {
   /** Runs before endpoints for users. */
   readonly admission: readonly GatewayMiddleware[]
   readonly readBody: GatewayMiddleware
+  readonly readRawBody: RawBodyReader
   /** Undefined if there are no operators. Endpoints for operators are not served then. */
   readonly authenticateOperator: AuthenticateOperator | undefined
   readonly recordRead: RecordRead
@@ -97,8 +98,8 @@ export function enterEndpoint(
  * authenticated".
  */
 export function composeEndpoint(endpoint: Endpoint, services: EndpointServices): GatewayMiddleware {
-  const { access, textBody } = endpoint
-  const { admission, readBody, authenticateOperator, findKnownRequest, recordRead } = services
+  const { access, textBody, rawBody } = endpoint
+  const { admission, readBody, readRawBody, authenticateOperator, findKnownRequest, recordRead } = services
   const { hasMutableBodies } = services
   const parseParams = createParamsParser(endpoint)
   const parseQuery = createQueryParser(endpoint)
@@ -114,10 +115,16 @@ export function composeEndpoint(endpoint: Endpoint, services: EndpointServices):
     }
     const params = parseParams(ctx.params, ctx.path)
     const query = parseQuery(ctx.querystring)
-    const { requestId, client, headers } = ctx
+    const { requestId, client, headers, req } = ctx
+    const common = { requestId, client, headers, req }
     if (textBody?.applies(query)) {
-      const call = { ...caller, params, query, body: undefined, requestId, client, headers }
+      const call = { ...caller, ...common, params, query, body: undefined }
       return respondWith(ctx, await textBody.handle({ ...call, text: readTextBody(ctx, confirm) }))
+    }
+    if (rawBody !== undefined) {
+      const body = await readRawBody(ctx, rawBody.maxBytes)
+      await confirm()
+      return respondWith(ctx, await endpoint.handle({ ...caller, ...common, params, query, body }))
     }
     if (hasBody) {
       await readBody(ctx, noop)
@@ -127,7 +134,7 @@ export function composeEndpoint(endpoint: Endpoint, services: EndpointServices):
     }
     const body = parseBody(ctx.request.body)
     if (endpoint.audited) await noteRead(ctx, query, caller.author)
-    const call = { ...caller, params, query, body, requestId, client, headers }
+    const call = { ...caller, ...common, params, query, body }
     return respondWith(ctx, await (repeat ? repeat(ctx, call) : endpoint.handle(call)))
   }
 

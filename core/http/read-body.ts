@@ -176,6 +176,29 @@ export async function* readTextBody(
   yield text.decode()
 }
 
+/** Reads the body of a request, in whatever form it is. Rejects with 413 above the limit. */
+export type RawBodyReader = (ctx: GatewayContext, maxBytes: number) => Promise<Buffer>
+
+/** Creates a reader of bodies that are no JSON, which decompresses them. `quota` counts what is read. */
+export function createRawBodyReader(quota: BodyQuota): RawBodyReader {
+  return async (ctx, maxBytes) => {
+    const { headers } = ctx.req
+    const counted = quota.count(ctx)
+    const encoding = headers['content-encoding']
+    const body = encoding === undefined ? ctx.req : decompress(ctx.req, encoding, counted)
+    if (headers.expect !== undefined) sendContinue(ctx)
+    const chunks: Buffer[] = []
+    let size = 0
+    for await (const chunk of requireComplete(body.iterator({ destroyOnReturn: false }))) {
+      size += chunk.length
+      if (size > maxBytes) throw bodyTooLargeError(maxBytes)
+      counted.raise(size)
+      chunks.push(chunk)
+    }
+    return Buffer.concat(chunks)
+  }
+}
+
 async function* requireComplete(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
   try {
     yield* body

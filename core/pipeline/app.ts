@@ -8,7 +8,7 @@ import { type CorsSettings, createCorsMiddleware } from '../http/cors.ts'
 import { type AuthenticateOperator, composeEndpoint, type RecordRead } from '../http/endpoints.ts'
 import { createLogReplacedError, handleErrors, logResponseErrors } from '../http/errors.ts'
 import { createProbes, PROBES, type Readiness } from '../http/probes.ts'
-import { createBodyReader } from '../http/read-body.ts'
+import { createBodyReader, createRawBodyReader } from '../http/read-body.ts'
 import { logRequests, notifyObservers } from '../http/request-observers.ts'
 import {
   createRoutes,
@@ -98,6 +98,7 @@ function addDeclaredEndpoints(routes: Routes, parts: AppParts, listener: Listene
   const services = {
     admission: composeAdmission(steps),
     readBody: createBodyReader(parts.bodyLimit, parts.bodyQuota),
+    readRawBody: createRawBodyReader(parts.bodyQuota),
     authenticateOperator,
     recordRead,
     findKnownRequest,

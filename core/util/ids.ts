@@ -55,6 +55,11 @@ export function newOperatorKey(): string {
   return `op_${random43()}`
 }
 
+/** Returns a new id of a program's sign-in: `grant_` and 24 base62 characters from a CSPRNG. */
+export function newGrantId(): string {
+  return `grant_${random24()}`
+}
+
 /** Returns a new id of a tool call: `call_` and 24 base62 characters. */
 export function newCallId(): string {
   return `call_${random24()}`

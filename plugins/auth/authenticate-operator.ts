@@ -15,6 +15,7 @@ import type { StreamHealth } from '../../projections/runtime/stream-health.ts'
 import type { AccessLog } from './access-log.ts'
 import { apiKeyOf, hashApiKey } from './api-key.ts'
 import type { AuthFailureLimiter } from './auth-failures.ts'
+import type { GrantSubject, IssuedTokens } from './issued-tokens.ts'
 import type { Session, Sessions } from './sessions.ts'
 
 interface OperatorServices {
@@ -26,6 +27,7 @@ interface OperatorServices {
   readonly authFailures: AuthFailureLimiter
   readonly accessLog: Pick<AccessLog, 'signIn' | 'refuse'>
   readonly sessions: Pick<Sessions, 'authenticate' | 'actorOf'>
+  readonly tokens: Pick<IssuedTokens, 'isToken' | 'read'>
 }
 
 /**
@@ -47,7 +49,7 @@ const INCLUDED: Readonly<Record<OperatorRole, readonly OperatorRole[]>> = {
  * root get 503: they may have been removed.
  */
 export function requireOperator(services: OperatorServices): AuthenticateOperator {
-  const { adminKey, operators, streams, authFailures, accessLog, sessions } = services
+  const { adminKey, operators, streams, authFailures, accessLog, sessions, tokens } = services
   const adminHash = adminKey ? Buffer.from(hashApiKey(adminKey)) : undefined
 
   /** Resolves with the author, or rejects with 401 or 429. */
@@ -61,6 +63,8 @@ export function requireOperator(services: OperatorServices): AuthenticateOperato
       if (limitError !== undefined) throw limitError
       return toRoot(requestId)
     }
+    const byToken = tokens.isToken(key) ? tokens.read(key)?.subject : undefined
+    if (byToken !== undefined) return identifyByToken(byToken, services, requestId)
     const operator = operators.byKeyHash(hash)
     if (operator === undefined)
       throw await authFailures.recordFailure('admin', request.req, keyError('Invalid'))
@@ -124,6 +128,17 @@ function createScopeError({ actor }: Author): GatewayError {
     `This endpoint is about more than the groups in the scope of ${actor.name}. ` +
     'Ask an operator without a scope.'
   return new GatewayError('endpoint_not_allowed', message)
+}
+
+function identifyByToken(
+  { account, operator }: GrantSubject,
+  services: Pick<OperatorServices, 'groups'>,
+  requestId: string,
+): Identified {
+  if (account === undefined)
+    return operator === undefined ? toRoot(requestId) : toIdentified(operator, services, requestId)
+  const message = 'This endpoint is for operators. The token is that of a user.'
+  throw new GatewayError('endpoint_not_allowed', message)
 }
 
 function identifyBySession(

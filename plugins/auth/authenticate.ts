@@ -11,6 +11,7 @@ import type { StreamHealth } from '../../projections/runtime/stream-health.ts'
 import { apiKeyOf, hashKeyOf } from './api-key.ts'
 import type { AuthFailureLimiter } from './auth-failures.ts'
 import type { CallerTokens } from './caller-tokens.ts'
+import type { IssuedTokens } from './issued-tokens.ts'
 import type { Sessions } from './sessions.ts'
 
 /**
@@ -24,6 +25,7 @@ export function requireApiKey(
   streams: Pick<StreamHealth, 'damageOf'>,
   authFailures: AuthFailureLimiter,
   sessions: Pick<Sessions, 'authenticate'>,
+  issued: Pick<IssuedTokens, 'isToken' | 'find' | 'admit'>,
   tokens: CallerTokens | undefined,
 ) {
   const confirmByKey = confirmKey(accounts)
@@ -45,15 +47,24 @@ export function requireApiKey(
     const key = apiKeyOf(request)
     if (key === undefined) return admit(request, accountOfSession(request, sessions))
     const hash = hashKeyOf(request.req.socket, key)
-    const account = accounts.byKeyHash(hash) ?? tokens?.find(hash)
+    const account = accounts.byKeyHash(hash)
     if (account !== undefined) return admit(request, account)
+    const holder = issued.find(hash) ?? (issued.isToken(key) ? issued.admit(key, hash) : undefined)
+    if (holder !== undefined) return admit(request, holder, () => confirmIssued(hash))
+    if (issued.isToken(key)) return refuse(request, createEndedError())
+    const caller = tokens?.find(hash)
+    if (caller !== undefined) return admit(request, caller)
     return tokens?.isToken(key) ? verify(request, key, hash) : refuse(request, createUnknownKeyError())
   }
 
-  function admit(request: Admission, account: Account): void {
+  function confirmIssued(hash: string): void {
+    if (issued.find(hash) === undefined) throw createEndedError()
+  }
+
+  function admit(request: Admission, account: Account, confirm = confirmAccount): void {
     // Set first, so that refusals are recorded as the user's.
     request.account = account
-    request.confirmAccount = confirmAccount
+    request.confirmAccount = confirm
     checkExpiry(account.keyId, account.keyExpiresAtMs)
     checkEndpoint(account, request.path)
     const damaged = streams.damageOf(account.userId)
@@ -108,6 +119,12 @@ function confirmKey(accounts: Pick<Accounts, 'user'>): (account: Account) => voi
 export function createUnknownKeyError(): GatewayError {
   const advice = 'Send a valid key as "Authorization: Bearer <API_KEY>".'
   return new GatewayError('invalid_api_key', `Invalid API key: unknown or revoked. ${advice}`)
+}
+
+/** The 401 for a token of a sign-in that is not valid, or not any more. */
+function createEndedError(): GatewayError {
+  const message = 'The token is not valid: it has expired, or its sign-in has ended. Sign in again.'
+  return new GatewayError('invalid_api_key', message)
 }
 
 function isAtOrBelow(path: string, allowed: string): boolean {

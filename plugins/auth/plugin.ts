@@ -22,11 +22,11 @@ export default definePlugin({
   },
   setup(_, { use, api }) {
     const { accounts, streams } = use.state
-    const { authFailures, sessions } = use.access
+    const { authFailures, sessions, tokens } = use.access
     const { known, catalog } = use.providers
     return {
       errorCodes: AUTH_ERROR_CODES,
-      admit: requireApiKey(accounts, streams, authFailures, sessions, use.tokens),
+      admit: requireApiKey(accounts, streams, authFailures, sessions, tokens, use.tokens),
       endpoints: [
         ...Object.values(manageUsers(use.state).endpoints),
         ...manageKeys({

@@ -1,21 +1,14 @@
-import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHash, createHmac, randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { type Account, type Actor, GatewayError, keyActor } from '../../core/contract/index.ts'
+import { type Actor, GatewayError, keyActor } from '../../core/contract/index.ts'
 import { ROOT_ACTOR } from '../../core/event-log/actor.ts'
 import { readCookie } from '../../core/http/cookies.ts'
-import type { Accounts } from '../../projections/accounts.ts'
+import { isEqualText } from '../../core/util/equal-text.ts'
 import { ACCESS_STREAM } from '../../projections/events/access.ts'
-import type { OperatorAccount } from '../../projections/events/operators.ts'
 import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
 import type { EventWriter } from '../../projections/runtime/write.ts'
-import { hashApiKey } from './api-key.ts'
+import { idOfHolder, type ResolveHolder, type SessionHolder } from './session-holders.ts'
 import type { SessionSecret } from './session-secret.ts'
-
-/** The key that somebody signed in with: that of root, of an operator, or of a user. */
-export type SessionHolder =
-  | { readonly type: 'root' }
-  | { readonly type: 'operator'; readonly operator: OperatorAccount }
-  | { readonly type: 'user'; readonly account: Account }
 
 /** A sign-in to the console, proven by a cookie. */
 export interface Session {
@@ -56,9 +49,8 @@ interface SessionRequest {
 
 interface SessionServices {
   readonly secret: SessionSecret
-  readonly adminKey: string | null | undefined
-  readonly accounts: Pick<Accounts, 'ownerOfKey' | 'byKeyHash'>
-  readonly operators: Pick<OperatorAccounts, 'find' | 'isSessionEnded'>
+  readonly resolveHolder: ResolveHolder
+  readonly operators: Pick<OperatorAccounts, 'isSessionEnded'>
   readonly writer: EventWriter
 }
 
@@ -69,32 +61,8 @@ export const SESSION_HOURS = 12
 /** A browser keeps the cookie for longer, so that it is told, and recorded, that the session has ended. */
 export const COOKIE_HOURS = 36
 
-/** Resolves a holder by what the cookie says, with what the signature depends on: the key and the role. */
-interface ResolvedHolder {
-  readonly holder: SessionHolder
-  readonly binding: string
-}
-
 export function createSessions(services: SessionServices): Sessions {
-  const { secret, adminKey, accounts, operators, writer } = services
-  const resolvers: Readonly<Record<string, (id: string) => ResolvedHolder | undefined>> = {
-    root: () => (adminKey ? { holder: { type: 'root' }, binding: hashApiKey(adminKey) } : undefined),
-    operator(id) {
-      const operator = operators.find(id)
-      if (operator === undefined) return undefined
-      return { holder: { type: 'operator', operator }, binding: `${operator.hash} ${operator.role}` }
-    },
-    user(id) {
-      const key = accounts.ownerOfKey(id)?.keys.find((candidate) => candidate.id === id)
-      const account = key && accounts.byKeyHash(key.hash)
-      if (key === undefined || account === undefined || hasExpired(account)) return undefined
-      return { holder: { type: 'user', account }, binding: key.hash }
-    },
-  }
-
-  function resolve(type: string, id: string): ResolvedHolder | undefined {
-    return Object.hasOwn(resolvers, type) ? resolvers[type]?.(id) : undefined
-  }
+  const { secret, resolveHolder: resolve, operators, writer } = services
 
   function find(headers: IncomingHttpHeaders): Session | undefined {
     const session = readSession(headers)
@@ -113,7 +81,7 @@ export function createSessions(services: SessionServices): Sessions {
     const resolved = resolve(type, id)
     if (resolved === undefined) return undefined
     const expected = sign(key, 'session', type, id, expiresAt, nonce, resolved.binding)
-    if (!isEqual(signature, expected)) return undefined
+    if (!isEqualText(signature, expected)) return undefined
     const csrfToken = sign(key, 'csrf', cookie)
     return { cookie, holder: resolved.holder, csrfToken, expiresAtMs: Number(expiresAt) }
   }
@@ -124,7 +92,7 @@ export function createSessions(services: SessionServices): Sessions {
     if (session === undefined) throw endedError()
     const token = headers['x-csrf-token']
     if (method === 'GET' || method === 'HEAD') return session
-    if (typeof token === 'string' && isEqual(token, session.csrfToken)) return session
+    if (typeof token === 'string' && isEqualText(token, session.csrfToken)) return session
     const message =
       'Changes with a session require its token in the header x-csrf-token. GET /console/session ' +
       'returns it.'
@@ -134,7 +102,7 @@ export function createSessions(services: SessionServices): Sessions {
   return {
     start(holder) {
       const key = secret.readOrCreate()
-      const id = idOf(holder)
+      const id = idOfHolder(holder)
       const resolved = resolve(holder.type, id)
       if (resolved === undefined) throw endedError()
       const expiresAtMs = Date.now() + SESSION_HOURS * 3_600_000
@@ -148,7 +116,7 @@ export function createSessions(services: SessionServices): Sessions {
     authenticate,
     actorOf(headers) {
       const session = readSession(headers)
-      return session && actorOf(session.holder)
+      return session && actorOfHolder(session.holder)
     },
     async end(request, requestId) {
       const cookie = readCookie(request.headers.cookie, SESSION_COOKIE)
@@ -158,22 +126,13 @@ export function createSessions(services: SessionServices): Sessions {
       const expiresAt = new Date(session.expiresAtMs).toISOString()
       const data = { session: idOfSession(cookie), expiresAt }
       const decide = () => [{ type: 'SessionEnded' as const, data }]
-      const author = { actor: actorOf(session.holder), requestId }
+      const author = { actor: actorOfHolder(session.holder), requestId }
       await writer.write({ stream: ACCESS_STREAM, decide, isRecord: true }, author)
     },
   }
 }
 
-function hasExpired({ keyExpiresAtMs }: Account): boolean {
-  return keyExpiresAtMs !== undefined && Date.now() >= keyExpiresAtMs
-}
-
-function idOf(holder: SessionHolder): string {
-  if (holder.type === 'operator') return holder.operator.id
-  return holder.type === 'user' ? holder.account.keyId : 'root'
-}
-
-function actorOf(holder: SessionHolder): Actor {
+export function actorOfHolder(holder: SessionHolder): Actor {
   if (holder.type === 'root') return ROOT_ACTOR
   if (holder.type === 'user') return keyActor(holder.account)
   const { id, name } = holder.operator
@@ -188,11 +147,6 @@ function idOfSession(cookie: string): string {
 /** No part contains a line break, which headers cannot. */
 function sign(key: Buffer, ...parts: readonly string[]): string {
   return createHmac('sha256', key).update(parts.join('\n')).digest('base64url')
-}
-
-function isEqual(given: string, expected: string): boolean {
-  const [a, b] = [Buffer.from(given), Buffer.from(expected)]
-  return a.length === b.length && timingSafeEqual(a, b)
 }
 
 function endedError(): GatewayError {

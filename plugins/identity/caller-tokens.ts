@@ -4,8 +4,8 @@ import type { Account, CallerIdentity, JsonObject } from '../../core/contract/in
 import { createBoundedCache } from '../../core/util/bounded-cache.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import { identityId } from '../../projections/events/identities.ts'
-import { pickLimits, type User } from '../../projections/events/users.ts'
-import type { CallerTokens } from '../auth/index.ts'
+import type { User } from '../../projections/events/users.ts'
+import { type CallerTokens, toIdentityAccount } from '../auth/index.ts'
 import { hasClaim, isLeftOut, readTexts } from './claims.ts'
 import { identityError } from './errors.ts'
 import { ALGORITHMS, CLOCK_SKEW_SECONDS, createIssuerKeys } from './issuer-keys.ts'
@@ -45,7 +45,7 @@ export function createCallerTokens(
   function remember(hash: string, userId: number, caller: CallerIdentity): Account {
     const user = accounts.user(userId)
     if (user === undefined) throw deletedError()
-    const account = toAccount(user, caller)
+    const account = toIdentityAccount(user, caller)
     const identity = identityId('subject', caller.issuer, caller.subject)
     known.set(hash, { userId, identity, caller, user, account })
     return account
@@ -77,7 +77,7 @@ export function createCallerTokens(
       }
       if (user !== entry.user) {
         entry.user = user
-        entry.account = toAccount(user, entry.caller)
+        entry.account = toIdentityAccount(user, entry.caller)
       }
       return entry.account
     },
@@ -191,11 +191,6 @@ function readGroups(
     ? values.flatMap((value) => (Object.hasOwn(map, value) ? (map[value] ?? []) : []))
     : values
   return names.map((each) => each.slice(0, 128))
-}
-
-function toAccount(user: User, identity: CallerIdentity): Account {
-  const { id: userId, name, plan, position } = user
-  return { userId, name, plan, keyId: '', identity, position, ...pickLimits(user) }
 }
 
 function checkExpiry({ expiresAtMs }: CallerIdentity): void {

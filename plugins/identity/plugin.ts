@@ -1,10 +1,13 @@
 import { definePlugin, optional, settingsOf } from '../../core/contract/index.ts'
+import type { PluginEntry } from '../../core/pipeline/load.ts'
 import { ProcessServices } from '../../core/pipeline/process-services.ts'
+import { SharedState } from '../../core/shared-state/shared-state.ts'
 import { GatewayState } from '../../projections/state.ts'
-import { CallerTokens } from '../auth/index.ts'
+import { Access, CallerTokens } from '../auth/index.ts'
+import { createDeviceEndpoints } from './device/open.ts'
 import { createIdentityEndpoints } from './endpoints.ts'
 import { IDENTITY_ERROR_CODES } from './errors.ts'
-import type { IdentitySettings } from './settings.ts'
+import type { ClaudeCodeSettings, IdentitySettings } from './settings.ts'
 
 /** Lets callers in with tokens of the company's identity provider (docs/guides/identity.md). */
 export default definePlugin({
@@ -14,16 +17,44 @@ export default definePlugin({
     state: GatewayState,
     process: ProcessServices,
     settings: optional(settingsOf<IdentitySettings>('identity')),
+    access: Access,
+    sharedState: SharedState,
+    plugins: settingsOf<readonly PluginEntry[]>('plugins'),
   },
   provides: [CallerTokens],
-  async setup(_, { use, provide, logger }) {
-    const { callers = [] } = use.settings ?? {}
+  async setup(_, { use, provide, logger, metrics }) {
+    const { settings = {}, access, sharedState, state } = use
+    const { callers = [], claude_code: claudeCode } = settings
     provide(CallerTokens, callers.length > 0 ? await openCallerTokens() : undefined)
-    return { errorCodes: IDENTITY_ERROR_CODES, endpoints: createIdentityEndpoints(use.state) }
+    return {
+      errorCodes: IDENTITY_ERROR_CODES,
+      endpoints: [
+        ...createIdentityEndpoints(state),
+        ...createDeviceEndpoints({ settings, state, access, sharedState }),
+        ...(claudeCode?.enabled ? await openClaudeCode(claudeCode) : []),
+      ],
+    }
 
     async function openCallerTokens() {
       const { createCallerTokens } = await import('./caller-tokens.ts')
-      return createCallerTokens(callers, { ...use.state, logger, signal: use.process.stopping })
+      return createCallerTokens(callers, { ...state, logger, signal: use.process.stopping })
+    }
+
+    async function openClaudeCode({ settings: file }: ClaudeCodeSettings) {
+      const { createClaudeCodeEndpoints } = await import('./claude-code/endpoints.ts')
+      const { openSettingsSource } = await import('./claude-code/managed-settings.ts')
+      const { createTelemetryForwarder, parseOtlpHeaders } = await import('./claude-code/telemetry.ts')
+      const tracing = use.plugins.find(({ use: name }) => name === 'tracing')
+      const endpoint = tracing && (tracing.options.endpoint ?? process.env.OTEL_EXPORTER_OTLP_ENDPOINT)
+      const telemetry = createTelemetryForwarder({
+        endpoint: typeof endpoint === 'string' ? endpoint : undefined,
+        headers: parseOtlpHeaders(process.env.OTEL_EXPORTER_OTLP_HEADERS),
+        metrics,
+        logger,
+        signal: use.process.stopping,
+      })
+      const source = file === undefined ? undefined : openSettingsSource(file, logger)
+      return createClaudeCodeEndpoints({ groups: state.groups, settings: source, telemetry })
     }
   },
 })

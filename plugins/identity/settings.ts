@@ -4,6 +4,7 @@ import type { JsonObject, OperatorRole, Plan } from '../../core/contract/index.t
 export interface IdentitySettings {
   readonly callers?: readonly CallerSettings[]
   readonly console?: ConsoleSettings
+  readonly claude_code?: ClaudeCodeSettings
 }
 
 /** How operators sign in to the console. */
@@ -19,6 +20,13 @@ export interface ConsoleSettings {
   readonly only?: boolean
   /** The address of the gateway for browsers. */
   readonly url?: string
+}
+
+/** How Claude Code signs in. */
+export interface ClaudeCodeSettings {
+  readonly enabled: boolean
+  /** File with settings by group. */
+  readonly settings?: string
 }
 
 /** Whose tokens callers may use in place of API keys. */

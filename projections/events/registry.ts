@@ -2,6 +2,7 @@ import { createEventRegistry, type EventOf } from '../../core/events/define-even
 import { logEvents } from '../../core/events/log-events.ts'
 import { accessEvents } from './access.ts'
 import { overallBudgetEvents } from './budgets.ts'
+import { grantEvents } from './grants.ts'
 import { groupEvents } from './groups.ts'
 import { identityEvents } from './identities.ts'
 import { operatorEvents } from './operators.ts'
@@ -20,6 +21,7 @@ const declarations = [
   ...operatorEvents,
   ...accessEvents,
   ...identityEvents,
+  ...grantEvents,
   ...routerEvents,
 ] as const
 

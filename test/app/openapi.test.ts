@@ -138,9 +138,15 @@ describe('/openapi.json', () => {
       prototype.register = register
     }
     const described = operationsOf(document).map(({ method, path }) => `${method} ${path}`)
-    // Pages for browsers, and a WebSocket.
-    const unlisted = ['/console', '/console/', '/console/assets/{file}', '/v1/responses']
-    const others = unlisted.map((path) => `GET ${path}`)
+    // Pages for browsers, a WebSocket, and what OAuth describes.
+    const unlisted = ['/console', '/console/', '/console/assets/{file}', '/console/device', '/v1/responses']
+    const oauth = [
+      'GET /.well-known/oauth-authorization-server',
+      'GET /oauth/userinfo',
+      'POST /console/device',
+    ]
+    const forms = ['device_authorization', 'revoke', 'token'].map((name) => `POST /oauth/${name}`)
+    const others = [...unlisted.map((path) => `GET ${path}`), ...oauth, ...forms]
     expect([...served].sort()).to.deep.equal([...described, ...others].sort())
   })
 

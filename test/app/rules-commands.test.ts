@@ -127,10 +127,8 @@ describe('signalbox rules', () => {
       const options = ['--url', gateway.url, '--key-file', key]
       expect((await runCommand(['rules', 'export', ...options])).stdout).to.contain('policies:')
       const none = await runCommand(['rules', 'export', '--url', gateway.url])
-      expect([none.code, none.stderr.split('\n')[0]]).to.deep.equal([
-        2,
-        'The key of an operator is required: --key-file FILE, or SIGNALBOX_KEY.',
-      ])
+      expect(none.code).to.equal(2)
+      expect(none.stderr).to.contain('give the key of an operator: --key-file FILE, or SIGNALBOX_KEY')
       const wrong = { ...environment, SIGNALBOX_KEY: 'op_wrong' }
       const refused = await runCommand(['rules', 'export'], wrong)
       expect(refused.code).to.equal(1)

@@ -13,6 +13,7 @@ describe('an endpoint with a long list', () => {
   const services = {
     admission: [],
     readBody: async () => undefined,
+    readRawBody: async () => Buffer.alloc(0),
     authenticateOperator: undefined,
     recordRead: async () => undefined,
     findKnownRequest: () => undefined,
