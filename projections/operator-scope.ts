@@ -1,4 +1,5 @@
 import type { OperatorScope } from '../core/contract/index.ts'
+import type { Policy } from './events/policies.ts'
 import type { Groups } from './groups.ts'
 
 export type ScopedGroups = Pick<Groups, 'group' | 'groupsOf'>
@@ -11,4 +12,9 @@ export function createOperatorScope(ids: readonly number[], groups: ScopedGroups
     hasGroup,
     hasUser: (userId) => groups.groupsOf(userId).some(hasGroup),
   }
+}
+
+/** Whether a policy applies to groups of the scope only. */
+export function isOwnPolicy({ appliesTo }: Pick<Policy, 'appliesTo'>, scope: OperatorScope): boolean {
+  return 'groups' in appliesTo && appliesTo.users.length === 0 && appliesTo.groups.every(scope.hasGroup)
 }

@@ -52,6 +52,11 @@ export const ERROR_CODES = {
   model_not_allowed: define(403, 'authorization_error', 'The key is restricted to other models.'),
   plan_required: define(403, 'authorization_error', "The caller's plan does not include the endpoint."),
   role_required: define(403, 'authorization_error', "The operator's role does not include the endpoint."),
+  scope_exceeded: define(
+    403,
+    'authorization_error',
+    'The change reaches beyond the groups in the scope of the operator.',
+  ),
   origin_not_allowed: define(
     403,
     'authorization_error',

@@ -1,6 +1,6 @@
 import type { Author, Position } from './event-log.ts'
 import type { Warning } from './exchange.ts'
-import type { EndpointDescription, OperatorRole } from './http.ts'
+import type { EndpointDescription, OperatorRole, OperatorScope, ScopedAccess } from './http.ts'
 import {
   type JsonObject,
   type MaybePromise,
@@ -34,11 +34,26 @@ export interface ResourceDeclaration<
   readonly parent?: ResourceParent
   readonly tag: string
   readonly roles: { readonly read: OperatorRole; readonly write: OperatorRole }
+  /** Without it, operators with a scope may not call the endpoints. */
+  readonly scoped?: ResourceScoping<Entity, Fields, Services>
   readonly id: ResourceId<Entity['id']>
   /** What clients set. Fields that have a `default`, or are optional, may be missing in a new one. */
   readonly fields: Fields
   /** Fields that a new one cannot have yet. */
   readonly onlyLater?: readonly string[]
+  /** What only the body of a new one has, and what it adds to the creation. */
+  readonly onlyNew?: {
+    readonly fields: TProperties
+    /**
+     * Returns a function that returns events which are written with the creation. Throws a `GatewayError` if
+     * the fields are not valid.
+     */
+    prepare(
+      given: JsonObject,
+      scope: OperatorScope | undefined,
+      services: Services,
+    ): (id: Entity['id']) => readonly ResourceEvent[]
+  }
   /** What clients only see, and fields that look different when they are shown. */
   readonly shown: TProperties
   readonly list: {
@@ -80,6 +95,27 @@ export interface ResourceDeclaration<
   checkUnused?(entity: Entity, services: Services): void
   /** What clients should know about a change that was made. */
   warn?(before: Entity, after: Entity, services: Services): readonly Warning[]
+}
+
+/** What operators with a scope get of a resource. */
+export interface ResourceScoping<Entity extends ResourceEntity, Fields extends TProperties, Services> {
+  readonly read: ScopedAccess
+  readonly write: ScopedAccess
+  /** Whether an entity belongs to the groups of a scope. `parentId`: of what it is a part of. */
+  includes(entity: Entity, scope: OperatorScope, parentId: number): boolean
+  /** Whether the parts of a parent do. */
+  includesParent?(parentId: number, scope: OperatorScope): boolean
+  /** Whether an entry of the history may be seen. */
+  includesEvent?(event: ResourceEvent, scope: OperatorScope): boolean
+  /** Leaves out of a shown entity what does not belong to the groups. */
+  narrow?(shown: JsonObject, scope: OperatorScope): JsonObject
+  /** Throws a `GatewayError` if such an operator must not set these fields. */
+  checkChange?(
+    given: Changes<Fields>,
+    scope: OperatorScope,
+    before: Entity | undefined,
+    services: Services,
+  ): void
 }
 
 export type ResourceAction = NonNullable<EndpointDescription['resource']>['action']

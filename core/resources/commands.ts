@@ -64,9 +64,15 @@ export interface ResourceCommands<Entity extends ResourceEntity, Given> {
   require(id: Entity['id'], expected?: Precondition): Entity
   /**
    * `more`: fields of the event that no client sets or sees. `parentId`: of what it is a part of; 404 if that
-   * does not exist.
+   * does not exist. `further`: events that are written with the creation.
    */
-  create(content: Given, author: Author, more?: JsonObject, parentId?: number): Promise<Entity>
+  create(
+    content: Given,
+    author: Author,
+    more?: JsonObject,
+    parentId?: number,
+    further?: (id: Entity['id']) => readonly ResourceEvent[],
+  ): Promise<Entity>
   /** Returns the entity that a request with an `Idempotency-Key` created before, as it was then. */
   created(change: AppliedChange): Promise<Entity>
   /** Throws 404, and 412 unless the entity is as expected. Returns the entity right after the change. */
@@ -169,13 +175,13 @@ export function createResourceCommands<Entity extends ResourceEntity, Fields ext
   }
 
   const commands: Pick<ResourceCommands<Entity, Content<Fields>>, 'create' | 'change' | 'delete'> = {
-    async create(given, author, more, parentId) {
+    async create(given, author, more, parentId, further = () => []) {
       const content = complete(given, undefined, services)
       checkReferences?.(content, services)
       const id = await declaration.id.create(ids, author)
       const decide = () => {
         checkReferences?.(content, services)
-        return [events.created(id, { ...content, ...more }, parentId)]
+        return [events.created(id, { ...content, ...more }, parentId), ...further(id)]
       }
       const { after = requireEntity(id) } = await write(id, decide, author, parentId)
       try {
@@ -212,8 +218,10 @@ export function createResourceCommands<Entity extends ResourceEntity, Fields ext
     delete: (...args) => answerInTime(commands.delete(...args)),
     derive,
     async created(change) {
-      const [first] = await history.eventsOfChange(change)
-      const entity = first?.event && events.fold(undefined, first.event, first.record)
+      let entity: Entity | undefined
+      for (const { record, event } of await history.eventsOfChange(change))
+        if (event && (entity === undefined || events.isAbout(entity.id, event)))
+          entity = events.fold(entity, event, record)
       if (entity !== undefined) return entity
       throw new Error(`the events of stream ${change.stream} cannot be decoded`)
     },

@@ -96,6 +96,7 @@ function buildSchemas<Entity extends ResourceEntity, Fields extends TProperties>
     id,
     fields,
     onlyLater = [],
+    onlyNew,
     shown,
     list,
     warn,
@@ -112,7 +113,10 @@ function buildSchemas<Entity extends ResourceEntity, Fields extends TProperties>
   const input = entries.filter(([field]) => !onlyLater.includes(field)).map(toInput)
   return {
     id: buildIdSchema({ name, id }),
-    input: StrictObject(Object.fromEntries(input), { $id: `${title}Input`, description: `A new ${name}.` }),
+    input: StrictObject(
+      { ...Object.fromEntries(input), ...onlyNew?.fields },
+      { $id: `${title}Input`, description: `A new ${name}.` },
+    ),
     change: StrictObject(Object.fromEntries(entries.map(toChange)), {
       $id: `${title}Change`,
       description: 'The fields to change.',

@@ -49,6 +49,12 @@ export const keys = defineResource({
   parent: { name: 'user', id: serialId(7), path: '/admin/users/{id}/keys' },
   tag: 'admin',
   roles: { read: 'auditor', write: 'admin' },
+  scoped: {
+    read: 'filtered',
+    write: 'filtered',
+    includes: (_, scope, userId) => scope.hasUser(userId),
+    includesParent: (userId, scope) => scope.hasUser(userId),
+  },
   id: randomId(newKeyId, 'key_gGvBxwr2CTTZ4RYVqXhM0SkL'),
   fields: {
     name: Type.Optional(Type.String({ minLength: 1, maxLength: 128, description: 'Name of the key.' })),

@@ -23,7 +23,7 @@ import {
   keys,
   parseFutureTime,
 } from './keys.ts'
-import { requireUser } from './users.ts'
+import { requireUser, userNotFoundError } from './users.ts'
 
 export interface Rotation {
   readonly overlapSeconds: number
@@ -99,13 +99,16 @@ export function manageKeys(services: ManagedKeyServices) {
     description: 'The key is returned only once.',
     body: Type.Optional(resource.schemas.input),
     errors: WRITE_ERRORS,
-    issue: ({ params, body = {} }, author, key) =>
-      issue((params as { id: number }).id, parse(body as JsonObject, true), author, key),
+    issue({ params, body = {}, scope }, author, key) {
+      const { id } = params as { id: number }
+      if (scope && !scope.hasUser(id)) throw userNotFoundError(id)
+      return issue(id, parse(body as JsonObject, true), author, key)
+    },
   })
   const rotateEndpoint = endpoint({
     method: 'POST',
     path: `${keys.path}/{id}/rotate`,
-    access: operator(keys.roles.write),
+    access: operator(keys.roles.write, 'filtered'),
     tags: [keys.tag],
     operationId: 'rotateKey',
     summary: 'Replaces an API key by a new one with the same name, restrictions and budget.',
@@ -115,10 +118,12 @@ export function manageKeys(services: ManagedKeyServices) {
     body: KeyRotation,
     examples: { day: { overlap_seconds: 86_400 } },
     errors: [...WRITE_ERRORS, 'revision_mismatch'],
-    issue({ params, body, headers }, author, key) {
+    issue({ params, body, headers, scope }, author, key) {
+      const { id } = params as { id: string }
+      if (scope && !scope.hasUser(state.parentOf(id) ?? 0)) throw resource.notFound(id)
       const { overlap_seconds: overlapSeconds, expires_at } = body as Static<typeof KeyRotation>
       const rotation = { overlapSeconds, ...(expires_at && { expiresAt: parseFutureTime(expires_at) }) }
-      return rotate((params as { id: string }).id, rotation, author, key, parsePrecondition(headers))
+      return rotate(id, rotation, author, key, parsePrecondition(headers))
     },
   })
 

@@ -1,4 +1,4 @@
-import { definePlugin, optional } from '../../core/contract/index.ts'
+import { definePlugin, optional, settingsOf } from '../../core/contract/index.ts'
 import { GatewayState } from '../../projections/state.ts'
 import { resolveAllowedModel } from '../../providers/shared/allowed-models.ts'
 import { Providers } from '../../providers/shared/providers.ts'
@@ -7,7 +7,7 @@ import { CallerTokens } from './caller-tokens.ts'
 import { Access, LastUse } from './index.ts'
 import { manageKeys } from './manage-keys.ts'
 import { manageOperators } from './operators.ts'
-import { manageUsers } from './users.ts'
+import { manageUsers, type PlanLimits } from './users.ts'
 
 /** Authenticates requests, sets their `account` for all later plugins, and serves the `/admin` endpoints. */
 export default definePlugin({
@@ -19,6 +19,7 @@ export default definePlugin({
     providers: Providers,
     lastUse: optional(LastUse),
     tokens: optional(CallerTokens),
+    limits: settingsOf<PlanLimits>('rate_limits'),
   },
   setup(_, { use, api }) {
     const { accounts, streams } = use.state
@@ -28,7 +29,7 @@ export default definePlugin({
       errorCodes: AUTH_ERROR_CODES,
       admit: requireApiKey(accounts, streams, authFailures, sessions, tokens, use.tokens),
       endpoints: [
-        ...Object.values(manageUsers(use.state).endpoints),
+        ...Object.values(manageUsers({ ...use.state, planLimits: use.limits }).endpoints),
         ...manageKeys({
           ...use.state,
           resolveAllowedModel: (name) => resolveAllowedModel(name, known, catalog.match),

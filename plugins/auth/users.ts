@@ -1,17 +1,25 @@
 import {
   type Author,
+  type Changes,
   defineResource,
+  GatewayError,
+  type JsonObject,
   Nullable,
+  type OperatorScope,
   PLANS,
   type Plan,
+  type RequestLimit,
   StrictObject,
   StringEnum,
   serialId,
   Type,
+  type UserLimits,
 } from '../../core/contract/index.ts'
+import { invalidParameterError } from '../../core/http/parse-call.ts'
 import { Timestamp } from '../../core/http/schemas.ts'
 import type { ResourceServices } from '../../core/resources/commands.ts'
 import { manageResource } from '../../core/resources/endpoints.ts'
+import { toCamelCase } from '../../core/resources/names.ts'
 import { buildIdSchema, createNotFoundError } from '../../core/resources/resource.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import { foldUser, type User, userEvents } from '../../projections/events/users.ts'
@@ -24,9 +32,31 @@ import { BudgetTerms } from './schemas.ts'
 import { listSuspendedRules } from './suspended-rules.ts'
 
 interface UserServices {
-  readonly groups: Pick<Groups, 'groupsOf'>
+  readonly groups: Pick<Groups, 'group' | 'groupsOf'>
   readonly identities: Pick<Identities, 'identityOf'>
   readonly rules: Pick<Rules, 'of'>
+  /** Of whoever has no own limit. */
+  readonly planLimits?: PlanLimits
+}
+
+/** Limits by plan, as in the settings. Null: no limit. */
+export type PlanLimits = Readonly<
+  Record<'requests_per_minute' | 'tokens_per_minute' | 'max_concurrent', Readonly<Record<Plan, RequestLimit>>>
+>
+
+/**
+ * Throws 403 if a limit is above that of the plan, which those of groups without limits are. See
+ * docs/decisions/operators.md, "What an operator with a scope sets stays below what was set for the group".
+ */
+function checkLimits(given: Changes<typeof limitFields>, plan: Plan, planLimits: PlanLimits): void {
+  for (const name of ['requests_per_minute', 'tokens_per_minute', 'max_concurrent'] as const) {
+    const limit = given[toCamelCase(name) as keyof UserLimits]
+    const max = planLimits[name][plan]
+    if (limit === undefined || max === null || (limit !== null && limit <= max)) continue
+    const advice = 'Ask an operator without a scope.'
+    const message = `${name} may be at most ${max}, the limit of the plan ${plan}. ${advice}`
+    throw new GatewayError('scope_exceeded', message, { param: name })
+  }
 }
 
 function ownLimit(name: string) {
@@ -34,6 +64,38 @@ function ownLimit(name: string) {
   const limit = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
   const description = `The user's own ${name}; null: no limit. Missing if the limit of the plan applies.`
   return Type.Optional(Nullable(limit, { description }))
+}
+
+const initialGroups = Type.Array(Type.Integer({ minimum: 1, format: 'int64' }), {
+  maxItems: 100,
+  uniqueItems: true,
+  description:
+    'Ids of groups that the user is put into. An operator with a scope must name some of its groups, ' +
+    'unless the scope has only one.',
+})
+
+/** Puts a new user into groups. Users that an operator with a scope creates are in one of its groups. */
+function prepareGroups(
+  { groups }: JsonObject,
+  scope: OperatorScope | undefined,
+  { groups: known }: UserServices,
+) {
+  // The cast is safe: the body matches the schema.
+  const ids = (groups as readonly number[] | undefined) ?? scope?.groups() ?? []
+  const isKnown = (id: number) => (scope ? scope.hasGroup(id) : known.group(id) !== undefined)
+  for (const [index, id] of ids.entries())
+    if (!isKnown(id)) throw invalidParameterError(`groups[${index}]`, `groups: group ${id} was not found.`)
+  if (scope && ids.length === 0)
+    throw new GatewayError('scope_exceeded', 'The user must be in a group of your scope.', {
+      param: 'groups',
+    })
+  if (scope && groups === undefined && ids.length > 1) {
+    const message = `groups must name the groups of the user. Your scope has several: ${ids.join(', ')}.`
+    throw new GatewayError('missing_parameter', message, { param: 'groups' })
+  }
+  const sorted = [...ids].sort((a, b) => a - b)
+  return (userId: number) =>
+    sorted.map((groupId) => ({ type: 'UserAddedToGroup', data: { userId, groupId } }))
 }
 
 /** Who a user is at an identity provider. */
@@ -45,6 +107,12 @@ export const UserIdentity = StrictObject(
   { $id: 'UserIdentity', description: 'The subject of an identity provider.' },
 )
 
+const limitFields = {
+  requests_per_minute: ownLimit('limit of requests per minute'),
+  tokens_per_minute: ownLimit('limit of tokens per minute'),
+  max_concurrent: ownLimit('limit of inference requests at the same time'),
+}
+
 /** The users of the gateway. Their keys are events of them: see `keys.ts`. */
 export const users = defineResource({
   name: 'user',
@@ -53,14 +121,27 @@ export const users = defineResource({
   path: '/admin/users',
   tag: 'admin',
   roles: { read: 'auditor', write: 'admin' },
+  scoped: {
+    read: 'filtered',
+    write: 'filtered',
+    includes: ({ id }, scope) => scope.hasUser(id),
+    includesEvent: ({ data: { groupId } }, scope) => groupId === undefined || scope.hasGroup(Number(groupId)),
+    narrow: ({ groups, ...user }, scope) => ({
+      ...user,
+      // The cast is safe: the schema has a list of ids.
+      ...(groups ? { groups: (groups as readonly number[]).filter(scope.hasGroup) } : {}),
+    }),
+    checkChange(given, _, before, { planLimits }: UserServices) {
+      if (planLimits) checkLimits(given, given.plan ?? before?.plan ?? 'free', planLimits)
+    },
+  },
   id: serialId(7),
   fields: {
     name: Type.String({ minLength: 1, maxLength: 128, description: 'Name of the user.' }),
     plan: StringEnum(PLANS, { description: 'Plan of the user.' }),
-    requests_per_minute: ownLimit('limit of requests per minute'),
-    tokens_per_minute: ownLimit('limit of tokens per minute'),
-    max_concurrent: ownLimit('limit of inference requests at the same time'),
+    ...limitFields,
   },
+  onlyNew: { fields: { groups: Type.Optional(initialGroups) }, prepare: prepareGroups },
   onlyLater: ['requests_per_minute', 'tokens_per_minute', 'max_concurrent'],
   shown: {
     budget: Type.Optional(BudgetTerms),
@@ -81,7 +162,7 @@ export const users = defineResource({
     delete: 'The history of the user and the records of requests stay.',
   },
   examples: {
-    create: { paid: { name: 'Ada', plan: 'paid' } },
+    create: { paid: { name: 'Ada', plan: 'paid' }, groups: { name: 'Ada', plan: 'paid', groups: [] } },
     update: {
       name: { name: 'Ada Lovelace' },
       plan: { plan: 'free' },

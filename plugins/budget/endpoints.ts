@@ -5,9 +5,11 @@ import {
   endpoint,
   GatewayError,
   Nullable,
+  type OperatorScope,
   operator,
   type ResourceEvent,
   type ResourceId,
+  type ScopedAccess,
   SharedStateUnavailableError,
   type Static,
   Type,
@@ -30,6 +32,7 @@ import type { Budget } from '../../projections/events/budgets.ts'
 import { BudgetInput, BudgetTerms, keys, users } from '../auth/index.ts'
 import { groups } from '../policies/index.ts'
 import type { BudgetCommands } from './budget-commands.ts'
+import type { BudgetScoping } from './budget-scope.ts'
 import { budgetUnavailable } from './errors.ts'
 import { type BudgetTarget, type OwnedBudget, ownerOf } from './owned-budget.ts'
 import { periodAt } from './periods.ts'
@@ -71,7 +74,14 @@ const BudgetHistory = buildHistorySchema('a budget', 'Budget', BudgetTerms)
 interface Services {
   readonly commands: BudgetCommands
   readonly spending: Spending
+  readonly scoping: BudgetScoping
 }
+
+/** What operators with a scope get of a kind of budgets. */
+type ScopedBudgets = Readonly<Record<'read' | 'write', ScopedAccess>>
+
+const FILTERED: ScopedBudgets = { read: 'filtered', write: 'filtered' }
+const REFUSED: ScopedBudgets = { read: 'refused', write: 'refused' }
 
 /** Creates the endpoints for operators of users, keys, groups and everything, and `GET /v1/budget`. */
 export function createBudgetEndpoints(services: Services): readonly Endpoint[] {
@@ -81,17 +91,21 @@ export function createBudgetEndpoints(services: Services): readonly Endpoint[] {
   }
 
   return [
-    ...createOwnerEndpoints(users, 'a user', services, (userId) => ({ type: 'user', userId })),
-    ...createOwnerEndpoints(keys, 'an API key', services, (keyId) => ({ type: 'key', keyId })),
-    ...createOwnerEndpoints(groups, 'the users of a group', services, (groupId) => ({
-      type: 'group',
-      groupId,
-    })),
-    ...createAdminEndpoints('OverallBudget', 'everything together', services, {
+    ...createOwnerEndpoints(users, 'a user', services, FILTERED, (userId) => ({ type: 'user', userId })),
+    ...createOwnerEndpoints(keys, 'an API key', services, FILTERED, (keyId) => ({ type: 'key', keyId })),
+    // The budget of a group is what limits those that operators with a scope set.
+    ...createOwnerEndpoints(
+      groups,
+      'the users of a group',
+      services,
+      { read: 'filtered', write: 'refused' },
+      (groupId) => ({ type: 'group', groupId }),
+    ),
+    ...createAdminEndpoints('OverallBudget', 'everything together', services, REFUSED, {
       path: '/admin/budget',
       toTarget: () => ({ type: 'all' }),
     }),
-    ...createAdminEndpoints('ShadowBudget', 'copies for other models', services, {
+    ...createAdminEndpoints('ShadowBudget', 'copies for other models', services, REFUSED, {
       path: '/admin/budget/shadow',
       toTarget: () => ({ type: 'shadow' }),
     }),
@@ -125,9 +139,10 @@ function createOwnerEndpoints<Id extends number | string>(
   owner: Owner<Id>,
   whose: string,
   services: Services,
+  scoped: ScopedBudgets,
   toTarget: (id: Id) => BudgetTarget,
 ): readonly Endpoint[] {
-  return createAdminEndpoints(`${capitalize(owner.name)}Budget`, whose, services, {
+  return createAdminEndpoints(`${capitalize(owner.name)}Budget`, whose, services, scoped, {
     path: `${owner.path}/{id}/budget`,
     params: { id: buildIdSchema(owner) },
     notFound: (id) => createNotFoundError(owner, id),
@@ -143,13 +158,22 @@ interface BudgetPath extends Pick<Endpoint, 'path' | 'params' | 'notFound'> {
 function createAdminEndpoints(
   name: string,
   owner: string,
-  { commands, spending }: Services,
+  { commands, spending, scoping }: Services,
+  scoped: ScopedBudgets,
   { toTarget, ...place }: BudgetPath,
 ): readonly Endpoint[] {
-  const common = { ...place, access: operator('admin'), tags: ['budgets'] }
+  const common = { ...place, access: operator('admin', scoped.write), tags: ['budgets'] }
+  const reads = { ...common, access: operator('auditor', scoped.read) }
   const headers = preconditionHeaders('budget', '')
   const state = {
     200: { description: 'The budget.', headers: etagHeader('budget'), body: data(BudgetState) },
+  }
+
+  /** Throws 404 for what is not in the scope. */
+  function findTarget(params: { readonly id?: unknown }, scope: OperatorScope | undefined): BudgetTarget {
+    const target = toTarget(params)
+    if (scope) scoping.require(target, scope)
+    return target
   }
 
   async function read(target: BudgetTarget, asOf?: AsOf) {
@@ -165,31 +189,30 @@ function createAdminEndpoints(
 
   return [
     endpoint({
-      ...common,
+      ...reads,
       method: 'GET',
-      access: operator('auditor'),
       operationId: `read${name}`,
       summary: `Returns the budget of ${owner}, and what is left of it.`,
       query: asOfQuery,
       responses: state,
       errors: ['not_found', 'budget_unavailable'],
-      async handle({ params, query: { as_of: asOf }, headers }) {
-        const response = await read(toTarget(params), asOf === undefined ? asOf : parseAsOf(asOf, 'as_of'))
+      async handle({ params, query: { as_of: asOf }, headers, scope }) {
+        const target = findTarget(params, scope)
+        const response = await read(target, asOf === undefined ? asOf : parseAsOf(asOf, 'as_of'))
         // The ETag is that of the terms, and what is spent is never unchanged.
         return headers['if-none-match'] === undefined ? response : { ...response, headers: {} }
       },
     }),
     endpoint({
-      ...common,
+      ...reads,
       method: 'GET',
       path: `${place.path}/history`,
-      access: operator('auditor'),
       operationId: `read${name}History`,
       summary: `Lists the changes of the budget of ${owner}, oldest first.`,
       responses: { 200: { description: 'All changes.', body: BudgetHistory } },
       errors: ['not_found'],
-      async handle({ params }) {
-        const target = toTarget(params)
+      async handle({ params, scope }) {
+        const target = findTarget(params, scope)
         const changes = await commands.history(target)
         // Throws 404 for an owner that does not exist.
         if (changes.length === 0) commands.find(target)
@@ -210,8 +233,9 @@ function createAdminEndpoints(
       },
       responses: state,
       errors: [...WRITE_ERRORS, 'revision_mismatch', 'budget_unavailable'],
-      async handle({ params, headers, body, author }) {
-        const owned: OwnedBudget = { target: toTarget(params), budget: parseBudget(body) }
+      async handle({ params, headers, body, author, scope }) {
+        const owned: OwnedBudget = { target: findTarget(params, scope), budget: parseBudget(body) }
+        if (scope) scoping.checkLimit(owned.target, owned.budget, scope)
         const isNew = await commands.change(owned.target, owned.budget, author, toCheck(headers))
         try {
           if (isNew) await spending.catchUp(owned)
@@ -229,8 +253,8 @@ function createAdminEndpoints(
       headers,
       responses: { 200: { description: 'There is no budget.', body: Success } },
       errors: [...WRITE_ERRORS, 'revision_mismatch'],
-      async handle({ params, headers, author }) {
-        await commands.change(toTarget(params), undefined, author, toCheck(headers))
+      async handle({ params, headers, author, scope }) {
+        await commands.change(findTarget(params, scope), undefined, author, toCheck(headers))
         return { status: 200, body: { success: true } }
       },
     }),

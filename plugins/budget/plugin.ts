@@ -5,6 +5,7 @@ import { chain } from '../../core/util/maybe-promise.ts'
 import { GatewayState } from '../../projections/state.ts'
 import { CopyOf, Ledger } from '../ledger/index.ts'
 import { createBudgetCommands } from './budget-commands.ts'
+import { createBudgetScoping } from './budget-scope.ts'
 import { createBudgetEndpoints } from './endpoints.ts'
 import { BUDGET_ERROR_CODES } from './errors.ts'
 import { BudgetGuard, type GuardOptions } from './guard.ts'
@@ -67,7 +68,11 @@ export default definePlugin({
         if (exchange !== undefined) guard.settle(exchange)
       },
       errorCodes: BUDGET_ERROR_CODES,
-      endpoints: createBudgetEndpoints({ commands: createBudgetCommands(state), spending }),
+      endpoints: createBudgetEndpoints({
+        commands: createBudgetCommands(state),
+        spending,
+        scoping: createBudgetScoping(state),
+      }),
       close: () => held.close(),
     }
   },

@@ -86,7 +86,7 @@ export function createSessionEndpoints(
       ...common,
       method: 'POST',
       path: '/console/session',
-      access: operator('auditor'),
+      access: operator('auditor', 'whole'),
       operationId: 'startOperatorSession',
       summary: 'Signs an operator in to the console.',
       description: 'The key of the operator, or the ADMIN_KEY, is the bearer token.',

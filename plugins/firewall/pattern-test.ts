@@ -67,7 +67,7 @@ export function createPatternTestEndpoint(cpuMs: number): Endpoint {
   return endpoint({
     method: 'POST',
     path: '/admin/pattern-test',
-    access: operator('auditor'),
+    access: operator('auditor', 'whole'),
     operationId: 'testPattern',
     summary: 'Runs the pattern of a firewall rule on a text, with the limits of a live request.',
     tags: ['rules'],

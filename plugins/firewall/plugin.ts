@@ -242,7 +242,7 @@ const presetEndpoints = [
   endpoint({
     ...presetList,
     path: '/admin/firewall-presets',
-    access: operator('auditor'),
+    access: operator('auditor', 'whole'),
     operationId: 'listFirewallPresetsForOperators',
   }),
 ]

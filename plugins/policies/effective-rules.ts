@@ -5,6 +5,7 @@ import {
   endpoint,
   type FirewallRule,
   type JsonObject,
+  type OperatorScope,
   operator,
   type Plan,
   type RoutingRule,
@@ -21,6 +22,7 @@ import type { Accounts } from '../../projections/accounts.ts'
 import { includesOwnRules } from '../../projections/accounts.ts'
 import type { Callers } from '../../projections/callers.ts'
 import { toPastRuleSet } from '../../projections/history.ts'
+import { isOwnPolicy } from '../../projections/operator-scope.ts'
 import type { Policies } from '../../projections/policies.ts'
 import { emptyRuleSet } from '../../projections/rules.ts'
 import { requireUser, userId, userNotFoundError } from '../auth/index.ts'
@@ -44,6 +46,12 @@ export function createEffectiveRuleEndpoints(services: EffectiveRuleServices): r
   /** The visibility of now holds for the past, too: what was confidential may have become so since. */
   const isFull = ({ ownerId, origin }: RuleSet) =>
     origin === undefined || known.policy(ownerId)?.visibility === 'full'
+
+  /** Operators with a scope see of other policies what their users see. */
+  function isOwn({ ownerId }: RuleSet, scope: OperatorScope): boolean {
+    const policy = known.policy(ownerId)
+    return policy !== undefined && isOwnPolicy(policy, scope)
+  }
 
   async function respond(
     userId: number,
@@ -72,7 +80,7 @@ export function createEffectiveRuleEndpoints(services: EffectiveRuleServices): r
     endpoint({
       method: 'GET',
       path: '/admin/users/{id}/effective-rules',
-      access: operator('auditor'),
+      access: operator('auditor', 'filtered'),
       operationId: 'listEffectiveRulesOfUser',
       summary: 'Lists all rules that apply to the requests of a user, those of policies included.',
       tags: ['policies'],
@@ -80,7 +88,10 @@ export function createEffectiveRuleEndpoints(services: EffectiveRuleServices): r
       query: asOfQuery,
       responses,
       notFound: userNotFoundError,
-      handle: ({ params, query }) => respond(params.id, query.as_of, () => true),
+      handle({ params: { id }, query, scope }) {
+        if (scope?.hasUser(id) === false) throw userNotFoundError(id)
+        return respond(id, query.as_of, (rules) => !scope || isOwn(rules, scope) || isFull(rules))
+      },
     }),
   ]
 }

@@ -17,6 +17,7 @@ export const groups = defineResource({
   path: '/admin/groups',
   tag: 'groups',
   roles: { read: 'auditor', write: 'editor' },
+  scoped: { read: 'filtered', write: 'refused', includes: ({ id }, scope) => scope.hasGroup(id) },
   id: serialId(12),
   fields: {
     name: Type.String({ minLength: 1, maxLength: 128, description: 'Name of the group.' }),

@@ -13,6 +13,7 @@ import { buildIdSchema, createNotFoundError } from '../../core/resources/resourc
 import type { Accounts } from '../../projections/accounts.ts'
 import { foldPolicy, type Policy, type PolicyScope, policyEvents } from '../../projections/events/policies.ts'
 import type { Groups } from '../../projections/groups.ts'
+import { isOwnPolicy } from '../../projections/operator-scope.ts'
 import type { Policies } from '../../projections/policies.ts'
 import { evaluationRank, MAX_PRIORITY } from '../../projections/rules.ts'
 
@@ -43,6 +44,19 @@ export const policies = defineResource({
   path: '/admin/policies',
   tag: 'policies',
   roles: { read: 'auditor', write: 'editor' },
+  scoped: {
+    read: 'filtered',
+    write: 'filtered',
+    includes: (policy, scope) => isOwnPolicy(policy, scope),
+    checkChange({ appliesTo }, scope) {
+      if (appliesTo === undefined) return
+      if ('everyone' in appliesTo || appliesTo.users?.length) {
+        const message = 'applies_to may name groups of your scope only. Ask an operator without a scope.'
+        throw new GatewayError('scope_exceeded', message, { param: 'applies_to' })
+      }
+      requireKnown('group', appliesTo.groups ?? [], scope.hasGroup)
+    },
+  },
   id: serialId(15),
   fields: {
     name: Type.String({ minLength: 1, maxLength: 128, description: 'Name of the policy.' }),
@@ -139,12 +153,18 @@ export const policies = defineResource({
 /** Throws 400 if the policy names a group or a user that does not exist. */
 function requireMembers(scope: PolicyScope, { accounts, groups }: PolicyServices): void {
   if ('everyone' in scope) return
-  for (const [index, id] of scope.groups.entries())
-    if (groups.group(id) === undefined)
-      throw invalidParameterError(`applies_to.groups[${index}]`, `applies_to: group ${id} was not found.`)
-  for (const [index, id] of scope.users.entries())
-    if (accounts.user(id) === undefined)
-      throw invalidParameterError(`applies_to.users[${index}]`, `applies_to: user ${id} was not found.`)
+  requireKnown('group', scope.groups, (id) => groups.group(id) !== undefined)
+  requireKnown('user', scope.users, (id) => accounts.user(id) !== undefined)
+}
+
+function requireKnown(
+  name: 'group' | 'user',
+  ids: readonly number[],
+  isKnown: (id: number) => boolean,
+): void {
+  for (const [index, id] of ids.entries())
+    if (!isKnown(id))
+      throw invalidParameterError(`applies_to.${name}s[${index}]`, `applies_to: ${name} ${id} was not found.`)
 }
 
 export const policyId = buildIdSchema(policies)

@@ -1,4 +1,5 @@
 import { operator } from '../../core/contract/index.ts'
+import { isOwnPolicy } from '../../projections/operator-scope.ts'
 import type { Policies } from '../../projections/policies.ts'
 import type { RuleScope } from '../rules/index.ts'
 import { policyId, policyNotFoundError } from './policies.ts'
@@ -8,14 +9,16 @@ export function createPolicyScope(policies: Pick<Policies, 'policy' | 'revision'
   return {
     path: '/admin/policies/{policy_id}',
     params: { policy_id: policyId },
-    read: operator('auditor'),
-    write: operator('editor'),
+    read: operator('auditor', 'filtered'),
+    write: operator('editor', 'filtered'),
     operation: 'Policy',
     whose: "a policy's",
-    ownerOf({ params }, isPast = false) {
+    ownerOf({ params, scope }, isPast = false) {
       // The cast is safe: the paths of all endpoints have this parameter.
       const { policy_id: id } = params as { readonly policy_id: number }
-      if (policies.policy(id) !== undefined || (isPast && policies.revision(id) >= 0)) return id
+      const policy = policies.policy(id)
+      if (scope ? policy && isOwnPolicy(policy, scope) : policy || (isPast && policies.revision(id) >= 0))
+        return id
       throw policyNotFoundError(id)
     },
   }

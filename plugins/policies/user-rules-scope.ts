@@ -12,14 +12,14 @@ export function createUserRulesScope(
   return {
     path: '/admin/users/{user_id}',
     params: { user_id: userId },
-    read: operator('auditor'),
-    write: operator('editor'),
+    read: operator('auditor', 'filtered'),
+    write: operator('editor', 'filtered'),
     operation: 'User',
     whose: "a user's",
-    ownerOf({ params }, isPast = false) {
+    ownerOf({ params, scope }, isPast = false) {
       // The cast is safe: the paths of all endpoints have this parameter.
       const { user_id: id } = params as { readonly user_id: number }
-      if (accounts.user(id) !== undefined || (isPast && rules.revision(id) >= 0)) return id
+      if (scope ? scope.hasUser(id) : accounts.user(id) || (isPast && rules.revision(id) >= 0)) return id
       throw userNotFoundError(id)
     },
   }
