@@ -2,17 +2,18 @@ import { isDeepStrictEqual } from 'node:util'
 import { isJsonObject, type JsonObject } from '../../core/contract/index.ts'
 
 /**
- * Returns a claim by its name, or by its path: Keycloak has roles at `realm_access.roles`. A claim of the
- * whole name wins, because names may be URLs.
+ * Returns a claim by its name, or by its path: Keycloak has roles at `realm_access.roles`. Names may have
+ * dots themselves, as `kubernetes.io` has.
  */
 export function readClaim(claims: JsonObject, path: string): unknown {
   if (Object.hasOwn(claims, path)) return claims[path]
-  let value: unknown = claims
-  for (const name of path.split('.')) {
-    if (!isJsonObject(value) || !Object.hasOwn(value, name)) return undefined
-    value = value[name]
+  for (let dot = path.indexOf('.'); dot !== -1; dot = path.indexOf('.', dot + 1)) {
+    const name = path.slice(0, dot)
+    const inner = Object.hasOwn(claims, name) ? claims[name] : undefined
+    const value = isJsonObject(inner) ? readClaim(inner, path.slice(dot + 1)) : undefined
+    if (value !== undefined) return value
   }
-  return value
+  return undefined
 }
 
 /** Returns the texts of a claim that is a text or a list. */

@@ -206,6 +206,73 @@ describe('tokens of callers', () => {
     await closed.stop()
     await other.stop()
   })
+
+  it('have the claims of workloads, as the guides configure them', async () => {
+    const other = await startIdentityProvider()
+    const row = (audience: string, more: string) =>
+      `    - { issuer: '${other.issuer}', audience: ${audience}, ${more} }\n`
+    const workloads = await startGateway(
+      await withSettings(
+        `${UNLIMITED}identity:\n  callers:\n${[
+          row(
+            'github',
+            'user: { id: repository_id, name: repository }, require: { repository_owner_id: "9919", ref_protected: "true" }',
+          ),
+          row(
+            'kubernetes',
+            'user: { name: sub }, groups: { claim: kubernetes.io.namespace, map: { batch: Batch jobs }, create: true }',
+          ),
+          row(
+            'entra',
+            'user: { id: oid, name: preferred_username }, groups: { claim: groups, map: { 7b1c: Engineering } }',
+          ),
+        ].join('')}`,
+      ),
+    )
+    const github = {
+      aud: 'github',
+      sub: 'repo:acme/app:ref:refs/heads/main',
+      repository: 'acme/app',
+      repository_id: '41881900',
+      repository_owner_id: '9919',
+      ref_protected: 'true',
+    }
+    const serviceAccount = 'system:serviceaccount:batch:nightly'
+    const namespace = { namespace: 'batch', serviceaccount: { name: 'nightly' } }
+    const cases: [JWTPayload, number][] = [
+      [github, 200],
+      [{ ...github, sub: 'repo:acme/app:pull_request', ref_protected: 'false' }, 401],
+      [{ ...github, repository_owner_id: '1' }, 401],
+      [{ aud: 'kubernetes', sub: serviceAccount, 'kubernetes.io': namespace }, 200],
+      [
+        {
+          aud: 'entra',
+          sub: 'pairwise',
+          oid: '51f1',
+          preferred_username: 'ada@acme.example.com',
+          groups: ['7b1c'],
+        },
+        200,
+      ],
+      [{ aud: 'entra', sub: 'pairwise' }, 401],
+    ]
+    for (const [claims, status] of cases)
+      expect((await chat(await other.sign(claims), workloads)).status, JSON.stringify(claims)).to.equal(
+        status,
+      )
+    const { data } = (await workloads.call('GET', '/admin/users', undefined, AS_ADMIN)).body
+    const names = data.map(({ name, identity }: { name: string; identity?: { subject: string } }) => [
+      name,
+      identity?.subject,
+    ])
+    expect(names).to.deep.include(['acme/app', '41881900'])
+    expect(names).to.deep.include([serviceAccount, serviceAccount])
+    expect(names).to.deep.include(['ada@acme.example.com', '51f1'])
+    const { data: groups } = (await workloads.call('GET', '/admin/groups', undefined, AS_ADMIN)).body
+    expect(groups.map(({ name }: { name: string }) => name)).to.deep.equal(['Batch jobs'])
+    await workloads.stop()
+    await other.stop()
+  })
 })
 
 describe('keys of an issuer', () => {
