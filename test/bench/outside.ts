@@ -11,6 +11,7 @@ import { type BenchGateway, startGateway } from './gateway.ts'
 import { startLiteLlm } from './litellm.ts'
 import { median } from './median.ts'
 import { startPortkey } from './portkey.ts'
+import { familyOf } from './process-figures.ts'
 import { benchFile, type ServerProcess, startProcess } from './processes.ts'
 import { BURST_MARKER } from './prompts.ts'
 import { PROVIDERS } from './providers.ts'
@@ -219,7 +220,8 @@ function microsOf(figures: readonly Measured[]): number {
 }
 
 function pin({ pid }: ServerProcess, core: string): void {
-  execFileSync('taskset', ['-a', '-c', '-p', core, String(pid)], { stdio: 'ignore' })
+  for (const member of familyOf(pid))
+    execFileSync('taskset', ['-a', '-c', '-p', core, String(member)], { stdio: 'ignore' })
 }
 
 const SENTENCE = 'The committee met on a rainy morning and agreed to look at the plans again. '

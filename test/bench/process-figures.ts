@@ -29,7 +29,8 @@ export function readMemory(pid: number): { now: number; peak: number } {
   return { now: megabytes('VmRSS'), peak: megabytes('VmHWM') }
 }
 
-function familyOf(pid: number): readonly number[] {
+/** The process and its descendants, of which a cluster has one per worker. */
+export function familyOf(pid: number): readonly number[] {
   const children = read(pid, `task/${pid}/children`).split(' ').filter(Boolean).map(Number)
   return [pid, ...children.flatMap(familyOf)]
 }
