@@ -94,7 +94,12 @@ function RequestDetails({ record }: { readonly record: ShownRequest }) {
         <a href={href('/simulator', { user: user_id, at: rules_position, request: record.x_request_id })}>
           Open in the simulator
         </a>{' '}
-        · <a href={href('/requests', { key: record.key_id })}>Requests of this key</a>
+        ·{' '}
+        {record.key_id === null ? (
+          <a href={href('/requests', { user: user_id })}>Requests of this user</a>
+        ) : (
+          <a href={href('/requests', { key: record.key_id })}>Requests of this key</a>
+        )}
       </p>
       {record.routing_reason && <p class="muted">{record.routing_reason}</p>}
       <div class="grid">

@@ -47,10 +47,15 @@ export const UserPages = createResourcePages<User>({
     },
     { title: 'Created', cell: ({ created_at }) => <Time value={created_at} /> },
   ],
-  summary: ({ id, plan, created_at, groups: ids }) => (
+  summary: ({ id, plan, created_at, groups: ids, identity }) => (
     <>
       <Badge>{plan}</Badge> · created <Time value={created_at} />
       {ids.length > 0 && ` · in ${ids.map((group) => groups.of(group)).join(', ')}`} ·{' '}
+      {identity && (
+        <>
+          <code>{identity.subject}</code> at {identity.issuer} ·{' '}
+        </>
+      )}
       <a href={href('/requests', { user: id })}>Requests</a> ·{' '}
       <a href={href('/time', { user: id })}>Rules over time</a> ·
     </>
