@@ -10,7 +10,7 @@ export type Position = number
  */
 export interface Actor {
   readonly type: 'operator' | 'key' | 'identity' | 'root' | 'cli' | 'system'
-  /** Id of the operator or key, subject of an identity provider; for all others, the type. */
+  /** Id of the operator or key, `issuer#subject` of a token; for all others, the type. */
   readonly id: string
   /** Name of the operator, or of the user of the key, when the change was made. */
   readonly name: string

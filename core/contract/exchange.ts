@@ -256,8 +256,12 @@ export interface CallerIdentity {
 
 /** The caller as the author of changes. The name is that of the user at this time. */
 export function keyActor({ keyId, identity, name }: Pick<Account, 'keyId' | 'identity' | 'name'>): Actor {
-  if (identity === undefined) return { type: 'key', id: keyId, name }
-  return { type: 'identity', id: identity.subject, name, issuer: identity.issuer }
+  return identity === undefined ? { type: 'key', id: keyId, name } : identityActor(identity, name)
+}
+
+/** The subject of a token as an actor. The issuer is part of the id: a subject may be called root. */
+export function identityActor({ issuer, subject }: Omit<CallerIdentity, 'expiresAtMs'>, name: string): Actor {
+  return { type: 'identity', id: `${issuer}#${subject}`, name, issuer }
 }
 
 /** A WebSocket connection: the same object for all its messages, to keep data by. */

@@ -28,7 +28,7 @@ export const ActorSchema = Type.Object(
         'the gateway itself.',
     }),
     id: Type.String({
-      description: 'Id of the operator or key, subject of the token; for all others, the type.',
+      description: 'Id of the operator or key, issuer#subject of the token; for all others, the type.',
     }),
     name: Type.String({ description: 'Name of the operator, or of the user of the key, at that time.' }),
     issuer: Type.Optional(Type.String({ description: 'Issuer of the token.' })),

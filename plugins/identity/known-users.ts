@@ -1,4 +1,4 @@
-import type { Author, Plan } from '../../core/contract/index.ts'
+import { type Author, identityActor, type Plan } from '../../core/contract/index.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import { groupStream } from '../../projections/events/groups.ts'
 import { identityId, identityStream } from '../../projections/events/identities.ts'
@@ -122,7 +122,7 @@ export function createKnownUsers(services: KnownUserServices) {
     requestId: string,
   ): Promise<number> => {
     const { issuer, subject, name } = claimed
-    const author: Author = { actor: { type: 'identity', id: subject, name, issuer }, requestId }
+    const author: Author = { actor: identityActor({ issuer, subject }, name), requestId }
     const identity = identityId('subject', issuer, subject)
     const known = identities.linkedTo(identity)
     if (!createsUsers && (known === undefined || accounts.user(known) === undefined)) {

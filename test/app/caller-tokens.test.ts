@@ -77,9 +77,14 @@ describe('tokens of callers', () => {
     expect(user.groups).to.deep.equal([groups[0].id])
 
     const { data } = (await asAdmin('GET', '/admin/audit?limit=100')).body
-    const made = data.filter(({ actor }: { actor: { id: string } }) => actor.id === 'grace')
+    const made = data.filter(({ actor }: { actor: { id: string } }) => actor.id.endsWith('#grace'))
     expect(made.length).to.be.greaterThan(2)
-    const actor = { type: 'identity', id: 'grace', name: 'grace@example.com', issuer: provider.issuer }
+    const actor = {
+      type: 'identity',
+      id: `${provider.issuer}#grace`,
+      name: 'grace@example.com',
+      issuer: provider.issuer,
+    }
     for (const entry of made) expect(entry.actor).to.deep.equal(actor)
   })
 
@@ -113,6 +118,18 @@ describe('tokens of callers', () => {
     await asAdmin('PATCH', `/admin/users/${id}`, { requests_per_minute: 1 })
     await chat(newcomer)
     expect((await chat(newcomer)).status).to.equal(429)
+  })
+
+  it('name no operator as an actor, whatever the subject is called', async () => {
+    for (const sub of ['root', 'operator_gGvBxwr2CTTZ4RYVqXhM0SkL', 'system']) {
+      const token = await provider.sign({ sub, email: sub, realm_access: { roles: ['admin'] } })
+      expect((await chat(token)).status).to.equal(200)
+      const asCaller = { authorization: `Bearer ${token}` }
+      expect((await gateway.call('GET', '/admin/users', undefined, asCaller)).status).to.equal(401)
+      const { data } = (await asAdmin('GET', `/admin/audit?actor=${sub}&kind=user`)).body
+      const types = data.map(({ actor }: { actor: { type: string } }) => actor.type)
+      expect(types).not.to.include('identity')
+    }
   })
 
   it('are refused with wrong claims', async () => {
