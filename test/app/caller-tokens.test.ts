@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { expect } from 'chai'
@@ -222,6 +222,40 @@ describe('tokens of callers', () => {
     expect((await chat(token, closed)).body.error.code).to.equal('user_unknown')
     await closed.stop()
     await other.stop()
+  })
+
+  it('are decided about again by simulations and what-if', async () => {
+    const settings = await withSettings(`${UNLIMITED}ledger: { record_prompts: full }
+identity: { callers: [{ issuer: '${provider.issuer}', audience: signalbox, user: { plan: paid },
+  groups: { claim: groups, create: true } }] }\n`)
+    const recording = await startGateway({ ...settings, RECORD_KEY: randomBytes(32).toString('base64') })
+    const claims = { sub: 'recorded', email: 'recorded', groups: ['Legal'] }
+    const token = await provider.sign(claims)
+    const headers = { authorization: `Bearer ${token}` }
+    const answered = await recording.call('POST', CHAT, chatBody('the merger is near'), headers)
+    const groups = await recording.call('GET', '/admin/groups?q=Legal', undefined, AS_ADMIN)
+    const draft = {
+      name: 'Draft',
+      is_enabled: true,
+      priority: 0,
+      applies_to: { groups: [groups.body.data[0].id] },
+      firewall_rules: [firewallRule({ name: 'Merger', pattern: 'merger' })],
+    }
+    const file = { policies: [draft] }
+    const whatIf = await recording.call('POST', '/admin/what-if', { file }, AS_ADMIN)
+    expect(whatIf.status, JSON.stringify(whatIf.body)).to.equal(200)
+    expect(whatIf.body.data).to.deep.include({ requests: 1, evaluated: 1 })
+    expect(whatIf.body.data.effects).to.include({ blocked: 1 })
+    expect(whatIf.body.data.reproduced).to.deep.include({ same: 1, different: 0 })
+    const { data } = (await recording.call('GET', '/admin/users?q=recorded', undefined, AS_ADMIN)).body
+    const simulation = {
+      user_id: data[0].id,
+      request: chatBody('the merger is near'),
+      request_id: answered.headers.get('x-request-id'),
+    }
+    const again = await recording.call('POST', '/admin/simulate', simulation, AS_ADMIN)
+    expect(again.status, JSON.stringify(again.body)).to.equal(200)
+    await recording.stop()
   })
 
   it('have the claims of workloads, as the guides configure them', async () => {
