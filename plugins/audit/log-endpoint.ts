@@ -2,19 +2,25 @@ import { type Endpoint, endpoint, operator } from '../../core/contract/index.ts'
 import { decodeCursor, encodeCursor } from '../../core/http/pages.ts'
 import { createBackgroundYield } from '../../core/util/cooperative-yield.ts'
 import { toCsvLine } from '../../core/util/csv.ts'
+import type { Policies } from '../../projections/policies.ts'
 import { type LogEntry, type ReadChangedObjects, showLogEntry } from './audit-entries.ts'
 import { type LogFilter, parseLogFilter } from './log-filter.ts'
 import type { LogReader } from './read-log.ts'
 import { AUDIT_PAGE, adminAuditQuery, LogEntryPage } from './schemas.ts'
+import { narrowObject, toEntryFilter } from './scoped-entries.ts'
 import { LogSearch } from './search-log.ts'
 
 /** `GET /admin/audit`: everything that changed, and what operators did, newest first or as an export. */
-export function createLogEndpoint(reader: LogReader, readObjects: ReadChangedObjects): Endpoint {
+export function createLogEndpoint(
+  reader: LogReader,
+  readObjects: ReadChangedObjects,
+  policies: Pick<Policies, 'policy'>,
+): Endpoint {
   const search = new LogSearch(reader)
   return endpoint({
     method: 'GET',
     path: '/admin/audit',
-    access: operator('auditor'),
+    access: operator('auditor', 'filtered'),
     operationId: 'listAuditEntries',
     summary: 'Lists all changes, and sign-ins, refused calls and reads of operators, newest first.',
     description: 'An export has the entries up to the call, oldest first. It is an entry itself.',
@@ -29,9 +35,9 @@ export function createLogEndpoint(reader: LogReader, readObjects: ReadChangedObj
     },
     errors: ['audit_busy'],
     audited: ({ format = 'json' }) => (format === 'json' ? undefined : 'export'),
-    async handle({ query, client }) {
+    async handle({ query, client, scope }) {
       const { format = 'json', limit = AUDIT_PAGE.default, cursor, objects: hasObjects = false } = query
-      const filter = parseLogFilter(query)
+      const filter = parseLogFilter(query, scope && toEntryFilter(scope, policies))
       if (format !== 'json') return exportEntries(reader, filter, format)
       const below = cursor === undefined ? Number.MAX_SAFE_INTEGER : decodeCursor('below', cursor)
       const entries = await search.find(filter, below, limit + 1, client.signal)
@@ -39,7 +45,13 @@ export function createLogEndpoint(reader: LogReader, readObjects: ReadChangedObj
       const last = entries.length > limit ? page.at(-1) : undefined
       const next_cursor = last ? encodeCursor('below', last.record.position) : null
       const objects = hasObjects ? await readObjects(page) : undefined
-      const data = page.map((entry) => ({ ...showLogEntry(entry), ...objects?.get(entry.record.position) }))
+      const showObject = (entry: LogEntry) => {
+        const object = objects?.get(entry.record.position)
+        if (object === undefined || scope === undefined) return object
+        const { before, after } = object
+        return { before: narrowObject(entry, before, scope), after: narrowObject(entry, after, scope) }
+      }
+      const data = page.map((entry) => ({ ...showLogEntry(entry), ...showObject(entry) }))
       return { status: 200, body: { data, next_cursor } }
     },
   })

@@ -18,8 +18,8 @@ export interface LogFilter {
   matches(entry: LogEntry): boolean
 }
 
-/** Throws 400 that names an invalid parameter. */
-export function parseLogFilter(query: AdminAuditQuery): LogFilter {
+/** Throws 400 that names an invalid parameter. `isInScope`: tells what else is left out. */
+export function parseLogFilter(query: AdminAuditQuery, isInScope?: (entry: LogEntry) => boolean): LogFilter {
   const { user, group, policy, actor, kind, rule } = query
   const since = query.since === undefined ? undefined : parseAsOf(query.since, 'since')
   const until = query.until === undefined ? undefined : parseAsOf(query.until, 'until')
@@ -30,7 +30,12 @@ export function parseLogFilter(query: AdminAuditQuery): LogFilter {
     since,
     until,
     terms,
-    isSelective: terms.length > 0 || text !== undefined || since !== undefined || until !== undefined,
+    isSelective:
+      isInScope !== undefined ||
+      terms.length > 0 ||
+      text !== undefined ||
+      since !== undefined ||
+      until !== undefined,
     matches(entry) {
       const { record } = entry
       const { data, metadata } = record
@@ -43,7 +48,8 @@ export function parseLogFilter(query: AdminAuditQuery): LogFilter {
         (actor === undefined || metadata.actor.id === actor) &&
         (since === undefined || compareToAsOf(record, since) >= 0) &&
         (until === undefined || compareToAsOf(record, until) <= 0) &&
-        (text === undefined || containsText(entry, text))
+        (text === undefined || containsText(entry, text)) &&
+        isInScope?.(entry) !== false
       )
     },
   }

@@ -49,6 +49,7 @@ export default definePlugin({
         createLogEndpoint(
           createLogReader(host.log, services.timeline, services.history, createLostRaceFinder(services)),
           createChangedObjectReader(host.log, services.history, services.kinds),
+          services.policies,
         ),
         createDiffEndpoint(services),
         ...createEvidenceEndpoints(services.evidence),

@@ -8,6 +8,7 @@ import {
   GatewayError,
   type Host,
   type JsonObject,
+  type OperatorScope,
   operator,
   type RoutingRule,
   type RuleSet,
@@ -25,6 +26,7 @@ import type { CallerAt } from '../../projections/callers.ts'
 import { evolveUserRules, type RuleEvent } from '../../projections/events/rules.ts'
 import type { User } from '../../projections/events/users.ts'
 import { toPastRuleSet } from '../../projections/history.ts'
+import { isOwnPolicy } from '../../projections/operator-scope.ts'
 import { RULE_KINDS, type RuleKindName, toUserRules } from '../../projections/rules.ts'
 import { checkEndpoint, userNotFoundError } from '../auth/index.ts'
 import {
@@ -34,6 +36,7 @@ import {
   moderationsDialect,
   routeDialect,
 } from '../dispatch/index.ts'
+import { isRecordInScope } from '../ledger/index.ts'
 import { messagesDialect } from '../messages/index.ts'
 import { createResponsesParser, type Responses } from '../responses/index.ts'
 import {
@@ -227,7 +230,7 @@ export function createAdminSimulationEndpoint(services: AuditServices, host: Hos
   return endpoint({
     method: 'POST',
     path: '/admin/simulate',
-    access: operator('auditor'),
+    access: operator('auditor', 'filtered'),
     operationId: 'simulateForUser',
     summary: 'Simulates an inference request of a user without calling a model.',
     tags: ['policies'],
@@ -238,6 +241,7 @@ export function createAdminSimulationEndpoint(services: AuditServices, host: Hos
     async handle(call) {
       const { user_id: userId, request, endpoint, as_of, key_id, request_id, drafts = {} } = call.body
       const user = services.accounts.user(userId)
+      if (call.scope) requireInScope(call.scope, call.body, services)
       // A deleted user has a past.
       if (user === undefined && as_of === undefined && request_id === undefined)
         throw userNotFoundError(userId)
@@ -246,9 +250,31 @@ export function createAdminSimulationEndpoint(services: AuditServices, host: Hos
       const terms = { endpoint, as_of, key_id, request_id, drafts: own, policyDrafts: policies }
       const simulation = toSimulation(request, terms)
       const account = { userId, name, plan, keyId: '', position }
-      return simulate({ ...call, account }, simulation)
+      return simulate({ ...call, account }, simulation, call.scope)
     },
   })
+}
+
+/** Throws 404 for users and policies that are not in the scope, and 403 for another time. */
+function requireInScope(
+  scope: OperatorScope,
+  { user_id, drafts, as_of }: Static<typeof AdminSimulationRequest>,
+  { policies }: AuditServices,
+): void {
+  if (!scope.hasUser(user_id)) throw userNotFoundError(user_id)
+  if (as_of !== undefined) {
+    // The user may have been in other groups then.
+    const message = 'as_of needs an operator without a scope.'
+    throw new GatewayError('scope_exceeded', message, { param: 'as_of' })
+  }
+  for (const [index, { policy_id: id }] of drafts?.policies?.entries() ?? []) {
+    const policy = policies.policy(id)
+    if (policy === undefined || !isOwnPolicy(policy, scope)) throw createUnknownPolicyError(index, id)
+  }
+}
+
+function createUnknownPolicyError(index: number, id: number): GatewayError {
+  return new GatewayError('not_found', `drafts.policies[${index}]: policy ${id} was not found.`)
 }
 
 const SIMULATION_ERRORS = [
@@ -261,8 +287,8 @@ const SIMULATION_ERRORS = [
 
 function createSimulator(services: AuditServices, host: Host) {
   const decide = createRequestDecider(host, services.findResponse)
-  return async (call: UnsentCall, asked: Simulation): Promise<EndpointResponse> => {
-    const simulation = await completeFromRecord(asked, call.account, services)
+  return async (call: UnsentCall, asked: Simulation, scope?: OperatorScope): Promise<EndpointResponse> => {
+    const simulation = await completeFromRecord(asked, call.account, services, scope)
     const { requestId = call.requestId, asOf } = simulation
     const { past, ...caller } = await snapshotSimulatedCaller(simulation, call.account, services)
     const decideAsThen = async (exchange: Exchange) => {
@@ -291,12 +317,13 @@ async function completeFromRecord(
   simulation: Simulation,
   { userId }: Account,
   { findRequest }: AuditServices,
+  scope: OperatorScope | undefined,
 ): Promise<Simulation> {
   const { requestId, asOf, keyId, drafts, policyDrafts } = simulation
   if (requestId === undefined || asOf !== undefined || hasRules(drafts) || policyDrafts.length > 0)
     return simulation
   const record = await findRequest(requestId)
-  if (record?.userId !== userId) return simulation
+  if (record?.userId !== userId || (scope && !isRecordInScope(record, scope))) return simulation
   const position: AsOf = { type: 'position', position: record.rulesPosition, param: 'request_id' }
   return { ...simulation, asOf: position, keyId: keyId ?? (record.keyId === '' ? undefined : record.keyId) }
 }
@@ -381,7 +408,7 @@ async function addPolicyDrafts(
   for (const [index, { policy_id: id, ...rules }] of drafts.entries()) {
     const policy = policies.policy(id)
     const path = `drafts.policies[${index}]`
-    if (policy === undefined) throw new GatewayError('not_found', `${path}: policy ${id} was not found.`)
+    if (policy === undefined) throw createUnknownPolicyError(index, id)
     const stored = drafted.find(({ ownerId }) => ownerId === id) ?? policies.rulesOf(id)
     const changed = await addDrafts(stored, rules, policyCommands, path)
     drafted = [...drafted.filter(({ ownerId }) => ownerId !== id), changed].sort(

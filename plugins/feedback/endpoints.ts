@@ -12,7 +12,7 @@ import { SYSTEM_ACTOR } from '../../core/event-log/actor.ts'
 import { invalidParameterError } from '../../core/http/parse-call.ts'
 import type { ReportRatingChange } from '../../projections/events/access.ts'
 import type { FeedbackCursor, FeedbackFilter, LedgerReader, StoredFeedback } from '../ledger/index.ts'
-import { parseTimeRange, showFeedback } from '../ledger/index.ts'
+import { isRecordInScope, parseTimeRange, showFeedback } from '../ledger/index.ts'
 import { type ImportServices, importRatingLines } from './import-ratings.ts'
 import { toRequestId } from './request-ids.ts'
 import {
@@ -27,7 +27,10 @@ import {
   importQuery,
 } from './schemas.ts'
 
-type FeedbackReader = Pick<LedgerReader, 'giveFeedback' | 'listFeedback' | 'importRatings' | 'deleteImported'>
+type FeedbackReader = Pick<
+  LedgerReader,
+  'find' | 'giveFeedback' | 'listFeedback' | 'importRatings' | 'deleteImported'
+>
 
 const GIVE = {
   method: 'POST',
@@ -59,7 +62,7 @@ export function createFeedbackEndpoints(
     endpoint({
       ...GIVE,
       path: '/admin/feedback',
-      access: operator('editor'),
+      access: operator('editor', 'filtered'),
       operationId: 'giveFeedbackForUser',
       summary: 'Says how good the reply to a request of any user is, or imports rated prompts.',
       tags: ['admin'],
@@ -71,7 +74,11 @@ export function createFeedbackEndpoints(
       textBody: {
         types: ['application/jsonl'],
         applies: ({ format }) => format === 'jsonl',
-        async handle({ text, author = { actor: SYSTEM_ACTOR } }) {
+        async handle({ text, author = { actor: SYSTEM_ACTOR }, scope }) {
+          if (scope) {
+            const message = 'Imported ratings are about all groups. Ask an operator without a scope.'
+            throw new GatewayError('endpoint_not_allowed', message)
+          }
           const givenBy = author.actor.id
           const result = await importRatingLines(text, {
             ...importing,
@@ -81,7 +88,12 @@ export function createFeedbackEndpoints(
           return { status: 200, body: { data: result } }
         },
       },
-      handle: ({ body, author }) => give(reader, body, author.actor.id),
+      async handle({ body, author, scope }) {
+        const record = scope && (await reader.find(toRequestId(body.request_id) ?? ''))
+        if (scope && !(record && isRecordInScope(record, scope)))
+          throw createUnknownRequestError(body.request_id)
+        return give(reader, body, author.actor.id)
+      },
     }),
     endpoint({
       method: 'GET',

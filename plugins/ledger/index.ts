@@ -16,6 +16,7 @@ export {
   scoreBound,
   userFilter,
 } from './schemas.ts'
+export { isRecordInScope, narrowRecord, toGroupFilter } from './scoped-records.ts'
 export { showFeedback, showRecord } from './show-record.ts'
 export { CopyOf, CopyTarget, RecordedFeatures, WorstCase } from './slots.ts'
 export type {

@@ -3,6 +3,7 @@ import type { ReportPromptAccess } from '../../projections/events/access.ts'
 import { userId } from '../auth/index.ts'
 import type { LedgerReader } from './reader.ts'
 import { DeletedPrompts, RecordedPromptSchema, requestId } from './schemas.ts'
+import { isRecordInScope } from './scoped-records.ts'
 import type { StoredPrompt } from './store/queries.ts'
 
 export interface PromptServices {
@@ -21,16 +22,17 @@ export function createPromptEndpoints(services: PromptServices): readonly Endpoi
     endpoint({
       method: 'GET',
       path: '/admin/requests/{id}/prompt',
-      access: operator('auditor'),
+      access: operator('auditor', 'filtered'),
       operationId: 'readPrompt',
       summary: 'Returns the recorded prompt of a request.',
       tags: ['admin'],
       params: { id: requestId },
       responses: { 200: { description: 'What is recorded.', body: data(RecordedPromptSchema) } },
       errors: ['not_found', 'prompt_unreadable', 'ledger_unavailable'],
-      async handle({ params: { id }, author }) {
+      async handle({ params: { id }, author, scope }) {
         const prompt = await reader.findPrompt(id)
-        if (prompt === undefined) {
+        const record = scope && prompt && (await reader.find(id))
+        if (prompt === undefined || (scope && !(record && isRecordInScope(record, scope)))) {
           const message = `No prompt is recorded for request ${id}, or it has expired.`
           throw new GatewayError('not_found', message)
         }
@@ -42,7 +44,7 @@ export function createPromptEndpoints(services: PromptServices): readonly Endpoi
     endpoint({
       method: 'DELETE',
       path: '/admin/users/{id}/prompts',
-      access: operator('admin'),
+      access: operator('admin', 'filtered'),
       operationId: 'deletePrompts',
       summary: 'Deletes the recorded prompts of a user for good.',
       description: 'The records of the requests stay. Also for a user who does not exist any more.',
@@ -50,10 +52,12 @@ export function createPromptEndpoints(services: PromptServices): readonly Endpoi
       params: { id: userId },
       responses: { 200: { description: 'They are deleted.', body: data(DeletedPrompts) } },
       errors: ['ledger_unavailable'],
-      async handle({ params: { id }, author }) {
+      async handle({ params: { id }, author, scope }) {
+        const createUnknownError = () =>
+          new GatewayError('not_found', `User ${id} was not found, and no prompts of this user.`)
+        if (scope?.hasUser(id) === false) throw createUnknownError()
         const deleted = await reader.deletePromptsOf(id)
-        if (deleted === 0 && !isKnownUser(id))
-          throw new GatewayError('not_found', `User ${id} was not found, and no prompts of this user.`)
+        if (deleted === 0 && !isKnownUser(id)) throw createUnknownError()
         await report({ type: 'deleted', userId: id, prompts: deleted }, author)
         return { status: 200, body: { data: { user_id: id, deleted } } }
       },

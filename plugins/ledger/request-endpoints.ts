@@ -3,6 +3,7 @@ import {
   type Endpoint,
   endpoint,
   GatewayError,
+  type OperatorScope,
   operator,
   type Static,
   type TObject,
@@ -18,6 +19,7 @@ import {
   requestId,
   requestQuery,
 } from './schemas.ts'
+import { narrowRecord, toGroupFilter } from './scoped-records.ts'
 import { CSV_HEADER, showRecord, toRecordLine } from './show-record.ts'
 import type { RequestFilter, RequestQuery, StoredRecord } from './store/queries.ts'
 import { parseTimeRange } from './time-parameter.ts'
@@ -67,7 +69,7 @@ export function createRequestEndpoints(reader: LedgerReader): readonly Endpoint[
     endpoint({
       method: 'GET',
       path: '/admin/requests',
-      access: operator('auditor'),
+      access: operator('auditor', 'filtered'),
       operationId: 'listAllRequests',
       summary: 'Lists the inference requests of all users, newest first.',
       tags: ['admin'],
@@ -75,25 +77,36 @@ export function createRequestEndpoints(reader: LedgerReader): readonly Endpoint[
       responses: PAGE_RESPONSE,
       errors: ['ledger_unavailable'],
       audited: ({ format = 'json' }) => (format === 'json' ? undefined : 'export'),
-      handle: ({ query }) =>
-        respond(reader, query, {
-          ...(query.user !== undefined && { userId: query.user }),
-          ...(query.group !== undefined && { groupId: query.group }),
-        }),
+      handle: ({ query, scope }) =>
+        respond(
+          reader,
+          query,
+          {
+            ...(query.user !== undefined && { userId: query.user }),
+            ...toGroupFilter(query.group, scope),
+          },
+          scope,
+        ),
     }),
   ]
 }
 
 type RequestQueryValues = Static<TObject<typeof requestQuery>>
 
-async function respond(reader: LedgerReader, query: RequestQueryValues, caller: RequestFilter) {
+async function respond(
+  reader: LedgerReader,
+  query: RequestQueryValues,
+  caller: RequestFilter,
+  scope?: OperatorScope,
+) {
+  const narrow = (record: StoredRecord) => narrowRecord(record, scope)
   const { format = 'json', limit, cursor } = query
   const filter = { ...parseRequestFilter(query), ...caller }
   const start = cursor === undefined ? {} : { before: decodeCursor('before', cursor) }
   if (format === 'json') {
     const { records, next } = await reader.list({ filter, ...start, limit: limit ?? REQUEST_PAGE.default })
     const next_cursor = next === undefined ? null : encodeCursor('before', next)
-    return { status: 200, body: { data: records.map(showRecord), next_cursor } }
+    return { status: 200, body: { data: records.map((record) => showRecord(narrow(record))), next_cursor } }
   }
   const records = readAll(reader, { filter, ...start }, limit ?? Number.POSITIVE_INFINITY)
   // The first page is read before the response begins, so that it can still be an error.
@@ -102,7 +115,7 @@ async function respond(reader: LedgerReader, query: RequestQueryValues, caller: 
   return {
     status: 200,
     headers: { 'content-type': type, 'content-disposition': `attachment; filename="requests.${format}"` },
-    stream: toLines(first, records, header, toLine),
+    stream: toLines(first, records, header, (record) => toLine(narrow(record))),
   }
 }
 

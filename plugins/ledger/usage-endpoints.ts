@@ -1,6 +1,7 @@
 import {
   type Endpoint,
   endpoint,
+  type OperatorScope,
   operator,
   type Static,
   type TObject,
@@ -9,6 +10,7 @@ import {
 import { invalidParameterError } from '../../core/http/parse-call.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { LedgerReader } from './reader.ts'
+import { toGroupFilter } from './scoped-records.ts'
 import { showCopies, showUsage } from './show-record.ts'
 import type { CopyQuery, UsageDimension, UsageGroup, UsageQuery } from './store/queries.ts'
 import { DAY_MS, HOUR_MS } from './store/record-id.ts'
@@ -39,15 +41,22 @@ export function createUsageEndpoints(
   accounts: Pick<Accounts, 'user' | 'ownerOfKey'>,
 ): readonly Endpoint[] {
   /** The name of the user, or else of the key or rule. Requests tell what deleted rules were called. */
-  async function readName({ user, key, rule }: UsageGroup): Promise<string | null> {
-    if (user !== undefined) return accounts.user(user)?.name ?? null
+  async function readName(
+    { user, key, rule }: UsageGroup,
+    scope: OperatorScope | undefined,
+  ): Promise<string | null> {
+    // Users who have left the groups of the scope have their names of others.
+    const isHidden = (id: number | undefined) => id !== undefined && scope?.hasUser(id) === false
+    if (user !== undefined) return isHidden(user) ? null : (accounts.user(user)?.name ?? null)
     if (key !== undefined) {
       const owner = accounts.ownerOfKey(key)
+      if (isHidden(owner?.id)) return null
       const name = owner?.keys.find(({ id }) => id === key)?.name ?? key.slice(0, 12)
       return owner === undefined ? null : `${name} (${owner.name})`
     }
     if (rule === undefined) return null
-    const { records } = await reader.list({ filter: { rule }, limit: 1 })
+    const filter = { rule, ...toGroupFilter(undefined, scope) }
+    const { records } = await reader.list({ filter, limit: 1 })
     const entry = records[0]?.rules.find(({ kind, rule_id }) => kind === rule.kind && rule_id === rule.id)
     if (entry === undefined) return null
     return entry.origin === undefined ? entry.name : `${entry.name} (${entry.origin.name})`
@@ -69,17 +78,14 @@ export function createUsageEndpoints(
       ...common,
       method: 'GET',
       path: '/admin/usage',
-      access: operator('auditor'),
+      access: operator('auditor', 'filtered'),
       operationId: 'readAllUsage',
       summary: 'Returns the requests, tokens and cost of all users, by the fields that you group by.',
       tags: ['admin'],
       query: adminUsageQuery,
-      handle({ query: { names = false, user, group, ...query } }) {
-        const caller = {
-          ...(user !== undefined && { userId: user }),
-          ...(group !== undefined && { groupId: group }),
-        }
-        return respond(reader, query, caller, names ? readName : undefined)
+      handle({ query: { names = false, user, group, ...query }, scope }) {
+        const caller = { ...(user !== undefined && { userId: user }), ...toGroupFilter(group, scope) }
+        return respond(reader, query, caller, names ? (each) => readName(each, scope) : undefined)
       },
     }),
     endpoint({
@@ -95,13 +101,16 @@ export function createUsageEndpoints(
     endpoint({
       ...copies,
       path: '/admin/usage/copies',
-      access: operator('auditor'),
+      access: operator('auditor', 'filtered'),
       operationId: 'readAllCopies',
       summary: 'Returns the copies of requests of all users for other models, by rule and model.',
       tags: ['admin'],
       query: adminCopyQuery,
-      handle: ({ query }) =>
-        respondCopies(reader, query, query.user === undefined ? {} : { userId: query.user }),
+      handle: ({ query, scope }) =>
+        respondCopies(reader, query, {
+          ...(query.user !== undefined && { userId: query.user }),
+          ...(scope && { anyGroup: scope.groups() }),
+        }),
     }),
   ]
 }
@@ -116,7 +125,7 @@ type UsageQueryValues = Static<TObject<typeof usageQuery>>
 async function respond(
   reader: LedgerReader,
   query: UsageQueryValues,
-  caller: Pick<UsageQuery, 'userId' | 'groupId'>,
+  caller: Pick<UsageQuery, 'userId' | 'groupId' | 'anyGroup'>,
   readName?: (group: UsageGroup) => Promise<string | null>,
 ) {
   const { group_by = [], key } = query
@@ -145,7 +154,7 @@ async function respond(
 async function respondCopies(
   reader: LedgerReader,
   query: Static<TObject<typeof copyQuery>>,
-  caller: Pick<CopyQuery, 'userId'>,
+  caller: Pick<CopyQuery, 'userId' | 'anyGroup'>,
 ) {
   const { since, until } = parseRange(query)
   const sums = await reader.copies({ since, until, ...caller })

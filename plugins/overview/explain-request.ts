@@ -1,8 +1,15 @@
-import type { FirewallRule, JsonObject, RoutingRule, RuleSet } from '../../core/contract/index.ts'
+import type {
+  FirewallRule,
+  JsonObject,
+  OperatorScope,
+  RoutingRule,
+  RuleSet,
+} from '../../core/contract/index.ts'
 import type { AsOf } from '../../core/util/as-of.ts'
+import { isOwnPolicy } from '../../projections/operator-scope.ts'
 import { RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
 import type { StoredRecord } from '../ledger/index.ts'
-import { showRecord } from '../ledger/index.ts'
+import { narrowRecord, showRecord } from '../ledger/index.ts'
 import type { OverviewServices } from './services.ts'
 
 type ExplainServices = Pick<
@@ -10,13 +17,27 @@ type ExplainServices = Pick<
   'kinds' | 'policies' | 'rules' | 'userHistory' | 'policyHistory'
 >
 
-/** Shows the record of a request with each of its rules, as it was then and as it is now. */
-export async function explainRequest(record: StoredRecord, services: ExplainServices): Promise<JsonObject> {
+/**
+ * Shows the record of a request with each of its rules, as it was then and as it is now. Of rules that do not
+ * belong to the scope, the trace is all there is.
+ */
+export async function explainRequest(
+  record: StoredRecord,
+  services: ExplainServices,
+  scope?: OperatorScope,
+): Promise<JsonObject> {
+  function isShown(policyId: number | undefined): boolean {
+    if (scope === undefined) return true
+    if (policyId === undefined) return scope.hasUser(record.userId)
+    const policy = services.policies.policy(policyId)
+    return policy !== undefined && isOwnPolicy(policy, scope)
+  }
+
   const seen = new Set<string>()
   const rules: JsonObject[] = []
   for (const { kind, rule_id: id, origin } of record.rules) {
     const key = `${kind}:${id}`
-    if (!isRuleKind(kind) || seen.has(key)) continue
+    if (!isRuleKind(kind) || seen.has(key) || !isShown(origin?.id)) continue
     seen.add(key)
     const then = findRule(await readRulesThen(record, origin?.id, services), kind, id)
     const current = origin ? services.policies.rulesOf(origin.id) : services.rules.of(record.userId)
@@ -30,7 +51,7 @@ export async function explainRequest(record: StoredRecord, services: ExplainServ
       current: now ? showRule(now, services) : null,
     })
   }
-  return { ...showRecord(record), rules }
+  return { ...showRecord(narrowRecord(record, scope)), rules }
 }
 
 function isRuleKind(kind: string): kind is RuleKindName {

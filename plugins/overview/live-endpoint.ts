@@ -4,13 +4,20 @@ import {
   endpoint,
   errorsOf,
   type GatewayError,
+  type OperatorScope,
   operator,
   type Static,
   Type,
 } from '../../core/contract/index.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import { apiKeyOf } from '../auth/index.ts'
-import { type LedgerCalls, type StoredRecord, showRecord } from '../ledger/index.ts'
+import {
+  isRecordInScope,
+  type LedgerCalls,
+  narrowRecord,
+  type StoredRecord,
+  showRecord,
+} from '../ledger/index.ts'
 import { LiveEvent, liveQuery } from './schemas.ts'
 import type { OverviewServices } from './services.ts'
 
@@ -118,16 +125,17 @@ export function createLiveEndpoint(
   return endpoint({
     method: 'GET',
     path: '/admin/live',
-    access: operator('auditor'),
+    access: operator('auditor', 'filtered'),
     operationId: 'watchRequests',
     summary: 'Streams the records of requests as they are written, of all workers of this node.',
     tags: ['admin'],
     query: liveQuery,
     responses: { 200: { description: 'The records, until the client disconnects.', events: LiveEvent } },
     errors: ['ledger_unavailable', 'too_many_viewers'],
-    async handle({ query, client, headers, author: { actor } }) {
+    async handle({ query, client, headers, author: { actor }, scope }) {
       if (viewers.size >= MAX_VIEWERS) throw createTooManyViewersError()
-      const viewer = new Viewer(query)
+      const viewer = new Viewer(query, scope)
+      const watched = operators.find(actor.id)?.scope
       viewers.add(viewer)
       client.onClose(() => viewers.delete(viewer))
       client.onClose(await feed.watch(viewer.receive))
@@ -136,7 +144,7 @@ export function createLiveEndpoint(
         client.isAborted ||
         stopping.aborted ||
         (hasSession && sessions.find(headers) === undefined) ||
-        (actor.type === 'operator' && operators.find(actor.id) === undefined)
+        (actor.type === 'operator' && operators.find(actor.id)?.scope !== watched)
       return { status: 200, stream: readViewer(viewer, isEnded, client) }
     },
   })
@@ -173,21 +181,28 @@ async function* readViewer(
 /** The records that wait for one viewer. */
 class Viewer {
   readonly #filter: LiveFilter
+  readonly #scope: OperatorScope | undefined
   #records: StoredRecord[] = []
   #dropped = 0
   #isBeatDue = false
   #wake: () => void = () => undefined
 
-  constructor(filter: LiveFilter) {
+  constructor(filter: LiveFilter, scope: OperatorScope | undefined) {
     this.#filter = filter
+    this.#scope = scope
   }
 
   readonly receive = ({ records, dropped }: LiveBatch): void => {
-    const wanted = records.filter((record) => passes(record, this.#filter))
+    const scope = this.#scope
+    const wanted = records
+      .filter((record) => passes(record, this.#filter) && (!scope || isRecordInScope(record, scope)))
+      .map((record) => narrowRecord(record, scope))
     const room = Math.max(0, MAX_WAITING - this.#records.length)
     this.#records.push(...wanted.slice(0, room))
-    this.#dropped += dropped + Math.max(0, wanted.length - room)
-    if (wanted.length + dropped > 0) this.wake()
+    // Nobody knows of which groups the requests were that the ledger has dropped.
+    const lost = (scope ? 0 : dropped) + Math.max(0, wanted.length - room)
+    this.#dropped += lost
+    if (wanted.length + lost > 0) this.wake()
   }
 
   readonly beat = (): void => {

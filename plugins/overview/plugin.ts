@@ -4,6 +4,7 @@ import {
   type Endpoint,
   endpoint,
   GatewayError,
+  type OperatorScope,
   operator,
   settingsOf,
 } from '../../core/contract/index.ts'
@@ -11,11 +12,12 @@ import { ProcessServices } from '../../core/pipeline/process-services.ts'
 import { GatewayState } from '../../projections/state.ts'
 import { CircuitBreakers } from '../../providers/shared/circuit.ts'
 import { Providers } from '../../providers/shared/providers.ts'
-import { createLogReader, createLostRaceFinder } from '../audit/index.ts'
+import { createLogReader, createLostRaceFinder, toEntryFilter } from '../audit/index.ts'
 import { Access } from '../auth/index.ts'
 import {
   createLedgerReader,
   createLedgerUnavailableError,
+  isRecordInScope,
   Ledger,
   type LedgerReader,
   requestId,
@@ -28,7 +30,7 @@ import { findRuleChanges } from './rule-changes.ts'
 import { ExplainedRequest, OverviewSchema, rangeQuery, StatusSchema } from './schemas.ts'
 import { type Range, showFigures, showSeries, stepsOf } from './series.ts'
 import type { OverviewServices } from './services.ts'
-import { readStatus } from './status.ts'
+import { narrowStatus, readStatus } from './status.ts'
 
 /** Several viewers, who refresh every few seconds, share an answer. */
 const SHARED_MS = 5000
@@ -92,11 +94,11 @@ export default definePlugin({
 function createOverviewEndpoint(services: OverviewServices, reader: LedgerReader): Endpoint {
   const findLostRace = createLostRaceFinder(services)
   const logReader = createLogReader(services.log, services.timeline, services.userHistory, findLostRace)
-  const read = createRecentCache(async (range: Range) => {
+  async function read(range: Range, scope?: OperatorScope) {
     const steps = stepsOf(range, Date.now())
     const [points, changes] = await Promise.all([
-      reader.series(steps),
-      findRuleChanges(logReader, steps.since),
+      reader.series({ ...steps, ...(scope && { anyGroup: scope.groups() }) }),
+      findRuleChanges(logReader, steps.since, toEntryFilter(scope, services.policies)),
     ])
     return {
       range,
@@ -107,11 +109,12 @@ function createOverviewEndpoint(services: OverviewServices, reader: LedgerReader
       series: showSeries(points, steps),
       changes,
     }
-  }, SHARED_MS)
+  }
+  const readShared = createRecentCache((range: Range) => read(range), SHARED_MS)
   return endpoint({
     method: 'GET',
     path: '/admin/overview',
-    access: operator('auditor'),
+    access: operator('auditor', 'filtered'),
     operationId: 'readOverview',
     summary: 'Returns requests, errors, blocks, masks, cost and latency over time, and changes of rules.',
     tags: ['admin'],
@@ -119,9 +122,9 @@ function createOverviewEndpoint(services: OverviewServices, reader: LedgerReader
     responses: { 200: { description: 'The figures.', body: data(OverviewSchema) } },
     errors: ['ledger_unavailable'],
     // The schema allows no other ranges.
-    handle: async ({ query: { range = '24h' } }) => ({
+    handle: async ({ query: { range = '24h' }, scope }) => ({
       status: 200,
-      body: { data: await read(range as Range) },
+      body: { data: await (scope ? read(range as Range, scope) : readShared(range as Range)) },
     }),
   })
 }
@@ -131,12 +134,15 @@ function createStatusEndpoint(services: OverviewServices): Endpoint {
   return endpoint({
     method: 'GET',
     path: '/admin/status',
-    access: operator('auditor'),
+    access: operator('auditor', 'filtered'),
     operationId: 'readStatus',
     summary: 'Returns the state of providers and stores, and what needs attention.',
     tags: ['admin'],
     responses: { 200: { description: 'The state.', body: data(StatusSchema) } },
-    handle: async () => ({ status: 200, body: { data: await read('status') } }),
+    async handle({ scope }) {
+      const status = await read('status')
+      return { status: 200, body: { data: scope ? narrowStatus(status, scope, services) : status } }
+    },
   })
 }
 
@@ -144,16 +150,17 @@ function createExplainEndpoint(services: OverviewServices, reader: LedgerReader)
   return endpoint({
     method: 'GET',
     path: '/admin/requests/{id}',
-    access: operator('auditor'),
+    access: operator('auditor', 'filtered'),
     operationId: 'explainRequest',
     summary: 'Returns the record of a request of any user, and its rules as they were then and are now.',
     tags: ['admin'],
     params: { id: requestId },
     responses: { 200: { description: 'The record.', body: data(ExplainedRequest) } },
     errors: ['ledger_unavailable'],
-    async handle({ params: { id } }) {
+    async handle({ params: { id }, scope }) {
       const record = await reader.find(id)
-      if (record !== undefined) return { status: 200, body: { data: await explainRequest(record, services) } }
+      if (record !== undefined && (!scope || isRecordInScope(record, scope)))
+        return { status: 200, body: { data: await explainRequest(record, services, scope) } }
       throw new GatewayError('not_found', `Request ${id} was not found or is no longer recorded.`)
     },
   })

@@ -13,12 +13,17 @@ const TITLES: Readonly<Record<string, string>> = {
 }
 
 /** Returns the newest changes of rules, policies and groups since a time (Unix milliseconds). */
-export async function findRuleChanges(reader: Pick<LogReader, 'backwards'>, since: number) {
+export async function findRuleChanges(
+  reader: Pick<LogReader, 'backwards'>,
+  since: number,
+  isShown: (entry: LogEntry) => boolean,
+) {
   const found: LogEntry[] = []
   let parts = 0
   for await (const part of reader.backwards(Number.MAX_SAFE_INTEGER)) {
     for (const entry of part)
-      if (entry.kind in TITLES && timeOf(entry) >= since && found.length < MAX_CHANGES) found.push(entry)
+      if (entry.kind in TITLES && timeOf(entry) >= since && found.length < MAX_CHANGES && isShown(entry))
+        found.push(entry)
     parts += 1
     const oldest = part.at(-1)
     if (found.length >= MAX_CHANGES || parts >= MAX_PARTS || (oldest && timeOf(oldest) < since)) break

@@ -94,7 +94,9 @@ export const StatusSchema = Type.Object(
           open_models: Type.Array(Type.String(), {
             description: 'Models whose circuit is open for everybody.',
           }),
-          affected_callers: Count('Circuits that are open for a single caller.'),
+          affected_callers: Count(
+            'Circuits that are open for a single caller. 0 for operators with a scope.',
+          ),
         },
         { $id: 'ProviderStatus', description: 'A provider, as this process sees it.' },
       ),

@@ -27,7 +27,7 @@ export interface OverviewServices {
   readonly operators: Pick<OperatorAccounts, 'find'>
   readonly sessions: Pick<Sessions, 'find'>
   readonly groups: Pick<Groups, 'groups' | 'withoutEffect'>
-  readonly policies: Pick<Policies, 'policies' | 'rulesOf'>
+  readonly policies: Pick<Policies, 'policies' | 'policy' | 'rulesOf'>
   readonly rules: Pick<Rules, 'of'>
   readonly overallBudget: Pick<OverallBudget, 'current' | 'shadow'>
   readonly kinds: RuleKinds

@@ -1,3 +1,5 @@
+import type { OperatorScope } from '../../core/contract/index.ts'
+import { isOwnPolicy } from '../../projections/operator-scope.ts'
 import { HOUR_MS } from '../ledger/index.ts'
 import {
   type Attention,
@@ -10,6 +12,28 @@ import {
 import type { OverviewServices } from './services.ts'
 
 const HOURS_PER_DAY = 24
+type Status = Awaited<ReturnType<typeof readStatus>>
+
+/** What concerns the groups of a scope, and the state of what they use. */
+export function narrowStatus(
+  { providers, attention, ...stores }: Status,
+  scope: OperatorScope,
+  { policies }: Pick<OverviewServices, 'policies'>,
+): Status {
+  const isShown = ({ user_id, group_id, rule, provider }: Attention) => {
+    if (user_id !== undefined) return scope.hasUser(user_id)
+    if (group_id !== undefined) return scope.hasGroup(group_id)
+    if (rule === undefined) return provider !== undefined
+    const policy = policies.policy(rule.origin.id)
+    return policy !== undefined && isOwnPolicy(policy, scope)
+  }
+  return {
+    ...stores,
+    providers: providers.map((provider) => ({ ...provider, affected_callers: 0 })),
+    attention: attention.filter(isShown),
+  }
+}
+
 const SEVERITIES = ['error', 'warning', 'info']
 const MAX_USED_RULES = 100_000
 

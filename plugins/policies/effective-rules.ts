@@ -57,8 +57,12 @@ export function createEffectiveRuleEndpoints(services: EffectiveRuleServices): r
     userId: number,
     asOf: string | undefined,
     isShown: (rules: RuleSet) => boolean,
+    scope?: OperatorScope,
   ): Promise<EndpointResponse> {
-    const { plan, policies, rules, position } = await readState(userId, asOf, services)
+    const { plan, policies: all, rules, position } = await readState(userId, asOf, services)
+    // The user may have been in groups outside of the scope then.
+    const current = scope && asOf && new Set((await readState(userId, undefined, services)).policies.map(idOf))
+    const policies = current ? all.filter((set) => current.has(idOf(set))) : all
     const sets = includesOwnRules(plan) ? [...policies, rules] : policies
     const routing = await showRules(sets, kinds.routing, isShown)
     const firewall = await showRules(sets, kinds.firewall, isShown)
@@ -90,11 +94,13 @@ export function createEffectiveRuleEndpoints(services: EffectiveRuleServices): r
       notFound: userNotFoundError,
       handle({ params: { id }, query, scope }) {
         if (scope?.hasUser(id) === false) throw userNotFoundError(id)
-        return respond(id, query.as_of, (rules) => !scope || isOwn(rules, scope) || isFull(rules))
+        return respond(id, query.as_of, (rules) => !scope || isOwn(rules, scope) || isFull(rules), scope)
       },
     }),
   ]
 }
+
+const idOf = ({ ownerId }: RuleSet) => ownerId
 
 interface EffectiveState {
   readonly plan: Plan

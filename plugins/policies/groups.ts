@@ -17,7 +17,13 @@ export const groups = defineResource({
   path: '/admin/groups',
   tag: 'groups',
   roles: { read: 'auditor', write: 'editor' },
-  scoped: { read: 'filtered', write: 'refused', includes: ({ id }, scope) => scope.hasGroup(id) },
+  scoped: {
+    read: 'filtered',
+    write: 'refused',
+    includes: ({ id }, scope) => scope.hasGroup(id),
+    // A group whose deletion had no effect: the reason names a policy.
+    includesEvent: ({ type }) => type !== 'GroupDeleted',
+  },
   id: serialId(12),
   fields: {
     name: Type.String({ minLength: 1, maxLength: 128, description: 'Name of the group.' }),

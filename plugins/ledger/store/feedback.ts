@@ -173,7 +173,7 @@ export async function readRatings(
   db: Kysely<LedgerTables>,
   { groupId, since, after, limit }: RatingQuery,
 ): Promise<RatingPage> {
-  const groupSets = groupId === undefined ? undefined : await findGroupSets(db, groupId)
+  const groupSets = groupId === undefined ? undefined : await findGroupSets(db, { groupId })
   if (groupSets?.length === 0) return { ratings: [] }
   let query = db
     .selectFrom('feedback')

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import type { RuleTraceEntry, Warning } from '../../../core/contract/index.ts'
 import type { RequestFeedback } from './feedback-queries.ts'
-import type { StoredRecord } from './queries.ts'
+import type { RequestFilter, StoredRecord } from './queries.ts'
 import type { AnswerSignal } from './record.ts'
 import { firstIdAt, timeOfRecordId, toRecordId } from './record-id.ts'
 import { decodeAttempts } from './rows.ts'
@@ -201,12 +201,19 @@ export async function findLabel(db: Kysely<LedgerTables>, value: string): Promis
   return row?.id
 }
 
-/** Returns the sets of groups that a group is in. */
-export async function findGroupSets(db: Kysely<LedgerTables>, groupId: number): Promise<readonly number[]> {
+/** Returns the sets of groups that a group, or one of several, is in; undefined without a condition. */
+export async function findGroupSets(
+  db: Kysely<LedgerTables>,
+  { groupId, anyGroup }: Pick<RequestFilter, 'groupId' | 'anyGroup'>,
+): Promise<readonly number[] | undefined> {
+  const ids = groupId === undefined ? anyGroup : [groupId]
+  if (ids === undefined) return undefined
+  if (ids.length === 0) return []
   const rows = await db
     .selectFrom('group_members')
     .select('group_set')
-    .where('group_id', '=', groupId)
+    .distinct()
+    .where('group_id', 'in', ids)
     .execute()
   return rows.map(({ group_set }) => group_set)
 }

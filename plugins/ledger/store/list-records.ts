@@ -292,14 +292,14 @@ async function resolveFilter(
   db: Kysely<LedgerTables>,
   filter: RequestFilter,
 ): Promise<Conditions | undefined> {
-  const { userId, keyId, groupId, rule, action, status, model, provider, endpoint, text } = filter
+  const { userId, keyId, rule, action, status, model, provider, endpoint, text } = filter
   const { minScore, maxScore } = filter
   const label = async (value: string | undefined) =>
     value === undefined ? undefined : ((await findLabel(db, value)) ?? UNKNOWN)
   const [key, path, kind, actionLabel] = await Promise.all([keyId, endpoint, rule?.kind, action].map(label))
   const target = (model ?? provider) ? await findTargets(db, provider, model) : undefined
   const errors = text === undefined ? undefined : await findErrors(db, text)
-  const groupSets = groupId === undefined ? undefined : await findGroupSets(db, groupId)
+  const groupSets = await findGroupSets(db, filter)
   const isEmpty = target?.length === 0 || groupSets?.length === 0 || errors?.length === 0
   if (isEmpty || [key, path, kind, actionLabel].includes(UNKNOWN)) return undefined
   return {

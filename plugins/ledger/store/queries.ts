@@ -7,6 +7,8 @@ export interface RequestFilter {
   readonly keyId?: string
   /** A group that the user was in. */
   readonly groupId?: number
+  /** Groups of which the user was in one. Of none, there are no requests. */
+  readonly anyGroup?: readonly number[]
   /** A rule of which an action was applied. */
   readonly rule?: RuleReference
   /** An action that a rule applied. */
@@ -86,6 +88,8 @@ export interface UsageQuery {
   readonly userId?: number
   readonly keyId?: string
   readonly groupId?: number
+  /** As in `RequestFilter`. Usage by group is that of these groups only. */
+  readonly anyGroup?: readonly number[]
   /** Maximum number of groups. */
   readonly limit: number
 }
@@ -126,6 +130,7 @@ export interface CopyQuery {
   readonly since: number
   readonly until: number
   readonly userId?: number
+  readonly anyGroup?: readonly number[]
 }
 
 /** The copies of one rule for one model. */

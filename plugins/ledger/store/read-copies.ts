@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 import { QUALITY } from './feedback.ts'
+import { findGroupSets } from './find-records.ts'
 import type { CopyQuery, CopySums } from './queries.ts'
 import { firstIdAt, SCORE_UNITS } from './record-id.ts'
 import { FLAGS, type LedgerTables, MEASURES, SIGNALS, type UsageMeasures } from './tables.ts'
@@ -7,8 +8,10 @@ import { FLAGS, type LedgerTables, MEASURES, SIGNALS, type UsageMeasures } from 
 /** Sums up copies for other models by the rule that sent them and by model. */
 export async function readCopies(
   db: Kysely<LedgerTables>,
-  { since, until, userId }: CopyQuery,
+  { since, until, userId, ...filter }: CopyQuery,
 ): Promise<readonly CopySums[]> {
+  const groupSets = await findGroupSets(db, filter)
+  if (groupSets?.length === 0) return []
   let query = selectRequests(db)
     .leftJoin('trace_rules', 'trace_rules.trace', 'requests.trace')
     .leftJoin('labels as kinds', 'kinds.id', 'trace_rules.kind')
@@ -21,6 +24,7 @@ export async function readCopies(
     .orderBy('targets.provider')
     .orderBy('targets.model')
   if (userId !== undefined) query = query.where('requests.user_id', '=', userId)
+  if (groupSets) query = query.where('requests.group_set', 'in', groupSets)
   const answered = sql`case when ${sql.ref('requests.error')} is null then ${sql.ref('requests.latency')} end`
   const rows = await query
     .select(['kinds.value as kind', 'trace_rules.rule_id as ruleId', 'targets.provider', 'targets.model'])

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely'
-import { findLabel } from './find-records.ts'
+import { findGroupSets, findLabel } from './find-records.ts'
 import { joinSlots } from './list-records.ts'
 import { readUsage } from './read-usage.ts'
 import { firstIdAt, HOUR_MS, LEDGER_EPOCH_MS } from './record-id.ts'
@@ -12,6 +12,13 @@ export interface SeriesQuery {
   /** Not part of the range. */
   readonly until: number
   readonly stepMs: number
+  /** As in `RequestFilter`. */
+  readonly anyGroup?: readonly number[]
+}
+
+/** A query with the sets of its groups; undefined for all requests. */
+interface ResolvedQuery extends SeriesQuery {
+  readonly groupSets: readonly number[] | undefined
 }
 
 /** The requests of one step. */
@@ -39,13 +46,16 @@ const SAMPLE_ROWS = 50
  */
 export async function readSeries(
   db: Kysely<LedgerTables>,
-  query: SeriesQuery,
+  asked: SeriesQuery,
 ): Promise<readonly SeriesPoint[]> {
+  const groupSets = await findGroupSets(db, asked)
+  if (groupSets?.length === 0) return []
+  const query = { ...asked, groupSets }
   const counts = query.stepMs >= HOUR_MS ? await countByHour(db, query) : await countByStep(db, query)
   const [blocks, masks] = await Promise.all([countAction(db, query, 'block'), countAction(db, query, 'mask')])
   const points: SeriesPoint[] = []
   for (const { time, ...point } of counts) {
-    const latencies = await sampleLatencies(db, time, query.stepMs)
+    const latencies = await sampleLatencies(db, time, query)
     points.push({ time, ...point, blocks: blocks.get(time) ?? 0, masks: masks.get(time) ?? 0, latencies })
   }
   return points
@@ -55,9 +65,13 @@ type StepCounts = Pick<SeriesPoint, 'time' | 'requests' | 'errors' | 'cost'>
 
 async function countByHour(
   db: Kysely<LedgerTables>,
-  { since, until }: SeriesQuery,
+  { since, until, anyGroup }: SeriesQuery,
 ): Promise<readonly StepCounts[]> {
-  const range = { since: Math.floor(since / HOUR_MS), until: Math.ceil(until / HOUR_MS) }
+  const range = {
+    since: Math.floor(since / HOUR_MS),
+    until: Math.ceil(until / HOUR_MS),
+    ...(anyGroup && { anyGroup }),
+  }
   const hours = await readUsage(db, { groupBy: ['hour'], ...range, limit: range.until - range.since })
   return hours.map(({ hour = 0, requests, errors, cost }) => ({
     time: hour * HOUR_MS,
@@ -67,10 +81,9 @@ async function countByHour(
   }))
 }
 
-async function countByStep(db: Kysely<LedgerTables>, query: SeriesQuery): Promise<readonly StepCounts[]> {
+async function countByStep(db: Kysely<LedgerTables>, query: ResolvedQuery): Promise<readonly StepCounts[]> {
   const step = stepOf('id', query.stepMs)
-  const rows = await db
-    .selectFrom('requests')
+  const rows = await selectOfGroups(db, query)
     .where('id', '>=', firstIdAt(query.since))
     .where('id', '<', firstIdAt(query.until))
     .where('shadow_of', 'is', null)
@@ -94,20 +107,27 @@ async function countByStep(db: Kysely<LedgerTables>, query: SeriesQuery): Promis
 /** Returns the number of requests to which firewall rules applied an action, by the start of their step. */
 async function countAction(
   db: Kysely<LedgerTables>,
-  { since, until, stepMs }: SeriesQuery,
+  { since, until, stepMs, groupSets }: ResolvedQuery,
   action: 'block' | 'mask',
 ): Promise<ReadonlyMap<number, number>> {
   const label = await findLabel(db, action)
   if (label === undefined) return new Map()
   const [from, below] = [firstIdAt(since), firstIdAt(until)]
   const start = stepOf('requests.id', stepMs)
-  const rows = await joinSlots(db, { from, below })
+  let hits = joinSlots(db, { from, below })
     .where('slots.kind', '=', label)
     .where('slots.rule_id', '=', ANY_RULE)
+  if (groupSets) hits = hits.where('requests.group_set', 'in', groupSets)
+  const rows = await hits
     .select([start.as('step'), sql<number>`count(*)`.as('requests')])
     .groupBy(start)
     .execute()
   return new Map(rows.map(({ step, requests }) => [timeOfStep(Number(step), stepMs), Number(requests)]))
+}
+
+function selectOfGroups(db: Kysely<LedgerTables>, { groupSets }: ResolvedQuery) {
+  const requests = db.selectFrom('requests')
+  return groupSets ? requests.where('group_set', 'in', groupSets) : requests
 }
 
 /** Ids begin with the time, and both engines divide integers to integers. */
@@ -123,15 +143,15 @@ function timeOfStep(step: number, stepMs: number): number {
 async function sampleLatencies(
   db: Kysely<LedgerTables>,
   time: number,
-  stepMs: number,
+  query: ResolvedQuery,
 ): Promise<readonly number[]> {
+  const { stepMs } = query
   const end = firstIdAt(time + stepMs)
   const parts = await Promise.all(
     Array.from({ length: SAMPLE_POINTS }, (_, index) => {
       const from = firstIdAt(time + (stepMs * index) / SAMPLE_POINTS)
       const to = index === SAMPLE_POINTS - 1 ? end : firstIdAt(time + (stepMs * (index + 1)) / SAMPLE_POINTS)
-      return db
-        .selectFrom('requests')
+      return selectOfGroups(db, query)
         .select(['latency', 'error'])
         .where('id', '>=', from)
         .where('id', '<', to)

@@ -39,13 +39,14 @@ interface SummedRow extends UsageMeasures {
  */
 export async function readUsage(
   db: Kysely<LedgerTables>,
-  { groupBy, since, until, userId, keyId, groupId, limit }: UsageQuery,
+  filter: UsageQuery,
 ): Promise<readonly UsageGroup[]> {
+  const { groupBy, since, until, userId, keyId, anyGroup, limit } = filter
   const key = keyId === undefined ? undefined : await findLabel(db, keyId)
-  const groupSets = groupId === undefined ? undefined : await findGroupSets(db, groupId)
+  const groupSets = await findGroupSets(db, filter)
   if ((keyId !== undefined && key === undefined) || groupSets?.length === 0) return []
   if (groupBy.includes('arm')) {
-    const rows = await readArmUsage(db, { groupBy, since, until, userId, key, groupSets, limit })
+    const rows = await readArmUsage(db, { groupBy, since, until, userId, key, groupSets, anyGroup, limit })
     return (rows as readonly SummedRow[]).map((row) => toGroup(row, groupBy))
   }
   const isByCaller = [userId, key, groupSets].some((filter) => filter !== undefined) || groupBy.some(isCaller)
@@ -60,6 +61,7 @@ export async function readUsage(
   if (groupBy.includes('key')) query = query.leftJoin('labels as keys', 'keys.id', 'usage.key')
   if (groupBy.includes('group'))
     query = query.innerJoin('group_members', 'group_members.group_set', 'usage.group_set')
+  if (groupBy.includes('group') && anyGroup) query = query.where(isOneOfGroups(anyGroup))
   if (isByRule) query = query.leftJoin('labels as kinds', 'kinds.id', 'usage.kind')
   if (groupBy.includes('model') || groupBy.includes('provider'))
     query = query.leftJoin('targets', 'targets.id', 'usage.target')
@@ -73,6 +75,10 @@ export async function readUsage(
   // Without groups there is one row, whose sums are null if there was no request.
   const rows = (await query.execute()) as readonly unknown[] as readonly SummedRow[]
   return rows.filter(({ requests }) => requests !== null).map((row) => toGroup(row, groupBy))
+}
+
+function isOneOfGroups(ids: readonly number[]) {
+  return sql<boolean>`${sql.ref('group_members.group_id')} in (${sql.join([...ids])})`
 }
 
 function isCaller(dimension: UsageDimension): boolean {
@@ -118,9 +124,9 @@ export function sumCosts(db: Kysely<LedgerTables>, query: CostQuery): Promise<Co
     .transaction()
     .setIsolationLevel('repeatable read')
     .execute(async (snapshot) => {
-      const { keyId, groupId, userId, copies, except = [] } = query
+      const { keyId, userId, copies, except = [] } = query
       const key = keyId === undefined ? undefined : await findLabel(snapshot, keyId)
-      const groupSets = groupId === undefined ? undefined : await findGroupSets(snapshot, groupId)
+      const groupSets = await findGroupSets(snapshot, query)
       if ((keyId !== undefined && key === undefined) || groupSets?.length === 0) return NOTHING
       const owner = { userId, key, groupSets, copies }
       const { cost, unknownCosts } = copies
@@ -313,6 +319,7 @@ interface ResolvedFilter extends Pick<UsageQuery, 'groupBy' | 'since' | 'until' 
   readonly userId: number | undefined
   readonly key: number | undefined
   readonly groupSets: readonly number[] | undefined
+  readonly anyGroup: readonly number[] | undefined
 }
 
 /**
@@ -321,7 +328,7 @@ interface ResolvedFilter extends Pick<UsageQuery, 'groupBy' | 'since' | 'until' 
  */
 async function readArmUsage(
   db: Kysely<LedgerTables>,
-  { groupBy, since, until, userId, key, groupSets, limit }: ResolvedFilter,
+  { groupBy, since, until, userId, key, groupSets, anyGroup, limit }: ResolvedFilter,
 ): Promise<readonly unknown[]> {
   let query = selectRequests(db)
     .innerJoin('labels as arms', 'arms.id', 'requests.routing_arm')
@@ -337,6 +344,7 @@ async function readArmUsage(
   if (groupBy.includes('key')) query = query.leftJoin('labels as keys', 'keys.id', 'requests.key')
   if (groupBy.includes('group'))
     query = query.innerJoin('group_members', 'group_members.group_set', 'requests.group_set')
+  if (groupBy.includes('group') && anyGroup) query = query.where(isOneOfGroups(anyGroup))
   if (groupBy.includes('rule'))
     query = query
       .innerJoin(
