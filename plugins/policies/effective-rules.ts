@@ -61,7 +61,8 @@ export function createEffectiveRuleEndpoints(services: EffectiveRuleServices): r
   ): Promise<EndpointResponse> {
     const { plan, policies: all, rules, position } = await readState(userId, asOf, services)
     // The user may have been in groups outside of the scope then.
-    const current = scope && asOf && new Set((await readState(userId, undefined, services)).policies.map(idOf))
+    const current =
+      scope && asOf && new Set((await readState(userId, undefined, services)).policies.map(idOf))
     const policies = current ? all.filter((set) => current.has(idOf(set))) : all
     const sets = includesOwnRules(plan) ? [...policies, rules] : policies
     const routing = await showRules(sets, kinds.routing, isShown)
