@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 import { type Account, type Actor, type JsonObject, keyActor } from '../../core/contract/index.ts'
 import type { SecretFile } from '../../core/secrets/secret-file.ts'
 import { createBoundedCache } from '../../core/util/bounded-cache.ts'
@@ -158,7 +158,9 @@ export function createIssuedTokens(services: IssuedTokenServices): IssuedTokens 
       secret.readOrCreate()
       const iat = Math.floor(Date.now() / 1000)
       const exp = Math.min(iat + ACCESS_TOKEN_SECONDS, Math.floor(grant.expiresAtMs / 1000))
-      const claims = { iss: ISSUER, aud: ISSUER, ...describe(subject), iat, exp, grant: grant.id }
+      // Tokens of the same second differ.
+      const jti = randomBytes(9).toString('base64url')
+      const claims = { iss: ISSUER, aud: ISSUER, ...describe(subject), iat, exp, jti, grant: grant.id }
       const text = `${HEADER}.${base64(claims)}`
       return `${text}.${sign(text, subject.binding)}`
     },

@@ -37,6 +37,8 @@ export interface TokenAnswer {
   readonly refresh_token?: string
   readonly token_type: 'Bearer'
   readonly expires_in: number
+  /** What Claude Code shows of the person. */
+  readonly email?: string
 }
 
 export type Refreshed = TokenAnswer | { readonly error: RefreshError }
@@ -104,11 +106,13 @@ export function createSignIns(services: SignInServices): SignIns {
   /** Without a way to ask the provider again, the access token is the only one. */
   function answer(active: ActiveGrant, { generation, provider }: RefreshContent): TokenAnswer {
     const { grant, subject } = active
+    const { name } = subject.actor
     const remaining = Math.floor((grant.expiresAtMs - Date.now()) / 1000)
     const common = {
       access_token: tokens.issue(grant, subject),
       token_type: 'Bearer' as const,
       expires_in: Math.min(ACCESS_TOKEN_SECONDS, remaining),
+      ...(name.includes('@') && { email: name }),
     }
     if (grant.holder.issuer !== undefined && provider === undefined) return common
     const content = { generation, ...(provider !== undefined && { provider }) }
