@@ -3,8 +3,10 @@ import type { SavedProjection } from './runtime/projection.ts'
 
 /** All operators, in memory. */
 export interface OperatorAccounts extends SavedProjection {
-  /** The operator with a key, by the key's SHA-256 in hex; undefined for an unknown or removed one. */
+  /** The operator with a valid key, by the key's SHA-256 in hex. */
   byKeyHash(hash: string): OperatorAccount | undefined
+  /** The operator with a key that has expired and was not replaced since. */
+  byExpiredKeyHash(hash: string): OperatorAccount | undefined
   find(id: string): OperatorAccount | undefined
   /** Oldest first. */
   list(): readonly OperatorAccount[]
@@ -37,14 +39,20 @@ export function createOperatorAccounts(): OperatorAccounts {
   }
 
   function put(operator: OperatorAccount): void {
+    const before = byId.get(operator.id)
+    if (before) forgetKeys(before)
     byId.set(operator.id, operator)
-    idsByHash.set(operator.hash, operator.id)
+    for (const { hash } of keysOf(operator)) idsByHash.set(hash, operator.id)
   }
 
-  function remove({ id, hash }: OperatorAccount): void {
-    idsByHash.delete(hash)
-    byId.delete(id)
-    signIns.delete(id)
+  function forgetKeys(operator: OperatorAccount): void {
+    for (const { hash } of keysOf(operator)) idsByHash.delete(hash)
+  }
+
+  function remove(operator: OperatorAccount): void {
+    forgetKeys(operator)
+    byId.delete(operator.id)
+    signIns.delete(operator.id)
   }
 
   return {
@@ -61,7 +69,14 @@ export function createOperatorAccounts(): OperatorAccounts {
       else if (before !== undefined) remove(before)
       revision = record.revision
     },
-    byKeyHash: (hash) => byId.get(idsByHash.get(hash) ?? ''),
+    byKeyHash(hash) {
+      const operator = byId.get(idsByHash.get(hash) ?? '')
+      return operator && isExpired(operator, hash) ? undefined : operator
+    },
+    byExpiredKeyHash(hash) {
+      const operator = byId.get(idsByHash.get(hash) ?? '')
+      return operator && isExpired(operator, hash) ? operator : undefined
+    },
     find: (id) => byId.get(id),
     list: () => [...byId.values()],
     lastSignIn: (actorId) => signIns.get(actorId),
@@ -72,11 +87,22 @@ export function createOperatorAccounts(): OperatorAccounts {
       for (const line of lines) {
         const saved: SavedOperators = JSON.parse(line.toString())
         revision = saved[0]
-        // Snapshots of earlier versions have no scopes.
-        for (const operator of saved[1]) put({ ...operator, scope: operator.scope ?? null })
+        // Snapshots of earlier versions have neither.
+        for (const { scope = null, expiresAt = null, ...operator } of saved[1])
+          put({ ...operator, scope, expiresAt })
         for (const [id, time] of saved[2]) signIns.set(id, time)
         for (const [session, time] of saved[3]) endedSessions.set(session, time)
       }
     },
   }
+}
+
+/** The key of an operator, and the one that it has replaced. */
+function keysOf({ hash, replaced }: OperatorAccount): readonly { readonly hash: string }[] {
+  return replaced ? [{ hash }, replaced] : [{ hash }]
+}
+
+function isExpired({ hash, expiresAt, replaced }: OperatorAccount, given: string): boolean {
+  const end = given === hash ? expiresAt : replaced?.expiresAt
+  return end !== null && end !== undefined && Date.now() >= Date.parse(end)
 }

@@ -18,6 +18,7 @@ import {
   writeRowTable,
   writeSettingsTable,
 } from './support/reference-tables.ts'
+import { writeRoleMatrix } from './support/role-matrix.ts'
 import { ROOT } from './support/root.ts'
 
 const write = (file: string, schema: object) => writeFileSync(new URL(file, ROOT), JSON.stringify(schema))
@@ -39,4 +40,5 @@ writeGenerated('docs/api.md', 'errors', await writeErrorTable())
 const gateway = await startGateway()
 const { body } = await gateway.call('GET', '/openapi.json')
 writeFileSync(new URL(CONSOLE_TYPES, ROOT), writeConsoleTypes(body))
+writeGenerated('docs/guides/operators.md', 'roles', writeRoleMatrix(body))
 await gateway.stop()

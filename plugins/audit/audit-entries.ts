@@ -288,9 +288,11 @@ function foldFields(events: readonly PastEvent[]): readonly Change[] {
 
 /** Events of operators set some fields, those of budgets all. */
 function showAfter(before: JsonObject | null, { data }: RecordedEvent): JsonObject {
-  const { operatorId: id, hash: _, budget, changes, ...fields } = data
+  const { operatorId: id, hash: _, replacedUntil: __, budget, changes, ...fields } = data
   // The cast is safe: events of budgets have one.
-  return budget ? showFields(budget as Budget) : { ...before, id, ...fields, ...Object(changes) }
+  return budget
+    ? showFields(budget as Budget)
+    : { ...before, id, ...showFields(fields), ...showFields(Object(changes)) }
 }
 
 /** An event as the audit trail of everything shows it. */

@@ -2,6 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import {
   type Admission,
   type Author,
+  errorsOf,
   GatewayError,
   type OperatorRole,
   StreamDamagedError,
@@ -15,13 +16,14 @@ import type { StreamHealth } from '../../projections/runtime/stream-health.ts'
 import type { AccessLog } from './access-log.ts'
 import { apiKeyOf, hashApiKey } from './api-key.ts'
 import type { AuthFailureLimiter } from './auth-failures.ts'
+import { AUTH_ERROR_CODES } from './authenticate.ts'
 import type { GrantSubject, IssuedTokens } from './issued-tokens.ts'
 import type { Session, Sessions } from './sessions.ts'
 
 interface OperatorServices {
   /** Undefined or null if no admin key is configured. */
   readonly adminKey: string | null | undefined
-  readonly operators: Pick<OperatorAccounts, 'byKeyHash'>
+  readonly operators: Pick<OperatorAccounts, 'byKeyHash' | 'byExpiredKeyHash'>
   readonly groups: ScopedGroups
   readonly streams: Pick<StreamHealth, 'damageOfOperators'>
   readonly authFailures: AuthFailureLimiter
@@ -66,8 +68,11 @@ export function requireOperator(services: OperatorServices): AuthenticateOperato
     const byToken = tokens.isToken(key) ? tokens.read(key)?.subject : undefined
     if (byToken !== undefined) return identifyByToken(byToken, services, requestId)
     const operator = operators.byKeyHash(hash)
-    if (operator === undefined)
+    if (operator === undefined) {
+      const expired = operators.byExpiredKeyHash(hash)
+      if (expired !== undefined) throw createExpiredError(expired)
       throw await authFailures.recordFailure('admin', request.req, keyError('Invalid'))
+    }
     return toIdentified(operator, services, requestId)
   }
 
@@ -96,6 +101,11 @@ export function requireOperator(services: OperatorServices): AuthenticateOperato
     await accessLog.signIn(author)
     return { author, scope }
   }
+}
+
+function createExpiredError({ id }: OperatorAccount): GatewayError {
+  const advice = 'Ask an operator with the role admin for a new one.'
+  return errorsOf(AUTH_ERROR_CODES)('key_expired', `The key of the operator ${id} has expired. ${advice}`)
 }
 
 interface Identified extends AuthenticatedOperator {

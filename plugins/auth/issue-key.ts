@@ -63,6 +63,9 @@ export function createKeyIssuer<Holder extends KeyHolder>(issuer: KeyIssuer<Hold
   }
 
   return {
+    /** What answers with a new key. */
+    responses: { 201: created },
+    respond,
     async issueNew(issue: (key: string) => Promise<Holder>): Promise<Issued<Holder>> {
       const key = create()
       return { ...(await issue(key)), key }

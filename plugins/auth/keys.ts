@@ -32,7 +32,7 @@ const allowed = (items: object, description: string) =>
     description: `${description} Missing: all.`,
   })
 
-const futureTime = (description: string) =>
+export const futureTime = (description: string) =>
   Type.String({
     minLength: 1,
     description: `${description}: an ISO 8601 time with a time zone, in the future.`,

@@ -21,7 +21,8 @@ import type { Groups } from '../../projections/groups.ts'
 import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
 import { hashApiKey } from './api-key.ts'
 import { createKeyIssuer, type Issued } from './issue-key.ts'
-import { creationRank } from './keys.ts'
+import { creationRank, futureTime, parseFutureTime } from './keys.ts'
+import { createOwnKeyEndpoints, createRotation, lastUseOf } from './operator-keys.ts'
 
 const OperatorScope = StrictObject(
   {
@@ -35,8 +36,9 @@ const OperatorScope = StrictObject(
   { $id: 'OperatorScope', description: 'The groups that an operator is confined to.' },
 )
 
-interface ScopeServices {
+interface OperatorState {
   readonly groups: Pick<Groups, 'group'>
+  readonly operators: Pick<OperatorAccounts, 'lastSignIn'>
 }
 
 /** Everybody who operates the gateway, all in one stream. */
@@ -58,11 +60,30 @@ export const operators = defineResource({
       default: null,
       description: 'What the operator sees and changes; null: everything.',
     }),
+    expires_at: Nullable(futureTime('When the key expires'), {
+      default: null,
+      description: 'When the key expires: a time in the future. Null: it does not.',
+    }),
   },
-  shown: { created_at: Timestamp('When the operator was created.') },
-  list: { rank: creationRank, order: 'oldest first', limit: 1000 },
+  shown: {
+    expires_at: Nullable(Timestamp('When the key expires; null if it does not.')),
+    created_at: Timestamp('When the operator was created.'),
+    last_used_at: Type.Optional(
+      Nullable(Timestamp('In lists: the hour of the last request; null if there was none.')),
+    ),
+  },
+  list: {
+    rank: creationRank,
+    order: 'oldest first',
+    limit: 1000,
+    more: {
+      read:
+        ({ operators }: OperatorState) =>
+        ({ id }) => ({ last_used_at: lastUseOf(id, operators) }),
+    },
+  },
   summaries: {
-    update: 'Updates the name, the role or the scope of an operator.',
+    update: 'Updates the name, the role, the scope or the expiry of an operator.',
     delete: 'Removes an operator. The key is invalid immediately.',
   },
   examples: {
@@ -79,7 +100,11 @@ export const operators = defineResource({
     deleted: 'OperatorRemoved',
     fold: foldOperator,
   },
-  checkReferences({ scope }, { groups }: ScopeServices) {
+  complete: ({ expiresAt, ...given }) => ({
+    ...given,
+    ...(expiresAt !== undefined && { expiresAt: expiresAt && parseFutureTime(expiresAt) }),
+  }),
+  checkReferences({ scope }, { groups }: OperatorState) {
     for (const [index, id] of scope?.groups.entries() ?? [])
       if (groups.group(id) === undefined)
         throw invalidParameterError(`scope.groups[${index}]`, `scope: group ${id} was not found.`)
@@ -88,8 +113,8 @@ export const operators = defineResource({
 
 type OperatorContent = Content<typeof operators.fields>
 
-export interface OperatorServices extends ResourceServices, ScopeServices {
-  readonly operators: Pick<OperatorAccounts, 'find' | 'list' | 'revision'>
+export interface OperatorServices extends ResourceServices, OperatorState {
+  readonly operators: Pick<OperatorAccounts, 'find' | 'lastSignIn' | 'list' | 'revision'>
 }
 
 /** Manages the operators, whose keys are issued with them. */
@@ -101,7 +126,7 @@ export function manageOperators(services: OperatorServices) {
     services,
   )
 
-  const { issueNew, endpoint } = createKeyIssuer<OperatorAccount>({
+  const issuer = createKeyIssuer<OperatorAccount>({
     name: operators.name,
     title: 'OperatorWithKey',
     resource,
@@ -109,6 +134,8 @@ export function manageOperators(services: OperatorServices) {
     prefix: 'op',
     create: newOperatorKey,
   })
+  const { issueNew, endpoint } = issuer
+  const rotation = { resource, commands, issuer, operators: services.operators }
   const create = (content: OperatorContent, author: Author, key: string) =>
     commands.create(content, author, { hash: hashApiKey(key) })
   const createEndpoint = endpoint({
@@ -120,7 +147,12 @@ export function manageOperators(services: OperatorServices) {
   })
   return {
     create: (name: string, role: OperatorRole, author: Author): Promise<Issued<OperatorAccount>> =>
-      issueNew((key) => create({ name, role, scope: null }, author, key)),
-    endpoints: Object.values({ ...endpoints, create: createEndpoint }),
+      issueNew((key) => create({ name, role, scope: null, expiresAt: null }, author, key)),
+    endpoints: [
+      // Before those with an id, which `self` would be.
+      ...createOwnKeyEndpoints(rotation),
+      ...Object.values({ ...endpoints, create: createEndpoint }),
+      createRotation(rotation),
+    ],
   }
 }

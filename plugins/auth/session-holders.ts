@@ -39,7 +39,7 @@ export function createHolders({ adminKey, accounts, operators }: HolderServices)
     root: () => (adminHash ? { holder: { type: 'root' }, binding: adminHash } : undefined),
     operator(_, id) {
       const operator = operators.find(id)
-      if (operator === undefined) return undefined
+      if (operator === undefined || hasEnded(operator)) return undefined
       return { holder: { type: 'operator', operator }, binding: `${operator.hash} ${operator.role}` }
     },
     user(_, id) {
@@ -67,6 +67,10 @@ export function createHolders({ adminKey, accounts, operators }: HolderServices)
       return holder && resolve(holder.type, idOfHolder(holder))?.holder
     },
   }
+}
+
+function hasEnded({ expiresAt }: OperatorAccount): boolean {
+  return expiresAt !== null && Date.now() >= Date.parse(expiresAt)
 }
 
 function hasExpired({ keyExpiresAtMs }: Account): boolean {

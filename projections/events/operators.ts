@@ -6,7 +6,7 @@ import {
   StringEnum,
   Type,
 } from '../../core/contract/index.ts'
-import { createFold, defineEvent, type EventOf, Id } from '../../core/events/define-event.ts'
+import { createFold, defineEvent, type EventOf, Id, Time } from '../../core/events/define-event.ts'
 
 /** Changes to operators, all in one stream. Keys are stored as SHA-256 only. */
 export const OPERATORS_STREAM = 'operators'
@@ -26,6 +26,10 @@ export interface OperatorAccount {
   readonly scope: ScopeOfOperator | null
   /** SHA-256 of the key in hex. */
   readonly hash: string
+  /** When the key expires; null if it does not. */
+  readonly expiresAt: string | null
+  /** The key before the last rotation, while it may be valid. */
+  readonly replaced?: { readonly hash: string; readonly expiresAt: string }
   readonly createdAt: string
   /** Number of its changes, from 1. */
   readonly revision: number
@@ -35,6 +39,8 @@ const role = StringEnum(OPERATOR_ROLES)
 
 /** Missing in events of operators of everything that are older than scopes. */
 const scope = Type.Optional(Nullable(scopeOfOperator))
+
+const expiresAt = Type.Optional(Nullable(Time))
 
 const audited = <const Change extends string>(change: Change) =>
   ({ kind: 'operator', change, id: 'operatorId' }) as const
@@ -47,19 +53,26 @@ export const operatorEvents = [
       name: Type.String(),
       role,
       scope,
+      expiresAt,
       hash: Type.String(),
     }),
     stream: OPERATORS_STREAM,
     audit: audited('created'),
-    create({ operatorId: id, name, role, scope = null, hash }, { metadata }): OperatorAccount {
-      return { id, name, role, scope, hash, createdAt: metadata.time, revision: 1 }
+    create({ operatorId, name, role, scope = null, expiresAt = null, hash }, { metadata }): OperatorAccount {
+      const createdAt = metadata.time
+      return { id: operatorId, name, role, scope, hash, expiresAt, createdAt, revision: 1 }
     },
   }),
   defineEvent({
     type: 'OperatorChanged',
     schema: Type.Object({
       operatorId: Type.String(),
-      changes: Type.Object({ name: Type.Optional(Type.String()), role: Type.Optional(role), scope }),
+      changes: Type.Object({
+        name: Type.Optional(Type.String()),
+        role: Type.Optional(role),
+        scope,
+        expiresAt,
+      }),
     }),
     stream: OPERATORS_STREAM,
     audit: audited('updated'),
@@ -68,6 +81,28 @@ export const operatorEvents = [
       ...changes,
       revision: operator.revision + 1,
     }),
+  }),
+  defineEvent({
+    type: 'OperatorKeyRotated',
+    schema: Type.Object({
+      operatorId: Type.String(),
+      hash: Type.String(),
+      expiresAt: Nullable(Time),
+      /** How long the replaced key stays valid; null: it is invalid now. */
+      replacedUntil: Nullable(Time),
+    }),
+    stream: OPERATORS_STREAM,
+    isUrgent: true,
+    audit: audited('key_rotated'),
+    fold({ replaced: _, ...operator }: OperatorAccount, { hash, expiresAt, replacedUntil }) {
+      return {
+        ...operator,
+        hash,
+        expiresAt,
+        ...(replacedUntil !== null && { replaced: { hash: operator.hash, expiresAt: replacedUntil } }),
+        revision: operator.revision + 1,
+      }
+    },
   }),
   defineEvent({
     type: 'OperatorRemoved',

@@ -1,9 +1,11 @@
 import { expect } from 'chai'
 import { makeFolder } from '../support/folders.ts'
 import { AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { readGenerated } from '../support/generated-text.ts'
 import { newUser } from '../support/new-user.ts'
 import { newOperator, type TestOperator } from '../support/operators.ts'
 import { readResponse } from '../support/read-response.ts'
+import { writeRoleMatrix } from '../support/role-matrix.ts'
 
 const ROLES = ['auditor', 'editor', 'admin'] as const
 type Role = (typeof ROLES)[number]
@@ -12,6 +14,7 @@ interface AdminEndpoint {
   readonly method: string
   readonly path: string
   readonly role: Role
+  readonly scope: 'filtered' | 'whole' | 'refused'
   readonly description: string
 }
 
@@ -70,6 +73,30 @@ describe('operators', () => {
         }
       })
     }
+
+    for (const role of ROLES) {
+      it(`give the role ${role} with a scope what they declare`, async () => {
+        const group = await gateway.call('POST', '/admin/groups', { name: 'Support' }, AS_ADMIN)
+        const scope = { groups: [group.body.data.id] }
+        const { headers } = await newOperator(gateway, role, 'Dan', { scope })
+        for (const endpoint of endpoints) {
+          const response = await send(headers, endpoint)
+          const text = await readResponse(response)
+          const title = `${endpoint.method} ${endpoint.path} by ${role}`
+          const found = [response.status, response.headers.get('x-error-code')]
+          if (ROLES.indexOf(role) < ROLES.indexOf(endpoint.role))
+            expect(found, title).to.deep.equal([403, 'role_required'])
+          else if (endpoint.scope === 'refused')
+            expect(found, title).to.deep.equal([403, 'endpoint_not_allowed'])
+          else expect(response.status, `${title}: ${text}`).not.to.be.oneOf([401, 403, 500])
+        }
+      })
+    }
+
+    it('are in the matrix of the guide', async () => {
+      const { body } = await gateway.call('GET', '/openapi.json')
+      expect(readGenerated('docs/guides/operators.md', 'roles')).to.equal(writeRoleMatrix(body))
+    })
   })
 
   it('get a key that is shown once, and is not listed', async () => {
@@ -88,7 +115,7 @@ describe('operators', () => {
     const one = await gateway.call('GET', `/admin/operators/${shown.id}`, undefined, AS_ADMIN)
     expect(one.body.data).to.deep.equal(shown)
     const all = await gateway.call('GET', '/admin/operators', undefined, AS_ADMIN)
-    expect(all.body.data).to.deep.include(shown)
+    expect(all.body.data).to.deep.include({ ...shown, last_used_at: null })
     expect(JSON.stringify(all.body)).not.to.match(/op_|hash|[0-9a-f]{64}/)
   })
 
@@ -193,6 +220,7 @@ function listAdminEndpoints(document: {
         method: method.toUpperCase(),
         path,
         role: operation['x-operator-role'] as Role,
+        scope: operation['x-operator-scope'] as AdminEndpoint['scope'],
         description: String(operation.description),
       })),
   )

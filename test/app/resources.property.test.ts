@@ -25,7 +25,11 @@ const ROLES = ['auditor', 'editor', 'admin']
 describeResource({
   name: 'operator',
   path: '/admin/operators',
-  create: (random) => ({ name: random.pick(NAMES), role: random.pick(ROLES) }),
+  create: (random) => ({
+    name: random.pick(NAMES),
+    role: random.pick(ROLES),
+    ...(random.chance(0.5) && { expires_at: '2099-12-31T00:00:00.000000Z' }),
+  }),
   change: (random) =>
     random.pick([
       { name: random.pick(NAMES) },
@@ -35,8 +39,11 @@ describeResource({
   invalid: [
     { name: '', role: 'auditor' },
     { name: 'x', role: 'root' },
+    { name: 'x', role: 'admin', scope: { groups: [999_999] } },
+    { name: 'x', role: 'admin', expires_at: '2020-01-01T00:00:00Z' },
   ],
   shownOnce: ['key'],
+  listed: ['last_used_at'],
 })
 
 const SCOPES = [{ everyone: true }, { groups: [], users: [1] }]

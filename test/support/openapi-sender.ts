@@ -86,7 +86,9 @@ export async function createSender(gateway: RunningGateway, plan = 'paid') {
     body?: unknown,
     headers: Readonly<Record<string, string>> = {},
   ): Promise<Answer> {
-    const bearer = { apiKey: key, adminKey: ADMIN_KEY }[Object.keys(operation.security[0] ?? {})[0] ?? '']
+    // Root has no key to rotate.
+    const adminKey = filled.endsWith('/self/rotate') ? (await newOperator(gateway, 'auditor')).key : ADMIN_KEY
+    const bearer = { apiKey: key, adminKey }[Object.keys(operation.security[0] ?? {})[0] ?? '']
     const url = (place === '/route' ? gateway.routeUrl : gateway.url) + filled
     const request = {
       method,

@@ -82,7 +82,7 @@ export interface IssuedApiKey {
 }
 export interface Operator {
   id: string; name: string; role: 'admin' | 'editor' | 'auditor'; scope: OperatorScope | null
-  created_at: string
+  expires_at: string | null; created_at: string; last_used_at?: string | null
 }
 export interface OperatorScope { groups: number[] }
 export interface Overview {
@@ -239,6 +239,7 @@ export const FORMS = {
   GroupInput: { name: { required: true, maxLength: 128 }, description: { maxLength: 1000, empty: null } },
   OperatorInput: {
     name: { required: true, maxLength: 128 }, role: { options: ['admin', 'editor', 'auditor'] },
+    expires_at: { empty: null },
   },
   PolicyInput: {
     name: { required: true, maxLength: 128 }, description: { maxLength: 1000, empty: null },
