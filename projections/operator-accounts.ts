@@ -7,6 +7,8 @@ export interface OperatorAccounts extends SavedProjection {
   byKeyHash(hash: string): OperatorAccount | undefined
   /** The operator with a key that has expired and was not replaced since. */
   byExpiredKeyHash(hash: string): OperatorAccount | undefined
+  /** The operator who is a subject of an identity provider. */
+  byExternal(issuer: string, subject: string): OperatorAccount | undefined
   find(id: string): OperatorAccount | undefined
   /** Oldest first. */
   list(): readonly OperatorAccount[]
@@ -28,6 +30,7 @@ type SavedOperators = [
 export function createOperatorAccounts(): OperatorAccounts {
   const byId = new Map<string, OperatorAccount>()
   const idsByHash = new Map<string, string>()
+  const idsBySubject = new Map<string, string>()
   const signIns = new Map<string, number>()
   /** When each would have expired. */
   const endedSessions = new Map<string, number>()
@@ -42,15 +45,17 @@ export function createOperatorAccounts(): OperatorAccounts {
     const before = byId.get(operator.id)
     if (before) forgetKeys(before)
     byId.set(operator.id, operator)
-    for (const { hash } of keysOf(operator)) idsByHash.set(hash, operator.id)
+    for (const hash of keysOf(operator)) idsByHash.set(hash, operator.id)
+    if (operator.external) idsBySubject.set(subjectKey(operator.external), operator.id)
   }
 
   function forgetKeys(operator: OperatorAccount): void {
-    for (const { hash } of keysOf(operator)) idsByHash.delete(hash)
+    for (const hash of keysOf(operator)) idsByHash.delete(hash)
   }
 
   function remove(operator: OperatorAccount): void {
     forgetKeys(operator)
+    if (operator.external) idsBySubject.delete(subjectKey(operator.external))
     byId.delete(operator.id)
     signIns.delete(operator.id)
   }
@@ -77,6 +82,7 @@ export function createOperatorAccounts(): OperatorAccounts {
       const operator = byId.get(idsByHash.get(hash) ?? '')
       return operator && isExpired(operator, hash) ? operator : undefined
     },
+    byExternal: (issuer, subject) => byId.get(idsBySubject.get(subjectKey({ issuer, subject })) ?? ''),
     find: (id) => byId.get(id),
     list: () => [...byId.values()],
     lastSignIn: (actorId) => signIns.get(actorId),
@@ -97,12 +103,16 @@ export function createOperatorAccounts(): OperatorAccounts {
   }
 }
 
-/** The key of an operator, and the one that it has replaced. */
-function keysOf({ hash, replaced }: OperatorAccount): readonly { readonly hash: string }[] {
-  return replaced ? [{ hash }, replaced] : [{ hash }]
+/** The hashes of the key of an operator, and of the one that it has replaced. */
+function keysOf({ hash, replaced }: OperatorAccount): readonly string[] {
+  return [hash, replaced?.hash].filter((each) => each !== undefined)
 }
 
 function isExpired({ hash, expiresAt, replaced }: OperatorAccount, given: string): boolean {
   const end = given === hash ? expiresAt : replaced?.expiresAt
   return end !== null && end !== undefined && Date.now() >= Date.parse(end)
+}
+
+function subjectKey({ issuer, subject }: NonNullable<OperatorAccount['external']>): string {
+  return JSON.stringify([issuer, subject])
 }

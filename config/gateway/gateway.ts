@@ -140,6 +140,7 @@ export async function startGateway(
     const tokens = createIssuedTokens({ ...state, secret, resolveHolder: holders.resolve })
     const sessions = createSessions({
       secret,
+      allowsKeys: settings.identity?.console?.only !== true,
       resolveHolder: holders.resolve,
       operators: state.operators,
       writer: state.writer,
@@ -177,7 +178,7 @@ export async function startGateway(
       peer,
     })
     const authenticateOperator =
-      settings.admin_key || state.operators.list().length > 0
+      settings.admin_key || settings.identity?.console || state.operators.list().length > 0
         ? requireOperator({
             adminKey: settings.admin_key,
             operators: state.operators,

@@ -48,6 +48,10 @@ const NO_SESSIONS: Sessions = {
     throw new Error('this gateway does not serve')
   },
   find: () => undefined,
+  findConfirmed: async () => undefined,
+  renewBy: () => undefined,
+  confirm: () => undefined,
+  isCurrent: () => false,
   authenticate: () => undefined,
   actorOf: () => undefined,
   end: () => Promise.resolve(),

@@ -105,7 +105,7 @@ const Console = StrictObject(
       }),
     ),
   },
-  { description: 'How operators sign in to the console, besides keys.' },
+  { description: 'How operators sign in to the console, besides keys (docs/guides/sign-in.md).' },
 )
 
 const ClaudeCode = StrictObject({

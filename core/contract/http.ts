@@ -185,6 +185,8 @@ export interface EndpointDescription {
   readonly params?: TProperties
   /** Schema of each query parameter. Any other parameter is refused. */
   readonly query?: TProperties
+  /** Another service sends browsers here, with parameters that it chooses: all are passed on, as texts. */
+  readonly acceptsAnyQuery?: true
   /** Schemas of request headers, for the documentation. */
   readonly headers?: TProperties
   /** Schema of the JSON body. Undefined: bodies are ignored. `Type.Optional`: the body may be missing. */

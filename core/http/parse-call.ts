@@ -46,7 +46,11 @@ export function pathNotFoundError(path: string, intended?: string): GatewayError
  * ignored filter would return something else than was asked for. See docs/decisions/http.md, "Endpoints are
  * declared, and everything follows from the declaration".
  */
-export function createQueryParser({ query = {} }: Pick<EndpointDescription, 'query'>) {
+export function createQueryParser({
+  query = {},
+  acceptsAnyQuery,
+}: Pick<EndpointDescription, 'query' | 'acceptsAnyQuery'>) {
+  if (acceptsAnyQuery) return parseTexts
   const parse = createLazyParser(StrictObject(query))
   return (queryString: string): Values => {
     if (queryString === '' && isAllOptional(query)) return {}
@@ -57,12 +61,21 @@ export function createQueryParser({ query = {} }: Pick<EndpointDescription, 'que
       if (schema === undefined) throw unknownParameterError(key, Object.keys(query))
       if (schema.type === 'array')
         values.set(name, [...Object(values.get(name) ?? []), parseText(schema.items, text)])
-      else if (values.has(name))
-        throw invalidParameterError(name, `${name} must not be given more than once.`)
+      else if (values.has(name)) throw repeatedParameterError(name)
       else values.set(name, parseText(schema, text))
     }
     return parse(Object.fromEntries(values))
   }
+}
+
+/** Throws 400 for repeated parameters. */
+function parseTexts(queryString: string): Values {
+  const values = new Map<string, string>()
+  for (const [name, text] of new URLSearchParams(queryString)) {
+    if (values.has(name)) throw repeatedParameterError(name)
+    values.set(name, text)
+  }
+  return Object.fromEntries(values)
 }
 
 /** Arrays may be sent as `name[]`, the way OpenAI's clients do. */
@@ -78,6 +91,10 @@ function isAllOptional(query: TProperties): boolean {
 function unknownParameterError(name: string, known: readonly string[]): GatewayError {
   const advice = known.length === 0 ? 'It takes none.' : `Use ${known.join(', ')}.`
   return invalidParameterError(name, `${name} is not a query parameter of this endpoint. ${advice}`)
+}
+
+function repeatedParameterError(name: string): GatewayError {
+  return invalidParameterError(name, `${name} must not be given more than once.`)
 }
 
 /** The 400 for an invalid parameter. */

@@ -28,7 +28,7 @@ interface OperatorServices {
   readonly streams: Pick<StreamHealth, 'damageOfOperators'>
   readonly authFailures: AuthFailureLimiter
   readonly accessLog: Pick<AccessLog, 'signIn' | 'refuse'>
-  readonly sessions: Pick<Sessions, 'authenticate' | 'actorOf'>
+  readonly sessions: Pick<Sessions, 'authenticate' | 'confirm' | 'actorOf'>
   readonly tokens: Pick<IssuedTokens, 'isToken' | 'read'>
 }
 
@@ -58,7 +58,11 @@ export function requireOperator(services: OperatorServices): AuthenticateOperato
   async function identify(request: Admission): Promise<Identified> {
     const { requestId } = request
     const key = apiKeyOf(request)
-    if (key === undefined) return identifyBySession(sessions.authenticate(request), services, requestId)
+    if (key === undefined) {
+      const session = sessions.authenticate(request)
+      if (session !== undefined) await sessions.confirm(session, requestId)
+      return identifyBySession(session, services, requestId)
+    }
     const hash = hashApiKey(key)
     if (adminHash !== undefined && timingSafeEqual(Buffer.from(hash), adminHash)) {
       const limitError = authFailures.limitErrorFor('admin', request.req)

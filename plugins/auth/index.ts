@@ -15,7 +15,15 @@ export { ACCESS_TOKEN_SECONDS, type GrantSubject, type IssuedTokens } from './is
 export { keys } from './keys.ts'
 export { BudgetInput, BudgetTerms } from './schemas.ts'
 export { type Holders, idOfHolder, type SessionHolder } from './session-holders.ts'
-export { COOKIE_HOURS, SESSION_COOKIE, type Session, type Sessions } from './sessions.ts'
+export {
+  COOKIE_HOURS,
+  createEndedError,
+  SESSION_COOKIE,
+  SESSION_HOURS,
+  type Session,
+  type SessionRenewal,
+  type Sessions,
+} from './sessions.ts'
 export { requireUser, UserIdentity, userId, userNotFoundError, users } from './users.ts'
 
 /** Who may do what, and how that changes. The gateway creates it: it checks operators itself. */

@@ -19,7 +19,7 @@ import { apiKeyOf, hashApiKey } from './api-key.ts'
 /** What a key is issued to. Of the key, only the hash is stored. */
 interface KeyHolder extends ResourceEntity {
   readonly id: string
-  readonly hash: string
+  readonly hash?: string
 }
 
 /** A holder with its key, which cannot be retrieved again. */

@@ -135,7 +135,11 @@ async function rotate(
   const given = expires_at === undefined ? undefined : parseFutureTime(expires_at)
   const key = newOperatorKey()
   const decide = () => {
-    const { expiresAt } = commands.require(id, expected)
+    const { expiresAt, external, name } = commands.require(id, expected)
+    if (external !== undefined) {
+      const message = `${name} signs in at the identity provider, and has no key.`
+      throw new GatewayError('conflict', message)
+    }
     const data = {
       operatorId: id,
       hash: hashApiKey(key),

@@ -1,7 +1,9 @@
 import {
   type Author,
+  type Changes,
   type Content,
   defineResource,
+  GatewayError,
   type JsonObject,
   Nullable,
   OPERATOR_ROLES,
@@ -23,6 +25,7 @@ import { hashApiKey } from './api-key.ts'
 import { createKeyIssuer, type Issued } from './issue-key.ts'
 import { creationRank, futureTime, parseFutureTime } from './keys.ts'
 import { createOwnKeyEndpoints, createRotation, lastUseOf } from './operator-keys.ts'
+import { UserIdentity } from './users.ts'
 
 const OperatorScope = StrictObject(
   {
@@ -67,6 +70,7 @@ export const operators = defineResource({
   },
   shown: {
     expires_at: Nullable(Timestamp('When the key expires; null if it does not.')),
+    external: Type.Optional(UserIdentity),
     created_at: Timestamp('When the operator was created.'),
     last_used_at: Type.Optional(
       Nullable(Timestamp('In lists: the hour of the last request; null if there was none.')),
@@ -100,16 +104,33 @@ export const operators = defineResource({
     deleted: 'OperatorRemoved',
     fold: foldOperator,
   },
-  complete: ({ expiresAt, ...given }) => ({
-    ...given,
-    ...(expiresAt !== undefined && { expiresAt: expiresAt && parseFutureTime(expiresAt) }),
-  }),
+  complete({ expiresAt, ...given }, before) {
+    if (before?.external) requireUnchanged(before, { expiresAt, ...given })
+    return {
+      ...given,
+      ...(expiresAt !== undefined && { expiresAt: expiresAt && parseFutureTime(expiresAt) }),
+    }
+  },
   checkReferences({ scope }, { groups }: OperatorState) {
     for (const [index, id] of scope?.groups.entries() ?? [])
       if (groups.group(id) === undefined)
         throw invalidParameterError(`scope.groups[${index}]`, `scope: group ${id} was not found.`)
   },
 })
+
+/**
+ * Throws 409 for what the identity provider says. See docs/decisions/operators.md, "The identity provider
+ * says who is an operator".
+ */
+function requireUnchanged(
+  { name, role, expiresAt }: OperatorAccount,
+  given: Pick<Changes<typeof operators.fields>, 'name' | 'role' | 'expiresAt'>,
+): void {
+  const { name: newName = name, role: newRole = role, expiresAt: newExpiry = expiresAt } = given
+  if (newName === name && newRole === role && newExpiry === expiresAt) return
+  const message = `Name and role of ${name} come from the identity provider. Change them there.`
+  throw new GatewayError('conflict', message)
+}
 
 type OperatorContent = Content<typeof operators.fields>
 

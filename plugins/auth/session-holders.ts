@@ -40,7 +40,7 @@ export function createHolders({ adminKey, accounts, operators }: HolderServices)
     operator(_, id) {
       const operator = operators.find(id)
       if (operator === undefined || hasEnded(operator)) return undefined
-      return { holder: { type: 'operator', operator }, binding: `${operator.hash} ${operator.role}` }
+      return { holder: { type: 'operator', operator }, binding: bindingOf(operator) }
     },
     user(_, id) {
       const key = accounts.ownerOfKey(id)?.keys.find((candidate) => candidate.id === id)
@@ -75,6 +75,11 @@ function hasEnded({ expiresAt }: OperatorAccount): boolean {
 
 function hasExpired({ keyExpiresAtMs }: Account): boolean {
   return keyExpiresAtMs !== undefined && Date.now() >= keyExpiresAtMs
+}
+
+/** Another key, subject or role is another holder. */
+function bindingOf({ hash, external, role }: OperatorAccount): string {
+  return external ? JSON.stringify([external.issuer, external.subject, role]) : `${hash} ${role}`
 }
 
 export function idOfHolder(holder: SessionHolder): string {

@@ -1,8 +1,8 @@
-import { definePlugin } from '../../core/contract/index.ts'
+import { definePlugin, optional, settingsOf } from '../../core/contract/index.ts'
 import { shippedFile } from '../../core/util/package-folder.ts'
 import { GatewayState } from '../../projections/state.ts'
 import { Access } from '../auth/index.ts'
-import { createSessionEndpoints } from './session-endpoints.ts'
+import { CONSOLE_ERROR_CODES, type ConsoleProvider, createSessionEndpoints } from './session-endpoints.ts'
 import { createStaticEndpoints, STATIC_ERROR_CODES } from './static-endpoints.ts'
 
 /**
@@ -12,11 +12,15 @@ import { createStaticEndpoints, STATIC_ERROR_CODES } from './static-endpoints.ts
 export default definePlugin({
   name: 'console',
   after: ['auth'],
-  uses: { access: Access, state: GatewayState },
-  setup: (_, { use: { access, state } }) => ({
-    errorCodes: STATIC_ERROR_CODES,
+  uses: {
+    access: Access,
+    state: GatewayState,
+    identity: optional(settingsOf<{ readonly console?: ConsoleProvider }>('identity')),
+  },
+  setup: (_, { use: { access, state, identity } }) => ({
+    errorCodes: { ...STATIC_ERROR_CODES, ...CONSOLE_ERROR_CODES },
     endpoints: [
-      ...createSessionEndpoints(access.sessions, state.operators),
+      ...createSessionEndpoints(access.sessions, state.operators, identity?.console),
       ...createStaticEndpoints(shippedFile('dist/plugins/console/static')),
     ],
   }),

@@ -4,6 +4,7 @@ import {
   data,
   type Endpoint,
   endpoint,
+  errorsOf,
   GatewayError,
   type JsonObject,
   Nullable,
@@ -25,6 +26,7 @@ import {
   type Session,
   type SessionHolder,
   type Sessions,
+  UserIdentity,
 } from '../auth/index.ts'
 
 const path = Type.Optional(
@@ -48,9 +50,24 @@ const SessionSchema = Type.Object(
     plan: Nullable(Type.String({ description: 'Plan of the user.' })),
     csrf_token: Type.String({ description: 'The header x-csrf-token of every change.' }),
     expires_at: Timestamp('When the session ends.'),
+    external: Type.Optional(UserIdentity),
   },
   { $id: 'ConsoleSession', description: 'A session of the console.' },
 )
+
+const SignInOptions = Type.Object(
+  {
+    provider: Type.String({ description: 'Host of the identity provider that /console/login leads to.' }),
+    keys: Type.Boolean({ description: 'Whether keys other than the ADMIN_KEY sign in.' }),
+  },
+  { $id: 'ConsoleSignInOptions', description: 'How to sign in; missing if only keys do.' },
+)
+
+/** Of the setting `identity.console`. */
+export interface ConsoleProvider {
+  readonly issuer: string
+  readonly only?: boolean
+}
 
 const common = { tags: ['console'] }
 
@@ -66,9 +83,13 @@ const signInResponses = {
 export function createSessionEndpoints(
   sessions: Sessions,
   operators: Pick<OperatorAccounts, 'find'>,
+  provider: ConsoleProvider | undefined,
 ): readonly Endpoint[] {
+  const signIn = provider && { provider: new URL(provider.issuer).host, keys: provider.only !== true }
+
   function start(holder: SessionHolder, headers: IncomingHttpHeaders, path = '/') {
     requireKey(headers)
+    if (signIn?.keys === false && holder.type !== 'root') throw keysRefusedError(signIn.provider)
     const session = sessions.start(holder)
     const cookie = formatSession(session.cookie, path, headers, COOKIE_HOURS * 3600)
     return { status: 201, headers: { 'set-cookie': cookie }, body: { data: showSession(session) } }
@@ -93,6 +114,7 @@ export function createSessionEndpoints(
       body: SignIn,
       examples: { root: { path: '/' } },
       responses: signInResponses,
+      errors: ['keys_refused'],
       handle({ author, headers, body }) {
         return start(holderOf(author.actor), headers, body?.path)
       },
@@ -108,6 +130,7 @@ export function createSessionEndpoints(
       body: SignIn,
       examples: { root: { path: '/' } },
       responses: signInResponses,
+      errors: ['keys_refused'],
       handle: ({ account, headers, body }) => start({ type: 'user', account }, headers, body?.path),
     }),
     endpoint({
@@ -121,14 +144,19 @@ export function createSessionEndpoints(
         200: {
           description: 'The session, or null if nobody is signed in.',
           body: Type.Object(
-            { data: Nullable(SessionSchema, { description: 'The session; null if nobody is signed in.' }) },
+            {
+              data: Nullable(SessionSchema, { description: 'The session; null if nobody is signed in.' }),
+              sign_in: Type.Optional(SignInOptions),
+            },
             { $id: 'CurrentConsoleSession', description: 'The result.' },
           ),
         },
       },
-      handle({ headers }) {
-        const session = sessions.find(headers)
-        return { status: 200, body: { data: session === undefined ? null : showSession(session) } }
+      async handle({ headers, requestId }) {
+        // A holder whose session cannot be checked may sign in with the ADMIN_KEY.
+        const session = await sessions.findConfirmed(headers, requestId)
+        const shown = session === undefined ? null : showSession(session)
+        return { status: 200, body: { data: shown, ...(signIn && { sign_in: signIn }) } }
       },
     }),
     endpoint({
@@ -148,6 +176,20 @@ export function createSessionEndpoints(
       },
     }),
   ]
+}
+
+export const CONSOLE_ERROR_CODES = {
+  keys_refused: {
+    ...{ status: 403, type: 'permission_error' },
+    description: 'The console is signed in to at the identity provider only.',
+  },
+} as const
+
+function keysRefusedError(provider: string): GatewayError {
+  const message =
+    `The console is signed in to at ${provider}, without a key. Besides, only the ADMIN_KEY is accepted, ` +
+    'for when the identity provider is not available.'
+  return errorsOf(CONSOLE_ERROR_CODES)('keys_refused', message)
 }
 
 /** A session must not start another one: it would never end. */
@@ -174,8 +216,8 @@ function showHolder(holder: SessionHolder): JsonObject {
   if (holder.type === 'root')
     return { type: 'root', id: 'root', name: 'root', role: 'admin', user_id: null, plan: null }
   if (holder.type === 'operator') {
-    const { id, name, role } = holder.operator
-    return { type: 'operator', id, name, role, user_id: null, plan: null }
+    const { id, name, role, external } = holder.operator
+    return { type: 'operator', id, name, role, user_id: null, plan: null, ...(external && { external }) }
   }
   const { keyId, name, userId, plan } = holder.account
   return { type: 'user', id: keyId, name, role: null, user_id: userId, plan }

@@ -7,7 +7,7 @@ import { Access, CallerTokens } from '../auth/index.ts'
 import { createDeviceEndpoints } from './device/open.ts'
 import { createIdentityEndpoints } from './endpoints.ts'
 import { IDENTITY_ERROR_CODES } from './errors.ts'
-import type { ClaudeCodeSettings, IdentitySettings } from './settings.ts'
+import type { ClaudeCodeSettings, ConsoleSettings, IdentitySettings } from './settings.ts'
 
 /** Lets callers in with tokens of the company's identity provider (docs/guides/identity.md). */
 export default definePlugin({
@@ -16,15 +16,16 @@ export default definePlugin({
   uses: {
     state: GatewayState,
     process: ProcessServices,
-    settings: optional(settingsOf<IdentitySettings>('identity')),
     access: Access,
     sharedState: SharedState,
+    settings: optional(settingsOf<IdentitySettings>('identity')),
     plugins: settingsOf<readonly PluginEntry[]>('plugins'),
+    clientSecret: optional(settingsOf<string | null>('oidc_client_secret')),
   },
   provides: [CallerTokens],
   async setup(_, { use, provide, logger, metrics }) {
     const { settings = {}, access, sharedState, state } = use
-    const { callers = [], claude_code: claudeCode } = settings
+    const { callers = [], claude_code: claudeCode, console } = settings
     provide(CallerTokens, callers.length > 0 ? await openCallerTokens() : undefined)
     return {
       errorCodes: IDENTITY_ERROR_CODES,
@@ -32,6 +33,7 @@ export default definePlugin({
         ...createIdentityEndpoints(state),
         ...createDeviceEndpoints({ settings, state, access, sharedState }),
         ...(claudeCode?.enabled ? await openClaudeCode(claudeCode) : []),
+        ...(console ? (await openConsoleSignIn(console)).endpoints : []),
       ],
     }
 
@@ -55,6 +57,13 @@ export default definePlugin({
       })
       const source = file === undefined ? undefined : openSettingsSource(file, logger)
       return createClaudeCodeEndpoints({ groups: state.groups, settings: source, telemetry })
+    }
+
+    async function openConsoleSignIn(settings: ConsoleSettings) {
+      const { createConsoleSignIn } = await import('./console-sign-in.ts')
+      const { clientSecret, process } = use
+      const services = { access, sharedState, state, clientSecret, logger, signal: process.stopping }
+      return createConsoleSignIn(settings, services)
     }
   },
 })

@@ -7,7 +7,7 @@ export interface IdentitySettings {
   readonly claude_code?: ClaudeCodeSettings
 }
 
-/** How operators sign in to the console. */
+/** How operators sign in to the console (docs/guides/sign-in.md). */
 export interface ConsoleSettings {
   readonly issuer: string
   readonly client_id: string

@@ -48,6 +48,8 @@ export interface CompletedSignIn extends SignedIn {
  */
 export interface SignIn {
   readonly issuer: string
+  /** The address of the gateway for browsers, and its console. Throws 400 if it is not known. */
+  addressOf(headers: IncomingHttpHeaders): { readonly publicUrl: string; readonly home: string }
   /** Throws 400 unless `returnTo` is a page of the gateway, such as `/console/#/policies`. */
   begin(purpose: SignInPurpose, returnTo: string, headers: IncomingHttpHeaders): Promise<StartedSignIn>
   /**
@@ -163,8 +165,14 @@ export function createSignIn(settings: ConsoleSettings, services: SignInServices
     return { issuer, subject, claims, idToken, refreshToken }
   }
 
+  function addressOf(headers: IncomingHttpHeaders) {
+    const publicUrl = publicUrlOf(settings, headers)
+    return { publicUrl, home: `${publicUrl}/console/` }
+  }
+
   return {
     issuer,
+    addressOf,
     async begin(purpose, returnTo, headers) {
       const publicUrl = publicUrlOf(settings, headers)
       const page = checkReturnTo(returnTo)
@@ -230,11 +238,10 @@ export function createSignIn(settings: ConsoleSettings, services: SignInServices
       }
     },
     async endSessionUrl(idToken, headers) {
-      const publicUrl = publicUrlOf(settings, headers)
       const { client, config } = await loadProvider()
       if (config.serverMetadata().end_session_endpoint === undefined) return undefined
       const url = client.buildEndSessionUrl(config, {
-        post_logout_redirect_uri: `${publicUrl}/console/`,
+        post_logout_redirect_uri: addressOf(headers).home,
         ...(idToken !== undefined && { id_token_hint: idToken }),
       })
       return url.href

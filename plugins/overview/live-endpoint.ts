@@ -143,7 +143,7 @@ export function createLiveEndpoint(
       const isEnded = () =>
         client.isAborted ||
         stopping.aborted ||
-        (hasSession && sessions.find(headers) === undefined) ||
+        (hasSession && !sessions.isCurrent(headers)) ||
         (actor.type === 'operator' && operators.find(actor.id)?.scope !== watched)
       return { status: 200, stream: readViewer(viewer, isEnded, client) }
     },

@@ -25,7 +25,7 @@ export interface OverviewServices {
   readonly evidence: Pick<Evidence, 'coverage' | 'contradiction'>
   readonly accounts: Pick<Accounts, 'users'>
   readonly operators: Pick<OperatorAccounts, 'find'>
-  readonly sessions: Pick<Sessions, 'find'>
+  readonly sessions: Pick<Sessions, 'isCurrent'>
   readonly groups: Pick<Groups, 'groups' | 'withoutEffect'>
   readonly policies: Pick<Policies, 'policies' | 'policy' | 'rulesOf'>
   readonly rules: Pick<Rules, 'of'>

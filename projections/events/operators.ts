@@ -16,6 +16,10 @@ const scopeOfOperator = Type.Object({ groups: Type.Array(Id) })
 /** The groups that an operator is confined to, whether they still exist or not. */
 type ScopeOfOperator = Readonly<Static<typeof scopeOfOperator>>
 
+const external = Type.Object({ issuer: Type.String(), subject: Type.String() })
+
+type ExternalIdentity = Readonly<Static<typeof external>>
+
 /** A person or program that operates the gateway. */
 export interface OperatorAccount {
   /** `operator_…`. */
@@ -24,8 +28,10 @@ export interface OperatorAccount {
   readonly role: OperatorRole
   /** Null: everything. */
   readonly scope: ScopeOfOperator | null
-  /** SHA-256 of the key in hex. */
-  readonly hash: string
+  /** SHA-256 of the key in hex. Missing if an identity provider signs the operator in. */
+  readonly hash?: string
+  /** Who the operator is at an identity provider. */
+  readonly external?: ExternalIdentity
   /** When the key expires; null if it does not. */
   readonly expiresAt: string | null
   /** The key before the last rotation, while it may be valid. */
@@ -54,13 +60,17 @@ export const operatorEvents = [
       role,
       scope,
       expiresAt,
-      hash: Type.String(),
+      hash: Type.Optional(Type.String()),
+      external: Type.Optional(external),
     }),
     stream: OPERATORS_STREAM,
     audit: audited('created'),
-    create({ operatorId, name, role, scope = null, expiresAt = null, hash }, { metadata }): OperatorAccount {
-      const createdAt = metadata.time
-      return { id: operatorId, name, role, scope, hash, expiresAt, createdAt, revision: 1 }
+    create(
+      { operatorId: id, name, role, scope = null, expiresAt = null, hash, external },
+      { metadata },
+    ): OperatorAccount {
+      const proof = { ...(hash !== undefined && { hash }), ...(external !== undefined && { external }) }
+      return { id, name, role, scope, ...proof, expiresAt, createdAt: metadata.time, revision: 1 }
     },
   }),
   defineEvent({
@@ -95,11 +105,12 @@ export const operatorEvents = [
     isUrgent: true,
     audit: audited('key_rotated'),
     fold({ replaced: _, ...operator }: OperatorAccount, { hash, expiresAt, replacedUntil }) {
+      const { hash: before } = operator
       return {
         ...operator,
         hash,
         expiresAt,
-        ...(replacedUntil !== null && { replaced: { hash: operator.hash, expiresAt: replacedUntil } }),
+        ...(replacedUntil !== null && before && { replaced: { hash: before, expiresAt: replacedUntil } }),
         revision: operator.revision + 1,
       }
     },

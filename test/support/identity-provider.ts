@@ -22,15 +22,26 @@ export interface IdentityProvider {
   stop(): Promise<void>
 }
 
+interface IdentityProviderOptions {
+  /** Further fields of the discovery document. */
+  metadata?(issuer: string): object
+  /** Answers requests to other paths than those of the keys and the discovery document. */
+  handle?(req: IncomingMessage, res: ServerResponse): unknown
+}
+
 /** An issuer on a free port, with a discovery document, keys, and tokens signed at will. */
-export async function startIdentityProvider(): Promise<IdentityProvider> {
+export async function startIdentityProvider({
+  metadata,
+  handle,
+}: IdentityProviderOptions = {}): Promise<IdentityProvider> {
   const first = await createSigningKey('first')
   let published: readonly SigningKey[] | ((res: ServerResponse) => void) = [first]
   let fetches = 0
   const server = createServer((req: IncomingMessage, res: ServerResponse) => {
     res.setHeader('content-type', 'application/json')
     if (req.url === '/.well-known/openid-configuration')
-      return res.end(JSON.stringify({ issuer, jwks_uri: `${issuer}/keys` }))
+      return res.end(JSON.stringify({ issuer, jwks_uri: `${issuer}/keys`, ...metadata?.(issuer) }))
+    if (handle && req.url !== '/keys') return handle(req, res)
     fetches++
     if (typeof published === 'function') return published(res)
     return res.end(JSON.stringify({ keys: published.map(({ jwk }) => jwk) }))

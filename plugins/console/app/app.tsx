@@ -1,21 +1,21 @@
 import { type ComponentChildren, type ComponentType, render } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
-import { GATEWAY, post, send } from './lib/api.ts'
+import { useEffect, useRef } from 'preact/hooks'
+import { GATEWAY, send } from './lib/api.ts'
 import { useAction } from './lib/data.ts'
 import { forgetDrafts } from './lib/drafts.ts'
 import { href, type PageProps, route } from './lib/router.ts'
-import type { ConsoleSession } from './lib/schemas.ts'
-import { canReadPastRules, isOperator, session } from './lib/session.ts'
+import type { CurrentConsoleSession } from './lib/schemas.ts'
+import { canReadPastRules, isOperator, session, signInOptions } from './lib/session.ts'
 import { AuditPage } from './pages/audit.tsx'
 import { OverviewPage } from './pages/overview.tsx'
 import { RequestsPage } from './pages/requests.tsx'
 import { GroupPages, OperatorPages, PolicyPages, UserPages } from './pages/resources.tsx'
 import { RoutingPage } from './pages/routing.tsx'
 import { OwnRulesPage } from './pages/rule-editor.tsx'
+import { SignIn } from './pages/sign-in.tsx'
 import { SimulatorPage } from './pages/simulator.tsx'
 import { TimeTravelPage } from './pages/time-travel.tsx'
 import { UsagePage } from './pages/usage.tsx'
-import { Form, TextField } from './ui/fields.tsx'
 import { Empty, ErrorMessage, Loading, PageLayout } from './ui/page.tsx'
 
 interface ConsolePage {
@@ -48,7 +48,9 @@ const pages: readonly ConsolePage[] = [
 /** The console: the sign-in, or the navigation with the page that the address names. */
 function App() {
   const load = useAction(async () => {
-    session.value = (await send<{ data: ConsoleSession | null }>('GET', '/console/session')).data
+    const current = await send<CurrentConsoleSession>('GET', '/console/session')
+    signInOptions.value = current.sign_in
+    session.value = current.data
   })
   useEffect(load.start, [])
 
@@ -62,42 +64,13 @@ function App() {
   )
 }
 
-function SignIn() {
-  const [key, setKey] = useState('')
-  const signIn = useAction(async () => {
-    const trimmed = key.trim()
-    // API keys of users begin so. An ADMIN_KEY is free text.
-    const path = trimmed.startsWith('tr_') ? '/console/user-session' : '/console/session'
-    const headers = { authorization: `Bearer ${trimmed}` }
-    session.value = await post<ConsoleSession>(path, { path: GATEWAY.pathname }, { headers })
-  })
-  useEffect(() => {
-    document.title = 'Sign in · Signalbox'
-  }, [])
-  return (
-    <main class="sign-in">
-      <img src={new URL('./icon.svg', import.meta.url).href} alt="" width="48" height="48" />
-      <h1>Signalbox</h1>
-      <Form onSubmit={signIn.start} class="panel">
-        <TextField
-          label="Key"
-          type="password"
-          value={key}
-          onInput={setKey}
-          required
-          autoComplete="current-password"
-          hint="The key of an operator, the ADMIN_KEY, or the API key of a user."
-        />
-        {signIn.error && <ErrorMessage error={signIn.error} />}
-        <button type="submit" class="primary" disabled={signIn.isBusy}>
-          Sign in
-        </button>
-      </Form>
-    </main>
-  )
-}
-
 async function signOut(): Promise<void> {
+  if (session.value?.external) {
+    forgetDrafts()
+    // The gateway leads to the identity provider, which ends its own session.
+    location.assign(new URL('console/logout', GATEWAY))
+    return
+  }
   await send('DELETE', `/console/session?path=${encodeURIComponent(GATEWAY.pathname)}`)
   forgetDrafts()
   session.value = null

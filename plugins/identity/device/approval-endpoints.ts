@@ -122,7 +122,7 @@ export function createApprovalEndpoints(services: ApprovalServices): readonly En
         await codes.decide(code, { outcome: 'denied' })
         return resultPage('Denied', `${CLIENT_NAMES[code.client]} was not signed in.`)
       case 'approve': {
-        const holder = access.sessions.find(headers)?.holder
+        const holder = (await access.sessions.findConfirmed(headers, requestId))?.holder
         if (holder === undefined) return showConfirm(code, headers, 'Your session has ended.')
         if (!mayApprove(code.client, holder)) return showConfirm(code, headers, wrongKind(code.client))
         return approve(code, toGrantHolder(holder), requestId)

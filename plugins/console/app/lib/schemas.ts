@@ -43,7 +43,10 @@ export interface CheckpointAge { size: number; time: string; age_seconds: number
 export interface ConsoleSession {
   type: 'root' | 'operator' | 'user'; id: string; name: string; role: 'admin' | 'editor' | 'auditor' | null
   user_id: number | null; plan: string | null; csrf_token: string; expires_at: string
+  external?: UserIdentity
 }
+export interface ConsoleSignInOptions { provider: string; keys: boolean }
+export interface CurrentConsoleSession { data: ConsoleSession | null; sign_in?: ConsoleSignInOptions }
 export interface EffectiveFirewallRule {
   id: number; user_id?: number; policy_id?: number; name: string; is_enabled: boolean; priority: number
   scope: 'prompt' | 'response'; type: 'substring' | 'regex' | 'preset'; pattern?: string
@@ -82,7 +85,7 @@ export interface IssuedApiKey {
 }
 export interface Operator {
   id: string; name: string; role: 'admin' | 'editor' | 'auditor'; scope: OperatorScope | null
-  expires_at: string | null; created_at: string; last_used_at?: string | null
+  expires_at: string | null; external?: UserIdentity; created_at: string; last_used_at?: string | null
 }
 export interface OperatorScope { groups: number[] }
 export interface Overview {

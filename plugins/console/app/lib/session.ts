@@ -1,8 +1,11 @@
 import { signal } from '@preact/signals'
-import type { ConsoleSession } from './schemas.ts'
+import type { ConsoleSession, ConsoleSignInOptions } from './schemas.ts'
 
 /** Undefined until it is known; null if nobody is signed in. */
 export const session = signal<ConsoleSession | null | undefined>(undefined)
+
+/** Undefined until it is known. */
+export const signInOptions = signal<ConsoleSignInOptions | undefined>(undefined)
 
 export type Role = NonNullable<ConsoleSession['role']>
 

@@ -144,7 +144,7 @@ export const OperatorPages = createResourcePages<Operator>({
 })
 
 function OperatorItem({ item, actions }: ItemProps<Operator>) {
-  const { id, name, role, created_at } = item
+  const { id, name, role, external, created_at } = item
   return (
     <li {...useAddress<HTMLLIElement>('operator', id)} class="spread">
       <span>
@@ -153,7 +153,8 @@ function OperatorItem({ item, actions }: ItemProps<Operator>) {
         </b>{' '}
         <Badge>{role}</Badge>{' '}
         <small class="muted">
-          since <Time value={created_at} /> · <a href={href('/audit', { actor: id })}>Changes</a>
+          {external && `${external.subject} of ${external.issuer}, `}since <Time value={created_at} /> ·{' '}
+          <a href={href('/audit', { actor: id })}>Changes</a>
         </small>
       </span>
       {actions}

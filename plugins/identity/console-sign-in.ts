@@ -1,0 +1,59 @@
+import type { Logger } from 'pino'
+import type { Endpoint } from '../../core/contract/index.ts'
+import { createSealer } from '../../core/secrets/sealer.ts'
+import type { SharedState } from '../../core/shared-state/shared-state.ts'
+import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
+import type { EventWriter } from '../../projections/runtime/write.ts'
+import type { Access } from '../auth/index.ts'
+import { createExternalSessions } from './external-sessions.ts'
+import { createKnownOperators } from './known-operators.ts'
+import type { ConsoleSettings } from './settings.ts'
+import { createSignIn, type SignIn } from './sign-in.ts'
+import { type Complete, createSignInEndpoints } from './sign-in-endpoints.ts'
+
+interface ConsoleSignInServices {
+  readonly access: Access
+  readonly sharedState: SharedState
+  readonly state: { readonly operators: OperatorAccounts; readonly writer: EventWriter }
+  readonly clientSecret: string | null | undefined
+  readonly logger: Logger
+  readonly signal: AbortSignal
+  /** What follows when a person who approves a device has signed in. */
+  readonly completeDevice?: Complete
+}
+
+export interface ConsoleSignIn {
+  readonly signIn: SignIn
+  readonly endpoints: readonly Endpoint[]
+}
+
+/** Lets operators sign in to the console at an identity provider. */
+export function createConsoleSignIn(
+  settings: ConsoleSettings,
+  services: ConsoleSignInServices,
+): ConsoleSignIn {
+  const { access, sharedState, state, clientSecret, logger, signal, completeDevice } = services
+  const { sessions, secret } = access
+  const { roles } = settings
+  const signIn = createSignIn(settings, {
+    clientSecret: clientSecret ?? undefined,
+    sealer: createSealer(secret, 'sign-in'),
+    counters: sharedState.counters('sign-in'),
+    logger,
+    signal,
+    neededClaims: [roles.claim],
+  })
+  const syncOperator = createKnownOperators(roles, state)
+  const externalSessions = createExternalSessions({
+    signIn,
+    syncOperator,
+    sealer: createSealer(secret, 'external sessions'),
+    store: sharedState.store('external-sessions'),
+    counters: sharedState.counters('external-sessions'),
+    logger,
+    signal,
+  })
+  sessions.renewBy(externalSessions)
+  const pages = { signIn, roles, syncOperator, sessions, externalSessions, completeDevice }
+  return { signIn, endpoints: createSignInEndpoints(pages) }
+}
