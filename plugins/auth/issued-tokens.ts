@@ -15,7 +15,10 @@ import { toIdentityAccount } from './identity-account.ts'
 import type { ResolveHolder } from './session-holders.ts'
 import { actorOfHolder } from './sessions.ts'
 
-export const ACCESS_TOKEN_SECONDS = 3600
+/** An operator whom the identity provider has removed is out after 15 minutes, as on the console. */
+export function accessTokenSeconds({ client, holder }: Pick<Grant, 'client' | 'holder'>): number {
+  return client === 'cli' && holder.issuer !== undefined ? 900 : 3600
+}
 
 /** Who a signed-in program acts as. */
 export interface GrantSubject {
@@ -157,7 +160,7 @@ export function createIssuedTokens(services: IssuedTokenServices): IssuedTokens 
     issue(grant, subject) {
       secret.readOrCreate()
       const iat = Math.floor(Date.now() / 1000)
-      const exp = Math.min(iat + ACCESS_TOKEN_SECONDS, Math.floor(grant.expiresAtMs / 1000))
+      const exp = Math.min(iat + accessTokenSeconds(grant), Math.floor(grant.expiresAtMs / 1000))
       // Tokens of the same second differ.
       const jti = randomBytes(9).toString('base64url')
       const claims = { iss: ISSUER, aud: ISSUER, ...describe(subject), iat, exp, jti, grant: grant.id }

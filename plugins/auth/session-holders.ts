@@ -55,7 +55,8 @@ export function createHolders({ adminKey, accounts, operators }: HolderServices)
   function find(hash: string): SessionHolder | undefined {
     if (adminHash !== undefined && isEqualText(hash, adminHash)) return { type: 'root' }
     const operator = operators.byKeyHash(hash)
-    if (operator !== undefined) return { type: 'operator', operator }
+    // A key that was replaced serves for a while, but must not begin what lasts longer.
+    if (operator !== undefined) return operator.hash === hash ? { type: 'operator', operator } : undefined
     const account = accounts.byKeyHash(hash)
     return account && { type: 'user', account }
   }

@@ -6,10 +6,11 @@ import type { Accounts } from '../../projections/accounts.ts'
 import { identityId } from '../../projections/events/identities.ts'
 import type { User } from '../../projections/events/users.ts'
 import { type CallerTokens, toIdentityAccount } from '../auth/index.ts'
-import { hasClaim, isLeftOut, readTexts } from './claims.ts'
+import { invalidError, readClaimed } from './claimed.ts'
+import { hasClaim } from './claims.ts'
 import { identityError } from './errors.ts'
 import { ALGORITHMS, CLOCK_SKEW_SECONDS, createIssuerKeys } from './issuer-keys.ts'
-import { type Claimed, createKnownUsers, type KnownUserServices } from './known-users.ts'
+import { createKnownUsers, type KnownUserServices } from './known-users.ts'
 import type { CallerSettings } from './settings.ts'
 
 /** Ten megabytes. Tokens that were used longest ago are verified again. */
@@ -166,43 +167,12 @@ function readToken(claims: JWTPayload, rows: readonly CallerSettings[]) {
   return { row, claimed: readClaimed(json, row) }
 }
 
-function readClaimed(claims: JsonObject, { issuer, user = {}, groups }: CallerSettings): Claimed {
-  const { id = 'sub', name = 'email', plan = 'free' } = user
-  const [subject] = readTexts(claims, id)
-  if (subject === undefined) throw invalidError(`Its claim ${id} is wrong or missing.`)
-  const shown = readTexts(claims, name)[0] ?? subject
-  return {
-    issuer,
-    subject,
-    name: shown.slice(0, 128),
-    plan,
-    groups: groups && readGroups(claims, groups),
-  }
-}
-
-/** Returns the names of the groups of a token. Without a map, the claim has names. */
-function readGroups(
-  claims: JsonObject,
-  { claim, map }: NonNullable<CallerSettings['groups']>,
-): readonly string[] {
-  if (isLeftOut(claims, claim)) throw invalidError(`Its claim ${claim} was left out: it has too many groups.`)
-  const values = readTexts(claims, claim)
-  const names = map
-    ? values.flatMap((value) => (Object.hasOwn(map, value) ? (map[value] ?? []) : []))
-    : values
-  return names.map((each) => each.slice(0, 128))
-}
-
 function checkExpiry({ expiresAtMs }: CallerIdentity): void {
   if (Date.now() >= expiresAtMs) throw expiredError()
 }
 
 function expiredError() {
   return identityError('token_expired', 'The token has expired. Sign in again, or send a new one.')
-}
-
-function invalidError(problem: string) {
-  return identityError('token_invalid', `The token is not valid here. ${problem}`)
 }
 
 function deletedError() {

@@ -18,13 +18,15 @@ interface ConsoleSignInServices {
   readonly clientSecret: string | null | undefined
   readonly logger: Logger
   readonly signal: AbortSignal
-  /** What follows when a person who approves a device has signed in. */
-  readonly completeDevice?: Complete
+  /** Claims that others than the console need. */
+  readonly neededClaims: readonly string[]
 }
 
 export interface ConsoleSignIn {
   readonly signIn: SignIn
-  readonly endpoints: readonly Endpoint[]
+  readonly syncOperator: ReturnType<typeof createKnownOperators>
+  /** `completeDevice`: what follows when a person who approves a device has signed in. */
+  createEndpoints(completeDevice: Complete): readonly Endpoint[]
 }
 
 /** Lets operators sign in to the console at an identity provider. */
@@ -32,7 +34,7 @@ export function createConsoleSignIn(
   settings: ConsoleSettings,
   services: ConsoleSignInServices,
 ): ConsoleSignIn {
-  const { access, sharedState, state, clientSecret, logger, signal, completeDevice } = services
+  const { access, sharedState, state, clientSecret, logger, signal, neededClaims } = services
   const { sessions, secret } = access
   const { roles } = settings
   const signIn = createSignIn(settings, {
@@ -41,7 +43,7 @@ export function createConsoleSignIn(
     counters: sharedState.counters('sign-in'),
     logger,
     signal,
-    neededClaims: [roles.claim],
+    neededClaims: [...new Set([roles.claim, ...neededClaims])],
   })
   const syncOperator = createKnownOperators(roles, state)
   const externalSessions = createExternalSessions({
@@ -54,6 +56,10 @@ export function createConsoleSignIn(
     signal,
   })
   sessions.renewBy(externalSessions)
-  const pages = { signIn, roles, syncOperator, sessions, externalSessions, completeDevice }
-  return { signIn, endpoints: createSignInEndpoints(pages) }
+  const pages = { signIn, roles, syncOperator, sessions, externalSessions }
+  return {
+    signIn,
+    syncOperator,
+    createEndpoints: (completeDevice) => createSignInEndpoints({ ...pages, completeDevice }),
+  }
 }

@@ -4,9 +4,10 @@ import { ProcessServices } from '../../core/pipeline/process-services.ts'
 import { SharedState } from '../../core/shared-state/shared-state.ts'
 import { GatewayState } from '../../projections/state.ts'
 import { Access, CallerTokens } from '../auth/index.ts'
-import { createDeviceEndpoints } from './device/open.ts'
+import { createDeviceSignIn } from './device/open.ts'
 import { createIdentityEndpoints } from './endpoints.ts'
 import { IDENTITY_ERROR_CODES } from './errors.ts'
+import { createKnownUsers } from './known-users.ts'
 import type { ClaudeCodeSettings, ConsoleSettings, IdentitySettings } from './settings.ts'
 
 /** Lets callers in with tokens of the company's identity provider (docs/guides/identity.md). */
@@ -27,13 +28,15 @@ export default definePlugin({
     const { settings = {}, access, sharedState, state } = use
     const { callers = [], claude_code: claudeCode, console } = settings
     provide(CallerTokens, callers.length > 0 ? await openCallerTokens() : undefined)
+    const signIn = console && (await openConsoleSignIn(console))
+    const device = createDeviceSignIn({ settings, state, access, sharedState, provider: signIn })
     return {
       errorCodes: IDENTITY_ERROR_CODES,
       endpoints: [
         ...createIdentityEndpoints(state),
-        ...createDeviceEndpoints({ settings, state, access, sharedState }),
+        ...device.endpoints,
         ...(claudeCode?.enabled ? await openClaudeCode(claudeCode) : []),
-        ...(console ? (await openConsoleSignIn(console)).endpoints : []),
+        ...(signIn?.createEndpoints(device.complete) ?? []),
       ],
     }
 
@@ -61,9 +64,13 @@ export default definePlugin({
 
     async function openConsoleSignIn(settings: ConsoleSettings) {
       const { createConsoleSignIn } = await import('./console-sign-in.ts')
+      const { createPeople, listClaims } = await import('./device/people.ts')
       const { clientSecret, process } = use
-      const services = { access, sharedState, state, clientSecret, logger, signal: process.stopping }
-      return createConsoleSignIn(settings, services)
+      const own = callers.filter(({ issuer }) => issuer === settings.issuer)
+      const common = { access, sharedState, state, clientSecret, logger, signal: process.stopping }
+      const signIn = createConsoleSignIn(settings, { ...common, neededClaims: listClaims(own) })
+      const people = createPeople({ ...signIn, syncUser: createKnownUsers(state), callers: own })
+      return { ...signIn, people }
     }
   },
 })

@@ -13,6 +13,7 @@ import {
 } from '../support/device-sign-in.ts'
 import { ADMIN_KEY, AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
+import { newOperator } from '../support/operators.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
 
 const CLI = 'signalbox-cli'
@@ -219,6 +220,20 @@ describe('attacks on the sign-in of programs', () => {
     const { access_token } = await signInDevice(gateway, body.data.key)
     const { status, body: error } = await chat(access_token)
     expect([status, error.error.code]).to.deep.equal([403, 'endpoint_not_allowed'])
+  })
+
+  it('approve with a key that was replaced and still serves for a while', async () => {
+    const operator = await newOperator(gateway, 'editor')
+    const { access_token } = await signInDevice(gateway, operator.key, CLI)
+    expect((await readUsers(access_token)).status).to.equal(200)
+    const path = `/admin/operators/${operator.id}/rotate`
+    const rotated = await gateway.call('POST', path, { overlap_seconds: 3600 }, AS_ADMIN)
+    expect((await operator.call('GET', '/admin/users')).status).to.equal(200)
+    expect((await readUsers(access_token)).status).to.equal(401)
+    const { user_code } = await startDevice(gateway, CLI)
+    expect((await approveDevice(gateway, user_code, { key: operator.key })).text).to.contain('not valid here')
+    const approved = await approveDevice(gateway, user_code, { key: rotated.body.data.key })
+    expect(approved.text).to.contain('is signed in')
   })
 
   it('inject markup or another host', async () => {

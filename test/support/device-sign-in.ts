@@ -108,3 +108,16 @@ export async function signInDevice(gateway: RunningGateway, key: string, client?
   await approveDevice(gateway, started.user_code, { key })
   return (await pollDevice(gateway, started.device_code)).body
 }
+
+/** Approves a code as somebody who is signed in at the identity provider. Returns the last page. */
+export async function approveAtProvider(gateway: RunningGateway, code: string): Promise<FormAnswer> {
+  const page = await openPage(gateway, code)
+  const fields = { user_code: code, csrf_token: page.csrf, action: 'sign-in' }
+  const begun = await postForm(gateway, '/console/device', fields, { cookie: page.cookie })
+  const location = begun.headers.get('location')
+  if (location === null) return begun
+  const back = await fetch(location, { redirect: 'manual' })
+  const cookie = begun.headers.get('set-cookie')?.split(';')[0] ?? ''
+  const answer = await fetch(back.headers.get('location') ?? '', { headers: { cookie }, redirect: 'manual' })
+  return { status: answer.status, headers: answer.headers, text: await answer.text(), body: {} }
+}

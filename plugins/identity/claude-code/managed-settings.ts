@@ -62,10 +62,7 @@ export function openSettingsSource(file: string, logger: Logger): SettingsSource
     try {
       policies = readPolicies(file)
     } catch (error) {
-      logger.error(
-        { file, reason: errorMessage(error) },
-        'settings of Claude Code not read; the former ones apply',
-      )
+      logger.error({ reason: errorMessage(error) }, 'settings of Claude Code not read; the former ones apply')
     }
   }
 
@@ -89,7 +86,11 @@ function stampOf(file: string): string {
 }
 
 function readPolicies(file: string): readonly Policy[] {
-  return createLazyParser(PolicyFile)(load(readFileSync(file, 'utf8'))).policies
+  try {
+    return createLazyParser(PolicyFile)(load(readFileSync(file, 'utf8'))).policies
+  } catch (cause) {
+    throw new Error(`${file} has no valid policies of Claude Code: ${errorMessage(cause)}`, { cause })
+  }
 }
 
 function isMatch({ groups, email_domain: domain }: Policy['match'], user: SettingsUser): boolean {

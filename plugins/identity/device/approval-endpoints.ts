@@ -14,15 +14,17 @@ import type { SecretFile } from '../../../core/secrets/secret-file.ts'
 import { isEqualText } from '../../../core/util/equal-text.ts'
 import type { GrantClient, GrantHolder } from '../../../projections/events/grants.ts'
 import { type Access, idOfHolder, type SessionHolder } from '../../auth/index.ts'
+import type { CompletedSignIn, SignIn } from '../sign-in.ts'
 import type { DeviceCode, DeviceCodes } from './device-codes.ts'
 import { formBody, parseForm } from './form.ts'
 import { CLIENT_NAMES, codePage, confirmPage, resultPage } from './pages.ts'
+import type { People } from './people.ts'
 import type { SignIns } from './sign-ins.ts'
 
-/** Signs the person in at the identity provider, and comes back with who it is. */
-export interface PersonSignIn {
-  /** Where to send the browser, with the header `set-cookie` that its return needs. */
-  begin(returnTo: string, headers: IncomingHttpHeaders): Promise<{ url: string; setCookie: string }>
+/** Where people sign in, if there is an identity provider. */
+export interface ProviderSignIn {
+  readonly signIn: Pick<SignIn, 'begin'>
+  readonly people: People
 }
 
 interface ApprovalServices {
@@ -30,8 +32,7 @@ interface ApprovalServices {
   readonly signIns: SignIns
   readonly access: Pick<Access, 'authFailures' | 'sessions' | 'holders'>
   readonly secret: SecretFile
-  /** Undefined if people do not sign in at an identity provider. */
-  readonly personSignIn: PersonSignIn | undefined
+  readonly provider: ProviderSignIn | undefined
   /** Whether only the ADMIN_KEY is accepted. */
   readonly refusesKeys: boolean
   addressOf(request: IncomingMessage): string
@@ -45,9 +46,15 @@ const common = { path: '/console/device', access: publicAccess, tags: ['console'
 
 type Form = ReadonlyMap<string, string>
 
-/** The page on which a person allows a program to sign in (docs/guides/login.md). */
-export function createApprovalEndpoints(services: ApprovalServices): readonly Endpoint[] {
-  const { codes, signIns, access, secret, personSignIn, refusesKeys, addressOf, urlOf } = services
+interface Approval {
+  readonly endpoints: readonly Endpoint[]
+  /** Approves the code of a sign-in at the identity provider that was begun on the page. */
+  complete(completed: CompletedSignIn, requestId: string): Promise<EndpointResponse>
+}
+
+/** Creates the page on which a person allows a program to sign in (docs/guides/login.md). */
+export function createApproval(services: ApprovalServices): Approval {
+  const { codes, signIns, access, secret, provider, refusesKeys, addressOf, urlOf } = services
 
   /** The token of a form: only a page that this browser has loaded from here has it. */
   function tokenOf(nonce: string, { userCode }: DeviceCode): string {
@@ -64,7 +71,7 @@ export function createApprovalEndpoints(services: ApprovalServices): readonly En
       csrf: tokenOf(nonce, code),
       session: session && mayApprove(code.client, session.holder) ? nameOf(session.holder) : undefined,
       allowsKeys: !refusesKeys || code.client === 'cli',
-      hasProvider: personSignIn !== undefined,
+      hasProvider: provider !== undefined,
       ...(problem !== undefined && { problem }),
     })
     if (known !== undefined) return page
@@ -88,10 +95,10 @@ export function createApprovalEndpoints(services: ApprovalServices): readonly En
     return found
   }
 
-  async function approve(code: DeviceCode, holder: GrantHolder, requestId: string, provider?: string) {
+  async function approve(code: DeviceCode, holder: GrantHolder, requestId: string, asked?: string) {
     const { client } = code
     const grantId = await signIns.approve(client, holder, requestId)
-    const isFirst = await codes.decide(code, { outcome: 'approved', grantId, provider })
+    const isFirst = await codes.decide(code, { outcome: 'approved', grantId, provider: asked })
     return isFirst ? donePage(client) : resultPage('Too late', 'Somebody has decided about this code.', 409)
   }
 
@@ -130,11 +137,9 @@ export function createApprovalEndpoints(services: ApprovalServices): readonly En
       case 'approve-with-key':
         return approveWithKey(code, form.get('key') ?? '', call)
       case 'sign-in': {
-        if (personSignIn === undefined) return codePage('There is no identity provider.')
-        const { url, setCookie } = await personSignIn.begin(
-          `/console/device?user_code=${code.userCode}`,
-          headers,
-        )
+        if (provider === undefined) return codePage('There is no identity provider.')
+        const returnTo = `/console/device?user_code=${code.userCode}`
+        const { url, setCookie } = await provider.signIn.begin('device', returnTo, headers)
         return { status: 303, headers: { location: url, 'set-cookie': setCookie } }
       }
       default:
@@ -142,7 +147,22 @@ export function createApprovalEndpoints(services: ApprovalServices): readonly En
     }
   }
 
-  return [
+  async function complete(completed: CompletedSignIn, requestId: string): Promise<EndpointResponse> {
+    const code = await codes.pending(new URL(completed.returnTo).searchParams.get('user_code') ?? '')
+    if (code === undefined || provider === undefined)
+      return codePage('That code is not known. It may have expired: start the program again.')
+    const { people } = provider
+    try {
+      const holder = await people.toHolder(code.client, completed, requestId)
+      return await approve(code, holder, requestId, people.providerOf(completed))
+    } catch (error) {
+      if (!GatewayError.isInstance(error) || error.status >= 500) throw error
+      await codes.decide(code, { outcome: 'denied' })
+      return resultPage('Not signed in', error.message, error.status)
+    }
+  }
+
+  const endpoints = [
     endpoint({
       ...common,
       method: 'GET',
@@ -176,6 +196,7 @@ export function createApprovalEndpoints(services: ApprovalServices): readonly En
       },
     }),
   ]
+  return { endpoints, complete }
 }
 
 const donePage = (client: GrantClient) =>
@@ -190,9 +211,13 @@ function isCrossSite({ 'sec-fetch-site': site, origin }: IncomingHttpHeaders, ur
   return origin !== undefined && origin !== url
 }
 
-/** Claude Code calls as a user, the command line as an operator. */
-function mayApprove(client: GrantClient, { type }: SessionHolder): boolean {
-  return client === 'cli' ? type !== 'user' : type === 'user'
+/**
+ * Claude Code calls as a user, the command line as an operator. Somebody of the identity provider signs in
+ * there again, so that it can be asked later.
+ */
+function mayApprove(client: GrantClient, holder: SessionHolder): boolean {
+  if (holder.type === 'operator' && holder.operator.external !== undefined) return false
+  return client === 'cli' ? holder.type !== 'user' : holder.type === 'user'
 }
 
 function wrongKind(client: GrantClient): string {

@@ -37,7 +37,7 @@ export type Polled =
   | { readonly error: 'authorization_pending' | 'slow_down' | 'access_denied' | 'expired_token' }
   | {
       readonly approved: DeviceCode
-      /** The refresh token of the identity provider that the person signed in at. */
+      /** What asking the identity provider about the person needs. */
       readonly provider: string | undefined
     }
 
@@ -54,6 +54,8 @@ export interface DeviceCodes {
   start(client: GrantClient, address: string): Promise<{ deviceCode: string; code: DeviceCode } | undefined>
   /** Finds a pending code as somebody typed it. `limited`: the address has tried too many wrong ones. */
   find(typed: string, address: string): Promise<DeviceCode | 'unknown' | 'limited'>
+  /** A pending code by its letters. */
+  pending(userCode: string): Promise<DeviceCode | undefined>
   /** Somebody has decided. Resolves with false if somebody else has, or the code has expired. */
   decide(code: DeviceCode, decision: Decision): Promise<boolean>
   /** What becomes of the program that has the device code. Does not use it up: see `remove`. */
@@ -87,7 +89,13 @@ export function createDeviceCodes(state: SharedState, secret: SecretFile): Devic
   const write = (code: DeviceCode) =>
     store.set(code.userCode, JSON.stringify(code), Math.max(1, (code.expiresAtMs - Date.now()) / 1000))
 
+  async function pending(userCode: string): Promise<DeviceCode | undefined> {
+    const code = await read(userCode)
+    return code?.outcome === undefined ? code : undefined
+  }
+
   return {
+    pending,
     async start(client, address) {
       const { total } = await counters.add(`start:${address}`, 1, LIMIT_SECONDS)
       if (total > MAX_STARTS) return undefined
@@ -106,8 +114,8 @@ export function createDeviceCodes(state: SharedState, secret: SecretFile): Devic
       const { total } = await counters.read(`wrong:${address}`)
       if (total >= MAX_WRONG_CODES) return 'limited'
       const userCode = typed.toUpperCase().replaceAll(/[^A-Z]/g, '')
-      const code = userCode.length === 8 ? await read(userCode) : undefined
-      if (code !== undefined && code.outcome === undefined) return code
+      const code = userCode.length === 8 ? await pending(userCode) : undefined
+      if (code !== undefined) return code
       await counters.add(`wrong:${address}`, 1, LIMIT_SECONDS)
       return 'unknown'
     },

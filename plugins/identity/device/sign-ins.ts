@@ -11,7 +11,7 @@ import {
 } from '../../../projections/events/grants.ts'
 import type { Grants } from '../../../projections/grants.ts'
 import type { EventWriter } from '../../../projections/runtime/write.ts'
-import { ACCESS_TOKEN_SECONDS, type GrantSubject, type IssuedTokens } from '../../auth/index.ts'
+import { accessTokenSeconds, type GrantSubject, type IssuedTokens } from '../../auth/index.ts'
 
 /** How long a program stays signed in, in hours: an operator as long as a session of the console. */
 const LIFETIME_HOURS: Readonly<Record<GrantClient, number>> = { claude_code: 30 * 24, cli: 12 }
@@ -22,14 +22,14 @@ const GRACE_MS = 60_000
 type RefreshError = 'invalid_grant' | 'temporarily_unavailable'
 
 /**
- * Asks the identity provider, by its refresh token, whether somebody may still sign in, and takes over what
- * it says of the person. Resolves with its next refresh token.
+ * Asks the identity provider whether somebody may still sign in, and takes over what it says of the person.
+ * `provider` is what that needs. Resolves with what the next time needs.
  */
 export type AskProvider = (
-  refreshToken: string,
+  provider: string,
   holder: GrantHolder,
   requestId: string,
-) => Promise<{ readonly refreshToken: string } | { readonly error: RefreshError }>
+) => Promise<{ readonly provider: string } | { readonly error: RefreshError }>
 
 /** As RFC 6749, 5.1, describes it. */
 export interface TokenAnswer {
@@ -78,7 +78,7 @@ interface ActiveGrant {
 interface RefreshContent {
   /** Each refresh counts it up. */
   readonly generation: number
-  /** The refresh token of the identity provider. */
+  /** What asking the identity provider needs, such as its refresh token. */
   readonly provider?: string
 }
 
@@ -111,7 +111,7 @@ export function createSignIns(services: SignInServices): SignIns {
     const common = {
       access_token: tokens.issue(grant, subject),
       token_type: 'Bearer' as const,
-      expires_in: Math.min(ACCESS_TOKEN_SECONDS, remaining),
+      expires_in: Math.min(accessTokenSeconds(grant), remaining),
       ...(name.includes('@') && { email: name }),
     }
     if (grant.holder.issuer !== undefined && provider === undefined) return common
@@ -177,7 +177,7 @@ export function createSignIns(services: SignInServices): SignIns {
         await end(grant, 'refused_by_provider', { actor: subject.actor, requestId })
       }
       if ('error' in asked) return asked
-      next = asked.refreshToken
+      next = asked.provider
     }
     const content = { generation: generation + 1, ...(next !== undefined && { provider: next }) }
     await writeLast(grant, { ...content, atMs: Date.now() })

@@ -1,0 +1,40 @@
+import type { JsonObject } from '../../core/contract/index.ts'
+import { isLeftOut, readTexts } from './claims.ts'
+import { identityError } from './errors.ts'
+import type { Claimed } from './known-users.ts'
+import type { CallerSettings } from './settings.ts'
+
+/** Returns what verified claims say of a user, by the settings of their issuer; 401 without a subject. */
+export function readClaimed(
+  claims: JsonObject,
+  { issuer, user = {}, groups }: Pick<CallerSettings, 'issuer' | 'user' | 'groups'>,
+): Claimed {
+  const { id = 'sub', name = 'email', plan = 'free' } = user
+  const [subject] = readTexts(claims, id)
+  if (subject === undefined) throw invalidError(`Its claim ${id} is wrong or missing.`)
+  const shown = readTexts(claims, name)[0] ?? subject
+  return {
+    issuer,
+    subject,
+    name: shown.slice(0, 128),
+    plan,
+    groups: groups && readGroups(claims, groups),
+  }
+}
+
+/** Returns the names of the groups of a token. Without a map, the claim has names. */
+function readGroups(
+  claims: JsonObject,
+  { claim, map }: NonNullable<CallerSettings['groups']>,
+): readonly string[] {
+  if (isLeftOut(claims, claim)) throw invalidError(`Its claim ${claim} was left out: it has too many groups.`)
+  const values = readTexts(claims, claim)
+  const names = map
+    ? values.flatMap((value) => (Object.hasOwn(map, value) ? (map[value] ?? []) : []))
+    : values
+  return names.map((each) => each.slice(0, 128))
+}
+
+export function invalidError(problem: string) {
+  return identityError('token_invalid', `The token is not valid here. ${problem}`)
+}
