@@ -13,6 +13,7 @@ export { CallerTokens } from './caller-tokens.ts'
 export { toIdentityAccount } from './identity-account.ts'
 export { accessTokenSeconds, type GrantSubject, type IssuedTokens } from './issued-tokens.ts'
 export { keys } from './keys.ts'
+export { OperatorScope } from './operators.ts'
 export { BudgetInput, BudgetTerms } from './schemas.ts'
 export { type Holders, idOfHolder, type SessionHolder } from './session-holders.ts'
 export {

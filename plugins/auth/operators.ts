@@ -27,7 +27,7 @@ import { creationRank, futureTime, parseFutureTime } from './keys.ts'
 import { createOwnKeyEndpoints, createRotation, lastUseOf } from './operator-keys.ts'
 import { UserIdentity } from './users.ts'
 
-const OperatorScope = StrictObject(
+export const OperatorScope = StrictObject(
   {
     groups: Type.Array(Type.Integer({ minimum: 1, format: 'int64' }), {
       minItems: 1,

@@ -22,6 +22,7 @@ import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
 import {
   apiKeyOf,
   COOKIE_HOURS,
+  OperatorScope,
   SESSION_COOKIE,
   type Session,
   type SessionHolder,
@@ -46,6 +47,9 @@ const SessionSchema = Type.Object(
     id: Type.String({ description: 'Id of the operator, or of the API key; root for the ADMIN_KEY.' }),
     name: Type.String({ description: 'Name of the operator or user.' }),
     role: Nullable(StringEnum(OPERATOR_ROLES, { description: 'The role of an operator.' })),
+    scope: Nullable(OperatorScope, {
+      description: 'What the operator sees and changes; null: everything, or a user.',
+    }),
     user_id: Nullable(Type.Integer({ description: 'Id of the user.' })),
     plan: Nullable(Type.String({ description: 'Plan of the user.' })),
     csrf_token: Type.String({ description: 'The header x-csrf-token of every change.' }),
@@ -214,11 +218,12 @@ function showSession({ holder, csrfToken, expiresAtMs }: Session): JsonObject {
 
 function showHolder(holder: SessionHolder): JsonObject {
   if (holder.type === 'root')
-    return { type: 'root', id: 'root', name: 'root', role: 'admin', user_id: null, plan: null }
+    return { type: 'root', id: 'root', name: 'root', role: 'admin', scope: null, user_id: null, plan: null }
   if (holder.type === 'operator') {
-    const { id, name, role, external } = holder.operator
-    return { type: 'operator', id, name, role, user_id: null, plan: null, ...(external && { external }) }
+    const { id, name, role, scope, external } = holder.operator
+    const more = external && { external }
+    return { type: 'operator', id, name, role, scope, user_id: null, plan: null, ...more }
   }
   const { keyId, name, userId, plan } = holder.account
-  return { type: 'user', id: keyId, name, role: null, user_id: userId, plan }
+  return { type: 'user', id: keyId, name, role: null, scope: null, user_id: userId, plan }
 }

@@ -5,7 +5,7 @@ import { useAction } from './lib/data.ts'
 import { forgetDrafts } from './lib/drafts.ts'
 import { href, type PageProps, route } from './lib/router.ts'
 import type { CurrentConsoleSession } from './lib/schemas.ts'
-import { canReadPastRules, isOperator, session, signInOptions } from './lib/session.ts'
+import { canReadPastRules, isOperator, seesEverything, session, signInOptions } from './lib/session.ts'
 import { AuditPage } from './pages/audit.tsx'
 import { OverviewPage } from './pages/overview.tsx'
 import { RequestsPage } from './pages/requests.tsx'
@@ -38,11 +38,11 @@ const pages: readonly ConsolePage[] = [
   { path: 'time', title: 'Time travel', content: TimeTravelPage, isFor: canReadPastRules },
   { path: 'requests', title: 'Requests', content: RequestsPage, isFor: forAll },
   { path: 'usage', title: 'Usage', content: UsagePage, isFor: forAll },
-  { path: 'routing', title: 'Routing', content: RoutingPage, isFor: isOperator },
+  { path: 'routing', title: 'Routing', content: RoutingPage, isFor: seesEverything },
   { path: 'simulator', title: 'Simulator', content: SimulatorPage, isFor: forAll },
   { path: 'users', title: 'Users', content: UserPages, isFor: isOperator },
   { path: 'groups', title: 'Groups', content: GroupPages, isFor: isOperator },
-  { path: 'operators', title: 'Operators', content: OperatorPages, isFor: isOperator },
+  { path: 'operators', title: 'Operators', content: OperatorPages, isFor: seesEverything },
 ]
 
 /** The console: the sign-in, or the navigation with the page that the address names. */

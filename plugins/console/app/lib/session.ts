@@ -21,6 +21,11 @@ export function isOperator(): boolean {
   return session.value?.role != null
 }
 
+/** True for operators without a scope: with one, some pages are not for them. */
+export function seesEverything(): boolean {
+  return isOperator() && session.value?.scope == null
+}
+
 /** Where the endpoints are that operators and users have both. */
 export function root(): string {
   return isOperator() ? '/admin' : '/v1'

@@ -5,7 +5,7 @@ import { formatCount, humanize } from '../lib/format.ts'
 import { groups } from '../lib/names.ts'
 import { href, route } from '../lib/router.ts'
 import type { AuditEntry, EventProof, Operator } from '../lib/schemas.ts'
-import { canReadPastRules, isOperator, root } from '../lib/session.ts'
+import { canReadPastRules, isOperator, root, seesEverything } from '../lib/session.ts'
 import { canVerify, findProofIssue, parseCheckpoint } from '../lib/verify-proof.ts'
 import { Dialog } from '../ui/dialogs.tsx'
 import { Diff } from '../ui/diff.tsx'
@@ -56,7 +56,7 @@ function operatorFilters(operators: readonly Operator[]): readonly Filter[] {
 /** All changes, newest first: who, what, when and why. */
 export function AuditPage() {
   const operators = useResource('operators', async () =>
-    isOperator() ? get<readonly Operator[]>('/admin/operators') : [],
+    seesEverything() ? get<readonly Operator[]>('/admin/operators') : [],
   )
   const path = `${root()}/audit`
   const filters = isOperator() ? operatorFilters(operators.data ?? []) : OWN_FILTERS

@@ -1,6 +1,6 @@
 import { post } from '../lib/api.ts'
 import { href, route } from '../lib/router.ts'
-import type { ApiKey, IssuedApiKey } from '../lib/schemas.ts'
+import type { ApiKey } from '../lib/schemas.ts'
 import { ChangeButton } from '../ui/dialogs.tsx'
 import { type FieldSpecs, fieldsOf } from '../ui/fields.tsx'
 import { useAddress } from '../ui/page.tsx'
@@ -29,7 +29,15 @@ export const KEYS: ResourceSpec<ApiKey> = {
   initial: {},
   empty: 'No keys.',
   item: KeyItem,
-  buttons: ({ id }, onDone) => (
+  buttons: ({ id }, onDone) => <RotateButton path={`/admin/keys/${id}`} onDone={onDone} />,
+  removeLabel: 'Revoke',
+  warning: 'Requests with the key are refused immediately.',
+  isFinal: ({ revoked_at }) => revoked_at !== null,
+}
+
+/** Replaces the key at a path, and hands the new one over. */
+export function RotateButton({ path, onDone }: { path: string; onDone: (key: string) => void }) {
+  return (
     <ChangeButton
       label="Rotate"
       kind="quiet"
@@ -38,16 +46,13 @@ export const KEYS: ResourceSpec<ApiKey> = {
       value={{ hours: 24 }}
       onSave={async ({ hours = 0 }, reason) => {
         const body = { overlap_seconds: Math.round(Number(hours) * 3600) }
-        const { key } = await post<IssuedApiKey>(`/admin/keys/${id}/rotate`, body, { reason })
+        const { key } = await post<{ readonly key: string }>(`${path}/rotate`, body, { reason })
         onDone(key)
       }}
     >
       <p>A new key with the same name and restrictions is created.</p>
     </ChangeButton>
-  ),
-  removeLabel: 'Revoke',
-  warning: 'Requests with the key are refused immediately.',
-  isFinal: ({ revoked_at }) => revoked_at !== null,
+  )
 }
 
 function KeyItem({ item, actions }: ItemProps<ApiKey>) {

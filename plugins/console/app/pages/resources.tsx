@@ -8,7 +8,7 @@ import { CheckField, type FieldSpec, fieldsOf } from '../ui/fields.tsx'
 import { useAddress } from '../ui/page.tsx'
 import { Badge, Time, UserLink } from '../ui/values.tsx'
 import { BudgetPanel } from './budgets.tsx'
-import { KEYS } from './keys.tsx'
+import { KEYS, RotateButton } from './keys.tsx'
 import { createResourcePages, type ItemProps, List, type ResourceSpec } from './resource.tsx'
 import { RuleEditor } from './rule-editor.tsx'
 
@@ -129,22 +129,50 @@ const MEMBERS: ResourceSpec<GroupMember> = {
 
 const ROLE = { hint: 'auditor reads, editor also changes rules, admin does everything.' }
 
+const OPERATOR_FIELDS = fieldsOf('OperatorInput', {
+  role: ROLE,
+  expires_at: { label: 'Key expires', type: 'datetime-local', hint: 'Empty: never.' },
+  scope: { empty: null, render: (value, set) => <ScopeFields scope={value as Scope} onChange={set} /> },
+})
+
 export const OperatorPages = createResourcePages<Operator>({
   path: 'operators',
   title: 'Operators',
   noun: 'operator',
   writer: 'admin',
-  created: fieldsOf('OperatorInput', { role: ROLE }),
-  initial: { role: 'auditor' },
-  edited: fieldsOf('OperatorInput', { role: ROLE }),
+  created: OPERATOR_FIELDS,
+  initial: { role: 'auditor', scope: null },
+  edited: OPERATOR_FIELDS.filter(({ name }) => name !== 'expires_at'),
   removeLabel: 'Remove',
   empty: 'There are no operators: everybody uses the ADMIN_KEY. Create one to see who changed what.',
   item: OperatorItem,
+  buttons: ({ id, external }, onDone) =>
+    external ? null : <RotateButton path={`/admin/operators/${id}`} onDone={onDone} />,
   warning: 'The key and all sessions end immediately.',
 })
 
+type Scope = Operator['scope']
+
+function ScopeFields({ scope, onChange }: { scope: Scope; onChange: (scope: Scope) => void }) {
+  const chosen = scope?.groups ?? []
+  return (
+    <fieldset class="choices">
+      <legend>
+        Sees and changes {chosen.length === 0 ? 'everything' : 'what belongs to these groups only'}
+      </legend>
+      <ListPicker
+        label="Confine to a group"
+        of={groups}
+        chosen={chosen}
+        onChange={(ids) => onChange(ids.length === 0 ? null : { groups: [...ids] })}
+      />
+    </fieldset>
+  )
+}
+
 function OperatorItem({ item, actions }: ItemProps<Operator>) {
-  const { id, name, role, external, created_at } = item
+  const { id, name, role, scope, external, created_at, expires_at, last_used_at } = item
+  const isExpired = expires_at != null && Date.parse(expires_at) <= Date.now()
   return (
     <li {...useAddress<HTMLLIElement>('operator', id)} class="spread">
       <span>
@@ -153,8 +181,21 @@ function OperatorItem({ item, actions }: ItemProps<Operator>) {
         </b>{' '}
         <Badge>{role}</Badge>{' '}
         <small class="muted">
+          {scope && <>only {scope.groups.map((group) => groups.of(group)).join(', ')} · </>}
           {external && `${external.subject} of ${external.issuer}, `}since <Time value={created_at} /> ·{' '}
-          <a href={href('/audit', { actor: id })}>Changes</a>
+          {expires_at && (
+            <>
+              {isExpired ? 'expired' : 'expires'} <Time value={expires_at} /> ·{' '}
+            </>
+          )}
+          {last_used_at ? (
+            <>
+              last used <Time value={last_used_at} />
+            </>
+          ) : (
+            'never used'
+          )}{' '}
+          · <a href={href('/audit', { actor: id })}>Changes</a>
         </small>
       </span>
       {actions}
