@@ -7,7 +7,7 @@ import type { IssuedTokens } from './issued-tokens.ts'
 import type { Holders } from './session-holders.ts'
 import type { Sessions } from './sessions.ts'
 
-export { apiKeyOf } from './api-key.ts'
+export { apiKeyOf, hashApiKey } from './api-key.ts'
 export { checkEndpoint } from './authenticate.ts'
 export { CallerTokens } from './caller-tokens.ts'
 export { toIdentityAccount } from './identity-account.ts'

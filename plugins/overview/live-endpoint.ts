@@ -10,7 +10,7 @@ import {
   Type,
 } from '../../core/contract/index.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
-import { apiKeyOf } from '../auth/index.ts'
+import { apiKeyOf, hashApiKey } from '../auth/index.ts'
 import {
   isRecordInScope,
   type LedgerCalls,
@@ -110,8 +110,8 @@ export const LIVE_ERROR_CODES = {
 const liveError = errorsOf(LIVE_ERROR_CODES)
 
 /**
- * `GET /admin/live`: the records of requests as they are written, until the operator is removed or the
- * session of the console ends.
+ * `GET /admin/live`: the records of requests as they are written, until the operator is removed, the scope
+ * changes, or the key or the session of the console ends.
  */
 export function createLiveEndpoint(
   feed: LiveFeed,
@@ -139,11 +139,14 @@ export function createLiveEndpoint(
       viewers.add(viewer)
       client.onClose(() => viewers.delete(viewer))
       client.onClose(await feed.watch(viewer.receive))
-      const hasSession = apiKeyOf({ headers }) === undefined
+      const key = apiKeyOf({ headers })
+      const hash = key === undefined ? undefined : hashApiKey(key)
+      const isKey = hash !== undefined && operators.byKeyHash(hash) !== undefined
       const isEnded = () =>
         client.isAborted ||
         stopping.aborted ||
-        (hasSession && !sessions.isCurrent(headers)) ||
+        (key === undefined && !sessions.isCurrent(headers)) ||
+        (isKey && operators.byKeyHash(hash) === undefined) ||
         (actor.type === 'operator' && operators.find(actor.id)?.scope !== watched)
       return { status: 200, stream: readViewer(viewer, isEnded, client) }
     },

@@ -24,7 +24,7 @@ export interface OverviewServices {
   readonly timeline: Pick<Timeline, 'marks'>
   readonly evidence: Pick<Evidence, 'coverage' | 'contradiction'>
   readonly accounts: Pick<Accounts, 'users'>
-  readonly operators: Pick<OperatorAccounts, 'find'>
+  readonly operators: Pick<OperatorAccounts, 'byKeyHash' | 'find'>
   readonly sessions: Pick<Sessions, 'isCurrent'>
   readonly groups: Pick<Groups, 'groups' | 'withoutEffect'>
   readonly policies: Pick<Policies, 'policies' | 'policy' | 'rulesOf'>

@@ -3,6 +3,7 @@ import { SESSION_HOURS } from '../../plugins/auth/sessions.ts'
 import { MAX_VIEWERS } from '../../plugins/overview/live-endpoint.ts'
 import { adjustClock } from '../support/clock.ts'
 import { AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { recordIn, watchLive } from '../support/live.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
 import { newOperator } from '../support/operators.ts'
 import { asAdmin, firewallRule, newPolicy } from '../support/policies.ts'
@@ -148,29 +149,8 @@ describe('what operators look at', () => {
   })
 
   describe('GET /admin/live', () => {
-    /** Opens the stream; `next` resolves with its next record. */
-    async function watch(query = '', headers: Readonly<Record<string, string>> = AS_ADMIN) {
-      const leave = new AbortController()
-      const { signal } = leave
-      const answer = await fetch(`${gateway.url}/admin/live${query}`, { headers, signal })
-      expect(answer.headers.get('content-type')).to.contain('text/event-stream')
-      const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader()
-      let text = ''
-      async function next(): Promise<string> {
-        while (!text.includes('\n\n')) {
-          const { value, done } = await reader.read()
-          if (done) return ''
-          text += value
-        }
-        const [record = ''] = text.split('\n\n')
-        text = text.slice(record.length + 2)
-        return record
-      }
-      expect(await next()).to.equal(': watching')
-      return { next, leave: () => leave.abort() }
-    }
-
-    const recordIn = (text: string) => JSON.parse(text.replace('event: request\ndata: ', ''))
+    const watch = (query?: string, headers?: Readonly<Record<string, string>>) =>
+      watchLive(gateway, query, headers)
 
     it('streams the records of requests as they are written, with filters', async () => {
       const all = await watch()

@@ -699,6 +699,21 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>, itWithMany: type
     ])
     expect(await usage({ groupId: 7 })).to.deep.equal([[undefined, undefined, 3]])
     expect(await usage({ groupId: 8 })).to.deep.equal([])
+    expect(await idsOf({ anyGroup: [3] })).to.deep.equal(newestFirst(4, 2, 1))
+    expect(await idsOf({ anyGroup: [3, 7, 8] })).to.deep.equal(newestFirst(4, 3, 2, 1))
+    expect(await idsOf({ anyGroup: [] })).to.deep.equal([])
+    expect(await usage({ anyGroup: [3, 7] }), 'each request counts once').to.deep.equal([
+      [undefined, undefined, 4],
+    ])
+    expect(await usage({ groupBy: ['group'], anyGroup: [3] })).to.deep.equal([[3, undefined, 3]])
+    expect(await usage({ groupBy: ['group', 'arm'], anyGroup: [3] })).to.deep.equal([])
+    expect(await usage({ anyGroup: [] })).to.deep.equal([])
+    for (const stepMs of [60_000, HOUR_MS]) {
+      const hours = { since: NOON, until: NOON + 40 * HOUR_MS, stepMs }
+      const requestsOf = async (anyGroup: readonly number[]) =>
+        (await store.series({ ...hours, anyGroup })).reduce((sum, { requests }) => sum + requests, 0)
+      expect([await requestsOf([3]), await requestsOf([3, 7]), await requestsOf([])]).to.deep.equal([3, 4, 0])
+    }
     expect(await store.sumCosts({ since: NOON + 1.5 * HOUR_MS, groupId: 3 })).to.deep.equal({
       cost: 2 * 1_250_000,
       unknownCosts: 0,
