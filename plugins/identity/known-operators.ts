@@ -1,4 +1,10 @@
-import { type Author, type JsonObject, OPERATOR_ROLES, type OperatorRole } from '../../core/contract/index.ts'
+import {
+  type Author,
+  identityActor,
+  type JsonObject,
+  OPERATOR_ROLES,
+  type OperatorRole,
+} from '../../core/contract/index.ts'
 import { answerInTime } from '../../core/threads/timeout.ts'
 import { newOperatorId } from '../../core/util/ids.ts'
 import {
@@ -32,7 +38,7 @@ export function createKnownOperators(roles: ConsoleSettings['roles'], services: 
     const { issuer, subject, claims } = person
     const role = roleOf(claims, roles)
     const name = nameOf(claims, subject)
-    const author: Author = { actor: { type: 'identity', id: subject, name, issuer }, requestId }
+    const author: Author = { actor: identityActor({ issuer, subject }, name), requestId }
     const revision = operators.revision
     const decide = () => decideChange(operators.byExternal(issuer, subject), person, name, role)
     if (decide().length > 0) {

@@ -81,9 +81,9 @@ describe('signing in to the console at an identity provider', () => {
       external: { issuer: provider.issuer, subject: 'ada' },
     })
     expect(operator).not.to.have.property('key')
-    const entries = await auditOf('ada')
+    const entries = await auditOf(`${provider.issuer}#ada`)
     expect(entries[0].actor).to.deep.equal({
-      ...{ type: 'identity', id: 'ada', name: 'ada@example.com', issuer: provider.issuer },
+      ...{ type: 'identity', id: `${provider.issuer}#ada`, name: 'ada@example.com', issuer: provider.issuer },
     })
     expect((await asBrowser(browser, 'GET', '/admin/users')).status).to.equal(200)
     const { csrf_token: csrf } = session.data
@@ -117,7 +117,7 @@ describe('signing in to the console at an identity provider', () => {
     await signIn('grace', ['gateway-admins'])
     expect(await findOperator('grace')).to.deep.include({ id, role: 'admin' })
     expect((await asBrowser(before, 'GET', '/admin/users')).status).to.equal(401)
-    const events = (await auditOf('grace')).map(({ event }: { event: string }) => event)
+    const events = (await auditOf(`${provider.issuer}#grace`)).map(({ event }: { event: string }) => event)
     expect(events).to.deep.equal(['updated', 'created'])
     for (const body of [{ role: 'auditor' }, { name: 'Another' }]) {
       const refused = await asAdmin('PATCH', `/admin/operators/${id}`, body)

@@ -1,5 +1,7 @@
 import { expect } from 'chai'
+import type { Page } from 'playwright-core'
 import { chatBody } from '../support/bodies.ts'
+import { releaseBrowser, requireBrowser } from '../support/browser.ts'
 import { AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { type RunningKeycloak, requireKeycloak } from '../support/keycloak.ts'
 import { firewallRule, newPolicy } from '../support/policies.ts'
@@ -15,15 +17,23 @@ describe('Keycloak', () => {
   before(async function () {
     this.timeout(START_MS)
     keycloak = await requireKeycloak(this)
-    gateway = await startGateway(
-      await withSettings(`${UNLIMITED}identity:
+    gateway = await startGateway({
+      ...(await withSettings(`${UNLIMITED}identity:
   callers:
     - issuer: '${keycloak.issuer}'
       audience: signalbox
-      groups: { claim: groups, map: { engineering: Engineering, operations: Operations }, create: true }\n`),
-    )
+      groups: { claim: groups, map: { engineering: Engineering, operations: Operations }, create: true }
+  console:
+    issuer: '${keycloak.issuer}'
+    client_id: signalbox
+    scopes: [openid]
+    roles: { claim: roles, map: { gateway-admin: admin, gateway-auditor: auditor } }
+  claude_code: { enabled: true }\n`)),
+      OIDC_CLIENT_SECRET: 'a-secret-of-the-console',
+    })
   })
   after(async () => {
+    await releaseBrowser()
     await gateway?.stop()
     await keycloak?.stop()
   })
@@ -57,5 +67,40 @@ describe('Keycloak', () => {
     expect((await chat(await keycloak.userToken('alan'), 'The launch code')).status).to.equal(200)
     const [grace] = (await asAdmin('/admin/users?q=grace@example.com')).body.data
     expect(grace.groups).to.deep.equal([engineering.id])
+  })
+
+  /** Opens a page that asks Keycloak who the person is, and fills in its form. */
+  async function signIn(page: Page, url: string, name: string): Promise<void> {
+    await page.goto(url)
+    await page.fill('#username', name)
+    await page.fill('#password', `${name}-password`)
+    await page.click('#kc-login')
+  }
+
+  it('signs an operator in to the console in a browser, and out again', async function () {
+    const browser = await requireBrowser(this)
+    const page = await (await browser.newContext()).newPage()
+    await signIn(page, `${gateway.url}/console/login`, 'grace')
+    await page.waitForURL(`${gateway.url}/console/**`)
+    await page.getByText('grace@example.com').first().waitFor()
+    const { data } = (await asAdmin('/admin/operators')).body
+    expect(data[0]).to.deep.include({ name: 'grace@example.com', role: 'admin' })
+    expect(data[0].external.issuer).to.equal(keycloak.issuer)
+    expect(await page.evaluate('document.cookie')).to.equal('')
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('link', { name: /Sign in with/ }).click()
+    await page.waitForSelector('#username')
+    await page.close()
+  })
+
+  it('keeps people without a mapped role out, and says which claim was looked at', async function () {
+    const browser = await requireBrowser(this)
+    const page = await (await browser.newContext()).newPage()
+    await signIn(page, `${gateway.url}/console/login`, 'alan')
+    await page.waitForURL(`${gateway.url}/console/callback**`)
+    expect(await page.textContent('body')).to.contain('roles')
+    const { data } = (await asAdmin('/admin/operators')).body
+    expect(data).to.have.lengthOf(1)
+    await page.close()
   })
 })
