@@ -76,6 +76,8 @@ interface KnownToken {
   readonly grant: Grant
   readonly expiresAtMs: number
   subject: GrantSubject
+  /** The `identityId` of a subject of an identity provider. Its digest takes longer than all other checks. */
+  readonly identity: string
   /** The user that `subject` was made of, if it is that of an identity provider. */
   user: User | undefined
 }
@@ -91,17 +93,16 @@ export function createIssuedTokens(services: IssuedTokenServices): IssuedTokens 
     return createHmac('sha256', key).update(text).digest('base64url')
   }
 
-  function userOf({ type, id, issuer = '', subject = '' }: GrantHolder): User | undefined {
+  /** The user of a subject of an identity provider. `identity`: its `identityId`. */
+  function userOf({ id }: GrantHolder, identity: string): User | undefined {
     const userId = Number(id)
-    const isLinked =
-      type === 'identity' && identities.linkedTo(identityId('subject', issuer, subject)) === userId
-    return isLinked ? accounts.user(userId) : undefined
+    return identities.linkedTo(identity) === userId ? accounts.user(userId) : undefined
   }
 
   function resolve(holder: GrantHolder, expiresAtMs: number): GrantSubject | undefined {
     const { type, id, issuer = '', subject = '' } = holder
     if (type === 'identity') {
-      const user = userOf(holder)
+      const user = userOf(holder, identityOf(holder))
       if (user === undefined) return undefined
       const account = toIdentityAccount(user, { issuer, subject, expiresAtMs })
       return { account, actor: keyActor(account), binding: `identity\n${issuer}\n${subject}` }
@@ -147,13 +148,14 @@ export function createIssuedTokens(services: IssuedTokenServices): IssuedTokens 
     const { grant, expiresAtMs } = entry
     if (Date.now() >= expiresAtMs || grants.find(grant.id) === undefined) return undefined
     if (grant.holder.type === 'identity') {
-      const user = userOf(grant.holder)
+      const user = userOf(grant.holder, entry.identity)
       if (user !== undefined && user === entry.user) return entry.subject.account
       entry.user = user
     }
     const subject = resolve(grant.holder, expiresAtMs)
-    if (subject !== undefined) entry.subject = subject
-    return subject?.account
+    if (subject === undefined || subject.binding !== entry.subject.binding) return undefined
+    entry.subject = subject
+    return subject.account
   }
 
   return {
@@ -181,10 +183,15 @@ export function createIssuedTokens(services: IssuedTokenServices): IssuedTokens 
       const issued = read(token)
       const account = issued?.subject.account
       if (issued === undefined || account === undefined) return undefined
-      known.set(hash, { ...issued, user: userOf(issued.grant.holder) })
+      const identity = identityOf(issued.grant.holder)
+      known.set(hash, { ...issued, identity, user: userOf(issued.grant.holder, identity) })
       return account
     },
   }
+}
+
+function identityOf({ issuer = '', subject = '' }: GrantHolder): string {
+  return identityId('subject', issuer, subject)
 }
 
 /** Nothing of it was verified. */

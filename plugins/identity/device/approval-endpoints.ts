@@ -208,7 +208,7 @@ const blockedPage = () =>
 /** Browsers say where a form comes from in one of two headers. */
 function isCrossSite({ 'sec-fetch-site': site, origin }: IncomingHttpHeaders, url: string): boolean {
   if (site !== undefined) return site !== 'same-origin' && site !== 'none'
-  return origin !== undefined && origin !== url
+  return origin !== undefined && origin !== new URL(url).origin
 }
 
 /**
