@@ -208,7 +208,12 @@ function createEndpoints<Entity extends ResourceEntity, Fields extends TProperti
           return respondNow(201, call, await commands.create(content, author, {}, parentId, further))
         },
       }),
-      async (call, change) => respond(201, call, await commands.created(change)),
+      async (call, change) => {
+        const entity = await commands.created(change)
+        // The scope may have changed since.
+        if (call.scope && !scoping?.includes(call.scope, entity)) throw notFound(entity.id)
+        return respond(201, call, entity)
+      },
     ),
     read: endpoint({
       ...common('read'),

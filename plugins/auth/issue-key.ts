@@ -36,6 +36,8 @@ interface KeyIssuer<Holder extends KeyHolder> {
 }
 
 interface IssuingEndpoint<Holder> extends Omit<Endpoint, 'responses' | 'handle'> {
+  /** Throws a `GatewayError` if the caller may not issue, or see again, such a key. */
+  check?(call: EndpointCall): void
   /** Issues the key to its holder. */
   issue(call: EndpointCall, author: Author, key: string): Promise<Holder>
 }
@@ -71,12 +73,13 @@ export function createKeyIssuer<Holder extends KeyHolder>(issuer: KeyIssuer<Hold
       return { ...(await issue(key)), key }
     },
     /** With an `Idempotency-Key`, the key follows from it, so that a repeated request returns it again. */
-    endpoint: ({ issue, ...description }: IssuingEndpoint<Holder>): Endpoint =>
+    endpoint: ({ issue, check, ...description }: IssuingEndpoint<Holder>): Endpoint =>
       repeatable(
         {
           ...description,
           responses: { 201: created },
           async handle(call) {
+            check?.(call)
             // The cast is safe: operators are authors.
             const author = call.author as Author
             const key = author.idempotency ? await repeat(call) : create()
@@ -84,6 +87,7 @@ export function createKeyIssuer<Holder extends KeyHolder>(issuer: KeyIssuer<Hold
           },
         },
         async (call, change) => {
+          check?.(call)
           const [holder, key] = await Promise.all([commands.created(change), repeat(call)])
           if (holder.hash === hashApiKey(key)) return respond(holder, key)
           const message =

@@ -99,11 +99,12 @@ export function manageKeys(services: ManagedKeyServices) {
     description: 'The key is returned only once.',
     body: Type.Optional(resource.schemas.input),
     errors: WRITE_ERRORS,
-    issue({ params, body = {}, scope }, author, key) {
+    check({ params, scope }) {
       const { id } = params as { id: number }
-      if (scope && !scope.hasUser(id)) throw userNotFoundError(id)
-      return issue(id, parse(body as JsonObject, true), author, key)
+      if (scope?.hasUser(id) === false) throw userNotFoundError(id)
     },
+    issue: ({ params, body = {} }, author, key) =>
+      issue((params as { id: number }).id, parse(body as JsonObject, true), author, key),
   })
   const rotateEndpoint = endpoint({
     method: 'POST',
@@ -118,12 +119,14 @@ export function manageKeys(services: ManagedKeyServices) {
     body: KeyRotation,
     examples: { day: { overlap_seconds: 86_400 } },
     errors: [...WRITE_ERRORS, 'revision_mismatch'],
-    issue({ params, body, headers, scope }, author, key) {
+    check({ params, scope }) {
       const { id } = params as { id: string }
-      if (scope && !scope.hasUser(state.parentOf(id) ?? 0)) throw resource.notFound(id)
+      if (scope?.hasUser(state.parentOf(id) ?? 0) === false) throw resource.notFound(id)
+    },
+    issue({ params, body, headers }, author, key) {
       const { overlap_seconds: overlapSeconds, expires_at } = body as Static<typeof KeyRotation>
       const rotation = { overlapSeconds, ...(expires_at && { expiresAt: parseFutureTime(expires_at) }) }
-      return rotate(id, rotation, author, key, parsePrecondition(headers))
+      return rotate((params as { id: string }).id, rotation, author, key, parsePrecondition(headers))
     },
   })
 
