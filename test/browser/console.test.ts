@@ -238,6 +238,40 @@ describe('the console in a browser', () => {
     await page.getByLabel('Key').waitFor()
   })
 
+  it('confines operators to groups, and shows when their keys expire and were used', async () => {
+    const { body } = await gateway.call('POST', '/admin/groups', { name: 'Field service' }, AS_ADMIN)
+    const scope = { groups: [body.data.id as number] }
+    const expires_at = '2099-12-31T00:00:00Z'
+    const scoped = await newOperator(gateway, 'admin', 'Sue Scoped', { scope, expires_at })
+    const { page } = window
+    await window.signIn(ADMIN_KEY)
+    await window.open('/operators')
+    const item = page.getByRole('listitem').filter({ hasText: 'Sue Scoped' })
+    await item.getByText('only Field service').waitFor()
+    await item.getByText('never used').waitFor()
+    await item.getByText('expires').waitFor()
+    expect(await item.getByRole('button', { name: 'Rotate' }).count()).to.equal(1)
+
+    await window.signIn(scoped.key)
+    await window.open('/users')
+    await page.getByText('There are no users yet.').waitFor()
+    for (const name of ['Operators', 'Routing'])
+      expect(await page.getByRole('link', { name, exact: true }).count(), name).to.equal(0)
+    for (const address of [
+      '/overview',
+      '/policies',
+      '/audit',
+      '/requests',
+      '/usage',
+      '/groups',
+      '/simulator',
+    ]) {
+      await window.open(address)
+      await page.getByRole('heading', { level: 1 }).waitFor()
+      expect(await page.getByRole('alert').allTextContents(), address).to.deep.equal([])
+    }
+  })
+
   it('shows users what is theirs', async () => {
     await newPolicy('Above users')
     const { page } = window

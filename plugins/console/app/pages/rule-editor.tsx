@@ -19,7 +19,7 @@ import {
 import { humanize, sinceOf } from '../lib/format.ts'
 import { route, setQuery } from '../lib/router.ts'
 import type { Change, Policy, Usage } from '../lib/schemas.ts'
-import { root, session } from '../lib/session.ts'
+import { root, seesEverything, session } from '../lib/session.ts'
 import { ChangeDialog, Dialog } from '../ui/dialogs.tsx'
 import { Diff } from '../ui/diff.tsx'
 import { Empty, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
@@ -176,7 +176,7 @@ function Editor({ path, canEdit, policy, loaded, reload }: EditorProps) {
               <Diff before={draft.stored} after={draft.isRemoved ? null : draft.content} />
             </section>
           ))}
-          {policy && <WhatIf policy={policy} drafts={drafts} />}
+          {policy && seesEverything() && <WhatIf policy={policy} drafts={drafts} />}
         </ChangeDialog>
       )}
     </>

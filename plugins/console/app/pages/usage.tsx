@@ -3,7 +3,7 @@ import { formatCount, formatUsd, sinceOf } from '../lib/format.ts'
 import { groups } from '../lib/names.ts'
 import { href, route, setQuery } from '../lib/router.ts'
 import type { OwnBudgets, Usage } from '../lib/schemas.ts'
-import { isOperator, root } from '../lib/session.ts'
+import { isOperator, root, seesEverything } from '../lib/session.ts'
 import { Meter } from '../ui/charts.tsx'
 import { type Column, Table } from '../ui/list.tsx'
 import { Empty, PageLayout, Panel, ResourceView, Tabs } from '../ui/page.tsx'
@@ -39,13 +39,12 @@ export function UsagePage() {
         </>
       }
     >
-      {isOperator() ? (
+      {!isOperator() && <OwnBudgetsPanel />}
+      {seesEverything() && (
         <>
           <BudgetPanel path="/admin/budget" title="Budget of everything together" />
           <BudgetPanel path="/admin/budget/shadow" title="Budget of copies for other models" />
         </>
-      ) : (
-        <OwnBudgetsPanel />
       )}
       <ResourceView resource={usage}>{(rows) => <UsageTable rows={rows} by={by} />}</ResourceView>
     </PageLayout>
