@@ -16,6 +16,8 @@ export interface Identities extends SavedProjection {
   identityOf(userId: number): Identity | undefined
   /** The ids of the groups that a user is in because a token says so. */
   claimedGroups(userId: number): readonly number[]
+  /** When the newest token was issued that changed groups of a user, in seconds since 1970; 0 before. */
+  claimedAt(userId: number): number
 }
 
 interface Link {
@@ -30,6 +32,7 @@ export function createIdentities(): Identities {
   const links = new Map<string, Link>()
   const users = new Map<number, Identity & { readonly identity: string }>()
   const claimed = new Map<number, readonly number[]>()
+  const claimedAt = new Map<number, number>()
 
   function unlink(userId: number): void {
     const { identity } = users.get(userId) ?? {}
@@ -50,6 +53,9 @@ export function createIdentities(): Identities {
         case 'IdentityLinked': {
           const { identity, issuer, subject, userId } = event.data
           unlink(userId)
+          // Of a user who was deleted, or whose link was written without the user.
+          const former = links.get(identity)?.id
+          if (former !== undefined) users.delete(former)
           links.set(identity, { revision, id: userId })
           users.set(userId, { identity, issuer, subject })
           return
@@ -63,7 +69,8 @@ export function createIdentities(): Identities {
           return
         case 'UserAddedToGroup':
         case 'UserRemovedFromGroup': {
-          const { userId, groupId } = event.data
+          const { userId, groupId, issuedAt = 0 } = event.data
+          if (issuedAt > (claimedAt.get(userId) ?? 0)) claimedAt.set(userId, issuedAt)
           const others = (claimed.get(userId) ?? NO_GROUPS).filter((id) => id !== groupId)
           const isClaimed = event.type === 'UserAddedToGroup' && metadata.actor.type === 'identity'
           setClaimed(userId, isClaimed ? [...others, groupId] : others)
@@ -76,19 +83,22 @@ export function createIdentities(): Identities {
         case 'UserDeleted':
           unlink(event.data.userId)
           claimed.delete(event.data.userId)
+          claimedAt.delete(event.data.userId)
       }
     },
     linkedTo: (identity) => links.get(identity)?.id,
     revision: (identity) => links.get(identity)?.revision ?? -1,
     identityOf: (userId) => users.get(userId),
     claimedGroups: (userId) => claimed.get(userId) ?? NO_GROUPS,
-    save: () => serialize([...links], [...users], [...claimed]),
+    claimedAt: (userId) => claimedAt.get(userId) ?? 0,
+    save: () => serialize([...links], [...users], [...claimed], [...claimedAt]),
     load(lines) {
       for (const line of lines) {
         const [part, key, value]: SavedLine = JSON.parse(line.toString())
         if (part === 'link') links.set(key, value)
         else if (part === 'user') users.set(key, value)
-        else claimed.set(key, value)
+        else if (part === 'claimed') claimed.set(key, value)
+        else claimedAt.set(key, value)
       }
     },
   }
@@ -98,14 +108,17 @@ type SavedLine =
   | readonly ['link', string, Link]
   | readonly ['user', number, Identity & { readonly identity: string }]
   | readonly ['claimed', number, readonly number[]]
+  | readonly ['claimedAt', number, number]
 
 function* serialize(
   links: readonly (readonly [string, Link])[],
   users: readonly (readonly [number, Identity & { readonly identity: string }])[],
   claimed: readonly (readonly [number, readonly number[]])[],
+  claimedAt: readonly (readonly [number, number])[],
 ): Generator<string> {
   const toLine = (line: SavedLine) => JSON.stringify(line)
   for (const [identity, link] of links) yield toLine(['link', identity, link])
   for (const [userId, identity] of users) yield toLine(['user', userId, identity])
   for (const [userId, groups] of claimed) yield toLine(['claimed', userId, groups])
+  for (const [userId, seconds] of claimedAt) yield toLine(['claimedAt', userId, seconds])
 }

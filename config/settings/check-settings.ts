@@ -18,6 +18,7 @@ export function findSettingsIssues(settings: JsonObject): readonly string[] {
     ...findItemIssues('trusted_proxies', trusted_proxies, findNetworkIssue),
     ...findItemIssues('cors.origins', origins, findOriginIssue),
     ...findExportIssues(audit, audit_export_secret),
+    ...findCallerIssues(identity),
     ...findConsoleIssues(identity, host),
     ...Object.entries(isJsonObject(providers) ? providers : {}).flatMap(([id, row]) =>
       isJsonObject(row) ? findProviderIssues(`providers.${id}`, row) : [],
@@ -70,6 +71,17 @@ function findProviderIssues(
   if (RESERVED_HEADERS.includes(header))
     issues.push(`${setting}.auth.header must not be ${header}, which the gateway sets itself`)
   return issues
+}
+
+/** The entries of an issuer share its keys. */
+function findCallerIssues(identity: unknown): readonly string[] {
+  const callers = isJsonObject(identity) && Array.isArray(identity.callers) ? identity.callers : []
+  const rows = callers.filter(isJsonObject)
+  const isOther = ({ issuer, jwks_uri }: JsonObject) =>
+    rows.find((row) => row.issuer === issuer)?.jwks_uri !== jwks_uri
+  return rows
+    .filter(isOther)
+    .map(({ issuer }) => `identity.callers must have the same jwks_uri, or none, in all entries of ${issuer}`)
 }
 
 const LOOPBACK_HOSTS = ['127.0.0.1', '::1', 'localhost']

@@ -1,6 +1,11 @@
 import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose'
 import type { Logger } from 'pino'
-import type { Account, CallerIdentity, JsonObject } from '../../core/contract/index.ts'
+import {
+  type Account,
+  type CallerIdentity,
+  GatewayError,
+  type JsonObject,
+} from '../../core/contract/index.ts'
 import { createBoundedCache } from '../../core/util/bounded-cache.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import { identityId } from '../../projections/events/identities.ts'
@@ -9,7 +14,13 @@ import { type CallerTokens, toIdentityAccount } from '../auth/index.ts'
 import { invalidError, readClaimed } from './claimed.ts'
 import { hasClaim } from './claims.ts'
 import { identityError } from './errors.ts'
-import { ALGORITHMS, CLOCK_SKEW_SECONDS, createIssuerKeys } from './issuer-keys.ts'
+import {
+  ALGORITHMS,
+  CLOCK_SKEW_SECONDS,
+  createIssuerKeys,
+  type IssuerKeys,
+  type KeySet,
+} from './issuer-keys.ts'
 import { createKnownUsers, type KnownUserServices } from './known-users.ts'
 import type { CallerSettings } from './settings.ts'
 
@@ -18,6 +29,9 @@ const MAX_KNOWN_TOKENS = 20_000
 
 interface KnownToken {
   readonly userId: number
+  readonly issuerKeys: IssuerKeys
+  /** With which of the keys the token was verified. */
+  readonly keySet: KeySet
   /** The `identityId` of the subject. */
   readonly identity: string
   readonly caller: CallerIdentity
@@ -43,27 +57,24 @@ export function createCallerTokens(
   const known = createBoundedCache<string, KnownToken>(MAX_KNOWN_TOKENS)
   const verifying = new Map<string, Promise<Account>>()
 
-  function remember(hash: string, userId: number, caller: CallerIdentity): Account {
-    const user = accounts.user(userId)
-    if (user === undefined) throw deletedError()
-    const account = toIdentityAccount(user, caller)
-    const identity = identityId('subject', caller.issuer, caller.subject)
-    known.set(hash, { userId, identity, caller, user, account })
-    return account
-  }
-
   async function verify(token: string, hash: string, requestId: string): Promise<Account> {
     const issuer = issuers.get(issuerOf(token) ?? '')
     if (issuer === undefined) throw invalidError('Its issuer is not one of the settings.')
-    const claims = await checkSignature(token, issuer)
-    const { row, claimed } = readToken(claims, issuer.rows)
+    const { payload, algorithm, keySet } = await checkSignature(token, issuer)
+    const { row, claimed } = readToken(payload, algorithm, issuer.rows)
     const permissions = {
       createsUsers: row.user?.create ?? true,
       createsGroups: row.groups?.create ?? false,
     }
     const userId = await syncUser(claimed, permissions, requestId)
-    const expiresAtMs = ((claims.exp ?? 0) + CLOCK_SKEW_SECONDS) * 1000
-    return remember(hash, userId, { issuer: claimed.issuer, subject: claimed.subject, expiresAtMs })
+    const user = accounts.user(userId)
+    if (user === undefined) throw deletedError()
+    const expiresAtMs = ((payload.exp ?? 0) + CLOCK_SKEW_SECONDS) * 1000
+    const caller = { issuer: claimed.issuer, subject: claimed.subject, expiresAtMs }
+    const account = toIdentityAccount(user, caller)
+    const identity = identityId('subject', claimed.issuer, claimed.subject)
+    known.set(hash, { userId, identity, caller, user, account, keySet, issuerKeys: issuer.keys })
+    return account
   }
 
   return {
@@ -72,7 +83,8 @@ export function createCallerTokens(
       if (entry === undefined) return undefined
       checkExpiry(entry.caller)
       const user = accounts.user(entry.userId)
-      if (user === undefined || identities.linkedTo(entry.identity) !== entry.userId) {
+      const isLinked = user !== undefined && identities.linkedTo(entry.identity) === entry.userId
+      if (!isLinked || entry.issuerKeys.current() !== entry.keySet) {
         known.delete(hash)
         return undefined
       }
@@ -92,14 +104,16 @@ export function createCallerTokens(
     },
     confirm({ userId, identity }) {
       if (identity !== undefined) checkExpiry(identity)
-      if (accounts.user(userId) === undefined) throw deletedError()
+      const { issuer, subject } = identities.identityOf(userId) ?? {}
+      if (accounts.user(userId) === undefined || subject !== identity?.subject || issuer !== identity?.issuer)
+        throw deletedError()
     },
   }
 }
 
 interface Issuer {
   readonly rows: readonly CallerSettings[]
-  readonly keys: ReturnType<typeof createIssuerKeys>
+  readonly keys: IssuerKeys
 }
 
 function createIssuers(
@@ -110,7 +124,7 @@ function createIssuers(
   const issuers = new Map<string, Issuer>()
   for (const { issuer } of settings) {
     const rows = settings.filter((row) => row.issuer === issuer)
-    const jwksUri = rows.find(({ jwks_uri }) => jwks_uri !== undefined)?.jwks_uri
+    const jwksUri = rows[0]?.jwks_uri
     issuers.set(issuer, { rows, keys: createIssuerKeys({ issuer, jwksUri, logger, signal }) })
   }
   return issuers
@@ -125,36 +139,46 @@ function issuerOf(text: string): string | undefined {
   }
 }
 
-async function checkSignature(token: string, { rows, keys }: Issuer): Promise<JWTPayload> {
+async function checkSignature(token: string, { rows, keys }: Issuer) {
+  let keySet: KeySet | undefined
+  const findKey: KeySet = async (...parts) => {
+    const found = await keys.find(...parts)
+    keySet = found.keySet
+    return found.key
+  }
   try {
-    const { payload } = await jwtVerify(token, keys, {
+    const { payload, protectedHeader } = await jwtVerify(token, findKey, {
       issuer: rows.map(({ issuer }) => issuer),
       audience: rows.flatMap(({ audience }) => audience),
       algorithms: rows.flatMap(({ algorithms = ALGORITHMS }) => algorithms),
       clockTolerance: CLOCK_SKEW_SECONDS,
       requiredClaims: ['exp'],
     })
-    return payload
+    if (keySet === undefined) throw new Error('a token was verified without a key')
+    return { payload, algorithm: protectedHeader.alg, keySet }
   } catch (error) {
+    if (GatewayError.isInstance(error)) throw error
     if (error instanceof errors.JWTExpired) throw expiredError()
-    if (error instanceof errors.JOSEError) throw invalidError(describe(error))
-    throw error
+    throw invalidError(describe(error))
   }
 }
 
-function describe(error: errors.JOSEError): string {
+function describe(error: unknown): string {
   if (error instanceof errors.JWTClaimValidationFailed) return `Its claim ${error.claim} is wrong or missing.`
   if (error instanceof errors.JWKSNoMatchingKey) return 'Its issuer has no such key.'
   if (error instanceof errors.JWKSMultipleMatchingKeys) return 'It does not say which key signed it (kid).'
   if (error instanceof errors.JOSEAlgNotAllowed) return 'Its algorithm is not allowed.'
-  return 'Its signature is wrong.'
+  const isWrong = error instanceof errors.JOSEError && !(error instanceof errors.JWKSInvalid)
+  return isWrong ? 'Its signature is wrong.' : 'The key that its issuer publishes for it cannot be used.'
 }
 
 /** Returns what a verified token says, by the first row that it fulfils. */
-function readToken(claims: JWTPayload, rows: readonly CallerSettings[]) {
-  const audiences = rows.filter(({ audience }) =>
-    [audience].flat().some((name) => [claims.aud].flat().includes(name)),
-  )
+function readToken(claims: JWTPayload, algorithm: string, rows: readonly CallerSettings[]) {
+  const audiences = rows.filter(({ audience, algorithms = ALGORITHMS }) => {
+    const isOfRow = [audience].flat().some((name) => [claims.aud].flat().includes(name))
+    return isOfRow && algorithms.includes(algorithm)
+  })
+  if (audiences.length === 0) throw invalidError('Its algorithm is not allowed.')
   // The cast is safe: it was parsed from JSON.
   const json = claims as JsonObject
   const row = audiences.find(({ require = {} }) =>

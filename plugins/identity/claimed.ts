@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../core/contract/index.ts'
-import { isLeftOut, readTexts } from './claims.ts'
+import { cutName, isLeftOut, readTexts } from './claims.ts'
 import { identityError } from './errors.ts'
 import type { Claimed } from './known-users.ts'
 import type { CallerSettings } from './settings.ts'
@@ -16,8 +16,9 @@ export function readClaimed(
   return {
     issuer,
     subject,
-    name: shown.slice(0, 128),
+    name: cutName(shown),
     plan,
+    issuedAt: readIssuedAt(claims),
     groups: groups && readGroups(claims, groups),
   }
 }
@@ -29,10 +30,13 @@ function readGroups(
 ): readonly string[] {
   if (isLeftOut(claims, claim)) throw invalidError(`Its claim ${claim} was left out: it has too many groups.`)
   const values = readTexts(claims, claim)
-  const names = map
-    ? values.flatMap((value) => (Object.hasOwn(map, value) ? (map[value] ?? []) : []))
-    : values
-  return names.map((each) => each.slice(0, 128))
+  return map ? values.flatMap((value) => (Object.hasOwn(map, value) ? (map[value] ?? []) : [])) : values
+}
+
+/** Returns when a token was issued, in seconds, not later than now: no other one would be newer. */
+function readIssuedAt({ iat }: JsonObject): number | undefined {
+  if (typeof iat !== 'number') return undefined
+  return Math.max(0, Math.min(Math.floor(iat), Math.floor(Date.now() / 1000)))
 }
 
 export function invalidError(problem: string) {

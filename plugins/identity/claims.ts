@@ -22,6 +22,11 @@ export function readTexts(claims: JsonObject, path: string): readonly string[] {
   return [value].flat().filter((item): item is string => typeof item === 'string' && item !== '')
 }
 
+/** Returns a text as the name of a user or group, without half of a surrogate pair at its end. */
+export function cutName(text: string): string {
+  return text.slice(0, 128).toWellFormed()
+}
+
 /** Whether a claim is the required value, or a list that has it. */
 export function hasClaim(claims: JsonObject, path: string, required: unknown): boolean {
   const value = readClaim(claims, path)

@@ -1,6 +1,7 @@
-import { createLocalJWKSet, errors, type JWTVerifyGetKey } from 'jose'
+import { isDeepStrictEqual } from 'node:util'
+import { createLocalJWKSet, errors, type JWK, type JWTVerifyGetKey } from 'jose'
 import type { Logger } from 'pino'
-import type { JsonObject } from '../../core/contract/index.ts'
+import { isJsonObject, type JsonObject } from '../../core/contract/index.ts'
 import { identityError } from './errors.ts'
 import { fetchJson, IdentityDocumentError } from './fetch-json.ts'
 
@@ -33,21 +34,42 @@ interface IssuerKeysOptions {
   readonly now?: () => number
 }
 
+/** The keys of an issuer, as it published them at one time. */
+export type KeySet = JWTVerifyGetKey
+
+type FindKey = (...token: Parameters<KeySet>) => Promise<{
+  readonly key: Awaited<ReturnType<KeySet>>
+  /** Where it was found. */
+  readonly keySet: KeySet
+}>
+
+export interface IssuerKeys {
+  /** Finds the key of a token. Rejects with 503 while there are no keys. */
+  readonly find: FindKey
+  /**
+   * The keys that serve now: the same object until the issuer publishes other ones. Has them fetched again
+   * in the background. Undefined while there are none.
+   */
+  current(): KeySet | undefined
+}
+
 /**
- * Returns a function that finds the key of a token among those that its issuer publishes. They are discovered
- * when the first token arrives, kept, and fetched again when a token names an unknown one. Rejects with 503
- * while there are none.
+ * Discovers the keys of an issuer when the first token arrives, keeps them, and fetches them again when they
+ * are used later, and when a token names an unknown one.
  */
-export function createIssuerKeys(options: IssuerKeysOptions): JWTVerifyGetKey {
+export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
   const { issuer, jwksUri, logger, signal, now = Date.now } = options
-  let keys: JWTVerifyGetKey | undefined
+  let published: unknown
+  let keySet: KeySet | undefined
   let fetchedAtMs = Number.NEGATIVE_INFINITY
   let triedAtMs = Number.NEGATIVE_INFINITY
   let fetching: Promise<void> | undefined
 
   async function fetchKeys(): Promise<void> {
     const url = jwksUri ?? jwksUriOf(await discoverIssuer(issuer, signal))
-    keys = toKeySet(url, await fetchJson(url, signal))
+    const { keys } = await fetchJson(url, signal)
+    if (keySet === undefined || !isDeepStrictEqual(keys, published)) keySet = toKeySet(url, keys)
+    published = keys
     fetchedAtMs = now()
   }
 
@@ -66,26 +88,31 @@ export function createIssuerKeys(options: IssuerKeysOptions): JWTVerifyGetKey {
 
   const mayRetry = () => now() - triedAtMs >= RETRY_MS
 
-  function current(): JWTVerifyGetKey {
-    if (keys !== undefined && now() - fetchedAtMs < STALE_MS) return keys
+  function current(): KeySet | undefined {
+    const ageMs = now() - fetchedAtMs
+    if (ageMs >= FRESH_MS && mayRetry()) void refresh()
+    return ageMs < STALE_MS ? keySet : undefined
+  }
+
+  const findNow: FindKey = async (...token) => {
+    const keySet = current()
+    if (keySet !== undefined) return { key: await keySet(...token), keySet }
     const message = 'The keys of the identity provider cannot be fetched, so the token cannot be checked.'
     throw identityError('identity_unavailable', message, { retryAfter: RETRY_MS / 1000 })
   }
 
-  return async (header, token) => {
-    const isFresh = now() - fetchedAtMs < FRESH_MS
-    if (keys === undefined) await (fetching ?? (mayRetry() ? refresh() : undefined))
-    else if (!isFresh && mayRetry()) {
-      const refreshed = refresh()
-      if (now() - fetchedAtMs >= STALE_MS) await refreshed
-    }
-    try {
-      return await current()(header, token)
-    } catch (error) {
-      if (!(error instanceof errors.JWKSNoMatchingKey) || !(fetching || mayRetry())) throw error
-      await (fetching ?? refresh())
-      return current()(header, token)
-    }
+  return {
+    current,
+    async find(...token) {
+      if (current() === undefined) await fetching
+      try {
+        return await findNow(...token)
+      } catch (error) {
+        if (!(error instanceof errors.JWKSNoMatchingKey) || !(fetching || mayRetry())) throw error
+        await (fetching ?? refresh())
+        return findNow(...token)
+      }
+    },
   }
 }
 
@@ -97,14 +124,17 @@ export async function discoverIssuer(issuer: string, signal: AbortSignal): Promi
   throw new IdentityDocumentError(url, 'names another issuer')
 }
 
-/** Throws unless the discovery document says where the keys are. */
+/** Throws unless the discovery document says where the keys are, and as securely as it was had itself. */
 export function jwksUriOf({ issuer, jwks_uri }: JsonObject): string {
-  if (typeof jwks_uri === 'string' && URL.canParse(jwks_uri)) return jwks_uri
-  throw new IdentityDocumentError(String(issuer), 'has no jwks_uri in its discovery document')
+  if (typeof jwks_uri !== 'string' || !URL.canParse(jwks_uri))
+    throw new IdentityDocumentError(String(issuer), 'has no jwks_uri in its discovery document')
+  if (String(issuer).startsWith('https:') && new URL(jwks_uri).protocol !== 'https:')
+    throw new IdentityDocumentError(String(issuer), 'has a jwks_uri without TLS in its discovery document')
+  return jwks_uri
 }
 
-function toKeySet(url: string, { keys }: JsonObject): JWTVerifyGetKey {
+function toKeySet(url: string, keys: unknown): KeySet {
   if (!Array.isArray(keys)) throw new IdentityDocumentError(url, 'has no list of keys')
   if (keys.length > MAX_KEYS) throw new IdentityDocumentError(url, `has more than ${MAX_KEYS} keys`)
-  return createLocalJWKSet({ keys })
+  return createLocalJWKSet({ keys: keys.filter(isJsonObject) as JWK[] })
 }

@@ -8,6 +8,7 @@ import type { Groups } from '../../projections/groups.ts'
 import type { Identities } from '../../projections/identities.ts'
 import type { IdSource } from '../../projections/ids.ts'
 import type { EventWriter } from '../../projections/runtime/write.ts'
+import { cutName } from './claims.ts'
 import { identityError } from './errors.ts'
 
 export interface KnownUserServices {
@@ -26,6 +27,8 @@ export interface Claimed {
   readonly plan: Plan
   /** Names of groups; undefined if the tokens of the issuer have none. */
   readonly groups: readonly string[] | undefined
+  /** When the token was issued, in seconds since 1970, if it says so. */
+  readonly issuedAt: number | undefined
 }
 
 interface Permissions {
@@ -69,49 +72,68 @@ export function createKnownUsers(services: KnownUserServices) {
       (groupId) => ({ type: 'GroupClaimLinked', data: { identity, issuer, group: name, groupId } }),
       author,
     )
+    const isMissing = () => groups.group(groupId) === undefined && identities.linkedTo(identity) === groupId
+    const data = { groupId, name: cutName(name), description: null }
     const command = {
       stream: groupStream(groupId),
       revision: () => groups.revision(groupId),
-      decide: () =>
-        groups.group(groupId) === undefined
-          ? [{ type: 'GroupCreated' as const, data: { groupId, name, description: null } }]
-          : [],
+      decide: () => (isMissing() ? [{ type: 'GroupCreated' as const, data }] : []),
     }
     await writer.write(command, author)
     return groupId
   }
 
-  /** Resolves with undefined for a group that is not known and not created. */
-  async function findGroup(
-    issuer: string,
-    name: string,
-    isCreated: boolean,
-    author: Author,
-  ): Promise<number | undefined> {
-    const linked = identities.linkedTo(identityId('group', issuer, name))
-    if (linked !== undefined && groups.group(linked) !== undefined) return linked
-    const named = groups.groups().find((group) => group.name === name)
-    return named?.id ?? (isCreated ? requireGroup(issuer, name, author) : undefined)
+  /** Returns the group that tokens of the issuer have named before, also if it has another name by now. */
+  function linkedGroup(issuer: string, name: string): number | undefined {
+    const id = identities.linkedTo(identityId('group', issuer, name))
+    return id === undefined ? undefined : groups.group(id)?.id
+  }
+
+  /** Resolves with the ids of groups, ascending. Groups that do not exist are created, or left out. */
+  async function findGroups({ issuer, groups: named }: Claimed, isCreated: boolean, author: Author) {
+    const names = [...new Set(named)]
+    const linked = names.map((name) => linkedGroup(issuer, name))
+    // Of groups with the same name, the first counts.
+    const others = linked.includes(undefined) ? groups.groups().toReversed() : []
+    const byName = new Map(others.map(({ id, name }) => [name, id]))
+    const found = await Promise.all(
+      names.map((name, index) => {
+        const id = linked[index] ?? byName.get(name)
+        return id ?? (isCreated ? requireGroup(issuer, name, author) : undefined)
+      }),
+    )
+    return found.filter((id) => id !== undefined).sort((a, b) => a - b)
   }
 
   /** The user, if the user is new, and the groups that the token says. */
-  async function writeUser(userId: number, claimed: Claimed, target: readonly number[], author: Author) {
-    const { name, plan, groups: named } = claimed
+  async function writeUser(
+    userId: number,
+    { issuer, subject, name, plan, groups: named, issuedAt }: Claimed,
+    target: readonly number[],
+    author: Author,
+  ) {
+    const identity = identityId('subject', issuer, subject)
     const decide = () => {
+      // The link, or the user, was removed meanwhile.
+      if (identities.linkedTo(identity) !== userId) return []
+      const created = accounts.user(userId)
+        ? []
+        : [{ type: 'UserCreated' as const, data: { userId, name, plan } }]
+      const isOutdated = issuedAt !== undefined && issuedAt < identities.claimedAt(userId)
+      if (named === undefined || isOutdated) return created
       const joined = groups.groupsOf(userId)
-      const left = identities
-        .claimedGroups(userId)
-        .filter((id) => joined.includes(id) && !target.includes(id))
+      const left = identities.claimedGroups(userId)
+      const removed = left.filter((id) => joined.includes(id) && !target.includes(id))
       const added = target.filter((id) => !joined.includes(id) && groups.group(id) !== undefined)
+      const toData = (groupId: number) => ({ userId, groupId, ...(issuedAt !== undefined && { issuedAt }) })
       return [
-        ...(accounts.user(userId) ? [] : [{ type: 'UserCreated' as const, data: { userId, name, plan } }]),
-        ...(named === undefined ? [] : left).map((groupId) => ({
-          type: 'UserRemovedFromGroup' as const,
-          data: { userId, groupId },
-        })),
-        ...added.map((groupId) => ({ type: 'UserAddedToGroup' as const, data: { userId, groupId } })),
+        ...created,
+        ...removed.map((groupId) => ({ type: 'UserRemovedFromGroup' as const, data: toData(groupId) })),
+        ...added.map((groupId) => ({ type: 'UserAddedToGroup' as const, data: toData(groupId) })),
       ]
     }
+    // Known users are served also while the event log is unavailable.
+    if (accounts.user(userId) !== undefined && decide().length === 0) return
     const revision = () => accounts.user(userId)?.revision ?? -1
     await writer.write({ stream: userStream(userId), revision, decide }, author)
   }
@@ -129,15 +151,12 @@ export function createKnownUsers(services: KnownUserServices) {
       const message = `No user is linked to the subject ${subject} of ${issuer}. Ask an operator to link one.`
       throw identityError('user_unknown', message)
     }
-    const found = await Promise.all(
-      [...new Set(claimed.groups)].map((group) => findGroup(issuer, group, createsGroups, author)),
-    )
+    const target = await findGroups(claimed, createsGroups, author)
     const userId = await link(
       identity,
       (userId) => ({ type: 'IdentityLinked', data: { identity, issuer, subject, userId } }),
       author,
     )
-    const target = found.filter((id) => id !== undefined).sort((a, b) => a - b)
     await writeUser(userId, claimed, target, author)
     return userId
   }

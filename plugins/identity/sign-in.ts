@@ -8,7 +8,7 @@ import { createMemoryCounters } from '../../core/shared-state/memory.ts'
 import type { SharedCounters } from '../../core/shared-state/shared-state.ts'
 import { readClaim } from './claims.ts'
 import { identityError } from './errors.ts'
-import { ALGORITHMS, CLOCK_SKEW_SECONDS, createIssuerKeys } from './issuer-keys.ts'
+import { ALGORITHMS, CLOCK_SKEW_SECONDS, createIssuerKeys, type KeySet } from './issuer-keys.ts'
 import { createOidcProvider, type OidcProvider, toSignInError } from './oidc-provider.ts'
 import { checkReturnTo, publicUrlOf } from './public-url.ts'
 import type { ConsoleSettings } from './settings.ts'
@@ -104,6 +104,7 @@ export function createSignIn(settings: ConsoleSettings, services: SignInServices
   const { clientSecret, sealer, counters, logger, signal, neededClaims } = services
   const loadProvider = createOidcProvider({ issuer, clientId, clientSecret, logger, signal })
   const keys = createIssuerKeys({ issuer, jwksUri: undefined, logger, signal })
+  const findKey: KeySet = async (...token) => (await keys.find(...token)).key
   // Counts while the shared counters are unavailable. The provider refuses a code that was used as well.
   const localCounters = createMemoryCounters()
 
@@ -116,7 +117,7 @@ export function createSignIn(settings: ConsoleSettings, services: SignInServices
   }
 
   async function verify(token: string, audience?: string): Promise<JsonObject> {
-    const { payload } = await jwtVerify(token, keys, {
+    const { payload } = await jwtVerify(token, findKey, {
       issuer,
       ...(audience !== undefined && { audience }),
       algorithms: ALGORITHMS,

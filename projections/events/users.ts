@@ -75,6 +75,13 @@ const issuedKey = Type.Object({
 /** As `RequestLimit`. */
 const Limit = Type.Optional(Type.Unsafe<RequestLimit>({ type: ['number', 'null'] }))
 
+const membership = Type.Object({
+  userId: Id,
+  groupId: Id,
+  /** When the token was issued that says so, in seconds since 1970. */
+  issuedAt: Type.Optional(Type.Number()),
+})
+
 const ofUser = <const Change extends string>(change: Change) =>
   ({ kind: 'user', change, id: 'userId' }) as const
 
@@ -142,14 +149,14 @@ export const userEvents = [
   }),
   defineEvent({
     type: 'UserAddedToGroup',
-    schema: Type.Object({ userId: Id, groupId: Id }),
+    schema: membership,
     stream: userStream,
     audit: ofUser('added_to_group'),
     fold: (user: User, { groupId }, entry) => change(user, entry, { groups: [...user.groups, groupId] }),
   }),
   defineEvent({
     type: 'UserRemovedFromGroup',
-    schema: Type.Object({ userId: Id, groupId: Id }),
+    schema: membership,
     stream: userStream,
     audit: ofUser('removed_from_group'),
     fold: (user: User, { groupId }, entry) =>

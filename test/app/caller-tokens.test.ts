@@ -154,6 +154,7 @@ describe('tokens of callers', () => {
   })
 
   it('are refused with forged signatures', async () => {
+    const provider = await startIdentityProvider()
     const [header = '', payload = '', signature = ''] = (await provider.sign()).split('.')
     const rsa = await createSigningKey('rsa', 'RS256')
     provider.publish([rsa])
@@ -189,6 +190,7 @@ describe('tokens of callers', () => {
     const json = { 'content-type': 'application/json' }
     expect((await fetch(inQuery, { method: 'POST', headers: json, body })).status).to.equal(401)
     await fresh.stop()
+    await provider.stop()
   })
 
   it('need a user that exists where none is created, and its required claims', async () => {

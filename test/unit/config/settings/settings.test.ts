@@ -58,6 +58,23 @@ providers:
       ])
   })
 
+  it('names issuers whose entries have different keys', async () => {
+    const entry = (issuer: string, more = '') => `{ issuer: 'https://${issuer}.test', audience: a${more} }`
+    const CONFIG = await writeSettings(`identity:
+  callers:
+    - ${entry('one', ", jwks_uri: 'https://one.test/keys'")}
+    - ${entry('one')}
+    - ${entry('two')}
+    - ${entry('two')}
+`)
+    expect(() => readSettings({ CONFIG }))
+      .to.throw(SettingsError)
+      .with.property('issues')
+      .that.deep.equals([
+        'identity.callers must have the same jwks_uri, or none, in all entries of https://one.test',
+      ])
+  })
+
   it('never reads a key for a provider with auth: none', async () => {
     const CONFIG = await writeSettings(
       'providers: { ollama: { format: openai, base_url: http://127.0.0.1:11434/v1, auth: none } }',
