@@ -29,7 +29,8 @@ export default definePlugin({
     const { callers = [], claude_code: claudeCode, console } = settings
     provide(CallerTokens, callers.length > 0 ? await openCallerTokens() : undefined)
     const signIn = console && (await openConsoleSignIn(console))
-    const device = createDeviceSignIn({ settings, state, access, sharedState, provider: signIn })
+    const signal = use.process.stopping
+    const device = createDeviceSignIn({ settings, state, access, sharedState, provider: signIn, signal })
     return {
       errorCodes: IDENTITY_ERROR_CODES,
       endpoints: [

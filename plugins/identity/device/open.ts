@@ -16,15 +16,16 @@ interface DeviceServices {
   readonly access: Access
   readonly sharedState: SharedState
   readonly provider: ProviderSignIn | undefined
+  readonly signal: AbortSignal
 }
 
 /** Creates the endpoints by which programs sign in, and people allow it. */
 export function createDeviceSignIn(services: DeviceServices) {
-  const { settings, state, access, sharedState, provider } = services
+  const { settings, state, access, sharedState, provider, signal } = services
   const { secret, tokens } = access
   const codes = createDeviceCodes(sharedState, secret)
   const askProvider = provider?.people.askProvider
-  const signIns = createSignIns({ ...state, tokens, secret, sharedState, askProvider })
+  const signIns = createSignIns({ ...state, tokens, secret, sharedState, askProvider, signal })
   const common = {
     codes,
     signIns,

@@ -1,4 +1,4 @@
-import { GatewayError, type JsonObject } from '../../../core/contract/index.ts'
+import { EventLogUnavailableError, GatewayError, type JsonObject } from '../../../core/contract/index.ts'
 import type { GrantClient, GrantHolder } from '../../../projections/events/grants.ts'
 import type { OperatorAccount } from '../../../projections/events/operators.ts'
 import { readClaimed } from '../claimed.ts'
@@ -73,15 +73,18 @@ export function createPeople({ signIn, syncOperator, syncUser, callers }: People
     async askProvider(provider, holder, requestId) {
       // The cast is safe: `providerOf` has made it, and nobody else can seal it.
       const { subject, refreshToken } = JSON.parse(provider) as JsonObject & Record<string, string>
+      const client = holder.type === 'operator' ? 'cli' : 'claude_code'
+      let next: string | undefined
       try {
         const person = await signIn.refresh(refreshToken ?? '', subject ?? '')
-        const client = holder.type === 'operator' ? 'cli' : 'claude_code'
+        next = JSON.stringify({ subject, refreshToken: person.refreshToken ?? refreshToken })
         const now = await toHolder(client, person, requestId)
-        const next = { subject, refreshToken: person.refreshToken ?? refreshToken }
-        return now.id === holder.id ? { provider: JSON.stringify(next) } : { error: 'invalid_grant' }
+        return now.id === holder.id ? { provider: next } : { error: 'invalid_grant' }
       } catch (error) {
-        if (!GatewayError.isInstance(error)) throw error
-        return { error: error.status >= 500 ? 'temporarily_unavailable' : 'invalid_grant' }
+        const isKnown = GatewayError.isInstance(error)
+        if (!isKnown && !EventLogUnavailableError.isInstance(error)) throw error
+        if (isKnown && error.status < 500) return { error: 'invalid_grant' }
+        return { error: 'temporarily_unavailable', ...(next !== undefined && { provider: next }) }
       }
     },
   }

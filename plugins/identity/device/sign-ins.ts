@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import type { Author } from '../../../core/contract/index.ts'
 import { createSealer } from '../../../core/secrets/sealer.ts'
 import type { SecretFile } from '../../../core/secrets/secret-file.ts'
@@ -19,17 +20,23 @@ const LIFETIME_HOURS: Readonly<Record<GrantClient, number>> = { claude_code: 30 
 /** Processes of a program may refresh at once with the same token, so a replaced one serves for this time. */
 const GRACE_MS = 60_000
 
+/** Less than programs wait for an answer. */
+const LOCK_SECONDS = 8
+
+const POLL_MS = 100
+
 type RefreshError = 'invalid_grant' | 'temporarily_unavailable'
 
 /**
  * Asks the identity provider whether somebody may still sign in, and takes over what it says of the person.
- * `provider` is what that needs. Resolves with what the next time needs.
+ * `provider` is what that needs.
  */
-export type AskProvider = (
-  provider: string,
-  holder: GrantHolder,
-  requestId: string,
-) => Promise<{ readonly provider: string } | { readonly error: RefreshError }>
+export type AskProvider = (provider: string, holder: GrantHolder, requestId: string) => Promise<Asked>
+
+/** `provider`: what the next time needs, also if the answer could not be taken over. */
+type Asked =
+  | { readonly provider: string; readonly error?: RefreshError }
+  | { readonly provider?: undefined; readonly error: RefreshError }
 
 /** As RFC 6749, 5.1, describes it. */
 export interface TokenAnswer {
@@ -66,6 +73,8 @@ interface SignInServices {
   readonly sharedState: SharedState
   /** Undefined where nobody signs in at an identity provider. */
   readonly askProvider: AskProvider | undefined
+  /** Ends waits for other processes. */
+  readonly signal: AbortSignal
 }
 
 /** A grant, and who may act by it now. */
@@ -88,10 +97,11 @@ interface LastRefresh extends RefreshContent {
 }
 
 export function createSignIns(services: SignInServices): SignIns {
-  const { grants, writer, tokens, secret, sharedState, askProvider } = services
+  const { grants, writer, tokens, secret, sharedState, askProvider, signal } = services
   const refreshTokens = createSealer(secret, 'refresh tokens of sign-ins')
   const lastRefreshes = createSealer(secret, 'last refreshes of sign-ins')
   const store = sharedState.store('sign-in-refreshes')
+  const locks = sharedState.counters('sign-in-refreshes')
   const refreshing = new Map<string, Promise<Refreshed>>()
 
   function findActive(id: string): ActiveGrant | undefined {
@@ -164,25 +174,49 @@ export function createSignIns(services: SignInServices): SignIns {
   }
 
   async function refreshOnce(active: ActiveGrant & RefreshContent, requestId: string): Promise<Refreshed> {
-    const { grant, subject, generation, provider } = active
+    const { grant, subject, generation } = active
     const replaced = await answerReplaced(active, requestId)
     if (replaced !== undefined) return replaced
-    let next = provider
-    if (provider !== undefined) {
-      const asked = (await askProvider?.(provider, grant.holder, requestId)) ?? { error: 'invalid_grant' }
-      if ('error' in asked && asked.error === 'invalid_grant') {
-        // Another process may have used the token of the provider, which may serve once.
-        const other = await answerReplaced(active, requestId)
-        if (other !== undefined) return other
+    const last = await readLast(grant)
+    const provider = last?.generation === generation ? last.provider : active.provider
+    const asked: Asked | undefined =
+      provider === undefined
+        ? undefined
+        : ((await askProvider?.(provider, grant.holder, requestId)) ?? { error: 'invalid_grant' })
+    const next = asked?.provider === undefined ? {} : { provider: asked.provider }
+    if (asked?.error !== undefined) {
+      // The provider may accept the former one no more.
+      if (next.provider !== undefined) await writeLast(grant, { generation, ...next, atMs: Date.now() })
+      if (asked.error === 'invalid_grant')
         await end(grant, 'refused_by_provider', { actor: subject.actor, requestId })
-      }
-      if ('error' in asked) return asked
-      next = asked.provider
+      return { error: asked.error }
     }
-    const content = { generation: generation + 1, ...(next !== undefined && { provider: next }) }
+    const content = { generation: generation + 1, ...next }
     await writeLast(grant, { ...content, atMs: Date.now() })
     const current = findActive(grant.id)
     return current ? answer(current, content) : { error: 'invalid_grant' }
+  }
+
+  /** One process at a time: a refresh token of the provider that is used twice counts as stolen. */
+  async function refreshAlone(active: ActiveGrant & RefreshContent, requestId: string): Promise<Refreshed> {
+    const key = `${active.grant.id} ${active.generation}`
+    const lock = await locks.add(key, 1, LOCK_SECONDS)
+    try {
+      return await (lock.total > 1 ? awaitOther(active, requestId) : refreshOnce(active, requestId))
+    } finally {
+      await locks.giveBack(key, 1, lock.window)
+    }
+  }
+
+  async function awaitOther(active: ActiveGrant & RefreshContent, requestId: string): Promise<Refreshed> {
+    const until = performance.now() + LOCK_SECONDS * 1000
+    while (performance.now() < until) {
+      await setTimeout(POLL_MS, undefined, { signal })
+      if (grants.find(active.grant.id) === undefined) return { error: 'invalid_grant' }
+      const replaced = await answerReplaced(active, requestId)
+      if (replaced !== undefined) return replaced
+    }
+    return { error: 'temporarily_unavailable' }
   }
 
   return {
@@ -222,7 +256,7 @@ export function createSignIns(services: SignInServices): SignIns {
       const key = `${active.grant.id} ${active.generation}`
       const running = refreshing.get(key)
       if (running !== undefined) return running
-      const refreshed = refreshOnce(active, requestId).finally(() => refreshing.delete(key))
+      const refreshed = refreshAlone(active, requestId).finally(() => refreshing.delete(key))
       refreshing.set(key, refreshed)
       return refreshed
     },
