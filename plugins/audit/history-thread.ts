@@ -1,10 +1,10 @@
 import type { Worker } from 'node:worker_threads'
 import { GatewayError } from '../../core/contract/index.ts'
 import { createIdleThread } from '../../core/threads/thread.ts'
+import { TurnQueue } from '../../core/threads/turn-queue.ts'
 import { createSharedQuota } from '../../core/util/shared-quota.ts'
 import type { HistoryCall, HistoryResult, Present } from './history-methods.ts'
 import { type HistoryOutcome, type HistoryThreadMethods, resultOf } from './history-protocol.ts'
-import { TurnQueue } from './turn-queue.ts'
 
 /** Reads the history of rules in a thread of its own, one call at a time. */
 export interface HistoryThread {

@@ -1,10 +1,10 @@
 import { GatewayError } from '../../core/contract/index.ts'
+import { TurnQueue } from '../../core/threads/turn-queue.ts'
 import { createBackgroundYield } from '../../core/util/cooperative-yield.ts'
 import type { LogEntry } from './audit-entries.ts'
 import { compareToAsOf } from './audit-entries.ts'
 import type { LogFilter } from './log-filter.ts'
 import type { LogReader } from './read-log.ts'
-import { TurnQueue } from './turn-queue.ts'
 
 /** Searches that read the log at the same time, and those that wait for their turn. */
 const MAX_RUNNING = 2

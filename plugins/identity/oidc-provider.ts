@@ -1,6 +1,7 @@
 import type { Configuration, CustomFetchOptions } from 'openid-client'
 import type { Logger } from 'pino'
 import { GatewayError } from '../../core/contract/index.ts'
+import { TurnQueue } from '../../core/threads/turn-queue.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import { identityError } from './errors.ts'
 import { fetchText, IdentityDocumentError } from './fetch-json.ts'
@@ -25,6 +26,13 @@ interface OidcProviderOptions {
 
 /** The document is fetched again in the background after this time. */
 const FRESH_MS = 600_000
+
+/** That are sent at a time: when everybody signs in at once, the provider must not be overwhelmed. */
+const MAX_REQUESTS = 32
+
+const MAX_WAITING = 1000
+
+const MAX_WAITING_MS = 30_000
 
 /**
  * Returns a function that resolves with the provider, which is discovered when it is first needed. It rejects
@@ -69,7 +77,18 @@ async function configure({ issuer, clientId, clientSecret, signal }: OidcProvide
     { [client.clockTolerance]: CLOCK_SKEW_SECONDS },
     clientSecret === undefined ? client.None() : authenticate(clientSecret),
   )
-  config[client.customFetch] = (url, init) => fetchFromProvider(url, init, signal)
+  const queue = new TurnQueue(MAX_REQUESTS, MAX_WAITING)
+  config[client.customFetch] = async (url, init) => {
+    const waiting = AbortSignal.any([signal, AbortSignal.timeout(MAX_WAITING_MS)])
+    const response = await queue
+      .run(() => fetchFromProvider(url, init, signal), waiting)
+      ?.catch((cause: unknown) => {
+        if (waiting.aborted && cause === waiting.reason) return undefined
+        throw cause
+      })
+    if (response !== undefined) return response
+    throw new IdentityDocumentError(url, 'is asked by too many at once')
+  }
   // The schema of the settings admits HTTP only on this machine.
   if (issuer.startsWith('http:')) client.allowInsecureRequests(config)
   return { client, config }
@@ -81,8 +100,10 @@ async function fetchFromProvider(
   { method, headers, body }: CustomFetchOptions,
   signal: AbortSignal,
 ): Promise<Response> {
+  // Each has a connection of its own: one that was idle may be closed just now, and codes are sent once.
+  const own = { ...headers, connection: 'close' }
   // The cast is safe: the library sends forms.
-  const init = { method, headers, body: (body ?? null) as NonNullable<RequestInit['body']> | null }
+  const init = { method, headers: own, body: (body ?? null) as NonNullable<RequestInit['body']> | null }
   const received = await fetchText(url, init, signal)
   const { status } = received
   if (status >= 500 || status === 429) throw new IdentityDocumentError(url, `answered with status ${status}`)
