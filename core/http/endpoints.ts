@@ -249,7 +249,8 @@ function sendResponse(ctx: GatewayContext, response: EndpointResponse, text: str
   ctx.status = isUnchanged(ctx, status, headers.etag) ? 304 : status
   if (ctx.status === 304) ctx.body = null
   else if (isJson(body)) sendJsonValue(ctx, body, text)
-  else ctx.body = body
+  // Koa makes any status a 204 where there is no body.
+  else ctx.body = body ?? ''
 }
 
 /** Not true for buffers and streams. */

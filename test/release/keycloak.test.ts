@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import { chatBody } from '../support/bodies.ts'
 import { releaseBrowser, requireBrowser } from '../support/browser.ts'
+import { pollDevice, startDevice } from '../support/device-sign-in.ts'
 import { AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { type RunningKeycloak, requireKeycloak } from '../support/keycloak.ts'
 import { firewallRule, newPolicy } from '../support/policies.ts'
@@ -102,5 +103,41 @@ describe('Keycloak', () => {
     const { data } = (await asAdmin('/admin/operators')).body
     expect(data).to.have.lengthOf(1)
     await page.close()
+  })
+
+  /** Approves the sign-in of a program in a browser, as a person who is not signed in yet. */
+  async function approve(page: Page, url: string, name: string): Promise<void> {
+    await page.goto(url)
+    await page.getByRole('button', { name: 'Sign in with your company account' }).click()
+    await page.fill('#username', name)
+    await page.fill('#password', `${name}-password`)
+    await page.click('#kc-login')
+    await page.waitForURL(`${gateway.url}/**`)
+    const button = page.getByRole('button', { name: /^Approve/ })
+    if ((await button.count()) > 0) await button.first().click()
+    await page.getByText('is signed in').waitFor()
+  }
+
+  it('signs the command line in as an operator, and Claude Code as a user', async function () {
+    const browser = await requireBrowser(this)
+    const signedIn = async (client: string | undefined, name: string) => {
+      const page = await (await browser.newContext()).newPage()
+      const { verification_uri_complete: url, device_code } = await startDevice(gateway, client)
+      await approve(page, url, name)
+      await page.close()
+      const { body } = await pollDevice(gateway, device_code)
+      return { authorization: `Bearer ${body.access_token}` }
+    }
+    const operator = await signedIn('signalbox-cli', 'grace')
+    const { data } = (await gateway.call('GET', '/admin/operators/self', undefined, operator)).body
+    expect(data).to.include({ name: 'grace@example.com', role: 'admin' })
+
+    const user = await signedIn(undefined, 'alan')
+    const messages = { ...chatBody('Hello'), max_tokens: 20 }
+    const answered = await gateway.call('POST', '/v1/messages', messages, user)
+    expect(answered.status, JSON.stringify(answered.body)).to.equal(200)
+    const [alan] = (await asAdmin('/admin/users?q=alan@example.com')).body.data
+    const { body: requests } = await asAdmin(`/admin/requests?user=${alan.id}&limit=1`)
+    expect(requests.data[0]).to.include({ endpoint: '/v1/messages', user_id: alan.id, key_id: null })
   })
 })
