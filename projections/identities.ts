@@ -14,6 +14,8 @@ export interface Identities extends SavedProjection {
   revision(identity: string): number
   /** The subject that a user is. Undefined for users of keys alone. */
   identityOf(userId: number): Identity | undefined
+  /** All that a user ever was, also one who was deleted, as `identityId`. */
+  identitiesOf(userId: number): readonly string[]
   /** The ids of the groups that a user is in because a token says so. */
   claimedGroups(userId: number): readonly number[]
   /** When the newest token was issued that changed groups of a user, in seconds since 1970; 0 before. */
@@ -27,10 +29,12 @@ interface Link {
 }
 
 const NO_GROUPS: readonly number[] = []
+const NO_IDENTITIES: readonly string[] = []
 
 export function createIdentities(): Identities {
   const links = new Map<string, Link>()
   const users = new Map<number, Identity & { readonly identity: string }>()
+  const everLinked = new Map<number, readonly string[]>()
   const claimed = new Map<number, readonly number[]>()
   const claimedAt = new Map<number, number>()
 
@@ -58,6 +62,7 @@ export function createIdentities(): Identities {
           if (former !== undefined) users.delete(former)
           links.set(identity, { revision, id: userId })
           users.set(userId, { identity, issuer, subject })
+          everLinked.set(userId, [...new Set([...(everLinked.get(userId) ?? NO_IDENTITIES), identity])])
           return
         }
         case 'IdentityUnlinked':
@@ -89,14 +94,16 @@ export function createIdentities(): Identities {
     linkedTo: (identity) => links.get(identity)?.id,
     revision: (identity) => links.get(identity)?.revision ?? -1,
     identityOf: (userId) => users.get(userId),
+    identitiesOf: (userId) => everLinked.get(userId) ?? NO_IDENTITIES,
     claimedGroups: (userId) => claimed.get(userId) ?? NO_GROUPS,
     claimedAt: (userId) => claimedAt.get(userId) ?? 0,
-    save: () => serialize([...links], [...users], [...claimed], [...claimedAt]),
+    save: () => serialize([...links], [...users], [...everLinked], [...claimed], [...claimedAt]),
     load(lines) {
       for (const line of lines) {
         const [part, key, value]: SavedLine = JSON.parse(line.toString())
         if (part === 'link') links.set(key, value)
         else if (part === 'user') users.set(key, value)
+        else if (part === 'everLinked') everLinked.set(key, value)
         else if (part === 'claimed') claimed.set(key, value)
         else claimedAt.set(key, value)
       }
@@ -107,18 +114,21 @@ export function createIdentities(): Identities {
 type SavedLine =
   | readonly ['link', string, Link]
   | readonly ['user', number, Identity & { readonly identity: string }]
+  | readonly ['everLinked', number, readonly string[]]
   | readonly ['claimed', number, readonly number[]]
   | readonly ['claimedAt', number, number]
 
 function* serialize(
   links: readonly (readonly [string, Link])[],
   users: readonly (readonly [number, Identity & { readonly identity: string }])[],
+  everLinked: readonly (readonly [number, readonly string[]])[],
   claimed: readonly (readonly [number, readonly number[]])[],
   claimedAt: readonly (readonly [number, number])[],
 ): Generator<string> {
   const toLine = (line: SavedLine) => JSON.stringify(line)
   for (const [identity, link] of links) yield toLine(['link', identity, link])
   for (const [userId, identity] of users) yield toLine(['user', userId, identity])
+  for (const [userId, identities] of everLinked) yield toLine(['everLinked', userId, identities])
   for (const [userId, groups] of claimed) yield toLine(['claimed', userId, groups])
   for (const [userId, seconds] of claimedAt) yield toLine(['claimedAt', userId, seconds])
 }

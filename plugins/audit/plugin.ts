@@ -47,7 +47,13 @@ export default definePlugin({
         ...createHistoryEndpoints(services.kinds.firewall, services),
         createAuditEndpoint(services),
         createLogEndpoint(
-          createLogReader(host.log, services.timeline, services.history, createLostRaceFinder(services)),
+          createLogReader(
+            host.log,
+            services.timeline,
+            services.history,
+            createLostRaceFinder(services),
+            state.identities.identitiesOf,
+          ),
           createChangedObjectReader(host.log, services.history, services.kinds),
           services.policies,
         ),

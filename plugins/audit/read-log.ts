@@ -3,8 +3,10 @@ import { readToEnd } from '../../core/event-log/streams.ts'
 import { isPluginStream } from '../../core/events/plugin-events.ts'
 import { createBackgroundYield } from '../../core/util/cooperative-yield.ts'
 import { ACCESS_STREAM } from '../../projections/events/access.ts'
+import { identityStream } from '../../projections/events/identities.ts'
 import { REVOCATIONS_STREAM } from '../../projections/events/users.ts'
 import type { History } from '../../projections/history.ts'
+import type { Identities } from '../../projections/identities.ts'
 import type { Timeline } from '../../projections/timeline.ts'
 import { type LogEntry, toLogEntry } from './audit-entries.ts'
 import type { FindLostRace } from './lost-races.ts'
@@ -45,6 +47,7 @@ export function createLogReader(
   timeline: Pick<Timeline, 'marks'>,
   history: Pick<History, 'eventsOf'>,
   findLostRace: FindLostRace,
+  identitiesOf: Identities['identitiesOf'] = () => [],
 ): LogReader {
   const index = new PartIndex()
 
@@ -79,7 +82,7 @@ export function createLogReader(
   async function readUser(userId: number, to: Position): Promise<readonly LogEntry[]> {
     const slice = createBackgroundYield()
     const records = (await history.eventsOf(userId)).map(({ record }) => record)
-    for (const stream of OTHER_STREAMS) {
+    for (const stream of [...OTHER_STREAMS, ...identitiesOf(userId).map(identityStream)]) {
       for await (const record of log.read(stream)) {
         if (slice.isDue()) await slice.yieldNow()
         if (record.data.userId === userId) records.push(record)

@@ -3,6 +3,7 @@ import {
   type Endpoint,
   endpoint,
   GatewayError,
+  keyActor,
   operator,
   type Static,
   type TObject,
@@ -57,7 +58,7 @@ export function createFeedbackEndpoints(
       operationId: 'giveFeedback',
       summary: 'Says how good the reply to one of your requests is.',
       tags: ['inference'],
-      handle: ({ body, account: { userId, keyId } }) => give(reader, body, keyId, { userId }),
+      handle: ({ body, account }) => give(reader, body, keyActor(account).id, { userId: account.userId }),
     }),
     endpoint({
       ...GIVE,

@@ -70,7 +70,7 @@ export const feedbackFields = {
   name: Type.String({ description: 'What the score is about, such as quality.' }),
   score: Type.Number({ description: 'From 0 (bad) to 1 (good).' }),
   comment: nullableText('The comment; null if there is none.'),
-  given_by: Type.String({ description: 'Id of the key or of the operator who gave it.' }),
+  given_by: Type.String({ description: 'Id of the key, of the subject of a token, or of the operator.' }),
   given_at: Timestamp('When it was given.'),
 }
 

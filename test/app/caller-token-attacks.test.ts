@@ -16,6 +16,7 @@ import {
   type SigningKey,
   startIdentityProvider,
 } from '../support/identity-provider.ts'
+import { openResponseSocket } from '../support/response-socket.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
 import { waitUntil } from '../support/wait.ts'
 
@@ -205,6 +206,65 @@ describe('attacks with tokens of callers', () => {
     } finally {
       clock.restore()
     }
+  })
+
+  it('are named by what they say of replies, and their links are in the trail of their user', async () => {
+    const token = await provider.sign({ sub: 'rater', email: 'rater' })
+    const { headers } = await chat(token)
+    const [{ id }] = await findUsers('rater')
+    const asCaller = { authorization: `Bearer ${token}` }
+    const rating = { request_id: headers.get('x-request-id'), value: true }
+    const { body } = await gateway.call('POST', '/v1/feedback', rating, asCaller)
+    expect(body.data.given_by).to.equal(`${provider.issuer}#rater`)
+    await asAdmin('DELETE', `/admin/users/${id}/identity`)
+    await asAdmin('PUT', `/admin/users/${id}/identity`, { issuer: provider.issuer, subject: 'other' })
+    await asAdmin('DELETE', `/admin/users/${id}`)
+    const { data } = (await asAdmin('GET', `/admin/audit?user=${id}`)).body
+    expect(data.map(({ event }: { event: string }) => event)).to.deep.equal([
+      'deleted',
+      'identity_linked',
+      'identity_unlinked',
+      'created',
+      'identity_linked',
+    ])
+    for (const { actor } of data.slice(3)) expect(actor.id).to.equal(`${provider.issuer}#rater`)
+    const text = JSON.stringify(data) + gateway.stderr()
+    for (const part of token.split('.')) expect(text).not.to.contain(part)
+  })
+
+  it('make one user and their groups while users and groups are deleted, and keep renamed groups', async () => {
+    const claims = { sub: 'deleted', email: 'deleted', groups: ['Old', 'Kept'] }
+    expect(await send(claims)).to.deep.equal(OK)
+    const outcomes = await Promise.all(
+      Array.from({ length: 12 }, async (_, n) => {
+        const token = await provider.sign({ ...claims, jti: `${n}` })
+        const [user] = await findUsers('deleted')
+        if (n % 3 === 1 && user) await asAdmin('DELETE', `/admin/users/${user.id}`)
+        if (n % 3 === 2 && user) await asAdmin('DELETE', `/admin/groups/${user.groups[0]}`)
+        return chat(token)
+      }),
+    )
+    for (const { status } of outcomes) expect(status).to.be.oneOf([200, 401])
+    expect(await send({ ...claims, jti: 'last' })).to.deep.equal(OK)
+    expect(await findUsers('deleted')).to.have.lengthOf(1)
+    expect(await groupNames('deleted')).to.have.members(['Old', 'Kept'])
+    const [{ groups }] = await findUsers('deleted')
+    for (const id of groups) await asAdmin('PATCH', `/admin/groups/${id}`, { name: `Renamed ${id}` })
+    expect(await send({ ...claims, jti: 'renamed' })).to.deep.equal(OK)
+    expect((await findUsers('deleted'))[0].groups).to.deep.equal(groups)
+  })
+
+  it('are checked with every message of a WebSocket', async () => {
+    const client = await openResponseSocket(gateway.url, await provider.sign({ sub: 'socket' }))
+    const clock = adjustClock()
+    try {
+      clock.adjust(400_000)
+      const [error] = await client.create({ model: 'gpt-4o', input: 'Hi' })
+      expect(error).to.deep.include({ type: 'error', status: 401, code: 'token_expired' })
+    } finally {
+      clock.restore()
+    }
+    expect(await client.closed).to.equal(1008)
   })
 
   describe('while the event log', () => {

@@ -60,6 +60,7 @@ describe('identities', () => {
       expect(names.map((name) => each.revision(name))).to.deep.equal([1, 2, 3, position, -1])
       expect([1, 2].map((id) => each.claimedGroups(id))).to.deep.equal([[7, 8], [7]])
       expect([1, 2].map((id) => each.claimedAt(id))).to.deep.equal([100, 0])
+      expect([1, 3, 4].map((id) => each.identitiesOf(id))).to.deep.equal([['ada'], ['gone'], []])
       expect([1, 2, 3].map((id) => each.identityOf(id)?.subject)).to.deep.equal(['ada', 'grace', undefined])
     }
   })
