@@ -35,7 +35,7 @@ export function createConsoleSignIn(
   services: ConsoleSignInServices,
 ): ConsoleSignIn {
   const { access, sharedState, state, clientSecret, logger, signal, neededClaims } = services
-  const { sessions, secret } = access
+  const { sessions, secret, authFailures } = access
   const { roles } = settings
   const signIn = createSignIn(settings, {
     clientSecret: clientSecret ?? undefined,
@@ -56,7 +56,7 @@ export function createConsoleSignIn(
     signal,
   })
   sessions.renewBy(externalSessions)
-  const pages = { signIn, roles, syncOperator, sessions, externalSessions }
+  const pages = { signIn, roles, syncOperator, sessions, externalSessions, authFailures }
   return {
     signIn,
     syncOperator,

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import {
   type Endpoint,
   type EndpointResponse,
@@ -9,7 +9,7 @@ import {
 } from '../../core/contract/index.ts'
 import { formatCookie } from '../../core/http/cookies.ts'
 import type { OperatorAccount } from '../../projections/events/operators.ts'
-import { COOKIE_HOURS, SESSION_COOKIE, type Sessions } from '../auth/index.ts'
+import { type Access, COOKIE_HOURS, SESSION_COOKIE, type Sessions } from '../auth/index.ts'
 import { isLeftOut } from './claims.ts'
 import { identityError } from './errors.ts'
 import { type ExternalSessions, MAX_UNCHECKED_MS } from './external-sessions.ts'
@@ -21,6 +21,7 @@ interface SignInEndpointServices {
   readonly roles: ConsoleSettings['roles']
   readonly syncOperator: (person: SignedIn, requestId: string) => Promise<OperatorAccount | undefined>
   readonly sessions: Sessions
+  readonly authFailures: Access['authFailures']
   readonly externalSessions: ExternalSessions
   readonly completeDevice: Complete | undefined
 }
@@ -28,6 +29,8 @@ interface SignInEndpointServices {
 export type Complete = (completed: CompletedSignIn, requestId: string) => Promise<EndpointResponse>
 
 const common = { method: 'GET', access: publicAccess, tags: ['console'], isUnlisted: true } as const
+
+const COUNTED: readonly string[] = ['sign_in_failed', 'sign_in_refused']
 
 const responses = {
   303: {
@@ -39,7 +42,7 @@ const responses = {
 
 /** Creates the pages that sign operators in and out at the identity provider. */
 export function createSignInEndpoints(services: SignInEndpointServices): readonly Endpoint[] {
-  const { signIn, roles, syncOperator, sessions, externalSessions, completeDevice } = services
+  const { signIn, roles, syncOperator, sessions, externalSessions, authFailures, completeDevice } = services
 
   async function startSession(completed: CompletedSignIn, requestId: string): Promise<EndpointResponse> {
     const operator = await syncOperator(completed, requestId)
@@ -56,6 +59,12 @@ export function createSignInEndpoints(services: SignInEndpointServices): readonl
   const completions: Record<SignInPurpose, Complete | undefined> = {
     console: startSession,
     device: completeDevice,
+  }
+
+  /** Each asks the provider, so they are limited by address, as invalid keys are. */
+  async function countFailure(error: unknown, req: IncomingMessage): Promise<never> {
+    const isFailure = GatewayError.isInstance(error) && COUNTED.includes(error.code)
+    throw isFailure ? await authFailures.recordFailure('admin', req, error) : error
   }
 
   async function signOut(headers: IncomingHttpHeaders, requestId: string): Promise<EndpointResponse> {
@@ -100,11 +109,16 @@ export function createSignInEndpoints(services: SignInEndpointServices): readonl
       summary: 'Completes a sign-in, to which the identity provider sends the browser back.',
       acceptsAnyQuery: true,
       responses,
-      errors: ['identity_unavailable', 'role_missing', 'sign_in_failed', 'sign_in_refused'],
-      handle: ({ query, headers, requestId }) =>
+      errors: ['identity_unavailable', 'rate_limit_exceeded', 'role_missing', ...COUNTED],
+      handle: ({ query, headers, requestId, req }) =>
         orPage(async () => {
+          const limitError = authFailures.limitErrorFor('admin', req)
+          if (limitError !== undefined) throw limitError
           // The cast is safe: without a schema, all parameters are texts.
-          const completed = await signIn.complete(query as Readonly<Record<string, string>>, headers)
+          const parameters = query as Readonly<Record<string, string>>
+          const completed = await signIn
+            .complete(parameters, headers)
+            .catch((error) => countFailure(error, req))
           const complete = completions[completed.purpose]
           if (complete === undefined) throw new Error(`no sign-in is for ${completed.purpose}`)
           return complete(completed, requestId)

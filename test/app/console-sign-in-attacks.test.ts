@@ -184,6 +184,24 @@ describe('attacks on the sign-in to the console', () => {
     expect(data.name).to.equal('attacker@example.com')
   })
 
+  it('limits the failures of an address, which ask the provider', async () => {
+    other = await startSigningIn(provider.issuer, '', { limit: 2 })
+    const browser = createJarBrowser()
+    const failWith = async (code: string) => {
+      const back = (url: string) => url.includes('/console/callback')
+      const { next = '' } = await browser.open(`${other?.url}/console/login`, back)
+      const callback = new URL(next)
+      callback.searchParams.set('code', code)
+      return browser.open(callback.href, isPage)
+    }
+    for (const expected of [403, 403, 429, 429])
+      expect((await failWith('a-guess')).status, String(expected)).to.equal(expected)
+    expect(provider.grants.slice(-3)).to.deep.equal(Array(3).fill('authorization_code'))
+    const asked = provider.grants.length
+    expect((await failWith('another')).headers.get('retry-after')).to.match(/^\d+$/)
+    expect(provider.grants.length).to.equal(asked)
+  })
+
   it('serves 500 people at once', async function () {
     this.timeout(120_000)
     const fetches = provider.fetches()

@@ -12,9 +12,10 @@ const ROLES = 'map: { gateway-admins: admin, gateway-editors: editor, everybody:
 export async function startSigningIn(
   issuer: string,
   more = '',
-  options: GatewayOptions = {},
+  { limit = null, ...options }: GatewayOptions & { readonly limit?: number | null } = {},
 ): Promise<RunningGateway> {
-  const settings = await withSettings(`${UNLIMITED}identity:
+  const settings = await withSettings(`${UNLIMITED}limits: { auth_failures_per_minute: ${limit} }
+identity:
   console: { issuer: '${issuer}', client_id: signalbox, roles: { claim: groups, ${ROLES} }${more} }\n`)
   return startGateway({ ...settings, OIDC_CLIENT_SECRET: CLIENT_SECRET, LOG_LEVEL: 'trace' }, options)
 }
