@@ -91,6 +91,18 @@ const Console = StrictObject(
       },
       { description: 'Who may sign in, and as what.' },
     ),
+    scope: Type.Optional(
+      StrictObject(
+        {
+          claim: claim('Claim with the groups that an operator is confined to, also as a path.'),
+          map: Type.Record(Type.String(), Type.String({ minLength: 1, maxLength: 128 }), {
+            minProperties: 1,
+            description: 'Names of groups by values of the claim; * means everything.',
+          }),
+        },
+        { description: 'To which groups operators are confined. Without a mapped value, to none.' },
+      ),
+    ),
     only: Type.Optional(
       Type.Boolean({
         description: 'Whether keys other than the ADMIN_KEY are refused on the console. Default: false.',

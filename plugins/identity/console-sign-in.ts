@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Endpoint } from '../../core/contract/index.ts'
 import { createSealer } from '../../core/secrets/sealer.ts'
 import type { SharedState } from '../../core/shared-state/shared-state.ts'
+import type { Groups } from '../../projections/groups.ts'
 import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
 import type { EventWriter } from '../../projections/runtime/write.ts'
 import type { Access } from '../auth/index.ts'
@@ -14,7 +15,11 @@ import { type Complete, createSignInEndpoints } from './sign-in-endpoints.ts'
 interface ConsoleSignInServices {
   readonly access: Access
   readonly sharedState: SharedState
-  readonly state: { readonly operators: OperatorAccounts; readonly writer: EventWriter }
+  readonly state: {
+    readonly operators: OperatorAccounts
+    readonly groups: Groups
+    readonly writer: EventWriter
+  }
   readonly clientSecret: string | null | undefined
   readonly logger: Logger
   readonly signal: AbortSignal
@@ -36,16 +41,16 @@ export function createConsoleSignIn(
 ): ConsoleSignIn {
   const { access, sharedState, state, clientSecret, logger, signal, neededClaims } = services
   const { sessions, secret, authFailures } = access
-  const { roles } = settings
+  const { roles, scope } = settings
   const signIn = createSignIn(settings, {
     clientSecret: clientSecret ?? undefined,
     sealer: createSealer(secret, 'sign-in'),
     counters: sharedState.counters('sign-in'),
     logger,
     signal,
-    neededClaims: [...new Set([roles.claim, ...neededClaims])],
+    neededClaims: [...new Set([roles.claim, ...(scope ? [scope.claim] : []), ...neededClaims])],
   })
-  const syncOperator = createKnownOperators(roles, state)
+  const syncOperator = createKnownOperators(settings, state)
   const externalSessions = createExternalSessions({
     signIn,
     syncOperator,

@@ -16,6 +16,11 @@ export interface ConsoleSettings {
     readonly claim: string
     readonly map: Readonly<Record<string, OperatorRole>>
   }
+  readonly scope?: {
+    readonly claim: string
+    /** Names of groups by values of the claim; `*`: everything. */
+    readonly map: Readonly<Record<string, string>>
+  }
   /** Whether keys are refused on the console. */
   readonly only?: boolean
   /** The address of the gateway for browsers. */

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { chatBody } from '../support/bodies.ts'
-import type { JarBrowser } from '../support/browser-jar.ts'
+import { createJarBrowser, type JarBrowser } from '../support/browser-jar.ts'
 import { stopClock } from '../support/clock.ts'
 import { isPage, startSigningIn, useSignIn } from '../support/console-sign-in.ts'
 import { AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
@@ -68,6 +68,24 @@ describe('signing in to the console at an identity provider', () => {
     const cookie = response.headers.get('set-cookie') ?? ''
     expect(cookie).to.match(/^signalbox_sign_in=[\w-]+; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax$/)
     expect(cookie).not.to.contain(searchParams.get('state') ?? '-')
+  })
+
+  it('confines operators to the groups of a claim, and to none without one', async () => {
+    const scope = ", scope: { claim: teams, map: { platform: '*', support: Support, law: Legal } }"
+    const scoped = await startSigningIn(provider.issuer, scope)
+    const call = (method: string, path: string, body?: unknown) => scoped.call(method, path, body, AS_ADMIN)
+    const { id } = (await call('POST', '/admin/groups', { name: 'Support' })).body.data
+    const scopeFor = async (sub: string, teams: readonly string[]) => {
+      provider.person = { sub, email: sub, groups: ['gateway-editors'], teams }
+      await createJarBrowser().open(`${scoped.url}/console/login`, isPage)
+      const { data } = (await call('GET', '/admin/operators')).body
+      return data.find(({ name }: { name: string }) => name === sub).scope
+    }
+    expect(await scopeFor('a', ['support', 'law', 'other'])).to.deep.equal({ groups: [id] })
+    expect(await scopeFor('b', ['support', 'platform'])).to.equal(null)
+    expect(await scopeFor('c', [])).to.deep.equal({ groups: [] })
+    expect(await scopeFor('b', ['support'])).to.deep.equal({ groups: [id] })
+    await scoped.stop()
   })
 
   it('changes the role when the claim does, which ends the sessions of the former role', async () => {
