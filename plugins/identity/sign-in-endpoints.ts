@@ -13,6 +13,7 @@ import { type Access, COOKIE_HOURS, SESSION_COOKIE, type Sessions } from '../aut
 import { isLeftOut } from './claims.ts'
 import { identityError } from './errors.ts'
 import { type ExternalSessions, MAX_UNCHECKED_MS } from './external-sessions.ts'
+import { escapeHtml, htmlPage } from './html-page.ts'
 import type { ConsoleSettings } from './settings.ts'
 import type { CompletedSignIn, SignedIn, SignIn, SignInPurpose } from './sign-in.ts'
 
@@ -177,25 +178,14 @@ async function orPage(respond: () => Promise<EndpointResponse>): Promise<Endpoin
   } catch (error) {
     if (!GatewayError.isInstance(error)) throw error
     const { status, code, message, details } = error
+    // The link is relative, because the gateway may be below a path of a proxy.
+    const content = `<p>${escapeHtml(message)}</p><p><a href="./">Go to the console</a></p>`
+    const page = htmlPage('You are not signed in', content, status)
     const headers = {
-      'content-type': 'text/html; charset=utf-8',
+      ...page.headers,
       'x-error-code': code,
       ...(details.retryAfter !== undefined && { 'retry-after': String(details.retryAfter) }),
     }
-    return { status, headers, body: renderProblem(message) }
+    return { ...page, headers }
   }
-}
-
-/** Links are relative, because the gateway may be below a path of a proxy. */
-function renderProblem(message: string): string {
-  return (
-    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Sign-in · Signalbox</title></head>' +
-    `<body><main><h1>You are not signed in</h1><p>${escapeHtml(message)}</p>` +
-    '<p><a href="./">Go to the console</a></p></main></body></html>'
-  )
-}
-
-function escapeHtml(text: string): string {
-  const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
-  return text.replaceAll(/[&<>"]/g, (character) => entities[character] ?? '')
 }
