@@ -1,9 +1,9 @@
 import { definePlugin, optional, settingsOf } from '../../core/contract/index.ts'
-import type { PluginEntry } from '../../core/pipeline/load.ts'
 import { ProcessServices } from '../../core/pipeline/process-services.ts'
 import { SharedState } from '../../core/shared-state/shared-state.ts'
 import { GatewayState } from '../../projections/state.ts'
 import { Access, CallerTokens } from '../auth/index.ts'
+import { Collector } from '../tracing/index.ts'
 import { createDeviceSignIn } from './device/open.ts'
 import { createIdentityEndpoints } from './endpoints.ts'
 import { IDENTITY_ERROR_CODES } from './errors.ts'
@@ -20,7 +20,7 @@ export default definePlugin({
     access: Access,
     sharedState: SharedState,
     settings: optional(settingsOf<IdentitySettings>('identity')),
-    plugins: settingsOf<readonly PluginEntry[]>('plugins'),
+    collector: optional(Collector),
     clientSecret: optional(settingsOf<string | null>('oidc_client_secret')),
   },
   provides: [CallerTokens],
@@ -50,10 +50,8 @@ export default definePlugin({
       const { createClaudeCodeEndpoints } = await import('./claude-code/endpoints.ts')
       const { openSettingsSource } = await import('./claude-code/managed-settings.ts')
       const { createTelemetryForwarder, parseOtlpHeaders } = await import('./claude-code/telemetry.ts')
-      const tracing = use.plugins.find(({ use: name }) => name === 'tracing')
-      const endpoint = tracing && (tracing.options.endpoint ?? process.env.OTEL_EXPORTER_OTLP_ENDPOINT)
       const telemetry = createTelemetryForwarder({
-        endpoint: typeof endpoint === 'string' ? endpoint : undefined,
+        endpoint: use.collector?.endpoint,
         headers: parseOtlpHeaders(process.env.OTEL_EXPORTER_OTLP_HEADERS),
         metrics,
         logger,

@@ -1,6 +1,7 @@
 import { definePlugin } from '../../core/contract/index.ts'
 import { ProcessServices } from '../../core/pipeline/process-services.ts'
 import { createCounter } from '../../core/util/metrics.ts'
+import { Collector } from './index.ts'
 import { type TracingOptions, tracingOptions } from './options.ts'
 import type { RequestTrace } from './request-trace.ts'
 import type { ExportReport } from './trace-exporter.ts'
@@ -20,7 +21,9 @@ export default definePlugin({
   options: tracingOptions,
   replay: { type: 'pure' },
   uses: { process: ProcessServices },
-  async setup(options: TracingOptions, { use, logger, metrics }) {
+  provides: [Collector],
+  async setup(options: TracingOptions, { use, provide, logger, metrics }) {
+    provide(Collector, { endpoint: options.endpoint ?? process.env.OTEL_EXPORTER_OTLP_ENDPOINT })
     const spans = createCounter(metrics, {
       name: 'signalbox_trace_spans_total',
       help: 'Spans by whether the collector has taken them: exported or failed.',

@@ -73,6 +73,8 @@ export async function createSender(gateway: RunningGateway, plan = 'paid') {
       return { ...example, previous_response_id: (await newResponse()).id }
     if (example.request_id !== undefined)
       return { ...example, request_id: (await newResponse()).x_request_id }
+    // A subject is linked to one user.
+    if (example.subject !== undefined) return { ...example, subject: filled }
     if (example.operations === undefined) return example
     const operations = example.operations.map(async (operation: Loose) =>
       operation.id === undefined ? operation : { ...operation, id: await newRule(operation.kind, filled) },

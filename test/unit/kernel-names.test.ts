@@ -21,8 +21,8 @@ const CLIENT_FORMS = ['core/dialects/response-form.ts']
 /** Answers unknown paths of Anthropic's API in its form. */
 const ERROR_FORMS = ['core/http/routes.ts']
 
-/** Names of plugins that are also fields of requests and exchanges, parts of replies, or tags. */
-const FIELDS = ['messages', 'reasoning', 'responses', 'models', 'policies', 'rules']
+/** Names of plugins that are also fields of requests and exchanges, parts of replies, actors, or tags. */
+const FIELDS = ['identity', 'messages', 'reasoning', 'responses', 'models', 'policies', 'rules']
 
 const PLUGIN_NAMES = [...BUILT_IN_PLUGINS.keys()].filter((name) => !FIELDS.includes(name))
 
