@@ -93,9 +93,7 @@ export function createOperatorAccounts(): OperatorAccounts {
       for (const line of lines) {
         const saved: SavedOperators = JSON.parse(line.toString())
         revision = saved[0]
-        // Snapshots of earlier versions have neither.
-        for (const { scope = null, expiresAt = null, ...operator } of saved[1])
-          put({ ...operator, scope, expiresAt })
+        for (const operator of saved[1]) put(operator)
         for (const [id, time] of saved[2]) signIns.set(id, time)
         for (const [session, time] of saved[3]) endedSessions.set(session, time)
       }

@@ -14,13 +14,16 @@ async function call(url: string, path: string, request: RequestInit): Promise<Js
     ...request,
     redirect: 'error',
     signal: AbortSignal.timeout(TIMEOUT_MS),
-  }).catch((error: unknown) => {
-    const cause = error instanceof Error && error.cause !== undefined ? error.cause : error
-    throw new Error(`${base} cannot be reached: ${errorMessage(cause)}`)
-  })
+  }).catch((error: unknown) => rejectUnreachable(base, error))
   const body: unknown = await response.json().catch(() => undefined)
   if (!isJsonObject(body)) throw new Error(`${base}${path} answered with ${response.status} and no JSON.`)
   return response.ok || typeof body.error === 'string' ? body : { error: `status ${response.status}` }
+}
+
+/** For calls with `fetch`, whose error has a cause that says more. */
+export function rejectUnreachable(address: string, error: unknown): never {
+  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error
+  throw new Error(`${address} cannot be reached: ${errorMessage(cause)}`)
 }
 
 /** Posts a form. The answer has an `error` if it is refused. */

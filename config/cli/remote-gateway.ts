@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { GatewayError, type JsonObject } from '../../core/contract/index.ts'
-import { errorMessage } from '../../core/util/error-message.ts'
 import { type CommandArgs, UsageError } from './command.ts'
 import { authorOf } from './command-state.ts'
-import { readToken } from './oauth-client.ts'
+import { readToken, rejectUnreachable } from './oauth-client.ts'
 import { openStoredSignIns } from './stored-sign-ins.ts'
 
 /** A running gateway that a command calls as an operator. */
@@ -34,10 +33,7 @@ export function createRemoteGateway(url: string, args: CommandArgs): RemoteGatew
         method: body ? 'POST' : 'GET',
         headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...header },
         ...(body && { body: JSON.stringify(body) }),
-      }).catch((error: unknown) => {
-        const cause = error instanceof Error && error.cause !== undefined ? error.cause : error
-        throw new Error(`${new URL(base).origin} cannot be reached: ${errorMessage(cause)}`)
-      })
+      }).catch((error: unknown) => rejectUnreachable(new URL(base).origin, error))
       const answer = (await response.json().catch(() => ({}))) as Answer<Result>
       if (response.ok && answer.data !== undefined) return answer.data
       const { message = `${new URL(base).origin} answered with ${response.status}.`, errors } =

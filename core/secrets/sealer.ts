@@ -1,10 +1,7 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import { hkdfSync } from 'node:crypto'
 import type { JsonObject } from '../contract/index.ts'
+import { decryptText, encryptText } from './encrypt-text.ts'
 import type { SecretFile } from './secret-file.ts'
-
-const ALGORITHM = 'aes-256-gcm'
-const NONCE_BYTES = 12
-const TAG_BYTES = 16
 
 /** Encrypts values that others keep for the gateway: browsers in cookies, and the shared state. */
 export interface Sealer {
@@ -25,24 +22,15 @@ export function createSealer(secret: SecretFile, purpose: string): Sealer {
 
   return {
     seal(value, context = '') {
-      const nonce = randomBytes(NONCE_BYTES)
-      const cipher = createCipheriv(ALGORITHM, deriveKey(secret.readOrCreate()), nonce)
-      cipher.setAAD(Buffer.from(context))
-      const sealed = [nonce, cipher.update(JSON.stringify(value)), cipher.final(), cipher.getAuthTag()]
-      return Buffer.concat(sealed).toString('base64url')
+      return encryptText(deriveKey(secret.readOrCreate()), JSON.stringify(value), context).toString(
+        'base64url',
+      )
     },
     open(sealed, context = '') {
-      const bytes = Buffer.from(sealed, 'base64url')
       const known = secret.read()
-      if (known === undefined || bytes.length < NONCE_BYTES + TAG_BYTES) return undefined
-      const tag = bytes.subarray(-TAG_BYTES)
-      const options = { authTagLength: TAG_BYTES }
-      const nonce = bytes.subarray(0, NONCE_BYTES)
-      const decipher = createDecipheriv(ALGORITHM, deriveKey(known), nonce, options)
-      decipher.setAAD(Buffer.from(context)).setAuthTag(tag)
+      if (known === undefined) return undefined
       try {
-        const text = decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES))
-        return JSON.parse(Buffer.concat([text, decipher.final()]).toString())
+        return JSON.parse(decryptText(deriveKey(known), Buffer.from(sealed, 'base64url'), context))
       } catch {
         return undefined
       }

@@ -49,9 +49,11 @@ export function requireApiKey(
     const hash = hashKeyOf(request.req.socket, key)
     const account = accounts.byKeyHash(hash)
     if (account !== undefined) return admit(request, account)
-    const holder = issued.find(hash) ?? (issued.isToken(key) ? issued.admit(key, hash) : undefined)
-    if (holder !== undefined) return admit(request, holder, () => confirmIssued(hash))
-    if (issued.isToken(key)) return refuse(request, createEndedError())
+    if (issued.isToken(key)) {
+      const holder = issued.find(hash) ?? issued.admit(key, hash)
+      if (holder === undefined) return refuse(request, createEndedError())
+      return admit(request, holder, () => confirmIssued(hash))
+    }
     const caller = tokens?.find(hash)
     if (caller !== undefined) return admit(request, caller)
     return tokens?.isToken(key) ? verify(request, key, hash) : refuse(request, createUnknownKeyError())

@@ -167,6 +167,12 @@ export function parseFutureTime(text: string): string {
   throw invalidParameterError('expires_at', `expires_at must be ${example}, in the future.`)
 }
 
+/** When a replaced key ends: not later than it would have. */
+export function endOfOverlap(overlapSeconds: number, expiresAt: string | null | undefined): string {
+  const end = new Date(Date.now() + overlapSeconds * 1000).toISOString().replace('Z', '000Z')
+  return expiresAt && expiresAt < end ? expiresAt : end
+}
+
 function refuseModel(name: string): never {
   const advice = 'GET /v1/models lists them; for another one, give provider/name.'
   throw invalidParameterError('models', `The model ${name} is not in the catalogue. ${advice}`)

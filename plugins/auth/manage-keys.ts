@@ -17,6 +17,7 @@ import { hashApiKey } from './api-key.ts'
 import { createKeyIssuer } from './issue-key.ts'
 import {
   creationRank,
+  endOfOverlap,
   type KeyContent,
   KeyRotation,
   type KeyServices,
@@ -150,7 +151,5 @@ function requireValid(key: Key): Key {
 /** The event that ends the validity of a replaced key. An earlier expiry stays. */
 function endKey(userId: number, { id: keyId, expiresAt }: Key, overlapSeconds: number): DomainEvent {
   if (overlapSeconds === 0) return { type: 'KeyRevoked', data: { userId, keyId } }
-  const end = new Date(Date.now() + overlapSeconds * 1000).toISOString().replace('Z', '000Z')
-  const isEarlier = expiresAt !== undefined && expiresAt < end
-  return { type: 'KeyExpirySet', data: { userId, keyId, expiresAt: isEarlier ? expiresAt : end } }
+  return { type: 'KeyExpirySet', data: { userId, keyId, expiresAt: endOfOverlap(overlapSeconds, expiresAt) } }
 }

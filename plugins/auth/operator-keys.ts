@@ -27,7 +27,7 @@ import type { OperatorAccount } from '../../projections/events/operators.ts'
 import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
 import { hashApiKey } from './api-key.ts'
 import type { createKeyIssuer } from './issue-key.ts'
-import { KeyRotation, parseFutureTime } from './keys.ts'
+import { endOfOverlap, KeyRotation, parseFutureTime } from './keys.ts'
 
 interface RotationServices {
   readonly resource: { readonly schemas: { readonly id: TSchema; readonly shown: TObject } }
@@ -150,12 +150,6 @@ async function rotate(
   }
   const { after = commands.require(id) } = await commands.write(id, decide, author)
   return issuer.respond(after, key)
-}
-
-/** The replaced key does not live longer than it would have. */
-function endOfOverlap(overlapSeconds: number, expiresAt: string | null): string {
-  const end = new Date(Date.now() + overlapSeconds * 1000).toISOString().replace('Z', '000Z')
-  return expiresAt !== null && expiresAt < end ? expiresAt : end
 }
 
 function requireFuture(expiresAt: string | null): string | null {

@@ -11,8 +11,7 @@ import type { Accounts } from '../../projections/accounts.ts'
 import { identityId } from '../../projections/events/identities.ts'
 import type { User } from '../../projections/events/users.ts'
 import { type CallerTokens, toIdentityAccount } from '../auth/index.ts'
-import { invalidError, readClaimed } from './claimed.ts'
-import { hasClaim } from './claims.ts'
+import { hasRequired, invalidError, readClaimed } from './claimed.ts'
 import { identityError } from './errors.ts'
 import {
   ALGORITHMS,
@@ -21,7 +20,7 @@ import {
   type IssuerKeys,
   type KeySet,
 } from './issuer-keys.ts'
-import { createKnownUsers, type KnownUserServices } from './known-users.ts'
+import { type Claimed, createKnownUsers, type KnownUserServices } from './known-users.ts'
 import type { CallerSettings } from './settings.ts'
 
 /** Ten megabytes. Tokens that were used longest ago are verified again. */
@@ -61,12 +60,8 @@ export function createCallerTokens(
     const issuer = issuers.get(issuerOf(token) ?? '')
     if (issuer === undefined) throw invalidError('Its issuer is not one of the settings.')
     const { payload, algorithm, keySet } = await checkSignature(token, issuer)
-    const { row, claimed } = readToken(payload, algorithm, issuer.rows)
-    const permissions = {
-      createsUsers: row.user?.create ?? true,
-      createsGroups: row.groups?.create ?? false,
-    }
-    const userId = await syncUser(claimed, permissions, requestId)
+    const claimed = readToken(payload, algorithm, issuer.rows)
+    const userId = await syncUser(claimed, requestId)
     const user = accounts.user(userId)
     if (user === undefined) throw deletedError()
     const expiresAtMs = ((payload.exp ?? 0) + CLOCK_SKEW_SECONDS) * 1000
@@ -122,7 +117,7 @@ function createIssuers(
   signal: AbortSignal,
 ): ReadonlyMap<string, Issuer> {
   const issuers = new Map<string, Issuer>()
-  for (const { issuer } of settings) {
+  for (const issuer of new Set(settings.map((row) => row.issuer))) {
     const rows = settings.filter((row) => row.issuer === issuer)
     const jwksUri = rows[0]?.jwks_uri
     issuers.set(issuer, { rows, keys: createIssuerKeys({ issuer, jwksUri, logger, signal }) })
@@ -173,7 +168,7 @@ function describe(error: unknown): string {
 }
 
 /** Returns what a verified token says, by the first row that it fulfils. */
-function readToken(claims: JWTPayload, algorithm: string, rows: readonly CallerSettings[]) {
+function readToken(claims: JWTPayload, algorithm: string, rows: readonly CallerSettings[]): Claimed {
   const audiences = rows.filter(({ audience, algorithms = ALGORITHMS }) => {
     const isOfRow = [audience].flat().some((name) => [claims.aud].flat().includes(name))
     return isOfRow && algorithms.includes(algorithm)
@@ -181,14 +176,12 @@ function readToken(claims: JWTPayload, algorithm: string, rows: readonly CallerS
   if (audiences.length === 0) throw invalidError('Its algorithm is not allowed.')
   // The cast is safe: it was parsed from JSON.
   const json = claims as JsonObject
-  const row = audiences.find(({ require = {} }) =>
-    Object.entries(require).every(([path, value]) => hasClaim(json, path, value)),
-  )
+  const row = audiences.find((candidate) => hasRequired(json, candidate))
   if (row === undefined) {
     const names = audiences.flatMap(({ require = {} }) => Object.keys(require))
     throw invalidError(`It does not have the required values of ${[...new Set(names)].join(', ')}.`)
   }
-  return { row, claimed: readClaimed(json, row) }
+  return readClaimed(json, row)
 }
 
 function checkExpiry({ expiresAtMs }: CallerIdentity): void {

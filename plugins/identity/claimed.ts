@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../core/contract/index.ts'
-import { cutName, isLeftOut, readTexts } from './claims.ts'
+import { cutName, hasClaim, isLeftOut, readTexts } from './claims.ts'
 import { identityError } from './errors.ts'
 import type { Claimed } from './known-users.ts'
 import type { CallerSettings } from './settings.ts'
@@ -20,7 +20,14 @@ export function readClaimed(
     plan,
     issuedAt: readIssuedAt(claims),
     groups: groups && readGroups(claims, groups),
+    createsUsers: user.create ?? true,
+    createsGroups: groups?.create ?? false,
   }
+}
+
+/** Whether claims have what the settings of their issuer require. */
+export function hasRequired(claims: JsonObject, { require = {} }: Pick<CallerSettings, 'require'>): boolean {
+  return Object.entries(require).every(([path, value]) => hasClaim(claims, path, value))
 }
 
 /** Returns the names of the groups of a token. Without a map, the claim has names. */

@@ -22,7 +22,7 @@ export function readTexts(claims: JsonObject, path: string): readonly string[] {
   return [value].flat().filter((item): item is string => typeof item === 'string' && item !== '')
 }
 
-/** Returns a text as the name of a user or group, without half of a surrogate pair at its end. */
+/** Returns a text as the name of somebody or a group, without half of a surrogate pair at its end. */
 export function cutName(text: string): string {
   return text.slice(0, 128).toWellFormed()
 }

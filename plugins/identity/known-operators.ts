@@ -17,7 +17,7 @@ import {
 import type { Groups } from '../../projections/groups.ts'
 import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
 import type { EventWriter } from '../../projections/runtime/write.ts'
-import { readTexts } from './claims.ts'
+import { cutName, readTexts } from './claims.ts'
 import type { ConsoleSettings } from './settings.ts'
 import type { SignedIn } from './sign-in.ts'
 
@@ -35,8 +35,6 @@ interface ClaimedOperator {
   /** Undefined if the provider does not say it. */
   readonly scope: OperatorAccount['scope'] | undefined
 }
-
-const MAX_NAME_LENGTH = 128
 
 /**
  * Returns a function that makes the operators of the log agree with what the identity provider says of a
@@ -108,5 +106,5 @@ function roleOf(claims: JsonObject, { claim, map }: ConsoleSettings['roles']): O
 
 function nameOf(claims: JsonObject, subject: string): string {
   const names = ['email', 'preferred_username', 'name'].flatMap((claim) => readTexts(claims, claim))
-  return (names[0] ?? subject).slice(0, MAX_NAME_LENGTH)
+  return cutName(names[0] ?? subject)
 }

@@ -29,9 +29,7 @@ export interface Claimed {
   readonly groups: readonly string[] | undefined
   /** When the token was issued, in seconds since 1970, if it says so. */
   readonly issuedAt: number | undefined
-}
-
-interface Permissions {
+  /** Whether the settings create unknown users, and groups. */
   readonly createsUsers: boolean
   readonly createsGroups: boolean
 }
@@ -90,7 +88,7 @@ export function createKnownUsers(services: KnownUserServices) {
   }
 
   /** Resolves with the ids of groups, ascending. Groups that do not exist are created, or left out. */
-  async function findGroups({ issuer, groups: named }: Claimed, isCreated: boolean, author: Author) {
+  async function findGroups({ issuer, groups: named, createsGroups }: Claimed, author: Author) {
     const names = [...new Set(named)]
     const linked = names.map((name) => linkedGroup(issuer, name))
     // Of groups with the same name, the first counts.
@@ -99,7 +97,7 @@ export function createKnownUsers(services: KnownUserServices) {
     const found = await Promise.all(
       names.map((name, index) => {
         const id = linked[index] ?? byName.get(name)
-        return id ?? (isCreated ? requireGroup(issuer, name, author) : undefined)
+        return id ?? (createsGroups ? requireGroup(issuer, name, author) : undefined)
       }),
     )
     return found.filter((id) => id !== undefined).sort((a, b) => a - b)
@@ -138,12 +136,8 @@ export function createKnownUsers(services: KnownUserServices) {
     await writer.write({ stream: userStream(userId), revision, decide }, author)
   }
 
-  return async (
-    claimed: Claimed,
-    { createsUsers, createsGroups }: Permissions,
-    requestId: string,
-  ): Promise<number> => {
-    const { issuer, subject, name } = claimed
+  return async (claimed: Claimed, requestId: string): Promise<number> => {
+    const { issuer, subject, name, createsUsers } = claimed
     const author: Author = { actor: identityActor({ issuer, subject }, name), requestId }
     const identity = identityId('subject', issuer, subject)
     const known = identities.linkedTo(identity)
@@ -151,7 +145,7 @@ export function createKnownUsers(services: KnownUserServices) {
       const message = `No user is linked to the subject ${subject} of ${issuer}. Ask an operator to link one.`
       throw identityError('user_unknown', message)
     }
-    const target = await findGroups(claimed, createsGroups, author)
+    const target = await findGroups(claimed, author)
     const userId = await link(
       identity,
       (userId) => ({ type: 'IdentityLinked', data: { identity, issuer, subject, userId } }),

@@ -1,8 +1,7 @@
 import { EventLogUnavailableError, GatewayError, type JsonObject } from '../../../core/contract/index.ts'
 import type { GrantClient, GrantHolder } from '../../../projections/events/grants.ts'
 import type { OperatorAccount } from '../../../projections/events/operators.ts'
-import { readClaimed } from '../claimed.ts'
-import { hasClaim } from '../claims.ts'
+import { hasRequired, readClaimed } from '../claimed.ts'
 import { identityError } from '../errors.ts'
 import type { createKnownUsers } from '../known-users.ts'
 import type { CallerSettings } from '../settings.ts'
@@ -42,9 +41,7 @@ export function createPeople({ signIn, syncOperator, syncUser, callers }: People
   /** The first row whose required claims a person has; a plain one if there are no rows. */
   function findRow({ issuer, claims }: SignedIn): Omit<CallerSettings, 'audience'> {
     if (callers.length === 0) return { issuer }
-    const isFulfilled = ({ require = {} }: CallerSettings) =>
-      Object.entries(require).every(([path, value]) => hasClaim(claims, path, value))
-    const row = callers.find(isFulfilled)
+    const row = callers.find((candidate) => hasRequired(claims, candidate))
     if (row !== undefined) return row
     throw identityError('sign_in_refused', 'You are signed in, but may not call this gateway.')
   }
@@ -56,13 +53,8 @@ export function createPeople({ signIn, syncOperator, syncUser, callers }: People
       if (operator !== undefined) return { type: 'operator', id: operator.id, issuer, subject }
       throw identityError('role_missing', 'You are signed in, but have no role of an operator here.')
     }
-    const row = findRow(person)
-    const claimed = readClaimed(person.claims, row)
-    const permissions = {
-      createsUsers: row.user?.create ?? true,
-      createsGroups: row.groups?.create ?? false,
-    }
-    const userId = await syncUser(claimed, permissions, requestId)
+    const claimed = readClaimed(person.claims, findRow(person))
+    const userId = await syncUser(claimed, requestId)
     return { type: 'identity', id: String(userId), issuer, subject: claimed.subject }
   }
 

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { decryptText, encryptText } from '../../../core/secrets/encrypt-text.ts'
 import { type EncryptionKey, fingerprintOf } from '../../../core/secrets/encryption-keys.ts'
 import type { StoredPrompt } from './queries.ts'
 import type { LedgerRecord, PromptContent } from './record.ts'
@@ -25,10 +25,6 @@ export interface PromptCipher {
 /** A recorded prompt cannot be decrypted. The message completes "the prompt cannot be decrypted: …". */
 export class PromptKeyError extends Error {}
 
-const ALGORITHM = 'aes-256-gcm'
-const NONCE_BYTES = 12
-const TAG_BYTES = 16
-
 /** Encrypts with the first key, and decrypts with all. Undefined without keys. */
 export function createPromptCipher(keys: readonly EncryptionKey[]): PromptCipher | undefined {
   const [current] = keys
@@ -37,21 +33,13 @@ export function createPromptCipher(keys: readonly EncryptionKey[]): PromptCipher
   for (const { id, key } of keys) byId.set(id, key)
   return {
     encrypt(text, owner) {
-      const nonce = randomBytes(NONCE_BYTES)
-      const cipher = createCipheriv(ALGORITHM, current.key, nonce).setAAD(toAad(owner))
-      const encrypted = [cipher.update(text, 'utf8'), cipher.final()]
-      return { keyId: current.id, data: Buffer.concat([nonce, cipher.getAuthTag(), ...encrypted]) }
+      return { keyId: current.id, data: encryptText(current.key, text, contextOf(owner)) }
     },
     decrypt({ keyId, data }, owner) {
       const key = byId.get(keyId)
       if (key === undefined) throw new PromptKeyError(`RECORD_KEY does not have the key "${keyId}"`)
       try {
-        const decipher = createDecipheriv(ALGORITHM, key, data.subarray(0, NONCE_BYTES), {
-          authTagLength: TAG_BYTES,
-        })
-        decipher.setAAD(toAad(owner)).setAuthTag(data.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES))
-        const start = decipher.update(data.subarray(NONCE_BYTES + TAG_BYTES))
-        return Buffer.concat([start, decipher.final()]).toString('utf8')
+        return decryptText(key, data, contextOf(owner))
       } catch {
         throw new PromptKeyError(`the key "${keyId}" is another one by now, or the record was changed`)
       }
@@ -59,8 +47,8 @@ export function createPromptCipher(keys: readonly EncryptionKey[]): PromptCipher
   }
 }
 
-function toAad({ requestId, userId }: PromptOwner): Buffer {
-  return Buffer.from(`signalbox prompt\n${requestId}\n${userId}`)
+function contextOf({ requestId, userId }: PromptOwner): string {
+  return `signalbox prompt\n${requestId}\n${userId}`
 }
 
 /** Returns the row of a prompt that is recorded, or of the reason why it is not. */
