@@ -4,7 +4,7 @@ import type { ChatRequest, FinishReason, Reply, Usage } from './chat.ts'
 import type { GatewayError } from './errors.ts'
 import type { Actor, Position } from './event-log.ts'
 import type { JsonObject } from './json.ts'
-import type { Model, Operation, Target } from './provider.ts'
+import type { Model, Operation, Requirement, Target } from './provider.ts'
 import type { Mode, RuleOrigin, RuleSet } from './rules.ts'
 
 /**
@@ -144,6 +144,10 @@ export interface Route {
   readonly router?: RouterChoice
   /** The model that a split has drawn. */
   readonly arm?: string
+  /** The deployment of the first target that is tried first. */
+  readonly deployment?: string
+  /** What every target and deployment that is tried must have. */
+  readonly requires?: Requirement
 }
 
 /** What a learned router contributed to the choice of a target. */

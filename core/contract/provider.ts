@@ -26,6 +26,16 @@ export interface Target {
   readonly alias?: string
   /** The model's catalogue entry. Undefined: `model` is sent to the provider unchanged. */
   readonly entry?: Model
+  /** Id of the deployment of the provider that the request is sent to. Set by `dispatch`, if it has any. */
+  readonly deployment?: string
+}
+
+/** What a model or a deployment must have to be chosen. A missing field demands nothing. */
+export interface Requirement {
+  readonly region?: string
+  readonly zdr?: boolean
+  readonly retention_days?: number
+  readonly trains_on_data?: boolean
 }
 
 /**
