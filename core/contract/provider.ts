@@ -30,10 +30,24 @@ export interface Target {
   readonly deployment?: string
 }
 
+/** Where a model or a deployment works, and what becomes of its data. What is not stated is unknown. */
+export interface Attributes {
+  /** Such as `eu` or `eu-west-1`. */
+  readonly region?: string
+  /** Zero data retention is agreed with the provider. */
+  readonly zdr?: boolean
+  /** Days for which the provider keeps requests and replies. */
+  readonly retention_days?: number
+  /** The provider trains models on requests and replies. */
+  readonly trains_on_data?: boolean
+}
+
 /** What a model or a deployment must have to be chosen. A missing field demands nothing. */
 export interface Requirement {
-  readonly region?: string
+  /** It must be in this region, or in all of these. */
+  readonly region?: string | readonly string[]
   readonly zdr?: boolean
+  /** At most. */
   readonly retention_days?: number
   readonly trains_on_data?: boolean
 }
@@ -210,7 +224,7 @@ export interface Price {
 }
 
 /** An entry of the model catalogue (`config/models.yaml`). */
-export interface Model {
+export interface Model extends Attributes {
   readonly id: string
   readonly provider: string
   readonly aliases: readonly string[]
