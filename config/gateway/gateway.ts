@@ -208,6 +208,7 @@ export async function startGateway(
     const pipeline = await setUpPlugins(settings.plugins, BUILT_IN_PLUGINS, pluginFolder, host)
     opened.push(pipeline)
     providers.connect(adapters.adapters)
+    providers.startCredentials()
 
     let isStopping = false
     const warmUp = createWarmUp()

@@ -2,11 +2,22 @@ import { type Model, type ProviderAdapter, StrictObject } from '../../core/contr
 import { replyCost, roundUsd } from '../../core/prices/cost.ts'
 import { createSecretRedactor } from '../../core/secrets/redact-secrets.ts'
 import { compileValidator, describeSchemaErrors } from '../../core/util/json-schema.ts'
+import type { Authorizer, CloudRow } from '../../providers/auth/authorizer.ts'
 import { createCatalog } from '../../providers/shared/catalog.ts'
-import { createProviderClient, type Provider } from '../../providers/shared/client.ts'
+import {
+  createProviderClient,
+  type Provider,
+  type ProviderClientOptions,
+} from '../../providers/shared/client.ts'
 import type { Providers } from '../../providers/shared/providers.ts'
 import { listSecrets } from '../settings/environment.ts'
-import { isConfigured, needsSandbox, type Settings } from '../settings/settings.ts'
+import {
+  type CloudAuth,
+  isCloudAuth,
+  isConfigured,
+  needsSandbox,
+  type Settings,
+} from '../settings/settings.ts'
 import { SettingsError } from '../settings/settings-error.ts'
 
 /** Provider ids that rules and model prefixes may always use (docs/api.md, "Models and routing modes"). */
@@ -37,6 +48,7 @@ export async function openProviders(settings: Settings, sandboxUrl?: string): Pr
     return row !== undefined && (sandbox ? SANDBOX_PATHS.has(row.format) : isConfigured(row))
   }
   const catalog = createCatalog(settings.models, isAvailable)
+  const authorizers = await createAuthorizers(providers)
   let known: ReadonlyMap<string, ProviderAdapter> = new Map()
   const checkModels = (models: readonly Model[]) => {
     const issues = findQuirkIssues(models, providers, known)
@@ -62,9 +74,12 @@ export async function openProviders(settings: Settings, sandboxUrl?: string): Pr
         const adapter = adapters.get(format)
         if (adapter === undefined) throw new Error(describeUnknownFormat(id, format, [...adapters.keys()]))
         if (!isAvailable(id)) continue
+        const baseUrl = base_url ?? adapter.baseUrl?.(row)
+        if (baseUrl === undefined)
+          throw new SettingsError([`providers.${id}.base_url is required with format: ${format}`])
         const access = sandbox
           ? { baseUrl: `${sandbox.url}${SANDBOX_PATHS.get(format)}`, apiKey: SANDBOX_KEY }
-          : { baseUrl: base_url, apiKey: api_key, auth, query }
+          : { baseUrl, apiKey: api_key, ...toAuth(auth, authorizers.get(id)), query }
         const client = createProviderClient({
           id,
           adapter,
@@ -77,11 +92,37 @@ export async function openProviders(settings: Settings, sandboxUrl?: string): Pr
         byId.set(id, { client, capabilities, reads: adapter.reads })
       }
     },
+    startCredentials() {
+      for (const authorizer of authorizers.values()) authorizer.start()
+    },
     async close() {
+      for (const authorizer of authorizers.values()) authorizer.close()
       await Promise.all([...byId.values()].map(({ client }) => client.close()))
       await sandbox?.close()
     },
   }
+}
+
+/** The modules that authorize by the identity of a cloud. They are loaded if a provider needs them. */
+const AUTHORIZERS: Readonly<Partial<Record<CloudAuth, () => Promise<(row: CloudRow) => Authorizer>>>> = {}
+
+async function createAuthorizers(providers: Settings['providers']): Promise<ReadonlyMap<string, Authorizer>> {
+  const authorizers = new Map<string, Authorizer>()
+  for (const [id, row] of Object.entries(providers)) {
+    if (!isCloudAuth(row.auth)) continue
+    const create = await AUTHORIZERS[row.auth]?.()
+    if (create === undefined) throw new SettingsError([`providers.${id}.auth: ${row.auth} is not available`])
+    authorizers.set(id, create(row))
+  }
+  return authorizers
+}
+
+function toAuth(
+  auth: Settings['providers'][string]['auth'],
+  authorizer: Authorizer | undefined,
+): Pick<ProviderClientOptions, 'auth' | 'authorize'> {
+  if (isCloudAuth(auth)) return { authorize: authorizer?.authorize }
+  return { auth }
 }
 
 /** Compares the quirks of models with what the adapters of their providers know. */

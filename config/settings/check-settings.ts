@@ -58,15 +58,21 @@ const RESERVED_HEADERS = [
   'upgrade',
 ]
 
-function findProviderIssues(
-  setting: string,
-  { base_url, auth, key_variable }: JsonObject,
-): readonly string[] {
+/** The fields of a provider's row that a kind of cloud credentials needs. */
+const NEEDED_FIELDS: Readonly<Record<string, readonly string[]>> = { aws: ['region'], google: ['location'] }
+
+function findProviderIssues(setting: string, row: JsonObject): readonly string[] {
+  const { base_url, auth, key_variable, client_secret_variable } = row
   const issues: string[] = []
+  for (const field of NEEDED_FIELDS[String(auth)] ?? [])
+    if (row[field] === undefined) issues.push(`${setting}.${field} is needed with auth: ${auth}`)
+  if (client_secret_variable !== undefined)
+    for (const field of ['tenant_id', 'client_id'])
+      if (row[field] === undefined) issues.push(`${setting}.${field} is needed with client_secret_variable`)
   if (typeof base_url === 'string' && /[?#]/.test(base_url))
     issues.push(`${setting}.base_url must not contain "?" or "#"; set query parameters with ${setting}.query`)
-  if (auth === 'none' && key_variable !== undefined)
-    issues.push(`${setting} has both auth: none and key_variable; remove one of them`)
+  if (typeof auth === 'string' && key_variable !== undefined)
+    issues.push(`${setting} has both auth: ${auth} and key_variable; remove one of them`)
   const header = isJsonObject(auth) && typeof auth.header === 'string' ? auth.header.toLowerCase() : ''
   if (RESERVED_HEADERS.includes(header))
     issues.push(`${setting}.auth.header must not be ${header}, which the gateway sets itself`)

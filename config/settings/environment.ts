@@ -100,7 +100,7 @@ export function listSecrets(settings: JsonObject): readonly string[] {
   const ours = VARIABLES.filter(({ variable }) => SECRET_VARIABLES.includes(variable))
   const values = [
     ...ours.map(({ setting }) => settings[setting]),
-    ...rows.flatMap(({ api_key, base_url }) => [api_key, passwordOf(base_url)]),
+    ...rows.flatMap(({ api_key, client_secret, base_url }) => [api_key, client_secret, passwordOf(base_url)]),
   ]
   return values.flatMap((value) => (isAddress(value) ? passwordOf(value) : value)).filter(isText)
 }
@@ -125,10 +125,20 @@ function passwordOf(address: unknown): string | undefined {
 
 /** Lists all variables that may hold a secret. `providers` is not validated yet. */
 export function listSecretVariables(providers: unknown): readonly string[] {
-  const keys = Object.entries(isJsonObject(providers) ? providers : {}).map(([id, row]) =>
-    isJsonObject(row) && typeof row.key_variable === 'string' ? row.key_variable : defaultKeyVariable(id),
-  )
+  const keys = Object.entries(isJsonObject(providers) ? providers : {}).flatMap(([id, row]) => {
+    const { key_variable, client_secret_variable } = isJsonObject(row) ? row : {}
+    return [key_variable ?? defaultKeyVariable(id), client_secret_variable].filter(isText)
+  })
   return [...SECRET_VARIABLES, ...keys]
+}
+
+/** Unlike a key, whose absence leaves its provider unused, a secret that a row names must be there. */
+export function findUnsetSecrets(providers: unknown, environment: Environment): readonly string[] {
+  return Object.entries(isJsonObject(providers) ? providers : {}).flatMap(([id, row]) => {
+    const name = isJsonObject(row) ? row.client_secret_variable : undefined
+    if (!isText(name) || environment[name]) return []
+    return [`providers.${id}.client_secret_variable: ${name} is not set`]
+  })
 }
 
 /**

@@ -2,6 +2,36 @@ import { StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
 import { JsonMode } from './model-schema.ts'
 import { ProviderTimeouts } from './timeout-schema.ts'
 
+const optionalText = (description: string) => Type.Optional(Type.String({ minLength: 1, description }))
+
+/** What the kinds of cloud credentials need. */
+const CLOUD_FIELDS = {
+  region: optionalText('Region of AWS, such as eu-central-1. Required with auth: aws.'),
+  role_arn: optionalText('With auth: aws, the role to assume with the credentials found.'),
+  profile: optionalText('With auth: aws, the profile of the shared configuration files.'),
+  project: optionalText('Project of Google Cloud.'),
+  location: optionalText(
+    'Location of Google Cloud, such as europe-west4 or global. Required with auth: google.',
+  ),
+  credentials_file: optionalText(
+    'With auth: google, a key file or the configuration of an external account. Default: that of the ' +
+      'environment.',
+  ),
+  tenant_id: optionalText('With auth: entra, the tenant that issues tokens.'),
+  client_id: optionalText('With auth: entra, the application or the user-assigned managed identity.'),
+  client_secret_variable: Type.Optional(
+    Type.String({
+      pattern: '^[A-Z][A-Z0-9_]*$',
+      description:
+        'With auth: entra, the environment variable that holds the client secret. Needs tenant_id and ' +
+        'client_id.',
+    }),
+  ),
+  token_scope: optionalText(
+    'With auth: entra, what tokens are for. Default: https://cognitiveservices.azure.com/.default.',
+  ),
+}
+
 /** A provider's entry under `providers`. */
 export const ProviderRow = StrictObject({
   format: Type.String({
@@ -11,14 +41,18 @@ export const ProviderRow = StrictObject({
       'The wire format of the provider: openai for every compatible one, anthropic, gemini, mistral, ' +
       'deepseek, or a format that a listed plugin adds.',
   }),
-  base_url: Type.String({
-    pattern: '^https?://',
-    description: 'The part of the URL before /chat/completions, /v1/messages and the like.',
-  }),
+  base_url: Type.Optional(
+    Type.String({
+      pattern: '^https?://',
+      description:
+        'The part of the URL before /chat/completions, /v1/messages and the like. Required unless the ' +
+        'format has a default.',
+    }),
+  ),
   auth: Type.Optional(
     Type.Union(
       [
-        Type.Literal('none'),
+        StringEnum(['none', 'aws', 'google', 'entra']),
         StrictObject({
           header: Type.String({
             pattern: '^[A-Za-z][A-Za-z0-9-]*$',
@@ -28,11 +62,13 @@ export const ProviderRow = StrictObject({
       ],
       {
         description:
-          'How requests authenticate: none, for a provider without keys, or a header with the key. ' +
+          'How requests authenticate: none, for a provider without keys, a header with the key, or the ' +
+          'identity that a cloud gives to the gateway (aws, google, entra). ' +
           'Default: as the format requires.',
       },
     ),
   ),
+  ...CLOUD_FIELDS,
   query: Type.Optional(
     Type.Record(Type.String(), Type.String(), {
       description: 'Query parameters of every request, such as api-version. Not for secrets.',

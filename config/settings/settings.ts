@@ -4,6 +4,7 @@ import type { PluginEntry } from '../../core/pipeline/load.ts'
 import type { ProviderTerms } from '../../core/prices/cost.ts'
 import { compileValidator, describeSchemaErrors } from '../../core/util/json-schema.ts'
 import { shippedFile } from '../../core/util/package-folder.ts'
+import type { CloudRow } from '../../providers/auth/authorizer.ts'
 import type { Capabilities } from '../../providers/shared/catalog.ts'
 import type { ProviderAuth, ProviderClientOptions } from '../../providers/shared/client.ts'
 import { buildPresetSettings } from './capability-presets.ts'
@@ -12,6 +13,7 @@ import {
   applyEnvironment,
   defaultKeyVariable,
   type Environment,
+  findUnsetSecrets,
   listSecretVariables,
   readSecretFiles,
 } from './environment.ts'
@@ -38,21 +40,28 @@ export interface Settings extends Omit<SettingsDocument, 'plugins' | 'providers'
   readonly warnings: readonly string[]
 }
 
-interface ProviderSettings extends ProviderTerms {
+/** The identity that a cloud gives to the process. */
+export type CloudAuth = 'aws' | 'google' | 'entra'
+
+interface ProviderSettings extends ProviderTerms, CloudRow {
   readonly format: string
-  readonly base_url: string
+  readonly base_url?: string | undefined
   readonly capabilities: Capabilities
   readonly key_variable: string
   /** Undefined when the provider's key variable is not set, and when the provider needs no key. */
   readonly api_key: string | undefined
-  readonly auth: ProviderAuth | undefined
+  readonly auth: ProviderAuth | CloudAuth | undefined
   readonly query: Readonly<Record<string, string>> | undefined
   readonly timeouts?: Partial<ProviderClientOptions['timeouts']>
 }
 
-/** Whether requests can be sent to the provider: it has a key, or needs none. */
+export function isCloudAuth(auth: unknown): auth is CloudAuth {
+  return auth === 'aws' || auth === 'google' || auth === 'entra'
+}
+
+/** Whether requests can be sent to the provider: it has a key or the identity of a cloud, or needs none. */
 export function isConfigured({ api_key, auth }: Pick<ProviderSettings, 'api_key' | 'auth'>): boolean {
-  return api_key !== undefined || auth === 'none'
+  return api_key !== undefined || auth === 'none' || isCloudAuth(auth)
 }
 
 /** Whether no provider is configured, so that the sandbox replaces all of them. */
@@ -78,7 +87,7 @@ export function readSettings(processEnvironment: Environment): Settings {
   const shippedModels = readShippedModels(issues)
   const isValid = validate(settings)
   if (!isValid) issues.push(...describeSchemaErrors(validate.errors))
-  issues.push(...findSettingsIssues(settings))
+  issues.push(...findSettingsIssues(settings), ...findUnsetSecrets(settings.providers, environment))
   const shippedPlugins = Array.isArray(shipped.plugins) ? shipped.plugins : []
   const plugins = isValid ? resolvePluginList(settings.plugins, shippedPlugins, issues) : []
   if (isValid && settings.ledger.record_prompts !== 'off' && !plugins.some(({ use }) => use === 'ledger'))
@@ -121,9 +130,11 @@ function toProviderSettings(
 ): Settings['providers'] {
   const rows = Object.entries(providers).map(([id, row]) => {
     const key_variable = row.key_variable ?? defaultKeyVariable(id)
-    const { auth, query } = row
-    const api_key = auth === 'none' ? undefined : environment[key_variable] || undefined
-    const isOpenAi = OPENAI_HOST.test(row.base_url)
+    const { auth, query, client_secret_variable: secretVariable } = row
+    const hasKey = auth !== 'none' && !isCloudAuth(auth)
+    const api_key = hasKey ? environment[key_variable] || undefined : undefined
+    const client_secret = secretVariable && environment[secretVariable]
+    const isOpenAi = OPENAI_HOST.test(row.base_url ?? '')
     const defaults = {
       ...DEFAULT_CAPABILITIES,
       reasoning: !isOpenAi,
@@ -132,7 +143,7 @@ function toProviderSettings(
       cache_control: row.format !== 'openai',
     }
     const capabilities = { ...defaults, ...row.capabilities }
-    return [id, { ...row, auth, query, key_variable, api_key, capabilities }] as const
+    return [id, { ...row, auth, query, key_variable, api_key, client_secret, capabilities }] as const
   })
   return Object.fromEntries(rows)
 }

@@ -115,6 +115,13 @@ export interface StreamReader {
   end(): readonly ReplyEvent[]
 }
 
+/** The fields of a provider's row that say where its service is. */
+export interface ProviderLocation {
+  readonly region?: string | undefined
+  readonly project?: string | undefined
+  readonly location?: string | undefined
+}
+
 /**
  * The wire format of a provider: JSON over HTTP, and SSE for streams. Its functions but `authorize` are pure
  * and do no I/O.
@@ -131,6 +138,11 @@ export interface ProviderAdapter {
   readonly quirks?: TObject
   /** How streams are divided into records. Default: `sse`. */
   readonly frames?: 'sse' | 'ndjson' | FrameDecoder
+  /**
+   * The base URL of a provider without the setting `base_url`, from the other fields of its row. Undefined if
+   * a field is missing. Default: the setting is required.
+   */
+  baseUrl?(row: ProviderLocation): string | undefined
   /** Builds the headers that carry the API key. The setting `auth` of a provider replaces them. */
   buildAuthHeaders(apiKey: string): Readonly<Record<string, string>>
   /**

@@ -4,9 +4,23 @@ import { checkHeader } from '../../core/http/server/default-headers.ts'
 import { untilAborted } from '../../core/threads/timeout.ts'
 import type { CallDeadline } from './call-deadline.ts'
 
+/** Credentials could not be had. Only what it says itself is shown: what caused it may hold secrets. */
+export class CredentialsError extends Error {
+  /** Such as `assuming the role`: shown to callers, so without values of the settings. */
+  readonly step: string
+  /** What the service said, such as `AccessDenied`. Only logged, and only if it looks like a code. */
+  readonly code: string | undefined
+
+  constructor(step: string, code?: unknown) {
+    super(`${step} failed`)
+    this.step = step
+    this.code = typeof code === 'string' && /^[A-Za-z][\w.-]{0,63}$/.test(code) ? code : undefined
+  }
+}
+
 /**
  * Returns the headers that authorize a request. Rejects with the reason of a call that is aborted meanwhile,
- * and otherwise as for an invalid key: errors of the adapter may hold secrets.
+ * and otherwise as for an invalid key: errors other than a `CredentialsError` may hold secrets.
  */
 export async function authorizeRequest(
   authorize: NonNullable<ProviderAdapter['authorize']>,
@@ -21,9 +35,17 @@ export async function authorizeRequest(
     return headers
   } catch (error) {
     signal.throwIfAborted()
-    const kind = error instanceof Error ? error.constructor.name : typeof error
-    const cause = new Error(`authorize failed with ${kind}`)
-    const message = `${provider} could not be authenticated with. Ask the operator to check its credentials.`
-    throw new GatewayError('provider_authentication_error', message, { cause })
+    throw toAuthenticationError(error, provider)
   }
+}
+
+function toAuthenticationError(error: unknown, provider: string): GatewayError {
+  const { step, code } = error instanceof CredentialsError ? error : {}
+  const kind = error instanceof Error ? error.constructor.name : typeof error
+  const what = step === undefined ? `authorize failed with ${kind}` : `${step} failed`
+  const cause = new Error(code === undefined ? what : `${what}: ${code}`)
+  const message =
+    `${provider} could not be authenticated with${step === undefined ? '' : `: ${step} failed`}. ` +
+    'Ask the operator to check its credentials.'
+  return new GatewayError('provider_authentication_error', message, { cause })
 }

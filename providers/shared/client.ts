@@ -58,6 +58,8 @@ export interface ProviderClientOptions extends ReaderOptions {
   readonly redactor?: SecretRedactor | undefined
   /** Default: the headers of the adapter. */
   readonly auth?: ProviderAuth | undefined
+  /** As that of the adapter, in place of it and of all headers with a key. */
+  readonly authorize?: ProviderAdapter['authorize'] | undefined
   /** Query parameters of every request. */
   readonly query?: Readonly<Record<string, string>> | undefined
   readonly timeouts: {
@@ -141,12 +143,13 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
   const basePath = pathname.replace(/\/+$/, '')
   const query = new URLSearchParams(options.query).toString()
   const prepare = createRequestPreparer(options)
-  const authorize = options.auth === undefined ? adapter.authorize?.bind(adapter) : undefined
+  const ownAuthorize = options.auth === undefined ? adapter.authorize?.bind(adapter) : undefined
+  const authorize = options.authorize ?? ownAuthorize
   const isSse = (adapter.frames ?? 'sse') === 'sse'
   const fixedHeaders = {
     // Without it, any encoding is acceptable.
     'accept-encoding': 'identity',
-    ...buildAuthHeaders(adapter, apiKey, options.auth),
+    ...(options.authorize === undefined && buildAuthHeaders(adapter, apiKey, options.auth)),
   }
   // `CallDeadline` enforces the timeouts after connecting: undici cannot tell a first event from a first
   // byte.

@@ -22,6 +22,8 @@ export interface Providers {
   connect(adapters: ReadonlyMap<string, ProviderAdapter>): void
   /** Throws if models have quirks that the adapters do not know, once these are connected. */
   checkModels(models: readonly Model[]): void
+  /** Fetches the credentials of clouds in the background, so that the first requests need not wait. */
+  startCredentials(): void
   close(): Promise<void>
 }
 

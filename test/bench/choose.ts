@@ -27,7 +27,7 @@ async function measure(): Promise<void> {
     isUsable: health.isUsable,
   })
   const clients = new Map(
-    Object.entries(providers).map(([id, { capabilities, base_url: baseUrl, format }]) => {
+    Object.entries(providers).map(([id, { capabilities, base_url: baseUrl = '', format }]) => {
       const adapter = ADAPTERS.find((each) => each.format === format)
       if (adapter === undefined) throw new Error(`There is no adapter for ${format}.`)
       return [id, { client: createProviderClient({ id, adapter, baseUrl, timeouts }), capabilities }]

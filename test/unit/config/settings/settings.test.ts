@@ -49,7 +49,7 @@ providers:
       .to.throw(SettingsError)
       .with.property('issues')
       .that.deep.equals([
-        'providers.four.auth must be "none"',
+        'providers.four.auth must be one of none, aws, google, entra',
         'providers.four.query.version must be a string',
         'providers.five.auth.header must match the pattern ^[A-Za-z][A-Za-z0-9-]*$',
         'providers.one.base_url must not contain "?" or "#"; set query parameters with providers.one.query',
