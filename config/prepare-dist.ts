@@ -19,7 +19,9 @@ for (const [name, code] of await generateValidators()) writeFileSync(new URL(nam
 const settingsFolder = shippedFile('dist/settings')
 rmSync(settingsFolder, { recursive: true, force: true })
 mkdirSync(settingsFolder, { recursive: true })
-for (const file of ['config/default.yaml', 'config/models.yaml'].map(shippedFile)) {
+for (const file of ['config/default.yaml', 'config/models.yaml', 'config/provider-presets.yaml'].map(
+  shippedFile,
+)) {
   const issues: string[] = []
   const value = readYaml(file, issues)
   const json = JSON.stringify(value)

@@ -15,6 +15,7 @@ import {
   writeContractTables,
   writeErrorTable,
   writeExemptions,
+  writePresetTable,
   writeRowTable,
   writeSettingsTable,
 } from './support/reference-tables.ts'
@@ -34,6 +35,7 @@ writeGenerated('docs/parameters.md', 'efforts', writeEffortTable())
 writeGenerated('docs/settings.md', 'settings', writeSettingsTable(SettingsSchema))
 writeGenerated('docs/exchange.md', 'exchange', writeContractTables())
 writeGenerated('docs/firewall-exemptions.md', 'exemptions', writeExemptions())
+writeGenerated('docs/guides/presets.md', 'presets', writePresetTable())
 writeGenerated('docs/commands.md', 'commands', writeCommandTable(COMMANDS))
 writeGenerated('docs/api.md', 'errors', await writeErrorTable())
 

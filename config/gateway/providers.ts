@@ -3,6 +3,7 @@ import { replyCost, roundUsd } from '../../core/prices/cost.ts'
 import { createSecretRedactor } from '../../core/secrets/redact-secrets.ts'
 import { compileValidator, describeSchemaErrors } from '../../core/util/json-schema.ts'
 import type { Authorizer, CloudRow } from '../../providers/auth/authorizer.ts'
+import { createOpenAiAdapter } from '../../providers/openai/adapter.ts'
 import { createCatalog } from '../../providers/shared/catalog.ts'
 import {
   createProviderClient,
@@ -82,7 +83,8 @@ export async function openProviders(settings: Settings, sandboxUrl?: string): Pr
           : { baseUrl, apiKey: api_key, ...toAuth(auth, authorizers.get(id)), query }
         const client = createProviderClient({
           id,
-          adapter,
+          // A row of another format has no such settings.
+          adapter: (row.fields ?? row.body) ? createOpenAiAdapter(row) : adapter,
           timeouts: { ...timeouts, ...row.timeouts },
           redactor,
           takesReasoning: capabilities.reasoning,

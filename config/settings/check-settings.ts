@@ -62,7 +62,7 @@ const RESERVED_HEADERS = [
 const NEEDED_FIELDS: Readonly<Record<string, readonly string[]>> = { aws: ['region'], google: ['location'] }
 
 function findProviderIssues(setting: string, row: JsonObject): readonly string[] {
-  const { base_url, auth, key_variable, client_secret_variable } = row
+  const { format, base_url, auth, key_variable, client_secret_variable, fields, body } = row
   const issues: string[] = []
   for (const field of NEEDED_FIELDS[String(auth)] ?? [])
     if (row[field] === undefined) issues.push(`${setting}.${field} is needed with auth: ${auth}`)
@@ -71,6 +71,8 @@ function findProviderIssues(setting: string, row: JsonObject): readonly string[]
       if (row[field] === undefined) issues.push(`${setting}.${field} is needed with client_secret_variable`)
   if (typeof base_url === 'string' && /[?#]/.test(base_url))
     issues.push(`${setting}.base_url must not contain "?" or "#"; set query parameters with ${setting}.query`)
+  if ((fields ?? body) !== undefined && format !== 'openai')
+    issues.push(`${setting}.${fields === undefined ? 'body' : 'fields'} requires the format openai`)
   if (typeof auth === 'string' && key_variable !== undefined)
     issues.push(`${setting} has both auth: ${auth} and key_variable; remove one of them`)
   const header = isJsonObject(auth) && typeof auth.header === 'string' ? auth.header.toLowerCase() : ''

@@ -1,4 +1,5 @@
 import { StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
+import { FieldSetting } from '../../providers/chat-format/field-settings.ts'
 import { JsonMode } from './model-schema.ts'
 import { ProviderTimeouts } from './timeout-schema.ts'
 
@@ -34,19 +35,28 @@ const CLOUD_FIELDS = {
 
 /** A provider's entry under `providers`. */
 export const ProviderRow = StrictObject({
-  format: Type.String({
-    pattern: '^[a-z][a-z0-9-]*$',
-    examples: ['openai', 'anthropic', 'gemini', 'mistral', 'deepseek'],
-    description:
-      'The wire format of the provider: openai for every compatible one, anthropic, gemini, mistral, ' +
-      'deepseek, or a format that a listed plugin adds.',
-  }),
+  preset: Type.Optional(
+    Type.String({
+      examples: ['groq', 'openrouter', 'vllm'],
+      description:
+        'A provider whose settings are known, such as groq. The other settings of the row override them.',
+    }),
+  ),
+  format: Type.Optional(
+    Type.String({
+      pattern: '^[a-z][a-z0-9-]*$',
+      examples: ['openai', 'anthropic', 'gemini', 'mistral', 'deepseek'],
+      description:
+        'The wire format of the provider: openai for every compatible one, anthropic, gemini, mistral, ' +
+        'deepseek, or a format that a listed plugin adds. Required without a preset.',
+    }),
+  ),
   base_url: Type.Optional(
     Type.String({
       pattern: '^https?://',
       description:
-        'The part of the URL before /chat/completions, /v1/messages and the like. Required unless the ' +
-        'format has a default.',
+        'The part of the URL before /chat/completions, /v1/messages and the like. Default: that of the ' +
+        'preset or of the format, if it has one.',
     }),
   ),
   auth: Type.Optional(
@@ -78,6 +88,26 @@ export const ProviderRow = StrictObject({
     Type.String({
       pattern: '^[A-Z][A-Z0-9_]*$',
       description: 'Environment variable that holds the API key. Default: <ID>_API_KEY.',
+    }),
+  ),
+  fields: Type.Optional(
+    Type.Record(Type.String(), FieldSetting, {
+      description:
+        'What becomes of fields of requests, where the provider differs from OpenAI: ' +
+        '{ logprobs: drop }. Only for the format openai.',
+    }),
+  ),
+  body: Type.Optional(
+    Type.Record(Type.String(), Type.Unknown(), {
+      description: 'Further fields of every request. Only for the format openai.',
+    }),
+  ),
+  check_path: Type.Optional(
+    Type.String({
+      minLength: 1,
+      description:
+        'What "signalbox providers check" gets, relative to base_url or, with a leading /, to its host; ' +
+        'none if nothing free of charge needs the key. Default: the list of models.',
     }),
   ),
   timeouts: Type.Optional(

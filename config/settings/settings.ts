@@ -5,6 +5,7 @@ import type { ProviderTerms } from '../../core/prices/cost.ts'
 import { compileValidator, describeSchemaErrors } from '../../core/util/json-schema.ts'
 import { shippedFile } from '../../core/util/package-folder.ts'
 import type { CloudRow } from '../../providers/auth/authorizer.ts'
+import type { ChatSettings } from '../../providers/chat-format/field-settings.ts'
 import type { Capabilities } from '../../providers/shared/catalog.ts'
 import type { ProviderAuth, ProviderClientOptions } from '../../providers/shared/client.ts'
 import { buildPresetSettings } from './capability-presets.ts'
@@ -19,6 +20,7 @@ import {
 } from './environment.ts'
 import { combineModels, readModeAliases, readShippedModels, readUpdatedModels } from './model-list.ts'
 import { resolvePluginList } from './plugin-list.ts'
+import { completeProviders } from './provider-presets.ts'
 import { readShippedYaml, readYaml } from './read-yaml.ts'
 import type { SettingsDocument } from './schema.ts'
 import { SettingsError } from './settings-error.ts'
@@ -43,7 +45,7 @@ export interface Settings extends Omit<SettingsDocument, 'plugins' | 'providers'
 /** The identity that a cloud gives to the process. */
 export type CloudAuth = 'aws' | 'google' | 'entra'
 
-interface ProviderSettings extends ProviderTerms, CloudRow {
+interface ProviderSettings extends ProviderTerms, CloudRow, ChatSettings {
   readonly format: string
   readonly base_url?: string | undefined
   readonly capabilities: Capabilities
@@ -52,6 +54,7 @@ interface ProviderSettings extends ProviderTerms, CloudRow {
   readonly api_key: string | undefined
   readonly auth: ProviderAuth | CloudAuth | undefined
   readonly query: Readonly<Record<string, string>> | undefined
+  readonly check_path?: string
   readonly timeouts?: Partial<ProviderClientOptions['timeouts']>
 }
 
@@ -78,7 +81,8 @@ export function readSettings(processEnvironment: Environment): Settings {
   const ownFile = processEnvironment.CONFIG
   const shipped = toMap(readShippedYaml('config/default.yaml', issues), 'default.yaml', issues)
   const own = ownFile ? toMap(readYaml(ownFile, issues), ownFile, issues) : {}
-  const merged = mergeSettings(mergeSettings(shipped, buildPresetSettings(own.capabilities)), own)
+  const given = mergeSettings(mergeSettings(shipped, buildPresetSettings(own.capabilities)), own)
+  const merged = completeProviders(given, shipped, mergeSettings, issues)
   const secrets = readSecretFiles(processEnvironment, listSecretVariables(merged.providers))
   const { environment } = secrets
   const { settings, issues: environmentIssues } = applyEnvironment(merged, environment)
@@ -134,16 +138,18 @@ function toProviderSettings(
     const hasKey = auth !== 'none' && !isCloudAuth(auth)
     const api_key = hasKey ? environment[key_variable] || undefined : undefined
     const client_secret = secretVariable && environment[secretVariable]
+    // The cast is safe: a row without a format is an issue.
+    const format = row.format as string
     const isOpenAi = OPENAI_HOST.test(row.base_url ?? '')
     const defaults = {
       ...DEFAULT_CAPABILITIES,
       reasoning: !isOpenAi,
       developer_role: isOpenAi,
       // Adapters of other formats read the marks of Anthropic's cache, or leave them out.
-      cache_control: row.format !== 'openai',
+      cache_control: format !== 'openai',
     }
     const capabilities = { ...defaults, ...row.capabilities }
-    return [id, { ...row, auth, query, key_variable, api_key, client_secret, capabilities }] as const
+    return [id, { ...row, format, auth, query, key_variable, api_key, client_secret, capabilities }] as const
   })
   return Object.fromEntries(rows)
 }

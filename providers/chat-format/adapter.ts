@@ -2,11 +2,11 @@ import type { ChatRequest } from '../../core/contract/chat.ts'
 import type { ChatFormat, FieldRule, FieldRules } from '../../core/contract/chat-format.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { ParameterChange, ProviderAdapter, Target } from '../../core/contract/provider.ts'
-import { clampOutputLimit, findOmittedFields, outputLimitOf } from '../shared/deviations.ts'
+import { clampOutputLimit, findLostAuthors, findOmittedFields, outputLimitOf } from '../shared/deviations.ts'
 import { type MediaPlaces, placeMedia, TEXT_RESULTS } from '../shared/place-media.ts'
 import { openAiEmbeddings } from './embeddings.ts'
 import { parseChatError } from './errors.ts'
-import { checkOpenAiFile, toCompatibleMessages } from './messages.ts'
+import { applyMessageRules, checkOpenAiFile, toCompatibleMessages } from './messages.ts'
 import { openAiModerations } from './moderations.ts'
 import { parseChatReply } from './reply.ts'
 import { createChatStreamReader } from './stream.ts'
@@ -15,6 +15,8 @@ import { buildBearerAuth, buildChatHeaders } from './wire.ts'
 interface BuiltInFormat extends ChatFormat {
   /** Default: texts only in tool results, and the images and files of chat completions. */
   media?(target: Target): MediaPlaces
+  /** What becomes of fields of messages. */
+  readonly messageFields?: FieldRules
   /** Default: copies nothing that was received: functions of a package may have changed it in place. */
   write?(body: JsonObject): string | Buffer
 }
@@ -33,7 +35,14 @@ export const CHAT_PLACES: MediaPlaces = { results: TEXT_RESULTS, check: checkOpe
 
 /** Builds the adapter of a declared format (docs/plugins.md, "Compatible providers"). */
 export function createChatAdapter(declared: BuiltInFormat): ChatAdapter {
-  const { path = '/chat/completions', fields, otherFields = 'send', media, ...format } = declared
+  const {
+    path = '/chat/completions',
+    fields,
+    otherFields = 'send',
+    media,
+    messageFields,
+    ...format
+  } = declared
   const { build, findOmitted, findChanges, write = JSON.stringify, ...own } = format
   const sendsAll = otherFields === 'send'
   return {
@@ -56,9 +65,15 @@ export function createChatAdapter(declared: BuiltInFormat): ChatAdapter {
       body.model = target.model
       if (isStream) body.stream = true
       if (sendsAll) {
-        body.messages = toCompatibleMessages(messages)
-        if (isStream) body.stream_options = { ...request.stream_options, include_usage: true }
+        const compatible = toCompatibleMessages(messages)
+        body.messages = messageFields
+          ? applyMessageRules(compatible, messageFields, request, target)
+          : compatible
+        if (isStream && rules.stream_options?.name !== null)
+          body.stream_options = { ...request.stream_options, include_usage: true }
         else if (body.stream_options !== undefined) body.stream_options = undefined
+        // A choice that the provider does not know is left to the model.
+        if (request.tool_choice === 'none' && body.tool_choice === undefined) body.tools = undefined
       }
       if (build !== undefined) Object.assign(body, build(request, target))
       const isSent = (field: string) => namesOf(field, rules[field]).some((name) => body[name] !== undefined)
@@ -69,6 +84,7 @@ export function createChatAdapter(declared: BuiltInFormat): ChatAdapter {
         omitted: [
           ...omitted,
           ...findOmittedFields(request, isSent, sendsAll ? ruled.map(({ field }) => field) : undefined),
+          ...(messageFields?.name?.name === null ? findLostAuthors(request) : []),
           ...(findOmitted?.(request) ?? []),
         ],
         changed: [...compareFields(given, request, ruled, body), ...(findChanges?.(request, body) ?? [])],

@@ -1,4 +1,6 @@
-import type { ContentPart, Message, ToolCall } from '../../core/contract/chat.ts'
+import type { ChatRequest, ContentPart, Message, ToolCall } from '../../core/contract/chat.ts'
+import type { FieldRules } from '../../core/contract/chat-format.ts'
+import type { Target } from '../../core/contract/provider.ts'
 import { asObject, asString } from '../shared/fields.ts'
 import { parseFilePart, toDataUrl, unsupportedFileError } from '../shared/files.ts'
 import { isInstruction } from '../shared/instructions.ts'
@@ -74,4 +76,27 @@ export function toCompatibleMessages(messages: readonly Message[]): readonly Mes
 function toCompatibleMessage(message: Message): Message {
   const tool_calls = message.tool_calls?.map(({ extra_content: _, ...call }) => call as ToolCall)
   return { ...toChatReasoning(message), ...(tool_calls && { tool_calls }) }
+}
+
+/** Applies the rules for fields of messages. Returns the same list if no message has one of the fields. */
+export function applyMessageRules(
+  messages: readonly Message[],
+  rules: FieldRules,
+  request: ChatRequest,
+  target: Target,
+): readonly Message[] {
+  const fields = Object.entries(rules)
+  if (!messages.some((message) => fields.some(([field]) => message[field] !== undefined))) return messages
+  return messages.map((message) => {
+    const { ...changed }: Record<string, unknown> = message
+    for (const [field, { name = field, convert }] of fields) {
+      const value = message[field]
+      if (value === undefined) continue
+      delete changed[field]
+      const sent = convert === undefined ? value : convert(value, request, target)
+      if (name !== null && sent != null && sent !== '') changed[name] = sent
+    }
+    // The cast is safe: only optional fields were changed.
+    return changed as Message
+  })
 }

@@ -118,6 +118,11 @@ function addChunks(parts: ReplyPart[], chunks: readonly unknown[]): void {
   }
 }
 
+/** The usage of a chunk. Groq has it in `x_groq`, Moonshot in the choice. */
+export function usageOf(chunk: JsonObject, choice: JsonObject | undefined): unknown {
+  return chunk.usage ?? choice?.usage ?? asObject(chunk.x_groq).usage
+}
+
 /**
  * Token counts. Undefined for records without any, which are all chunks of a stream but one. `tier`:
  * `service_tier` of the reply.
@@ -130,7 +135,8 @@ export function toChatUsage(value: unknown, tier?: unknown, hasSearched = false)
   if (prompt === undefined && answer === undefined && total === undefined) return undefined
   const cached = cachedTokensOf(value)
   const cacheWrite = asTokens(asObject(value.prompt_tokens_details).cache_write_tokens)
-  const reasoning = asTokens(asObject(value.completion_tokens_details).reasoning_tokens)
+  const reasoning =
+    asTokens(asObject(value.completion_tokens_details).reasoning_tokens) ?? asTokens(value.reasoning_tokens)
   const completion = answer ?? 0
   // An embedding has no other tokens than those of its input.
   const input = prompt ?? Math.max(0, (total ?? 0) - completion)
@@ -157,12 +163,13 @@ function toolUseOf(usage: JsonObject): readonly unknown[] {
   return [usage.server_tool_use, usage.server_side_tool_usage_details, usage.connectors]
 }
 
-/** OpenAI's field first, then the two of Mistral, then DeepSeek's. */
+/** OpenAI's field first, then the two of Mistral, DeepSeek's, and that of Moonshot and Together. */
 function cachedTokensOf(usage: JsonObject): number | undefined {
   return (
     asTokens(asObject(usage.prompt_tokens_details).cached_tokens) ??
     asTokens(asObject(usage.prompt_token_details).cached_tokens) ??
     asTokens(usage.num_cached_tokens) ??
-    asTokens(usage.prompt_cache_hit_tokens)
+    asTokens(usage.prompt_cache_hit_tokens) ??
+    asTokens(usage.cached_tokens)
   )
 }

@@ -8,7 +8,14 @@ import { TextRecordMatcher } from '../shared/record-pattern.ts'
 import type { RunReader } from '../shared/text-run.ts'
 import { isChatErrorRecord, parseChatErrorRecord } from './errors.ts'
 import { ReasoningFields } from './reasoning-fields.ts'
-import { addContentParts, citesPages, findFirstChoice, toChatFinishReason, toChatUsage } from './reply.ts'
+import {
+  addContentParts,
+  citesPages,
+  findFirstChoice,
+  toChatFinishReason,
+  toChatUsage,
+  usageOf,
+} from './reply.ts'
 import { ToolCallReader, toolNamesOf } from './tools.ts'
 
 const NO_EVENTS: readonly ReplyEvent[] = []
@@ -51,7 +58,7 @@ export function createChatStreamReader(request?: ChatRequest): RunReader {
     // Some providers send the usage with the finish reason. Clients get it afterwards.
     tier = chunk.service_tier ?? tier
     hasSearched ||= citesPages(delta)
-    const usage = toChatUsage(chunk.usage, tier, hasSearched)
+    const usage = toChatUsage(usageOf(chunk, choice), tier, hasSearched)
     if (usage) parts.push({ type: 'usage', usage })
     return parts
   }

@@ -1,7 +1,9 @@
 import type { ChatRequest, Message } from '../../core/contract/chat.ts'
 import { convert, drop, type FieldRules, rename } from '../../core/contract/chat-format.ts'
+import type { JsonObject } from '../../core/contract/json.ts'
 import type { Model, Target } from '../../core/contract/provider.ts'
 import { CHAT_PLACES, createChatAdapter } from '../chat-format/adapter.ts'
+import { type ChatSettings, toFieldRules } from '../chat-format/field-settings.ts'
 import { OPENAI_LIMITS } from '../shared/api-limits.ts'
 import { EFFORTS, findNearestEffort } from '../shared/efforts.ts'
 import { WEB_IMAGES } from '../shared/place-media.ts'
@@ -15,30 +17,37 @@ const OPENAI = 'openai'
 
 const OPENAI_PLACES = { ...CHAT_PLACES, imageTypes: WEB_IMAGES }
 
-const chat = createChatAdapter({
-  format: 'openai',
-  limits: OPENAI_LIMITS,
-  quirks: OPENAI_QUIRKS,
-  write: writeBody,
-  fields: ({ entry }) => rulesOf(entry),
-  media: ({ provider }) => (provider === OPENAI ? OPENAI_PLACES : CHAT_PLACES),
-  parseReply: parseOpenAiReply,
-  createStreamReader: createOpenAiStreamReader,
-})
-
 /**
  * OpenAI's chat completions, which are also the canonical format
- * (https://platform.openai.com/docs/api-reference/chat and docs/providers.md, "OpenAI"). What its newest
- * models take in the Responses API only is converted.
+ * (https://platform.openai.com/docs/api-reference/chat and docs/providers.md, "OpenAI"), with the settings of
+ * a compatible provider. What OpenAI's newest models take in the Responses API only is converted.
  */
-export const openai: typeof chat = {
-  ...chat,
-  buildRequest(request, target) {
-    const asked = toSentEffort(request.reasoning_effort, request, target) ?? undefined
-    if (requiresResponses(request, asked, target.entry)) return buildResponsesRequest(request, target, asked)
-    const isOpenAi = target.provider === OPENAI && request.messages.some(hasReplyFields)
-    return chat.buildRequest(isOpenAi ? withoutReplyFields(request) : request, target)
-  },
+export function createOpenAiAdapter(settings: ChatSettings = {}): ReturnType<typeof createChatAdapter> {
+  const { fields, messages } = toFieldRules(settings)
+  const rules = new Map(ALL_RULES.map((own) => [own, withFields(own, fields)]))
+  const { body } = settings
+  const chat = createChatAdapter({
+    format: 'openai',
+    limits: OPENAI_LIMITS,
+    quirks: OPENAI_QUIRKS,
+    write: writeBody,
+    fields: ({ entry }) => rules.get(rulesOf(entry)) ?? COMMON_RULES,
+    media: ({ provider }) => (provider === OPENAI ? OPENAI_PLACES : CHAT_PLACES),
+    parseReply: parseOpenAiReply,
+    createStreamReader: createOpenAiStreamReader,
+    ...(Object.keys(messages).length > 0 && { messageFields: messages }),
+    ...(body !== undefined && { build: (request) => withoutFieldsOf(request, body) }),
+  })
+  return {
+    ...chat,
+    buildRequest(request, target) {
+      const asked = toSentEffort(request.reasoning_effort, request, target) ?? undefined
+      if (requiresResponses(request, asked, target.entry))
+        return buildResponsesRequest(request, target, asked)
+      const isOpenAi = target.provider === OPENAI && request.messages.some(hasReplyFields)
+      return chat.buildRequest(isOpenAi ? withoutReplyFields(request) : request, target)
+    },
+  }
 }
 
 const COMMON_RULES: FieldRules = {
@@ -62,6 +71,21 @@ const NO_SAMPLING: FieldRules = Object.fromEntries(
 
 const REASONING_ONLY_RULES: FieldRules = { ...NO_SAMPLING, ...REASONING_RULES }
 const PLAIN_ONLY_RULES: FieldRules = { ...NO_SAMPLING, ...PLAIN_RULES }
+
+const ALL_RULES = [COMMON_RULES, REASONING_RULES, PLAIN_RULES, REASONING_ONLY_RULES, PLAIN_ONLY_RULES]
+
+/** What a model refuses is left out, whatever its provider says. */
+function withFields(own: FieldRules, fields: FieldRules): FieldRules {
+  const applied = Object.entries(fields).filter(([field]) => own[field]?.name !== null)
+  return applied.length === 0 ? own : { ...own, ...Object.fromEntries(applied) }
+}
+
+/** Callers may set the fields themselves. */
+function withoutFieldsOf(request: ChatRequest, body: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(body).filter(([field]) => request[field] === undefined))
+}
+
+export const openai = createOpenAiAdapter()
 
 function rulesOf(entry: Model | undefined): FieldRules {
   if (entry === undefined) return COMMON_RULES

@@ -52,6 +52,23 @@ export function writeRowTable(schema: Schema): string {
   )
 }
 
+interface Preset {
+  readonly base_url: string
+  readonly key_variable?: string
+}
+
+/** Writes the table of docs/guides/presets.md. */
+export function writePresetTable(): string {
+  const presets = load(readFileSync(new URL('config/provider-presets.yaml', ROOT), 'utf8')) as Record<
+    string,
+    Preset
+  >
+  const rows = Object.entries(presets).map(([name, { base_url, key_variable }]) => {
+    return [`\`${name}\``, `\`${base_url}\``, key_variable ? `\`${key_variable}\`` : '']
+  })
+  return toTable(['preset', 'base URL', 'key'], rows)
+}
+
 /** Writes the table of docs/commands.md: each command with its options. */
 export function writeCommandTable(commands: readonly Command[]): string {
   const rows = commands.map(({ name, operands = [], summary, details, options = {} }) => {

@@ -21,6 +21,8 @@ export interface Script {
 
 /** A request as the provider received it. */
 export interface ScriptedRequest {
+  /** Such as `/v1/chat/completions`. */
+  readonly path: string
   readonly headers: IncomingHttpHeaders
   // biome-ignore lint/suspicious/noExplicitAny: a body of any format
   readonly body: any
@@ -45,7 +47,11 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
   const server = createServer(async (request, response) => {
     let text = ''
     for await (const piece of request) text += piece
-    last = { headers: request.headers, body: JSON.parse(text) }
+    last = {
+      path: request.url ?? '',
+      headers: request.headers,
+      body: text === '' ? undefined : JSON.parse(text),
+    }
     lastText = text
     const { body, chunks = [], delayMs = 0, beforeChunk, until, status = 200 } = current
     await until

@@ -7,6 +7,7 @@ import { readGenerated } from '../support/generated-text.ts'
 import {
   writeCommandTable,
   writeContractTables,
+  writePresetTable,
   writeRowTable,
   writeSettingsTable,
 } from '../support/reference-tables.ts'
@@ -19,6 +20,7 @@ describe('the reference (npm run generate writes it)', () => {
   })
 
   it('has every field of the rows of providers and models', () => {
+    expect(readGenerated('docs/guides/presets.md', 'presets')).to.equal(writePresetTable())
     expect(readGenerated('docs/providers.md', 'provider')).to.equal(writeRowTable(ProviderRow))
     expect(readGenerated('docs/providers.md', 'model')).to.equal(writeRowTable(ModelRowSchema))
   })
