@@ -60,7 +60,13 @@ type Shared = GatewayParts & ReturnType<typeof createShared>
 function createShared(parts: GatewayParts) {
   const { settings, state, providers, process } = parts
   return {
-    breakers: lazy(() => createCircuitBreakers(settings.breaker)),
+    breakers: lazy(() =>
+      createCircuitBreakers(
+        settings.breaker,
+        undefined,
+        (provider) => providers.byId.get(provider)?.deployments?.members.length ?? 0,
+      ),
+    ),
     latency: lazy(createLatencyTracker),
     readPastEvents: createPastEventReader(state.log),
     ledger: lazy(parts.openLedger),

@@ -5,12 +5,9 @@ import { compileValidator, describeSchemaErrors } from '../../core/util/json-sch
 import type { Authorizer, CloudRow } from '../../providers/auth/authorizer.ts'
 import { createOpenAiAdapter } from '../../providers/openai/adapter.ts'
 import { createCatalog } from '../../providers/shared/catalog.ts'
-import {
-  createProviderClient,
-  type Provider,
-  type ProviderClientOptions,
-} from '../../providers/shared/client.ts'
-import type { Providers } from '../../providers/shared/providers.ts'
+import { createProviderClient, type ProviderClientOptions } from '../../providers/shared/client.ts'
+import { Deployment, DeploymentPool } from '../../providers/shared/deployments.ts'
+import type { Provider, Providers } from '../../providers/shared/providers.ts'
 import { listSecrets } from '../settings/environment.ts'
 import {
   type CloudAuth,
@@ -75,23 +72,46 @@ export async function openProviders(settings: Settings, sandboxUrl?: string): Pr
         const adapter = adapters.get(format)
         if (adapter === undefined) throw new Error(describeUnknownFormat(id, format, [...adapters.keys()]))
         if (!isAvailable(id)) continue
-        const baseUrl = base_url ?? adapter.baseUrl?.(row)
+        const { deployments = [] } = row
+        const isEachAddressed = deployments.every((own) => own.base_url !== undefined)
+        const ofFirst = isEachAddressed ? deployments[0]?.base_url : undefined
+        const baseUrl = base_url ?? adapter.baseUrl?.(row) ?? ofFirst
         if (baseUrl === undefined)
           throw new SettingsError([`providers.${id}.base_url is required with format: ${format}`])
         const access = sandbox
           ? { baseUrl: `${sandbox.url}${SANDBOX_PATHS.get(format)}`, apiKey: SANDBOX_KEY }
           : { baseUrl, apiKey: api_key, ...toAuth(auth, authorizers.get(id)), query }
-        const client = createProviderClient({
-          id,
-          // A row of another format has no such settings.
-          adapter: (row.fields ?? row.body) ? createOpenAiAdapter(row) : adapter,
-          timeouts: { ...timeouts, ...row.timeouts },
-          redactor,
-          takesReasoning: capabilities.reasoning,
-          takesDeveloperRole: capabilities.developer_role,
-          ...access,
+        const createClient = (own: Partial<typeof access> = {}) =>
+          createProviderClient({
+            id,
+            // A row of another format has no such settings.
+            adapter: (row.fields ?? row.body) ? createOpenAiAdapter(row) : adapter,
+            timeouts: { ...timeouts, ...row.timeouts },
+            redactor,
+            takesReasoning: capabilities.reasoning,
+            takesDeveloperRole: capabilities.developer_role,
+            ...access,
+            ...own,
+          })
+        const members = (sandbox ? [] : deployments)
+          .filter(({ api_key }) => auth === 'none' || isCloudAuth(auth) || api_key !== undefined)
+          .map((own) => {
+            const region = own.region === undefined ? {} : { region: own.region }
+            const baseUrl =
+              own.base_url ?? base_url ?? adapter.baseUrl?.({ ...row, ...region }) ?? access.baseUrl
+            const authorizer = authorizers.get(`${id}/${own.id}`) ?? authorizers.get(id)
+            return new Deployment(
+              own,
+              createClient({ baseUrl, apiKey: own.api_key, ...toAuth(auth, authorizer) }),
+            )
+          })
+        const [first] = members
+        byId.set(id, {
+          client: first?.client ?? createClient(),
+          capabilities,
+          reads: adapter.reads,
+          ...(first && { deployments: new DeploymentPool(members, row.balance) }),
         })
-        byId.set(id, { client, capabilities, reads: adapter.reads })
       }
     },
     startCredentials() {
@@ -99,7 +119,11 @@ export async function openProviders(settings: Settings, sandboxUrl?: string): Pr
     },
     async close() {
       for (const authorizer of authorizers.values()) authorizer.close()
-      await Promise.all([...byId.values()].map(({ client }) => client.close()))
+      await Promise.all(
+        [...byId.values()]
+          .flatMap(({ client, deployments }) => deployments?.members.map((own) => own.client) ?? [client])
+          .map((client) => client.close()),
+      )
       await sandbox?.close()
     },
   }
@@ -115,6 +139,10 @@ async function createAuthorizers(providers: Settings['providers']): Promise<Read
     const create = await AUTHORIZERS[row.auth]?.()
     if (create === undefined) throw new SettingsError([`providers.${id}.auth: ${row.auth} is not available`])
     authorizers.set(id, create(row))
+    // Requests are signed for a region.
+    if (row.auth === 'aws')
+      for (const { id: own, region } of row.deployments ?? [])
+        if (region !== undefined) authorizers.set(`${id}/${own}`, create({ ...row, region }))
   }
   return authorizers
 }

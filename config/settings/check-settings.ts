@@ -63,12 +63,23 @@ const NEEDED_FIELDS: Readonly<Record<string, readonly string[]>> = { aws: ['regi
 
 function findProviderIssues(setting: string, row: JsonObject): readonly string[] {
   const { format, base_url, auth, key_variable, client_secret_variable, fields, body } = row
+  const { deployments, balance } = row
   const issues: string[] = []
   for (const field of NEEDED_FIELDS[String(auth)] ?? [])
     if (row[field] === undefined) issues.push(`${setting}.${field} is needed with auth: ${auth}`)
   if (client_secret_variable !== undefined)
     for (const field of ['tenant_id', 'client_id'])
       if (row[field] === undefined) issues.push(`${setting}.${field} is needed with client_secret_variable`)
+  const rows = Array.isArray(deployments) ? deployments.filter(isJsonObject) : []
+  for (const { id, base_url, key } of rows) {
+    const name = `${setting}.deployments (${id})`
+    if (rows.filter((row) => row.id === id).length > 1) issues.push(`${name}: the id must be unique`)
+    if (typeof base_url === 'string' && /[?#]/.test(base_url))
+      issues.push(`${name}: base_url must not contain "?" or "#"`)
+    if (auth === 'none' && key !== undefined) issues.push(`${name} has a key although auth is none`)
+  }
+  if (balance !== undefined && rows.length === 0)
+    issues.push(`${setting}.balance needs ${setting}.deployments; remove it or list them`)
   if (typeof base_url === 'string' && /[?#]/.test(base_url))
     issues.push(`${setting}.base_url must not contain "?" or "#"; set query parameters with ${setting}.query`)
   if ((fields ?? body) !== undefined && format !== 'openai')

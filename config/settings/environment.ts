@@ -100,7 +100,11 @@ export function listSecrets(settings: JsonObject): readonly string[] {
   const ours = VARIABLES.filter(({ variable }) => SECRET_VARIABLES.includes(variable))
   const values = [
     ...ours.map(({ setting }) => settings[setting]),
-    ...rows.flatMap(({ api_key, client_secret, base_url }) => [api_key, client_secret, passwordOf(base_url)]),
+    ...[...rows, ...rows.flatMap(listDeployments)].flatMap(({ api_key, client_secret, base_url }) => [
+      api_key,
+      client_secret,
+      passwordOf(base_url),
+    ]),
   ]
   return values.flatMap((value) => (isAddress(value) ? passwordOf(value) : value)).filter(isText)
 }
@@ -127,9 +131,15 @@ function passwordOf(address: unknown): string | undefined {
 export function listSecretVariables(providers: unknown): readonly string[] {
   const keys = Object.entries(isJsonObject(providers) ? providers : {}).flatMap(([id, row]) => {
     const { key_variable, client_secret_variable } = isJsonObject(row) ? row : {}
-    return [key_variable ?? defaultKeyVariable(id), client_secret_variable].filter(isText)
+    const ofDeployments = isJsonObject(row) ? listDeployments(row).map(({ key }) => key) : []
+    return [key_variable ?? defaultKeyVariable(id), client_secret_variable, ...ofDeployments].filter(isText)
   })
   return [...SECRET_VARIABLES, ...keys]
+}
+
+/** The deployments of a row that is not validated yet. */
+function listDeployments({ deployments }: JsonObject): readonly JsonObject[] {
+  return Array.isArray(deployments) ? deployments.filter(isJsonObject) : []
 }
 
 /** Unlike a key, whose absence leaves its provider unused, a secret that a row names must be there. */

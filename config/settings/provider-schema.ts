@@ -1,5 +1,6 @@
 import { StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
 import { FieldSetting } from '../../providers/chat-format/field-settings.ts'
+import { deploymentFields } from './deployment-schema.ts'
 import { JsonMode } from './model-schema.ts'
 import { ProviderTimeouts } from './timeout-schema.ts'
 
@@ -129,6 +130,7 @@ export const ProviderRow = StrictObject({
         'calls of a tool that is not listed is unknown.',
     }),
   ),
+  ...deploymentFields,
   capabilities: Type.Optional(
     StrictObject(
       {

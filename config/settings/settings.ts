@@ -8,6 +8,7 @@ import type { CloudRow } from '../../providers/auth/authorizer.ts'
 import type { ChatSettings } from '../../providers/chat-format/field-settings.ts'
 import type { Capabilities } from '../../providers/shared/catalog.ts'
 import type { ProviderAuth, ProviderClientOptions } from '../../providers/shared/client.ts'
+import type { Balance, DeploymentOptions } from '../../providers/shared/deployments.ts'
 import { buildPresetSettings } from './capability-presets.ts'
 import { findSettingsIssues } from './check-settings.ts'
 import {
@@ -56,6 +57,16 @@ interface ProviderSettings extends ProviderTerms, CloudRow, ChatSettings {
   readonly query: Readonly<Record<string, string>> | undefined
   readonly check_path?: string
   readonly timeouts?: Partial<ProviderClientOptions['timeouts']>
+  readonly deployments?: readonly DeploymentSettings[]
+  readonly balance?: Balance
+}
+
+interface DeploymentSettings extends DeploymentOptions {
+  readonly base_url?: string
+  /** The environment variable of its own key. */
+  readonly key?: string
+  /** Undefined when its key variable is not set. Default: the key of the provider. */
+  readonly api_key: string | undefined
 }
 
 export function isCloudAuth(auth: unknown): auth is CloudAuth {
@@ -63,8 +74,13 @@ export function isCloudAuth(auth: unknown): auth is CloudAuth {
 }
 
 /** Whether requests can be sent to the provider: it has a key or the identity of a cloud, or needs none. */
-export function isConfigured({ api_key, auth }: Pick<ProviderSettings, 'api_key' | 'auth'>): boolean {
-  return api_key !== undefined || auth === 'none' || isCloudAuth(auth)
+export function isConfigured({
+  api_key,
+  auth,
+  deployments,
+}: Pick<ProviderSettings, 'api_key' | 'auth' | 'deployments'>): boolean {
+  if (auth === 'none' || isCloudAuth(auth)) return true
+  return deployments === undefined ? api_key !== undefined : deployments.some((own) => own.api_key)
 }
 
 /** Whether no provider is configured, so that the sandbox replaces all of them. */
@@ -101,15 +117,32 @@ export function readSettings(processEnvironment: Environment): Settings {
   const models = combineModels(shippedModels, [], settings)
   const rereadModels = () => combineModels(shippedModels, readUpdatedModels(settings.data_dir), settings)
   const updated = attempt(rereadModels)
+  const providers = toProviderSettings(settings.providers, environment)
   return {
     ...settings,
     plugins,
-    providers: toProviderSettings(settings.providers, environment),
+    providers,
     models: updated.value ?? models,
     modeAliases: readModeAliases(settings.model_aliases),
     rereadModels,
-    warnings: updated.issues.map((issue) => `the updated catalogue is not used: ${issue}`),
+    warnings: [
+      ...updated.issues.map((issue) => `the updated catalogue is not used: ${issue}`),
+      ...listUnusedDeployments(providers),
+    ],
   }
+}
+
+/** Of a provider that is configured, deployments without a key. */
+function listUnusedDeployments(providers: Settings['providers']): readonly string[] {
+  return Object.entries(providers).flatMap(([provider, { auth, deployments = [], ...row }]) =>
+    !isConfigured({ ...row, auth, deployments })
+      ? []
+      : deployments
+          .filter(({ api_key }) => auth !== 'none' && !isCloudAuth(auth) && api_key === undefined)
+          .map(
+            ({ id, key }) => `deployment ${id} of ${provider} is not used: set ${key ?? row.key_variable}`,
+          ),
+  )
 }
 
 function toMap(value: unknown, file: string, issues: string[]): JsonObject {
@@ -132,7 +165,7 @@ function toProviderSettings(
   providers: SettingsDocument['providers'],
   environment: Environment,
 ): Settings['providers'] {
-  const rows = Object.entries(providers).map(([id, row]) => {
+  const rows = Object.entries(providers).map(([id, { deployments: listed, ...row }]) => {
     const key_variable = row.key_variable ?? defaultKeyVariable(id)
     const { auth, query, client_secret_variable: secretVariable } = row
     const hasKey = auth !== 'none' && !isCloudAuth(auth)
@@ -140,7 +173,7 @@ function toProviderSettings(
     const client_secret = secretVariable && environment[secretVariable]
     // The cast is safe: a row without a format is an issue.
     const format = row.format as string
-    const isOpenAi = OPENAI_HOST.test(row.base_url ?? '')
+    const isOpenAi = OPENAI_HOST.test(row.base_url ?? listed?.[0]?.base_url ?? '')
     const defaults = {
       ...DEFAULT_CAPABILITIES,
       reasoning: !isOpenAi,
@@ -149,7 +182,24 @@ function toProviderSettings(
       cache_control: format !== 'openai',
     }
     const capabilities = { ...defaults, ...row.capabilities }
-    return [id, { ...row, format, auth, query, key_variable, api_key, client_secret, capabilities }] as const
+    const deployments = listed?.map((deployment) => ({
+      ...deployment,
+      api_key: deployment.key === undefined ? api_key : environment[deployment.key] || undefined,
+    }))
+    return [
+      id,
+      {
+        ...row,
+        format,
+        auth,
+        query,
+        key_variable,
+        api_key,
+        client_secret,
+        capabilities,
+        ...(deployments && { deployments }),
+      },
+    ] as const
   })
   return Object.fromEntries(rows)
 }

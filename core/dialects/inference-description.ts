@@ -41,6 +41,7 @@ export const replyHeaders: TProperties = {
   'x-provider': Text('The provider that answered.'),
   'x-model': Text('The model that answered.'),
   'x-routing-mode': Text('The routing mode.'),
+  'x-deployment': Type.Optional(Text('The deployment that answered, if its provider has any.')),
   'x-cache': Type.Optional(Text('hit or miss, if the cache applies to the request.')),
   'x-ratelimit-limit-tokens': Type.Optional(Text('Tokens per minute, if they are limited.')),
   'x-ratelimit-remaining-tokens': Type.Optional(Text('Tokens that are neither used nor reserved.')),
@@ -51,6 +52,7 @@ export const replyHeaders: TProperties = {
 export const SignalboxSchema = OpenObject(
   {
     provider: NullableText('The provider that answered; null if none did.'),
+    deployment: Type.Optional(Text('The deployment that answered, if its provider has any.')),
     routing_mode: NullableText('The routing mode; null if the request failed before routing.'),
     rules_position: Type.Integer({
       minimum: 0,

@@ -19,6 +19,7 @@ export function buildSignalboxFields(exchange: EndedExchange): JsonObject {
     routing_mode: route?.mode ?? (reply === undefined ? null : 'balance'),
     rules_position: rulesPosition,
   }
+  if (target?.deployment !== undefined) fields.deployment = target.deployment
   if (costUsd !== undefined) fields.cost_usd = costUsd
   Object.assign(fields, AddedFields.of(exchange))
   const { version = 0, probability = null } = route?.router ?? {}

@@ -22,6 +22,7 @@ const EXPOSED_HEADERS = [
   'request-id',
   'retry-after',
   'x-cache',
+  'x-deployment',
   'x-model',
   'x-provider',
   'x-ratelimit-limit-requests',

@@ -28,6 +28,7 @@ export default definePlugin({
 
 function buildDecoration(exchange: RepliedExchange, chooseForm: ChooseForm): Decoration {
   const provider = exchange.target?.provider ?? NO_PROVIDER
+  const deployment = exchange.target?.deployment
   const routing_mode = exchange.route?.mode ?? 'balance'
   const form = chooseForm(exchange.headers)
   const first = () => {
@@ -40,6 +41,7 @@ function buildDecoration(exchange: RepliedExchange, chooseForm: ChooseForm): Dec
       ['x-provider', provider],
       ['x-model', exchange.target?.model ?? exchange.request.model ?? ''],
       ['x-routing-mode', routing_mode],
+      ...(deployment === undefined ? [] : [['x-deployment', deployment] as const]),
     ],
     first,
     last: () => Object.assign(first(), { latency_ms: Math.round(performance.now() - exchange.startedAt) }),

@@ -9,15 +9,19 @@ import {
   type ReplyPart,
   type Route,
   type Target,
+  type Usage,
 } from '../../core/contract/index.ts'
 import { checkModelAllowed } from '../../providers/shared/allowed-models.ts'
 import { limitRequest } from '../../providers/shared/catalog.ts'
 import type { CircuitBreakers } from '../../providers/shared/circuit.ts'
-import type { Deviations, Provider } from '../../providers/shared/client.ts'
+import type { Deviations } from '../../providers/shared/client.ts'
+import type { DeploymentPool } from '../../providers/shared/deployments.ts'
 import type { LatencyTracker } from '../../providers/shared/latency.ts'
+import type { Provider } from '../../providers/shared/providers.ts'
+import type { DeploymentChoice, Deployments, Place } from './deployments.ts'
 
 /** Sends the request of an exchange to a target. Rejects with a `GatewayError`. */
-type CallProvider = (exchange: ReplyingExchange, target: Target) => Promise<Reply>
+type CallProvider = (exchange: ReplyingExchange, target: Target, place?: Place) => Promise<Reply>
 
 export interface DispatchServices {
   readonly providers: ReadonlyMap<string, Provider>
@@ -27,8 +31,10 @@ export interface DispatchServices {
 
 export function createCallProvider(services: DispatchServices): CallProvider {
   const { providers, circuitBreakers, latency } = services
-  return async (exchange, target) => {
-    const { client, capabilities } = findProvider(providers, target.provider)
+  return async (exchange, target, place) => {
+    const provider = findProvider(providers, target.provider)
+    const { capabilities } = provider
+    const { client } = place?.deployment ?? provider
     const { request, omitted } = limitRequest(withSentDefaults(exchange, target), capabilities)
     const sentAt = performance.now()
     const by = { caller: exchange.account.userId, isRetry: wasSent(exchange, target) }
@@ -42,16 +48,24 @@ export function createCallProvider(services: DispatchServices): CallProvider {
 
     exchange.target = target
     addParameterWarnings(exchange, target, { omitted: [...omitted, ...sent.omitted], changed: sent.changed })
+    place?.deployment.markMeasured(target)
+    const own = place?.deployment.latency
     if (sent.reply.type === 'stream') {
       latency.recordFirstEvent(target, repliedAt - sentAt)
+      own?.recordFirstEvent(target, repliedAt - sentAt)
       const ended: EndedExchange = exchange
       exchange.client.onClose(() => {
         // The usage of a stream that broke off is partial, or an estimate.
         const outputTokens = ended.finishReason === undefined ? 0 : (ended.usage?.output ?? 0)
         latency.recordRemainder(target, outputTokens, performance.now() - repliedAt)
+        own?.recordRemainder(target, outputTokens, performance.now() - repliedAt)
+        place?.endWith(ended)
       })
     } else {
-      latency.recordWholeReply(target, outputTokensOf(sent.reply.event.parts), repliedAt - sentAt)
+      const usage = usageOf(sent.reply.event.parts)
+      latency.recordWholeReply(target, usage?.output ?? 0, repliedAt - sentAt)
+      own?.recordWholeReply(target, usage?.output ?? 0, repliedAt - sentAt)
+      place?.end(usage ?? 'unknown')
     }
     return sent.reply
   }
@@ -67,9 +81,8 @@ function wasSent({ attempts }: ReplyingExchange, target: Target): boolean {
   return attempts.some((attempt) => attempt.target === target && attempt.outcome !== 'model_unavailable')
 }
 
-function outputTokensOf(parts: readonly ReplyPart[]): number {
-  const usage = parts.findLast((part) => part.type === 'usage')
-  return usage?.usage.output ?? 0
+function usageOf(parts: readonly ReplyPart[]): Usage | undefined {
+  return parts.findLast((part) => part.type === 'usage')?.usage
 }
 
 function findProvider(providers: ReadonlyMap<string, Provider>, id: string): Provider {
@@ -89,14 +102,20 @@ const MAX_FIXED_ATTEMPTS = 2
 
 /**
  * Returns the next target to try; undefined when there are no more attempts. Targets that honour the
- * parameters of the request best come first, and among these, those of providers that have not been tried.
+ * parameters of the request best come first, among these the model that has failed at another provider, and
+ * then those of providers that have not been tried.
  */
 function nextTarget({ isFixed, targets, bestTargets }: Route, tried: readonly Target[]): Target | undefined {
   if (isFixed) return tried.length < MAX_FIXED_ATTEMPTS ? targets[0] : undefined
   if (tried.length === MAX_ATTEMPTS) return undefined
   const best = targets.slice(0, bestTargets).filter((target) => !tried.includes(target))
   const untried = best.length > 0 ? best : targets.filter((target) => !tried.includes(target))
-  return untried.find(({ provider }) => !tried.some((target) => target.provider === provider)) ?? untried[0]
+  const last = tried.at(-1)
+  return (
+    (last && untried.find(({ model }) => model === last.model)) ??
+    untried.find(({ provider }) => !tried.some((target) => target.provider === provider)) ??
+    untried[0]
+  )
 }
 
 /** Returns every target that a request may be sent to, the first one first. */
@@ -117,42 +136,56 @@ const MAX_RETRY_DELAY_MS = 2000
  * Sends the request to the targets of the route until one replies. A call to a provider resolves before
  * anything of its reply is sent to the client: a stream is only returned once its first event has arrived.
  * Throws the error for the client if every attempt failed, or the last one may have been executed and
- * `retriesOnTimeout` is false; it tells clients not to retry.
+ * `retriesOnTimeout` is false; it tells clients not to retry. Every free deployment of a target is tried
+ * before the next target.
  */
 export async function dispatchExchange(
   exchange: ReplyingExchange,
   route: Route,
   callProvider: CallProvider,
   retriesOnTimeout = false,
+  deployments?: Deployments,
 ): Promise<Reply> {
   const errors: GatewayError[] = []
   const tried: Target[] = []
   let remaining = route
-  for (
-    let target = nextTarget(remaining, tried);
-    target !== undefined;
-    target = nextTarget(remaining, tried)
-  ) {
+  let target = nextTarget(remaining, tried)
+  while (target !== undefined) {
     // Also for routes that another plugin has set.
     checkModelAllowed(exchange.account, target)
-    tried.push(target)
+    const pool = deployments?.poolOf(target)
+    const place = pool && (await deployments?.take(exchange, target, choiceAt(pool, target, route, tried)))
+    if (GatewayError.isInstance(place)) {
+      // The errors of its deployments say more.
+      if (!wasTried(exchange, target)) errors.push(place)
+      if (route.isFixed) break
+      tried.push(target)
+      target = nextTarget(remaining, tried)
+      continue
+    }
+    const sent = place?.target ?? target
     const startedAt = performance.now()
     let error: GatewayError
     try {
-      const reply = await callProvider(exchange, target)
-      recordAttempt(exchange, target, startedAt, 'ok')
+      const reply = await callProvider(exchange, sent, place)
+      recordAttempt(exchange, sent, startedAt, 'ok')
       return reply
     } catch (thrown) {
-      recordFailure(exchange, target, startedAt, thrown)
+      place?.fail(thrown)
+      recordFailure(exchange, sent, startedAt, thrown)
       if (!GatewayError.isInstance(thrown)) throw thrown
       error = thrown
     }
     errors.push(error)
     const isUnanswered = error.details.executed === 'maybe' && !retriesOnTimeout
-    if (isUnanswered || !canTryNextTarget(error, route))
+    const triesDeployments = place !== undefined && canTryNextDeployment(error)
+    if (isUnanswered || !(triesDeployments || canTryNextTarget(error, route)))
       throw error.status >= 500 ? forbidRetry(error) : error
+    if (triesDeployments) continue
+    tried.push(target)
     if (error.code === 'context_length_exceeded') remaining = withLargerContext(remaining, target)
     if (route.isFixed && errors.length === 1) await waitForRetry(error, exchange.client.signal)
+    target = nextTarget(remaining, tried)
   }
   throw finalError(errors, route)
 }
@@ -191,6 +224,31 @@ function forbidRetry(error: GatewayError): GatewayError {
  */
 function canTryNextTarget({ code, mayFailOver }: GatewayError, { isFixed }: Route): boolean {
   return mayFailOver || (!isFixed && TARGET_ERRORS.has(code))
+}
+
+/** Another deployment has the same model, and may have another key or name for it. */
+function canTryNextDeployment({ code, mayFailOver }: GatewayError): boolean {
+  return mayFailOver || (TARGET_ERRORS.has(code) && code !== 'context_length_exceeded')
+}
+
+function choiceAt(
+  pool: DeploymentPool,
+  target: Target,
+  route: Route,
+  tried: readonly Target[],
+): DeploymentChoice {
+  const { deployment, requires } = route
+  return {
+    pool,
+    first: target === route.targets[0] ? deployment : undefined,
+    ...(requires && { requires }),
+    mayWait: () => route.isFixed || nextTarget(route, [...tried, target]) === undefined,
+  }
+}
+
+/** Whether the request was sent to a deployment of the target. */
+function wasTried({ attempts }: ReplyingExchange, { provider, model }: Target): boolean {
+  return attempts.some(({ target }) => target.provider === provider && target.model === model)
 }
 
 const TARGET_ERRORS: ReadonlySet<string> = new Set([

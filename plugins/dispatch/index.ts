@@ -1,6 +1,7 @@
 export { chatDialect } from './chat/dialect.ts'
 export { chatRequestSchema } from './chat/request-schema.ts'
 export { completionsDialect } from './completions.ts'
+export { Deployments } from './deployments.ts'
 export { routeDialect, routeRequestSchema } from './direct-route.ts'
 export { createCallProvider, type DispatchServices, dispatchExchange, targetsToTry } from './dispatch.ts'
 export { embeddingsDialect } from './embeddings.ts'

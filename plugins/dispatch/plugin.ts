@@ -2,15 +2,20 @@ import {
   definePlugin,
   type Exchange,
   GatewayError,
+  type Plan,
   type Route,
   settingsOf,
   type Target,
 } from '../../core/contract/index.ts'
+import { HeldReservations } from '../../core/shared-state/held-reservations.ts'
+import { SharedState } from '../../core/shared-state/shared-state.ts'
 import { CircuitBreakers } from '../../providers/shared/circuit.ts'
+import type { DeploymentLimits } from '../../providers/shared/deployments.ts'
 import { LatencyTracker } from '../../providers/shared/latency.ts'
 import { Providers } from '../../providers/shared/providers.ts'
 import { chatDialect } from './chat/dialect.ts'
 import { completionsDialect } from './completions.ts'
+import { createDeployments, Deployments } from './deployments.ts'
 import { routeDialect } from './direct-route.ts'
 import { createCallProvider, dispatchExchange } from './dispatch.ts'
 import { embeddingsDialect } from './embeddings.ts'
@@ -19,6 +24,13 @@ import { moderationsDialect } from './moderations.ts'
 interface FailoverSettings {
   /** Whether requests that were not answered are sent again, unless their header says otherwise. */
   readonly on_timeout: boolean
+}
+
+type ProviderSettings = Readonly<Record<string, { readonly deployments?: readonly DeploymentLimits[] }>>
+
+interface LimitSettings {
+  /** By plan: whether requests that cannot be counted are sent. */
+  readonly on_redis_failure: Readonly<Record<Plan, 'allow' | 'refuse'>>
 }
 
 /**
@@ -35,8 +47,23 @@ export default definePlugin({
     breakers: CircuitBreakers,
     latency: LatencyTracker,
     failover: settingsOf<FailoverSettings>('failover'),
+    rows: settingsOf<ProviderSettings>('providers'),
+    limits: settingsOf<LimitSettings>('rate_limits'),
+    shared: SharedState,
   },
-  setup(_, { use: { providers, breakers, latency, failover } }) {
+  provides: [Deployments],
+  async setup(_, { use: { providers, breakers, latency, failover, rows, limits, shared }, provide }) {
+    const reservations = hasLimits(rows)
+      ? new HeldReservations(shared.reservations('deployments'))
+      : undefined
+    await reservations?.start()
+    const deployments = createDeployments({
+      providers: providers.byId,
+      circuitBreakers: breakers,
+      reservations,
+      isSentUncounted: ({ account }) => limits.on_redis_failure[account.plan] === 'allow',
+    })
+    provide(Deployments, deployments)
     const callProvider = createCallProvider({ providers: providers.byId, circuitBreakers: breakers, latency })
     return {
       dialects: {
@@ -55,11 +82,22 @@ export default definePlugin({
         if (exchange.route === undefined)
           throw new GatewayError('internal_error', 'A plugin has removed the route of the request.')
         const retriesOnTimeout = parseRetryHeader(exchange) ?? failover.on_timeout
-        return dispatchExchange(exchange, exchange.route, callProvider, retriesOnTimeout)
+        return dispatchExchange(exchange, exchange.route, callProvider, retriesOnTimeout, deployments)
+      },
+      async close() {
+        await reservations?.close()
       },
     }
   },
 })
+
+function hasLimits(rows: ProviderSettings): boolean {
+  const all = Object.values(rows).flatMap(({ deployments = [] }) => deployments)
+  return all.some(
+    ({ requests_per_minute, tokens_per_minute, max_concurrent }) =>
+      (requests_per_minute ?? tokens_per_minute ?? max_concurrent) !== undefined,
+  )
+}
 
 /** Returns the route to the model that a request names, as `provider/model` or as in the catalogue. */
 function createDirectRoute({ request }: Exchange, { byId, catalog }: Providers): Route {

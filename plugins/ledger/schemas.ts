@@ -50,6 +50,7 @@ const AttemptSchema = Type.Object(
   {
     provider: Type.String({ description: 'The provider.' }),
     model: Type.String({ description: 'The model.' }),
+    deployment: Type.Optional(Type.String({ description: 'The deployment, if the provider has any.' })),
     outcome: Type.String({ description: 'ok, cancelled, or an error code.' }),
     ms: Type.Integer({ description: 'Duration in milliseconds.' }),
   },
@@ -115,6 +116,7 @@ export const RequestRecordSchema = Type.Object(
     routing_reason: nullableText('Why the model was chosen, as a sentence.'),
     provider: nullableText('The provider that replied.'),
     model: nullableText('The model that replied.'),
+    deployment: nullableText('The deployment that replied; null if the provider has none.'),
     attempts: Type.Array(AttemptSchema, { description: 'The calls to providers, in order.' }),
     rules_position: Count('Log position of the rules that decided the request; 0 if it was not read.'),
     rule_trace: Type.Array(RuleTraceEntrySchema, { description: 'The outcome of every rule.' }),

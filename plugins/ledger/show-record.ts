@@ -24,6 +24,7 @@ export function showRecord(record: StoredRecord): JsonObject {
     routing_reason: record.reason,
     provider: record.provider,
     model: record.model,
+    deployment: record.deployment ?? null,
     attempts: record.attempts,
     rules_position: record.rulesPosition,
     rule_trace: record.rules,
@@ -171,6 +172,7 @@ const CSV_COLUMNS: readonly (readonly [name: string, read: (record: StoredRecord
   ['shadow_of', ({ shadowOf }) => shadowOf],
   ['score', ({ feedback }) => feedback.find(({ name }) => name === 'quality')?.score],
   ['signals', ({ signals = [] }) => signals.join(' ')],
+  ['deployment', ({ deployment }) => deployment],
 ]
 
 function describeRule({ kind, rule_id, action, outcome }: StoredRecord['rules'][number]): string {

@@ -82,6 +82,7 @@ export function toLedgerRecord(outcome: RequestOutcome): LedgerRecord {
     traceId: outcome.traceId ?? null,
     prompt,
   }
+  if (target?.deployment !== undefined) record.deployment = target.deployment
   if (exchange !== undefined) {
     addRouting(record, exchange)
     addSignals(record, exchange)
@@ -149,8 +150,9 @@ const NONE: readonly [] = []
 
 function toAttempts(exchange: EndedExchange | undefined): LedgerRecord['attempts'] {
   if (exchange === undefined || exchange.attempts.length === 0) return NONE
-  return exchange.attempts.map(({ target: { provider, model }, outcome, ms }) => {
-    return { provider, model, outcome, ms: Math.round(ms) }
+  return exchange.attempts.map(({ target: { provider, model, deployment }, outcome, ms }) => {
+    const attempt = { provider, model, outcome, ms: Math.round(ms) }
+    return deployment === undefined ? attempt : { ...attempt, deployment }
   })
 }
 

@@ -11,6 +11,11 @@ export function observeProviderCalls(metrics: Registry, providers: ReadonlySet<s
     help: 'Provider calls by provider and outcome: ok, cancelled, or an error code.',
     labelNames: ['provider', 'outcome'],
   })
+  const deployed = createCounter(metrics, {
+    name: 'signalbox_deployment_attempts_total',
+    help: 'Calls of providers with deployments by deployment and outcome: ok, cancelled, or an error code.',
+    labelNames: ['provider', 'deployment', 'outcome'],
+  })
   const genAiCall = createGenAiMetrics(metrics)
   const labelOf = ({ provider }: Target) => (providers.has(provider) ? provider : 'other')
 
@@ -20,6 +25,7 @@ export function observeProviderCalls(metrics: Registry, providers: ReadonlySet<s
     for (const { target, outcome, startedAt, ms } of exchange.attempts) {
       const provider = labelOf(target)
       attempts(provider, outcome).inc()
+      if (target.deployment !== undefined) deployed(provider, target.deployment, outcome).inc()
       const call = genAiCall(provider, target.entry?.id ?? 'other', exchange.operation ?? 'chat')
       if (outcome !== 'ok') {
         call.recordDuration(ms, outcome)

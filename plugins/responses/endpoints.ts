@@ -169,8 +169,11 @@ export function createResponseEndpoints(
 
 /** The headers that say who answered, as the first answer had them. */
 function toReplyHeaders({ model, signalbox }: JsonObject): Record<string, string> {
-  const { provider, routing_mode } = isJsonObject(signalbox) ? signalbox : {}
-  const fields = { 'x-provider': provider, 'x-model': model, 'x-routing-mode': routing_mode }
+  const { provider, routing_mode, deployment } = isJsonObject(signalbox) ? signalbox : {}
+  const fields = {
+    ...{ 'x-provider': provider, 'x-model': model, 'x-routing-mode': routing_mode },
+    ...(deployment !== undefined && { 'x-deployment': deployment }),
+  }
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, String(value ?? '')]))
 }
 

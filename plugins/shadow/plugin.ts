@@ -8,7 +8,12 @@ import { GatewayState } from '../../projections/state.ts'
 import { CircuitBreakers } from '../../providers/shared/circuit.ts'
 import { Providers } from '../../providers/shared/providers.ts'
 import { Budgets } from '../budget/index.ts'
-import { createCallProvider, type DispatchServices, dispatchExchange } from '../dispatch/index.ts'
+import {
+  createCallProvider,
+  Deployments,
+  type DispatchServices,
+  dispatchExchange,
+} from '../dispatch/index.ts'
 import { CopyTarget, Ledger } from '../ledger/index.ts'
 import { RoutingCatalog } from '../routing/index.ts'
 import { createShadowAction } from './action.ts'
@@ -48,6 +53,7 @@ export default definePlugin({
     process: ProcessServices,
     ledger: Ledger,
     budgets: optional(Budgets),
+    deployments: optional(Deployments),
   },
   setup({ max_concurrent }: Static<typeof shadowOptions>, { use, costOf, logger, metrics }) {
     const { catalog: routingCatalog, breakers, ledger, budgets } = use
@@ -64,7 +70,7 @@ export default definePlugin({
       labelNames: ['provider', 'model'],
     })
     const copies = new ShadowCopies({
-      dispatch: (exchange, route) => dispatchExchange(exchange, route, callProvider),
+      dispatch: (exchange, route) => dispatchExchange(exchange, route, callProvider, false, use.deployments),
       isUsable: ({ entry }, userId) => entry === undefined || breakers.isUsable(entry, userId),
       ledger,
       budgets,

@@ -50,6 +50,7 @@ export function callAttributes(target: Target, { operation, request }: Exchange)
     'gen_ai.operation.name': operation ?? 'chat',
     'gen_ai.provider.name': providerName(target),
     'gen_ai.request.model': target.model,
+    ...(target.deployment !== undefined && { 'signalbox.deployment': target.deployment }),
     'gen_ai.request.temperature': request.temperature ?? undefined,
     'gen_ai.request.top_p': request.top_p ?? undefined,
     'gen_ai.request.max_tokens': request.max_tokens ?? undefined,

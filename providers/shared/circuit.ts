@@ -6,11 +6,12 @@ import {
   type CallerRecord,
   type CircuitState,
   ModelBreaker,
+  type TargetRest,
 } from './model-breaker.ts'
 
 /**
- * The circuit breakers of all targets, one per provider and model (docs/guides/failover.md, "Circuit
- * breakers").
+ * The circuit breakers of all targets, one per provider, deployment and model (docs/guides/failover.md,
+ * "Circuit breakers").
  */
 export interface CircuitBreakers {
   /**
@@ -21,9 +22,11 @@ export interface CircuitBreakers {
   guard<Value>(target: Target, by: BreakerCall, call: () => Promise<Value>): Promise<Value>
   /**
    * False while automatic routing must not choose the model for the caller: circuit open, or `retry-after` of
-   * its provider.
+   * its provider. Of a provider with deployments: of all of them.
    */
   isUsable(model: Model, caller: number): boolean
+  /** How long a deployment should not be chosen for the caller. */
+  rest(target: Target, caller: number): TargetRest
   /** The circuits of all targets called so far, including those without a row in the catalogue. */
   circuits(): Iterable<CircuitInfo>
   /** The circuits that are not closed for a single caller. */
@@ -44,32 +47,59 @@ const MAX_CALLER_RECORDS = 10_000
 /** Limits the names of models that are not in the catalogue, since these come from callers. */
 const MAX_UNCATALOGUED = 10_000
 
-/** Creates the circuit breakers. `now` returns the time in milliseconds, of any clock. */
+const NO_REST: TargetRest = { circuitMs: 0, rateLimitMs: 0, failureMs: 0 }
+
+/**
+ * Creates the circuit breakers. `now` returns the time in milliseconds, of any clock. `countDeployments`
+ * returns how many a provider has.
+ */
 export function createCircuitBreakers(
   settings: BreakerSettings,
   now: () => number = () => performance.now(),
+  countDeployments: (provider: string) => number = () => 0,
 ): CircuitBreakers {
   const byModel = new Map<Model, ModelBreaker>()
+  const byDeployment = new Map<Model, Map<string, ModelBreaker>>()
   const byName = createBoundedCache<string, ModelBreaker>(MAX_UNCATALOGUED)
   const records = createBoundedCache<CallerRecord, ModelBreaker>(MAX_CALLER_RECORDS, (breaker, record) =>
     breaker.forget(record),
   )
 
-  function breakerOf({ provider, model, entry }: Target): ModelBreaker {
-    const name = `${provider}:${model}`
-    const known = entry === undefined ? byName.get(name) : byModel.get(entry)
+  function findBreaker(target: Target): ModelBreaker | undefined {
+    const { entry, deployment } = target
+    if (entry === undefined) return byName.get(nameOf(target))
+    return deployment === undefined ? byModel.get(entry) : byDeployment.get(entry)?.get(deployment)
+  }
+
+  function breakerOf(target: Target): ModelBreaker {
+    const known = findBreaker(target)
     if (known !== undefined) return known
-    const breaker = new ModelBreaker({ provider, model }, settings, now, records)
-    if (entry === undefined) byName.set(name, breaker)
-    else byModel.set(entry, breaker)
+    const { entry, deployment } = target
+    const breaker = new ModelBreaker(target, settings, now, records)
+    if (entry === undefined) byName.set(nameOf(target), breaker)
+    else if (deployment === undefined) byModel.set(entry, breaker)
+    else byDeployment.set(entry, (byDeployment.get(entry) ?? new Map()).set(deployment, breaker))
     return breaker
+  }
+
+  function isUsable(model: Model, caller: number): boolean {
+    const breakers = byDeployment.get(model)
+    if (breakers === undefined) return byModel.get(model)?.isUsable(caller) ?? true
+    if (breakers.size < countDeployments(model.provider)) return true
+    // Those where a request of the caller has failed are still tried, after the others.
+    return [...breakers.values()].some((breaker) => {
+      const { circuitMs, rateLimitMs } = breaker.rest(caller)
+      return circuitMs === 0 && rateLimitMs === 0
+    })
   }
 
   return {
     guard: (target, by, call) => breakerOf(target).guard(target, by, call),
-    isUsable: (model, caller) => byModel.get(model)?.isUsable(caller) ?? true,
+    isUsable,
+    rest: (target, caller) => findBreaker(target)?.rest(caller) ?? NO_REST,
     *circuits() {
       yield* byModel.values()
+      for (const breakers of byDeployment.values()) yield* breakers.values()
       yield* byName.values()
     },
     *callerCircuits() {
@@ -77,4 +107,8 @@ export function createCircuitBreakers(
         if (!circuit.isClosed) yield { provider, model, state: circuit.state(now()) }
     },
   }
+}
+
+function nameOf({ provider, model, deployment }: Pick<Target, 'provider' | 'model' | 'deployment'>): string {
+  return deployment === undefined ? `${provider}:${model}` : `${provider}:${model}#${deployment}`
 }

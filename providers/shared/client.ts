@@ -17,7 +17,6 @@ import { isPromiseLike, type MaybePromise } from '../../core/util/maybe-promise.
 import { OPENAI_LIMITS } from './api-limits.ts'
 import { authorizeRequest } from './authorize.ts'
 import { CallDeadline } from './call-deadline.ts'
-import type { Capabilities } from './catalog.ts'
 import { createPool } from './connection.ts'
 import { parseErrorByStatus, unusableReplyError } from './errors.ts'
 import { createBodyReader } from './frames.ts'
@@ -36,14 +35,6 @@ import { createRequestPreparer, joinLists, type ReaderOptions } from './prepare-
 import { toRegularReply, withRegularEvents } from './regular-reply.ts'
 import { restoreNames, restoreNamesIn } from './restore-names.ts'
 import { parseStreamText, peekFirst, readBatches } from './stream.ts'
-
-/** A configured provider. */
-export interface Provider {
-  readonly client: ProviderClient
-  readonly capabilities: Capabilities
-  /** See `ProviderAdapter`. */
-  readonly reads?: readonly string[] | undefined
-}
 
 /** How requests authenticate: not at all, or with the bare API key in a header. */
 export type ProviderAuth = 'none' | { readonly header: string }

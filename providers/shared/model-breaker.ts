@@ -137,6 +137,16 @@ export interface CallerRecord {
   excludedUntil: number
 }
 
+/** Milliseconds for which a target should not be chosen. */
+export interface TargetRest {
+  /** Its circuit is open. */
+  readonly circuitMs: number
+  /** Its rate limit or quota is used up. */
+  readonly rateLimitMs: number
+  /** A request of the caller has failed there. */
+  readonly failureMs: number
+}
+
 /** The records of all models, least recently failed first. It is bounded, and forgets what it evicts. */
 export type CallerRecords = LRUCache<CallerRecord, ModelBreaker>
 
@@ -155,6 +165,8 @@ const NO_PROBES: Probes = {}
 export class ModelBreaker {
   readonly provider: string
   readonly model: string
+  /** How long the target rests after an error that does not say it. */
+  readonly #restMs: number
   readonly #settings: BreakerSettings
   readonly #now: () => number
   readonly #allRecords: CallerRecords
@@ -166,13 +178,15 @@ export class ModelBreaker {
   #excludedUntil = 0
 
   constructor(
-    { provider, model }: Pick<Target, 'provider' | 'model'>,
+    { provider, model, deployment }: Pick<Target, 'provider' | 'model' | 'deployment'>,
     settings: BreakerSettings,
     now: () => number,
     allRecords: CallerRecords,
   ) {
     this.provider = provider
     this.model = model
+    // Another deployment serves the model meanwhile.
+    this.#restMs = deployment === undefined ? 0 : settings.open_ms
     this.#settings = settings
     this.#now = now
     this.#allRecords = allRecords
@@ -185,9 +199,19 @@ export class ModelBreaker {
   }
 
   isUsable(caller: number): boolean {
+    const { circuitMs, rateLimitMs, failureMs } = this.rest(caller)
+    return circuitMs === 0 && rateLimitMs === 0 && failureMs === 0
+  }
+
+  /** How long the model should not be chosen for the caller, by reason. */
+  rest(caller: number): TargetRest {
     const now = this.#now()
-    const excludedUntil = Math.max(this.#excludedUntil, this.#records.get(caller)?.excludedUntil ?? 0)
-    return excludedUntil <= now && this.#waitMs(caller, now) === 0
+    const failedUntil = this.#records.get(caller)?.excludedUntil ?? 0
+    return {
+      circuitMs: this.#waitMs(caller, now),
+      rateLimitMs: Math.max(this.#excludedUntil - now, 0),
+      failureMs: Math.max(failedUntil - now, 0),
+    }
   }
 
   async guard<Value>(target: Target, by: BreakerCall, call: () => Promise<Value>): Promise<Value> {
@@ -260,7 +284,9 @@ export class ModelBreaker {
       if (common !== undefined) this.#circuit.releaseProbe(common, now)
       if (own !== undefined) record?.circuit.releaseProbe(own, now)
     }
-    this.#exclude(error, by.caller, now + requestedCooldownMs(error))
+    const rests = GatewayError.isInstance(error) && (error.status >= 500 || error.mayFailOver)
+    const restMs = rests ? this.#restMs : 0
+    this.#exclude(error, by.caller, now + (requestedCooldownMs(error) || restMs))
   }
 
   #addRecord(caller: number, now: number): CallerRecord {

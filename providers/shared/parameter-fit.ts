@@ -3,8 +3,8 @@ import type { ChatRequest } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import type { Model } from '../../core/contract/provider.ts'
 import { limitRequest } from './catalog.ts'
-import type { Provider } from './client.ts'
 import { outputLimitOf } from './deviations.ts'
+import type { Provider } from './providers.ts'
 import { reduceParameters } from './reduce-parameters.ts'
 
 /** How well a model fits the parameters of a request. */

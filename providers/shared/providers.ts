@@ -1,6 +1,17 @@
 import { type Host, type Model, type ProviderAdapter, service } from '../../core/contract/index.ts'
-import type { Catalog } from './catalog.ts'
-import type { Provider } from './client.ts'
+import type { Capabilities, Catalog } from './catalog.ts'
+import type { ProviderClient } from './client.ts'
+import type { DeploymentPool } from './deployments.ts'
+
+/** A configured provider. */
+export interface Provider {
+  /** The client of the first deployment, if there are any. */
+  readonly client: ProviderClient
+  readonly capabilities: Capabilities
+  /** See `ProviderAdapter`. */
+  readonly reads?: readonly string[] | undefined
+  readonly deployments?: DeploymentPool | undefined
+}
 
 /** The clients of all configured providers, and their models. */
 export interface Providers {

@@ -3,7 +3,7 @@ import { untilAborted } from '../../core/threads/timeout.ts'
 import { PromptTokens } from '../../core/tokens/prompt-tokens.ts'
 import { createExactTokenizer } from '../../core/tokens/tokenizer.ts'
 import { limitRequest } from './catalog.ts'
-import type { Provider } from './client.ts'
+import type { Provider } from './providers.ts'
 
 type CountedExchange = Pick<EndedExchange, 'request' | 'route' | 'client' | 'warnings'>
 

@@ -9,6 +9,8 @@ export interface Script {
   readonly body?: object | string
   /** Of a body; default 200. */
   readonly status?: number
+  /** Further headers of a body. */
+  readonly headers?: Readonly<Record<string, string>>
   /** A text is written as it is: one or several records. */
   readonly chunks?: readonly (object | string)[]
   /** Milliseconds between two chunks. */
@@ -36,6 +38,8 @@ export interface ScriptedProvider {
   last(): ScriptedRequest | undefined
   /** The body of the last request. */
   lastText(): string
+  /** How many requests there were, and how many at once at most. */
+  readonly counts: { requests: number; inFlight: number; mostInFlight: number }
   play(script: Script): void
   close(): void
 }
@@ -44,7 +48,14 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
   let current: Script = {}
   let last: ScriptedRequest | undefined
   let lastText = ''
+  const counts = { requests: 0, inFlight: 0, mostInFlight: 0 }
   const server = createServer(async (request, response) => {
+    counts.requests += 1
+    counts.inFlight += 1
+    counts.mostInFlight = Math.max(counts.mostInFlight, counts.inFlight)
+    response.on('close', () => {
+      counts.inFlight -= 1
+    })
     let text = ''
     for await (const piece of request) text += piece
     last = {
@@ -53,11 +64,11 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
       body: text === '' ? undefined : JSON.parse(text),
     }
     lastText = text
-    const { body, chunks = [], delayMs = 0, beforeChunk, until, status = 200 } = current
+    const { body, chunks = [], delayMs = 0, beforeChunk, until, status = 200, headers } = current
     await until
     if (body !== undefined) {
       const text = typeof body === 'string' ? body : JSON.stringify(body)
-      response.writeHead(status, { 'content-type': 'application/json' }).end(text)
+      response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(text)
       return
     }
     response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -72,6 +83,7 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    counts,
     last: () => last,
     lastText: () => lastText,
     play(script) {

@@ -148,11 +148,12 @@ export function createDictionary(db: Kysely<LedgerTables>): Dictionary {
 
 function labelsOf(records: readonly LedgerRecord[]): ReadonlySet<string> {
   const values = new Set<string>()
-  for (const { keyId, endpoint, mode, reason, arm } of records) {
+  for (const { keyId, endpoint, mode, reason, arm, deployment } of records) {
     values.add(keyId).add(endpoint)
     if (mode !== null) values.add(mode)
     if (reason !== null) values.add(reason)
     if (arm !== undefined) values.add(arm)
+    if (deployment !== undefined) values.add(deployment)
   }
   // Most records share their list.
   for (const rules of new Set(records.map((record) => record.rules)))

@@ -76,6 +76,7 @@ function selectRows(db: Kysely<LedgerTables>) {
     .leftJoin('labels as modes', 'modes.id', 'requests.mode')
     .leftJoin('labels as reasons', 'reasons.id', 'requests.reason')
     .leftJoin('labels as arms', 'arms.id', 'requests.routing_arm')
+    .leftJoin('labels as deployments', 'deployments.id', 'requests.deployment')
     .leftJoin('group_sets', 'group_sets.id', 'requests.group_set')
     .leftJoin('targets', 'targets.id', 'requests.target')
     .leftJoin('errors', 'errors.id', 'requests.error')
@@ -88,6 +89,7 @@ function selectRows(db: Kysely<LedgerTables>) {
       'modes.value as mode_name',
       'reasons.value as reason_text',
       'arms.value as arm',
+      'deployments.value as deployment_id',
       'group_sets.value as group_ids',
       'targets.provider as provider',
       'targets.model as model',
@@ -107,6 +109,7 @@ interface JoinedRow extends RequestRow {
   readonly mode_name: string | null
   readonly reason_text: string | null
   readonly arm: string | null
+  readonly deployment_id: string | null
   readonly group_ids: string | null
   readonly provider: string | null
   readonly model: string | null
@@ -135,7 +138,8 @@ function toRecord(row: JoinedRow): Omit<StoredRecord, 'feedback'> {
     error: toError(row),
     provider,
     model,
-    attempts: decodeAttempts(row.attempts, provider, model),
+    ...(row.deployment_id !== null && { deployment: row.deployment_id }),
+    attempts: decodeAttempts(row.attempts, provider, model, row.deployment_id),
     rules: decodeList<RuleTraceEntry>(row.trace_entries),
     rulesPosition: row.rules_position,
     warnings: decodeList<Warning>(row.listed_warnings ?? row.warnings),

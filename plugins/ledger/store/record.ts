@@ -26,6 +26,8 @@ export interface LedgerRecord {
   /** The target that replied. */
   readonly provider: string | null
   readonly model: string | null
+  /** The deployment that replied, if the provider has any. */
+  readonly deployment?: string
   readonly attempts: readonly RecordedAttempt[]
   readonly rules: readonly RuleTraceEntry[]
   readonly rulesPosition: number
@@ -143,6 +145,7 @@ export interface RecordedError {
 export interface RecordedAttempt {
   readonly provider: string
   readonly model: string
+  readonly deployment?: string
   readonly outcome: string
   readonly ms: number
 }
@@ -192,8 +195,10 @@ function toValues(record: LedgerRecord, share: ShareList) {
   const { provider, model, attempts, rules, rulesPosition, warnings, tokens, cost } = record
   const { latencyMs, firstTokenMs, isStream, isCacheHit, isAborted, prompt, traceId } = record
   const { router, arm, shadowOf, isOwnCopy, signals, promptChecksum, features, assumedCost } = record
+  const { deployment } = record
   const more: RecordExtras = {
     ...(router && { router }),
+    ...(deployment !== undefined && { deployment }),
     ...(arm !== undefined && { arm }),
     ...(shadowOf !== undefined && { shadowOf }),
     ...(isOwnCopy && { isOwnCopy }),
@@ -213,7 +218,15 @@ function toValues(record: LedgerRecord, share: ShareList) {
 
 type RecordExtras = Pick<
   LedgerRecord,
-  'router' | 'arm' | 'shadowOf' | 'isOwnCopy' | 'signals' | 'promptChecksum' | 'features' | 'assumedCost'
+  | 'deployment'
+  | 'router'
+  | 'arm'
+  | 'shadowOf'
+  | 'isOwnCopy'
+  | 'signals'
+  | 'promptChecksum'
+  | 'features'
+  | 'assumedCost'
 >
 
 function fromValues([who, what, how, more]: RecordValues, lists: readonly SharedList[]): LedgerRecord {

@@ -108,6 +108,7 @@ function toRows(
     router_propensity: record.router?.propensity ?? null,
     routing_arm: record.arm === undefined ? null : dictionary.label(record.arm),
     shadow_of: record.shadowOf ?? null,
+    deployment: record.deployment === undefined ? null : dictionary.label(record.deployment),
     signals: (record.signals ?? []).reduce((sum, signal) => sum | SIGNALS[signal], 0),
   }
   return {
@@ -127,11 +128,12 @@ function toRatedPrompt(record: LedgerRecord, id: number): RecordRows['rated'] {
 }
 
 /** Nearly all requests have one attempt, which succeeded. */
-function encodeAttempts({ attempts, provider, model }: LedgerRecord): string | null {
+function encodeAttempts({ attempts, provider, model, deployment }: LedgerRecord): string | null {
   const [only] = attempts
   if (only === undefined) return null
   const isPlain = attempts.length === 1 && only.outcome === 'ok'
-  if (isPlain && only.provider === provider && only.model === model) return String(only.ms)
+  const isTarget = only.provider === provider && only.model === model && only.deployment === deployment
+  if (isPlain && isTarget) return String(only.ms)
   return JSON.stringify(attempts)
 }
 
@@ -140,11 +142,13 @@ export function decodeAttempts(
   text: string | null,
   provider: string | null,
   model: string | null,
+  deployment: string | null,
 ): readonly RecordedAttempt[] {
   if (text === null) return []
   const parsed = JSON.parse(text) as number | readonly RecordedAttempt[]
   if (typeof parsed !== 'number') return parsed
-  return [{ provider: provider ?? '', model: model ?? '', outcome: 'ok', ms: parsed }]
+  const at = deployment === null ? {} : { deployment }
+  return [{ provider: provider ?? '', model: model ?? '', ...at, outcome: 'ok', ms: parsed }]
 }
 
 /** Returns the hour of a row, in hours since 1970. */

@@ -55,7 +55,10 @@ async function listApplied(db: Kysely<LedgerTables>): Promise<readonly string[]>
 
 /** Migrations by name, in order. One that was released never changes. */
 function listMigrations(engine: LedgerEngine): Record<string, Migration> {
-  return { '1.0-tables': { up: (db) => createTables(db, engine) } }
+  return {
+    '1.0-tables': { up: (db) => createTables(db, engine) },
+    '1.1-deployments': { up: addDeployments },
+  }
 }
 
 /** `?`: the column may be null. */
@@ -248,6 +251,10 @@ async function createTables(db: Kysely<unknown>, engine: LedgerEngine): Promise<
     if (where !== undefined) index = index.where(sql.ref(where), 'is not', null)
     await index.execute()
   }
+}
+
+async function addDeployments(db: Kysely<unknown>): Promise<void> {
+  await db.schema.alterTable('requests').addColumn('deployment', 'integer').execute()
 }
 
 const POSTGRES_TYPES = {

@@ -97,6 +97,8 @@ export interface RequestRow {
   shadow_of: string | null
   /** A sum of `SIGNALS`. */
   signals: number
+  /** Id of a label. */
+  deployment: number | null
 }
 
 export const FLAGS = { stream: 1, cacheHit: 2, aborted: 4, modelOmitted: 8, ownCopy: 16 } as const

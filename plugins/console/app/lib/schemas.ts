@@ -10,7 +10,9 @@ export interface ApiKey {
   id: string; name?: string; expires_at?: string; models?: string[]; endpoints?: string[]
   budget?: BudgetTerms; created_at: string; revoked_at: string | null; last_used_at?: string | null
 }
-export interface Attempt { provider: string; model: string; outcome: string; ms: number }
+export interface Attempt {
+  provider: string; model: string; deployment?: string; outcome: string; ms: number
+}
 export interface Attention {
   code: string; severity: 'error' | 'warning' | 'info'; message: string; rule?: RuleOfPolicy
   user_id?: number; group_id?: number; provider?: string
@@ -133,10 +135,11 @@ export interface RequestRecord {
   x_request_id: string; time: string; user_id: number; key_id: string | null; group_ids: number[]
   endpoint: string; outcome: 'answered' | 'failed'; status: number; error?: RecordedError
   requested_model: string | null; routing_mode: string | null; routing_reason: string | null
-  provider: string | null; model: string | null; attempts: Attempt[]; rules_position: number
-  rule_trace: RuleTraceEntry[]; warnings: Warning[]; tokens: Tokens | null; cost_usd: number | null
-  latency_ms: number; first_token_ms: number | null; stream: boolean; cache_hit: boolean; aborted: boolean
-  trace_id: string | null; router: RouterChoice | null; routing_arm: string | null; shadow_of: string | null
+  provider: string | null; model: string | null; deployment: string | null; attempts: Attempt[]
+  rules_position: number; rule_trace: RuleTraceEntry[]; warnings: Warning[]; tokens: Tokens | null
+  cost_usd: number | null; latency_ms: number; first_token_ms: number | null; stream: boolean
+  cache_hit: boolean; aborted: boolean; trace_id: string | null; router: RouterChoice | null
+  routing_arm: string | null; shadow_of: string | null
   signals: ('cut_off' | 'invalid_tool_call' | 'schema_mismatch' | 'asked_again')[]
   feedback: RequestFeedback[]
 }
