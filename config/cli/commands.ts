@@ -124,6 +124,23 @@ export const COMMANDS: readonly Command[] = [
     },
   },
   {
+    name: 'providers check',
+    operands: ['[PROVIDER]'],
+    summary: 'Call each configured provider, and say what is wrong.',
+    details:
+      'Lists the models, which is free of charge, and prints the time, their number, and models of the ' +
+      'catalogue that are not listed. Exits with 1 if a provider fails. PROVIDER is an id of the settings.',
+    options: {
+      paid: { summary: 'Send a request of one token to providers without a list that is free of charge.' },
+      model: { value: 'MODEL', summary: 'Its model. Default: the cheapest one of the catalogue.' },
+      json: { summary: 'Print the results as a line of JSON.' },
+    },
+    async run(args) {
+      const { checkProviders } = await import('./check-providers.ts')
+      return checkProviders(args)
+    },
+  },
+  {
     name: 'models check',
     operands: ['SOURCE'],
     summary: 'Compare the prices of the catalogue with those of a file or URL.',

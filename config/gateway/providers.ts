@@ -132,7 +132,10 @@ export async function openProviders(settings: Settings, sandboxUrl?: string): Pr
 /** The modules that authorize by the identity of a cloud. They are loaded if a provider needs them. */
 const AUTHORIZERS: Readonly<Partial<Record<CloudAuth, () => Promise<(row: CloudRow) => Authorizer>>>> = {}
 
-async function createAuthorizers(providers: Settings['providers']): Promise<ReadonlyMap<string, Authorizer>> {
+/** Creates what authorizes the requests to providers with the identity of a cloud, by their ids. */
+export async function createAuthorizers(
+  providers: Settings['providers'],
+): Promise<ReadonlyMap<string, Authorizer>> {
   const authorizers = new Map<string, Authorizer>()
   for (const [id, row] of Object.entries(providers)) {
     if (!isCloudAuth(row.auth)) continue

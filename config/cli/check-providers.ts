@@ -1,0 +1,170 @@
+import type { Model, ProviderAdapter } from '../../core/contract/index.ts'
+import { NO_CLIENT } from '../../core/pipeline/decide-again.ts'
+import { createSecretRedactor, type SecretRedactor } from '../../core/secrets/redact-secrets.ts'
+import { errorMessage } from '../../core/util/error-message.ts'
+import { ADAPTERS } from '../../providers/adapters.ts'
+import type { Authorizer } from '../../providers/auth/authorizer.ts'
+import { authorizeRequest } from '../../providers/shared/authorize.ts'
+import { withoutDate } from '../../providers/shared/catalog.ts'
+import { createAuthorizers, openProviders } from '../gateway/providers.ts'
+import { listSecrets } from '../settings/environment.ts'
+import { isConfigured, readSettings, type Settings } from '../settings/settings.ts'
+import { type CommandArgs, UsageError } from './command.ts'
+import { formatColumns } from './output.ts'
+import { buildKeyHeaders, findListUrl, listModels, type Probe } from './probe-provider.ts'
+
+interface Result {
+  readonly provider: string
+  readonly status: 'ok' | 'failed' | 'not checked'
+  readonly ms: number
+  /** How many models the provider lists. */
+  readonly models?: number
+  /** Models of the catalogue that it does not list. */
+  readonly missing_models?: readonly string[]
+  /** What is wrong, or was not done. */
+  readonly message?: string
+}
+
+interface Context {
+  readonly settings: Settings
+  readonly redactor: SecretRedactor
+  readonly authorizers: ReadonlyMap<string, Authorizer>
+  readonly isPaid: boolean
+  readonly model: string | undefined
+}
+
+const BY_FORMAT: ReadonlyMap<string, ProviderAdapter> = new Map(
+  ADAPTERS.map((adapter) => [adapter.format, adapter]),
+)
+
+/** Calls each configured provider, and prints what is wrong. Throws an error if one fails. */
+export async function checkProviders({ operands, options, environment, print }: CommandArgs): Promise<void> {
+  const [id] = operands
+  const settings = readSettings(environment)
+  const ids = id === undefined ? listConfigured(settings) : [requireConfigured(id, settings)]
+  if (options.has('model') && !options.has('paid')) throw new UsageError('--model is for --paid.')
+  if (ids.length === 0) {
+    const message = 'No provider is configured, so the sandbox replaces all of them.'
+    print(options.has('json') ? JSON.stringify([]) : message)
+    return
+  }
+  const rows = Object.fromEntries(Object.entries(settings.providers).filter(([id]) => ids.includes(id)))
+  const authorizers = await createAuthorizers(rows)
+  try {
+    const context: Context = {
+      settings: { ...settings, providers: rows },
+      redactor: createSecretRedactor(listSecrets({ ...settings })),
+      authorizers,
+      isPaid: options.has('paid'),
+      model: options.get('model'),
+    }
+    const results = await Promise.all(ids.map((id) => checkProvider(id, context)))
+    if (options.has('json')) print(JSON.stringify(results))
+    else for (const line of formatColumns(results.map(toCells))) print(line)
+    const failed = results.filter(({ status }) => status === 'failed').length
+    if (failed > 0) throw new Error(`${failed} of ${results.length} checked providers failed.`)
+  } finally {
+    for (const authorizer of authorizers.values()) authorizer.close()
+  }
+}
+
+function listConfigured({ providers }: Settings): readonly string[] {
+  return Object.entries(providers).flatMap(([id, row]) => (isConfigured(row) ? [id] : []))
+}
+
+function requireConfigured(id: string, { providers }: Settings): string {
+  const row = Object.hasOwn(providers, id) ? providers[id] : undefined
+  if (row === undefined)
+    throw new Error(`There is no provider ${id}. The settings have ${Object.keys(providers).join(', ')}.`)
+  if (!isConfigured(row)) throw new Error(`${id} has no key: set ${row.key_variable}.`)
+  return id
+}
+
+async function checkProvider(provider: string, context: Context): Promise<Result> {
+  const start = performance.now()
+  const probe = await probeProvider(provider, context)
+  const common = { provider, ms: Math.round(performance.now() - start) }
+  if (probe === undefined) {
+    const message = 'It has no list of models that is free of charge: use --paid.'
+    return { ...common, status: 'not checked', message }
+  }
+  if ('problem' in probe) return { ...common, status: 'failed', message: probe.problem }
+  const { models } = probe
+  if (models.length === 0) return { ...common, status: 'ok' }
+  const missing = findMissing(provider, models, context.settings.models)
+  return { ...common, status: 'ok', models: models.length, missing_models: missing }
+}
+
+/** Undefined if there is nothing that is free of charge. */
+async function probeProvider(id: string, context: Context): Promise<Probe | undefined> {
+  const { settings, redactor, authorizers, isPaid } = context
+  const row = settings.providers[id]
+  const adapter = row && BY_FORMAT.get(row.format)
+  if (row === undefined || adapter === undefined)
+    return { problem: `The format ${row?.format} is that of a plugin, which this command cannot check.` }
+  try {
+    const url = findListUrl(row)
+    const authorizer = authorizers.get(id)
+    const headers = { ...(await authorize(id, authorizer, url)), ...buildKeyHeaders(row, adapter) }
+    if (url !== undefined) return await listModels(url, row, headers, redactor)
+    if (isPaid) return await sendRequest(id, context)
+    return authorizer && { models: [] }
+  } catch (error) {
+    return { problem: errorMessage(redactor.error(error)) }
+  }
+}
+
+const CREDENTIALS_TIMEOUT_MS = 30_000
+
+/** Fetches credentials, which is free of charge and shows which step fails. */
+async function authorize(
+  id: string,
+  authorizer: Authorizer | undefined,
+  url = new URL('https://localhost/'),
+): Promise<Readonly<Record<string, string>>> {
+  if (authorizer === undefined) return {}
+  const request = { method: 'POST', url, headers: {}, body: Buffer.alloc(0), apiKey: undefined } as const
+  const deadline = { signal: AbortSignal.timeout(CREDENTIALS_TIMEOUT_MS) }
+  return authorizeRequest(authorizer.authorize.bind(authorizer), request, id, deadline)
+}
+
+/** Sends a request of one token. */
+async function sendRequest(id: string, { settings, model: given }: Context): Promise<Probe> {
+  const model = given ?? findCheapest(id, settings.models)
+  if (model === undefined)
+    return { problem: `The catalogue has no model of ${id}. Name one with --model, such as --model NAME.` }
+  const row = settings.providers[id]
+  const providers = await openProviders({ ...settings, ...(row && { providers: { [id]: row } }), models: [] })
+  try {
+    providers.connect(BY_FORMAT)
+    const messages = [{ role: 'user' as const, content: 'Hi' }]
+    const request = { model, messages, max_tokens: 1 }
+    await providers.byId.get(id)?.client.send(request, { provider: id, model }, NO_CLIENT)
+    return { models: [] }
+  } finally {
+    await providers.close()
+  }
+}
+
+function findCheapest(provider: string, models: readonly Model[]): string | undefined {
+  const own = models.filter((row) => row.provider === provider && (row.operation ?? 'chat') === 'chat')
+  return own.toSorted((a, b) => a.price.output - b.price.output)[0]?.id
+}
+
+/** Providers list some models with their date only. */
+function findMissing(
+  provider: string,
+  listed: readonly string[],
+  models: readonly Model[],
+): readonly string[] {
+  const known = new Set(listed.flatMap((name) => [name, withoutDate(name)]))
+  return models
+    .filter((row) => row.provider === provider && ![row.id, ...row.aliases].some((name) => known.has(name)))
+    .map(({ id }) => id)
+}
+
+function toCells({ provider, status, ms, models, missing_models = [], message }: Result): readonly string[] {
+  const missing = missing_models.length > 0 && `not listed: ${missing_models.join(', ')}`
+  const count = models !== undefined && `${models} ${models === 1 ? 'model' : 'models'}`
+  return [provider, status, `${ms} ms`, message ?? [count, missing].filter(Boolean).join('; ')]
+}

@@ -1,0 +1,204 @@
+import { once } from 'node:events'
+import { createServer as createHttpsServer } from 'node:https'
+import { type AddressInfo, createServer as createTcpServer } from 'node:net'
+import { expect } from 'chai'
+import { dump } from 'js-yaml'
+import { runCommand } from '../support/command.ts'
+import { completion, type ScriptedProvider, startScriptedProvider } from '../support/scripted-provider.ts'
+import { withSettings } from '../support/settings.ts'
+import { readTestTls } from '../support/tls.ts'
+
+const KEY = 'ch3ck-key-n0-known-prefix'
+
+describe('signalbox providers check', () => {
+  let provider: ScriptedProvider
+  before(async () => {
+    provider = await startScriptedProvider()
+  })
+  after(() => provider.close())
+
+  const row = (more: object = {}) => ({ preset: 'groq', base_url: provider.url, ...more })
+
+  async function check(providers: object, args: readonly string[] = [], settings: object = {}) {
+    const environment = { GROQ_API_KEY: KEY, ...(await withSettings(dump({ providers, ...settings }))) }
+    const result = await runCommand(['providers', 'check', ...args], environment)
+    expect(result.stdout + result.stderr).not.to.contain(KEY)
+    return result
+  }
+
+  const play = (body: object | string, status = 200) => provider.play({ body, status })
+  const listOf = (...ids: readonly string[]) => ({ object: 'list', data: ids.map((id) => ({ id })) })
+
+  it('says that the sandbox is used, and exits with 0, if no provider is configured', async () => {
+    const { code, stdout } = await runCommand(['providers', 'check'], {})
+    expect({ code, stdout }).to.deep.equal({
+      code: 0,
+      stdout: 'No provider is configured, so the sandbox replaces all of them.\n',
+    })
+  })
+
+  it('lists the models with the key, and prints their number and the time', async () => {
+    play(listOf('llama-a', 'llama-b'))
+    const { code, stdout } = await check({ fast: row() })
+    expect(code).to.equal(0)
+    expect(stdout).to.match(/^fast {2}ok {2}\d+ ms {2}2 models\n$/)
+    expect(provider.last()).to.include({ path: '/v1/models', body: undefined })
+    expect(provider.last()?.headers.authorization).to.equal(`Bearer ${KEY}`)
+  })
+
+  for (const [format, base, path, headers, list] of [
+    ['openai', '/v1', '/v1/models', { authorization: `Bearer ${KEY}` }, listOf('a')],
+    [
+      ...['anthropic', '', '/v1/models?limit=1000'],
+      { 'x-api-key': KEY, 'anthropic-version': '2023-06-01' },
+      { data: [{ type: 'model', id: 'a' }] },
+    ],
+    [
+      'gemini',
+      '',
+      '/v1beta/models?pageSize=1000',
+      { 'x-goog-api-key': KEY },
+      { models: [{ name: 'models/a' }] },
+    ],
+    ['mistral', '', '/v1/models', { authorization: `Bearer ${KEY}` }, listOf('a')],
+    ['deepseek', '', '/models', { authorization: `Bearer ${KEY}` }, listOf('a')],
+  ] as const) {
+    it(`asks for the list of ${format}`, async () => {
+      play(list as object)
+      const { origin } = new URL(provider.url)
+      const own = { format, base_url: `${origin}${base}`, key_variable: 'GROQ_API_KEY' }
+      const { code, stdout } = await check({ mine: own }, ['--json'])
+      expect(code, stdout).to.equal(0)
+      expect(JSON.parse(stdout)).to.have.length(1)
+      expect(JSON.parse(stdout)[0]).to.include({ provider: 'mine', status: 'ok', models: 1 })
+      expect(provider.last()?.path).to.equal(path)
+      expect(provider.last()?.headers).to.include(headers)
+    })
+  }
+
+  it('asks for what a preset or a deployment of Azure has in place of a list', async () => {
+    const { origin } = new URL(provider.url)
+    play({ data: { label: 'my key', limit: null } })
+    expect(await check({ or: { ...row(), check_path: 'key' } })).to.include({ code: 0 })
+    expect(provider.last()?.path).to.equal('/v1/key')
+    play([{ id: 'a', object: 'model' }])
+    expect((await check({ together: row() })).stdout).to.contain('1 model\n')
+    play(listOf('gpt-4o'))
+    const azure = {
+      ...{
+        format: 'openai',
+        base_url: `${origin}/openai/deployments/my-gpt-4o`,
+        auth: { header: 'api-key' },
+      },
+      ...{ key_variable: 'GROQ_API_KEY', query: { 'api-version': '2024-10-21' } },
+    }
+    expect(await check({ azure })).to.include({ code: 0 })
+    expect(provider.last()?.path).to.equal('/openai/models?api-version=2024-10-21')
+    expect(provider.last()?.headers['api-key']).to.equal(KEY)
+  })
+
+  it('names models of the catalogue that the provider does not list', async () => {
+    play(listOf('listed', 'dated-2026-01-01', 'other'))
+    const model = (id: string) => ({
+      ...{ id, provider: 'fast', context: 1000, max_output: 100, price: { input: 1, output: 1 }, quality: 1 },
+      ...{ latency_ms: 1, capabilities: { tools: true, images: false, json: 'none' } },
+    })
+    const models = [model('listed'), model('dated'), model('gone')]
+    const { code, stdout } = await check({ fast: row() }, [], { models })
+    expect(code).to.equal(0)
+    expect(stdout).to.contain('3 models; not listed: gone\n')
+  })
+
+  for (const [status, body, problem] of [
+    [401, { error: { message: `Invalid key ${KEY}` } }, 'The key was rejected (401). Check GROQ_API_KEY.'],
+    [400, { error: { message: 'API key not valid.' } }, 'The key was rejected (400). Check GROQ_API_KEY.'],
+    [
+      ...[403, { error: { message: `No access for ${KEY}` } }],
+      'The key has no access (403). Check its permissions and the account. It says: "No access for [redacted]"',
+    ],
+    [
+      404,
+      'not found',
+      '/v1/models was not found (404). Check base_url, which is the part of the address before /models.',
+    ],
+    [302, '', '/v1/models redirects to another address (302).'],
+    [429, {}, 'The provider limits requests at the moment (429).'],
+    [500, { error: 'oops' }, '/v1/models answered with 500. It says: "oops"'],
+    [200, '<html>', 'answered with something else than JSON.'],
+  ] as const) {
+    it(`says what an answer with ${status} means, and exits with 1`, async () => {
+      play(body, status)
+      const { code, stdout, stderr } = await check({ fast: row() })
+      expect(code).to.equal(1)
+      expect(stdout).to.contain('failed').and.contain(problem)
+      expect(stderr).to.equal('1 of 1 checked providers failed.\n')
+    })
+  }
+
+  it('says that a server that was configured without a key needs one', async () => {
+    play({ error: 'no key' }, 401)
+    const { code, stdout } = await check({ local: { preset: 'vllm', base_url: provider.url } })
+    expect(code).to.equal(1)
+    expect(stdout).to.contain('needs a key (401): set key_variable in place of auth: none.')
+  })
+
+  it('says why a provider cannot be reached, and checks the others', async () => {
+    play(listOf('a'))
+    const closed = createTcpServer().listen(0, '127.0.0.1')
+    await once(closed, 'listening')
+    const { port } = closed.address() as AddressInfo
+    await new Promise((resolve) => closed.close(resolve))
+    const { key, certificate: cert } = (await readTestTls()).tls
+    const secure = createHttpsServer({ key, cert }, (_, response) => response.end('{}')).listen(
+      0,
+      '127.0.0.1',
+    )
+    await once(secure, 'listening')
+    const securePort = (secure.address() as AddressInfo).port
+    const plainPort = new URL(provider.url).port
+    const { code, stdout, stderr } = await check({
+      unknown: row({ base_url: 'http://no-such-host.invalid/v1' }),
+      closed: row({ base_url: `http://127.0.0.1:${port}/v1` }),
+      untrusted: row({ base_url: `https://127.0.0.1:${securePort}/v1` }),
+      plain: row({ base_url: `https://127.0.0.1:${plainPort}/v1` }),
+      fast: row(),
+    })
+    secure.close()
+    secure.closeAllConnections()
+    expect({ code, stderr }).to.deep.equal({ code: 1, stderr: '4 of 5 checked providers failed.\n' })
+    const lineOf = (id: string) => stdout.split('\n').find((line) => line.startsWith(`${id} `))
+    expect(lineOf('unknown')).to.contain('The host no-such-host.invalid was not found.')
+    expect(lineOf('closed')).to.contain(`127.0.0.1:${port} refused the connection.`)
+    expect(lineOf('untrusted')).to.contain(`The TLS certificate of 127.0.0.1:${securePort} is not trusted`)
+    expect(lineOf('plain')).to.contain(`127.0.0.1:${plainPort} does not speak TLS`)
+    expect(lineOf('fast')).to.contain('ok').and.contain('1 model')
+  })
+
+  it('sends a request of one token with --paid only, where no list is free of charge', async () => {
+    const paid = { paid: row({ check_path: 'none' }) }
+    play(completion({ content: 'H' }))
+    const free = await check(paid)
+    expect(free.code).to.equal(0)
+    expect(free.stdout).to.contain('not checked').and.contain('use --paid')
+    const unnamed = await check(paid, ['--paid'])
+    expect(unnamed).to.include({ code: 1 })
+    expect(unnamed.stdout).to.contain('Name one with --model')
+    const asked = await check(paid, ['--paid', '--model', 'llama-a'])
+    expect(asked.code, asked.stdout).to.equal(0)
+    expect(asked.stdout).to.match(/^paid {2}ok {2}\d+ ms\n$/)
+    expect(provider.last()?.body).to.include({ model: 'llama-a', max_tokens: 1 })
+    play({ error: { message: `bad key ${KEY}` } }, 401)
+    const rejected = await check(paid, ['--paid', '--model', 'llama-a'])
+    expect(rejected).to.include({ code: 1 })
+  })
+
+  it('checks one provider by its id, and says why it cannot', async () => {
+    play(listOf('a'))
+    const both = { fast: row(), slow: row({ base_url: 'http://127.0.0.1:9/v1' }), x: { preset: 'xai' } }
+    const one = await check(both, ['fast'])
+    expect(one.code).to.equal(0)
+    expect(one.stdout.split('\n')).to.have.length(2)
+    expect((await check(both, ['x'])).stderr).to.equal('x has no key: set XAI_API_KEY.\n')
+    expect((await check(both, ['y'])).stderr).to.contain('There is no provider y.')
+  })
+})
