@@ -13,6 +13,19 @@ import { type CommandArgs, UsageError } from './command.ts'
 import { formatColumns } from './output.ts'
 import { buildKeyHeaders, findListUrl, listModels, type Probe } from './probe-provider.ts'
 
+type Row = Settings['providers'][string]
+
+/** A provider, or one of its deployments. */
+interface Endpoint {
+  /** The provider's id. */
+  readonly id: string
+  /** Such as `azure` or `azure/west`. */
+  readonly name: string
+  readonly row: Row
+  /** The model that a deployment has in place of others. */
+  readonly model?: string | undefined
+}
+
 interface Result {
   readonly provider: string
   readonly status: 'ok' | 'failed' | 'not checked'
@@ -58,11 +71,12 @@ export async function checkProviders({ operands, options, environment, print }: 
       isPaid: options.has('paid'),
       model: options.get('model'),
     }
-    const results = await Promise.all(ids.map((id) => checkProvider(id, context)))
+    const endpoints = Object.entries(rows).flatMap(([id, row]) => listEndpoints(id, row))
+    const results = await Promise.all(endpoints.map((endpoint) => checkEndpoint(endpoint, context)))
     if (options.has('json')) print(JSON.stringify(results))
     else for (const line of formatColumns(results.map(toCells))) print(line)
     const failed = results.filter(({ status }) => status === 'failed').length
-    if (failed > 0) throw new Error(`${failed} of ${results.length} checked providers failed.`)
+    if (failed > 0) throw new Error(`${failed} of ${results.length} checks failed.`)
   } finally {
     for (const authorizer of authorizers.values()) authorizer.close()
   }
@@ -80,10 +94,28 @@ function requireConfigured(id: string, { providers }: Settings): string {
   return id
 }
 
-async function checkProvider(provider: string, context: Context): Promise<Result> {
+/** Each deployment may have an address and a key of its own. */
+function listEndpoints(id: string, row: Row): readonly Endpoint[] {
+  const { deployments, ...shared } = row
+  if (deployments === undefined) return [{ id, name: id, row }]
+  return deployments.map((own) => ({
+    id,
+    name: `${id}/${own.id}`,
+    model: own.model,
+    row: {
+      ...shared,
+      base_url: own.base_url ?? row.base_url,
+      key_variable: own.key ?? row.key_variable,
+      api_key: own.api_key,
+      ...(own.region !== undefined && { region: own.region }),
+    },
+  }))
+}
+
+async function checkEndpoint(endpoint: Endpoint, context: Context): Promise<Result> {
   const start = performance.now()
-  const probe = await probeProvider(provider, context)
-  const common = { provider, ms: Math.round(performance.now() - start) }
+  const probe = await probeEndpoint(endpoint, context)
+  const common = { provider: endpoint.name, ms: Math.round(performance.now() - start) }
   if (probe === undefined) {
     const message = 'It has no list of models that is free of charge: use --paid.'
     return { ...common, status: 'not checked', message }
@@ -91,23 +123,24 @@ async function checkProvider(provider: string, context: Context): Promise<Result
   if ('problem' in probe) return { ...common, status: 'failed', message: probe.problem }
   const { models } = probe
   if (models.length === 0) return { ...common, status: 'ok' }
-  const missing = findMissing(provider, models, context.settings.models)
+  const missing = findMissing(endpoint.id, models, context.settings.models)
   return { ...common, status: 'ok', models: models.length, missing_models: missing }
 }
 
 /** Undefined if there is nothing that is free of charge. */
-async function probeProvider(id: string, context: Context): Promise<Probe | undefined> {
-  const { settings, redactor, authorizers, isPaid } = context
-  const row = settings.providers[id]
-  const adapter = row && BY_FORMAT.get(row.format)
-  if (row === undefined || adapter === undefined)
-    return { problem: `The format ${row?.format} is that of a plugin, which this command cannot check.` }
+async function probeEndpoint(endpoint: Endpoint, context: Context): Promise<Probe | undefined> {
+  const { redactor, authorizers, isPaid } = context
+  const { id, name, row } = endpoint
+  const adapter = BY_FORMAT.get(row.format)
+  if (adapter === undefined)
+    return { problem: `The format ${row.format} is that of a plugin, which this command cannot check.` }
+  if (!isConfigured(row)) return { problem: `It has no key: set ${row.key_variable}.` }
   try {
     const url = findListUrl(row)
-    const authorizer = authorizers.get(id)
+    const authorizer = authorizers.get(name) ?? authorizers.get(id)
     const headers = { ...(await authorize(id, authorizer, url)), ...buildKeyHeaders(row, adapter) }
     if (url !== undefined) return await listModels(url, row, headers, redactor)
-    if (isPaid) return await sendRequest(id, context)
+    if (isPaid) return await sendRequest(endpoint, context)
     return authorizer && { models: [] }
   } catch (error) {
     return { problem: errorMessage(redactor.error(error)) }
@@ -129,12 +162,13 @@ async function authorize(
 }
 
 /** Sends a request of one token. */
-async function sendRequest(id: string, { settings, model: given }: Context): Promise<Probe> {
-  const model = given ?? findCheapest(id, settings.models)
-  if (model === undefined)
-    return { problem: `The catalogue has no model of ${id}. Name one with --model, such as --model NAME.` }
-  const row = settings.providers[id]
-  const providers = await openProviders({ ...settings, ...(row && { providers: { [id]: row } }), models: [] })
+async function sendRequest(
+  { id, row, model: own }: Endpoint,
+  { settings, model: given }: Context,
+): Promise<Probe> {
+  const model = own ?? given ?? findCheapest(id, settings.models)
+  if (model === undefined) return { problem: `The catalogue has no model of ${id}. Name one with --model.` }
+  const providers = await openProviders({ ...settings, providers: { [id]: row }, models: [] })
   try {
     providers.connect(BY_FORMAT)
     const messages = [{ role: 'user' as const, content: 'Hi' }]

@@ -131,7 +131,7 @@ describe('signalbox providers check', () => {
       const { code, stdout, stderr } = await check({ fast: row() })
       expect(code).to.equal(1)
       expect(stdout).to.contain('failed').and.contain(problem)
-      expect(stderr).to.equal('1 of 1 checked providers failed.\n')
+      expect(stderr).to.equal('1 of 1 checks failed.\n')
     })
   }
 
@@ -165,7 +165,7 @@ describe('signalbox providers check', () => {
     })
     secure.close()
     secure.closeAllConnections()
-    expect({ code, stderr }).to.deep.equal({ code: 1, stderr: '4 of 5 checked providers failed.\n' })
+    expect({ code, stderr }).to.deep.equal({ code: 1, stderr: '4 of 5 checks failed.\n' })
     const lineOf = (id: string) => stdout.split('\n').find((line) => line.startsWith(`${id} `))
     expect(lineOf('unknown')).to.contain('The host no-such-host.invalid was not found.')
     expect(lineOf('closed')).to.contain(`127.0.0.1:${port} refused the connection.`)
@@ -190,6 +190,28 @@ describe('signalbox providers check', () => {
     play({ error: { message: `bad key ${KEY}` } }, 401)
     const rejected = await check(paid, ['--paid', '--model', 'llama-a'])
     expect(rejected).to.include({ code: 1 })
+  })
+
+  it('checks each deployment with its own address, key and model', async () => {
+    const west = await startScriptedProvider()
+    west.play({ body: { error: 'wrong key' }, status: 401 })
+    play(listOf('a'))
+    const deployments = [
+      { id: 'east', key: 'EAST_KEY' },
+      { id: 'west', base_url: west.url, key: 'WEST_KEY' },
+      { id: 'north', key: 'NORTH_KEY' },
+    ]
+    const yaml = dump({ providers: { fast: row({ deployments }) } })
+    const environment = { EAST_KEY: 'an-east3rn-key-of-tests', WEST_KEY: 'a-w3stern-key-of-tests' }
+    const result = await runCommand(['providers', 'check'], { ...environment, ...(await withSettings(yaml)) })
+    west.close()
+    const lines = result.stdout.split('\n')
+    expect(lines[0]).to.match(/^fast\/east +ok .*1 model$/)
+    expect(lines[1]).to.match(/^fast\/west +failed .*The key was rejected \(401\)\. Check WEST_KEY\.$/)
+    expect(lines[2]).to.match(/^fast\/north +failed .*It has no key: set NORTH_KEY\.$/)
+    expect(provider.last()?.headers.authorization).to.equal(`Bearer ${environment.EAST_KEY}`)
+    expect(west.last()?.headers.authorization).to.equal(`Bearer ${environment.WEST_KEY}`)
+    expect(result.stderr).to.equal('2 of 3 checks failed.\n')
   })
 
   it('checks one provider by its id, and says why it cannot', async () => {
