@@ -27,6 +27,7 @@ import type { WhatIfThread } from '../../plugins/what-if/thread.ts'
 import { Callers, createCallerHistory, createCallerSnapshots } from '../../projections/callers.ts'
 import { createPastEventReader } from '../../projections/past-events.ts'
 import { GatewayState } from '../../projections/state.ts'
+import { meetsRequirement } from '../../providers/shared/attributes.ts'
 import { CircuitBreakers, createCircuitBreakers } from '../../providers/shared/circuit.ts'
 import { createLatencyTracker, LatencyTracker } from '../../providers/shared/latency.ts'
 import { createParameterFit } from '../../providers/shared/parameter-fit.ts'
@@ -193,6 +194,8 @@ function createRoutingCatalog({ settings, providers, latency, breakers }: Shared
     },
     fitParameters: createParameterFit((provider) => providers.byId.get(provider)),
     reads: (provider, content) => providers.byId.get(provider)?.reads?.includes(content) === true,
+    meets: (requirement, target) =>
+      meetsRequirement(requirement, target, providers.byId.get(target.provider)),
     isUsable: breakers().isUsable,
   }
 }

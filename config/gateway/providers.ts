@@ -4,6 +4,7 @@ import { createSecretRedactor } from '../../core/secrets/redact-secrets.ts'
 import { compileValidator, describeSchemaErrors } from '../../core/util/json-schema.ts'
 import type { Authorizer, CloudRow } from '../../providers/auth/authorizer.ts'
 import { createOpenAiAdapter } from '../../providers/openai/adapter.ts'
+import { attributesOf } from '../../providers/shared/attributes.ts'
 import { createCatalog } from '../../providers/shared/catalog.ts'
 import { createProviderClient, type ProviderClientOptions } from '../../providers/shared/client.ts'
 import { Deployment, DeploymentPool } from '../../providers/shared/deployments.ts'
@@ -110,6 +111,7 @@ export async function openProviders(settings: Settings, sandboxUrl?: string): Pr
           client: first?.client ?? createClient(),
           capabilities,
           reads: adapter.reads,
+          attributes: attributesOf(row),
           ...(first && { deployments: new DeploymentPool(members, row.balance) }),
         })
       }

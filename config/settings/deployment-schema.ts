@@ -1,5 +1,6 @@
 import { StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
 import { BALANCES } from '../../providers/shared/deployments.ts'
+import { attributeFields } from './attribute-schema.ts'
 
 const Limit = (description: string) => Type.Optional(Type.Integer({ minimum: 1, description }))
 
@@ -27,7 +28,7 @@ const Deployment = StrictObject({
   weight: Type.Optional(
     Type.Number({ exclusiveMinimum: 0, maximum: 1000, default: 1, description: 'Share of the requests.' }),
   ),
-  region: Type.Optional(Type.String({ minLength: 1, description: 'Where the deployment is, such as eu.' })),
+  ...attributeFields,
   requests_per_minute: Limit('Requests per minute, over all processes.'),
   tokens_per_minute: Limit('Tokens per minute, over all processes.'),
   max_concurrent: Limit('Requests at the same time, over all processes.'),

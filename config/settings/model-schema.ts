@@ -6,6 +6,7 @@ import {
   MISTRAL_QUIRKS,
   OPENAI_QUIRKS,
 } from '../../providers/shared/quirks.ts'
+import { attributeFields } from './attribute-schema.ts'
 
 /** The JSON modes of a model or provider, each including the ones before. */
 export const JsonMode = ['none', 'object', 'schema'] as const
@@ -122,4 +123,5 @@ export const ModelRowSchema = StrictObject({
       description: 'The day from which the provider no longer serves the model: it is not chosen then.',
     }),
   ),
+  ...attributeFields,
 })

@@ -1,5 +1,6 @@
 import { StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
 import { FieldSetting } from '../../providers/chat-format/field-settings.ts'
+import { attributeFields, REGION } from './attribute-schema.ts'
 import { deploymentFields } from './deployment-schema.ts'
 import { JsonMode } from './model-schema.ts'
 import { ProviderTimeouts } from './timeout-schema.ts'
@@ -8,7 +9,6 @@ const optionalText = (description: string) => Type.Optional(Type.String({ minLen
 
 /** What the kinds of cloud credentials need. */
 const CLOUD_FIELDS = {
-  region: optionalText('Region of AWS, such as eu-central-1. Required with auth: aws.'),
   role_arn: optionalText('With auth: aws, the role to assume with the credentials found.'),
   profile: optionalText('With auth: aws, the profile of the shared configuration files.'),
   project: optionalText('Project of Google Cloud.'),
@@ -131,6 +131,15 @@ export const ProviderRow = StrictObject({
     }),
   ),
   ...deploymentFields,
+  ...attributeFields,
+  region: Type.Optional(
+    Type.String({
+      ...REGION,
+      description:
+        'Where requests are processed, such as eu or eu-west-1. With auth: aws, the region that is called; ' +
+        'required.',
+    }),
+  ),
   capabilities: Type.Optional(
     StrictObject(
       {

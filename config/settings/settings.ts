@@ -1,5 +1,11 @@
 import { readFileSync } from 'node:fs'
-import { isJsonObject, type JsonObject, type Mode, type Model } from '../../core/contract/index.ts'
+import {
+  type Attributes,
+  isJsonObject,
+  type JsonObject,
+  type Mode,
+  type Model,
+} from '../../core/contract/index.ts'
 import type { PluginEntry } from '../../core/pipeline/load.ts'
 import type { ProviderTerms } from '../../core/prices/cost.ts'
 import { compileValidator, describeSchemaErrors } from '../../core/util/json-schema.ts'
@@ -46,7 +52,7 @@ export interface Settings extends Omit<SettingsDocument, 'plugins' | 'providers'
 /** The identity that a cloud gives to the process. */
 export type CloudAuth = 'aws' | 'google' | 'entra'
 
-interface ProviderSettings extends ProviderTerms, CloudRow, ChatSettings {
+interface ProviderSettings extends ProviderTerms, CloudRow, ChatSettings, Omit<Attributes, 'region'> {
   readonly format: string
   readonly base_url?: string | undefined
   readonly capabilities: Capabilities

@@ -50,6 +50,8 @@ export interface Exchange {
   metadata?: JsonObject | undefined
   /** Set by `routing`: the targets to try, best first. */
   route?: Route
+  /** Set by `routing`: what rules require of every target, also of routes that plugins set. */
+  requires?: Requirement
   /** Models preferred by the caller, best first. They are tried before automatic routing. */
   readonly preferences: readonly string[]
   /** Request fields that the endpoint filled in. Omitting them for a target needs no warning. */
@@ -180,8 +182,11 @@ export interface RuleTraceEntry {
   /** Present if the rule inspected the reply. */
   readonly scope?: 'response'
   readonly reason?: string
-  /** Of actions that choose for each request: what they chose. */
+  /** Of actions that choose for each request: what they chose. Of `require`: the requirement. */
   readonly arm?: string
+  /** Models that could have served the request and that the requirement excluded. The first ones only. */
+  readonly excluded?: string[]
+  readonly excluded_count?: number
 }
 
 /** One call to a provider. */

@@ -16,7 +16,7 @@ import type {
 } from './exchange.ts'
 import type { Admission, Endpoint, EndpointDescription, GatewayMiddleware, RequestObserver } from './http.ts'
 import type { JsonObject, MaybePromise, Static, TObject, TSchema } from './json.ts'
-import type { Target } from './provider.ts'
+import type { Requirement, Target } from './provider.ts'
 import type { Mode } from './rules.ts'
 import type { Service, UsedServices, Uses } from './service.ts'
 import type { Counters, RecordStore } from './shared-state.ts'
@@ -243,6 +243,8 @@ export interface RoutingDraft {
   mode?: Mode
   /** The model was drawn by a split. */
   isDrawn?: boolean
+  /** What the target must have: all of these must hold. */
+  readonly requirements: Requirement[]
   /** The request for the provider. Actions replace it; they must not change it in place. */
   request: ChatRequest
   readonly warnings: Warning[]

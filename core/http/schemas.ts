@@ -112,8 +112,19 @@ export const RuleTraceEntrySchema = Type.Object(
     reason: Type.Optional(Type.String({ description: 'Why the action was skipped.' })),
     arm: Type.Optional(
       Type.String({
-        description: 'What an action chose for the request, such as the model that a split drew.',
+        description:
+          'What an action chose for the request, such as the model that a split drew. Of require: the ' +
+          'requirement.',
       }),
+    ),
+    excluded: Type.Optional(
+      Type.Array(Type.String(), {
+        description:
+          'Of require: models that could have served the request and were excluded, the first ones.',
+      }),
+    ),
+    excluded_count: Type.Optional(
+      Type.Integer({ minimum: 1, description: 'How many models were excluded.' }),
     ),
   },
   { $id: 'RuleTraceEntry', description: 'The outcome of one action of one rule.' },

@@ -25,7 +25,8 @@ const MAX_TEXT_LENGTH = 20_000
  * wrong, and shows nothing of the entry.
  */
 export function parseTraceEntry(value: unknown): RuleTraceEntry {
-  const { kind, rule_id, name, action, outcome, origin, scope, reason, arm } = readFields(value)
+  const { kind, rule_id, name, action, outcome, origin, scope, reason, arm, excluded, excluded_count } =
+    readFields(value)
   return {
     kind: checkText('kind', kind),
     rule_id: checkId('rule_id', rule_id),
@@ -36,7 +37,14 @@ export function parseTraceEntry(value: unknown): RuleTraceEntry {
     ...(scope !== undefined && { scope: checkWord('scope', scope, ['response']) }),
     ...(reason !== undefined && { reason: checkText('reason', reason) }),
     ...(arm !== undefined && { arm: checkText('arm', arm) }),
+    ...(excluded !== undefined && { excluded: parseExcluded(excluded) }),
+    ...(excluded_count !== undefined && { excluded_count: checkId('excluded_count', excluded_count) }),
   }
+}
+
+function parseExcluded(value: unknown): string[] {
+  if (!Array.isArray(value) || value.length > MAX_ADDED) throw new TypeError('excluded is not a short list')
+  return value.map((name) => checkText('excluded', name))
 }
 
 function parseOrigin(value: unknown): NonNullable<RuleTraceEntry['origin']> {
@@ -95,7 +103,7 @@ const FIXED = [
     'startedAt',
   ] as const),
   ...(['policies', 'rulesPosition', 'received', 'preferences', 'defaulted'] as const),
-  ...(['sentDefaults', 'parameterNames', 'warnings', 'trace', 'attempts', 'res'] as const),
+  ...(['requires', 'sentDefaults', 'parameterNames', 'warnings', 'trace', 'attempts', 'res'] as const),
 ] satisfies readonly (keyof ReplyingExchange)[]
 
 /**

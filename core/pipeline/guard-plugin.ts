@@ -139,7 +139,9 @@ function guardAction(action: Action, guard: PluginGuard): Action {
     }),
     apply: (value, draft) =>
       run(() => {
-        const { request, warnings } = draft
+        const { request, warnings, requirements } = draft
+        const required = [...requirements]
+        freezeJson(required)
         const count = warnings.length
         freezeJson(request)
         try {
@@ -151,6 +153,10 @@ function guardAction(action: Action, guard: PluginGuard): Action {
           throw error
         }
         warnings.push(...warnings.splice(count).map(parseWarning))
+        if (required.some((each, index) => draft.requirements[index] !== each)) {
+          Object.assign(draft, { requirements: [...required] })
+          throw new TypeError('apply removed a requirement')
+        }
         freezeJson(draft.request)
         if (Array.isArray(draft.request?.messages)) return
         draft.request = request

@@ -105,12 +105,12 @@ function withoutIrrelevant(value: JsonObject): JsonObject {
  */
 function describeRoute({ route, preferences }: Exchange): readonly unknown[] {
   if (route === undefined) return []
-  const { isFixed, mode, targets } = route
+  const { isFixed, mode, targets, requires = null } = route
   if (isFixed) {
     const [{ provider, model, alias = null }] = targets
-    return [provider, model, alias]
+    return [provider, model, alias, requires]
   }
-  return [mode, preferences, route.candidates().map(({ provider, id }) => `${provider}/${id}`)]
+  return [mode, requires, preferences, route.candidates().map(({ provider, id }) => `${provider}/${id}`)]
 }
 
 /** The JSON text of a value, with the keys of all objects in order. */

@@ -14,7 +14,7 @@ import { providerUseOf } from '../../core/pipeline/usage-recorder.ts'
 import type { HeldReservations, HeldResult, Hold } from '../../core/shared-state/held-reservations.ts'
 import type { ReservationEntry } from '../../core/shared-state/reservations.ts'
 import { maxReplyTokens, PromptTokens, promptTokensOf } from '../../core/tokens/prompt-tokens.ts'
-import { attributesOf, describeRequirement, satisfies } from '../../providers/shared/attributes.ts'
+import { meetsRequirement, requirementError } from '../../providers/shared/attributes.ts'
 import type { CircuitBreakers } from '../../providers/shared/circuit.ts'
 import type { Deployment, DeploymentPool } from '../../providers/shared/deployments.ts'
 import type { Provider } from '../../providers/shared/providers.ts'
@@ -66,8 +66,9 @@ async function takeBest(
   services: DeploymentServices,
 ): Promise<Place | Search> {
   const search = new Search(requires)
-  const admissible = pool.members.filter(({ options }) =>
-    satisfies(requires, attributesOf(options, target.entry)),
+  const provider = services.providers.get(target.provider)
+  const admissible = pool.members.filter((deployment) =>
+    meetsRequirement(requires, deployment.at(target), provider),
   )
   const tokens = pool.countsTokens ? estimateTokens(exchange, target) : 0
   const take = (deployment: Deployment, waitMs: number) =>
@@ -135,11 +136,8 @@ class Search {
   }
 
   toError({ provider, model }: Target): GatewayError {
-    if (this.#refusals.length === 0 && this.#requires !== undefined) {
-      const requirement = describeRequirement(this.#requires)
-      const message = `No deployment of ${provider} for ${model} meets: ${requirement}.`
-      return new GatewayError('no_providers_available', message).withHeader('x-should-retry', 'false')
-    }
+    if (this.#refusals.length === 0 && this.#requires !== undefined)
+      return requirementError(`No deployment of ${provider} for ${model} meets`, this.#requires)
     const waits = this.#refusals.filter(({ reason }) => reason !== 'too_large').map(({ waitMs }) => waitMs)
     if (waits.length === 0 && this.#refusals.length > 0) {
       const message =

@@ -7,11 +7,13 @@ import {
   type Reply,
   type ReplyingExchange,
   type ReplyPart,
+  type Requirement,
   type Route,
   type Target,
   type Usage,
 } from '../../core/contract/index.ts'
 import { checkModelAllowed } from '../../providers/shared/allowed-models.ts'
+import { describeRequirement, meetsRequirement, requirementError } from '../../providers/shared/attributes.ts'
 import { limitRequest } from '../../providers/shared/catalog.ts'
 import type { CircuitBreakers } from '../../providers/shared/circuit.ts'
 import type { Deviations } from '../../providers/shared/client.ts'
@@ -33,6 +35,9 @@ export function createCallProvider(services: DispatchServices): CallProvider {
   const { providers, circuitBreakers, latency } = services
   return async (exchange, target, place) => {
     const provider = findProvider(providers, target.provider)
+    // Without a place, it is the first deployment's client.
+    const first = place ? undefined : provider.deployments?.members[0]
+    checkRequirement(exchange, first?.at(target) ?? target, provider)
     const { capabilities } = provider
     const { client } = place?.deployment ?? provider
     const { request, omitted } = limitRequest(withSentDefaults(exchange, target), capabilities)
@@ -83,6 +88,29 @@ function wasSent({ attempts }: ReplyingExchange, target: Target): boolean {
 
 function usageOf(parts: readonly ReplyPart[]): Usage | undefined {
   return parts.findLast((part) => part.type === 'usage')?.usage
+}
+
+/** Whatever has chosen the target. */
+function checkRequirement({ requires }: ReplyingExchange, target: Target, provider: Provider): void {
+  if (requires === undefined || meetsRequirement(requires, target, provider)) return
+  throw requirementError(`${target.provider}/${target.model} does not meet`, requires)
+}
+
+/**
+ * Returns the route without targets that do not meet the requirement of the request. Only routes that another
+ * plugin than `routing` has set can have some. Throws 503 if none is left.
+ */
+export function restrictRoute(
+  route: Route,
+  requires: Requirement | undefined,
+  providers: ReadonlyMap<string, Provider>,
+): Route {
+  if (requires === undefined || route.requires === requires) return route
+  const isMet = (target: Target) => meetsRequirement(requires, target, providers.get(target.provider))
+  const [first, ...others] = route.targets.filter(isMet)
+  if (first === undefined) throw requirementError('No model of the route of this request meets', requires)
+  const bestTargets = route.targets.slice(0, route.bestTargets).filter(isMet).length
+  return { ...route, requires, targets: [first, ...others], bestTargets }
 }
 
 function findProvider(providers: ReadonlyMap<string, Provider>, id: string): Provider {
@@ -194,11 +222,11 @@ export async function dispatchExchange(
  * The error after every attempt failed. An open circuit is no attempt: clients may retry later. They may also
  * wait for the end of a rate limit.
  */
-function finalError(errors: readonly GatewayError[], { isFixed }: Route): GatewayError {
+function finalError(errors: readonly GatewayError[], { isFixed, requires }: Route): GatewayError {
   const last = errors.at(-1)
   const tooLong = errors.find(({ code }) => code === 'context_length_exceeded')
   if (tooLong !== undefined) return tooLong
-  const error = isFixed && last !== undefined ? last : summarizeErrors(errors)
+  const error = isFixed && last !== undefined ? last : summarizeErrors(errors, requires)
   return errors.every(isUnavailable) || saysWhenToRetry(error) ? error : forbidRetry(error)
 }
 
@@ -313,12 +341,13 @@ function sooner(one: GatewayError, other: GatewayError): GatewayError {
 }
 
 /** The error after every target failed: 429 if all of them were rate limited, otherwise 503. */
-function summarizeErrors(errors: readonly GatewayError[]): GatewayError {
+function summarizeErrors(errors: readonly GatewayError[], requires: Requirement | undefined): GatewayError {
   const [first, ...others] = errors
   if (first !== undefined && errors.every(({ status }) => status === 429)) return others.reduce(sooner, first)
+  const demanded = requires ? ` and meets the rules (require: ${describeRequirement(requires)})` : ''
   return new GatewayError(
     'no_providers_available',
-    'Every provider that supports this request failed. Try again later.',
+    `Every provider that supports this request${demanded} failed. Try again later.`,
     {
       retryAfter: Math.min(...errors.map(({ details }) => details.retryAfter ?? 1)),
       cause: errors.at(-1),

@@ -17,7 +17,7 @@ import { chatDialect } from './chat/dialect.ts'
 import { completionsDialect } from './completions.ts'
 import { createDeployments, Deployments } from './deployments.ts'
 import { routeDialect } from './direct-route.ts'
-import { createCallProvider, dispatchExchange } from './dispatch.ts'
+import { createCallProvider, dispatchExchange, restrictRoute } from './dispatch.ts'
 import { embeddingsDialect } from './embeddings.ts'
 import { moderationsDialect } from './moderations.ts'
 
@@ -76,13 +76,15 @@ export default definePlugin({
       decide(exchange) {
         // An invalid header is refused before a provider is called.
         parseRetryHeader(exchange)
-        exchange.route ??= createDirectRoute(exchange, providers)
+        const route = exchange.route ?? createDirectRoute(exchange, providers)
+        exchange.route = restrictRoute(route, exchange.requires, providers.byId)
       },
       reply(exchange) {
         if (exchange.route === undefined)
           throw new GatewayError('internal_error', 'A plugin has removed the route of the request.')
         const retriesOnTimeout = parseRetryHeader(exchange) ?? failover.on_timeout
-        return dispatchExchange(exchange, exchange.route, callProvider, retriesOnTimeout, deployments)
+        const route = restrictRoute(exchange.route, exchange.requires, providers.byId)
+        return dispatchExchange(exchange, route, callProvider, retriesOnTimeout, deployments)
       },
       async close() {
         await reservations?.close()

@@ -11,6 +11,7 @@ import {
   user,
 } from '../../core/contract/index.ts'
 import { isModelAllowed } from '../../providers/shared/allowed-models.ts'
+import { commonAttributes } from '../../providers/shared/attributes.ts'
 import { Providers } from '../../providers/shared/providers.ts'
 import { findTarget, knownNames, parseRequestedModel, RoutingCatalog } from '../routing/index.ts'
 import { toAnthropicModel, toAnthropicModelList } from './anthropic-list.ts'
@@ -24,15 +25,15 @@ export default definePlugin({
   name: 'models',
   after: ['auth'],
   uses: { catalog: RoutingCatalog, providers: Providers },
-  setup: (_, { use }) => ({ endpoints: createModelEndpoints(use.catalog, use.providers.known) }),
+  setup: (_, { use }) => ({ endpoints: createModelEndpoints(use.catalog, use.providers) }),
 })
 
 function createModelEndpoints(
   routingCatalog: RoutingCatalog,
-  providers: ReadonlySet<string>,
+  providers: Pick<Providers, 'known' | 'byId'>,
 ): readonly Endpoint[] {
   const { catalog, capabilitiesOf, modeAliases = new Map<string, Mode>() } = routingCatalog
-  const names = knownNames(routingCatalog, providers)
+  const names = knownNames(routingCatalog, providers.known)
   const isAvailable = ({ provider }: Pick<Model, 'provider'>) => capabilitiesOf(provider) !== undefined
 
   /** Returns what a request with this name would use. */
@@ -45,7 +46,12 @@ function createModelEndpoints(
       throw new GatewayError('model_not_found', message, { param: 'model' })
     }
     const openAiFields = toOpenAiFields(model, provider)
-    return entry ? { ...toModelBody(entry), ...openAiFields } : { ...openAiFields, provider }
+    const body = entry ? { ...toModelBody(entry), ...openAiFields } : { ...openAiFields, provider }
+    return { ...body, ...attributesAt(provider, entry) }
+  }
+
+  function attributesAt(provider: string, entry?: Model): JsonObject {
+    return { ...commonAttributes({ ...(entry && { entry }) }, providers.byId.get(provider)) }
   }
 
   function respond(name: string, headers: IncomingHttpHeaders) {
@@ -70,7 +76,10 @@ function createModelEndpoints(
           isModelAllowed(account, { provider: entry.provider, model: entry.id, entry })
         const models = catalog.models.filter((model) => isAvailable(model) && isAllowed(model))
         const modes = [...MODE_FORMS, ...modeAliases.keys()]
-        const data = [...modes.map(toModeBody), ...models.map(toModelBody)]
+        const data = [
+          ...modes.map(toModeBody),
+          ...models.map((model) => ({ ...toModelBody(model), ...attributesAt(model.provider, model) })),
+        ]
         const body = isAnthropicClient(headers) ? toAnthropicModelList(data) : { object: 'list', data }
         return { status: 200, body }
       },

@@ -43,6 +43,16 @@ export const ModelSchema = Type.Object(
     retires: Type.Optional(
       Type.String({ description: 'The day from which the provider no longer serves the model.' }),
     ),
+    region: Type.Optional(Type.String({ description: 'Where requests are processed, if it is stated.' })),
+    zdr: Type.Optional(
+      Type.Boolean({ description: 'Whether zero data retention is agreed, if it is stated.' }),
+    ),
+    retention_days: Type.Optional(
+      Type.Number({ description: 'Days for which the provider keeps data, if it is stated.' }),
+    ),
+    trains_on_data: Type.Optional(
+      Type.Boolean({ description: 'Whether the provider trains models on data, if it is stated.' }),
+    ),
   },
   { $id: 'Model', description: 'A model or routing mode.' },
 )

@@ -13,12 +13,14 @@ import {
   isModelAllowed,
   modelNotAllowedError,
 } from '../../providers/shared/allowed-models.ts'
+import { describeRequirement, requirementError } from '../../providers/shared/attributes.ts'
 import { type Capabilities, currentDate, isRetired } from '../../providers/shared/catalog.ts'
 import type { ParameterFit } from '../../providers/shared/parameter-fit.ts'
 import type { PromptAssessment } from '../learned-routing/index.ts'
 import { drawModel, toRouterChoice } from './explore.ts'
 import { modelNotFoundError } from './model-not-found.ts'
 import { promptQuality, rankModels, sortByFit } from './rank-models.ts'
+import { admitsTarget, checkDemand, type Demand } from './require-action.ts'
 import {
   type AskedOperation,
   findMissingCapability,
@@ -34,8 +36,8 @@ import { unsupportedByAllError, unsupportedByModelError } from './unsupported-er
 
 /**
  * Builds a route to one model that the request or a rule names. Throws 403 if the key may not use it, 503 if
- * its provider is not configured, and 400 if the model does not support the requested format of the reply, or
- * cannot be forced to call a tool as requested.
+ * its provider is not configured or it does not meet what rules require, and 400 if it does not support
+ * the requested format of the reply, or cannot be forced to call a tool as requested.
  */
 export function buildFixedRoute(
   target: Target,
@@ -50,19 +52,32 @@ export function buildFixedRoute(
   if (capabilities === undefined) throw notConfiguredError(target.provider, routingCatalog)
   checkOperation(target, caller)
   checkFixedModel(target, request, capabilities, caller)
-  const asked = { operation: caller.operation, dimensions: caller.dimensions }
+  const { operation, dimensions, demand } = caller
+  checkDemand(demand, target, routingCatalog)
   return {
     mode,
     targets: [target],
     isFixed: true,
-    candidates: () => findCandidates(request, routingCatalog, asked).candidates,
+    ...requires(demand),
+    candidates: () => findCandidates(request, routingCatalog, { operation, dimensions }).candidates,
     reason: reasonSentence(reason, target),
     score: 1,
   }
 }
 
 /** `parameterNames`: see `Exchange`. */
-type FixedRouteCaller = Pick<Account, 'models'> & Pick<Exchange, 'parameterNames'> & AskedOperation
+type FixedRouteCaller = Pick<Account, 'models'> &
+  Pick<Exchange, 'parameterNames'> &
+  AskedOperation &
+  Demanding
+
+interface Demanding {
+  readonly demand?: Demand | undefined
+}
+
+function requires(demand: Demand | undefined): Pick<Route, 'requires'> {
+  return demand === undefined ? {} : { requires: demand.requirement }
+}
 
 function checkFixedModel(
   target: Target,
@@ -81,7 +96,8 @@ function checkFixedModel(
 interface AutomaticChoice
   extends Pick<Account, 'userId' | 'models'>,
     Pick<Exchange, 'parameterNames'>,
-    AskedOperation {
+    AskedOperation,
+    Demanding {
   readonly request: ChatRequest
   /** Names of preferred models, most preferred first. */
   readonly preferences: readonly string[]
@@ -112,7 +128,7 @@ export function buildAutomaticRoute(
   const { sorted, bestCount } = sortByFit(ranked, lossOf(requirements, fitOf, routingCatalog))
   const preferred = choice.preferences.flatMap((name) => sorted.filter(({ model }) => hasName(model, name)))
   const [ranking] = sorted
-  if (ranking === undefined) throw allUnavailableError()
+  if (ranking === undefined) throw allUnavailableError(choice.demand)
   const drawn =
     assessment !== undefined && assessment.explore > 0 && preferred.length === 0
       ? drawModel(ranking, sorted.slice(0, bestCount), mode, requirements, assessment)
@@ -126,6 +142,7 @@ export function buildAutomaticRoute(
     mode,
     targets,
     isFixed: false,
+    ...requires(choice.demand),
     ...(bestTargets < targets.length && { bestTargets }),
     candidates: () => candidates,
     // The mode decides, as if a rule had set it: preferred models are not tried first.
@@ -210,7 +227,7 @@ function findCandidates(
   choice: Partial<Omit<AutomaticChoice, 'request'>> = {},
 ) {
   const { catalog, capabilitiesOf, fitParameters } = routingCatalog
-  const { provider, models, preferences, parameterNames, operation = 'chat', dimensions } = choice
+  const { provider, models, preferences, parameterNames, operation = 'chat', dimensions, demand } = choice
   const requirements = requirementsOf(request, { operation, dimensions })
   const fitOf: FitOf = (operation === 'chat' && fitParameters?.(request)) || fitPerfectly
   const missing = (model: Model) =>
@@ -232,8 +249,11 @@ function findCandidates(
   const ofOperation = offered.filter((model) => operationOf(model) === operation)
   if (ofOperation.length === 0)
     throw new GatewayError('unsupported_parameter', `No available model supports: ${operation}.`)
-  const candidates = ofOperation.filter((model) => missing(model) === undefined)
-  if (candidates.length === 0) throw unsupportedByAllError(ofOperation, missing, requirements, parameterNames)
+  const supporting = ofOperation.filter((model) => missing(model) === undefined)
+  if (supporting.length === 0) throw unsupportedByAllError(ofOperation, missing, requirements, parameterNames)
+  const candidates = supporting.filter((model) => admitsTarget(demand, targetOf(model), routingCatalog))
+  if (demand !== undefined && candidates.length === 0)
+    throw requirementError('No available model that supports this request meets', demand.requirement)
   return { candidates, requirements, fitOf }
 }
 
@@ -256,9 +276,11 @@ function notConfiguredError(
   return new GatewayError('no_providers_available', message, { headers: { 'x-should-retry': 'false' } })
 }
 
-function allUnavailableError(): GatewayError {
+function allUnavailableError(demand: Demand | undefined): GatewayError {
+  const demanded = demand && ` and meets the rules (require: ${describeRequirement(demand.requirement)})`
   const message =
-    'Every model that supports this request is temporarily unavailable (circuit open). Try again later.'
+    `Every model that supports this request${demanded ?? ''} is temporarily unavailable (circuit open). ` +
+    'Try again later.'
   return new GatewayError('no_providers_available', message, { retryAfter: RETRY_AFTER_SECONDS })
 }
 

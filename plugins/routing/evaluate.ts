@@ -25,7 +25,7 @@ export interface RuleDecision {
 /** The decision before any rule is evaluated. */
 export function startDecision({ request }: RoutingInput): RuleDecision {
   return {
-    draft: { request, warnings: [], state: {} },
+    draft: { request, warnings: [], requirements: [], state: {} },
     trace: [],
     chosenBy: new Map(),
     texts: new Map(),

@@ -10,6 +10,7 @@ import {
   type Warning,
 } from '../../core/contract/index.ts'
 import { ModelName } from '../../core/dialects/schema-types.ts'
+import { requireAction } from './require-action.ts'
 
 /** Longer texts of `contains` would take long to search, and longer warnings would be in every answer. */
 const MAX_TEXT_LENGTH = 1000
@@ -130,6 +131,7 @@ export function createBuiltInActions(providers: ReadonlySet<string>): readonly A
         draft.warnings.push(warningOf(isJsonObject(value) ? String(value.message) : String(value)))
       },
     },
+    requireAction,
   ]
 }
 

@@ -1,5 +1,11 @@
 import type { Logger } from 'pino'
-import { definePlugin, type Exchange, GatewayError, type RuleSet } from '../../core/contract/index.ts'
+import {
+  definePlugin,
+  type Exchange,
+  GatewayError,
+  type RuleSet,
+  type RuleTraceEntry,
+} from '../../core/contract/index.ts'
 import { PatternLimitError, PatternRun } from '../../core/patterns/pattern-run.ts'
 import {
   type CompiledCacheOptions,
@@ -18,6 +24,7 @@ import { evaluateRouting, type RuleDecision, startDecision } from './evaluate.ts
 import { resolveOperationRoute } from './operation-route.ts'
 import { builtInConditions, createBuiltInActions } from './operators.ts'
 import { buildRoutingInput, knownNames, parseRequestedModel } from './requested-model.ts'
+import { buildDemand, traceExcluded } from './require-action.ts'
 import { resolveRoute } from './resolve-route.ts'
 import { RoutingCatalog } from './routing-catalog.ts'
 import { createSplitAction } from './split-action.ts'
@@ -64,23 +71,29 @@ export default definePlugin({
           const { userId, models } = account
           const { operation = 'chat' } = exchange
           const assessment = operation === 'chat' ? assessPrompt?.(exchange) : undefined
+          const { requirements } = decision.draft
+          const demand = buildDemand(requirements)
+          if (demand !== undefined) exchange.requires = demand.requirement
           const caller = {
             userId,
             preferences,
             ...(models && { models }),
             ...(parameterNames && { parameterNames }),
             ...(assessment && { assessment }),
+            ...(demand && { demand }),
           }
           const find = () =>
             operation === 'chat'
               ? resolveRoute(requested, decision, caller, routingCatalog)
               : resolveOperationRoute(requested, decision, { ...caller, operation }, routingCatalog)
-          const { route, warnings, trace } = traceRefusal(exchange, decision, find)
+          const addExcluded = (trace: readonly RuleTraceEntry[]) =>
+            traceExcluded(trace, demand, requirements, routingCatalog)
+          const { route, warnings, trace } = traceRefusal(exchange, decision, find, addExcluded)
           exchange.request = decision.draft.request
           Object.assign(exchange.state, decision.draft.state)
           exchange.route = route
           exchange.warnings.push(...warnings)
-          exchange.trace.push(...trace)
+          exchange.trace.push(...addExcluded(trace))
         }
         const judgedBy = (rules: RuleSet) => {
           const judged = findJudgedRequest(exchange, rules)
@@ -110,11 +123,16 @@ function logFailure(ruleId: number, err: unknown, requestId: string, logger: Log
 }
 
 /** The trace of a request that has no route says which rules were the reason. */
-function traceRefusal<Result>({ trace }: Exchange, decision: RuleDecision, resolve: () => Result): Result {
+function traceRefusal<Result>(
+  { trace }: Exchange,
+  decision: RuleDecision,
+  resolve: () => Result,
+  complete: (trace: readonly RuleTraceEntry[]) => readonly RuleTraceEntry[],
+): Result {
   try {
     return resolve()
   } catch (error) {
-    trace.push(...decision.trace)
+    trace.push(...complete(decision.trace))
     throw error
   }
 }

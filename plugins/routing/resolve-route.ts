@@ -11,6 +11,7 @@ import type { PromptAssessment } from '../learned-routing/index.ts'
 import { buildAutomaticRoute, buildFixedRoute, findFamilyProvider, findTarget } from './build-route.ts'
 import type { RuleDecision } from './evaluate.ts'
 import type { RequestedModel } from './requested-model.ts'
+import type { Demand } from './require-action.ts'
 import { operationOf } from './requirements.ts'
 import type { RoutingCatalog } from './routing-catalog.ts'
 
@@ -34,6 +35,8 @@ export interface RouteCaller {
   readonly parameterNames?: Readonly<Record<string, string>>
   /** What the learned router knows about the prompt; undefined while it is off. */
   readonly assessment?: PromptAssessment | undefined
+  /** What the rules require of the target. */
+  readonly demand?: Demand | undefined
 }
 
 /**

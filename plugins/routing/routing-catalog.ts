@@ -1,4 +1,11 @@
-import { type ChatRequest, type Mode, type Model, service } from '../../core/contract/index.ts'
+import {
+  type ChatRequest,
+  type Mode,
+  type Model,
+  type Requirement,
+  service,
+  type Target,
+} from '../../core/contract/index.ts'
 import type { Capabilities, Catalog } from '../../providers/shared/catalog.ts'
 import type { ParameterFit } from '../../providers/shared/parameter-fit.ts'
 
@@ -18,6 +25,8 @@ export interface RoutingCatalog {
   fitParameters?(request: ChatRequest): (model: Model) => ParameterFit
   /** Whether the provider's format reads this field of `extra_content`. Default: none does. */
   reads?(provider: string, content: string): boolean
+  /** Whether a target, or a deployment of its provider, meets a requirement. Default: by its entry alone. */
+  meets?(requirement: Requirement, target: Target): boolean
   /** False while the circuit breaker of the model is open for the user. */
   isUsable(model: Model, userId: number): boolean
 }

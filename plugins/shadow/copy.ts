@@ -52,7 +52,7 @@ export function copyExchange(
   client: ClientConnection,
 ): EndedExchange {
   const { id, traceId, endpoint, operation, account, policies, rules, rulesPosition } = exchange
-  const { request, defaulted, sentDefaults, parameterNames, route, trace } = exchange
+  const { request, defaulted, sentDefaults, parameterNames, route, requires, trace } = exchange
   // The record of the copy names the rule that sent it.
   const asking = trace.filter(({ action, outcome }) => action === 'shadow' && outcome === 'applied')
   const state = {}
@@ -68,11 +68,13 @@ export function copyExchange(
     received: request,
     ...(sentDefaults && { sentDefaults }),
     ...(parameterNames && { parameterNames }),
+    ...(requires && { requires }),
     preferences: [],
     route: {
       mode: route?.mode ?? 'balance',
       targets: [target],
       isFixed: true,
+      ...(requires && { requires }),
       candidates: () => [],
       reason: `A routing rule sent a copy of the request: ${target.provider}/${target.model}.`,
       score: 1,

@@ -1,5 +1,6 @@
 import type { Exchange, Target } from '../../core/contract/index.ts'
 import { isModelAllowed } from '../../providers/shared/allowed-models.ts'
+import { meetsRequirement } from '../../providers/shared/attributes.ts'
 import { CopyTarget } from '../ledger/index.ts'
 import type { RoutingCatalog } from '../routing/index.ts'
 import {
@@ -28,11 +29,11 @@ export function setShadow(exchange: Exchange, routingCatalog: RoutingCatalog): v
 
 /** Returns the target, or why the model cannot have a copy. */
 function findShadow(
-  { account, request, route, operation = 'chat' }: Exchange,
+  { account, request, route, requires, operation = 'chat' }: Exchange,
   model: string,
   routingCatalog: RoutingCatalog,
 ): Target | string {
-  const { catalog, capabilitiesOf } = routingCatalog
+  const { catalog, capabilitiesOf, meets = meetsRequirement } = routingCatalog
   const entry = catalog.find(model)
   if (entry === undefined) return 'model_not_found'
   const target = findTarget(model, undefined, routingCatalog)
@@ -42,6 +43,7 @@ function findShadow(
   if (operation !== 'chat' || operationOf(entry) !== 'chat') return 'model_of_another_operation'
   if (!isModelAllowed(account, target)) return 'model_not_allowed'
   if (route?.isFixed && route.targets[0].entry === entry) return 'same_model'
+  if (requires !== undefined && !meets(requires, target)) return 'requirement_not_met'
   const missing = findMissingCapability(entry, capabilities, requirementsOf(request))
   return missing === undefined ? target : 'unsupported_by_model'
 }

@@ -1,4 +1,4 @@
-import type { Attributes, Requirement } from '../../core/contract/index.ts'
+import { type Attributes, GatewayError, type Requirement, type Target } from '../../core/contract/index.ts'
 
 /** The fields of attributes and requirements, in the order in which messages name them. */
 export const ATTRIBUTE_NAMES = ['region', 'zdr', 'retention_days', 'trains_on_data'] as const
@@ -28,11 +28,13 @@ export function findUnmet(
     return 'trains_on_data'
 }
 
+type StatedAttributes = { readonly [Name in keyof Attributes]: Attributes[Name] | undefined }
+
 /**
  * Returns the attributes that the sources state. The first source that states an attribute decides, so the
  * most specific comes first: the deployment, the row of the model, the row of the provider.
  */
-export function attributesOf(...sources: readonly (Attributes | undefined)[]): Attributes {
+export function attributesOf(...sources: readonly (StatedAttributes | undefined)[]): Attributes {
   const stated: Record<string, unknown> = {}
   for (const name of ATTRIBUTE_NAMES)
     for (const source of sources) if (source?.[name] !== undefined) stated[name] ??= source[name]
@@ -54,6 +56,53 @@ export function mergeRequirements(one: Requirement | undefined, other: Requireme
     ...(narrowest.length > 0 && { region: narrowest.length === 1 ? narrowest[0] : narrowest }),
     ...(days < Infinity && { retention_days: days }),
   }
+}
+
+/** What the attributes of a target depend on besides its entry. */
+interface AttributedProvider {
+  readonly attributes?: Attributes | undefined
+  readonly deployments?: { readonly members: readonly AttributedDeployment[] } | undefined
+}
+
+interface AttributedDeployment {
+  readonly id: string
+  readonly options: Attributes
+}
+
+/** Whether a target meets a requirement: its deployment, or without one, any deployment of its provider. */
+export function meetsRequirement(
+  requirement: Requirement | undefined,
+  target: Pick<Target, 'entry' | 'deployment'>,
+  provider?: AttributedProvider,
+): boolean {
+  if (requirement === undefined) return true
+  return attributesAt(target, provider).some((attributes) => satisfies(requirement, attributes))
+}
+
+/** Returns the attributes of a target that all deployments of its provider have. */
+export function commonAttributes(
+  target: Pick<Target, 'entry'>,
+  provider: AttributedProvider | undefined,
+): Attributes {
+  const [first = {}, ...others] = attributesAt(target, provider)
+  const isCommon = (name: keyof Attributes) => others.every((other) => other[name] === first[name])
+  return attributesOf(Object.fromEntries(ATTRIBUTE_NAMES.filter(isCommon).map((name) => [name, first[name]])))
+}
+
+/** The attributes of a target at its deployment, or at each deployment of its provider. */
+function attributesAt(
+  { entry, deployment }: Pick<Target, 'entry' | 'deployment'>,
+  provider: AttributedProvider | undefined,
+): readonly Attributes[] {
+  const members = provider?.deployments?.members.filter(({ id }) => (deployment ?? id) === id)
+  if (members === undefined) return [attributesOf(entry, provider?.attributes)]
+  return members.map(({ options }) => attributesOf(options, entry, provider?.attributes))
+}
+
+/** The 503 if no target may be used; only the operator can change that. `what` begins a sentence. */
+export function requirementError(what: string, requirement: Requirement): GatewayError {
+  const message = `${what} what the rules require of it (require: ${describeRequirement(requirement)}).`
+  return new GatewayError('no_providers_available', message, { headers: { 'x-should-retry': 'false' } })
 }
 
 /** Describes a requirement, such as `region eu, zdr, retention_days 0`. */

@@ -1,4 +1,10 @@
-import { type Host, type Model, type ProviderAdapter, service } from '../../core/contract/index.ts'
+import {
+  type Attributes,
+  type Host,
+  type Model,
+  type ProviderAdapter,
+  service,
+} from '../../core/contract/index.ts'
 import type { Capabilities, Catalog } from './catalog.ts'
 import type { ProviderClient } from './client.ts'
 import type { DeploymentPool } from './deployments.ts'
@@ -11,6 +17,8 @@ export interface Provider {
   /** See `ProviderAdapter`. */
   readonly reads?: readonly string[] | undefined
   readonly deployments?: DeploymentPool | undefined
+  /** Those of models and deployments that do not state their own. */
+  readonly attributes?: Attributes
 }
 
 /** The clients of all configured providers, and their models. */

@@ -2,10 +2,11 @@ import { type EndedExchange, GatewayError, service, type Target } from '../../co
 import { untilAborted } from '../../core/threads/timeout.ts'
 import { PromptTokens } from '../../core/tokens/prompt-tokens.ts'
 import { createExactTokenizer } from '../../core/tokens/tokenizer.ts'
+import { meetsRequirement } from './attributes.ts'
 import { limitRequest } from './catalog.ts'
 import type { Provider } from './providers.ts'
 
-type CountedExchange = Pick<EndedExchange, 'request' | 'route' | 'client' | 'warnings'>
+type CountedExchange = Pick<EndedExchange, 'request' | 'route' | 'requires' | 'client' | 'warnings'>
 
 /** Counts the input tokens of requests that are not sent. */
 export interface TokenCounter {
@@ -33,15 +34,19 @@ export function createTokenCounter(providers: ReadonlyMap<string, Provider>): To
   const pausedUntil = new Map<string, number>()
 
   async function ask(
-    { request, client }: Pick<EndedExchange, 'request' | 'client'>,
+    { request, requires, client }: Pick<EndedExchange, 'request' | 'requires' | 'client'>,
     target: Target,
   ): Promise<number | undefined> {
     const provider = providers.get(target.provider)
-    if (provider?.client.countTokens === undefined) return undefined
+    if (provider === undefined) return undefined
+    const isMet = (at: Target) => meetsRequirement(requires, at, provider)
+    const deployment = provider.deployments?.members.find((member) => isMet(member.at(target)))
+    const { countTokens } = (deployment ?? provider).client
+    if (countTokens === undefined || !isMet(target)) return undefined
     if ((pausedUntil.get(target.provider) ?? 0) > performance.now()) return undefined
     try {
       const { request: limited } = limitRequest(request, provider.capabilities)
-      return await provider.client.countTokens(limited, target, client, ASK_TIMEOUT_MS)
+      return await countTokens(limited, target, client, ASK_TIMEOUT_MS)
     } catch (error) {
       client.signal.throwIfAborted()
       if (GatewayError.isInstance(error) && error.code === 'provider_timeout')

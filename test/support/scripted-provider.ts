@@ -17,6 +17,8 @@ export interface Script {
   readonly delayMs?: number
   /** Called before each chunk, when the one before was written. */
   readonly beforeChunk?: () => void
+  /** Called with each request that is received. */
+  readonly onRequest?: (request: ScriptedRequest) => void
   /** The answer begins when this resolves. */
   readonly until?: Promise<unknown>
 }
@@ -64,6 +66,7 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
       body: text === '' ? undefined : JSON.parse(text),
     }
     lastText = text
+    current.onRequest?.(last)
     const { body, chunks = [], delayMs = 0, beforeChunk, until, status = 200, headers } = current
     await until
     if (body !== undefined) {

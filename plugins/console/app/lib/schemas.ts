@@ -165,7 +165,8 @@ export interface RuleOfPolicy { kind: 'routing' | 'firewall'; id: number; name: 
 export interface RuleOrigin { type: 'policy'; id: number; name: string }
 export interface RuleTraceEntry {
   kind: string; rule_id: number; name: string; action: string; outcome: 'applied' | 'skipped'
-  origin?: RuleOrigin; scope?: 'response'; reason?: string; arm?: string
+  origin?: RuleOrigin; scope?: 'response'; reason?: string; arm?: string; excluded?: string[]
+  excluded_count?: number
 }
 export interface Simulation {
   outcome: 'allowed' | 'refused'; blocked_by: BlockingRule | null; error?: RecordedError

@@ -154,6 +154,11 @@ export function Trace({ entries, rules }: TraceProps) {
                 </>
               )}{' '}
               {entry.arm && <code>{entry.arm}</code>}{' '}
+              {entry.excluded && (
+                <span title={entry.excluded.join(', ')}>
+                  excluded {entry.excluded_count} of the models that could have served it
+                </span>
+              )}{' '}
               {entry.outcome !== 'applied' && <Badge>{entry.reason ?? entry.outcome}</Badge>}
               {rule && <ThenAndNow {...rule} />}
             </li>

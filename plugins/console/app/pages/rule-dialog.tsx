@@ -85,7 +85,7 @@ const ROUTING_FIELDS: readonly FieldSpec[] = [
     type: 'json',
     rows: 4,
     mono: true,
-    hint: 'Such as {"set_mode": "quality"}, or with set_model, set_provider, split, shadow.',
+    hint: 'Such as {"set_mode": "quality"}, or with set_model, set_provider, split, shadow, require.',
   },
 ]
 
