@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { expect } from 'chai'
 import { dump } from 'js-yaml'
+import type OpenAI from 'openai'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { ROOT } from '../support/root.ts'
 import {
@@ -556,6 +557,29 @@ describe('presets of providers', () => {
       )
       expect(textOf(events.flatMap(({ delta }) => (delta ? [delta] : [])))).to.deep.equal(expected)
       expect(events.findLast(({ usage }) => usage).usage).to.include(counts)
+    })
+  }
+
+  for (const { preset, message, deltas, usage, last, counts } of RECORDED) {
+    it(`${preset} answers clients of chat completions with cached tokens where they look for them`, async () => {
+      const cached = counts.cache_read_input_tokens ?? 0
+      const prompt_tokens = (counts.input_tokens ?? 0) + cached
+      const check = (found: OpenAI.CompletionUsage | null | undefined) => {
+        expect(found).to.include({ prompt_tokens })
+        expect(found?.prompt_tokens_details?.cached_tokens ?? 0).to.equal(cached)
+      }
+      const { completions } = gateway.openai().chat
+      const request = { model: `${preset}/m`, messages: [{ role: 'user' as const, content: 'Which?' }] }
+      provider.play({ body: { ...completion(message), usage } })
+      check((await completions.create(request)).usage)
+
+      provider.play({ chunks: [...deltas.map((delta) => chunk(delta)), ...last] })
+      const options = { stream: true, stream_options: { include_usage: true } } as const
+      const usages: OpenAI.CompletionUsage[] = []
+      for await (const { usage } of await completions.create({ ...request, ...options }))
+        if (usage) usages.push(usage)
+      expect(usages).to.have.length(1)
+      check(usages[0])
     })
   }
 

@@ -223,13 +223,17 @@ function createChunkConverter(frame: ChunkFrame, wantsUsage: boolean): ChunkConv
     model = String(regular.model)
     created = Number(regular.created)
     const hasChoice = Array.isArray(regular.choices) && regular.choices.length > 0
-    if (regular.usage === undefined)
+    const counted = findUsage(parts)
+    if (regular.usage === undefined && counted === undefined)
       return hasChoice || hasContent(regular) ? { ...regular, id: frame.id } : undefined
     const { usage, ...rest } = regular
     const chunk = { ...rest, id: frame.id, ...(wantsUsage && { usage: null }) }
-    const counted = findUsage(parts)
     if (counted !== undefined)
-      usageChunk = { ...chunk, choices: [], usage: toRegularUsage(usage, toCompletionUsage(counted)) }
+      usageChunk = {
+        ...chunk,
+        choices: [],
+        usage: toRegularUsage(usage, toCompletionUsage(counted), counted),
+      }
     return hasChoice || (counted === undefined && hasContent(regular)) ? chunk : undefined
   }
 
@@ -252,6 +256,8 @@ function createChunkConverter(frame: ChunkFrame, wantsUsage: boolean): ChunkConv
 
   /** Returns the text of a provider's chunk if nothing but its id differs. */
   function splice(source: string, record: JsonObject, parts: readonly ReplyPart[]): string | undefined {
+    // Usage that is elsewhere in the record must be moved.
+    if (record.usage === undefined && findUsage(parts) !== undefined) return undefined
     return isRegularChunk(record, parts) ? spliceChunk(source, record, frame.id, wantsUsage) : undefined
   }
 

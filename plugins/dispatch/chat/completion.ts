@@ -65,7 +65,8 @@ function isRegularCompletion(record: JsonObject, parts: readonly ReplyPart[]): b
   if (message.content === undefined || !hasTexts(message)) return false
   const { finish, hasCalls } = describeParts(parts)
   if (!isRegularFinish(choice.finish_reason, finish)) return false
-  if (findUsage(parts) === undefined ? usage != null : !isRegularUsage(usage)) return false
+  const counted = findUsage(parts)
+  if (counted === undefined ? usage != null : !isRegularUsage(usage, counted)) return false
   const { tool_calls: calls } = message
   if (calls === undefined) return !hasCalls
   const deltas = toCallDeltas(parts)
@@ -106,9 +107,10 @@ function toRegularCompletion(record: JsonObject, parts: readonly ReplyPart[], mo
   }
   const fields = { created: Number(built.created), model: String(built.model) || model }
   const { usage: _, ...completion } = withRegularEnvelope(record, KIND, fields, regular)
-  return built.usage === undefined
+  const counted = findUsage(parts)
+  return counted === undefined
     ? completion
-    : { ...completion, usage: toRegularUsage(record.usage, asMap(built.usage)) }
+    : { ...completion, usage: toRegularUsage(record.usage, toCompletionUsage(counted), counted) }
 }
 
 function asMap(value: unknown): JsonObject {

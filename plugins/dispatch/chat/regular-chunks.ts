@@ -139,16 +139,22 @@ export function isRegularFinish(value: unknown, finish: string | undefined): boo
 const COUNTS = ['prompt_tokens', 'completion_tokens', 'total_tokens'] as const
 
 /** Returns a provider's usage, with its numbers in place of what is none. `ours` is built from the part. */
-export function toRegularUsage(usage: unknown, ours: JsonObject): JsonObject {
+export function toRegularUsage(usage: unknown, ours: JsonObject, counted: Usage): JsonObject {
   if (!isJsonObject(usage)) return ours
-  return isRegularUsage(usage) ? usage : { ...usage, ...ours }
+  if (isRegularUsage(usage, counted)) return usage
+  const { prompt_tokens_details: details } = usage
+  const given = isJsonObject(details) ? details : {}
+  const inPlace = { ...usage, prompt_tokens_details: { ...given, cached_tokens: counted.cached ?? 0 } }
+  return isRegularUsage(inPlace, counted) ? inPlace : { ...usage, ...ours }
 }
 
-export function isRegularUsage(usage: unknown): boolean {
+/** Some providers have the cached tokens elsewhere. */
+export function isRegularUsage(usage: unknown, { cached }: Usage): boolean {
   if (!isJsonObject(usage)) return false
   for (const name of COUNTS) if (!isCount(usage[name])) return false
   for (const name of DETAILS) if (!hasCounts(usage[name])) return false
-  return true
+  const { prompt_tokens_details: details } = usage
+  return !cached || (isJsonObject(details) && details.cached_tokens === cached)
 }
 
 const DETAILS = ['prompt_tokens_details', 'completion_tokens_details'] as const
