@@ -132,7 +132,9 @@ export async function openProviders(settings: Settings, sandboxUrl?: string): Pr
 }
 
 /** The modules that authorize by the identity of a cloud. They are loaded if a provider needs them. */
-const AUTHORIZERS: Readonly<Partial<Record<CloudAuth, () => Promise<(row: CloudRow) => Authorizer>>>> = {}
+const AUTHORIZERS: Readonly<Partial<Record<CloudAuth, () => Promise<(row: CloudRow) => Authorizer>>>> = {
+  entra: async () => (await import('../../providers/auth/entra.ts')).createEntraAuthorizer,
+}
 
 /** Creates what authorizes the requests to providers with the identity of a cloud, by their ids. */
 export async function createAuthorizers(

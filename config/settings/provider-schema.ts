@@ -56,8 +56,8 @@ export const ProviderRow = StrictObject({
     Type.String({
       pattern: '^https?://',
       description:
-        'The part of the URL before /chat/completions, /v1/messages and the like. Default: that of the ' +
-        'preset or of the format, if it has one.',
+        'The part of the URL before /chat/completions, /v1/messages and the like. {model} in it stands for ' +
+        'the model of the request. Default: that of the preset or of the format, if it has one.',
     }),
   ),
   auth: Type.Optional(

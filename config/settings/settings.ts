@@ -214,7 +214,7 @@ function toProviderSettings(
 const DEFAULT_CAPABILITIES: Capabilities = { json: 'none', logit_bias: false, seed: false }
 
 /** Hosts of OpenAI itself and of Azure. */
-const OPENAI_HOST = /^https?:\/\/(?:[^/]*\.)?(?:openai\.com|azure\.com)(?::\d+)?(?:\/|$)/i
+const OPENAI_HOST = /^https?:\/\/(?:[^/]*\.)?(?:openai\.com|azure\.(?:com|us|cn))(?::\d+)?(?:\/|$)/i
 
 /** A worker must be able to restart while the file that `models update` writes is damaged. */
 function attempt<T>(read: () => T): { readonly value?: T; readonly issues: readonly string[] } {

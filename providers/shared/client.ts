@@ -42,7 +42,7 @@ export type ProviderAuth = 'none' | { readonly header: string }
 export interface ProviderClientOptions extends ReaderOptions {
   /** The provider's id, which error messages name. */
   readonly id: string
-  /** Such as `https://api.openai.com/v1`. */
+  /** Such as `https://api.openai.com/v1`. `{model}` in its path stands for the model of the request. */
   readonly baseUrl: string
   readonly apiKey?: string | undefined
   /** Removes the secrets of the gateway from errors. Default: knows the API key only. */
@@ -132,6 +132,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
   const { limits = OPENAI_LIMITS } = adapter
   const { origin, pathname } = new URL(options.baseUrl)
   const basePath = pathname.replace(/\/+$/, '')
+  const namesModel = basePath.includes(MODEL_IN_PATH)
   const query = new URLSearchParams(options.query).toString()
   const prepare = createRequestPreparer(options)
   const ownAuthorize = options.auth === undefined ? adapter.authorize?.bind(adapter) : undefined
@@ -246,7 +247,8 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     further?: SendOptions['headers'],
   ): MaybePromise<StartedRequest> {
     const { built, deviations, renamed, sent } = build(request, target, format)
-    const path = addQuery(basePath + built.path, query)
+    const base = namesModel ? basePath.replaceAll(MODEL_IN_PATH, () => toPathSegment(target.model)) : basePath
+    const path = addQuery(base + built.path, query)
     // A spread of two objects takes 0.5 µs longer.
     const headers = Object.assign({}, further, built.headers, fixedHeaders)
     const body = typeof built.body === 'string' ? replaceLoneSurrogates(built.body) : built.body
@@ -387,6 +389,15 @@ function buildAuthHeaders(adapter: ProviderAdapter, apiKey: string | undefined, 
     // The error is not shown: it may contain the key.
     throw new Error(`The format "${adapter.format}" cannot build headers from the API key. Check the key.`)
   }
+}
+
+/** `{model}` in the path of a base URL, as `URL` encodes it. */
+const MODEL_IN_PATH = '%7Bmodel%7D'
+
+/** A model may not lead to another path. */
+function toPathSegment(model: string): string {
+  const segment = encodeURIComponent(model)
+  return /^\.{1,2}$/.test(segment) ? segment.replaceAll('.', '%2E') : segment
 }
 
 function addQuery(path: string, query: string): string {

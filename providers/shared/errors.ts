@@ -208,7 +208,7 @@ function parseDecimal(header: Headers[string]): number | undefined {
   return typeof header === 'string' && /^\d+(\.\d+)?$/.test(header.trim()) ? Number(header) : undefined
 }
 
-const KEY = /\bsk-[\w*.-]{4,}|\bBearer\s+[\w.~+/=*-]{6,}|\bAIza[\w-]{10,}/gi
+const KEY = /\bsk-[\w*.-]{4,}|\bBearer\s+[\w.~+/=*-]{6,}|\bAIza[\w-]{10,}|\beyJ[\w-]{10,}\.[\w-]+\.[\w-]+/gi
 
 /** Redacts whatever looks like an API key: providers repeat parts of a key that they reject. */
 function redactKeys(text: string): string {
