@@ -109,6 +109,18 @@ const RoutingSettings = StrictObject({
     maximum: 1_000_000,
     description: 'Ratings of a model below which its constant of the catalogue counts.',
   }),
+  sticky: StrictObject(
+    {
+      seconds: Type.Integer({
+        minimum: 0,
+        maximum: 86_400,
+        description:
+          'Seconds after a reply for which a conversation stays with its model and deployment, while ' +
+          'that is cheaper than the best model because the prompt is cached. 0: off.',
+      }),
+    },
+    { description: 'Choices that stay with a conversation (docs/guides/prompt-caches.md).' },
+  ),
 })
 
 // The schema of a settings file. `npm run generate` writes it to config/schema.json, which the gateway

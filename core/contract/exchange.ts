@@ -146,6 +146,8 @@ export interface Route {
   readonly router?: RouterChoice
   /** The model that a split has drawn. */
   readonly arm?: string
+  /** The first target was kept because the prompt is cached there. Another model was the best one. */
+  readonly kept?: KeptChoice
   /** The deployment of the first target that is tried first. */
   readonly deployment?: string
   /** What every target and deployment that is tried must have. */
@@ -159,6 +161,15 @@ export interface RouterChoice {
   readonly probability: number | null
   /** The probability with which the model was drawn to explore; null if nothing was drawn. */
   readonly propensity: number | null
+}
+
+/** What keeping a model saves. Empty if the decision is made again, and was recorded. */
+export interface KeptChoice {
+  /** `provider/model` of the best model. */
+  readonly insteadOf?: string
+  /** Tokens of the prompt that are expected to be cached. */
+  readonly cachedTokens?: number
+  readonly savingUsd?: number
 }
 
 /** An entry of `signalbox.warnings`. */

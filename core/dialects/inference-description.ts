@@ -67,6 +67,19 @@ export const SignalboxSchema = OpenObject(
     cache: Type.Optional(
       StringEnum(['hit', 'miss'], { description: 'Whether the cache answered, if it applies.' }),
     ),
+    kept_for_prompt_cache: Type.Optional(
+      Type.Object(
+        {
+          instead_of: Text('The model that would have been chosen, as provider/model.'),
+          cached_tokens: Type.Integer({
+            minimum: 0,
+            description: 'Tokens of the prompt that were expected to be cached.',
+          }),
+          saving_usd: Type.Number({ minimum: 0, description: 'What was expected to be saved, in USD.' }),
+        },
+        { description: 'Present if the conversation stayed with its model because of its cached prompt.' },
+      ),
+    ),
     router: Type.Optional(
       Type.Object(
         {

@@ -1,4 +1,11 @@
-import { type EndedExchange, isJsonObject, type JsonObject, slot, type Warning } from '../contract/index.ts'
+import {
+  type EndedExchange,
+  isJsonObject,
+  type JsonObject,
+  type KeptChoice,
+  slot,
+  type Warning,
+} from '../contract/index.ts'
 import type { ResponseForm } from './response-form.ts'
 
 /** The provider shown if a plugin answered the request itself. */
@@ -24,9 +31,14 @@ export function buildSignalboxFields(exchange: EndedExchange): JsonObject {
   Object.assign(fields, AddedFields.of(exchange))
   const { version = 0, probability = null } = route?.router ?? {}
   if (version > 0) fields.router = { version, p: probability }
+  if (route?.kept !== undefined) fields.kept_for_prompt_cache = showKept(route.kept)
   if (warnings.length > 0) fields.warnings = warnings
   if (includesTrace) fields.rule_trace = trace
   return fields
+}
+
+function showKept({ insteadOf, cachedTokens, savingUsd }: KeptChoice): JsonObject {
+  return { instead_of: insteadOf, cached_tokens: cachedTokens, saving_usd: savingUsd }
 }
 
 /** OpenAI's limits of `metadata`. */

@@ -109,7 +109,7 @@ export const RuleTraceEntrySchema = Type.Object(
     scope: Type.Optional(
       StringEnum(['response'], { description: 'Present if the rule inspected the reply.' }),
     ),
-    reason: Type.Optional(Type.String({ description: 'Why the action was skipped.' })),
+    reason: Type.Optional(Type.String({ description: 'Why the action was skipped, or what applied it.' })),
     arm: Type.Optional(
       Type.String({
         description:

@@ -36,7 +36,7 @@ import {
   moderationsDialect,
   routeDialect,
 } from '../dispatch/index.ts'
-import { isRecordInScope } from '../ledger/index.ts'
+import { findRecordedKept, isRecordInScope, RecordedKept } from '../ledger/index.ts'
 import { messagesDialect } from '../messages/index.ts'
 import { createResponsesParser, type Responses } from '../responses/index.ts'
 import {
@@ -288,11 +288,12 @@ const SIMULATION_ERRORS = [
 function createSimulator(services: AuditServices, host: Host) {
   const decide = createRequestDecider(host, services.findResponse)
   return async (call: UnsentCall, asked: Simulation, scope?: OperatorScope): Promise<EndpointResponse> => {
-    const simulation = await completeFromRecord(asked, call.account, services, scope)
+    const { kept, ...simulation } = await completeFromRecord(asked, call.account, services, scope)
     const { requestId = call.requestId, asOf } = simulation
     const { past, ...caller } = await snapshotSimulatedCaller(simulation, call.account, services)
     const decideAsThen = async (exchange: Exchange) => {
       if (simulation.keyId !== undefined) checkEndpoint(caller.account, PATHS[simulation.endpoint])
+      RecordedKept.set(exchange, kept)
       await services.replay?.prepare(exchange, asOf && past, simulation.requestId !== undefined)
       await host.decide(exchange)
     }
@@ -312,20 +313,29 @@ const PATHS: Readonly<Record<SimulatedEndpoint, string>> = {
   moderations: '/v1/moderations',
 }
 
-/** Takes the key and the position of a recorded request of the user, unless others are asked for. */
+/**
+ * Takes the key, the position and the kept model of a recorded request of the user, unless others are asked
+ * for.
+ */
 async function completeFromRecord(
   simulation: Simulation,
   { userId }: Account,
   { findRequest }: AuditServices,
   scope: OperatorScope | undefined,
-): Promise<Simulation> {
+): Promise<Simulation & { readonly kept?: ReturnType<typeof findRecordedKept> }> {
   const { requestId, asOf, keyId, drafts, policyDrafts } = simulation
-  if (requestId === undefined || asOf !== undefined || hasRules(drafts) || policyDrafts.length > 0)
-    return simulation
+  if (requestId === undefined) return simulation
   const record = await findRequest(requestId)
   if (record?.userId !== userId || (scope && !isRecordInScope(record, scope))) return simulation
+  const kept = findRecordedKept(record)
+  if (asOf !== undefined || hasRules(drafts) || policyDrafts.length > 0) return { ...simulation, kept }
   const position: AsOf = { type: 'position', position: record.rulesPosition, param: 'request_id' }
-  return { ...simulation, asOf: position, keyId: keyId ?? (record.keyId === '' ? undefined : record.keyId) }
+  return {
+    ...simulation,
+    kept,
+    asOf: position,
+    keyId: keyId ?? (record.keyId === '' ? undefined : record.keyId),
+  }
 }
 
 function hasRules(drafts: RuleDrafts): boolean {

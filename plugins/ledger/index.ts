@@ -5,6 +5,7 @@ import type { StoredRecord } from './store/queries.ts'
 
 export { costOfEnded } from './ended-cost.ts'
 export { createLedgerReader, createLedgerUnavailableError, type LedgerReader } from './reader.ts'
+export { findRecordedKept, keptEntryOf, RecordedKept } from './recorded-kept.ts'
 export { parseRequestFilter } from './request-endpoints.ts'
 export {
   adminRequestQuery,

@@ -12,6 +12,7 @@ import {
   slot,
 } from '../../core/contract/index.ts'
 import { inferenceHeaders, replyHeaders } from '../../core/dialects/inference-description.ts'
+import { PreviousResponse } from '../../core/dialects/previous-response.ts'
 import type { ChooseForm } from '../../core/dialects/response-form.ts'
 import { requestIdSuffix } from '../../core/util/ids.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
@@ -97,6 +98,7 @@ export function createResponsesDialect(
         parseResponsesCall(rawBody, find, recall),
         ({ body, input, earlier, loadedTools, request }) => {
           const plainToolForm = toPlainToolForm(body)
+          if (body.previous_response_id) PreviousResponse.set(ctx, body.previous_response_id)
           activeCalls.add(ctx, {
             body,
             clientTools: findClientTools([...(body.tools ?? []), ...loadedTools]),

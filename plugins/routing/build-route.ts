@@ -18,6 +18,7 @@ import { type Capabilities, currentDate, isRetired } from '../../providers/share
 import type { ParameterFit } from '../../providers/shared/parameter-fit.ts'
 import type { PromptAssessment } from '../learned-routing/index.ts'
 import { drawModel, toRouterChoice } from './explore.ts'
+import type { StickyChoice } from './kept-model.ts'
 import { modelNotFoundError } from './model-not-found.ts'
 import { promptQuality, rankModels, sortByFit } from './rank-models.ts'
 import { admitsTarget, checkDemand, type Demand } from './require-action.ts'
@@ -105,6 +106,8 @@ interface AutomaticChoice
   readonly provider?: string
   /** What the learned router knows about the prompt. */
   readonly assessment?: PromptAssessment | undefined
+  /** Keeps the model of a conversation, unless the caller prefers models. */
+  readonly conversation?: StickyChoice | undefined
 }
 
 /**
@@ -129,14 +132,19 @@ export function buildAutomaticRoute(
   const preferred = choice.preferences.flatMap((name) => sorted.filter(({ model }) => hasName(model, name)))
   const [ranking] = sorted
   if (ranking === undefined) throw allUnavailableError(choice.demand)
+  const isOpen = preferred.length === 0
+  const last = isOpen
+    ? choice.conversation?.choose(mode, sorted.slice(0, bestCount), requirements)
+    : undefined
   const drawn =
-    assessment !== undefined && assessment.explore > 0 && preferred.length === 0
+    assessment !== undefined && assessment.explore > 0 && isOpen && last === undefined
       ? drawModel(ranking, sorted.slice(0, bestCount), mode, requirements, assessment)
       : undefined
-  const [best = ranking, ...others] = new Set([...preferred, ...(drawn ? [drawn.chosen] : []), ...sorted])
+  const first = drawn?.chosen ?? last?.ranked
+  const [best = ranking, ...others] = new Set([...preferred, ...(first ? [first] : []), ...sorted])
   const router = toRouterChoice(assessment, best.model, drawn?.propensity ?? null)
   const targets: Route['targets'] = [targetOf(best.model), ...others.map(({ model }) => targetOf(model))]
-  const decisive = preferred.length > 0 ? 'the caller prefers this model' : reason
+  const decisive = last?.kept ? KEPT : isOpen ? reason : 'the caller prefers this model'
   const bestTargets = new Set([...preferred, ...sorted.slice(0, bestCount)]).size
   return {
     mode,
@@ -145,14 +153,23 @@ export function buildAutomaticRoute(
     ...requires(choice.demand),
     ...(bestTargets < targets.length && { bestTargets }),
     candidates: () => candidates,
-    // The mode decides, as if a rule had set it: preferred models are not tried first.
+    // The mode decides, as if a rule had set it: preferred models are not tried first, and none is kept.
     reroute: (mode, reason) =>
-      buildAutomaticRoute(mode, reason, { ...choice, preferences: [] }, routingCatalog),
+      buildAutomaticRoute(
+        mode,
+        reason,
+        { ...choice, preferences: [], conversation: undefined },
+        routingCatalog,
+      ),
     reason: reasonSentence(decisive, targets[0]),
     score: best.score,
     ...(router && { router }),
+    ...(last?.kept && { kept: last.kept }),
+    ...(last?.deployment !== undefined && { deployment: last.deployment }),
   }
 }
+
+const KEPT = 'kept for the prompt cache'
 
 /** Throws 400 if the model does something else than the endpoint asks for. */
 function checkOperation({ model, entry }: Target, { operation = 'chat', dimensions }: AskedOperation): void {

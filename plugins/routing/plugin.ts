@@ -5,6 +5,7 @@ import {
   GatewayError,
   type RuleSet,
   type RuleTraceEntry,
+  settingsOf,
 } from '../../core/contract/index.ts'
 import { PatternLimitError, PatternRun } from '../../core/patterns/pattern-run.ts'
 import {
@@ -18,9 +19,11 @@ import { describeThrower } from '../../core/util/plugin-context.ts'
 import { GatewayState } from '../../projections/state.ts'
 import { Providers } from '../../providers/shared/providers.ts'
 import { connectLearnedRouting, LearnedRouting } from '../learned-routing/index.ts'
+import { keptEntryOf } from '../ledger/index.ts'
 import { createRuleEndpoints, findJudgedRequest, forEachRuleSet, RuleScopes } from '../rules/index.ts'
 import { compileRouting } from './compile.ts'
 import { evaluateRouting, type RuleDecision, startDecision } from './evaluate.ts'
+import type { StickyChoice } from './kept-model.ts'
 import { resolveOperationRoute } from './operation-route.ts'
 import { builtInConditions, createBuiltInActions } from './operators.ts'
 import { buildRoutingInput, knownNames, parseRequestedModel } from './requested-model.ts'
@@ -28,6 +31,7 @@ import { buildDemand, traceExcluded } from './require-action.ts'
 import { resolveRoute } from './resolve-route.ts'
 import { RoutingCatalog } from './routing-catalog.ts'
 import { createSplitAction } from './split-action.ts'
+import { createStickyChoices } from './sticky-choices.ts'
 
 /**
  * Sets the route of a request from the routing rules of policies and of the user, and the requested model;
@@ -38,19 +42,21 @@ export default definePlugin({
   after: ['auth', 'plan'],
   before: ['dispatch'],
   options: compiledCacheOptions,
-  replay: { type: 'pure' },
+  replay: { type: 'recorded' },
   uses: {
     rules: RuleScopes,
     catalog: RoutingCatalog,
     providers: Providers,
     state: GatewayState,
     learned: LearnedRouting,
+    settings: settingsOf<{ readonly sticky: { readonly seconds: number } }>('routing'),
   },
-  async setup(options: CompiledCacheOptions, { use, operators, metrics, logger }) {
+  async setup(options: CompiledCacheOptions, { use, operators, metrics, logger, store }) {
     const { kinds, own } = use.rules
     const { catalog: routingCatalog } = use
     const names = knownNames(routingCatalog, use.providers.known)
     const assessPrompt = await connectLearnedRouting(use.learned, metrics, logger)
+    const sticky = createStickyChoices(use.settings.sticky, store)
     const compile = (rules: RuleSet) => compileRouting(rules, operators)
     const getCompiled = createCompiledCache(
       compile,
@@ -67,7 +73,7 @@ export default definePlugin({
         const decision = startDecision(input)
         if (!exchange.isSimulated)
           decision.onFailure = (ruleId, err) => logFailure(ruleId, err, exchange.id, logger)
-        const resolve = () => {
+        const resolve = (conversation: StickyChoice | undefined) => {
           const { userId, models } = account
           const { operation = 'chat' } = exchange
           const assessment = operation === 'chat' ? assessPrompt?.(exchange) : undefined
@@ -81,6 +87,7 @@ export default definePlugin({
             ...(parameterNames && { parameterNames }),
             ...(assessment && { assessment }),
             ...(demand && { demand }),
+            ...(conversation && { conversation }),
           }
           const find = () =>
             operation === 'chat'
@@ -94,6 +101,7 @@ export default definePlugin({
           exchange.route = route
           exchange.warnings.push(...warnings)
           exchange.trace.push(...addExcluded(trace))
+          if (route.kept !== undefined) exchange.trace.push(keptEntryOf(route.targets[0]))
         }
         const judgedBy = (rules: RuleSet) => {
           const judged = findJudgedRequest(exchange, rules)
@@ -105,8 +113,10 @@ export default definePlugin({
           chain(getCompiled(rules), (compiled) =>
             evaluateWithinLimit(compiled, input, createRun, decision, judgedBy(rules)),
           )
-        return chain(forEachRuleSet(exchange, evaluate), resolve)
+        const open = () => sticky.open(exchange, requested, decision.draft)
+        return chain(forEachRuleSet(exchange, evaluate), () => chain(open(), resolve))
       },
+      ...(sticky.inspect && { inspect: sticky.inspect }),
       endpoints: createRuleEndpoints(kinds.routing, own),
       conditions: builtInConditions,
       actions: [

@@ -81,13 +81,13 @@ export function decideAgain(
   }
 }
 
-/** A model that the caller names or prefers, a rule sets or a split draws is no choice. */
+/** A model that the caller names or prefers, a rule sets, a split draws or a cache keeps is no choice. */
 function wasChosenAutomatically({ model, reason, status, tokens, arm }: StoredRecord): boolean {
   if (arm !== undefined || model === null || tokens === null || status !== 200) return false
   return !FIXED.test(reason ?? '')
 }
 
-const FIXED = /^(The request named|The caller prefers|A routing rule set the model)/
+const FIXED = /^(The request named|The caller prefers|A routing rule set the model|Kept for)/
 
 /** The models that requests get, with their cost and quality. */
 class Side {

@@ -10,6 +10,7 @@ import { isRetired } from '../../providers/shared/catalog.ts'
 import type { PromptAssessment } from '../learned-routing/index.ts'
 import { buildAutomaticRoute, buildFixedRoute, findFamilyProvider, findTarget } from './build-route.ts'
 import type { RuleDecision } from './evaluate.ts'
+import type { StickyChoice } from './kept-model.ts'
 import type { RequestedModel } from './requested-model.ts'
 import type { Demand } from './require-action.ts'
 import { operationOf } from './requirements.ts'
@@ -37,6 +38,8 @@ export interface RouteCaller {
   readonly assessment?: PromptAssessment | undefined
   /** What the rules require of the target. */
   readonly demand?: Demand | undefined
+  /** See `AutomaticChoice`. */
+  readonly conversation?: StickyChoice | undefined
 }
 
 /**

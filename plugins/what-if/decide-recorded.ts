@@ -9,7 +9,7 @@ import {
 import { decideAgain } from '../../core/pipeline/decide-again.ts'
 import { transformWholeReply } from '../../core/pipeline/read-reply.ts'
 import type { InspectReply } from '../firewall/index.ts'
-import type { PromptContent, StoredRecord } from '../ledger/index.ts'
+import { findRecordedKept, type PromptContent, RecordedKept, type StoredRecord } from '../ledger/index.ts'
 import type { CurrentCaller } from './job.ts'
 import type { RuleVersion } from './rule-versions.ts'
 
@@ -70,12 +70,13 @@ function textOf({ parts }: ReplyEvent): string {
 
 /** Decides about a recorded request. Returns undefined if a plugin failed. */
 export async function decideRecorded(
-  { requestId, endpoint, keyId }: StoredRecord,
+  record: StoredRecord,
   { request, preferences, defaulted, headers = {} }: PromptContent,
   caller: CurrentCaller,
   { policies, rules }: RuleVersion,
   decider: Decider,
 ): Promise<DecidedRequest | undefined> {
+  const { requestId, endpoint, keyId } = record
   const { userId, name, plan, position, keys, limits } = caller
   const models = keys.find(({ id }) => id === keyId)?.models
   const account = { userId, name, plan, keyId, position, ...limits, ...(models && { models }) }
@@ -88,8 +89,12 @@ export async function decideRecorded(
   }
   const call = { account, requestId, endpoint, headers }
   const snapshot = { account, policies, policyPosition: 0, rules }
+  const decide: Decider['decide'] = (exchange) => {
+    RecordedKept.set(exchange, findRecordedKept(record))
+    return decider.decide(exchange)
+  }
   try {
-    const { exchange, error } = await decideAgain(parser, NO_BODY, call, snapshot, decider)
+    const { exchange, error } = await decideAgain(parser, NO_BODY, call, snapshot, { decide })
     return new DecidedRequest(exchange, error, decider)
   } catch {
     return undefined
