@@ -1,12 +1,21 @@
 import { expect } from 'chai'
 import {
+  expectExactDeployments,
   resetDeployments,
+  STORM_LIMITS,
   startDeployments,
   type TwoDeployments,
   withDeployments,
 } from '../support/deployments.ts'
-import { type Answer, AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
+import {
+  type Answer,
+  AS_ADMIN,
+  type RunningGateway,
+  startGateway,
+  startGatewayOnFiles,
+} from '../support/gateway.ts'
 import { scrapeUntil } from '../support/metrics.ts'
+import { requireRedis } from '../support/redis.ts'
 import { chunk, completionOf } from '../support/scripted-provider.ts'
 import { waitUntil } from '../support/wait.ts'
 
@@ -234,6 +243,22 @@ describe('deployments of a provider', () => {
       for (let request = 0; request < 3; request++)
         places.push((await route(gateway)).headers.get('x-provider'))
       expect(places).to.deep.equal(['openai', 'openai', 'spare'])
+    })
+
+    it('are never sent more, by one process', async () => {
+      gateway = await startGateway(await withDeployments(both, STORM_LIMITS))
+      await expectExactDeployments(both, [gateway], gateway.demoKey)
+    })
+
+    it('are never sent more, by two processes with Redis', async function () {
+      const redis = await requireRedis(this)
+      const environment = await withDeployments(both, STORM_LIMITS, redis)
+      gateway = await startGatewayOnFiles(environment)
+      const { dataDir, demoKey } = gateway
+      const other = await startGatewayOnFiles(environment, { dataDir, demoKey })
+      await expectExactDeployments(both, [gateway, other], demoKey)
+      await other.stop()
+      await redis.stop()
     })
   })
 })

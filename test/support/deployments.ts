@@ -1,4 +1,7 @@
+import { expect } from 'chai'
 import { dump } from 'js-yaml'
+import { stormUntilRefused } from './chat-storm.ts'
+import type { Answer, RunningGateway } from './gateway.ts'
 import type { RunningRedis } from './redis.ts'
 import { completionOf, type ScriptedProvider, startScriptedProvider } from './scripted-provider.ts'
 import { PATIENT_WITH_REDIS, withSettings } from './settings.ts'
@@ -67,4 +70,37 @@ export async function withDeployments(
     ...{ EAST_KEY: 'the-key-of-east', WEST_KEY: 'the-key-of-west' },
     ...(redis && { REDIS_URL: redis.url }),
   }
+}
+
+/** Limits of the two deployments: each kind is the tightest somewhere. */
+export const STORM_LIMITS = {
+  east: { requests_per_minute: 100, tokens_per_minute: 3000, max_concurrent: 3 },
+  west: { requests_per_minute: 40, tokens_per_minute: 100_000, max_concurrent: 2 },
+}
+
+/** What `playStorm` answers with. */
+const USED = 50
+
+const STORM_CLIENTS = 24
+
+/**
+ * Sends requests from many clients to all gateways until the limits per minute refuse them. Expects that no
+ * deployment got more than its limits, and nearly as much.
+ */
+export async function expectExactDeployments(
+  { east, west }: TwoDeployments,
+  gateways: readonly RunningGateway[],
+  key: string,
+): Promise<void> {
+  for (const provider of [east, west]) provider.play({ body: completionOf(10, USED - 10), delayMs: 5 })
+  const isFinal = ({ status, body }: Answer) => status === 429 && body.error.retry_after > 1
+  const answers = await stormUntilRefused(gateways, key, { clients: STORM_CLIENTS, isFinal })
+  expect(answers.filter(({ status }) => status !== 200 && status !== 429)).to.deep.equal([])
+  const served = answers.filter(({ status }) => status === 200)
+  expect(served).to.have.length(east.counts.requests + west.counts.requests)
+  const { tokens_per_minute, max_concurrent } = STORM_LIMITS.east
+  expect(east.counts.requests * USED).to.be.within(tokens_per_minute * 0.9, tokens_per_minute)
+  expect(east.counts.mostInFlight).to.be.within(2, max_concurrent)
+  expect(west.counts.requests).to.equal(STORM_LIMITS.west.requests_per_minute)
+  expect(west.counts.mostInFlight).to.equal(STORM_LIMITS.west.max_concurrent)
 }

@@ -13,7 +13,7 @@ export interface Script {
   readonly headers?: Readonly<Record<string, string>>
   /** A text is written as it is: one or several records. */
   readonly chunks?: readonly (object | string)[]
-  /** Milliseconds between two chunks. */
+  /** Milliseconds before a body, and between two chunks. */
   readonly delayMs?: number
   /** Called before each chunk, when the one before was written. */
   readonly beforeChunk?: () => void
@@ -55,9 +55,12 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
     counts.requests += 1
     counts.inFlight += 1
     counts.mostInFlight = Math.max(counts.mostInFlight, counts.inFlight)
-    response.on('close', () => {
-      counts.inFlight -= 1
-    })
+    let isInFlight = true
+    const leave = () => {
+      if (isInFlight) counts.inFlight -= 1
+      isInFlight = false
+    }
+    response.on('close', leave)
     let text = ''
     for await (const piece of request) text += piece
     last = {
@@ -70,7 +73,10 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
     const { body, chunks = [], delayMs = 0, beforeChunk, until, status = 200, headers } = current
     await until
     if (body !== undefined) {
+      if (delayMs > 0) await setTimeout(delayMs)
       const text = typeof body === 'string' ? body : JSON.stringify(body)
+      // The client may have its answer before the server hears that it was sent.
+      leave()
       response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(text)
       return
     }
@@ -80,6 +86,7 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
       beforeChunk?.()
       response.write(typeof chunk === 'string' ? chunk : `data: ${JSON.stringify(chunk)}\n\n`)
     }
+    leave()
     response.end('data: [DONE]\n\n')
   })
   server.listen(0, '127.0.0.1')
