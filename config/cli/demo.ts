@@ -33,7 +33,9 @@ function parseCount(text: string, name: string, min: number, max: number): numbe
 
 /** Nothing in a demo may cost money. */
 function withoutProviderKeys(settings: Settings): Settings {
-  const rows = Object.entries(settings.providers).map(([id, row]) => [id, { ...row, api_key: undefined }])
+  const rows = Object.entries(settings.providers).map(([id, { deployments: _, ...row }]) => {
+    return [id, { ...row, api_key: undefined }]
+  })
   return { ...settings, providers: Object.fromEntries(rows) }
 }
 

@@ -33,6 +33,8 @@ export interface DeploymentChoice extends Pick<Route, 'requires'> {
   readonly pool: DeploymentPool
   /** The deployment to try first. */
   readonly first: string | undefined
+  /** Whether deployments that have failed are tried again. */
+  readonly isRepeated: boolean
   /** Whether to wait briefly for a place that another request is about to leave. */
   mayWait(): boolean
 }
@@ -62,13 +64,16 @@ const WAIT_MS = 100
 async function takeBest(
   exchange: ReplyingExchange,
   target: Target,
-  { pool, first, mayWait, requires }: DeploymentChoice,
+  choice: DeploymentChoice,
   services: DeploymentServices,
 ): Promise<Place | Search> {
+  const { pool, first, mayWait, requires, isRepeated } = choice
   const search = new Search(requires)
   const provider = services.providers.get(target.provider)
-  const admissible = pool.members.filter((deployment) =>
-    meetsRequirement(requires, deployment.at(target), provider),
+  const wasTried = (own: Target) => !isRepeated && exchange.attempts.some((attempt) => attempt.target === own)
+  const admissible = pool.members.filter(
+    (deployment) =>
+      meetsRequirement(requires, deployment.at(target), provider) && !wasTried(deployment.at(target)),
   )
   const tokens = pool.countsTokens ? estimateTokens(exchange, target) : 0
   const take = (deployment: Deployment, waitMs: number) =>
@@ -94,7 +99,7 @@ async function takeBest(
 
 /** The deployments to try: those that work, then those where a request of the caller has failed. */
 function groupByRest(
-  { account, attempts }: ReplyingExchange,
+  { account }: ReplyingExchange,
   target: Target,
   deployments: readonly Deployment[],
   search: Search,
@@ -104,7 +109,6 @@ function groupByRest(
   const failed: Deployment[] = []
   for (const deployment of deployments) {
     const own = deployment.at(target)
-    if (attempts.some((attempt) => attempt.target === own)) continue
     const { circuitMs, rateLimitMs, failureMs } = circuitBreakers.rest(own, account.userId)
     if (circuitMs > 0) search.add({ reason: 'unavailable', waitMs: circuitMs })
     else if (rateLimitMs > 0) search.add({ reason: 'limit', waitMs: rateLimitMs })

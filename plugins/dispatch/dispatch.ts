@@ -182,10 +182,17 @@ export async function dispatchExchange(
     // Also for routes that another plugin has set.
     checkModelAllowed(exchange.account, target)
     const pool = deployments?.poolOf(target)
-    const place = pool && (await deployments?.take(exchange, target, choiceAt(pool, target, route, tried)))
+    const choice = pool && choiceAt(pool, target, route, tried)
+    const place = choice && (await deployments?.take(exchange, target, choice))
     if (GatewayError.isInstance(place)) {
+      const [only] = errors
       // The errors of its deployments say more.
       if (!wasTried(exchange, target)) errors.push(place)
+      else if (route.isFixed && errors.length === 1 && only?.mayFailOver && !choice?.isRepeated) {
+        await waitForRetry(only, exchange.client.signal)
+        tried.push(target)
+        continue
+      }
       if (route.isFixed) break
       tried.push(target)
       target = nextTarget(remaining, tried)
@@ -206,7 +213,7 @@ export async function dispatchExchange(
     }
     errors.push(error)
     const isUnanswered = error.details.executed === 'maybe' && !retriesOnTimeout
-    const triesDeployments = place !== undefined && canTryNextDeployment(error)
+    const triesDeployments = choice?.isRepeated === false && canTryNextDeployment(error)
     if (isUnanswered || !(triesDeployments || canTryNextTarget(error, route)))
       throw error.status >= 500 ? forbidRetry(error) : error
     if (triesDeployments) continue
@@ -269,6 +276,7 @@ function choiceAt(
   return {
     pool,
     first: target === route.targets[0] ? deployment : undefined,
+    isRepeated: route.isFixed && tried.length > 0,
     ...(requires && { requires }),
     mayWait: () => route.isFixed || nextTarget(route, [...tried, target]) === undefined,
   }

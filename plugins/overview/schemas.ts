@@ -92,7 +92,7 @@ export const StatusSchema = Type.Object(
             description: 'The worst state of the circuits of its models.',
           }),
           open_models: Type.Array(Type.String(), {
-            description: 'Models whose circuit is open for everybody.',
+            description: 'Models whose circuit is open for everybody; "gpt-4o at west" for a deployment.',
           }),
           affected_callers: Count(
             'Circuits that are open for a single caller. 0 for operators with a scope.',

@@ -89,7 +89,7 @@ function showProviders({ providers, breakers }: OverviewServices) {
       provider,
       is_configured: providers.isAvailable(provider),
       state,
-      open_models: open.map(({ model }) => model),
+      open_models: open.map(({ model, deployment }) => (deployment ? `${model} at ${deployment}` : model)),
       affected_callers: ofCallers.filter((circuit) => circuit.provider === provider).length,
     }
   })

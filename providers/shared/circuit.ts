@@ -38,6 +38,7 @@ export const CircuitBreakers = service<CircuitBreakers>('circuit-breakers')
 interface CircuitInfo {
   readonly provider: string
   readonly model: string
+  readonly deployment?: string | undefined
   readonly state: CircuitState
 }
 

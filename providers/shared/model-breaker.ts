@@ -165,6 +165,7 @@ const NO_PROBES: Probes = {}
 export class ModelBreaker {
   readonly provider: string
   readonly model: string
+  readonly deployment: string | undefined
   /** How long the target rests after an error that does not say it. */
   readonly #restMs: number
   readonly #settings: BreakerSettings
@@ -185,6 +186,7 @@ export class ModelBreaker {
   ) {
     this.provider = provider
     this.model = model
+    this.deployment = deployment
     // Another deployment serves the model meanwhile.
     this.#restMs = deployment === undefined ? 0 : settings.open_ms
     this.#settings = settings

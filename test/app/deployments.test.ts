@@ -148,6 +148,22 @@ describe('deployments of a provider', () => {
     expect((await ask(gateway)).status).to.equal(200)
   })
 
+  it('are tried twice for a fixed model if there is only one', async () => {
+    const deployments = [{ id: 'only', base_url: both.east.url, key: 'EAST_KEY' }]
+    gateway = await startGateway(await withDeployments(both, { row: { deployments } }))
+    both.east.play({
+      body: completionOf(10, 40),
+      get status() {
+        return both.east.counts.requests === 1 ? 503 : 200
+      },
+    })
+    const { status, headers } = await ask(gateway)
+    expect([status, headers.get('x-deployment')]).to.deep.equal([200, 'only'])
+    both.east.play(FAILED)
+    expect((await ask(gateway)).status).to.equal(502)
+    expect(both.east.counts.requests).to.equal(4)
+  })
+
   it('are not tried after an error of the request', async () => {
     gateway = await startGateway(await withDeployments(both))
     for (const provider of [both.east, both.west])

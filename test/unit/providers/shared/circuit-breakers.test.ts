@@ -44,6 +44,27 @@ describe('circuit breakers', () => {
     expect(states()).to.deep.equal(['closed'])
   })
 
+  it('rest one deployment alone, and exclude the model when all of them rest', async () => {
+    breakers = createCircuitBreakers(
+      SETTINGS,
+      () => now,
+      () => 2,
+    )
+    const limit = (deployment: string, details: ErrorDetails) =>
+      breakers
+        .guard({ ...target, deployment }, ONCE, () => {
+          throw new GatewayError('provider_rate_limited', 'Slow down.', details)
+        })
+        .catch(() => undefined)
+    const restOf = (deployment: string) => breakers.rest({ ...target, deployment }, 2).rateLimitMs
+    await limit('east', { retryAfter: 7 })
+    expect([restOf('east'), restOf('west'), isUsable()]).to.deep.equal([7000, 0, true])
+    await limit('west', {})
+    expect([restOf('west'), isUsable()]).to.deep.equal([SETTINGS.open_ms, false])
+    pass(SETTINGS.open_ms)
+    expect(isUsable()).to.equal(true)
+  })
+
   it('lets calls through after fewer failures than the limit', async () => {
     await failTimes(2)
     expect(isUsable()).to.equal(true)
