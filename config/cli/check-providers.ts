@@ -3,12 +3,11 @@ import { NO_CLIENT } from '../../core/pipeline/decide-again.ts'
 import { createSecretRedactor, type SecretRedactor } from '../../core/secrets/redact-secrets.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import { ADAPTERS } from '../../providers/adapters.ts'
-import type { Authorizer } from '../../providers/auth/authorizer.ts'
 import { authorizeRequest } from '../../providers/shared/authorize.ts'
 import { withoutDate } from '../../providers/shared/catalog.ts'
 import { createAuthorizers, openProviders } from '../gateway/providers.ts'
 import { listSecrets } from '../settings/environment.ts'
-import { isConfigured, readSettings, type Settings } from '../settings/settings.ts'
+import { isCloudAuth, isConfigured, readSettings, type Settings } from '../settings/settings.ts'
 import { type CommandArgs, UsageError } from './command.ts'
 import { formatColumns } from './output.ts'
 import { buildKeyHeaders, findListUrl, listModels, type Probe } from './probe-provider.ts'
@@ -41,7 +40,6 @@ interface Result {
 interface Context {
   readonly settings: Settings
   readonly redactor: SecretRedactor
-  readonly authorizers: ReadonlyMap<string, Authorizer>
   readonly isPaid: boolean
   readonly model: string | undefined
 }
@@ -61,25 +59,20 @@ export async function checkProviders({ operands, options, environment, print }: 
     print(options.has('json') ? JSON.stringify([]) : message)
     return
   }
-  const rows = Object.fromEntries(Object.entries(settings.providers).filter(([id]) => ids.includes(id)))
-  const authorizers = await createAuthorizers(rows)
-  try {
-    const context: Context = {
-      settings: { ...settings, providers: rows },
-      redactor: createSecretRedactor(listSecrets({ ...settings })),
-      authorizers,
-      isPaid: options.has('paid'),
-      model: options.get('model'),
-    }
-    const endpoints = Object.entries(rows).flatMap(([id, row]) => listEndpoints(id, row))
-    const results = await Promise.all(endpoints.map((endpoint) => checkEndpoint(endpoint, context)))
-    if (options.has('json')) print(JSON.stringify(results))
-    else for (const line of formatColumns(results.map(toCells))) print(line)
-    const failed = results.filter(({ status }) => status === 'failed').length
-    if (failed > 0) throw new Error(`${failed} of ${results.length} checks failed.`)
-  } finally {
-    for (const authorizer of authorizers.values()) authorizer.close()
+  const context: Context = {
+    settings,
+    redactor: createSecretRedactor(listSecrets({ ...settings })),
+    isPaid: options.has('paid'),
+    model: options.get('model'),
   }
+  const endpoints = Object.entries(settings.providers)
+    .filter(([id]) => ids.includes(id))
+    .flatMap(([id, row]) => listEndpoints(id, row))
+  const results = await Promise.all(endpoints.map((endpoint) => checkEndpoint(endpoint, context)))
+  if (options.has('json')) print(JSON.stringify(results))
+  else for (const line of formatColumns(results.map(toCells))) print(line)
+  const failed = results.filter(({ status }) => status === 'failed').length
+  if (failed > 0) throw new Error(`${failed} of ${results.length} checks failed.`)
 }
 
 function listConfigured({ providers }: Settings): readonly string[] {
@@ -129,19 +122,18 @@ async function checkEndpoint(endpoint: Endpoint, context: Context): Promise<Resu
 
 /** Undefined if there is nothing that is free of charge. */
 async function probeEndpoint(endpoint: Endpoint, context: Context): Promise<Probe | undefined> {
-  const { redactor, authorizers, isPaid } = context
-  const { id, name, row } = endpoint
+  const { redactor, isPaid } = context
+  const { id, row } = endpoint
   const adapter = BY_FORMAT.get(row.format)
   if (adapter === undefined)
     return { problem: `The format ${row.format} is that of a plugin, which this command cannot check.` }
   if (!isConfigured(row)) return { problem: `It has no key: set ${row.key_variable}.` }
   try {
     const url = findListUrl(row)
-    const authorizer = authorizers.get(name) ?? authorizers.get(id)
-    const headers = { ...(await authorize(id, authorizer, url)), ...buildKeyHeaders(row, adapter) }
+    const headers = { ...(await fetchCredentials(id, row, url)), ...buildKeyHeaders(row, adapter) }
     if (url !== undefined) return await listModels(url, row, headers, redactor)
     if (isPaid) return await sendRequest(endpoint, context)
-    return authorizer && { models: [] }
+    return isCloudAuth(row.auth) ? { models: [] } : undefined
   } catch (error) {
     return { problem: errorMessage(redactor.error(error)) }
   }
@@ -149,16 +141,21 @@ async function probeEndpoint(endpoint: Endpoint, context: Context): Promise<Prob
 
 const CREDENTIALS_TIMEOUT_MS = 30_000
 
-/** Fetches credentials, which is free of charge and shows which step fails. */
-async function authorize(
+/** Fetches the credentials of a cloud, which is free of charge and shows which step fails. */
+async function fetchCredentials(
   id: string,
-  authorizer: Authorizer | undefined,
+  row: Row,
   url = new URL('https://localhost/'),
 ): Promise<Readonly<Record<string, string>>> {
+  const authorizer = (await createAuthorizers({ [id]: row })).get(id)
   if (authorizer === undefined) return {}
   const request = { method: 'POST', url, headers: {}, body: Buffer.alloc(0), apiKey: undefined } as const
   const deadline = { signal: AbortSignal.timeout(CREDENTIALS_TIMEOUT_MS) }
-  return authorizeRequest(authorizer.authorize.bind(authorizer), request, id, deadline)
+  try {
+    return await authorizeRequest(authorizer.authorize.bind(authorizer), request, id, deadline)
+  } finally {
+    authorizer.close()
+  }
 }
 
 /** Sends a request of one token. */

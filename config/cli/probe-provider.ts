@@ -28,6 +28,7 @@ export function findListUrl({ format, base_url, check_path, query, auth }: Row):
   const base = base_url.replace(/\/*$/, '/')
   // A deployment of Azure lists no models.
   const [, azure] = /^(https?:\/\/.*\/openai\/)deployments\//.exec(base) ?? []
+  if (azure === undefined && base.includes('{model}')) return undefined
   const url = new URL(path, azure ?? base)
   for (const [name, value] of Object.entries(query ?? {})) url.searchParams.set(name, value)
   return url

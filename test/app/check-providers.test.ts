@@ -4,11 +4,15 @@ import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { expect } from 'chai'
 import { dump } from 'js-yaml'
 import { runCommand } from '../support/command.ts'
+import { startScriptedEntra } from '../support/scripted-entra.ts'
 import { completion, type ScriptedProvider, startScriptedProvider } from '../support/scripted-provider.ts'
 import { withSettings } from '../support/settings.ts'
 import { readTestTls } from '../support/tls.ts'
 
 const KEY = 'ch3ck-key-n0-known-prefix'
+
+const TENANT = '8a1b2c3d-0000-4000-8000-000000000001'
+const CLIENT = '8a1b2c3d-0000-4000-8000-000000000002'
 
 describe('signalbox providers check', () => {
   let provider: ScriptedProvider
@@ -212,6 +216,39 @@ describe('signalbox providers check', () => {
     expect(provider.last()?.headers.authorization).to.equal(`Bearer ${environment.EAST_KEY}`)
     expect(west.last()?.headers.authorization).to.equal(`Bearer ${environment.WEST_KEY}`)
     expect(result.stderr).to.equal('2 of 3 checks failed.\n')
+  })
+
+  it('fetches the credentials of a cloud, and names the step that fails', async () => {
+    const entra = await startScriptedEntra()
+    const before = process.env.AZURE_AUTHORITY_HOST
+    process.env.AZURE_AUTHORITY_HOST = entra.authority
+    try {
+      play(listOf('gpt-4o'))
+      const { origin } = new URL(provider.url)
+      const secret = 'canary~of~a~client~secret'
+      const azure = {
+        ...{ format: 'openai', base_url: `${origin}/openai/deployments/{model}`, auth: 'entra' },
+        ...{ tenant_id: TENANT, client_id: CLIENT, client_secret_variable: 'AZURE_SECRET' },
+      }
+      const yaml = dump({ providers: { azure } })
+      const run = async () =>
+        runCommand(['providers', 'check'], { AZURE_SECRET: secret, ...(await withSettings(yaml)) })
+      const answered = await run()
+      expect(answered.stdout).to.match(/^azure {2}ok .*1 model\n$/)
+      expect(provider.last()?.path).to.equal('/openai/models')
+      expect(provider.last()?.headers.authorization).to.equal(`Bearer ${entra.issued[0]}`)
+      entra.refusal = {
+        status: 401,
+        body: { error: 'invalid_client', error_description: `AADSTS7000215: ${secret}` },
+      }
+      const refused = await run()
+      expect(refused.code).to.equal(1)
+      expect(refused.stdout).to.contain('the token request to Entra failed').and.not.contain(secret)
+    } finally {
+      if (before === undefined) delete process.env.AZURE_AUTHORITY_HOST
+      else process.env.AZURE_AUTHORITY_HOST = before
+      entra.close()
+    }
   })
 
   it('checks one provider by its id, and says why it cannot', async () => {
