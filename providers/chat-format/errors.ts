@@ -47,10 +47,15 @@ const QUOTA_CODES = new Set([
   'organization_usage_limit_exceeded',
 ])
 
-/** Mistral reports an unknown model in `type`, DeepSeek only in the message, both with status 400. */
+/**
+ * Mistral reports an unknown model in `type`, DeepSeek only in the message, both with status 400. Azure's
+ * models are deployments.
+ */
 function isUnknownModelError({ code, type, message }: ChatError): boolean {
-  return code === 'model_not_found' || type === 'invalid_model' || message === 'Model Not Exist'
+  return UNKNOWN_MODEL.has(code) || type === 'invalid_model' || message === 'Model Not Exist'
 }
+
+const UNKNOWN_MODEL = new Set(['model_not_found', 'DeploymentNotFound'])
 
 function toDetails({ param: path, code }: ChatError): ProviderErrorDetails {
   const param = path && (findParam(path, RESPONSES_FIELDS) ?? toChatPath(path))

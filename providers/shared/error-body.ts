@@ -28,9 +28,14 @@ export function parseErrorBody(body: unknown): ErrorBody {
   return {
     message: toMessage(fields.message) || toMessage(fields.detail),
     type: asString(fields.type),
-    code: typeof fields.code === 'number' ? String(fields.code) : asString(fields.code),
+    code: toCode(fields.code) || toCode(isJsonObject(fields.innererror) && fields.innererror.code),
     param: asString(fields.param) || findLocation(fields.message ?? fields.detail),
   }
+}
+
+/** Azure has the reason in `innererror`, sometimes only there. */
+function toCode(code: unknown): string {
+  return typeof code === 'number' ? String(code) : asString(code)
 }
 
 function errorFieldsOf(body: unknown): JsonObject {

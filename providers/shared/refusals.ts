@@ -53,6 +53,7 @@ const REFUSALS: readonly (readonly [Refusal, RegExp])[] = [
     'content_filter',
     anyOf(
       ...['content_filter', 'content_policy_violation', 'content management policy'],
+      ...['ResponsibleAIPolicyViolation'],
       ...['blocked by content filtering policy', 'content exists risk', 'data_inspection_failed'],
     ),
   ],
