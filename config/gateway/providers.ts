@@ -70,9 +70,10 @@ export async function openProviders(settings: Settings, sandboxUrl?: string): Pr
       checkModels(catalog.models)
       for (const [id, row] of Object.entries(providers)) {
         const { format, base_url, api_key, auth, query, capabilities } = row
-        const adapter = adapters.get(format)
-        if (adapter === undefined) throw new Error(describeUnknownFormat(id, format, [...adapters.keys()]))
+        const general = adapters.get(format)
+        if (general === undefined) throw new Error(describeUnknownFormat(id, format, [...adapters.keys()]))
         if (!isAvailable(id)) continue
+        const adapter = general.configure?.(row) ?? general
         const { deployments = [] } = row
         const isEachAddressed = deployments.every((own) => own.base_url !== undefined)
         const ofFirst = isEachAddressed ? deployments[0]?.base_url : undefined
@@ -134,6 +135,7 @@ export async function openProviders(settings: Settings, sandboxUrl?: string): Pr
 /** The modules that authorize by the identity of a cloud. They are loaded if a provider needs them. */
 const AUTHORIZERS: Readonly<Partial<Record<CloudAuth, () => Promise<(row: CloudRow) => Authorizer>>>> = {
   entra: async () => (await import('../../providers/auth/entra.ts')).createEntraAuthorizer,
+  google: async () => (await import('../../providers/auth/google.ts')).createGoogleAuthorizer,
 }
 
 /** Creates what authorizes the requests to providers with the identity of a cloud, by their ids. */

@@ -59,7 +59,8 @@ const RESERVED_HEADERS = [
 ]
 
 /** The fields of a provider's row that a kind of cloud credentials needs. */
-const NEEDED_FIELDS: Readonly<Record<string, readonly string[]>> = { aws: ['region'], google: ['location'] }
+const NEEDED_FIELDS: Readonly<Record<string, readonly string[]>> = { aws: ['region'] }
+const VERTEX_FIELDS = ['project', 'location']
 
 function findProviderIssues(setting: string, row: JsonObject): readonly string[] {
   const { format, base_url, auth, key_variable, client_secret_variable, fields, body } = row
@@ -67,6 +68,8 @@ function findProviderIssues(setting: string, row: JsonObject): readonly string[]
   const issues: string[] = []
   for (const field of NEEDED_FIELDS[String(auth)] ?? [])
     if (row[field] === undefined) issues.push(`${setting}.${field} is needed with auth: ${auth}`)
+  for (const field of format === 'vertex' ? VERTEX_FIELDS : [])
+    if (row[field] === undefined) issues.push(`${setting}.${field} is needed with format: vertex`)
   if (client_secret_variable !== undefined)
     for (const field of ['tenant_id', 'client_id'])
       if (row[field] === undefined) issues.push(`${setting}.${field} is needed with client_secret_variable`)

@@ -11,9 +11,9 @@ const optionalText = (description: string) => Type.Optional(Type.String({ minLen
 const CLOUD_FIELDS = {
   role_arn: optionalText('With auth: aws, the role to assume with the credentials found.'),
   profile: optionalText('With auth: aws, the profile of the shared configuration files.'),
-  project: optionalText('Project of Google Cloud.'),
+  project: optionalText('Project of Google Cloud. Required with format: vertex.'),
   location: optionalText(
-    'Location of Google Cloud, such as europe-west4 or global. Required with auth: google.',
+    'Location of Google Cloud, such as europe-west4 or global. Required with format: vertex.',
   ),
   credentials_file: optionalText(
     'With auth: google, a key file or the configuration of an external account. Default: that of the ' +

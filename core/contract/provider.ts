@@ -143,6 +143,13 @@ export interface ProviderAdapter {
    * a field is missing. Default: the setting is required.
    */
   baseUrl?(row: ProviderLocation): string | undefined
+  /** Returns the adapter for a provider with the fields of its row. Default: the adapter itself. */
+  configure?(row: ProviderLocation): ProviderAdapter
+  /**
+   * Returns the adapter of a model, for services whose models have formats of their own. It is used in place
+   * of this one for all that requests and replies need. Must return the same object for the same format.
+   */
+  forModel?(model: string): ProviderAdapter
   /** Builds the headers that carry the API key. The setting `auth` of a provider replaces them. */
   buildAuthHeaders(apiKey: string): Readonly<Record<string, string>>
   /**

@@ -19,19 +19,23 @@ import type { AnthropicBody, AnthropicThinking } from './wire.ts'
  * (docs/providers.md, "Parameters" and "Anthropic"). Throws a `GatewayError` for content that
  * Anthropic does not support.
  */
-export function buildAnthropicRequest(request: ChatRequest, target: Target): ProviderRequest {
+export function buildAnthropicRequest(
+  request: ChatRequest,
+  target: Target,
+  { pathOf, bodyOf }: AnthropicApi = ANTHROPIC_API,
+): ProviderRequest {
   const native = parseNativeFields(request, target)
   const { messages, omitted } = placeMedia(request.messages, MEDIA_PLACES, target)
   const placed = messages === request.messages ? request : { ...request, messages }
   const body = limitCacheMarks(buildBody(placed, target, native))
   return {
-    path: '/v1/messages',
+    path: pathOf(target.model, request.stream === true),
     headers: {
       'content-type': 'application/json',
       accept: request.stream ? 'text/event-stream' : 'application/json',
       ...native.headers,
     },
-    body: JSON.stringify(body),
+    body: JSON.stringify(bodyOf?.(body) ?? body),
     omitted: [
       ...omitted,
       ...findOmittedFields(request, (field) => isSent(field, body)),
@@ -41,6 +45,14 @@ export function buildAnthropicRequest(request: ChatRequest, target: Target): Pro
     changed: findChanges(request, body, native.isForModel),
   }
 }
+
+/** What differs between the services that have Claude. */
+export interface AnthropicApi {
+  pathOf(model: string, isStream: boolean): string
+  bodyOf?(body: AnthropicBody): object
+}
+
+const ANTHROPIC_API: AnthropicApi = { pathOf: () => '/v1/messages' }
 
 /**
  * Builds a request for the free count of input tokens, with the fields that it takes:

@@ -38,7 +38,7 @@ function parseGeminiEmbeddings(body: unknown, request: ChatRequest): ReplyEvent 
 }
 
 /** Gemini does not normalize vectors that it shortens; OpenAI's clients rely on it. */
-function toUnitLength(vector: readonly number[]): readonly number[] {
+export function toUnitLength(vector: readonly number[]): readonly number[] {
   let sum = 0
   for (const value of vector) sum += value * value
   const length = Math.sqrt(sum)

@@ -75,11 +75,14 @@ function parseDuration(value: unknown): number | undefined {
   return seconds === undefined ? undefined : Number(seconds)
 }
 
-function classify(status: number, { reason, quotaIds }: GeminiError): ProviderErrorCode | undefined {
+function classify(status: number, { reason, quotaIds, message }: GeminiError): ProviderErrorCode | undefined {
   if (status === 402 || quotaIds.some((id) => /PerDay/i.test(id))) return 'provider_quota_exceeded'
   if (reason === 'API_KEY_INVALID') return 'provider_authentication_error'
-  return status === 404 ? 'model_not_found' : undefined
+  return status === 404 || (status === 400 && NOT_IN_REGION.test(message)) ? 'model_not_found' : undefined
 }
+
+/** Of Vertex AI. */
+const NOT_IN_REGION = /\bis not servable in region\b/
 
 function toDetails({ field }: GeminiError): ProviderErrorDetails {
   const path = field.replace(/^\w+Request\./, '').replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

@@ -1,4 +1,5 @@
 import type { ChatRequest } from '../../core/contract/chat.ts'
+import type { JsonObject } from '../../core/contract/json.ts'
 import type { ParameterChange, ProviderRequest, Target } from '../../core/contract/provider.ts'
 import {
   clampOutputLimit,
@@ -22,7 +23,11 @@ import type { GeminiBody, GeminiFamily, GenerationConfig } from './wire.ts'
  * (docs/providers.md, "Parameters" and "Gemini"). Throws a `GatewayError` for content that Gemini
  * does not support.
  */
-export function buildGeminiRequest(request: ChatRequest, target: Target): ProviderRequest {
+export function buildGeminiRequest(
+  request: ChatRequest,
+  target: Target,
+  { pathOf, fieldsOf }: GeminiApi = GEMINI_API,
+): ProviderRequest {
   const family = familyOf(target.model)
   const { messages, omitted } = placeMedia(request.messages, MEDIA_PLACES, target)
   const body: GeminiBody = {
@@ -32,12 +37,13 @@ export function buildGeminiRequest(request: ChatRequest, target: Target): Provid
   }
   const sentFields = { ...body, ...body.generationConfig }
   return {
-    path: buildPath(target.model, request.stream === true),
+    // Without `alt=sse`, a stream is sent as one JSON array.
+    path: pathOf(target.model, request.stream ? 'streamGenerateContent?alt=sse' : 'generateContent'),
     headers: {
       'content-type': 'application/json',
       accept: request.stream ? 'text/event-stream' : 'application/json',
     },
-    body: JSON.stringify(body),
+    body: JSON.stringify({ ...body, ...fieldsOf?.(request) }),
     omitted: [
       ...omitted,
       ...findOmittedFields(request, isSentIn(sentFields, RENAMED_FIELDS)),
@@ -83,10 +89,15 @@ const RENAMED_FIELDS: RenamedFields = {
   reasoning_effort: ['thinkingConfig'],
 }
 
-/** Without `alt=sse`, a stream is sent as one JSON array. */
-function buildPath(model: string, isStream: boolean): string {
-  const method = isStream ? 'streamGenerateContent?alt=sse' : 'generateContent'
-  return `/v1beta/models/${encodeURIComponent(model)}:${method}`
+/** What differs between the services that have Gemini. */
+export interface GeminiApi {
+  pathOf(model: string, method: string): string
+  /** Returns further fields of the body. */
+  fieldsOf?(request: ChatRequest): JsonObject
+}
+
+const GEMINI_API: GeminiApi = {
+  pathOf: (model, method) => `/v1beta/models/${encodeURIComponent(model)}:${method}`,
 }
 
 /** Names without a version, such as `gemini-flash-latest`, are those of current models. */

@@ -128,6 +128,33 @@ const REPLY_LIMIT: ResponseLimit = { maxBytes: MAX_REPLY_MIB * 1024 * 1024, isCu
 const ERROR_LIMIT: ResponseLimit = { maxBytes: 64 * 1024, isCutOff: true }
 
 export function createProviderClient(options: ProviderClientOptions): ProviderClient {
+  const { id, adapter } = options
+  if (adapter.forModel === undefined) return createClient(options)
+  const adapterOf = adapter.forModel.bind(adapter)
+  const clients = new Map<ProviderAdapter, ProviderClient>()
+  const clientOf = ({ model }: Target): ProviderClient => {
+    const own = adapterOf(model)
+    const client = clients.get(own) ?? createClient({ ...options, adapter: own })
+    clients.set(own, client)
+    return client
+  }
+  return {
+    id,
+    send: async (request, target, ...rest) => clientOf(target).send(request, target, ...rest),
+    async countTokens(request, target, ...rest) {
+      const { countTokens } = clientOf(target)
+      if (countTokens === undefined) throw unusableReplyError(`${id} does not count tokens of this model.`)
+      return countTokens(request, target, ...rest)
+    },
+    findDeviations: (request, target) => clientOf(target).findDeviations(request, target),
+    async close() {
+      await Promise.all([...clients.values()].map((client) => client.close()))
+    },
+  }
+}
+
+/** A client for models of one format. */
+function createClient(options: ProviderClientOptions): ProviderClient {
   const { id, adapter, apiKey, timeouts, redactor = createSecretRedactor([apiKey]) } = options
   const { limits = OPENAI_LIMITS } = adapter
   const { origin, pathname } = new URL(options.baseUrl)
