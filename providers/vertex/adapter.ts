@@ -9,7 +9,7 @@ import { createVertexPath, vertexBaseUrl } from './location.ts'
 /**
  * Vertex AI of Google Cloud: Gemini in the format `gemini`, Claude in the format `anthropic`, and embeddings
  * (docs/providers.md, "Vertex AI"):
- * https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest/v1/projects.locations.publishers.models
+ * https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference
  */
 export const vertex: ProviderAdapter = createVertexAdapter({})
 

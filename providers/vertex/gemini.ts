@@ -24,7 +24,7 @@ export function createVertexGemini(pathOf: VertexPath) {
   } satisfies ProviderAdapter
 }
 
-/** https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest/v1/projects.locations.publishers.models/countTokens */
+/** https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/count-tokens */
 function buildCountRequest(request: ChatRequest, target: Target, api: GeminiApi): ProviderRequest {
   const { headers, body } = buildGeminiRequest({ ...request, stream: false }, target, api)
   const { contents, systemInstruction, tools } = parseJsonObject(String(body)) ?? {}
