@@ -105,8 +105,9 @@ export function restrictRoute(
   requires: Requirement | undefined,
   providers: ReadonlyMap<string, Provider>,
 ): Route {
-  if (requires === undefined || route.requires === requires) return route
+  if (requires === undefined) return route
   const isMet = (target: Target) => meetsRequirement(requires, target, providers.get(target.provider))
+  if (route.requires === requires && route.targets.every(isMet)) return route
   const [first, ...others] = route.targets.filter(isMet)
   if (first === undefined) throw requirementError('No model of the route of this request meets', requires)
   const bestTargets = route.targets.slice(0, route.bestTargets).filter(isMet).length

@@ -9,6 +9,7 @@ import { userTexts } from '../../core/inspection/request-texts.ts'
 import type { PatternRun } from '../../core/patterns/pattern-run.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import { armEntry, type CompiledRouting, type CompiledRoutingRule, skippedEntry } from './compile.ts'
+import { requireAction } from './require-action.ts'
 
 /** The combined effect of all matching rules of the rule sets that were evaluated so far. */
 export interface RuleDecision {
@@ -96,7 +97,7 @@ function matchesAll(
   try {
     return rule.matchers.every((matches) => matches(input))
   } catch (error) {
-    reportFailure(rule.id, error, decision, compiled)
+    reportFailure(rule.id, error, decision, compiled, rule.actions.some(isGuard))
     for (const { applied } of rule.actions) decision.trace.push(skippedEntry(applied, 'condition_failed'))
     return false
   }
@@ -104,19 +105,21 @@ function matchesAll(
 
 /**
  * Reports what a plugin threw. A user's rule is skipped, and the others are evaluated. What a policy demands
- * must not be left out, so the request is refused. See docs/decisions/plugins.md, "A rule whose condition
- * throws does not match".
+ * and what any rule requires of models must not be left out, so the request is refused. See
+ * docs/decisions/plugins.md, "A rule whose condition throws does not match".
  */
 function reportFailure(
   ruleId: number,
   error: unknown,
   decision: RuleDecision,
   { isPolicy }: CompiledRouting,
+  isGuarding = false,
 ): void {
   if (GatewayError.isInstance(error)) throw error
   decision.onFailure?.(ruleId, error)
-  if (!isPolicy) return
-  const message = 'A rule of a policy could not be evaluated, so the request was refused.'
+  if (!isPolicy && !isGuarding) return
+  const rule = isPolicy ? 'A rule of a policy' : 'A rule that requires attributes of models'
+  const message = `${rule} could not be evaluated, so the request was refused.`
   throw new GatewayError('internal_error', message, { cause: error, meta: { rule_id: ruleId } })
 }
 
@@ -136,6 +139,10 @@ function findOverruled(
     ...(chosen.has('mode') ? ['model'] : NONE),
     ...(isTargetChosen && !isPolicy ? ['copy'] : NONE),
   ]
+}
+
+function isGuard({ action }: CompiledRoutingRule['actions'][number]): boolean {
+  return action === requireAction
 }
 
 function applyActions(

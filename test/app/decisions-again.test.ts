@@ -22,14 +22,16 @@ interface Made {
   readonly position: number
 }
 
-describe(`deciding again under rules, splits, keys and activations (seed ${SEED})`, function () {
+describe(`deciding again under rules, splits, requirements, keys and activations (seed ${SEED})`, function () {
   this.timeout(180_000)
   let gateway: RunningGateway
   let user: TestUser
   let keys: { id: string; key: string }[]
 
   before(async () => {
-    const routing = 'routing: { learned: "on", explore: 0.2 }\n'
+    const routing =
+      'routing: { learned: "on", explore: 0.2 }\n' +
+      'providers: { openai: { zdr: true }, mistral: { region: eu }, anthropic: { region: eu, zdr: true } }\n'
     gateway = await startGateway({ CONFIG: await writeSettings(DECIDABLE + routing), LOG_LEVEL: 'silent' })
     const { dataDir } = gateway
     await writeVersions(
@@ -67,6 +69,12 @@ describe(`deciding again under rules, splits, keys and activations (seed ${SEED}
         const rule = { name: 'split', is_enabled: true, priority: random.integer(5) }
         const match = { match_json: { contains: random.pick(WORDS) } }
         return user.call('POST', '/v1/routing-rules', { ...rule, ...match, action_json: { split } })
+      },
+      () => {
+        const require = random.pick([{ region: 'eu' }, { zdr: true }, { region: 'eu', zdr: true }])
+        const rule = { name: 'require', is_enabled: true, priority: random.integer(5) }
+        const match = { match_json: { contains: random.pick(WORDS) } }
+        return user.call('POST', '/v1/routing-rules', { ...rule, ...match, action_json: { require } })
       },
     ]
     await random.pick(steps)()

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import {
   type AttributedProviders,
@@ -22,7 +23,9 @@ describe('the action require', () => {
 
   before(async () => {
     providers = await startAttributedProviders()
-    gateway = await startGateway(await withSettings(providers.settings))
+    const settings = JSON.stringify({ ...JSON.parse(providers.settings), ledger: { record_prompts: 'full' } })
+    const RECORD_KEY = randomBytes(32).toString('base64')
+    gateway = await startGateway({ ...(await withSettings(settings)), RECORD_KEY })
   })
   beforeEach(async () => {
     providers.calls.length = 0
@@ -207,9 +210,7 @@ describe('the action require', () => {
     }
   })
 
-  it('is simulated, also as a draft, and what-if shows whom it moves', async () => {
-    const made = await ask('auto:cost')
-    expect(made.status).to.equal(200)
+  it('is simulated, also as a draft', async () => {
     const draft = routingRule({ require: { region: 'us' } })
     const rules = { routing: [draft] }
     const simulated = await user.call('POST', '/v1/simulate', { ...chat('auto:cost'), rules })
@@ -220,6 +221,28 @@ describe('the action require', () => {
     expect(refused.body.data).to.include({ outcome: 'refused' })
     expect(refused.body.data.error).to.include({ code: 'no_providers_available', http_status: 503 })
     expect(refused.body.data.rule_trace[0].excluded).to.deep.equal(['alpha/alpha-1'])
+  })
+
+  it('shows in what-if which requests it would move and refuse', async () => {
+    expect((await ask('auto:cost')).body.model).to.equal('alpha-1')
+    expect((await ask('gamma-1')).body.model).to.equal('gamma-1')
+    expect((await ask('alpha-1')).body.model).to.equal('alpha-1')
+    const whatIf = async (require: object) => {
+      const file = { users: [{ user: user.id, routing_rules: [routingRule({ require })] }] }
+      const { status, body } = await asAdmin(gateway, 'POST', `/admin/what-if?user=${user.id}`, { file })
+      expect(status, JSON.stringify(body)).to.equal(200)
+      return body.data
+    }
+    const { reproduced, effects, examples } = await whatIf({ region: 'us' })
+    expect(reproduced).to.include({ same: 3, different: 0 })
+    expect(effects).to.include({ routed: 1, blocked: 1, unchanged: 1 })
+    expect(JSON.stringify(examples)).to.contain('require: region us').and.contain('gamma-1')
+    const callsBefore = providers.calls.length
+    await addRule({ require: { region: 'us' } })
+    await ask('auto:cost')
+    await ask('alpha-1')
+    expect(providers.calls.slice(callsBefore).map(({ model }) => model)).to.deep.equal(['gamma-1'])
+    expect((await whatIf({ region: 'us' })).reproduced).to.include({ different: 0 })
   })
 
   it('is recorded with what it excluded, and the decision can be made again', async () => {
