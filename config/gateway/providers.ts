@@ -134,6 +134,7 @@ export async function openProviders(settings: Settings, sandboxUrl?: string): Pr
 
 /** The modules that authorize by the identity of a cloud. They are loaded if a provider needs them. */
 const AUTHORIZERS: Readonly<Partial<Record<CloudAuth, () => Promise<(row: CloudRow) => Authorizer>>>> = {
+  aws: async () => (await import('../../providers/auth/aws.ts')).createAwsAuthorizer,
   entra: async () => (await import('../../providers/auth/entra.ts')).createEntraAuthorizer,
   google: async () => (await import('../../providers/auth/google.ts')).createGoogleAuthorizer,
 }

@@ -161,7 +161,8 @@ describe('"config check"', () => {
       expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' })
       expect(stderr).to.contain(
         'providers.post.format is "telegraph", which is not a known format. ' +
-          'Use one of openai, anthropic, gemini, mistral, deepseek, or list the plugin that adds the format.',
+          'Use one of openai, anthropic, gemini, mistral, deepseek, vertex, bedrock, ' +
+          'or list the plugin that adds the format.',
       )
     }
     const { code, stdout } = await check(

@@ -179,7 +179,7 @@ describe('wire formats that cannot be used', () => {
   it('stop the start if a provider names one that no plugin adds, with the known ones', async () => {
     expect(await failureOf({ telegraph }, 'telegrph')).to.equal(
       'providers.post.format is "telegrph", which is not a known format. Use one of openai, anthropic, gemini, ' +
-        'mistral, deepseek, telegraph, or list the plugin that adds the format.',
+        'mistral, deepseek, vertex, bedrock, telegraph, or list the plugin that adds the format.',
     )
   })
 

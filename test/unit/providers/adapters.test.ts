@@ -24,6 +24,8 @@ describe('the built-in adapters', () => {
       gemini: { 'x-goog-api-key': 'sk-key' },
       mistral: { authorization: 'Bearer sk-key' },
       deepseek: { authorization: 'Bearer sk-key' },
+      vertex: { 'x-goog-api-key': 'sk-key' },
+      bedrock: { authorization: 'Bearer sk-key' },
     })
   })
 
