@@ -46,10 +46,10 @@ export const ProviderRow = StrictObject({
   format: Type.Optional(
     Type.String({
       pattern: '^[a-z][a-z0-9-]*$',
-      examples: ['openai', 'anthropic', 'gemini', 'mistral', 'deepseek', 'bedrock'],
+      examples: ['openai', 'anthropic', 'gemini', 'mistral', 'deepseek', 'bedrock', 'vertex'],
       description:
         'The wire format of the provider: openai for every compatible one, anthropic, gemini, mistral, ' +
-        'deepseek, bedrock, or a format that a listed plugin adds. Required without a preset.',
+        'deepseek, bedrock, vertex, or a format that a listed plugin adds. Required without a preset.',
     }),
   ),
   base_url: Type.Optional(

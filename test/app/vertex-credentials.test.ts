@@ -2,8 +2,10 @@ import { writeFile } from 'node:fs/promises'
 import { expect } from 'chai'
 import { dump } from 'js-yaml'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
+import { runCloudLibrary, whyNoCloudLibrary } from '../support/python.ts'
 import { type ScriptedVertex, startScriptedVertex, vertexRow } from '../support/scripted-vertex.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
+import { skip } from '../support/skip.ts'
 import { waitUntil } from '../support/wait.ts'
 
 const REPLY = {
@@ -56,6 +58,30 @@ describe('credentials of Google', () => {
     const { iss, iat, exp } = claimsOf(vertex.assertions[0])
     expect(iss).to.equal('gateway@rail.iam.gserviceaccount.com')
     expect(exp - iat).to.equal(3600)
+  })
+
+  it("come for an assertion that Google's library for Python accepts", async function () {
+    const reason = whyNoCloudLibrary('google.auth')
+    if (reason !== undefined) skip(this, reason)
+    expect((await ask(await start())).status).to.equal(200)
+    const script = `
+import json, sys
+from google.auth import jwt
+assertion, key, audience = sys.argv[1:]
+claims = jwt.decode(assertion, key, audience=audience)
+print(json.dumps(dict(header=jwt.decode_header(assertion), claims=claims)))
+`
+    const [assertion = ''] = vertex.assertions
+    const { header, claims } = await runCloudLibrary(script, [assertion, vertex.publicKey, vertex.tokenUri])
+    expect(header).to.deep.equal({ alg: 'RS256', typ: 'JWT', kid: 'key-1' })
+    expect(claims).to.include({
+      ...{ iss: 'gateway@rail.iam.gserviceaccount.com', aud: vertex.tokenUri },
+      scope: 'https://www.googleapis.com/auth/cloud-platform',
+    })
+    const other = await startScriptedVertex()
+    other.close()
+    const refused = runCloudLibrary(script, [assertion, other.publicKey, vertex.tokenUri])
+    expect(await refused.catch((error: Error) => error.message)).to.contain('Could not verify')
   })
 
   it('are read again when the key file changes, without a restart', async () => {
