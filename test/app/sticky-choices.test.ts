@@ -232,6 +232,32 @@ describe('automatic choices with routing.sticky', function () {
   })
 })
 
+describe('deployments with routing.sticky', function () {
+  this.timeout(60_000)
+
+  it('keep the conversations that they have in their cache', async () => {
+    const provider = await startScriptedProvider()
+    playUsage(provider)
+    const deployments = ['one', 'two'].map((id) => ({ id, key: `${id.toUpperCase()}_KEY` }))
+    const settings = stickySettings(provider.url, { more: { auth: undefined, deployments } })
+    const keys = { ONE_KEY: 'key-one', TWO_KEY: 'key-two' }
+    const gateway = await startGateway({ ...(await withSettings(settings)), ...keys })
+    const ask = async (...texts: readonly string[]) => {
+      const body = { model: 'auto:cost', ...conversation(...texts), ...LONG_REPLY }
+      const { status } = await gateway.call('POST', '/v1/chat/completions', body)
+      expect(status).to.equal(200)
+      return provider.last()?.headers.authorization
+    }
+    const firsts = [await ask('One'), await ask('Two'), await ask('Three')]
+    expect(new Set(firsts).size).to.equal(2)
+    for (const more of ['more', 'and more', 'and still more'])
+      for (const [index, text] of ['One', 'Two', 'Three'].entries())
+        expect(await ask(text, more)).to.equal(firsts[index])
+    await gateway.stop()
+    provider.close()
+  })
+})
+
 describe('sticky choices that are decided again', function () {
   this.timeout(120_000)
 

@@ -8,7 +8,7 @@ export const SHORT_REPLY = { max_tokens: 1 }
 export const LONG_REPLY = { max_tokens: 500 }
 
 /** Settings of a gateway with these two models, which cost counts for alone, at one provider. */
-export function stickySettings(base_url: string, { seconds = 300, cached = 0.1 } = {}): string {
+export function stickySettings(base_url: string, { seconds = 300, cached = 0.1, more = {} } = {}): string {
   const shared = { provider: 'lab', context: 128_000, max_output: 16_000, quality: 50, latency_ms: 100 }
   const row = (id: string, price: object, tools: boolean) => ({
     ...{ id, ...shared, price, capabilities: { tools, images: false, json: 'schema' } },
@@ -21,7 +21,9 @@ export function stickySettings(base_url: string, { seconds = 300, cached = 0.1 }
     rate_limits: { requests_per_minute: { free: null, paid: null } },
     routing: { sticky: { seconds } },
     modes: { cost: { cost: 1000, quality: 1, latency: 1 } },
-    providers: { lab: { format: 'openai', base_url, auth: 'none', capabilities: { json: 'schema' } } },
+    providers: {
+      lab: { format: 'openai', base_url, auth: 'none', capabilities: { json: 'schema' }, ...more },
+    },
     models,
   }
   return Object.entries(settings)
