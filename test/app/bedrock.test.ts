@@ -1,6 +1,9 @@
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
 import Anthropic from '@anthropic-ai/sdk'
 import { expect } from 'chai'
 import { dump } from 'js-yaml'
+import { makeFolder } from '../support/folders.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { whyNoCloudLibrary } from '../support/python.ts'
 import {
@@ -187,8 +190,8 @@ describe('format: bedrock', () => {
     await gateway.stop()
     process.env.AWS_ENDPOINT_URL_STS = bedrock.url
     const Expiration = new Date(Date.now() + 3_600_000).toISOString()
-    bedrock.play(({ path }) =>
-      path === '/'
+    bedrock.play((sent) =>
+      sent.path === '/'
         ? {
             headers: { 'content-type': 'text/xml' },
             body: `<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>ASIAROLE</AccessKeyId>
@@ -208,6 +211,23 @@ describe('format: bedrock', () => {
     expect(await verifySignatures(bedrock, role)).to.deep.equal([false, true, true])
     const own = { access_key: ACCESS_KEY, secret_key: SECRET_KEY, region: REGION }
     expect(await verifySignatures(bedrock, own)).to.deep.equal([true, false, false])
+  })
+
+  it('signs streams with the credentials of a profile', async function () {
+    const reason = whyNoCloudLibrary('botocore')
+    if (reason !== undefined) skip(this, reason)
+    await gateway.stop()
+    const file = path.join(await makeFolder(), 'credentials')
+    await writeFile(file, '[models]\naws_access_key_id = AKIAPROFILE\naws_secret_access_key = of/profile\n')
+    process.env.AWS_SHARED_CREDENTIALS_FILE = file
+    delete process.env.AWS_ACCESS_KEY_ID
+    bedrock.play({ body: Buffer.concat(CLAUDE_EVENTS.map(chunkFrame)) })
+    await start({ profile: 'models' })
+    const request = { model: `bedrock:${CLAUDE}`, max_tokens: 100, messages: MESSAGES }
+    const { content } = await anthropic().messages.stream(request).finalMessage()
+    expect(content).to.deep.equal(CLAUDE_CONTENT)
+    const keys = { access_key: 'AKIAPROFILE', secret_key: 'of/profile', region: REGION }
+    expect(await verifySignatures(bedrock, keys)).to.deep.equal([true])
   })
 
   it('says which step failed if there are no credentials, or if the role is refused', async () => {
@@ -361,6 +381,42 @@ describe('format: bedrock', () => {
       .finalMessage()
     expect(message.content.map(({ type }) => type)).to.deep.equal(['text', 'tool_use'])
     expect(message.usage).to.include(CLAUDE_USAGE)
+  })
+
+  it('carries signed reasoning of Converse to the client and back', async () => {
+    const reasoningText = { text: 'Which one?', signature: 'c2lnbmVk' }
+    const ofBlock = (contentBlockIndex: number, delta: object) =>
+      frame('contentBlockDelta', { contentBlockIndex, delta })
+    bedrock.play({
+      body: Buffer.concat([
+        frame('messageStart', { role: 'assistant' }),
+        ofBlock(0, { reasoningContent: { text: 'Which one?' } }),
+        ofBlock(0, { reasoningContent: { signature: 'c2lnbmVk' } }),
+        frame('contentBlockStop', { contentBlockIndex: 0 }),
+        ofBlock(1, { text: 'Track 9' }),
+        frame('contentBlockStop', { contentBlockIndex: 1 }),
+        frame('messageStop', { stopReason: 'end_turn' }),
+        frame('metadata', { usage: CONVERSE_USAGE }),
+      ]),
+    })
+    const request = { model: `bedrock:${NOVA}`, max_tokens: 100 }
+    const streamed = await anthropic()
+      .messages.stream({ ...request, messages: MESSAGES })
+      .finalMessage()
+    expect(streamed.content).to.deep.equal(CLAUDE_CONTENT)
+    const content = [{ reasoningContent: { reasoningText } }, { text: 'Track 9' }]
+    const output = { message: { role: 'assistant', content } }
+    bedrock.play({ body: { ...CONVERSE_REPLY, output, stopReason: 'end_turn' } })
+    const whole = await anthropic().messages.create({
+      ...request,
+      messages: [
+        ...MESSAGES,
+        { role: 'assistant', content: streamed.content },
+        { role: 'user', content: 'Why?' },
+      ],
+    })
+    expect(lastBody().messages[1]).to.deep.equal({ role: 'assistant', content })
+    expect(whole.content).to.deep.equal(CLAUDE_CONTENT)
   })
 
   it('asks for JSON by the schema, or by a tool where the model takes no schema', async () => {
