@@ -293,6 +293,18 @@ export interface ClientSession {
   onClose(notify: () => void): void
 }
 
+/**
+ * How long a request waits for others than the gateway: its body, providers, other services, its turn. A
+ * plugin that calls another service says when it begins and ends to wait. What remains is the time of the
+ * gateway itself: see docs/api.md, "Own time".
+ */
+export interface WaitingTime {
+  begin(): void
+  end(): void
+  /** Milliseconds until `now`, as of `performance.now()`. Waits may overlap: time counts once. */
+  totalMs(now: number): number
+}
+
 /** The connection to the client of a request. */
 export interface ClientConnection {
   /** The client disconnected before the response ended. */
@@ -305,6 +317,8 @@ export interface ClientConnection {
   onAbort(notify: (reason: unknown) => void): () => void
   /** Calls `notify` once the response has ended or the client has disconnected (immediately if it has). */
   onClose(notify: () => void): void
+  /** Undefined if nobody measures the time of the gateway itself. */
+  readonly waiting?: WaitingTime
   /** The WebSocket connection that the request opens or is a message of. Undefined for other requests. */
   readonly session?: ClientSession | undefined
   /**

@@ -26,6 +26,8 @@ export interface GatewayFields {
   endpoint?: string
   /** The matched endpoint is an inference endpoint. */
   isInference?: boolean
+  /** See `EndedRequest`. */
+  overheadMs?: number | undefined
   /** The deployment in a path of Azure OpenAI: the model of the request, whatever its body says. */
   deployment?: string
   /** Who may call the matched endpoint. */
@@ -101,6 +103,11 @@ export interface EndedRequest {
   readonly startedAt: number
   /** `performance.now()` when the response ended. */
   readonly endedAt: number
+  /**
+   * Milliseconds that the gateway itself took until the head of the response to an inference request.
+   * Undefined if there was none, as over WebSocket.
+   */
+  readonly overheadMs: number | undefined
   /** Undefined if the caller was not authenticated. */
   readonly account: Account | undefined
   /** Undefined on endpoints other than inference, and if the request could not be parsed. */

@@ -26,6 +26,7 @@ export const inferenceHeaders: TProperties = {
       examples: ['true'],
     }),
   ),
+  'x-signalbox-overhead-ms': Text('Milliseconds that the gateway itself took, with one decimal.'),
   'x-cache': Type.Optional(
     Type.String({
       description:

@@ -9,6 +9,7 @@ import {
 import { newRequestId } from '../util/ids.ts'
 import { INCOMPLETE_EVENT } from './incomplete-response.ts'
 import { MessageRequest } from './message-request.ts'
+import { RequestWaits } from './own-time.ts'
 
 /** The client of a request, or what stands in for one, that the gateway can end. */
 interface InterruptibleClient {
@@ -80,6 +81,7 @@ const NO_LISTENERS: readonly [] = []
  */
 class HttpClientConnection implements ClientConnection {
   isAborted = false
+  readonly waiting = new RequestWaits()
   session: ClientSession | undefined
   /** Why what the request waits for was cancelled: the client disconnected, or the gateway is ending. */
   #reason: Error | undefined

@@ -30,6 +30,7 @@ const EXPOSED_HEADERS = [
   'x-ratelimit-reset-requests',
   'x-request-id',
   'x-routing-mode',
+  'x-signalbox-overhead-ms',
 ].join(', ')
 
 /** How long browsers may cache the response to a preflight request. */

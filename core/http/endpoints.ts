@@ -30,6 +30,7 @@ import {
   parseIdempotency,
   type RepeatableEndpoint,
 } from './change-headers.ts'
+import { InterruptibleResponse } from './incomplete-response.ts'
 import { createBodyParser, createParamsParser, createQueryParser } from './parse-call.ts'
 import { type RawBodyReader, readTextBody } from './read-body.ts'
 import { sendEventStream, sendJsonText, sendJsonValue } from './send-response.ts'
@@ -88,6 +89,7 @@ export function enterEndpoint(
     ctx.access = access
     ctx.errorStyle = errorStyle
     if (errorStyle === 'anthropic') addAnthropicRequestId(ctx)
+    if (isInference && ctx.res instanceof InterruptibleResponse) ctx.res.timed = ctx
     return next()
   }
 }

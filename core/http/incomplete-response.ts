@@ -1,5 +1,6 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { TimedRequest } from './own-time.ts'
 
 const incompleteResponses = new WeakSet<ServerResponse>()
 
@@ -25,6 +26,8 @@ const LINGER_MS = 1000
 export class InterruptibleResponse<
   Request extends IncomingMessage = IncomingMessage,
 > extends ServerResponse<Request> {
+  /** The request whose own time the head tells. */
+  timed: TimedRequest | undefined
   #isWritten = false
 
   override end(chunk?: unknown, encoding?: unknown, callback?: unknown): this {

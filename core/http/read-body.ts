@@ -113,7 +113,9 @@ export function createBodyReader(limit: number, quota: BodyQuota, keep?: typeof 
     const decompressed = encoding === undefined ? undefined : decompress(ctx.req, encoding, counted)
     if (headers.expect !== undefined) sendContinue(ctx)
     if (decompressed === undefined) return readPlainBody(ctx, limit, counted, keep)
+    ctx.client.waiting?.begin()
     await loadReader()(Object.create(ctx, { req: { value: decompressed } }))
+    ctx.client.waiting?.end()
     ctx.request.body = parseBody(Buffer.from(String(ctx.request.body ?? '')), counted)
   }
 
@@ -228,11 +230,13 @@ function readPlainBody(
   counted: CountedBody,
   keep?: typeof keepReceived,
 ): Promise<void> {
+  client.waiting?.begin()
   return new Promise((resolve, reject) => {
     if (req.destroyed) reject(new Error('client disconnected'))
     let chunks: Buffer[] = []
     let size = 0
     const stop = (error: unknown) => {
+      client.waiting?.end()
       req.off('data', onData)
       chunks = []
       reject(error)
@@ -263,7 +267,11 @@ function readPlainBody(
     }
     req.on('data', onData)
     req.once('error', stop)
-    req.once('end', () => (size < LARGE_BODY_BYTES ? parse() : turns.yieldNow().then(parse)))
+    req.once('end', () => {
+      client.waiting?.end()
+      if (size < LARGE_BODY_BYTES) parse()
+      else void turns.yieldNow().then(parse)
+    })
   })
 }
 

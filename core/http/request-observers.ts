@@ -64,6 +64,7 @@ function toEndedRequest(ctx: GatewayContext): EndedRequest {
     isAborted: ctx.client.isAborted,
     startedAt: ctx.startedAt,
     endedAt: performance.now(),
+    overheadMs: ctx.overheadMs,
     account,
     exchange,
   }

@@ -115,7 +115,7 @@ const LEFT = { leaseMs: 0, holdMs: 0 }
 export interface ReserveOptions {
   /** How long to wait for a reservation that only other open reservations, or a recovery, prevent. */
   readonly waitMs: number
-  readonly client: Pick<ClientConnection, 'isAborted' | 'onAbort'>
+  readonly client: Pick<ClientConnection, 'isAborted' | 'onAbort' | 'waiting'>
   readonly remembered?: Remembered
   /** Returns what was used before the counter of an entry was created, if its `initial` is null. */
   readonly loadInitial?: (entry: ReservationEntry, rebuild: Rebuild) => Promise<number>
@@ -221,6 +221,7 @@ export class HeldReservations {
     const place = this.#lines.join(key)
     const unsubscribe = client.onAbort(() => place.wake())
     let pollMs = POLL_MS.first
+    client.waiting?.begin()
     try {
       for (;;) {
         const leftMs = deadline - performance.now()
@@ -235,6 +236,7 @@ export class HeldReservations {
         }
       }
     } finally {
+      client.waiting?.end()
       unsubscribe()
       place.leave()
     }

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import {
   type Attempt,
   type ChatRequest,
+  type ClientConnection,
   type EndedExchange,
   GatewayError,
   type Reply,
@@ -190,7 +191,7 @@ export async function dispatchExchange(
       // The errors of its deployments say more.
       if (!wasTried(exchange, target)) errors.push(place)
       else if (route.isFixed && errors.length === 1 && only?.mayFailOver && !choice?.isRepeated) {
-        await waitForRetry(only, exchange.client.signal)
+        await waitForRetry(only, exchange.client)
         tried.push(target)
         continue
       }
@@ -220,7 +221,7 @@ export async function dispatchExchange(
     if (triesDeployments) continue
     tried.push(target)
     if (error.code === 'context_length_exceeded') remaining = withLargerContext(remaining, target)
-    if (route.isFixed && errors.length === 1) await waitForRetry(error, exchange.client.signal)
+    if (route.isFixed && errors.length === 1) await waitForRetry(error, exchange.client)
     target = nextTarget(remaining, tried)
   }
   throw finalError(errors, route)
@@ -336,11 +337,13 @@ const MAY_BE_BILLED = { mayBeBilled: true } as const
  * Waits before the retry of a fixed model. Throws the error if a retry is not worthwhile; a client may wait
  * longer.
  */
-async function waitForRetry(error: GatewayError, signal: AbortSignal): Promise<void> {
+async function waitForRetry(error: GatewayError, client: ClientConnection): Promise<void> {
   const { retryAfter } = error.details
   const delayMs = retryAfter === undefined ? DEFAULT_RETRY_DELAY_MS : retryAfter * 1000
   if (delayMs > MAX_RETRY_DELAY_MS || error.code === 'provider_quota_exceeded') throw error
-  await sleep(delayMs, undefined, { signal }).catch(() => signal.throwIfAborted())
+  client.waiting?.begin()
+  await sleep(delayMs, undefined, { signal: client.signal }).catch(() => client.signal.throwIfAborted())
+  client.waiting?.end()
 }
 
 /** Of two errors of rate limits, the one after which clients may retry sooner. */

@@ -73,6 +73,7 @@ export function createGuardrailClient(options: GuardrailClientOptions): Guardrai
 
   async function call(body: string, textCount: number, client: ClientConnection): Promise<Verdict> {
     const timeout = AbortSignal.timeout(timeoutMs)
+    client.waiting?.begin()
     try {
       const verdict = parseVerdict(await post(body, AbortSignal.any([timeout, client.signal])), textCount)
       if (verdict !== undefined) return verdict
@@ -83,6 +84,8 @@ export function createGuardrailClient(options: GuardrailClientOptions): Guardrai
       if (timeout.aborted)
         throw new GuardrailCallError('timeout', `no complete answer within ${timeoutMs} ms`, { cause: error })
       throw new GuardrailCallError('unreachable', describeNetworkError(error), { cause: error })
+    } finally {
+      client.waiting?.end()
     }
   }
 

@@ -1,10 +1,5 @@
 import type { Registry } from 'prom-client'
-import type {
-  EndedRequest,
-  OperatorRegistry,
-  RequestObserver,
-  RuleTraceEntry,
-} from '../../core/contract/index.ts'
+import type { OperatorRegistry, RequestObserver, RuleTraceEntry } from '../../core/contract/index.ts'
 import { type CounterSeries, createCounter, createHistogram } from '../../core/util/metrics.ts'
 
 /** The label value for unknown endpoints, whose paths and methods are arbitrary input of clients. */
@@ -36,24 +31,14 @@ export function observeHttpRequests(metrics: Registry): RequestObserver {
 export function observeOverhead(metrics: Registry): RequestObserver {
   const overhead = createHistogram(metrics, {
     name: 'signalbox_overhead_seconds',
-    help: 'Time that the gateway adds to inference requests; for streams, only until the provider call.',
+    help: 'Time of the gateway itself until the head of the response to an inference request.',
     labelNames: ['endpoint'],
     buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1],
   })
   return (request) => {
-    const ms = overheadMsOf(request)
-    if (ms !== undefined) overhead(request.endpoint ?? OTHER).observe(ms / 1000)
+    const { overheadMs, endpoint = OTHER, isAborted } = request
+    if (overheadMs !== undefined && !isAborted) overhead(endpoint).observe(overheadMs / 1000)
   }
-}
-
-/** Undefined if no provider was called, or if the client disconnected and thereby determined the end. */
-function overheadMsOf({ exchange, startedAt, endedAt, isAborted }: EndedRequest): number | undefined {
-  const first = exchange?.attempts[0]
-  const last = exchange?.attempts.at(-1)
-  if (first === undefined || last === undefined || isAborted) return undefined
-  const before = first.startedAt - startedAt
-  const isStream = exchange?.reply?.type === 'stream'
-  return isStream ? before : before + endedAt - (last.startedAt + last.ms)
 }
 
 const FIREWALL_ACTIONS: readonly string[] = ['block', 'mask', 'warn'] satisfies RuleTraceEntry['action'][]

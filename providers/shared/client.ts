@@ -28,7 +28,7 @@ import {
   toNetworkError,
   type WholeResponse,
 } from './http.ts'
-import { joinEmbeddings, splitInputs } from './input-batches.ts'
+import { sendInTurn, splitInputs } from './input-batches.ts'
 import { replaceLoneSurrogates } from './json-string.ts'
 import { toCallerNames, withCallerNames } from './plain-request.ts'
 import { createRequestPreparer, joinLists, type ReaderOptions } from './prepare-request.ts'
@@ -214,20 +214,28 @@ function createClient(options: ProviderClientOptions): ProviderClient {
     { operation = 'chat', headers: further }: SendOptions,
   ): Promise<SentRequest> {
     const format = operation === 'chat' ? adapter : findOperation(operation, target)
+    const { waiting } = client
+    let isWaiting = false
     let call: ProviderCall | undefined
     const deadline = new CallDeadline(id, client, timeouts.first_byte_ms, (reason) => call?.abort(reason))
     try {
       if (deadline.aborted !== undefined) throw deadline.aborted.reason
       const starting = start(request, target, deadline, format, further)
+      waiting?.begin()
+      isWaiting = true
       const started = isPromiseLike(starting) ? await starting : starting
       call = started.call
       const { renamed, sent, deviations } = started
-      const reply = request.stream
+      const received = request.stream
         ? await readStream(call, deadline, sent, renamed)
-        : toReply(await readWhole(call, deadline), deadline, format, sent, renamed)
+        : await readWhole(call, deadline)
+      waiting?.end()
+      isWaiting = false
+      const reply = 'head' in received ? toReply(received, deadline, format, sent, renamed) : received
       const { omitted, changed } = deviations
       return { reply, omitted, changed }
     } catch (error) {
+      if (isWaiting) waiting?.end()
       deadline.end()
       call?.abort(error)
       throw toCallError(error, deadline, call)
@@ -384,27 +392,6 @@ function createClient(options: ProviderClientOptions): ProviderClient {
     findDeviations: (request, target) => build(request, target).deviations,
     close: () => pool.close(),
   }
-}
-
-/**
- * Sends the parts of one request for embeddings. The first failure is that of the whole request, which may be
- * billed for the parts before.
- */
-async function sendInTurn(
-  batches: readonly ChatRequest[],
-  send: (batch: ChatRequest) => Promise<SentRequest>,
-): Promise<SentRequest> {
-  const sent: SentRequest[] = []
-  for (const batch of batches)
-    sent.push(
-      await send(batch).catch((error: unknown) => {
-        const isPaid = sent.length > 0 && GatewayError.isInstance(error)
-        throw isPaid ? error.withExecuted(error.details.executed ?? 'yes') : error
-      }),
-    )
-  const events = sent.flatMap(({ reply }) => (reply.type === 'whole' ? [reply.event] : []))
-  const { omitted = [], changed = [] } = sent[0] ?? {}
-  return { reply: { type: 'whole', event: joinEmbeddings(events) }, omitted, changed }
 }
 
 function buildAuthHeaders(adapter: ProviderAdapter, apiKey: string | undefined, auth?: ProviderAuth) {

@@ -1,12 +1,13 @@
 import {
   type ChatRequest,
   type Message,
+  type Reply,
   ReplyEvent,
   type ReplyPart,
   TokenIds,
 } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
-import type { ApiLimits, Target } from '../../core/contract/provider.ts'
+import type { ApiLimits, ParameterChange, Target } from '../../core/contract/provider.ts'
 import { createTextPart, vectorTextOf } from './vectors.ts'
 
 /** Returns the inputs of a request that is not a chat: the contents of its user messages, in order. */
@@ -73,7 +74,7 @@ function countTokensOf(message: Message): number {
 }
 
 /** Joins the replies to the requests of `splitInputs`, in order. */
-export function joinEmbeddings(events: readonly ReplyEvent[]): ReplyEvent {
+function joinEmbeddings(events: readonly ReplyEvent[]): ReplyEvent {
   const parts: ReplyPart[] = []
   let index = 0
   for (const part of events.flatMap((event) => event.parts)) {
@@ -93,4 +94,32 @@ export function joinEmbeddings(events: readonly ReplyEvent[]): ReplyEvent {
     { type: 'usage', usage: { input, output: 0, ...(isEstimated && { isEstimated }) } },
     { type: 'finish', reason: 'stop' },
   ])
+}
+
+/** A part of a request that was sent. */
+interface SentBatch {
+  readonly reply: Reply
+  readonly omitted: readonly string[]
+  readonly changed: readonly ParameterChange[]
+}
+
+/**
+ * Sends the parts of one request for embeddings. The first failure is that of the whole request, which may be
+ * billed for the parts before.
+ */
+export async function sendInTurn(
+  batches: readonly ChatRequest[],
+  send: (batch: ChatRequest) => Promise<SentBatch>,
+): Promise<SentBatch> {
+  const sent: SentBatch[] = []
+  for (const batch of batches)
+    sent.push(
+      await send(batch).catch((error: unknown) => {
+        const isPaid = sent.length > 0 && GatewayError.isInstance(error)
+        throw isPaid ? error.withExecuted(error.details.executed ?? 'yes') : error
+      }),
+    )
+  const events = sent.flatMap(({ reply }) => (reply.type === 'whole' ? [reply.event] : []))
+  const { omitted = [], changed = [] } = sent[0] ?? {}
+  return { reply: { type: 'whole', event: joinEmbeddings(events) }, omitted, changed }
 }

@@ -44,14 +44,11 @@ const cases: readonly Case[] = [
     refused: { 'a wrong header': { auth: { header: 'api-key' } }, 'a missing key': { auth: 'none' } },
   },
   {
-    provider: 'azure-gpt-4o',
-    title: 'the key in another header, a query parameter and the deployment',
-    expected: {
-      url: '/openai/deployments/my-gpt-4o/chat/completions?api-version=2024-10-21',
-      headers: { 'api-key': KEY },
-    },
-    environment: { AZURE_GPT_4O_API_KEY: KEY },
-    refused: { 'an unexpected Authorization': { auth: undefined }, 'a missing query': { query: undefined } },
+    provider: 'azure',
+    title: 'the key in another header',
+    expected: { url: '/openai/v1/chat/completions', headers: { 'api-key': KEY } },
+    environment: { AZURE_API_KEY: KEY },
+    refused: { 'an unexpected Authorization': { auth: undefined } },
   },
 ]
 

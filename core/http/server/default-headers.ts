@@ -7,6 +7,7 @@ import {
 } from 'node:http'
 import type { DefaultHeaders } from '../../contract/index.ts'
 import { InterruptibleResponse } from '../incomplete-response.ts'
+import { OVERHEAD_HEADER, stopOwnTime } from '../own-time.ts'
 
 /**
  * A response that collects the gateway's default headers and passes them to Node in one list when the head is
@@ -35,6 +36,7 @@ export class GatewayResponse<Request extends IncomingMessage = IncomingMessage>
   override writeHead(status: number, message?: string | Headers, headers?: Headers): this {
     const defaults = this.#defaults
     this.#defaults = []
+    if (this.timed !== undefined) defaults.push(OVERHEAD_HEADER, stopOwnTime(this.timed))
     const isList = message === undefined || Array.isArray(message)
     if (isList && headers === undefined && this.getHeaderNames().length === 0)
       return super.writeHead(status, message === undefined ? defaults : withDefaults(message, defaults))
@@ -107,6 +109,13 @@ export class PlainResponse<Request extends IncomingMessage = IncomingMessage>
   setDefaultHeader(name: string, value: string): void {
     checkDefaultHeader(name, value)
     if (!this.headersSent && !this.hasHeader(name)) this.setHeader(name, value)
+  }
+
+  override writeHead(status: number, message?: string | Headers, headers?: Headers): this {
+    if (this.timed !== undefined && !this.headersSent)
+      this.setHeader(OVERHEAD_HEADER, stopOwnTime(this.timed))
+    // The cast selects one of two overloads.
+    return super.writeHead(status, message as string, headers)
   }
 
   setDefaultHeaders(headers: readonly string[]): void {
