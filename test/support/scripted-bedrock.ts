@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { EventStreamCodec } from '@smithy/eventstream-codec'
 import { runCloudLibrary } from './python.ts'
+import { ROOT } from './root.ts'
 
 interface Answer {
   readonly status?: number
@@ -69,7 +70,7 @@ export function chunkFrame(record: object): Buffer {
   return frame('chunk', { bytes: Buffer.from(JSON.stringify(record)).toString('base64'), p: 'abcd' })
 }
 
-const SCRIPT = readFileSync(new URL('verify-aws.py', import.meta.url), 'utf8')
+const SCRIPT = readFileSync(new URL('test/support/verify-aws.py', ROOT), 'utf8')
 
 /** Whether botocore computes the signature of each request, too. */
 export function verifySignatures(
