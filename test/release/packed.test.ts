@@ -181,7 +181,7 @@ describe('the packed package', () => {
       /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md)$/,
       /^docs\/((decisions|guides|lab)\/)?[\w-]+\.md$/,
       /^config\/rules-(file|cases)\.schema\.json$/,
-      /^config\/(default\.yaml|models\.yaml|schema\.json|(deploy|plugin-template)\/.+)$/,
+      /^config\/((default|models|provider-presets)\.yaml|schema\.json|(deploy|plugin-template)\/.+)$/,
       new RegExp(`^dist/(${FOLDERS.join('|')})/.+\\.(js|d\\.ts)$`),
       /^dist\/(validators\/\w+\.cjs|settings\/\w+\.json)$/,
       /^dist\/program\/([\w./-]+)\.m?js(\.map)?$/,
