@@ -50,7 +50,7 @@ export interface Exchange {
   metadata?: JsonObject | undefined
   /** Set by `routing`: the targets to try, best first. */
   route?: Route
-  /** Set by `routing`: what rules require of every target, also of routes that plugins set. */
+  /** Set by `routing`: what rules require of every target and deployment, also of routes that plugins set. */
   requires?: Requirement
   /** Models preferred by the caller, best first. They are tried before automatic routing. */
   readonly preferences: readonly string[]
@@ -150,8 +150,6 @@ export interface Route {
   readonly kept?: KeptChoice
   /** The deployment of the first target that is tried first. */
   readonly deployment?: string
-  /** What every target and deployment that is tried must have. */
-  readonly requires?: Requirement
 }
 
 /** What a learned router contributed to the choice of a target. */

@@ -103,14 +103,15 @@ function withoutIrrelevant(value: JsonObject): JsonObject {
  * What the routing rules, the request and the catalogue decided, except the order of an automatic choice:
  * that follows the measured latency.
  */
-function describeRoute({ route, preferences }: Exchange): readonly unknown[] {
+function describeRoute({ route, requires, preferences }: Exchange): readonly unknown[] {
   if (route === undefined) return []
-  const { isFixed, mode, targets, requires = null } = route
+  const { isFixed, mode, targets } = route
   if (isFixed) {
     const [{ provider, model, alias = null }] = targets
-    return [provider, model, alias, requires]
+    return [provider, model, alias, requires ?? null]
   }
-  return [mode, requires, preferences, route.candidates().map(({ provider, id }) => `${provider}/${id}`)]
+  const candidates = route.candidates().map(({ provider, id }) => `${provider}/${id}`)
+  return [mode, requires ?? null, preferences, candidates]
 }
 
 /** The JSON text of a value, with the keys of all objects in order. */

@@ -3,7 +3,6 @@ import {
   GatewayError,
   type ReplyingExchange,
   type Requirement,
-  type Route,
   SharedStateUnavailableError,
   service,
   type Target,
@@ -29,7 +28,7 @@ export interface Deployments {
 
 export const Deployments = service<Deployments>('dispatch.deployments')
 
-export interface DeploymentChoice extends Pick<Route, 'requires'> {
+export interface DeploymentChoice {
   readonly pool: DeploymentPool
   /** The deployment to try first. */
   readonly first: string | undefined
@@ -67,7 +66,8 @@ async function takeBest(
   choice: DeploymentChoice,
   services: DeploymentServices,
 ): Promise<Place | Search> {
-  const { pool, first, mayWait, requires, isRepeated } = choice
+  const { pool, first, mayWait, isRepeated } = choice
+  const { requires } = exchange
   const search = new Search(requires)
   const provider = services.providers.get(target.provider)
   const wasTried = (own: Target) => !isRepeated && exchange.attempts.some((attempt) => attempt.target === own)

@@ -108,11 +108,11 @@ export function restrictRoute(
 ): Route {
   if (requires === undefined) return route
   const isMet = (target: Target) => meetsRequirement(requires, target, providers.get(target.provider))
-  if (route.requires === requires && route.targets.every(isMet)) return route
+  if (route.targets.every(isMet)) return route
   const [first, ...others] = route.targets.filter(isMet)
   if (first === undefined) throw requirementError('No model of the route of this request meets', requires)
   const bestTargets = route.targets.slice(0, route.bestTargets).filter(isMet).length
-  return { ...route, requires, targets: [first, ...others], bestTargets }
+  return { ...route, targets: [first, ...others], bestTargets }
 }
 
 function findProvider(providers: ReadonlyMap<string, Provider>, id: string): Provider {
@@ -224,14 +224,18 @@ export async function dispatchExchange(
     if (route.isFixed && errors.length === 1) await waitForRetry(error, exchange.client)
     target = nextTarget(remaining, tried)
   }
-  throw finalError(errors, route)
+  throw finalError(errors, route, exchange.requires)
 }
 
 /**
  * The error after every attempt failed. An open circuit is no attempt: clients may retry later. They may also
  * wait for the end of a rate limit.
  */
-function finalError(errors: readonly GatewayError[], { isFixed, requires }: Route): GatewayError {
+function finalError(
+  errors: readonly GatewayError[],
+  { isFixed }: Route,
+  requires: Requirement | undefined,
+): GatewayError {
   const last = errors.at(-1)
   const tooLong = errors.find(({ code }) => code === 'context_length_exceeded')
   if (tooLong !== undefined) return tooLong
@@ -274,12 +278,10 @@ function choiceAt(
   route: Route,
   tried: readonly Target[],
 ): DeploymentChoice {
-  const { deployment, requires } = route
   return {
     pool,
-    first: target === route.targets[0] ? deployment : undefined,
+    first: target === route.targets[0] ? route.deployment : undefined,
     isRepeated: route.isFixed && tried.length > 0,
-    ...(requires && { requires }),
     mayWait: () => route.isFixed || nextTarget(route, [...tried, target]) === undefined,
   }
 }

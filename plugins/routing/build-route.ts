@@ -59,7 +59,6 @@ export function buildFixedRoute(
     mode,
     targets: [target],
     isFixed: true,
-    ...requires(demand),
     candidates: () => findCandidates(request, routingCatalog, { operation, dimensions }).candidates,
     reason: reasonSentence(reason, target),
     score: 1,
@@ -74,10 +73,6 @@ type FixedRouteCaller = Pick<Account, 'models'> &
 
 interface Demanding {
   readonly demand?: Demand | undefined
-}
-
-function requires(demand: Demand | undefined): Pick<Route, 'requires'> {
-  return demand === undefined ? {} : { requires: demand.requirement }
 }
 
 function checkFixedModel(
@@ -150,7 +145,6 @@ export function buildAutomaticRoute(
     mode,
     targets,
     isFixed: false,
-    ...requires(choice.demand),
     ...(bestTargets < targets.length && { bestTargets }),
     candidates: () => candidates,
     // The mode decides, as if a rule had set it: preferred models are not tried first, and none is kept.

@@ -74,7 +74,6 @@ export function copyExchange(
       mode: route?.mode ?? 'balance',
       targets: [target],
       isFixed: true,
-      ...(requires && { requires }),
       candidates: () => [],
       reason: `A routing rule sent a copy of the request: ${target.provider}/${target.model}.`,
       score: 1,
