@@ -114,8 +114,11 @@ export function createBodyReader(limit: number, quota: BodyQuota, keep?: typeof 
     if (headers.expect !== undefined) sendContinue(ctx)
     if (decompressed === undefined) return readPlainBody(ctx, limit, counted, keep)
     ctx.client.waiting?.begin()
-    await loadReader()(Object.create(ctx, { req: { value: decompressed } }))
-    ctx.client.waiting?.end()
+    try {
+      await loadReader()(Object.create(ctx, { req: { value: decompressed } }))
+    } finally {
+      ctx.client.waiting?.end()
+    }
     ctx.request.body = parseBody(Buffer.from(String(ctx.request.body ?? '')), counted)
   }
 

@@ -344,8 +344,9 @@ async function waitForRetry(error: GatewayError, client: ClientConnection): Prom
   const delayMs = retryAfter === undefined ? DEFAULT_RETRY_DELAY_MS : retryAfter * 1000
   if (delayMs > MAX_RETRY_DELAY_MS || error.code === 'provider_quota_exceeded') throw error
   client.waiting?.begin()
-  await sleep(delayMs, undefined, { signal: client.signal }).catch(() => client.signal.throwIfAborted())
-  client.waiting?.end()
+  await sleep(delayMs, undefined, { signal: client.signal })
+    .catch(() => client.signal.throwIfAborted())
+    .finally(() => client.waiting?.end())
 }
 
 /** Of two errors of rate limits, the one after which clients may retry sooner. */
