@@ -1,6 +1,7 @@
-import { sign } from 'node:crypto'
+import { createPrivateKey } from 'node:crypto'
 import { unwatchFile, watchFile } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import { SignJWT } from 'jose'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import { parseJson, parseJsonObject } from '../../core/util/json.ts'
 import { CredentialsError } from '../shared/authorize.ts'
@@ -80,7 +81,7 @@ interface TokenAnswer {
 
 async function postAssertion(key: JsonObject, now: number, signal: AbortSignal): Promise<TokenAnswer> {
   const uri = typeof key.token_uri === 'string' ? key.token_uri : DEFAULT_TOKEN_URI
-  const assertion = signAssertion(key, uri, Math.floor(now / 1000))
+  const assertion = await signAssertion(key, uri, Math.floor(now / 1000))
   try {
     const response = await fetch(uri, {
       method: 'POST',
@@ -100,32 +101,22 @@ async function postAssertion(key: JsonObject, now: number, signal: AbortSignal):
 }
 
 /** https://developers.google.com/identity/protocols/oauth2/service-account#authorizingrequests */
-function signAssertion(key: JsonObject, audience: string, issuedAt: number): string {
+async function signAssertion(key: JsonObject, audience: string, issuedAt: number): Promise<string> {
   const { client_email, private_key, private_key_id } = key
   if (typeof client_email !== 'string' || typeof private_key !== 'string')
     throw new CredentialsError('reading the key file', 'INCOMPLETE')
-  const header = {
-    alg: 'RS256',
-    typ: 'JWT',
-    ...(typeof private_key_id === 'string' && { kid: private_key_id }),
-  }
-  const claims = {
-    iss: client_email,
-    scope: SCOPE,
-    aud: audience,
-    iat: issuedAt,
-    exp: issuedAt + ASSERTION_SECONDS,
-  }
-  const content = `${encode(header)}.${encode(claims)}`
+  const kid = typeof private_key_id === 'string' ? { kid: private_key_id } : {}
   try {
-    return `${content}.${sign('RSA-SHA256', Buffer.from(content), private_key).toString('base64url')}`
+    return await new SignJWT({ scope: SCOPE })
+      .setProtectedHeader({ alg: 'RS256', typ: 'JWT', ...kid })
+      .setIssuer(client_email)
+      .setAudience(audience)
+      .setIssuedAt(issuedAt)
+      .setExpirationTime(issuedAt + ASSERTION_SECONDS)
+      .sign(createPrivateKey(private_key))
   } catch (error) {
     throw new CredentialsError('signing with the private key', codeOf(error))
   }
-}
-
-function encode(value: object): string {
-  return Buffer.from(JSON.stringify(value)).toString('base64url')
 }
 
 /** Workload identity, impersonation, the user's own login and the metadata server. */
