@@ -7,7 +7,13 @@ import { authorizeRequest } from '../../providers/shared/authorize.ts'
 import { withoutDate } from '../../providers/shared/catalog.ts'
 import { createAuthorizers, openProviders } from '../gateway/providers.ts'
 import { listSecrets } from '../settings/environment.ts'
-import { isCloudAuth, isConfigured, readSettings, type Settings } from '../settings/settings.ts'
+import {
+  isCloudAuth,
+  isConfigured,
+  readSettings,
+  rowOfDeployment,
+  type Settings,
+} from '../settings/settings.ts'
 import { type CommandArgs, UsageError } from './command.ts'
 import { formatColumns } from './output.ts'
 import { buildKeyHeaders, findListUrl, listModels, type Probe } from './probe-provider.ts'
@@ -89,19 +95,12 @@ function requireConfigured(id: string, { providers }: Settings): string {
 
 /** Each deployment may have an address and a key of its own. */
 function listEndpoints(id: string, row: Row): readonly Endpoint[] {
-  const { deployments, ...shared } = row
-  if (deployments === undefined) return [{ id, name: id, row }]
-  return deployments.map((own) => ({
+  if (row.deployments === undefined) return [{ id, name: id, row }]
+  return row.deployments.map((own) => ({
     id,
     name: `${id}/${own.id}`,
     model: own.model,
-    row: {
-      ...shared,
-      base_url: own.base_url ?? row.base_url,
-      key_variable: own.key ?? row.key_variable,
-      api_key: own.api_key,
-      ...(own.region !== undefined && { region: own.region }),
-    },
+    row: rowOfDeployment(row, own),
   }))
 }
 

@@ -15,6 +15,7 @@ import {
   isCloudAuth,
   isConfigured,
   needsSandbox,
+  rowOfDeployment,
   type Settings,
 } from '../settings/settings.ts'
 import { SettingsError } from '../settings/settings-error.ts'
@@ -96,15 +97,14 @@ export async function openProviders(settings: Settings, sandboxUrl?: string): Pr
             ...own,
           })
         const members = (sandbox ? [] : deployments)
-          .filter(({ api_key }) => auth === 'none' || isCloudAuth(auth) || api_key !== undefined)
+          .filter(({ api_key }) => isConfigured({ auth, api_key }))
           .map((own) => {
-            const region = own.region === undefined ? {} : { region: own.region }
-            const baseUrl =
-              own.base_url ?? base_url ?? adapter.baseUrl?.({ ...row, ...region }) ?? access.baseUrl
+            const at = rowOfDeployment(row, own)
+            const baseUrl = at.base_url ?? adapter.baseUrl?.(at) ?? access.baseUrl
             const authorizer = authorizers.get(`${id}/${own.id}`) ?? authorizers.get(id)
             return new Deployment(
               own,
-              createClient({ baseUrl, apiKey: own.api_key, ...toAuth(auth, authorizer) }),
+              createClient({ baseUrl, apiKey: at.api_key, ...toAuth(auth, authorizer) }),
             )
           })
         const [first] = members
@@ -133,7 +133,7 @@ export async function openProviders(settings: Settings, sandboxUrl?: string): Pr
 }
 
 /** The modules that authorize by the identity of a cloud. They are loaded if a provider needs them. */
-const AUTHORIZERS: Readonly<Partial<Record<CloudAuth, () => Promise<(row: CloudRow) => Authorizer>>>> = {
+const AUTHORIZERS: Readonly<Record<CloudAuth, () => Promise<(row: CloudRow) => Authorizer>>> = {
   aws: async () => (await import('../../providers/auth/aws.ts')).createAwsAuthorizer,
   entra: async () => (await import('../../providers/auth/entra.ts')).createEntraAuthorizer,
   google: async () => (await import('../../providers/auth/google.ts')).createGoogleAuthorizer,
@@ -146,13 +146,12 @@ export async function createAuthorizers(
   const authorizers = new Map<string, Authorizer>()
   for (const [id, row] of Object.entries(providers)) {
     if (!isCloudAuth(row.auth)) continue
-    const create = await AUTHORIZERS[row.auth]?.()
-    if (create === undefined) throw new SettingsError([`providers.${id}.auth: ${row.auth} is not available`])
+    const create = await AUTHORIZERS[row.auth]()
     authorizers.set(id, create(row))
     // Requests are signed for a region.
     if (row.auth === 'aws')
-      for (const { id: own, region } of row.deployments ?? [])
-        if (region !== undefined) authorizers.set(`${id}/${own}`, create({ ...row, region }))
+      for (const own of row.deployments ?? [])
+        if (own.region !== undefined) authorizers.set(`${id}/${own.id}`, create(rowOfDeployment(row, own)))
   }
   return authorizers
 }

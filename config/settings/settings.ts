@@ -67,7 +67,7 @@ interface ProviderSettings extends ProviderTerms, CloudRow, ChatSettings, Omit<A
   readonly balance?: Balance
 }
 
-interface DeploymentSettings extends DeploymentOptions {
+export interface DeploymentSettings extends DeploymentOptions {
   readonly base_url?: string
   /** The environment variable of its own key. */
   readonly key?: string
@@ -87,6 +87,20 @@ export function isConfigured({
 }: Pick<ProviderSettings, 'api_key' | 'auth' | 'deployments'>): boolean {
   if (auth === 'none' || isCloudAuth(auth)) return true
   return deployments === undefined ? api_key !== undefined : deployments.some((own) => own.api_key)
+}
+
+/** Returns the row of a provider as it is for one of its deployments. */
+export function rowOfDeployment(
+  { deployments: _, ...row }: ProviderSettings,
+  { base_url, key, api_key, region }: DeploymentSettings,
+): ProviderSettings {
+  return {
+    ...row,
+    base_url: base_url ?? row.base_url,
+    key_variable: key ?? row.key_variable,
+    api_key,
+    ...(region !== undefined && { region }),
+  }
 }
 
 /** Whether no provider is configured, so that the sandbox replaces all of them. */
@@ -144,7 +158,7 @@ function listUnusedDeployments(providers: Settings['providers']): readonly strin
     !isConfigured({ ...row, auth, deployments })
       ? []
       : deployments
-          .filter(({ api_key }) => auth !== 'none' && !isCloudAuth(auth) && api_key === undefined)
+          .filter(({ api_key }) => !isConfigured({ auth, api_key }))
           .map(
             ({ id, key }) => `deployment ${id} of ${provider} is not used: set ${key ?? row.key_variable}`,
           ),

@@ -3,10 +3,7 @@ import type { OutgoingRequest } from '../../core/contract/provider.ts'
 import { CredentialsError } from '../shared/authorize.ts'
 import type { Authorizer, CloudRow } from './authorizer.ts'
 import { type AwsCredentials, assumeRole, type SignRequest } from './aws-role.ts'
-import { createShortLived, type Expiring } from './short-lived.ts'
-
-/** The library renews its own copies that expire within five minutes, so ask it after that. */
-const AHEAD_MS = 4.5 * 60_000
+import { createShortLived, type Expiring, LIBRARY_AHEAD_MS } from './short-lived.ts'
 
 /** What signatures are made by. It exists once there are credentials. */
 interface Signing {
@@ -40,7 +37,7 @@ export function createAwsAuthorizer(row: CloudRow): Authorizer {
     return {
       value: { credentials, sign },
       expiresAt,
-      ...(role_arn === undefined && expiresAt !== undefined && { refreshAt: expiresAt - AHEAD_MS }),
+      ...(role_arn === undefined && expiresAt !== undefined && { refreshAt: expiresAt - LIBRARY_AHEAD_MS }),
     }
   }
 

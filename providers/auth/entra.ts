@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import type { TokenCredential } from '@azure/identity'
 import { CredentialsError } from '../shared/authorize.ts'
 import type { Authorizer, CloudRow } from './authorizer.ts'
-import { createShortLived, type Expiring } from './short-lived.ts'
+import { createShortLived, type Expiring, LIBRARY_AHEAD_MS } from './short-lived.ts'
 
 /** The scope of Azure OpenAI. */
 const DEFAULT_SCOPE = 'https://cognitiveservices.azure.com/.default'
@@ -38,7 +38,7 @@ export function createEntraAuthorizer(row: CloudRow): Authorizer {
       return {
         value: { authorization: `Bearer ${token}` },
         expiresAt: expiresOnTimestamp,
-        refreshAt: refreshAfterTimestamp ?? lastRenewal(expiresOnTimestamp ?? 0),
+        refreshAt: refreshAfterTimestamp ?? (expiresOnTimestamp ?? 0) - LIBRARY_AHEAD_MS,
       }
     } catch (error) {
       if (known === undefined) source = undefined
@@ -54,11 +54,6 @@ export function createEntraAuthorizer(row: CloudRow): Authorizer {
     start: headers.start,
     close: headers.close,
   }
-}
-
-/** The library returns the same token again until five minutes before it expires. */
-function lastRenewal(expiresAt: number): number {
-  return expiresAt - 4.5 * 60_000
 }
 
 async function createSource(row: CloudRow): Promise<TokenSource> {
