@@ -19,7 +19,7 @@ const EXTERNAL = [
   /^re2$/,
   /^@eventstore\//,
   /^(ioredis|pg|ajv|vite|gpt-tokenizer|google-auth-library)(\/|$)/,
-  /^@(azure|aws-sdk|aws-crypto|smithy)\//,
+  /^@(azure|aws-sdk|smithy)\//,
   /^@opentelemetry\/(?!api$)/,
   ...builtinModules.map((name) => new RegExp(`^(node:)?${name}$`)),
   /^node:/,
