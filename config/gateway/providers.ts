@@ -159,8 +159,8 @@ export async function createAuthorizers(
 function toAuth(
   auth: Settings['providers'][string]['auth'],
   authorizer: Authorizer | undefined,
-): Pick<ProviderClientOptions, 'auth' | 'authorize'> {
-  if (isCloudAuth(auth)) return { authorize: authorizer?.authorize }
+): Pick<ProviderClientOptions, 'auth' | 'authorizer'> {
+  if (isCloudAuth(auth)) return { authorizer }
   return { auth }
 }
 

@@ -1,5 +1,6 @@
 import type { OutgoingRequest } from '../../core/contract/provider.ts'
 import type { MaybePromise } from '../../core/util/maybe-promise.ts'
+import type { RenewableCredentials } from '../shared/renew-credentials.ts'
 
 /** The fields of a provider's row that say which cloud credentials its requests get. */
 export interface CloudRow {
@@ -20,7 +21,7 @@ export interface CloudRow {
 }
 
 /** Authorizes the requests to a provider by the identity that a cloud gave to this process. */
-export interface Authorizer {
+export interface Authorizer extends RenewableCredentials {
   /** See `ProviderAdapter.authorize`. Rejects with a `CredentialsError` that names the failed step. */
   authorize(request: OutgoingRequest, signal: AbortSignal): MaybePromise<Readonly<Record<string, string>>>
   /** Fetches credentials in the background, so that the first request need not wait. */

@@ -18,8 +18,10 @@ interface Signing {
 export function createAwsAuthorizer(row: CloudRow): Authorizer {
   let chain: Promise<() => Promise<AwsCredentials>> | undefined
 
-  async function findCredentials(): Promise<AwsCredentials> {
+  async function findCredentials(isRefused: boolean): Promise<AwsCredentials> {
     try {
+      // It remembers the credentials until shortly before they expire.
+      if (isRefused) chain = undefined
       chain ??= createChain(row)
       return await (await chain)()
     } catch (error) {
@@ -27,9 +29,9 @@ export function createAwsAuthorizer(row: CloudRow): Authorizer {
     }
   }
 
-  async function fetchSigning(signal: AbortSignal): Promise<Expiring<Signing>> {
+  async function fetchSigning(signal: AbortSignal, isRefused: boolean): Promise<Expiring<Signing>> {
     const sign = await createSign()
-    const own = await findCredentials()
+    const own = await findCredentials(isRefused)
     const { role_arn, region = 'us-east-1' } = row
     const credentials =
       role_arn === undefined ? own : await assumeRole({ role_arn, region, credentials: own, sign, signal })
@@ -48,7 +50,7 @@ export function createAwsAuthorizer(row: CloudRow): Authorizer {
     return sign(request, { credentials, region: row.region ?? 'us-east-1', service: 'bedrock' })
   }
 
-  return { authorize, start: signing.start, close: signing.close }
+  return Object.assign(signing, { authorize })
 }
 
 async function createChain({ profile, region }: CloudRow): Promise<() => Promise<AwsCredentials>> {

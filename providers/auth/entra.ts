@@ -26,8 +26,9 @@ export function createEntraAuthorizer(row: CloudRow): Authorizer {
   const scope = row.token_scope ?? DEFAULT_SCOPE
   let source: Promise<TokenSource> | undefined
 
-  async function fetchHeaders(abortSignal: AbortSignal): Promise<Expiring<Headers>> {
-    // Kept once it exists: it remembers what it found out about the authority.
+  async function fetchHeaders(abortSignal: AbortSignal, isRefused: boolean): Promise<Expiring<Headers>> {
+    // Kept once it exists: it remembers its token, and what it found out about the authority.
+    if (isRefused) source = undefined
     source ??= createSource(row)
     let known: TokenSource | undefined
     try {
@@ -49,11 +50,7 @@ export function createEntraAuthorizer(row: CloudRow): Authorizer {
   }
 
   const headers = createShortLived(fetchHeaders)
-  return {
-    authorize: (_, signal) => headers.get(signal),
-    start: headers.start,
-    close: headers.close,
-  }
+  return Object.assign(headers, { authorize: (_: unknown, signal: AbortSignal) => headers.get(signal) })
 }
 
 async function createSource(row: CloudRow): Promise<TokenSource> {

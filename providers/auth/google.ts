@@ -28,14 +28,14 @@ export function createGoogleAuthorizer({ credentials_file }: CloudRow): Authoriz
   const headers = createShortLived((signal) => fetchHeaders(file, signal))
   const onChange = () => headers.renew()
   if (file !== undefined) watchFile(file, { interval: WATCH_INTERVAL_MS, persistent: false }, onChange)
-  return {
-    authorize: (_, signal) => headers.get(signal),
-    start: headers.start,
+  const { close } = headers
+  return Object.assign(headers, {
+    authorize: (_: unknown, signal: AbortSignal) => headers.get(signal),
     close() {
       if (file !== undefined) unwatchFile(file, onChange)
-      headers.close()
+      close()
     },
-  }
+  })
 }
 
 async function fetchHeaders(file: string | undefined, signal: AbortSignal): Promise<Expiring<Headers>> {

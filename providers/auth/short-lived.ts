@@ -1,5 +1,7 @@
+import { isDeepStrictEqual } from 'node:util'
 import { untilAborted } from '../../core/threads/timeout.ts'
 import type { MaybePromise } from '../../core/util/maybe-promise.ts'
+import type { RenewableCredentials } from '../shared/renew-credentials.ts'
 
 /** A value of limited validity, such as a token. Times are those of `Date.now()`. */
 export interface Expiring<Value> {
@@ -11,7 +13,7 @@ export interface Expiring<Value> {
 }
 
 /** A credential that is fetched once for all requests of the process, and again ahead of its expiry. */
-export interface ShortLived<Value> {
+export interface ShortLived<Value> extends RenewableCredentials {
   /**
    * Returns the current value, or a promise of the first one or of the one after an expired one. Rejects if
    * fetching fails, or with the reason of `signal`, which aborts the waiting but not the fetching.
@@ -38,15 +40,22 @@ const MIN_INTERVAL_MS = 1000
 const SAME_VALUE_INTERVAL_MS = 30_000
 /** The longest timer that Node has. */
 const MAX_TIMER_MS = 2 ** 31 - 1
+/** Who refuses each new value has another reason. */
+const REFUSED_INTERVAL_MS = 30_000
 
-/** `fetchValue` should end when its signal aborts, after 30 seconds or with `close`. */
+/**
+ * `fetchValue` should end when its signal aborts, after 30 seconds or with `close`. With `isRefused`, the
+ * present value must not be taken from a cache.
+ */
 export function createShortLived<Value>(
-  fetchValue: (signal: AbortSignal) => Promise<Expiring<Value>>,
+  fetchValue: (signal: AbortSignal, isRefused: boolean) => Promise<Expiring<Value>>,
 ): ShortLived<Value> {
   let current: Expiring<Value> | undefined
   let pending: Promise<Value> | undefined
   let failure: { readonly error: unknown; readonly until: number } | undefined
   let failures = 0
+  let version = 0
+  let refusedUntil = 0
   let timer: NodeJS.Timeout | undefined
   const closing = new AbortController()
 
@@ -55,10 +64,10 @@ export function createShortLived<Value>(
   }
 
   /** All who need a value share one fetch. */
-  function fetchOnce(): Promise<Value> {
+  function fetchOnce(isRefused = false): Promise<Value> {
     if (pending !== undefined) return pending
     clearTimeout(timer)
-    const started = fetchAndSchedule()
+    const started = fetchAndSchedule(isRefused)
     pending = started
     const settle = () => {
       pending = undefined
@@ -67,10 +76,11 @@ export function createShortLived<Value>(
     return started
   }
 
-  async function fetchAndSchedule(): Promise<Value> {
+  async function fetchAndSchedule(isRefused: boolean): Promise<Value> {
     const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(FETCH_TIMEOUT_MS)])
     try {
-      const fetched = await untilAborted(fetchValue(signal), signal)
+      const fetched = await untilAborted(fetchValue(signal, isRefused), signal)
+      if (!isDeepStrictEqual(fetched.value, current?.value)) version += 1
       current = fetched
       failure = undefined
       failures = 0
@@ -108,6 +118,18 @@ export function createShortLived<Value>(
       // What is being fetched may be of the time before the change.
       if (fetching === undefined) fetchInBackground()
       else fetching.then(fetchInBackground, fetchInBackground)
+    },
+    get version() {
+      return version
+    },
+    async renewRefused(refused, signal) {
+      if (version === refused && pending === undefined) {
+        if (Date.now() < refusedUntil) return false
+        refusedUntil = Date.now() + REFUSED_INTERVAL_MS
+        fetchOnce(true)
+      }
+      if (version === refused) await untilAborted(Promise.allSettled([pending]), signal)
+      return version !== refused
     },
     close() {
       clearTimeout(timer)

@@ -33,6 +33,7 @@ import { replaceLoneSurrogates } from './json-string.ts'
 import { toCallerNames, withCallerNames } from './plain-request.ts'
 import { createRequestPreparer, joinLists, type ReaderOptions } from './prepare-request.ts'
 import { toRegularReply, withRegularEvents } from './regular-reply.ts'
+import { type RenewableCredentials, withRenewal } from './renew-credentials.ts'
 import { restoreNames, restoreNamesIn } from './restore-names.ts'
 import { parseStreamText, peekFirst, readBatches } from './stream.ts'
 
@@ -49,8 +50,8 @@ export interface ProviderClientOptions extends ReaderOptions {
   readonly redactor?: SecretRedactor | undefined
   /** Default: the headers of the adapter. */
   readonly auth?: ProviderAuth | undefined
-  /** As that of the adapter, in place of it and of all headers with a key. */
-  readonly authorize?: ProviderAdapter['authorize'] | undefined
+  /** As `authorize` of the adapter, in place of it and of all headers with a key. */
+  readonly authorizer?: (Pick<Required<ProviderAdapter>, 'authorize'> & RenewableCredentials) | undefined
   /** Query parameters of every request. */
   readonly query?: Readonly<Record<string, string>> | undefined
   readonly timeouts: {
@@ -155,7 +156,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
 
 /** A client for models of one format. */
 function createClient(options: ProviderClientOptions): ProviderClient {
-  const { id, adapter, apiKey, timeouts, redactor = createSecretRedactor([apiKey]) } = options
+  const { id, adapter, apiKey, authorizer, timeouts, redactor = createSecretRedactor([apiKey]) } = options
   const { limits = OPENAI_LIMITS } = adapter
   const { origin, pathname } = new URL(options.baseUrl)
   const basePath = pathname.replace(/\/+$/, '')
@@ -163,12 +164,12 @@ function createClient(options: ProviderClientOptions): ProviderClient {
   const query = new URLSearchParams(options.query).toString()
   const prepare = createRequestPreparer(options)
   const ownAuthorize = options.auth === undefined ? adapter.authorize?.bind(adapter) : undefined
-  const authorize = options.authorize ?? ownAuthorize
+  const authorize = authorizer?.authorize ?? ownAuthorize
   const isSse = (adapter.frames ?? 'sse') === 'sse'
   const fixedHeaders = {
     // Without it, any encoding is acceptable.
     'accept-encoding': 'identity',
-    ...(options.authorize === undefined && buildAuthHeaders(adapter, apiKey, options.auth)),
+    ...(authorizer === undefined && buildAuthHeaders(adapter, apiKey, options.auth)),
   }
   // `CallDeadline` enforces the timeouts after connecting: undici cannot tell a first event from a first
   // byte.
@@ -179,6 +180,10 @@ function createClient(options: ProviderClientOptions): ProviderClient {
     bodyTimeout: 0,
     keepAliveTimeout: 30_000,
   })
+
+  function renewing<Result>(client: ClientConnection, call: () => Promise<Result>): Promise<Result> {
+    return authorizer === undefined ? call() : withRenewal(authorizer, client, call)
+  }
 
   function build(
     request: ChatRequest,
@@ -203,8 +208,8 @@ function createClient(options: ProviderClientOptions): ProviderClient {
   ): Promise<SentRequest> {
     const { embeddings } = options.operation === 'embeddings' ? limits : {}
     const batches = embeddings && splitInputs(request, embeddings)
-    if (batches === undefined) return sendOnce(request, target, client, options)
-    return sendInTurn(batches, (batch) => sendOnce(batch, target, client, options))
+    const sendBatch = (batch: ChatRequest) => renewing(client, () => sendOnce(batch, target, client, options))
+    return batches === undefined ? sendBatch(request) : sendInTurn(batches, sendBatch)
   }
 
   async function sendOnce(
@@ -388,7 +393,7 @@ function createClient(options: ProviderClientOptions): ProviderClient {
   return {
     id,
     send,
-    countTokens: tokenCount && ((...call) => countTokens(...call, tokenCount)),
+    countTokens: tokenCount && ((...call) => renewing(call[2], () => countTokens(...call, tokenCount))),
     findDeviations: (request, target) => build(request, target).deviations,
     close: () => pool.close(),
   }

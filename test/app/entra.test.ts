@@ -7,7 +7,12 @@ import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { createHold } from '../support/hold.ts'
 import { runCloudLibrary, whyNoCloudLibrary } from '../support/python.ts'
 import { type ScriptedEntra, startScriptedEntra } from '../support/scripted-entra.ts'
-import { completion, type ScriptedProvider, startScriptedProvider } from '../support/scripted-provider.ts'
+import {
+  completion,
+  type ScriptedProvider,
+  type ScriptedRequest,
+  startScriptedProvider,
+} from '../support/scripted-provider.ts'
 import { writeSettings } from '../support/settings-file.ts'
 import { skip } from '../support/skip.ts'
 import { readTestTls } from '../support/tls.ts'
@@ -120,6 +125,23 @@ describe('auth: entra', () => {
       await ask(started)
       return provider.last()?.headers.authorization === `Bearer ${entra.issued[1]}`
     })
+  })
+
+  it('renews a token that was revoked, and repeats the request', async () => {
+    const started = await start(BY_SECRET)
+    await ask(started)
+    const { authorization: revoked } = provider.last()?.headers ?? {}
+    const onRequest = ({ headers }: ScriptedRequest) =>
+      provider.play(
+        headers.authorization === revoked
+          ? { status: 401, body: { error: { code: 'Unauthorized', message: 'Revoked.' } }, onRequest }
+          : { body: completion({ content: 'Track 9' }), onRequest },
+      )
+    provider.play({ onRequest })
+    const answers = await Promise.all(Array.from({ length: 8 }, () => ask(started)))
+    expect(answers.map(({ status }) => status)).to.deep.equal(Array(8).fill(200))
+    expect(entra.issued).to.have.length(2)
+    expect(provider.last()?.headers.authorization).to.equal(`Bearer ${entra.issued[1]}`)
   })
 
   it("asks for a token as Microsoft's library for Python does", async function () {

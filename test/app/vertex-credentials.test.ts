@@ -174,14 +174,63 @@ print(json.dumps(dict(header=jwt.decode_header(assertion), claims=claims)))
     expect(vertex.exchanges.at(-1)?.get('subject_token')).to.equal('subject-token')
   })
 
-  it('are not sent again when Vertex AI refuses them', async () => {
-    const started = await start()
-    vertex.play({
-      status: 401,
-      body: { error: { code: 401, status: 'UNAUTHENTICATED', message: 'Expired.' } },
+  describe('that were revoked', () => {
+    const MESSAGES = [{ role: 'user' as const, content: 'Which track?' }]
+
+    it('are renewed once for all requests, which are repeated', async () => {
+      const started = await start()
+      expect((await ask(started)).status).to.equal(200)
+      vertex.revoke()
+      const answers = await Promise.all(Array.from({ length: 8 }, () => ask(started)))
+      expect(answers.map(({ status }) => status)).to.deep.equal(Array(8).fill(200))
+      expect(vertex.assertions).to.have.length(2)
     })
-    const { status, code } = await ask(started)
-    expect({ status, code }).to.deep.equal({ status: 502, code: 'provider_authentication_error' })
-    expect(vertex.requests).to.have.length(1)
+
+    it('are renewed for streams and token counts', async () => {
+      const { openai } = await start()
+      const model = 'vertex:gemini-3.5-flash'
+      await openai().chat.completions.create({ model, messages: MESSAGES })
+      vertex.revoke()
+      vertex.play({ records: [REPLY] })
+      let text = ''
+      const stream = await openai().chat.completions.create({ model, messages: MESSAGES, stream: true })
+      for await (const { choices } of stream) text += choices[0]?.delta.content ?? ''
+      expect(text).to.equal('Track 9.')
+      expect(vertex.assertions).to.have.length(2)
+      await gateway?.stop()
+      const other = await start()
+      await waitUntil(() => vertex.assertions.length === 3)
+      vertex.revoke()
+      vertex.play({ body: { totalTokens: 31 } })
+      const counted = await other.call('POST', '/v1/messages/count_tokens', { model, messages: MESSAGES })
+      expect(counted.body).to.deep.equal({ input_tokens: 31 })
+      expect(vertex.assertions).to.have.length(4)
+    })
+
+    it('are renewed once only if Vertex AI refuses the new ones, too', async () => {
+      const started = await start()
+      expect((await ask(started)).status).to.equal(200)
+      vertex.play({
+        status: 401,
+        body: { error: { code: 401, status: 'UNAUTHENTICATED', message: 'Expired.' } },
+      })
+      const before = vertex.requests.length
+      for (const sent of [2, 3]) {
+        const { status, code } = await ask(started)
+        expect({ status, code }).to.deep.equal({ status: 502, code: 'provider_authentication_error' })
+        expect(vertex.requests.length - before).to.equal(sent)
+      }
+      expect(vertex.assertions).to.have.length(2)
+    })
+
+    it('are not renewed if they are valid, but without permission', async () => {
+      const started = await start()
+      vertex.play({
+        status: 403,
+        body: { error: { code: 403, status: 'PERMISSION_DENIED', message: 'aiplatform.endpoints.predict' } },
+      })
+      expect(await ask(started)).to.include({ status: 502, code: 'provider_authentication_error' })
+      expect([vertex.requests.length, vertex.assertions.length]).to.deep.equal([1, 1])
+    })
   })
 })

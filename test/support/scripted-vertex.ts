@@ -47,6 +47,8 @@ export interface ScriptedVertex {
   play(script: VertexScript): void
   /** Replaces how tokens are issued; undefined: `token-1`, `token-2` and so on, for an hour. */
   issue(script: ((assertion: string) => TokenScript) | undefined): void
+  /** Refuses the tokens that it has issued so far. */
+  revoke(): void
   /** Writes another key for the account, whose assertions the server accepts as well. */
   replaceKey(email: string): Promise<void>
   close(): void
@@ -122,6 +124,7 @@ export async function startScriptedVertex(): Promise<ScriptedVertex> {
     issue(next) {
       issue = next
     },
+    revoke: () => tokens.clear(),
     replaceKey: writeKey,
     close() {
       server.close()

@@ -13,11 +13,14 @@ function createSource() {
     signal: AbortSignal
   }[] = []
   let count = 0
+  let refused = 0
   return {
     count: () => count,
-    fetch: (signal: AbortSignal) =>
+    refused: () => refused,
+    fetch: (signal: AbortSignal, isRefused: boolean) =>
       new Promise<Expiring<string>>((resolve, reject) => {
         count += 1
+        if (isRefused) refused += 1
         waiting.push({ resolve, reject, signal })
       }),
     async answer(value: string, expiresAt?: number, refreshAt?: number) {
@@ -122,6 +125,54 @@ describe('a short-lived credential', () => {
     expect(source.signal()?.aborted).to.equal(false)
     await source.answer('first', Date.now() + HOUR_MS)
     expect(credential.get()).to.equal('first')
+  })
+
+  it('is fetched once for all who were refused, while others get the refused one', async () => {
+    credential.start()
+    await source.answer('revoked', Date.now() + HOUR_MS)
+    const { version } = credential
+    const renewals = Array.from({ length: 20 }, () =>
+      credential.renewRefused(version, new AbortController().signal),
+    )
+    expect([credential.get(), source.count(), source.refused()]).to.deep.equal(['revoked', 2, 1])
+    await source.answer('new', Date.now() + HOUR_MS)
+    expect(new Set(await Promise.all(renewals))).to.deep.equal(new Set([true]))
+    expect(credential.get()).to.equal('new')
+    // A request that was sent with the one before, and is refused late.
+    expect(await credential.renewRefused(version, new AbortController().signal)).to.equal(true)
+    expect(source.count()).to.equal(2)
+  })
+
+  it('is not fetched again and again for a service that refuses all of them', async () => {
+    credential.start()
+    await source.answer('first', Date.now() + HOUR_MS)
+    const { signal } = new AbortController()
+    const renewal = credential.renewRefused(credential.version, signal)
+    await source.answer('second', Date.now() + HOUR_MS)
+    expect(await renewal).to.equal(true)
+    expect(await credential.renewRefused(credential.version, signal)).to.equal(false)
+    expect(source.count()).to.equal(2)
+  })
+
+  it('is not tried again if it is the same or cannot be fetched, nor for a request that has ended', async () => {
+    credential.start()
+    await source.answer('first', Date.now() + HOUR_MS)
+    const { version } = credential
+    const controller = new AbortController()
+    const renewals = [1, 2].map(() => credential.renewRefused(version, new AbortController().signal))
+    const ended = credential.renewRefused(version, controller.signal).catch((reason: unknown) => reason)
+    controller.abort('left')
+    expect(await ended).to.equal('left')
+    await source.answer('first', Date.now() + HOUR_MS)
+    expect(await Promise.all(renewals)).to.deep.equal([false, false])
+    expect(credential.version).to.equal(version)
+    credential.close()
+    credential = createShortLived(source.fetch)
+    credential.start()
+    await source.answer('other', Date.now() + HOUR_MS)
+    const failing = credential.renewRefused(credential.version, controller.signal).catch(() => 'left')
+    await source.fail('no token')
+    expect([await failing, credential.get()]).to.deep.equal(['left', 'other'])
   })
 
   it('stops being fetched with close', async () => {
