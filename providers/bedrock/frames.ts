@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import { crc32 } from 'node:zlib'
 import type { FrameDecoder, SseEvent } from '../../core/contract/provider.ts'
 import { parseJsonObject } from '../../core/util/json.ts'
 import { asString } from '../shared/fields.ts'
@@ -32,27 +33,47 @@ function loadCodec(): Codec {
 export const eventStreamFrames: FrameDecoder = {
   createReader() {
     const codec = loadCodec()
-    let rest: Buffer = Buffer.alloc(0)
+    /** Holds the start of a frame, `size` bytes. Grows by doubling, so that few bytes are copied twice. */
+    let buffer: Buffer = Buffer.alloc(0)
+    let size = 0
     let failure: { readonly error: unknown } | undefined
 
-    function readFrame(): SseEvent | undefined {
-      if (rest.length < PRELUDE_BYTES) return undefined
-      const length = rest.readUInt32BE()
-      if (length < PRELUDE_BYTES + 4 || length > MAX_FRAME_BYTES) throw new Error('frame length')
-      if (rest.length < length) return undefined
-      const { headers, body } = codec.decode(rest.subarray(0, length))
-      rest = rest.subarray(length)
-      const headerOf = (name: string) => asString(headers[name]?.value)
-      return toRecord(headerOf, Buffer.from(body).toString())
+    function append(bytes: Uint8Array): Buffer {
+      const needed = size + bytes.length
+      if (needed > buffer.length) {
+        const grown = Buffer.allocUnsafe(Math.max(needed, 2 * buffer.length))
+        buffer.copy(grown, 0, 0, size)
+        buffer = grown
+      }
+      buffer.set(bytes, size)
+      size = needed
+      return buffer.subarray(0, size)
+    }
+
+    /** Adds the records of the complete frames to `records`, and returns where the next frame starts. */
+    function readFrames(data: Buffer, records: SseEvent[]): number {
+      let start = 0
+      for (;;) {
+        const length = readLength(data.subarray(start))
+        if (length === undefined || length > data.length - start) return start
+        const { headers, body } = codec.decode(data.subarray(start, start + length))
+        const headerOf = (name: string) => asString(headers[name]?.value)
+        records.push(toRecord(headerOf, Buffer.from(body).toString()))
+        start += length
+      }
     }
 
     return {
       read(bytes) {
         if (failure !== undefined) throw failure.error
-        rest = rest.length === 0 ? Buffer.from(bytes) : Buffer.concat([rest, bytes])
+        const data = size > 0 ? append(bytes) : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
         const records: SseEvent[] = []
         try {
-          for (let record = readFrame(); record !== undefined; record = readFrame()) records.push(record)
+          const start = readFrames(data, records)
+          if (start > 0 || size === 0) {
+            buffer = Buffer.from(data.subarray(start))
+            size = buffer.length
+          }
         } catch (error) {
           // The records before it are read first.
           if (records.length === 0) throw error
@@ -62,11 +83,23 @@ export const eventStreamFrames: FrameDecoder = {
       },
       end() {
         if (failure !== undefined) throw failure.error
-        if (rest.length > 0) throw new Error('incomplete frame')
+        if (size > 0) throw new Error('incomplete frame')
         return []
       },
     }
   },
+}
+
+/**
+ * Returns the length of the frame that begins here; undefined until its first bytes are there. They have a
+ * checksum of their own: with a wrong length, the reader would wait for bytes that never come.
+ */
+function readLength(data: Buffer): number | undefined {
+  if (data.length < PRELUDE_BYTES) return undefined
+  if (crc32(data.subarray(0, 8)) !== data.readUInt32BE(8)) throw new Error('frame checksum')
+  const length = data.readUInt32BE()
+  if (length < PRELUDE_BYTES + 4 || length > MAX_FRAME_BYTES) throw new Error('frame length')
+  return length
 }
 
 function toRecord(headerOf: (name: string) => string, payload: string): SseEvent {

@@ -9,6 +9,15 @@ import { parseBedrockException } from './errors.ts'
 import { EXCEPTION } from './frames.ts'
 import { JSON_TOOL } from './response-format.ts'
 
+const CONVERSE_EVENTS: ReadonlySet<string> = new Set([
+  'messageStart',
+  'contentBlockStart',
+  'contentBlockDelta',
+  'contentBlockStop',
+  'messageStop',
+  'metadata',
+])
+
 /** Reads the events of Claude as they are, and those of ConverseStream as events of Anthropic. */
 export function createBedrockStreamReader(): StreamReader {
   const reader = createAnthropicStreamReader()
@@ -17,6 +26,7 @@ export function createBedrockStreamReader(): StreamReader {
     isDone: () => reader.isDone?.() ?? false,
     read(record) {
       if (record.event === 'chunk') return reader.read(record)
+      if (record.event !== EXCEPTION && !CONVERSE_EVENTS.has(record.event)) return []
       const payload = parseJsonObject(record.data)
       if (payload === undefined) throw malformedRecordError()
       if (record.event === EXCEPTION) throw parseBedrockException(payload)
