@@ -191,6 +191,7 @@ function toProviderSettings(
     const hasKey = auth !== 'none' && !isCloudAuth(auth)
     const api_key = hasKey ? environment[key_variable] || undefined : undefined
     const client_secret = secretVariable && environment[secretVariable]
+    const client_secret_file = secretVariable && (environment[`${secretVariable}_FILE`] || undefined)
     // The cast is safe: a row without a format is an issue.
     const format = row.format as string
     const isOpenAi = OPENAI_HOST.test(row.base_url ?? listed?.[0]?.base_url ?? '')
@@ -216,6 +217,7 @@ function toProviderSettings(
         key_variable,
         api_key,
         client_secret,
+        client_secret_file,
         capabilities,
         ...(deployments && { deployments }),
       },

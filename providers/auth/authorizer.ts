@@ -17,6 +17,8 @@ export interface CloudRow {
   readonly client_id?: string | undefined
   /** The content of the variable that `client_secret_variable` names. */
   readonly client_secret?: string | undefined
+  /** The file that it comes from, which is read again when it changes. */
+  readonly client_secret_file?: string | undefined
   readonly token_scope?: string | undefined
 }
 

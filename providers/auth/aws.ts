@@ -18,10 +18,10 @@ interface Signing {
 export function createAwsAuthorizer(row: CloudRow): Authorizer {
   let chain: Promise<() => Promise<AwsCredentials>> | undefined
 
-  async function findCredentials(isRefused: boolean): Promise<AwsCredentials> {
+  async function findCredentials(isFresh: boolean): Promise<AwsCredentials> {
     try {
       // It remembers the credentials until shortly before they expire.
-      if (isRefused) chain = undefined
+      if (isFresh) chain = undefined
       chain ??= createChain(row)
       return await (await chain)()
     } catch (error) {
@@ -29,9 +29,9 @@ export function createAwsAuthorizer(row: CloudRow): Authorizer {
     }
   }
 
-  async function fetchSigning(signal: AbortSignal, isRefused: boolean): Promise<Expiring<Signing>> {
+  async function fetchSigning(signal: AbortSignal, isFresh: boolean): Promise<Expiring<Signing>> {
     const sign = await createSign()
-    const own = await findCredentials(isRefused)
+    const own = await findCredentials(isFresh)
     const { role_arn, region = 'us-east-1' } = row
     const credentials =
       role_arn === undefined ? own : await assumeRole({ role_arn, region, credentials: own, sign, signal })

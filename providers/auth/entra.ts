@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import type { TokenCredential } from '@azure/identity'
 import { CredentialsError } from '../shared/authorize.ts'
 import type { Authorizer, CloudRow } from './authorizer.ts'
-import { createShortLived, type Expiring, LIBRARY_AHEAD_MS } from './short-lived.ts'
+import { createShortLived, type Expiring, LIBRARY_AHEAD_MS, renewOnChange } from './short-lived.ts'
 
 /** The scope of Azure OpenAI. */
 const DEFAULT_SCOPE = 'https://cognitiveservices.azure.com/.default'
@@ -26,9 +26,9 @@ export function createEntraAuthorizer(row: CloudRow): Authorizer {
   const scope = row.token_scope ?? DEFAULT_SCOPE
   let source: Promise<TokenSource> | undefined
 
-  async function fetchHeaders(abortSignal: AbortSignal, isRefused: boolean): Promise<Expiring<Headers>> {
+  async function fetchHeaders(abortSignal: AbortSignal, isFresh: boolean): Promise<Expiring<Headers>> {
     // Kept once it exists: it remembers its token, and what it found out about the authority.
-    if (isRefused) source = undefined
+    if (isFresh) source = undefined
     source ??= createSource(row)
     let known: TokenSource | undefined
     try {
@@ -50,6 +50,7 @@ export function createEntraAuthorizer(row: CloudRow): Authorizer {
   }
 
   const headers = createShortLived(fetchHeaders)
+  if (row.client_secret_file !== undefined) renewOnChange(headers, row.client_secret_file)
   return Object.assign(headers, { authorize: (_: unknown, signal: AbortSignal) => headers.get(signal) })
 }
 
@@ -67,7 +68,9 @@ async function createSource(row: CloudRow): Promise<TokenSource> {
     // The operator vouches for the host. Without this, that of a private cloud would be asked for elsewhere.
     disableInstanceDiscovery: AZURE_AUTHORITY_HOST !== undefined,
   }
-  const { tenant_id = AZURE_TENANT_ID, client_id = AZURE_CLIENT_ID, client_secret } = row
+  const { tenant_id = AZURE_TENANT_ID, client_id = AZURE_CLIENT_ID, client_secret_file } = row
+  const client_secret =
+    client_secret_file === undefined ? row.client_secret : await readClientSecret(client_secret_file)
   if (client_secret !== undefined && tenant_id !== undefined && client_id !== undefined) {
     const credential = new identity.ClientSecretCredential(tenant_id, client_id, client_secret, options)
     return { credential, step: 'the token request to Entra' }
@@ -80,9 +83,10 @@ async function createSource(row: CloudRow): Promise<TokenSource> {
   if (tenant_id === undefined || client_id === undefined)
     throw new CredentialsError('finding tenant_id and client_id of the workload identity')
   let failure: CredentialsError | undefined
+  // Kubernetes replaces the file long before its token expires, so it is read for every request.
   const readToken = async () => {
     failure = undefined
-    return readFederatedToken(tokenFile).catch((error: unknown) => {
+    return readText(tokenFile).catch((error: unknown) => {
       failure = new CredentialsError('reading the federated token file', codeOf(error))
       throw failure
     })
@@ -91,11 +95,16 @@ async function createSource(row: CloudRow): Promise<TokenSource> {
   return { credential, step: 'the token request to Entra', failedBefore: () => failure }
 }
 
-/** Kubernetes replaces the file long before its token expires, so it is read for every request. */
-async function readFederatedToken(file: string): Promise<string> {
-  const token = (await readFile(file, 'utf8')).trim()
-  if (token === '') throw new Error('the file is empty')
-  return token
+function readClientSecret(file: string): Promise<string> {
+  return readText(file).catch((error: unknown) => {
+    throw new CredentialsError('reading the file of the client secret', codeOf(error))
+  })
+}
+
+async function readText(file: string): Promise<string> {
+  const text = (await readFile(file, 'utf8')).trim()
+  if (text === '') throw new Error('the file is empty')
+  return text
 }
 
 /** Entra's code, such as AADSTS7000222 for a client secret that has expired, or that of the network. */

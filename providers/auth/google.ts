@@ -1,12 +1,11 @@
 import { createPrivateKey } from 'node:crypto'
-import { unwatchFile, watchFile } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { SignJWT } from 'jose'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import { parseJson, parseJsonObject } from '../../core/util/json.ts'
 import { CredentialsError } from '../shared/authorize.ts'
 import type { Authorizer, CloudRow } from './authorizer.ts'
-import { createShortLived, type Expiring } from './short-lived.ts'
+import { createShortLived, type Expiring, renewOnChange } from './short-lived.ts'
 
 const SCOPE = 'https://www.googleapis.com/auth/cloud-platform'
 const DEFAULT_TOKEN_URI = 'https://oauth2.googleapis.com/token'
@@ -14,8 +13,6 @@ const GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 const ASSERTION_SECONDS = 3600
 /** A clock that is further off is not trusted after a refused assertion. */
 const MAX_SKEW_MS = 30_000
-/** Polling also notices the replaced symbolic links of Kubernetes. */
-const WATCH_INTERVAL_MS = 1000
 
 type Headers = Readonly<Record<string, string>>
 
@@ -26,16 +23,8 @@ type Headers = Readonly<Record<string, string>>
 export function createGoogleAuthorizer({ credentials_file }: CloudRow): Authorizer {
   const file = credentials_file ?? (process.env.GOOGLE_APPLICATION_CREDENTIALS || undefined)
   const headers = createShortLived((signal) => fetchHeaders(file, signal))
-  const onChange = () => headers.renew()
-  if (file !== undefined) watchFile(file, { interval: WATCH_INTERVAL_MS, persistent: false }, onChange)
-  const { close } = headers
-  return Object.assign(headers, {
-    authorize: (_: unknown, signal: AbortSignal) => headers.get(signal),
-    close() {
-      if (file !== undefined) unwatchFile(file, onChange)
-      close()
-    },
-  })
+  if (file !== undefined) renewOnChange(headers, file)
+  return Object.assign(headers, { authorize: (_: unknown, signal: AbortSignal) => headers.get(signal) })
 }
 
 async function fetchHeaders(file: string | undefined, signal: AbortSignal): Promise<Expiring<Headers>> {

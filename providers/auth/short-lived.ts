@@ -1,3 +1,4 @@
+import { unwatchFile, watchFile } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import { untilAborted } from '../../core/threads/timeout.ts'
 import type { MaybePromise } from '../../core/util/maybe-promise.ts'
@@ -38,17 +39,19 @@ export const LIBRARY_AHEAD_MS = 4.5 * 60_000
 /** Sources with a cache of their own may return the same value again shortly before it expires. */
 const MIN_INTERVAL_MS = 1000
 const SAME_VALUE_INTERVAL_MS = 30_000
+/** Polling also notices the replaced symbolic links of Kubernetes. */
+const WATCH_INTERVAL_MS = 1000
 /** The longest timer that Node has. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 /** Who refuses each new value has another reason. */
 const REFUSED_INTERVAL_MS = 30_000
 
 /**
- * `fetchValue` should end when its signal aborts, after 30 seconds or with `close`. With `isRefused`, the
- * present value must not be taken from a cache.
+ * `fetchValue` should end when its signal aborts, after 30 seconds or with `close`. With `isFresh`, it
+ * may not return what a cache of its own has.
  */
 export function createShortLived<Value>(
-  fetchValue: (signal: AbortSignal, isRefused: boolean) => Promise<Expiring<Value>>,
+  fetchValue: (signal: AbortSignal, isFresh: boolean) => Promise<Expiring<Value>>,
 ): ShortLived<Value> {
   let current: Expiring<Value> | undefined
   let pending: Promise<Value> | undefined
@@ -64,10 +67,10 @@ export function createShortLived<Value>(
   }
 
   /** All who need a value share one fetch. */
-  function fetchOnce(isRefused = false): Promise<Value> {
+  function fetchOnce(isFresh = false): Promise<Value> {
     if (pending !== undefined) return pending
     clearTimeout(timer)
-    const started = fetchAndSchedule(isRefused)
+    const started = fetchAndSchedule(isFresh)
     pending = started
     const settle = () => {
       pending = undefined
@@ -76,10 +79,10 @@ export function createShortLived<Value>(
     return started
   }
 
-  async function fetchAndSchedule(isRefused: boolean): Promise<Value> {
+  async function fetchAndSchedule(isFresh: boolean): Promise<Value> {
     const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(FETCH_TIMEOUT_MS)])
     try {
-      const fetched = await untilAborted(fetchValue(signal, isRefused), signal)
+      const fetched = await untilAborted(fetchValue(signal, isFresh), signal)
       if (!isDeepStrictEqual(fetched.value, current?.value)) version += 1
       current = fetched
       failure = undefined
@@ -96,14 +99,16 @@ export function createShortLived<Value>(
 
   function schedule(delayMs: number): void {
     if (closing.signal.aborted) return
-    timer = setTimeout(fetchInBackground, Math.min(delayMs, MAX_TIMER_MS))
+    timer = setTimeout(() => fetchInBackground(), Math.min(delayMs, MAX_TIMER_MS))
     timer.unref()
   }
 
   /** A request that needs the value gets the error. */
-  function fetchInBackground(): void {
-    if (!closing.signal.aborted) fetchOnce().catch(() => undefined)
+  function fetchInBackground(isFresh?: boolean): void {
+    if (!closing.signal.aborted) fetchOnce(isFresh).catch(() => undefined)
   }
+
+  const fetchFresh = () => fetchInBackground(true)
 
   return {
     get(signal) {
@@ -112,12 +117,12 @@ export function createShortLived<Value>(
         return Promise.reject(failure.error)
       return untilAborted(fetchOnce(), signal)
     },
-    start: fetchInBackground,
+    start: () => fetchInBackground(),
     renew() {
       const fetching = pending
       // What is being fetched may be of the time before the change.
-      if (fetching === undefined) fetchInBackground()
-      else fetching.then(fetchInBackground, fetchInBackground)
+      if (fetching === undefined) fetchFresh()
+      else fetching.then(fetchFresh, fetchFresh)
     },
     get version() {
       return version
@@ -142,4 +147,17 @@ function delayBeforeRefresh({ expiresAt = 0, refreshAt }: Expiring<unknown>, now
   const remaining = expiresAt - now
   const wanted = refreshAt === undefined ? remaining - Math.min(AHEAD_MS, remaining / 4) : refreshAt - now
   return Math.max(wanted, Math.min(SAME_VALUE_INTERVAL_MS, remaining / 2), MIN_INTERVAL_MS)
+}
+
+/** Renews a credential, until it is closed, when the file that it comes from changes. */
+export function renewOnChange<Value>(credential: ShortLived<Value>, file: string): ShortLived<Value> {
+  const { close, renew } = credential
+  const onChange = () => renew()
+  watchFile(file, { interval: WATCH_INTERVAL_MS, persistent: false }, onChange)
+  return Object.assign(credential, {
+    close() {
+      unwatchFile(file, onChange)
+      close()
+    },
+  })
 }

@@ -127,6 +127,23 @@ describe('auth: entra', () => {
     })
   })
 
+  it('takes a client secret from a file, which is read again when it changes', async () => {
+    const file = path.join(await makeFolder(), 'secret')
+    await writeFile(file, 'the~first~secret\n')
+    const CONFIG = await writeSettings(
+      dump({
+        providers: { azure: { format: 'openai', base_url: provider.url, auth: 'entra', ...BY_SECRET } },
+      }),
+    )
+    gateway = await startGateway({ CONFIG, AZURE_SECRET_FILE: file })
+    await waitUntil(() => entra.issued.length === 1)
+    expect(entra.requests[0]?.fields.client_secret).to.equal('the~first~secret')
+    await writeFile(file, 'the~second~secret')
+    await waitUntil(() => entra.issued.length === 2)
+    expect(entra.requests[1]?.fields.client_secret).to.equal('the~second~secret')
+    expect(gateway.stderr()).not.to.contain('~secret')
+  })
+
   it('renews a token that was revoked, and repeats the request', async () => {
     const started = await start(BY_SECRET)
     await ask(started)
