@@ -20,6 +20,8 @@ export interface VertexRequest {
   readonly authorization: string | undefined
   readonly betas: string | undefined
   readonly version: string | undefined
+  /** The project that pays. */
+  readonly quotaProject: string | undefined
   // biome-ignore lint/suspicious/noExplicitAny: a body of any format
   readonly body: any
 }
@@ -41,6 +43,8 @@ export interface ScriptedVertex {
   readonly requests: readonly VertexRequest[]
   /** Assertions that the token endpoint received. */
   readonly assertions: readonly string[]
+  /** Paths that the metadata server was asked for; its host is that of `url`. */
+  readonly metadata: readonly string[]
   /** Forms that the token endpoint received. */
   readonly exchanges: readonly URLSearchParams[]
   /** All tokens that it issued are valid, unless revoked. */
@@ -61,6 +65,7 @@ export async function startScriptedVertex(): Promise<ScriptedVertex> {
   const requests: VertexRequest[] = []
   const assertions: string[] = []
   const exchanges: URLSearchParams[] = []
+  const metadata: string[] = []
   const tokens = new Set<string>()
   const server = createServer(async (request, response) => {
     const sent = await text(request)
@@ -76,6 +81,17 @@ export async function startScriptedVertex(): Promise<ScriptedVertex> {
       response.end(JSON.stringify(answer.body))
       return
     }
+    if (request.url?.startsWith('/computeMetadata/')) {
+      metadata.push(request.url)
+      const isToken = request.url.includes('/token')
+      const token = `ya29.metadata-${metadata.length}`
+      if (isToken) tokens.add(`Bearer ${token}`)
+      const headers = { 'content-type': 'application/json', 'metadata-flavor': 'Google' }
+      const isAllowed = request.headers['metadata-flavor'] === 'Google'
+      response.writeHead(isAllowed ? 200 : 403, headers)
+      response.end(isToken ? JSON.stringify({ access_token: token, expires_in: 3600 }) : 'googleapis.com')
+      return
+    }
     const { authorization, 'anthropic-beta': betas, 'anthropic-version': version } = request.headers
     const body = sent === '' ? undefined : JSON.parse(sent)
     requests.push({
@@ -83,6 +99,7 @@ export async function startScriptedVertex(): Promise<ScriptedVertex> {
       path: request.url ?? '',
       authorization,
       betas: betas === undefined ? undefined : String(betas),
+      quotaProject: request.headers['x-goog-user-project']?.toString(),
       version: version === undefined ? undefined : String(version),
       body,
     })
@@ -116,7 +133,7 @@ export async function startScriptedVertex(): Promise<ScriptedVertex> {
     )
   await writeKey('gateway@rail.iam.gserviceaccount.com')
   return {
-    ...{ url, publicKey, keyFile, requests, assertions, exchanges },
+    ...{ url, publicKey, keyFile, requests, assertions, exchanges, metadata },
     tokenUri: `${url}/token`,
     play(next) {
       script = next
