@@ -1,9 +1,11 @@
 import { createHash, createHmac } from 'node:crypto'
+import { homedir } from 'node:os'
+import path from 'node:path'
 import type { OutgoingRequest } from '../../core/contract/provider.ts'
 import { CredentialsError } from '../shared/authorize.ts'
 import type { Authorizer, CloudRow } from './authorizer.ts'
 import { type AwsCredentials, assumeRole, type SignRequest } from './aws-role.ts'
-import { createShortLived, type Expiring, LIBRARY_AHEAD_MS } from './short-lived.ts'
+import { createShortLived, type Expiring, renewOnChange } from './short-lived.ts'
 
 /** What signatures are made by. It exists once there are credentials. */
 interface Signing {
@@ -13,52 +15,56 @@ interface Signing {
 
 /**
  * Authorizes by AWS Signature Version 4, with the credentials of AWS's default chain: environment, profile,
- * web identity, container, instance (docs/guides/bedrock.md).
+ * web identity, container, instance (docs/guides/bedrock.md). Changed files of profiles are read again.
  */
 export function createAwsAuthorizer(row: CloudRow): Authorizer {
-  let chain: Promise<() => Promise<AwsCredentials>> | undefined
+  const { role_arn, region = 'us-east-1' } = row
+  // The same for all credentials, so that equal ones count as equal.
+  let signer: Promise<SignRequest> | undefined
 
-  async function findCredentials(isFresh: boolean): Promise<AwsCredentials> {
-    try {
-      // It remembers the credentials until shortly before they expire.
-      if (isFresh) chain = undefined
-      chain ??= createChain(row)
-      return await (await chain)()
-    } catch (error) {
-      throw new CredentialsError('finding credentials of AWS', codeOf(error))
-    }
-  }
-
-  async function fetchSigning(signal: AbortSignal, isFresh: boolean): Promise<Expiring<Signing>> {
-    const sign = await createSign()
-    const own = await findCredentials(isFresh)
-    const { role_arn, region = 'us-east-1' } = row
+  async function fetchSigning(signal: AbortSignal): Promise<Expiring<Signing>> {
+    signer ??= createSign()
+    const sign = await signer
+    const own = await findCredentials(row)
     const credentials =
       role_arn === undefined ? own : await assumeRole({ role_arn, region, credentials: own, sign, signal })
-    const expiresAt = credentials.expiration?.getTime()
-    return {
-      value: { credentials, sign },
-      expiresAt,
-      ...(role_arn === undefined && expiresAt !== undefined && { refreshAt: expiresAt - LIBRARY_AHEAD_MS }),
-    }
+    return { value: { credentials, sign }, expiresAt: credentials.expiration?.getTime() }
   }
 
   const signing = createShortLived(fetchSigning)
+  for (const file of profileFiles()) renewOnChange(signing, file)
 
   async function authorize(request: OutgoingRequest, signal: AbortSignal) {
     const { credentials, sign } = await signing.get(signal)
-    return sign(request, { credentials, region: row.region ?? 'us-east-1', service: 'bedrock' })
+    return sign(request, { credentials, region, service: 'bedrock' })
   }
 
   return Object.assign(signing, { authorize })
 }
 
-async function createChain({ profile, region }: CloudRow): Promise<() => Promise<AwsCredentials>> {
-  const { defaultProvider } = await import('@aws-sdk/credential-provider-node')
-  return defaultProvider({
-    ...(profile !== undefined && { profile }),
-    ...(region !== undefined && { clientConfig: { region } }),
-  })
+/** A new chain each time: each keeps its credentials, and the files that it has read, until they expire. */
+async function findCredentials({ profile, region }: CloudRow): Promise<AwsCredentials> {
+  try {
+    const { defaultProvider } = await import('@aws-sdk/credential-provider-node')
+    const find = defaultProvider({
+      ignoreCache: true,
+      ...(profile !== undefined && { profile }),
+      ...(region !== undefined && { clientConfig: { region } }),
+    })
+    return await find()
+  } catch (error) {
+    throw new CredentialsError('finding credentials of AWS', codeOf(error))
+  }
+}
+
+/** The files of profiles, which AWS's tools and secret managers rewrite. They need not exist. */
+function profileFiles(): readonly string[] {
+  const { AWS_SHARED_CREDENTIALS_FILE, AWS_CONFIG_FILE } = process.env
+  const folder = path.join(homedir(), '.aws')
+  return [
+    AWS_SHARED_CREDENTIALS_FILE || path.join(folder, 'credentials'),
+    AWS_CONFIG_FILE || path.join(folder, 'config'),
+  ]
 }
 
 /** Only what the receiver needs is signed: proxies may change other headers. */

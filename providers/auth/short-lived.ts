@@ -34,7 +34,7 @@ const MAX_RETRY_MS = 30_000
 /** A provider of credentials that does not respond may not block all requests. */
 const FETCH_TIMEOUT_MS = 30_000
 const AHEAD_MS = 5 * 60_000
-/** The libraries of AWS and Azure return the same credential again until five minutes before its expiry. */
+/** The library of Azure returns the same credential again until five minutes before its expiry. */
 export const LIBRARY_AHEAD_MS = 4.5 * 60_000
 /** Sources with a cache of their own may return the same value again shortly before it expires. */
 const MIN_INTERVAL_MS = 1000

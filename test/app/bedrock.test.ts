@@ -3,6 +3,7 @@ import path from 'node:path'
 import Anthropic from '@anthropic-ai/sdk'
 import { expect } from 'chai'
 import { dump } from 'js-yaml'
+import { setAwsEnvironment } from '../support/aws-environment.ts'
 import { makeFolder } from '../support/folders.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { whyNoCloudLibrary } from '../support/python.ts'
@@ -22,19 +23,6 @@ const REGION = 'eu-central-1'
 const CLAUDE = 'eu.anthropic.claude-sonnet-4-5-20250929-v1:0'
 const PROFILE_ARN = `arn:aws:bedrock:${REGION}:123456789012:inference-profile/${CLAUDE}`
 const NOVA = 'eu.amazon.nova-pro-v1:0'
-
-const ENVIRONMENT: Readonly<Record<string, string>> = {
-  AWS_ACCESS_KEY_ID: ACCESS_KEY,
-  AWS_SECRET_ACCESS_KEY: SECRET_KEY,
-  AWS_EC2_METADATA_DISABLED: 'true',
-  AWS_CONFIG_FILE: '/dev/null',
-  AWS_SHARED_CREDENTIALS_FILE: '/dev/null',
-}
-const VARIABLES = [
-  ...Object.keys(ENVIRONMENT),
-  ...['AWS_SESSION_TOKEN', 'AWS_PROFILE', 'AWS_ENDPOINT_URL', 'AWS_ENDPOINT_URL_STS'],
-  'AWS_ENDPOINT_URL_BEDROCK_RUNTIME',
-]
 
 const CLAUDE_USAGE = {
   input_tokens: 7,
@@ -119,21 +107,21 @@ const TOOL = {
 describe('format: bedrock', () => {
   let bedrock: ScriptedBedrock
   let gateway: RunningGateway
-  const before = Object.fromEntries(VARIABLES.map((name) => [name, process.env[name]]))
+  let restore: () => void
 
   beforeEach(async () => {
-    for (const name of VARIABLES) delete process.env[name]
-    Object.assign(process.env, ENVIRONMENT)
     bedrock = await startScriptedBedrock()
-    process.env.AWS_ENDPOINT_URL_BEDROCK_RUNTIME = bedrock.url
+    restore = setAwsEnvironment({
+      AWS_ACCESS_KEY_ID: ACCESS_KEY,
+      AWS_SECRET_ACCESS_KEY: SECRET_KEY,
+      AWS_ENDPOINT_URL_BEDROCK_RUNTIME: bedrock.url,
+    })
     await start()
   })
   afterEach(async () => {
     await gateway?.stop()
     bedrock.close()
-    for (const [name, value] of Object.entries(before))
-      if (value === undefined) delete process.env[name]
-      else process.env[name] = value
+    restore()
   })
 
   async function start(row: object = {}): Promise<void> {

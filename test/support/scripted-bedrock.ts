@@ -13,7 +13,8 @@ interface Answer {
   readonly body: object | string | Buffer
 }
 
-interface Received {
+export interface Received {
+  readonly method: string
   /** As it was sent. */
   readonly path: string
   readonly headers: IncomingHttpHeaders
@@ -32,7 +33,8 @@ export async function startScriptedBedrock(): Promise<ScriptedBedrock> {
   let current: Answer | ((request: Received) => Answer) = { body: {} }
   const received: Received[] = []
   const server = createServer(async (request, response) => {
-    const sent = { path: request.url ?? '', headers: request.headers, bytes: await buffer(request) }
+    const { method = '', url: path = '', headers: sentHeaders } = request
+    const sent = { method, path, headers: sentHeaders, bytes: await buffer(request) }
     received.push(sent)
     const { status = 200, headers, body } = typeof current === 'function' ? current(sent) : current
     const type = Buffer.isBuffer(body) ? 'application/vnd.amazon.eventstream' : 'application/json'
@@ -74,7 +76,7 @@ const SCRIPT = readFileSync(new URL('test/support/verify-aws.py', ROOT), 'utf8')
 
 /** Whether botocore computes the signature of each request, too. */
 export function verifySignatures(
-  { url, received }: ScriptedBedrock,
+  { url, received }: Pick<ScriptedBedrock, 'url' | 'received'>,
   keys: { readonly access_key: string; readonly secret_key: string; readonly region: string },
 ): Promise<readonly boolean[]> {
   const requests = received.map(({ path, headers, bytes }) => ({
