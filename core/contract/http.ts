@@ -104,8 +104,8 @@ export interface EndedRequest {
   /** `performance.now()` when the response ended. */
   readonly endedAt: number
   /**
-   * Milliseconds that the gateway itself took until the head of the response to an inference request.
-   * Undefined if there was none, as over WebSocket.
+   * Milliseconds that the gateway itself took until the head of the response, or the first event over
+   * WebSocket. Undefined if there was none, and for endpoints that do not tell it.
    */
   readonly overheadMs: number | undefined
   /** Undefined if the caller was not authenticated. */
@@ -209,6 +209,8 @@ export interface EndpointDescription {
   readonly errors?: readonly (ErrorCode | (string & {}))[]
   /** Default: `general`. */
   readonly errorStyle?: ErrorStyle
+  /** Its responses tell the own time of the gateway, as all of inference endpoints do. */
+  readonly tellsOwnTime?: true
   /** The address that serves the endpoint: the main one (default) or that of direct routing. */
   readonly listener?: 'main' | 'direct'
   /** What the endpoint does with what operators manage: `x-resource` in `/openapi.json`. */

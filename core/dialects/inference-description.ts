@@ -41,7 +41,6 @@ export const replyHeaders: TProperties = {
   'x-provider': Text('The provider that answered.'),
   'x-model': Text('The model that answered.'),
   'x-routing-mode': Text('The routing mode.'),
-  'x-signalbox-overhead-ms': Text('Milliseconds that the gateway itself took, with one decimal.'),
   'x-deployment': Type.Optional(Text('The deployment that answered, if its provider has any.')),
   'x-cache': Type.Optional(Text('hit or miss, if the cache applies to the request.')),
   'x-ratelimit-limit-tokens': Type.Optional(Text('Tokens per minute, if they are limited.')),

@@ -77,9 +77,11 @@ export function addAnthropicRequestId({ res, requestId }: Pick<GatewayContext, '
   res.setDefaultHeader('request-id', requestId)
 }
 
+type EnteredEndpoint = Pick<EndpointDescription, 'path' | 'access' | 'errorStyle' | 'tellsOwnTime'>
+
 /** Creates middleware that tells later middleware which endpoint serves the request. */
 export function enterEndpoint(
-  { path, access, errorStyle = 'general' }: Pick<EndpointDescription, 'path' | 'access' | 'errorStyle'>,
+  { path, access, errorStyle = 'general', tellsOwnTime }: EnteredEndpoint,
   { isInference = false } = {},
 ): GatewayMiddleware {
   const endpoint = toRoutePath(path)
@@ -89,7 +91,7 @@ export function enterEndpoint(
     ctx.access = access
     ctx.errorStyle = errorStyle
     if (errorStyle === 'anthropic') addAnthropicRequestId(ctx)
-    if (isInference && ctx.res instanceof InterruptibleResponse) ctx.res.timed = ctx
+    if (tellsOwnTime && ctx.res instanceof InterruptibleResponse) ctx.res.timed = ctx
     return next()
   }
 }

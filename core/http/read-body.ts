@@ -113,11 +113,11 @@ export function createBodyReader(limit: number, quota: BodyQuota, keep?: typeof 
     const decompressed = encoding === undefined ? undefined : decompress(ctx.req, encoding, counted)
     if (headers.expect !== undefined) sendContinue(ctx)
     if (decompressed === undefined) return readPlainBody(ctx, limit, counted, keep)
-    ctx.client.waiting?.begin()
+    const stopWaiting = waitForEnd(ctx)
     try {
       await loadReader()(Object.create(ctx, { req: { value: decompressed } }))
     } finally {
-      ctx.client.waiting?.end()
+      stopWaiting()
     }
     ctx.request.body = parseBody(Buffer.from(String(ctx.request.body ?? '')), counted)
   }
@@ -135,6 +135,18 @@ function readMessage(request: MessageRequest, ctx: GatewayContext, quota: BodyQu
   if (message === undefined) return
   const body: unknown = message.toBody(requireJsonObject(parseBody(message.text, quota.count(ctx))))
   Object.assign(ctx.request, { body })
+}
+
+/** Waits until the last byte has arrived, or the returned function is called: decompressing is no waiting. */
+function waitForEnd({ req, client: { waiting } }: GatewayContext): () => void {
+  let isWaiting = true
+  const stop = () => {
+    if (isWaiting) waiting?.end()
+    isWaiting = false
+  }
+  waiting?.begin()
+  req.once('end', stop)
+  return stop
 }
 
 /**

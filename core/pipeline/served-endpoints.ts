@@ -64,6 +64,7 @@ function describeInference(
     method: 'POST',
     path,
     access: user(),
+    tellsOwnTime: true,
     errorStyle,
     errors: INFERENCE_ERRORS,
   }

@@ -3,6 +3,7 @@ import { setTimeout as setTimeoutPromise } from 'node:timers/promises'
 import { type ClientConnection, type MaybePromise, SharedStateUnavailableError } from '../contract/index.ts'
 import { withTimeout } from '../threads/timeout.ts'
 import { chain } from '../util/maybe-promise.ts'
+import { whileWaiting } from '../util/while-waiting.ts'
 import { type Remembered, ReservationMember, requestOf } from './reservation-member.ts'
 import {
   type CounterUse,
@@ -277,7 +278,7 @@ export class HeldReservations {
         const leftMs = deadline - performance.now()
         if (leftMs <= 0 || client.isAborted)
           throw new SharedStateUnavailableError('counters are being recovered')
-        await waiter.sleep(Math.min(POLL_MS.max, leftMs))
+        await whileWaiting(client.waiting, waiter.sleep(Math.min(POLL_MS.max, leftMs)))
         const result = await attempt()
         if (result !== undefined) return result
       }

@@ -36,7 +36,7 @@ export function requireApiKey(
     throwResolved(authFailures.recordFailure('api', request.req, error))
 
   async function verify(request: Admission, token: string, hash: string): Promise<void> {
-    const account = await tokens?.verify(token, hash, request.requestId).catch((error: unknown) => {
+    const account = await tokens?.verify(token, hash, request).catch((error: unknown) => {
       const isInvalid = GatewayError.isInstance(error) && error.code === 'token_invalid'
       return isInvalid ? refuse(request, error) : Promise.reject(error)
     })

@@ -1,4 +1,4 @@
-import { type Account, service } from '../../core/contract/index.ts'
+import { type Account, type Admission, service } from '../../core/contract/index.ts'
 
 /** Tokens of identity providers that callers use in place of API keys. */
 export interface CallerTokens {
@@ -10,10 +10,13 @@ export interface CallerTokens {
    * Verifies a token, and writes what it says of its subject if that differs from what is known. Rejects with
    * 401, with 403 for an unknown subject, and with 503 if it cannot be checked.
    */
-  verify(token: string, hash: string, requestId: string): Promise<Account>
+  verify(token: string, hash: string, request: TokenRequest): Promise<Account>
   /** Throws 401 if the token has expired, or its user was deleted, since the request was admitted. */
   confirm(account: Account): void
 }
+
+/** The request that has a token. */
+export type TokenRequest = Pick<Admission, 'requestId' | 'client'>
 
 /** Undefined if the settings name no issuer. */
 export const CallerTokens = service<CallerTokens | undefined>('identity.callers')

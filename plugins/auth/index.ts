@@ -9,7 +9,7 @@ import type { Sessions } from './sessions.ts'
 
 export { apiKeyOf, hashApiKey } from './api-key.ts'
 export { checkEndpoint } from './authenticate.ts'
-export { CallerTokens } from './caller-tokens.ts'
+export { CallerTokens, type TokenRequest } from './caller-tokens.ts'
 export { toIdentityAccount } from './identity-account.ts'
 export { accessTokenSeconds, type GrantSubject, type IssuedTokens } from './issued-tokens.ts'
 export { keys } from './keys.ts'

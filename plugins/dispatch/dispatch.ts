@@ -13,6 +13,7 @@ import {
   type Target,
   type Usage,
 } from '../../core/contract/index.ts'
+import { whileWaiting } from '../../core/util/while-waiting.ts'
 import { checkModelAllowed } from '../../providers/shared/allowed-models.ts'
 import { describeRequirement, meetsRequirement, requirementError } from '../../providers/shared/attributes.ts'
 import { limitRequest } from '../../providers/shared/catalog.ts'
@@ -343,10 +344,8 @@ async function waitForRetry(error: GatewayError, client: ClientConnection): Prom
   const { retryAfter } = error.details
   const delayMs = retryAfter === undefined ? DEFAULT_RETRY_DELAY_MS : retryAfter * 1000
   if (delayMs > MAX_RETRY_DELAY_MS || error.code === 'provider_quota_exceeded') throw error
-  client.waiting?.begin()
-  await sleep(delayMs, undefined, { signal: client.signal })
-    .catch(() => client.signal.throwIfAborted())
-    .finally(() => client.waiting?.end())
+  const slept = sleep(delayMs, undefined, { signal: client.signal })
+  await whileWaiting(client.waiting, slept).catch(() => client.signal.throwIfAborted())
 }
 
 /** Of two errors of rate limits, the one after which clients may retry sooner. */

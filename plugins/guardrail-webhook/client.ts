@@ -1,4 +1,5 @@
 import { type ClientConnection, GatewayError } from '../../core/contract/index.ts'
+import { whileWaiting } from '../../core/util/while-waiting.ts'
 import { createCircuitBreakers } from '../../providers/shared/circuit.ts'
 import { createPool } from '../../providers/shared/connection.ts'
 import { fetchWhole } from '../../providers/shared/http.ts'
@@ -73,9 +74,9 @@ export function createGuardrailClient(options: GuardrailClientOptions): Guardrai
 
   async function call(body: string, textCount: number, client: ClientConnection): Promise<Verdict> {
     const timeout = AbortSignal.timeout(timeoutMs)
-    client.waiting?.begin()
     try {
-      const verdict = parseVerdict(await post(body, AbortSignal.any([timeout, client.signal])), textCount)
+      const posted = post(body, AbortSignal.any([timeout, client.signal]))
+      const verdict = parseVerdict(await whileWaiting(client.waiting, posted), textCount)
       if (verdict !== undefined) return verdict
       throw new GuardrailCallError('malformed', 'the answer is not a verdict')
     } catch (error) {
@@ -84,8 +85,6 @@ export function createGuardrailClient(options: GuardrailClientOptions): Guardrai
       if (timeout.aborted)
         throw new GuardrailCallError('timeout', `no complete answer within ${timeoutMs} ms`, { cause: error })
       throw new GuardrailCallError('unreachable', describeNetworkError(error), { cause: error })
-    } finally {
-      client.waiting?.end()
     }
   }
 

@@ -5,12 +5,14 @@ import {
   type CallerIdentity,
   GatewayError,
   type JsonObject,
+  type WaitingTime,
 } from '../../core/contract/index.ts'
 import { createBoundedCache } from '../../core/util/bounded-cache.ts'
+import { whileWaiting } from '../../core/util/while-waiting.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import { identityId } from '../../projections/events/identities.ts'
 import type { User } from '../../projections/events/users.ts'
-import { type CallerTokens, toIdentityAccount } from '../auth/index.ts'
+import { type CallerTokens, type TokenRequest, toIdentityAccount } from '../auth/index.ts'
 import { hasRequired, invalidError, readClaimed } from './claimed.ts'
 import { identityError } from './errors.ts'
 import {
@@ -56,12 +58,12 @@ export function createCallerTokens(
   const known = createBoundedCache<string, KnownToken>(MAX_KNOWN_TOKENS)
   const verifying = new Map<string, Promise<Account>>()
 
-  async function verify(token: string, hash: string, requestId: string): Promise<Account> {
+  async function verify(token: string, hash: string, request: TokenRequest): Promise<Account> {
     const issuer = issuers.get(issuerOf(token) ?? '')
     if (issuer === undefined) throw invalidError('Its issuer is not one of the settings.')
-    const { payload, algorithm, keySet } = await checkSignature(token, issuer)
+    const { payload, algorithm, keySet } = await checkSignature(token, issuer, request.client.waiting)
     const claimed = readToken(payload, algorithm, issuer.rows)
-    const userId = await syncUser(claimed, requestId)
+    const userId = await syncUser(claimed, request.requestId)
     const user = accounts.user(userId)
     if (user === undefined) throw deletedError()
     const expiresAtMs = ((payload.exp ?? 0) + CLOCK_SKEW_SECONDS) * 1000
@@ -90,10 +92,10 @@ export function createCallerTokens(
       return entry.account
     },
     isToken: (text) => text.startsWith('eyJ') && issuerOf(text) !== undefined,
-    verify(token, hash, requestId) {
+    verify(token, hash, request) {
       const pending = verifying.get(hash)
-      if (pending !== undefined) return pending
-      const verified = verify(token, hash, requestId).finally(() => verifying.delete(hash))
+      if (pending !== undefined) return whileWaiting(request.client.waiting, pending)
+      const verified = verify(token, hash, request).finally(() => verifying.delete(hash))
       verifying.set(hash, verified)
       return verified
     },
@@ -134,10 +136,10 @@ function issuerOf(text: string): string | undefined {
   }
 }
 
-async function checkSignature(token: string, { rows, keys }: Issuer) {
+async function checkSignature(token: string, { rows, keys }: Issuer, waiting: WaitingTime | undefined) {
   let keySet: KeySet | undefined
   const findKey: KeySet = async (...parts) => {
-    const found = await keys.find(...parts)
+    const found = await keys.find(waiting, ...parts)
     keySet = found.keySet
     return found.key
   }

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { createLocalJWKSet, errors, type JWK, type JWTVerifyGetKey } from 'jose'
 import type { Logger } from 'pino'
-import { isJsonObject, type JsonObject } from '../../core/contract/index.ts'
+import { isJsonObject, type JsonObject, type WaitingTime } from '../../core/contract/index.ts'
+import { whileWaiting } from '../../core/util/while-waiting.ts'
 import { identityError } from './errors.ts'
 import { fetchJson, IdentityDocumentError } from './fetch-json.ts'
 
@@ -37,15 +38,15 @@ interface IssuerKeysOptions {
 /** The keys of an issuer, as it published them at one time. */
 export type KeySet = JWTVerifyGetKey
 
-type FindKey = (...token: Parameters<KeySet>) => Promise<{
+interface FoundKey {
   readonly key: Awaited<ReturnType<KeySet>>
   /** Where it was found. */
   readonly keySet: KeySet
-}>
+}
 
 export interface IssuerKeys {
   /** Finds the key of a token. Rejects with 503 while there are no keys. */
-  readonly find: FindKey
+  find(waiting: WaitingTime | undefined, ...token: Parameters<KeySet>): Promise<FoundKey>
   /**
    * The keys that serve now: the same object until the issuer publishes other ones. Has them fetched again
    * in the background. Undefined while there are none.
@@ -94,7 +95,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
     return ageMs < STALE_MS ? keySet : undefined
   }
 
-  const findNow: FindKey = async (...token) => {
+  async function findNow(...token: Parameters<KeySet>): Promise<FoundKey> {
     const keySet = current()
     if (keySet !== undefined) return { key: await keySet(...token), keySet }
     const message = 'The keys of the identity provider cannot be fetched, so the token cannot be checked.'
@@ -103,13 +104,13 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
 
   return {
     current,
-    async find(...token) {
-      if (current() === undefined) await fetching
+    async find(waiting, ...token) {
+      if (current() === undefined && fetching) await whileWaiting(waiting, fetching)
       try {
         return await findNow(...token)
       } catch (error) {
         if (!(error instanceof errors.JWKSNoMatchingKey) || !(fetching || mayRetry())) throw error
-        await (fetching ?? refresh())
+        await whileWaiting(waiting, fetching ?? refresh())
         return findNow(...token)
       }
     },

@@ -104,7 +104,7 @@ export function createSignIn(settings: ConsoleSettings, services: SignInServices
   const { clientSecret, sealer, counters, logger, signal, neededClaims } = services
   const loadProvider = createOidcProvider({ issuer, clientId, clientSecret, logger, signal })
   const keys = createIssuerKeys({ issuer, jwksUri: undefined, logger, signal })
-  const findKey: KeySet = async (...token) => (await keys.find(...token)).key
+  const findKey: KeySet = async (...token) => (await keys.find(undefined, ...token)).key
   // Counts while the shared counters are unavailable. The provider refuses a code that was used as well.
   const localCounters = createMemoryCounters()
 

@@ -26,6 +26,7 @@ export function createCountTokensEndpoint(
     path: '/v1/messages/count_tokens',
     access: user(),
     errorStyle: 'anthropic',
+    tellsOwnTime: true,
     operationId: 'countMessageTokens',
     summary: 'Counts the input tokens of a message without creating it.',
     description:

@@ -27,13 +27,13 @@ export function observeHttpRequests(metrics: Registry): RequestObserver {
   }
 }
 
-/** Measures the time that the gateway itself adds to inference requests. */
+/** Measures the time that the gateway itself adds to the requests of model clients. */
 export function observeOverhead(metrics: Registry): RequestObserver {
   const overhead = createHistogram(metrics, {
     name: 'signalbox_overhead_seconds',
-    help: 'Time of the gateway itself until the head of the response to an inference request.',
+    help: 'Time of the gateway itself until the head of the response to a model client.',
     labelNames: ['endpoint'],
-    buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1],
+    buckets: [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1],
   })
   return (request) => {
     const { overheadMs, endpoint = OTHER, isAborted } = request

@@ -60,7 +60,13 @@ function createModelEndpoints(
   }
 
   const responses = { 200: { description: 'The model.', body: ModelSchema } }
-  const common = { method: 'GET', access: user(), tags: ['models'], errorStyle: 'openai' } as const
+  const common = {
+    method: 'GET',
+    access: user(),
+    tags: ['models'],
+    errorStyle: 'openai',
+    tellsOwnTime: true,
+  } as const
 
   return [
     endpoint({

@@ -110,5 +110,6 @@ const HEADERS: JsonObject = {
   Allow: { description: 'The methods that the path supports.', required: true, schema: text },
   RateLimit: { description: 'Requests per minute. Missing if there is no limit.', schema: integer },
   RateLimitRemaining: { description: 'Requests left in this minute.', schema: integer },
+  OwnTime: { description: 'Milliseconds that the gateway itself took, with one decimal.', schema: text },
   RateLimitReset: { description: 'Time until the limit resets, such as 59s or 1m0s.', schema: text },
 }

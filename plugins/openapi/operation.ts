@@ -139,9 +139,10 @@ function buildResponse(
   }
 }
 
-function commonHeaders({ access }: EndpointDescription): JsonObject {
+function commonHeaders({ access, tellsOwnTime }: EndpointDescription): JsonObject {
   return {
     'x-request-id': header('RequestId'),
+    ...(tellsOwnTime && { 'x-signalbox-overhead-ms': header('OwnTime') }),
     ...(access.type === 'user' && {
       'x-ratelimit-limit-requests': header('RateLimit'),
       'x-ratelimit-remaining-requests': header('RateLimitRemaining'),
@@ -172,7 +173,7 @@ function buildErrorResponses(
 }
 
 function buildErrorResponse(
-  { errorStyle }: EndpointDescription,
+  { errorStyle, tellsOwnTime }: EndpointDescription,
   status: number,
   errors: ErrorsByCode,
   components: Components,
@@ -191,6 +192,7 @@ function buildErrorResponse(
     headers: {
       'x-request-id': header('RequestId'),
       'x-error-code': header('ErrorCode'),
+      ...(tellsOwnTime && { 'x-signalbox-overhead-ms': header('OwnTime') }),
       ...(RETRIABLE.includes(status) && { 'retry-after': header('RetryAfter') }),
       ...(status === 405 && { allow: header('Allow') }),
     },

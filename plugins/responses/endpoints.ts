@@ -86,6 +86,7 @@ export function createResponseEndpoints(
     access: user(),
     tags: ['responses'],
     errorStyle: 'openai',
+    tellsOwnTime: true,
     params: { id: responseId },
     errors: ['conflict', 'responses_unavailable'],
   } as const

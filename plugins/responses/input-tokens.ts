@@ -39,6 +39,7 @@ export function createInputTokensEndpoint(
     path: '/v1/responses/input_tokens',
     access: user(),
     errorStyle: 'openai',
+    tellsOwnTime: true,
     operationId: 'countInputTokens',
     summary: 'Counts the input tokens of a response without creating it.',
     description:

@@ -1,4 +1,5 @@
 import { GatewayError } from '../../core/contract/errors.ts'
+import type { WaitingTime } from '../../core/contract/exchange.ts'
 import type { OutgoingRequest, ProviderAdapter } from '../../core/contract/provider.ts'
 import { checkHeader } from '../../core/http/server/default-headers.ts'
 import { untilAborted } from '../../core/threads/timeout.ts'
@@ -27,15 +28,38 @@ export async function authorizeRequest(
   request: OutgoingRequest,
   provider: string,
   deadline: Pick<CallDeadline, 'signal'>,
+  waiting?: WaitingTime,
 ): Promise<Readonly<Record<string, string>>> {
   const { signal } = deadline
   try {
-    const headers = await untilAborted(Promise.resolve(authorize(request, signal)), signal)
+    const authorized = untilAborted(Promise.resolve(authorize(request, signal)), signal)
+    const headers = await whileBeyondTurn(waiting, authorized)
     for (const [name, value] of Object.entries(headers)) checkHeader(name, value)
     return headers
   } catch (error) {
     signal.throwIfAborted()
     throw toAuthenticationError(error, provider)
+  }
+}
+
+/**
+ * As `whileWaiting`, from the end of this turn of the event loop on: credentials that are there already are
+ * used within it, and signing is the gateway's own work.
+ */
+async function whileBeyondTurn<Value>(
+  waiting: WaitingTime | undefined,
+  promise: Promise<Value>,
+): Promise<Value> {
+  let isWaiting = false
+  const turn = setImmediate(() => {
+    isWaiting = true
+    waiting?.begin()
+  })
+  try {
+    return await promise
+  } finally {
+    clearImmediate(turn)
+    if (isWaiting) waiting?.end()
   }
 }
 

@@ -1,6 +1,6 @@
 import { type ChatRequest, type Reply, ReplyEvent } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
-import type { ClientConnection } from '../../core/contract/exchange.ts'
+import type { ClientConnection, WaitingTime } from '../../core/contract/exchange.ts'
 import { NATIVE } from '../../core/contract/native-records.ts'
 import type {
   Operation,
@@ -14,6 +14,7 @@ import type {
 import { createSecretRedactor, type SecretRedactor } from '../../core/secrets/redact-secrets.ts'
 import { parseJson } from '../../core/util/json.ts'
 import { isPromiseLike, type MaybePromise } from '../../core/util/maybe-promise.ts'
+import { whileWaiting } from '../../core/util/while-waiting.ts'
 import { OPENAI_LIMITS } from './api-limits.ts'
 import { authorizeRequest } from './authorize.ts'
 import { CallDeadline } from './call-deadline.ts'
@@ -220,27 +221,21 @@ function createClient(options: ProviderClientOptions): ProviderClient {
   ): Promise<SentRequest> {
     const format = operation === 'chat' ? adapter : findOperation(operation, target)
     const { waiting } = client
-    let isWaiting = false
     let call: ProviderCall | undefined
     const deadline = new CallDeadline(id, client, timeouts.first_byte_ms, (reason) => call?.abort(reason))
     try {
       if (deadline.aborted !== undefined) throw deadline.aborted.reason
-      const starting = start(request, target, deadline, format, further)
-      waiting?.begin()
-      isWaiting = true
+      const starting = start(request, target, deadline, format, waiting, further)
       const started = isPromiseLike(starting) ? await starting : starting
       call = started.call
       const { renamed, sent, deviations } = started
       const received = request.stream
-        ? await readStream(call, deadline, sent, renamed)
-        : await readWhole(call, deadline)
-      waiting?.end()
-      isWaiting = false
+        ? await readStream(call, deadline, sent, renamed, waiting)
+        : await readWhole(call, deadline, waiting)
       const reply = 'head' in received ? toReply(received, deadline, format, sent, renamed) : received
       const { omitted, changed } = deviations
       return { reply, omitted, changed }
     } catch (error) {
-      if (isWaiting) waiting?.end()
       deadline.end()
       call?.abort(error)
       throw toCallError(error, deadline, call)
@@ -265,9 +260,10 @@ function createClient(options: ProviderClientOptions): ProviderClient {
     const deadline = new CallDeadline(id, client, timeoutMs, (reason) => call?.abort(reason))
     try {
       if (deadline.aborted !== undefined) throw deadline.aborted.reason
-      call = (await start(request, target, deadline, format)).call
+      const { waiting } = client
+      call = (await start(request, target, deadline, format, waiting)).call
       // The time is that of the whole reply.
-      const response = await call.readWhole(limitOf, () => undefined)
+      const response = await call.readWhole(limitOf, () => undefined, waiting)
       if (isErrorStatus(response.head)) throw toProviderError(response)
       return format.parseReply(parseReplyBody(response.text))
     } catch (error) {
@@ -284,6 +280,7 @@ function createClient(options: ProviderClientOptions): ProviderClient {
     target: Target,
     deadline: CallDeadline,
     format: Pick<OperationFormat, 'buildRequest'>,
+    waiting: WaitingTime | undefined,
     further?: SendOptions['headers'],
   ): MaybePromise<StartedRequest> {
     const { built, deviations, renamed, sent } = build(request, target, format)
@@ -298,7 +295,7 @@ function createClient(options: ProviderClientOptions): ProviderClient {
     }
     const bytes = typeof body === 'string' ? Buffer.from(body) : body
     const outgoing = { method: 'POST', url: new URL(path, origin), headers, body: bytes, apiKey } as const
-    return authorizeRequest(authorize, outgoing, id, deadline).then((added) => {
+    return authorizeRequest(authorize, outgoing, id, deadline, waiting).then((added) => {
       const call = new ProviderCall(pool, {
         method: 'POST',
         path,
@@ -316,8 +313,12 @@ function createClient(options: ProviderClientOptions): ProviderClient {
     throw new GatewayError('unsupported_parameter', message, { param: 'model' })
   }
 
-  function readWhole(call: ProviderCall, deadline: CallDeadline): Promise<WholeResponse> {
-    return call.readWhole(limitOf, () => deadline.extend(timeouts.idle_ms))
+  function readWhole(
+    call: ProviderCall,
+    deadline: CallDeadline,
+    waiting: WaitingTime | undefined,
+  ): Promise<WholeResponse> {
+    return call.readWhole(limitOf, () => deadline.extend(timeouts.idle_ms), waiting)
   }
 
   /** Some servers answer with a whole reply. */
@@ -326,20 +327,21 @@ function createClient(options: ProviderClientOptions): ProviderClient {
     deadline: CallDeadline,
     request: ChatRequest,
     renamed: StartedRequest['renamed'],
+    waiting: WaitingTime | undefined,
   ): Promise<Reply> {
-    const head = await call.readHead()
-    if (isErrorStatus(head)) throw toProviderError(await readWhole(call, deadline))
+    const head = await whileWaiting(waiting, call.readHead())
+    if (isErrorStatus(head)) throw toProviderError(await readWhole(call, deadline, waiting))
     const type = String(head.headers['content-type'])
     const isJson = /\bjson\b/i.test(type)
       ? adapter.frames !== 'ndjson'
-      : isSse && !/\bevent-stream\b/i.test(type) && (await startsWithObject(call))
-    if (isJson) return toReply(await readWhole(call, deadline), deadline, adapter, request, renamed)
+      : isSse && !/\bevent-stream\b/i.test(type) && (await startsWithObject(call, waiting))
+    if (isJson) return toReply(await readWhole(call, deadline, waiting), deadline, adapter, request, renamed)
     // Some servers have no or another type, but not that of a web page.
     if (/^text\/html\b/i.test(type)) throw unusableReplyError(`${id} did not respond with a stream.`)
     const toError = (error: unknown) => toCallError(error, deadline, call)
     const reader = createReader(request, renamed)
     const body = createBodyReader(adapter.frames, reader)
-    const source = readBatches(toError, call, reader, body, deadline, timeouts.idle_ms)
+    const source = readBatches(toError, call, reader, body, deadline, timeouts.idle_ms, waiting)
     const batches = await peekFirst(source)
     if (!batches) throw unusableReplyError(`${id} sent an empty stream.`)
     return { type: 'stream', batches }
@@ -429,8 +431,8 @@ function limitOf(head: ResponseHead): ResponseLimit {
 }
 
 /** Whether a response without the type of its content is JSON: no stream begins so. */
-async function startsWithObject(call: ProviderCall): Promise<boolean> {
-  const start = await call.peek()
+async function startsWithObject(call: ProviderCall, waiting: WaitingTime | undefined): Promise<boolean> {
+  const start = await call.peek(waiting)
   return start !== undefined && /^\s*\{/.test(start.toString('latin1', 0, 100))
 }
 

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Transform } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { GatewayError } from '../../core/contract/errors.ts'
+import type { WaitingTime } from '../../core/contract/exchange.ts'
 import type { CallOptions, Connection } from './connection.ts'
 import { findDecoder } from './content-encoding.ts'
 
@@ -32,6 +33,7 @@ interface PendingPromise<Value> {
 interface PendingWholeResponse extends PendingPromise<WholeResponse> {
   readonly limitOf: (head: ResponseHead) => ResponseLimit
   readonly onBytes: () => void
+  readonly waiting: WaitingTime | undefined
 }
 
 /**
@@ -102,13 +104,15 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
   }
 
   /** Resolves to the first chunk that has not been read, which stays. Otherwise as `read`. */
-  async peek(): Promise<Buffer | undefined> {
+  async peek(waiting?: WaitingTime): Promise<Buffer | undefined> {
     while (this.#chunks.length === 0 || this.#isEnding) {
       if (this.#error !== undefined) throw this.#error.reason
       if (this.#hasEnded) return undefined
+      waiting?.begin()
       await new Promise<void>((resolve) => {
         this.#wakeReader = resolve
       })
+      waiting?.end()
     }
     return this.#chunks[0]
   }
@@ -117,9 +121,9 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
    * Resolves to all chunks received since the last read, as soon as there are any, and to undefined at the
    * end. Rejects if the connection fails or the request is aborted.
    */
-  async read(): Promise<readonly Buffer[] | undefined> {
+  async read(waiting?: WaitingTime): Promise<readonly Buffer[] | undefined> {
     const hasChunks = this.#chunks.length > 0 && !this.#isEnding
-    if (!hasChunks && (await this.peek()) === undefined) return undefined
+    if (!hasChunks && (await this.peek(waiting)) === undefined) return undefined
     const chunks = this.#chunks
     this.#chunks = []
     this.#bufferedBytes = 0
@@ -131,10 +135,15 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
    * Reads the response as UTF-8 text, up to the limit for its head. Calls `onBytes` whenever data arrives.
    * Rejects like `readHead` and `read`. The caller aborts a response that exceeds its limit.
    */
-  readWhole(limitOf: (head: ResponseHead) => ResponseLimit, onBytes: () => void): Promise<WholeResponse> {
+  readWhole(
+    limitOf: (head: ResponseHead) => ResponseLimit,
+    onBytes: () => void,
+    waiting?: WaitingTime,
+  ): Promise<WholeResponse> {
     return new Promise((resolve, reject) => {
       if (this.#error !== undefined) return reject(this.#error.reason)
-      this.#pendingWhole = { limitOf, onBytes, resolve, reject }
+      waiting?.begin()
+      this.#pendingWhole = { limitOf, onBytes, waiting, resolve, reject }
       if (this.#bufferedBytes > 0) onBytes()
       this.#resolveWhole()
       this.#resume()
@@ -266,6 +275,7 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
     this.#decoder?.destroy()
     this.#error = { reason }
     this.#pendingHead?.reject(reason)
+    this.#pendingWhole?.waiting?.end()
     this.#pendingWhole?.reject(reason)
     this.#wakeReader?.()
   }
@@ -279,6 +289,7 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
     const exceeds = this.#bufferedBytes > maxBytes || (!isCutOff && announcedBytes(head) > maxBytes)
     if (!this.#hasEnded && !exceeds) return
     this.#pendingWhole = undefined
+    pending.waiting?.end()
     if (exceeds && !isCutOff) this.#dropChunks()
     const [first] = this.#chunks
     const bytes = this.#chunks.length === 1 && first !== undefined ? first : Buffer.concat(this.#chunks)

@@ -1,4 +1,5 @@
 import { ReplyEvent, type ReplyPart } from '../../core/contract/chat.ts'
+import type { WaitingTime } from '../../core/contract/exchange.ts'
 import type { StreamReader } from '../../core/contract/provider.ts'
 import type { CallDeadline } from './call-deadline.ts'
 import type { BodyReader } from './frames.ts'
@@ -24,11 +25,12 @@ export async function* readBatches(
   body: BodyReader,
   deadline: CallDeadline,
   idleMs: number,
+  waiting?: WaitingTime,
 ): AsyncGenerator<readonly ReplyEvent[]> {
   let hasStarted = false
   let batch: ReplyEvent[] = []
   try {
-    for (let chunks = await call.read(); chunks !== undefined; chunks = await call.read()) {
+    for (let chunks = await call.read(waiting); chunks !== undefined; chunks = await call.read(waiting)) {
       // Concatenated, because fast streams arrive in a hundred small chunks.
       const bytes = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)
       body.read(bytes, batch)

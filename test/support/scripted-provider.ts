@@ -15,8 +15,8 @@ export interface Script {
   readonly chunks?: readonly (object | string)[]
   /** Milliseconds before a body, and between two chunks. */
   readonly delayMs?: number
-  /** Called before each chunk, when the one before was written. */
-  readonly beforeChunk?: () => void
+  /** Called before each chunk, when the one before was written. The chunk follows when it resolves. */
+  readonly beforeChunk?: () => void | Promise<void>
   /** Called with each request that is received. */
   readonly onRequest?: (request: ScriptedRequest) => void
   /** The answer begins when this resolves. */
@@ -83,7 +83,7 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     for (const chunk of chunks) {
       if (delayMs > 0) await setTimeout(delayMs)
-      beforeChunk?.()
+      await beforeChunk?.()
       response.write(typeof chunk === 'string' ? chunk : `data: ${JSON.stringify(chunk)}\n\n`)
     }
     leave()

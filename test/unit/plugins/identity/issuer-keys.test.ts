@@ -32,7 +32,7 @@ describe('keys of an issuer', () => {
       const [header = '', payload = '', signature = ''] = (await provider.sign({}, key)).split('.')
       const jws: FlattenedJWSInput = { protected: header, payload, signature }
       const { alg = '', ...others } = decodeProtectedHeader({ ...jws })
-      return keys.find({ ...others, alg }, jws)
+      return keys.find(undefined, { ...others, alg }, jws)
     }
     return { keys, find, codeOf: (key?: SigningKey) => find(key).catch(({ code }: { code: string }) => code) }
   }
