@@ -17,7 +17,7 @@ function createVertexAdapter(row: ProviderLocation): ProviderAdapter {
   const pathOf = createVertexPath(row)
   const gemini = createVertexGemini(pathOf)
   const claude = createVertexAnthropic(pathOf)
-  const embeddings = createVertexEmbeddings(gemini, pathOf)
+  const withEmbeddings = createVertexEmbeddings(gemini, pathOf)
   return {
     ...gemini,
     // What requests hold in Anthropic's format is kept for Claude. Gemini's client converts it.
@@ -26,9 +26,7 @@ function createVertexAdapter(row: ProviderLocation): ProviderAdapter {
     baseUrl: vertexBaseUrl,
     configure: createVertexAdapter,
     forModel(model) {
-      if (model.startsWith('claude')) return claude
-      // It takes one text per request.
-      return model.startsWith('gemini-embedding') ? embeddings.single : embeddings.batch
+      return model.startsWith('claude') ? claude : withEmbeddings(model)
     },
   }
 }

@@ -283,6 +283,24 @@ describe('Vertex AI', () => {
     })
   })
 
+  it('sends one text per request to Gemini Embedding 2, by embedContent', async () => {
+    vertex.play({ body: { embedding: { values: [3, 4] }, usageMetadata: { promptTokenCount: 5 } } })
+    const { data, usage } = await gateway.openai().embeddings.create({
+      ...{ model: 'vertex:gemini-embedding-2-preview', input: ['Track 9', 'Track 10'], dimensions: 2 },
+      encoding_format: 'float',
+    })
+    expect(last().path).to.equal(`${PARENT}/google/models/gemini-embedding-2-preview:embedContent`)
+    expect(last().body).to.deep.equal({
+      content: { parts: [{ text: 'Track 10' }] },
+      embedContentConfig: { autoTruncate: false, outputDimensionality: 2 },
+    })
+    expect(data.map(({ embedding }) => embedding)).to.deep.equal([
+      [0.6, 0.8],
+      [0.6, 0.8],
+    ])
+    expect(usage.prompt_tokens).to.equal(10)
+  })
+
   describe('errors', () => {
     const rpc = (code: number, status: string, message: string, ...details: object[]) => ({
       status: code,
