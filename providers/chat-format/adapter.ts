@@ -1,11 +1,12 @@
 import type { ChatRequest } from '../../core/contract/chat.ts'
-import type { ChatFormat, FieldRule, FieldRules } from '../../core/contract/chat-format.ts'
+import type { ChatFormat, FieldRules } from '../../core/contract/chat-format.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { ParameterChange, ProviderAdapter, Target } from '../../core/contract/provider.ts'
 import { clampOutputLimit, findLostAuthors, findOmittedFields, outputLimitOf } from '../shared/deviations.ts'
 import { type MediaPlaces, placeMedia, TEXT_RESULTS } from '../shared/place-media.ts'
-import { openAiEmbeddings } from './embeddings.ts'
+import { createOpenAiEmbeddings } from './embeddings.ts'
 import { parseChatError } from './errors.ts'
+import { applyRule, type Body, findRuled, namesOf, type RuledField } from './field-rules.ts'
 import { applyMessageRules, checkOpenAiFile, toCompatibleMessages } from './messages.ts'
 import { openAiModerations } from './moderations.ts'
 import { parseChatReply } from './reply.ts'
@@ -22,13 +23,6 @@ interface BuiltInFormat extends ChatFormat {
 }
 
 type ChatAdapter = ProviderAdapter & Required<Pick<ProviderAdapter, 'parseError' | 'operations'>>
-
-type Body = Record<string, unknown>
-
-interface RuledField {
-  readonly field: string
-  readonly rule: FieldRule
-}
 
 /** Chat completions have no media in tool messages. */
 export const CHAT_PLACES: MediaPlaces = { results: TEXT_RESULTS, check: checkOpenAiFile }
@@ -50,7 +44,7 @@ export function createChatAdapter(declared: BuiltInFormat): ChatAdapter {
     parseReply: parseChatReply,
     createStreamReader: createChatStreamReader,
     parseError: parseChatError,
-    operations: { embeddings: openAiEmbeddings, moderation: openAiModerations },
+    operations: { embeddings: createOpenAiEmbeddings(), moderation: openAiModerations },
     ...(sendsAll && { reads: ['custom_calls'] }),
     ...own,
     buildRequest(given, target) {
@@ -61,7 +55,7 @@ export function createChatAdapter(declared: BuiltInFormat): ChatAdapter {
       const rules = typeof fields === 'function' ? fields(target) : fields
       const ruled = findRuled(request, rules)
       const body: Body = sendsAll ? { ...request } : {}
-      for (const { field, rule } of ruled) applyRule(body, field, rule, request, target)
+      for (const each of ruled) applyRule(body, each, request, target)
       body.model = target.model
       if (isStream) body.stream = true
       if (sendsAll) {
@@ -93,34 +87,11 @@ export function createChatAdapter(declared: BuiltInFormat): ChatAdapter {
   }
 }
 
-/** The fields that a request has, with their rules. Most requests have few of those that have a rule. */
-function findRuled(request: ChatRequest, rules: FieldRules): readonly RuledField[] {
-  const ruled: RuledField[] = []
-  for (const field in rules)
-    if (request[field] !== undefined) ruled.push({ field, rule: rules[field] as FieldRule })
-  return ruled
-}
-
 /** Returns the request with at most the output limit of the model. */
 function limitOutput(request: ChatRequest, { entry }: Target): ChatRequest {
   const { field, limit } = outputLimitOf(request)
   const clamped = clampOutputLimit(request, entry)
   return clamped === limit ? request : { ...request, [field]: clamped }
-}
-
-function applyRule(body: Body, field: string, rule: FieldRule, request: ChatRequest, target: Target): void {
-  const value = request[field]
-  const { name = field, convert, builtAs } = rule
-  body[field] = undefined
-  const isReplaced = field === 'max_tokens' && request.max_completion_tokens != null
-  if (value === null || name === null || builtAs !== undefined || isReplaced) return
-  const sent = convert === undefined ? value : convert(value, request, target)
-  if (sent !== undefined) body[name] = sent
-}
-
-/** The fields of the body that may hold a field of the request. */
-function namesOf(field: string, { name = field, builtAs }: FieldRule = {}): readonly string[] {
-  return builtAs ?? (name === null ? [] : [name])
 }
 
 /** The changes of the output limit, and of what rules tell. */

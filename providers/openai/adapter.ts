@@ -3,6 +3,7 @@ import { convert, drop, type FieldRules, rename } from '../../core/contract/chat
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { Model, Target } from '../../core/contract/provider.ts'
 import { CHAT_PLACES, createChatAdapter } from '../chat-format/adapter.ts'
+import { createOpenAiEmbeddings } from '../chat-format/embeddings.ts'
 import { type ChatSettings, toFieldRules } from '../chat-format/field-settings.ts'
 import { OPENAI_LIMITS } from '../shared/api-limits.ts'
 import { EFFORTS, findNearestEffort } from '../shared/efforts.ts'
@@ -40,6 +41,7 @@ export function createOpenAiAdapter(settings: ChatSettings = {}): ReturnType<typ
   })
   return {
     ...chat,
+    operations: { ...chat.operations, embeddings: createOpenAiEmbeddings(fields) },
     buildRequest(request, target) {
       const asked = toSentEffort(request.reasoning_effort, request, target) ?? undefined
       if (requiresResponses(request, asked, target.entry))

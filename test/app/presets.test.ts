@@ -471,7 +471,15 @@ describe('presets of providers', () => {
       fields: { store: 'keep' },
     }
     const keyed = { preset: 'vllm', base_url: provider.url, key_variable: 'VLLM_API_KEY' }
-    const settings = { providers: { ...Object.fromEntries(rows), 'my-groq': own, 'keyed-vllm': keyed } }
+    const embedder = {
+      ...{ format: 'openai', base_url: provider.url, auth: 'none', body: { reasoning_split: true } },
+      fields: {
+        ...{ dimensions: { name: 'output_dimension' }, user: { name: 'user_id' }, encoding_format: 'drop' },
+        ...{ truncate: 'refuse', input_type: 'drop' },
+      },
+    }
+    const others = { 'my-groq': own, 'keyed-vllm': keyed, embedder }
+    const settings = { providers: { ...Object.fromEntries(rows), ...others } }
     const keys = Object.values(presets).flatMap(({ key_variable }) =>
       key_variable ? [[key_variable, KEY]] : [],
     )
@@ -590,6 +598,21 @@ describe('presets of providers', () => {
     const warned = JSON.stringify(body)
     expect(warned).to.contain('presence_penalty').and.contain('name in messages')
     expect(warned).to.contain('temperature was changed')
+  })
+
+  it('gets the fields of embeddings as its own settings say, too', async () => {
+    const embed = (request: object) =>
+      gateway.call('POST', '/v1/embeddings', { model: 'embedder/some-model', input: 'Track 9', ...request })
+    provider.play({ body: { data: [{ index: 0, embedding: [0.5, 0.25] }], usage: { prompt_tokens: 2 } } })
+    const { status, body } = await embed({ dimensions: 2, encoding_format: 'base64', user: 'Ann' })
+    expect(status, JSON.stringify(body)).to.equal(200)
+    expect(provider.last()?.body).to.deep.equal({
+      ...{ model: 'some-model', input: ['Track 9'], output_dimension: 2, user_id: 'Ann' },
+    })
+    expect(Buffer.from(body.data[0].embedding, 'base64').readFloatLE(4)).to.equal(0.25)
+    const refused = await embed({ truncate: 'END' })
+    expect([refused.status, refused.body.error.param]).to.deep.equal([400, 'truncate'])
+    expect(JSON.stringify((await embed({ input_type: 'query' })).body)).to.contain('input_type')
   })
 
   it("lets a row's own settings override the preset's", async () => {
