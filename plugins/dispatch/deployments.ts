@@ -70,15 +70,16 @@ async function takeBest(
   const { requires } = exchange
   const search = new Search(requires)
   const provider = services.providers.get(target.provider)
-  const wasTried = (own: Target) => !isRepeated && exchange.attempts.some((attempt) => attempt.target === own)
+  const wasTried = (own: Target) => exchange.attempts.some((attempt) => attempt.target === own)
   const admissible = pool.members.filter(
     (deployment) =>
-      meetsRequirement(requires, deployment.at(target), provider) && !wasTried(deployment.at(target)),
+      meetsRequirement(requires, deployment.at(target), provider) &&
+      (isRepeated || !wasTried(deployment.at(target))),
   )
   const tokens = pool.countsTokens ? estimateTokens(exchange, target) : 0
   const take = (deployment: Deployment, waitMs: number) =>
     takePlace(new Place(deployment, deployment.at(target), tokens), exchange, waitMs, services)
-  const groups = groupByRest(exchange, target, admissible, search, services)
+  const groups = groupByRest(exchange, target, admissible, search, wasTried, services)
   const busy: Deployment[] = []
   for (let group of groups) {
     while (group.length > 0) {
@@ -97,12 +98,16 @@ async function takeBest(
   return taken instanceof Place ? taken : search
 }
 
-/** The deployments to try: those that work, then those where a request of the caller has failed. */
+/**
+ * The deployments to try: those that work, then those where a request of the caller has failed. The retry of
+ * a failed request passes an open circuit, and has already waited for the end of a rate limit.
+ */
 function groupByRest(
   { account }: ReplyingExchange,
   target: Target,
   deployments: readonly Deployment[],
   search: Search,
+  wasTried: (own: Target) => boolean,
   { circuitBreakers }: DeploymentServices,
 ): readonly (readonly Deployment[])[] {
   const working: Deployment[] = []
@@ -110,7 +115,8 @@ function groupByRest(
   for (const deployment of deployments) {
     const own = deployment.at(target)
     const { circuitMs, rateLimitMs, failureMs } = circuitBreakers.rest(own, account.userId)
-    if (circuitMs > 0) search.add({ reason: 'unavailable', waitMs: circuitMs })
+    if (wasTried(own)) failed.push(deployment)
+    else if (circuitMs > 0) search.add({ reason: 'unavailable', waitMs: circuitMs })
     else if (rateLimitMs > 0) search.add({ reason: 'limit', waitMs: rateLimitMs })
     else if (failureMs > 0) failed.push(deployment)
     else working.push(deployment)

@@ -16,7 +16,7 @@ import {
 } from '../support/gateway.ts'
 import { scrapeUntil } from '../support/metrics.ts'
 import { requireRedis } from '../support/redis.ts'
-import { chunk, completionOf } from '../support/scripted-provider.ts'
+import { chunk, completionOf, startScriptedProvider } from '../support/scripted-provider.ts'
 import { waitUntil } from '../support/wait.ts'
 
 const MESSAGES = [{ role: 'user', content: 'Hello' }]
@@ -163,6 +163,29 @@ describe('deployments of a provider', () => {
     expect((await ask(gateway)).status).to.equal(502)
     expect(both.east.counts.requests).to.equal(4)
   })
+
+  for (const [what, fail] of Object.entries({
+    'a rate limit': { ...RATE_LIMITED, headers: { 'retry-after': '1' } },
+    'a refused connection': undefined,
+  })) {
+    it(`are tried twice for a fixed model if there is only one, after ${what}`, async () => {
+      const only = await startScriptedProvider()
+      const deployments = [{ id: 'only', base_url: only.url, key: 'EAST_KEY' }]
+      gateway = await startGateway(await withDeployments(both, { row: { deployments } }))
+      if (fail === undefined) only.close()
+      else only.play(fail)
+      const { status, headers } = await ask(gateway)
+      expect(status).to.equal(fail === undefined ? 502 : 429)
+      const { body } = await gateway.call(
+        'GET',
+        `/admin/requests/${headers.get('x-request-id')}`,
+        undefined,
+        AS_ADMIN,
+      )
+      expect(body.data.attempts).to.have.length(2)
+      only.close()
+    })
+  }
 
   it('are not tried after an error of the request', async () => {
     gateway = await startGateway(await withDeployments(both))

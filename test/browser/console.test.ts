@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import type { Browser } from 'playwright-core'
 import { openWindow, releaseBrowser, requireBrowser, type Window } from '../support/browser.ts'
 import { buildConsole } from '../support/console.ts'
+import { resetDeployments, startDeployments, withDeployments } from '../support/deployments.ts'
 import { ADMIN_KEY, AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
 import { newOperator } from '../support/operators.ts'
@@ -218,6 +219,29 @@ describe('the console in a browser', () => {
     await page.getByRole('region', { name: 'Health' }).getByText('following').waitFor()
     await page.getByRole('img', { name: /^Requests: / }).waitFor()
     expect(await page.getByRole('alert').count()).to.equal(0)
+  })
+
+  it('names the deployments that were called', async () => {
+    const both = await startDeployments()
+    resetDeployments(both)
+    both.east.play({ status: 500, body: {} })
+    const deployed = await startGateway(await withDeployments(both))
+    const messages = [{ role: 'user', content: 'Hello' }]
+    const { headers } = await deployed.call('POST', '/v1/chat/completions', { model: 'gpt-4o', messages })
+    expect(headers.get('x-deployment')).to.equal('west')
+    const other = await openWindow(browser, deployed.url)
+    await other.signIn(ADMIN_KEY)
+    await other.open('/requests')
+    await other.page.getByRole('cell', { name: 'gpt-4o west' }).waitFor()
+    await other.open(`/requests/${headers.get('x-request-id')}`)
+    const calls = other.page.getByRole('region', { name: 'Calls to providers' })
+    await calls.getByText('openai/gpt-4o at east').waitFor()
+    await calls.getByText('openai/gpt-4o at west').waitFor()
+    await other.page.getByText('Deployment', { exact: true }).waitFor()
+    expect(other.problems).to.deep.equal([])
+    await other.context.close()
+    await deployed.stop()
+    both.close()
   })
 
   it('hides from an auditor what only editors may do', async () => {

@@ -70,6 +70,7 @@ function RequestDetails({ record }: { readonly record: ShownRequest }) {
           }
         />
         <Stat label="Endpoint" value={<code>{record.endpoint}</code>} />
+        {record.deployment && <Stat label="Deployment" value={record.deployment} />}
         {record.routing_arm && <Stat label="Drawn by a split" value={record.routing_arm} />}
         {record.router && <RouterStat {...record.router} />}
       </dl>
@@ -189,10 +190,11 @@ function Attempts({ attempts }: Pick<RequestRecord, 'attempts'>) {
     <Panel title="Calls to providers">
       {attempts.length === 0 && <Empty>No provider was called.</Empty>}
       <ol class="list">
-        {attempts.map(({ provider, model, outcome, ms }, index) => (
+        {attempts.map(({ provider, model, deployment, outcome, ms }, index) => (
           <li key={`${index}`} class="spread">
             <span>
               {provider}/{model}
+              {deployment && ` at ${deployment}`}
             </span>
             <Badge tone={outcome === 'ok' ? 'good' : 'bad'}>{outcome}</Badge>
             <span class="muted">{formatMs(ms)}</span>

@@ -110,7 +110,14 @@ const COLUMNS: readonly Column<RequestRecord>[] = [
   { title: 'User', cell: ({ user_id }) => <UserLink id={user_id} /> },
   {
     title: 'Model',
-    cell: ({ model, requested_model }) => model ?? <span class="muted">{requested_model ?? '–'}</span>,
+    cell: ({ model, requested_model, deployment }) =>
+      model === null ? (
+        <span class="muted">{requested_model ?? '–'}</span>
+      ) : (
+        <>
+          {model} {deployment && <small class="muted">{deployment}</small>}
+        </>
+      ),
   },
   {
     title: 'Rules',
