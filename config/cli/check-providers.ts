@@ -1,7 +1,6 @@
 import type { Model, ProviderAdapter } from '../../core/contract/index.ts'
 import { NO_CLIENT } from '../../core/pipeline/decide-again.ts'
 import { createSecretRedactor, type SecretRedactor } from '../../core/secrets/redact-secrets.ts'
-import { errorMessage } from '../../core/util/error-message.ts'
 import { ADAPTERS } from '../../providers/adapters.ts'
 import { authorizeRequest } from '../../providers/shared/authorize.ts'
 import { withoutDate } from '../../providers/shared/catalog.ts'
@@ -16,7 +15,7 @@ import {
 } from '../settings/settings.ts'
 import { type CommandArgs, UsageError } from './command.ts'
 import { formatColumns } from './output.ts'
-import { buildKeyHeaders, findListUrl, listModels, type Probe } from './probe-provider.ts'
+import { buildKeyHeaders, describeCallError, findListUrl, listModels, type Probe } from './probe-provider.ts'
 
 type Row = Settings['providers'][string]
 
@@ -113,8 +112,8 @@ async function checkEndpoint(endpoint: Endpoint, context: Context): Promise<Resu
     return { ...common, status: 'not checked', message }
   }
   if ('problem' in probe) return { ...common, status: 'failed', message: probe.problem }
-  const { models } = probe
-  if (models.length === 0) return { ...common, status: 'ok' }
+  const { models, note } = probe
+  if (models.length === 0) return { ...common, status: 'ok', ...(note && { message: note }) }
   const missing = findMissing(endpoint.id, models, context.settings.models)
   return { ...common, status: 'ok', models: models.length, missing_models: missing }
 }
@@ -132,11 +131,14 @@ async function probeEndpoint(endpoint: Endpoint, context: Context): Promise<Prob
     const headers = { ...(await fetchCredentials(id, row, url)), ...buildKeyHeaders(row, adapter) }
     if (url !== undefined) return await listModels(url, row, headers, redactor)
     if (isPaid) return await sendRequest(endpoint, context)
-    return isCloudAuth(row.auth) ? { models: [] } : undefined
+    return isCloudAuth(row.auth) ? { models: [], note: FOUND_CREDENTIALS } : undefined
   } catch (error) {
-    return { problem: errorMessage(redactor.error(error)) }
+    const baseUrl = row.base_url ?? adapter.baseUrl?.(row)
+    return { problem: describeCallError(redactor.error(error), row, baseUrl) }
   }
 }
+
+const FOUND_CREDENTIALS = 'It has credentials. Nothing was called: use --paid.'
 
 const CREDENTIALS_TIMEOUT_MS = 30_000
 

@@ -1,15 +1,20 @@
+import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject } from '../../core/contract/json.ts'
 import type { ProviderAdapter } from '../../core/contract/provider.ts'
 import type { SecretRedactor } from '../../core/secrets/redact-secrets.ts'
+import { errorMessage } from '../../core/util/error-message.ts'
 import { parseJson } from '../../core/util/json.ts'
 import { parseErrorBody } from '../../providers/shared/error-body.ts'
 import { asObjects, asString } from '../../providers/shared/fields.ts'
+import { REFUSED_CREDENTIALS } from '../../providers/shared/renew-credentials.ts'
 import type { Settings } from '../settings/settings.ts'
 
 type Row = Settings['providers'][string]
 
 /** What a provider answered, or why it did not. */
-export type Probe = { readonly models: readonly string[] } | { readonly problem: string }
+export type Probe =
+  | { readonly models: readonly string[]; readonly note?: string }
+  | { readonly problem: string }
 
 /** Where formats list the models, free of charge. */
 const LISTS: ReadonlyMap<string, string> = new Map([
@@ -90,10 +95,9 @@ function describeStatus(status: number, body: unknown, url: URL, row: Row): stri
   if (status === 401 || (status === 400 && /api.?key/i.test(`${code} ${message}`))) {
     if (row.auth === 'none')
       return `${url.host} needs a key (${status}): set key_variable in place of auth: none.`
-    const rejected = typeof row.auth === 'string' ? 'credentials were' : 'key was'
-    return `The ${rejected} rejected (${status}). ${keyAdvice(row)}`
+    return describeRejection(String(status), row)
   }
-  if (status === 403) return `The key has no access (403). Check its permissions and the account.${said}`
+  if (status === 403) return `${describeDenial('403', row)}${said}`
   if (status === 404) return `${place(url)} was not found (404). ${baseUrlAdvice(row)}`
   if (status >= 300 && status < 400)
     return `${place(url)} redirects to another address (${status}). ${baseUrlAdvice(row)}`
@@ -101,8 +105,41 @@ function describeStatus(status: number, body: unknown, url: URL, row: Row): stri
   return `${place(url)} answered with ${status}.${said}`
 }
 
-function keyAdvice({ key_variable, auth }: Row): string {
-  return typeof auth === 'string' ? 'Check the settings beside auth.' : `Check ${key_variable}.`
+function describeRejection(status: string, { key_variable, auth }: Row): string {
+  return typeof auth === 'string'
+    ? `The credentials were rejected (${status}). ${IDENTITY_ADVICE}`
+    : `The key was rejected (${status}). Check ${key_variable}.`
+}
+
+function describeDenial(status: string, { auth }: Row): string {
+  return typeof auth === 'string'
+    ? `The identity has no access (${status}). Check its permissions and the account.`
+    : `The key has no access (${status}). Check its permissions and the account.`
+}
+
+const IDENTITY_ADVICE = 'Check the settings beside auth.'
+
+/**
+ * What the error of a call means for the operator. Its message is for callers; status and code are in the
+ * cause.
+ */
+export function describeCallError(error: unknown, row: Row, baseUrl: string | undefined): string {
+  if (!GatewayError.isInstance(error)) return errorMessage(error)
+  const cause = error.cause instanceof Error ? error.cause.message : ''
+  const [, status] = /^HTTP (\d{3}.*)$/.exec(cause) ?? []
+  if (error.code === 'provider_authentication_error') {
+    if (status === undefined) return `The credentials cannot be had: ${cause}. ${IDENTITY_ADVICE}`
+    const isRejected = !status.startsWith('403') || REFUSED_CREDENTIALS.test(cause)
+    return isRejected ? describeRejection(status, row) : describeDenial(status, row)
+  }
+  if (error.code === 'model_not_found')
+    return `${error.message.replace(/\.?$/, '.')} Name another model with --model.`
+  if (baseUrl === undefined || status !== undefined) return error.message
+  const [, code] = /^([A-Z][A-Z\d_]+):/.exec(cause) ?? []
+  if (error.code === 'provider_unreachable' || code !== undefined)
+    return describeConnection(code ?? '', new URL(baseUrl))
+  if (error.code === 'provider_timeout') return `${error.message} Check base_url and timeouts.first_byte_ms.`
+  return error.message
 }
 
 function baseUrlAdvice({ format }: Row): string {
@@ -111,11 +148,14 @@ function baseUrlAdvice({ format }: Row): string {
 }
 
 /** By the code of the error below `fetch failed`. */
-function describeNetworkError(error: unknown, { host, hostname }: URL): string {
+function describeNetworkError(error: unknown, url: URL): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
-  const code = isErrorWithCode(cause) ? String(cause.code) : ''
   if (error instanceof Error && error.name === 'TimeoutError')
-    return `${host} did not answer within ${TIMEOUT_SECONDS} seconds.`
+    return `${url.host} did not answer within ${TIMEOUT_SECONDS} seconds. Check base_url.`
+  return describeConnection(isErrorWithCode(cause) ? String(cause.code) : '', url)
+}
+
+function describeConnection(code: string, { host, hostname }: URL): string {
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
     return `The host ${hostname} was not found. Check base_url and the name server.`
   if (code === 'ECONNREFUSED')
@@ -129,7 +169,7 @@ function describeNetworkError(error: unknown, { host, hostname }: URL): string {
     )
   if (/SSL|TLS|EPROTO/.test(code))
     return `${host} does not speak TLS (${code}). Check the scheme of base_url.`
-  return `The connection to ${host} failed${code && ` (${code})`}.`
+  return `The connection to ${host} failed${code && ` (${code})`}. Check base_url.`
 }
 
 function isErrorWithCode(error: unknown): error is Error & { readonly code: unknown } {

@@ -1,15 +1,9 @@
 import type { Writable } from 'node:stream'
+import { findNearest } from '../../core/util/find-nearest.ts'
 import { readVersion } from '../../core/util/package-folder.ts'
 import type { Environment } from '../settings/environment.ts'
 import { type Command, UsageError } from './command.ts'
-import {
-  findNearest,
-  formatCommandHelp,
-  formatHelp,
-  formatUsage,
-  type OptionToken,
-  splitArgs,
-} from './command-line.ts'
+import { formatCommandHelp, formatHelp, formatUsage, type OptionToken, splitArgs } from './command-line.ts'
 import { COMMANDS } from './commands.ts'
 
 /**

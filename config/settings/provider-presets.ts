@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../core/contract/index.ts'
+import { findNearest } from '../../core/util/find-nearest.ts'
 import { readShippedYaml } from './read-yaml.ts'
 
 type Merge = (base: JsonObject, override: JsonObject) => JsonObject
@@ -36,8 +37,11 @@ function withPreset(id: string, row: JsonObject, merge: Merge, issues: string[])
   const known = isJsonObject(presets) ? presets : {}
   const preset = Object.hasOwn(known, row.preset) ? known[row.preset] : undefined
   if (!isJsonObject(preset)) {
-    const names = Object.keys(known).toSorted().join(', ')
-    issues.push(`providers.${id}.preset is "${row.preset}", which is not a preset; use one of ${names}`)
+    const names = Object.keys(known).toSorted()
+    const nearest = findNearest(row.preset, names)
+    const question = nearest === undefined ? '' : `did you mean ${nearest}? `
+    const list = `use one of ${names.join(', ')}`
+    issues.push(`providers.${id}.preset is "${row.preset}", which is not a preset; ${question}${list}`)
     return row
   }
   const { auth, key_variable, ...others } = preset

@@ -14,12 +14,13 @@ export interface RenewableCredentials {
 }
 
 /** As `HTTP 401` and AWS's `HTTP 403 ExpiredTokenException`. 403 of others is about permissions. */
-const REFUSED = /^HTTP (?:401\b|403 (?:ExpiredToken|UnrecognizedClient|InvalidClientTokenId))/
+export const REFUSED_CREDENTIALS =
+  /^HTTP (?:401\b|403 (?:ExpiredToken|UnrecognizedClient|InvalidClientTokenId))/
 
 /** Whether a provider has refused the credentials themselves. */
 function isRefusal(error: unknown): boolean {
   if (!GatewayError.isInstance(error) || error.code !== 'provider_authentication_error') return false
-  return error.cause instanceof Error && REFUSED.test(error.cause.message)
+  return error.cause instanceof Error && REFUSED_CREDENTIALS.test(error.cause.message)
 }
 
 /**

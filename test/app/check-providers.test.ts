@@ -6,6 +6,7 @@ import { dump } from 'js-yaml'
 import { runCommand } from '../support/command.ts'
 import { startScriptedEntra } from '../support/scripted-entra.ts'
 import { completion, type ScriptedProvider, startScriptedProvider } from '../support/scripted-provider.ts'
+import { startScriptedVertex, vertexRow } from '../support/scripted-vertex.ts'
 import { withSettings } from '../support/settings.ts'
 import { readTestTls } from '../support/tls.ts'
 
@@ -194,6 +195,100 @@ describe('signalbox providers check', () => {
     play({ error: { message: `bad key ${KEY}` } }, 401)
     const rejected = await check(paid, ['--paid', '--model', 'llama-a'])
     expect(rejected).to.include({ code: 1 })
+  })
+
+  describe('says what the answer to a request with --paid means', () => {
+    const paid = ['--paid', '--model', 'some-model']
+    for (const [title, own, script, problem] of [
+      [
+        'a wrong key',
+        {},
+        { status: 401, body: { error: `bad ${KEY}` } },
+        'The key was rejected (401). Check GROQ_API_KEY.',
+      ],
+      [
+        ...['a key without access', {}, { status: 403, body: { error: { message: 'no' } } }],
+        'The key has no access (403). Check its permissions and the account.',
+      ],
+      [
+        ...[
+          'an unknown model',
+          {},
+          { status: 404, body: { error: { message: 'No some-model', code: 'model_not_found' } } },
+        ],
+        'fast rejected the request: No some-model. Name another model with --model.',
+      ],
+      [
+        ...[
+          'a provider that does not answer',
+          { timeouts: { first_byte_ms: 100 } },
+          { until: new Promise(() => {}) },
+        ],
+        'did not respond in time. Check base_url and timeouts.first_byte_ms.',
+      ],
+      [
+        'a closed port',
+        { base_url: 'http://127.0.0.1:9/v1' },
+        {},
+        '127.0.0.1:9 refused the connection. Check that',
+      ],
+      [
+        'an unknown host',
+        { base_url: 'http://no-such-host.invalid/v1' },
+        {},
+        'The host no-such-host.invalid was not found.',
+      ],
+    ] as const) {
+      it(title, async () => {
+        provider.play(script)
+        const { code, stdout } = await check({ fast: row({ check_path: 'none', ...own }) }, paid)
+        expect(stdout)
+          .to.match(/^fast {2}failed/)
+          .and.contain(problem)
+        expect(code).to.equal(1)
+      })
+    }
+
+    it('a model of Vertex AI, with the identity of Google', async () => {
+      const vertex = await startScriptedVertex()
+      const text = { parts: [{ text: 'H' }] }
+      vertex.play({ body: { candidates: [{ content: text, finishReason: 'STOP' }] } })
+      const mine = vertexRow(vertex)
+      const free = await check({ mine })
+      expect(free.stdout).to.match(/^mine {2}ok .* It has credentials\. Nothing was called: use --paid\.\n$/)
+      expect(vertex.requests).to.have.length(0)
+      expect((await check({ mine }, paid)).stdout).to.match(/^mine {2}ok {2}\d+ ms\n$/)
+      const error = { code: 403, status: 'PERMISSION_DENIED', message: 'aiplatform.endpoints.predict' }
+      vertex.play({ status: 403, body: { error } })
+      expect((await check({ mine }, paid)).stdout).to.contain(
+        'The identity has no access (403 PERMISSION_DENIED). Check its permissions and the account.',
+      )
+      const gone = await check({ mine: { ...mine, credentials_file: '/no/such/file' } }, paid)
+      expect(gone.code).to.equal(1)
+      expect(gone.stdout).to.contain(
+        'The credentials cannot be had: reading the key file failed: ENOENT. Check the settings beside auth.',
+      )
+      vertex.close()
+    })
+
+    it('a model of Bedrock, with the identity of AWS', async () => {
+      const variables = { AWS_ACCESS_KEY_ID: 'AKIAIOSFODNN7EXAMPLE', AWS_SECRET_ACCESS_KEY: KEY }
+      const before = { ...process.env }
+      Object.assign(process.env, variables)
+      try {
+        const base_url = new URL(provider.url).origin
+        const mine = { format: 'bedrock', auth: 'aws', region: 'eu-west-1', base_url }
+        const refusal = { __type: 'UnrecognizedClientException', message: 'The security token is invalid.' }
+        provider.play({ status: 403, body: refusal })
+        const { code, stdout } = await check({ mine }, ['--paid', '--model', 'amazon.nova-lite-v1:0'])
+        expect(code).to.equal(1)
+        expect(stdout).to.contain('The credentials were rejected (403 UnrecognizedClientException).')
+      } finally {
+        for (const name of Object.keys(variables))
+          if (before[name] === undefined) delete process.env[name]
+          else process.env[name] = before[name]
+      }
+    })
   })
 
   it('checks each deployment with its own address, key and model', async () => {

@@ -646,7 +646,10 @@ describe('presets in the settings', () => {
       () => 'read',
       (error) => error.message,
     )
-    expect(message).to.contain('providers.grok.preset is "grok", which is not a preset; use one of cerebras,')
+    expect(message).to.contain(
+      'providers.grok.preset is "grok", which is not a preset; did you mean groq? use one of ',
+    )
+    expect(message).to.contain('cerebras, ')
     expect(message).to.contain('xai').and.not.contain('needs a format')
   })
 
