@@ -201,8 +201,10 @@ export class ModelBreaker {
   }
 
   isUsable(caller: number): boolean {
-    const { circuitMs, rateLimitMs, failureMs } = this.rest(caller)
-    return circuitMs === 0 && rateLimitMs === 0 && failureMs === 0
+    // Each automatic choice asks this of every model, so nothing is allocated.
+    const now = this.#now()
+    if (this.#excludedUntil > now || this.#waitMs(caller, now) > 0) return false
+    return (this.#records.get(caller)?.excludedUntil ?? 0) <= now
   }
 
   /** How long the model should not be chosen for the caller, by reason. */
