@@ -23,9 +23,14 @@ export interface RoutingRule extends RuleBase {
   readonly action_json: JsonObject
 }
 
+/** What firewall rules inspect: requests and replies of models, calls of tools and their results. */
+export const FIREWALL_SCOPES = ['prompt', 'response', 'tool_call', 'tool_result'] as const
+
+export type FirewallScope = (typeof FIREWALL_SCOPES)[number]
+
 /** See docs/api.md, "Firewall rules". */
 export interface FirewallRule extends RuleBase {
-  readonly scope: 'prompt' | 'response'
+  readonly scope: FirewallScope
   readonly type: 'substring' | 'regex' | 'preset'
   readonly pattern: string
   readonly action: 'block' | 'mask' | 'warn'

@@ -160,7 +160,7 @@ function toAppliedEntry(
     action,
     outcome: 'applied',
     ...(origin && { origin }),
-    ...(scope === 'response' && { scope }),
+    ...(scope !== 'prompt' && { scope }),
   })
 }
 
@@ -177,5 +177,5 @@ export function firewallWarning(
 ): Warning {
   const message = `Firewall rule ${quoteRule(name, origin)} ${text}.`
   const warning: Warning = { code: 'firewall', message }
-  return scope === 'response' ? { ...warning, scope } : warning
+  return scope === 'prompt' ? warning : { ...warning, scope }
 }

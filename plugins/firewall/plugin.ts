@@ -9,7 +9,6 @@ import {
   type RepliedExchange,
   type ReplyTransform,
   type RuleSet,
-  type RuleTraceEntry,
   type Static,
   StrictObject,
   StringEnum,
@@ -17,7 +16,6 @@ import {
   slot,
   Type,
   user,
-  type Warning,
 } from '../../core/contract/index.ts'
 import { PatternLimitError, PatternRun, scaleCpuLimit } from '../../core/patterns/pattern-run.ts'
 import { listPresets } from '../../core/pcre/presets/presets.ts'
@@ -31,14 +29,16 @@ import { createRuleEndpoints, forEachRuleSet, keepJudgedRequest, RuleScopes } fr
 import { createBeginningSearch } from './beginnings.ts'
 import { type CompiledFirewall, compileFirewall } from './compile.ts'
 import type { EvaluationOptions, FirewallOutcome } from './evaluate.ts'
-import { ResponseRules } from './index.ts'
+import { ResponseRules, ToolFirewall, type ToolFirewallCaller } from './index.ts'
 import { inspectStream, inspectWholeReply } from './inspect-reply.ts'
 import type { ResponseFirewall } from './inspected-text.ts'
 import { createPatternTestEndpoint } from './pattern-test.ts'
+import { recordOutcome } from './record-outcome.ts'
 import { FIREWALL_ERROR_CODES, firewallError, toRefusalError } from './refusal.ts'
 import { createReplyReport, type ReplyReport } from './reply-report.ts'
 import { RuleWalk } from './rule-walk.ts'
 import { FirewallPresetList } from './schemas.ts'
+import { createToolFirewall } from './tool-firewall.ts'
 
 interface FirewallSettings {
   /** Whether rules with the scope `response` are in force. */
@@ -64,7 +64,7 @@ export default definePlugin({
   options: firewallOptions,
   replay: { type: 'pure' },
   uses: { rules: RuleScopes, settings: settingsOf<FirewallSettings>('firewall') },
-  provides: [ResponseRules],
+  provides: [ResponseRules, ToolFirewall],
   setup(options: FirewallOptions, { use, provide, logger, metrics }) {
     const { kinds, own } = use.rules
     const { evaluate_responses: evaluatesResponses } = use.settings
@@ -89,8 +89,19 @@ export default definePlugin({
       createLookupCounter(metrics, 'firewall'),
     )
 
+    const getCompiledForTools = createCompiledCache(
+      async (rules: RuleSet) => {
+        const firewalls = await compileToolFirewalls(rules)
+        reportUnusable(rules, [...firewalls.tool_call.unusable, ...firewalls.tool_result.unusable])
+        return firewalls
+      },
+      options,
+      countToolRules,
+      createLookupCounter(metrics, 'firewall_tools'),
+    )
+
     function logUnfinished(
-      { id: requestId, traceId, account }: Exchange,
+      { id: requestId, traceId, account }: Partial<Exchange> & Pick<Exchange, 'account'>,
       rules: readonly FirewallRule[],
     ): void {
       countUnfinished(rules.length)
@@ -101,13 +112,12 @@ export default definePlugin({
       )
     }
     function report(exchange: Exchange, outcome: FirewallOutcome, isAgain: boolean): void {
-      const { warnings, trace, unfinished, refusal } = outcome
-      exchange.warnings.push(...(isAgain ? newWarnings(warnings, exchange.warnings) : warnings))
-      exchange.trace.push(...(isAgain ? newEntries(trace, exchange.trace) : trace))
+      const { unfinished, refusal } = outcome
+      recordOutcome(exchange, outcome, isAgain)
       if (unfinished.length > 0) logUnfinished(exchange, unfinished)
       if (refusal !== undefined) throw toRefusalError(refusal)
     }
-    const toEvaluation = ({ account, client, policies }: Exchange): EvaluationOptions => ({
+    const toEvaluation = ({ account, client, policies }: ToolFirewallCaller): EvaluationOptions => ({
       onTimeout,
       shared: policies.length > 0 ? {} : undefined,
       createRun: (textLength) =>
@@ -153,6 +163,17 @@ export default definePlugin({
 
     const inspect = (exchange: RepliedExchange) => inspectReply(exchange, false)
     provide(ResponseRules, evaluatesResponses ? inspect : undefined)
+    provide(
+      ToolFirewall,
+      createToolFirewall({
+        compiled: (rules, scope) =>
+          scope === 'prompt'
+            ? chain(getCompiled(rules), ({ prompt }) => prompt)
+            : chain(getCompiledForTools(rules), (firewalls) => firewalls[scope]),
+        toEvaluation,
+        logUnfinished,
+      }),
+    )
     return {
       errorCodes: FIREWALL_ERROR_CODES,
       decide(exchange) {
@@ -207,6 +228,23 @@ interface CompiledFirewalls {
   readonly response: ResponseFirewall | undefined
 }
 
+function countToolRules({ firewall }: RuleSet): number {
+  let count = 0
+  for (const { scope } of firewall) if (scope === 'tool_call' || scope === 'tool_result') count += 1
+  return count
+}
+
+async function compileToolFirewalls(rules: RuleSet) {
+  try {
+    return {
+      tool_call: await compileFirewall(rules, 'tool_call'),
+      tool_result: await compileFirewall(rules, 'tool_result'),
+    }
+  } catch (error) {
+    return refuseUncompiled(error)
+  }
+}
+
 async function compileFirewalls(rules: RuleSet, evaluatesResponses: boolean): Promise<CompiledFirewalls> {
   try {
     const prompt = await compileFirewall(rules, 'prompt')
@@ -246,20 +284,6 @@ const presetEndpoints = [
     operationId: 'listFirewallPresetsForOperators',
   }),
 ]
-
-/** The entries for rules that did not act before, marked as those of a later look. */
-function newEntries(
-  trace: readonly RuleTraceEntry[],
-  known: readonly RuleTraceEntry[],
-): readonly RuleTraceEntry[] {
-  const isKnown = ({ rule_id: id, outcome }: RuleTraceEntry) =>
-    known.some((entry) => entry.kind === 'firewall' && entry.rule_id === id && entry.outcome === outcome)
-  return trace.filter((entry) => !isKnown(entry)).map((entry) => ({ reason: 'after_masks', ...entry }))
-}
-
-function newWarnings(warnings: readonly Warning[], known: readonly Warning[]): readonly Warning[] {
-  return warnings.filter(({ message }) => !known.some((warning) => warning.message === message))
-}
 
 /** Without its rules no request may pass. */
 function refuseUncompiled(cause: unknown): never {

@@ -2,6 +2,7 @@ import {
   type ErrorDefinition,
   errorsOf,
   type FirewallRule,
+  type FirewallScope,
   type GatewayError,
   type RuleOrigin,
 } from '../../core/contract/index.ts'
@@ -43,26 +44,36 @@ export function refuseBy(
 }
 
 /** A refusal has the body of a block; its code tells a pattern that did not finish. */
-export function toRefusalError({ rule: { id, name }, origin, reason }: FirewallRefusal): GatewayError {
+export function toRefusalError({ rule, origin, reason }: FirewallRefusal): GatewayError {
+  const { id, name, scope } = rule
   const code = reason === 'unfinished' ? 'firewall_timeout' : 'firewall_blocked'
   const meta = { rule_id: id, ...(origin && { origin }) }
-  return firewallError(code, REFUSAL_MESSAGES[reason](quoteRule(name, origin)), { meta })
+  const quoted = quoteRule(name, origin)
+  const message = `${REFUSED[scope]} blocked by firewall rule ${quoted}${REFUSAL_REASONS[reason]}.`
+  return firewallError(code, message, { meta })
 }
 
-const REFUSAL_MESSAGES: Readonly<Record<FirewallRefusal['reason'], (rule: string) => string>> = {
-  blocked: (rule) => `Request blocked by firewall rule ${rule}.`,
-  not_maskable: (rule) =>
-    `Request blocked by firewall rule ${rule}: it matches text that cannot be masked, such as a number ` +
-    'in place of a parameter, or text across several values or messages.',
-  match_too_long: (rule) =>
-    `Request blocked by firewall rule ${rule}: it matches more text of the stream than can be held back. ` +
-    'Limit the length of its pattern, or request a reply that is not streamed.',
-  token_ids: (rule) =>
-    `Request blocked by firewall rule ${rule}: token ids cannot be inspected. Send the input as text.`,
-  unsettled: (rule) =>
-    `Request blocked by firewall rule ${rule}: its mask and those of other rules undo each other. ` +
-    'Change the pattern or the replacement of one of them.',
-  unfinished: (rule) =>
-    `Request blocked by firewall rule ${rule}: its pattern exceeded the time limit, or the masked text ` +
-    'its size limit. Simplify the pattern or shorten the text.',
+/** A blocked reply is the answer to a request. */
+const REFUSED: Readonly<Record<FirewallScope, string>> = {
+  prompt: 'Request',
+  response: 'Request',
+  tool_call: 'Tool call',
+  tool_result: 'Tool result',
+}
+
+const REFUSAL_REASONS: Readonly<Record<FirewallRefusal['reason'], string>> = {
+  blocked: '',
+  not_maskable:
+    ': it matches text that cannot be masked, such as a number in place of a parameter, or text across ' +
+    'several values or messages',
+  match_too_long:
+    ': it matches more text of the stream than can be held back. Limit the length of its pattern, or ' +
+    'request a reply that is not streamed',
+  token_ids: ': token ids cannot be inspected. Send the input as text',
+  unsettled:
+    ': its mask and those of other rules undo each other. Change the pattern or the replacement of one ' +
+    'of them',
+  unfinished:
+    ': its pattern exceeded the time limit, or the masked text its size limit. Simplify the pattern or ' +
+    'shorten the text',
 }

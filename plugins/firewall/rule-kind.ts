@@ -1,4 +1,5 @@
 import {
+  FIREWALL_SCOPES,
   type FirewallRule,
   GatewayError,
   type JsonObject,
@@ -27,7 +28,7 @@ import { firewallRuleApi } from './schemas.ts'
 const FIELDS = [
   nameField,
   enabledField,
-  enumField('scope', ['prompt', 'response']),
+  enumField('scope', FIREWALL_SCOPES),
   enumField('type', ['substring', 'regex', 'preset']),
   schemaField(
     'pattern',

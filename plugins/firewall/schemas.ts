@@ -1,19 +1,26 @@
-import { data, Nullable, StringEnum, Type } from '../../core/contract/index.ts'
+import { data, FIREWALL_SCOPES, Nullable, StringEnum, Type } from '../../core/contract/index.ts'
 import type { RuleApi } from '../rules/index.ts'
 import { ruleSchema } from '../rules/index.ts'
 
-const FirewallRuleSchema = ruleSchema('FirewallRule', 'A rule that inspects the text of requests.', {
-  scope: StringEnum(['prompt', 'response'], { description: 'The text that the rule inspects.' }),
-  type: StringEnum(['substring', 'regex', 'preset'], { description: 'Kind of the pattern.' }),
-  pattern: Type.String({ description: 'A substring, a PCRE pattern, or the name of a preset.' }),
-  action: StringEnum(['block', 'mask', 'warn'], { description: 'What happens if the pattern matches.' }),
-  replacement: Nullable(Type.String(), {
-    description: 'The text that replaces masked text; null: [redacted].',
-  }),
-  pattern_error: Type.Optional(
-    Type.String({ description: 'Why the pattern cannot be evaluated. Missing if it can.' }),
-  ),
-})
+const FirewallRuleSchema = ruleSchema(
+  'FirewallRule',
+  'A rule that inspects the text of requests, replies and tool calls.',
+  {
+    scope: StringEnum(FIREWALL_SCOPES, {
+      description:
+        'The text that the rule inspects: requests, replies, arguments of tool calls, or results of tools.',
+    }),
+    type: StringEnum(['substring', 'regex', 'preset'], { description: 'Kind of the pattern.' }),
+    pattern: Type.String({ description: 'A substring, a PCRE pattern, or the name of a preset.' }),
+    action: StringEnum(['block', 'mask', 'warn'], { description: 'What happens if the pattern matches.' }),
+    replacement: Nullable(Type.String(), {
+      description: 'The text that replaces masked text; null: [redacted].',
+    }),
+    pattern_error: Type.Optional(
+      Type.String({ description: 'Why the pattern cannot be evaluated. Missing if it can.' }),
+    ),
+  },
+)
 
 const FirewallPreset = Type.Object(
   {

@@ -51,9 +51,9 @@ export interface ConsoleSignInOptions { provider: string; keys: boolean }
 export interface CurrentConsoleSession { data: ConsoleSession | null; sign_in?: ConsoleSignInOptions }
 export interface EffectiveFirewallRule {
   id: number; user_id?: number; policy_id?: number; name: string; is_enabled: boolean; priority: number
-  scope: 'prompt' | 'response'; type: 'substring' | 'regex' | 'preset'; pattern?: string
-  action: 'block' | 'mask' | 'warn'; replacement?: string | null; pattern_error?: string; revision?: number
-  created_at: string; updated_at: string; origin: RuleOrigin | OwnRuleOrigin
+  scope: 'prompt' | 'response' | 'tool_call' | 'tool_result'; type: 'substring' | 'regex' | 'preset'
+  pattern?: string; action: 'block' | 'mask' | 'warn'; replacement?: string | null; pattern_error?: string
+  revision?: number; created_at: string; updated_at: string; origin: RuleOrigin | OwnRuleOrigin
 }
 export interface EffectiveRoutingRule {
   id: number; user_id?: number; policy_id?: number; name: string; is_enabled: boolean; priority: number
@@ -165,8 +165,8 @@ export interface RuleOfPolicy { kind: 'routing' | 'firewall'; id: number; name: 
 export interface RuleOrigin { type: 'policy'; id: number; name: string }
 export interface RuleTraceEntry {
   kind: string; rule_id: number; name: string; action: string; outcome: 'applied' | 'skipped'
-  origin?: RuleOrigin; scope?: 'response'; reason?: string; arm?: string; excluded?: string[]
-  excluded_count?: number
+  origin?: RuleOrigin; scope?: 'response' | 'tool_call' | 'tool_result'; reason?: string; arm?: string
+  excluded?: string[]; excluded_count?: number
 }
 export interface Simulation {
   outcome: 'allowed' | 'refused'; blocked_by: BlockingRule | null; error?: RecordedError
@@ -190,7 +190,7 @@ export interface User {
   identity?: UserIdentity; created_at: string; keys: ApiKey[]
 }
 export interface UserIdentity { issuer: string; subject: string }
-export interface Warning { code: string; message: string; scope?: 'response' }
+export interface Warning { code: string; message: string; scope?: 'response' | 'tool_call' | 'tool_result' }
 export interface WhatIfCopies { requests: number; cost_usd: number; unknown: number }
 export interface WhatIfCost { before: number; after: number; change: number; unknown: number }
 export interface WhatIfDecision {

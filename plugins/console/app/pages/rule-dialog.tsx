@@ -106,6 +106,8 @@ function firewallFields(
       options: [
         ['prompt', 'prompts'],
         ['response', 'replies'],
+        ['tool_call', 'arguments of tool calls'],
+        ['tool_result', 'results of tools'],
       ],
     },
     { name: 'action', label: 'Action', options: ['block', 'mask', 'warn'] },

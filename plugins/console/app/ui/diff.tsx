@@ -82,12 +82,18 @@ export function Diff({ before, after }: { readonly before: Content; readonly aft
   )
 }
 
+const PLACES = {
+  prompt: '',
+  response: ' in replies',
+  tool_call: ' in tool calls',
+  tool_result: ' in results of tools',
+} as const
+
 /** What a rule looks for and does, in a line. */
 export function summarizeRule(rule: Partial<Rule>): string {
   if (rule.pattern !== undefined) {
-    const where = rule.scope === 'response' ? ' in replies' : ''
     const what = rule.type === 'substring' ? `“${rule.pattern}”` : `${rule.type} ${rule.pattern}`
-    return what + where
+    return what + (rule.scope === undefined ? '' : PLACES[rule.scope])
   }
   // Users do not see what rules of a policy look for, unless it shows that.
   if (rule.match_json === undefined) return 'only its name is shown'
