@@ -526,6 +526,16 @@ describe('presets of providers', () => {
       expect(status, JSON.stringify(body)).to.equal(200)
       const sent = provider.last()?.body
       for (const [field, value] of Object.entries(arrives)) expect(sent[field], field).to.deep.equal(value)
+      provider.play({ chunks: [chunk({ content: 'Hi' }), chunk({}, 'stop')] })
+      const messages = [{ role: 'user' as const, content: 'Which track?' }]
+      const asked = { model: `${preset}/${model}`, messages, ...request, stream: true as const }
+      let text = ''
+      for await (const { choices } of await gateway.openai().chat.completions.create(asked))
+        text += choices[0]?.delta.content ?? ''
+      expect(text).to.equal('Hi')
+      const streamed = provider.last()?.body
+      for (const [field, value] of Object.entries(arrives))
+        expect(streamed[field], `${field} of a stream`).to.deep.equal(value)
     })
   }
 
