@@ -1,5 +1,6 @@
 import type { OutgoingRequest } from '../../core/contract/provider.ts'
 import { CredentialsError } from '../shared/authorize.ts'
+import { findAwsEndpoint } from '../shared/aws-endpoint.ts'
 
 export interface AwsCredentials {
   readonly accessKeyId: string
@@ -36,7 +37,7 @@ const STEP = 'assuming the role'
  */
 export async function assumeRole(assumption: Assumption): Promise<AwsCredentials> {
   const { role_arn, region, credentials, sign, signal } = assumption
-  const url = new URL(endpointOf(region))
+  const url = new URL(findAwsEndpoint('sts', region))
   const fields = { Action: 'AssumeRole', Version: '2011-06-15', RoleArn: role_arn }
   const body = Buffer.from(String(new URLSearchParams({ ...fields, RoleSessionName: 'signalbox' })))
   const headers = { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' }
@@ -59,13 +60,6 @@ export async function assumeRole(assumption: Assumption): Promise<AwsCredentials
   if (!accessKeyId || !secretAccessKey || !sessionToken || Number.isNaN(expiration.getTime()))
     throw new CredentialsError(STEP, 'UnusableReply')
   return { accessKeyId, secretAccessKey, sessionToken, expiration }
-}
-
-function endpointOf(region: string): string {
-  const { AWS_ENDPOINT_URL_STS, AWS_ENDPOINT_URL, AWS_IGNORE_CONFIGURED_ENDPOINT_URLS } = process.env
-  const isIgnored = AWS_IGNORE_CONFIGURED_ENDPOINT_URLS?.toLowerCase() === 'true'
-  const configured = isIgnored ? undefined : AWS_ENDPOINT_URL_STS || AWS_ENDPOINT_URL || undefined
-  return configured ?? `https://sts.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`
 }
 
 /** The texts that are read hold no references of XML. */

@@ -1,4 +1,3 @@
-import { env } from 'node:process'
 import type { ChatRequest } from '../../core/contract/chat.ts'
 import type { ProviderAdapter, ProviderRequest, Target } from '../../core/contract/provider.ts'
 import { parseNativeFields } from '../anthropic/native.ts'
@@ -6,47 +5,49 @@ import { parseAnthropicReply } from '../anthropic/reply.ts'
 import { buildAnthropicRequest } from '../anthropic/request.ts'
 import type { AnthropicBody } from '../anthropic/wire.ts'
 import { ANTHROPIC_LIMITS } from '../shared/api-limits.ts'
+import { findAwsEndpoint } from '../shared/aws-endpoint.ts'
 import { asObject } from '../shared/fields.ts'
 import { ANTHROPIC_QUIRKS } from '../shared/quirks.ts'
 import { isConverseReply, toAnthropicMessage } from './converse-reply.ts'
 import { buildConverseRequest } from './converse-request.ts'
-import { bedrockEmbeddings } from './embeddings.ts'
+import { bedrockEmbeddings, isCohere } from './embeddings.ts'
 import { parseBedrockError } from './errors.ts'
 import { eventStreamFrames } from './frames.ts'
+import { withIntervention } from './guardrails.ts'
 import { modelPath } from './model-path.ts'
 import { createBedrockStreamReader } from './stream.ts'
 
-/**
- * Amazon Bedrock's runtime: Claude in Anthropic's own format by InvokeModel, other models by Converse
- * (docs/providers.md, "Bedrock"): https://docs.aws.amazon.com/bedrock/latest/APIReference/.
- */
-export const bedrock = {
+const LIMITS = { ...ANTHROPIC_LIMITS, toolNames: { pattern: /^[\w-]{1,64}$/, maxChars: 64 } }
+
+const general = {
   format: 'bedrock',
-  limits: {
-    ...ANTHROPIC_LIMITS,
-    toolNames: { pattern: /^[\w-]{1,64}$/, maxChars: 64 },
-    embeddings: { inputs: 1 },
-  },
+  // Titan takes one text per request.
+  limits: { ...LIMITS, embeddings: { inputs: 1 } },
   quirks: ANTHROPIC_QUIRKS,
   reads: ['anthropic'],
   frames: eventStreamFrames,
-  baseUrl({ region }) {
-    const { AWS_ENDPOINT_URL_BEDROCK_RUNTIME: own, AWS_ENDPOINT_URL: all } = env
-    const isIgnored = env.AWS_IGNORE_CONFIGURED_ENDPOINT_URLS?.toLowerCase() === 'true'
-    const configured = isIgnored ? undefined : own || all || undefined
-    if (configured !== undefined || region === undefined) return configured
-    return `https://bedrock-runtime.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`
-  },
+  baseUrl: ({ region }) => findAwsEndpoint('bedrock-runtime', region),
   // An API key of Bedrock, in place of `auth: aws`.
   buildAuthHeaders: (apiKey) => ({ authorization: `Bearer ${apiKey}` }),
   buildRequest: (request, target) =>
     isClaude(target.model) ? buildInvokeRequest(request, target) : buildConverseRequest(request, target),
   parseReply: (body) =>
-    parseAnthropicReply(isConverseReply(body) ? toAnthropicMessage(asObject(body)) : body),
+    parseAnthropicReply(isConverseReply(body) ? toAnthropicMessage(asObject(body)) : withIntervention(body)),
   createStreamReader: createBedrockStreamReader,
   parseError: parseBedrockError,
   operations: { embeddings: bedrockEmbeddings },
 } satisfies ProviderAdapter
+
+const cohere: ProviderAdapter = { ...general, limits: { ...LIMITS, embeddings: { inputs: 96 } } }
+
+/**
+ * Amazon Bedrock's runtime: Claude in Anthropic's own format by InvokeModel, other models by Converse
+ * (docs/providers.md, "Bedrock"): https://docs.aws.amazon.com/bedrock/latest/APIReference/.
+ */
+export const bedrock: ProviderAdapter = {
+  ...general,
+  forModel: (model) => (isCohere(model) ? cohere : general),
+}
 
 /** Ids, inference profiles and ARNs with the name. The ARN of an application's profile does not have it. */
 function isClaude(model: string): boolean {

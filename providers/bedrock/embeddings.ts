@@ -5,8 +5,12 @@ import { dimensionsToSend, textInputsOf } from '../shared/input-batches.ts'
 import { buildEmbeddingsReply } from '../shared/operation-reply.ts'
 import { modelPath } from './model-path.ts'
 
+export function isCohere(model: string): boolean {
+  return /(?:^|[./])cohere\./.test(model)
+}
+
 /**
- * Embeddings of Titan and Cohere by InvokeModel, one text in each request, which is what Titan takes:
+ * Embeddings of Titan and Cohere by InvokeModel:
  * https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-titan-embed-text.html,
  * https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-embed.html.
  */
@@ -14,7 +18,7 @@ export const bedrockEmbeddings: OperationFormat = {
   buildRequest(request, target) {
     const dimensions = dimensionsToSend(request, target)
     const texts = textInputsOf(request, target)
-    const body = /(?:^|[./])cohere\./.test(target.model)
+    const body = isCohere(target.model)
       ? { texts, input_type: 'search_document', embedding_types: ['float'], output_dimension: dimensions }
       : { inputText: texts[0], dimensions }
     return {

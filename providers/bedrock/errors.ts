@@ -8,10 +8,9 @@ import { asObject, asString } from '../shared/fields.ts'
 const { parseResponse, parseRecord } = createErrorParser<ProviderErrorBody>({
   parseBody(value) {
     const body = asObject(value)
-    return {
-      message: asString(body.message) || asString(body.Message),
-      logCode: nameOf(asString(body.__type)),
-    }
+    const message = asString(body.message) || asString(body.Message)
+    const logCode = nameOf(asString(body.__type))
+    return { message: isWithoutAccess(logCode, message) ? WITHOUT_ACCESS : message, logCode }
   },
   classify: (_, { logCode, message }) => classify(logCode, message),
   toDetails: () => ({}),
@@ -58,13 +57,23 @@ const CODES: ReadonlyMap<string, ProviderErrorCode> = new Map<string, ProviderEr
 ])
 
 function classify(name: string, message: string): ProviderErrorCode | undefined {
-  if (name === 'AccessDeniedException' && NO_MODEL_ACCESS.test(message)) return 'model_not_found'
+  if (name === 'ThrottlingException' && /\bper day\b/i.test(message)) return 'provider_quota_exceeded'
+  if (name === 'AccessDeniedException' && message === WITHOUT_ACCESS) return 'model_not_found'
   if (name === 'ValidationException' && INVALID_MODEL.test(message)) return 'model_not_found'
   return CODES.get(name)
 }
 
-/** "You don't have access to the model with the specified model ID." */
+/** "You don't have access to the model with the specified model ID.", "Model access is denied due to …" */
 const NO_MODEL_ACCESS = /access to the model\b|model access is denied/i
+
+/** In place of messages that may name the operator's account and role. */
+const WITHOUT_ACCESS =
+  "The gateway's account at AWS has no access to this model in this region. Its operator can request it in " +
+  'the console of Bedrock (Model access), and subscribe to it in the Marketplace.'
+
+function isWithoutAccess(name: string, message: string): boolean {
+  return name === 'AccessDeniedException' && NO_MODEL_ACCESS.test(message)
+}
 
 /** "The provided model identifier is invalid." */
 const INVALID_MODEL = /model identifier is invalid/i

@@ -1,3 +1,4 @@
+import type { ReplyEvent } from '../../core/contract/chat.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { SseEvent, StreamReader } from '../../core/contract/provider.ts'
 import { parseJsonObject } from '../../core/util/json.ts'
@@ -7,6 +8,7 @@ import { asObject, asString } from '../shared/fields.ts'
 import { toAnthropicCounts, toStopReason } from './converse-reply.ts'
 import { parseBedrockException } from './errors.ts'
 import { EXCEPTION } from './frames.ts'
+import { isIntervention } from './guardrails.ts'
 import { JSON_TOOL } from './response-format.ts'
 
 const CONVERSE_EVENTS: ReadonlySet<string> = new Set([
@@ -18,14 +20,25 @@ const CONVERSE_EVENTS: ReadonlySet<string> = new Set([
   'metadata',
 ])
 
+const MESSAGE_STOP = /"type"\s*:\s*"message_stop"/
+
 /** Reads the events of Claude as they are, and those of ConverseStream as events of Anthropic. */
 export function createBedrockStreamReader(): StreamReader {
   const reader = createAnthropicStreamReader()
   const toEvents = createEventConverter()
+  let isIntervened = false
+
+  function readChunk(record: SseEvent): readonly ReplyEvent[] {
+    isIntervened ||= isIntervention(record.data)
+    if (!isIntervened || !MESSAGE_STOP.test(record.data)) return reader.read(record)
+    const refusal = toSse({ type: 'message_delta', delta: { stop_reason: 'refusal' } })
+    return [...reader.read(refusal), ...reader.read(record)]
+  }
+
   return {
     isDone: () => reader.isDone?.() ?? false,
     read(record) {
-      if (record.event === 'chunk') return reader.read(record)
+      if (record.event === 'chunk') return readChunk(record)
       if (record.event !== EXCEPTION && !CONVERSE_EVENTS.has(record.event)) return []
       const payload = parseJsonObject(record.data)
       if (payload === undefined) throw malformedRecordError()

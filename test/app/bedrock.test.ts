@@ -201,6 +201,29 @@ describe('format: bedrock', () => {
     expect(await verifySignatures(bedrock, own)).to.deep.equal([true, false, false])
   })
 
+  it('calls the endpoint of the environment, also below a path, with the token of a session', async function () {
+    const reason = whyNoCloudLibrary('botocore')
+    if (reason !== undefined) skip(this, reason)
+    bedrock.play({ body: CONVERSE_REPLY })
+    const ODD = "arn:aws:bedrock:eu-central-1:1:application-inference-profile/a+b~c*(d)'!%2F"
+    process.env.AWS_SESSION_TOKEN = 'a+session/token=='
+    const all = process.env.AWS_ENDPOINT_URL_BEDROCK_RUNTIME
+    for (const [variables, row, prefix] of [
+      [{ AWS_ENDPOINT_URL_BEDROCK_RUNTIME: `${all}/vpc/path/` }, {}, '/vpc/path'],
+      [{ AWS_ENDPOINT_URL_BEDROCK_RUNTIME: '', AWS_ENDPOINT_URL: `${all}/` }, {}, ''],
+      [{ AWS_ENDPOINT_URL_BEDROCK_RUNTIME: 'http://127.0.0.1:1' }, { base_url: `${all}/own` }, '/own'],
+    ] as const) {
+      await gateway.stop()
+      Object.assign(process.env, variables)
+      await start(row)
+      expect((await ask(ODD)).status).to.equal(200)
+      const sent = bedrock.received.at(-1)
+      expect(sent?.path).to.equal(`${prefix}/model/${encodeURIComponent(ODD)}/converse`)
+      expect(sent?.headers['x-amz-security-token']).to.equal('a+session/token==')
+    }
+    await expectSigned()
+  })
+
   it('signs streams with the credentials of a profile', async function () {
     const reason = whyNoCloudLibrary('botocore')
     if (reason !== undefined) skip(this, reason)
@@ -407,6 +430,71 @@ describe('format: bedrock', () => {
     expect(whole.content).to.deep.equal(CLAUDE_CONTENT)
   })
 
+  it("keeps Claude's signed thinking over two turns, and marks of the cache on tools and turns", async () => {
+    bedrock.play({ body: CLAUDE_REPLY })
+    const mark = { cache_control: { type: 'ephemeral' as const, ttl: '1h' as const } }
+    const tool = { name: 'set_signal', input_schema: { type: 'object' as const, properties: {} }, ...mark }
+    const request = {
+      model: `bedrock:${CLAUDE}`,
+      max_tokens: 3000,
+      thinking: { type: 'enabled' as const, budget_tokens: 2000 },
+      tools: [tool],
+    }
+    const { content } = await anthropic().messages.create({ ...request, messages: MESSAGES })
+    const messages = [
+      { role: 'user' as const, content: [{ type: 'text' as const, text: 'Which track?', ...mark }] },
+      { role: 'assistant' as const, content },
+      { role: 'user' as const, content: [{ type: 'text' as const, text: 'Why?' }] },
+    ]
+    await anthropic().messages.create({ ...request, messages })
+    expect(lastBody().messages).to.deep.equal(messages)
+    expect(lastBody().tools).to.deep.equal([tool])
+    bedrock.play({ body: CONVERSE_REPLY })
+    const { thinking: _, ...plain } = request
+    await anthropic().messages.create({ ...plain, model: `bedrock:${NOVA}`, messages })
+    const cachePoint = { type: 'default', ttl: '1h' }
+    expect(lastBody().messages[0].content).to.deep.equal([{ text: 'Which track?' }, { cachePoint }])
+    expect(lastBody().toolConfig.tools).to.deep.equal([
+      { toolSpec: { name: 'set_signal', inputSchema: { json: { type: 'object', properties: {} } } } },
+      { cachePoint },
+    ])
+  })
+
+  it('sends images in the formats that Converse names', async () => {
+    bedrock.play({ body: CONVERSE_REPLY })
+    for (const [type, data, format] of [
+      ['image/jpg', '/9j/4AAQ', 'jpeg'],
+      ['image/jpeg', '/9j/4AAQ', 'jpeg'],
+      ['image/gif', 'R0lGODlh', 'gif'],
+    ]) {
+      const url = `data:${type};base64,${data}`
+      const content = [{ type: 'image_url', image_url: { url } }]
+      const { status, body } = await ask(NOVA, { messages: [{ role: 'user', content }] })
+      expect(status, JSON.stringify(body)).to.equal(200)
+      expect(lastBody().messages[0].content[0].image.format).to.equal(format)
+    }
+    const content = [{ type: 'image_url', image_url: { url: 'https://rail.example/signal.png' } }]
+    const { status, body } = await ask(NOVA, { messages: [{ role: 'user', content }] })
+    expect(status).to.equal(400)
+    expect(body.error.message).to.contain('base64')
+  })
+
+  it('gives documents names that Converse takes, each another', async () => {
+    bedrock.play({ body: CONVERSE_REPLY })
+    const file_data = `data:application/pdf;base64,${Buffer.from('%PDF-1.4').toString('base64')}`
+    const names = ['Plan.pdf', 'plan pdf', 'Grüße_1.pdf', '분기보고서', undefined, 'x'.repeat(300)]
+    const content = [
+      { type: 'text', text: 'Compare.' },
+      ...names.map((filename) => ({ type: 'file', file: { file_data, filename } })),
+    ]
+    const { status, body } = await ask(NOVA, { messages: [{ role: 'user', content }] })
+    expect(status, JSON.stringify(body)).to.equal(200)
+    const sent = lastBody().messages[0].content.slice(1)
+    expect(sent.map((block: { document: { name: string } }) => block.document.name)).to.deep.equal([
+      ...['Plan pdf', 'plan pdf 2', 'Gr e 1 pdf', 'document', 'document 2', 'x'.repeat(190)],
+    ])
+  })
+
   it('asks for JSON by the schema, or by a tool where the model takes no schema', async () => {
     const schema = { type: 'object', properties: { track: { type: 'integer' } }, required: ['track'] }
     const response_format = { type: 'json_schema', json_schema: { name: 'answer', schema } }
@@ -431,6 +519,113 @@ describe('format: bedrock', () => {
       bedrock.play({ body: { ...CONVERSE_REPLY, stopReason } })
       expect((await ask(NOVA)).body.choices[0].finish_reason).to.equal('content_filter')
     })
+
+  it('reports a reply of Claude that a guardrail replaced as filtered content', async () => {
+    const flag = { 'amazon-bedrock-guardrailAction': 'INTERVENED' }
+    bedrock.play({ body: { ...CLAUDE_REPLY, ...flag } })
+    expect((await ask(CLAUDE)).body.choices[0].finish_reason).to.equal('content_filter')
+    bedrock.play({ body: { ...CLAUDE_REPLY, 'amazon-bedrock-guardrailAction': 'NONE' } })
+    expect((await ask(CLAUDE)).body.choices[0].finish_reason).to.equal('stop')
+    const textOf = (text: string) => ({
+      ...{ type: 'content_block_delta', index: 1, delta: { type: 'text_delta', text } },
+    })
+    const streamed = async (events: readonly object[]) => {
+      bedrock.play({ body: Buffer.concat(events.map(chunkFrame)) })
+      const request = { model: `bedrock:${CLAUDE}`, max_tokens: 100, messages: MESSAGES }
+      return anthropic().messages.stream(request).finalMessage()
+    }
+    for (const flagged of [0, 6, CLAUDE_EVENTS.length - 1]) {
+      const events = CLAUDE_EVENTS.map((event, i) => (i === flagged ? { ...event, ...flag } : event))
+      const message = await streamed(events)
+      expect(message.stop_reason, `event ${flagged}`).to.equal('refusal')
+      expect(message.usage.output_tokens).to.equal(5)
+    }
+    // What a model writes is no intervention.
+    const quoted = CLAUDE_EVENTS.map((event, i) => (i === 6 ? textOf(JSON.stringify(flag)) : event))
+    expect((await streamed(quoted)).stop_reason).to.equal('end_turn')
+  })
+
+  it('sends 96 texts per request to Cohere and one to Titan, and counts their tokens', async () => {
+    const input = Array.from({ length: 100 }, (_, i) => `text ${i}`)
+    const embed = (model: string) =>
+      gateway.call('POST', '/v1/embeddings', { model: `bedrock:${model}`, input })
+    for (const model of [
+      'cohere.embed-v4:0',
+      `arn:aws:bedrock:${REGION}::foundation-model/cohere.embed-multilingual-v3`,
+    ]) {
+      bedrock.received.length = 0
+      bedrock.play(({ bytes }) => {
+        const { texts } = JSON.parse(String(bytes))
+        return { body: { embeddings: { float: texts.map((text: string) => [Number(text.slice(5))]) } } }
+      })
+      const { status, body } = await embed(model)
+      expect(status, JSON.stringify(body)).to.equal(200)
+      expect(bedrock.received.map(({ bytes }) => JSON.parse(String(bytes)).texts.length)).to.deep.equal([
+        96, 4,
+      ])
+      expect(body.data.map((own: { embedding: unknown }) => own.embedding)).to.deep.equal(
+        input.map((_, i) => [i]),
+      )
+    }
+    bedrock.received.length = 0
+    bedrock.play({ body: { embedding: [1], inputTextTokenCount: 3 } })
+    const { body } = await embed('amazon.titan-embed-text-v2:0')
+    expect(bedrock.received).to.have.length(100)
+    expect(body.usage.prompt_tokens).to.equal(300)
+  })
+
+  it('says that the account has no access to a model, without naming its role', async () => {
+    const message =
+      'Model access is denied due to arn:aws:iam::123456789012:role/s3cret is not authorized to perform: ' +
+      'aws-marketplace:Subscribe on resource: *'
+    const headers = { 'x-amzn-errortype': 'AccessDeniedException' }
+    bedrock.play({ status: 403, headers, body: { Message: message } })
+    const { status, body } = await ask(CLAUDE)
+    expect(status).to.equal(404)
+    expect(body.error.message).to.contain('Model access').and.not.contain('s3cret')
+  })
+
+  it('ends a stream in which an exception arrives with its error, after what came before', async () => {
+    const message = 'Too many requests'
+    const faults = [
+      ['throttlingException', 'rate limiting'],
+      ['modelStreamErrorException', 'server error'],
+    ] as const
+    for (const [name, said] of faults)
+      for (const [model, before] of [
+        [CLAUDE, CLAUDE_EVENTS.slice(0, 7).map(chunkFrame)],
+        [NOVA, CONVERSE_EVENTS.slice(0, 2)],
+      ] as const) {
+        let fail = (_: Buffer) => {}
+        const later = new Promise<Buffer>((resolve) => {
+          fail = resolve
+        })
+        bedrock.play({ body: Buffer.concat(before), later })
+        let text = ''
+        let failure = ''
+        try {
+          const stream = await gateway
+            .openai()
+            .chat.completions.create({ model: `bedrock:${model}`, messages: MESSAGES, stream: true })
+          for await (const { choices } of stream) {
+            text += choices[0]?.delta.content ?? ''
+            if (text !== '') fail(frame(name, { message }, 'exception'))
+          }
+        } catch (error) {
+          failure = (error as Error).message
+        }
+        expect(text, `${name} ${model}`).to.equal('Track ')
+        expect(failure, `${name} ${model}`).to.contain(said)
+      }
+  })
+
+  it('passes on for how long a throttled model asks to wait', async () => {
+    const headers = { 'x-amzn-errortype': 'ThrottlingException', 'retry-after': '30' }
+    bedrock.play({ status: 429, headers, body: { message: 'Too many requests' } })
+    const { headers: answered } = await ask(NOVA)
+    expect(answered.get('x-error-code')).to.equal('provider_rate_limited')
+    expect(answered.get('retry-after')).to.equal('30')
+  })
 
   const EMBEDDINGS = {
     'amazon.titan-embed-text-v2:0': ({ inputText }: Record<string, string>) => ({
@@ -459,6 +654,7 @@ describe('format: bedrock', () => {
 
   const FAULTS = [
     ['ThrottlingException', 429, 'Too many requests', 'provider_rate_limited'],
+    ['ThrottlingException', 429, 'Too many tokens per day, please wait.', 'provider_quota_exceeded'],
     ['ExpiredTokenException', 403, 'The security token is expired', 'provider_authentication_error'],
     ['InvalidSignatureException', 403, 'Signature expired: is now earlier', 'provider_authentication_error'],
     ['AccessDeniedException', 403, 'User is not authorized', 'provider_authentication_error'],

@@ -11,6 +11,8 @@ interface Answer {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
   readonly body: object | string | Buffer
+  /** What follows the body later. */
+  readonly later?: Promise<Buffer>
 }
 
 export interface Received {
@@ -36,10 +38,11 @@ export async function startScriptedBedrock(): Promise<ScriptedBedrock> {
     const { method = '', url: path = '', headers: sentHeaders } = request
     const sent = { method, path, headers: sentHeaders, bytes: await buffer(request) }
     received.push(sent)
-    const { status = 200, headers, body } = typeof current === 'function' ? current(sent) : current
+    const { status = 200, headers, body, later } = typeof current === 'function' ? current(sent) : current
     const type = Buffer.isBuffer(body) ? 'application/vnd.amazon.eventstream' : 'application/json'
     response.writeHead(status, { 'content-type': type, ...headers })
-    response.end(typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body))
+    response.write(typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body))
+    response.end(await later)
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
   return {
