@@ -6,6 +6,7 @@ import { dump } from 'js-yaml'
 import { setAwsEnvironment } from '../support/aws-environment.ts'
 import { makeFolder } from '../support/folders.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
+import { readBlocks } from '../support/pages.ts'
 import { whyNoCloudLibrary } from '../support/python.ts'
 import {
   chunkFrame,
@@ -651,6 +652,20 @@ describe('format: bedrock', () => {
         [3, 1],
       ])
     })
+
+  it('costs what the row in the guide says, which its alias and automatic routing find', async () => {
+    const blocks = await readBlocks('docs/guides/bedrock.md', 'yaml')
+    await gateway.stop()
+    gateway = await startGateway({ CONFIG: await writeSettings(blocks.join('')) })
+    bedrock.play({ body: CLAUDE_REPLY })
+    const cost = (7 * 1.1 + 100 * 0.11 + 20 * 1.375 + 5 * 5.5) / 1e6
+    for (const model of ['haiku-eu', 'bedrock:eu.anthropic.claude-haiku-4-5-20251001-v1:0', 'auto']) {
+      const request = { model, messages: MESSAGES }
+      const { status, body } = await gateway.call('POST', '/v1/chat/completions', request)
+      expect(status, JSON.stringify(body)).to.equal(200)
+      expect(body.signalbox.cost_usd, model).to.be.closeTo(cost, 1e-9)
+    }
+  })
 
   const FAULTS = [
     ['ThrottlingException', 429, 'Too many requests', 'provider_rate_limited'],
