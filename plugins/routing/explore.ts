@@ -1,7 +1,7 @@
 import type { Mode, Model, RouterChoice } from '../../core/contract/index.ts'
 import { costOf } from '../../core/prices/cost.ts'
 import type { PromptAssessment } from '../learned-routing/index.ts'
-import type { RankedModel } from './rank-models.ts'
+import { compareIds, type RankedModel } from './rank-models.ts'
 import type { Requirements } from './requirements.ts'
 
 /** What a model that is drawn may cost at most, as a multiple of the best one's cost in the mode. */
@@ -32,7 +32,9 @@ export function drawModel(
   const usage = { input: inputTokens, output: outputTokens }
   const cap = PRICE_CAPS[mode] * costOf(best.model, usage)
   // Not <=: without a cap, that of a free model is not a number.
-  const drawable = ranked.filter(({ model }) => model === best.model || !(costOf(model, usage) > cap))
+  const isDrawable = ({ model }: RankedModel) => model === best.model || !(costOf(model, usage) > cap)
+  // Measured latencies are part of the rank, and gone when the decision is made again.
+  const drawable = ranked.filter(isDrawable).sort((a, b) => compareIds(a.model.id, b.model.id))
   const share = explore / drawable.length
   const drawn = whether < explore ? drawable[Math.floor(which * drawable.length)] : undefined
   if (drawn === undefined || drawn.model === best.model)

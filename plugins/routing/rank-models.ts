@@ -78,7 +78,7 @@ export function sortByFit(
 }
 
 /** Compares code units, so that the order does not depend on the locale. */
-function compareIds(a: string, b: string): number {
+export function compareIds(a: string, b: string): number {
   if (a === b) return 0
   return a < b ? -1 : 1
 }

@@ -41,20 +41,21 @@ describe(`deciding again under rules, splits, requirements, keys and activations
       ),
     )
     user = await newUser(gateway)
-    const issue = async (body: object) => {
-      const issued = await gateway.call('POST', `/admin/users/${user.id}/keys`, body, AS_ADMIN)
-      expect(issued.status, JSON.stringify(issued.body)).to.equal(201)
-      return issued.body.data
-    }
     keys = [
       { id: user.keyId, key: user.key },
-      await issue({}),
-      await issue({ models: ['gpt-4o', ...MODELS] }),
-      await issue({ models: ['gpt-4o'] }),
-      await issue({ endpoints: ['/v1/chat'] }),
+      await issueKey(user, {}),
+      await issueKey(user, { models: ['gpt-4o', ...MODELS] }),
+      await issueKey(user, { models: ['gpt-4o'] }),
+      await issueKey(user, { endpoints: ['/v1/chat'] }),
     ]
   })
   after(() => gateway.stop())
+
+  async function issueKey({ id }: TestUser, body: object): Promise<{ id: string; key: string }> {
+    const issued = await gateway.call('POST', `/admin/users/${id}/keys`, body, AS_ADMIN)
+    expect(issued.status, JSON.stringify(issued.body)).to.equal(201)
+    return issued.body.data
+  }
 
   async function change(random: Random): Promise<void> {
     const version = 1 + random.integer(MODELS.length)
@@ -146,12 +147,15 @@ describe(`deciding again under rules, splits, requirements, keys and activations
   })
 
   it('shows the refusal of a restricted key, and refuses a key of somebody else', async () => {
-    const [, , , onlyChat, endpointKey] = keys
+    // Without the random rules, which may set a model that the key may use.
+    const holder = await newUser(gateway)
+    const onlyGpt = await issueKey(holder, { models: ['gpt-4o'] })
+    const endpointKey = await issueKey(holder, { endpoints: ['/v1/chat'] })
     const messages = [{ role: 'user', content: 'Hi' }]
     const body = { model: 'claude-opus-5-5', max_tokens: 100, messages }
     const ask = (more: object) =>
-      asAdmin(gateway, 'POST', '/admin/simulate', { user_id: user.id, request: body, ...more })
-    const refused = (await ask({ key_id: onlyChat?.id })).body.data
+      asAdmin(gateway, 'POST', '/admin/simulate', { user_id: holder.id, request: body, ...more })
+    const refused = (await ask({ key_id: onlyGpt?.id })).body.data
     expect(refused).to.include({ outcome: 'refused' })
     expect(refused.error.code).to.equal('model_not_allowed')
     const elsewhere = (await ask({ key_id: endpointKey?.id, endpoint: 'messages' })).body.data
@@ -163,7 +167,7 @@ describe(`deciding again under rules, splits, requirements, keys and activations
     const unknown = await ask({ key_id: stranger.keyId })
     expect(unknown.status).to.equal(404)
     expect(unknown.body.error.message).to.contain(`key_id: key ${stranger.keyId}`)
-    const foreign = await stranger.call('POST', '/v1/simulate', { ...body, key_id: user.keyId })
+    const foreign = await stranger.call('POST', '/v1/simulate', { ...body, key_id: holder.keyId })
     expect(foreign.status).to.equal(404)
   })
 

@@ -119,11 +119,22 @@ describe('a choice with a learned router', () => {
 
     expect(best.model.id).to.equal('small')
     expect(draw('quality', [0.2, 0])).to.include({ chosen: best, propensity: 0.8 + 0.2 / 3 })
-    const drawn = draw('quality', [0.1, 0.99])
+    const drawn = draw('quality', [0.1, 0])
     expect(drawn.chosen.model.id).to.equal('large')
     expect(drawn.propensity).to.be.closeTo(0.2 / 3, 1e-9)
     // Nothing else costs at most twice as much as the best one.
-    expect(draw('cost', [0.1, 0.99])).to.include({ chosen: best, propensity: 1 })
+    expect(draw('cost', [0.1, 0])).to.include({ chosen: best, propensity: 1 })
+  })
+
+  it('draws the same model in whatever order latencies rank them', () => {
+    for (const ranked of [rank('balance'), rank('balance').toReversed()]) {
+      const best = ranked.find(({ model }) => model === small) ?? expect.fail('not ranked')
+      const draw = (which: number) => {
+        const drawing = { ...withDraws(assessment, [0.1, which]), explore: 0.2 }
+        return drawModel(best, ranked, 'quality', NEEDS, drawing).chosen.model.id
+      }
+      expect([0, 0.5, 0.99].map(draw)).to.deep.equal(['large', 'medium', 'small'])
+    }
   })
 
   it('explores the models beside a free one as far as the mode lets it', () => {
