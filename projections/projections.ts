@@ -1,4 +1,5 @@
 import { type Accounts, createAccounts } from './accounts.ts'
+import { type Approvals, createApprovals } from './approvals.ts'
 import { createGrants, type Grants } from './grants.ts'
 import { createGroups, type Groups } from './groups.ts'
 import { createIdempotentRequests, type IdempotentRequests } from './idempotency.ts'
@@ -22,6 +23,7 @@ export interface Projections {
   readonly ids: Ids
   readonly identities: Identities
   readonly grants: Grants
+  readonly approvals: Approvals
   readonly overallBudget: OverallBudget
   readonly operators: OperatorAccounts
   readonly routers: Routers
@@ -41,6 +43,7 @@ export function createProjections(): Projections {
     ids: createIds(),
     identities: createIdentities(),
     grants: createGrants(),
+    approvals: createApprovals(),
     overallBudget: createOverallBudget(),
     operators: createOperatorAccounts(),
     routers: createRouters(),
@@ -53,10 +56,10 @@ export function createProjections(): Projections {
 /** All projections that are folded from domain events, in the order in which they receive them. */
 export function listProjections(projections: Projections): readonly SavedProjection[] {
   const { accounts, rules, groups, policies, ids, overallBudget, operators, routers } = projections
-  const { identities, grants, timeline, idempotency } = projections
+  const { identities, grants, approvals, timeline, idempotency } = projections
   return [
     ...[accounts, rules, groups, policies, ids, overallBudget, operators, routers],
-    ...[identities, grants, timeline, idempotency],
+    ...[identities, grants, approvals, timeline, idempotency],
   ]
 }
 

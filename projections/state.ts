@@ -1,6 +1,7 @@
 import { type EventLog, service } from '../core/contract/index.ts'
 import type { FindKnownRequest } from '../core/http/change-headers.ts'
 import type { Accounts } from './accounts.ts'
+import type { Approvals } from './approvals.ts'
 import type { Grants } from './grants.ts'
 import type { Groups } from './groups.ts'
 import type { StreamHistory } from './history.ts'
@@ -32,6 +33,7 @@ export interface GatewayState {
   readonly ids: IdSource
   readonly identities: Identities
   readonly grants: Grants
+  readonly approvals: Approvals
   readonly overallBudget: OverallBudget
   readonly writer: EventWriter
   readonly operators: OperatorAccounts

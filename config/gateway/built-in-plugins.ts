@@ -21,6 +21,7 @@ export const BUILT_IN_PLUGINS: BuiltIns = new Map(
     messages: () => import('../../plugins/messages/plugin.ts'),
     models: () => import('../../plugins/models/plugin.ts'),
     audit: () => import('../../plugins/audit/plugin.ts'),
+    approvals: () => import('../../plugins/approvals/plugin.ts'),
     'what-if': () => import('../../plugins/what-if/plugin.ts'),
     routers: () => import('../../plugins/learned-routing/plugin.ts'),
     overview: () => import('../../plugins/overview/plugin.ts'),

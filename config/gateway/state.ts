@@ -123,7 +123,7 @@ async function openAndCatchUp(
     if (options && !options.openLog && !settings.eventstore_url && newest)
       opened.push(watchForDamage(settings.data_dir, subscription, logger))
     const { accounts, rules, groups, policies, streams, idempotency, overallBudget } = projections
-    const { grants, identities, operators, timeline, routers } = projections
+    const { approvals, grants, identities, operators, timeline, routers } = projections
     const guarded = guardLog(log, subscription)
     const writer = createEventWriter(guarded, subscription, clock, {
       broadcastPosition: options?.broadcastPosition,
@@ -143,6 +143,7 @@ async function openAndCatchUp(
       ids,
       overallBudget,
       writer,
+      approvals,
       grants,
       identities,
       operators,

@@ -14,6 +14,7 @@ export const DEFAULT_PLUGIN_NAMES: readonly string[] = [
   'rules',
   'policies',
   'identity',
+  'approvals',
   'responses',
   'messages',
   'models',

@@ -18,6 +18,7 @@ const VARIABLES = [
   { variable: 'ADMIN_KEY', setting: 'admin_key' },
   { variable: 'GUARDRAIL_SECRET', setting: 'guardrail_secret' },
   { variable: 'AUDIT_EXPORT_SECRET', setting: 'audit_export_secret' },
+  { variable: 'APPROVAL_SECRET', setting: 'approval_secret' },
   { variable: 'OIDC_CLIENT_SECRET', setting: 'oidc_client_secret' },
   { variable: 'RECORD_KEY', setting: 'record_key' },
   { variable: 'FEATURES_KEY', setting: 'features_key' },
@@ -80,6 +81,7 @@ function findNumberIssue(text: string, { min, max }: NumberRange): string | unde
 /** Variables that hold a key or a password, besides the keys of providers. */
 const SECRET_VARIABLES: readonly string[] = [
   'ADMIN_KEY',
+  'APPROVAL_SECRET',
   'AUDIT_EXPORT_SECRET',
   'EVENTSTORE_URL',
   'FEATURES_KEY',

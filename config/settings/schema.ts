@@ -36,6 +36,10 @@ const AuditSettings = StrictObject({
   ),
 })
 
+/** A setting that an environment variable should have. */
+const Secret = (options: { readonly minLength: number; readonly description: string }) =>
+  Type.Optional(Nullable(Type.String(options)))
+
 /** The request ledger (docs/guides/usage.md) and recorded prompts (docs/guides/prompt-recording.md). */
 const LedgerSettings = StrictObject({
   retention_days: Type.Integer({
@@ -190,66 +194,48 @@ export const SettingsSchema = Type.Object(
         ),
       ),
     ),
-    admin_key: Type.Optional(
-      Nullable(
-        Type.String({
-          minLength: 16,
-          description:
-            'Bearer token of /admin/*; without it, these endpoints are disabled. Prefer the environment ' +
-            'variable ADMIN_KEY.',
-        }),
-      ),
-    ),
-    guardrail_secret: Type.Optional(
-      Nullable(
-        Type.String({
-          minLength: 1,
-          description:
-            'Secret that the plugin guardrail-webhook sends. Prefer the environment variable ' +
-            'GUARDRAIL_SECRET.',
-        }),
-      ),
-    ),
-    audit_export_secret: Type.Optional(
-      Nullable(
-        Type.String({
-          minLength: 16,
-          description:
-            'Secret that signs exports of the audit trail to a webhook. Prefer the environment variable ' +
-            'AUDIT_EXPORT_SECRET.',
-        }),
-      ),
-    ),
-    oidc_client_secret: Type.Optional(
-      Nullable(
-        Type.String({
-          minLength: 1,
-          description:
-            'Secret of identity.console.client_id. Prefer the environment variable OIDC_CLIENT_SECRET.',
-        }),
-      ),
-    ),
-    record_key: Type.Optional(
-      Nullable(
-        Type.String({
-          minLength: 1,
-          description:
-            'Key that recorded prompts are encrypted with, or several as id:key,id:key, of which the first ' +
-            'encrypts. Prefer the environment variable RECORD_KEY.',
-        }),
-      ),
-    ),
-    features_key: Type.Optional(
-      Nullable(
-        Type.String({
-          minLength: 16,
-          description:
-            'Secret that the words of prompts are hashed with for learned routing. Without it, it is a ' +
-            'file in data_dir/keys. Several machines need the same one. Prefer the environment variable ' +
-            'FEATURES_KEY.',
-        }),
-      ),
-    ),
+    admin_key: Secret({
+      minLength: 16,
+      description:
+        'Bearer token of /admin/*; without it, these endpoints are disabled. Prefer the environment ' +
+        'variable ADMIN_KEY.',
+    }),
+    guardrail_secret: Secret({
+      minLength: 1,
+      description:
+        'Secret that the plugin guardrail-webhook sends. Prefer the environment variable ' +
+        'GUARDRAIL_SECRET.',
+    }),
+    audit_export_secret: Secret({
+      minLength: 16,
+      description:
+        'Secret that signs exports of the audit trail to a webhook. Prefer the environment variable ' +
+        'AUDIT_EXPORT_SECRET.',
+    }),
+    approval_secret: Secret({
+      minLength: 16,
+      description:
+        'Secret that signs what the plugin approvals posts. Prefer the environment variable ' +
+        'APPROVAL_SECRET.',
+    }),
+    oidc_client_secret: Secret({
+      minLength: 1,
+      description:
+        'Secret of identity.console.client_id. Prefer the environment variable OIDC_CLIENT_SECRET.',
+    }),
+    record_key: Secret({
+      minLength: 1,
+      description:
+        'Key that recorded prompts are encrypted with, or several as id:key,id:key, of which the first ' +
+        'encrypts. Prefer the environment variable RECORD_KEY.',
+    }),
+    features_key: Secret({
+      minLength: 16,
+      description:
+        'Secret that the words of prompts are hashed with for learned routing. Without it, it is a ' +
+        'file in data_dir/keys. Several machines need the same one. Prefer the environment variable ' +
+        'FEATURES_KEY.',
+    }),
     log_level: StringEnum(LOG_LEVELS, {
       description: 'Lowest level that is logged. Environment: LOG_LEVEL.',
     }),

@@ -28,6 +28,7 @@ export const LOG_ENTRY_KINDS = [
   ...SHARED_SUBJECTS,
   'operator',
   'access',
+  'approval',
   'budget',
   'router',
   'log',

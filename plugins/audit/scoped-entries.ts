@@ -13,6 +13,7 @@ const SCOPED_KINDS: ReadonlySet<string> = new Set([
   'policy',
   'group',
   'access',
+  'approval',
 ])
 
 /**

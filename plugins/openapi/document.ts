@@ -46,6 +46,7 @@ export function buildOpenApiDocument(served: ApiDescription, { version, direct }
 
 const TAGS: Readonly<Record<string, string>> = {
   admin: 'Users and their API keys, for operators.',
+  approvals: 'Approvals of tool calls.',
   audit: 'History of rules and keys, and simulation.',
   console: 'Sessions of the console.',
   inference: 'Requests to models.',

@@ -1,6 +1,7 @@
 import { createEventRegistry, type EventOf } from '../../core/events/define-event.ts'
 import { logEvents } from '../../core/events/log-events.ts'
 import { accessEvents } from './access.ts'
+import { approvalEvents } from './approvals.ts'
 import { overallBudgetEvents } from './budgets.ts'
 import { grantEvents } from './grants.ts'
 import { groupEvents } from './groups.ts'
@@ -22,6 +23,7 @@ const declarations = [
   ...accessEvents,
   ...identityEvents,
   ...grantEvents,
+  ...approvalEvents,
   ...routerEvents,
 ] as const
 

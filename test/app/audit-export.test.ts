@@ -1,8 +1,4 @@
-import { createHmac } from 'node:crypto'
-import { once } from 'node:events'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { expect } from 'chai'
 import { routingRuleBody } from '../support/bodies.ts'
@@ -10,6 +6,7 @@ import { makeFolder } from '../support/folders.ts'
 import { AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser } from '../support/new-user.ts'
 import { rawResponse, startRawProvider } from '../support/raw-provider.ts'
+import { startSignedWebhook } from '../support/signed-webhook.ts'
 import { waitUntil } from '../support/wait.ts'
 
 const AUDIT_EXPORT_SECRET = 'a-secret-for-the-export'
@@ -19,25 +16,7 @@ interface Batch {
   readonly entries: readonly { readonly position: number; readonly kind: string; readonly event: string }[]
 }
 
-/** A webhook that checks signatures, and fails while `status` is not 200. */
-async function startWebhook() {
-  const batches: Batch[] = []
-  const state = { status: 200, calls: 0, unsigned: 0 }
-  const server: Server = createServer(async (request, response) => {
-    let body = ''
-    for await (const piece of request.setEncoding('utf8')) body += piece
-    const { 'webhook-id': id, 'webhook-timestamp': time, 'webhook-signature': signature } = request.headers
-    const hmac = createHmac('sha256', AUDIT_EXPORT_SECRET).update(`${id}.${time}.${body}`).digest('base64')
-    state.calls += 1
-    if (signature !== `v1,${hmac}`) state.unsigned += 1
-    if (state.status === 200) batches.push(JSON.parse(body))
-    response.writeHead(state.status).end()
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook?token=hidden`
-  return { url, state, batches, close: () => server.close() }
-}
+const startWebhook = () => startSignedWebhook<Batch>(AUDIT_EXPORT_SECRET)
 
 async function writeConfig(audit: object): Promise<string> {
   const file = path.join(await makeFolder(), 'settings.yaml')
@@ -56,7 +35,7 @@ describe('the export of the audit trail', () => {
     const hook = await startWebhook()
     const environment = { CONFIG: await writeConfig({ webhook_url: hook.url }), AUDIT_EXPORT_SECRET }
     const dataDir = await makeFolder()
-    const received = () => hook.batches.flatMap(({ entries }) => entries.map(({ position }) => position))
+    const received = () => hook.bodies.flatMap(({ entries }) => entries.map(({ position }) => position))
     const arrived = (count: number) => waitUntil(() => new Set(received()).size >= count)
 
     const first = await startGateway(environment, { dataDir })
@@ -80,10 +59,10 @@ describe('the export of the audit trail', () => {
     await arrived(all.length)
     expect([...new Set(received())]).to.deep.equal(all)
     expect(received().filter((position) => position === before[0])).to.have.length(1)
-    expect(Math.max(...hook.batches.map(({ entries }) => entries.length))).to.equal(100)
-    expect(hook.batches.every(({ log }) => log.startsWith('log_'))).to.equal(true)
+    expect(Math.max(...hook.bodies.map(({ entries }) => entries.length))).to.equal(100)
+    expect(hook.bodies.every(({ log }) => log.startsWith('log_'))).to.equal(true)
     expect(hook.state.unsigned).to.equal(0)
-    expect(JSON.stringify(hook.batches)).not.to.match(/[0-9a-f]{64}/)
+    expect(JSON.stringify(hook.bodies)).not.to.match(/[0-9a-f]{64}/)
     expect(first.stderr()).to.contain('audit export failed; retrying').and.not.to.contain('token=hidden')
     await second.stop()
     hook.close()

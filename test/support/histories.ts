@@ -2,9 +2,7 @@ import type { RecordedEvent } from '../../core/contract/index.ts'
 import { ROOT_ACTOR } from '../../core/event-log/actor.ts'
 import { createMetadata } from '../../core/events/codec.ts'
 import { createClock } from '../../core/util/clock.ts'
-import type { DomainEvent } from '../../projections/events/registry.ts'
-import { rulesStream } from '../../projections/events/rules.ts'
-import { userStream } from '../../projections/events/users.ts'
+import { type DomainEvent, EVENTS } from '../../projections/events/registry.ts'
 
 /**
  * Records events as a log would: each in its stream, with consecutive revisions. Their time is always the
@@ -24,14 +22,7 @@ export function recordAll(events: readonly DomainEvent[]): readonly RecordedEven
 
 /** The stream that an event is written to. */
 export function streamOf(event: DomainEvent): string {
-  if (event.type === 'IdsReserved') return 'ids'
-  if (event.type === 'LogCreated') return 'log'
-  if (event.type === 'CheckpointSigned') return 'checkpoints'
-  if (event.type.startsWith('Router')) return 'routers'
-  if ('policyId' in event.data) return `policy-${event.data.policyId}`
-  if (!('userId' in event.data)) return 'groupId' in event.data ? `group-${event.data.groupId}` : 'budget'
-  const { userId } = event.data
-  return 'ruleId' in event.data ? rulesStream(userId) : userStream(userId)
+  return EVENTS.declarationOf(event).streamOf(event.data)
 }
 
 /** Builds a history of `users` users that contains every type of event and changed rules of every user. */

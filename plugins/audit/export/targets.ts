@@ -1,8 +1,7 @@
-import { createHmac, hash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { mkdir, open } from 'node:fs/promises'
 import path from 'node:path'
-import { createPool } from '../../../providers/shared/connection.ts'
-import { fetchWhole, isErrorStatus } from '../../../providers/shared/http.ts'
+import { createSignedWebhook } from '../../../providers/shared/signed-webhook.ts'
 
 /** An entry as it is exported. */
 export interface ExportedEntry {
@@ -22,41 +21,16 @@ export interface ExportTarget {
   send(entries: readonly ExportedEntry[], signal: AbortSignal): Promise<void>
 }
 
-const TIMEOUT_MS = 10_000
-
-/** What a webhook answers is not used. */
-const ANSWER_LIMIT = { maxBytes: 64 * 1024, isCutOff: true }
-
-/**
- * Creates a target that posts `{log, entries}`, signed as in the specification Standard Webhooks: the header
- * `webhook-signature` is `v1,` and the HMAC-SHA256 of id, timestamp and body in Base64.
- */
+/** Creates a target that posts `{log, entries}` with a signature. */
 export function createWebhookTarget(url: string, secret: string, logId: string): ExportTarget {
-  const { origin, pathname, search } = new URL(url)
-  const pool = createPool(origin, {})
+  const webhook = createSignedWebhook(url, secret)
   return {
-    name: origin,
+    name: webhook.origin,
     id: hash('sha256', url),
-    async send(entries, signal) {
+    send(entries, signal) {
       const body = `{"log":${JSON.stringify(logId)},"entries":[${entries.map(({ text }) => text).join()}]}`
       const id = `${logId}.${entries[0]?.position}-${entries.at(-1)?.position}`
-      const timestamp = String(Math.floor(Date.now() / 1000))
-      const hmac = createHmac('sha256', secret).update(`${id}.${timestamp}.${body}`).digest('base64')
-      const request = {
-        method: 'POST',
-        path: pathname + search,
-        headers: {
-          'content-type': 'application/json',
-          'accept-encoding': 'identity',
-          'webhook-id': id,
-          'webhook-timestamp': timestamp,
-          'webhook-signature': `v1,${hmac}`,
-        },
-        body,
-      } as const
-      const limits = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)])
-      const { head } = await fetchWhole(pool, request, ANSWER_LIMIT, limits)
-      if (isErrorStatus(head)) throw new Error(`the webhook responded with status ${head.status}`)
+      return webhook.post(id, body, signal)
     },
   }
 }
