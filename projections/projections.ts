@@ -13,6 +13,7 @@ import { createRulesProjection, type Rules } from './rules.ts'
 import type { SavedProjection, SavedState } from './runtime/projection.ts'
 import { createStreamHealth, type StreamHealth } from './runtime/stream-health.ts'
 import { createTimeline, type Timeline } from './timeline.ts'
+import { createToolServers, type ToolServers } from './tool-servers.ts'
 
 /** All state that is rebuilt from the event log, except that of plugins. */
 export interface Projections {
@@ -28,6 +29,7 @@ export interface Projections {
   readonly operators: OperatorAccounts
   readonly routers: Routers
   readonly timeline: Timeline
+  readonly toolServers: ToolServers
   readonly streams: StreamHealth
   readonly idempotency: IdempotentRequests
 }
@@ -48,6 +50,7 @@ export function createProjections(): Projections {
     operators: createOperatorAccounts(),
     routers: createRouters(),
     timeline: createTimeline(),
+    toolServers: createToolServers(),
     idempotency: createIdempotentRequests(),
     streams: createStreamHealth(),
   }
@@ -56,10 +59,10 @@ export function createProjections(): Projections {
 /** All projections that are folded from domain events, in the order in which they receive them. */
 export function listProjections(projections: Projections): readonly SavedProjection[] {
   const { accounts, rules, groups, policies, ids, overallBudget, operators, routers } = projections
-  const { identities, grants, approvals, timeline, idempotency } = projections
+  const { identities, grants, approvals, toolServers, timeline, idempotency } = projections
   return [
     ...[accounts, rules, groups, policies, ids, overallBudget, operators, routers],
-    ...[identities, grants, approvals, timeline, idempotency],
+    ...[identities, grants, approvals, toolServers, timeline, idempotency],
   ]
 }
 

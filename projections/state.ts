@@ -16,6 +16,7 @@ import type { StreamHealth } from './runtime/stream-health.ts'
 import type { Subscription } from './runtime/subscribe.ts'
 import type { EventWriter } from './runtime/write.ts'
 import type { Timeline } from './timeline.ts'
+import type { ToolServers } from './tool-servers.ts'
 import type { Evidence } from './transparency/evidence.ts'
 
 /** The event log and everything that is derived from it. Created by the gateway. */
@@ -39,6 +40,7 @@ export interface GatewayState {
   readonly operators: OperatorAccounts
   readonly timeline: Timeline
   readonly routers: Routers
+  readonly toolServers: ToolServers
   readonly history: StreamHistory
   readonly findKnownRequest: FindKnownRequest
   readonly evidence: Evidence

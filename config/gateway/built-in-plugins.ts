@@ -17,6 +17,7 @@ export const BUILT_IN_PLUGINS: BuiltIns = new Map(
     rules: () => import('../../plugins/rules/plugin.ts'),
     policies: () => import('../../plugins/policies/plugin.ts'),
     identity: () => import('../../plugins/identity/plugin.ts'),
+    mcp: () => import('../../plugins/mcp/plugin.ts'),
     responses: () => import('../../plugins/responses/plugin.ts'),
     messages: () => import('../../plugins/messages/plugin.ts'),
     models: () => import('../../plugins/models/plugin.ts'),

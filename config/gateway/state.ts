@@ -123,7 +123,7 @@ async function openAndCatchUp(
     if (options && !options.openLog && !settings.eventstore_url && newest)
       opened.push(watchForDamage(settings.data_dir, subscription, logger))
     const { accounts, rules, groups, policies, streams, idempotency, overallBudget } = projections
-    const { approvals, grants, identities, operators, timeline, routers } = projections
+    const { approvals, grants, identities, operators, timeline, routers, toolServers } = projections
     const guarded = guardLog(log, subscription)
     const writer = createEventWriter(guarded, subscription, clock, {
       broadcastPosition: options?.broadcastPosition,
@@ -149,6 +149,7 @@ async function openAndCatchUp(
       operators,
       timeline,
       routers,
+      toolServers,
       history: createStreamHistory(guarded, subscription),
       findKnownRequest: idempotency.find,
       evidence: createEvidence(guarded, evidencePlace),

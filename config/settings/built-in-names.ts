@@ -15,6 +15,7 @@ export const DEFAULT_PLUGIN_NAMES: readonly string[] = [
   'policies',
   'identity',
   'approvals',
+  'mcp',
   'responses',
   'messages',
   'models',

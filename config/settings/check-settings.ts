@@ -8,8 +8,18 @@ import { findRecordKeyIssues } from '../../core/secrets/encryption-keys.ts'
  * schema.
  */
 export function findSettingsIssues(settings: JsonObject): readonly string[] {
-  const { trusted_proxies, cors, providers, ledger, record_key, audit, audit_export_secret, identity, host } =
-    settings
+  const {
+    trusted_proxies,
+    cors,
+    providers,
+    ledger,
+    record_key,
+    audit,
+    audit_export_secret,
+    identity,
+    mcp,
+    host,
+  } = settings
   const origins = isJsonObject(cors) ? cors.origins : undefined
   const recordPrompts = isJsonObject(ledger) ? ledger.record_prompts : undefined
   const recordKey = typeof record_key === 'string' ? record_key : undefined
@@ -17,6 +27,7 @@ export function findSettingsIssues(settings: JsonObject): readonly string[] {
     ...findRecordKeyIssues(recordPrompts, recordKey),
     ...findItemIssues('trusted_proxies', trusted_proxies, findNetworkIssue),
     ...findItemIssues('cors.origins', origins, findOriginIssue),
+    ...findItemIssues('mcp.allow_private_addresses', networksOf(mcp), findNetworkIssue),
     ...findExportIssues(audit, audit_export_secret),
     ...findCallerIssues(identity),
     ...findConsoleIssues(identity, host),
@@ -24,6 +35,10 @@ export function findSettingsIssues(settings: JsonObject): readonly string[] {
       isJsonObject(row) ? findProviderIssues(`providers.${id}`, row) : [],
     ),
   ]
+}
+
+function networksOf(mcp: unknown): unknown {
+  return isJsonObject(mcp) ? mcp.allow_private_addresses : undefined
 }
 
 /** A webhook must be able to tell the gateway from others. */

@@ -2,6 +2,7 @@ import { Nullable, type Static, StrictObject, StringEnum, Type } from '../../cor
 import { FORM_SETTINGS } from '../../core/dialects/response-form.ts'
 import { CAPABILITY_PRESETS } from './capability-presets.ts'
 import { IdentitySettings } from './identity-schema.ts'
+import { McpSettings } from './mcp-schema.ts'
 import { ModelRowSchema, ProviderId } from './model-schema.ts'
 import { PluginChanges, PluginListEntry } from './plugin-list-schema.ts'
 import { ProviderRow } from './provider-schema.ts'
@@ -329,6 +330,7 @@ export const SettingsSchema = Type.Object(
     }),
     audit: AuditSettings,
     identity: Type.Optional(IdentitySettings),
+    mcp: Type.Optional(McpSettings),
     ledger: LedgerSettings,
     rate_limits: StrictObject({
       requests_per_minute: StrictObject(

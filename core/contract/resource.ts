@@ -22,7 +22,7 @@ export interface ResourceDeclaration<
   // biome-ignore lint/suspicious/noExplicitAny: declarations of different resources have no common services
   Services = any,
 > {
-  /** Singular, in lower case: `group`. */
+  /** Singular, in lower case: `group`, `tool server`. */
   readonly name: string
   readonly plural: string
   /** Name of its schema, by default the capitalized name. */

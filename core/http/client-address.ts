@@ -37,7 +37,7 @@ export function findNetworkIssue(text: string): string | undefined {
 }
 
 /** Throws if the text is neither an IP address nor a CIDR block. */
-function addNetwork(list: BlockList, text: string): void {
+export function addNetwork(list: BlockList, text: string): void {
   const [address = '', bits] = text.split('/')
   const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
   if (bits === undefined) list.addAddress(address, family)

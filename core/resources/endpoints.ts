@@ -33,7 +33,14 @@ import {
   type ResourceServices,
   type ResourceState,
 } from './commands.ts'
-import { buildIdSchema, buildResource, capitalize, createNotFoundError, type Resource } from './resource.ts'
+import {
+  buildIdSchema,
+  buildResource,
+  capitalize,
+  createNotFoundError,
+  type Resource,
+  toIdentifier,
+} from './resource.ts'
 import { createScoping } from './scoping.ts'
 
 /** Errors of endpoints that append to the event log. */
@@ -166,7 +173,7 @@ function createEndpoints<Entity extends ResourceEntity, Fields extends TProperti
       ...common('list'),
       ...siblings,
       method: 'GET',
-      operationId: `list${capitalize(plural)}`,
+      operationId: `list${toIdentifier(plural)}`,
       summary: summaries.list ?? `Lists all ${plural}, in pages, ${list.order}.`,
       query: { ...pageQuery({ ...PAGE, default: list.limit }, 'YWZ0ZXI6Nw'), ...searchQuery, ...moreQuery },
       responses: { 200: { description: `A page of ${plural}.`, body: schemas.page } },

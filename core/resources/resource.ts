@@ -20,7 +20,7 @@ import { renameFields, showValue, toCamelCase } from './names.ts'
 
 /** What follows from the declaration alone: the schemas, and how an entity looks in the API. */
 export interface Resource<Entity extends ResourceEntity, Fields extends TProperties> {
-  /** Capitalized: `Group`. */
+  /** As a part of identifiers: `Group`, `ToolServer`. */
   readonly title: string
   /** With its article: `a group`. */
   readonly one: string
@@ -50,7 +50,7 @@ export function buildResource<Entity extends ResourceEntity, Fields extends TPro
   declaration: ResourceDeclaration<Entity, Fields>,
 ): Resource<Entity, Fields> {
   const { name, fields } = declaration
-  const title = capitalize(name)
+  const title = toIdentifier(name)
   const schemas = buildSchemas(declaration, declaration.title ?? title)
   const defaults = Object.entries(fields).flatMap(([name, schema]) =>
     schema.default === undefined ? [] : [[name, schema.default] as const],
@@ -82,6 +82,11 @@ export function buildResource<Entity extends ResourceEntity, Fields extends TPro
 /** The 404 for an entity. `id` may also be a text in a path that is no id. */
 export function createNotFoundError({ name }: { readonly name: string }, id: number | string): GatewayError {
   return new GatewayError('not_found', `${capitalize(name)} ${id} was not found.`)
+}
+
+/** A name of several words as a part of identifiers: `ToolServer`. */
+export function toIdentifier(name: string): string {
+  return name.split(' ').map(capitalize).join('')
 }
 
 export function capitalize(text: string): string {

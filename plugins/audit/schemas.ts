@@ -31,6 +31,7 @@ export const LOG_ENTRY_KINDS = [
   'approval',
   'budget',
   'router',
+  'tool_server',
   'log',
   'unknown',
 ] as const

@@ -10,6 +10,7 @@ import { operatorEvents } from './operators.ts'
 import { policyEvents } from './policies.ts'
 import { routerEvents } from './routers.ts'
 import { ruleEvents } from './rules.ts'
+import { pinnedToolEvents, toolServerEvents } from './tool-servers.ts'
 import { userEvents } from './users.ts'
 
 const declarations = [
@@ -25,6 +26,8 @@ const declarations = [
   ...grantEvents,
   ...approvalEvents,
   ...routerEvents,
+  ...toolServerEvents,
+  ...pinnedToolEvents,
 ] as const
 
 /** The events of all features, except those of plugins that are packages. */

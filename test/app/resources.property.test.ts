@@ -71,6 +71,43 @@ describeResource({
   ],
 })
 
+const HOST = 'https://mcp.example.com'
+const AUTHS = [
+  { type: 'none' },
+  { type: 'passthrough' },
+  { type: 'bearer', secret_ref: 'env:MCP_TOKEN' },
+  { type: 'header', header: 'x-api-key', secret_ref: 'env:MCP_TOKEN' },
+]
+
+let toolServers = 0
+
+describeResource({
+  name: 'tool_server',
+  path: '/admin/tool-servers',
+  create: (random) => ({
+    name: `server-${++toolServers}`,
+    url: `${HOST}/${random.integer(3)}`,
+    ...(random.chance(0.5) && { auth: random.pick(AUTHS), default: random.pick(['allow', 'deny']) }),
+    ...(random.chance(0.5) && { new_tools: 'approved', changed_tools: 'serve_approved' }),
+  }),
+  change: (random) =>
+    random.pick([
+      { url: `${HOST}/${random.integer(3)}`, is_enabled: random.chance(0.5) },
+      { auth: random.pick(AUTHS), timeout_ms: random.pick([null, 1000]) },
+      { changed_tools: random.pick(['block', 'serve_approved']) },
+    ]),
+  otherFields: { url: `${HOST}/other` },
+  invalid: [
+    { name: 'a_b', url: HOST },
+    { name: '12', url: HOST },
+    { name: 'x', url: 'ftp://mcp.example.com' },
+    { name: 'x', url: 'https://ada:secret@mcp.example.com' },
+    { name: 'x', url: 'http://10.0.0.1' },
+    { name: 'x', url: HOST, auth: { type: 'bearer', secret_ref: 'sk-secret' } },
+    { name: 'x', url: HOST, auth: { type: 'bearer' } },
+  ],
+})
+
 const PLANS = ['free', 'paid']
 
 async function addUser(gateway: RunningGateway): Promise<number> {

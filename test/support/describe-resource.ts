@@ -21,6 +21,8 @@ export interface TestedResource {
   addParent?(gateway: RunningGateway): Promise<number>
   /** Returns a valid change of a field or several. Without it, they can only be created and deleted. */
   change?(random: Random): Fields
+  /** A valid change, if names cannot be changed. */
+  readonly otherFields?: Fields
   /** Fields that a deleted one has changed, if it can still be read. */
   readonly changedByDeletion?: readonly string[]
   /** Fields that are not valid, in new ones and in changes. */
@@ -52,6 +54,7 @@ interface Known {
  */
 export function describeResource(tested: TestedResource): void {
   const { name, change, changedByDeletion, shownOnce = [], listed = [], invalidStatus = 400 } = tested
+  const { otherFields } = tested
   const { caller = { type: 'root', headers: AS_ADMIN }, countsAllChanges = false } = tested
 
   async function findPaths(gateway: RunningGateway) {
@@ -203,13 +206,16 @@ export function describeResource(tested: TestedResource): void {
       const again = await call('POST', listPath, body, headers)
       expect(again.headers.get('idempotent-replayed')).to.equal('true')
       expect([again.status, again.body]).to.deep.equal([201, first.body])
-      await expectRefusal(call('POST', listPath, { ...body, name: 'Another' }, headers), 422)
+      await expectRefusal(
+        call('POST', listPath, { ...body, ...(otherFields ?? { name: 'Another' }) }, headers),
+        422,
+      )
     })
 
     it('keep who made a change, and why', async () => {
       const known = await create(tested.create(createRandom(8)))
       const reason = { 'x-change-reason': 'Ticket 4711' }
-      if (change) await call('PATCH', known.path, { name: 'Because' }, reason)
+      if (change) await call('PATCH', known.path, otherFields ?? { name: 'Because' }, reason)
       else await call('DELETE', known.path, undefined, reason)
       const newest = (await historyOf(known)).at(-1)
       expect(newest).to.include({ reason: 'Ticket 4711' })
@@ -252,7 +258,7 @@ export function describeResource(tested: TestedResource): void {
       const { headers } = caller
       const [path, listPath] = await findPaths(first)
       const { id } = (await first.call('POST', listPath, tested.create(createRandom(10)), headers)).body.data
-      if (change) await first.call('PATCH', `${path}/${id}`, { name: 'Changed' }, headers)
+      if (change) await first.call('PATCH', `${path}/${id}`, otherFields ?? { name: 'Changed' }, headers)
       else await first.call('DELETE', `${path}/${id}`, undefined, headers)
       const before = await first.call('GET', `${path}/${id}`, undefined, headers)
       await first.stop()

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { setBudget } from './budgets.ts'
 import { buildConsole } from './console.ts'
 import { ADMIN_KEY, type Answer, AS_ADMIN, type RunningGateway } from './gateway.ts'
@@ -32,6 +33,10 @@ export async function createSender(gateway: RunningGateway, plan = 'paid') {
   }
   const newGroup = async () =>
     (await gateway.call('POST', '/admin/groups', { name: 'A group' }, AS_ADMIN)).body.data.id
+  const newToolServer = async () => {
+    const server = { name: `server-${randomUUID()}`, url: 'https://mcp.example.com' }
+    return (await gateway.call('POST', '/admin/tool-servers', server, AS_ADMIN)).body.data.id
+  }
   const newResponse = async () =>
     (await user.call('POST', '/v1/responses', { input: 'Hello', user: 'somebody' })).body
 
@@ -49,6 +54,7 @@ export async function createSender(gateway: RunningGateway, plan = 'paid') {
     if (place.startsWith('/admin/operators')) return (await newOperator(gateway, 'auditor')).id
     if (place.startsWith('/admin/users')) return (await newUser(gateway)).id
     if (place.startsWith('/admin/groups')) return newGroup()
+    if (place.startsWith('/admin/tool-servers')) return newToolServer()
     if (place.startsWith('/console/assets')) return findConsoleFile(gateway)
     // No call of a tool waits here: see approvals.test.ts.
     if (place.includes('/approvals/')) return `apr_${'0'.repeat(24)}`

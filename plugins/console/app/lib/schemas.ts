@@ -20,7 +20,7 @@ export interface Attention {
 export interface AuditEntry {
   position: number; time: string; actor: Actor; request_id: string | null; reason?: string
   kind: 'routing' | 'firewall' | 'key' | 'user' | 'policy' | 'group' | 'operator' | 'access' | 'approval'
-    | 'budget' | 'router' | 'log' | 'unknown'
+    | 'budget' | 'router' | 'tool_server' | 'log' | 'unknown'
   id: number | string | null; event: string; user_id: number | null; group_id?: number; policy_id?: number
   no_effect?: string; data: Record<string, unknown>; before?: Record<string, unknown> | null
   after?: Record<string, unknown> | null
