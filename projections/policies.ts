@@ -10,6 +10,7 @@ import {
   emptyRuleSet,
   emptyUserRules,
   parseUserRules,
+  RULE_KINDS,
   serializeUserRules,
   toRuleSet,
 } from './rules.ts'
@@ -93,8 +94,8 @@ export function createPolicies(): Policies {
 
   function findInForce(): InForce {
     const policies = inOrder().filter(({ id, isEnabled }) => {
-      const { routing, firewall } = rulesOf(id)
-      return isEnabled && routing.length + firewall.length > 0
+      const rules = rulesOf(id)
+      return isEnabled && RULE_KINDS.some((kind) => rules[kind].length > 0)
     })
     const named = policies.flatMap(({ appliesTo }) => ('everyone' in appliesTo ? [] : appliesTo.users))
     return { policies, namedUsers: new Set(named), byGroups: new WeakMap(), byUser: new Map() }

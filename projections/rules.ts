@@ -1,4 +1,12 @@
-import type { FirewallRule, Position, RoutingRule, RuleSet } from '../core/contract/index.ts'
+import type {
+  FirewallRule,
+  Position,
+  RoutingRule,
+  Rule,
+  RuleSet,
+  RulesByKind,
+  ToolRule,
+} from '../core/contract/index.ts'
 import type { EventEntry } from '../core/events/define-event.ts'
 import { type ArenaOffset, ByteArena } from './byte-arena.ts'
 import type { DomainEvent } from './events/registry.ts'
@@ -6,17 +14,20 @@ import { evolveUserRules, isRuleEvent, type RuleEvent, type UserRules } from './
 import type { SavedProjection } from './runtime/projection.ts'
 
 export function emptyUserRules(): UserRules {
-  return { revision: -1, position: 0, routing: new Map(), firewall: new Map(), sorted: undefined }
+  const none = { routing: new Map(), firewall: new Map(), tool: new Map() }
+  return { revision: -1, position: 0, ...none, sorted: undefined }
 }
 
 /** Returns a copy that can be modified independently. */
 export function copyUserRules(rules: UserRules): UserRules {
-  return { ...rules, routing: new Map(rules.routing), firewall: new Map(rules.firewall) }
+  const { routing, firewall, tool } = rules
+  return { ...rules, routing: new Map(routing), firewall: new Map(firewall), tool: new Map(tool) }
 }
 
 /** Returns rules that can be modified, without the revision of their stream. */
-export function toUserRules({ position, routing, firewall }: RuleSet): UserRules {
-  return { ...emptyUserRules(), position, routing: byId(routing), firewall: byId(firewall) }
+export function toUserRules({ position, routing, firewall, tool }: RuleSet): UserRules {
+  const rules = { routing: byId(routing), firewall: byId(firewall), tool: byId(tool) }
+  return { ...emptyUserRules(), position, ...rules }
 }
 
 /** Returns the rules after events that were appended together. */
@@ -25,10 +36,10 @@ export function applyRuleEvents(
   events: readonly RuleEvent[],
   { revision, position, time }: { revision: number; position: Position; time: string },
 ): RuleSet {
-  const { position: _position, routing: _routing, firewall: _firewall, ...owner } = ruleSet
   const rules = toUserRules(ruleSet)
   for (const event of events) evolveUserRules(rules, event, { revision, position, metadata: { time } })
-  return { ...toRuleSet(owner.ownerId, rules), ...owner }
+  const { routing, firewall, tool } = toRuleSet(ruleSet.ownerId, rules)
+  return { ...ruleSet, position: rules.position, routing, firewall, tool }
 }
 
 /** The priorities of rules and policies are from its negative to it. */
@@ -50,26 +61,33 @@ export function evaluationRank({ priority, id }: Ordered): number {
 }
 
 /** Sorts the rules in evaluation order. */
-export function toRuleSet(ownerId: number, { position, routing, firewall }: UserRules): RuleSet {
-  return { ownerId, position, routing: sortRules(routing), firewall: sortRules(firewall) }
+export function toRuleSet(ownerId: number, { position, routing, firewall, tool }: UserRules): RuleSet {
+  const rules = { routing: sortRules(routing), firewall: sortRules(firewall), tool: sortRules(tool) }
+  return { ownerId, position, ...rules }
 }
 
-function sortRules<Rule extends RoutingRule | FirewallRule>(rules: Map<number, Rule>): readonly Rule[] {
+function sortRules<Kind extends Rule>(rules: Map<number, Kind>): readonly Kind[] {
   return [...rules.values()].sort(compareOrder)
 }
 
-/** Serializes the rules as a line of JSON that starts with the user's id. */
+/**
+ * Serializes the rules as a line of JSON that starts with the user's id. Lines of owners without tool rules
+ * have no list of them, like those of earlier versions.
+ */
 export function serializeUserRules(
   userId: number,
-  { revision, position, routing, firewall }: UserRules,
+  { revision, position, routing, firewall, tool }: UserRules,
 ): string {
-  return JSON.stringify([userId, revision, position, [...routing.values()], [...firewall.values()]])
+  const lists = [[...routing.values()], [...firewall.values()]]
+  const toolRules = tool.size > 0 ? [[...tool.values()]] : []
+  return JSON.stringify([userId, revision, position, ...lists, ...toolRules])
 }
 
 /** Parses a line of `serializeUserRules`. */
 export function parseUserRules(line: string): UserRules {
-  const [, revision, position, routing, firewall]: SerializedUserRules = JSON.parse(line)
-  return { revision, position, routing: byId(routing), firewall: byId(firewall), sorted: undefined }
+  const [, revision, position, routing, firewall, tool = []]: SerializedUserRules = JSON.parse(line)
+  const rules = { routing: byId(routing), firewall: byId(firewall), tool: byId(tool) }
+  return { revision, position, ...rules, sorted: undefined }
 }
 
 /** Reads the user's id from a line of `serializeUserRules` without parsing the rest. */
@@ -85,18 +103,28 @@ type SerializedUserRules = [
   position: number,
   routing: RoutingRule[],
   firewall: FirewallRule[],
+  tool?: ToolRule[],
 ]
 
 const COMMA = ','.charCodeAt(0)
 const ZERO = '0'.charCodeAt(0)
 
-function byId<Rule extends RoutingRule | FirewallRule>(rules: readonly Rule[]): Map<number, Rule> {
+function byId<Kind extends Rule>(rules: readonly Kind[]): Map<number, Kind> {
   return new Map(rules.map((rule) => [rule.id, rule]))
 }
 
-export const RULE_KINDS = ['routing', 'firewall'] as const
+export type RuleKindName = keyof RulesByKind
 
-export type RuleKindName = (typeof RULE_KINDS)[number]
+export const RULE_KINDS = ['routing', 'firewall', 'tool'] as const satisfies readonly RuleKindName[]
+
+export function isRuleKind(kind: string): kind is RuleKindName {
+  return (RULE_KINDS as readonly string[]).includes(kind)
+}
+
+/** All rules of a set, kind by kind. */
+export function allRules(rules: RuleSet): readonly Rule[] {
+  return RULE_KINDS.flatMap<Rule>((kind) => rules[kind])
+}
 
 /** Every user's rules, in memory. */
 export interface Rules extends SavedProjection {
@@ -182,7 +210,7 @@ export function createRulesProjection(): Rules {
 
 /** The rule set of a user who has no rules or may not use them. */
 export function emptyRuleSet(userId: number): RuleSet {
-  return { ownerId: userId, position: 0, routing: [], firewall: [] }
+  return { ownerId: userId, position: 0, routing: [], firewall: [], tool: [] }
 }
 
 function* serializeEntries(entries: ReadonlyMap<number, RulesEntry>, arena: ByteArena): Generator<string> {

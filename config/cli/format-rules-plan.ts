@@ -1,5 +1,10 @@
 import type { JsonObject } from '../../core/contract/index.ts'
-import type { PlannedChange, RuleListChanges } from '../../plugins/rules-file/planned.ts'
+import {
+  kindOfList,
+  type PlannedChange,
+  RULE_LISTS,
+  type RuleListChanges,
+} from '../../plugins/rules-file/planned.ts'
 import type { ShownPlan } from './rules-target.ts'
 
 const SIGNS = { add: '+', change: '~', remove: '-' } as const
@@ -31,8 +36,7 @@ function formatChange(change: PlannedChange): readonly string[] {
       .map(([field, { from, to }]) => `    ${formatField(field, from, to)}`),
     ...(members?.added ?? []).map((user) => `    + member "${user.name}" (${user.id})`),
     ...(members?.removed ?? []).map((user) => `    - member "${user.name}" (${user.id})`),
-    ...formatRules('firewall', change.firewall_rules),
-    ...formatRules('routing', change.routing_rules),
+    ...RULE_LISTS.flatMap((list) => formatRules(kindOfList(list), change[list])),
   ]
 }
 

@@ -9,6 +9,7 @@ export const BUILT_IN_PLUGINS: BuiltIns = new Map(
     reasoning: () => import('../../plugins/reasoning/plugin.ts'),
     firewall: () => import('../../plugins/firewall/plugin.ts'),
     routing: () => import('../../plugins/routing/plugin.ts'),
+    'tool-rules': () => import('../../plugins/tool-rules/plugin.ts'),
     budget: () => import('../../plugins/budget/plugin.ts'),
     ledger: () => import('../../plugins/ledger/plugin.ts'),
     dispatch: () => import('../../plugins/dispatch/plugin.ts'),

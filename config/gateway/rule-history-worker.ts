@@ -9,6 +9,7 @@ import { createHistoryMethods } from '../../plugins/audit/history-methods.ts'
 import { serveHistory } from '../../plugins/audit/history-protocol.ts'
 import { createFirewallRuleKind } from '../../plugins/firewall/rule-kind.ts'
 import { createRoutingRuleKind } from '../../plugins/routing/rule-kind.ts'
+import { toolRules } from '../../plugins/tool-rules/rule-kind.ts'
 import { FOLLOWED_STREAMS } from '../../projections/events/streams.ts'
 import { createPastEventReader } from '../../projections/past-events.ts'
 import type { RuleHistoryWorkerData } from './rule-history-thread.ts'
@@ -42,6 +43,7 @@ async function openReader(): Promise<Pick<EventLog, 'read'>> {
 const kinds = {
   routing: createRoutingRuleKind(createOperatorRegistry()),
   firewall: createFirewallRuleKind(false),
+  tool: toolRules,
 }
 
 const reading = openLog().then((log) => createHistoryMethods(createPastEventReader(log), kinds))

@@ -9,15 +9,20 @@ import { policyNotFoundError } from '../../plugins/policies/policies.ts'
 import { createPolicyScope } from '../../plugins/policies/policy-scope.ts'
 import { createUserRulesScope } from '../../plugins/policies/user-rules-scope.ts'
 import { createRoutingRuleKind } from '../../plugins/routing/rule-kind.ts'
-import type { RuleKinds } from '../../plugins/rules/diff-rules.ts'
 import type { RuleCommandSet } from '../../plugins/rules/rule-commands.ts'
-import { createRuleCommands, type OwnedRules } from '../../plugins/rules/rule-commands.ts'
+import {
+  type CreateRuleCommands,
+  createRuleCommands,
+  type OwnedRules,
+} from '../../plugins/rules/rule-commands.ts'
+import type { RuleKind, RuleKinds } from '../../plugins/rules/rule-kind.ts'
 import {
   OWN_RULES,
   type RuleHistoryServices,
   type RuleScope,
   type RuleScopes,
 } from '../../plugins/rules/rule-scopes.ts'
+import { toolRules } from '../../plugins/tool-rules/rule-kind.ts'
 import { policyStream } from '../../projections/events/policies.ts'
 import { rulesStream } from '../../projections/events/rules.ts'
 import { createHistory, userStreams } from '../../projections/history.ts'
@@ -37,6 +42,7 @@ export function createRuleKinds(
   return {
     routing: createRoutingRuleKind(operators),
     firewall: createFirewallRuleKind(settings.firewall.evaluate_responses),
+    tool: toolRules,
   }
 }
 
@@ -66,9 +72,14 @@ export function createRuleScopes(
     history: RuleHistoryServices['history'],
   ): RuleHistoryServices {
     const current = (ownerId: number) => () => owned.of(ownerId)
+    const commandsOf =
+      (kind: RuleKind): CreateRuleCommands =>
+      (id, past) =>
+        createRuleCommands(kind, past ?? current(id), owned.owner(id))
     const commands: RuleCommandSet = {
-      routing: (id, past) => createRuleCommands(kinds.routing, past ?? current(id), owned.owner(id)),
-      firewall: (id, past) => createRuleCommands(kinds.firewall, past ?? current(id), owned.owner(id)),
+      routing: commandsOf(kinds.routing),
+      firewall: commandsOf(kinds.firewall),
+      tool: commandsOf(kinds.tool),
     }
     return { scope, rules: owned, ids, writer, history, past, subscription, kinds, commands }
   }

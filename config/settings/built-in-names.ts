@@ -6,6 +6,7 @@ export const DEFAULT_PLUGIN_NAMES: readonly string[] = [
   'reasoning',
   'firewall',
   'routing',
+  'tool-rules',
   'budget',
   'ledger',
   'dispatch',

@@ -1,7 +1,7 @@
 import type { Position } from './event-log.ts'
 import type { JsonObject } from './json.ts'
 
-/** Fields of both rule kinds. Times are ISO 8601 UTC with six decimals. */
+/** Fields of all rule kinds. Times are ISO 8601 UTC with six decimals. */
 interface RuleBase {
   readonly id: number
   /** The owner: exactly one of the two. */
@@ -37,6 +37,42 @@ export interface FirewallRule extends RuleBase {
   readonly replacement: string | null
 }
 
+/** Tests one value of a tool's arguments. See docs/guides/tool-rules.md. */
+export type ArgumentTest =
+  /** Deep equality of JSON. */
+  | { readonly equals: unknown }
+  /** A text, like the pattern of a firewall rule of the type `substring`. */
+  | { readonly contains: string }
+  /** A regular expression, like the pattern of a firewall rule of the type `regex`. */
+  | { readonly matches: string }
+
+/** The conditions of a tool rule. All of them must hold; none matches every call. */
+export interface ToolMatch {
+  /** Globs over the names of the server and the tool: `*` and `?`. */
+  readonly server?: string
+  readonly tool?: string
+  /** Tests by JSON pointer into the arguments. All of them must hold. */
+  readonly arguments?: Readonly<Record<string, ArgumentTest>>
+  /** Globs over names of servers, one of whose results the session has read. */
+  readonly after_reading?: readonly string[]
+}
+
+/** See docs/api.md, "Tool rules". */
+export interface ToolRule extends RuleBase {
+  readonly match: ToolMatch
+  readonly action: 'allow' | 'deny' | 'hide' | 'require_approval' | 'warn'
+}
+
+/** The rules of each kind. */
+export interface RulesByKind {
+  readonly routing: RoutingRule
+  readonly firewall: FirewallRule
+  readonly tool: ToolRule
+}
+
+/** A rule of any kind. */
+export type Rule = RulesByKind[keyof RulesByKind]
+
 /** Names the policy that a rule belongs to. */
 export interface RuleOrigin {
   readonly type: 'policy'
@@ -59,6 +95,7 @@ export interface RuleSet {
   readonly transient?: true
   readonly routing: readonly RoutingRule[]
   readonly firewall: readonly FirewallRule[]
+  readonly tool: readonly ToolRule[]
 }
 
 /** Optimization goals of automatic routing (docs/api.md, "Models and routing modes"). */

@@ -3,6 +3,7 @@ import type {
   JsonObject,
   Position,
   RecordedEvent,
+  Rule,
   Static,
   TObject,
 } from '../../core/contract/index.ts'
@@ -19,8 +20,8 @@ import { createGroups, type Groups } from '../../projections/groups.ts'
 import type { History } from '../../projections/history.ts'
 import { type PastEvent, readStreams } from '../../projections/past-events.ts'
 import { createPolicies, type Policies } from '../../projections/policies.ts'
-import { emptyUserRules } from '../../projections/rules.ts'
-import type { AuditQuery, RuleKinds } from '../rules/index.ts'
+import { emptyUserRules, isRuleKind } from '../../projections/rules.ts'
+import type { AuditQuery, RuleKind, RuleKinds } from '../rules/index.ts'
 import { describeLostRace, type LostRaces } from './lost-races.ts'
 import { AUDIT_PAGE, AUDIT_SUBJECTS, type auditQuery, SHARED_SUBJECTS } from './schemas.ts'
 
@@ -130,11 +131,11 @@ function captureSubject(
   kinds: RuleKinds,
 ): () => JsonObject | null {
   const number = Number(id)
+  if (isRuleKind(kind)) {
+    const { show }: RuleKind = kinds[kind]
+    return formatLater<Rule>(rules[kind].get(number), show)
+  }
   switch (kind) {
-    case 'routing':
-      return formatLater(rules.routing.get(number), kinds.routing.show)
-    case 'firewall':
-      return formatLater(rules.firewall.get(number), kinds.firewall.show)
     case 'policy':
       return formatLater(policies.policy(number), showFields)
     case 'group':

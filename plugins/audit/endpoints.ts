@@ -1,12 +1,4 @@
-import {
-  type Author,
-  data,
-  type EndpointCall,
-  endpoint,
-  type FirewallRule,
-  type RoutingRule,
-  user,
-} from '../../core/contract/index.ts'
+import { type Author, data, type EndpointCall, endpoint, user } from '../../core/contract/index.ts'
 import {
   etagHeader,
   parsePrecondition,
@@ -86,10 +78,7 @@ const IMMEDIATE_RETRIES = new Array<number>(9).fill(0)
 const CATCH_UP_TIMEOUT_MS = 5000
 
 /** Creates `…/{id}/history` and `…/{id}/revert` for one kind of rules. */
-export function createHistoryEndpoints<Rule extends RoutingRule | FirewallRule, Content>(
-  kind: RuleKind<Rule, Content>,
-  services: RuleHistoryServices,
-) {
+export function createHistoryEndpoints(kind: RuleKind, services: RuleHistoryServices) {
   const { scope } = services
   const { name, schema, errors } = kind.api
   const path = `${scope.path}/${kind.api.path}`

@@ -1,4 +1,4 @@
-import type { Position, RuleSet } from '../../core/contract/index.ts'
+import type { Position, Rule, RuleSet } from '../../core/contract/index.ts'
 import type { AsOf } from '../../core/util/as-of.ts'
 import { policyStream } from '../../projections/events/policies.ts'
 import type { RuleOwner, UserRules } from '../../projections/events/rules.ts'
@@ -57,20 +57,19 @@ export function createHistoryMethods(
     switch (method) {
       case 'list': {
         const rules = await readRules(owner, query.asOf, present)
-        const commands =
-          query.kind === 'routing'
-            ? createRuleCommands(kinds.routing, () => rules, owner)
-            : createRuleCommands(kinds.firewall, () => rules, owner)
+        const commands = createRuleCommands(kinds[query.kind], () => rules, owner)
         await commands.prepare()
         return toJson(await commands.list(query.page))
       }
       case 'find': {
-        const { routing, firewall, ...rules } = await readRules(owner, query.asOf, present)
-        const isSought = (kind: RuleKindName, id: number) => kind === query.kind && id === query.ruleId
+        const { routing, firewall, tool, ...rules } = await readRules(owner, query.asOf, present)
+        const keepSought = <Kind extends Rule>(kind: RuleKindName, list: readonly Kind[]) =>
+          kind === query.kind ? list.filter(({ id }) => id === query.ruleId) : []
         return {
           ...rules,
-          routing: routing.filter(({ id }) => isSought('routing', id)),
-          firewall: firewall.filter(({ id }) => isSought('firewall', id)),
+          routing: keepSought('routing', routing),
+          firewall: keepSought('firewall', firewall),
+          tool: keepSought('tool', tool),
         }
       }
       case 'diff': {

@@ -1,5 +1,6 @@
 import { definePlugin, optional } from '../../core/contract/index.ts'
 import { Callers } from '../../projections/callers.ts'
+import { RULE_KINDS } from '../../projections/rules.ts'
 import { GatewayState } from '../../projections/state.ts'
 import { LearnedRouting } from '../learned-routing/index.ts'
 import { Ledger } from '../ledger/index.ts'
@@ -43,8 +44,7 @@ export default definePlugin({
     return {
       errorCodes: EVIDENCE_ERROR_CODES,
       endpoints: [
-        ...createHistoryEndpoints(services.kinds.routing, services),
-        ...createHistoryEndpoints(services.kinds.firewall, services),
+        ...RULE_KINDS.flatMap((kind) => createHistoryEndpoints(services.kinds[kind], services)),
         createAuditEndpoint(services),
         createLogEndpoint(
           createLogReader(

@@ -1,12 +1,12 @@
-import { type FirewallRule, GatewayError, type RoutingRule, type RuleSet } from '../../core/contract/index.ts'
+import { GatewayError, type Rule, type RuleSet } from '../../core/contract/index.ts'
 import { type Precondition, revisionEtag } from '../../core/http/change-headers.ts'
 import { invalidParameterError } from '../../core/http/parse-call.ts'
 import type { RuleOwner } from '../../projections/events/rules.ts'
 import type { RuleChange, RuleCommands, RuleKind } from '../rules/index.ts'
 import type { AuditEntry } from './audit-entries.ts'
 
-interface RevertContext<Rule extends RoutingRule | FirewallRule, Content> {
-  readonly kind: RuleKind<Rule, Content>
+interface RevertContext {
+  readonly kind: RuleKind
   readonly commands: RuleCommands
   readonly owner: RuleOwner
   readonly ruleId: number
@@ -22,11 +22,7 @@ interface RevertContext<Rule extends RoutingRule | FirewallRule, Content> {
  * Builds a change that restores the content of an earlier revision. A deleted rule is restored with its
  * id. Throws 400 if the revision does not exist, is a deletion, or has content that is no longer valid.
  */
-export function revertRule<Rule extends RoutingRule | FirewallRule, Content>(
-  context: RevertContext<Rule, Content>,
-  revertedTo: number,
-  expected: Precondition,
-): RuleChange {
+export function revertRule(context: RevertContext, revertedTo: number, expected: Precondition): RuleChange {
   const { kind, commands, owner, ruleId, entries } = context
   // Validated like a new rule: content that was valid then may not be valid any more.
   const content = kind.parseNew(findContent(entries, revertedTo))
@@ -37,7 +33,7 @@ export function revertRule<Rule extends RoutingRule | FirewallRule, Content>(
       kind.check?.(content, owner)
     },
     decide() {
-      const current = context.rules()[kind.name].find(({ id }) => id === ruleId)
+      const current = (context.rules()[kind.name] as readonly Rule[]).find(({ id }) => id === ruleId)
       if (current !== undefined) {
         expected(revisionEtag(current.revision), 'rule')
         return [kind.updated(owner, ruleId, content, { revertedTo })]

@@ -17,7 +17,7 @@ import { RecordedErrorSchema } from '../ledger/index.ts'
 import { messagesRequestSchema } from '../messages/index.ts'
 
 /** The kinds of subjects of a user whose changes are audited. */
-export const AUDIT_SUBJECTS = ['routing', 'firewall', 'key', 'user'] as const
+export const AUDIT_SUBJECTS = ['routing', 'firewall', 'tool', 'key', 'user'] as const
 
 /** Kinds of subjects that belong to no user. */
 export const SHARED_SUBJECTS = ['policy', 'group'] as const
@@ -120,6 +120,7 @@ export const DiffSchema = Type.Object(
     to: Count('Log position of the end.'),
     routing: RuleDiff,
     firewall: RuleDiff,
+    tool: RuleDiff,
   },
   { $id: 'Diff', description: 'The differences between rules at two points in the log.' },
 )
@@ -220,7 +221,7 @@ const drafts = (kind: string) =>
   Type.Optional(Type.Array(Draft, { maxItems: 1000, description: `Drafts of ${kind} rules.` }))
 
 export const DraftsByKind = StrictObject(
-  { routing: drafts('routing'), firewall: drafts('firewall') },
+  { routing: drafts('routing'), firewall: drafts('firewall'), tool: drafts('tool') },
   { description: 'Rules that are applied as if they were stored.' },
 )
 

@@ -10,6 +10,7 @@ const SCOPED_KINDS: ReadonlySet<string> = new Set([
   'key',
   'routing',
   'firewall',
+  'tool',
   'policy',
   'group',
   'access',

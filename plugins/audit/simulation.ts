@@ -4,13 +4,12 @@ import {
   type EndpointResponse,
   type Exchange,
   endpoint,
-  type FirewallRule,
   GatewayError,
   type Host,
   type JsonObject,
   type OperatorScope,
   operator,
-  type RoutingRule,
+  type Rule,
   type RuleSet,
   type Static,
   user,
@@ -118,10 +117,16 @@ async function addDrafts(
   const rules = draftedSet()
   // The patterns of drafts are compiled like those of stored rules.
   for (const kind of RULE_KINDS) await commandSet[kind](ownerId, () => rules).prepare()
-  return { ...rules, routing: rules.routing.map(renumberDraft), firewall: rules.firewall.map(renumberDraft) }
+  const { routing, firewall, tool } = rules
+  return {
+    ...rules,
+    routing: routing.map(renumberDraft),
+    firewall: firewall.map(renumberDraft),
+    tool: tool.map(renumberDraft),
+  }
 }
 
-function renumberDraft<Rule extends RoutingRule | FirewallRule>(rule: Rule): Rule {
+function renumberDraft<Kind extends Rule>(rule: Kind): Kind {
   return rule.id < FIRST_DRAFT_ID ? rule : { ...rule, id: showDraftId(rule.id) }
 }
 

@@ -1,5 +1,6 @@
 import type { Plan, RuleSet, Warning } from '../../core/contract/index.ts'
 import { includesOwnRules } from '../../projections/accounts.ts'
+import type { RuleKindName } from '../../projections/rules.ts'
 
 /** More rules are counted, not named. */
 const MAX_NAMED_RULES = 100
@@ -11,12 +12,13 @@ const MAX_NAMED_RULES = 100
 export function listSuspendedRules(
   before: Plan,
   after: Plan,
-  { firewall, routing }: Pick<RuleSet, 'firewall' | 'routing'>,
+  { firewall, routing, tool }: Pick<RuleSet, RuleKindName>,
 ): readonly Warning[] {
   if (!includesOwnRules(before) || includesOwnRules(after)) return []
   const names = [
     ...firewall.filter(({ is_enabled }) => is_enabled).map((rule) => describe('Firewall', rule)),
     ...routing.filter(({ is_enabled }) => is_enabled).map((rule) => describe('Routing', rule)),
+    ...tool.filter(({ is_enabled }) => is_enabled).map((rule) => describe('Tool', rule)),
   ]
   const more = names.length - MAX_NAMED_RULES
   const named = names.slice(0, MAX_NAMED_RULES)

@@ -1,15 +1,10 @@
-import type {
-  FirewallRule,
-  JsonObject,
-  OperatorScope,
-  RoutingRule,
-  RuleSet,
-} from '../../core/contract/index.ts'
+import type { JsonObject, OperatorScope, Rule, RuleSet } from '../../core/contract/index.ts'
 import type { AsOf } from '../../core/util/as-of.ts'
 import { isOwnPolicy } from '../../projections/operator-scope.ts'
-import { RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
+import { isRuleKind, type RuleKindName } from '../../projections/rules.ts'
 import type { StoredRecord } from '../ledger/index.ts'
 import { narrowRecord, showRecord } from '../ledger/index.ts'
+import type { RuleKind } from '../rules/index.ts'
 import type { OverviewServices } from './services.ts'
 
 type ExplainServices = Pick<
@@ -47,15 +42,11 @@ export async function explainRequest(
       id,
       ...(origin && { origin }),
       state: now === undefined ? 'deleted' : now.revision === then?.revision ? 'unchanged' : 'changed',
-      as_decided: then ? showRule(then, services) : null,
-      current: now ? showRule(now, services) : null,
+      as_decided: then ? showRule(kind, then, services) : null,
+      current: now ? showRule(kind, now, services) : null,
     })
   }
   return { ...showRecord(narrowRecord(record, scope)), rules }
-}
-
-function isRuleKind(kind: string): kind is RuleKindName {
-  return (RULE_KINDS as readonly string[]).includes(kind)
 }
 
 /** Undefined if the history cannot be read, such as that of a log which was replaced. */
@@ -70,15 +61,11 @@ function readRulesThen(
   return rules.catch(() => undefined)
 }
 
-function findRule(
-  rules: RuleSet | undefined,
-  kind: RuleKindName,
-  id: number,
-): RoutingRule | FirewallRule | undefined {
-  const list: readonly (RoutingRule | FirewallRule)[] = rules?.[kind] ?? []
+function findRule(rules: RuleSet | undefined, kind: RuleKindName, id: number): Rule | undefined {
+  const list: readonly Rule[] = rules?.[kind] ?? []
   return list.find((rule) => rule.id === id)
 }
 
-function showRule(rule: RoutingRule | FirewallRule, { kinds }: ExplainServices): JsonObject {
-  return 'pattern' in rule ? kinds.firewall.show(rule) : kinds.routing.show(rule)
+function showRule(kind: RuleKindName, rule: Rule, { kinds }: ExplainServices): JsonObject {
+  return (kinds[kind] as RuleKind).show(rule)
 }

@@ -8,6 +8,7 @@ const MAX_PARTS = 20
 const TITLES: Readonly<Record<string, string>> = {
   routing: 'Routing rule',
   firewall: 'Firewall rule',
+  tool: 'Tool rule',
   policy: 'Policy',
   group: 'Group',
 }

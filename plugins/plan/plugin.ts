@@ -1,6 +1,6 @@
 import { definePlugin, type Exchange } from '../../core/contract/index.ts'
 import { includesOwnRules } from '../../projections/accounts.ts'
-import { emptyRuleSet } from '../../projections/rules.ts'
+import { allRules, emptyRuleSet } from '../../projections/rules.ts'
 
 /** Suspends the stored rules of users whose plan includes none. */
 export default definePlugin({
@@ -19,10 +19,9 @@ export default definePlugin({
  * firewall never stops working silently.
  */
 function suspendRules(exchange: Exchange): void {
-  const { routing, firewall, ownerId } = exchange.rules
-  const count = [...routing, ...firewall].filter((rule) => rule.is_enabled).length
+  const count = allRules(exchange.rules).filter((rule) => rule.is_enabled).length
   if (count === 0) return
-  exchange.rules = emptyRuleSet(ownerId)
+  exchange.rules = emptyRuleSet(exchange.rules.ownerId)
   const subject = count === 1 ? '1 stored rule was' : `${count} stored rules were`
   const message = `${subject} not applied: custom rules require a paid plan.`
   exchange.warnings.push({ code: 'plan', message })

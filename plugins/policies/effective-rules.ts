@@ -3,12 +3,11 @@ import {
   type Endpoint,
   type EndpointResponse,
   endpoint,
-  type FirewallRule,
   type JsonObject,
   type OperatorScope,
   operator,
   type Plan,
-  type RoutingRule,
+  type Rule,
   type RuleSet,
   Type,
   user,
@@ -24,9 +23,9 @@ import type { Callers } from '../../projections/callers.ts'
 import { toPastRuleSet } from '../../projections/history.ts'
 import { isOwnPolicy } from '../../projections/operator-scope.ts'
 import type { Policies } from '../../projections/policies.ts'
-import { emptyRuleSet } from '../../projections/rules.ts'
+import { emptyRuleSet, RULE_KINDS } from '../../projections/rules.ts'
 import { requireUser, userId, userNotFoundError } from '../auth/index.ts'
-import type { RuleKind, RuleKinds } from '../rules/index.ts'
+import type { RuleApi, RuleKind, RuleKinds } from '../rules/index.ts'
 
 export interface EffectiveRuleServices {
   readonly accounts: Pick<Accounts, 'user'>
@@ -65,9 +64,9 @@ export function createEffectiveRuleEndpoints(services: EffectiveRuleServices): r
       scope && asOf && new Set((await readState(userId, undefined, services)).policies.map(idOf))
     const policies = current ? all.filter((set) => current.has(idOf(set))) : all
     const sets = includesOwnRules(plan) ? [...policies, rules] : policies
-    const routing = await showRules(sets, kinds.routing, isShown)
-    const firewall = await showRules(sets, kinds.firewall, isShown)
-    return { status: 200, body: { data: { rules_position: position, routing, firewall } } }
+    const shown: Record<string, readonly JsonObject[]> = {}
+    for (const kind of RULE_KINDS) shown[kind] = await showRules(sets, kinds[kind], isShown)
+    return { status: 200, body: { data: { rules_position: position, ...shown } } }
   }
 
   return [
@@ -133,18 +132,18 @@ async function readState(
   return { plan: account.plan, policies, rules, position }
 }
 
-async function showRules<Rule extends RoutingRule | FirewallRule, Content>(
+async function showRules(
   sets: readonly RuleSet[],
-  kind: RuleKind<Rule, Content>,
+  kind: RuleKind,
   isShown: (rules: RuleSet) => boolean,
 ): Promise<readonly JsonObject[]> {
   const shown: JsonObject[] = []
   for (const set of sets) {
     const { ownerId, origin = { type: 'user', id: ownerId } } = set
     const isFull = isShown(set)
-    // The casts are safe: a set holds the rules of a kind under its name, with the fields of their content.
-    const rules = set[kind.name].filter((rule) => rule.is_enabled) as unknown as readonly Rule[]
-    await kind.prepare?.(rules as unknown as readonly Content[], ownerId)
+    const all: readonly Rule[] = set[kind.name]
+    const rules = all.filter((rule) => rule.is_enabled)
+    await kind.prepare?.(rules, ownerId)
     for (const rule of await mapInSlices(rules, kind.show))
       shown.push({ ...(isFull ? rule : withoutContent(rule)), origin })
   }
@@ -155,13 +154,20 @@ async function showRules<Rule extends RoutingRule | FirewallRule, Content>(
  * What a rule looks for and writes. See docs/decisions/policies.md, "Users see the names of a policy's
  * rules".
  */
-const CONFIDENTIAL = ['pattern', 'pattern_error', 'replacement', 'match_json', 'action_json'] as const
+const CONFIDENTIAL = [
+  'pattern',
+  'pattern_error',
+  'replacement',
+  'match_json',
+  'action_json',
+  'match',
+] as const
 
 function withoutContent(rule: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(rule).filter(([name]) => !CONFIDENTIAL.includes(name as never)))
 }
 
-function effectiveRulesSchema({ routing, firewall }: RuleKinds) {
+function effectiveRulesSchema(kinds: RuleKinds) {
   const origin = Type.Union(
     [
       RuleOriginSchema,
@@ -176,11 +182,11 @@ function effectiveRulesSchema({ routing, firewall }: RuleKinds) {
     Object.fromEntries(
       CONFIDENTIAL.flatMap((name) => (properties[name] ? [[name, Type.Optional(properties[name])]] : [])),
     )
-  const list = (kind: string, schema: RuleKinds['routing']['api']['schema']) =>
+  const list = ({ name, schema }: RuleApi) =>
     Type.Array(
       Type.Object(
         { ...schema.properties, ...optional(schema), origin },
-        { $id: `Effective${kind}Rule`, description: 'A rule.' },
+        { $id: `Effective${name}`, description: 'A rule.' },
       ),
       {
         description: 'The enabled rules, in evaluation order.',
@@ -189,8 +195,9 @@ function effectiveRulesSchema({ routing, firewall }: RuleKinds) {
   return Type.Object(
     {
       rules_position: Count('Log position of the newest event that the rules depend on.'),
-      routing: list('Routing', routing.api.schema),
-      firewall: list('Firewall', firewall.api.schema),
+      routing: list(kinds.routing.api),
+      firewall: list(kinds.firewall.api),
+      tool: list(kinds.tool.api),
     },
     { $id: 'EffectiveRules', description: 'All rules that apply to the requests of a user.' },
   )

@@ -1,15 +1,9 @@
-import {
-  definePlugin,
-  type Endpoint,
-  type FirewallRule,
-  type RecordedEvent,
-  type RoutingRule,
-} from '../../core/contract/index.ts'
+import { definePlugin, type Endpoint, type RecordedEvent } from '../../core/contract/index.ts'
 import { manageResource } from '../../core/resources/endpoints.ts'
 import { Callers } from '../../projections/callers.ts'
+import { RULE_KINDS } from '../../projections/rules.ts'
 import { GatewayState } from '../../projections/state.ts'
 import { createDiffEndpoint, createHistoryEndpoints, describeLostRace } from '../audit/index.ts'
-import type { RuleKind } from '../rules/index.ts'
 import {
   createBatchEndpoint,
   createRuleEndpoints,
@@ -60,16 +54,11 @@ function createPolicyEndpoints(services: GatewayState): readonly Endpoint[] {
 /** The endpoints that users have for their own rules, for operators: for the rules of a policy or a user. */
 function createOperatorRuleEndpoints(services: RuleHistoryServices): readonly Endpoint[] {
   const { kinds, commands, scope } = services
-
-  function createKindEndpoints<Rule extends RoutingRule | FirewallRule, Content>(
-    kind: RuleKind<Rule, Content>,
-  ): readonly Endpoint[] {
-    return [...createRuleEndpoints(kind, services), ...createHistoryEndpoints(kind, services)]
-  }
-
   return [
-    ...createKindEndpoints(kinds.routing),
-    ...createKindEndpoints(kinds.firewall),
+    ...RULE_KINDS.flatMap((kind) => [
+      ...createRuleEndpoints(kinds[kind], services),
+      ...createHistoryEndpoints(kinds[kind], services),
+    ]),
     createBatchEndpoint(scope, kinds, commands, services),
     createDiffEndpoint(services),
   ]

@@ -10,6 +10,7 @@ import {
 } from '../routing/index.ts'
 import { ruleBodySchema } from '../rules/index.ts'
 import { createShadowAction } from '../shadow/index.ts'
+import { toolRules } from '../tool-rules/index.ts'
 import { RuleCasesSchema } from './run-cases.ts'
 import { RulesFileSchema } from './schemas.ts'
 
@@ -34,9 +35,11 @@ export function buildEditorSchema(): JsonObject {
   const items = {
     firewall_rules: describeRule(ruleBodySchema(createFirewallRuleKind(false).fields, 'FirewallRule', true)),
     routing_rules: describeRule(ruleBodySchema(createRoutingRuleKind(operators).fields, 'RoutingRule', true)),
+    tool_rules: describeRule(ruleBodySchema(toolRules.fields, 'ToolRule', true)),
   }
+  const isRuleList = (name: string): name is keyof typeof items => Object.hasOwn(items, name)
   return toEditorSchema(RulesFileSchema, (name, schema) =>
-    name === 'firewall_rules' || name === 'routing_rules' ? { ...schema, items: items[name] } : schema,
+    isRuleList(name) ? { ...schema, items: items[name] } : schema,
   )
 }
 

@@ -36,6 +36,7 @@ const changeSchema = StrictObject(
     members: Type.Optional(AnyObject('Lists of users: added and removed.')),
     firewall_rules: ruleLists('firewall'),
     routing_rules: ruleLists('routing'),
+    tool_rules: ruleLists('tool'),
   },
   { $id: 'RulesFileChange', description: 'A difference between the file and what there is.' },
 )

@@ -1,6 +1,6 @@
-import { GatewayError, type JsonObject, type RuleSet } from '../../core/contract/index.ts'
+import { GatewayError, type JsonObject, type Rule, type RuleSet } from '../../core/contract/index.ts'
 import { showFields } from '../../core/resources/names.ts'
-import type { RulesFileState } from './planned.ts'
+import { kindOfList, RULE_LISTS, type RuleListName, type RulesFileState } from './planned.ts'
 import { References } from './references.ts'
 import { type RulesFile, SECTIONS, type Section } from './schemas.ts'
 import { GROUPS, POLICIES, type Reference, type ResourceSection, type SectionEntity } from './sections.ts'
@@ -85,7 +85,7 @@ function createShow(state: RulesFileState, byName: boolean) {
     throw notUniqueError(`More than one ${what} has the name "${name}".`)
   }
 
-  function showRules<Rule extends { readonly id: number; readonly name: string }>(
+  function showRules(
     owner: string,
     list: readonly Rule[],
     fields: readonly { readonly name: string }[],
@@ -123,12 +123,14 @@ function createShow(state: RulesFileState, byName: boolean) {
       const name = state.groups.group(id)?.name ?? ''
       return byName ? showName('group', id, name, references.findGroup(name)) : id
     },
-    rules(owner: string, { firewall, routing }: RuleSet) {
-      const { kinds } = state
-      return {
-        ...(firewall.length > 0 && { firewall_rules: showRules(owner, firewall, kinds.firewall.fields) }),
-        ...(routing.length > 0 && { routing_rules: showRules(owner, routing, kinds.routing.fields) }),
-      }
+    rules(owner: string, rules: RuleSet): Partial<Record<RuleListName, readonly JsonObject[]>> {
+      const lists = RULE_LISTS.filter((list) => rules[kindOfList(list)].length > 0)
+      return Object.fromEntries(
+        lists.map((list) => {
+          const kind = kindOfList(list)
+          return [list, showRules(owner, rules[kind], state.kinds[kind].fields)]
+        }),
+      )
     },
   }
 }

@@ -1,18 +1,25 @@
-import type { FirewallRule, JsonObject, RoutingRule, RuleSet } from '../../core/contract/index.ts'
+import type { JsonObject, Rule, RuleSet } from '../../core/contract/index.ts'
 import { afterManyItems } from '../../core/util/cooperative-yield.ts'
-import type { RuleEvent, RuleOwner } from '../../projections/events/rules.ts'
-import { emptyRuleSet, RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
+import type { AnyRuleContent, RuleEvent, RuleOwner } from '../../projections/events/rules.ts'
+import { emptyRuleSet } from '../../projections/rules.ts'
 import type { RuleKind } from '../rules/index.ts'
 import { checkPatternSize, diffFields, measureRules } from '../rules/index.ts'
 import type { PlanBuilder } from './plan-builder.ts'
-import type { PlannedId, RuleListChanges, ToId } from './planned.ts'
+import {
+  kindOfList,
+  type PlannedId,
+  RULE_LISTS,
+  type RuleListChanges,
+  type RuleListName,
+  type ToId,
+} from './planned.ts'
 import type { UserEntry } from './schemas.ts'
 
-type RuleEntries = Pick<UserEntry, 'firewall_rules' | 'routing_rules'>
+type RuleEntries = Pick<UserEntry, RuleListName>
 
 /** What turns the rules of an owner into those of the file. */
 export interface PlannedRules {
-  readonly changes: { readonly firewall_rules?: RuleListChanges; readonly routing_rules?: RuleListChanges }
+  readonly changes: { readonly [List in RuleListName]?: RuleListChanges }
   readonly events: (toId: ToId, owner: RuleOwner) => readonly RuleEvent[]
 }
 
@@ -51,14 +58,14 @@ export async function planRules(
   builder: PlanBuilder,
 ): Promise<PlannedRules> {
   const rules = current ?? emptyRuleSet(0)
-  const { routing, firewall } = builder.state.kinds
-  const lists = {
-    firewall: await planRuleList(path, entries.firewall_rules ?? [], owner, rules, firewall, builder),
-    routing: await planRuleList(path, entries.routing_rules ?? [], owner, rules, routing, builder),
+  const lists: [RuleListName, PlannedList][] = []
+  for (const name of RULE_LISTS) {
+    const kind = builder.state.kinds[kindOfList(name)]
+    lists.push([name, await planRuleList(path, entries[name] ?? [], owner, rules, kind, builder)])
   }
-  const events = (toId: ToId, owner: RuleOwner) =>
-    RULE_KINDS.flatMap((kind) => lists[kind].events.flatMap((event) => event(toId, owner)))
-  const count = lists.firewall.events.length + lists.routing.events.length
+  const planned = lists.flatMap(([, { events }]) => events)
+  const events = (toId: ToId, owner: RuleOwner) => planned.flatMap((event) => event(toId, owner))
+  const count = planned.length
   await afterManyItems(count)
   await measureRules(rules)
   const toDraftId: ToId = (id) => (typeof id === 'number' ? id : Number.MAX_SAFE_INTEGER - id.newIndex)
@@ -69,14 +76,17 @@ export async function planRules(
     return true
   })
   // Analyzing patterns takes up to a minute.
-  if (isSmallEnough) for (const { analyze } of Object.values(lists)) await analyze()
+  if (isSmallEnough) for (const [, { analyze }] of lists) await analyze()
   await afterManyItems(count)
-  const changesOf = (kind: RuleKindName) => {
-    const { added, changed, removed } = lists[kind].changes
-    if (added.length + changed.length + removed.length === 0) return {}
-    return { [`${kind}_rules`]: lists[kind].changes }
-  }
-  return { changes: { ...changesOf('firewall'), ...changesOf('routing') }, events }
+  const changed = lists.filter(
+    ([
+      ,
+      {
+        changes: { added, changed, removed },
+      },
+    ]) => added.length + changed.length + removed.length > 0,
+  )
+  return { changes: Object.fromEntries(changed.map(([name, { changes }]) => [name, changes])), events }
 }
 
 type PlannedEvent = (toId: ToId, owner: RuleOwner) => readonly RuleEvent[]
@@ -88,21 +98,20 @@ interface PlannedList {
   analyze(): Promise<void>
 }
 
-async function planRuleList<Rule extends RoutingRule | FirewallRule, Content extends object>(
+async function planRuleList(
   ownerPath: string,
   entries: readonly JsonObject[],
   owner: RuleOwner,
   rules: RuleSet,
-  kind: RuleKind<Rule, Content>,
+  kind: RuleKind,
   builder: PlanBuilder,
 ): Promise<PlannedList> {
-  // The cast is safe: a rule set holds the rules of a kind under the kind's name.
-  const current = rules[kind.name] as unknown as readonly Rule[]
+  const current: readonly Rule[] = rules[kind.name]
   const pathOf = (index: number) => `${ownerPath}.${kind.name}_rules[${index}]`
   const matches = matchRules(entries, current, (index, issue) => builder.issues.add(pathOf(index), issue))
   const [added, changed]: [JsonObject[], RuleListChanges['changed'][number][]] = [[], []]
   const events: PlannedEvent[] = []
-  const contents: [path: string, content: Content][] = []
+  const contents: [path: string, content: AnyRuleContent][] = []
 
   async function analyze(): Promise<void> {
     for (const [path, content] of contents) {
@@ -112,16 +121,16 @@ async function planRuleList<Rule extends RoutingRule | FirewallRule, Content ext
         kind.check?.(content, owner)
       })
       // The cast is safe: warnings are about the content.
-      for (const warning of kind.lint(content as unknown as Rule)) builder.warnings.push({ path, ...warning })
+      for (const warning of kind.lint(content as Rule)) builder.warnings.push({ path, ...warning })
     }
   }
 
   for (const [index, { id: _, ...body }] of entries.entries()) {
     if (builder.slice.isDue()) await builder.slice.yieldNow()
     const rule = matches.get(index)
-    const content = await builder.issues.collect<Content>(pathOf(index), () => kind.parseNew(body))
+    const content = await builder.issues.collect<AnyRuleContent>(pathOf(index), () => kind.parseNew(body))
     if (content === undefined) continue
-    const values: JsonObject = { ...(content as object) }
+    const values: JsonObject = { ...content }
     const fields = diffFields(contentOf(rule, kind), values)
     if (rule !== undefined && Object.keys(fields).length === 0) continue
     contents.push([pathOf(index), content])
@@ -142,10 +151,7 @@ async function planRuleList<Rule extends RoutingRule | FirewallRule, Content ext
 }
 
 /** The fields that the owner sets; none for a new rule. */
-function contentOf<Rule extends RoutingRule | FirewallRule>(
-  rule: Rule | undefined,
-  { fields }: Pick<RuleKind<Rule, never>, 'fields'>,
-): JsonObject {
+function contentOf(rule: Rule | undefined, { fields }: Pick<RuleKind, 'fields'>): JsonObject {
   const values: JsonObject = { ...rule }
   return rule ? Object.fromEntries(fields.map(({ name }) => [name, values[name]])) : {}
 }
@@ -154,7 +160,7 @@ function contentOf<Rule extends RoutingRule | FirewallRule>(
  * Finds the rule that each entry is about: by its id, or by its name among the rules that no entry names by
  * id. An entry without a match is a new rule.
  */
-function matchRules<Rule extends RoutingRule | FirewallRule>(
+function matchRules(
   entries: readonly JsonObject[],
   rules: readonly Rule[],
   addIssue: (index: number, issue: string) => void,
@@ -188,8 +194,8 @@ function matchRules<Rule extends RoutingRule | FirewallRule>(
 }
 
 /** The given values of the fields that differ. */
-function pickChanged<Content extends object>(content: Content, changed: object): Partial<Content> {
+function pickChanged(content: AnyRuleContent, changed: object): Partial<AnyRuleContent> {
   const entries = Object.entries(content).filter(([field]) => field in changed)
   // The cast is safe: the fields are those of the content.
-  return Object.fromEntries(entries) as Partial<Content>
+  return Object.fromEntries(entries) as Partial<AnyRuleContent>
 }

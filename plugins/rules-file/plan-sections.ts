@@ -1,11 +1,19 @@
-import type { JsonObject, MaybePromise } from '../../core/contract/index.ts'
+import type { JsonObject, MaybePromise, Rule } from '../../core/contract/index.ts'
 import { toCamelCase } from '../../core/resources/names.ts'
 import type { Group } from '../../projections/events/groups.ts'
 import type { DomainEvent } from '../../projections/events/registry.ts'
-import { diffFields } from '../rules/index.ts'
+import { diffFields, type RuleKind } from '../rules/index.ts'
 import type { PlanBuilder } from './plan-builder.ts'
 import { planRules } from './plan-rules.ts'
-import { type PlannedChange, type PlannedId, streamRevision, type ToId, type UserName } from './planned.ts'
+import {
+  kindOfList,
+  type PlannedChange,
+  type PlannedId,
+  RULE_LISTS,
+  streamRevision,
+  type ToId,
+  type UserName,
+} from './planned.ts'
 import type { GroupEntry, PolicyEntry } from './schemas.ts'
 import {
   GROUPS,
@@ -209,12 +217,13 @@ export async function planPolicies(entries: readonly PolicyEntry[], builder: Pla
       return { changes, events: (toId, policyId) => events(toId, { policyId }) }
     },
     remove({ id }) {
-      const { firewall, routing } = state.policies.rulesOf(id)
-      const removed = { added: [], changed: [] }
-      return {
-        firewall_rules: { ...removed, removed: firewall.map(state.kinds.firewall.show) },
-        routing_rules: { ...removed, removed: routing.map(state.kinds.routing.show) },
-      }
+      const rules = state.policies.rulesOf(id)
+      const lists = RULE_LISTS.map((list) => {
+        const kind: RuleKind = state.kinds[kindOfList(list)]
+        const shown = (rules[kind.name] as readonly Rule[]).map(kind.show)
+        return [list, { added: [], changed: [], removed: shown }]
+      })
+      return Object.fromEntries(lists)
     },
   })
   // Policies of the file refer to groups that are there afterwards.

@@ -4,7 +4,7 @@ import type { DomainEvent } from '../../projections/events/registry.ts'
 import type { Groups } from '../../projections/groups.ts'
 import type { OverallBudget } from '../../projections/overall-budget.ts'
 import type { Policies } from '../../projections/policies.ts'
-import type { Rules } from '../../projections/rules.ts'
+import type { RuleKindName, Rules } from '../../projections/rules.ts'
 import type { RuleKinds } from '../rules/index.ts'
 
 /** What a file is compared with. */
@@ -52,8 +52,18 @@ export interface RuleListChanges {
   readonly removed: readonly JsonObject[]
 }
 
+/** The lists of rules in the file, in the order in which changes to them are shown. */
+export const RULE_LISTS = ['firewall_rules', 'routing_rules', 'tool_rules'] as const
+
+export type RuleListName = (typeof RULE_LISTS)[number]
+
+const LIST_KINDS = { firewall_rules: 'firewall', routing_rules: 'routing', tool_rules: 'tool' } as const
+
+/** The kind of the rules in a list. */
+export const kindOfList = (list: RuleListName): RuleKindName => LIST_KINDS[list]
+
 /** A difference between the file and what there is. */
-export interface PlannedChange {
+export interface PlannedChange extends Readonly<Partial<Record<RuleListName, RuleListChanges>>> {
   readonly action: 'add' | 'change' | 'remove'
   readonly type: 'group' | 'policy' | 'user' | 'budget'
   /** Null for something new, and for the budget of everything. */
@@ -61,8 +71,6 @@ export interface PlannedChange {
   readonly name: string
   readonly fields?: Readonly<Record<string, FieldChange>>
   readonly members?: { readonly added: readonly UserName[]; readonly removed: readonly UserName[] }
-  readonly firewall_rules?: RuleListChanges
-  readonly routing_rules?: RuleListChanges
 }
 
 export interface UserName {

@@ -165,7 +165,11 @@ const ruleList = (kind: string) =>
     Type.Array(RuleEntry, { maxItems: 10_000, description: `All ${kind} rules. Others are removed.` }),
   )
 
-export const ruleLists = { firewall_rules: ruleList('firewall'), routing_rules: ruleList('routing') }
+export const ruleLists = {
+  firewall_rules: ruleList('firewall'),
+  routing_rules: ruleList('routing'),
+  tool_rules: ruleList('tool'),
+}
 
 export const GROUPS = defineSection(groups, (state) => state.groups.groups(), {
   members: Type.Optional(

@@ -6,6 +6,7 @@ import type { DomainEvent } from '../../projections/events/registry.ts'
 import { rulesStream } from '../../projections/events/rules.ts'
 import { userStream } from '../../projections/events/users.ts'
 import type { EventWriter } from '../../projections/runtime/write.ts'
+import type { RuleListName } from './planned.ts'
 import type { RulesFile, UserEntry } from './schemas.ts'
 import type { Reference } from './sections.ts'
 
@@ -69,7 +70,7 @@ const RULE = { name: '', is_enabled: false, priority: 0 }
 
 /** Rules with the ids of the file, which do nothing. */
 function seedRules(
-  { firewall_rules = [], routing_rules = [] }: Pick<UserEntry, 'firewall_rules' | 'routing_rules'>,
+  { firewall_rules = [], routing_rules = [], tool_rules = [] }: Pick<UserEntry, RuleListName>,
   owner: { readonly userId: number } | { readonly policyId: number },
 ): readonly DomainEvent[] {
   const firewall = {
@@ -80,6 +81,7 @@ function seedRules(
     replacement: null,
   } as const
   const routing = { match_json: {}, action_json: {} }
+  const tool = { match: {}, action: 'warn' } as const
   return [
     ...idsOf(firewall_rules).map((ruleId) => {
       const content = { ...RULE, ...firewall }
@@ -88,6 +90,10 @@ function seedRules(
     ...idsOf(routing_rules).map((ruleId) => {
       const content = { ...RULE, ...routing }
       return { type: 'RoutingRuleCreated', data: { ...owner, ruleId, content } } as const
+    }),
+    ...idsOf(tool_rules).map((ruleId) => {
+      const content = { ...RULE, ...tool }
+      return { type: 'ToolRuleCreated', data: { ...owner, ruleId, content } } as const
     }),
   ]
 }

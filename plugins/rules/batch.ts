@@ -13,7 +13,7 @@ import { anyRevision, onlyRevision, type Precondition, repeatable } from '../../
 import { AnyFields, Success, WarningSchema } from '../../core/http/schemas.ts'
 import { WRITE_ERRORS } from '../../core/resources/endpoints.ts'
 import { mapInSlices } from '../../core/util/cooperative-yield.ts'
-import { RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
+import { RULE_KINDS } from '../../projections/rules.ts'
 import { createdRuleIds, type PastRuleChange, pastCommands, readRuleChange } from './replay.ts'
 import {
   executeRuleChanges,
@@ -25,7 +25,7 @@ import {
   type RuleCommands,
   type RuleServices,
 } from './rule-commands.ts'
-import type { RuleApi } from './rule-kind.ts'
+import type { RuleKinds } from './rule-kind.ts'
 import type { RuleScope } from './rule-scopes.ts'
 
 const kind = StringEnum(RULE_KINDS, { description: 'Kind of the rule.' })
@@ -100,17 +100,16 @@ async function replayOperations(
   past: PastRuleChange,
   commands: RuleCommandSet,
 ): Promise<readonly RuleChangeResult[]> {
-  const created = { routing: createdRuleIds(past, 'routing'), firewall: createdRuleIds(past, 'firewall') }
-  const shown = {
-    routing: await pastCommands(past, commands.routing),
-    firewall: await pastCommands(past, commands.firewall),
+  const results = new Map<object, RuleChangeResult>()
+  for (const kind of RULE_KINDS) {
+    const created = createdRuleIds(past, kind)
+    const shown = await pastCommands(past, commands[kind])
+    for (const operation of operations.filter((operation) => operation.kind === kind)) {
+      const ruleId = operation.op === 'create' ? (created.shift() ?? 0) : operation.id
+      results.set(operation, operation.op === 'delete' ? { type: 'removed' } : shown.show(ruleId))
+    }
   }
-  const results: RuleChangeResult[] = []
-  for (const operation of operations) {
-    const ruleId = operation.op === 'create' ? (created[operation.kind].shift() ?? 0) : operation.id
-    results.push(operation.op === 'delete' ? { type: 'removed' } : shown[operation.kind].show(ruleId))
-  }
-  return results
+  return operations.flatMap((operation) => results.get(operation) ?? [])
 }
 
 function toChange(operation: Static<typeof Operation>, commands: RuleCommands): RuleChange {
@@ -130,8 +129,6 @@ function expectedRevision({ revision }: { readonly revision?: number }): Precond
   return revision === undefined ? anyRevision : onlyRevision(revision)
 }
 
-type RuleApis = Readonly<Record<RuleKindName, { readonly api: RuleApi }>>
-
 const OperationWarning = Type.Object(
   {
     ...WarningSchema.properties,
@@ -140,19 +137,22 @@ const OperationWarning = Type.Object(
   { $id: 'RuleOperationWarning', description: 'A warning about a rule after its change.' },
 )
 
-/** Creates `…/rules/batch`: atomic changes to rules of both kinds. */
+/** Creates `…/rules/batch`: atomic changes to rules of all kinds. */
 export function createBatchEndpoint(
   scope: RuleScope,
-  { routing, firewall }: RuleApis,
+  kinds: RuleKinds,
   commands: RuleCommandSet,
   services: RuleServices,
 ) {
-  const BatchResult = Type.Union([routing.api.schema, firewall.api.schema, Success], {
+  const ruleSchemas = RULE_KINDS.map((kind) => kinds[kind].api.schema)
+  const BatchResult = Type.Union([...ruleSchemas, Success], {
     $id: 'RuleOperationResult',
     description: 'A rule after its change, or the success of a deletion.',
   })
-  const [newRoutingRule] = Object.values(routing.api.examples)
-  const [newFirewallRule] = Object.values(firewall.api.examples)
+  const creations = RULE_KINDS.map((kind) => {
+    const [data] = Object.values(kinds[kind].api.examples)
+    return { kind, op: 'create', data }
+  })
   return repeatable(
     endpoint({
       method: 'POST',
@@ -160,15 +160,12 @@ export function createBatchEndpoint(
       params: scope.params,
       access: scope.write,
       operationId: `change${scope.operation}Rules`,
-      summary: 'Applies several changes to rules of both kinds atomically.',
+      summary: 'Applies several changes to rules of all kinds atomically.',
       tags: ['rules'],
       body: RuleBatch,
       examples: {
         create: {
-          operations: [
-            { kind: 'routing', op: 'create', data: newRoutingRule },
-            { kind: 'firewall', op: 'create', data: newFirewallRule },
-          ],
+          operations: creations,
         },
         change: {
           operations: [

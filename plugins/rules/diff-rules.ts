@@ -1,13 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { FirewallRule, JsonObject, RoutingRule, RuleSet } from '../../core/contract/index.ts'
-import type { FirewallContent, RoutingContent } from '../../projections/events/rules.ts'
-import type { RuleKind } from './rule-kind.ts'
-
-/** Both kinds of rules. */
-export interface RuleKinds {
-  readonly routing: RuleKind<RoutingRule, RoutingContent>
-  readonly firewall: RuleKind<FirewallRule, FirewallContent>
-}
+import type { JsonObject, Rule, RuleSet } from '../../core/contract/index.ts'
+import { RULE_KINDS } from '../../projections/rules.ts'
+import type { RuleKind, RuleKinds } from './rule-kind.ts'
 
 /** Fields that the server sets. They do not affect what a rule does and are not compared. */
 const SERVER_FIELDS = ['id', 'user_id', 'policy_id', 'created_at', 'updated_at', 'revision']
@@ -16,17 +10,10 @@ const SERVER_FIELDS = ['id', 'user_id', 'policy_id', 'created_at', 'updated_at',
  * Lists the rules that were added, changed (with each changed field) and removed between two states, by kind.
  */
 export function diffRules(from: RuleSet, to: RuleSet, kinds: RuleKinds): JsonObject {
-  return {
-    routing: diffKind(from.routing, to.routing, kinds.routing),
-    firewall: diffKind(from.firewall, to.firewall, kinds.firewall),
-  }
+  return Object.fromEntries(RULE_KINDS.map((kind) => [kind, diffKind(from[kind], to[kind], kinds[kind])]))
 }
 
-function diffKind<Rule extends RoutingRule | FirewallRule, Content>(
-  from: readonly Rule[],
-  to: readonly Rule[],
-  { show }: RuleKind<Rule, Content>,
-): JsonObject {
+function diffKind(from: readonly Rule[], to: readonly Rule[], { show }: Pick<RuleKind, 'show'>): JsonObject {
   const earlier = new Map(from.map((rule) => [rule.id, rule]))
   const laterIds = new Set(to.map(({ id }) => id))
   return {

@@ -4,8 +4,6 @@ import {
   type EndpointCall,
   type EndpointResponse,
   endpoint,
-  type FirewallRule,
-  type RoutingRule,
   Type,
 } from '../../core/contract/index.ts'
 import {
@@ -40,10 +38,7 @@ export const HISTORY_ERRORS = ['audit_busy', 'history_unavailable'] as const
  * Creates the endpoints to list, create, read, update and delete rules of one kind. See
  * docs/decisions/rules.md, "Rules keep their own engine, and the promises of all resources".
  */
-export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Content>(
-  kind: RuleKind<Rule, Content>,
-  services: RuleHistoryServices,
-): readonly Endpoint[] {
+export function createRuleEndpoints(kind: RuleKind, services: RuleHistoryServices): readonly Endpoint[] {
   const { past, scope } = services
   const createCommands = services.commands[kind.name]
   const { name, schema, examples, change, errors } = kind.api

@@ -1,5 +1,5 @@
 export { createBatchEndpoint } from './batch.ts'
-export { diffFields, diffRules, type RuleKinds } from './diff-rules.ts'
+export { diffFields, diffRules } from './diff-rules.ts'
 export { createRuleEndpoints, HISTORY_ERRORS, replayRuleChange, toRuleResponse } from './endpoints.ts'
 export { checkPatternSize, measureRules } from './pattern-size.ts'
 export type { RuleCommandSet } from './rule-commands.ts'
@@ -22,6 +22,7 @@ export {
   type RuleApi,
   type RuleField,
   type RuleKind,
+  type RuleKinds,
   ruleBodySchema,
   schemaField,
   showOwner,

@@ -7,7 +7,7 @@ export type RulesFileEndpoints = readonly Endpoint[]
 
 const RulesFile = service<RulesFileEndpoints>('rules.file')
 
-/** Serves `POST /v1/rules/batch`, atomic changes to rules of both kinds, and rules as a file. */
+/** Serves `POST /v1/rules/batch`, atomic changes to rules of all kinds, and rules as a file. */
 export default definePlugin({
   name: 'rules',
   after: ['auth', 'plan'],

@@ -1,6 +1,6 @@
 import { GatewayError, type Position, type RuleSet } from '../../core/contract/index.ts'
 import type { AppliedChange } from '../../core/http/change-headers.ts'
-import { isRuleEvent, type RuleEvent } from '../../projections/events/rules.ts'
+import { isRuleEvent, type RuleEvent, ruleKindOf } from '../../projections/events/rules.ts'
 import type { History } from '../../projections/history.ts'
 import type { RuleKindName } from '../../projections/rules.ts'
 import type { CreateRuleCommands, RuleCommands } from './rule-commands.ts'
@@ -38,8 +38,8 @@ export async function pastCommands(
 
 /** Returns the ids of the rules of one kind that a change created, in order. */
 export function createdRuleIds({ events }: PastRuleChange, kind: RuleKindName): number[] {
-  const type = kind === 'routing' ? 'RoutingRuleCreated' : 'FirewallRuleCreated'
-  return events.filter((event) => event.type === type).map(({ data }) => data.ruleId)
+  const created = events.filter((event) => 'content' in event.data && ruleKindOf(event) === kind)
+  return created.map(({ data }) => data.ruleId)
 }
 
 /** Returns the id of the rule that a change of a single rule was about. */

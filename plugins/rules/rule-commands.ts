@@ -1,9 +1,8 @@
 import {
   type Author,
-  type FirewallRule,
   GatewayError,
   type JsonObject,
-  type RoutingRule,
+  type Rule,
   type RuleSet,
   type Warning,
 } from '../../core/contract/index.ts'
@@ -11,7 +10,7 @@ import { anyRevision, type Precondition, revisionEtag } from '../../core/http/ch
 import { cutPage, type PageQuery } from '../../core/http/pages.ts'
 import { answerInTime } from '../../core/threads/timeout.ts'
 import { afterManyItems, createCooperativeYield, mapInSlices } from '../../core/util/cooperative-yield.ts'
-import type { RuleEvent, RuleOwner } from '../../projections/events/rules.ts'
+import type { AnyRuleContent, RuleEvent, RuleOwner } from '../../projections/events/rules.ts'
 import type { History } from '../../projections/history.ts'
 import type { IdSource } from '../../projections/ids.ts'
 import { applyRuleEvents, evaluationRank, type RuleKindName } from '../../projections/rules.ts'
@@ -66,14 +65,9 @@ export type CreateRuleCommands = (ownerId: number, rules?: () => RuleSet) => Rul
 /** The rule commands of each kind. */
 export type RuleCommandSet = Readonly<Record<RuleKindName, CreateRuleCommands>>
 
-export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Content>(
-  kind: RuleKind<Rule, Content>,
-  rules: () => RuleSet,
-  owner: RuleOwner,
-): RuleCommands {
+export function createRuleCommands(kind: RuleKind, rules: () => RuleSet, owner: RuleOwner): RuleCommands {
   const ownerId = 'policyId' in owner ? owner.policyId : owner.userId
-  // The cast is safe: a rule set holds the rules of a kind under the kind's name.
-  const list = () => rules()[kind.name] as unknown as readonly Rule[]
+  const list = (): readonly Rule[] => rules()[kind.name]
 
   function find(ruleId: number, expected = anyRevision): Rule {
     const rule = findById(list(), ruleId)
@@ -92,14 +86,13 @@ export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Cont
     return { type: 'rule', shown: kind.show(rule), revision: rule.revision, warnings: kind.lint(rule) }
   }
 
-  async function prepareChange(content: Content): Promise<void> {
+  async function prepareChange(content: AnyRuleContent): Promise<void> {
     await kind.prepare?.([content], ownerId)
     kind.check?.(content, owner)
   }
 
   return {
-    // The cast is safe: a rule has the fields of its content.
-    prepare: async () => kind.prepare?.(list() as unknown as readonly Content[], ownerId),
+    prepare: async () => kind.prepare?.(list(), ownerId),
     async list(query, hasRevisions) {
       const showRevision = (rule: Rule) => ({ ...kind.show(rule), revision: rule.revision })
       const { page, next_cursor } = cutPage(list(), query, evaluationRank)
@@ -124,8 +117,8 @@ export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Cont
       const isEmpty = Object.keys(changes).length === 0
       return {
         ruleId,
-        // The cast is safe: a rule has the fields of its content.
-        prepare: () => prepareChange({ ...current, ...changes } as unknown as Content),
+        // The cast is safe: both are of the same kind.
+        prepare: () => prepareChange({ ...current, ...changes } as AnyRuleContent),
         decide() {
           find(ruleId, expected)
           return isEmpty ? [] : [kind.updated(owner, ruleId, changes)]
@@ -153,10 +146,7 @@ const searched = new WeakMap<readonly object[], number | ReadonlyMap<number, unk
 const MAX_SEARCHES = 8
 
 /** A batch finds a thousand rules in the same list, for which an index is worth its time. */
-function findById<Rule extends { readonly id: number }>(
-  rules: readonly Rule[],
-  id: number,
-): Rule | undefined {
+function findById(rules: readonly Rule[], id: number): Rule | undefined {
   const known = searched.get(rules) ?? 0
   // The cast is safe: the index of a list holds its rules.
   if (typeof known !== 'number') return known.get(id) as Rule | undefined

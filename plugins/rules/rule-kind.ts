@@ -1,18 +1,25 @@
 import {
   type ErrorCode,
-  type FirewallRule,
   type JsonObject,
-  type RoutingRule,
+  type Rule,
+  type RulesByKind,
   StrictObject,
   type TSchema,
   Type,
   type Warning,
 } from '../../core/contract/index.ts'
 import { createLazyTypeGuard } from '../../core/util/json-schema.ts'
-import type { RestoreFields, RevertFields, RuleEvent, RuleOwner } from '../../projections/events/rules.ts'
+import type {
+  AnyRuleContent,
+  RestoreFields,
+  RevertFields,
+  RuleContents,
+  RuleEvent,
+  RuleOwner,
+} from '../../projections/events/rules.ts'
 import { MAX_PRIORITY, type RuleKindName } from '../../projections/rules.ts'
 
-/** What differs between the endpoints of the two rule kinds. */
+/** What differs between the endpoints of the rule kinds. */
 export interface RuleApi {
   /** Last part of the path of the rules, such as `routing-rules`. */
   readonly path: string
@@ -28,8 +35,8 @@ export interface RuleApi {
   readonly errors: readonly ErrorCode[]
 }
 
-/** The differences between routing and firewall rules; commands and endpoints are shared. */
-export interface RuleKind<Rule extends RoutingRule | FirewallRule, Content> {
+/** The differences between the kinds of rules; commands and endpoints are shared. */
+export interface RuleKind<Kind extends Rule = Rule, Content = AnyRuleContent> {
   readonly name: RuleKindName
   /** The fields that the owner of a rule sets, in the order of the documentation. */
   readonly fields: readonly RuleField[]
@@ -43,7 +50,7 @@ export interface RuleKind<Rule extends RoutingRule | FirewallRule, Content> {
   updated(owner: RuleOwner, ruleId: number, changes: Partial<Content>, reverted?: RevertFields): RuleEvent
   deleted(owner: RuleOwner, ruleId: number): RuleEvent
   /** The rule as the API shows it. */
-  show(rule: Rule): JsonObject
+  show(rule: Kind): JsonObject
   /** Prepares `show`, `lint` and `check`, which must not hold the event loop. */
   prepare?(contents: readonly Content[], ownerId: number): Promise<void>
   /**
@@ -52,7 +59,12 @@ export interface RuleKind<Rule extends RoutingRule | FirewallRule, Content> {
    */
   check?(content: Content, owner: RuleOwner): void
   /** Warnings about a valid rule, for its owner. */
-  lint(rule: Rule): readonly Warning[]
+  lint(rule: Kind): readonly Warning[]
+}
+
+/** All kinds of rules. */
+export type RuleKinds = {
+  readonly [Name in RuleKindName]: RuleKind<RulesByKind[Name], RuleContents[Name]>
 }
 
 /** A field that the owner of a rule sets. */
@@ -84,7 +96,7 @@ export function schemaField(
   }
 }
 
-/** The fields that both kinds of rules have (docs/api.md, "Limits"). */
+/** The fields that all kinds of rules have (docs/api.md, "Limits"). */
 export const nameField = schemaField(
   'name',
   Type.String({ minLength: 1, maxLength: 128 }),
@@ -98,7 +110,7 @@ export const priorityField = schemaField(
 )
 
 /** The owner of a rule as the API shows it. */
-export function showOwner({ user_id, policy_id }: RoutingRule | FirewallRule): JsonObject {
+export function showOwner({ user_id, policy_id }: Rule): JsonObject {
   return policy_id === undefined ? { user_id } : { policy_id }
 }
 

@@ -17,8 +17,8 @@ import type { RuleOwner } from '../../projections/events/rules.ts'
 import type { History } from '../../projections/history.ts'
 import type { RuleKindName } from '../../projections/rules.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
-import type { RuleKinds } from './diff-rules.ts'
 import type { RuleCommandSet, RuleServices } from './rule-commands.ts'
+import type { RuleKinds } from './rule-kind.ts'
 
 /** Rules of one kind as of a point in time. */
 interface PastRulesQuery {
@@ -82,7 +82,7 @@ export interface RuleHistory {
   list(query: PastRulesQuery & { readonly page: PageQuery }, signal: AbortSignal): Promise<Uint8Array>
   /** Resolves with a rule set that holds the rule, or nothing if it did not exist. */
   find(query: PastRulesQuery & { readonly ruleId: number }, signal: AbortSignal): Promise<RuleSet>
-  /** `{data: {from, to, routing, firewall}}`. */
+  /** `{data: {from, to, routing, firewall, tool}}`. */
   diff(query: OwnerQuery & { from: AsOf; to: AsOf | undefined }, signal: AbortSignal): Promise<Uint8Array>
   /** `{data: [change…]}` of one rule; undefined if there was no such rule. */
   changes(

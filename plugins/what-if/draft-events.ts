@@ -1,6 +1,7 @@
 import type { RuleSet } from '../../core/contract/index.ts'
 import type { DomainEvent } from '../../projections/events/registry.ts'
-import { isRuleEvent, type RuleEvent } from '../../projections/events/rules.ts'
+import { isRuleEvent, type RuleEvent, ruleKindOf } from '../../projections/events/rules.ts'
+import { allRules, RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
 import { FIRST_DRAFT_ID } from '../audit/index.ts'
 import type { RulesFileState, RulesPlan, StreamOwner, StreamWrite, ToId } from '../rules-file/index.ts'
 
@@ -18,7 +19,7 @@ export interface DraftOwner {
 }
 
 export interface DraftRule {
-  readonly kind: 'routing' | 'firewall'
+  readonly kind: RuleKindName
   readonly id: number
   readonly name: string
   readonly action: DraftAction
@@ -71,7 +72,7 @@ function describePolicy(id: number, events: readonly DomainEvent[], { policies }
   const current = policies.rulesOf(id)
   const [created] = events.filter(({ type }) => type === 'PolicyCreated')
   const isRemoved = events.some(({ type }) => type === 'PolicyDeleted')
-  const removed = (['firewall', 'routing'] as const).flatMap((kind) =>
+  const removed = RULE_KINDS.flatMap((kind) =>
     current[kind].map(({ id, name }) => ({ kind, id, name, action: 'remove' as const })),
   )
   return {
@@ -94,11 +95,15 @@ function describeUserRules(
 }
 
 function describeRules(events: readonly DomainEvent[], current: RuleSet): readonly DraftRule[] {
-  const names = new Map([...current.routing, ...current.firewall].map(({ id, name }) => [id, name]))
+  const names = new Map(allRules(current).map(({ id, name }) => [id, name]))
   return events.filter(isRuleEvent).map((event) => {
-    const kind = event.type.startsWith('Routing') ? 'routing' : 'firewall'
     const { ruleId: id } = event.data
-    return { kind, id, name: nameOf(event) ?? names.get(id) ?? '', action: actionOf(event) }
+    return {
+      kind: ruleKindOf(event),
+      id,
+      name: nameOf(event) ?? names.get(id) ?? '',
+      action: actionOf(event),
+    }
   })
 }
 

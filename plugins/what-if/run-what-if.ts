@@ -1,6 +1,7 @@
 import { invalidParameterError } from '../../core/http/parse-call.ts'
 import { type CallerSource, rulesPositionOf } from '../../core/pipeline/inference.ts'
 import type { Policies } from '../../projections/policies.ts'
+import { allRules } from '../../projections/rules.ts'
 import type { RequestFilter } from '../ledger/index.ts'
 import { createLedgerUnavailableError, DAY_MS } from '../ledger/index.ts'
 import type { Responses } from '../responses/index.ts'
@@ -108,7 +109,7 @@ function readCallers(
     const caller = readCaller(userId, services)
     callers.push(caller)
     // Looking a user up takes some time, too.
-    rules += 5 + (caller === null ? 0 : caller.rules.firewall.length + caller.rules.routing.length)
+    rules += 5 + (caller === null ? 0 : allRules(caller.rules).length)
     if (rules > MAX_COPIED_RULES) break
   }
   return callers

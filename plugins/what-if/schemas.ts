@@ -1,5 +1,6 @@
 import { Nullable, type Static, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
 import { Count, RuleTraceEntrySchema, Timestamp } from '../../core/http/schemas.ts'
+import { RULE_KINDS } from '../../projections/rules.ts'
 import { adminRequestQuery, RecordedErrorSchema } from '../ledger/index.ts'
 import { RulesFileSchema } from '../rules-file/index.ts'
 
@@ -89,7 +90,7 @@ const effects = {
 
 const DraftRuleSchema = Type.Object(
   {
-    kind: StringEnum(['routing', 'firewall'], { description: 'Kind of the rule.' }),
+    kind: StringEnum(RULE_KINDS, { description: 'Kind of the rule.' }),
     id: Type.Integer({ format: 'int64', description: 'Id of the rule; negative for a new one.' }),
     name: Type.String({ description: 'Name of the rule.' }),
     action: StringEnum(['add', 'change', 'remove'], { description: 'What the drafts do to it.' }),

@@ -1,4 +1,12 @@
-import { type FirewallRule, type RoutingRule, type RuleSet, Type } from '../../core/contract/index.ts'
+import {
+  type FirewallRule,
+  type RoutingRule,
+  type Rule,
+  type RuleSet,
+  type RulesByKind,
+  type ToolRule,
+  Type,
+} from '../../core/contract/index.ts'
 import {
   createFold,
   defineEvent,
@@ -9,7 +17,7 @@ import {
 } from '../../core/events/define-event.ts'
 import { policyStream } from './policies.ts'
 
-/** See docs/decisions/event-log.md, "One stream of rule events per user, for both kinds". */
+/** See docs/decisions/event-log.md, "One stream of rule events per user, for all kinds". */
 export const rulesStream = streamCategory('rules-', 'userId')
 
 type ServerFields = 'id' | 'user_id' | 'policy_id' | 'created_at' | 'updated_at' | 'revision'
@@ -18,6 +26,12 @@ type ServerFields = 'id' | 'user_id' | 'policy_id' | 'created_at' | 'updated_at'
 type RuleContent<Rule> = Omit<Rule, ServerFields>
 export type RoutingContent = RuleContent<RoutingRule>
 export type FirewallContent = RuleContent<FirewallRule>
+export type ToolContent = RuleContent<ToolRule>
+
+/** The fields that the owner sets, by kind. */
+export type RuleContents = { readonly [Kind in keyof RulesByKind]: RuleContent<RulesByKind[Kind]> }
+
+export type AnyRuleContent = RuleContents[keyof RulesByKind]
 
 /** The user or the policy that rules belong to. */
 export type RuleOwner = { readonly userId: number } | { readonly policyId: number }
@@ -49,6 +63,7 @@ export interface UserRules {
   position: number
   readonly routing: Map<number, RoutingRule>
   readonly firewall: Map<number, FirewallRule>
+  readonly tool: Map<number, ToolRule>
   /** The sorted rule set; undefined until the first look-up after a change. */
   sorted: RuleSet | undefined
 }
@@ -67,13 +82,13 @@ const ruleData = <Data extends RuleReference>(properties: Parameters<typeof Type
   Type.Unsafe<Data>({ ...Type.Object(properties), not: { required: ['userId', 'policyId'] } })
 
 /**
- * Changes to the rules of a user or a policy. Both kinds share the stream of their owner, so that a batch of
- * changes to both kinds is one append: atomic on every log, and checked against one revision.
+ * Changes to the rules of a user or a policy. All kinds share the stream of their owner, so that a batch of
+ * changes to several kinds is one append: atomic on every log, and checked against one revision.
  */
-function declareRuleEvents<const Prefix extends string, Rule extends RoutingRule | FirewallRule>(
+function declareRuleEvents<const Prefix extends string, Kind extends Rule>(
   prefix: Prefix,
-  kind: 'routing' | 'firewall',
-  rulesOf: (rules: UserRules) => Map<number, Rule>,
+  kind: keyof RulesByKind,
+  rulesOf: (rules: UserRules) => Map<number, Kind>,
 ) {
   const stream = [rulesStream, policyStream] as const
   const audited = (change: string, { revertedTo }: RevertFields) => ({
@@ -84,7 +99,7 @@ function declareRuleEvents<const Prefix extends string, Rule extends RoutingRule
   return [
     defineEvent({
       type: `${prefix}Created`,
-      schema: ruleData<RuleReference & RestoreFields & { content: RuleContent<Rule> }>({
+      schema: ruleData<RuleReference & RestoreFields & { content: RuleContent<Kind> }>({
         ...reference,
         ...restored,
         content: fields,
@@ -115,13 +130,13 @@ function declareRuleEvents<const Prefix extends string, Rule extends RoutingRule
                 ...content,
               }
         // Safe: content and server fields together are the whole rule, which TypeScript cannot infer.
-        rulesOf(rules).set(ruleId, rule as unknown as Rule)
+        rulesOf(rules).set(ruleId, rule as unknown as Kind)
         return rules
       },
     }),
     defineEvent({
       type: `${prefix}Updated`,
-      schema: ruleData<RuleReference & RevertFields & { changes: Partial<RuleContent<Rule>> }>({
+      schema: ruleData<RuleReference & RevertFields & { changes: Partial<RuleContent<Kind>> }>({
         ...reference,
         revertedTo,
         changes: fields,
@@ -148,9 +163,18 @@ function declareRuleEvents<const Prefix extends string, Rule extends RoutingRule
   ] as const
 }
 
+const KIND_BY_PREFIX = { RoutingRule: 'routing', FirewallRule: 'firewall', ToolRule: 'tool' } as const
+
+/** The kind of the rule that an event is about. */
+export function ruleKindOf({ type }: Pick<RuleEvent, 'type'>): keyof RulesByKind {
+  // The cast is safe: this is how the events are named.
+  return KIND_BY_PREFIX[type.slice(0, -'Created'.length) as keyof typeof KIND_BY_PREFIX]
+}
+
 export const ruleEvents = [
   ...declareRuleEvents('RoutingRule', 'routing', ({ routing }) => routing),
   ...declareRuleEvents('FirewallRule', 'firewall', ({ firewall }) => firewall),
+  ...declareRuleEvents('ToolRule', 'tool', ({ tool }) => tool),
 ] as const
 
 export type RuleEvent = EventOf<typeof ruleEvents>

@@ -335,7 +335,7 @@ describe('audit endpoints', () => {
   })
 
   describe('GET /v1/rules/diff', () => {
-    it('lists rules added, changed (field by field) and removed, of both kinds', async () => {
+    it('lists rules added, changed (field by field) and removed, of all kinds', async () => {
       const user = await newUser(gateway)
       const kept = await create(user, '/v1/routing-rules', routing({ name: 'Kept' }))
       const removed = await create(user, '/v1/firewall-rules', firewall({ name: 'Removed' }))
@@ -363,6 +363,7 @@ describe('audit endpoints', () => {
         to: await now(user),
         routing: { added: [added], changed: [{ id: kept.id, name: 'Kept', changes }], removed: [] },
         firewall: { added: [], changed: [], removed: [removed] },
+        tool: { added: [], changed: [], removed: [] },
       })
       const until = await user.call('GET', `/v1/rules/diff?from=${from}&to=${to}`)
       expect(until.body.data.routing.added).to.deep.equal([])

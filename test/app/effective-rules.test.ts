@@ -146,7 +146,7 @@ describe('rules that apply to a user', () => {
     expect(own.body.data).to.deep.equal(before)
     expectError(await admin('GET', '/admin/users/999999/effective-rules'), [404, 'not_found'])
     const unborn = await admin('GET', `/admin/users/${user.id}/effective-rules?as_of=1`)
-    expect(unborn.body.data).to.deep.equal({ rules_position: 0, routing: [], firewall: [] })
+    expect(unborn.body.data).to.deep.equal({ rules_position: 0, routing: [], firewall: [], tool: [] })
     expectError(await user.call('GET', '/v1/rules/effective?as_of=987654321'), [400, 'invalid_value'])
   })
 

@@ -227,7 +227,7 @@ describe('/openapi.json', () => {
         if (parameter.in === 'query' && parameter.required) query.set(parameter.name, parameter.example)
       if (path.includes('{')) note(404, described, await send(described, `${unknown}?${query}`, example))
       if (example) note(400, described, await send(described, await fill(described), []))
-      if (/^\/v1\/(routing-rules|firewall-rules|rules\/(?!effective))/.test(path))
+      if (/^\/v1\/(routing-rules|firewall-rules|tool-rules|rules\/(?!effective))/.test(path))
         note(403, described, await free.send(described, unknown, method === 'GET' ? undefined : example))
     }
     expect(faults).to.deep.equal([])

@@ -47,7 +47,10 @@ export async function routeFor(
   const vocabulary = createOperatorRegistry()
   vocabulary.add('routing', { conditions: builtInConditions, actions: createBuiltInActions(PROVIDERS) })
   const routing = rules.map(({ match = {}, action }, index) => rule(index + 1, match, action))
-  const compiled = await compileRouting({ ownerId: 1, position: 0, routing, firewall: [] }, vocabulary)
+  const compiled = await compileRouting(
+    { ownerId: 1, position: 0, routing, firewall: [], tool: [] },
+    vocabulary,
+  )
   const requested = parseRequestedModel(request.model, { providers: PROVIDERS })
   const mode: Mode = requested.type === 'auto' ? requested.mode : 'balance'
   const account = { userId: 1, name: 'demo', plan: 'paid' as const, keyId: 'key', position: 0 }

@@ -14,6 +14,7 @@ const RULE = { name: 'A rule', is_enabled: true, priority: 0 }
 export const NEW_RULES: Readonly<Record<string, object>> = {
   routing: { ...RULE, match_json: {}, action_json: {} },
   firewall: { ...RULE, scope: 'prompt', type: 'substring', pattern: 'nothing of this', action: 'warn' },
+  tool: { ...RULE, match: { tool: 'nothing' }, action: 'warn' },
 }
 
 /** Somebody who sends requests as the document describes them. */
@@ -46,6 +47,7 @@ export async function createSender(gateway: RunningGateway, plan = 'paid') {
     if (name === 'user_id') return (await newUser(gateway)).id
     if (place.includes('/routing-rules/{id}')) return newRule('routing', filled)
     if (place.includes('/firewall-rules/{id}')) return newRule('firewall', filled)
+    if (place.includes('/tool-rules/{id}')) return newRule('tool', filled)
     if (place.startsWith('/v1/responses')) return (await newResponse()).id
     if (/^\/(v1|admin)\/requests/.test(place)) return (await newResponse()).x_request_id
     // The first event of the log, which a checkpoint must cover.

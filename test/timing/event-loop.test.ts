@@ -122,7 +122,7 @@ describe('the event loop', () => {
           const history = createHistory(log, { position: () => 0 }, undefined, () =>
             readEvents(['user-1', 'rules-1']),
           )
-          return toAuditEntries(await history.eventsOf(1), { routing: rules, firewall: rules })
+          return toAuditEntries(await history.eventsOf(1), { routing: rules, firewall: rules, tool: rules })
         }),
       ),
     )

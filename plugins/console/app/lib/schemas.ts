@@ -19,8 +19,8 @@ export interface Attention {
 }
 export interface AuditEntry {
   position: number; time: string; actor: Actor; request_id: string | null; reason?: string
-  kind: 'routing' | 'firewall' | 'key' | 'user' | 'policy' | 'group' | 'operator' | 'access' | 'approval'
-    | 'budget' | 'router' | 'tool_server' | 'log' | 'unknown'
+  kind: 'routing' | 'firewall' | 'tool' | 'key' | 'user' | 'policy' | 'group' | 'operator' | 'access'
+    | 'approval' | 'budget' | 'router' | 'tool_server' | 'log' | 'unknown'
   id: number | string | null; event: string; user_id: number | null; group_id?: number; policy_id?: number
   no_effect?: string; data: Record<string, unknown>; before?: Record<string, unknown> | null
   after?: Record<string, unknown> | null
@@ -37,9 +37,9 @@ export interface BudgetTerms {
 }
 export interface Change {
   position: number; time: string; actor: Actor; request_id: string | null; reason?: string
-  kind: 'routing' | 'firewall' | 'key' | 'user' | 'policy' | 'group' | 'unknown'; id: number | string | null
-  revision: number; event: string; no_effect?: string; before: Record<string, unknown> | null
-  after: Record<string, unknown> | null; reverted_to?: number
+  kind: 'routing' | 'firewall' | 'tool' | 'key' | 'user' | 'policy' | 'group' | 'unknown'
+  id: number | string | null; revision: number; event: string; no_effect?: string
+  before: Record<string, unknown> | null; after: Record<string, unknown> | null; reverted_to?: number
 }
 export interface CheckpointAge { size: number; time: string; age_seconds: number }
 export interface ConsoleSession {
@@ -232,8 +232,8 @@ export interface WhatIfResult {
   reproduced: WhatIfReproduced; limitations: WhatIfLimitation[]; elapsed_ms: number
 }
 export interface WhatIfRule {
-  kind: 'routing' | 'firewall'; id: number; name: string; action: 'add' | 'change' | 'remove'; before: number
-  after: number; changed: number
+  kind: 'routing' | 'firewall' | 'tool'; id: number; name: string; action: 'add' | 'change' | 'remove'
+  before: number; after: number; changed: number
 }
 /** The fields of forms, but for lists and objects. */
 export const FORMS = {

@@ -19,7 +19,7 @@ const RULE: FirewallRule = {
 }
 
 const setOf = (userId: number, ...firewall: readonly FirewallRule[]): RuleSet => {
-  return { ownerId: userId, position: 0, routing: [], firewall }
+  return { ownerId: userId, position: 0, routing: [], firewall, tool: [] }
 }
 
 /** A cache that only wraps rule sets. `compiledFor` lists the user of each compilation. */

@@ -1,8 +1,5 @@
 import { expect } from 'chai'
-import { createOperatorRegistry } from '../../../../core/pipeline/registries.ts'
 import { showAuditEntry, toAuditEntries } from '../../../../plugins/audit/audit-entries.ts'
-import { createFirewallRuleKind } from '../../../../plugins/firewall/rule-kind.ts'
-import { createRoutingRuleKind } from '../../../../plugins/routing/rule-kind.ts'
 import { EVENTS } from '../../../../projections/events/registry.ts'
 import type { PastEvent } from '../../../../projections/past-events.ts'
 import {
@@ -17,11 +14,10 @@ import {
   updated,
   userCreated,
 } from '../../../support/past-events.ts'
+import { TEST_KINDS } from '../../../support/rules.ts'
 
-const firewallRuleKind = createFirewallRuleKind(false)
-const kinds = { routing: createRoutingRuleKind(createOperatorRegistry()), firewall: firewallRuleKind }
 const entriesOf = async (events: readonly PastEvent[]) =>
-  (await toAuditEntries(events, kinds)).map((entry) => showAuditEntry(entry))
+  (await toAuditEntries(events, TEST_KINDS)).map((entry) => showAuditEntry(entry))
 
 describe('toAuditEntries', () => {
   it('includes actor, time, and the state before and after each change', async () => {
@@ -120,7 +116,7 @@ describe('toAuditEntries', () => {
     const types = EVENTS.types.filter((type) => !isShared.test(type) && !isAccess.test(type))
     const events = types.map((type) => ({ type, data: type.includes('Rule') ? data : { userId: 1 } }))
     for (const [index, { kind }] of (
-      await toAuditEntries(pastEvents(...(events as never[])), kinds)
+      await toAuditEntries(pastEvents(...(events as never[])), TEST_KINDS)
     ).entries()) {
       expect(kind, types[index]).not.to.equal('unknown')
     }

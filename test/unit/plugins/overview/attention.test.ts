@@ -1,17 +1,10 @@
 import { expect } from 'chai'
-import { createOperatorRegistry } from '../../../../core/pipeline/registries.ts'
-import { createFirewallRuleKind } from '../../../../plugins/firewall/rule-kind.ts'
 import type { UsageGroup } from '../../../../plugins/ledger/store/queries.ts'
 import { checkLog, checkPolicyRules } from '../../../../plugins/overview/attention.ts'
 import { showFigures } from '../../../../plugins/overview/series.ts'
-import { createRoutingRuleKind } from '../../../../plugins/routing/rule-kind.ts'
 import type { Policy } from '../../../../projections/events/policies.ts'
-import { firewallRule, routingRule, ruleSet } from '../../../support/rules.ts'
+import { firewallRule, routingRule, ruleSet, TEST_KINDS } from '../../../support/rules.ts'
 
-const KINDS = {
-  routing: createRoutingRuleKind(createOperatorRegistry()),
-  firewall: createFirewallRuleKind(false),
-}
 const NOW = Date.parse('2026-12-20T00:00:00Z')
 
 describe('what needs attention', () => {
@@ -38,7 +31,7 @@ describe('what needs attention', () => {
   const used = [{ rule: { kind: 'firewall', id: 11 }, requests: 3 } as UsageGroup]
   const check = async (isEnabled: boolean) => {
     const policies = { policies: () => [policy(isEnabled)], rulesOf: () => rules }
-    const found = await checkPolicyRules(policies, KINDS, used, NOW)
+    const found = await checkPolicyRules(policies, TEST_KINDS, used, NOW)
     return found.map(({ code, rule }) => [code, rule?.kind, rule?.id])
   }
 
@@ -61,7 +54,7 @@ describe('what needs attention', () => {
       }),
     )
     const policies = { policies: () => [policy(true)], rulesOf: () => ruleSet(broken) }
-    const found = await checkPolicyRules(policies, KINDS, [], NOW)
+    const found = await checkPolicyRules(policies, TEST_KINDS, [], NOW)
     expect(found.map(({ code, severity }) => [code, severity])).to.deep.equal([
       ['pattern_not_evaluable', 'error'],
       ['pattern_not_evaluable', 'error'],

@@ -1,13 +1,12 @@
 import { expect } from 'chai'
 import { ROOT_ACTOR } from '../../../../core/event-log/actor.ts'
-import { createOperatorRegistry } from '../../../../core/pipeline/registries.ts'
-import { createFirewallRuleKind } from '../../../../plugins/firewall/rule-kind.ts'
-import { createRoutingRuleKind } from '../../../../plugins/routing/rule-kind.ts'
+import type { RuleKind } from '../../../../plugins/rules/rule-kind.ts'
 import { type ApplyTerms, applyFile } from '../../../../plugins/rules-file/apply.ts'
 import type { RulesFile } from '../../../../plugins/rules-file/schemas.ts'
 import type { DomainEvent } from '../../../../projections/events/registry.ts'
 import { type CommandNode, given } from '../../../support/given.ts'
 import { firewallRule } from '../../../support/policies.ts'
+import { TEST_KINDS } from '../../../support/rules.ts'
 
 const POLICY = 10
 const GROUP = 20
@@ -50,11 +49,10 @@ const apply =
   (file: RulesFile, { meanwhile = [], ...terms }: Applied = {}) =>
   (node: CommandNode) => {
     const waiting = [...meanwhile]
-    const firewall = createFirewallRuleKind(false)
-    const prepare: typeof firewall.prepare = () => node.append(...waiting.splice(0))
+    const prepare: RuleKind['prepare'] = () => node.append(...waiting.splice(0))
     const services = {
       ...node,
-      kinds: { routing: createRoutingRuleKind(createOperatorRegistry()), firewall: { ...firewall, prepare } },
+      kinds: { ...TEST_KINDS, firewall: { ...TEST_KINDS.firewall, prepare } },
       ids: { reserve: async () => 100 },
     }
     return applyFile(file, terms, services as never, { actor: ROOT_ACTOR })

@@ -1,12 +1,7 @@
 import { expect } from 'chai'
-import { createOperatorRegistry } from '../../../../core/pipeline/registries.ts'
-import { createFirewallRuleKind } from '../../../../plugins/firewall/rule-kind.ts'
-import { createRoutingRuleKind } from '../../../../plugins/routing/rule-kind.ts'
 import { diffRules } from '../../../../plugins/rules/diff-rules.ts'
-import { firewallRule, routingRule, ruleSet } from '../../../support/rules.ts'
+import { firewallRule, routingRule, ruleSet, TEST_KINDS } from '../../../support/rules.ts'
 
-const firewallRuleKind = createFirewallRuleKind(false)
-const kinds = { routing: createRoutingRuleKind(createOperatorRegistry()), firewall: firewallRuleKind }
 const noChanges = { added: [], changed: [], removed: [] }
 
 describe('diffRules', () => {
@@ -19,14 +14,22 @@ describe('diffRules', () => {
       [firewallRule({ id: 2, revision: 5, updated_at: 'later' })],
       [routingRule({ id: 3, match_json: { mode: 'cost', task: 'a' }, revision: 2 })],
     )
-    expect(diffRules(before, after, kinds)).to.deep.equal({ routing: noChanges, firewall: noChanges })
+    expect(diffRules(before, after, TEST_KINDS)).to.deep.equal({
+      routing: noChanges,
+      firewall: noChanges,
+      tool: noChanges,
+    })
   })
 
   it('shows added and removed rules as the API does', () => {
     const [old, fresh] = [firewallRule({ id: 2 }), firewallRule({ id: 3 })]
-    expect(diffRules(ruleSet([old]), ruleSet([fresh]), kinds)).to.deep.equal({
+    expect(diffRules(ruleSet([old]), ruleSet([fresh]), TEST_KINDS)).to.deep.equal({
       routing: noChanges,
-      firewall: { added: [firewallRuleKind.show(fresh)], changed: [], removed: [firewallRuleKind.show(old)] },
+      firewall: {
+        added: [TEST_KINDS.firewall.show(fresh)],
+        changed: [],
+        removed: [TEST_KINDS.firewall.show(old)],
+      },
     })
   })
 
@@ -38,7 +41,7 @@ describe('diffRules', () => {
       is_enabled: { from: true, to: false },
       match_json: { from: { contains: ['a'] }, to: { contains: ['a', 'b'] } },
     }
-    expect(diffRules(ruleSet([], [before]), ruleSet([], [after]), kinds)).to.deep.equal({
+    expect(diffRules(ruleSet([], [before]), ruleSet([], [after]), TEST_KINDS)).to.deep.equal({
       routing: { added: [], changed: [{ id: 2, name: 'New', changes }], removed: [] },
       firewall: noChanges,
     })

@@ -14,7 +14,7 @@ const TARGET = { provider: 'openai', model: 'gpt-4o', entry: model('gpt-4o', 'op
 const TOKENS = { input: 10, cached: 0, cacheWrite: 0, output: 10, reasoning: 0 }
 const USD = 1_000_000_000
 
-const RULES = { ownerId: 1, routing: [], firewall: [], position: 0 }
+const RULES = { ownerId: 1, routing: [], firewall: [], tool: [], position: 0 }
 
 async function exchangeOf(limits: Partial<Account>): Promise<EndedExchange> {
   const account: Account = { userId: 1, name: 'Ada', plan: 'paid', keyId: 'k', position: 1, ...limits }
