@@ -1,13 +1,13 @@
 import type { CooperativeYield } from '../util/cooperative-yield.ts'
 import { parseJson } from '../util/json.ts'
 
-const OBJECT = 0x7b
-const OBJECT_END = 0x7d
-const LIST = 0x5b
-const LIST_END = 0x5d
-const COMMA = 0x2c
-const COLON = 0x3a
-const QUOTE = 0x22
+export const OBJECT = 0x7b
+export const OBJECT_END = 0x7d
+export const LIST = 0x5b
+export const LIST_END = 0x5d
+export const COMMA = 0x2c
+export const COLON = 0x3a
+export const QUOTE = 0x22
 
 /** A number or a word. */
 const LITERAL = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)/y
@@ -49,15 +49,18 @@ export function* isJsonInSteps(source: string): Generator<undefined, boolean> {
       expected = 'value'
       index += 1
     } else if (expected === 'key' || expected === 'key or end') {
-      index = endOfString(source, index)
-      if (index === -1) return false
+      const name = readShortString(source, index) ?? (yield* readString(source, index))
+      if (name === undefined) return false
+      index = name.end
       expected = 'colon'
     } else if (code === OBJECT || code === LIST) {
       open.push(code)
       expected = code === OBJECT ? 'key or end' : 'value or end'
       index += 1
     } else {
-      index = code === QUOTE ? endOfString(source, index) : endOfLiteral(source, index)
+      if (code === QUOTE)
+        index = (readShortString(source, index) ?? (yield* readString(source, index)))?.end ?? -1
+      else index = endOfLiteral(source, index)
       if (index === -1) return false
       expected = open.length === 0 ? 'nothing' : 'comma or end'
     }
@@ -65,7 +68,7 @@ export function* isJsonInSteps(source: string): Generator<undefined, boolean> {
   return expected === 'nothing'
 }
 
-function skipSpace(source: string, from: number): number {
+export function skipSpace(source: string, from: number): number {
   let index = from
   while (isSpace(source.charCodeAt(index))) index += 1
   return index
@@ -75,28 +78,82 @@ function isSpace(code: number): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 }
 
-/** -1 if there is no valid string. */
-function endOfString(source: string, start: number): number {
-  if (source.charCodeAt(start) !== QUOTE) return -1
-  const end = findStringEnd(source, start)
-  const literal = source.slice(start, end)
-  return end === -1 || (SPECIAL.test(literal) && parseJson(literal) === undefined) ? -1 : end
+/** A string of a JSON document. */
+export interface JsonString {
+  /** The index behind the closing quote. */
+  readonly end: number
+  readonly text: string
 }
 
-/** Returns the index behind the closing quote of the string at `start`; -1 if there is none. */
-function findStringEnd(source: string, start: number): number {
-  let end = source.indexOf('"', start + 1)
-  while (end !== -1 && isEscaped(source, end)) end = source.indexOf('"', end + 1)
-  return end === -1 ? -1 : end + 1
+/** Longer strings are read and written in pieces. */
+const MAX_PIECE = 65_536
+
+/** Reads the string at `start` if it is short and has no escapes. Undefined for all others. */
+export function readShortString(source: string, start: number): JsonString | undefined {
+  if (source.charCodeAt(start) !== QUOTE) return undefined
+  const quote = source.indexOf('"', start + 1)
+  if (quote === -1 || quote - start > MAX_PIECE) return undefined
+  const text = source.slice(start + 1, quote)
+  return SPECIAL.test(text) ? undefined : { end: quote + 1, text }
 }
 
-function isEscaped(source: string, index: number): boolean {
+/** Reads the string at `start`, a long one in steps. Undefined if there is no valid string. */
+export function* readString(source: string, start: number): Generator<undefined, JsonString | undefined> {
+  if (source.charCodeAt(start) !== QUOTE) return undefined
+  let text = ''
+  for (let from = start + 1; ; ) {
+    const piece = source.slice(from, from + MAX_PIECE)
+    const quote = findQuote(piece)
+    const literal = piece.slice(0, quote === -1 ? endOfEscapes(piece) : quote)
+    const decoded = SPECIAL.test(literal) ? parseJson(`"${literal}"`) : literal
+    if (typeof decoded !== 'string' || (quote === -1 && piece.length < MAX_PIECE)) return undefined
+    text += decoded
+    if (quote !== -1) return { end: from + quote + 1, text }
+    from += literal.length
+    yield
+  }
+}
+
+/** The index of the first quote that is not escaped; -1 if there is none. */
+function findQuote(piece: string): number {
+  let quote = piece.indexOf('"')
+  while (quote !== -1 && isEscaped(piece, quote)) quote = piece.indexOf('"', quote + 1)
+  return quote
+}
+
+/** Where a piece of a string ends so that it cuts no escape. */
+function endOfEscapes(piece: string): number {
+  const last = piece.lastIndexOf('\\')
+  return last < piece.length - LONGEST_ESCAPE || isEscaped(piece, last) ? piece.length : last
+}
+
+const LONGEST_ESCAPE = '\\u0000'.length
+
+function isEscaped(piece: string, index: number): boolean {
   let backslashes = 0
-  while (source.charCodeAt(index - backslashes - 1) === 0x5c) backslashes += 1
+  while (piece.charCodeAt(index - backslashes - 1) === 0x5c) backslashes += 1
   return backslashes % 2 === 1
 }
 
-function endOfLiteral(source: string, start: number): number {
+/** The JSON of a string, a long one in steps. */
+export function* writeString(text: string): Generator<undefined, string> {
+  if (text.length <= MAX_PIECE) return JSON.stringify(text)
+  const pieces: string[] = []
+  for (let from = 0; from < text.length; ) {
+    const end = from + MAX_PIECE
+    const to = isHighSurrogate(text.charCodeAt(end - 1)) ? end + 1 : end
+    pieces.push(JSON.stringify(text.slice(from, to)).slice(1, -1))
+    from = to
+    yield
+  }
+  return `"${pieces.join('')}"`
+}
+
+function isHighSurrogate(code: number): boolean {
+  return code >= 0xd800 && code <= 0xdbff
+}
+
+export function endOfLiteral(source: string, start: number): number {
   LITERAL.lastIndex = start
   return LITERAL.test(source) ? LITERAL.lastIndex : -1
 }
@@ -126,10 +183,7 @@ export const MAX_IMMEDIATE_JSON = 40_000
  */
 export function rewriteJsonText(source: string, rewrite: RewriteToken): RewrittenJson | undefined {
   if (!mayBeDocument(source) || parseJson(source) === undefined) return undefined
-  const steps = rewriteInSteps(source, rewrite)
-  let step = steps.next()
-  while (!step.done) step = steps.next()
-  return step.value
+  return runImmediately(rewriteInSteps(source, rewrite))
 }
 
 /** Like `rewriteJsonText`, in time slices. */
@@ -142,7 +196,13 @@ export async function rewriteLongJsonText(
   return runInSlices(rewriteInSteps(source, rewrite), slice)
 }
 
-async function runInSlices<Result>(
+export function runImmediately<Result>(steps: Generator<undefined, Result>): Result {
+  let step = steps.next()
+  while (!step.done) step = steps.next()
+  return step.value
+}
+
+export async function runInSlices<Result>(
   steps: Generator<undefined, Result>,
   slice: CooperativeYield,
 ): Promise<Result> {
@@ -162,11 +222,13 @@ function* rewriteInSteps(source: string, rewrite: RewriteToken): Generator<undef
   let count = 0
   for (let start = nextToken(source, 0); start < source.length; ) {
     const isString = source.charCodeAt(start) === QUOTE
-    const end = isString ? findStringEnd(source, start) : endOfNumber(source, start)
-    const text = isString ? decodeString(source.slice(start, end)) : source.slice(start, end)
+    // The cast is safe, because the document is valid.
+    const { end, text } = isString
+      ? (readShortString(source, start) ?? ((yield* readString(source, start)) as JsonString))
+      : readNumber(source, start)
     const rewritten = isString ? rewrite(text) : rewriteNumber(text, rewrite)
     if (rewritten !== text) {
-      parts.push(source.slice(copiedTo, start), JSON.stringify(rewritten))
+      parts.push(source.slice(copiedTo, start), yield* writeString(rewritten))
       copiedTo = end
       hasChangedKey ||= isString && /^\s*:/.test(source.slice(end, end + 100))
     }
@@ -219,19 +281,15 @@ function isDigit(code: number): boolean {
   return code >= 0x30 && code <= 0x39
 }
 
-function endOfNumber(source: string, start: number): number {
+function readNumber(source: string, start: number): JsonString {
   let end = start + 1
   while (isNumberPart(source.charCodeAt(end))) end += 1
-  return end
+  return { end, text: source.slice(start, end) }
 }
 
 /** A digit, or one of `.`, `+`, `-`, `e` and `E`. The document is valid, so nothing else needs a check. */
 function isNumberPart(code: number): boolean {
   return isDigit(code) || code === MINUS || code === 0x2b || code === 0x2e || code === 0x65 || code === 0x45
-}
-
-function decodeString(literal: string): string {
-  return literal.includes('\\') ? String(parseJson(literal)) : literal.slice(1, -1)
 }
 
 /** Counts the different keys of each object. Not recursive, because documents may be deep. */

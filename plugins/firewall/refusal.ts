@@ -54,7 +54,7 @@ export function toRefusalError({ rule, origin, reason }: FirewallRefusal): Gatew
 }
 
 /** A blocked reply is the answer to a request. */
-const REFUSED: Readonly<Record<FirewallScope, string>> = {
+export const REFUSED: Readonly<Record<FirewallScope, string>> = {
   prompt: 'Request',
   response: 'Request',
   tool_call: 'Tool call',

@@ -1,11 +1,14 @@
-import type { ChatRequest, RuleSet } from '../../core/contract/index.ts'
+import type { GatewayError, RuleSet } from '../../core/contract/index.ts'
+import { INSPECTED, type Inspection } from '../../core/inspection/inspection.ts'
+import { TOOL_DEFINITION, TOOL_RESULT } from '../../core/inspection/tool-inspection.ts'
+import { MAX_SLOTS, toToolRequest } from '../../core/inspection/tool-request.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import { forEachRuleSet } from '../rules/index.ts'
 import type { CompiledFirewall } from './compile.ts'
 import type { EvaluationOptions, FirewallOutcome } from './evaluate.ts'
 import type { ToolFirewall, ToolFirewallCaller, ToolFirewallScope } from './index.ts'
 import { recordOutcome } from './record-outcome.ts'
-import { toRefusalError } from './refusal.ts'
+import { firewallError, REFUSED, toRefusalError } from './refusal.ts'
 import { RuleWalk } from './rule-walk.ts'
 
 /** What the inspection shares with that of requests. */
@@ -31,27 +34,43 @@ export function createToolFirewall(parts: ToolFirewallParts): ToolFirewall {
         if (outcome.unfinished.length > 0) parts.logUnfinished(caller, outcome.unfinished)
         if (outcome.refusal !== undefined) throw toRefusalError(outcome.refusal)
       })
-      let request = toRequest(json)
-      const visited = forEachRuleSet(caller, (rules) =>
-        chain(parts.compiled(rules, scope), (firewall) =>
-          chain(walk.visit(firewall, request), (masked): MaybePromise<void> => {
-            request = masked
+      return chain(toToolRequest(json, POSITIONS[scope]), (read) => {
+        if (read === undefined) throw tooManyPartsError(scope)
+        const { write } = read
+        let { request } = read
+        const visited = forEachRuleSet(caller, (rules) =>
+          chain(parts.compiled(rules, scope), (firewall) =>
+            chain(walk.visit(firewall, request), (masked): MaybePromise<void> => {
+              request = masked
+            }),
+          ),
+        )
+        return chain(visited, () =>
+          chain(chain(walk.settle(request), write), ({ json: masked, hasKeyCollision }) => {
+            if (hasKeyCollision) throw equalNamesError(scope)
+            return { json: masked, ...record }
           }),
-        ),
-      )
-      return chain(visited, () =>
-        chain(walk.settle(request), (settled) => ({ json: toJson(settled), ...record })),
-      )
+        )
+      })
     },
   }
 }
 
-/** A request in which the JSON text is inspected like the arguments of a tool call. */
-function toRequest(json: string): ChatRequest {
-  const call = { id: '', type: 'function', function: { name: '', arguments: json } } as const
-  return { messages: [{ role: 'assistant', tool_calls: [call] }] }
+/** What rules inspect in each text. */
+const POSITIONS: Readonly<Record<ToolFirewallScope, Inspection>> = {
+  tool_call: INSPECTED,
+  tool_result: TOOL_RESULT,
+  prompt: TOOL_DEFINITION,
 }
 
-function toJson({ messages: [message] }: ChatRequest): string {
-  return message?.tool_calls?.[0]?.function?.arguments ?? ''
+function tooManyPartsError(scope: ToolFirewallScope): GatewayError {
+  const message =
+    `${REFUSED[scope]} blocked: it has more than ${MAX_SLOTS} texts and fields, so firewall rules cannot ` +
+    'inspect it. Answer with fewer content blocks, or with structured content.'
+  return firewallError('firewall_timeout', message)
+}
+
+function equalNamesError(scope: ToolFirewallScope): GatewayError {
+  const message = `${REFUSED[scope]} blocked by firewall rules: masks make two names of an object equal.`
+  return firewallError('firewall_blocked', message)
 }
