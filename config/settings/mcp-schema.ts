@@ -1,4 +1,5 @@
 import { StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
+import { McpLimits } from './mcp-limits-schema.ts'
 
 const text = (description: string) => Type.String({ minLength: 1, maxLength: 4096, description })
 
@@ -67,4 +68,5 @@ export const McpSettings = StrictObject({
         'Tool servers that are programs of this machine, by name: lower-case letters, digits and hyphens.',
     }),
   ),
+  limits: McpLimits,
 })

@@ -330,7 +330,7 @@ export const SettingsSchema = Type.Object(
     }),
     audit: AuditSettings,
     identity: Type.Optional(IdentitySettings),
-    mcp: Type.Optional(McpSettings),
+    mcp: McpSettings,
     ledger: LedgerSettings,
     rate_limits: StrictObject({
       requests_per_minute: StrictObject(

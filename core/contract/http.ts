@@ -160,7 +160,7 @@ export interface OperatorScope {
  * The form of error bodies (docs/api.md, "Errors"). Third-party endpoints use `general`, or `openai` if
  * OpenAI clients call them.
  */
-export type ErrorStyle = 'general' | 'openai' | 'anthropic' | 'route'
+export type ErrorStyle = 'general' | 'openai' | 'anthropic' | 'route' | 'json-rpc'
 
 /** A response of an endpoint, by status. Without `body`, `events` and `text` it has no body. */
 export interface ResponseDescription {
@@ -230,8 +230,8 @@ export interface EndpointResponse {
   readonly body?: unknown
   /** The body as JSON text in UTF-8, in place of `body`. */
   readonly json?: Uint8Array
-  /** Complete SSE records, in place of a body; or parts of a text if `headers` has a content type. */
-  readonly stream?: AsyncIterable<string>
+  /** Complete SSE records, in place of a body; or parts of a body if `headers` has a content type. */
+  readonly stream?: AsyncIterable<string | Uint8Array>
 }
 
 /** A request to an endpoint, after validation. */

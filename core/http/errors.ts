@@ -46,6 +46,8 @@ export function formatError(
       request_id,
     }
   }
+  if (style === 'json-rpc')
+    return { jsonrpc: '2.0', id: null, error: { code: JSON_RPC_REFUSED, message, data: { code, ...extra } } }
   if (style === 'route') return { error: { type, message, code, ...(param && { param }), ...extra } }
   return {
     error: {
@@ -59,6 +61,9 @@ export function formatError(
     },
   }
 }
+
+/** The class of JSON-RPC for errors of servers. */
+const JSON_RPC_REFUSED = -32_000
 
 const message = Type.String({ description: 'What happened, and what to do.' })
 const type = Type.String({ description: 'The class of the error.' })
@@ -115,6 +120,23 @@ const SCHEMAS = {
     {
       type: Type.Literal('error', { description: 'Always error.' }),
       request_id: Type.String({ description: 'Id of the request.' }),
+    },
+  ),
+  'json-rpc': errorSchema(
+    'JsonRpcError',
+    {
+      code: Type.Integer({ description: 'The class of the error in JSON-RPC.' }),
+      message,
+      data: Type.Optional(
+        Type.Object({ code: Type.Optional(code), retry_after }, { description: 'Details for programs.' }),
+      ),
+    },
+    {
+      jsonrpc: Type.Literal('2.0', { description: 'The version of JSON-RPC.' }),
+      id: Type.Unsafe<string | number | null>({
+        type: ['string', 'number', 'null'],
+        description: 'The id of the request; null if it is not known.',
+      }),
     },
   ),
   route: errorSchema('RouteError', { type, message, code, param: Type.Optional(param), meta, retry_after }),

@@ -178,7 +178,7 @@ export function createResponseSender(keepAlives: KeepAlives, form: StreamForm): 
 type MarkFailure = (ctx: GatewayContext) => void
 
 /** Sets SSE records as an ordinary Koa body. */
-export function sendEventStream(ctx: GatewayContext, records: AsyncIterable<string>): void {
+export function sendEventStream(ctx: GatewayContext, records: AsyncIterable<string | Uint8Array>): void {
   setStreamHeaders(ctx)
   ctx.body = toReadable(records)
 }
@@ -219,7 +219,7 @@ function setStreamHeaders(ctx: GatewayContext): void {
   for (const [name, value] of STREAM_HEADERS) ctx.set(name, value)
 }
 
-function toReadable(records: AsyncIterable<string>): Readable {
+function toReadable(records: AsyncIterable<string | Uint8Array>): Readable {
   return Readable.from(records, { objectMode: false })
 }
 

@@ -1,31 +1,76 @@
 import { definePlugin, optional, settingsOf } from '../../core/contract/index.ts'
+import { ProcessServices } from '../../core/pipeline/process-services.ts'
+import { Callers } from '../../projections/callers.ts'
 import { GatewayState } from '../../projections/state.ts'
+import { Approvals } from '../approvals/index.ts'
+import { ToolRules } from '../tool-rules/index.ts'
+import { createToolCatalog } from './catalog.ts'
+import { MCP_ERROR_CODES } from './errors.ts'
+import { ToolServers } from './index.ts'
+import { openFront } from './open-front.ts'
 import { createAddressGuard } from './servers/addresses.ts'
 import { createToolServerEndpoints } from './servers/endpoints.ts'
-import { createSecretReferences } from './servers/secret-references.ts'
+import type { ToolCatalog } from './servers/list-tools.ts'
+import { createSecretReferences, readSecret } from './servers/secret-references.ts'
 import { createToolServerState, ToolServerState } from './servers/state.ts'
+import { ToolCallLedger, ToolFirewall } from './services.ts'
 import type { McpSettings } from './settings.ts'
 
-/** Serves the tools of MCP servers (docs/guides/tool-servers.md). */
+/** The gateway for tools (docs/guides/mcp.md) of MCP servers (docs/guides/tool-servers.md). */
 export default definePlugin({
   name: 'mcp',
   after: ['auth'],
   uses: {
     state: GatewayState,
-    settings: optional(settingsOf<McpSettings>('mcp')),
+    settings: settingsOf<McpSettings>('mcp'),
     host: settingsOf<string>('host'),
+    process: ProcessServices,
+    callers: Callers,
+    cors: settingsOf<{ readonly origins: readonly string[] }>('cors'),
+    workers: settingsOf<number>('workers'),
+    redis: optional(settingsOf<string | null>('redis_url')),
+    catalog: optional(ToolServers),
+    rules: optional(ToolRules),
+    firewall: optional(ToolFirewall),
+    approvals: optional(Approvals),
+    ledger: optional(ToolCallLedger),
   },
   provides: [ToolServerState],
-  setup(_, { use: { state, settings = {}, host }, provide }) {
-    const { servers: programs = {} } = settings
-    provide(ToolServerState, createToolServerState(state.toolServers, programs))
+  setup(_, { use, provide, logger, store }) {
+    const { state, settings, callers, rules, firewall, approvals, ledger } = use
+    const { servers: programs = {}, limits, secret_folder: secretFolder } = settings
+    const servers = createToolServerState(state.toolServers, programs)
+    provide(ToolServerState, servers)
+    const addresses = createAddressGuard(settings.allow_private_addresses, use.host)
+    const front = openFront({
+      ...{ callers, logger, store, limits },
+      catalog: use.catalog ?? createToolCatalog(servers, NO_DEFINITIONS),
+      deciders: { rules, firewall, approvals, ledger },
+      version: use.process.version,
+      hasOtherProcesses: use.workers > 1 || Boolean(use.redis),
+      origins: use.cors.origins,
+      addresses,
+      readSecret: (reference) => readSecret(reference, secretFolder),
+    })
     return {
-      endpoints: createToolServerEndpoints({
-        ...state,
-        addresses: createAddressGuard(settings.allow_private_addresses, host),
-        secrets: createSecretReferences(settings),
-        isProgram: (name) => Object.hasOwn(programs, name),
-      }),
+      errorCodes: MCP_ERROR_CODES,
+      endpoints: [
+        ...createToolServerEndpoints({
+          ...state,
+          addresses,
+          secrets: createSecretReferences(settings),
+          isProgram: (name) => Object.hasOwn(programs, name),
+        }),
+        ...front.endpoints,
+      ],
+      close: front.close,
     }
   },
 })
+
+/** Nothing is served whose definition was not approved. */
+const NO_DEFINITIONS: ToolCatalog = {
+  observe: async () => [],
+  tool: () => 'pending',
+  onChanged: () => () => undefined,
+}

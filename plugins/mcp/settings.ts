@@ -1,4 +1,5 @@
 import type { ToolServerPolicy } from '../../projections/events/tool-servers.ts'
+import type { McpLimits } from './upstream/upstream.ts'
 
 /** The setting `mcp`, as `config/settings/mcp-schema.ts` declares it. */
 export interface McpSettings {
@@ -10,6 +11,7 @@ export interface McpSettings {
   readonly secret_folder?: string
   /** Programs, by the name of the server. */
   readonly servers?: Readonly<Record<string, ProgramServerSettings>>
+  readonly limits: McpLimits
 }
 
 /** A server that is a program of this machine, which the gateway starts. */

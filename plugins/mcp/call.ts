@@ -1,0 +1,346 @@
+import {
+  GatewayError,
+  type JsonObject,
+  type RuleTraceEntry,
+  type Warning,
+} from '../../core/contract/index.ts'
+import type { ToolCaller, ToolVerdict } from '../tool-rules/index.ts'
+import { digestOf } from './canonical-json.ts'
+import type { ServedTool, ToolCatalog, ToolServer } from './catalog.ts'
+import { mcpError } from './errors.ts'
+import { objectOf, parameterHeaders, RPC, RpcError } from './protocol.ts'
+import type { Deciders, ToolCallRecord } from './services.ts'
+import { type Bytes, type Outcome, type ResultBody, textResult } from './upstream/envelope.ts'
+import type { Upstreams } from './upstream/servers.ts'
+import type { ClientAnswer, UpstreamContext, UpstreamMessage } from './upstream/upstream.ts'
+
+/** What a call uses, and how rules name it: prompts and resources are ruled like tools. */
+export type CallKind = 'tool' | 'prompt' | 'resource'
+
+export function nameForRules(kind: CallKind, name: string): string {
+  return kind === 'tool' ? name : `${kind}:${name}`
+}
+
+/** A call of a tool, or of a prompt or resource. */
+export interface PreparedCall {
+  /** `req_…` */
+  readonly id: string
+  /** `performance.now()` when the request arrived. */
+  readonly startedAt: number
+  readonly caller: ToolCaller
+  readonly rulesPosition: number
+  /** Which calls belong together, as the caller says. */
+  readonly sessionId: string | undefined
+  /** Servers whose results the session has read. */
+  readonly read: ReadonlySet<string>
+  readonly server: ToolServer
+  readonly kind: CallKind
+  /** The name of the tool or prompt, or the URI of the resource. */
+  readonly name: string
+  readonly message: UpstreamMessage
+  readonly context: UpstreamContext
+  /** Records that the session reads a result of the server, before it does. */
+  noteRead(): Promise<void>
+}
+
+interface CallServices {
+  readonly catalog: ToolCatalog
+  readonly upstreams: Pick<Upstreams, 'request'>
+  readonly deciders: Deciders
+  /** Lists the tools of the server if it was not yet. */
+  ensureListed(server: ToolServer, context: UpstreamContext): Promise<void>
+  readonly limits: { readonly max_inspected_bytes: number }
+}
+
+/** What is known of a call so far, for its record. */
+interface CallNotes {
+  argumentsDigest: string
+  verdict: ToolCallRecord['verdict']
+  revision?: number
+  trace: RuleTraceEntry[]
+  warnings: Warning[]
+  upstreamMs: number
+}
+
+/**
+ * Makes one call: decides whether it may be made, sends it, inspects what goes out and comes back, and
+ * records it. Rejects with the error for the caller.
+ */
+export async function callTool(services: CallServices, call: PreparedCall): Promise<Outcome> {
+  const args = objectOf(call.message.params.arguments)
+  const notes: CallNotes = {
+    ...{ argumentsDigest: digestOf(args), verdict: 'allowed', trace: [], warnings: [], upstreamMs: 0 },
+  }
+  const record = (resultBytes: number, error?: unknown) =>
+    recordCall(services, call, notes, resultBytes, error)
+  try {
+    const tool = await findTool(services, call, notes)
+    const verdict = await decide(services, call, args, notes)
+    const message = await inspectArguments(services, call, notes, tool)
+    if (verdict?.action === 'require_approval') await requireApproval(services, call, verdict, message, notes)
+    const outcome = await send(services, call, message, notes)
+    if ('error' in outcome) {
+      notes.verdict = 'failed'
+      record(0)
+      return outcome
+    }
+    const result = await inspectResult(services, call, outcome.result, notes)
+    await call.noteRead()
+    return { result: recordedResult(result, record) }
+  } catch (error) {
+    if (notes.verdict === 'allowed' || notes.verdict === 'approved') notes.verdict = 'failed'
+    record(0, error)
+    throw error
+  }
+}
+
+/** The definition must be one that an operator has approved, or that needs no approval. */
+async function findTool(
+  { catalog, ensureListed }: CallServices,
+  { server, kind, name, context }: PreparedCall,
+  notes: CallNotes,
+): Promise<ServedTool | undefined> {
+  if (kind !== 'tool') return undefined
+  await ensureListed(server, context)
+  const tool = catalog.tool(server, name)
+  if (typeof tool === 'object') {
+    notes.revision = tool.revision
+    return tool
+  }
+  notes.verdict = 'not_served'
+  if (tool === 'unknown') throw unknownError(kind, name)
+  if (tool === 'changed') {
+    const message = `The definition of ${name} has changed. An operator must approve the new one.`
+    throw mcpError('tool_changed', message)
+  }
+  throw mcpError('tool_not_approved', `An operator must approve the tool ${name} before it can be called.`)
+}
+
+/** The same for what does not exist and for what is hidden. */
+function unknownError(kind: CallKind, name: string): Error {
+  if (kind !== 'resource') return mcpError('tool_not_found', `Unknown ${kind}: ${name}`)
+  return new RpcError(RPC.resourceNotFound, `Unknown resource: ${name}`, { data: { uri: name } })
+}
+
+async function decide(
+  { deciders: { rules } }: CallServices,
+  { caller, server, kind, name, read }: PreparedCall,
+  args: JsonObject,
+  notes: CallNotes,
+): Promise<ToolVerdict | undefined> {
+  const tool = nameForRules(kind, name)
+  const verdict = await rules?.decide(caller, { server: server.name, tool, arguments: args, read })
+  notes.trace.push(...(verdict?.trace ?? []))
+  notes.warnings.push(...(verdict?.warnings ?? []))
+  const action = verdict?.action ?? (server.default === 'allow' ? 'allow' : 'deny')
+  if (action === 'hide') {
+    notes.verdict = 'hidden'
+    throw unknownError(kind, name)
+  }
+  if (action === 'deny') {
+    notes.verdict = 'denied'
+    const rule = verdict?.rule
+    const why = rule === undefined ? 'no rule allows it' : `the rule "${rule.name}" denies it`
+    const meta = rule === undefined ? {} : { meta: { rule_id: rule.id, rule: rule.name } }
+    throw mcpError('tool_denied', `The call of ${name} was refused: ${why}.`, meta)
+  }
+  return verdict
+}
+
+/** Returns the message with the arguments that may be sent. */
+async function inspectArguments(
+  { deciders: { firewall } }: CallServices,
+  { caller, message }: PreparedCall,
+  notes: CallNotes,
+  tool: ServedTool | undefined,
+): Promise<UpstreamMessage> {
+  const { argumentsText } = message
+  let sent = message
+  if (
+    firewall !== undefined &&
+    argumentsText !== undefined &&
+    (await firewall.applies(caller, 'tool_call'))
+  ) {
+    const json = await inspect(firewall, caller, 'tool_call', argumentsText, notes)
+    sent = { ...message, argumentsText: json, params: { ...message.params, arguments: JSON.parse(json) } }
+  }
+  if (tool === undefined) return sent
+  return { ...sent, headers: parameterHeaders(tool.definition.inputSchema, sent.params.arguments) }
+}
+
+async function inspect(
+  firewall: NonNullable<Deciders['firewall']>,
+  caller: ToolCaller,
+  scope: 'tool_call' | 'tool_result',
+  json: string,
+  notes: CallNotes,
+): Promise<string> {
+  try {
+    const inspected = await firewall.inspect(caller, scope, json)
+    notes.trace.push(...inspected.trace)
+    notes.warnings.push(...inspected.warnings)
+    return inspected.json
+  } catch (error) {
+    notes.verdict = 'blocked'
+    throw error
+  }
+}
+
+/** An approval is for exactly these arguments, under these rules, and once. */
+async function requireApproval(
+  { deciders: { approvals } }: CallServices,
+  { id, caller, sessionId, server, kind, name, rulesPosition }: PreparedCall,
+  { rule }: ToolVerdict,
+  message: UpstreamMessage,
+  notes: CallNotes,
+): Promise<void> {
+  notes.verdict = 'pending_approval'
+  if (approvals === undefined || rule === undefined)
+    throw mcpError('approval_required', `The call of ${name} needs an approval, and nobody can give one.`)
+  const {
+    status,
+    id: approvalId,
+    expiresAt,
+  } = await approvals.claim({
+    account: caller.account,
+    requestId: id,
+    sessionId,
+    server: server.name,
+    tool: nameForRules(kind, name),
+    argumentsDigest: notes.argumentsDigest,
+    rulesPosition,
+    rule: { id: rule.id, name: rule.name },
+    arguments: objectOf(message.params.arguments),
+  })
+  if (status === 'granted') {
+    notes.verdict = 'approved'
+    return
+  }
+  const meta = { approval_id: approvalId, expires_at: expiresAt }
+  if (status === 'denied') {
+    notes.verdict = 'denied'
+    throw mcpError('approval_denied', `The call of ${name} was not approved.`, { meta })
+  }
+  const text = `An operator must approve the call of ${name} (${approvalId}). Then call it again, unchanged.`
+  throw mcpError('approval_required', text, { meta })
+}
+
+async function send(
+  services: CallServices,
+  { server, context, caller }: PreparedCall,
+  message: UpstreamMessage,
+  notes: CallNotes,
+): Promise<Outcome> {
+  const sentAt = performance.now()
+  try {
+    const inspected = await inspectConversation(services, caller, context, notes)
+    return await services.upstreams.request(server, message, inspected)
+  } finally {
+    notes.upstreamMs = performance.now() - sentAt
+  }
+}
+
+/** What server and client say to each other during the call is inspected like results and arguments. */
+async function inspectConversation(
+  { deciders: { firewall } }: CallServices,
+  caller: ToolCaller,
+  context: UpstreamContext,
+  notes: CallNotes,
+): Promise<UpstreamContext> {
+  const { onRequest, onNotification } = context
+  if (firewall === undefined) return context
+  const readsResults = await firewall.applies(caller, 'tool_result')
+  const readsCalls = await firewall.applies(caller, 'tool_call')
+  const read = async (scope: 'tool_call' | 'tool_result', value: unknown) =>
+    JSON.parse(await inspect(firewall, caller, scope, JSON.stringify(value), notes))
+  return {
+    ...context,
+    ...(onRequest && {
+      async onRequest(method: string, params: JsonObject): Promise<ClientAnswer> {
+        const answer = await onRequest(method, readsResults ? await read('tool_result', params) : params)
+        return readsCalls && 'result' in answer ? { result: await read('tool_call', answer.result) } : answer
+      },
+    }),
+    ...(onNotification && {
+      onNotification(method: string, params: JsonObject) {
+        if (!readsResults) return onNotification(method, params)
+        void read('tool_result', params).then(
+          (masked) => onNotification(method, masked),
+          () => undefined,
+        )
+      },
+    }),
+  }
+}
+
+/** A result that nobody inspects is passed on as it arrives. */
+async function inspectResult(
+  { deciders: { firewall }, limits }: CallServices,
+  { caller }: PreparedCall,
+  result: ResultBody,
+  notes: CallNotes,
+): Promise<ResultBody> {
+  if (firewall === undefined || !(await firewall.applies(caller, 'tool_result'))) return result
+  const json = await result.text(limits.max_inspected_bytes)
+  return textResult(await inspect(firewall, caller, 'tool_result', json, notes))
+}
+
+/** Records the call once its result was sent. */
+function recordedResult(result: ResultBody, record: (bytes: number, error?: unknown) => void): ResultBody {
+  async function* message(id: string, members: string): Bytes {
+    let bytes = 0
+    try {
+      for await (const chunk of result.message(id, members)) {
+        bytes += chunk.length
+        yield chunk
+      }
+    } finally {
+      record(bytes)
+    }
+  }
+  return {
+    message,
+    isShort: (maxBytes) => result.isShort(maxBytes),
+    async text(maxBytes) {
+      const json = await result.text(maxBytes)
+      record(json.length)
+      return json
+    },
+  }
+}
+
+function recordCall(
+  { deciders: { ledger } }: CallServices,
+  call: PreparedCall,
+  notes: CallNotes,
+  resultBytes: number,
+  error: unknown,
+): void {
+  if (ledger === undefined) return
+  const { id, caller, sessionId, server, kind, name, message, startedAt } = call
+  const durationMs = performance.now() - startedAt
+  ledger.record({
+    id,
+    time: new Date(Date.now() - durationMs).toISOString(),
+    userId: caller.account.userId,
+    keyId: caller.account.keyId,
+    ...(sessionId !== undefined && { sessionId }),
+    server: server.name,
+    tool: nameForRules(kind, name),
+    ...(notes.revision !== undefined && { revision: notes.revision }),
+    argumentsDigest: notes.argumentsDigest,
+    verdict: notes.verdict,
+    ...(error !== undefined && { errorCode: GatewayError.isInstance(error) ? error.code : 'internal_error' }),
+    rules: notes.trace.map(({ kind: ruleKind, rule_id, name: ruleName, action, origin }) => ({
+      ...{ kind: ruleKind, id: rule_id, name: ruleName, action },
+      ...(origin !== undefined && { origin }),
+    })),
+    warnings: notes.warnings,
+    requestBytes: message.argumentsText?.length ?? 0,
+    resultBytes,
+    durationMs,
+    upstreamMs: notes.upstreamMs,
+    rulesPosition: call.rulesPosition,
+    read: [...call.read],
+  })
+}

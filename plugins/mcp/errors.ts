@@ -1,0 +1,61 @@
+import { type ErrorDefinition, errorsOf } from '../../core/contract/index.ts'
+
+const refused = 'permission_error'
+
+/** The codes of errors about tool calls: `error.data.code` of JSON-RPC responses. */
+export const MCP_ERROR_CODES = {
+  tool_denied: { status: 403, type: refused, description: 'A rule denies the call of the tool.' },
+  tool_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    description: 'The server has no such tool, or a rule hides it.',
+  },
+  tool_not_approved: {
+    status: 403,
+    type: refused,
+    description: 'No definition of the tool has been approved.',
+  },
+  tool_changed: {
+    status: 409,
+    type: refused,
+    description: 'The definition of the tool has changed, and the new one has not been approved.',
+  },
+  approval_required: {
+    status: 403,
+    type: refused,
+    description: 'An operator must approve this call. data.approval_id names the approval.',
+  },
+  approval_denied: { status: 403, type: refused, description: 'The approval of this call was denied.' },
+  tool_server_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    description: 'There is no such tool server, or it is not enabled.',
+  },
+  tool_server_unavailable: {
+    status: 503,
+    type: 'provider_error',
+    description: 'The tool server cannot be reached, fails, or has too many calls at once.',
+  },
+  tool_server_refused: {
+    status: 502,
+    type: 'provider_error',
+    description: 'The tool server refused the credentials.',
+  },
+  tool_call_timeout: {
+    status: 504,
+    type: 'provider_error',
+    description: 'The tool server did not answer in time.',
+  },
+  tool_result_too_large: {
+    status: 502,
+    type: 'provider_error',
+    description: 'The result of the tool exceeds a limit.',
+  },
+  mcp_session_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    description: 'The session has ended, or belongs to another caller. Begin again with initialize.',
+  },
+} satisfies Readonly<Record<string, ErrorDefinition>>
+
+export const mcpError = errorsOf(MCP_ERROR_CODES)

@@ -1,0 +1,165 @@
+import { type EndpointResponse, GatewayError } from '../../../core/contract/index.ts'
+import { RPC, RpcError, type RpcErrorObject, type RpcId } from '../protocol.ts'
+import type { Bytes } from '../upstream/envelope.ts'
+
+/** The response to a message, complete or as it arrives. */
+export interface Answer {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+  /** A JSON-RPC message. Undefined: the request was cancelled, and gets none. */
+  readonly message: Bytes | string | undefined
+}
+
+/** What may be sent to the client before the answer. Each is a JSON-RPC message. */
+export interface Channel {
+  send(json: string): void
+  /** Answers this request while its work goes on for another one. */
+  interrupt(answer: Answer): void
+}
+
+/** A client waits so long for a response without a head, which could tell it that the gateway works. */
+const SILENCE_MS = 10_000
+
+const MAX_QUEUED = 1000
+
+const KEEP_ALIVE = ': keep-alive\n\n'
+
+/**
+ * Responds with JSON if nothing precedes the answer, else with a stream of events, if the client accepts one.
+ */
+export async function respond(
+  work: (channel: Channel) => Promise<Answer>,
+  acceptsEvents: boolean,
+): Promise<EndpointResponse> {
+  const queue: string[] = []
+  let wake = () => {}
+  let interrupt: (answer: Answer) => void = () => {}
+  let isOver = false
+  const interrupted = new Promise<Answer>((resolve) => {
+    interrupt = resolve
+  })
+  const channel: Channel = {
+    send(json) {
+      if (isOver || !acceptsEvents || queue.length >= MAX_QUEUED) return
+      queue.push(json)
+      wake()
+    },
+    interrupt,
+  }
+  const answer = Promise.race([work(channel), interrupted])
+  const nextEvent = () =>
+    new Promise<Answer | 'event'>((resolve) => {
+      if (queue.length > 0) resolve('event')
+      else wake = () => resolve('event')
+    })
+  const first = acceptsEvents ? await firstOf([answer, nextEvent()], SILENCE_MS) : await answer
+  if (typeof first === 'object') return toJsonResponse(first)
+  return { status: 200, stream: stream() }
+
+  async function* stream(): AsyncGenerator<string | Uint8Array, void, undefined> {
+    try {
+      for (;;) {
+        for (let json = queue.shift(); json !== undefined; json = queue.shift()) yield toEvent(json)
+        const next = await firstOf([answer, nextEvent()], SILENCE_MS)
+        if (next === undefined) yield KEEP_ALIVE
+        if (typeof next !== 'object') continue
+        for (const json of queue.splice(0)) yield toEvent(json)
+        if (typeof next.message === 'string') yield toEvent(next.message)
+        else if (next.message !== undefined) yield* toEventParts(next.message)
+        return
+      }
+    } finally {
+      isOver = true
+    }
+  }
+}
+
+function toJsonResponse({ status, headers, message }: Answer): EndpointResponse {
+  if (message === undefined) return { status, headers: { ...headers, ...EVENTS }, body: '' }
+  const all = { 'content-type': 'application/json', ...headers }
+  if (typeof message === 'string') return { status, headers: all, body: message }
+  return { status, headers: all, stream: message }
+}
+
+const EVENTS = { 'content-type': 'text/event-stream' }
+
+function toEvent(json: string): string {
+  return `event: message\ndata: ${json.replaceAll(/[\r\n]+/g, ' ')}\n\n`
+}
+
+/** JSON has line ends between values only, where a space means the same. */
+async function* toEventParts(bytes: Bytes): AsyncGenerator<string | Uint8Array, void, undefined> {
+  yield 'event: message\ndata: '
+  for await (const chunk of bytes) yield withoutLineEnds(chunk)
+  yield '\n\n'
+}
+
+function withoutLineEnds(chunk: Buffer): Buffer {
+  if (!chunk.includes(0x0a) && !chunk.includes(0x0d)) return chunk
+  return Buffer.from(chunk.map((byte) => (byte === 0x0a || byte === 0x0d ? 0x20 : byte)))
+}
+
+/** Resolves to the first of them, or to undefined after a time. */
+async function firstOf<Value>(promises: readonly Promise<Value>[], ms: number): Promise<Value | undefined> {
+  let timer: NodeJS.Timeout | undefined
+  const timeout = new Promise<undefined>((resolve) => {
+    timer = setTimeout(resolve, ms, undefined).unref()
+  })
+  try {
+    return await Promise.race([...promises, timeout])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+export function resultAnswer(id: RpcId, result: unknown): Answer {
+  return { status: 200, message: JSON.stringify({ jsonrpc: '2.0', id, result }) }
+}
+
+/** Errors of servers are passed on as they are. */
+export function errorObjectAnswer(id: RpcId | undefined, error: RpcErrorObject, status = 200): Answer {
+  return { status, message: JSON.stringify({ jsonrpc: '2.0', id: id ?? null, error }) }
+}
+
+/** The JSON-RPC codes of errors of ours; the others are `refused`. */
+const RPC_CODES: Readonly<Record<string, number>> = {
+  tool_not_found: RPC.invalidParams,
+  mcp_session_not_found: RPC.sessionNotFound,
+  internal_error: RPC.internal,
+}
+
+/** These are about the endpoint or the session, not about the call. */
+const HTTP_CODES = new Set([
+  'tool_server_not_found',
+  'mcp_session_not_found',
+  'invalid_api_key',
+  'shutting_down',
+  'method_not_allowed',
+])
+
+/** Our codes for errors of the protocol, by their HTTP status. */
+const CODES_BY_STATUS: Readonly<Record<number, string>> = {
+  403: 'endpoint_not_allowed',
+  404: 'not_found',
+  415: 'unsupported_media_type',
+}
+
+/** Returns the response for an error. Undefined for one that is a bug. */
+export function errorAnswer(id: RpcId | undefined, error: unknown): Answer | undefined {
+  if (error instanceof RpcError) {
+    const { code, message, status } = error
+    const ours = CODES_BY_STATUS[status] ?? 'invalid_value'
+    const answer = errorObjectAnswer(id, { code, message, data: { ...error.data, code: ours } }, status)
+    return { ...answer, headers: { 'x-error-code': ours } }
+  }
+  if (!GatewayError.isInstance(error)) return undefined
+  const { code, message, status, details } = error
+  const { meta, retryAfter } = details
+  const data = { code, ...meta, ...(retryAfter !== undefined && { retry_after: retryAfter }) }
+  const answer = errorObjectAnswer(id, { code: RPC_CODES[code] ?? RPC.refused, message, data })
+  return {
+    ...answer,
+    status: HTTP_CODES.has(code) ? status : 200,
+    headers: { 'x-error-code': code, ...details.headers },
+  }
+}

@@ -1,0 +1,112 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { Account, JsonObject, RecordStore } from '../../../core/contract/index.ts'
+import { mcpError } from '../errors.ts'
+import type { SessionSlot, UpstreamSession } from '../upstream/upstream.ts'
+
+/** The session of a client that began with `initialize`. All processes know it. */
+export interface ClientSession {
+  /** A digest of the id that the client has. */
+  readonly key: string
+  readonly revision: string
+  readonly capabilities: JsonObject
+  readonly clientInfo: JsonObject | undefined
+  readonly logLevel: string | undefined
+}
+
+interface StoredSession extends Omit<ClientSession, 'key' | 'clientInfo' | 'logLevel'> {
+  readonly owner: string
+  readonly endpoint: string
+  readonly clientInfo?: JsonObject
+  readonly logLevel?: string
+  /** When it was stored, as a Unix time in milliseconds. */
+  readonly storedAt: number
+}
+
+/** A session that was not used for so long has ended. */
+const IDLE_S = 3600
+
+/** A session in use is stored again after so long. */
+const REFRESH_MS = 5 * 60_000
+
+/**
+ * Sessions in the store that all processes share. See docs/decisions/mcp.md, "A session belongs to its
+ * caller and its endpoint".
+ */
+export function createSessions(store: RecordStore) {
+  const recordOf = (key: string) => `session:${key}`
+
+  async function read(account: Account, endpoint: string, id: string) {
+    const key = digest(id)
+    const stored = (await store.get(recordOf(key))) as StoredSession | undefined
+    if (stored?.owner === ownerOf(account) && stored.endpoint === endpoint) return { key, stored }
+    const message = 'The session has ended, or is not yours. Begin again with initialize.'
+    throw mcpError('mcp_session_not_found', message)
+  }
+
+  async function save(key: string, session: Omit<StoredSession, 'storedAt'>): Promise<void> {
+    await store.set(recordOf(key), { ...session, storedAt: Date.now() } as unknown as JsonObject, IDLE_S)
+  }
+
+  return {
+    /** Returns the id of a new session. */
+    async open(
+      account: Account,
+      endpoint: string,
+      session: Omit<StoredSession, 'owner' | 'endpoint' | 'storedAt'>,
+    ): Promise<string> {
+      const id = randomBytes(32).toString('base64url')
+      await save(digest(id), { ...session, owner: ownerOf(account), endpoint })
+      return id
+    },
+    /** Rejects with `mcp_session_not_found` also for the session of another caller. */
+    async find(account: Account, endpoint: string, id: string): Promise<ClientSession> {
+      const { key, stored } = await read(account, endpoint, id)
+      if (Date.now() - stored.storedAt > REFRESH_MS) await save(key, stored)
+      const { revision, capabilities, clientInfo, logLevel } = stored
+      return { key, revision, capabilities, clientInfo, logLevel }
+    },
+    async setLogLevel(account: Account, endpoint: string, id: string, logLevel: string): Promise<void> {
+      const { key, stored } = await read(account, endpoint, id)
+      await save(key, { ...stored, logLevel })
+    },
+    /** Returns the key of the session that has ended. */
+    async end(account: Account, endpoint: string, id: string): Promise<string> {
+      const { key } = await read(account, endpoint, id)
+      await store.delete(recordOf(key))
+      return key
+    },
+    /** The session at a server that belongs to the session of a client, for all processes. */
+    slotOf(session: Pick<ClientSession, 'key'>, server: string, capabilities: JsonObject): SessionSlot {
+      const record = `upstream:${session.key}:${server}`
+      return {
+        key: session.key,
+        capabilities,
+        shared: {
+          load: async () => (await store.get(record)) as UpstreamSession | undefined,
+          save: (opened) => store.set(record, opened as unknown as JsonObject, IDLE_S),
+        },
+      }
+    },
+    /** Servers whose results a session has read. */
+    async readOf(key: string): Promise<ReadonlySet<string>> {
+      const names = await store.get(`read:${key}`)
+      return new Set(Array.isArray(names) ? names.map(String) : [])
+    },
+    async noteRead(key: string, known: ReadonlySet<string>, server: string): Promise<void> {
+      const current = await store.get(`read:${key}`)
+      const names = new Set([...known, ...(Array.isArray(current) ? current.map(String) : []), server])
+      await store.set(`read:${key}`, [...names], IDLE_S)
+    },
+  }
+}
+
+export type Sessions = ReturnType<typeof createSessions>
+
+/** Whose a session is: of one key, or of one subject of an identity provider. */
+export function ownerOf({ userId, keyId, identity }: Account): string {
+  return `${userId}:${identity === undefined ? keyId : `${identity.issuer}#${identity.subject}`}`
+}
+
+export function digest(text: string): string {
+  return createHash('sha256').update(text).digest('base64url')
+}

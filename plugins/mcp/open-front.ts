@@ -1,0 +1,62 @@
+import type { Logger } from 'pino'
+import type { Endpoint, RecordStore } from '../../core/contract/index.ts'
+import type { CallerSource } from '../../core/pipeline/inference.ts'
+import type { ToolCatalog } from './catalog.ts'
+import { upstreamContext } from './front/client-context.ts'
+import { createFrontEndpoints } from './front/endpoints.ts'
+import { createMailbox } from './front/mailbox.ts'
+import { createMerged } from './front/merge.ts'
+import { createParkedCalls } from './front/parked-calls.ts'
+import { createSessions } from './front/sessions.ts'
+import { createServerLists } from './lists.ts'
+import type { AddressGuard } from './servers/addresses.ts'
+import type { Deciders } from './services.ts'
+import type { ReadSecret } from './upstream/credentials.ts'
+import { createUpstreams } from './upstream/servers.ts'
+import type { McpLimits } from './upstream/upstream.ts'
+
+interface FrontOptions {
+  readonly catalog: ToolCatalog
+  readonly limits: McpLimits
+  readonly deciders: Deciders
+  readonly callers: CallerSource
+  readonly store: RecordStore
+  readonly logger: Logger
+  readonly version: string
+  readonly hasOtherProcesses: boolean
+  readonly origins: readonly string[]
+  readonly readSecret: ReadSecret
+  readonly addresses: AddressGuard
+}
+
+/** Opens `/mcp`: the endpoints, and the connections to the servers behind them. */
+export function openFront(options: FrontOptions): {
+  readonly endpoints: readonly Endpoint[]
+  close(): Promise<void>
+} {
+  const { catalog, limits, deciders, callers, store, logger, version, origins } = options
+  const upstreams = createUpstreams(options)
+  const lists = createServerLists({ catalog, upstreams, listSeconds: limits.list_seconds })
+  const sessions = createSessions(store)
+  const stop = catalog.onChanged((server) => {
+    lists.forget(server)
+    upstreams.retain(catalog.list())
+  })
+  const merged = createMerged({
+    ...{ lists, logger, rules: deciders.rules },
+    contextFor: (context, server, signal) => upstreamContext(context, server, sessions, signal),
+  })
+  return {
+    endpoints: createFrontEndpoints({
+      ...{ catalog, upstreams, lists, merged, sessions, limits, version, callers, deciders, origins },
+      mailbox: createMailbox(store, options.hasOtherProcesses),
+      parked: createParkedCalls(),
+      maxRequestBytes: limits.max_request_bytes,
+    }),
+    async close() {
+      stop()
+      lists.close()
+      await upstreams.close()
+    },
+  }
+}

@@ -1,0 +1,171 @@
+import type { Logger } from 'pino'
+import type { Dispatcher } from 'undici'
+import { GatewayError } from '../../../core/contract/index.ts'
+import { createCircuitBreakers } from '../../../providers/shared/circuit.ts'
+import { createPool } from '../../../providers/shared/connection.ts'
+import { fetchWhole } from '../../../providers/shared/http.ts'
+import { mcpError } from '../errors.ts'
+import type { AddressGuard } from '../servers/addresses.ts'
+import { createAuthorize, type PostForm, type ReadSecret, type ServerAuth } from './credentials.ts'
+import type { Outcome } from './envelope.ts'
+import { createHttpUpstream } from './http-upstream.ts'
+import type { ProgramSettings } from './program.ts'
+import { createStdioUpstream } from './stdio-upstream.ts'
+import type { ListKind, Upstream, UpstreamContext, UpstreamLimits, UpstreamMessage } from './upstream.ts'
+
+/** How a server is reached. */
+export type Transport =
+  | { readonly type: 'http'; readonly url: string; readonly auth: ServerAuth }
+  | { readonly type: 'program'; readonly program: ProgramSettings }
+
+/** A server that calls can be sent to. */
+export interface ReachableServer {
+  readonly name: string
+  readonly transport: Transport
+  /** Null: the limits of the settings. */
+  readonly timeoutMs: number | null
+  readonly maxConcurrent: number | null
+}
+
+export interface UpstreamServices {
+  readonly limits: UpstreamLimits
+  readonly logger: Logger
+  readonly readSecret: ReadSecret
+  readonly addresses: AddressGuard
+}
+
+/** The connections to all servers. */
+export interface Upstreams {
+  /** Sends a request, unless the circuit of the server is open or it has too many at once. */
+  request(server: ReachableServer, message: UpstreamMessage, context: UpstreamContext): Promise<Outcome>
+  describe(server: ReachableServer, context: UpstreamContext): ReturnType<Upstream['describe']>
+  onListChanged(server: ReachableServer, listener: (kind: ListKind) => void): () => void
+  endSession(key: string): void
+  /** Closes the connections to servers that are no longer these. */
+  retain(servers: Iterable<ReachableServer>): void
+  close(): Promise<void>
+}
+
+const BREAKER = { failure_ratio: 0.5, min_requests: 5, min_callers: 3, window_ms: 30_000, open_ms: 10_000 }
+
+const MAX_TOKEN_BYTES = 256 * 1024
+
+interface OpenUpstream {
+  readonly upstream: Upstream
+  /** What it was opened for: a change opens another one. */
+  readonly transport: string
+  running: number
+}
+
+export function createUpstreams({
+  limits: common,
+  logger,
+  readSecret,
+  addresses,
+}: UpstreamServices): Upstreams {
+  const breakers = createCircuitBreakers(BREAKER)
+  const open = new Map<string, OpenUpstream>()
+  /** Connects to allowed addresses only: each name is checked when it is resolved. */
+  const poolOf = (url: URL): Dispatcher => {
+    const issue = addresses.findIssue(url)
+    if (issue !== undefined)
+      throw mcpError('tool_server_unavailable', `The address of the tool server ${issue}.`)
+    return createPool(url.origin, {
+      connect: { lookup: addresses.lookup, timeout: common.connect_ms },
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: 30_000,
+    })
+  }
+
+  const postForm: PostForm = async (url, form, signal) => {
+    const { pathname, search } = new URL(url)
+    const pool = poolOf(new URL(url))
+    const headers = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' }
+    try {
+      const request = { method: 'POST', path: pathname + search, headers, body: form.toString() } as const
+      const limit = { maxBytes: MAX_TOKEN_BYTES, isCutOff: false }
+      const { head, text } = await fetchWhole(pool, request, limit, signal)
+      return { status: head.status, text }
+    } catch (cause) {
+      signal.throwIfAborted()
+      const message = 'The authorization server of the tool server could not be reached. Try again later.'
+      throw mcpError('tool_server_unavailable', message, { cause, retryAfter: 5 })
+    } finally {
+      await pool.destroy()
+    }
+  }
+
+  function openUpstream({ name, transport, timeoutMs }: ReachableServer): Upstream {
+    const limits = { ...common, call_timeout_ms: timeoutMs ?? common.call_timeout_ms }
+    if (transport.type === 'program')
+      return createStdioUpstream({ name, program: transport.program, limits, logger, readSecret })
+    const url = new URL(transport.url)
+    const authorize = createAuthorize(name, transport.auth, readSecret, postForm)
+    return createHttpUpstream({ name, url, pool: poolOf(url), limits, logger, authorize })
+  }
+
+  function find(server: ReachableServer): OpenUpstream {
+    const transport = JSON.stringify([server.transport, server.timeoutMs])
+    const known = open.get(server.name)
+    if (known?.transport === transport) return known
+    if (known !== undefined) closeLater(known)
+    const opened = { upstream: openUpstream(server), transport, running: 0 }
+    open.set(server.name, opened)
+    return opened
+  }
+
+  /** What a circuit counts as a failure of the server, and nothing else. */
+  async function guarded<Value>(
+    { name }: ReachableServer,
+    { caller }: UpstreamContext,
+    call: () => Promise<Value>,
+  ): Promise<Value> {
+    const by = { caller: caller.userId, isRetry: false }
+    try {
+      return await breakers.guard({ provider: 'tool-server', model: name }, by, call)
+    } catch (error) {
+      if (!GatewayError.isInstance(error) || error.code !== 'model_unavailable') throw error
+      const message = `The tool server ${name} is temporarily unavailable (circuit open).`
+      throw mcpError('tool_server_unavailable', message, { retryAfter: error.details.retryAfter ?? 5 })
+    }
+  }
+
+  function closeLater({ upstream }: OpenUpstream): void {
+    upstream
+      .close()
+      .catch((err: unknown) => logger.warn({ err }, 'connection to a tool server was not closed'))
+  }
+
+  return {
+    async request(server, message, context) {
+      const found = find(server)
+      if (found.running >= (server.maxConcurrent ?? common.max_concurrent)) {
+        const text = `The tool server ${server.name} has ${found.running} calls at once. Try again later.`
+        throw mcpError('tool_server_unavailable', text, { retryAfter: 1 })
+      }
+      found.running++
+      try {
+        return await guarded(server, context, () => found.upstream.request(message, context))
+      } finally {
+        found.running--
+      }
+    },
+    describe: (server, context) => guarded(server, context, () => find(server).upstream.describe(context)),
+    onListChanged: (server, listener) => find(server).upstream.onListChanged(listener),
+    endSession(key) {
+      for (const { upstream } of open.values()) upstream.endSession(key)
+    },
+    retain(servers) {
+      const names = new Set([...servers].map(({ name }) => name))
+      for (const [name, known] of open) {
+        if (names.has(name)) continue
+        open.delete(name)
+        closeLater(known)
+      }
+    },
+    async close() {
+      await Promise.all([...open.values()].map(({ upstream }) => upstream.close()))
+    },
+  }
+}
