@@ -97,18 +97,23 @@ export const policies = defineResource({
     updated_at: Timestamp('When its settings were last changed.'),
     firewall_rules: Type.Optional(Count('How many firewall rules it has, if the list was asked for it.')),
     routing_rules: Type.Optional(Count('How many routing rules it has, if the list was asked for it.')),
+    tool_rules: Type.Optional(Count('How many tool rules it has, if the list was asked for it.')),
   },
   list: {
     rank: evaluationRank,
     order: 'in evaluation order',
     limit: 1000,
     more: {
-      parameter: { name: 'rule_counts', description: 'Adds how many rules of both kinds each policy has.' },
+      parameter: { name: 'rule_counts', description: 'Adds how many rules of each kind a policy has.' },
       read:
         ({ policies }) =>
         (policy) => {
-          const { firewall, routing } = policies.rulesOf(policy.id)
-          return { firewall_rules: firewall.length, routing_rules: routing.length }
+          const { firewall, routing, tool } = policies.rulesOf(policy.id)
+          return {
+            firewall_rules: firewall.length,
+            routing_rules: routing.length,
+            tool_rules: tool.length,
+          }
         },
     },
   },

@@ -35,8 +35,11 @@ export interface ToolVerdict {
    * no rule decides, or a rule of the user's own allows the call: those open nothing.
    */
   readonly action: Exclude<ToolRule['action'], 'warn'> | undefined
-  /** The rule that decided. */
+  /**
+   * The rule that decided. Undefined with `deny`: the rules could not be evaluated, and a warning says why.
+   */
   readonly rule: { readonly id: number; readonly name: string; readonly origin?: RuleOrigin } | undefined
+  /** For the record; callers of a hidden tool must see none. */
   readonly warnings: readonly Warning[]
   readonly trace: readonly RuleTraceEntry[]
 }

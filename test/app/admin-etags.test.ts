@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { firewallRuleBody, routingRuleBody } from '../support/bodies.ts'
+import { firewallRuleBody, routingRuleBody, toolRuleBody } from '../support/bodies.ts'
 import { type Answer, AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser } from '../support/new-user.ts'
 
@@ -50,6 +50,7 @@ describe('what operators manage', () => {
   for (const [kind, rule] of [
     ['routing', routingRuleBody()],
     ['firewall', firewallRuleBody()],
+    ['tool', toolRuleBody()],
   ] as const) {
     it(`is not changed with If-None-Match: * (${kind} rule)`, async () => {
       const user = await newUser(gateway)

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { firewallRuleBody, routingRuleBody } from '../support/bodies.ts'
+import { firewallRuleBody, routingRuleBody, toolRuleBody } from '../support/bodies.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
 
@@ -11,6 +11,7 @@ const firewall = (more: object = {}) => firewallRuleBody({ name: 'A wall', ...mo
 const KINDS = [
   { path: '/v1/routing-rules', rule: routing, kind: 'routing' },
   { path: '/v1/firewall-rules', rule: firewall, kind: 'firewall' },
+  { path: '/v1/tool-rules', rule: toolRuleBody, kind: 'tool' },
 ]
 
 const words = (data: readonly { event: string }[]) => data.map(({ event }) => event)

@@ -91,7 +91,10 @@ describe('hostile bodies', function () {
           expect((await send('/v1/chat/completions', body)).status, JSON.stringify(body)).to.be.below(500)
         }
       }
-      for (const path of ['/v1/routing-rules', '/v1/firewall-rules', '/v1/rules/batch', '/v1/simulate']) {
+      for (const path of [
+        ...['/v1/routing-rules', '/v1/firewall-rules', '/v1/tool-rules'],
+        ...['/v1/rules/batch', '/v1/simulate'],
+      ]) {
         for (const body of [fields(1), { match_json: fields(1) }, { operations: [fields(1)] }])
           expect((await send(path, body)).status, path).to.be.below(500)
       }

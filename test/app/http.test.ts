@@ -41,7 +41,7 @@ describe('HTTP', () => {
     })
 
     it('of rules are canonical integers, with the body of an unknown id', async () => {
-      for (const path of ['/v1/routing-rules', '/v1/firewall-rules']) {
+      for (const path of ['/v1/routing-rules', '/v1/firewall-rules', '/v1/tool-rules']) {
         const unknown = await user.call('GET', `${path}/987654321`)
         for (const id of spellings(ruleId)) {
           const { status, body } = await user.call('GET', `${path}/${id}`)

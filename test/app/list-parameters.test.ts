@@ -31,7 +31,7 @@ describe('lists of operators', () => {
       routing: [routingRule({ set_mode: 'cost' })],
     })
     const [counted] = (await read('/admin/policies?rule_counts=true')).data
-    expect(counted).to.include({ id: policy.id, firewall_rules: 2, routing_rules: 1 })
+    expect(counted).to.include({ id: policy.id, firewall_rules: 2, routing_rules: 1, tool_rules: 0 })
     expect((await read('/admin/policies')).data[0]).not.to.have.property('firewall_rules')
     await policy.remove()
   })

@@ -9,6 +9,7 @@ import {
   randomPolicyFirewallRule,
   randomRequest,
   randomRoutingRule,
+  randomToolRule,
 } from '../support/random-rules.ts'
 import { ROUNDS } from '../support/rounds.ts'
 import { writeSettings } from '../support/settings-file.ts'
@@ -96,6 +97,12 @@ async function createWorld(gateway: RunningGateway): Promise<World> {
 const admin = ({ gateway }: World, method: string, path: string, body?: unknown) =>
   asAdmin(gateway, method, path, body)
 
+const KINDS = ['routing', 'firewall', 'tool'] as const
+
+type Kind = (typeof KINDS)[number]
+
+const RANDOM_RULES = { routing: randomRoutingRule, firewall: randomPolicyFirewallRule, tool: randomToolRule }
+
 async function createGroup(world: World): Promise<void> {
   world.groups.push((await admin(world, 'POST', '/admin/groups', { name: 'A group' })).body.data.id)
 }
@@ -106,12 +113,11 @@ async function createPolicy(world: World, random: Random): Promise<void> {
   // Another history may have deleted a group that the policy names.
   if (body.data === undefined) return
   world.policies.push(body.data.id)
-  for (const kind of ['routing', 'firewall']) await createRule(world, body.data.id, kind, random)
+  for (const kind of KINDS) await createRule(world, body.data.id, kind, random)
 }
 
-function createRule(world: World, policy: number, kind: string, random: Random) {
-  const rule = kind === 'routing' ? randomRoutingRule(random) : randomPolicyFirewallRule(random)
-  return admin(world, 'POST', `/admin/policies/${policy}/${kind}-rules`, rule)
+function createRule(world: World, policy: number, kind: Kind, random: Random) {
+  return admin(world, 'POST', `/admin/policies/${policy}/${kind}-rules`, RANDOM_RULES[kind](random))
 }
 
 function randomScope({ users, groups }: World, random: Random): object {
@@ -131,7 +137,7 @@ async function changeWorld(world: World, random: Random): Promise<void> {
   const user = random.pick(users)
   const policy = random.pick(policies)
   const path = `/admin/policies/${policy}`
-  const kind = random.pick(['routing', 'firewall'])
+  const kind = random.pick(KINDS)
   const change = random.pick([
     'settings',
     'settings',
@@ -162,7 +168,7 @@ async function changeWorld(world: World, random: Random): Promise<void> {
   } else if (change === 'plan') {
     await user.setPlan(random.pick(['free', 'paid', 'paid']))
   } else if (change === 'own') {
-    const rule = kind === 'routing' ? randomRoutingRule(random) : randomFirewallRule(random)
+    const rule = kind === 'firewall' ? randomFirewallRule(random) : RANDOM_RULES[kind](random)
     await user.call('POST', `/v1/${kind}-rules`, rule)
   } else if (random.chance(0.5)) {
     // Refused while a policy applies to it.

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { toolRuleBody } from '../support/bodies.ts'
 import { type Answer, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser } from '../support/new-user.ts'
 import { asAdmin, firewallRule, newPolicy, routingRule } from '../support/policies.ts'
@@ -27,6 +28,7 @@ describe('the rules of a policy', () => {
     for (const [kind, rule] of [
       ['firewall', firewallRule()],
       ['routing', routingRule({ set_mode: 'cost' })],
+      ['tool', toolRuleBody({ match: { tool: 'a*' } })],
     ] as const) {
       const rules = `${path}/${kind}-rules`
       const created = await admin('POST', rules, rule)

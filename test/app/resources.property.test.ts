@@ -1,6 +1,7 @@
 import { describeResource } from '../support/describe-resource.ts'
 import { AS_ADMIN, type RunningGateway } from '../support/gateway.ts'
 import type { Random } from '../support/random.ts'
+import { randomToolRule } from '../support/random-rules.ts'
 
 const NAMES = ['Support', 'Legal', 'Ärzte', 'R&D']
 
@@ -188,6 +189,11 @@ const RULES = [
     name: 'firewall',
     create: createFirewallRule,
     invalid: [{ name: '' }, { priority: -1001 }, { pattern: '' }, { action: 'allow' }],
+  },
+  {
+    name: 'tool',
+    create: randomToolRule,
+    invalid: [{ name: '' }, { action: 'mask' }, { match: { tol: 'x' } }, { match: { tool: '' } }],
   },
 ]
 

@@ -1,5 +1,9 @@
 import { expect } from 'chai'
-import { firewallRuleBody as firewallRule, routingRuleBody as routingRule } from '../support/bodies.ts'
+import {
+  firewallRuleBody as firewallRule,
+  routingRuleBody as routingRule,
+  toolRuleBody as toolRule,
+} from '../support/bodies.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser as createUser, type TestUser } from '../support/new-user.ts'
 
@@ -18,6 +22,7 @@ describe('rule endpoints', () => {
   for (const { path, rule } of [
     { path: '/v1/routing-rules', rule: routingRule },
     { path: '/v1/firewall-rules', rule: firewallRule },
+    { path: '/v1/tool-rules', rule: toolRule },
   ]) {
     describe(path, () => {
       it('lists no rules as an empty array', async () => {

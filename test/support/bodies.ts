@@ -21,3 +21,8 @@ export function firewallRuleBody(more: object = {}): object {
 export function routingRuleBody(more: object = {}): object {
   return { name: 'A rule', is_enabled: true, priority: 0, match_json: {}, action_json: {}, ...more }
 }
+
+/** A body for `POST /v1/tool-rules`: denies every call of a tool unless `more` says otherwise. */
+export function toolRuleBody(more: object = {}): object {
+  return { name: 'A rule', is_enabled: true, priority: 0, match: {}, action: 'deny', ...more }
+}

@@ -3,6 +3,7 @@ import { ROOT_ACTOR } from '../../core/event-log/actor.ts'
 import { createMetadata } from '../../core/events/codec.ts'
 import { createClock } from '../../core/util/clock.ts'
 import { type DomainEvent, EVENTS } from '../../projections/events/registry.ts'
+import type { ToolContent } from '../../projections/events/rules.ts'
 
 /**
  * Records events as a log would: each in its stream, with consecutive revisions. Their time is always the
@@ -112,7 +113,23 @@ function changeRules(userId: number, lastId: number, turn: number): readonly Dom
     { type: 'RoutingRuleUpdated', data: { userId, ruleId: ruleId - 1, changes: { priority: 9 } } },
     { type: 'FirewallRuleUpdated', data: { userId, ruleId, changes: { pattern: 'secret' } } },
   ]
+  if (turn % 2 === 0) events.push(...changeToolRules(userId, ruleId + 5_000_000, general))
   if (turn % 3 === 1) events.push({ type: 'RoutingRuleDeleted', data: { userId, ruleId: ruleId - 1 } })
   if (turn % 3 === 2) events.push({ type: 'FirewallRuleDeleted', data: { userId, ruleId } })
   return events
+}
+
+/** One rule stays, another one goes. */
+function changeToolRules(
+  userId: number,
+  ruleId: number,
+  general: Pick<ToolContent, 'name' | 'is_enabled' | 'priority'>,
+): readonly DomainEvent[] {
+  const content = { ...general, match: { tool: 'löschen_*' }, action: 'deny' } as const
+  return [
+    { type: 'ToolRuleCreated', data: { userId, ruleId, content } },
+    { type: 'ToolRuleCreated', data: { userId, ruleId: ruleId + 1, content } },
+    { type: 'ToolRuleUpdated', data: { userId, ruleId, changes: { action: 'hide' } } },
+    { type: 'ToolRuleDeleted', data: { userId, ruleId: ruleId + 1 } },
+  ]
 }

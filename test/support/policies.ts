@@ -34,13 +34,14 @@ export const routingRule = (action_json: object, more: object = {}) => ({
 export interface NewPolicy {
   readonly firewall?: readonly object[]
   readonly routing?: readonly object[]
+  readonly tool?: readonly object[]
   readonly [field: string]: unknown
 }
 
 /** Creates a policy for everyone with these rules; returns it with the ids of its rules. */
 export async function newPolicy(
   gateway: RunningGateway,
-  { firewall = [], routing = [], ...fields }: NewPolicy,
+  { firewall = [], routing = [], tool = [], ...fields }: NewPolicy,
 ) {
   const body = { name: 'A policy', is_enabled: true, priority: 0, applies_to: { everyone: true }, ...fields }
   const created = await asAdmin(gateway, 'POST', '/admin/policies', body)
@@ -50,6 +51,7 @@ export async function newPolicy(
   const operations = [
     ...firewall.map((data) => ({ kind: 'firewall', op: 'create', data })),
     ...routing.map((data) => ({ kind: 'routing', op: 'create', data })),
+    ...tool.map((data) => ({ kind: 'tool', op: 'create', data })),
   ]
   const batch =
     operations.length > 0 ? await asAdmin(gateway, 'POST', `${path}/rules/batch`, { operations }) : undefined

@@ -41,6 +41,25 @@ export function randomRoutingRule(random: Random): object {
   return { ...randomBase(random), match_json: randomMatch(random), action_json: randomAction(random) }
 }
 
+const GLOBS = ['*', 'read*', '?ead_file', 'write_file', 'mail', 'w*b']
+
+/** A tool rule whose patterns need no backtracking. */
+export function randomToolRule(random: Random) {
+  const glob = () => random.pick(GLOBS)
+  const test = () =>
+    random.pick<object>([{ equals: random.pick([1, 'x', null]) }, { contains: 'x' }, { matches: '^x?y' }])
+  return {
+    ...randomBase(random),
+    match: {
+      ...(random.chance(0.5) && { server: glob() }),
+      ...(random.chance(0.5) && { tool: glob() }),
+      ...(random.chance(0.3) && { arguments: { [random.pick(['/a', '/b/0', ''])]: test() } }),
+      ...(random.chance(0.2) && { after_reading: [glob()] }),
+    },
+    action: random.pick(['allow', 'deny', 'hide', 'require_approval', 'warn']),
+  }
+}
+
 /** A body for a random inference endpoint. */
 export function randomRequest(random: Random): { endpoint: 'chat' | 'responses' | 'route'; body: object } {
   const endpoint = random.pick(['chat', 'chat', 'responses', 'route'] as const)

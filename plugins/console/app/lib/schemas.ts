@@ -112,7 +112,7 @@ export interface PatternTestResult {
 export interface Policy {
   id: number; name: string; description: string | null; is_enabled: boolean; priority: number
   applies_to: EveryoneScope | PolicyScope; visibility: 'name' | 'full'; created_at: string
-  updated_at: string; firewall_rules?: number; routing_rules?: number
+  updated_at: string; firewall_rules?: number; routing_rules?: number; tool_rules?: number
 }
 export interface PolicyScope { groups: number[]; users: number[] }
 export interface ProviderStatus {

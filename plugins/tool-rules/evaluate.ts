@@ -1,0 +1,86 @@
+import type { RuleTraceEntry, Warning } from '../../core/contract/index.ts'
+import { PatternLimitError, type PatternRun } from '../../core/patterns/pattern-run.ts'
+import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
+import { type CompiledToolRule, type CompiledToolRules, toolWarning } from './compile.ts'
+import type { ToolCall, ToolVerdict } from './index.ts'
+
+type Mutable<Value> = { -readonly [Key in keyof Value]: Value[Key] }
+
+/**
+ * Evaluates the rules of policies and then the user's own. The first one that matches and does not only warn
+ * decides. If it lets the call pass, the warnings of all others are added; after a refusal, nothing is.
+ * See docs/decisions/rules.md, "Own tool rules open nothing".
+ */
+export async function evaluateToolRules(
+  sets: readonly CompiledToolRules[],
+  call: ToolCall,
+  run: PatternRun,
+): Promise<ToolVerdict> {
+  const warnings: Warning[] = []
+  const trace: RuleTraceEntry[] = []
+  const verdict: Mutable<ToolVerdict> = { action: undefined, rule: undefined, warnings, trace }
+  const slice = createCooperativeYield()
+  for (const { isPolicy, rules } of sets)
+    for (const compiled of rules) {
+      if (slice.isDue()) await slice.yieldNow()
+      const { rule, origin, applied, warning } = compiled
+      const { action } = rule
+      if (action !== 'warn' && verdict.rule !== undefined) continue
+      if (!compiled.matchesName(call) || !compiled.matchesReading(call.read)) continue
+      const matches = await passesTests(compiled, call, run)
+      if (matches === false) continue
+      trace.push(matches ? applied : { ...applied, outcome: 'skipped', reason: 'time_limit' })
+      if (action === 'warn' && matches) warnings.push(warning)
+      if (matches === undefined)
+        warnings.push(toolWarning(rule, origin, 'was not evaluated: its pattern exceeded the time limit'))
+      if (action === 'warn' || (action === 'allow' && matches === undefined)) continue
+      verdict.rule = { id: rule.id, name: rule.name, ...(origin && { origin }) }
+      if (action === 'allow') verdict.action = isPolicy ? 'allow' : undefined
+      else verdict.action = matches || action === 'hide' ? action : 'deny'
+      if (verdict.action === 'deny' || verdict.action === 'hide') return verdict
+    }
+  return verdict
+}
+
+/** Whether the arguments pass the tests of the rule; undefined if its patterns did not finish. */
+async function passesTests(
+  { tests }: CompiledToolRule,
+  call: ToolCall,
+  run: PatternRun,
+): Promise<boolean | undefined> {
+  let isFinished = true
+  for (const test of tests) {
+    try {
+      if (!(await test(call, run))) return false
+    } catch (error) {
+      if (!(error instanceof PatternLimitError)) throw error
+      // Another test may still tell that the rule does not match.
+      isFinished = false
+    }
+  }
+  return isFinished || undefined
+}
+
+/**
+ * Whether some call of the tool may pass, as far as its name tells. `byDefault`: whether the server allows
+ * what no rule decides about. See docs/decisions/rules.md, "A tool is listed if some call of it may pass".
+ */
+export function isToolListed(
+  sets: readonly CompiledToolRules[],
+  tool: Pick<ToolCall, 'server' | 'tool'>,
+  byDefault: boolean,
+): boolean {
+  for (const { isPolicy, rules } of sets)
+    for (const { rule, needsOnlyNames, matchesName } of rules) {
+      const { action } = rule
+      if (action === 'warn' || !matchesName(tool)) continue
+      if (action === 'deny' || action === 'hide') {
+        if (needsOnlyNames) return false
+        continue
+      }
+      if (action === 'require_approval' || isPolicy || byDefault) return true
+      // An own rule that allows opens nothing.
+      if (needsOnlyNames) return false
+    }
+  return byDefault
+}

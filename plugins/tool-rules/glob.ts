@@ -1,0 +1,31 @@
+/**
+ * Compiles a glob: `*` stands for any characters, `?` for one, and nothing else is special. It must match the
+ * whole name. Takes at most one step for each pair of characters.
+ */
+export function compileGlob(glob: string): (name: string) => boolean {
+  if (!/[*?]/.test(glob)) return (name) => name === glob
+  if (/^\*+$/.test(glob)) return () => true
+  const pattern = [...glob]
+  return (name) => matches(pattern, [...name])
+}
+
+function matches(pattern: readonly string[], name: readonly string[]): boolean {
+  let at = 0
+  /** The last star, and the first character that it does not stand for. */
+  let star = -1
+  let rest = 0
+  for (let index = 0; index < name.length; ) {
+    if (pattern[at] === '*') {
+      star = at++
+      rest = index
+    } else if (at < pattern.length && (pattern[at] === '?' || pattern[at] === name[index])) {
+      at++
+      index++
+    } else if (star >= 0) {
+      at = star + 1
+      index = ++rest
+    } else return false
+  }
+  while (pattern[at] === '*') at++
+  return at === pattern.length
+}
