@@ -16,7 +16,7 @@ import {
   SUPPORTED_REVISIONS,
 } from '../protocol.ts'
 import type { Deciders } from '../services.ts'
-import type { Outcome } from '../upstream/envelope.ts'
+import type { Bytes, Outcome } from '../upstream/envelope.ts'
 import type { Upstreams } from '../upstream/servers.ts'
 import type { UpstreamContext, UpstreamMessage } from '../upstream/upstream.ts'
 import { type ClientContext, upstreamContext } from './client-context.ts'
@@ -199,7 +199,7 @@ async function callAnswer(
         toolCall,
       )
       const { era } = await services.upstreams.describe(server, upstream)
-      return toAnswer(context, call.id, outcome, era, kind)
+      return await toAnswer(context, call.id, outcome, era, kind)
     } catch (error) {
       const answer = signal.aborted ? undefined : errorAnswer(call.id, error)
       if (answer === undefined) throw error
@@ -305,13 +305,13 @@ function rank(level: unknown): number {
 }
 
 /** Turns the outcome into the answer in the revision of the client. */
-function toAnswer(
+async function toAnswer(
   context: ClientContext,
   id: RpcId,
   outcome: Outcome,
   serverEra: ClientContext['era'],
   kind: CallKind,
-): Answer {
+): Promise<Answer> {
   if ('error' in outcome) {
     const { code } = outcome.error
     const isResource = code === RPC.resourceNotFound || (kind === 'resource' && code === RPC.invalidParams)
@@ -321,7 +321,18 @@ function toAnswer(
   const isConverted = context.era === 'modern' && serverEra === 'session'
   const caching = kind === 'resource' ? ',"ttlMs":0,"cacheScope":"private"' : ''
   const members = isConverted ? `"resultType":"complete"${caching}` : ''
-  return { status: 200, message: outcome.result.message(JSON.stringify(id), members) }
+  const message = outcome.result.message(JSON.stringify(id), members)
+  // What is wrong with a short result is known before the response begins.
+  const isShort = await outcome.result.isShort(SHORT_BYTES)
+  return { status: 200, message: isShort ? await readAll(message) : message }
+}
+
+const SHORT_BYTES = 64 * 1024
+
+async function readAll(bytes: Bytes): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of bytes) chunks.push(chunk)
+  return Buffer.concat(chunks).toString()
 }
 
 /** Errors that the revision without sessions sends with status 400. */

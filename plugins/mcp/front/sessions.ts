@@ -83,6 +83,11 @@ export function createSessions(store: RecordStore) {
         capabilities,
         shared: {
           load: async () => (await store.get(record)) as UpstreamSession | undefined,
+          // Another process may have opened the next one.
+          async forget({ id }) {
+            const stored = (await store.get(record)) as UpstreamSession | undefined
+            if (stored?.id === id) await store.delete(record)
+          },
           save: (opened) => store.set(record, opened as unknown as JsonObject, IDLE_S),
         },
       }

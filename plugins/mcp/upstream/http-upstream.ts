@@ -190,6 +190,7 @@ export function createHttpUpstream(target: HttpTarget): Upstream {
       if (response.head.status === 404 && session.id !== undefined) {
         response.finish()
         sessions.delete(context.session.key)
+        await context.session.shared?.forget(session)
         throw new NotProcessedError('the session has ended')
       }
       checkStatus(response)

@@ -117,10 +117,12 @@ export function createUpstreams({
 
   /** What a circuit counts as a failure of the server, and nothing else. */
   async function guarded<Value>(
-    { name }: ReachableServer,
+    { name, transport }: ReachableServer,
     { caller }: UpstreamContext,
     call: () => Promise<Value>,
   ): Promise<Value> {
+    // Programs are started again after a time of their own.
+    if (transport.type === 'program') return call()
     const by = { caller: caller.userId, isRetry: false }
     try {
       return await breakers.guard({ provider: 'tool-server', model: name }, by, call)

@@ -35,6 +35,8 @@ export interface SessionSlot {
   readonly shared?: {
     load(): Promise<UpstreamSession | undefined>
     save(session: UpstreamSession): Promise<void>
+    /** The server has ended the session. */
+    forget(session: UpstreamSession): Promise<void>
   }
 }
 

@@ -17,6 +17,11 @@ export interface TestServer {
   stop(): Promise<void>
 }
 
+export interface SessionTestServer extends TestServer {
+  /** Ends all sessions without a word. */
+  forget(): void
+}
+
 type Handle = (request: http.IncomingMessage, response: http.ServerResponse, body: string) => unknown
 
 /** Starts a server on a free port that keeps what it receives. */
@@ -66,9 +71,9 @@ export async function startModernServer(createServer: () => Server): Promise<Tes
 }
 
 /** Starts a server of revision 2025-11-25 with sessions, as the SDK 1.x serves them. */
-export async function startSessionServer(createServer: () => SessionServer): Promise<TestServer> {
+export async function startSessionServer(createServer: () => SessionServer): Promise<SessionTestServer> {
   const transports = new Map<string, StreamableHTTPServerTransport>()
-  return startHttp(async (request, response, body) => {
+  const server = await startHttp(async (request, response, body) => {
     const id = request.headers['mcp-session-id']
     const parsed = body === '' ? undefined : JSON.parse(body)
     let transport = typeof id === 'string' ? transports.get(id) : undefined
@@ -89,4 +94,5 @@ export async function startSessionServer(createServer: () => SessionServer): Pro
     }
     await transport.handleRequest(request, response, parsed)
   })
+  return { ...server, forget: () => transports.clear() }
 }
