@@ -2,8 +2,8 @@ import type { Position } from '../core/contract/index.ts'
 import {
   foldPinnedTool,
   foldToolServer,
+  type ManagedToolServer,
   type PinnedTool,
-  type ToolServerEntity,
 } from './events/tool-servers.ts'
 import type { SavedProjection } from './runtime/projection.ts'
 
@@ -12,11 +12,11 @@ export type ToolServerId = number | string
 
 /** All tool servers that operators manage, and the tools of all servers, in memory. */
 export interface ToolServers extends SavedProjection {
-  server(id: number): ToolServerEntity | undefined
+  server(id: number): ManagedToolServer | undefined
   /** Sorted by id. */
-  servers(): readonly ToolServerEntity[]
+  servers(): readonly ManagedToolServer[]
   /** The server with this name; of several, which nodes created at the same time, the first one. */
-  named(name: string): ToolServerEntity | undefined
+  named(name: string): ManagedToolServer | undefined
   /** The tools that the server has listed, by name. */
   toolsOf(id: ToolServerId): ReadonlyMap<string, PinnedTool>
   /** Revision of the server's stream; -1 before its first event. */
@@ -26,7 +26,7 @@ export interface ToolServers extends SavedProjection {
 }
 
 interface ServerState {
-  server: ToolServerEntity | undefined
+  server: ManagedToolServer | undefined
   revision: number
   /** Position of the creation. */
   readonly position: Position

@@ -109,7 +109,8 @@ const NUMBER = /^-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?$/
 
 /** Converts the text of a parameter to the type of its schema if it has that form. */
 function parseText(schema: TSchema | undefined, text: string): unknown {
-  if (schema?.type === 'integer' && INTEGER.test(text)) return Number(text)
+  const isInteger = [schema?.type].flat().includes('integer')
+  if (isInteger && INTEGER.test(text)) return Number(text)
   if (schema?.type === 'number' && NUMBER.test(text)) return Number(text)
   if (schema?.type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true'
   return text

@@ -10,5 +10,10 @@ export function canonicalJson(value: unknown): string {
 
 /** Returns the SHA-256 of the canonical JSON in hex. */
 export function digestOf(value: unknown): string {
-  return createHash('sha256').update(canonicalJson(value)).digest('hex')
+  return sha256(canonicalJson(value))
+}
+
+/** In hex. */
+export function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
 }

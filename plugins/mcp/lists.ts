@@ -34,6 +34,8 @@ export interface ServerLists {
   tools(server: ToolServer, context: UpstreamContext): Promise<readonly ServedTool[]>
   /** The prompts, resources or templates of a server. */
   items(server: ToolServer, method: ListMethod, context: UpstreamContext): Promise<readonly JsonObject[]>
+  /** Asks the server, past the lists that are kept. */
+  fetchItems(server: ToolServer, method: ListMethod, context: UpstreamContext): Promise<readonly JsonObject[]>
   /** What is known of a list without asking the server. */
   known(server: ToolServer, method: ListMethod, context: UpstreamContext): Promise<readonly JsonObject[]>
   /** Listens for changes of the lists of a server, unless it needs the credentials of callers for that. */
@@ -80,7 +82,7 @@ export function createServerLists({ catalog, upstreams, listSeconds }: ListServi
     watched.set(server.name, stop)
   }
 
-  async function fetchAll(
+  async function fetchItems(
     server: ToolServer,
     method: ListMethod,
     context: UpstreamContext,
@@ -104,6 +106,11 @@ export function createServerLists({ catalog, upstreams, listSeconds }: ListServi
       cursor = result.nextCursor
       if (typeof cursor !== 'string') break
     }
+    return items
+  }
+
+  async function fetchAll(server: ToolServer, method: ListMethod, context: UpstreamContext) {
+    const items = await fetchItems(server, method, context)
     if (method === 'tools/list') await catalog.observe(server, items)
     return items
   }
@@ -122,12 +129,14 @@ export function createServerLists({ catalog, upstreams, listSeconds }: ListServi
   return {
     async tools(server, context) {
       const definitions = await list(server, 'tools/list', context)
-      return definitions.flatMap(({ name }) => {
-        const tool = catalog.tool(server, String(name))
+      const names = new Set(definitions.map(({ name }) => String(name)))
+      return [...names].flatMap((name) => {
+        const tool = catalog.tool(server, name)
         return typeof tool === 'object' ? [tool] : []
       })
     },
     items: list,
+    fetchItems,
     async known(server, method, context) {
       return cache.get(keyOf(server, method, context))?.items ?? []
     },

@@ -10,6 +10,7 @@ import { createParkedCalls } from './front/parked-calls.ts'
 import { createSessions } from './front/sessions.ts'
 import { createServerLists } from './lists.ts'
 import type { AddressGuard } from './servers/addresses.ts'
+import type { ListTools } from './servers/list-tools.ts'
 import type { Deciders } from './services.ts'
 import type { ReadSecret } from './upstream/credentials.ts'
 import { createUpstreams } from './upstream/servers.ts'
@@ -32,6 +33,7 @@ interface FrontOptions {
 /** Opens `/mcp`: the endpoints, and the connections to the servers behind them. */
 export function openFront(options: FrontOptions): {
   readonly endpoints: readonly Endpoint[]
+  readonly listTools: ListTools
   close(): Promise<void>
 } {
   const { catalog, limits, deciders, callers, store, logger, version, origins } = options
@@ -53,6 +55,13 @@ export function openFront(options: FrontOptions): {
       parked: createParkedCalls(),
       maxRequestBytes: limits.max_request_bytes,
     }),
+    listTools: (server, signal) =>
+      lists.fetchItems(server, 'tools/list', {
+        caller: { userId: 0 },
+        session: { key: 'refresh', capabilities: {} },
+        capabilities: {},
+        signal,
+      }),
     async close() {
       stop()
       lists.close()

@@ -10,7 +10,7 @@ import { ToolServers } from './index.ts'
 import { openFront } from './open-front.ts'
 import { createAddressGuard } from './servers/addresses.ts'
 import { createToolServerEndpoints } from './servers/endpoints.ts'
-import type { ToolCatalog } from './servers/list-tools.ts'
+import { createObservedTools } from './servers/observe.ts'
 import { createSecretReferences, readSecret } from './servers/secret-references.ts'
 import { createToolServerState, ToolServerState } from './servers/state.ts'
 import { ToolCallLedger, ToolFirewall } from './services.ts'
@@ -41,10 +41,11 @@ export default definePlugin({
     const { servers: programs = {}, limits, secret_folder: secretFolder } = settings
     const servers = createToolServerState(state.toolServers, programs)
     provide(ToolServerState, servers)
+    const observed = createObservedTools({ ...state, servers, logger })
     const addresses = createAddressGuard(settings.allow_private_addresses, use.host)
     const front = openFront({
       ...{ callers, logger, store, limits },
-      catalog: use.catalog ?? createToolCatalog(servers, NO_DEFINITIONS),
+      catalog: use.catalog ?? createToolCatalog(servers, observed),
       deciders: { rules, firewall, approvals, ledger },
       version: use.process.version,
       hasOtherProcesses: use.workers > 1 || Boolean(use.redis),
@@ -57,6 +58,9 @@ export default definePlugin({
       endpoints: [
         ...createToolServerEndpoints({
           ...state,
+          servers,
+          observed,
+          listTools: front.listTools,
           addresses,
           secrets: createSecretReferences(settings),
           isProgram: (name) => Object.hasOwn(programs, name),
@@ -67,10 +71,3 @@ export default definePlugin({
     }
   },
 })
-
-/** Nothing is served whose definition was not approved. */
-const NO_DEFINITIONS: ToolCatalog = {
-  observe: async () => [],
-  tool: () => 'pending',
-  onChanged: () => () => undefined,
-}

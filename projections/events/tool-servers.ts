@@ -46,7 +46,7 @@ const content = Type.Object({ name: Type.String(), url: Type.String(), auth, ...
 export type ToolServerContent = Readonly<Static<typeof content>>
 
 /** A tool server. `revision` counts the changes of these fields from 1; it is the server's ETag. */
-export interface ToolServerEntity extends ToolServerContent {
+export interface ManagedToolServer extends ToolServerContent {
   readonly id: number
   readonly createdAt: string
   readonly updatedAt: string
@@ -63,7 +63,7 @@ export const toolServerEvents = [
     stream: toolServerStream,
     audit: audited('created'),
     assigns: ({ serverId }) => serverId,
-    create({ serverId: id, ...server }, { metadata: { time } }): ToolServerEntity {
+    create({ serverId: id, ...server }, { metadata: { time } }): ManagedToolServer {
       return { id, ...server, createdAt: time, updatedAt: time, revision: 1 }
     },
   }),
@@ -72,7 +72,7 @@ export const toolServerEvents = [
     schema: Type.Object({ serverId: Id, changes: Type.Partial(content) }),
     stream: toolServerStream,
     audit: audited('updated'),
-    fold: (server: ToolServerEntity, { changes }, { metadata: { time } }) => ({
+    fold: (server: ManagedToolServer, { changes }, { metadata: { time } }) => ({
       ...server,
       ...changes,
       updatedAt: time,
@@ -90,7 +90,7 @@ export const toolServerEvents = [
 
 type ToolServerEvent = EventOf<typeof toolServerEvents>
 
-export const foldToolServer = createFold<ToolServerEvent, ToolServerEntity>(toolServerEvents)
+export const foldToolServer = createFold<ToolServerEvent, ManagedToolServer>(toolServerEvents)
 
 /** What a check has found in a definition. */
 const finding = Type.Object({
@@ -163,7 +163,7 @@ export const pinnedToolEvents = [
       definition: Type.Unsafe<JsonObject>(Type.Object({})),
       /** `approved`: the server is trusted with new tools. */
       status: StringEnum(['pending', 'approved']),
-      findings: Type.Array(finding),
+      findings: Type.Unsafe<readonly ToolFinding[]>(Type.Array(finding)),
     }),
     stream: toolServerStream,
     audit: audited('tool_seen'),

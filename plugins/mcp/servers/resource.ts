@@ -1,10 +1,14 @@
+import { basename } from 'node:path'
 import {
   defineResource,
   GatewayError,
   Nullable,
+  type ResourceFold,
+  type ResourceId,
   StrictObject,
   StringEnum,
   serialId,
+  type TSchema,
   Type,
 } from '../../../core/contract/index.ts'
 import { invalidParameterError } from '../../../core/http/parse-call.ts'
@@ -12,14 +16,16 @@ import { Timestamp } from '../../../core/http/schemas.ts'
 import { createNotFoundError } from '../../../core/resources/resource.ts'
 import {
   foldToolServer,
+  type ManagedToolServer,
   TOOL_SERVER_AUTH_TYPES,
   type ToolServerAuth,
-  type ToolServerEntity,
+  type ToolServerPolicy,
   toolServerEvents,
 } from '../../../projections/events/tool-servers.ts'
 import type { ToolServers } from '../../../projections/tool-servers.ts'
 import type { AddressGuard } from './addresses.ts'
 import type { SecretReferences } from './secret-references.ts'
+import type { ToolServer } from './state.ts'
 
 export interface ToolServerServices {
   readonly toolServers: Pick<ToolServers, 'named'>
@@ -27,6 +33,44 @@ export interface ToolServerServices {
   readonly secrets: SecretReferences
   /** Whether a program of the settings file has this name. */
   isProgram(name: string): boolean
+}
+
+/** A tool server as operators see it: one that they manage, or a program of the settings file. */
+export type ShownToolServer = ManagedToolServer | ProgramToolServer
+
+interface ProgramToolServer extends ToolServerPolicy {
+  readonly id: string
+  readonly name: string
+  readonly url: null
+  readonly auth: ToolServerAuth
+  /** File name of the program. Its arguments may hold secrets. */
+  readonly program: string
+  readonly rank: number
+  readonly revision?: number
+}
+
+/** The programs of the settings file, behind all others. */
+export function listPrograms(servers: readonly ToolServer[]): readonly ProgramToolServer[] {
+  const programs = servers.flatMap(({ transport, ...server }) =>
+    transport.type === 'program' ? [{ ...server, program: basename(transport.program.command[0]) }] : [],
+  )
+  return programs.map(({ id: _, ...server }, index) => ({
+    ...server,
+    id: server.name,
+    url: null,
+    auth: { type: 'none' },
+    rank: FIRST_PROGRAM_RANK + index,
+  }))
+}
+
+/** Behind all ids. */
+const FIRST_PROGRAM_RANK = 9_000_000_000_000_000
+
+/** Ids of the sequence that others share, or the name of a program. */
+const toolServerIds: ResourceId<number | string> = {
+  note: '; of a program of the settings file, its name',
+  schema: { ...serialId(31).schema, type: ['integer', 'string'] } as TSchema,
+  create: serialId(31).create,
 }
 
 const optionalText = (maxLength: number, description: string) =>
@@ -74,7 +118,7 @@ export const toolServers = defineResource({
   path: '/admin/tool-servers',
   tag: 'tools',
   roles: { read: 'auditor', write: 'admin' },
-  id: serialId(31),
+  id: toolServerIds,
   fields: {
     name: Type.String({
       pattern: '^[0-9-]*[a-z][a-z0-9-]*$',
@@ -114,10 +158,19 @@ export const toolServers = defineResource({
     }),
   },
   shown: {
-    created_at: Timestamp('When the server was created.'),
-    updated_at: Timestamp('When its settings were last changed.'),
+    url: Nullable(Type.String(), { description: 'Address of the MCP endpoint; null for a program.' }),
+    program: Type.Optional(
+      Type.String({ description: 'Name of the program, if the server is one of the settings file.' }),
+    ),
+    created_at: Type.Optional(Timestamp('When the server was created.')),
+    updated_at: Type.Optional(Timestamp('When its settings were last changed.')),
   },
-  list: { rank: ({ id }) => id, order: 'sorted by id', limit: 100, isSearchable: true },
+  list: {
+    rank: (server: ShownToolServer) => ('rank' in server ? server.rank : server.id),
+    order: 'sorted by id, programs of the settings file last',
+    limit: 100,
+    isSearchable: true,
+  },
   summaries: {
     delete: 'Deletes a tool server, with what was decided about its tools.',
   },
@@ -138,9 +191,11 @@ export const toolServers = defineResource({
     created: 'ToolServerCreated',
     changed: 'ToolServerChanged',
     deleted: 'ToolServerDeleted',
-    fold: foldToolServer,
+    // The cast is safe: programs have no such events.
+    fold: foldToolServer as ResourceFold<ShownToolServer>,
   },
-  complete(given, before: ToolServerEntity | undefined, services: ToolServerServices) {
+  complete(given, before: ShownToolServer | undefined, services: ToolServerServices) {
+    if (before !== undefined) refuseProgram(before)
     if (before !== undefined && given.name !== undefined && given.name !== before.name) {
       const advice = 'Rules and clients refer to it: create another server.'
       throw invalidParameterError('name', `The name of tool server ${before.id} cannot be changed. ${advice}`)
@@ -149,7 +204,16 @@ export const toolServers = defineResource({
     return given
   },
   checkReferences: checkFields,
+  checkUnused: refuseProgram,
 })
+
+/** Throws 409 for a server that is not managed here. */
+function refuseProgram(server: ShownToolServer): void {
+  if (!('program' in server)) return
+  const advice = 'Change it there (mcp.servers).'
+  const message = `Tool server ${server.name} is a program of the settings file. ${advice}`
+  throw new GatewayError('conflict', message)
+}
 
 /** Of servers that nodes create at the same time under one name, the first one is used. */
 function requireUnused(name: string, { toolServers, isProgram }: ToolServerServices): void {
