@@ -6,20 +6,14 @@ import {
 } from '../../core/contract/index.ts'
 import type { ToolCaller, ToolVerdict } from '../tool-rules/index.ts'
 import { digestOf } from './canonical-json.ts'
-import type { ServedTool, ToolCatalog, ToolServer } from './catalog.ts'
+import type { ServedTool, ToolServer, Unserved } from './catalog.ts'
+import { type CallKind, decideCall, nameForRules } from './decide.ts'
 import { mcpError } from './errors.ts'
-import { objectOf, parameterHeaders, RPC, RpcError } from './protocol.ts'
+import { objectOf, parameterHeaders } from './protocol.ts'
 import type { Deciders, ToolCallRecord } from './services.ts'
 import { type Bytes, type Outcome, type ResultBody, textResult } from './upstream/envelope.ts'
 import type { Upstreams } from './upstream/servers.ts'
 import type { ClientAnswer, UpstreamContext, UpstreamMessage } from './upstream/upstream.ts'
-
-/** What a call uses, and how rules name it: prompts and resources are ruled like tools. */
-export type CallKind = 'tool' | 'prompt' | 'resource'
-
-export function nameForRules(kind: CallKind, name: string): string {
-  return kind === 'tool' ? name : `${kind}:${name}`
-}
 
 /** A call of a tool, or of a prompt or resource. */
 export interface PreparedCall {
@@ -29,6 +23,8 @@ export interface PreparedCall {
   readonly startedAt: number
   readonly caller: ToolCaller
   readonly rulesPosition: number
+  /** The position from which on neither the rules nor any tool server have changed. */
+  readonly decidedAt: number
   /** Which calls belong together, as the caller says. */
   readonly sessionId: string | undefined
   /** Servers whose results the session has read. */
@@ -37,6 +33,8 @@ export interface PreparedCall {
   readonly kind: CallKind
   /** The name of the tool or prompt, or the URI of the resource. */
   readonly name: string
+  /** The definition that is served, or why none is. Of tools only. */
+  readonly definition: ServedTool | Unserved | undefined
   readonly message: UpstreamMessage
   readonly context: UpstreamContext
   /** Records that the session reads a result of the server, before it does. */
@@ -44,11 +42,8 @@ export interface PreparedCall {
 }
 
 interface CallServices {
-  readonly catalog: ToolCatalog
   readonly upstreams: Pick<Upstreams, 'request'>
   readonly deciders: Deciders
-  /** Lists the tools of the server if it was not yet. */
-  ensureListed(server: ToolServer, context: UpstreamContext): Promise<void>
   readonly limits: { readonly max_inspected_bytes: number }
 }
 
@@ -73,11 +68,21 @@ export async function callTool(services: CallServices, call: PreparedCall): Prom
   }
   const record = (resultBytes: number, error?: unknown) =>
     recordCall(services, call, notes, resultBytes, error)
+  const { definition } = call
+  if (typeof definition === 'object') notes.revision = definition.revision
   try {
-    const tool = await findTool(services, call, notes)
-    const verdict = await decide(services, call, args, notes)
-    const message = await inspectArguments(services, call, notes, tool)
-    if (verdict?.action === 'require_approval') await requireApproval(services, call, verdict, message, notes)
+    const decision = await decideCall(services.deciders, {
+      ...call,
+      arguments: args,
+      argumentsText: call.message.argumentsText,
+    })
+    notes.verdict = decision.verdict
+    notes.trace.push(...decision.trace)
+    notes.warnings.push(...decision.warnings)
+    if (decision.error !== undefined) throw decision.error
+    const message = toSent(call, decision.argumentsText)
+    if (decision.verdict === 'pending_approval')
+      await requireApproval(services, call, decision.rule, message, notes)
     const outcome = await send(services, call, message, notes)
     if ('error' in outcome) {
       notes.verdict = 'failed'
@@ -94,78 +99,14 @@ export async function callTool(services: CallServices, call: PreparedCall): Prom
   }
 }
 
-/** The definition must be one that an operator has approved, or that needs no approval. */
-async function findTool(
-  { catalog, ensureListed }: CallServices,
-  { server, kind, name, context }: PreparedCall,
-  notes: CallNotes,
-): Promise<ServedTool | undefined> {
-  if (kind !== 'tool') return undefined
-  await ensureListed(server, context)
-  const tool = catalog.tool(server, name)
-  if (typeof tool === 'object') {
-    notes.revision = tool.revision
-    return tool
-  }
-  notes.verdict = 'not_served'
-  if (tool === 'unknown') throw unknownError(kind, name)
-  if (tool === 'changed') {
-    const message = `The definition of ${name} has changed. An operator must approve the new one.`
-    throw mcpError('tool_changed', message)
-  }
-  throw mcpError('tool_not_approved', `An operator must approve the tool ${name} before it can be called.`)
-}
-
-/** The same for what does not exist and for what is hidden. */
-function unknownError(kind: CallKind, name: string): Error {
-  if (kind !== 'resource') return mcpError('tool_not_found', `Unknown ${kind}: ${name}`)
-  return new RpcError(RPC.resourceNotFound, `Unknown resource: ${name}`, { data: { uri: name } })
-}
-
-async function decide(
-  { deciders: { rules } }: CallServices,
-  { caller, server, kind, name, read }: PreparedCall,
-  args: JsonObject,
-  notes: CallNotes,
-): Promise<ToolVerdict | undefined> {
-  const tool = nameForRules(kind, name)
-  const verdict = await rules?.decide(caller, { server: server.name, tool, arguments: args, read })
-  notes.trace.push(...(verdict?.trace ?? []))
-  notes.warnings.push(...(verdict?.warnings ?? []))
-  const action = verdict?.action ?? (server.default === 'allow' ? 'allow' : 'deny')
-  if (action === 'hide') {
-    notes.verdict = 'hidden'
-    throw unknownError(kind, name)
-  }
-  if (action === 'deny') {
-    notes.verdict = 'denied'
-    const rule = verdict?.rule
-    const why = rule === undefined ? 'no rule allows it' : `the rule "${rule.name}" denies it`
-    const meta = rule === undefined ? {} : { meta: { rule_id: rule.id, rule: rule.name } }
-    throw mcpError('tool_denied', `The call of ${name} was refused: ${why}.`, meta)
-  }
-  return verdict
-}
-
 /** Returns the message with the arguments that may be sent. */
-async function inspectArguments(
-  { deciders: { firewall } }: CallServices,
-  { caller, message }: PreparedCall,
-  notes: CallNotes,
-  tool: ServedTool | undefined,
-): Promise<UpstreamMessage> {
-  const { argumentsText } = message
-  let sent = message
-  if (
-    firewall !== undefined &&
-    argumentsText !== undefined &&
-    (await firewall.applies(caller, 'tool_call'))
-  ) {
-    const json = await inspect(firewall, caller, 'tool_call', argumentsText, notes)
-    sent = { ...message, argumentsText: json, params: { ...message.params, arguments: JSON.parse(json) } }
-  }
-  if (tool === undefined) return sent
-  return { ...sent, headers: parameterHeaders(tool.definition.inputSchema, sent.params.arguments) }
+function toSent({ message, definition }: PreparedCall, argumentsText: string | undefined): UpstreamMessage {
+  const isSame = argumentsText === undefined || argumentsText === message.argumentsText
+  const sent = isSame
+    ? message
+    : { ...message, argumentsText, params: { ...message.params, arguments: JSON.parse(argumentsText) } }
+  if (typeof definition !== 'object') return sent
+  return { ...sent, headers: parameterHeaders(definition.definition.inputSchema, sent.params.arguments) }
 }
 
 async function inspect(
@@ -176,10 +117,7 @@ async function inspect(
   notes: CallNotes,
 ): Promise<string> {
   try {
-    const inspected = await firewall.inspect(caller, scope, json)
-    notes.trace.push(...inspected.trace)
-    notes.warnings.push(...inspected.warnings)
-    return inspected.json
+    return (await firewall.inspect(caller, scope, json, notes)).json
   } catch (error) {
     notes.verdict = 'blocked'
     throw error
@@ -190,11 +128,10 @@ async function inspect(
 async function requireApproval(
   { deciders: { approvals } }: CallServices,
   { id, caller, sessionId, server, kind, name, rulesPosition }: PreparedCall,
-  { rule }: ToolVerdict,
+  rule: ToolVerdict['rule'],
   message: UpstreamMessage,
   notes: CallNotes,
 ): Promise<void> {
-  notes.verdict = 'pending_approval'
   if (approvals === undefined || rule === undefined)
     throw mcpError('approval_required', `The call of ${name} needs an approval, and nobody can give one.`)
   const {
@@ -340,7 +277,7 @@ function recordCall(
     resultBytes,
     durationMs,
     upstreamMs: notes.upstreamMs,
-    rulesPosition: call.rulesPosition,
+    rulesPosition: call.decidedAt,
     read: [...call.read],
   })
 }

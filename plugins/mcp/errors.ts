@@ -59,3 +59,7 @@ export const MCP_ERROR_CODES = {
 } satisfies Readonly<Record<string, ErrorDefinition>>
 
 export const mcpError = errorsOf(MCP_ERROR_CODES)
+
+export function serverNotFoundError(name: string): Error {
+  return mcpError('tool_server_not_found', `There is no tool server "${name}".`)
+}

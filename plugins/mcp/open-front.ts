@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { Endpoint, RecordStore } from '../../core/contract/index.ts'
+import type { Endpoint, Position, RecordStore } from '../../core/contract/index.ts'
 import type { CallerSource } from '../../core/pipeline/inference.ts'
 import type { ToolCatalog } from './catalog.ts'
 import { upstreamContext } from './front/client-context.ts'
@@ -21,6 +21,8 @@ interface FrontOptions {
   readonly limits: McpLimits
   readonly deciders: Deciders
   readonly callers: CallerSource
+  /** Position of the newest event of any tool server. */
+  serversPosition(): Position
   readonly store: RecordStore
   readonly logger: Logger
   readonly version: string
@@ -51,6 +53,7 @@ export function openFront(options: FrontOptions): {
   return {
     endpoints: createFrontEndpoints({
       ...{ catalog, upstreams, lists, merged, sessions, limits, version, callers, deciders, origins },
+      serversPosition: options.serversPosition,
       mailbox: createMailbox(store, options.hasOtherProcesses),
       parked: createParkedCalls(),
       maxRequestBytes: limits.max_request_bytes,

@@ -3,6 +3,7 @@ import { ProcessServices } from '../../core/pipeline/process-services.ts'
 import { Callers } from '../../projections/callers.ts'
 import { GatewayState } from '../../projections/state.ts'
 import { Approvals } from '../approvals/index.ts'
+import { ToolFirewall } from '../firewall/index.ts'
 import { ToolRules } from '../tool-rules/index.ts'
 import { createToolCatalog } from './catalog.ts'
 import { MCP_ERROR_CODES } from './errors.ts'
@@ -13,7 +14,7 @@ import { createToolServerEndpoints } from './servers/endpoints.ts'
 import { createObservedTools } from './servers/observe.ts'
 import { createSecretReferences, readSecret } from './servers/secret-references.ts'
 import { createToolServerState, ToolServerState } from './servers/state.ts'
-import { ToolCallLedger, ToolFirewall } from './services.ts'
+import { ToolCallLedger } from './services.ts'
 import type { McpSettings } from './settings.ts'
 
 /** The gateway for tools (docs/guides/mcp.md) of MCP servers (docs/guides/tool-servers.md). */
@@ -45,6 +46,7 @@ export default definePlugin({
     const addresses = createAddressGuard(settings.allow_private_addresses, use.host)
     const front = openFront({
       ...{ callers, logger, store, limits },
+      serversPosition: state.toolServers.position,
       catalog: use.catalog ?? createToolCatalog(servers, observed),
       deciders: { rules, firewall, approvals, ledger },
       version: use.process.version,

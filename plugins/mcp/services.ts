@@ -1,27 +1,7 @@
-import {
-  type MaybePromise,
-  type RuleOrigin,
-  type RuleTraceEntry,
-  service,
-  type Warning,
-} from '../../core/contract/index.ts'
+import { type RuleOrigin, service, type Warning } from '../../core/contract/index.ts'
 import type { Approvals } from '../approvals/index.ts'
-import type { ToolCaller, ToolRules } from '../tool-rules/index.ts'
-
-type ToolScope = 'tool_call' | 'tool_result' | 'prompt'
-
-interface Inspected {
-  readonly json: string
-  readonly warnings: readonly Warning[]
-  readonly trace: readonly RuleTraceEntry[]
-}
-
-export interface ToolFirewall {
-  applies(caller: ToolCaller, scope: ToolScope): MaybePromise<boolean>
-  inspect(caller: ToolCaller, scope: ToolScope, json: string): MaybePromise<Inspected>
-}
-
-export const ToolFirewall = service<ToolFirewall>('firewall.tools')
+import type { ToolFirewall } from '../firewall/index.ts'
+import type { ToolRules } from '../tool-rules/index.ts'
 
 export interface ToolCallRecord {
   /** `req_…` */

@@ -9,7 +9,7 @@ import {
 } from '../../../core/contract/index.ts'
 import { type CallerSource, rulesPositionOf } from '../../../core/pipeline/inference.ts'
 import type { ToolServer } from '../catalog.ts'
-import { MCP_ERROR_CODES, mcpError } from '../errors.ts'
+import { MCP_ERROR_CODES, serverNotFoundError } from '../errors.ts'
 import { objectOf, RPC, RpcError, SESSION_REVISIONS, SUBSCRIPTION_ID } from '../protocol.ts'
 import type { ListKind } from '../upstream/upstream.ts'
 import type { ClientContext } from './client-context.ts'
@@ -62,7 +62,7 @@ export function createFrontEndpoints(options: EndpointOptions): readonly Endpoin
     if (name === undefined) return options.catalog.list()
     const server = options.catalog.find(name)
     if (server !== undefined) return [server]
-    throw mcpError('tool_server_not_found', `There is no tool server "${name}".`)
+    throw serverNotFoundError(name)
   }
 
   function createContext(

@@ -1,7 +1,9 @@
-import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
-import { type CallKind, callTool, type PreparedCall } from '../call.ts'
+import { isJsonObject, type JsonObject, type Position } from '../../../core/contract/index.ts'
+import { type CallerSource, rulesPositionOf } from '../../../core/pipeline/inference.ts'
+import { callTool, type PreparedCall } from '../call.ts'
 import type { ToolCatalog, ToolServer } from '../catalog.ts'
-import { mcpError } from '../errors.ts'
+import type { CallKind } from '../decide.ts'
+import { mcpError, serverNotFoundError } from '../errors.ts'
 import type { ListMethod, ServerLists } from '../lists.ts'
 import {
   decodeHeaderText,
@@ -34,6 +36,9 @@ export interface FrontServices {
   readonly lists: ServerLists
   readonly merged: Merged
   readonly deciders: Deciders
+  readonly callers: CallerSource
+  /** Position of the newest event of any tool server. */
+  serversPosition(): Position
   readonly sessions: Sessions
   readonly mailbox: Mailbox
   readonly parked: ParkedCalls
@@ -192,10 +197,7 @@ async function callAnswer(
       const toolCall = await prepareCall(services, context, server, kind, name, message, upstream)
       const upstreams = context.era === 'session' ? withInputs(services.upstreams) : services.upstreams
       const outcome = await callTool(
-        {
-          ...{ upstreams, catalog: services.catalog, deciders: services.deciders, limits: services.limits },
-          ensureListed: async (listed, listing) => void (await services.lists.tools(listed, listing)),
-        },
+        { upstreams, deciders: services.deciders, limits: services.limits },
         toolCall,
       )
       const { era } = await services.upstreams.describe(server, upstream)
@@ -260,7 +262,7 @@ function codeForResource({ era }: ClientContext): number {
 }
 
 async function prepareCall(
-  { sessions, deciders }: FrontServices,
+  services: FrontServices,
   context: ClientContext,
   server: ToolServer,
   kind: CallKind,
@@ -268,14 +270,25 @@ async function prepareCall(
   message: UpstreamMessage,
   upstream: UpstreamContext,
 ): Promise<PreparedCall> {
-  const { requestId, startedAt, caller, rulesPosition, session, headers } = context
+  const { requestId, startedAt, client, session, headers } = context
+  const { sessions, deciders, catalog, lists } = services
   const given = headers['x-session-id']
   const sessionId = typeof given === 'string' ? given.slice(0, 256) : session?.key
   // Calls of a key without a session are one session: what is forbidden after reading stays forbidden.
-  const readKey = digest(`${ownerOf(caller.account)} ${sessionId ?? ''}`)
+  const readKey = digest(`${ownerOf(context.caller.account)} ${sessionId ?? ''}`)
   const read = deciders.rules === undefined ? new Set<string>() : await sessions.readOf(readKey)
+  if (kind === 'tool') await lists.tools(server, upstream)
+  const current = catalog.find(server.name)
+  if (current === undefined) throw serverNotFoundError(server.name)
+  // Rules and definitions are taken together, so that the call can be decided again as of one position.
+  const { account, policies, policyPosition, rules } = services.callers.snapshot(context.caller.account)
+  const rulesPosition = rulesPositionOf({ account, rules, policyPosition })
   return {
-    ...{ id: requestId, startedAt, caller, rulesPosition, sessionId, read, server, kind, name, message },
+    ...{ id: requestId, startedAt, caller: { account, policies, rules, client }, sessionId, read },
+    ...{ server: current, kind, name, message },
+    definition: kind === 'tool' ? catalog.tool(current, name) : undefined,
+    rulesPosition,
+    decidedAt: Math.max(rulesPosition, services.serversPosition()),
     context: upstream,
     async noteRead() {
       if (deciders.rules !== undefined && !read.has(server.name))
