@@ -37,7 +37,7 @@ async function startScripted(
 }
 
 const text = (id: string, content: string) =>
-  `{"jsonrpc":"2.0","id":"${id}","result":{"resultType":"complete","content":[{"type":"text","text":"${content}"}]}}`
+  `{"jsonrpc":"2.0","id":"${id}","result":{"content":[{"type":"text","text":"${content}"}]}}`
 
 describe('attacks on the gateway for tools', () => {
   let gateway: RunningGateway
