@@ -26,6 +26,7 @@ interface FrontOptions {
   readonly store: RecordStore
   readonly logger: Logger
   readonly version: string
+  readonly stopping: AbortSignal
   readonly hasOtherProcesses: boolean
   readonly origins: readonly string[]
   readonly readSecret: ReadSecret
@@ -38,7 +39,7 @@ export function openFront(options: FrontOptions): {
   readonly listTools: ListTools
   close(): Promise<void>
 } {
-  const { catalog, limits, deciders, callers, store, logger, version, origins } = options
+  const { catalog, limits, deciders, callers, store, logger, version, stopping, origins } = options
   const upstreams = createUpstreams(options)
   const lists = createServerLists({ catalog, upstreams, listSeconds: limits.list_seconds })
   const sessions = createSessions(store)
@@ -52,7 +53,19 @@ export function openFront(options: FrontOptions): {
   })
   return {
     endpoints: createFrontEndpoints({
-      ...{ catalog, upstreams, lists, merged, sessions, limits, version, callers, deciders, origins },
+      ...{
+        catalog,
+        upstreams,
+        lists,
+        merged,
+        sessions,
+        limits,
+        version,
+        stopping,
+        callers,
+        deciders,
+        origins,
+      },
       serversPosition: options.serversPosition,
       mailbox: createMailbox(store, options.hasOtherProcesses),
       parked: createParkedCalls(),

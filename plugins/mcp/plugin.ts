@@ -50,6 +50,7 @@ export default definePlugin({
       catalog: use.catalog ?? createToolCatalog(servers, observed),
       deciders: { rules, firewall, approvals, ledger },
       version: use.process.version,
+      stopping: use.process.stopping,
       hasOtherProcesses: use.workers > 1 || Boolean(use.redis),
       origins: use.cors.origins,
       addresses,

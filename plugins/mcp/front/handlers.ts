@@ -31,6 +31,7 @@ import { digest, ownerOf, type Sessions } from './sessions.ts'
 
 export interface FrontServices {
   readonly version: string
+  readonly stopping: AbortSignal
   readonly catalog: ToolCatalog
   readonly upstreams: Upstreams
   readonly lists: ServerLists

@@ -9,6 +9,8 @@ const KEEP_ALIVE_MS = 10_000
 interface NoticeServices {
   readonly lists: Pick<ServerLists, 'onChanged' | 'watch'>
   readonly catalog: Pick<ToolCatalog, 'onChanged'>
+  /** Aborts when the gateway begins to stop: a stream without an end would hold that up. */
+  readonly stopping: AbortSignal
 }
 
 interface NoticeOptions {
@@ -23,7 +25,7 @@ interface NoticeOptions {
 
 /** Responds with a stream that says which lists have changed, until the client disconnects. */
 export function streamNotices(
-  { lists, catalog }: NoticeServices,
+  { lists, catalog, stopping }: NoticeServices,
   { servers, client }: ClientContext,
   { kinds, first, format, confirm }: NoticeOptions,
 ): EndpointResponse {
@@ -39,9 +41,12 @@ export function streamNotices(
   const unsubscribe = [lists.onChanged(note), catalog.onChanged((server) => note(server, 'tools'))]
   const end = () => {
     hasEnded = true
+    stopping.removeEventListener('abort', end)
     for (const stop of unsubscribe.splice(0)) stop()
     wake()
   }
+  if (stopping.aborted) end()
+  else stopping.addEventListener('abort', end)
   client.onAbort(end)
   client.onClose(end)
   for (const server of servers) lists.watch(server)
