@@ -36,12 +36,15 @@ type RuleState = Pick<
 >
 
 export function createRuleKinds(
-  settings: Pick<Settings, 'firewall'>,
+  settings: Pick<Settings, 'firewall' | 'plugins'>,
   operators: OperatorRegistry,
 ): RuleKinds {
   return {
     routing: createRoutingRuleKind(operators),
-    firewall: createFirewallRuleKind(settings.firewall.evaluate_responses),
+    firewall: createFirewallRuleKind(
+      settings.firewall.evaluate_responses,
+      settings.plugins.some(({ use }) => use === 'mcp'),
+    ),
     tool: toolRules,
   }
 }

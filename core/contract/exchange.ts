@@ -5,7 +5,7 @@ import type { GatewayError } from './errors.ts'
 import type { Actor, Position } from './event-log.ts'
 import type { JsonObject } from './json.ts'
 import type { Model, Operation, Requirement, Target } from './provider.ts'
-import type { FirewallScope, Mode, RuleOrigin, RuleSet } from './rules.ts'
+import type { Mode, NamedScope, RuleOrigin, RuleSet } from './rules.ts'
 
 /**
  * One inference request, once its body is read. Plugins read what earlier ones set and add their own. In the
@@ -175,7 +175,7 @@ export interface Warning {
   readonly code: string
   readonly message: string
   /** `response`: it is about the reply, so the start of a stream does not have it. Missing: the request. */
-  readonly scope?: Exclude<FirewallScope, 'prompt'>
+  readonly scope?: NamedScope
 }
 
 /** An entry of `signalbox.rule_trace`: the outcome of one action of one rule. */
@@ -189,7 +189,7 @@ export interface RuleTraceEntry {
   /** Present if the rule belongs to a policy. */
   readonly origin?: RuleOrigin
   /** Present if the rule inspected something other than the request. */
-  readonly scope?: Exclude<FirewallScope, 'prompt'>
+  readonly scope?: NamedScope
   readonly reason?: string
   /** Of actions that choose for each request: what they chose. Of `require`: the requirement. */
   readonly arm?: string

@@ -28,6 +28,11 @@ export const FIREWALL_SCOPES = ['prompt', 'response', 'tool_call', 'tool_result'
 
 export type FirewallScope = (typeof FIREWALL_SCOPES)[number]
 
+/** The scopes that warnings and trace entries name. Those without one are about the request. */
+export const NAMED_SCOPES = FIREWALL_SCOPES.filter((scope) => scope !== 'prompt')
+
+export type NamedScope = Exclude<FirewallScope, 'prompt'>
+
 /** See docs/api.md, "Firewall rules". */
 export interface FirewallRule extends RuleBase {
   readonly scope: FirewallScope

@@ -1,11 +1,4 @@
-import {
-  type FirewallScope,
-  Nullable,
-  StrictObject,
-  StringEnum,
-  type TSchema,
-  Type,
-} from '../contract/index.ts'
+import { NAMED_SCOPES, Nullable, StrictObject, StringEnum, type TSchema, Type } from '../contract/index.ts'
 
 // Schemas that the endpoints of several features share.
 
@@ -85,15 +78,12 @@ export const Success = Type.Object(
   { $id: 'Success', description: 'The change was made.' },
 )
 
-/** All but `prompt`, which is the default. */
-const SCOPES = ['response', 'tool_call', 'tool_result'] as const satisfies readonly FirewallScope[]
-
 export const WarningSchema = Type.Object(
   {
     code: Type.String({ description: 'Kind of warning, such as firewall, routing or plan.' }),
     message: Type.String({ description: 'The warning as a sentence.' }),
     scope: Type.Optional(
-      StringEnum(SCOPES, { description: 'Present if it is about something other than the request.' }),
+      StringEnum(NAMED_SCOPES, { description: 'Present if it is about something other than the request.' }),
     ),
   },
   { $id: 'Warning', description: 'Something that the caller should know about a successful request.' },
@@ -117,7 +107,9 @@ export const RuleTraceEntrySchema = Type.Object(
     outcome: StringEnum(['applied', 'skipped'], { description: 'Whether the action was applied.' }),
     origin: Type.Optional(RuleOriginSchema),
     scope: Type.Optional(
-      StringEnum(SCOPES, { description: 'Present if the rule inspected something other than the request.' }),
+      StringEnum(NAMED_SCOPES, {
+        description: 'Present if the rule inspected something other than the request.',
+      }),
     ),
     reason: Type.Optional(Type.String({ description: 'Why the action was skipped, or what applied it.' })),
     arm: Type.Optional(

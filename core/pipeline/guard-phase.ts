@@ -1,12 +1,13 @@
 import type { Logger } from 'pino'
-import type {
-  Account,
-  ClientConnection,
-  Exchange,
-  MaybePromise,
-  ReplyingExchange,
-  RuleTraceEntry,
-  Warning,
+import {
+  type Account,
+  type ClientConnection,
+  type Exchange,
+  type MaybePromise,
+  NAMED_SCOPES,
+  type ReplyingExchange,
+  type RuleTraceEntry,
+  type Warning,
 } from '../contract/index.ts'
 import { checkHeader } from '../http/server/default-headers.ts'
 import { freezeJson } from '../util/json.ts'
@@ -34,7 +35,7 @@ export function parseTraceEntry(value: unknown): RuleTraceEntry {
     action: checkText('action', action),
     outcome: checkWord('outcome', outcome, ['applied', 'skipped']),
     ...(origin !== undefined && { origin: parseOrigin(origin) }),
-    ...(scope !== undefined && { scope: checkWord('scope', scope, ['response']) }),
+    ...(scope !== undefined && { scope: checkWord('scope', scope, NAMED_SCOPES) }),
     ...(reason !== undefined && { reason: checkText('reason', reason) }),
     ...(arm !== undefined && { arm: checkText('arm', arm) }),
     ...(excluded !== undefined && { excluded: parseExcluded(excluded) }),
@@ -62,7 +63,7 @@ export function parseWarning(value: unknown): Warning {
   return {
     code: checkText('code', code),
     message: checkText('message', message),
-    ...(scope !== undefined && { scope: checkWord('scope', scope, ['response']) }),
+    ...(scope !== undefined && { scope: checkWord('scope', scope, NAMED_SCOPES) }),
   }
 }
 

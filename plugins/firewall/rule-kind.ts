@@ -1,6 +1,7 @@
 import {
   FIREWALL_SCOPES,
   type FirewallRule,
+  type FirewallScope,
   GatewayError,
   type JsonObject,
   Nullable,
@@ -52,10 +53,20 @@ function enumField(name: string, values: readonly string[]): RuleField {
 /**
  * Creates the kind of firewall rules: fields, validation and events (docs/api.md, "Firewall rules").
  * `evaluatesResponses`: rules with the scope `response` are in force.
+ * `evaluatesTools`: rules with the scopes `tool_call` and `tool_result` are.
  */
-export function createFirewallRuleKind(evaluatesResponses: boolean): RuleKind<FirewallRule, FirewallContent> {
-  return { ...firewallRules, lint: (rule) => lintRule(rule, evaluatesResponses) }
+export function createFirewallRuleKind(
+  evaluatesResponses: boolean,
+  evaluatesTools = true,
+): RuleKind<FirewallRule, FirewallContent> {
+  const unevaluated: Partial<Record<FirewallScope, string>> = {
+    ...(!evaluatesResponses && { response: 'the setting firewall.evaluate_responses is off' }),
+    ...(!evaluatesTools && { tool_call: NO_TOOLS, tool_result: NO_TOOLS }),
+  }
+  return { ...firewallRules, lint: (rule) => lintRule(rule, unevaluated[rule.scope]) }
 }
+
+const NO_TOOLS = 'no plugin that calls tools is listed'
 
 const firewallRules: Omit<RuleKind<FirewallRule, FirewallContent>, 'lint'> = {
   name: 'firewall',
@@ -123,17 +134,16 @@ function unusablePolicyRuleError(error: string): GatewayError {
   return new GatewayError('validation_error', message, { errors: { pattern: [message] } })
 }
 
-function lintRule(rule: FirewallRule, evaluatesResponses: boolean): readonly Warning[] {
+/** `unevaluated`: why rules of its scope are not in force. */
+function lintRule(rule: FirewallRule, unevaluated: string | undefined): readonly Warning[] {
   const warnings: Warning[] = []
   const error = patternError(rule)
   if (error !== undefined) {
     const message = `${error}. The rule never matches until its pattern is changed.`
     warnings.push({ code: 'pattern_not_evaluable', message })
   }
-  if (rule.scope === 'response' && !evaluatesResponses) {
-    const message =
-      'Rules with scope "response" are stored but not evaluated: the setting firewall.evaluate_responses ' +
-      'is off.'
+  if (unevaluated !== undefined) {
+    const message = `Rules with scope "${rule.scope}" are stored but not evaluated: ${unevaluated}.`
     warnings.push({ code: 'scope_not_evaluated', message })
   }
   return warnings

@@ -27,10 +27,10 @@ export function createToolFirewall(parts: ToolFirewallParts): ToolFirewall {
     hasRulesOf(rules, scope) || policies.some((policy) => hasRulesOf(policy, scope))
   return {
     applies,
-    inspect(caller, scope, json, record = { warnings: [], trace: [] }) {
-      if (!applies(caller, scope)) return { json, ...record }
+    inspect(caller, scope, json, { warnings, trace } = { warnings: [], trace: [] }) {
+      if (!applies(caller, scope)) return { json, warnings, trace }
       const walk = new RuleWalk(parts.toEvaluation(caller), (outcome, isAgain) => {
-        recordOutcome(record, outcome, isAgain)
+        recordOutcome({ warnings, trace }, outcome, isAgain)
         if (outcome.unfinished.length > 0) parts.logUnfinished(caller, outcome.unfinished)
         if (outcome.refusal !== undefined) throw toRefusalError(outcome.refusal)
       })
@@ -48,7 +48,7 @@ export function createToolFirewall(parts: ToolFirewallParts): ToolFirewall {
         return chain(visited, () =>
           chain(chain(walk.settle(request), write), ({ json: masked, hasKeyCollision }) => {
             if (hasKeyCollision) throw equalNamesError(scope)
-            return { json: masked, ...record }
+            return { json: masked, warnings, trace }
           }),
         )
       })
