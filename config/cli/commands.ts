@@ -3,6 +3,7 @@ import { LOG_COMMANDS } from './log-command-list.ts'
 import { ROUTER_COMMANDS } from './router-command-list.ts'
 import { REASON, TARGET } from './shared-options.ts'
 import { SIGN_IN_COMMANDS } from './sign-in-command-list.ts'
+import { TOOL_COMMANDS } from './tool-command-list.ts'
 
 const USER = 'USER is the id of the user, as shown by "signalbox users list".'
 
@@ -262,5 +263,6 @@ export const COMMANDS: readonly Command[] = [
     },
   },
   ...ROUTER_COMMANDS,
+  ...TOOL_COMMANDS,
   ...LOG_COMMANDS,
 ]
