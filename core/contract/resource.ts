@@ -87,8 +87,11 @@ export interface ResourceDeclaration<
   derive?(entity: Entity, services: Services): JsonObject
   /** Completes what a body says before it is compared and stored. */
   complete?(given: Changes<Fields>, before: Entity | undefined, services: Services): Changes<Fields>
-  /** Throws a `GatewayError` if the fields must not be set: what they refer to does not exist. */
-  checkReferences?(given: Changes<Fields>, services: Services): void
+  /**
+   * Throws a `GatewayError` if the fields must not be set: what they refer to does not exist, or another one
+   * has what is unique. `id`: undefined as long as a new one has none. Called again after a creation.
+   */
+  checkReferences?(given: Changes<Fields>, services: Services, id: Entity['id'] | undefined): void
   /** Throws a `GatewayError` if another process deleted what the entity refers to while it was changed. */
   checkAfterChange?(before: Entity, after: Entity, services: Services): void
   /** Throws a `GatewayError` if it must not be deleted: something refers to it. */

@@ -177,16 +177,16 @@ export function createResourceCommands<Entity extends ResourceEntity, Fields ext
   const commands: Pick<ResourceCommands<Entity, Content<Fields>>, 'create' | 'change' | 'delete'> = {
     async create(given, author, more, parentId, further = () => []) {
       const content = complete(given, undefined, services)
-      checkReferences?.(content, services)
+      checkReferences?.(content, services, undefined)
       const id = await declaration.id.create(ids, author)
       const decide = () => {
-        checkReferences?.(content, services)
+        checkReferences?.(content, services, id)
         return [events.created(id, { ...content, ...more }, parentId), ...further(id)]
       }
       const { after = requireEntity(id) } = await write(id, decide, author, parentId)
       try {
-        // Another process may have deleted what it refers to meanwhile.
-        checkReferences?.(content, services)
+        // Another process may have deleted what it refers to meanwhile, or have created the same.
+        checkReferences?.(content, services, id)
       } catch (error) {
         // The request's Idempotency-Key stands for the creation.
         const { idempotency: _, ...remover } = author
@@ -200,7 +200,7 @@ export function createResourceCommands<Entity extends ResourceEntity, Fields ext
         const entity = requireEntity(id, expected)
         const changes = findChanges(entity, complete(given, entity, services))
         if (Object.keys(changes).length === 0) return []
-        checkReferences?.(changes as Changes<Fields>, services)
+        checkReferences?.(changes as Changes<Fields>, services, id)
         return events.changed(id, changes)
       }
       const { before = requireEntity(id), after = before } = await write(id, decide, author)

@@ -194,16 +194,18 @@ export const toolServers = defineResource({
     // The cast is safe: programs have no such events.
     fold: foldToolServer as ResourceFold<ShownToolServer>,
   },
-  complete(given, before: ShownToolServer | undefined, services: ToolServerServices) {
+  complete(given, before: ShownToolServer | undefined) {
     if (before !== undefined) refuseProgram(before)
     if (before !== undefined && given.name !== undefined && given.name !== before.name) {
       const advice = 'Rules and clients refer to it: create another server.'
       throw invalidParameterError('name', `The name of tool server ${before.id} cannot be changed. ${advice}`)
     }
-    if (before === undefined && given.name !== undefined) requireUnused(given.name, services)
     return given
   },
-  checkReferences: checkFields,
+  checkReferences(given, services: ToolServerServices, id) {
+    if (given.name !== undefined) requireUnused(given.name, id, services)
+    checkFields(given, services)
+  },
   checkUnused: refuseProgram,
 })
 
@@ -216,9 +218,13 @@ function refuseProgram(server: ShownToolServer): void {
 }
 
 /** Of servers that nodes create at the same time under one name, the first one is used. */
-function requireUnused(name: string, { toolServers, isProgram }: ToolServerServices): void {
+function requireUnused(
+  name: string,
+  id: number | string | undefined,
+  { toolServers, isProgram }: ToolServerServices,
+): void {
   const other = toolServers.named(name)
-  if (other === undefined && !isProgram(name)) return
+  if (!isProgram(name) && (other === undefined || other.id === id)) return
   const holder = other === undefined ? 'A program of the settings file' : `Tool server ${other.id}`
   throw new GatewayError('conflict', `${holder} has the name ${name}. Choose another name.`)
 }
