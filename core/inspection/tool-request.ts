@@ -12,7 +12,10 @@ import {
   writeString,
 } from './json-text.ts'
 
-/** A JSON text of a tool as a request, so that the same code inspects both. */
+/**
+ * A JSON text of a tool as a request, so that the same code inspects both. See docs/decisions/firewall.md,
+ * "Texts of tools are inspected as a request".
+ */
 export interface ToolRequest {
   readonly request: ChatRequest
   /** Returns the JSON text with the values of a masked request. Bytes outside of masked values stay. */
