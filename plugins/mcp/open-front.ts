@@ -43,6 +43,7 @@ export function openFront(options: FrontOptions): {
   const upstreams = createUpstreams(options)
   const lists = createServerLists({ catalog, upstreams, listSeconds: limits.list_seconds })
   const sessions = createSessions(store)
+  const mailbox = createMailbox(store, options.hasOtherProcesses)
   const stop = catalog.onChanged((server) => {
     lists.forget(server)
     upstreams.retain(catalog.list())
@@ -67,8 +68,8 @@ export function openFront(options: FrontOptions): {
         origins,
       },
       serversPosition: options.serversPosition,
-      mailbox: createMailbox(store, options.hasOtherProcesses),
-      parked: createParkedCalls(),
+      mailbox,
+      parked: createParkedCalls(mailbox),
       maxRequestBytes: limits.max_request_bytes,
     }),
     listTools: (server, signal) =>

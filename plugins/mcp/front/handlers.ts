@@ -18,7 +18,7 @@ import {
   SUPPORTED_REVISIONS,
 } from '../protocol.ts'
 import type { Deciders } from '../services.ts'
-import type { Bytes, Outcome } from '../upstream/envelope.ts'
+import type { Outcome } from '../upstream/envelope.ts'
 import type { Upstreams } from '../upstream/servers.ts'
 import type { UpstreamContext, UpstreamMessage } from '../upstream/upstream.ts'
 import { type ClientContext, upstreamContext } from './client-context.ts'
@@ -26,7 +26,14 @@ import type { Mailbox } from './mailbox.ts'
 import type { Merged } from './merge.ts'
 import { digestOfCall, type ParkableCall, type ParkedCalls } from './parked-calls.ts'
 import { askInSession, withInputs } from './requests.ts'
-import { type Answer, type Channel, errorAnswer, errorObjectAnswer, resultAnswer } from './respond.ts'
+import {
+  type Answer,
+  type Channel,
+  errorAnswer,
+  errorObjectAnswer,
+  readMessageText,
+  resultAnswer,
+} from './respond.ts'
 import { digest, ownerOf, type Sessions } from './sessions.ts'
 
 export interface FrontServices {
@@ -172,23 +179,27 @@ async function callAnswer(
     throw new RpcError(RPC.invalidParams, `params.${kind === 'resource' ? 'uri' : 'name'} must be a string.`)
   if (params.arguments !== undefined && !isJsonObject(params.arguments))
     throw new RpcError(RPC.invalidParams, 'params.arguments must be an object.')
-  const resumed = context.era === 'modern' ? services.parked.resume(context, params, id, channel) : undefined
+  const resumed =
+    context.era === 'modern' ? services.parked.resume(context, params, id, channel, signal) : undefined
   if (resumed !== undefined) return resumed
   const target = await findTarget(services, context, kind, named, signal)
   const { server, name } = target
+  const controller = new AbortController()
   const call: ParkableCall = {
     ...{ channel, id, owner: ownerOf(context.caller.account), digest: digestOfCall(params) },
     finished: Promise.resolve({ status: 200, message: undefined }),
     answer: undefined,
+    attach: (other) => other.addEventListener('abort', () => controller.abort(other.reason)),
   }
+  call.attach(signal)
   const { progressToken } = objectOf(params._meta)
   const upstream: UpstreamContext = {
-    ...upstreamContext(context, server, services.sessions, signal),
+    ...upstreamContext(context, server, services.sessions, controller.signal),
     onNotification: (notice, content) => relay(context, call, progressToken, notice, content),
     onRequest:
       context.era === 'session'
         ? askInSession(context, channel, services.mailbox, signal)
-        : services.parked.ask(context, call, signal),
+        : services.parked.ask(context, call, controller.signal),
   }
   const sentParams = kind === 'resource' ? params : { ...params, name }
   const message: UpstreamMessage = { method, params: sentParams, argumentsText }
@@ -204,7 +215,7 @@ async function callAnswer(
       const { era } = await services.upstreams.describe(server, upstream)
       return await toAnswer(context, call.id, outcome, era, kind)
     } catch (error) {
-      const answer = signal.aborted ? undefined : errorAnswer(call.id, error)
+      const answer = controller.signal.aborted ? undefined : errorAnswer(call.id, error)
       if (answer === undefined) throw error
       return answer
     }
@@ -338,16 +349,10 @@ async function toAnswer(
   const message = outcome.result.message(JSON.stringify(id), members)
   // What is wrong with a short result is known before the response begins.
   const isShort = await outcome.result.isShort(SHORT_BYTES)
-  return { status: 200, message: isShort ? await readAll(message) : message }
+  return { status: 200, message: isShort ? await readMessageText(message) : message }
 }
 
 const SHORT_BYTES = 64 * 1024
-
-async function readAll(bytes: Bytes): Promise<string> {
-  const chunks: Buffer[] = []
-  for await (const chunk of bytes) chunks.push(chunk)
-  return Buffer.concat(chunks).toString()
-}
 
 /** Errors that the revision without sessions sends with status 400. */
 function isAboutRequest(code: number): boolean {

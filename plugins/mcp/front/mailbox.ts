@@ -12,6 +12,7 @@ export function createMailbox(store: RecordStore, hasOtherProcesses: boolean) {
   const recordOf = (name: string) => `mail:${name}`
 
   return {
+    hasOtherProcesses,
     async put(name: string, value: JsonValue): Promise<void> {
       const deliver = waiting.get(name)
       if (deliver !== undefined) deliver(value)

@@ -112,6 +112,14 @@ async function firstOf<Value>(promises: readonly Promise<Value>[], ms: number): 
   }
 }
 
+/** Reads a message to its end. */
+export async function readMessageText(message: Bytes | string): Promise<string> {
+  if (typeof message === 'string') return message
+  const chunks: Buffer[] = []
+  for await (const chunk of message) chunks.push(chunk)
+  return Buffer.concat(chunks).toString()
+}
+
 export function resultAnswer(id: RpcId, result: unknown): Answer {
   return { status: 200, message: JSON.stringify({ jsonrpc: '2.0', id, result }) }
 }

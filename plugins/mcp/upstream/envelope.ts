@@ -11,6 +11,11 @@ export function newUpstreamId(): string {
   return `sb-${random()}`
 }
 
+/** Whether a value has the form of such an id. */
+export function isUpstreamId(value: unknown): value is string {
+  return typeof value === 'string' && /^sb-[0-9A-Za-z]{22}$/.test(value)
+}
+
 const OWN_ID = /"id"\s*:\s*"(sb-[0-9A-Za-z]{22})"/
 
 /** How much of a message is looked at to tell what it is, and how much of its end may follow the result. */
