@@ -19,6 +19,8 @@ export interface ToolServers extends SavedProjection {
   named(name: string): ManagedToolServer | undefined
   /** The tools that the server has listed, by name. */
   toolsOf(id: ToolServerId): ReadonlyMap<string, PinnedTool>
+  /** Ids of all servers that there ever were. */
+  allIds(): readonly ToolServerId[]
   /** Revision of the server's stream; -1 before its first event. */
   revision(id: ToolServerId): number
   /** Position of the newest event of any server; 0 before the first one. */
@@ -75,6 +77,7 @@ export function createToolServers(): ToolServers {
       return found.sort((a, b) => a.position - b.position)[0]?.server
     },
     toolsOf: (id) => states.get(String(id))?.tools ?? NO_TOOLS,
+    allIds: () => [...states.keys()],
     revision: (id) => states.get(String(id))?.revision ?? -1,
     position: () => position,
     save() {

@@ -4,6 +4,7 @@ import { RULE_KINDS } from '../../projections/rules.ts'
 import { GatewayState } from '../../projections/state.ts'
 import { LearnedRouting } from '../learned-routing/index.ts'
 import { Ledger } from '../ledger/index.ts'
+import { ToolDecisions } from '../mcp/index.ts'
 import { Responses } from '../responses/index.ts'
 import { RuleScopes } from '../rules/index.ts'
 import { createChangedObjectReader } from './audit-entries.ts'
@@ -29,15 +30,17 @@ export default definePlugin({
     learned: LearnedRouting,
     ledger: Ledger,
     responses: optional(Responses),
+    toolDecisions: optional(ToolDecisions),
   },
   setup(_, host) {
-    const { state, rules, callers, learned, ledger, responses } = host.use
+    const { state, rules, callers, learned, ledger, responses, toolDecisions } = host.use
     const services: AuditServices = {
       ...state,
       ...rules.own,
       policyCommands: rules.ofPolicies.commands,
       callers,
       replay: learned?.replay,
+      toolDecisions,
       findRequest: ledger.lookUp,
       findResponse: async (...of) => responses?.find(...of),
     }

@@ -263,6 +263,46 @@ const simulationFields = {
   ),
 }
 
+/** A call of a tool. */
+export const SimulatedToolCall = StrictObject(
+  {
+    server: Type.String({ minLength: 1, maxLength: 1000, description: 'Name of the tool server.' }),
+    tool: Type.String({
+      minLength: 1,
+      maxLength: 10_000,
+      description: 'Name of the tool; `prompt:` and the name of a prompt; `resource:` and a URI.',
+    }),
+    arguments: Type.Optional(
+      Type.Unsafe<JsonObject>({ type: 'object', description: 'The arguments; by default none.' }),
+    ),
+    read: Type.Optional(
+      Type.Array(Type.String({ maxLength: 1000 }), {
+        maxItems: 1000,
+        description: 'Names of the servers whose results the session has read.',
+      }),
+    ),
+    revision: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description: 'The definition that the server lists; by default the newest.',
+      }),
+    ),
+  },
+  { $id: 'SimulatedToolCall', description: 'A call of a tool to simulate.' },
+)
+
+/** The body of `POST /v1/simulate` about a call of a tool. */
+export const ToolSimulationRequest = StrictObject(
+  {
+    tool_call: SimulatedToolCall,
+    as_of: simulationFields.as_of,
+    key_id: simulationFields.key_id,
+    request_id: simulationFields.request_id,
+    rules: Type.Optional(DraftsByKind),
+  },
+  { $id: 'ToolCallSimulation', description: 'A call of a tool to simulate.' },
+)
+
 /** The fields of `POST /v1/simulate` besides those of the request. */
 export const SimulationFields = OpenObject({ ...simulationFields, rules: Type.Optional(DraftsByKind) })
 
@@ -270,7 +310,10 @@ export const SimulationFields = OpenObject({ ...simulationFields, rules: Type.Op
 export const AdminSimulationRequest = StrictObject(
   {
     user_id: Type.Integer({ minimum: 1, format: 'int64', description: 'Id of the user.' }),
-    request: Type.Unsafe<JsonObject>({ type: 'object', description: 'The body of the simulated endpoint.' }),
+    request: Type.Optional(
+      Type.Unsafe<JsonObject>({ type: 'object', description: 'The body of the simulated endpoint.' }),
+    ),
+    tool_call: Type.Optional(SimulatedToolCall),
     ...simulationFields,
     drafts: Type.Optional(
       StrictObject(
@@ -284,7 +327,10 @@ export const AdminSimulationRequest = StrictObject(
       ),
     ),
   },
-  { $id: 'AdminSimulationRequest', description: 'An inference request of a user to simulate.' },
+  {
+    $id: 'AdminSimulationRequest',
+    description: 'An inference request of a user, or a call of a tool, to simulate.',
+  },
 )
 
 function simulationOf({ properties, required }: JsonObject, name: string) {
@@ -304,8 +350,9 @@ export const SimulationRequest = Type.Union(
     simulationOf(responsesRequestSchema, 'ModelResponse'),
     simulationOf(messagesRequestSchema, 'Message'),
     simulationOf(routeRequestSchema, 'Route'),
+    ToolSimulationRequest,
   ],
-  { $id: 'SimulationRequest', description: 'An inference request to simulate.' },
+  { $id: 'SimulationRequest', description: 'An inference request, or a call of a tool, to simulate.' },
 )
 
 const messages = [{ role: 'user', content: 'Send the contract to ada@example.com' }]
@@ -325,6 +372,7 @@ export const simulationExamples = {
   now: { model: 'auto:cost', messages },
   past: { model: 'auto:cost', messages, as_of: '2026-03-01T09:30:00Z' },
   drafts: { input: 'Send the contract', endpoint: 'responses', rules: { firewall: [draft] } },
+  tool: { tool_call: { server: 'files', tool: 'read', arguments: { path: '/etc/passwd' }, read: ['web'] } },
 }
 
 /** Complete bodies of `POST /admin/simulate` by name. */

@@ -6,6 +6,7 @@ import type { Timeline } from '../../projections/timeline.ts'
 import type { Evidence } from '../../projections/transparency/evidence.ts'
 import type { RouterReplay } from '../learned-routing/index.ts'
 import type { StoredRecord } from '../ledger/index.ts'
+import type { ToolDecisions } from '../mcp/index.ts'
 import type { Responses } from '../responses/index.ts'
 import type { RuleCommandSet, RuleHistoryServices } from '../rules/index.ts'
 
@@ -20,6 +21,8 @@ export interface AuditServices extends RuleHistoryServices {
   readonly evidence: Evidence
   /** Undefined while learned routing is off. */
   readonly replay?: Pick<RouterReplay, 'prepare'> | undefined
+  /** Undefined if the gateway serves no tools. */
+  readonly toolDecisions?: ToolDecisions | undefined
   /** Finds a stored response of a user. */
   readonly findResponse: Responses['find']
   /** Finds a record of the request ledger. */

@@ -6,8 +6,9 @@ import { Approvals } from '../approvals/index.ts'
 import { ToolFirewall } from '../firewall/index.ts'
 import { ToolRules } from '../tool-rules/index.ts'
 import { createToolCatalog } from './catalog.ts'
+import { createToolDecisions } from './decide-unsent.ts'
 import { MCP_ERROR_CODES } from './errors.ts'
-import { ToolServers } from './index.ts'
+import { ToolDecisions, ToolServers } from './index.ts'
 import { openFront } from './open-front.ts'
 import { createAddressGuard } from './servers/addresses.ts'
 import { createToolServerEndpoints } from './servers/endpoints.ts'
@@ -36,12 +37,14 @@ export default definePlugin({
     approvals: optional(Approvals),
     ledger: optional(ToolCallLedger),
   },
-  provides: [ToolServerState],
+  provides: [ToolServerState, ToolDecisions],
   setup(_, { use, provide, logger, store }) {
     const { state, settings, callers, rules, firewall, approvals, ledger } = use
     const { servers: programs = {}, limits, secret_folder: secretFolder } = settings
     const servers = createToolServerState(state.toolServers, programs)
     provide(ToolServerState, servers)
+    const decisions = createToolDecisions({ ...state, servers, programs, deciders: { rules, firewall } })
+    provide(ToolDecisions, decisions)
     const observed = createObservedTools({ ...state, servers, logger })
     const addresses = createAddressGuard(settings.allow_private_addresses, use.host)
     const front = openFront({
