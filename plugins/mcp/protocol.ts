@@ -84,11 +84,11 @@ export function objectOf(value: unknown): JsonObject {
   return isJsonObject(value) ? value : {}
 }
 
-const BASE64 = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/
+const BASE64 = /^=\?base64\?((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)\?=$/
 
 /** Encodes a text for a header: as it is if it is visible ASCII, else in the protocol's base64 form. */
 export function encodeHeaderText(text: string): string {
-  const isPlain = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !BASE64.test(text)
+  const isPlain = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !text.startsWith('=?base64?')
   return isPlain ? text : `=?base64?${Buffer.from(text).toString('base64')}?=`
 }
 

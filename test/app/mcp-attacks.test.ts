@@ -93,6 +93,9 @@ describe('attacks on the gateway for tools', () => {
     const allowed = { origin: 'https://app.example.com', ...VERSION, 'mcp-method': 'tools/list' }
     expect((await post(list, allowed)).status).to.equal(200)
     expect(errorOf(await call(1, {}, { 'mcp-name': 'other' }))).to.include.members([400, -32_020])
+    expect((await call(1, {}, { 'mcp-name': '=?base64?dG9vbA==?=' })).status).to.equal(200)
+    const unpadded = await call(1, {}, { 'mcp-name': '=?base64?dG9vbA?=' })
+    expect(errorOf(unpadded)).to.include.members([400, -32_020])
     expect(errorOf(await call(1, {}, { 'mcp-method': 'tools/list' }))).to.include.members([400, -32_020])
     const later = {
       ...list,
