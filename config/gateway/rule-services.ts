@@ -43,7 +43,7 @@ export function createRuleKinds(
     routing: createRoutingRuleKind(operators),
     firewall: createFirewallRuleKind(
       settings.firewall.evaluate_responses,
-      settings.plugins.some(({ use }) => use === 'mcp'),
+      settings.plugins.some(({ use }) => use === 'mcp' || use === 'tool-rules'),
     ),
     tool: toolRules,
   }

@@ -328,6 +328,21 @@ export const SettingsSchema = Type.Object(
         description: 'Whether firewall rules with the scope response inspect the replies of models.',
       }),
     }),
+    tool_rules: StrictObject({
+      in_replies: StringEnum(['refuse', 'remove', 'off'], {
+        description:
+          'What tool rules do with a call in a reply of a model that they do not let pass: the reply ends ' +
+          'with an error, the call is removed, or nothing.',
+      }),
+      approvals: StringEnum(['ask', 'pass'], {
+        description:
+          'Whether a call in a reply whose rule requires an approval asks for one, or passes, because the ' +
+          'tool is called at /mcp, which asks itself.',
+      }),
+      hide_definitions: Type.Boolean({
+        description: 'Whether tools of which no call can pass are left out of requests to models.',
+      }),
+    }),
     audit: AuditSettings,
     identity: Type.Optional(IdentitySettings),
     mcp: McpSettings,

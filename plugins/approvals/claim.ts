@@ -103,25 +103,26 @@ export function createApprovalClaims(services: ClaimServices): Approvals {
     await store.set(id, value, expireAfterSeconds).catch(() => undefined)
   }
 
-  return {
-    async claim(request): Promise<ClaimedApproval> {
-      const { account, requestId } = request
-      const key = approvalKey({ ...request, userId: account.userId })
-      const author = { actor: keyActor(account), requestId }
-      for (let round = 0; round < MAX_ROUNDS; round++) {
-        const found = findOpen(approvals.withKey(key))
-        if (found === undefined) {
-          await ask(request, key, author)
-          continue
-        }
-        const { id, expiresAt } = found
-        const status = statusAt(found, Date.now())
-        if (status === 'pending' || status === 'denied') return { id, status, expiresAt }
-        if (status === 'granted' && (await use(found, requestId, author))) return { id, status, expiresAt }
+  async function claim(request: ApprovalRequest, usesGranted: boolean): Promise<ClaimedApproval> {
+    const { account, requestId } = request
+    const key = approvalKey({ ...request, userId: account.userId })
+    const author = { actor: keyActor(account), requestId }
+    for (let round = 0; round < MAX_ROUNDS; round++) {
+      const found = findOpen(approvals.withKey(key))
+      if (found === undefined) {
+        await ask(request, key, author)
+        continue
       }
-      throw new Error('the approval changes faster than it can be used')
-    },
+      const { id, expiresAt } = found
+      const status = statusAt(found, Date.now())
+      if (status === 'pending' || status === 'denied') return { id, status, expiresAt }
+      if (status !== 'granted') continue
+      if (!usesGranted || (await use(found, requestId, author))) return { id, status, expiresAt }
+    }
+    throw new Error('the approval changes faster than it can be used')
   }
+
+  return { claim: (request) => claim(request, true), ask: (request) => claim(request, false) }
 }
 
 /** The newest one that says something about a call now. */

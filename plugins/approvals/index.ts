@@ -29,6 +29,8 @@ export interface Approvals {
    * many of the user are pending.
    */
   claim(request: ApprovalRequest): Promise<ClaimedApproval>
+  /** The same, but uses nothing up: for calls that are made only if others are granted, too. */
+  ask(request: ApprovalRequest): Promise<ClaimedApproval>
 }
 
 export const Approvals = service<Approvals>('approvals')

@@ -1,5 +1,6 @@
 import {
   type Exchange,
+  type Message,
   type RepliedExchange,
   type ReplyTransform,
   type RuleTraceEntry,
@@ -46,6 +47,13 @@ export interface ToolFirewall {
     json: string,
     record?: ToolFirewallRecord,
   ): MaybePromise<InspectedToolJson>
+  /** The same for messages of a conversation with a model: results of tools, or calls alone. */
+  inspectMessages(
+    caller: ToolFirewallCaller,
+    scope: 'tool_call' | 'tool_result',
+    messages: readonly Message[],
+    record: ToolFirewallRecord,
+  ): MaybePromise<readonly Message[]>
 }
 
 export interface InspectedToolJson extends ToolFirewallRecord {

@@ -1,4 +1,4 @@
-import type { GatewayError, RuleSet } from '../../core/contract/index.ts'
+import type { ChatRequest, GatewayError, RuleSet } from '../../core/contract/index.ts'
 import { INSPECTED, type Inspection } from '../../core/inspection/inspection.ts'
 import { TOOL_DEFINITION, TOOL_RESULT } from '../../core/inspection/tool-inspection.ts'
 import { MAX_SLOTS, toToolRequest } from '../../core/inspection/tool-request.ts'
@@ -6,7 +6,7 @@ import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import { forEachRuleSet } from '../rules/index.ts'
 import type { CompiledFirewall } from './compile.ts'
 import type { EvaluationOptions, FirewallOutcome } from './evaluate.ts'
-import type { ToolFirewall, ToolFirewallCaller, ToolFirewallScope } from './index.ts'
+import type { ToolFirewall, ToolFirewallCaller, ToolFirewallRecord, ToolFirewallScope } from './index.ts'
 import { recordOutcome } from './record-outcome.ts'
 import { firewallError, REFUSED, toRefusalError } from './refusal.ts'
 import { RuleWalk } from './rule-walk.ts'
@@ -25,33 +25,46 @@ export function hasRulesOf({ firewall }: RuleSet, scope: ToolFirewallScope): boo
 export function createToolFirewall(parts: ToolFirewallParts): ToolFirewall {
   const applies: ToolFirewall['applies'] = ({ policies, rules }, scope) =>
     hasRulesOf(rules, scope) || policies.some((policy) => hasRulesOf(policy, scope))
+
+  /** Returns what the rules leave of a request. */
+  function inspectRequest(
+    caller: ToolFirewallCaller,
+    scope: ToolFirewallScope,
+    request: ChatRequest,
+    record: ToolFirewallRecord,
+  ): MaybePromise<ChatRequest> {
+    const walk = new RuleWalk(parts.toEvaluation(caller), (outcome, isAgain) => {
+      recordOutcome(record, outcome, isAgain)
+      if (outcome.unfinished.length > 0) parts.logUnfinished(caller, outcome.unfinished)
+      if (outcome.refusal !== undefined) throw toRefusalError(outcome.refusal)
+    })
+    let current = request
+    const visited = forEachRuleSet(caller, (rules) =>
+      chain(parts.compiled(rules, scope), (firewall) =>
+        chain(walk.visit(firewall, current), (masked): MaybePromise<void> => {
+          current = masked
+        }),
+      ),
+    )
+    return chain(visited, () => walk.settle(current))
+  }
+
   return {
     applies,
     inspect(caller, scope, json, { warnings, trace } = { warnings: [], trace: [] }) {
       if (!applies(caller, scope)) return { json, warnings, trace }
-      const walk = new RuleWalk(parts.toEvaluation(caller), (outcome, isAgain) => {
-        recordOutcome({ warnings, trace }, outcome, isAgain)
-        if (outcome.unfinished.length > 0) parts.logUnfinished(caller, outcome.unfinished)
-        if (outcome.refusal !== undefined) throw toRefusalError(outcome.refusal)
-      })
       return chain(toToolRequest(json, POSITIONS[scope]), (read) => {
         if (read === undefined) throw tooManyPartsError(scope)
-        const { write } = read
-        let { request } = read
-        const visited = forEachRuleSet(caller, (rules) =>
-          chain(parts.compiled(rules, scope), (firewall) =>
-            chain(walk.visit(firewall, request), (masked): MaybePromise<void> => {
-              request = masked
-            }),
-          ),
-        )
-        return chain(visited, () =>
-          chain(chain(walk.settle(request), write), ({ json: masked, hasKeyCollision }) => {
-            if (hasKeyCollision) throw equalNamesError(scope)
-            return { json: masked, warnings, trace }
-          }),
-        )
+        const inspected = inspectRequest(caller, scope, read.request, { warnings, trace })
+        return chain(chain(inspected, read.write), ({ json: masked, hasKeyCollision }) => {
+          if (hasKeyCollision) throw equalNamesError(scope)
+          return { json: masked, warnings, trace }
+        })
       })
+    },
+    inspectMessages(caller, scope, messages, record) {
+      if (messages.length === 0 || !applies(caller, scope)) return messages
+      return chain(inspectRequest(caller, scope, { messages }, record), (inspected) => inspected.messages)
     },
   }
 }

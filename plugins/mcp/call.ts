@@ -4,8 +4,8 @@ import {
   type RuleTraceEntry,
   type Warning,
 } from '../../core/contract/index.ts'
+import { digestOf } from '../../core/util/canonical-json.ts'
 import type { ToolCaller, ToolVerdict } from '../tool-rules/index.ts'
-import { digestOf } from './canonical-json.ts'
 import type { ServedTool, ToolServer, Unserved } from './catalog.ts'
 import { type CallKind, decideCall, nameForRules } from './decide.ts'
 import { mcpError } from './errors.ts'

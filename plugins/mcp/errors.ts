@@ -1,10 +1,10 @@
 import { type ErrorDefinition, errorsOf } from '../../core/contract/index.ts'
+import { TOOL_RULE_ERROR_CODES } from '../tool-rules/index.ts'
 
 const refused = 'permission_error'
 
 /** The codes of errors about tool calls: `error.data.code` of JSON-RPC responses. */
 export const MCP_ERROR_CODES = {
-  tool_denied: { status: 403, type: refused, description: 'A rule denies the call of the tool.' },
   tool_not_found: {
     status: 404,
     type: 'not_found_error',
@@ -20,12 +20,6 @@ export const MCP_ERROR_CODES = {
     type: refused,
     description: 'The definition of the tool has changed, and the new one has not been approved.',
   },
-  approval_required: {
-    status: 403,
-    type: refused,
-    description: 'An operator must approve this call. data.approval_id names the approval.',
-  },
-  approval_denied: { status: 403, type: refused, description: 'The approval of this call was denied.' },
   tool_server_not_found: {
     status: 404,
     type: 'not_found_error',
@@ -58,7 +52,7 @@ export const MCP_ERROR_CODES = {
   },
 } satisfies Readonly<Record<string, ErrorDefinition>>
 
-export const mcpError = errorsOf(MCP_ERROR_CODES)
+export const mcpError = errorsOf({ ...MCP_ERROR_CODES, ...TOOL_RULE_ERROR_CODES })
 
 export function serverNotFoundError(name: string): Error {
   return mcpError('tool_server_not_found', `There is no tool server "${name}".`)

@@ -84,3 +84,18 @@ export function isToolListed(
     }
   return byDefault
 }
+
+/** Whether a decision about the tool may depend on its arguments, which approvals are bound to. */
+export function needsArguments(
+  sets: readonly CompiledToolRules[],
+  call: Omit<ToolCall, 'arguments'>,
+): boolean {
+  return sets.some(({ rules }) =>
+    rules.some(
+      ({ rule, tests, matchesName, matchesReading }) =>
+        (tests.length > 0 || rule.action === 'require_approval') &&
+        matchesName(call) &&
+        matchesReading(call.read),
+    ),
+  )
+}

@@ -11,6 +11,7 @@ import {
   type Warning,
 } from '../../core/contract/index.ts'
 
+export { TOOL_RULE_ERROR_CODES } from './error-codes.ts'
 export { toolRules } from './rule-kind.ts'
 
 /** Who calls tools, with the rules that apply: those of an exchange, or of a session. */
@@ -56,6 +57,8 @@ export interface ToolRules {
     tool: Pick<ToolCall, 'server' | 'tool'>,
     byDefault: boolean,
   ): MaybePromise<boolean>
+  /** Whether a decision about the tool may depend on its arguments. */
+  needsArguments(caller: ToolCaller, call: Omit<ToolCall, 'arguments'>): MaybePromise<boolean>
 }
 
 export const ToolRules = service<ToolRules>('tool-rules')

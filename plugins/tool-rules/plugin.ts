@@ -1,9 +1,11 @@
 import {
   definePlugin,
   type MaybePromise,
+  optional,
   type RuleSet,
   type Static,
   StrictObject,
+  settingsOf,
   Type,
   type Warning,
 } from '../../core/contract/index.ts'
@@ -15,10 +17,14 @@ import {
 } from '../../core/util/compiled-cache.ts'
 import { countChars } from '../../core/util/json.ts'
 import { includesOwnRules } from '../../projections/accounts.ts'
+import { Approvals } from '../approvals/index.ts'
+import { ToolFirewall } from '../firewall/index.ts'
 import { createRuleEndpoints, RuleScopes } from '../rules/index.ts'
 import { type CompiledToolRules, compileToolRules } from './compile.ts'
-import { evaluateToolRules, isToolListed } from './evaluate.ts'
+import { TOOL_RULE_ERROR_CODES } from './error-codes.ts'
+import { evaluateToolRules, isToolListed, needsArguments } from './evaluate.ts'
 import { type ToolCall, type ToolCaller, ToolRules, type ToolVerdict } from './index.ts'
+import { createTrafficRules, type ToolRuleSettings } from './model-traffic.ts'
 
 /** `cpu_ms`: CPU time in the pattern workers for a call; increases with its arguments. */
 const toolRuleOptions = StrictObject({
@@ -26,12 +32,22 @@ const toolRuleOptions = StrictObject({
   cpu_ms: Type.Integer({ minimum: 10, maximum: 60_000, default: 500 }),
 })
 
-/** Evaluates the tool rules of policies and of the user; serves `/v1/tool-rules`. */
+/**
+ * Evaluates the tool rules of policies and of the user, also about calls in replies of models; serves
+ * `/v1/tool-rules`.
+ */
 export default definePlugin({
   name: 'tool-rules',
   after: ['auth', 'plan'],
+  before: ['cache', 'dispatch'],
   options: toolRuleOptions,
-  uses: { rules: RuleScopes },
+  replay: { type: 'pure' },
+  uses: {
+    rules: RuleScopes,
+    settings: settingsOf<ToolRuleSettings>('tool_rules'),
+    firewall: optional(ToolFirewall),
+    approvals: optional(Approvals),
+  },
   provides: [ToolRules],
   setup(options: Static<typeof toolRuleOptions>, { use, provide, metrics }) {
     const { kinds, own } = use.rules
@@ -66,7 +82,7 @@ export default definePlugin({
       return evaluateToolRules(compiled, call, new PatternRun({ owner: account.userId, client, cpuLimitMs }))
     }
 
-    provide(ToolRules, {
+    const rules: ToolRules = {
       decide(caller, call): MaybePromise<ToolVerdict> {
         const sets = ruleSetsOf(caller)
         const suspended = listSuspended(caller)
@@ -85,8 +101,19 @@ export default definePlugin({
           (compiled) => compiled !== undefined && isToolListed(compiled, tool, byDefault),
         )
       },
-    })
-    return { endpoints: createRuleEndpoints(kinds.tool, own) }
+      needsArguments(caller, call) {
+        const sets = ruleSetsOf(caller)
+        if (sets.length === 0 || isNameTooLong(call)) return false
+        return compileAll(sets).then((compiled) => compiled !== undefined && needsArguments(compiled, call))
+      },
+    }
+    provide(ToolRules, rules)
+    const { settings, firewall, approvals } = use
+    return {
+      errorCodes: TOOL_RULE_ERROR_CODES,
+      endpoints: createRuleEndpoints(kinds.tool, own),
+      ...createTrafficRules({ rules, settings, firewall, approvals }),
+    }
   },
 })
 

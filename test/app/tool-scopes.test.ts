@@ -162,7 +162,7 @@ describe('firewall rules for tools', function () {
   })
 
   it('are stored with a warning if nothing calls tools', async () => {
-    const other = await startGateway(await withSettings('plugins: { remove: [mcp] }\n'))
+    const other = await startGateway(await withSettings('plugins: { remove: [mcp, tool-rules] }\n'))
     try {
       for (const scope of ['tool_call', 'tool_result']) {
         const { status, body } = await other.call('POST', '/v1/firewall-rules', firewallRuleBody({ scope }))

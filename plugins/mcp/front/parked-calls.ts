@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../core/contract/index.ts'
-import { digestOf } from '../canonical-json.ts'
+import { digestOf } from '../../../core/util/canonical-json.ts'
 import { RPC, RpcError, type RpcErrorObject, type RpcId } from '../protocol.ts'
 import { isUpstreamId, newUpstreamId } from '../upstream/envelope.ts'
 import type { ClientAnswer } from '../upstream/upstream.ts'

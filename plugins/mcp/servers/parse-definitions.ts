@@ -1,6 +1,6 @@
 import { isJsonObject } from '../../../core/contract/index.ts'
+import { canonicalJson, sha256 } from '../../../core/util/canonical-json.ts'
 import { createCooperativeYield } from '../../../core/util/cooperative-yield.ts'
-import { canonicalJson, sha256 } from '../canonical-json.ts'
 import type { ToolDefinition } from './list-tools.ts'
 
 /** A definition that can be recorded. */
