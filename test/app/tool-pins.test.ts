@@ -89,6 +89,8 @@ describe('pinned tools', () => {
       ['write', 'pending', 1, null],
     ])
     const answer = await server.decide('read', 'approve', 1)
+    const list = (await admin('GET', '?tool_counts=true')).body.data as readonly Loose[]
+    expect(list.find(({ id }) => id === server.id)).to.include({ tools: 2, undecided_tools: 1 })
     expect(answer.body.data).to.include({ status: 'approved', approved_revision: 1, served_revision: 1 })
     expect(await server.served()).to.deep.equal([['read', 'Reads.']])
     expect(await server.call('read')).to.deep.include({ content: [{ type: 'text', text: 'read' }] })

@@ -1,11 +1,13 @@
 import { type ComponentChildren, type ComponentType, render } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { GATEWAY, send } from './lib/api.ts'
-import { useAction } from './lib/data.ts'
+import { useAction, useInterval } from './lib/data.ts'
 import { forgetDrafts } from './lib/drafts.ts'
+import { pendingCount, readPendingApprovals } from './lib/pending-approvals.ts'
 import { href, type PageProps, route } from './lib/router.ts'
 import type { CurrentConsoleSession } from './lib/schemas.ts'
 import { canReadPastRules, isOperator, seesEverything, session, signInOptions } from './lib/session.ts'
+import { ApprovalPages } from './pages/approvals.tsx'
 import { AuditPage } from './pages/audit.tsx'
 import { OverviewPage } from './pages/overview.tsx'
 import { RequestsPage } from './pages/requests.tsx'
@@ -15,6 +17,7 @@ import { OwnRulesPage } from './pages/rule-editor.tsx'
 import { SignIn } from './pages/sign-in.tsx'
 import { SimulatorPage } from './pages/simulator.tsx'
 import { TimeTravelPage } from './pages/time-travel.tsx'
+import { ToolServerPages } from './pages/tool-servers.tsx'
 import { UsagePage } from './pages/usage.tsx'
 import { Empty, ErrorMessage, Loading, PageLayout } from './ui/page.tsx'
 
@@ -25,6 +28,8 @@ interface ConsolePage {
   readonly title: string
   readonly content: ComponentType<PageProps>
   readonly isFor: () => boolean
+  /** Behind the title. */
+  readonly note?: ComponentType
 }
 
 const forAll = () => true
@@ -39,6 +44,14 @@ const pages: readonly ConsolePage[] = [
   { path: 'requests', title: 'Requests', content: RequestsPage, isFor: forAll },
   { path: 'usage', title: 'Usage', content: UsagePage, isFor: forAll },
   { path: 'routing', title: 'Routing', content: RoutingPage, isFor: seesEverything },
+  { path: 'tool-servers', title: 'Tool servers', content: ToolServerPages, isFor: seesEverything },
+  {
+    path: 'approvals',
+    title: 'Approvals',
+    content: ApprovalPages,
+    isFor: forAll,
+    note: PendingBadge,
+  },
   { path: 'simulator', title: 'Simulator', content: SimulatorPage, isFor: forAll },
   { path: 'users', title: 'Users', content: UserPages, isFor: isOperator },
   { path: 'groups', title: 'Groups', content: GroupPages, isFor: isOperator },
@@ -115,9 +128,10 @@ function Shell({ children }: { readonly children: ComponentChildren }) {
         <nav ref={nav} aria-label="Pages">
           {pages
             .filter(({ isFor }) => isFor())
-            .map(({ path, title }) => (
+            .map(({ path, title, note: Note }) => (
               <a key={path} href={href(`/${path}`)} aria-current={path === first ? 'page' : undefined}>
                 {title}
+                {Note && <Note />}
               </a>
             ))}
         </nav>
@@ -135,6 +149,27 @@ function Shell({ children }: { readonly children: ComponentChildren }) {
       </main>
     </div>
   )
+}
+
+const PENDING_MS = 10_000
+
+/** How many approvals wait. Those of users wait for somebody else. */
+function PendingBadge() {
+  useEffect(countPending, [])
+  useInterval(PENDING_MS, countPending)
+  if (pendingCount.value === '' || !isOperator()) return null
+  return (
+    <>
+      {' '}
+      <span class="badge warn">
+        {pendingCount.value} <span class="hidden">pending</span>
+      </span>
+    </>
+  )
+}
+
+function countPending(): void {
+  if (isOperator()) readPendingApprovals().catch(() => undefined)
 }
 
 const root = document.getElementById('app')

@@ -12,11 +12,12 @@ import {
   Type,
 } from '../../../core/contract/index.ts'
 import { invalidParameterError } from '../../../core/http/parse-call.ts'
-import { Timestamp } from '../../../core/http/schemas.ts'
+import { Count, Timestamp } from '../../../core/http/schemas.ts'
 import { createNotFoundError } from '../../../core/resources/resource.ts'
 import {
   foldToolServer,
   type ManagedToolServer,
+  type PinnedTool,
   TOOL_SERVER_AUTH_TYPES,
   type ToolServerAuth,
   type ToolServerPolicy,
@@ -26,9 +27,10 @@ import type { ToolServers } from '../../../projections/tool-servers.ts'
 import type { AddressGuard } from './addresses.ts'
 import type { SecretReferences } from './secret-references.ts'
 import type { ToolServer } from './state.ts'
+import { statusOf } from './tool-schemas.ts'
 
 export interface ToolServerServices {
-  readonly toolServers: Pick<ToolServers, 'named'>
+  readonly toolServers: Pick<ToolServers, 'named' | 'toolsOf'>
   readonly addresses: AddressGuard
   readonly secrets: SecretReferences
   /** Whether a program of the settings file has this name. */
@@ -162,6 +164,10 @@ export const toolServers = defineResource({
     program: Type.Optional(
       Type.String({ description: 'Name of the program, if the server is one of the settings file.' }),
     ),
+    tools: Type.Optional(Count('How many tools it lists, if the list was asked for it.')),
+    undecided_tools: Type.Optional(
+      Count('How many of them have a definition that waits for a decision, if the list was asked for it.'),
+    ),
     created_at: Type.Optional(Timestamp('When the server was created.')),
     updated_at: Type.Optional(Timestamp('When its settings were last changed.')),
   },
@@ -170,6 +176,19 @@ export const toolServers = defineResource({
     order: 'sorted by id, programs of the settings file last',
     limit: 100,
     isSearchable: true,
+    more: {
+      parameter: {
+        name: 'tool_counts',
+        description: 'Adds how many tools a server lists, and how many of them wait for a decision.',
+      },
+      read:
+        ({ toolServers }) =>
+        ({ id }) => {
+          const listed = [...toolServers.toolsOf(id).values()].filter(({ removedAt }) => !removedAt)
+          const isUndecided = (tool: PinnedTool) => ['pending', 'changed'].includes(statusOf(tool))
+          return { tools: listed.length, undecided_tools: listed.filter(isUndecided).length }
+        },
+    },
   },
   summaries: {
     delete: 'Deletes a tool server, with what was decided about its tools.',

@@ -81,7 +81,7 @@ export const Tool = Type.Object(
         'How the newest definition differs from the approved one; null if nothing is to be compared.',
     }),
   },
-  { $id: 'Tool', description: 'A tool of a server.' },
+  { $id: 'PinnedTool', description: 'A tool of a server.' },
 )
 
 export const ToolPage = Type.Object(

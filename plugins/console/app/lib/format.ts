@@ -50,6 +50,21 @@ export function humanize(text: string): string {
     .toLowerCase()
 }
 
+/** Controls, characters without a form, those that change the direction of text, and blank letters. */
+const HIDDEN = /[^\P{C}\n\t]|\p{Default_Ignorable_Code_Point}/gu
+
+/** Writes characters that nobody would see as escapes, such as \u{200b}. */
+export function showHidden(text: string): string {
+  return text.replace(HIDDEN, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
+}
+
+/** Such as "12.5 kB". */
+export function formatBytes(bytes: number): string {
+  if (bytes < 1000) return `${bytes} B`
+  const [size, unit] = bytes < 1_000_000 ? [1000, 'kB'] : [1_000_000, 'MB']
+  return `${(bytes / size).toFixed(1)} ${unit}`
+}
+
 const PERIODS: Readonly<Record<string, number>> = {
   '1h': 3_600_000,
   '24h': 86_400_000,

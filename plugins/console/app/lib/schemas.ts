@@ -10,6 +10,18 @@ export interface ApiKey {
   id: string; name?: string; expires_at?: string; models?: string[]; endpoints?: string[]
   budget?: BudgetTerms; created_at: string; revoked_at: string | null; last_used_at?: string | null
 }
+export interface Approval {
+  id: string; status: 'pending' | 'granted' | 'denied' | 'used' | 'expired'; user_id: number; server: string
+  tool: string; arguments_digest: string; session_id: string | null; rule_id: number; rule_name: string
+  rules_position: number; created_at: string; expires_at: string; decided_at: string | null
+  used_by: string | null
+}
+export interface ApprovalDetails {
+  id: string; status: 'pending' | 'granted' | 'denied' | 'used' | 'expired'; user_id: number; server: string
+  tool: string; arguments_digest: string; session_id: string | null; rule_id: number; rule_name: string
+  rules_position: number; created_at: string; expires_at: string; decided_at: string | null
+  used_by: string | null; user_name: string; arguments: Record<string, unknown> | null
+}
 export interface Attempt {
   provider: string; model: string; deployment?: string; outcome: string; ms: number
 }
@@ -109,6 +121,12 @@ export interface PatternTestResult {
   pattern_error: string | null; is_match: boolean; is_finished: boolean; matches: PatternMatch[]
   is_truncated: boolean; masked: string | null
 }
+export interface PinnedTool {
+  name: string; status: 'approved' | 'pending' | 'changed' | 'rejected'; revision: number
+  approved_revision: number | null; served_revision: number | null; digest: string; seen_at: string
+  decided_at: string | null; removed_at: string | null; definition: Record<string, unknown>
+  findings: ToolFinding[]; diff: ToolDifference[] | null
+}
 export interface Policy {
   id: number; name: string; description: string | null; is_enabled: boolean; priority: number
   applies_to: EveryoneScope | PolicyScope; visibility: 'name' | 'full'; created_at: string
@@ -177,6 +195,32 @@ export interface Simulation {
 export interface Target { provider: string; model: string }
 export interface Tokens {
   input: number; cached: number; cache_write: number; output: number; reasoning: number
+}
+export interface ToolDifference { path: string; before?: unknown; after?: unknown }
+export interface ToolFinding {
+  check: 'hidden_text' | 'instruction_override' | 'exfiltration' | 'other_server'; path: string
+  excerpt: string
+}
+export interface ToolHistoryEntry {
+  position: number; time: string; actor: Actor; request_id: string | null; reason?: string
+  event: 'seen' | 'approved' | 'rejected' | 'removed' | 'returned'; revision: number | null
+  status?: 'pending' | 'approved' | 'rejected'; digest?: string; definition?: Record<string, unknown>
+  findings?: ToolFinding[]; diff?: ToolDifference[]
+}
+export interface ToolRefresh {
+  listed: number; new: string[]; changed: string[]; removed: string[]; returned: string[]
+  refused: ({ name: string; reason: string })[]
+}
+export interface ToolServer {
+  id: number | string; name: string; url: string | null; is_enabled: boolean; auth: ToolServerAuth
+  default: 'allow' | 'deny'; new_tools: 'pending' | 'approved'; changed_tools: 'block' | 'serve_approved'
+  timeout_ms: number | null; max_concurrent: number | null; program?: string; tools?: number
+  undecided_tools?: number; created_at?: string; updated_at?: string
+}
+export interface ToolServerAuth {
+  type: 'none' | 'bearer' | 'header' | 'oauth' | 'passthrough'; secret_ref?: string; header?: string
+  token_url?: string; client_id?: string; scope?: string; resource?: string
+  on_behalf_of?: 'gateway' | 'user'
 }
 export interface Usage {
   user?: number; group?: number; key?: string; model?: string | null; provider?: string | null; rule?: string
@@ -252,6 +296,18 @@ export const FORMS = {
     name: { required: true, maxLength: 128 }, description: { maxLength: 1000, empty: null },
     is_enabled: { type: 'check' }, priority: { type: 'number', min: -1000, max: 1000, required: true },
     visibility: { options: ['name', 'full'] },
+  },
+  ToolServerAuth: {
+    type: { options: ['none', 'bearer', 'header', 'oauth', 'passthrough'] }, secret_ref: { maxLength: 512 },
+    header: { maxLength: 128 }, token_url: { maxLength: 2048 }, client_id: { maxLength: 512 },
+    scope: { maxLength: 1024 }, resource: { maxLength: 2048 }, on_behalf_of: { options: ['gateway', 'user'] },
+  },
+  ToolServerInput: {
+    name: { required: true, maxLength: 64 }, url: { required: true, maxLength: 2048 },
+    is_enabled: { type: 'check' }, default: { options: ['allow', 'deny'] },
+    new_tools: { options: ['pending', 'approved'] }, changed_tools: { options: ['block', 'serve_approved'] },
+    timeout_ms: { type: 'number', min: 1, max: 86400000, empty: null },
+    max_concurrent: { type: 'number', min: 1, max: 100000, empty: null },
   },
   UserChange: {
     name: { required: true, maxLength: 128 }, plan: { options: ['free', 'paid'] },

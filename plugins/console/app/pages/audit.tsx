@@ -15,7 +15,10 @@ import { PageLayout } from '../ui/page.tsx'
 import { ActorName, Badge, PolicyLink, Time, type Tone, UserLink } from '../ui/values.tsx'
 
 const OWN_KINDS = ['routing', 'firewall', 'user', 'key']
-const KINDS = [...OWN_KINDS, 'policy', 'group', 'budget', 'operator', 'access', 'log']
+const KINDS = [
+  ...OWN_KINDS,
+  ...['policy', 'group', 'budget', 'operator', 'access', 'tool_server', 'approval', 'log'],
+]
 
 const kindFilter = (kinds: readonly string[]): Filter => ({
   name: 'kind',

@@ -50,6 +50,8 @@ export interface ResourceSpec<Shown extends Item> {
   readonly item?: (props: ItemProps<Shown>) => VNode
   /** The page of one. Without it, it is changed in the list. */
   readonly summary?: (item: Shown) => ComponentChildren
+  /** The filters of its changes in the audit trail. Default: its id. */
+  readonly changes?: (item: Shown) => Readonly<Record<string, unknown>>
   readonly panels?: (item: Shown, path: string) => ComponentChildren
   readonly removeLabel?: string
   /** What deleting one means. */
@@ -159,7 +161,7 @@ function Details<Shown extends Item>({ spec, id }: SpecProps<Shown> & { readonly
         >
           <p>
             <a href={href(list)}>{spec.title}</a> · {spec.summary?.(item)}{' '}
-            <a href={href('/audit', { [spec.noun]: item.id })}>Changes</a>
+            <a href={href('/audit', spec.changes?.(item) ?? { [spec.noun]: item.id })}>Changes</a>
           </p>
           {spec.panels?.(item, path)}
         </PageLayout>

@@ -82,7 +82,7 @@ interface PagedListProps<Item> {
   readonly path: string
   readonly query?: Query
   /** Change it to load the list again. */
-  readonly version?: number
+  readonly version?: number | string
   /** Shown if the list is empty. */
   readonly empty: ComponentChildren
   readonly children: (items: readonly Item[]) => ComponentChildren
