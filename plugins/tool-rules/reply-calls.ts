@@ -1,11 +1,13 @@
 import {
   type GatewayError,
+  isJsonObject,
   type MaybePromise,
   ReplyEvent,
   type ReplyPart,
   type ReplyTransform,
   type ToolStart,
 } from '../../core/contract/index.ts'
+import { NATIVE } from '../../core/contract/native-records.ts'
 
 /** A call of a tool in a reply, with its whole arguments or input. */
 export interface CompleteCall {
@@ -64,8 +66,9 @@ class ReplyCalls implements ReplyTransform {
       if (type === 'text' || type === 'refusal') this.#hasText = true
       else if (type === 'tool-start' || type === 'tool-json') this.#hasCalls = true
     }
+    const ruled = hasUnreadCall(event) ? event.withParts(parts) : event
     // Most events: they keep the provider's own record.
-    return this.#hasCalls ? this.#transformCalls(event) : [event]
+    return this.#hasCalls ? this.#transformCalls(ruled) : [ruled]
   }
 
   async #transformCalls(event: ReplyEvent): Promise<readonly ReplyEvent[]> {
@@ -157,4 +160,15 @@ class ReplyCalls implements ReplyTransform {
     this.#refusals.push(refusal)
     this.#decider.removed(start, refusal)
   }
+}
+
+/** Whether the provider has sent a call in the form of 2023, which no part describes and clients may read. */
+function hasUnreadCall(event: ReplyEvent): boolean {
+  const native = event[NATIVE]
+  if (native === undefined) return false
+  const { choices } = native.pattern?.example ?? native.record
+  const choice: unknown = Array.isArray(choices) ? choices[0] : undefined
+  if (!isJsonObject(choice)) return false
+  const message = choice.message ?? choice.delta
+  return isJsonObject(message) && message.function_call != null
 }

@@ -1,9 +1,16 @@
 import { expect } from 'chai'
+import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
 import { firewallRuleBody, toolRuleBody } from '../support/bodies.ts'
 import { AS_ADMIN } from '../support/gateway.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
 import { newPolicy } from '../support/policies.ts'
-import { type ScriptedProvider, startScriptedProvider } from '../support/scripted-provider.ts'
+import { MODELS, PROVIDERS, providersAt } from '../support/providers.ts'
+import {
+  chunk,
+  completion,
+  type ScriptedProvider,
+  startScriptedProvider,
+} from '../support/scripted-provider.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
 import {
   type NamedCall,
@@ -276,6 +283,20 @@ describe('tool rules in the traffic with models', function () {
       expect((await failure(ask(gateway(), { key: user.key, tools: [name] }))).message).to.contain(name)
     })
 
+    it('drop calls in the form of 2023 that nobody has asked for', async () => {
+      const { ask } = TOOL_CLIENTS['chat completions']
+      await addRules('tool', { match: { tool: 'delete' } })
+      const function_call = { name: 'delete', arguments: '{}' }
+      provider.play({ body: completion({ content: 'Hm.', function_call }) })
+      const { text, body } = await ask(gateway(), { key: user.key })
+      expect(text).to.equal('Hm.')
+      expect(body.choices[0].message).not.to.have.property('function_call')
+      provider.play({ chunks: [chunk({ content: 'Hm.' }), chunk({ function_call }), chunk({}, 'stop')] })
+      const streamed = await ask(gateway(), { key: user.key, streamed: true })
+      expect(streamed.text).to.equal('Hm.')
+      expect(streamed.body.choices[0].message).not.to.have.property('function_call')
+    })
+
     it('show in simulations what is left out', async () => {
       await addRules('tool', { match: { tool: 'delete' } })
       const tool = (name: string) => ({
@@ -338,6 +359,40 @@ describe('tool rules in the traffic with models', function () {
         expect(silent.text).to.equal('The call of the tool "delete" was refused: the rule "No" denies it.')
       })
     }
+  })
+
+  describe('with every provider', () => {
+    let sandbox: Sandbox
+    before(async () => {
+      sandbox = await startSandbox({ record: 1 })
+    })
+    after(() => sandbox?.close())
+    const gateway = useGateway(
+      async () => ({
+        ...providersAt(sandbox),
+        ...(await withSettings(`${UNLIMITED}tool_rules: { in_replies: remove, hide_definitions: false }\n`)),
+      }),
+      async (started) => {
+        user = await newUser(started)
+      },
+    )
+
+    for (const provider of PROVIDERS)
+      for (const { way, ask, streamed, calls, stop } of WAYS)
+        it(`remove and keep calls: ${provider}, ${way}`, async () => {
+          const more = {
+            key: user.key,
+            streamed,
+            model: MODELS[provider] as string,
+            text: 'Use files__read.',
+          }
+          const kept = await ask(gateway(), { ...more, tools: ['files__read'] })
+          expect([kept.calls.map(([name]) => name), kept.finish]).to.deep.equal([['files__read'], calls])
+          await addRules('tool', { match: { server: 'files', arguments: { '/path': { matches: '.' } } } })
+          const removed = await ask(gateway(), { ...more, tools: ['files__read'] })
+          expect([removed.calls, removed.finish]).to.deep.equal([[], stop])
+          expect(removed.text).to.match(/\S/)
+        })
   })
 
   describe('with in_replies: off', () => {

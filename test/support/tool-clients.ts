@@ -30,21 +30,24 @@ export interface ToolQuestion {
   readonly earlier?: readonly EarlierResult[]
   /** The name of a tool that must be called. */
   readonly forced?: string
+  readonly model?: string
+  readonly text?: string
 }
 
 type AskWithTools = (gateway: RunningGateway, question: ToolQuestion) => Promise<ReadReply>
 
-const MODEL = 'gpt-4o'
+const USUAL = { model: 'gpt-4o', text: 'Go' }
 const SCHEMA = { type: 'object' as const, properties: { path: { type: 'string' } } }
 const HEADERS = { 'x-include-trace': 'true', 'x-response-form': 'openai' }
 const idOf = (index: number) => `call_${index}`
 const argsOf = ({ args = {} }: EarlierResult) => JSON.stringify(args)
 
-const chat: AskWithTools = async (gateway, { key, streamed, tools = [], earlier = [], forced }) => {
+const chat: AskWithTools = async (gateway, question) => {
+  const { key, streamed, tools = [], earlier = [], forced, model, text } = { ...USUAL, ...question }
   const body: OpenAI.ChatCompletionCreateParamsNonStreaming = {
-    model: MODEL,
+    model,
     messages: [
-      { role: 'user', content: 'Go' },
+      { role: 'user', content: text },
       ...earlier.flatMap((call, index): OpenAI.ChatCompletionMessageParam[] => [
         {
           role: 'assistant',
@@ -77,13 +80,14 @@ const chat: AskWithTools = async (gateway, { key, streamed, tools = [], earlier 
   }
 }
 
-const messages: AskWithTools = async (gateway, { key, streamed, tools = [], earlier = [], forced }) => {
+const messages: AskWithTools = async (gateway, question) => {
+  const { key, streamed, tools = [], earlier = [], forced, model, text } = { ...USUAL, ...question }
   const client = new Anthropic({ baseURL: gateway.url, apiKey: key, maxRetries: 0 })
   const body: Anthropic.MessageCreateParamsNonStreaming = {
-    model: MODEL,
+    model,
     max_tokens: 1000,
     messages: [
-      { role: 'user', content: 'Go' },
+      { role: 'user', content: text },
       ...earlier.flatMap(({ name, args = {}, result }, index): Anthropic.MessageParam[] => [
         { role: 'assistant', content: [{ type: 'tool_use', id: idOf(index), name, input: args }] },
         { role: 'user', content: [{ type: 'tool_result', tool_use_id: idOf(index), content: result }] },
@@ -105,11 +109,12 @@ const messages: AskWithTools = async (gateway, { key, streamed, tools = [], earl
   }
 }
 
-const responses: AskWithTools = async (gateway, { key, streamed, tools = [], earlier = [], forced }) => {
+const responses: AskWithTools = async (gateway, question) => {
+  const { key, streamed, tools = [], earlier = [], forced, model, text } = { ...USUAL, ...question }
   const body: OpenAI.Responses.ResponseCreateParamsNonStreaming = {
-    model: MODEL,
+    model,
     input: [
-      { role: 'user', content: 'Go' },
+      { role: 'user', content: text },
       ...earlier.flatMap((call, index): OpenAI.Responses.ResponseInputItem[] => [
         { type: 'function_call', call_id: idOf(index), name: call.name, arguments: argsOf(call) },
         { type: 'function_call_output', call_id: idOf(index), output: call.result },
