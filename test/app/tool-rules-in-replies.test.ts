@@ -1,10 +1,9 @@
 import { expect } from 'chai'
-import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
+import OpenAI from 'openai'
 import { firewallRuleBody, toolRuleBody } from '../support/bodies.ts'
 import { AS_ADMIN } from '../support/gateway.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
 import { newPolicy } from '../support/policies.ts'
-import { MODELS, PROVIDERS, providersAt } from '../support/providers.ts'
 import {
   chunk,
   completion,
@@ -16,19 +15,13 @@ import {
   type NamedCall,
   type ReadReply,
   scriptCalls,
+  TOOL_CLIENT_WAYS,
   TOOL_CLIENTS,
   type ToolQuestion,
   useGateway,
 } from '../support/tool-clients.ts'
 
 const PATH = { path: '/tmp/a' }
-const WAYS = Object.entries(TOOL_CLIENTS).flatMap(([name, client]) =>
-  [false, true].map((streamed) => ({
-    ...client,
-    streamed,
-    way: `${name}, ${streamed ? 'streamed' : 'whole'}`,
-  })),
-)
 
 describe('tool rules in the traffic with models', function () {
   this.timeout(120_000)
@@ -72,7 +65,7 @@ describe('tool rules in the traffic with models', function () {
   describe('by default', () => {
     const gateway = start('')
 
-    for (const { way, ask, streamed, calls } of WAYS) {
+    for (const { way, ask, streamed, calls } of TOOL_CLIENT_WAYS) {
       const question = (more: Partial<ToolQuestion> = {}) =>
         ask(gateway(), { key: user.key, streamed, ...more })
 
@@ -283,6 +276,35 @@ describe('tool rules in the traffic with models', function () {
       expect((await failure(ask(gateway(), { key: user.key, tools: [name] }))).message).to.contain(name)
     })
 
+    it('know what stored responses have read, and read the names of namespaces', async () => {
+      await addRules('tool', { name: 'After', match: { server: 'mail', after_reading: ['web'] } })
+      const parameters = { type: 'object', properties: {} }
+      const tools = ['web', 'mail'].map((server) => ({
+        ...{ type: 'namespace' as const, name: `mcp__${server}__`, description: 'A server' },
+        tools: [{ type: 'function' as const, name: 'use', parameters, strict: false }],
+      }))
+      const client = gateway().openai(user.key)
+      const ask = (input: string | OpenAI.Responses.ResponseInput, previous_response_id?: string) =>
+        client.responses.create({
+          model: 'gpt-4o',
+          input,
+          tools,
+          ...(previous_response_id && { previous_response_id }),
+        })
+      play([['mcp__mail__use', {}]], false)
+      const [mail] = (await ask('Go')).output
+      expect(mail).to.include({ type: 'function_call', name: 'use', namespace: 'mcp__mail__' })
+      play([['mcp__web__use', {}]], false)
+      const first = await ask('Go')
+      const [call] = first.output
+      if (call?.type !== 'function_call') throw new Error('no call')
+      play([['mcp__mail__use', {}]], false)
+      const output = { type: 'function_call_output' as const, call_id: call.call_id, output: 'A page' }
+      const error = await ask([output], first.id).catch((thrown: unknown) => thrown)
+      expect(error).to.be.instanceOf(OpenAI.PermissionDeniedError)
+      expect(String(error)).to.contain('the rule "After" denies it')
+    })
+
     it('drop calls in the form of 2023 that nobody has asked for', async () => {
       const { ask } = TOOL_CLIENTS['chat completions']
       await addRules('tool', { match: { tool: 'delete' } })
@@ -314,7 +336,7 @@ describe('tool rules in the traffic with models', function () {
   describe('with in_replies: remove', () => {
     const gateway = start('tool_rules: { in_replies: remove, hide_definitions: false }\n')
 
-    for (const { way, ask, streamed, calls, stop } of WAYS) {
+    for (const { way, ask, streamed, calls, stop } of TOOL_CLIENT_WAYS) {
       const question = (more: Partial<ToolQuestion> = {}) =>
         ask(gateway(), { key: user.key, streamed, ...more })
 
@@ -361,38 +383,21 @@ describe('tool rules in the traffic with models', function () {
     }
   })
 
-  describe('with every provider', () => {
-    let sandbox: Sandbox
-    before(async () => {
-      sandbox = await startSandbox({ record: 1 })
-    })
-    after(() => sandbox?.close())
-    const gateway = useGateway(
-      async () => ({
-        ...providersAt(sandbox),
-        ...(await withSettings(`${UNLIMITED}tool_rules: { in_replies: remove, hide_definitions: false }\n`)),
-      }),
-      async (started) => {
-        user = await newUser(started)
-      },
-    )
+  describe('with rules about replies', () => {
+    const gateway = start('firewall: { evaluate_responses: true }\n')
 
-    for (const provider of PROVIDERS)
-      for (const { way, ask, streamed, calls, stop } of WAYS)
-        it(`remove and keep calls: ${provider}, ${way}`, async () => {
-          const more = {
-            key: user.key,
-            streamed,
-            model: MODELS[provider] as string,
-            text: 'Use files__read.',
-          }
-          const kept = await ask(gateway(), { ...more, tools: ['files__read'] })
-          expect([kept.calls.map(([name]) => name), kept.finish]).to.deep.equal([['files__read'], calls])
-          await addRules('tool', { match: { server: 'files', arguments: { '/path': { matches: '.' } } } })
-          const removed = await ask(gateway(), { ...more, tools: ['files__read'] })
-          expect([removed.calls, removed.finish]).to.deep.equal([[], stop])
-          expect(removed.text).to.match(/\S/)
+    for (const { way, ask, streamed } of TOOL_CLIENT_WAYS)
+      it(`decide about the arguments that are left by masks: ${way}`, async () => {
+        await addRules('firewall', { scope: 'response', pattern: 'secret' })
+        await addRules('tool', {
+          ...{ name: 'No gaps', match: { arguments: { '/path': { contains: '[redacted]' } } } },
         })
+        play([['read', PATH]], streamed)
+        expect((await ask(gateway(), { key: user.key, streamed })).calls).to.deep.equal([['read', PATH]])
+        play([['read', { path: '/secret' }]], streamed)
+        const error = await failure(ask(gateway(), { key: user.key, streamed }))
+        expect(error.message).to.contain('No gaps')
+      })
   })
 
   describe('with in_replies: off', () => {

@@ -161,6 +161,15 @@ export const TOOL_CLIENTS = {
   responses: { ask: responses, calls: 'completed', stop: 'completed' },
 } as const
 
+/** All of them, with whole replies and with streams. */
+export const TOOL_CLIENT_WAYS = Object.entries(TOOL_CLIENTS).flatMap(([name, client]) =>
+  [false, true].map((streamed) => ({
+    ...client,
+    streamed,
+    way: `${name}, ${streamed ? 'streamed' : 'whole'}`,
+  })),
+)
+
 /** What a provider sends for calls of tools, whole and streamed, with arguments in pieces. */
 export function scriptCalls(calls: readonly NamedCall[], text = ''): Script {
   const texts = calls.map(([, args]) => (typeof args === 'string' ? args : JSON.stringify(args)))
