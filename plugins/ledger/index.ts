@@ -2,6 +2,8 @@ import { type EndedExchange, service } from '../../core/contract/index.ts'
 import { createLedgerUnavailableError } from './reader.ts'
 import type { LedgerCalls } from './store/methods.ts'
 import type { StoredRecord } from './store/queries.ts'
+import type { ToolCallRecord } from './store/tool-calls.ts'
+import type { CalledArguments } from './tool-calls.ts'
 
 export { costOfEnded } from './ended-cost.ts'
 export { createLedgerReader, createLedgerUnavailableError, type LedgerReader } from './reader.ts'
@@ -42,7 +44,16 @@ export type {
 export type { SeriesPoint } from './store/read-series.ts'
 export type { PromptContent, PromptOmission } from './store/record.ts'
 export { DAY_MS, HOUR_MS, timeOfRecordId } from './store/record-id.ts'
+export type {
+  StoredToolCall,
+  ToolCallFilter,
+  ToolCallQuery,
+  ToolCallRecord,
+  ToolCallRule,
+  ToolCallVerdict,
+} from './store/tool-calls.ts'
 export { parseTimeRange } from './time-parameter.ts'
+export type { CalledArguments } from './tool-calls.ts'
 
 /** Where records are, whether the plugin that writes them is listed or not. The gateway opens it. */
 export const LedgerStore = service<LedgerCalls>('ledger.store')
@@ -73,6 +84,13 @@ export interface Ledger extends LedgerCalls {
 }
 
 export const Ledger = service<Ledger>('ledger')
+
+/** Takes records of tool calls. They are written within a second. */
+export interface ToolCallLedger {
+  record(call: ToolCallRecord, called?: CalledArguments): void
+}
+
+export const ToolCallLedger = service<ToolCallLedger>('ledger.tool-calls')
 
 /** Reads a store whose records that wait `flush` writes. */
 export function createLedgerAccess(

@@ -18,12 +18,14 @@ import { lazy } from '../../core/util/lazy.ts'
 import { GatewayState } from '../../projections/state.ts'
 import { Access, LastUse } from '../auth/index.ts'
 import { forgetDeletedUsers } from './forget-deleted-users.ts'
-import { createLedgerAccess, Ledger, LedgerPeers, LedgerStore } from './index.ts'
+import { createLedgerAccess, Ledger, LedgerPeers, LedgerStore, ToolCallLedger } from './index.ts'
 import { createPromptEndpoints, PROMPT_ERROR_CODES } from './prompt-endpoints.ts'
 import { createLedgerReader, createLedgerUnavailableError, LEDGER_ERROR_CODES } from './reader.ts'
 import { createRequestEndpoints } from './request-endpoints.ts'
 import type { LedgerRecord } from './store/record.ts'
 import { type PromptSettings, toLedgerRecord, toRecordedCosts, toRecordedPrompt } from './to-record.ts'
+import { createToolCallEndpoints } from './tool-call-endpoints.ts'
+import { type CalledArguments, ToolCallWriter } from './tool-calls.ts'
 import { createUsageEndpoints } from './usage-endpoints.ts'
 import { LedgerWriter } from './writer.ts'
 
@@ -51,7 +53,7 @@ export default definePlugin({
     settings: settingsOf<LedgerSettings>('ledger'),
     plugins: settingsOf<readonly PluginEntry[]>('plugins'),
   },
-  provides: [Ledger, LastUse],
+  provides: [Ledger, LastUse, ToolCallLedger],
   setup(_, { use, provide, operators, logger, metrics }) {
     const { evidence, record_prompts: recordPrompts, max_prompt_chars: maxPromptChars } = use.settings
     const prompts = { recordPrompts, maxPromptChars, headers: lazy(() => listConditionHeaders(operators)) }
@@ -62,8 +64,10 @@ export default definePlugin({
     const writer = new LedgerWriter(ledger, logger, metrics, (records) => {
       for (const notify of recordedListeners) for (const { requestId } of records) notify(requestId)
     })
-    peers?.onFlushLedger(() => writer.flush())
-    const settle = () => Promise.all([writer.flush(), peers?.flushLedgers()])
+    const toolCalls = new ToolCallWriter(ledger, logger, metrics)
+    const flush = () => Promise.all([writer.flush(), toolCalls.flush()])
+    peers?.onFlushLedger(flush)
+    const settle = () => Promise.all([flush(), peers?.flushLedgers()])
     const reader = createLedgerReader(ledger, settle, logger)
     const stopDeletions = forgetDeletedUsers(accounts, reader, logger)
     /** Requests that are recorded before they have ended. */
@@ -185,6 +189,19 @@ export default definePlugin({
       onRecorded: (listener) => void recordedListeners.push(listener),
       recordCopy,
     })
+    /** Undefined if they are not recorded. */
+    function argumentsOf({ received, sent }: CalledArguments): string | undefined {
+      const text = recordPrompts === 'full' ? received : recordPrompts === 'masked' ? sent : undefined
+      return text !== undefined && text.length <= maxPromptChars ? text : undefined
+    }
+    provide(ToolCallLedger, {
+      record(call, called) {
+        const isKnown = accounts.user(call.userId) !== undefined
+        const argumentsText = called && isKnown ? argumentsOf(called) : undefined
+        const recordedText = argumentsText === undefined ? {} : { argumentsText }
+        toolCalls.add({ ...call, groups: groups.groupsOf(call.userId), ...recordedText })
+      },
+    })
     provide(LastUse, async (userId) => {
       await settle()
       const keys = await ledger.lastUse(userId)
@@ -199,6 +216,7 @@ export default definePlugin({
       endpoints: [
         ...createRequestEndpoints(reader),
         ...createUsageEndpoints(reader, accounts),
+        ...createToolCallEndpoints(reader),
         ...createPromptEndpoints({
           reader,
           report: use.access.accessLog.reportPrompts,
@@ -206,9 +224,9 @@ export default definePlugin({
         }),
       ],
       errorCodes: { ...LEDGER_ERROR_CODES, ...PROMPT_ERROR_CODES },
-      close() {
+      async close() {
         stopDeletions()
-        return writer.close()
+        await Promise.all([writer.close(), toolCalls.close()])
       },
     }
   },

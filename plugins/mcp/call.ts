@@ -5,12 +5,13 @@ import {
   type Warning,
 } from '../../core/contract/index.ts'
 import { digestOf } from '../../core/util/canonical-json.ts'
+import type { ToolCallRecord } from '../ledger/index.ts'
 import type { ToolCaller, ToolVerdict } from '../tool-rules/index.ts'
 import type { ServedTool, ToolServer, Unserved } from './catalog.ts'
 import { type CallKind, decideCall, nameForRules } from './decide.ts'
 import { mcpError } from './errors.ts'
 import { objectOf, parameterHeaders } from './protocol.ts'
-import type { Deciders, ToolCallRecord } from './services.ts'
+import type { Deciders } from './services.ts'
 import { type Bytes, type Outcome, type ResultBody, textResult } from './upstream/envelope.ts'
 import type { Upstreams } from './upstream/servers.ts'
 import type { ClientAnswer, UpstreamContext, UpstreamMessage } from './upstream/upstream.ts'
@@ -50,6 +51,8 @@ interface CallServices {
 /** What is known of a call so far, for its record. */
 interface CallNotes {
   argumentsDigest: string
+  /** The arguments that may be sent; undefined until that is decided. */
+  sentArguments?: string | undefined
   verdict: ToolCallRecord['verdict']
   revision?: number
   trace: RuleTraceEntry[]
@@ -80,6 +83,7 @@ export async function callTool(services: CallServices, call: PreparedCall): Prom
     notes.trace.push(...decision.trace)
     notes.warnings.push(...decision.warnings)
     if (decision.error !== undefined) throw decision.error
+    notes.sentArguments = decision.argumentsText ?? '{}'
     const message = toSent(call, decision.argumentsText)
     if (decision.verdict === 'pending_approval')
       await requireApproval(services, call, decision.rule, message, notes)
@@ -256,7 +260,7 @@ function recordCall(
   if (ledger === undefined) return
   const { id, caller, sessionId, server, kind, name, message, startedAt } = call
   const durationMs = performance.now() - startedAt
-  ledger.record({
+  const record: ToolCallRecord = {
     id,
     time: new Date(Date.now() - durationMs).toISOString(),
     userId: caller.account.userId,
@@ -279,5 +283,6 @@ function recordCall(
     upstreamMs: notes.upstreamMs,
     rulesPosition: call.decidedAt,
     read: [...call.read],
-  })
+  }
+  ledger.record(record, { received: message.argumentsText ?? '{}', sent: notes.sentArguments })
 }

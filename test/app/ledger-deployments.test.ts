@@ -14,7 +14,8 @@ import { waitUntil } from '../support/wait.ts'
 /** Makes the tables of a ledger those of before deployments. */
 const OLDER = [
   'alter table requests drop column deployment',
-  "delete from kysely_migration where name = '1.1-deployments'",
+  'drop table tool_calls',
+  "delete from kysely_migration where name in ('1.1-deployments', '1.2-tool-calls')",
 ]
 
 describe('a ledger of before deployments', function () {

@@ -169,8 +169,8 @@ describe('/openapi.json', () => {
       if (path.endsWith('/cancel')) continue
       // Succeed only once a router is trained: see router-training.test.ts.
       if (path.startsWith('/admin/routers/')) continue
-      // No call of a tool waits here: see approvals.test.ts.
-      if (path.includes('/approvals/')) continue
+      // No tool is called here: see approvals.test.ts and tool-calls.test.ts.
+      if (/\/(approvals|tool-calls)\//.test(path)) continue
       // No server lists tools here: see tool-pins.test.ts.
       if (/^\/admin\/tool-servers\/.*\/(tools\/|refresh)/.test(path)) continue
       // Have a protocol of their own: see mcp.test.ts.

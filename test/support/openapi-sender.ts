@@ -58,7 +58,8 @@ export async function createSender(gateway: RunningGateway, plan = 'paid') {
     if (place.startsWith('/admin/groups')) return newGroup()
     if (place.startsWith('/admin/tool-servers')) return name === 'tool' ? 'unknown' : newToolServer()
     if (place.startsWith('/console/assets')) return findConsoleFile(gateway)
-    // No call of a tool waits here: see approvals.test.ts.
+    // No tool is called here: see approvals.test.ts and tool-calls.test.ts.
+    if (place.includes('/tool-calls/')) return `req_${'0'.repeat(24)}`
     if (place.includes('/approvals/')) return `apr_${'0'.repeat(24)}`
     // No tool server is known here: see mcp.test.ts.
     if (place.startsWith('/mcp')) return 'unknown'

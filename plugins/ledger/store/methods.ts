@@ -25,6 +25,7 @@ import type { LastUse } from './read-usage.ts'
 import type { LedgerRetention } from './retention.ts'
 import type { ResponseRow } from './tables.ts'
 import type { LedgerTail } from './tail.ts'
+import type { NewToolCall, StoredToolCall, ToolCallQuery } from './tool-calls.ts'
 
 /** A method of a ledger, which is in another thread or in another process. */
 interface Method<Params, Result> {
@@ -71,6 +72,9 @@ const STORE_METHODS = {
   saveResponse: write<ResponseRow, void>(5000),
   /** Returns undefined for a response that has expired. */
   findResponse: write<string, ResponseRow | undefined>(5000),
+  /** Resolves when they are on disk. The same call may be saved again. */
+  saveToolCalls: write<readonly NewToolCall[], void>(15_000),
+  listToolCalls: read<ToolCallQuery, readonly StoredToolCall[]>(15_000),
   /** Deletes a response for good. */
   deleteResponse: write<string, void>(5000),
 }

@@ -4,6 +4,7 @@ import { sweepPrompts } from './prompts.ts'
 import { DAY_MS, firstIdAt, HOURS_PER_DAY, slotOf } from './record-id.ts'
 import { sweepResponses } from './responses.ts'
 import type { LedgerTables } from './tables.ts'
+import { sweepToolCalls } from './tool-calls.ts'
 
 export interface LedgerRetention {
   /** Days that requests are kept. */
@@ -24,11 +25,13 @@ export async function sweepLedger(
   now: number,
 ): Promise<boolean> {
   const today = Math.floor(now / DAY_MS)
-  const oldestId = firstIdAt((today - requestDays) * DAY_MS)
-  const oldestPrompt = firstIdAt((today - Math.min(promptDays, requestDays)) * DAY_MS)
+  const dayStart = (days: number) => (today - days) * DAY_MS
+  const oldestId = firstIdAt(dayStart(requestDays))
+  const oldestPrompt = firstIdAt(dayStart(Math.min(promptDays, requestDays)))
   return (
     (await sweepResponses(db, now)) ||
     (await sweepPrompts(db, oldestPrompt)) ||
+    (await sweepToolCalls(db, dayStart(requestDays), dayStart(Math.min(promptDays, requestDays)))) ||
     (await sweepRequests(db, oldestId)) ||
     (await sweepErrors(db, today - requestDays - 1)) ||
     (await sweepLists(db, today - requestDays - 1)) ||

@@ -58,6 +58,7 @@ function listMigrations(engine: LedgerEngine): Record<string, Migration> {
   return {
     '1.0-tables': { up: (db) => createTables(db, engine) },
     '1.1-deployments': { up: addDeployments },
+    '1.2-tool-calls': { up: (db) => addToolCalls(db, engine) },
   }
 }
 
@@ -81,7 +82,7 @@ function usageBy(...key: readonly string[]): Table {
   return { columns: { ...columns, ...COUNTED }, key, clustered: true }
 }
 
-const TABLES: Readonly<Record<keyof LedgerTables, Table>> = {
+const TABLES: Readonly<Record<Exclude<keyof LedgerTables, 'tool_calls'>, Table>> = {
   ledger: { columns: { log_id: 'text' } },
   requests: {
     columns: {
@@ -255,6 +256,30 @@ async function createTables(db: Kysely<unknown>, engine: LedgerEngine): Promise<
 
 async function addDeployments(db: Kysely<unknown>): Promise<void> {
   await db.schema.alterTable('requests').addColumn('deployment', 'integer').execute()
+}
+
+const TOOL_CALLS: Table = {
+  columns: {
+    request_id: 'text',
+    time: 'bigint',
+    user_id: 'bigint',
+    group_ids: 'text?',
+    session: 'text?',
+    server: 'text',
+    tool: 'text',
+    verdict: 'text',
+    data: 'text',
+    key_id: 'text?',
+    arguments: 'bytes?',
+  },
+  key: 'generated',
+  unique: ['request_id'],
+}
+
+async function addToolCalls(db: Kysely<unknown>, engine: LedgerEngine): Promise<void> {
+  await createTable(db, engine, 'tool_calls', TOOL_CALLS)
+  for (const column of ['time', 'user_id', 'session', 'server'])
+    await db.schema.createIndex(`tool_calls_by_${column}`).on('tool_calls').columns([column, 'id']).execute()
 }
 
 const POSTGRES_TYPES = {

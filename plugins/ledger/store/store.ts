@@ -21,6 +21,7 @@ import { readLastUse, readUsage, sumCosts } from './read-usage.ts'
 import type { LedgerRecord } from './record.ts'
 import { createResponseQueries, deleteResponse, deleteResponsesOf } from './responses.ts'
 import { type LedgerRetention, sweepLedger } from './retention.ts'
+import { deleteArgumentsOf, listToolCalls, writeToolCalls } from './tool-calls.ts'
 import { RepeatWatch, TraceSlots, writeRecords } from './write-records.ts'
 
 /** The records of requests of one event log. Every method rejects if the database fails. */
@@ -90,17 +91,21 @@ function createLedgerStore(
     find: (requestId) => findRecord(db, requestId),
     findPrompt: (requestId) => findPrompt(db, cipher, requestId),
     async deletePromptsOf(userId) {
+      await deleteArgumentsOf(db, userId)
       const deleted = await deletePromptsOf(db, userId)
       if (deleted > 0) isForgotten = forgetDeleted()
       return deleted
     },
     async forgetUser(userId) {
       await deleteFeedbackOf(db, userId)
+      await deleteArgumentsOf(db, userId)
       while (await deleteResponsesOf(db, userId)) await new Promise(setImmediate)
       const deleted = await deletePromptsOf(db, userId)
       isForgotten = forgetDeleted()
       return deleted
     },
+    saveToolCalls: (calls) => inTurn(() => writeToolCalls(db, cipher, calls)),
+    listToolCalls: (query) => listToolCalls(db, cipher, query),
     saveResponse: responses.save,
     findResponse: (id) => responses.find(id, Date.now()),
     async deleteResponse(id) {

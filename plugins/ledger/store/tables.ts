@@ -12,6 +12,7 @@ export interface LedgerTables {
   trace_slots: TraceSlotRow
   prompts: PromptRow
   responses: ResponseRow
+  tool_calls: Omit<ToolCallRow, 'id'> & { id: Generated<number> }
   feedback: FeedbackRow
   rated_prompts: RatedPromptRow
   assumed_costs: AssumedCostRow
@@ -46,6 +47,26 @@ export interface LedgerTables {
     group_set: number
     target: number
   }
+}
+
+/** A call of a tool. */
+export interface ToolCallRow {
+  id: number
+  request_id: string
+  /** Unix time in milliseconds. */
+  time: number
+  user_id: number
+  /** The groups of the user, such as `,3,7,`; null if there are none. */
+  group_ids: string | null
+  session: string | null
+  server: string
+  tool: string
+  verdict: string
+  /** The other fields of the record, in JSON. */
+  data: string
+  /** The key that the arguments are encrypted with; null if they are not recorded. */
+  key_id: string | null
+  arguments: Buffer | null
 }
 
 export interface RequestRow {

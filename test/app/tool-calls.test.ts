@@ -1,0 +1,125 @@
+import { Server } from '@modelcontextprotocol/server'
+import { expect } from 'chai'
+import { toolRuleBody } from '../support/bodies.ts'
+import { AS_ADMIN, type RunningGateway } from '../support/gateway.ts'
+import { atUrl, connectClient, startToolGateway } from '../support/mcp/gateway.ts'
+import { startModernServer, type TestServer } from '../support/mcp/servers.ts'
+import { newUser, type TestUser } from '../support/new-user.ts'
+import { newPolicy } from '../support/policies.ts'
+import { requirePostgres } from '../support/postgres.ts'
+
+const TOOLS = ['read', 'write'].map((name) => ({ name, inputSchema: { type: 'object' as const } }))
+
+function createServer(): Server {
+  const server = new Server({ name: 'files', version: '1' }, { capabilities: { tools: {} } })
+  server.setRequestHandler('tools/list', async () => ({ tools: TOOLS }))
+  server.setRequestHandler('tools/call', async () => ({ content: [{ type: 'text' as const, text: 'done' }] }))
+  return server
+}
+
+describe('records of tool calls', () => {
+  let gateway: RunningGateway
+  let server: TestServer
+  let user: TestUser
+  before(async () => {
+    server = await startModernServer(createServer)
+    gateway = await startToolGateway([atUrl('files', server.url)])
+  })
+  beforeEach(async () => {
+    user = await newUser(gateway)
+  })
+  after(async () => {
+    await gateway.stop()
+    await server.stop()
+  })
+
+  async function call(...names: readonly string[]) {
+    const headers = { 'x-session-id': 'run-7' }
+    const { client } = await connectClient(gateway, '/mcp/files', 'modern', { key: user.key, headers })
+    for (const name of names)
+      await client.callTool({ name, arguments: { path: name } }).catch(() => undefined)
+    await client.close()
+  }
+  const list = async (query = '') => (await user.call('GET', `/v1/tool-calls${query}`)).body
+
+  it('say what was called, by whom, in which session, and what became of it', async () => {
+    await newPolicy(gateway, {
+      tool: [toolRuleBody({ name: 'no writing', match: { tool: 'write' }, action: 'deny' })],
+      applies_to: { users: [user.id] },
+    })
+    await call('read', 'write')
+    const { data } = await list()
+    expect(data.map(({ tool, verdict }: { tool: string; verdict: string }) => [tool, verdict])).to.deep.equal(
+      [
+        ['write', 'denied'],
+        ['read', 'allowed'],
+      ],
+    )
+    const [denied, allowed] = data
+    expect(allowed).to.deep.include({
+      user_id: user.id,
+      key_id: user.keyId,
+      server: 'files',
+      session_id: 'run-7',
+      revision: 1,
+      error_code: null,
+      rules: [],
+      request_bytes: '{"path":"read"}'.length,
+    })
+    expect(allowed.result_bytes).to.be.greaterThan(0)
+    expect(allowed.arguments_digest).to.match(/^[0-9a-f]{64}$/)
+    expect(denied.error_code).to.equal('tool_denied')
+    expect(denied.rules[0]).to.include({ kind: 'tool', name: 'no writing', action: 'deny' })
+    expect(denied.rules[0].origin.type).to.equal('policy')
+    const one = await user.call('GET', `/v1/tool-calls/${allowed.id}`)
+    expect(one.body.data).to.deep.equal(allowed)
+  })
+
+  it('are filtered, and read in pages in both orders', async () => {
+    await call('read', 'read', 'write', 'read')
+    const tools = ({ data }: { data: readonly { tool: string }[] }) => data.map(({ tool }) => tool)
+    expect(tools(await list('?session_id=run-7&order=oldest'))).to.deep.equal([
+      'read',
+      'read',
+      'write',
+      'read',
+    ])
+    expect(tools(await list('?tool=write'))).to.deep.equal(['write'])
+    expect(tools(await list('?verdict=denied'))).to.deep.equal([])
+    expect(tools(await list('?until=2020-01-01'))).to.deep.equal([])
+    for (const order of ['newest', 'oldest']) {
+      const whole = await list(`?order=${order}`)
+      const first = await list(`?order=${order}&limit=3`)
+      const second = await list(`?order=${order}&limit=3&cursor=${first.next_cursor}`)
+      expect([...first.data, ...second.data]).to.deep.equal(whole.data)
+      expect(second.next_cursor).to.equal(null)
+    }
+  })
+
+  it('are kept in PostgreSQL', async function () {
+    this.timeout(120_000)
+    const database = await requirePostgres(this)
+    const other = await startToolGateway([atUrl('files', server.url)], `ledger_url: ${database.url}\n`)
+    const { client } = await connectClient(other, '/mcp/files', 'session')
+    await client.callTool({ name: 'read', arguments: {} })
+    await client.close()
+    const found = (await other.call('GET', '/v1/tool-calls?server=files&since=2020-01-01')).body.data
+    expect(found.map(({ tool }: { tool: string }) => tool)).to.deep.equal(['read'])
+    expect(new Date(found[0].time).getTime()).to.be.greaterThan(0)
+    await other.stop()
+    await database.stop()
+  })
+
+  it('are shown to their user and to operators only', async () => {
+    await call('read')
+    const { data } = await list()
+    const other = await newUser(gateway)
+    expect((await other.call('GET', '/v1/tool-calls')).body.data).to.deep.equal([])
+    expect((await other.call('GET', `/v1/tool-calls/${data[0].id}`)).status).to.equal(404)
+    const path = `/admin/tool-calls?user=${user.id}`
+    expect((await gateway.call('GET', path, undefined, AS_ADMIN)).body.data).to.deep.equal(data)
+    const one = await gateway.call('GET', `/admin/tool-calls/${data[0].id}`, undefined, AS_ADMIN)
+    expect(one.body.data).to.deep.equal(data[0])
+    expect((await user.call('GET', '/admin/tool-calls')).status).to.equal(401)
+  })
+})
