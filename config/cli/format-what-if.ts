@@ -22,6 +22,7 @@ export function formatWhatIf(result: ShownWhatIf): readonly string[] {
       (cost.unknown > 0 ? `; unknown for ${formatCount(cost.unknown)}.` : '.'),
     ...formatLimits(result),
     ...formatReplies(result),
+    ...formatToolCalls(result),
     ...limitations.map(({ message }) => message),
   ]
 }
@@ -38,6 +39,32 @@ function formatReplies({ replies: { evaluated, not_evaluated } }: ShownWhatIf): 
   if (evaluated === 0 && not_evaluated.length === 0) return []
   const missing = not_evaluated.length === 0 ? '' : `; not evaluated: ${listReasons(not_evaluated)}`
   return [`Replies under response rules: ${evaluated} evaluated${missing}.`]
+}
+
+function formatToolCalls({ tool_calls: report }: ShownWhatIf): readonly string[] {
+  const { calls, evaluated, is_truncated, effects, rules } = report
+  if (calls === 0) return []
+  const changes = Object.entries(effects).filter(([name, count]) => count > 0 || name === 'unchanged')
+  const counts = (rule: (typeof rules)[number]) => [
+    ...[rule.newly_denied, rule.newly_allowed, rule.newly_needing_approval].map(String),
+  ]
+  return [
+    '',
+    `${is_truncated ? 'The newest ' : ''}${calls === 1 ? '1 call' : `${calls} calls`} of tools; ` +
+      `${evaluated} evaluated.`,
+    '',
+    ...formatColumns([['EFFECT', 'CALLS'], ...changes.map(([name, count]) => [name, `${count}`])]),
+    ...(rules.length === 0
+      ? []
+      : [
+          '',
+          ...formatColumns([
+            ['RULE', 'NEWLY DENIED', 'NEWLY ALLOWED', 'NEWLY NEEDING APPROVAL'],
+            ...rules.map((rule) => [`${rule.kind} rule "${rule.name}"`, ...counts(rule)]),
+          ]),
+        ]),
+    '',
+  ]
 }
 
 function listReasons(reasons: readonly { readonly reason: string; readonly requests: number }[]): string {

@@ -1,4 +1,6 @@
 import { parseTime } from '../../core/util/as-of.ts'
+import { createToolServerState } from '../../plugins/mcp/servers/state.ts'
+import type { McpSettings } from '../../plugins/mcp/settings.ts'
 import { createResponseStore } from '../../plugins/responses/store.ts'
 import { type RulesFile, RulesFileSchema } from '../../plugins/rules-file/schemas.ts'
 import { runWhatIf } from '../../plugins/what-if/run-what-if.ts'
@@ -97,6 +99,7 @@ async function evaluateHere(
         ...state,
         thread,
         findResponse: createResponseStore(ledger, state.accounts, 0).find,
+        listToolServers: createToolServerState(state.toolServers, (settings.mcp as McpSettings).servers).list,
         settleLedger: async () => void (await ledger.find('')),
       }
       const { signal } = new AbortController()

@@ -5,11 +5,13 @@ import { serveThread } from '../../core/threads/thread.ts'
 import { currentThreadId, lowerThreadPriority } from '../../core/threads/thread-cpu.ts'
 import { lazy } from '../../core/util/lazy.ts'
 import { BudgetOptions } from '../../plugins/budget/index.ts'
-import { ResponseRules } from '../../plugins/firewall/index.ts'
+import { ResponseRules, ToolFirewall } from '../../plugins/firewall/index.ts'
 import { createPromptCipher } from '../../plugins/ledger/store/prompt-cipher.ts'
 import { type LedgerStore, openLedgerStore } from '../../plugins/ledger/store/store.ts'
 import { RateLimits } from '../../plugins/rate-limit/index.ts'
+import { ToolRules } from '../../plugins/tool-rules/index.ts'
 import { evaluateDrafts } from '../../plugins/what-if/evaluate.ts'
+import { evaluateToolCalls } from '../../plugins/what-if/evaluate-tools.ts'
 import type {
   CurrentCaller,
   ListedPlugin,
@@ -49,6 +51,8 @@ const REPLAYED = {
   inspectReply: optional(ResponseRules),
   budget: optional(BudgetOptions),
   rateLimits: optional(RateLimits),
+  toolRules: optional(ToolRules),
+  toolFirewall: optional(ToolFirewall),
 }
 
 /** Each compiles one version of the rules. */
@@ -84,8 +88,16 @@ async function run(job: WhatIfJob): Promise<WhatIfOutcome> {
     report: (progress) => host.notify('progress', progress),
     isCancelled: () => isCancelled,
   })
+  const toolCalls = await evaluateToolCalls(job, {
+    ledger: store,
+    before: { rules: before.toolRules, firewall: before.toolFirewall },
+    after: { rules: after.toolRules, firewall: after.toolFirewall },
+    callersOf,
+    isCancelled: () => isCancelled,
+  })
   return {
     report,
+    toolCalls,
     plugins: before.steps.map(describeStep),
     inspectsReplies: before.inspectReply !== undefined,
     replays: { budgets: budget !== undefined, rateLimits: rateLimits !== undefined },

@@ -42,6 +42,11 @@ export default definePlugin({
       replay: learned?.replay,
       toolDecisions,
       findRequest: ledger.lookUp,
+      async findToolCall(id) {
+        await ledger.settle()
+        const [call] = await ledger.listToolCalls({ filter: { id }, limit: 1, withArguments: true })
+        return call
+      },
       findResponse: async (...of) => responses?.find(...of),
     }
     return {

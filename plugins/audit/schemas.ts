@@ -266,12 +266,16 @@ const simulationFields = {
 /** A call of a tool. */
 export const SimulatedToolCall = StrictObject(
   {
-    server: Type.String({ minLength: 1, maxLength: 1000, description: 'Name of the tool server.' }),
-    tool: Type.String({
-      minLength: 1,
-      maxLength: 10_000,
-      description: 'Name of the tool; `prompt:` and the name of a prompt; `resource:` and a URI.',
-    }),
+    server: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 1000, description: 'Name of the tool server.' }),
+    ),
+    tool: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 10_000,
+        description: 'Name of the tool; `prompt:` and the name of a prompt; `resource:` and a URI.',
+      }),
+    ),
     arguments: Type.Optional(
       Type.Unsafe<JsonObject>({ type: 'object', description: 'The arguments; by default none.' }),
     ),
@@ -288,7 +292,12 @@ export const SimulatedToolCall = StrictObject(
       }),
     ),
   },
-  { $id: 'SimulatedToolCall', description: 'A call of a tool to simulate.' },
+  {
+    $id: 'SimulatedToolCall',
+    description:
+      'A call of a tool to simulate. With the request_id of a recorded call, what is missing is taken ' +
+      'from the record.',
+  },
 )
 
 /** The body of `POST /v1/simulate` about a call of a tool. */

@@ -5,7 +5,7 @@ import type { Policies } from '../../projections/policies.ts'
 import type { Timeline } from '../../projections/timeline.ts'
 import type { Evidence } from '../../projections/transparency/evidence.ts'
 import type { RouterReplay } from '../learned-routing/index.ts'
-import type { StoredRecord } from '../ledger/index.ts'
+import type { StoredRecord, StoredToolCall } from '../ledger/index.ts'
 import type { ToolDecisions } from '../mcp/index.ts'
 import type { Responses } from '../responses/index.ts'
 import type { RuleCommandSet, RuleHistoryServices } from '../rules/index.ts'
@@ -25,6 +25,8 @@ export interface AuditServices extends RuleHistoryServices {
   readonly toolDecisions?: ToolDecisions | undefined
   /** Finds a stored response of a user. */
   readonly findResponse: Responses['find']
+  /** Finds a recorded call of a tool, with its arguments if they are recorded. */
+  findToolCall(requestId: string): Promise<StoredToolCall | undefined>
   /** Finds a record of the request ledger. */
   findRequest(requestId: string): Promise<StoredRecord | undefined>
 }

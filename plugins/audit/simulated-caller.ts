@@ -133,7 +133,7 @@ export function completeFromRecord<Terms extends CallerTerms>(
   }
 }
 
-function hasRules(drafts: RuleDrafts): boolean {
+export function hasRules(drafts: RuleDrafts): boolean {
   return Object.values(drafts).some((list) => list.length > 0)
 }
 

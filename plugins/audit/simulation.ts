@@ -208,7 +208,7 @@ function createSimulator(services: AuditServices, host: Host, isOperator: boolea
     asked: Simulation | ToolSimulation,
     scope?: OperatorScope,
   ): Promise<EndpointResponse> => {
-    if ('toolCall' in asked) return simulateToolCall(asked, call, services, isOperator)
+    if ('toolCall' in asked) return simulateToolCall(asked, call, services, isOperator, scope)
     const { kept, ...simulation } = await findRecorded(asked, call.account, services, scope)
     const { requestId = call.requestId, asOf } = simulation
     const { past, ...caller } = await snapshotSimulatedCaller(simulation, call.account, services)

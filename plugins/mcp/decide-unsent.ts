@@ -6,7 +6,7 @@ import { foldInSlices, type StreamHistory } from '../../projections/history.ts'
 import { createToolServers, type ToolServers } from '../../projections/tool-servers.ts'
 import type { ToolCaller } from '../tool-rules/index.ts'
 import type { ServedTool, ToolServer, Unserved } from './catalog.ts'
-import { type CallDecision, type CallKind, decideCall } from './decide.ts'
+import { type CallDecision, decideCall, parseRuledName } from './decide.ts'
 import { serverNotFoundError } from './errors.ts'
 import { selectRevision } from './servers/observe.ts'
 import { createToolServerState, type ToolServerState } from './servers/state.ts'
@@ -90,12 +90,6 @@ function unknownServer(name: string): Omit<UnsentDecision, 'serversPosition'> {
     argumentsText: undefined,
     error: serverNotFoundError(name),
   }
-}
-
-function parseRuledName(tool: string): { readonly kind: CallKind; readonly name: string } {
-  for (const kind of ['prompt', 'resource'] as const)
-    if (tool.startsWith(`${kind}:`)) return { kind, name: tool.slice(kind.length + 1) }
-  return { kind: 'tool', name: tool }
 }
 
 /** The definition that is served if the server lists that revision. */

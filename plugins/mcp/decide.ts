@@ -17,6 +17,13 @@ export function nameForRules(kind: CallKind, name: string): string {
   return kind === 'tool' ? name : `${kind}:${name}`
 }
 
+/** The opposite of `nameForRules`. */
+export function parseRuledName(tool: string): { readonly kind: CallKind; readonly name: string } {
+  for (const kind of ['prompt', 'resource'] as const)
+    if (tool.startsWith(`${kind}:`)) return { kind, name: tool.slice(kind.length + 1) }
+  return { kind: 'tool', name: tool }
+}
+
 /** All that a decision about a call depends on, besides the rules. */
 export interface CallQuestion {
   readonly caller: ToolCaller

@@ -3,9 +3,10 @@ import type { ToolCatalog } from './catalog.ts'
 import type { ToolDecisions as Decisions } from './decide-unsent.ts'
 
 export type { ServedTool, ToolCatalog, ToolServer, Unserved } from './catalog.ts'
-
-export { CALL_VERDICTS } from './decide.ts'
+export { CALL_VERDICTS, type CallDecision, decideCall, parseRuledName } from './decide.ts'
 export type { UnsentDecision, UnsentToolCall } from './decide-unsent.ts'
+export { isRecordedAs } from './recorded-call.ts'
+export { ToolServerState } from './servers/state.ts'
 
 /** The tool servers and the definitions of their tools that are served. */
 export const ToolServers = service<ToolCatalog>('mcp.catalog')

@@ -4,6 +4,7 @@ import type { DomainEvent } from '../../projections/events/registry.ts'
 import type { RequestFilter } from '../ledger/index.ts'
 import type { DraftOwner } from './draft-events.ts'
 import type { WhatIfReport } from './schemas.ts'
+import type { ToolCallsReport } from './tool-call-schemas.ts'
 
 /** What the thread is asked to evaluate. Rules of users are fetched while it runs. */
 export interface WhatIfJob {
@@ -22,6 +23,8 @@ export interface WhatIfJob {
   /** What the drafts would append. */
   readonly events: readonly DomainEvent[]
   readonly drafts: readonly DraftOwner[]
+  /** The default of each tool server, by name. */
+  readonly toolServers: Readonly<Record<string, 'allow' | 'deny'>>
 }
 
 /** A user as they are now. */
@@ -69,6 +72,7 @@ export interface ListedPlugin {
 
 export interface WhatIfOutcome {
   readonly report: WhatIfReport
+  readonly toolCalls: ToolCallsReport
   readonly plugins: readonly ListedPlugin[]
   /** Whether response rules are in force. */
   readonly inspectsReplies: boolean

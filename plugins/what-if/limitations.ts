@@ -16,10 +16,13 @@ interface Evaluated extends Omit<WhatIfOutcome, 'report'> {
 }
 
 /** Which of the requests were not looked at. */
-function listCoverage({ requests, evaluated, matching }: Evaluated['report']): readonly Limitation[] {
+function listCoverage({ report, toolCalls }: Evaluated): readonly Limitation[] {
+  const { requests, evaluated, matching } = report
   if (requests === 0)
-    return [{ code: 'no_requests', message: 'No request is recorded that passes the filters.' }]
-  if (evaluated === 0)
+    return toolCalls.calls > 0
+      ? []
+      : [{ code: 'no_requests', message: 'No request is recorded that passes the filters.' }]
+  if (evaluated === 0 && toolCalls.evaluated === 0)
     return [
       {
         code: 'nothing_evaluated',
@@ -33,9 +36,34 @@ function listCoverage({ requests, evaluated, matching }: Evaluated['report']): r
   return [{ code: 'limit', message: `${only} Raise the limit for more.` }]
 }
 
+/** Which calls of tools were not decided again. */
+function listToolCoverage({ toolCalls }: Evaluated): readonly Limitation[] {
+  const { calls, evaluated, is_truncated, not_evaluated } = toolCalls
+  const limitations: Limitation[] = []
+  const add = (message: string) => limitations.push({ code: 'tool_calls', message })
+  for (const { reason, calls: count } of not_evaluated)
+    add(`${countCalls(count)} of tools not decided again: ${TOOL_REASONS[reason] ?? reason}.`)
+  if (is_truncated) add(`Only the newest ${calls} calls of tools were evaluated. Raise the limit for more.`)
+  if (evaluated > 0) add('Results of tools, limits of calls and approvals are not evaluated.')
+  return limitations
+}
+
+const countCalls = (calls: number) => (calls === 1 ? '1 call' : `${calls} calls`)
+
+const TOOL_REASONS: Readonly<Record<string, string>> = {
+  not_recorded: 'the arguments are not recorded, which needs ledger.record_prompts and RECORD_KEY',
+  server_removed: 'there is no such tool server any more',
+  user_deleted: 'the user was deleted',
+}
+
 /** Returns what an evaluation does not tell. */
 export function listLimitations(evaluated: Evaluated): readonly Limitation[] {
-  const limitations: Limitation[] = [...listCoverage(evaluated.report), ...GENERAL, ...listLimits(evaluated)]
+  const limitations: Limitation[] = [
+    ...listCoverage(evaluated),
+    ...listToolCoverage(evaluated),
+    ...GENERAL,
+    ...listLimits(evaluated),
+  ]
   if (!evaluated.inspectsReplies)
     limitations.push({
       code: 'response_rules',

@@ -2,6 +2,7 @@ import { definePlugin, optional, service } from '../../core/contract/index.ts'
 import { Callers } from '../../projections/callers.ts'
 import { GatewayState } from '../../projections/state.ts'
 import { Ledger } from '../ledger/index.ts'
+import { ToolServerState } from '../mcp/index.ts'
 import { Responses } from '../responses/index.ts'
 import { RuleScopes } from '../rules/index.ts'
 import { createWhatIfEndpoint, WHAT_IF_ERROR_CODES } from './endpoint.ts'
@@ -21,14 +22,16 @@ export default definePlugin({
     callers: Callers,
     ledger: Ledger,
     responses: optional(Responses),
+    toolServers: optional(ToolServerState),
     thread: WhatIfThread,
   },
-  setup(_, { use: { state, rules, callers, ledger, responses, thread }, logger }) {
+  setup(_, { use: { state, rules, callers, ledger, responses, thread, toolServers }, logger }) {
     const services: WhatIfServices = {
       ...state,
       kinds: rules.kinds,
       callers,
       thread,
+      listToolServers: () => toolServers?.list() ?? [],
       settleLedger: ledger.settle,
       findResponse: async (...of) => responses?.find(...of),
     }

@@ -4,6 +4,7 @@ import type { Policies } from '../../projections/policies.ts'
 import { allRules } from '../../projections/rules.ts'
 import type { RequestFilter } from '../ledger/index.ts'
 import { createLedgerUnavailableError, DAY_MS } from '../ledger/index.ts'
+import type { ToolServer } from '../mcp/index.ts'
 import type { Responses } from '../responses/index.ts'
 import type { RulesFile } from '../rules-file/index.ts'
 import { planFile, type RulesFileServices } from '../rules-file/index.ts'
@@ -20,6 +21,8 @@ export interface WhatIfServices extends RulesFileServices {
   readonly policies: RulesFileServices['policies'] & Pick<Policies, 'save'>
   readonly callers: CallerSource
   readonly thread: WhatIfThread
+  /** The tool servers, also those that are not enabled. */
+  listToolServers(): readonly Pick<ToolServer, 'name' | 'default'>[]
   /** Writes the records that wait. Rejects if the ledger is away. */
   readonly settleLedger: () => Promise<void>
 }
@@ -54,7 +57,7 @@ export async function runWhatIf(
   await services.settleLedger().catch((cause: unknown) => {
     throw createLedgerUnavailableError('Requests cannot be read at the moment. Retry later.', cause)
   })
-  const { report, ...outcome } = await services.thread.run({
+  const { report, toolCalls, ...outcome } = await services.thread.run({
     job: {
       filter: { ...filter, since, until },
       limit,
@@ -63,6 +66,9 @@ export async function runWhatIf(
       budgets: readBudgets(services),
       events: drafts.events,
       drafts: drafts.owners,
+      toolServers: Object.fromEntries(
+        services.listToolServers().map((server) => [server.name, server.default]),
+      ),
     },
     handlers: {
       callers: ({ userIds }) => ({ callers: readCallers(userIds, services) }),
@@ -84,7 +90,8 @@ export async function runWhatIf(
       ...report.replies,
       not_evaluated: report.replies.not_evaluated.map((entry) => explain(entry, 'reply')),
     },
-    limitations: [...listLimitations({ ...outcome, drafts, filter, report })],
+    tool_calls: toolCalls,
+    limitations: [...listLimitations({ ...outcome, drafts, filter, report, toolCalls })],
     elapsed_ms: Math.round(performance.now() - startedAt),
   }
 }

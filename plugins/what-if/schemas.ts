@@ -3,6 +3,7 @@ import { Count, RuleTraceEntrySchema, Timestamp } from '../../core/http/schemas.
 import { RULE_KINDS } from '../../projections/rules.ts'
 import { adminRequestQuery, RecordedErrorSchema } from '../ledger/index.ts'
 import { RulesFileSchema } from '../rules-file/index.ts'
+import { ToolCallsReportSchema } from './tool-call-schemas.ts'
 
 export const WHAT_IF_LIMIT = { default: 1000, max: 10_000 }
 
@@ -235,6 +236,7 @@ export const WhatIfResult = Type.Object(
     since: Timestamp('Start of the range.'),
     until: Timestamp('End of the range.'),
     ...reportFields,
+    tool_calls: ToolCallsReportSchema,
     limitations: Type.Array(
       Type.Object(
         {

@@ -273,11 +273,43 @@ export interface WhatIfResult {
   outcomes: { before: WhatIfOutcomes; after: WhatIfOutcomes }; cost_usd: WhatIfCost
   limits: { before: WhatIfLimits; after: WhatIfLimits; estimated: number }; replies: WhatIfReplies
   copies: { before: WhatIfCopies; after: WhatIfCopies }; drafts: WhatIfDraft[]; examples: WhatIfExample[]
-  reproduced: WhatIfReproduced; limitations: WhatIfLimitation[]; elapsed_ms: number
+  reproduced: WhatIfReproduced; tool_calls: WhatIfToolCalls; limitations: WhatIfLimitation[]
+  elapsed_ms: number
 }
 export interface WhatIfRule {
   kind: 'routing' | 'firewall' | 'tool'; id: number; name: string; action: 'add' | 'change' | 'remove'
   before: number; after: number; changed: number
+}
+export interface WhatIfToolCalls {
+  calls: number; is_truncated: boolean; evaluated: number; not_evaluated: WhatIfToolReason[]
+  effects: WhatIfToolEffects; outcomes: { before: WhatIfToolOutcomes; after: WhatIfToolOutcomes }
+  rules: WhatIfToolRuleCounts[]; examples: WhatIfToolExample[]; reproduced: WhatIfToolReproduced
+}
+export interface WhatIfToolDecision {
+  verdict: 'allowed' | 'pending_approval' | 'denied' | 'hidden' | 'blocked' | 'not_served'
+  rule: WhatIfToolRule | null; error?: RecordedError; arguments: Record<string, unknown> | null
+}
+export interface WhatIfToolEffects {
+  newly_denied: number; newly_allowed: number; newly_needing_approval: number
+  no_longer_needing_approval: number; denied_otherwise: number; masked: number; unmasked: number
+  warned: number; unwarned: number; unchanged: number
+}
+export interface WhatIfToolExample {
+  x_request_id: string; time: string; user_id: number; server: string; tool: string
+  effects: ('newly_denied' | 'newly_allowed' | 'newly_needing_approval' | 'no_longer_needing_approval'
+    | 'denied_otherwise' | 'masked' | 'unmasked' | 'warned' | 'unwarned')[]
+  before: WhatIfToolDecision; after: WhatIfToolDecision
+}
+export interface WhatIfToolOutcomes {
+  allowed: number; pending_approval: number; denied: number; hidden: number; blocked: number
+  not_served: number
+}
+export interface WhatIfToolReason { reason: string; calls: number }
+export interface WhatIfToolReproduced { same: number; different: WhatIfToolReason[] }
+export interface WhatIfToolRule { kind: string; id: number; name: string; origin?: RuleOrigin }
+export interface WhatIfToolRuleCounts {
+  kind: string; id: number; name: string; origin?: RuleOrigin; newly_denied: number; newly_allowed: number
+  newly_needing_approval: number
 }
 /** The fields of forms, but for lists and objects. */
 export const FORMS = {

@@ -12,6 +12,7 @@ const JOB: WhatIfJob = {
   budgets: { overall: undefined, groups: [] },
   events: [],
   drafts: [],
+  toolServers: {},
 }
 
 interface Sent {
