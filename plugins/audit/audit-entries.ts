@@ -270,7 +270,9 @@ export function createChangedObjectReader(
 }
 
 /** Kinds of entries about what happened, in place of what was changed. */
-const UNCHANGING: ReadonlySet<LogEntry['kind']> = new Set(['access', 'router', 'log', 'unknown'])
+const UNCHANGING: ReadonlySet<LogEntry['kind']> = new Set([
+  ...['access', 'approval', 'router', 'tool_server', 'log', 'unknown'],
+])
 
 /** The changes of operators, or of the budgets of everything and of copies. */
 function foldFields(events: readonly PastEvent[]): readonly Change[] {

@@ -78,8 +78,8 @@ describe('the pages about tools in a browser', () => {
     return id
   }
 
-  async function callTool(args: Record<string, unknown>): Promise<unknown> {
-    const { client } = await connectClient(gateway, '/mcp/files', 'modern', { key: user.key })
+  async function callTool(args: Record<string, unknown>, headers = {}): Promise<unknown> {
+    const { client } = await connectClient(gateway, '/mcp/files', 'modern', { key: user.key, headers })
     return client
       .callTool({ name: 'delete_file', arguments: args })
       .catch(({ data }) => data.code)
@@ -187,6 +187,8 @@ describe('the pages about tools in a browser', () => {
     await page.locator('.stats').getByText('deny').waitFor()
     await page.getByRole('link', { name: 'Changes' }).click()
     await page.getByText('Only what rules allow').waitFor()
+    await page.getByText('tool seen search').waitFor()
+    await checkScreens('audit-tools')
   })
 
   it('show calls that wait for an approval as they come, and decide about them', async () => {
@@ -228,6 +230,38 @@ describe('the pages about tools in a browser', () => {
     await page.getByText('Not this one').waitFor()
     await window.open('/approvals?status=used')
     await page.getByRole('row').getByText('used').waitFor()
+    await page.getByRole('row').getByRole('link').first().click()
+    await page.getByRole('link', { name: /^req_/ }).click()
+    await page.locator('.stats').getByText('approved').waitFor()
+  })
+
+  it('show calls with their rules, and those of a session in order', async () => {
+    const { page } = window
+    await newServer('files')
+    const match = { arguments: { '/path': { equals: 'secret' } } }
+    await admin('POST', `users/${user.id}/tool-rules`, toolRuleBody({ name: 'Not the secret', match }))
+    await window.signIn(ADMIN_KEY)
+    await window.open('/tool-calls')
+    await page.getByText('No tool calls match.').waitFor()
+    expect(await callTool({ path: 'plan' }, { 'x-session-id': 'run-7' })).to.have.property('content')
+    expect(await callTool({ path: 'secret' }, { 'x-session-id': 'run-7' })).to.equal('tool_denied')
+    await window.open('/tool-calls?server=files')
+    await page.getByRole('row').filter({ hasText: 'tool_denied' }).getByText('deny').waitFor()
+    await checkScreens('tool-calls')
+    await page.getByLabel('Verdict').selectOption('denied')
+    await page.getByRole('row').filter({ hasText: 'allowed' }).waitFor({ state: 'detached' })
+    await page.getByRole('row').getByRole('link').first().click()
+    await page.getByRole('region', { name: 'Rules' }).getByText('Not the secret').waitFor()
+    await checkScreens('tool-call')
+    await page.getByRole('link', { name: 'run-7' }).click()
+    await page.getByRole('heading', { name: 'Session run-7' }).waitFor()
+    const rows = page.getByRole('row')
+    await rows.nth(1).getByText('allowed').waitFor()
+    await rows.nth(2).getByText('files', { exact: true }).waitFor()
+    await checkScreens('tool-session')
+    await window.signIn(user.key)
+    await page.getByRole('link', { name: 'Tool calls' }).click()
+    await page.getByRole('row').filter({ hasText: 'tool_denied' }).waitFor()
   })
 
   it('hide from auditors what they may not do, and show users their own approvals', async () => {
@@ -250,6 +284,16 @@ describe('the pages about tools in a browser', () => {
         expect(await page.getByRole('button', { name }).count(), `${address} ${name}`).to.equal(0)
     }
     await page.getByText('"path": "x"').waitFor()
+
+    const group = (await admin('POST', 'groups', { name: 'Field service' })).body.data.id as number
+    const scoped = await newOperator(gateway, 'admin', 'Sue', { scope: { groups: [group] } })
+    await window.signIn(scoped.key)
+    for (const address of ['/approvals', '/tool-calls']) {
+      await window.open(address)
+      expect(await page.getByRole('alert').allTextContents(), address).to.deep.equal([])
+      expect(await page.getByText('delete_file').count(), address).to.equal(0)
+    }
+    expect(await page.getByRole('link', { name: 'Tool servers' }).count()).to.equal(0)
 
     await window.signIn(user.key)
     await page.getByRole('link', { name: 'Approvals' }).click()

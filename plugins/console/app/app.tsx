@@ -17,6 +17,7 @@ import { OwnRulesPage } from './pages/rule-editor.tsx'
 import { SignIn } from './pages/sign-in.tsx'
 import { SimulatorPage } from './pages/simulator.tsx'
 import { TimeTravelPage } from './pages/time-travel.tsx'
+import { ToolCallPages } from './pages/tool-calls.tsx'
 import { ToolServerPages } from './pages/tool-servers.tsx'
 import { UsagePage } from './pages/usage.tsx'
 import { Empty, ErrorMessage, Loading, PageLayout } from './ui/page.tsx'
@@ -52,6 +53,7 @@ const pages: readonly ConsolePage[] = [
     isFor: forAll,
     note: PendingBadge,
   },
+  { path: 'tool-calls', title: 'Tool calls', content: ToolCallPages, isFor: forAll },
   { path: 'simulator', title: 'Simulator', content: SimulatorPage, isFor: forAll },
   { path: 'users', title: 'Users', content: UserPages, isFor: isOperator },
   { path: 'groups', title: 'Groups', content: GroupPages, isFor: isOperator },

@@ -196,6 +196,17 @@ export interface Target { provider: string; model: string }
 export interface Tokens {
   input: number; cached: number; cache_write: number; output: number; reasoning: number
 }
+export interface ToolCall {
+  id: string; time: string; user_id: number; key_id: string; session_id: string | null; server: string
+  tool: string; revision: number | null; arguments_digest: string
+  verdict: 'allowed' | 'denied' | 'hidden' | 'pending_approval' | 'approved' | 'blocked' | 'not_served'
+    | 'failed'
+  error_code: string | null; rules: ToolCallRule[]; warnings: Warning[]; request_bytes: number
+  result_bytes: number; duration_ms: number; upstream_ms: number; rules_position: number; read: string[]
+}
+export interface ToolCallRule {
+  kind: string; id: number; name: string; action: string; origin?: RuleOrigin
+}
 export interface ToolDifference { path: string; before?: unknown; after?: unknown }
 export interface ToolFinding {
   check: 'hidden_text' | 'instruction_override' | 'exfiltration' | 'other_server'; path: string

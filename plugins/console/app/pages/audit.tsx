@@ -147,8 +147,8 @@ function Entry({ entry }: { readonly entry: AuditEntry }) {
 
 /** The name of what was changed, if the event has it; or else its id. */
 function titleOf({ id, before, after, data }: AuditEntry): string {
-  const { name } = after ?? before ?? flatten(data)
-  return typeof name === 'string' ? name : String(id ?? '')
+  const { name, tool } = after ?? before ?? flatten(data)
+  return String([name, tool].find((text) => typeof text === 'string') ?? id ?? '')
 }
 
 function Content({ entry: { before, after, data } }: { readonly entry: AuditEntry }) {

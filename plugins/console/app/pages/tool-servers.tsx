@@ -126,8 +126,6 @@ const ServerPages = createResourcePages<ToolServer>({
         </>
       ),
     },
-    { title: 'Address', class: 'clip', cell: addressOf },
-    { title: 'Authentication', cell: ({ auth }) => AUTH_LABELS[auth.type] },
     {
       title: 'Tools',
       kind: 'number',
@@ -142,12 +140,15 @@ const ServerPages = createResourcePages<ToolServer>({
         </>
       ),
     },
+    { title: 'Address', class: 'clip', cell: addressOf },
+    { title: 'Authentication', cell: ({ auth }) => AUTH_LABELS[auth.type] },
     { title: 'By default', cell: ({ default: action }) => <DefaultBadge action={action} /> },
   ],
   rowClass: ({ is_enabled }) => (is_enabled ? '' : 'off'),
   summary: (server) => (
     <>
-      {addressOf(server)} · {!server.is_enabled && <Badge tone="warn">disabled</Badge>}
+      {addressOf(server)} {!server.is_enabled && <Badge tone="warn">disabled</Badge>} ·{' '}
+      <a href={href('/tool-calls', { server: server.name })}>Calls</a> ·
     </>
   ),
   changes: () => ({ kind: 'tool_server' }),

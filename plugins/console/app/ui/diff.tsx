@@ -1,5 +1,5 @@
 import type { Rule } from '../lib/drafts.ts'
-import { humanize } from '../lib/format.ts'
+import { humanize, showHidden } from '../lib/format.ts'
 import { groups, type Names, users } from '../lib/names.ts'
 
 /** Fields that change with every write. */
@@ -59,6 +59,9 @@ function formatItem(value: unknown, field: string): string {
 /** Fields that hold ids, and what these are called. */
 const NAMES: Readonly<Record<string, Names>> = { users, user_id: users, groups, group_id: groups }
 
+/** Also definitions of tools, which servers write. */
+const showValue = (value: unknown, field: string) => showHidden(formatValue(value, field)) || 'none'
+
 /** Shows what a change does, field by field. */
 export function Diff({ before, after }: { readonly before: Content; readonly after: Content }) {
   const changes = diffFields(before, after)
@@ -69,12 +72,8 @@ export function Diff({ before, after }: { readonly before: Content; readonly aft
         <div key={change.field}>
           <dt>{humanize(change.field)}</dt>
           <dd>
-            {before && change.before !== undefined && (
-              <del>{formatValue(change.before, change.field) || 'none'}</del>
-            )}
-            {after && change.after !== undefined && (
-              <ins>{formatValue(change.after, change.field) || 'none'}</ins>
-            )}
+            {before && change.before !== undefined && <del>{showValue(change.before, change.field)}</del>}
+            {after && change.after !== undefined && <ins>{showValue(change.after, change.field)}</ins>}
           </dd>
         </div>
       ))}

@@ -1,0 +1,192 @@
+import { useData } from '../lib/data.ts'
+import { formatBytes, formatMs, humanize } from '../lib/format.ts'
+import { href, type PageProps } from '../lib/router.ts'
+import type { ToolCall } from '../lib/schemas.ts'
+import { canReadPastRules, isOperator, root } from '../lib/session.ts'
+import { chosenFilters, type Filter, Filters } from '../ui/filters.tsx'
+import { type Column, PagedList, VirtualTable } from '../ui/list.tsx'
+import { Empty, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
+import { ActionBadge, Badge, PolicyLink, Stat, Time, type Tone, UserLink } from '../ui/values.tsx'
+
+/** Calls of tools: the list, one of them, or those of a session. */
+export function ToolCallPages({ path: [id, session] }: PageProps) {
+  if (id === undefined) return <ToolCallList />
+  return id === 'session' && session ? <SessionPage id={session} /> : <ToolCallPage id={id} />
+}
+
+const VERDICT_TONES: Readonly<Record<ToolCall['verdict'], Tone>> = {
+  ...{ allowed: 'good', approved: 'good', pending_approval: 'warn', denied: 'bad', hidden: 'bad' },
+  ...{ blocked: 'bad', not_served: 'warn', failed: 'warn' },
+}
+
+const VERDICTS = Object.keys(VERDICT_TONES).map((verdict) => [verdict, humanize(verdict)] as const)
+
+const CALLERS: readonly Filter[] = [{ name: 'user', type: 'user' }]
+
+const FILTERS: readonly Filter[] = [
+  { name: 'verdict', label: 'Verdict', options: [['', 'all'], ...VERDICTS] },
+  { name: 'server', type: 'text' },
+  { name: 'tool', type: 'text' },
+]
+
+const RANGE: readonly Filter[] = [
+  { name: 'session_id', label: 'Session', type: 'text' },
+  { name: 'since', type: 'first day' },
+  { name: 'until', type: 'last day' },
+]
+
+function ToolCallList() {
+  const path = `${root()}/tool-calls`
+  const filters = [...FILTERS, ...(isOperator() ? CALLERS : []), ...RANGE]
+  const chosen = chosenFilters(filters)
+  return (
+    <PageLayout title="Tool calls">
+      <Filters filters={filters} />
+      <PagedList<ToolCall> path={path} query={{ ...chosen, limit: 50 }} empty="No tool calls match.">
+        {(calls) => <VirtualTable columns={COLUMNS} items={calls} keyOf={({ id }) => id} />}
+      </PagedList>
+    </PageLayout>
+  )
+}
+
+const nameOf = ({ server, tool }: ToolCall) => `${tool} at ${server}`
+
+function VerdictBadge({ verdict }: Pick<ToolCall, 'verdict'>) {
+  return <Badge tone={VERDICT_TONES[verdict]}>{humanize(verdict)}</Badge>
+}
+
+export const sessionHref = (id: string) => href(`/tool-calls/session/${encodeURIComponent(id)}`)
+
+const COLUMNS: readonly Column<ToolCall>[] = [
+  {
+    title: 'Time',
+    cell: ({ id, time }) => (
+      <a href={href(`/tool-calls/${id}`)}>
+        <Time value={time} />
+      </a>
+    ),
+  },
+  {
+    title: 'Verdict',
+    cell: ({ verdict, error_code }) => (
+      <>
+        <VerdictBadge verdict={verdict} /> {error_code && <small class="muted">{error_code}</small>}
+      </>
+    ),
+  },
+  { title: 'Tool', cell: nameOf },
+  { title: 'User', cell: ({ user_id }) => <UserLink id={user_id} /> },
+  {
+    title: 'Rules',
+    cell: ({ rules }) =>
+      rules.map(({ kind, id, action }) => <ActionBadge key={`${kind}${id}`} action={action} />),
+  },
+  { title: 'Result', kind: 'number', cell: ({ result_bytes }) => formatBytes(result_bytes) },
+  { title: 'Latency', kind: 'number', cell: ({ duration_ms }) => formatMs(duration_ms) },
+]
+
+/** What happened to a call, and why. */
+function ToolCallPage({ id }: { readonly id: string }) {
+  const call = useData<ToolCall>(`${root()}/tool-calls/${encodeURIComponent(id)}`)
+  return (
+    <PageLayout title={call.data ? nameOf(call.data) : `Tool call ${id}`}>
+      <ResourceView resource={call}>{(loaded) => <ToolCallContent call={loaded} />}</ResourceView>
+    </PageLayout>
+  )
+}
+
+function ToolCallContent({ call }: { readonly call: ToolCall }) {
+  const { user_id, session_id, revision, rules_position, read: serversRead, warnings, error_code } = call
+  return (
+    <>
+      <p>
+        <a href={href('/tool-calls')}>Tool calls</a> ·{' '}
+        <a href={href('/tool-calls', { server: call.server, tool: call.tool })}>Calls of this tool</a>
+        {canReadPastRules() && (
+          <>
+            {' '}
+            ·{' '}
+            <a href={href('/time', { user: user_id, at: rules_position })}>
+              The rules of then (position {rules_position})
+            </a>
+          </>
+        )}
+      </p>
+      <dl class="stats">
+        <Stat label="Verdict" value={<VerdictBadge verdict={call.verdict} />} note={error_code} />
+        <Stat label="Time" value={<Time value={call.time} />} />
+        <Stat label="User" value={<UserLink id={user_id} />} />
+        <Stat label="Definition" value={revision === null ? 'none served' : `revision ${revision}`} />
+        <Stat label="Arguments" value={formatBytes(call.request_bytes)} />
+        <Stat label="Result" value={formatBytes(call.result_bytes)} />
+        <Stat
+          label="Latency"
+          value={formatMs(call.duration_ms)}
+          note={`server ${formatMs(call.upstream_ms)}`}
+        />
+        {session_id && <Stat label="Session" value={<a href={sessionHref(session_id)}>{session_id}</a>} />}
+      </dl>
+      <div class="grid">
+        <Panel title="Rules">
+          {call.rules.length === 0 && <Empty>No rule matched: the default of the server applied.</Empty>}
+          <ol class="list">
+            {call.rules.map(({ kind, id, name, action, origin }) => (
+              <li key={`${kind}${id}`}>
+                <ActionBadge action={action} /> <b>{name}</b> <small class="muted">{kind} rule</small>
+                {origin && (
+                  <>
+                    {' '}
+                    of <PolicyLink origin={origin} rule={`${kind}:${id}`} />
+                  </>
+                )}
+              </li>
+            ))}
+          </ol>
+        </Panel>
+        <Panel title="Call">
+          <p>
+            Digest of the arguments <code class="secret">{call.arguments_digest}</code>
+          </p>
+          <p>
+            Read before in this session:{' '}
+            {serversRead.length === 0 ? <span class="muted">nothing</span> : serversRead.join(', ')}
+          </p>
+          <p class="muted">
+            Request <code>{call.id}</code>
+          </p>
+          {warnings.length > 0 && (
+            <ul class="list">
+              {warnings.map(({ code, message }) => (
+                <li key={code + message}>{message}</li>
+              ))}
+            </ul>
+          )}
+        </Panel>
+      </div>
+    </>
+  )
+}
+
+/** The calls of a session in order. */
+function SessionPage({ id }: { readonly id: string }) {
+  return (
+    <PageLayout title={`Session ${id}`}>
+      <p>
+        <a href={href('/tool-calls')}>Tool calls</a>
+      </p>
+      <PagedList<ToolCall>
+        path={`${root()}/tool-calls`}
+        query={{ session_id: id, order: 'oldest', limit: 100 }}
+        empty="No tool call of this session is recorded."
+      >
+        {(calls) => <VirtualTable columns={SESSION_COLUMNS} items={calls} keyOf={({ id }) => id} />}
+      </PagedList>
+    </PageLayout>
+  )
+}
+
+const SESSION_COLUMNS: readonly Column<ToolCall>[] = [
+  { title: 'No.', kind: 'number', cell: (_, index) => index + 1 },
+  ...COLUMNS,
+  { title: 'Had read', cell: ({ read: serversRead }) => serversRead.join(', ') || '–' },
+]
