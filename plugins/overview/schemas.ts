@@ -1,6 +1,7 @@
 import { Nullable, StringEnum, Type } from '../../core/contract/index.ts'
 import { AnyFields, Count, RuleOriginSchema, Timestamp } from '../../core/http/schemas.ts'
 import { ActorSchema } from '../../core/resources/changes.ts'
+import { RULE_KINDS } from '../../projections/rules.ts'
 import { CIRCUIT_STATES } from '../../providers/shared/model-breaker.ts'
 import { adminRequestQuery, RequestRecordSchema } from '../ledger/index.ts'
 import { RANGES } from './series.ts'
@@ -66,7 +67,7 @@ export const AttentionSchema = Type.Object(
     rule: Type.Optional(
       Type.Object(
         {
-          kind: StringEnum(['routing', 'firewall'], { description: 'Kind of the rule.' }),
+          kind: StringEnum(RULE_KINDS, { description: 'Kind of the rule.' }),
           id: Count('Id of the rule.'),
           name: Type.String({ description: 'Name of the rule.' }),
           origin: RuleOriginSchema,
@@ -157,7 +158,7 @@ export const ExplainedRequest = Type.Object(
     rules: Type.Array(
       Type.Object(
         {
-          kind: StringEnum(['routing', 'firewall'], { description: 'Kind of the rule.' }),
+          kind: StringEnum(RULE_KINDS, { description: 'Kind of the rule.' }),
           id: Count('Id of the rule.'),
           origin: Type.Optional(RuleOriginSchema),
           state: StringEnum(['unchanged', 'changed', 'deleted'], { description: 'What became of it since.' }),

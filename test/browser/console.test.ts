@@ -63,6 +63,28 @@ describe('the console in a browser', () => {
     expect(await page.evaluate('document.cookie')).to.equal('')
   })
 
+  it('makes a tool rule of a policy', async () => {
+    const { page } = window
+    const id = await newPolicy('Tools')
+    await window.signIn(ADMIN_KEY)
+    await window.open(`/policies/${id}`)
+    const rules = page.getByRole('region', { name: 'Tool rules' })
+    await rules.getByRole('button', { name: 'Add a rule' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Name').fill('No deletions')
+    await dialog.getByLabel('Conditions').fill('{"tool": "delete_*"}')
+    await dialog.getByLabel('Action').selectOption('hide')
+    await window.checkAccessibility('the editor of a tool rule')
+    await dialog.getByRole('button', { name: 'Apply' }).click()
+    await page.getByRole('button', { name: 'Review and save' }).click()
+    await page.getByLabel('Reason').fill('Nothing is deleted')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    await rules.getByText('No deletions').waitFor()
+    const { data } = (await gateway.call('GET', `/admin/policies/${id}/tool-rules`, undefined, AS_ADMIN)).body
+    expect(data[0]).to.deep.include({ match: { tool: 'delete_*' }, action: 'hide' })
+  })
+
   it('makes a policy with a rule, and shows the request that the rule blocks', async () => {
     const { page } = window
     await window.signIn(ADMIN_KEY)

@@ -1,12 +1,23 @@
 import { signal } from '@preact/signals'
-import type { EffectiveFirewallRule, EffectiveRoutingRule, Policy } from './schemas.ts'
+import type { EffectiveFirewallRule, EffectiveRoutingRule, EffectiveToolRule, Policy } from './schemas.ts'
 import { session } from './session.ts'
 
-export type RuleKind = 'firewall' | 'routing'
+/** In the order in which they are shown. */
+export const RULE_KINDS = ['firewall', 'routing', 'tool'] as const
 
-/** A rule of either kind. Users see less of those of policies. */
-export type Rule = Omit<EffectiveFirewallRule & EffectiveRoutingRule, RuleField> &
-  Partial<Pick<EffectiveFirewallRule & EffectiveRoutingRule, RuleField>>
+export type RuleKind = (typeof RULE_KINDS)[number]
+
+export const KIND_TITLES: Readonly<Record<RuleKind, string>> = {
+  firewall: 'Firewall',
+  routing: 'Routing',
+  tool: 'Tool',
+}
+
+type AnyRule = Omit<EffectiveFirewallRule & EffectiveRoutingRule, 'action'> &
+  Pick<EffectiveToolRule, 'match'> & { readonly action: string }
+
+/** A rule of any kind. Users see less of those of policies. */
+export type Rule = Omit<AnyRule, RuleField> & Partial<Pick<AnyRule, RuleField>>
 
 type RuleField = 'scope' | 'type' | 'action' | 'origin'
 
@@ -36,6 +47,7 @@ export interface DraftRule {
 const FIELDS: Readonly<Record<RuleKind, readonly string[]>> = {
   firewall: ['name', 'is_enabled', 'priority', 'scope', 'type', 'pattern', 'action', 'replacement'],
   routing: ['name', 'is_enabled', 'priority', 'match_json', 'action_json'],
+  tool: ['name', 'is_enabled', 'priority', 'match', 'action'],
 }
 
 function toContent(kind: RuleKind, rule: Rule): RuleContent {
@@ -66,6 +78,7 @@ export const NEW_RULES: Readonly<Record<RuleKind, RuleContent>> = {
     replacement: null,
   },
   routing: { name: '', is_enabled: true, priority: 0, match_json: {}, action_json: { set_mode: 'cost' } },
+  tool: { name: '', is_enabled: true, priority: 0, match: { server: '*', tool: '*' }, action: 'deny' },
 }
 
 /** Fields that the draft changes, with their new values. */
@@ -168,9 +181,8 @@ export function toRulesFile(policy: Policy, drafts: readonly DraftRule[]): objec
       .map(({ stored, content }) => ({ ...(stored && { id: stored.id }), ...content }))
   const { id, name, description, is_enabled, priority, applies_to } = policy
   const settings = { id, name, ...(description && { description }), is_enabled, priority, applies_to }
-  return {
-    policies: [{ ...settings, firewall_rules: rulesOf('firewall'), routing_rules: rulesOf('routing') }],
-  }
+  const lists = RULE_KINDS.map((kind) => [`${kind}_rules`, rulesOf(kind)])
+  return { policies: [{ ...settings, ...Object.fromEntries(lists) }] }
 }
 
 /**

@@ -22,6 +22,10 @@ export interface ApprovalDetails {
   rules_position: number; created_at: string; expires_at: string; decided_at: string | null
   used_by: string | null; user_name: string; arguments: Record<string, unknown> | null
 }
+export interface ArgumentContains { contains: string }
+export interface ArgumentEquals { equals: unknown }
+export interface ArgumentMatches { matches: string }
+export interface ArgumentTest {  }
 export interface Attempt {
   provider: string; model: string; deployment?: string; outcome: string; ms: number
 }
@@ -72,13 +76,19 @@ export interface EffectiveRoutingRule {
   match_json?: Record<string, unknown>; action_json?: Record<string, unknown>; revision?: number
   created_at: string; updated_at: string; origin: RuleOrigin | OwnRuleOrigin
 }
+export interface EffectiveToolRule {
+  id: number; user_id?: number; policy_id?: number; name: string; is_enabled: boolean; priority: number
+  match?: ToolMatch; action: 'allow' | 'deny' | 'hide' | 'require_approval' | 'warn'; revision?: number
+  created_at: string; updated_at: string; origin: RuleOrigin | OwnRuleOrigin
+}
 export interface EventProof {
   position: number; index: number; leaf: string; hashes: string[]; checkpoint: string; key: string
 }
 export interface EveryoneScope { everyone: boolean }
 export interface ExplainedRule {
-  kind: 'routing' | 'firewall'; id: number; origin?: RuleOrigin; state: 'unchanged' | 'changed' | 'deleted'
-  as_decided: Record<string, unknown> | null; current: Record<string, unknown> | null
+  kind: 'routing' | 'firewall' | 'tool'; id: number; origin?: RuleOrigin
+  state: 'unchanged' | 'changed' | 'deleted'; as_decided: Record<string, unknown> | null
+  current: Record<string, unknown> | null
 }
 export interface FirewallPreset {
   name: string; description: string; checked: string | null; example: string
@@ -179,7 +189,9 @@ export interface RouterReport {
 export interface RuleChange {
   time: string; position: number; actor: Actor; summary: string; reason?: string
 }
-export interface RuleOfPolicy { kind: 'routing' | 'firewall'; id: number; name: string; origin: RuleOrigin }
+export interface RuleOfPolicy {
+  kind: 'routing' | 'firewall' | 'tool'; id: number; name: string; origin: RuleOrigin
+}
 export interface RuleOrigin { type: 'policy'; id: number; name: string }
 export interface RuleTraceEntry {
   kind: string; rule_id: number; name: string; action: string; outcome: 'applied' | 'skipped'
@@ -217,6 +229,9 @@ export interface ToolHistoryEntry {
   event: 'seen' | 'approved' | 'rejected' | 'removed' | 'returned'; revision: number | null
   status?: 'pending' | 'approved' | 'rejected'; digest?: string; definition?: Record<string, unknown>
   findings?: ToolFinding[]; diff?: ToolDifference[]
+}
+export interface ToolMatch {
+  server?: string; tool?: string; arguments?: Record<string, unknown>; after_reading?: string[]
 }
 export interface ToolRefresh {
   listed: number; new: string[]; changed: string[]; removed: string[]; returned: string[]

@@ -14,7 +14,7 @@ import { PagedList, VirtualList } from '../ui/list.tsx'
 import { PageLayout } from '../ui/page.tsx'
 import { ActorName, Badge, PolicyLink, Time, type Tone, UserLink } from '../ui/values.tsx'
 
-const OWN_KINDS = ['routing', 'firewall', 'user', 'key']
+const OWN_KINDS = ['routing', 'firewall', 'tool', 'user', 'key']
 const KINDS = [
   ...OWN_KINDS,
   ...['policy', 'group', 'budget', 'operator', 'access', 'tool_server', 'approval', 'log'],

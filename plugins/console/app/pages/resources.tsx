@@ -236,6 +236,7 @@ export const PolicyPages = createResourcePages<Policy>({
     { title: 'Priority', kind: 'number', cell: ({ priority }) => priority },
     { title: 'Firewall', kind: 'number', cell: ({ firewall_rules }) => firewall_rules },
     { title: 'Routing', kind: 'number', cell: ({ routing_rules }) => routing_rules },
+    { title: 'Tools', kind: 'number', cell: ({ tool_rules }) => tool_rules },
   ],
   rowClass: ({ is_enabled }) => (is_enabled ? '' : 'off'),
   summary: ({ applies_to, priority, is_enabled }) => (

@@ -23,17 +23,20 @@ interface RuleDialogProps {
 
 /** Edits a rule. The result is a draft: nothing is saved yet. */
 export function RuleDialog({ draft, onDone, onClose }: RuleDialogProps) {
-  const [values, setValues] = useState(() => toDraftValues(ROUTING_FIELDS, draft.content))
+  const [values, setValues] = useState(() =>
+    toDraftValues([...ROUTING_FIELDS, ...TOOL_FIELDS], draft.content),
+  )
   const presets = useData<readonly FirewallPreset[]>(`${root()}/firewall-presets`).data ?? []
-  const isRouting = draft.kind === 'routing'
-  const fields = [NAME, ...(isRouting ? ROUTING_FIELDS : firewallFields(values, presets)), ORDER]
+  const isFirewall = draft.kind === 'firewall'
+  const own = { routing: ROUTING_FIELDS, tool: TOOL_FIELDS, firewall: firewallFields(values, presets) }
+  const fields = [NAME, ...own[draft.kind], ORDER]
 
   function submit() {
     const body = toBody(fields, values)
     if (body)
       onDone({
         ...draft,
-        content: { ...draft.content, ...(!isRouting && NO_REPLACEMENT), ...body } as RuleContent,
+        content: { ...draft.content, ...(isFirewall && NO_REPLACEMENT), ...body } as RuleContent,
       })
   }
 
@@ -41,7 +44,7 @@ export function RuleDialog({ draft, onDone, onClose }: RuleDialogProps) {
     <Dialog title={`${draft.stored ? 'Edit' : 'New'} ${draft.kind} rule`} onClose={onClose}>
       <Form onSubmit={submit}>
         <Fields specs={fields} values={values} onChange={setValues} />
-        {!isRouting && isOperator() && <PatternTest {...values} />}
+        {isFirewall && isOperator() && <PatternTest {...values} />}
         <div class="actions end">
           <button type="button" onClick={onClose}>
             Cancel
@@ -87,6 +90,18 @@ const ROUTING_FIELDS: readonly FieldSpec[] = [
     mono: true,
     hint: 'Such as {"set_mode": "quality"}, or with set_model, set_provider, split, shadow, require.',
   },
+]
+
+const TOOL_FIELDS: readonly FieldSpec[] = [
+  {
+    name: 'match',
+    label: 'Conditions (match)',
+    type: 'json',
+    rows: 6,
+    mono: true,
+    hint: 'Such as {"server": "files", "tool": "delete_*"}, or with arguments, after_reading.',
+  },
+  { name: 'action', label: 'Action', options: ['allow', 'deny', 'hide', 'require_approval', 'warn'] },
 ]
 
 function firewallFields(

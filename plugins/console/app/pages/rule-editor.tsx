@@ -5,11 +5,13 @@ import {
   type DraftRule,
   type EffectiveRules,
   isChangedDraft,
+  KIND_TITLES,
   keepDrafts,
   moveDraft,
   NEW_RULES,
   newDraft,
   pendingDrafts,
+  RULE_KINDS,
   type Rule,
   type RuleKind,
   rebaseDrafts,
@@ -43,21 +45,21 @@ interface LoadedRules {
 }
 
 async function loadRules(path: string): Promise<LoadedRules> {
-  const [firewall, routing, usage] = await Promise.all([
-    get<readonly Rule[]>(`${path}/firewall-rules`, { revisions: true }),
-    get<readonly Rule[]>(`${path}/routing-rules`, { revisions: true }),
+  const readDrafts = async (kind: RuleKind) =>
+    (await get<readonly Rule[]>(`${path}/${kind}-rules`, { revisions: true })).map((rule) =>
+      toDraft(kind, rule),
+    )
+  const [drafts, usage] = await Promise.all([
+    Promise.all(RULE_KINDS.map(readDrafts)),
     get<readonly Usage[]>(`${root()}/usage`, { group_by: 'rule', since: sinceOf('24h') }).catch(() => []),
   ])
   return {
-    drafts: [
-      ...firewall.map((rule) => toDraft('firewall', rule)),
-      ...routing.map((rule) => toDraft('routing', rule)),
-    ],
+    drafts: drafts.flat(),
     hits: new Map(usage.map((row) => [String(row.rule), row.requests])),
   }
 }
 
-/** Rules of both kinds. Changes are collected, shown as a diff, and saved together with a reason. */
+/** Rules of all kinds. Changes are collected, shown as a diff, and saved together with a reason. */
 export function RuleEditor({ path, canEdit, policy }: RuleEditorProps) {
   const rules = useResource(`rules ${path}`, () => loadRules(path))
   return (
@@ -118,6 +120,7 @@ function Editor({ path, canEdit, policy, loaded, reload }: EditorProps) {
 
   const table = (kind: RuleKind, title: string) => (
     <RuleTable
+      key={kind}
       title={title}
       drafts={drafts.filter((draft) => draft.kind === kind)}
       hits={loaded.hits}
@@ -131,8 +134,7 @@ function Editor({ path, canEdit, policy, loaded, reload }: EditorProps) {
   )
   return (
     <>
-      {table('firewall', 'Firewall rules')}
-      {table('routing', 'Routing rules')}
+      {RULE_KINDS.map((kind) => table(kind, `${KIND_TITLES[kind]} rules`))}
       {changed.length > 0 && (
         <div class="save-bar" role="status">
           <span>{changed.length === 1 ? '1 rule' : `${changed.length} rules`} changed, not saved</span>
@@ -254,8 +256,12 @@ export function OwnRulesPage() {
   return (
     <PageLayout title="My rules">
       <ResourceView resource={effective}>
-        {({ firewall, routing }) => (
-          <PolicyRules rules={[...firewall, ...routing].filter(({ origin }) => origin?.type === 'policy')} />
+        {(rules) => (
+          <PolicyRules
+            rules={RULE_KINDS.flatMap((kind) => rules[kind]).filter(
+              ({ origin }) => origin?.type === 'policy',
+            )}
+          />
         )}
       </ResourceView>
       {isPaid ? (

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { ApiError, get, type Page, read } from '../lib/api.ts'
 import { useAction, useResource } from '../lib/data.ts'
-import type { EffectiveRules, Rule } from '../lib/drafts.ts'
+import { type EffectiveRules, KIND_TITLES, RULE_KINDS, type Rule } from '../lib/drafts.ts'
 import { formatTime, humanize } from '../lib/format.ts'
 import { users } from '../lib/names.ts'
 import { navigate, route, setQuery } from '../lib/router.ts'
@@ -163,8 +163,9 @@ function Travel({ loaded, user }: { loaded: LoadedChanges; user: string }) {
       <ResourceView resource={rules}>
         {({ past, now }) => (
           <div class="grid">
-            <RulesThen title="Firewall" then={past.firewall} now={now.firewall} />
-            <RulesThen title="Routing" then={past.routing} now={now.routing} />
+            {RULE_KINDS.map((kind) => (
+              <RulesThen key={kind} title={KIND_TITLES[kind]} then={past[kind]} now={now[kind]} />
+            ))}
           </div>
         )}
       </ResourceView>
@@ -217,7 +218,7 @@ interface LoadedChanges {
   readonly cursor: string | null
 }
 
-const RULE_KINDS = new Set(['firewall', 'routing', 'policy', 'group', 'user'])
+const CHANGING_KINDS = new Set<string>([...RULE_KINDS, 'policy', 'group', 'user'])
 
 const PAGE_SIZE = 200
 
@@ -236,7 +237,7 @@ async function readChanges({ cursor = null, until, limit = PAGE_SIZE }: ChangeQu
   do {
     const query = { until, limit: Math.max(limit, 50), cursor: next }
     const page: Page<AuditEntry> = await read(`${root()}/audit`, query)
-    entries = [...page.data.filter(({ kind }) => RULE_KINDS.has(kind)).toReversed(), ...entries]
+    entries = [...page.data.filter(({ kind }) => CHANGING_KINDS.has(kind)).toReversed(), ...entries]
     next = page.next_cursor
   } while (entries.length === 0 && next !== null)
   return { entries, cursor: next }

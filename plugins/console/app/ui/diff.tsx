@@ -94,6 +94,8 @@ export function summarizeRule(rule: Partial<Rule>): string {
     const what = rule.type === 'substring' ? `“${rule.pattern}”` : `${rule.type} ${rule.pattern}`
     return what + (rule.scope === undefined ? '' : PLACES[rule.scope])
   }
+  if (rule.match !== undefined)
+    return Object.keys(rule.match).length === 0 ? 'always' : formatValue(rule.match)
   // Users do not see what rules of a policy look for, unless it shows that.
   if (rule.match_json === undefined) return 'only its name is shown'
   const isAlways = Object.keys(rule.match_json).length === 0

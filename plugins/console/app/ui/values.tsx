@@ -33,7 +33,10 @@ export function StatusBadge({ status }: { readonly status: number }) {
   return <Badge tone={status < 300 ? 'good' : status < 500 ? 'warn' : 'bad'}>{status}</Badge>
 }
 
-const ACTION_TONES: Readonly<Record<string, Tone>> = { block: 'bad', mask: 'info', warn: 'warn' }
+const ACTION_TONES: Readonly<Record<string, Tone>> = {
+  ...{ block: 'bad', mask: 'info', warn: 'warn' },
+  ...{ allow: 'good', deny: 'bad', hide: 'bad', require_approval: 'info' },
+}
 
 export function ActionBadge({ action }: { readonly action: string }) {
   return <Badge tone={ACTION_TONES[action] ?? 'plain'}>{action}</Badge>
