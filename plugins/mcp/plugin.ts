@@ -10,6 +10,7 @@ import { createToolCatalog } from './catalog.ts'
 import { createToolDecisions } from './decide-unsent.ts'
 import { MCP_ERROR_CODES } from './errors.ts'
 import { ToolDecisions, ToolServers } from './index.ts'
+import { countCalls } from './metrics.ts'
 import { openFront } from './open-front.ts'
 import { createAddressGuard } from './servers/addresses.ts'
 import { createToolServerEndpoints } from './servers/endpoints.ts'
@@ -38,7 +39,7 @@ export default definePlugin({
     ledger: optional(ToolCallLedger),
   },
   provides: [ToolServerState, ToolDecisions],
-  setup(_, { use, provide, logger, store }) {
+  setup(_, { use, provide, logger, store, metrics }) {
     const { state, settings, callers, rules, firewall, approvals, ledger } = use
     const { servers: programs = {}, limits, secret_folder: secretFolder } = settings
     const servers = createToolServerState(state.toolServers, programs)
@@ -51,7 +52,7 @@ export default definePlugin({
       ...{ callers, logger, store, limits },
       serversPosition: state.toolServers.position,
       catalog: use.catalog ?? createToolCatalog(servers, observed),
-      deciders: { rules, firewall, approvals, ledger },
+      deciders: { rules, firewall, approvals, ledger: countCalls(ledger, metrics) },
       version: use.process.version,
       stopping: use.process.stopping,
       hasOtherProcesses: use.workers > 1 || Boolean(use.redis),

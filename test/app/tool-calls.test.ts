@@ -4,6 +4,7 @@ import { toolRuleBody } from '../support/bodies.ts'
 import { AS_ADMIN, type RunningGateway } from '../support/gateway.ts'
 import { atUrl, connectClient, startToolGateway } from '../support/mcp/gateway.ts'
 import { startModernServer, type TestServer } from '../support/mcp/servers.ts'
+import { scrape } from '../support/metrics.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
 import { newPolicy } from '../support/policies.ts'
 import { requirePostgres } from '../support/postgres.ts'
@@ -71,6 +72,9 @@ describe('records of tool calls', () => {
     expect(denied.error_code).to.equal('tool_denied')
     expect(denied.rules[0]).to.include({ kind: 'tool', name: 'no writing', action: 'deny' })
     expect(denied.rules[0].origin.type).to.equal('policy')
+    const { sum } = await scrape(gateway)
+    expect(sum('signalbox_tool_calls_total', { server: 'files', verdict: 'denied' })).to.equal(1)
+    expect(sum('signalbox_tool_server_duration_seconds_count', { server: 'files' })).to.equal(1)
     const one = await user.call('GET', `/v1/tool-calls/${allowed.id}`)
     expect(one.body.data).to.deep.equal(allowed)
   })
