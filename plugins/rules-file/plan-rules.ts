@@ -1,7 +1,7 @@
 import type { JsonObject, Rule, RuleSet } from '../../core/contract/index.ts'
 import { afterManyItems } from '../../core/util/cooperative-yield.ts'
 import type { AnyRuleContent, RuleEvent, RuleOwner } from '../../projections/events/rules.ts'
-import { emptyRuleSet } from '../../projections/rules.ts'
+import { emptyRuleSet, RULE_KINDS } from '../../projections/rules.ts'
 import type { RuleKind } from '../rules/index.ts'
 import { checkPatternSize, diffFields, measureRules } from '../rules/index.ts'
 import type { PlanBuilder } from './plan-builder.ts'
@@ -63,7 +63,8 @@ export async function planRules(
     const kind = builder.state.kinds[kindOfList(name)]
     lists.push([name, await planRuleList(path, entries[name] ?? [], owner, rules, kind, builder)])
   }
-  const planned = lists.flatMap(([, { events }]) => events)
+  const byKind = new Map(lists.map(([name, list]) => [kindOfList(name), list]))
+  const planned = RULE_KINDS.flatMap((kind) => byKind.get(kind)?.events ?? [])
   const events = (toId: ToId, owner: RuleOwner) => planned.flatMap((event) => event(toId, owner))
   const count = planned.length
   await afterManyItems(count)

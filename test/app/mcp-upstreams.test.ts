@@ -10,6 +10,7 @@ import {
   startSessionServer,
   type TestServer,
 } from '../support/mcp/servers.ts'
+import { waitUntil } from '../support/wait.ts'
 
 describe('how the gateway for tools reaches servers', () => {
   let gateway: RunningGateway
@@ -119,10 +120,10 @@ describe('how the gateway for tools reaches servers', () => {
       })
       if (era === 'modern') await client.listen({ toolsListChanged: true })
       await client.listTools()
+      // The gateway listens to the server by then.
+      await waitUntil(() => listing.requests.some(({ method }) => method === 'GET'))
       const told = once(changed, 'tools')
       tools.push(era)
-      const listened = listing.requests.filter(({ method }) => method === 'GET')
-      expect(listened).to.not.be.empty
       for (const server of created) await server.sendToolListChanged().catch(() => undefined)
       await told
       const { tools: listed } = await client.listTools()

@@ -19,7 +19,7 @@ describe('the process', () => {
     const first = await startGatewayProcess({ WORKERS: '1' })
     const banner = first.stderr()
     expect(banner).to.contain(
-      'auth -> rate-limit -> plan -> approvals -> responses -> messages -> reasoning -> firewall -> routing -> tool-rules -> budget -> ledger -> dispatch -> shadow -> decorate -> rules -> policies -> identity -> mcp -> models -> audit -> what-if -> routers -> overview -> feedback -> metrics -> openapi -> console',
+      'auth -> rate-limit -> plan -> approvals -> responses -> messages -> reasoning -> firewall -> tool-rules -> routing -> budget -> ledger -> dispatch -> shadow -> decorate -> rules -> policies -> identity -> mcp -> models -> audit -> what-if -> routers -> overview -> feedback -> metrics -> openapi -> console',
     )
     expect(banner).to.contain('stands in for every provider')
     expect(first.demoKey).to.match(/^tr_[0-9A-Za-z]{43}$/)

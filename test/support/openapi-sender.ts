@@ -82,6 +82,9 @@ export async function createSender(gateway: RunningGateway, plan = 'paid') {
 
   /** An example with ids that exist. */
   async function own(example: Loose, filled: string): Promise<Loose> {
+    // No two have the same name.
+    if (filled.startsWith('/admin/tool-servers') && example.name !== undefined)
+      return { ...example, name: `server-${randomUUID()}` }
     if (example.previous_response_id !== undefined)
       return { ...example, previous_response_id: (await newResponse()).id }
     if (example.request_id !== undefined)

@@ -80,7 +80,7 @@ export const ROUNDS = {
   /** Random histories of rules that are simulated. */
   simulatedHistories: Number(process.env.SIMULATE_HISTORIES ?? choose(10, 300, 3)),
   /** Random calls of tools that are decided again, with rules and definitions changing meanwhile. */
-  toolCalls: Number(process.env.TOOL_CALLS ?? choose(5000, 5000, 150)),
+  toolCalls: Number(process.env.TOOL_CALLS ?? choose(500, 5000, 150)),
   /** Random histories of policies, groups, users and plans, whose decisions are decided again. */
   policyHistories: Number(process.env.POLICY_HISTORIES ?? choose(50, 2000, 20)),
   /** Users with random policies and rules, whose requests must obey the policies. */

@@ -30,10 +30,11 @@ const PLUGIN_NAMES = [...BUILT_IN_PLUGINS.keys()].filter((name) => !FIELDS.inclu
 const OTHER_MEANINGS =
   /labelNames: \['cache'|thinking === 'budget'|Add "(auth|dispatch)" to the list of plugins/
 
-/** Where a plugin is looked up by its name: for a link to the console, the ledger and its masks. */
+/** Where a plugin is looked up by its name: for links to the console, the ledger and its masks, warnings. */
 const LOOK_UPS = [
   'config/gateway/banner.ts',
   'config/gateway/gateway-services.ts',
+  'config/gateway/rule-services.ts',
   'plugins/ledger/plugin.ts',
 ]
 

@@ -111,7 +111,8 @@ describe('toAuditEntries', () => {
 
   it('knows every type of event about users and rules', async () => {
     const data = { userId: 1, ruleId: 5, keyId: 'key_a' }
-    const isShared = /^(Ids|Log|Checkpoint|(Overall|Shadow)Budget|Operator|Router[TARV])/
+    const isShared =
+      /^(Ids|Log|Checkpoint|(Overall|Shadow)Budget|Operator|Router[TARV]|Approval|Tool(?!Rule))/
     const isAccess = /^(DataRead|PromptsDeleted|Ratings|Imported|SessionEnded|SignIn)/
     const types = EVENTS.types.filter((type) => !isShared.test(type) && !isAccess.test(type))
     const events = types.map((type) => ({ type, data: type.includes('Rule') ? data : { userId: 1 } }))

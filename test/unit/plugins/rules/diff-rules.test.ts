@@ -30,6 +30,7 @@ describe('diffRules', () => {
         changed: [],
         removed: [TEST_KINDS.firewall.show(old)],
       },
+      tool: noChanges,
     })
   })
 
@@ -44,6 +45,7 @@ describe('diffRules', () => {
     expect(diffRules(ruleSet([], [before]), ruleSet([], [after]), TEST_KINDS)).to.deep.equal({
       routing: { added: [], changed: [{ id: 2, name: 'New', changes }], removed: [] },
       firewall: noChanges,
+      tool: noChanges,
     })
   })
 })
