@@ -160,7 +160,7 @@ export function parseRequestFilter(
   query: Omit<RequestQueryValues, 'format' | 'cursor' | 'limit'>,
 ): RequestFilter {
   const { key, rule, action, status, model, provider, endpoint, copies, q } = query
-  const { min_score, max_score } = query
+  const { min_score, max_score, session_id } = query
   const separator = rule?.lastIndexOf(':') ?? 0
   return {
     ...(key !== undefined && { keyId: key }),
@@ -176,6 +176,7 @@ export function parseRequestFilter(
     ...(min_score !== undefined && { minScore: min_score }),
     ...(max_score !== undefined && { maxScore: max_score }),
     ...(q !== undefined && { text: q }),
+    ...(session_id !== undefined && { sessionId: session_id }),
     ...parseTimeRange(query),
   }
 }

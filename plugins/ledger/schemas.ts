@@ -131,6 +131,7 @@ export const RequestRecordSchema = Type.Object(
     cache_hit: Type.Boolean({ description: 'Whether the cache replied.' }),
     aborted: Type.Boolean({ description: 'Whether the client disconnected before the response ended.' }),
     trace_id: nullableText('The W3C trace id; null if the plugin tracing is not listed.'),
+    session_id: nullableText('The session that the client named; null if it named none.'),
     router: Nullable(RouterChoiceSchema, {
       description: 'The learned router that took part in the choice of the model; null if none did.',
     }),
@@ -211,6 +212,8 @@ export const range = {
   until: Type.Optional(TimeParameter('End of the range, exclusive')),
 }
 
+export const sessionFilter = text('The session of an agent.', 'run-7')
+
 export const scoreBound = (description: string) =>
   Type.Optional(Type.Number({ minimum: 0, maximum: 1, description, examples: [0.5] }))
 
@@ -230,6 +233,7 @@ export const requestQuery = {
   model: text('The model that replied.', 'gpt-4o'),
   provider: text('The provider that replied.', 'openai'),
   endpoint: text('The path of the endpoint.', '/v1/chat/completions'),
+  session_id: sessionFilter,
   copies: Type.Optional(
     StringEnum(['exclude', 'include', 'only'], {
       default: 'exclude',

@@ -37,6 +37,7 @@ export function showRecord(record: StoredRecord): JsonObject {
     cache_hit: record.isCacheHit,
     aborted: record.isAborted,
     trace_id: record.traceId,
+    session_id: record.sessionId ?? null,
     router: record.router === undefined ? null : showRouter(record.router),
     routing_arm: record.arm ?? null,
     shadow_of: record.shadowOf ?? null,
@@ -173,6 +174,7 @@ const CSV_COLUMNS: readonly (readonly [name: string, read: (record: StoredRecord
   ['score', ({ feedback }) => feedback.find(({ name }) => name === 'quality')?.score],
   ['signals', ({ signals = [] }) => signals.join(' ')],
   ['deployment', ({ deployment }) => deployment],
+  ['session_id', ({ sessionId }) => sessionId],
 ]
 
 function describeRule({ kind, rule_id, action, outcome }: StoredRecord['rules'][number]): string {

@@ -7,6 +7,7 @@ import {
   type RouterChoice,
 } from '../../core/contract/index.ts'
 import { fromKoaError } from '../../core/http/errors.ts'
+import { sessionOf } from '../../core/http/session-header.ts'
 import { withoutMedia } from '../../core/inspection/map-request.ts'
 import { parseTraceEntry, parseWarning } from '../../core/pipeline/guard-phase.ts'
 import { billedTarget, StoredReply } from '../../core/pipeline/usage-recorder.ts'
@@ -85,6 +86,8 @@ export function toLedgerRecord(outcome: RequestOutcome): LedgerRecord {
   if (target?.deployment !== undefined) record.deployment = target.deployment
   if (exchange !== undefined) {
     addRouting(record, exchange)
+    const sessionId = sessionOf(exchange.headers)
+    if (sessionId !== undefined) record.sessionId = sessionId
     addSignals(record, exchange)
     const assumed = assumedCostOf(exchange)
     if (assumed !== undefined) record.assumedCost = assumed

@@ -22,7 +22,7 @@ import {
   WarningSchema,
 } from '../../core/http/schemas.ts'
 import type { LedgerReader } from './reader.ts'
-import { range, requestId, userFilter } from './schemas.ts'
+import { range, requestId, sessionFilter, userFilter } from './schemas.ts'
 import { type StoredToolCall, TOOL_CALL_VERDICTS, type ToolCallFilter } from './store/tool-calls.ts'
 import { parseTimeRange } from './time-parameter.ts'
 
@@ -85,7 +85,7 @@ const toolCallQuery = {
   server: text('Name of the tool server.', 'files'),
   tool: text('Name of the tool.', 'read_file'),
   verdict: Type.Optional(StringEnum(TOOL_CALL_VERDICTS, { description: 'What became of the calls.' })),
-  session_id: text('The session of an agent.', 'run-7'),
+  session_id: sessionFilter,
   order: Type.Optional(
     StringEnum(['newest', 'oldest'], {
       default: 'newest',

@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { Exchange, Message } from '../../core/contract/index.ts'
 import { PreviousResponse } from '../../core/dialects/previous-response.ts'
+import { sessionOf } from '../../core/http/session-header.ts'
 import { requestIdSuffix } from '../../core/util/ids.ts'
-
-/** Headers that name the session of a client: the general one, then those of Claude Code and Codex. */
-const SESSION_HEADERS = ['x-session-id', 'x-claude-code-session-id', 'session_id', 'session-id'] as const
 
 /** The keys under which a conversation is remembered. They hold no text of the request. */
 export interface ConversationKeys {
@@ -28,9 +26,9 @@ export function conversationKeys(exchange: Source): ConversationKeys | undefined
   }
   const cacheKey = request.prompt_cache_key
   const named = typeof cacheKey === 'string' ? cacheKey : ''
-  const session = named || SESSION_HEADERS.map((name) => headers[name]).find((value) => value)
+  const session = named || sessionOf(headers)
   if (session) {
-    const key = toKey(named ? 'prompt_cache_key' : 'session', String(session))
+    const key = toKey(named ? 'prompt_cache_key' : 'session', session)
     return { key, next: [key] }
   }
   const ofResponse = endpoint === '/v1/responses' ? [toKey('response', requestIdSuffix(id))] : []

@@ -14,8 +14,11 @@ import { waitUntil } from '../support/wait.ts'
 /** Makes the tables of a ledger those of before deployments. */
 const OLDER = [
   'alter table requests drop column deployment',
+  'drop index requests_by_session',
+  'alter table requests drop column session',
   'drop table tool_calls',
-  "delete from kysely_migration where name in ('1.1-deployments', '1.2-tool-calls')",
+  'drop table sessions',
+  "delete from kysely_migration where name in ('1.1-deployments', '1.2-tool-calls', '1.3-sessions')",
 ]
 
 describe('a ledger of before deployments', function () {
@@ -72,8 +75,8 @@ describe('a ledger of before deployments', function () {
     for (const [, place] of expected.slice(1)) expect(place).to.be.oneOf(['east', 'west'])
     const csv = await fetch(`${node.url}/admin/requests?format=csv`, { headers: AS_ADMIN })
     const [header = '', ...lines] = (await csv.text()).trimEnd().split('\r\n')
-    expect(header.split(',').at(-1)).to.equal('deployment')
-    const places = lines.map((line) => line.split(',').at(-1) || null)
+    expect(header.split(',').slice(-2)).to.deep.equal(['deployment', 'session_id'])
+    const places = lines.map((line) => line.split(',').at(-2) || null)
     expect(places).to.deep.equal(shown.map(([, place]) => place))
     for (const each of nodes) await each.stop()
   }

@@ -139,6 +139,7 @@ function toRecord(row: JoinedRow): Omit<StoredRecord, 'feedback'> {
     provider,
     model,
     ...(row.deployment_id !== null && { deployment: row.deployment_id }),
+    ...(row.session !== null && { sessionId: row.session }),
     attempts: decodeAttempts(row.attempts, provider, model, row.deployment_id),
     rules: decodeList<RuleTraceEntry>(row.trace_entries),
     rulesPosition: row.rules_position,

@@ -71,6 +71,7 @@ interface AccessPath {
 }
 
 type AccessName =
+  | 'session'
   | 'rule'
   | 'score'
   | 'user_id'
@@ -92,7 +93,9 @@ async function chooseAccess(
   conditions: Conditions,
   range: IdRange,
 ): Promise<AccessPath> {
-  const { rule, score, error, status, text, ...equal } = conditions
+  const { rule, score, error, status, text, session, ...equal } = conditions
+  // A session has few requests.
+  if (session !== undefined) return { name: 'session', branches: [undefined] }
   const paths: AccessPath[] = []
   if (score) paths.push({ name: 'score', branches: [undefined] })
   if (rule) paths.push({ name: 'rule', branches: [undefined] })
@@ -174,12 +177,16 @@ function selectIds(
   range: IdRange,
   limit: number,
 ): IdQuery {
-  const { rule, score, text, error, copies, ...equal } = conditions
+  const { rule, score, text, error, copies, session, ...equal } = conditions
   const others: RawBuilder<boolean>[] = []
+  if (session !== undefined) others.push(sql<boolean>`${sql.ref('requests.session')} = ${session}`)
   if (copies === 'only') others.push(sql<boolean>`${sql.ref('requests.shadow_of')} is not null`)
   else if (copies === undefined) others.push(sql<boolean>`${sql.ref('requests.shadow_of')} is null`)
+  // The index of sessions has the user, too.
   for (const [name, values] of Object.entries(equal))
-    if (name !== access && values) others.push(isOneOf(engine, `requests.${name}`, values))
+    if (access === 'session' && name === 'user_id' && values)
+      others.push(sql<boolean>`${sql.ref('requests.user_id')} in (${sql.join([...values])})`)
+    else if (name !== access && values) others.push(isOneOf(engine, `requests.${name}`, values))
   if (Array.isArray(error) && access !== 'error') others.push(isOneOf(engine, 'requests.error', error))
   if (error === 'many') {
     const isListed = sql<boolean>`${sql.ref('requests.error')} in (${selectErrors(db, text ?? '')})`
@@ -275,6 +282,7 @@ export interface Conditions {
   readonly group_set?: readonly number[]
   readonly target?: readonly number[]
   readonly endpoint?: readonly number[]
+  readonly session?: string
   readonly status?: readonly number[]
   /** The errors with a text; `many` if there are too many to list. */
   readonly error?: readonly number[] | 'many'
@@ -293,7 +301,7 @@ async function resolveFilter(
   filter: RequestFilter,
 ): Promise<Conditions | undefined> {
   const { userId, keyId, rule, action, status, model, provider, endpoint, text } = filter
-  const { minScore, maxScore } = filter
+  const { minScore, maxScore, sessionId } = filter
   const label = async (value: string | undefined) =>
     value === undefined ? undefined : ((await findLabel(db, value)) ?? UNKNOWN)
   const [key, path, kind, actionLabel] = await Promise.all([keyId, endpoint, rule?.kind, action].map(label))
@@ -301,6 +309,7 @@ async function resolveFilter(
   const errors = text === undefined ? undefined : await findErrors(db, text)
   const groupSets = await findGroupSets(db, filter)
   const isEmpty = target?.length === 0 || groupSets?.length === 0 || errors?.length === 0
+  if (sessionId !== undefined && cannotBeStored(sessionId)) return undefined
   if (isEmpty || [key, path, kind, actionLabel].includes(UNKNOWN)) return undefined
   return {
     ...(userId !== undefined && { user_id: [userId] }),
@@ -309,6 +318,7 @@ async function resolveFilter(
     ...(target && { target }),
     ...(path !== undefined && { endpoint: [path] }),
     ...(status !== undefined && { status: [status] }),
+    ...(sessionId !== undefined && { session: sessionId }),
     ...(filter.copies && { copies: filter.copies }),
     ...(errors && {
       error: errors.length > MAX_LISTED_ERRORS ? ('many' as const) : errors,

@@ -17,6 +17,7 @@ export interface RequestFilter {
   readonly model?: string
   readonly provider?: string
   readonly endpoint?: string
+  readonly sessionId?: string
   /** Copies of requests for other models: together with the requests, or alone. Default: left out. */
   readonly copies?: 'include' | 'only'
   /** Unix times in milliseconds: arrived at or after `since`, and before `until`. */

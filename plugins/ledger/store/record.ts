@@ -63,6 +63,8 @@ export interface LedgerRecord {
   readonly assumedCost?: number
   /** Tells whether the same caller sent the same prompt before. Not stored. */
   readonly promptChecksum?: number
+  /** The session that the client named. */
+  readonly sessionId?: string
   /** Hashed features of the prompt, as base64. Stored for requests that a model answered. */
   readonly features?: string
 }
@@ -195,10 +197,11 @@ function toValues(record: LedgerRecord, share: ShareList) {
   const { provider, model, attempts, rules, rulesPosition, warnings, tokens, cost } = record
   const { latencyMs, firstTokenMs, isStream, isCacheHit, isAborted, prompt, traceId } = record
   const { router, arm, shadowOf, isOwnCopy, signals, promptChecksum, features, assumedCost } = record
-  const { deployment } = record
+  const { deployment, sessionId } = record
   const more: RecordExtras = {
     ...(router && { router }),
     ...(deployment !== undefined && { deployment }),
+    ...(sessionId !== undefined && { sessionId }),
     ...(arm !== undefined && { arm }),
     ...(shadowOf !== undefined && { shadowOf }),
     ...(isOwnCopy && { isOwnCopy }),
@@ -219,6 +222,7 @@ function toValues(record: LedgerRecord, share: ShareList) {
 type RecordExtras = Pick<
   LedgerRecord,
   | 'deployment'
+  | 'sessionId'
   | 'router'
   | 'arm'
   | 'shadowOf'

@@ -3,6 +3,7 @@ import { sweepAssumedCosts } from './assumed-costs.ts'
 import { sweepPrompts } from './prompts.ts'
 import { DAY_MS, firstIdAt, HOURS_PER_DAY, slotOf } from './record-id.ts'
 import { sweepResponses } from './responses.ts'
+import { sweepSessions } from './sessions.ts'
 import type { LedgerTables } from './tables.ts'
 import { sweepToolCalls } from './tool-calls.ts'
 
@@ -33,6 +34,7 @@ export async function sweepLedger(
     (await sweepPrompts(db, oldestPrompt)) ||
     (await sweepToolCalls(db, dayStart(requestDays), dayStart(Math.min(promptDays, requestDays)))) ||
     (await sweepRequests(db, oldestId)) ||
+    (await sweepSessions(db, dayStart(requestDays))) ||
     (await sweepErrors(db, today - requestDays - 1)) ||
     (await sweepLists(db, today - requestDays - 1)) ||
     (await sweepUsage(db, today - usageDays))

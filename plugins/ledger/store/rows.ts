@@ -109,6 +109,7 @@ function toRows(
     routing_arm: record.arm === undefined ? null : dictionary.label(record.arm),
     shadow_of: record.shadowOf ?? null,
     deployment: record.deployment === undefined ? null : dictionary.label(record.deployment),
+    session: record.sessionId ?? null,
     signals: (record.signals ?? []).reduce((sum, signal) => sum | SIGNALS[signal], 0),
   }
   return {

@@ -59,6 +59,7 @@ function listMigrations(engine: LedgerEngine): Record<string, Migration> {
     '1.0-tables': { up: (db) => createTables(db, engine) },
     '1.1-deployments': { up: addDeployments },
     '1.2-tool-calls': { up: (db) => addToolCalls(db, engine) },
+    '1.3-sessions': { up: (db) => addSessions(db, engine) },
   }
 }
 
@@ -82,7 +83,7 @@ function usageBy(...key: readonly string[]): Table {
   return { columns: { ...columns, ...COUNTED }, key, clustered: true }
 }
 
-const TABLES: Readonly<Record<Exclude<keyof LedgerTables, 'tool_calls'>, Table>> = {
+const TABLES: Readonly<Record<Exclude<keyof LedgerTables, 'tool_calls' | 'sessions'>, Table>> = {
   ledger: { columns: { log_id: 'text' } },
   requests: {
     columns: {
@@ -280,6 +281,48 @@ async function addToolCalls(db: Kysely<unknown>, engine: LedgerEngine): Promise<
   await createTable(db, engine, 'tool_calls', TOOL_CALLS)
   for (const column of ['time', 'user_id', 'session', 'server'])
     await db.schema.createIndex(`tool_calls_by_${column}`).on('tool_calls').columns([column, 'id']).execute()
+}
+
+const SESSIONS: Table = {
+  columns: { user_id: 'bigint', session: 'text', first_seen: 'bigint', last_seen: 'bigint' },
+  key: ['user_id', 'session'],
+  clustered: true,
+}
+
+async function addSessions(db: Kysely<unknown>, engine: LedgerEngine): Promise<void> {
+  await db.schema.alterTable('requests').addColumn('session', 'text').execute()
+  await db.schema
+    .createIndex('requests_by_session')
+    .on('requests')
+    .columns(['session', 'user_id', ...(engine === 'postgres' ? ['id'] : [])])
+    .where(sql.ref('session'), 'is not', null)
+    .execute()
+  await db.schema.dropIndex('tool_calls_by_session').execute()
+  await db.schema
+    .createIndex('tool_calls_by_session')
+    .on('tool_calls')
+    .columns(['session', 'user_id', 'time', 'id'])
+    .execute()
+  await createTable(db, engine, 'sessions', SESSIONS)
+  await db.schema.createIndex('sessions_by_last').on('sessions').columns(['last_seen']).execute()
+  await db.schema.createIndex('sessions_by_user').on('sessions').columns(['user_id', 'last_seen']).execute()
+  const ledger = db as Kysely<LedgerTables>
+  await ledger
+    .insertInto('sessions')
+    .columns(['user_id', 'session', 'first_seen', 'last_seen'])
+    .expression(
+      ledger
+        .selectFrom('tool_calls')
+        .select(({ fn, ref }) => [
+          'user_id',
+          ref('session').$notNull().as('session'),
+          fn.min<number>('time').as('first_seen'),
+          fn.max<number>('time').as('last_seen'),
+        ])
+        .where('session', 'is not', null)
+        .groupBy(['user_id', 'session']),
+    )
+    .execute()
 }
 
 const POSTGRES_TYPES = {

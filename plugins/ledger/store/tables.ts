@@ -12,6 +12,7 @@ export interface LedgerTables {
   trace_slots: TraceSlotRow
   prompts: PromptRow
   responses: ResponseRow
+  sessions: SessionRow
   tool_calls: Omit<ToolCallRow, 'id'> & { id: Generated<number> }
   feedback: FeedbackRow
   rated_prompts: RatedPromptRow
@@ -47,6 +48,15 @@ export interface LedgerTables {
     group_set: number
     target: number
   }
+}
+
+/** A session of a user, by which it is found. What happened in it is in `requests` and `tool_calls`. */
+export interface SessionRow {
+  user_id: number
+  session: string
+  /** When its first and its last request or call came: Unix times in milliseconds. */
+  first_seen: number
+  last_seen: number
 }
 
 /** A call of a tool. */
@@ -120,6 +130,8 @@ export interface RequestRow {
   signals: number
   /** Id of a label. */
   deployment: number | null
+  /** Null if the client named none. */
+  session: string | null
 }
 
 export const FLAGS = { stream: 1, cacheHit: 2, aborted: 4, modelOmitted: 8, ownCopy: 16 } as const

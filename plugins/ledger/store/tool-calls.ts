@@ -2,6 +2,7 @@ import type { Kysely, SelectQueryBuilder } from 'kysely'
 import type { RuleOrigin, Warning } from '../../../core/contract/index.ts'
 import { insertAll } from './insert-rows.ts'
 import type { PromptCipher } from './prompt-cipher.ts'
+import { noteSessions } from './sessions.ts'
 import type { LedgerTables, ToolCallRow } from './tables.ts'
 
 export const TOOL_CALL_VERDICTS = [
@@ -103,7 +104,13 @@ export async function writeToolCalls(
   calls: readonly NewToolCall[],
 ): Promise<void> {
   const rows = calls.map((call) => toRow(call, cipher))
-  await db.transaction().execute((transaction) => insertAll(transaction, 'tool_calls', rows, 'skip'))
+  await db.transaction().execute(async (transaction) => {
+    await insertAll(transaction, 'tool_calls', rows, 'skip')
+    await noteSessions(
+      transaction,
+      rows.flatMap(({ session, user_id, time }) => (session === null ? [] : [{ session, user_id, time }])),
+    )
+  })
 }
 
 function toRow(call: NewToolCall, cipher: PromptCipher | undefined): Omit<ToolCallRow, 'id'> {

@@ -5,8 +5,9 @@ import type { Dictionary } from './dictionary.ts'
 import { insertAll } from './insert-rows.ts'
 import type { PromptCipher } from './prompt-cipher.ts'
 import type { LedgerRecord } from './record.ts'
-import { nextRecordId, slotOf } from './record-id.ts'
+import { nextRecordId, slotOf, timeOfRecordId } from './record-id.ts'
 import { createRowBuilder, type RecordRows, toMeasures } from './rows.ts'
+import { noteSessions } from './sessions.ts'
 import type { LedgerTables, TraceSlotRow } from './tables.ts'
 
 /** What writing needs to know of earlier batches. */
@@ -128,6 +129,13 @@ async function insertRows(
     db,
     'assumed_costs',
     rows.flatMap(({ assumedCost }) => assumedCost ?? []),
+  )
+  await noteSessions(
+    db,
+    // Copies for other models are not part of what an agent does.
+    rows.flatMap(({ request: { id, user_id, session, shadow_of } }) =>
+      session === null || shadow_of !== null ? [] : [{ user_id, session, time: timeOfRecordId(id) }],
+    ),
   )
   await addToUsage(
     db,

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type Position } from '../../../core/contract/index.ts'
+import { sessionOf } from '../../../core/http/session-header.ts'
 import { type CallerSource, rulesPositionOf } from '../../../core/pipeline/inference.ts'
 import { callTool, type PreparedCall } from '../call.ts'
 import type { ToolCatalog, ToolServer } from '../catalog.ts'
@@ -284,8 +285,7 @@ async function prepareCall(
 ): Promise<PreparedCall> {
   const { requestId, startedAt, client, session, headers } = context
   const { sessions, deciders, catalog, lists } = services
-  const given = headers['x-session-id']
-  const sessionId = typeof given === 'string' ? given.slice(0, 256) : session?.key
+  const sessionId = sessionOf(headers) ?? session?.key
   // Calls of a key without a session are one session: what is forbidden after reading stays forbidden.
   const readKey = digest(`${ownerOf(context.caller.account)} ${sessionId ?? ''}`)
   const read = deciders.rules === undefined ? new Set<string>() : await sessions.readOf(readKey)

@@ -166,8 +166,8 @@ export interface RequestRecord {
   provider: string | null; model: string | null; deployment: string | null; attempts: Attempt[]
   rules_position: number; rule_trace: RuleTraceEntry[]; warnings: Warning[]; tokens: Tokens | null
   cost_usd: number | null; latency_ms: number; first_token_ms: number | null; stream: boolean
-  cache_hit: boolean; aborted: boolean; trace_id: string | null; router: RouterChoice | null
-  routing_arm: string | null; shadow_of: string | null
+  cache_hit: boolean; aborted: boolean; trace_id: string | null; session_id: string | null
+  router: RouterChoice | null; routing_arm: string | null; shadow_of: string | null
   signals: ('cut_off' | 'invalid_tool_call' | 'schema_mismatch' | 'asked_again')[]
   feedback: RequestFeedback[]
 }
