@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 /** Returns a JSON value as text in the form of RFC 8785: names in order, no spaces. */
 export function canonicalJson(value: unknown): string {
@@ -15,5 +15,5 @@ export function digestOf(value: unknown): string {
 
 /** In hex. */
 export function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
+  return hash('sha256', text)
 }

@@ -192,6 +192,7 @@ async function inspectConversation(
   if (firewall === undefined) return context
   const readsResults = await firewall.applies(caller, 'tool_result')
   const readsCalls = await firewall.applies(caller, 'tool_call')
+  if (!readsResults && !readsCalls) return context
   const read = async (scope: 'tool_call' | 'tool_result', value: unknown) =>
     JSON.parse(await inspect(firewall, caller, scope, JSON.stringify(value), notes))
   return {

@@ -30,6 +30,8 @@ interface ListServices {
 
 /** The lists of all servers, kept for a while. */
 export interface ServerLists {
+  /** Resolves once the definitions of the tools of a server are known. */
+  ready(server: ToolServer, context: UpstreamContext): Promise<unknown>
   /** The tools of a server that are served. */
   tools(server: ToolServer, context: UpstreamContext): Promise<readonly ServedTool[]>
   /** The prompts, resources or templates of a server. */
@@ -61,14 +63,11 @@ export function createServerLists({ catalog, upstreams, listSeconds }: ListServi
   function keyOf({ name, transport }: ToolServer, method: ListMethod, { caller }: UpstreamContext): string {
     const isPersonal = transport.type === 'http' && isPersonalAuth(transport.auth)
     const whose = isPersonal ? `${caller.userId}:${caller.authorization ?? caller.token ?? ''}` : ''
-    return JSON.stringify([name, method, whose])
+    return `${name} ${method} ${whose}`
   }
 
   function forget(server: string, kind?: ListKind): void {
-    for (const key of [...cache.keys()]) {
-      const [name, method = ''] = JSON.parse(key) as string[]
-      if (name === server && (kind === undefined || method.startsWith(kind))) cache.delete(key)
-    }
+    for (const key of [...cache.keys()]) if (key.startsWith(`${server} ${kind ?? ''}`)) cache.delete(key)
   }
 
   function watch(server: ToolServer): void {
@@ -127,6 +126,7 @@ export function createServerLists({ catalog, upstreams, listSeconds }: ListServi
   }
 
   return {
+    ready: (server, context) => list(server, 'tools/list', context),
     async tools(server, context) {
       const definitions = await list(server, 'tools/list', context)
       const names = new Set(definitions.map(({ name }) => String(name)))

@@ -8,6 +8,7 @@ import type {
 } from '../../core/contract/index.ts'
 import { PatternLimitError, type PatternRun } from '../../core/patterns/pattern-run.ts'
 import { compilePattern, preparePatterns } from '../../core/patterns/patterns.ts'
+import { createBoundedCache } from '../../core/util/bounded-cache.ts'
 import { mapInSlices } from '../../core/util/cooperative-yield.ts'
 import type { MaybePromise } from '../../core/util/maybe-promise.ts'
 import { ABSENT, equalsJson, findValue, parsePointer, textsOf } from './arguments.ts'
@@ -18,8 +19,12 @@ import { patternSource, patternSources } from './rule-kind.ts'
 /** The enabled tool rules of a user or a policy, in evaluation order. */
 export interface CompiledToolRules {
   readonly isPolicy: boolean
-  readonly rules: readonly CompiledToolRule[]
+  /** The rules whose conditions about names hold. */
+  rulesFor(tool: Pick<ToolCall, 'server' | 'tool'>): readonly CompiledToolRule[]
 }
+
+/** Tests the arguments. Throws or rejects with a `PatternLimitError` beyond the limits of the run. */
+export type ArgumentsTest = (call: ToolCall, run: PatternRun) => MaybePromise<boolean>
 
 export interface CompiledToolRule {
   readonly rule: ToolRule
@@ -30,8 +35,7 @@ export interface CompiledToolRule {
   readonly needsOnlyNames: boolean
   /** Whether the session has read what the rule is about. */
   matchesReading(read: ReadonlySet<string>): boolean
-  /** Tests the arguments. Throws or rejects with a `PatternLimitError` beyond the limits of the run. */
-  readonly tests: readonly ((call: ToolCall, run: PatternRun) => MaybePromise<boolean>)[]
+  readonly tests: readonly ArgumentsTest[]
   /** The trace entry if the rule applies. */
   readonly applied: RuleTraceEntry
   /** The warning of a rule with the action `warn`. */
@@ -42,11 +46,23 @@ export interface CompiledToolRule {
 export async function compileToolRules({ tool, origin, ownerId }: RuleSet): Promise<CompiledToolRules> {
   const enabled = tool.filter((rule) => rule.is_enabled)
   await preparePatterns(enabled.flatMap(patternSources), ownerId)
+  const rules = await mapInSlices(enabled, (rule) => compileRule(rule, origin))
+  const byName = createBoundedCache<string, readonly CompiledToolRule[]>(MAX_NAMES)
   return {
     isPolicy: origin !== undefined,
-    rules: await mapInSlices(enabled, (rule) => compileRule(rule, origin)),
+    rulesFor({ server, tool }) {
+      const name = `${server.length}:${server}${tool}`
+      const known = byName.get(name)
+      if (known !== undefined) return known
+      const found = rules.filter(({ matchesName }) => matchesName({ server, tool }))
+      byName.set(name, found)
+      return found
+    },
   }
 }
+
+/** Names whose rules are kept. Callers choose the names of tools in the traffic of models. */
+const MAX_NAMES = 1000
 
 function compileRule(rule: ToolRule, origin: RuleOrigin | undefined): CompiledToolRule {
   const { id, name, action, match } = rule
@@ -78,11 +94,7 @@ function compileRule(rule: ToolRule, origin: RuleOrigin | undefined): CompiledTo
  * A value that is no text passes no test of a rule that allows. Other rules search all texts in it, because a
  * server may take them out. See docs/decisions/rules.md, "Tool rules search values that are no text".
  */
-function compileTest(
-  pointer: string,
-  test: ArgumentTest,
-  action: ToolRule['action'],
-): CompiledToolRule['tests'][number] {
+function compileTest(pointer: string, test: ArgumentTest, action: ToolRule['action']): ArgumentsTest {
   const names = parsePointer(pointer)
   const source = patternSource(test)
   if (source === undefined) {

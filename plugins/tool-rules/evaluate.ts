@@ -1,7 +1,8 @@
 import type { RuleTraceEntry, Warning } from '../../core/contract/index.ts'
 import { PatternLimitError, type PatternRun } from '../../core/patterns/pattern-run.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
-import { type CompiledToolRule, type CompiledToolRules, toolWarning } from './compile.ts'
+import { isPromiseLike, type MaybePromise } from '../../core/util/maybe-promise.ts'
+import { type ArgumentsTest, type CompiledToolRule, type CompiledToolRules, toolWarning } from './compile.ts'
 import type { ToolCall, ToolVerdict } from './index.ts'
 
 type Mutable<Value> = { -readonly [Key in keyof Value]: Value[Key] }
@@ -20,14 +21,15 @@ export async function evaluateToolRules(
   const trace: RuleTraceEntry[] = []
   const verdict: Mutable<ToolVerdict> = { action: undefined, rule: undefined, warnings, trace }
   const slice = createCooperativeYield()
-  for (const { isPolicy, rules } of sets)
-    for (const compiled of rules) {
+  for (const { isPolicy, rulesFor } of sets)
+    for (const compiled of rulesFor(call)) {
       if (slice.isDue()) await slice.yieldNow()
       const { rule, origin, applied, warning } = compiled
       const { action } = rule
       if (action !== 'warn' && verdict.rule !== undefined) continue
-      if (!compiled.matchesName(call) || !compiled.matchesReading(call.read)) continue
-      const matches = await passesTests(compiled, call, run)
+      if (!compiled.matchesReading(call.read)) continue
+      const passes = passesTests(compiled, call, run)
+      const matches = isPromiseLike(passes) ? await passes : passes
       if (matches === false) continue
       trace.push(matches ? applied : { ...applied, outcome: 'skipped', reason: 'time_limit' })
       if (action === 'warn' && matches) warnings.push(warning)
@@ -43,22 +45,38 @@ export async function evaluateToolRules(
 }
 
 /** Whether the arguments pass the tests of the rule; undefined if its patterns did not finish. */
-async function passesTests(
-  { tests }: CompiledToolRule,
+function passesTests(
+  { tests }: Pick<CompiledToolRule, 'tests'>,
   call: ToolCall,
   run: PatternRun,
-): Promise<boolean | undefined> {
-  let isFinished = true
-  for (const test of tests) {
-    try {
-      if (!(await test(call, run))) return false
-    } catch (error) {
-      if (!(error instanceof PatternLimitError)) throw error
-      // Another test may still tell that the rule does not match.
-      isFinished = false
-    }
+  from = 0,
+  isFinished = true,
+): MaybePromise<boolean | undefined> {
+  let isSure = isFinished
+  for (let index = from; index < tests.length; index++) {
+    const passes = runTest(tests[index] as ArgumentsTest, call, run)
+    if (isPromiseLike(passes))
+      return passes.then((passed) =>
+        passed === false ? false : passesTests({ tests }, call, run, index + 1, passed === true && isSure),
+      )
+    if (passes === false) return false
+    // Another test may still tell that the rule does not match.
+    if (passes === undefined) isSure = false
   }
-  return isFinished || undefined
+  return isSure || undefined
+}
+
+function runTest(test: ArgumentsTest, call: ToolCall, run: PatternRun): MaybePromise<boolean | undefined> {
+  try {
+    const passes = test(call, run)
+    return isPromiseLike(passes) ? passes.catch(toUnfinished) : passes
+  } catch (error) {
+    return toUnfinished(error)
+  }
+}
+
+function toUnfinished(error: unknown): undefined {
+  if (!(error instanceof PatternLimitError)) throw error
 }
 
 /**
@@ -70,10 +88,10 @@ export function isToolListed(
   tool: Pick<ToolCall, 'server' | 'tool'>,
   byDefault: boolean,
 ): boolean {
-  for (const { isPolicy, rules } of sets)
-    for (const { rule, needsOnlyNames, matchesName } of rules) {
+  for (const { isPolicy, rulesFor } of sets)
+    for (const { rule, needsOnlyNames } of rulesFor(tool)) {
       const { action } = rule
-      if (action === 'warn' || !matchesName(tool)) continue
+      if (action === 'warn') continue
       if (action === 'deny' || action === 'hide') {
         if (needsOnlyNames) return false
         continue
@@ -90,12 +108,10 @@ export function needsArguments(
   sets: readonly CompiledToolRules[],
   call: Omit<ToolCall, 'arguments'>,
 ): boolean {
-  return sets.some(({ rules }) =>
-    rules.some(
-      ({ rule, tests, matchesName, matchesReading }) =>
-        (tests.length > 0 || rule.action === 'require_approval') &&
-        matchesName(call) &&
-        matchesReading(call.read),
+  return sets.some(({ rulesFor }) =>
+    rulesFor(call).some(
+      ({ rule, tests, matchesReading }) =>
+        (tests.length > 0 || rule.action === 'require_approval') && matchesReading(call.read),
     ),
   )
 }

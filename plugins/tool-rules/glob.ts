@@ -4,9 +4,26 @@
  */
 export function compileGlob(glob: string): (name: string) => boolean {
   if (!/[*?]/.test(glob)) return (name) => name === glob
-  if (/^\*+$/.test(glob)) return () => true
+  if (!glob.includes('?')) return matchParts(glob.split('*'))
   const pattern = [...glob]
   return (name) => matches(pattern, [...name])
+}
+
+/** The parts between the stars must follow each other in the name; the first one that fits does. */
+function matchParts(parts: readonly string[]): (name: string) => boolean {
+  const [first = '', last = ''] = [parts[0], parts.at(-1)]
+  const between = parts.slice(1, -1).filter((part) => part !== '')
+  return (name) => {
+    const end = name.length - last.length
+    if (end < first.length || !name.startsWith(first) || !name.endsWith(last)) return false
+    let at = first.length
+    for (const part of between) {
+      const found = name.indexOf(part, at)
+      if (found === -1) return false
+      at = found + part.length
+    }
+    return at <= end
+  }
 }
 
 function matches(pattern: readonly string[], name: readonly string[]): boolean {

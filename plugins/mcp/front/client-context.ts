@@ -34,9 +34,9 @@ export interface ClientContext {
 const PASSED_ON = ['elicitation', 'sampling', 'roots'] as const
 
 export function capabilitiesToPassOn(capabilities: JsonObject): JsonObject {
-  return Object.fromEntries(
-    PASSED_ON.flatMap((name) => (capabilities[name] === undefined ? [] : [[name, capabilities[name]]])),
-  )
+  const passedOn: Record<string, unknown> = {}
+  for (const name of PASSED_ON) if (capabilities[name] !== undefined) passedOn[name] = capabilities[name]
+  return passedOn
 }
 
 /** Which capability a client must have declared for a request of a server. */
@@ -60,11 +60,13 @@ export function upstreamContext(
   const capabilities = capabilitiesToPassOn(context.capabilities)
   const authorization = findAuthorization(context, server)
   const { identity } = caller.account
-  const [, token] = /^Bearer +(\S+)/i.exec(context.headers.authorization ?? '') ?? []
+  const token = identity && /^Bearer +(\S+)/i.exec(context.headers.authorization ?? '')?.[1]
   const slot: SessionSlot =
     session === undefined
       ? {
-          key: digest([ownerOf(caller.account), authorization, JSON.stringify(capabilities)].join()),
+          get key() {
+            return digest([ownerOf(caller.account), authorization, JSON.stringify(capabilities)].join())
+          },
           capabilities,
         }
       : sessions.slotOf(session, server.name, capabilities)
@@ -72,7 +74,7 @@ export function upstreamContext(
     caller: {
       userId: caller.account.userId,
       ...(authorization !== undefined && { authorization }),
-      ...(identity !== undefined && token !== undefined && { token }),
+      ...(token !== undefined && { token }),
     },
     session: slot,
     capabilities,

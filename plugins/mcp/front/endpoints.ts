@@ -181,7 +181,7 @@ export function createFrontEndpoints(options: EndpointOptions): readonly Endpoin
       if (session === undefined) {
         const stop = client.onAbort((reason) => controller.abort(reason))
         try {
-          return await answer(context, message, channel, controller.signal)
+          return await answer(context, message, channel, controller)
         } finally {
           // The body of the answer may still be read from the server.
           client.onClose(stop)
@@ -213,7 +213,7 @@ export function createFrontEndpoints(options: EndpointOptions): readonly Endpoin
       if (GatewayError.isInstance(reason)) controller.abort(reason)
     })
     try {
-      return await answer(context, message, channel, controller.signal)
+      return await answer(context, message, channel, controller)
     } catch (error) {
       if (controller.signal.reason === CANCELLED) return { status: 200, message: undefined }
       throw error
@@ -228,11 +228,12 @@ export function createFrontEndpoints(options: EndpointOptions): readonly Endpoin
     context: ClientContext,
     message: ClientRequestMessage,
     channel: Channel,
-    signal: AbortSignal,
+    controller: AbortController,
   ): Promise<Answer> {
     try {
-      return await handleRequest(options, context, message, channel, signal)
+      return await handleRequest(options, context, message, channel, controller)
     } catch (error) {
+      const { signal } = controller
       const cancelled = signal.aborted && signal.reason === CANCELLED
       const described = cancelled ? undefined : errorAnswer(message.id, error)
       if (described === undefined) throw error

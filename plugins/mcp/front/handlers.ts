@@ -19,22 +19,15 @@ import {
   SUPPORTED_REVISIONS,
 } from '../protocol.ts'
 import type { Deciders } from '../services.ts'
-import type { Outcome } from '../upstream/envelope.ts'
+import { type Outcome, toMessage } from '../upstream/envelope.ts'
 import type { Upstreams } from '../upstream/servers.ts'
 import type { UpstreamContext, UpstreamMessage } from '../upstream/upstream.ts'
 import { type ClientContext, upstreamContext } from './client-context.ts'
 import type { Mailbox } from './mailbox.ts'
 import type { Merged } from './merge.ts'
-import { digestOfCall, type ParkableCall, type ParkedCalls } from './parked-calls.ts'
+import type { ParkableCall, ParkedCalls } from './parked-calls.ts'
 import { askInSession, withInputs } from './requests.ts'
-import {
-  type Answer,
-  type Channel,
-  errorAnswer,
-  errorObjectAnswer,
-  readMessageText,
-  resultAnswer,
-} from './respond.ts'
+import { type Answer, type Channel, errorAnswer, errorObjectAnswer, resultAnswer } from './respond.ts'
 import { digest, ownerOf, type Sessions } from './sessions.ts'
 
 export interface FrontServices {
@@ -67,9 +60,10 @@ export async function handleRequest(
   context: ClientContext,
   request: ClientRequest,
   channel: Channel,
-  signal: AbortSignal,
+  controller: AbortController,
 ): Promise<Answer> {
   const { id, method, params } = request
+  const { signal } = controller
   const { era } = context
   switch (method) {
     case 'tools/list':
@@ -78,11 +72,11 @@ export async function handleRequest(
     case 'resources/templates/list':
       return listAnswer(services, context, id, method, params.cursor, signal)
     case 'tools/call':
-      return callAnswer(services, context, request, 'tool', channel, signal)
+      return callAnswer(services, context, request, 'tool', channel, controller)
     case 'prompts/get':
-      return callAnswer(services, context, request, 'prompt', channel, signal)
+      return callAnswer(services, context, request, 'prompt', channel, controller)
     case 'resources/read':
-      return callAnswer(services, context, request, 'resource', channel, signal)
+      return callAnswer(services, context, request, 'resource', channel, controller)
     case 'completion/complete':
       return completionAnswer(services, context, request, signal)
     case 'ping':
@@ -173,8 +167,9 @@ async function callAnswer(
   { id, params, method, argumentsText }: ClientRequest,
   kind: CallKind,
   channel: Channel,
-  signal: AbortSignal,
+  controller: AbortController,
 ): Promise<Answer> {
+  const { signal } = controller
   const named = kind === 'resource' ? params.uri : params.name
   if (typeof named !== 'string')
     throw new RpcError(RPC.invalidParams, `params.${kind === 'resource' ? 'uri' : 'name'} must be a string.`)
@@ -185,28 +180,29 @@ async function callAnswer(
   if (resumed !== undefined) return resumed
   const target = await findTarget(services, context, kind, named, signal)
   const { server, name } = target
-  const controller = new AbortController()
   const call: ParkableCall = {
-    ...{ channel, id, owner: ownerOf(context.caller.account), digest: digestOfCall(params) },
+    ...{ channel, id, owner: ownerOf(context.caller.account), params },
     finished: Promise.resolve({ status: 200, message: undefined }),
     answer: undefined,
     attach: (other) => other.addEventListener('abort', () => controller.abort(other.reason)),
   }
-  call.attach(signal)
   const { progressToken } = objectOf(params._meta)
   const upstream: UpstreamContext = {
-    ...upstreamContext(context, server, services.sessions, controller.signal),
+    ...upstreamContext(context, server, services.sessions, signal),
     onNotification: (notice, content) => relay(context, call, progressToken, notice, content),
     onRequest:
       context.era === 'session'
         ? askInSession(context, channel, services.mailbox, signal)
-        : services.parked.ask(context, call, controller.signal),
+        : services.parked.ask(context, call, signal),
   }
   const sentParams = kind === 'resource' ? params : { ...params, name }
   const message: UpstreamMessage = { method, params: sentParams, argumentsText }
   const run = async (): Promise<Answer> => {
     try {
-      if (kind === 'tool') await checkParameters(services, context, target, params.arguments, upstream)
+      if (kind === 'tool') {
+        await services.lists.ready(server, upstream)
+        checkParameters(services, context, target, params.arguments)
+      }
       const toolCall = await prepareCall(services, context, server, kind, name, message, upstream)
       const upstreams = context.era === 'session' ? withInputs(services.upstreams) : services.upstreams
       const outcome = await callTool(
@@ -216,7 +212,7 @@ async function callAnswer(
       const { era } = await services.upstreams.describe(server, upstream)
       return await toAnswer(context, call.id, outcome, era, kind)
     } catch (error) {
-      const answer = controller.signal.aborted ? undefined : errorAnswer(call.id, error)
+      const answer = signal.aborted ? undefined : errorAnswer(call.id, error)
       if (answer === undefined) throw error
       return answer
     }
@@ -243,15 +239,13 @@ async function findTarget(
 }
 
 /** Headers that repeat arguments must have the same values: others decide by them. */
-async function checkParameters(
-  { lists, catalog }: FrontServices,
+function checkParameters(
+  { catalog }: FrontServices,
   { era, headers }: ClientContext,
   { server, name }: { readonly server: ToolServer; readonly name: string },
   args: unknown,
-  upstream: UpstreamContext,
-): Promise<void> {
+): void {
   if (era !== 'modern') return
-  await lists.tools(server, upstream)
   const tool = catalog.tool(server, name)
   if (typeof tool !== 'object') return
   const expected = parameterHeaders(tool.definition.inputSchema, args)
@@ -284,12 +278,11 @@ async function prepareCall(
   upstream: UpstreamContext,
 ): Promise<PreparedCall> {
   const { requestId, startedAt, client, session, headers } = context
-  const { sessions, deciders, catalog, lists } = services
+  const { sessions, deciders, catalog } = services
   const sessionId = sessionOf(headers) ?? session?.key
   // Calls of a key without a session are one session: what is forbidden after reading stays forbidden.
   const readKey = digest(`${ownerOf(context.caller.account)} ${sessionId ?? ''}`)
   const read = deciders.rules === undefined ? new Set<string>() : await sessions.readOf(readKey)
-  if (kind === 'tool') await lists.tools(server, upstream)
   const current = catalog.find(server.name)
   if (current === undefined) throw serverNotFoundError(server.name)
   // Rules and definitions are taken together, so that the call can be decided again as of one position.
@@ -346,10 +339,13 @@ async function toAnswer(
   const isConverted = context.era === 'modern' && serverEra === 'session'
   const caching = kind === 'resource' ? ',"ttlMs":0,"cacheScope":"private"' : ''
   const members = isConverted ? `"resultType":"complete"${caching}` : ''
-  const message = outcome.result.message(JSON.stringify(id), members)
+  const { result } = outcome
   // What is wrong with a short result is known before the response begins.
-  const isShort = await outcome.result.isShort(SHORT_BYTES)
-  return { status: 200, message: isShort ? await readMessageText(message) : message }
+  const isShort = await result.isShort(SHORT_BYTES)
+  const message = isShort
+    ? toMessage(await result.text(SHORT_BYTES), JSON.stringify(id), members)
+    : result.message(JSON.stringify(id), members)
+  return { status: 200, message }
 }
 
 const SHORT_BYTES = 64 * 1024

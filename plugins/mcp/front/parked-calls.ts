@@ -28,7 +28,7 @@ export interface ParkableCall {
   channel: Channel
   id: RpcId
   readonly owner: string
-  readonly digest: string
+  readonly params: JsonObject
   /** The answer to the last of these requests. */
   finished: Promise<Answer>
   answer: ((answer: ClientAnswer) => void) | undefined
@@ -49,7 +49,7 @@ export function createParkedCalls(mailbox: Mailbox) {
   const parked = new Map<string, ParkableCall>()
 
   function resumeHere(call: ParkableCall, { owner, digest, id, given }: Repetition, channel: Channel) {
-    if (call.owner !== owner || call.digest !== digest)
+    if (call.owner !== owner || digestOfCall(call.params) !== digest)
       throw new RpcError(RPC.invalidParams, 'The requestState belongs to another request.')
     if (given === undefined) throw new RpcError(RPC.invalidParams, `inputResponses must have "${INPUT}".`)
     call.channel = channel
@@ -174,6 +174,6 @@ function endedError(): RpcError {
 }
 
 /** What must be the same in a repetition. */
-export function digestOfCall({ _meta, requestState, inputResponses, ...params }: JsonObject): string {
+function digestOfCall({ _meta, requestState, inputResponses, ...params }: JsonObject): string {
   return digestOf(params)
 }

@@ -32,27 +32,44 @@ export async function respond(
   acceptsEvents: boolean,
 ): Promise<EndpointResponse> {
   const queue: string[] = []
-  let wake = () => {}
-  let interrupt: (answer: Answer) => void = () => {}
   let isOver = false
-  const interrupted = new Promise<Answer>((resolve) => {
-    interrupt = resolve
-  })
+  let answered: Answer | undefined
+  let failed: { readonly reason: unknown } | undefined
+  let notify = () => {}
+  const finish = (answer: Answer) => {
+    answered ??= answer
+    notify()
+  }
   const channel: Channel = {
     send(json) {
       if (isOver || !acceptsEvents || queue.length >= MAX_QUEUED) return
       queue.push(json)
-      wake()
+      notify()
     },
-    interrupt,
+    interrupt: finish,
   }
-  const answer = Promise.race([work(channel), interrupted])
-  const nextEvent = () =>
-    new Promise<Answer | 'event'>((resolve) => {
-      if (queue.length > 0) resolve('event')
-      else wake = () => resolve('event')
-    })
-  const first = acceptsEvents ? await firstOf([answer, nextEvent()], SILENCE_MS) : await answer
+  work(channel).then(finish, (reason: unknown) => {
+    failed = { reason }
+    notify()
+  })
+  const hasNews = () => queue.length > 0 || answered !== undefined || failed !== undefined
+
+  /** Waits for events or the answer; if there may be events, not for long. */
+  async function nextOf(): Promise<Answer | 'event' | undefined> {
+    if (!hasNews())
+      await new Promise<void>((resolve) => {
+        const timer = acceptsEvents ? setTimeout(resolve, SILENCE_MS).unref() : undefined
+        notify = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+      })
+    if (queue.length > 0) return 'event'
+    if (answered === undefined && failed !== undefined) throw failed.reason
+    return answered
+  }
+
+  const first = await nextOf()
   if (typeof first === 'object') return toJsonResponse(first)
   return { status: 200, stream: stream() }
 
@@ -60,10 +77,9 @@ export async function respond(
     try {
       for (;;) {
         for (let json = queue.shift(); json !== undefined; json = queue.shift()) yield toEvent(json)
-        const next = await firstOf([answer, nextEvent()], SILENCE_MS)
+        const next = await nextOf()
         if (next === undefined) yield KEEP_ALIVE
         if (typeof next !== 'object') continue
-        for (const json of queue.splice(0)) yield toEvent(json)
         if (typeof next.message === 'string') yield toEvent(next.message)
         else if (next.message !== undefined) yield* toEventParts(next.message)
         return
@@ -97,19 +113,6 @@ async function* toEventParts(bytes: Bytes): AsyncGenerator<string | Uint8Array, 
 function withoutLineEnds(chunk: Buffer): Buffer {
   if (!chunk.includes(0x0a) && !chunk.includes(0x0d)) return chunk
   return Buffer.from(chunk.map((byte) => (byte === 0x0a || byte === 0x0d ? 0x20 : byte)))
-}
-
-/** Resolves to the first of them, or to undefined after a time. */
-async function firstOf<Value>(promises: readonly Promise<Value>[], ms: number): Promise<Value | undefined> {
-  let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, ms, undefined).unref()
-  })
-  try {
-    return await Promise.race([...promises, timeout])
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
 /** Reads a message to its end. */

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import type { Account, JsonObject, RecordStore } from '../../../core/contract/index.ts'
 import { mcpError } from '../errors.ts'
 import type { SessionSlot, UpstreamSession } from '../upstream/upstream.ts'
@@ -113,5 +113,5 @@ export function ownerOf({ userId, keyId, identity }: Account): string {
 }
 
 export function digest(text: string): string {
-  return createHash('sha256').update(text).digest('base64url')
+  return hash('sha256', text, 'base64url')
 }

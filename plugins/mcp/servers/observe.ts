@@ -14,7 +14,7 @@ import type { ToolServers } from '../../../projections/tool-servers.ts'
 import { findInstructions } from './checks.ts'
 import type { ServedTool, ToolCatalog, ToolDefinition, Unserved } from './list-tools.ts'
 import { type ListedTool, type ParsedDefinitions, parseDefinitions } from './parse-definitions.ts'
-import type { ToolServer, ToolServerState } from './state.ts'
+import { isSameTransport, type ToolServer, type ToolServerState } from './state.ts'
 
 export interface ObserveServices {
   readonly servers: ToolServerState
@@ -36,7 +36,7 @@ export interface ObservedTools extends ToolCatalog {
 
 /** What this process has last seen of a server. */
 interface Observed {
-  readonly transport: string
+  readonly transport: ToolServer['transport']
   readonly tools: ReadonlyMap<string, ListedTool>
 }
 
@@ -93,7 +93,7 @@ export function createObservedTools(services: ObserveServices): ObservedTools {
 
   function note(server: ToolServer, tools: readonly ListedTool[]): void {
     const byName = new Map(tools.map((tool) => [tool.name, tool]))
-    observed.set(String(server.id), { transport: JSON.stringify(server.transport), tools: byName })
+    observed.set(String(server.id), { transport: server.transport, tools: byName })
   }
 
   function toServed(server: ToolServer, listed: ListedTool): ServedTool | Exclude<Unserved, 'unknown'> {
@@ -128,7 +128,7 @@ export function createObservedTools(services: ObserveServices): ObservedTools {
     },
     tool(server, name) {
       const known = observed.get(String(server.id))
-      if (known?.transport !== JSON.stringify(server.transport)) return 'unknown'
+      if (known === undefined || !isSameTransport(known.transport, server.transport)) return 'unknown'
       const listed = known.tools.get(name)
       return listed === undefined ? 'unknown' : toServed(server, listed)
     },

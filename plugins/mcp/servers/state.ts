@@ -25,6 +25,11 @@ export type Transport =
       readonly program: Pick<ProgramServerSettings, 'command' | 'cwd' | 'env'>
     }
 
+/** Whether a server is still reached in the same way. */
+export function isSameTransport(a: object, b: object): boolean {
+  return a === b || JSON.stringify(a) === JSON.stringify(b)
+}
+
 /** A tool server: one that operators manage, or a program of the settings file. */
 export interface ToolServer extends ToolServerPolicy {
   /** Of a program, its name. */

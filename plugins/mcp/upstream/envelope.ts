@@ -142,9 +142,14 @@ export function textResult(json: string): ResultBody {
     },
     isShort: async (maxBytes) => json.length <= maxBytes,
     async *message(id, members) {
-      yield Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":${insertMembers(json, members)}}`)
+      yield Buffer.from(toMessage(json, id, members))
     },
   }
+}
+
+/** The message for a result whose text is known; see `ResultBody.message`. */
+export function toMessage(json: string, id: string, members: string): string {
+  return `{"jsonrpc":"2.0","id":${id},"result":${insertMembers(json, members)}}`
 }
 
 function insertMembers(json: string, members: string): string {

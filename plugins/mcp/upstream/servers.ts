@@ -6,6 +6,7 @@ import { createPool } from '../../../providers/shared/connection.ts'
 import { fetchWhole } from '../../../providers/shared/http.ts'
 import { mcpError } from '../errors.ts'
 import type { AddressGuard } from '../servers/addresses.ts'
+import { isSameTransport } from '../servers/state.ts'
 import { createAuthorize, type PostForm, type ReadSecret, type ServerAuth } from './credentials.ts'
 import type { Outcome } from './envelope.ts'
 import { createHttpUpstream } from './http-upstream.ts'
@@ -53,7 +54,8 @@ const MAX_TOKEN_BYTES = 256 * 1024
 interface OpenUpstream {
   readonly upstream: Upstream
   /** What it was opened for: a change opens another one. */
-  readonly transport: string
+  readonly transport: Transport
+  readonly timeoutMs: number | null
   running: number
 }
 
@@ -106,11 +108,13 @@ export function createUpstreams({
   }
 
   function find(server: ReachableServer): OpenUpstream {
-    const transport = JSON.stringify([server.transport, server.timeoutMs])
+    const { transport, timeoutMs } = server
     const known = open.get(server.name)
-    if (known?.transport === transport) return known
-    if (known !== undefined) closeLater(known)
-    const opened = { upstream: openUpstream(server), transport, running: 0 }
+    if (known !== undefined) {
+      if (known.timeoutMs === timeoutMs && isSameTransport(known.transport, transport)) return known
+      closeLater(known)
+    }
+    const opened = { upstream: openUpstream(server), transport, timeoutMs, running: 0 }
     open.set(server.name, opened)
     return opened
   }

@@ -2,11 +2,7 @@ import { expect } from 'chai'
 import type { JsonValue } from '../../../../core/contract/index.ts'
 import type { ClientContext } from '../../../../plugins/mcp/front/client-context.ts'
 import { createMailbox } from '../../../../plugins/mcp/front/mailbox.ts'
-import {
-  createParkedCalls,
-  digestOfCall,
-  type ParkableCall,
-} from '../../../../plugins/mcp/front/parked-calls.ts'
+import { createParkedCalls, type ParkableCall } from '../../../../plugins/mcp/front/parked-calls.ts'
 import { type Answer, resultAnswer } from '../../../../plugins/mcp/front/respond.ts'
 import { ownerOf } from '../../../../plugins/mcp/front/sessions.ts'
 
@@ -42,7 +38,7 @@ async function park(calls: ReturnType<typeof createParkedCalls>): Promise<string
       channel: { send: () => undefined, interrupt: resolve },
       id: 1,
       owner: ownerOf(context.caller.account),
-      digest: digestOfCall(PARAMS),
+      params: PARAMS,
       finished: Promise.resolve({ status: 200, message: undefined }),
       answer: undefined,
       attach: () => undefined,
