@@ -44,8 +44,7 @@ export function createRoutes(): Routes {
   const routes: Route[] = []
   const earlierRoutes = createRouteIndex()
   // Compiling the paths takes a tenth of a start, and inference requests do not need the router.
-  const router = lazy(() => createRouter(routes))
-  const dispatch = lazy(() => router().routes() as unknown as GatewayMiddleware)
+  const routers = lazy(() => createRouters(routes))
   const exactPaths = lazy(() => collectExactPaths(routes))
 
   return {
@@ -64,14 +63,38 @@ export function createRoutes(): Routes {
     },
     dispatch(ctx, next) {
       const own = exactPaths().get(ctx.path)
-      if (own === undefined || own.methods.includes(ctx.method)) return dispatch()(ctx, next)
+      if (own === undefined || own.methods.includes(ctx.method)) return routers().dispatch(ctx, next)
       // In `/v1/responses/compact`, `compact` is no id for the methods of `/v1/responses/{id}`.
       Object.assign(ctx, { matched: [own] })
       return next()
     },
-    hasPath: (path) => router().stack.some((route) => route.match(path)),
-    prepare: () => void dispatch(),
+    hasPath: (path) =>
+      routers()
+        .find(path)
+        .stack.some((route) => route.match(path)),
+    prepare: () => void routers(),
   }
+}
+
+/** Creates a router for each beginning of a path, since a router tries one route after the other. */
+function createRouters(routes: readonly Route[]) {
+  const beginningOf = (path: string) => path.split('/', 2)[1] ?? ''
+  /** Undefined if the route may serve paths that begin otherwise. */
+  const fixedBeginningOf = ({ path }: Route) =>
+    PLAIN_PATH.test(path) && !path.startsWith('/:') ? beginningOf(path) : undefined
+  const toRouter = (own: readonly Route[]) => {
+    const router = createRouter(own)
+    return { router, dispatch: router.routes() as unknown as GatewayMiddleware }
+  }
+  const others = toRouter(routes.filter((route) => fixedBeginningOf(route) === undefined))
+  const byBeginning = new Map<string | undefined, ReturnType<typeof toRouter>>()
+  for (const beginning of new Set(routes.map(fixedBeginningOf))) {
+    const isOwn = (route: Route) => [undefined, beginning].includes(fixedBeginningOf(route))
+    byBeginning.set(beginning, toRouter(routes.filter(isOwn)))
+  }
+  const find = (path: string) => byBeginning.get(beginningOf(path)) ?? others
+  const dispatch: GatewayMiddleware = (ctx, next) => find(ctx.path).dispatch(ctx, next)
+  return { dispatch, find: (path: string) => find(path).router }
 }
 
 /** Paths are exact: proxies in front of the gateway match them by letter case and trailing slash, too. */

@@ -14,7 +14,7 @@ import type { ToolServers } from '../../../projections/tool-servers.ts'
 import { findInstructions } from './checks.ts'
 import type { ServedTool, ToolCatalog, ToolDefinition, Unserved } from './list-tools.ts'
 import { type ListedTool, type ParsedDefinitions, parseDefinitions } from './parse-definitions.ts'
-import { isSameTransport, type ToolServer, type ToolServerState } from './state.ts'
+import type { ToolServer, ToolServerState } from './state.ts'
 
 export interface ObserveServices {
   readonly servers: ToolServerState
@@ -128,7 +128,7 @@ export function createObservedTools(services: ObserveServices): ObservedTools {
     },
     tool(server, name) {
       const known = observed.get(String(server.id))
-      if (known === undefined || !isSameTransport(known.transport, server.transport)) return 'unknown'
+      if (known?.transport !== server.transport) return 'unknown'
       const listed = known.tools.get(name)
       return listed === undefined ? 'unknown' : toServed(server, listed)
     },

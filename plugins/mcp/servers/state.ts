@@ -25,16 +25,12 @@ export type Transport =
       readonly program: Pick<ProgramServerSettings, 'command' | 'cwd' | 'env'>
     }
 
-/** Whether a server is still reached in the same way. */
-export function isSameTransport(a: object, b: object): boolean {
-  return a === b || JSON.stringify(a) === JSON.stringify(b)
-}
-
 /** A tool server: one that operators manage, or a program of the settings file. */
 export interface ToolServer extends ToolServerPolicy {
   /** Of a program, its name. */
   readonly id: ToolServerId
   readonly name: string
+  /** The same object until it changes. */
   readonly transport: Transport
 }
 
@@ -59,6 +55,11 @@ export function createToolServerState(
   let known: { readonly position: number; readonly byName: ReadonlyMap<string, ToolServer> } | undefined
   let sorted: readonly ToolServer[] = []
 
+  function transportOf(name: string, transport: Transport): Transport {
+    const before = known?.byName.get(name)?.transport
+    return JSON.stringify(before) === JSON.stringify(transport) ? (before ?? transport) : transport
+  }
+
   function byName(): ReadonlyMap<string, ToolServer> {
     const position = servers.position()
     if (known?.position === position) return known.byName
@@ -66,7 +67,12 @@ export function createToolServerState(
       const isOther = servers.named(name)?.id !== id
       return isOther
         ? []
-        : [[name, { id, name, ...toPolicy(rest), transport: { type: 'http', url, auth } }] as const]
+        : [
+            [
+              name,
+              { id, name, ...toPolicy(rest), transport: transportOf(name, { type: 'http', url, auth }) },
+            ] as const,
+          ]
     })
     const byName: ReadonlyMap<string, ToolServer> = new Map<string, ToolServer>([...managed, ...fixed])
     sorted = [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1))

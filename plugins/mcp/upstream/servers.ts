@@ -6,7 +6,6 @@ import { createPool } from '../../../providers/shared/connection.ts'
 import { fetchWhole } from '../../../providers/shared/http.ts'
 import { mcpError } from '../errors.ts'
 import type { AddressGuard } from '../servers/addresses.ts'
-import { isSameTransport } from '../servers/state.ts'
 import { createAuthorize, type PostForm, type ReadSecret, type ServerAuth } from './credentials.ts'
 import type { Outcome } from './envelope.ts'
 import { createHttpUpstream } from './http-upstream.ts'
@@ -22,6 +21,7 @@ export type Transport =
 /** A server that calls can be sent to. */
 export interface ReachableServer {
   readonly name: string
+  /** The same object until it changes. */
   readonly transport: Transport
   /** Null: the limits of the settings. */
   readonly timeoutMs: number | null
@@ -110,10 +110,8 @@ export function createUpstreams({
   function find(server: ReachableServer): OpenUpstream {
     const { transport, timeoutMs } = server
     const known = open.get(server.name)
-    if (known !== undefined) {
-      if (known.timeoutMs === timeoutMs && isSameTransport(known.transport, transport)) return known
-      closeLater(known)
-    }
+    if (known?.transport === transport && known.timeoutMs === timeoutMs) return known
+    if (known !== undefined) closeLater(known)
     const opened = { upstream: openUpstream(server), transport, timeoutMs, running: 0 }
     open.set(server.name, opened)
     return opened
