@@ -6,6 +6,7 @@ import { McpSettings } from './mcp-schema.ts'
 import { ModelRowSchema, ProviderId } from './model-schema.ts'
 import { PluginChanges, PluginListEntry } from './plugin-list-schema.ts'
 import { ProviderRow } from './provider-schema.ts'
+import { RateLimitSettings } from './rate-limit-schema.ts'
 import { Milliseconds, Port } from './schema-types.ts'
 import { TimeoutSettings } from './timeout-schema.ts'
 
@@ -135,9 +136,6 @@ const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'
 
 const Weight = Type.Number({ exclusiveMinimum: 0 })
 const ModeWeightsSchema = StrictObject({ cost: Weight, quality: Weight, latency: Weight })
-
-const RequestLimit = Nullable(Type.Integer({ minimum: 1 }))
-const RedisFailurePolicy = StringEnum(['allow', 'refuse'])
 
 export const SettingsSchema = Type.Object(
   {
@@ -347,25 +345,7 @@ export const SettingsSchema = Type.Object(
     identity: Type.Optional(IdentitySettings),
     mcp: McpSettings,
     ledger: LedgerSettings,
-    rate_limits: StrictObject({
-      requests_per_minute: StrictObject(
-        { free: RequestLimit, paid: RequestLimit },
-        { description: 'Per user, by plan; null disables the limit.' },
-      ),
-      tokens_per_minute: StrictObject(
-        { free: RequestLimit, paid: RequestLimit },
-        { description: 'Prompt and reply tokens per user, by plan; null disables the limit.' },
-      ),
-      max_concurrent: StrictObject(
-        { free: RequestLimit, paid: RequestLimit },
-        { description: 'Inference requests of a user at the same time, by plan; null disables the limit.' },
-      ),
-      on_redis_failure: StrictObject(
-        { free: RedisFailurePolicy, paid: RedisFailurePolicy },
-        { description: 'Whether requests that Redis cannot count are allowed or refused, by plan.' },
-      ),
-      redis_timeout_ms: Milliseconds('How long a request waits for Redis.'),
-    }),
+    rate_limits: RateLimitSettings,
     limits: StrictObject({
       body_bytes: Type.Integer({ minimum: 1024, description: 'Maximum size of a request body.' }),
       bodies_bytes: Type.Optional(

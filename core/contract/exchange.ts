@@ -239,6 +239,8 @@ export interface UserLimits {
   readonly tokensPerMinute?: RequestLimit
   /** Inference requests at the same time. */
   readonly maxConcurrent?: RequestLimit
+  /** Calls of tools, prompts and resources at `/mcp`. */
+  readonly toolCallsPerMinute?: RequestLimit
 }
 
 /** What a key is restricted to. A missing list: everything that its user may use. */

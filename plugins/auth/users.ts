@@ -39,17 +39,22 @@ interface UserServices {
   readonly planLimits?: PlanLimits
 }
 
+const LIMITS = [
+  'requests_per_minute',
+  'tokens_per_minute',
+  'max_concurrent',
+  'tool_calls_per_minute',
+] as const
+
 /** Limits by plan, as in the settings. Null: no limit. */
-export type PlanLimits = Readonly<
-  Record<'requests_per_minute' | 'tokens_per_minute' | 'max_concurrent', Readonly<Record<Plan, RequestLimit>>>
->
+export type PlanLimits = Readonly<Record<(typeof LIMITS)[number], Readonly<Record<Plan, RequestLimit>>>>
 
 /**
  * Throws 403 if a limit is above that of the plan, which those of groups without limits are. See
  * docs/decisions/operators.md, "What an operator with a scope sets stays below what was set for the group".
  */
 function checkLimits(given: Changes<typeof limitFields>, plan: Plan, planLimits: PlanLimits): void {
-  for (const name of ['requests_per_minute', 'tokens_per_minute', 'max_concurrent'] as const) {
+  for (const name of LIMITS) {
     const limit = given[toCamelCase(name) as keyof UserLimits]
     const max = planLimits[name][plan]
     if (limit === undefined || max === null || (limit !== null && limit <= max)) continue
@@ -111,7 +116,10 @@ const limitFields = {
   requests_per_minute: ownLimit('limit of requests per minute'),
   tokens_per_minute: ownLimit('limit of tokens per minute'),
   max_concurrent: ownLimit('limit of inference requests at the same time'),
+  tool_calls_per_minute: ownLimit('limit of tool calls per minute'),
 }
+
+const NO_OWN_LIMITS = Object.fromEntries(LIMITS.map((name) => [toCamelCase(name), undefined]))
 
 /** The users of the gateway. Their keys are events of them: see `keys.ts`. */
 export const users = defineResource({
@@ -142,7 +150,7 @@ export const users = defineResource({
     ...limitFields,
   },
   onlyNew: { fields: { groups: Type.Optional(initialGroups) }, prepare: prepareGroups },
-  onlyLater: ['requests_per_minute', 'tokens_per_minute', 'max_concurrent'],
+  onlyLater: LIMITS,
   shown: {
     budget: Type.Optional(BudgetTerms),
     groups: Type.Array(Type.Integer({ format: 'int64' }), { description: 'Ids of the groups of the user.' }),
@@ -180,6 +188,7 @@ export const users = defineResource({
       requestsPerMinute: 'RequestLimitChanged',
       tokensPerMinute: 'TokenLimitChanged',
       maxConcurrent: 'ConcurrencyLimitChanged',
+      toolCallsPerMinute: 'ToolCallLimitChanged',
     },
     deleted: 'UserDeleted',
     beforeDeletion: ({ id, keys }) =>
@@ -195,7 +204,7 @@ export const users = defineResource({
   /** See docs/decisions/limits.md, "Without a limit of their own, users have the plan's". */
   complete(given, before) {
     if (before === undefined || Object.keys(given).join() === 'name') return given
-    return { requestsPerMinute: undefined, tokensPerMinute: undefined, maxConcurrent: undefined, ...given }
+    return { ...NO_OWN_LIMITS, ...given }
   },
   warn: (before, after, { rules }) => listSuspendedRules(before.plan, after.plan, rules.of(after.id)),
 })

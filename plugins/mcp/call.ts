@@ -79,9 +79,11 @@ export async function callTool(services: CallServices, call: PreparedCall): Prom
       arguments: args,
       argumentsText: call.message.argumentsText,
     })
-    notes.verdict = decision.verdict
     notes.trace.push(...decision.trace)
     notes.warnings.push(...decision.warnings)
+    // See docs/decisions/limits.md, "Calls of tools count once rules let them pass".
+    if (decision.error === undefined) await services.deciders.callLimit?.take(call.caller.account)
+    notes.verdict = decision.verdict
     if (decision.error !== undefined) throw decision.error
     notes.sentArguments = decision.argumentsText ?? '{}'
     const message = toSent(call, decision.argumentsText)

@@ -45,6 +45,11 @@ export const MCP_ERROR_CODES = {
     type: 'provider_error',
     description: 'The result of the tool exceeds a limit.',
   },
+  mcp_state_unavailable: {
+    status: 503,
+    type: 'service_unavailable_error',
+    description: 'Sessions, and what they have read, cannot be looked up at the moment.',
+  },
   mcp_session_not_found: {
     status: 404,
     type: 'not_found_error',

@@ -7,7 +7,7 @@ import { createFrontEndpoints } from './front/endpoints.ts'
 import { createMailbox } from './front/mailbox.ts'
 import { createMerged } from './front/merge.ts'
 import { createParkedCalls } from './front/parked-calls.ts'
-import { createSessions } from './front/sessions.ts'
+import { createSessions, withClearErrors } from './front/sessions.ts'
 import { createServerLists } from './lists.ts'
 import type { AddressGuard } from './servers/addresses.ts'
 import type { ListTools } from './servers/list-tools.ts'
@@ -39,7 +39,8 @@ export function openFront(options: FrontOptions): {
   readonly listTools: ListTools
   close(): Promise<void>
 } {
-  const { catalog, limits, deciders, callers, store, logger, version, stopping, origins } = options
+  const { catalog, limits, deciders, callers, logger, version, stopping, origins } = options
+  const store = withClearErrors(options.store)
   const upstreams = createUpstreams(options)
   const lists = createServerLists({ catalog, upstreams, listSeconds: limits.list_seconds })
   const sessions = createSessions(store)

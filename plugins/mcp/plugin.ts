@@ -5,6 +5,7 @@ import { GatewayState } from '../../projections/state.ts'
 import { Approvals } from '../approvals/index.ts'
 import { ToolFirewall } from '../firewall/index.ts'
 import { ToolCallLedger } from '../ledger/index.ts'
+import { ToolCallLimit } from '../rate-limit/index.ts'
 import { ToolRules } from '../tool-rules/index.ts'
 import { createToolCatalog } from './catalog.ts'
 import { createToolDecisions } from './decide-unsent.ts'
@@ -35,12 +36,13 @@ export default definePlugin({
     catalog: optional(ToolServers),
     rules: optional(ToolRules),
     firewall: optional(ToolFirewall),
+    callLimit: optional(ToolCallLimit),
     approvals: optional(Approvals),
     ledger: optional(ToolCallLedger),
   },
   provides: [ToolServerState, ToolDecisions],
   setup(_, { use, provide, logger, store, metrics }) {
-    const { state, settings, callers, rules, firewall, approvals, ledger } = use
+    const { state, settings, callers, rules, firewall, callLimit, approvals, ledger } = use
     const { servers: programs = {}, limits, secret_folder: secretFolder } = settings
     const servers = createToolServerState(state.toolServers, programs)
     provide(ToolServerState, servers)
@@ -52,7 +54,7 @@ export default definePlugin({
       ...{ callers, logger, store, limits },
       serversPosition: state.toolServers.position,
       catalog: use.catalog ?? createToolCatalog(servers, observed),
-      deciders: { rules, firewall, approvals, ledger: countCalls(ledger, metrics) },
+      deciders: { rules, firewall, callLimit, approvals, ledger: countCalls(ledger, metrics) },
       version: use.process.version,
       stopping: use.process.stopping,
       hasOtherProcesses: use.workers > 1 || Boolean(use.redis),

@@ -5,6 +5,7 @@ import {
   type CounterValue,
   GatewayError,
   PLANS,
+  type RequestLimit,
   requireAccount,
 } from '../../core/contract/index.ts'
 import { formatDuration, retryAdvice, toRetryAfterSeconds } from '../../core/http/error-words.ts'
@@ -15,42 +16,77 @@ import { limitOf, type RateLimitSettings, rateLimitError } from './settings.ts'
 
 /** Returns the phase `admit` that limits the requests per minute of each user on all endpoints. */
 export function createRequestLimit(settings: RateLimitSettings, counters: LeasedCounters, metrics: Registry) {
-  const recordOutcome = createOutcomeMetric(metrics)
+  const recordOutcome = createOutcomeMetric(metrics, {
+    name: 'signalbox_rate_limit_outcomes_total',
+    help: 'Authenticated requests by plan and outcome of the rate limit.',
+  })
   return (request: Admission): MaybePromise<void> => {
     const account = requireAccount(request)
-    return chain(
-      countRequest(request, account, counters, settings),
-      ({ outcome, error }): MaybePromise<void> => {
+    const limit = limitOf(account, account.requestsPerMinute, settings.requests_per_minute)
+    const counted = countOne(account, limit, { counters, settings, counts: 'request' })
+    return chain(counted, ({ outcome, count, error }): MaybePromise<void> => {
+      if (count !== undefined && limit !== null) setLimitHeaders(request, limit, count)
+      recordOutcome(account.plan, outcome)
+      if (error !== undefined) throw error
+    })
+  }
+}
+
+export interface ToolCallLimit {
+  /** Counts a call. Throws `rate_limit_exceeded` if the user has none left in this minute. */
+  take(account: Account): MaybePromise<void>
+}
+
+/** Limits the calls of tools per minute of each user. */
+export function createToolCallLimit(
+  settings: RateLimitSettings,
+  counters: LeasedCounters,
+  metrics: Registry,
+): ToolCallLimit {
+  const recordOutcome = createOutcomeMetric(metrics, {
+    name: 'signalbox_tool_call_limit_outcomes_total',
+    help: 'Calls of tools that rules let pass, by plan and outcome of the limit of calls per minute.',
+  })
+  return {
+    take(account) {
+      const limit = limitOf(account, account.toolCallsPerMinute, settings.tool_calls_per_minute)
+      const counted = countOne(account, limit, { counters, settings, counts: 'tool call' })
+      return chain(counted, ({ outcome, error }): MaybePromise<void> => {
         recordOutcome(account.plan, outcome)
         if (error !== undefined) throw error
-      },
-    )
+      })
+    },
   }
 }
 
 interface RateLimitDecision {
   readonly outcome: RateLimitOutcome
-  /** The error to respond with; undefined if the request is allowed. */
+  readonly count?: CounterValue
+  /** The error to respond with; undefined if it is allowed. */
   readonly error?: GatewayError
 }
 
+interface Counting {
+  readonly counters: LeasedCounters
+  readonly settings: Pick<RateLimitSettings, 'on_redis_failure'>
+  /** Names one of them in messages. */
+  readonly counts: string
+}
+
 const UNLIMITED: RateLimitDecision = { outcome: 'unlimited' }
-const ALLOWED: RateLimitDecision = { outcome: 'allowed' }
 const ALLOWED_UNCOUNTED: RateLimitDecision = { outcome: 'allowed_uncounted' }
 
-/** Counts the request, sets the rate limit headers and decides whether the request is allowed. */
-function countRequest(
-  request: Admission,
+/** Counts one, and decides whether it is allowed. */
+function countOne(
   account: Account,
-  counters: LeasedCounters,
-  settings: RateLimitSettings,
+  limit: RequestLimit,
+  { counters, settings, counts }: Counting,
 ): MaybePromise<RateLimitDecision> {
-  const limit = limitOf(account, account.requestsPerMinute, settings.requests_per_minute)
   if (limit === null) return UNLIMITED
-  const decide = (count: CounterValue): RateLimitDecision => {
-    setLimitHeaders(request, limit, count)
-    return count.total > limit ? { outcome: 'refused', error: limitExceeded(limit, count) } : ALLOWED
-  }
+  const decide = (count: CounterValue): RateLimitDecision =>
+    count.total > limit
+      ? { outcome: 'refused', count, error: limitExceeded(limit, counts, count) }
+      : { outcome: 'allowed', count }
   // Not logged here: the shared state logs once, not per request, when it becomes unavailable.
   const decideUncounted = (): RateLimitDecision =>
     settings.on_redis_failure[account.plan] === 'allow'
@@ -67,9 +103,10 @@ function setLimitHeaders({ res }: Admission, limit: number, { total, resetMs }: 
   res.setDefaultHeader('x-ratelimit-reset-requests', formatDuration(toRetryAfterSeconds(resetMs)))
 }
 
-function limitExceeded(limit: number, { resetMs }: CounterValue): GatewayError {
+function limitExceeded(limit: number, counts: string, { resetMs }: CounterValue): GatewayError {
   const retryAfter = toRetryAfterSeconds(resetMs)
-  const message = `Rate limit of ${limit} requests per minute exceeded. ${retryAdvice(retryAfter)}`
+  const what = `${limit} ${counts}${limit === 1 ? '' : 's'} per minute`
+  const message = `Rate limit of ${what} exceeded. ${retryAdvice(retryAfter)}`
   return new GatewayError('rate_limit_exceeded', message, { retryAfter })
 }
 
@@ -82,11 +119,12 @@ export function counterUnavailable(): GatewayError {
 
 const OUTCOMES = ['unlimited', 'allowed', 'refused', 'allowed_uncounted', 'refused_uncounted'] as const
 
-/** Outcomes ending in `_uncounted` mean that Redis was unavailable and the request could not be counted. */
+/** Outcomes ending in `_uncounted` mean that Redis was unavailable and nothing could be counted. */
 type RateLimitOutcome = (typeof OUTCOMES)[number]
 
-function createOutcomeMetric(metrics: Registry) {
-  const name = 'signalbox_rate_limit_outcomes_total'
-  const help = 'Authenticated requests by plan and outcome of the rate limit.'
-  return createOutcomeCounter(metrics, { name, help }, 'plan', PLANS, OUTCOMES)
+function createOutcomeMetric(
+  metrics: Registry,
+  description: { readonly name: string; readonly help: string },
+) {
+  return createOutcomeCounter(metrics, description, 'plan', PLANS, OUTCOMES)
 }

@@ -11,6 +11,7 @@ export interface RateLimitSettings {
   readonly requests_per_minute: Readonly<Record<Plan, RequestLimit>>
   readonly tokens_per_minute: Readonly<Record<Plan, RequestLimit>>
   readonly max_concurrent: Readonly<Record<Plan, RequestLimit>>
+  readonly tool_calls_per_minute: Readonly<Record<Plan, RequestLimit>>
   /** By plan: whether requests are allowed or refused while Redis is unavailable. */
   readonly on_redis_failure: Readonly<Record<Plan, 'allow' | 'refuse'>>
 }

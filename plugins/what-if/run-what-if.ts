@@ -1,5 +1,6 @@
 import { invalidParameterError } from '../../core/http/parse-call.ts'
 import { type CallerSource, rulesPositionOf } from '../../core/pipeline/inference.ts'
+import { pickLimits } from '../../projections/events/users.ts'
 import type { Policies } from '../../projections/policies.ts'
 import { allRules } from '../../projections/rules.ts'
 import type { RequestFilter } from '../ledger/index.ts'
@@ -125,7 +126,7 @@ function readCallers(
 function readCaller(userId: number, { accounts, groups, callers }: WhatIfServices): CurrentCaller | null {
   const user = accounts.user(userId)
   if (user === undefined) return null
-  const { name, plan, position, keys, budget, requestsPerMinute, tokensPerMinute, maxConcurrent } = user
+  const { name, plan, position, keys, budget } = user
   const caller = callers.snapshot({ userId, name, plan, keyId: '', position })
   return {
     userId,
@@ -140,11 +141,7 @@ function readCaller(userId: number, { accounts, groups, callers }: WhatIfService
       ...(models && { models }),
       ...(budget && { budget }),
     })),
-    limits: {
-      ...(requestsPerMinute !== undefined && { requestsPerMinute }),
-      ...(tokensPerMinute !== undefined && { tokensPerMinute }),
-      ...(maxConcurrent !== undefined && { maxConcurrent }),
-    },
+    limits: pickLimits(user),
     ...(budget && { budget }),
   }
 }

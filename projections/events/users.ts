@@ -134,6 +134,13 @@ export const userEvents = [
     fold: ({ maxConcurrent: _, ...user }: User, data, entry) => change(user, entry, pickLimits(data)),
   }),
   defineEvent({
+    type: 'ToolCallLimitChanged',
+    schema: Type.Object({ userId: Id, toolCallsPerMinute: Limit }),
+    stream: userStream,
+    audit: ofUser('limit_changed'),
+    fold: ({ toolCallsPerMinute: _, ...user }: User, data, entry) => change(user, entry, pickLimits(data)),
+  }),
+  defineEvent({
     type: 'BudgetSet',
     schema: Type.Object({ userId: Id, keyId: Type.Optional(Type.String()), budget: BudgetData }),
     stream: userStream,
@@ -205,11 +212,13 @@ function change(user: User, { revision, position }: EventEntry, changes: Partial
 }
 
 /** Omits the limits that the user does not have. */
-export function pickLimits({ requestsPerMinute, tokensPerMinute, maxConcurrent }: UserLimits): UserLimits {
+export function pickLimits(limits: UserLimits): UserLimits {
+  const { requestsPerMinute, tokensPerMinute, maxConcurrent, toolCallsPerMinute } = limits
   return {
     ...(requestsPerMinute !== undefined && { requestsPerMinute }),
     ...(tokensPerMinute !== undefined && { tokensPerMinute }),
     ...(maxConcurrent !== undefined && { maxConcurrent }),
+    ...(toolCallsPerMinute !== undefined && { toolCallsPerMinute }),
   }
 }
 

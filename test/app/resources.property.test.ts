@@ -129,6 +129,7 @@ describeResource({
           requests_per_minute: random.pick([7, null]),
           tokens_per_minute: random.pick([1000, null]),
           max_concurrent: random.pick([4, null]),
+          tool_calls_per_minute: random.pick([9, null]),
         },
   invalid: [
     { name: '', plan: 'free' },

@@ -19,7 +19,10 @@ export async function listPlugins(
   settings = '',
 ): Promise<string> {
   const file = path.join(folder, 'settings.yaml')
-  await writeFile(file, `${UNLIMITED}${settings}plugins: ${JSON.stringify(plugins)}\n`)
+  await writeFile(
+    file,
+    `${settings.includes('rate_limits:') ? '' : UNLIMITED}${settings}plugins: ${JSON.stringify(plugins)}\n`,
+  )
   return file
 }
 

@@ -143,6 +143,7 @@ const RPC_CODES: Readonly<Record<string, number>> = {
 const HTTP_CODES = new Set([
   'tool_server_not_found',
   'mcp_session_not_found',
+  'mcp_state_unavailable',
   'invalid_api_key',
   'shutting_down',
   'method_not_allowed',

@@ -1,5 +1,10 @@
 import { hash, randomBytes } from 'node:crypto'
-import type { Account, JsonObject, RecordStore } from '../../../core/contract/index.ts'
+import {
+  type Account,
+  type JsonObject,
+  type RecordStore,
+  SharedStateUnavailableError,
+} from '../../../core/contract/index.ts'
 import { mcpError } from '../errors.ts'
 import type { SessionSlot, UpstreamSession } from '../upstream/upstream.ts'
 
@@ -27,6 +32,21 @@ const IDLE_S = 3600
 
 /** A session in use is stored again after so long. */
 const REFRESH_MS = 5 * 60_000
+
+/** Makes the store fail with an error that callers understand. */
+export function withClearErrors(store: RecordStore): RecordStore {
+  const fail = (error: unknown) => {
+    if (!SharedStateUnavailableError.isInstance(error)) throw error
+    const message =
+      'The state of sessions is unavailable. A call may or may not have been made: check before you retry.'
+    throw mcpError('mcp_state_unavailable', message, { cause: error, retryAfter: 1 })
+  }
+  return {
+    get: (key) => store.get(key).catch(fail),
+    set: (key, value, seconds) => store.set(key, value, seconds).catch(fail),
+    delete: (key) => store.delete(key).catch(fail),
+  }
+}
 
 /**
  * Sessions in the store that all processes share. See docs/decisions/mcp.md, "A session belongs to its

@@ -256,8 +256,8 @@ export interface Usage {
 }
 export interface User {
   id: number; name: string; plan: 'free' | 'paid'; requests_per_minute?: number | null
-  tokens_per_minute?: number | null; max_concurrent?: number | null; budget?: BudgetTerms; groups: number[]
-  identity?: UserIdentity; created_at: string; keys: ApiKey[]
+  tokens_per_minute?: number | null; max_concurrent?: number | null; tool_calls_per_minute?: number | null
+  budget?: BudgetTerms; groups: number[]; identity?: UserIdentity; created_at: string; keys: ApiKey[]
 }
 export interface UserIdentity { issuer: string; subject: string }
 export interface Warning { code: string; message: string; scope?: 'response' | 'tool_call' | 'tool_result' }
@@ -372,6 +372,7 @@ export const FORMS = {
     requests_per_minute: { type: 'number', min: 1, max: 9007199254740991, empty: null },
     tokens_per_minute: { type: 'number', min: 1, max: 9007199254740991, empty: null },
     max_concurrent: { type: 'number', min: 1, max: 9007199254740991, empty: null },
+    tool_calls_per_minute: { type: 'number', min: 1, max: 9007199254740991, empty: null },
   },
   UserInput: { name: { required: true, maxLength: 128 }, plan: { options: ['free', 'paid'] } },
 } as const

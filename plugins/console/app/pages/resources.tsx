@@ -25,6 +25,7 @@ export const UserPages = createResourcePages<User>({
   edited: fieldsOf('UserChange', {
     ...{ plan: PLAN, requests_per_minute: LIMIT, tokens_per_minute: LIMIT },
     max_concurrent: { ...LIMIT, label: 'Requests at the same time' },
+    tool_calls_per_minute: LIMIT,
   }),
   isSetTogether: true,
   isSearched: true,

@@ -40,6 +40,7 @@ function openReplay(spentUsd = 0) {
       requests_per_minute: NO_LIMITS,
       tokens_per_minute: NO_LIMITS,
       max_concurrent: NO_LIMITS,
+      tool_calls_per_minute: NO_LIMITS,
       on_redis_failure: { free: 'refuse', paid: 'refuse' },
     },
     costOf: ({ input, output }) => (input + output) / 1000,
