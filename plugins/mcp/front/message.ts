@@ -1,6 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
-import { countNames, countValues, hasMoreValues, MAX_JSON_DEPTH } from '../../../core/util/json.ts'
+import {
+  countNames,
+  countValues,
+  endOfString,
+  hasMoreValues,
+  MAX_JSON_DEPTH,
+} from '../../../core/util/json.ts'
 import {
   CLIENT_CAPABILITIES,
   decodeHeaderText,
@@ -73,17 +79,24 @@ function parseObject(bytes: Buffer, text: string): JsonObject {
   if (countValues(value) === Number.POSITIVE_INFINITY)
     throw invalidRequest(`The message is nested more than ${MAX_JSON_DEPTH} levels deep.`)
   // Rules would see the last of two fields with a name, and the server perhaps the first.
-  if (countNames(value) !== countColons(text))
+  if (countNames(value) !== countColons(bytes))
     throw invalidRequest('An object of the message has a name twice.')
   return value
 }
 
-/** In valid JSON, a string in front of a colon is a name. */
-function countColons(json: string): number {
+/** Outside of texts, each colon of valid JSON follows a name. */
+function countColons(json: Buffer): number {
   let count = 0
-  for (const [, colon] of json.matchAll(/"(?:[^"\\]|\\.)*"(\s*:)?/g)) if (colon !== undefined) count++
+  for (let index = 0; index < json.length; index++) {
+    if (json[index] === COLON) count++
+    else if (json[index] === QUOTE) index = endOfString(json, index + 1)
+    if (index === -1) break
+  }
   return count
 }
+
+const COLON = 0x3a
+const QUOTE = 0x22
 
 /** Returns the text of the arguments, so that numbers and escapes reach the server as they are. */
 function findArguments(text: string, value: unknown): string {
