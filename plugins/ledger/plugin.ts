@@ -22,6 +22,7 @@ import { createLedgerAccess, Ledger, LedgerPeers, LedgerStore, ToolCallLedger } 
 import { createPromptEndpoints, PROMPT_ERROR_CODES } from './prompt-endpoints.ts'
 import { createLedgerReader, createLedgerUnavailableError, LEDGER_ERROR_CODES } from './reader.ts'
 import { createRequestEndpoints } from './request-endpoints.ts'
+import { createSessionEndpoints } from './session-endpoints.ts'
 import type { LedgerRecord } from './store/record.ts'
 import { type PromptSettings, toLedgerRecord, toRecordedCosts, toRecordedPrompt } from './to-record.ts'
 import { createToolCallEndpoints } from './tool-call-endpoints.ts'
@@ -217,6 +218,7 @@ export default definePlugin({
         ...createRequestEndpoints(reader),
         ...createUsageEndpoints(reader, accounts),
         ...createToolCallEndpoints(reader),
+        ...createSessionEndpoints(reader),
         ...createPromptEndpoints({
           reader,
           report: use.access.accessLog.reportPrompts,

@@ -54,7 +54,7 @@ function showRouter({ version, probability, propensity }: RouterChoice): JsonObj
   return { version, p: probability, propensity }
 }
 
-function timeOf({ id }: StoredRecord): string {
+export function timeOf({ id }: StoredRecord): string {
   return new Date(timeOfRecordId(id)).toISOString()
 }
 
@@ -81,12 +81,12 @@ interface TokenCounts {
   readonly reasoning: number
 }
 
-function showTokens({ input, cached, cacheWrite, output, reasoning }: TokenCounts): JsonObject {
+export function showTokens({ input, cached, cacheWrite, output, reasoning }: TokenCounts): JsonObject {
   return { input, cached, cache_write: cacheWrite, output, reasoning }
 }
 
 /** Exact to the last digit: dividing an integer by a power of ten rounds correctly. */
-function toDollars(nanoDollars: number): number {
+export function toDollars(nanoDollars: number): number {
   return nanoDollars / NANOS_PER_USD
 }
 

@@ -181,7 +181,7 @@ export function createToolCallEndpoints(reader: LedgerReader): readonly Endpoint
   ]
 }
 
-function showToolCall(call: StoredToolCall): JsonObject {
+export function showToolCall(call: StoredToolCall): JsonObject {
   return {
     id: call.id,
     time: call.time,

@@ -41,6 +41,14 @@ export async function createSender(gateway: RunningGateway, plan = 'paid') {
   const newResponse = async () =>
     (await user.call('POST', '/v1/responses', { input: 'Hello', user: 'somebody' })).body
 
+  /** Of the user, or of the first user of the gateway, who is in examples. */
+  const newSession = async (ofKey: string) => {
+    const id = randomUUID()
+    const headers = { authorization: `Bearer ${ofKey}`, 'x-session-id': id }
+    await gateway.call('POST', '/v1/responses', { input: 'Hello' }, headers)
+    return id
+  }
+
   /** An id of the user's own for a place where the document has one as an example. */
   async function idFor(place: string, name: string, filled: string): Promise<string | number> {
     if (name === 'policy_id' || place.startsWith('/admin/policies/{id}')) return newPolicy()
@@ -50,6 +58,7 @@ export async function createSender(gateway: RunningGateway, plan = 'paid') {
     if (place.includes('/tool-rules/{id}')) return newRule('tool', filled)
     if (place.startsWith('/v1/responses')) return (await newResponse()).id
     if (/^\/(v1|admin)\/requests/.test(place)) return (await newResponse()).x_request_id
+    if (place.includes('/sessions/')) return newSession(place.startsWith('/v1') ? key : gateway.demoKey)
     // The first event of the log, which a checkpoint must cover.
     if (place.startsWith('/admin/audit')) return 1
     if (place.startsWith('/admin/keys')) return (await user.issueKey()).id

@@ -21,6 +21,7 @@ import type {
   UsageQuery,
 } from './queries.ts'
 import type { SeriesPoint, SeriesQuery } from './read-series.ts'
+import type { SessionPage, SessionQuery, StepPage, StepQuery } from './read-sessions.ts'
 import type { LastUse } from './read-usage.ts'
 import type { LedgerRetention } from './retention.ts'
 import type { ResponseRow } from './tables.ts'
@@ -75,6 +76,9 @@ const STORE_METHODS = {
   /** Resolves when they are on disk. The same call may be saved again. */
   saveToolCalls: write<readonly NewToolCall[], void>(15_000),
   listToolCalls: read<ToolCallQuery, readonly StoredToolCall[]>(15_000),
+  listSessions: read<SessionQuery, SessionPage>(15_000),
+  /** Returns what happened in a session, in order. */
+  listSteps: read<StepQuery, StepPage>(15_000),
   /** Deletes a response for good. */
   deleteResponse: write<string, void>(5000),
 }

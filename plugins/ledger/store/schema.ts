@@ -285,7 +285,7 @@ async function addToolCalls(db: Kysely<unknown>, engine: LedgerEngine): Promise<
 
 const SESSIONS: Table = {
   columns: { user_id: 'bigint', session: 'text', first_seen: 'bigint', last_seen: 'bigint' },
-  key: ['user_id', 'session'],
+  key: ['session', 'user_id'],
   clustered: true,
 }
 

@@ -29,7 +29,7 @@ export async function noteSessions(db: Kysely<LedgerTables>, seen: readonly Seen
       .insertInto('sessions')
       .values(rows.slice(start, start + MAX_ROWS))
       .onConflict((conflict) =>
-        conflict.columns(['user_id', 'session']).doUpdateSet({
+        conflict.columns(['session', 'user_id']).doUpdateSet({
           first_seen: sql<number>`case when excluded.first_seen < sessions.first_seen
             then excluded.first_seen else sessions.first_seen end`,
           last_seen: sql<number>`case when excluded.last_seen > sessions.last_seen

@@ -17,6 +17,7 @@ import { deleteFeedbackOf, deletePromptsOf, findPrompt, readPrompts } from './pr
 import type { RequestQuery, StoredPrompt, StoredRecord } from './queries.ts'
 import { readCopies } from './read-copies.ts'
 import { readSeries } from './read-series.ts'
+import { listSessions, listSteps } from './read-sessions.ts'
 import { readLastUse, readUsage, sumCosts } from './read-usage.ts'
 import type { LedgerRecord } from './record.ts'
 import { createResponseQueries, deleteResponse, deleteResponsesOf } from './responses.ts'
@@ -106,6 +107,8 @@ function createLedgerStore(
     },
     saveToolCalls: (calls) => inTurn(() => writeToolCalls(db, cipher, calls)),
     listToolCalls: (query) => listToolCalls(db, cipher, query),
+    listSessions: (query) => listSessions(db, query),
+    listSteps: (query) => listSteps(db, query),
     saveResponse: responses.save,
     findResponse: (id) => responses.find(id, Date.now()),
     async deleteResponse(id) {

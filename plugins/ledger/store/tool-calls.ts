@@ -1,4 +1,4 @@
-import type { Kysely, SelectQueryBuilder } from 'kysely'
+import type { ExpressionBuilder, Kysely, SelectQueryBuilder } from 'kysely'
 import type { RuleOrigin, Warning } from '../../../core/contract/index.ts'
 import { insertAll } from './insert-rows.ts'
 import type { PromptCipher } from './prompt-cipher.ts'
@@ -144,7 +144,7 @@ export async function listToolCalls(
     .orderBy('id', isAscending ? 'asc' : 'desc')
     .limit(limit)
     .execute()
-  return rows.map((row) => toStored(row, withArguments ? cipher : undefined))
+  return rows.map((row) => toStoredToolCall(row, withArguments ? cipher : undefined))
 }
 
 type Selection = SelectQueryBuilder<LedgerTables, 'tool_calls', ToolCallRow>
@@ -160,14 +160,17 @@ function applyFilter(query: Selection, filter: ToolCallFilter): Selection {
   if (verdict !== undefined) found = found.where('verdict', '=', verdict)
   if (since !== undefined) found = found.where('time', '>=', since)
   if (until !== undefined) found = found.where('time', '<', until)
-  if (anyGroup !== undefined)
-    found = found.where(({ eb, or }) =>
-      or(anyGroup.map((groupId) => eb('group_ids', 'like', `%,${groupId},%`))),
-    )
+  if (anyGroup !== undefined) found = found.where(isOfGroup(anyGroup))
   return found
 }
 
-function toStored(row: ToolCallRow, cipher: PromptCipher | undefined): StoredToolCall {
+/** A condition for calls of users who were in one of the groups. */
+export function isOfGroup(groups: readonly number[]) {
+  return ({ eb, or }: ExpressionBuilder<LedgerTables, 'tool_calls'>) =>
+    or(groups.map((groupId) => eb('tool_calls.group_ids', 'like', `%,${groupId},%`)))
+}
+
+export function toStoredToolCall(row: ToolCallRow, cipher: PromptCipher | undefined): StoredToolCall {
   const { id: number, request_id: id, user_id: userId, session, server, tool, verdict, data } = row
   const encrypted = row.key_id === null || row.arguments === null ? undefined : row
   const argumentsText =

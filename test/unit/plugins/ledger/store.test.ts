@@ -15,6 +15,7 @@ import type { LedgerRecord } from '../../../../plugins/ledger/store/record.ts'
 import { DAY_MS, HOUR_MS } from '../../../../plugins/ledger/store/record-id.ts'
 import { type LedgerStore, openLedgerStore } from '../../../../plugins/ledger/store/store.ts'
 import type { LedgerTables } from '../../../../plugins/ledger/store/tables.ts'
+import type { NewToolCall } from '../../../../plugins/ledger/store/tool-calls.ts'
 import { makeFolder } from '../../../support/folders.ts'
 import { ledgerRecord } from '../../../support/ledger-records.ts'
 import { type RunningPostgres, requirePostgres } from '../../../support/postgres.ts'
@@ -226,6 +227,34 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>, itWithMany: type
       },
     ])
     expect(await store.series({ since: 0, until: NOON, stepMs: HOUR_MS })).to.deep.equal([])
+  })
+
+  it('deletes sessions with the last of what happened in them', async () => {
+    const call = (time: number): NewToolCall => ({
+      ...{ id: requestIdAt(time), time: new Date(time).toISOString(), userId: 1, keyId: 'key_1', groups: [] },
+      ...{ sessionId: 'run', server: 'files', tool: 'read', argumentsDigest: '', verdict: 'allowed' },
+      ...{ rules: [], warnings: [], requestBytes: 2, resultBytes: 4, durationMs: 1, upstreamMs: 1 },
+      ...{ rulesPosition: 1, read: [] },
+    })
+    await store.write([ledgerRecord({ time: NOON, sessionId: 'run' })])
+    await store.write([ledgerRecord({ time: NOON, sessionId: 'early' })])
+    await store.write([ledgerRecord({ time: NOON, sessionId: 'copy', shadowOf: requestIdAt(NOON) })])
+    const later = call(NOON + DAY_MS)
+    await store.saveToolCalls([later])
+    await store.saveToolCalls([later])
+    const read = async () =>
+      (await store.listSessions({ limit: 10 })).sessions.map(({ session, requests, toolCalls }) => [
+        ...[session, requests, toolCalls],
+      ])
+    expect(await read()).to.deep.equal([
+      ['run', 1, 1],
+      ['early', 1, 0],
+    ])
+    const retention = { requestDays: 90, promptDays: 30, usageDays: 400 }
+    while (await store.sweep(retention, NOON + 91 * DAY_MS));
+    expect(await read()).to.deep.equal([['run', 0, 1]])
+    while (await store.sweep(retention, NOON + 92 * DAY_MS));
+    expect(await read()).to.deep.equal([])
   })
 
   it('returns the prompts of several records', async () => {
