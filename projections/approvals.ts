@@ -10,6 +10,8 @@ export interface Approvals extends SavedProjection {
   list(): readonly Approval[]
   /** How many of a user nobody has decided about, and that have not expired. */
   pendingOf(userId: number): number
+  /** How many of all users. */
+  pending(): number
 }
 
 /** Longer than the day for which ids are unique: a new approval never gets the id of a forgotten one. */
@@ -45,6 +47,14 @@ export function createApprovals(clock: () => number = Date.now): Approvals {
     nextSweepSize = Math.max(MIN_SWEEP_SIZE, approvals.size * 2)
   }
 
+  function countPending(matches: (approval: Approval) => boolean): number {
+    let count = 0
+    const now = clock()
+    for (const approval of approvals.values())
+      if (matches(approval) && statusAt(approval, now) === 'pending') count++
+    return count
+  }
+
   return {
     name: 'approvals',
     apply(event, record) {
@@ -56,13 +66,8 @@ export function createApprovals(clock: () => number = Date.now): Approvals {
     find: (id) => approvals.get(id),
     withKey: (key) => (byKey.get(key) ?? []).flatMap((id) => approvals.get(id) ?? []),
     list: () => [...approvals.values()].reverse(),
-    pendingOf(userId) {
-      let count = 0
-      const now = clock()
-      for (const approval of approvals.values())
-        if (approval.userId === userId && statusAt(approval, now) === 'pending') count++
-      return count
-    },
+    pendingOf: (userId) => countPending((approval) => approval.userId === userId),
+    pending: () => countPending(() => true),
     save: () => [...approvals.values()].map((approval) => JSON.stringify(approval)),
     load(lines) {
       for (const line of lines) add(JSON.parse(line.toString()))

@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import { Gauge } from 'prom-client'
 import {
   definePlugin,
   optional,
@@ -47,7 +48,7 @@ export default definePlugin({
   options: approvalOptions,
   uses: { state: GatewayState, secret: optional(settingsOf<string | null>('approval_secret')) },
   provides: [Approvals],
-  setup(options: ApprovalOptions, { use: { state, secret }, provide, store, logger }) {
+  setup(options: ApprovalOptions, { use: { state, secret }, provide, store, logger, metrics }) {
     const webhook = createApprovalWebhook(options.webhook_url, secret ?? undefined, logger)
     const { accounts, approvals, writer } = state
     provide(
@@ -59,6 +60,16 @@ export default definePlugin({
         onRequested: webhook.announce,
       }),
     )
+    new Gauge({
+      name: 'signalbox_approvals_pending',
+      help: 'Tool calls that wait for the decision of an operator.',
+      // Every process knows all of them.
+      aggregator: 'max',
+      registers: [metrics],
+      collect() {
+        this.set(approvals.pending())
+      },
+    })
     const usableForSeconds = options.usable_for_seconds
     return {
       errorCodes: APPROVAL_ERROR_CODES,

@@ -44,7 +44,11 @@ const ToolCallSchema = Type.Object(
         'What became of the call. allowed and approved: it was answered. failed: it was sent, or should ' +
         'have been, and the server did not answer it with a result.',
     }),
-    error_code: Nullable(Type.String(), { description: 'Code of the error that the caller got.' }),
+    error_code: Nullable(Type.String(), {
+      description:
+        'Code of the error that the caller got; tool_server_error for an error of the server itself, ' +
+        'tool_error for a result of at most 64 KB that says isError, cancelled if the client did not wait.',
+    }),
     rules: Type.Array(
       Type.Object(
         {
@@ -62,7 +66,9 @@ const ToolCallSchema = Type.Object(
     request_bytes: Count('Bytes of the arguments.'),
     result_bytes: Count('Bytes of the result.'),
     duration_ms: Type.Number({ description: 'Milliseconds until the result was sent.' }),
-    upstream_ms: Type.Number({ description: 'Of them, milliseconds of the tool server.' }),
+    upstream_ms: Type.Number({
+      description: 'Of them, milliseconds of the tool server until its result began.',
+    }),
     rules_position: Count('Log position of the rules and definitions that decided.'),
     read: Type.Array(Type.String(), {
       description: 'Tool servers whose results the session had read before.',

@@ -5,12 +5,14 @@ import {
   type Warning,
 } from '../../core/contract/index.ts'
 import { digestOf } from '../../core/util/canonical-json.ts'
+import { parseJson } from '../../core/util/json.ts'
 import type { ToolCallRecord } from '../ledger/index.ts'
 import type { ToolCaller, ToolVerdict } from '../tool-rules/index.ts'
 import type { ServedTool, ToolServer, Unserved } from './catalog.ts'
 import { type CallKind, decideCall, nameForRules } from './decide.ts'
 import { mcpError } from './errors.ts'
 import { objectOf, parameterHeaders } from './protocol.ts'
+import { createServerTime } from './server-time.ts'
 import type { Deciders } from './services.ts'
 import { type Bytes, type Outcome, type ResultBody, textResult } from './upstream/envelope.ts'
 import type { Upstreams } from './upstream/servers.ts'
@@ -69,8 +71,8 @@ export async function callTool(services: CallServices, call: PreparedCall): Prom
   const notes: CallNotes = {
     ...{ argumentsDigest: digestOf(args), verdict: 'allowed', trace: [], warnings: [], upstreamMs: 0 },
   }
-  const record = (resultBytes: number, error?: unknown) =>
-    recordCall(services, call, notes, resultBytes, error)
+  const record = (resultBytes: number, errorCode?: string) =>
+    recordCall(services, call, notes, resultBytes, errorCode)
   const { definition } = call
   if (typeof definition === 'object') notes.revision = definition.revision
   try {
@@ -92,17 +94,26 @@ export async function callTool(services: CallServices, call: PreparedCall): Prom
     const outcome = await send(services, call, message, notes)
     if ('error' in outcome) {
       notes.verdict = 'failed'
-      record(0)
+      record(0, SERVER_ERROR)
       return outcome
     }
     const result = await inspectResult(services, call, outcome.result, notes)
     await call.noteRead()
-    return { result: recordedResult(result, record) }
+    return { result: recordedResult(call, result, record) }
   } catch (error) {
     if (notes.verdict === 'allowed' || notes.verdict === 'approved') notes.verdict = 'failed'
-    record(0, error)
+    record(0, codeOf(error, call))
     throw error
   }
+}
+
+/** The codes of errors that are the server's own: in a response, and in a result of a tool. */
+const SERVER_ERROR = 'tool_server_error'
+const TOOL_ERROR = 'tool_error'
+
+function codeOf(error: unknown, { context }: PreparedCall): string {
+  if (GatewayError.isInstance(error)) return error.code
+  return context.signal.aborted ? 'cancelled' : 'internal_error'
 }
 
 /** Returns the message with the arguments that may be sent. */
@@ -174,12 +185,12 @@ async function send(
   message: UpstreamMessage,
   notes: CallNotes,
 ): Promise<Outcome> {
-  const sentAt = performance.now()
+  const inspected = await inspectConversation(services, caller, context, notes)
+  const time = createServerTime()
   try {
-    const inspected = await inspectConversation(services, caller, context, notes)
-    return await services.upstreams.request(server, message, inspected)
+    return await services.upstreams.request(server, message, time.watch(inspected))
   } finally {
-    notes.upstreamMs = performance.now() - sentAt
+    notes.upstreamMs = time.elapsed()
   }
 }
 
@@ -230,7 +241,11 @@ async function inspectResult(
 }
 
 /** Records the call once its result was sent. */
-function recordedResult(result: ResultBody, record: (bytes: number, error?: unknown) => void): ResultBody {
+function recordedResult(
+  call: PreparedCall,
+  result: ResultBody,
+  record: (bytes: number, errorCode?: string) => void,
+): ResultBody {
   async function* message(id: string, members: string): Bytes {
     let bytes = 0
     try {
@@ -246,11 +261,19 @@ function recordedResult(result: ResultBody, record: (bytes: number, error?: unkn
     message,
     isShort: (maxBytes) => result.isShort(maxBytes),
     async text(maxBytes) {
-      const json = await result.text(maxBytes)
-      record(json.length)
+      const json = await result.text(maxBytes).catch((error: unknown) => {
+        record(0, codeOf(error, call))
+        throw error
+      })
+      record(json.length, isToolError(json) ? TOOL_ERROR : undefined)
       return json
     },
   }
+}
+
+/** Whether a tool says that it has failed. Most results are not parsed for it. */
+function isToolError(json: string): boolean {
+  return json.includes('"isError"') && objectOf(parseJson(json)).isError === true
 }
 
 function recordCall(
@@ -258,7 +281,7 @@ function recordCall(
   call: PreparedCall,
   notes: CallNotes,
   resultBytes: number,
-  error: unknown,
+  errorCode: string | undefined,
 ): void {
   if (ledger === undefined) return
   const { id, caller, sessionId, server, kind, name, message, startedAt } = call
@@ -274,7 +297,7 @@ function recordCall(
     ...(notes.revision !== undefined && { revision: notes.revision }),
     argumentsDigest: notes.argumentsDigest,
     verdict: notes.verdict,
-    ...(error !== undefined && { errorCode: GatewayError.isInstance(error) ? error.code : 'internal_error' }),
+    ...(errorCode !== undefined && { errorCode }),
     rules: notes.trace.map(({ kind: ruleKind, rule_id, name: ruleName, action, origin }) => ({
       ...{ kind: ruleKind, id: rule_id, name: ruleName, action },
       ...(origin !== undefined && { origin }),

@@ -13,7 +13,7 @@ import type { AddressGuard } from './servers/addresses.ts'
 import type { ListTools } from './servers/list-tools.ts'
 import type { Deciders } from './services.ts'
 import type { ReadSecret } from './upstream/credentials.ts'
-import { createUpstreams } from './upstream/servers.ts'
+import { createUpstreams, type Upstreams } from './upstream/servers.ts'
 import type { McpLimits } from './upstream/upstream.ts'
 
 interface FrontOptions {
@@ -37,6 +37,7 @@ interface FrontOptions {
 export function openFront(options: FrontOptions): {
   readonly endpoints: readonly Endpoint[]
   readonly listTools: ListTools
+  readonly upstreams: Pick<Upstreams, 'contacts' | 'circuits'>
   close(): Promise<void>
 } {
   const { catalog, limits, deciders, callers, logger, version, stopping, origins } = options
@@ -73,6 +74,7 @@ export function openFront(options: FrontOptions): {
       parked: createParkedCalls(mailbox),
       maxRequestBytes: limits.max_request_bytes,
     }),
+    upstreams,
     listTools: (server, signal) =>
       lists.fetchItems(server, 'tools/list', {
         caller: { userId: 0 },

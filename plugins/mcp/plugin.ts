@@ -11,7 +11,7 @@ import { createToolCatalog } from './catalog.ts'
 import { createToolDecisions } from './decide-unsent.ts'
 import { MCP_ERROR_CODES } from './errors.ts'
 import { ToolDecisions, ToolServers } from './index.ts'
-import { countCalls } from './metrics.ts'
+import { countCalls, registerServerMetrics } from './metrics.ts'
 import { openFront } from './open-front.ts'
 import { createAddressGuard } from './servers/addresses.ts'
 import { createToolServerEndpoints } from './servers/endpoints.ts'
@@ -62,6 +62,7 @@ export default definePlugin({
       addresses,
       readSecret: (reference) => readSecret(reference, secretFolder),
     })
+    registerServerMetrics(metrics, front.upstreams)
     return {
       errorCodes: MCP_ERROR_CODES,
       endpoints: [

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { AS_ADMIN, type RunningGateway } from '../support/gateway.ts'
+import { scrape } from '../support/metrics.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
 import { startWithPlugins } from '../support/plugins.ts'
 import { startSignedWebhook } from '../support/signed-webhook.ts'
@@ -69,9 +70,13 @@ describe('approvals of tool calls', () => {
       arguments: { path: '/etc/motd' },
       used_by: null,
     })
+    const pending = async () => (await scrape(gateway)).sum('signalbox_approvals_pending')
+    const waiting = await pending()
+    expect(waiting).to.be.at.least(1)
 
     const granted = await decide(asked.id, 'grant', { 'x-change-reason': 'Ticket 7' })
     expect(granted.body.data.status).to.equal('granted')
+    expect(await pending()).to.equal(waiting - 1)
     expect(await claim(user)).to.include({ id: asked.id, status: 'granted' })
     const used = await read(asked.id)
     expect(used.status).to.equal('used')

@@ -3,6 +3,7 @@ import { ProviderCall, type ResponseHead } from '../../../providers/shared/http.
 import { mcpError } from '../errors.ts'
 import { type Bytes, invalidMessage } from './envelope.ts'
 import { SseData } from './sse-data.ts'
+import type { UpstreamContext } from './upstream.ts'
 
 export type Headers = Readonly<Record<string, string>>
 
@@ -20,7 +21,10 @@ export interface PostResponse {
 /** A stream that sends nothing behind its response is given so long to end. */
 const END_MS = 1000
 
-/** Sends a message to a server and returns its response as soon as the head is there. */
+/**
+ * Sends a message to a server and returns its response as soon as the head is there. Calls `onSent` unless no
+ * connection could be made.
+ */
 export async function postMessage(
   pool: Dispatcher,
   path: string,
@@ -28,8 +32,10 @@ export async function postMessage(
   headers: Headers,
   body: string | undefined,
   signal: AbortSignal,
+  onSent?: UpstreamContext['onSent'],
 ): Promise<PostResponse> {
   signal.throwIfAborted()
+  const sentAt = performance.now()
   const call = new ProviderCall(pool, {
     ...{ method, path },
     headers: { 'accept-encoding': 'identity', ...headers },
@@ -45,6 +51,8 @@ export async function postMessage(
     detach()
     signal.throwIfAborted()
     throw unreachableError(error)
+  } finally {
+    if (call.isSent) onSent?.(sentAt)
   }
 }
 

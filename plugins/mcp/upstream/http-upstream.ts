@@ -75,7 +75,7 @@ export function createHttpUpstream(target: HttpTarget): Upstream {
   async function post(
     headers: Headers,
     body: string | undefined,
-    context: Pick<UpstreamContext, 'caller'>,
+    context: Pick<UpstreamContext, 'caller' | 'onSent'>,
     signal: AbortSignal,
     method: 'POST' | 'GET' | 'DELETE' = 'POST',
   ): Promise<PostResponse> {
@@ -86,7 +86,7 @@ export function createHttpUpstream(target: HttpTarget): Upstream {
         ...headers,
         ...(await target.authorize(context.caller, isRenewed, signal)),
       }
-      const response = await postMessage(pool, path, method, all, body, signal)
+      const response = await postMessage(pool, path, method, all, body, signal, context.onSent)
       const { status } = response.head
       if (status !== 401 && status !== 403) return response
       response.finish()
@@ -222,7 +222,10 @@ export function createHttpUpstream(target: HttpTarget): Upstream {
     return opened
   }
 
-  async function openSession(context: UpstreamContext, signal: AbortSignal): Promise<UpstreamSession> {
+  async function openSession(
+    { onSent: _, ...context }: UpstreamContext,
+    signal: AbortSignal,
+  ): Promise<UpstreamSession> {
     const { shared } = context.session
     const stored = await shared?.load()
     if (stored !== undefined) return stored

@@ -4,6 +4,7 @@ import { GatewayError } from '../../../core/contract/index.ts'
 import { createCircuitBreakers } from '../../../providers/shared/circuit.ts'
 import { createPool } from '../../../providers/shared/connection.ts'
 import { fetchWhole } from '../../../providers/shared/http.ts'
+import type { CircuitState } from '../../../providers/shared/model-breaker.ts'
 import { mcpError } from '../errors.ts'
 import type { AddressGuard } from '../servers/addresses.ts'
 import { createAuthorize, type PostForm, type ReadSecret, type ServerAuth } from './credentials.ts'
@@ -42,12 +43,28 @@ export interface Upstreams {
   describe(server: ReachableServer, context: UpstreamContext): ReturnType<Upstream['describe']>
   onListChanged(server: ReachableServer, listener: (kind: ListKind) => void): () => void
   endSession(key: string): void
+  /** Of servers that requests were sent to lately, whether the last one was answered. */
+  contacts(): Iterable<{ readonly server: string; readonly isUp: boolean }>
+  /** The circuits of servers. `isOfCaller`: it is not closed for a single caller. */
+  circuits(): Iterable<ServerCircuit>
   /** Closes the connections to servers that are no longer these. */
   retain(servers: Iterable<ReachableServer>): void
   close(): Promise<void>
 }
 
+export interface ServerCircuit {
+  readonly server: string
+  readonly state: CircuitState
+  readonly isOfCaller: boolean
+}
+
+/** Whether a server answered is forgotten after so long. */
+const CONTACT_MS = 10 * 60_000
+
 const BREAKER = { failure_ratio: 0.5, min_requests: 5, min_callers: 3, window_ms: 30_000, open_ms: 10_000 }
+
+/** Errors of a server that is away, hangs or sends what is no answer. */
+const DOWN_CODES = new Set(['tool_server_unavailable', 'tool_call_timeout'])
 
 const MAX_TOKEN_BYTES = 256 * 1024
 
@@ -57,6 +74,8 @@ interface OpenUpstream {
   readonly transport: Transport
   readonly timeoutMs: number | null
   running: number
+  /** The last request that was answered, or failed as if the server was down. */
+  contact?: { readonly isUp: boolean; readonly at: number }
 }
 
 export function createUpstreams({
@@ -112,7 +131,7 @@ export function createUpstreams({
     const known = open.get(server.name)
     if (known?.transport === transport && known.timeoutMs === timeoutMs) return known
     if (known !== undefined) closeLater(known)
-    const opened = { upstream: openUpstream(server), transport, timeoutMs, running: 0 }
+    const opened: OpenUpstream = { upstream: openUpstream(server), transport, timeoutMs, running: 0 }
     open.set(server.name, opened)
     return opened
   }
@@ -135,6 +154,19 @@ export function createUpstreams({
     }
   }
 
+  /** Notes whether the server answers. Other errors say nothing about it, nor do kept descriptions. */
+  async function noted<Value>(found: OpenUpstream, isRequest: boolean, call: () => Promise<Value>) {
+    try {
+      const value = await call()
+      if (isRequest) found.contact = { isUp: true, at: performance.now() }
+      return value
+    } catch (error) {
+      if (GatewayError.isInstance(error) && DOWN_CODES.has(error.code))
+        found.contact = { isUp: false, at: performance.now() }
+      throw error
+    }
+  }
+
   function closeLater({ upstream }: OpenUpstream): void {
     upstream
       .close()
@@ -150,15 +182,32 @@ export function createUpstreams({
       }
       found.running++
       try {
-        return await guarded(server, context, () => found.upstream.request(message, context))
+        return await guarded(server, context, () =>
+          noted(found, true, () => found.upstream.request(message, context)),
+        )
       } finally {
         found.running--
       }
     },
-    describe: (server, context) => guarded(server, context, () => find(server).upstream.describe(context)),
+    describe: (server, context) =>
+      guarded(server, context, () => {
+        const found = find(server)
+        return noted(found, false, () => found.upstream.describe(context))
+      }),
     onListChanged: (server, listener) => find(server).upstream.onListChanged(listener),
     endSession(key) {
       for (const { upstream } of open.values()) upstream.endSession(key)
+    },
+    *contacts() {
+      const since = performance.now() - CONTACT_MS
+      for (const [server, { contact }] of open)
+        if (contact !== undefined && contact.at > since) yield { server, isUp: contact.isUp }
+    },
+    *circuits() {
+      for (const { model: server, state } of breakers.circuits())
+        if (open.has(server)) yield { server, state, isOfCaller: false }
+      for (const { model: server, state } of breakers.callerCircuits())
+        if (open.has(server)) yield { server, state, isOfCaller: true }
     },
     retain(servers) {
       const names = new Set([...servers].map(({ name }) => name))

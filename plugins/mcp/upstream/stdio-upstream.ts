@@ -116,6 +116,7 @@ export function createStdioUpstream({
         timer.signal.addEventListener('abort', () => reject(timer.signal.reason))
         pending.set(id, { context, touch: timer.touch, resolve, reject })
         program.write(build(id))
+        context.onSent?.(performance.now())
       })
     } catch (error) {
       if (timer.signal.aborted && program.isRunning) cancel(id)

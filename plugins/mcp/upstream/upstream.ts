@@ -61,6 +61,8 @@ export interface UpstreamContext {
   readonly logLevel?: string | undefined
   /** Cancels the request at the server. */
   readonly signal: AbortSignal
+  /** Called with when the request was sent (`performance.now()`), once it is known to be on a connection. */
+  onSent?(sentAt: number): void
   onNotification?(method: string, params: JsonObject): void
   /** Called for a request of the server to the client. Undefined: such requests are refused. */
   onRequest?(method: string, params: JsonObject): Promise<ClientAnswer>
