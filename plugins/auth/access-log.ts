@@ -120,8 +120,11 @@ export function createAccessLog({ writer, operators, resolveAddress, logger }: A
       const { userId } = access
       if (access.type === 'deleted')
         return write({ type: 'PromptsDeleted', data: { userId, prompts: access.prompts } }, author)
-      const path = `/admin/requests/${access.requestId}/prompt`
-      const data = { read: 'prompts' as const, operation: 'readPrompt', path, query: '', userId }
+      const [operation, path] =
+        access.type === 'read'
+          ? ['readPrompt', `/admin/requests/${access.requestId}/prompt`]
+          : ['readToolCallArguments', `/admin/tool-calls/${access.callId}/arguments`]
+      const data = { read: 'prompts' as const, operation, path, query: '', userId }
       return write({ type: 'DataRead', data }, author)
     },
     reportRatings: write,

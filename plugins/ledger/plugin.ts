@@ -217,7 +217,7 @@ export default definePlugin({
       endpoints: [
         ...createRequestEndpoints(reader),
         ...createUsageEndpoints(reader, accounts),
-        ...createToolCallEndpoints(reader),
+        ...createToolCallEndpoints(reader, use.access.accessLog.reportPrompts),
         ...createSessionEndpoints(reader),
         ...createPromptEndpoints({
           reader,

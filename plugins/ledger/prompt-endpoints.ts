@@ -36,7 +36,8 @@ export function createPromptEndpoints(services: PromptServices): readonly Endpoi
           const message = `No prompt is recorded for request ${id}, or it has expired.`
           throw new GatewayError('not_found', message)
         }
-        if (prompt.unreadable !== undefined) throw createUnreadableError(prompt, prompt.unreadable)
+        if (prompt.unreadable !== undefined)
+          throw createUnreadableError(`The prompt of request ${id}`, prompt.unreadable)
         await report({ type: 'read', requestId: id, userId: prompt.userId }, author)
         return { status: 200, body: { data: showPrompt(prompt) } }
       },
@@ -69,13 +70,15 @@ export const PROMPT_ERROR_CODES = {
   prompt_unreadable: {
     status: 500,
     type: 'api_error',
-    description: 'A recorded prompt cannot be decrypted with RECORD_KEY; the message says why.',
+    description:
+      'A recorded prompt, or arguments of a call, cannot be decrypted with RECORD_KEY; the message says why.',
   },
 } as const
 
-function createUnreadableError({ requestId }: StoredPrompt, reason: string): GatewayError {
+/** `what`: the beginning of a sentence, such as "The prompt of request req_…". */
+export function createUnreadableError(what: string, reason: string): GatewayError {
   const advice = 'Add the key that it was recorded with to RECORD_KEY, and restart the gateway.'
-  const message = `The prompt of request ${requestId} cannot be decrypted: ${reason}. ${advice}`
+  const message = `${what} cannot be decrypted: ${reason}. ${advice}`
   return errorsOf(PROMPT_ERROR_CODES)('prompt_unreadable', message)
 }
 

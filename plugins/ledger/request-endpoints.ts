@@ -10,6 +10,7 @@ import {
   user,
 } from '../../core/contract/index.ts'
 import { decodeCursor, encodeCursor } from '../../core/http/pages.ts'
+import { respondWithExport } from './export-pages.ts'
 import type { LedgerReader } from './reader.ts'
 import {
   adminRequestQuery,
@@ -21,7 +22,7 @@ import {
 } from './schemas.ts'
 import { narrowRecord, toGroupFilter } from './scoped-records.ts'
 import { CSV_HEADER, showRecord, toRecordLine } from './show-record.ts'
-import type { RequestFilter, RequestQuery, StoredRecord } from './store/queries.ts'
+import type { RequestFilter, StoredRecord } from './store/queries.ts'
 import { parseTimeRange } from './time-parameter.ts'
 
 const PAGE_RESPONSE = {
@@ -102,21 +103,16 @@ async function respond(
   const narrow = (record: StoredRecord) => narrowRecord(record, scope)
   const { format = 'json', limit, cursor } = query
   const filter = { ...parseRequestFilter(query), ...caller }
-  const start = cursor === undefined ? {} : { before: decodeCursor('before', cursor) }
-  if (format === 'json') {
-    const { records, next } = await reader.list({ filter, ...start, limit: limit ?? REQUEST_PAGE.default })
-    const next_cursor = next === undefined ? null : encodeCursor('before', next)
-    return { status: 200, body: { data: records.map((record) => showRecord(narrow(record))), next_cursor } }
+  const start = cursor === undefined ? undefined : decodeCursor('before', cursor)
+  async function readPage(before: number | undefined, count: number) {
+    const page = await reader.list({ filter, ...(before !== undefined && { before }), limit: count })
+    return { rows: page.records.map(narrow), next: page.next }
   }
-  const records = readAll(reader, { filter, ...start }, limit ?? Number.POSITIVE_INFINITY)
-  // The first page is read before the response begins, so that it can still be an error.
-  const first = await records.next()
-  const { type, header, toLine } = FORMATS[format]
-  return {
-    status: 200,
-    headers: { 'content-type': type, 'content-disposition': `attachment; filename="requests.${format}"` },
-    stream: toLines(first, records, header, (record) => toLine(narrow(record))),
-  }
+  if (format !== 'json')
+    return respondWithExport(`requests.${format}`, FORMATS[format], readPage, start, limit)
+  const { rows, next } = await readPage(start, limit ?? REQUEST_PAGE.default)
+  const next_cursor = next === undefined ? null : encodeCursor('before', next)
+  return { status: 200, body: { data: rows.map(showRecord), next_cursor } }
 }
 
 const FORMATS = {
@@ -126,33 +122,6 @@ const FORMATS = {
     toLine: (record: StoredRecord) => `${JSON.stringify(showRecord(record))}\n`,
   },
   csv: { type: 'text/csv; charset=utf-8', header: CSV_HEADER, toLine: toRecordLine },
-}
-
-const EXPORT_PAGE = 500
-
-type Pages = AsyncGenerator<readonly StoredRecord[], void, undefined>
-
-/** Yields all pages, of which one is in memory at a time. */
-async function* readAll(reader: LedgerReader, query: Omit<RequestQuery, 'limit'>, limit: number): Pages {
-  let left = limit
-  for (let next = query.before; ; ) {
-    const start = next === undefined ? {} : { before: next }
-    const page = await reader.list({ ...query, ...start, limit: Math.min(EXPORT_PAGE, left) })
-    yield page.records
-    left -= page.records.length
-    if (page.next === undefined || left <= 0) return
-    next = page.next
-  }
-}
-
-async function* toLines(
-  first: IteratorResult<readonly StoredRecord[], void>,
-  pages: Pages,
-  header: string,
-  toLine: (record: StoredRecord) => string,
-): AsyncGenerator<string> {
-  if (header !== '') yield header
-  for (let page = first; !page.done; page = await pages.next()) yield page.value.map(toLine).join('')
 }
 
 /** Throws 400 that names an invalid time. */

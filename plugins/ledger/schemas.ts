@@ -217,6 +217,13 @@ export const sessionFilter = text('The session of an agent.', 'run-7')
 export const scoreBound = (description: string) =>
   Type.Optional(Type.Number({ minimum: 0, maximum: 1, description, examples: [0.5] }))
 
+export const exportFormat = Type.Optional(
+  StringEnum(['json', 'jsonl', 'csv'], {
+    default: 'json',
+    description: 'json: one page. jsonl and csv: all that pass the filters, streamed, up to limit if given.',
+  }),
+)
+
 export const requestQuery = {
   key: keyFilter,
   rule: Type.Optional(
@@ -247,12 +254,7 @@ export const requestQuery = {
     'firewall',
   ),
   ...range,
-  format: Type.Optional(
-    StringEnum(['json', 'jsonl', 'csv'], {
-      default: 'json',
-      description: 'json: one page. jsonl and csv: all requests, streamed, up to limit if it is given.',
-    }),
-  ),
+  format: exportFormat,
   ...pageQuery(REQUEST_PAGE, 'YmVmb3JlOjc'),
 }
 

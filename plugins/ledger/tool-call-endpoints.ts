@@ -5,6 +5,7 @@ import {
   GatewayError,
   type JsonObject,
   Nullable,
+  type OperatorScope,
   operator,
   type Static,
   StringEnum,
@@ -14,6 +15,7 @@ import {
 } from '../../core/contract/index.ts'
 import { decodeCursor, encodeCursor } from '../../core/http/pages.ts'
 import {
+  AnyFields,
   Count,
   NextCursor,
   pageQuery,
@@ -21,8 +23,13 @@ import {
   Timestamp,
   WarningSchema,
 } from '../../core/http/schemas.ts'
+import { toCsvLine } from '../../core/util/csv.ts'
+import type { ReportPromptAccess } from '../../projections/events/access.ts'
+import { respondWithExport } from './export-pages.ts'
+import { createUnreadableError } from './prompt-endpoints.ts'
 import type { LedgerReader } from './reader.ts'
-import { range, requestId, sessionFilter, userFilter } from './schemas.ts'
+import { exportFormat, groupFilter, range, requestId, sessionFilter, userFilter } from './schemas.ts'
+import { toGroupFilter } from './scoped-records.ts'
 import { type StoredToolCall, TOOL_CALL_VERDICTS, type ToolCallFilter } from './store/tool-calls.ts'
 import { parseTimeRange } from './time-parameter.ts'
 
@@ -32,6 +39,9 @@ const ToolCallSchema = Type.Object(
     time: Timestamp('When the tool was called.'),
     user_id: Count('Id of the user.'),
     key_id: Type.String({ description: 'Id of the key; empty for a token of an identity provider.' }),
+    group_ids: Type.Array(Type.Integer({ format: 'int64' }), {
+      description: 'Ids of the groups that the user was in.',
+    }),
     session_id: Nullable(Type.String(), { description: 'The session of the agent, if it has one.' }),
     server: Type.String({ description: 'Name of the tool server.' }),
     tool: Type.String({ description: 'Name of the tool.' }),
@@ -82,6 +92,17 @@ const ToolCallPage = Type.Object(
   { $id: 'ToolCallPage', description: 'A page of calls of tools.' },
 )
 
+const RecordedArguments = Type.Object(
+  {
+    id: Type.String({ description: 'Id of the call.' }),
+    user_id: Count('Id of the user.'),
+    server: Type.String({ description: 'Name of the tool server.' }),
+    tool: Type.String({ description: 'Name of the tool.' }),
+    arguments: AnyFields('As the client sent them, or as the firewall let them pass.'),
+  },
+  { $id: 'ToolCallArguments', description: 'The recorded arguments of a call of a tool.' },
+)
+
 const PAGE = { default: 50, max: 500 }
 
 const text = (description: string, example: string) =>
@@ -99,16 +120,19 @@ const toolCallQuery = {
     }),
   ),
   ...range,
+  format: exportFormat,
   ...pageQuery(PAGE, 'YmVmb3JlOjk'),
 }
 
 type ToolCallQueryValues = Static<TObject<typeof toolCallQuery>>
 
 /** Creates the endpoints that read calls of tools. */
-export function createToolCallEndpoints(reader: LedgerReader): readonly Endpoint[] {
-  async function list(query: ToolCallQueryValues, caller: ToolCallFilter) {
-    const { server, tool, verdict, session_id, order, cursor } = query
-    const limit = query.limit ?? PAGE.default
+export function createToolCallEndpoints(
+  reader: LedgerReader,
+  report: ReportPromptAccess,
+): readonly Endpoint[] {
+  async function list(query: ToolCallQueryValues, caller: ToolCallFilter, scope?: OperatorScope) {
+    const { server, tool, verdict, session_id, order, cursor, limit, format = 'json' } = query
     const filter = {
       ...(server !== undefined && { server }),
       ...(tool !== undefined && { tool }),
@@ -119,24 +143,37 @@ export function createToolCallEndpoints(reader: LedgerReader): readonly Endpoint
     }
     const isAscending = order === 'oldest'
     const kind = isAscending ? 'after' : 'before'
-    const start = cursor === undefined ? {} : { [kind]: decodeCursor(kind, cursor) }
     const ordered = isAscending ? { isAscending } : {}
-    const found = await reader.listToolCalls({ filter, limit: limit + 1, ...start, ...ordered })
-    const page = found.slice(0, limit)
-    const last = found.length > limit ? page.at(-1) : undefined
-    const next_cursor = last === undefined ? null : encodeCursor(kind, last.number)
-    return { status: 200, body: { data: page.map(showToolCall), next_cursor } }
+    const start = cursor === undefined ? undefined : decodeCursor(kind, cursor)
+    async function readPage(from: number | undefined, count: number) {
+      const begin = from === undefined ? {} : { [kind]: from }
+      const found = await reader.listToolCalls({ filter, limit: count + 1, ...begin, ...ordered })
+      const rows = found.slice(0, count)
+      const last = found.length > count ? rows.at(-1) : undefined
+      return { rows: rows.map((call) => narrowCall(call, scope)), next: last?.number }
+    }
+    if (format !== 'json')
+      return respondWithExport(`tool-calls.${format}`, FORMATS[format], readPage, start, limit)
+    const { rows, next } = await readPage(start, limit ?? PAGE.default)
+    const next_cursor = next === undefined ? null : encodeCursor(kind, next)
+    return { status: 200, body: { data: rows.map(showToolCall), next_cursor } }
   }
 
-  async function read(id: string, caller: ToolCallFilter) {
+  async function read(id: string, caller: ToolCallFilter, scope?: OperatorScope) {
     const [call] = await reader.listToolCalls({ filter: { id, ...caller }, limit: 1 })
     if (call === undefined)
       throw new GatewayError('not_found', `Tool call ${id} was not found or is no longer recorded.`)
-    return { status: 200, body: { data: showToolCall(call) } }
+    return { status: 200, body: { data: showToolCall(narrowCall(call, scope)) } }
   }
 
   const common = { method: 'GET', tags: ['tools'], errors: ['ledger_unavailable'] } as const
-  const pages = { 200: { description: 'A page of calls.', body: ToolCallPage } }
+  const pages = {
+    200: {
+      description: 'A page of calls, or all of them as JSON lines or CSV.',
+      body: ToolCallPage,
+      text: ['application/jsonl', 'text/csv'],
+    },
+  }
   const record = { 200: { description: 'The call.', body: data(ToolCallSchema) } }
 
   return [
@@ -166,13 +203,15 @@ export function createToolCallEndpoints(reader: LedgerReader): readonly Endpoint
       access: operator('auditor', 'filtered'),
       operationId: 'listAllToolCalls',
       summary: 'Lists the calls of tools of all users.',
-      query: { ...toolCallQuery, user: userFilter },
+      query: { ...toolCallQuery, user: userFilter, group: groupFilter },
       responses: pages,
+      audited: ({ format = 'json' }) => (format === 'json' ? undefined : 'export'),
       handle: ({ query, scope }) =>
-        list(query, {
-          ...(query.user !== undefined && { userId: query.user }),
-          ...(scope && { anyGroup: scope.groups() }),
-        }),
+        list(
+          query,
+          { ...(query.user !== undefined && { userId: query.user }), ...toAnyGroup(query.group, scope) },
+          scope,
+        ),
     }),
     endpoint({
       ...common,
@@ -182,10 +221,86 @@ export function createToolCallEndpoints(reader: LedgerReader): readonly Endpoint
       operationId: 'readAnyToolCall',
       summary: 'Returns a call of a tool.',
       responses: record,
-      handle: ({ params: { id }, scope }) => read(id, scope ? { anyGroup: scope.groups() } : {}),
+      handle: ({ params: { id }, scope }) => read(id, toAnyGroup(undefined, scope), scope),
+    }),
+    endpoint({
+      ...common,
+      path: '/admin/tool-calls/{id}/arguments',
+      access: operator('auditor', 'filtered'),
+      params: { id: requestId },
+      operationId: 'readToolCallArguments',
+      summary: 'Returns the recorded arguments of a call of a tool.',
+      description: 'Each read is an event of the audit trail.',
+      responses: { 200: { description: 'The arguments.', body: data(RecordedArguments) } },
+      errors: ['not_found', 'prompt_unreadable', 'ledger_unavailable'],
+      async handle({ params: { id }, author, scope }) {
+        const filter = { id, ...toAnyGroup(undefined, scope) }
+        const [call] = await reader.listToolCalls({ filter, limit: 1, withArguments: true })
+        if (call?.unreadable !== undefined)
+          throw createUnreadableError(`The arguments of tool call ${id}`, call.unreadable)
+        if (call?.argumentsText === undefined)
+          throw new GatewayError(
+            'not_found',
+            `No arguments are recorded for tool call ${id}, or they have expired.`,
+          )
+        const { userId, server, tool, argumentsText } = call
+        await report({ type: 'read_arguments', callId: id, userId }, author)
+        const shown = { id, user_id: userId, server, tool, arguments: JSON.parse(argumentsText) }
+        return { status: 200, body: { data: shown } }
+      },
     }),
   ]
 }
+
+/** Filters by the group of a query, within the groups of a scope. */
+function toAnyGroup(group: number | undefined, scope: OperatorScope | undefined): ToolCallFilter {
+  const { groupId, anyGroup } = toGroupFilter(group, scope)
+  if (groupId !== undefined) return { anyGroup: [groupId] }
+  return anyGroup === undefined ? {} : { anyGroup }
+}
+
+/** Leaves out the groups that are not part of the scope. */
+function narrowCall(call: StoredToolCall, scope: OperatorScope | undefined): StoredToolCall {
+  return scope ? { ...call, groups: call.groups.filter(scope.hasGroup) } : call
+}
+
+/** The columns of CSV. */
+const CSV_COLUMNS: readonly (readonly [name: string, read: (call: StoredToolCall) => unknown])[] = [
+  ['id', ({ id }) => id],
+  ['time', ({ time }) => time],
+  ['user_id', ({ userId }) => userId],
+  ['key_id', ({ keyId }) => keyId],
+  ['group_ids', ({ groups }) => groups.join(' ')],
+  ['session_id', ({ sessionId }) => sessionId],
+  ['server', ({ server }) => server],
+  ['tool', ({ tool }) => tool],
+  ['revision', ({ revision }) => revision],
+  ['arguments_digest', ({ argumentsDigest }) => argumentsDigest],
+  ['verdict', ({ verdict }) => verdict],
+  ['error_code', ({ errorCode }) => errorCode],
+  ['rules', ({ rules }) => rules.map(({ kind, id, action }) => `${kind}:${id}:${action}`).join(' ')],
+  ['request_bytes', ({ requestBytes }) => requestBytes],
+  ['result_bytes', ({ resultBytes }) => resultBytes],
+  ['duration_ms', ({ durationMs }) => toMs(durationMs)],
+  ['upstream_ms', ({ upstreamMs }) => toMs(upstreamMs)],
+  ['rules_position', ({ rulesPosition }) => rulesPosition],
+  ['read', ({ read }) => read.join(' ')],
+]
+
+const FORMATS = {
+  jsonl: {
+    type: 'application/jsonl; charset=utf-8',
+    header: '',
+    toLine: (call: StoredToolCall) => `${JSON.stringify(showToolCall(call))}\n`,
+  },
+  csv: {
+    type: 'text/csv; charset=utf-8',
+    header: toCsvLine(CSV_COLUMNS.map(([name]) => name)),
+    toLine: (call: StoredToolCall) => toCsvLine(CSV_COLUMNS.map(([, read]) => read(call))),
+  },
+}
+
+const toMs = (ms: number) => Math.round(ms * 1000) / 1000
 
 export function showToolCall(call: StoredToolCall): JsonObject {
   return {
@@ -193,6 +308,7 @@ export function showToolCall(call: StoredToolCall): JsonObject {
     time: call.time,
     user_id: call.userId,
     key_id: call.keyId,
+    group_ids: call.groups,
     session_id: call.sessionId ?? null,
     server: call.server,
     tool: call.tool,
@@ -204,8 +320,8 @@ export function showToolCall(call: StoredToolCall): JsonObject {
     warnings: call.warnings,
     request_bytes: call.requestBytes,
     result_bytes: call.resultBytes,
-    duration_ms: Math.round(call.durationMs * 1000) / 1000,
-    upstream_ms: Math.round(call.upstreamMs * 1000) / 1000,
+    duration_ms: toMs(call.durationMs),
+    upstream_ms: toMs(call.upstreamMs),
     rules_position: call.rulesPosition,
     read: call.read,
   }

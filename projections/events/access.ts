@@ -82,10 +82,14 @@ export type ReportRatingChange = (
   author: Author,
 ) => Promise<void>
 
-/** Called with each access to recorded prompts, before it is answered. If it rejects, the access fails. */
+/**
+ * Called with each access to recorded prompts and arguments of calls, before it is answered. If it rejects,
+ * the access fails.
+ */
 export type ReportPromptAccess = (
   access:
     | { readonly type: 'read'; readonly requestId: string; readonly userId: number }
+    | { readonly type: 'read_arguments'; readonly callId: string; readonly userId: number }
     | { readonly type: 'deleted'; readonly userId: number; readonly prompts: number },
   author: Author,
 ) => Promise<void> | void

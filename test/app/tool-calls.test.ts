@@ -1,11 +1,13 @@
+import { randomBytes } from 'node:crypto'
 import { Server } from '@modelcontextprotocol/server'
 import { expect } from 'chai'
 import { toolRuleBody } from '../support/bodies.ts'
-import { AS_ADMIN, type RunningGateway } from '../support/gateway.ts'
+import { type Answer, AS_ADMIN, type RunningGateway } from '../support/gateway.ts'
 import { atUrl, connectClient, startToolGateway } from '../support/mcp/gateway.ts'
 import { startModernServer, type TestServer } from '../support/mcp/servers.ts'
 import { scrape } from '../support/metrics.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
+import { newOperator } from '../support/operators.ts'
 import { newPolicy } from '../support/policies.ts'
 import { requirePostgres } from '../support/postgres.ts'
 
@@ -24,7 +26,9 @@ describe('records of tool calls', () => {
   let user: TestUser
   before(async () => {
     server = await startModernServer(createServer)
-    gateway = await startToolGateway([atUrl('files', server.url)])
+    const key = randomBytes(32).toString('base64')
+    const settings = `record_key: ${key}\nledger: { record_prompts: full }\n`
+    gateway = await startToolGateway([atUrl('files', server.url)], settings)
   })
   beforeEach(async () => {
     user = await newUser(gateway)
@@ -125,5 +129,72 @@ describe('records of tool calls', () => {
     const one = await gateway.call('GET', `/admin/tool-calls/${data[0].id}`, undefined, AS_ADMIN)
     expect(one.body.data).to.deep.equal(data[0])
     expect((await user.call('GET', '/admin/tool-calls')).status).to.equal(401)
+  })
+
+  const asAdmin = (path: string, method = 'GET') => gateway.call(method, path, undefined, AS_ADMIN)
+  const newGroup = async (name: string): Promise<number> =>
+    (await gateway.call('POST', '/admin/groups', { name }, AS_ADMIN)).body.data.id
+  const move = (method: 'PUT' | 'DELETE', group: number) =>
+    asAdmin(`/admin/groups/${group}/members/${user.id}`, method)
+  const newest = async () => (await asAdmin(`/admin/audit?kind=access&limit=1`)).body.data[0]
+
+  it('are exported as JSON lines and CSV, which is audited', async () => {
+    await call('read', 'write', 'read')
+    const { data } = await list()
+    const path = `/admin/tool-calls?user=${user.id}&order=oldest`
+    const lines = await fetch(`${gateway.url}${path}&format=jsonl`, { headers: AS_ADMIN })
+    expect(lines.headers.get('content-type')).to.equal('application/jsonl; charset=utf-8')
+    const rows = (await lines.text()).trimEnd().split('\n')
+    expect(rows.map((row) => JSON.parse(row))).to.deep.equal(data.toReversed())
+    const csv = await fetch(`${gateway.url}${path}&format=csv&limit=2`, { headers: AS_ADMIN })
+    expect(csv.headers.get('content-disposition')).to.equal('attachment; filename="tool-calls.csv"')
+    const [header = '', ...cells] = (await csv.text()).trimEnd().split('\r\n')
+    const column = (name: string) => cells.map((line) => line.split(',')[header.split(',').indexOf(name)])
+    expect(column('tool')).to.deep.equal(['read', 'write'])
+    expect(column('session_id')).to.deep.equal(['run-7', 'run-7'])
+    expect(column('id')).to.deep.equal([data[2].id, data[1].id])
+    const { event, data: noted } = await newest()
+    expect([event, noted.read, noted.path]).to.deep.equal(['read', 'export', '/admin/tool-calls'])
+  })
+
+  it('are filtered by group, within the scope of the operator', async () => {
+    const inside = await newGroup('inside')
+    const outside = await newGroup('outside')
+    const { call: asOperator } = await newOperator(gateway, 'auditor', 'Sue', { scope: { groups: [inside] } })
+    const tools = (answer: Answer) => answer.body.data.map(({ tool }: { tool: string }) => tool)
+    await move('PUT', outside)
+    await call('read')
+    await move('PUT', inside)
+    await call('write')
+    expect(tools(await asAdmin(`/admin/tool-calls?group=${outside}`))).to.deep.equal(['write', 'read'])
+    expect(tools(await asAdmin(`/admin/tool-calls?group=${inside}`))).to.deep.equal(['write'])
+    const seen = await asOperator('GET', '/admin/tool-calls')
+    expect(tools(seen)).to.deep.equal(['write'])
+    expect(seen.body.data[0].group_ids).to.deep.equal([inside])
+    expect(tools(await asOperator('GET', `/admin/tool-calls?group=${outside}`))).to.deep.equal([])
+    const [written, read] = (await list()).data
+    expect(written.group_ids).to.deep.equal([inside, outside])
+    expect((await asOperator('GET', `/admin/tool-calls/${written.id}/arguments`)).status).to.equal(200)
+    for (const path of ['', '/arguments'])
+      expect((await asOperator('GET', `/admin/tool-calls/${read.id}${path}`)).status).to.equal(404)
+  })
+
+  it('show operators the recorded arguments, which is audited, until they are deleted', async () => {
+    await call('read')
+    const [{ id }] = (await list()).data
+    const path = `/admin/tool-calls/${id}/arguments`
+    expect((await asAdmin(path)).body.data).to.deep.equal({
+      ...{ id, user_id: user.id, server: 'files', tool: 'read', arguments: { path: 'read' } },
+    })
+    const entry = await newest()
+    expect(entry).to.include({ event: 'read', user_id: user.id })
+    expect(entry.data).to.include({ read: 'prompts', operation: 'readToolCallArguments', path })
+    expect(entry.actor.type).to.equal('root')
+    expect((await user.call('GET', path)).status).to.equal(401)
+    await asAdmin(`/admin/users/${user.id}/prompts`, 'DELETE')
+    const deleted = await asAdmin(path)
+    expect([deleted.status, deleted.headers.get('x-error-code')]).to.deep.equal([404, 'not_found'])
+    expect((await newest()).event).to.equal('prompts_deleted')
+    expect((await asAdmin(`/admin/tool-calls/${id}`)).status).to.equal(200)
   })
 })

@@ -280,7 +280,7 @@ export async function listSteps(
   const shown = page.flatMap(({ id, row }) => (row === undefined ? [id] : []))
   const records = new Map((await readRecords(db, shown)).map((record) => [record.id, record]))
   const steps = page.flatMap(({ time, id, row }): SessionStep[] => {
-    if (row !== undefined) return [{ kind: 'tool_call', time, call: toStoredToolCall(row, undefined) }]
+    if (row !== undefined) return [{ kind: 'tool_call', time, call: toStoredToolCall(row) }]
     const record = records.get(id)
     return record === undefined ? [] : [{ kind: 'request', time, record }]
   })

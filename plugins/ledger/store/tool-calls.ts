@@ -1,7 +1,7 @@
 import type { ExpressionBuilder, Kysely, SelectQueryBuilder } from 'kysely'
 import type { RuleOrigin, Warning } from '../../../core/contract/index.ts'
 import { insertAll } from './insert-rows.ts'
-import type { PromptCipher } from './prompt-cipher.ts'
+import { type PromptCipher, PromptKeyError } from './prompt-cipher.ts'
 import { noteSessions } from './sessions.ts'
 import type { LedgerTables, ToolCallRow } from './tables.ts'
 
@@ -64,6 +64,8 @@ export interface NewToolCall extends ToolCallRecord {
 }
 
 export interface StoredToolCall extends NewToolCall {
+  /** Why the arguments cannot be decrypted; completes "the arguments cannot be decrypted: …". */
+  readonly unreadable?: string
   /** Increases with each recorded call. */
   readonly number: number
 }
@@ -144,7 +146,7 @@ export async function listToolCalls(
     .orderBy('id', isAscending ? 'asc' : 'desc')
     .limit(limit)
     .execute()
-  return rows.map((row) => toStoredToolCall(row, withArguments ? cipher : undefined))
+  return rows.map((row) => toStoredToolCall(row, withArguments ? (cipher ?? 'none') : undefined))
 }
 
 type Selection = SelectQueryBuilder<LedgerTables, 'tool_calls', ToolCallRow>
@@ -170,19 +172,33 @@ export function isOfGroup(groups: readonly number[]) {
     or(groups.map((groupId) => eb('tool_calls.group_ids', 'like', `%,${groupId},%`)))
 }
 
-export function toStoredToolCall(row: ToolCallRow, cipher: PromptCipher | undefined): StoredToolCall {
+/** Without `cipher`, the arguments are left out. */
+export function toStoredToolCall(row: ToolCallRow, cipher?: ArgumentCipher): StoredToolCall {
   const { id: number, request_id: id, user_id: userId, session, server, tool, verdict, data } = row
-  const encrypted = row.key_id === null || row.arguments === null ? undefined : row
-  const argumentsText =
-    encrypted &&
-    cipher?.decrypt({ keyId: row.key_id as string, data: row.arguments as Buffer }, { requestId: id, userId })
   return {
     ...JSON.parse(data),
     ...{ number, id, userId, server, tool, verdict },
     time: new Date(row.time).toISOString(),
     groups: row.group_ids === null ? [] : row.group_ids.slice(1, -1).split(',').map(Number),
     ...(session !== null && { sessionId: session }),
-    ...(argumentsText !== undefined && { argumentsText }),
+    ...(cipher !== undefined && decryptArguments(row, cipher)),
+  }
+}
+
+/** `none`: the process has no key. */
+type ArgumentCipher = PromptCipher | 'none'
+
+function decryptArguments(
+  { request_id: requestId, user_id: userId, key_id: keyId, arguments: encrypted }: ToolCallRow,
+  cipher: ArgumentCipher,
+): Pick<StoredToolCall, 'argumentsText' | 'unreadable'> {
+  if (keyId === null || encrypted === null) return {}
+  if (cipher === 'none') return { unreadable: 'RECORD_KEY is not set' }
+  try {
+    return { argumentsText: cipher.decrypt({ keyId, data: encrypted }, { requestId, userId }) }
+  } catch (error) {
+    if (!(error instanceof PromptKeyError)) throw error
+    return { unreadable: error.message }
   }
 }
 

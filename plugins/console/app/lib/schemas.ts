@@ -209,8 +209,8 @@ export interface Tokens {
   input: number; cached: number; cache_write: number; output: number; reasoning: number
 }
 export interface ToolCall {
-  id: string; time: string; user_id: number; key_id: string; session_id: string | null; server: string
-  tool: string; revision: number | null; arguments_digest: string
+  id: string; time: string; user_id: number; key_id: string; group_ids: number[]; session_id: string | null
+  server: string; tool: string; revision: number | null; arguments_digest: string
   verdict: 'allowed' | 'denied' | 'hidden' | 'pending_approval' | 'approved' | 'blocked' | 'not_served'
     | 'failed'
   error_code: string | null; rules: ToolCallRule[]; warnings: Warning[]; request_bytes: number

@@ -24,6 +24,16 @@ import { waitUntil } from '../../../support/wait.ts'
 
 const NOON = Date.UTC(2026, 2, 10, 12)
 
+/** A call of a tool in the session `run`. */
+function toolCall(time: number): NewToolCall {
+  return {
+    ...{ id: requestIdAt(time), time: new Date(time).toISOString(), userId: 1, keyId: 'key_1', groups: [] },
+    ...{ sessionId: 'run', server: 'files', tool: 'read', argumentsDigest: '', verdict: 'allowed' },
+    ...{ rules: [], warnings: [], requestBytes: 2, resultBytes: 4, durationMs: 1, upstreamMs: 1 },
+    ...{ rulesPosition: 1, read: [] },
+  }
+}
+
 describe('the ledger on SQLite', () => {
   behavesAsLedger(async () => ({ engine: 'sqlite', file: path.join(await makeFolder(), 'ledger.db') }))
 
@@ -48,6 +58,27 @@ describe('the ledger on SQLite', () => {
     expect(['lists', 'trace_rules', 'trace_slots'].map(count)).to.deep.equal([0, 0, 3])
     database.close()
     await store.close()
+  })
+
+  it('says why the arguments of calls cannot be decrypted', async () => {
+    const location = { engine: 'sqlite', file: path.join(await makeFolder(), 'ledger.db') } as const
+    const open = (key?: Buffer) =>
+      openLedgerStore(location, 'log_a', {
+        cipher: createPromptCipher(key === undefined ? [] : parseEncryptionKeys(key.toString('base64'))),
+      })
+    const [own, other] = [randomBytes(32), randomBytes(32)]
+    const read = async (key?: Buffer) => {
+      const store = await open(key)
+      const [call] = await store.listToolCalls({ filter: {}, limit: 1, withArguments: true })
+      await store.close()
+      return call
+    }
+    const store = await open(own)
+    await store.saveToolCalls([{ ...toolCall(NOON), argumentsText: '{"path":"a"}' }])
+    await store.close()
+    expect(await read(own)).to.include({ argumentsText: '{"path":"a"}' })
+    expect((await read(other))?.unreadable).to.match(/^RECORD_KEY does not have the key/)
+    expect((await read())?.unreadable).to.equal('RECORD_KEY is not set')
   })
 
   it('reads no copies from before a period to sum up what a caller has spent in it', async () => {
@@ -230,16 +261,10 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>, itWithMany: type
   })
 
   it('deletes sessions with the last of what happened in them', async () => {
-    const call = (time: number): NewToolCall => ({
-      ...{ id: requestIdAt(time), time: new Date(time).toISOString(), userId: 1, keyId: 'key_1', groups: [] },
-      ...{ sessionId: 'run', server: 'files', tool: 'read', argumentsDigest: '', verdict: 'allowed' },
-      ...{ rules: [], warnings: [], requestBytes: 2, resultBytes: 4, durationMs: 1, upstreamMs: 1 },
-      ...{ rulesPosition: 1, read: [] },
-    })
     await store.write([ledgerRecord({ time: NOON, sessionId: 'run' })])
     await store.write([ledgerRecord({ time: NOON, sessionId: 'early' })])
     await store.write([ledgerRecord({ time: NOON, sessionId: 'copy', shadowOf: requestIdAt(NOON) })])
-    const later = call(NOON + DAY_MS)
+    const later = toolCall(NOON + DAY_MS)
     await store.saveToolCalls([later])
     await store.saveToolCalls([later])
     const read = async () =>
