@@ -11,7 +11,15 @@ import type { ToolCaller, ToolVerdict } from '../tool-rules/index.ts'
 import type { ServedTool, ToolServer, Unserved } from './catalog.ts'
 import { type CallKind, decideCall, nameForRules } from './decide.ts'
 import { mcpError } from './errors.ts'
-import { objectOf, parameterHeaders } from './protocol.ts'
+import {
+  CLIENT_CAPABILITIES,
+  CLIENT_INFO,
+  LOG_LEVEL,
+  objectOf,
+  PROTOCOL_VERSION,
+  parameterHeaders,
+  type RpcErrorObject,
+} from './protocol.ts'
 import { createServerTime } from './server-time.ts'
 import type { Deciders } from './services.ts'
 import { type Bytes, type Outcome, type ResultBody, textResult } from './upstream/envelope.ts'
@@ -93,9 +101,11 @@ export async function callTool(services: CallServices, call: PreparedCall): Prom
       await requireApproval(services, call, decision.rule, message, notes)
     const outcome = await send(services, call, message, notes)
     if ('error' in outcome) {
+      const error = await inspectError(services, call, outcome.error, notes)
+      await call.noteRead()
       notes.verdict = 'failed'
       record(0, SERVER_ERROR)
-      return outcome
+      return { error }
     }
     const result = await inspectResult(services, call, outcome.result, notes)
     await call.noteRead()
@@ -181,51 +191,123 @@ async function requireApproval(
 
 async function send(
   services: CallServices,
-  { server, context, caller }: PreparedCall,
+  call: PreparedCall,
   message: UpstreamMessage,
   notes: CallNotes,
 ): Promise<Outcome> {
-  const inspected = await inspectConversation(services, caller, context, notes)
   const time = createServerTime()
   try {
-    return await services.upstreams.request(server, message, time.watch(inspected))
+    const { context, settled } = inspectConversation(services, call, notes)
+    const inspected = await inspectRest(services, call, message, notes)
+    const outcome = await services.upstreams.request(call.server, inspected, time.watch(context))
+    await settled()
+    return outcome
   } finally {
     notes.upstreamMs = time.elapsed()
   }
 }
 
-/** What server and client say to each other during the call is inspected like results and arguments. */
-async function inspectConversation(
+/** Whoever answers a call with a stream of notices gets no more of them inspected at a time. */
+const MAX_WAITING_NOTICES = 100
+
+/**
+ * What server and client say to each other during the call is inspected like results and arguments, and
+ * counts as read.
+ */
+function inspectConversation(
   { deciders: { firewall } }: CallServices,
-  caller: ToolCaller,
-  context: UpstreamContext,
+  { caller, context, noteRead }: PreparedCall,
   notes: CallNotes,
-): Promise<UpstreamContext> {
+): { readonly context: UpstreamContext; settled(): Promise<void> } {
   const { onRequest, onNotification } = context
-  if (firewall === undefined) return context
-  const readsResults = await firewall.applies(caller, 'tool_result')
-  const readsCalls = await firewall.applies(caller, 'tool_call')
-  if (!readsResults && !readsCalls) return context
   const read = async (scope: 'tool_call' | 'tool_result', value: unknown) =>
-    JSON.parse(await inspect(firewall, caller, scope, JSON.stringify(value), notes))
+    firewall?.applies(caller, scope)
+      ? JSON.parse(await inspect(firewall, caller, scope, JSON.stringify(value), notes))
+      : value
+  let last: Promise<void> = Promise.resolve()
+  let waiting = 0
   return {
-    ...context,
-    ...(onRequest && {
-      async onRequest(method: string, params: JsonObject): Promise<ClientAnswer> {
-        const answer = await onRequest(method, readsResults ? await read('tool_result', params) : params)
-        return readsCalls && 'result' in answer ? { result: await read('tool_call', answer.result) } : answer
-      },
-    }),
-    ...(onNotification && {
-      onNotification(method: string, params: JsonObject) {
-        if (!readsResults) return onNotification(method, params)
-        void read('tool_result', params).then(
-          (masked) => onNotification(method, masked),
-          () => undefined,
-        )
-      },
-    }),
+    context: {
+      ...context,
+      ...(onRequest && {
+        async onRequest(method: string, params: JsonObject): Promise<ClientAnswer> {
+          const asked = await read('tool_result', params)
+          await noteRead()
+          const answer = await onRequest(method, asked)
+          return 'result' in answer ? { result: await read('tool_call', answer.result) } : answer
+        },
+      }),
+      ...(onNotification && {
+        onNotification(method: string, params: JsonObject) {
+          if (waiting >= MAX_WAITING_NOTICES) return
+          waiting++
+          last = last
+            .then(async () => {
+              const masked = await read('tool_result', params)
+              await noteRead()
+              onNotification(method, masked)
+            })
+            .catch(() => undefined)
+            .finally(() => waiting--)
+        },
+      }),
+    },
+    settled: () => last,
   }
+}
+
+/** Members of requests whose values are the caller's, and whose names are the protocol's. */
+const NAMED = ['uri', 'ref', 'argument', 'context', 'inputResponses', 'requestState'] as const
+const INSPECTED_ELSEWHERE = new Set<string>(['name', 'arguments', '_meta', ...NAMED])
+
+/** The gateway writes these itself. */
+const OWN_META = new Set(['progressToken', PROTOCOL_VERSION, CLIENT_INFO, CLIENT_CAPABILITIES, LOG_LEVEL])
+
+/** What a request has besides its arguments is inspected like them, because a server may read it. */
+async function inspectRest(
+  { deciders: { firewall } }: CallServices,
+  { caller }: PreparedCall,
+  message: UpstreamMessage,
+  notes: CallNotes,
+): Promise<UpstreamMessage> {
+  if (!firewall?.applies(caller, 'tool_call')) return message
+  const { params } = message
+  const meta = Object.entries(objectOf(params._meta))
+  const unknown = Object.entries(params).filter(([name]) => !INSPECTED_ELSEWHERE.has(name))
+  const named = NAMED.filter((name) => params[name] !== undefined)
+  const values = [
+    Object.fromEntries(meta.filter(([name]) => !OWN_META.has(name))),
+    Object.fromEntries(unknown),
+    ...named.map((name) => params[name]),
+  ]
+  if (values.length === 2 && values.every((value) => Object.keys(value as object).length === 0))
+    return message
+  const [maskedMeta, maskedUnknown, ...masked] = JSON.parse(
+    await inspect(firewall, caller, 'tool_call', JSON.stringify(values), notes),
+  )
+  const own = meta.filter(([name]) => OWN_META.has(name))
+  const kept = Object.entries(params).filter(([name]) => name === 'name' || name === 'arguments')
+  return {
+    ...message,
+    params: {
+      ...Object.fromEntries([...kept, ...named.map((name, index) => [name, masked[index]])]),
+      ...maskedUnknown,
+      ...(params._meta !== undefined && { _meta: { ...Object.fromEntries(own), ...maskedMeta } }),
+    },
+  }
+}
+
+/** An error has texts of the server like a result. */
+async function inspectError(
+  { deciders: { firewall }, limits }: CallServices,
+  { caller }: PreparedCall,
+  { code, ...texts }: RpcErrorObject,
+  notes: CallNotes,
+): Promise<RpcErrorObject> {
+  if (!firewall?.applies(caller, 'tool_result')) return { code, ...texts }
+  const json = await textResult(JSON.stringify([texts.message, texts.data])).text(limits.max_inspected_bytes)
+  const [message, data] = JSON.parse(await inspect(firewall, caller, 'tool_result', json, notes))
+  return { code, message, ...(texts.data !== undefined && { data }) }
 }
 
 /** A result that nobody inspects is passed on as it arrives. */

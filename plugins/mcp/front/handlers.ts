@@ -279,10 +279,14 @@ async function prepareCall(
 ): Promise<PreparedCall> {
   const { requestId, startedAt, client, session, headers } = context
   const { sessions, deciders, catalog } = services
-  const sessionId = sessionOf(headers) ?? session?.key
-  // Calls of a key without a session are one session: what is forbidden after reading stays forbidden.
-  const readKey = digest(`${ownerOf(context.caller.account)} ${sessionId ?? ''}`)
-  const read = deciders.rules === undefined ? new Set<string>() : await sessions.readOf(readKey)
+  const named = sessionOf(headers)
+  const sessionId = named ?? session?.key
+  // Another name in the same session forgets nothing. Calls of a key without a session are one session: what
+  // is forbidden after reading stays forbidden.
+  const ids = session === undefined || named === undefined ? [sessionId ?? ''] : [named, session.key]
+  const readKeys = ids.map((id) => digest(`${ownerOf(context.caller.account)} ${id}`))
+  const read = deciders.rules === undefined ? new Set<string>() : await sessions.readOf(readKeys)
+  let noted: Promise<void> | undefined
   const current = catalog.find(server.name)
   if (current === undefined) throw serverNotFoundError(server.name)
   // Rules and definitions are taken together, so that the call can be decided again as of one position.
@@ -296,8 +300,9 @@ async function prepareCall(
     decidedAt: Math.max(rulesPosition, services.serversPosition()),
     context: upstream,
     async noteRead() {
-      if (deciders.rules !== undefined && !read.has(server.name))
-        await sessions.noteRead(readKey, read, server.name)
+      if (deciders.rules === undefined) return
+      noted ??= sessions.noteRead(readKeys, server.name)
+      await noted
     },
   }
 }

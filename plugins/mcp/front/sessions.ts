@@ -5,6 +5,7 @@ import {
   type RecordStore,
   SharedStateUnavailableError,
 } from '../../../core/contract/index.ts'
+import { createBoundedCache } from '../../../core/util/bounded-cache.ts'
 import { mcpError } from '../errors.ts'
 import type { SessionSlot, UpstreamSession } from '../upstream/upstream.ts'
 
@@ -26,6 +27,14 @@ interface StoredSession extends Omit<ClientSession, 'key' | 'clientInfo' | 'logL
   /** When it was stored, as a Unix time in milliseconds. */
   readonly storedAt: number
 }
+
+interface ReadServers {
+  readonly names: ReadonlySet<string>
+  readonly storedAt: number
+}
+
+const NO_NAMES: ReadonlySet<string> = new Set()
+const MAX_READ_SESSIONS = 10_000
 
 /** A session that was not used for so long has ended. */
 const IDLE_S = 3600
@@ -65,6 +74,39 @@ export function createSessions(store: RecordStore) {
 
   async function save(key: string, session: Omit<StoredSession, 'storedAt'>): Promise<void> {
     await store.set(recordOf(key), { ...session, storedAt: Date.now() } as unknown as JsonObject, IDLE_S)
+  }
+
+  /** What this process knows of sessions: processes that store at the same time could lose what others do. */
+  const reads = createBoundedCache<string, ReadServers>(MAX_READ_SESSIONS)
+
+  function knownReads(key: string): ReadServers | undefined {
+    const known = reads.get(key)
+    return known !== undefined && Date.now() - known.storedAt < IDLE_S * 1000 ? known : undefined
+  }
+
+  async function storeReads(key: string, names: ReadonlySet<string>): Promise<void> {
+    reads.set(key, { names, storedAt: Date.now() })
+    await store.set(`read:${key}`, [...names], IDLE_S)
+  }
+
+  async function loadReads(key: string): Promise<ReadonlySet<string>> {
+    const stored = await store.get(`read:${key}`)
+    const names = new Set(Array.isArray(stored) ? stored.map(String) : [])
+    const known = knownReads(key)?.names ?? NO_NAMES
+    if ([...known].every((name) => names.has(name))) return names
+    const all = new Set([...names, ...known])
+    await storeReads(key, all)
+    return all
+  }
+
+  /** Stores it again while the session is in use. */
+  async function noteRead(key: string, server: string): Promise<void> {
+    const known = knownReads(key)
+    if (known?.names.has(server) && Date.now() - known.storedAt < REFRESH_MS) return
+    reads.set(key, { names: new Set([...(known?.names ?? NO_NAMES), server]), storedAt: Date.now() })
+    const stored = await store.get(`read:${key}`)
+    const names = Array.isArray(stored) ? stored.map(String) : []
+    await storeReads(key, new Set([...names, ...(knownReads(key)?.names ?? NO_NAMES), server]))
   }
 
   return {
@@ -112,15 +154,13 @@ export function createSessions(store: RecordStore) {
         },
       }
     },
-    /** Servers whose results a session has read. */
-    async readOf(key: string): Promise<ReadonlySet<string>> {
-      const names = await store.get(`read:${key}`)
-      return new Set(Array.isArray(names) ? names.map(String) : [])
+    /** Servers whose results these sessions have read. */
+    async readOf(keys: readonly string[]): Promise<ReadonlySet<string>> {
+      const [first = NO_NAMES, ...others] = await Promise.all(keys.map(loadReads))
+      return others.length === 0 ? first : new Set([...first, ...others.flatMap((names) => [...names])])
     },
-    async noteRead(key: string, known: ReadonlySet<string>, server: string): Promise<void> {
-      const current = await store.get(`read:${key}`)
-      const names = new Set([...known, ...(Array.isArray(current) ? current.map(String) : []), server])
-      await store.set(`read:${key}`, [...names], IDLE_S)
+    async noteRead(keys: readonly string[], server: string): Promise<void> {
+      await Promise.all(keys.map((key) => noteRead(key, server)))
     },
   }
 }

@@ -198,20 +198,21 @@ class StreamedResult implements ResultBody {
       if (size > maxBytes) throw tooLargeError(maxBytes)
       chunks.push(chunk)
     }
-    const bytes = Buffer.concat(chunks)
-    const tail = this.#findTail(
-      bytes.toString('latin1', Math.max(this.#valueStart, bytes.length - TAIL_BYTES)),
-    )
-    return bytes.toString('utf8', this.#valueStart, bytes.length - tail.length)
+    const value = Buffer.concat(chunks).subarray(this.#valueStart)
+    const end = new ValueEnd().find(value)
+    this.#checkTail(end === -1 ? EMPTY : value.subarray(end))
+    return value.toString('utf8', 0, end)
   }
 
-  /** What follows the result: it ends in the brace of the message, behind its other members. */
-  #findTail(end: string): string {
-    const [tail] = TAIL.exec(end) ?? []
-    if (tail === undefined) throw invalidMessage('an incomplete message')
+  /**
+   * What follows the result may only be the brace of the message, behind its other members: a second result,
+   * or the id of another request, would reach the client.
+   */
+  #checkTail(bytes: Buffer): void {
+    const tail = bytes.length > TAIL_BYTES ? '' : bytes.toString('latin1')
+    if (!TAIL.test(tail)) throw invalidMessage('a message that is incomplete, or has more than a result')
     const isKnown = OWN_ID.test(this.#start.toString('latin1', 0, this.#valueStart)) || OWN_ID.test(tail)
     if (!isKnown) throw invalidMessage('a response to another request')
-    return tail
   }
 
   async *message(id: string, members: string): Bytes {
@@ -223,14 +224,17 @@ class StreamedResult implements ResultBody {
     let size = held.length
     const pull = async () => {
       const { value } = await this.#rest.next()
-      if (!value) return false
+      if (!value) return undefined
       size += value.length
       if (size > this.#maxBytes) throw tooLargeError(this.#maxBytes)
-      held = held.length === 0 ? value : Buffer.concat([held, value])
-      return true
+      return value
     }
     // The first member of the result must be there, because a comma depends on it.
-    while (held.length < this.#valueStart + 64 && (await pull())) {}
+    while (held.length < this.#valueStart + 64) {
+      const chunk = await pull()
+      if (chunk === undefined) break
+      held = Buffer.concat([held, chunk])
+    }
     yield Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":`)
     const value = held.subarray(this.#valueStart)
     const brace = members === '' ? -1 : (/^\s*\{/.exec(value.toString('latin1', 0, 64))?.[0].length ?? -1)
@@ -238,20 +242,64 @@ class StreamedResult implements ResultBody {
       const isEmpty = /^\s*\}/.test(value.toString('latin1', brace, brace + 64))
       yield Buffer.from(`{${members}${isEmpty ? '' : ','}`)
     }
-    held = value.subarray(Math.max(brace, 0))
-    while (await pull()) {
-      if (held.length <= TAIL_BYTES) continue
-      yield held.subarray(0, held.length - TAIL_BYTES)
-      held = held.subarray(held.length - TAIL_BYTES)
+    const valueEnd = new ValueEnd()
+    let start = Math.max(brace, 0)
+    let tail: Buffer = EMPTY
+    for (let chunk: Buffer | undefined = value; chunk !== undefined; chunk = await pull()) {
+      const end = tail.length > 0 ? 0 : valueEnd.find(chunk)
+      const part = chunk.subarray(start, end === -1 ? chunk.length : end)
+      if (part.length > 0) yield part
+      if (end !== -1) tail = Buffer.concat([tail, chunk.subarray(end)])
+      if (tail.length > TAIL_BYTES) break
+      start = 0
     }
-    const tail = this.#findTail(held.toString('latin1'))
-    yield held.subarray(0, held.length - tail.length)
+    this.#checkTail(tail)
     yield Buffer.from('}')
   }
 }
 
+/** Finds where a JSON value ends whose bytes come in chunks: at the comma or bracket behind it. */
+class ValueEnd {
+  #depth = 0
+  #isInString = false
+  /** The next byte belongs to an escape. */
+  #isEscaped = false
+
+  /** Returns -1 if the value goes on behind the chunk. */
+  find(chunk: Buffer): number {
+    let index = 0
+    while (index < chunk.length) {
+      if (this.#isInString) {
+        const start = index + (this.#isEscaped ? 1 : 0)
+        const quote = endOfString(chunk, start)
+        this.#isInString = quote === -1
+        this.#isEscaped = quote === -1 && endsInEscape(chunk, start)
+        if (quote === -1) return -1
+        index = quote + 1
+        continue
+      }
+      const byte = chunk[index] as number
+      if (byte === QUOTE) this.#isInString = true
+      else if (byte === BRACE || byte === BRACKET) this.#depth++
+      else if (byte === END_BRACE || byte === END_BRACKET) {
+        if (this.#depth === 0) return index
+        this.#depth--
+      } else if (byte === COMMA && this.#depth === 0) return index
+      index++
+    }
+    return -1
+  }
+}
+
+function endsInEscape(chunk: Buffer, start: number): boolean {
+  let backslashes = 0
+  while (chunk.length - 1 - backslashes >= start && chunk[chunk.length - 1 - backslashes] === BACKSLASH)
+    backslashes++
+  return backslashes % 2 === 1
+}
+
 /** Members with plain values, then the end of the message. */
-const TAIL = /\s*(?:,\s*"(?:jsonrpc|id)"\s*:\s*"[^"\\]*"\s*)*\}\s*$/
+const TAIL = /^(?:,\s*"(?:jsonrpc|id)"\s*:\s*"[^"\\]*"\s*)*\}\s*$/
 
 /**
  * Finds where the value of `result` begins in the beginning of a message. `other`: the message must be read
@@ -302,7 +350,11 @@ const BRACE = 0x7b
 const QUOTE = 0x22
 const COLON = 0x3a
 const COMMA = 0x2c
-const ENDS = [...SPACES, COMMA, 0x7d]
+const BACKSLASH = 0x5c
+const BRACKET = 0x5b
+const END_BRACKET = 0x5d
+const END_BRACE = 0x7d
+const ENDS = [...SPACES, COMMA, END_BRACE]
 
 function tooLargeError(maxBytes: number) {
   const message = `The result of the tool server has more than ${maxBytes} bytes. Ask for less.`
