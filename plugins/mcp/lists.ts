@@ -2,13 +2,14 @@ import type { JsonObject } from '../../core/contract/index.ts'
 import { createBoundedCache } from '../../core/util/bounded-cache.ts'
 import type { ServedTool, ToolCatalog, ToolServer } from './catalog.ts'
 import { objectOf } from './protocol.ts'
+import { isListPersonal } from './servers/state.ts'
 import { invalidMessage } from './upstream/envelope.ts'
 import { parseResult } from './upstream/revision.ts'
 import type { Upstreams } from './upstream/servers.ts'
 import type { ListKind, UpstreamContext } from './upstream/upstream.ts'
 
-/** What servers list besides tools, by method. */
-const LISTS = {
+/** What servers list, by method. */
+export const LISTS = {
   'prompts/list': { field: 'prompts', capability: 'prompts' },
   'resources/list': { field: 'resources', capability: 'resources' },
   'resources/templates/list': { field: 'resourceTemplates', capability: 'resources' },
@@ -60,10 +61,11 @@ export function createServerLists({ catalog, upstreams, listSeconds }: ListServi
   const watched = new Map<string, () => void>()
 
   /** Lists that depend on the credentials of callers are theirs alone. */
-  function keyOf({ name, transport }: ToolServer, method: ListMethod, { caller }: UpstreamContext): string {
-    const isPersonal = transport.type === 'http' && isPersonalAuth(transport.auth)
-    const whose = isPersonal ? `${caller.userId}:${caller.authorization ?? caller.token ?? ''}` : ''
-    return `${name} ${method} ${whose}`
+  function keyOf(server: ToolServer, method: ListMethod, { caller }: UpstreamContext): string {
+    const whose = isListPersonal(server)
+      ? `${caller.userId}:${caller.authorization ?? caller.token ?? ''}`
+      : ''
+    return `${server.name} ${method} ${whose}`
   }
 
   function forget(server: string, kind?: ListKind): void {
@@ -71,9 +73,7 @@ export function createServerLists({ catalog, upstreams, listSeconds }: ListServi
   }
 
   function watch(server: ToolServer): void {
-    if (watched.has(server.name)) return
-    const isPersonal = server.transport.type === 'http' && isPersonalAuth(server.transport.auth)
-    if (isPersonal) return
+    if (watched.has(server.name) || isListPersonal(server)) return
     const stop = upstreams.onListChanged(server, (kind) => {
       forget(server.name, kind)
       for (const listener of listeners) listener(server.name, kind)
@@ -150,8 +150,4 @@ export function createServerLists({ catalog, upstreams, listSeconds }: ListServi
       for (const stop of watched.values()) stop()
     },
   }
-}
-
-function isPersonalAuth(auth: { readonly type: string; readonly onBehalfOf?: string | undefined }): boolean {
-  return auth.type === 'passthrough' || auth.onBehalfOf === 'user'
 }

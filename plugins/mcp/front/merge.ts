@@ -4,7 +4,7 @@ import { errorMessage } from '../../../core/util/error-message.ts'
 import type { ToolRules } from '../../tool-rules/index.ts'
 import type { ToolServer } from '../catalog.ts'
 import { nameForRules } from '../decide.ts'
-import type { ListMethod, ServerLists } from '../lists.ts'
+import { LISTS, type ListMethod, type ServerLists } from '../lists.ts'
 import { RPC, RpcError } from '../protocol.ts'
 import type { UpstreamContext } from '../upstream/upstream.ts'
 import type { ClientContext } from './client-context.ts'
@@ -83,7 +83,7 @@ export function createMerged({ lists, rules, logger, contextFor }: MergeServices
       const items = all.flat()
       const end = start + PAGE_SIZE
       return {
-        [FIELDS[method]]: items.slice(start, end),
+        [LISTS[method].field]: items.slice(start, end),
         ...(end < items.length && { nextCursor: Buffer.from(String(end)).toString('base64url') }),
         ...(unavailable.length > 0 && { _meta: { [UNAVAILABLE]: unavailable } }),
       }
@@ -116,13 +116,6 @@ export function createMerged({ lists, rules, logger, contextFor }: MergeServices
     },
   }
 }
-
-const FIELDS = {
-  'tools/list': 'tools',
-  'prompts/list': 'prompts',
-  'resources/list': 'resources',
-  'resources/templates/list': 'resourceTemplates',
-} as const
 
 function ruledName(method: ListMethod, item: JsonObject): string {
   if (method === 'tools/list') return String(item.name)

@@ -1,7 +1,6 @@
-import type { JsonObject } from '../../../core/contract/index.ts'
-import { isJsonObject } from '../../../core/contract/index.ts'
+import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
 import type { ToolServer } from '../catalog.ts'
-import { RPC, type RpcErrorObject } from '../protocol.ts'
+import { objectOf, RPC, type RpcErrorObject } from '../protocol.ts'
 import { newUpstreamId, type Outcome } from '../upstream/envelope.ts'
 import { parseResult } from '../upstream/revision.ts'
 import type { Upstreams } from '../upstream/servers.ts'
@@ -103,15 +102,14 @@ async function readInputRequests(outcome: Outcome, { onRequest }: UpstreamContex
   if (!text.includes('input_required')) return undefined
   const { resultType, inputRequests, requestState } = parseResult(text)
   if (resultType !== 'input_required') return undefined
-  return { inputRequests: isJsonObject(inputRequests) ? inputRequests : {}, requestState }
+  return { inputRequests: objectOf(inputRequests), requestState }
 }
 
 async function askAll(requests: JsonObject, { onRequest }: UpstreamContext) {
   const inputResponses: Record<string, unknown> = {}
   for (const [name, request] of Object.entries(requests)) {
     if (!isJsonObject(request) || onRequest === undefined) continue
-    const params = isJsonObject(request.params) ? request.params : {}
-    const answer = await onRequest(String(request.method), params)
+    const answer = await onRequest(String(request.method), objectOf(request.params))
     if ('error' in answer) return answer
     inputResponses[name] = answer.result
   }

@@ -14,7 +14,7 @@ import type { ToolServers } from '../../../projections/tool-servers.ts'
 import { findInstructions } from './checks.ts'
 import type { ServedTool, ToolCatalog, ToolDefinition, Unserved } from './list-tools.ts'
 import { type ListedTool, type ParsedDefinitions, parseDefinitions } from './parse-definitions.ts'
-import type { ToolServer, ToolServerState } from './state.ts'
+import { isListPersonal, type ToolServer, type ToolServerState } from './state.ts'
 
 export interface ObserveServices {
   readonly servers: ToolServerState
@@ -179,7 +179,8 @@ function decideEvents(
         data: { ...data, ...toRevision(servers, server, tool, listed) },
       })
   }
-  if (isPersonal(server)) return events
+  // A tool that is missing in the list of one caller is not removed.
+  if (isListPersonal(server)) return events
   const names = new Set(tools.map(({ name }) => name))
   for (const tool of pinned.values())
     if (tool.removedAt === undefined && !names.has(tool.name) && isDue(tool))
@@ -203,12 +204,6 @@ function toRevision(
 /** Since somebody last decided. */
 function countUndecided({ revisions }: PinnedTool): number {
   return revisions.length - 1 - revisions.findLastIndex(({ status }) => status !== 'pending')
-}
-
-/** Whether lists depend on who asks: then a tool that is missing in one is not removed. */
-function isPersonal({ transport }: ToolServer): boolean {
-  if (transport.type !== 'http') return false
-  return transport.auth.type === 'passthrough' || transport.auth.onBehalfOf === 'user'
 }
 
 function takeBatch(events: readonly PinnedToolEvent[]): readonly PinnedToolEvent[] {

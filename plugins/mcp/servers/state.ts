@@ -20,10 +20,12 @@ export type { ToolServerId } from '../../../projections/tool-servers.ts'
 /** How a tool server is reached. */
 export type Transport =
   | { readonly type: 'http'; readonly url: string; readonly auth: ToolServerAuth }
-  | {
-      readonly type: 'program'
-      readonly program: Pick<ProgramServerSettings, 'command' | 'cwd' | 'env'>
-    }
+  | ProgramTransport
+
+export interface ProgramTransport {
+  readonly type: 'program'
+  readonly program: Pick<ProgramServerSettings, 'command' | 'cwd' | 'env'>
+}
 
 /** A tool server: one that operators manage, or a program of the settings file. */
 export interface ToolServer extends ToolServerPolicy {
@@ -32,6 +34,12 @@ export interface ToolServer extends ToolServerPolicy {
   readonly name: string
   /** The same object until it changes. */
   readonly transport: Transport
+}
+
+/** Whether the lists of a server depend on the credentials of the caller. */
+export function isListPersonal({ transport }: Pick<ToolServer, 'transport'>): boolean {
+  if (transport.type !== 'http') return false
+  return transport.auth.type === 'passthrough' || transport.auth.onBehalfOf === 'user'
 }
 
 /** All tool servers, and the definitions of their tools. */

@@ -1,28 +1,14 @@
 import { createHash } from 'node:crypto'
-import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
 import { createBoundedCache } from '../../../core/util/bounded-cache.ts'
 import { parseJson } from '../../../core/util/json.ts'
+import type { ToolServerAuth } from '../../../projections/events/tool-servers.ts'
 import { mcpError } from '../errors.ts'
+import { objectOf } from '../protocol.ts'
 import type { Headers } from './http-request.ts'
 import type { CallerCredentials } from './upstream.ts'
 
 /** Reads a secret by its reference, such as `env:NAME`. Undefined if there is none. */
 export type ReadSecret = (reference: string) => Promise<string | undefined>
-
-/** How the gateway authenticates at a server. */
-export interface ServerAuth {
-  readonly type: 'none' | 'bearer' | 'header' | 'oauth' | 'passthrough'
-  readonly secretRef?: string | undefined
-  /** With `header`: its name. */
-  readonly header?: string | undefined
-  /** With `oauth`. */
-  readonly tokenUrl?: string | undefined
-  readonly clientId?: string | undefined
-  readonly scope?: string | undefined
-  readonly resource?: string | undefined
-  /** With `oauth`: exchanges the caller's token of the identity provider, where the caller has one. */
-  readonly onBehalfOf?: 'gateway' | 'user' | undefined
-}
 
 /** Sends a form to the token endpoint of an authorization server. */
 export type PostForm = (
@@ -42,7 +28,7 @@ const NONE: Headers = {}
 
 export function createAuthorize(
   name: string,
-  auth: ServerAuth,
+  auth: ToolServerAuth,
   readSecret: ReadSecret,
   postForm: PostForm,
 ): Authorize {
@@ -73,7 +59,7 @@ const MAX_TOKENS = 10_000
 /** Gets tokens for the gateway itself, or, if the settings say so, in exchange for those of callers. */
 function createOAuth(
   name: string,
-  auth: ServerAuth,
+  auth: ToolServerAuth,
   secret: () => Promise<string>,
   postForm: PostForm,
 ): Authorize {
@@ -94,8 +80,7 @@ function createOAuth(
           }),
     })
     const { status, text } = await postForm(auth.tokenUrl ?? '', form, signal)
-    const parsed = parseJson(text)
-    const body: JsonObject = isJsonObject(parsed) ? parsed : {}
+    const body = objectOf(parseJson(text))
     if (status !== 200 || typeof body.access_token !== 'string') {
       const reason = typeof body.error === 'string' ? `: ${body.error.slice(0, 100)}` : ''
       const message = `The authorization server of ${name} gave no token (status ${status}${reason}).`

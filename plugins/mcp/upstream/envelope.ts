@@ -2,7 +2,7 @@ import { customAlphabet } from 'nanoid'
 import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
 import { countValues, endOfString, MAX_JSON_DEPTH } from '../../../core/util/json.ts'
 import { mcpError } from '../errors.ts'
-import { isRpcId, type RpcErrorObject, type RpcId } from '../protocol.ts'
+import { isRpcId, objectOf, type RpcErrorObject, type RpcId } from '../protocol.ts'
 
 const random = customAlphabet('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz', 22)
 
@@ -103,7 +103,7 @@ function parseMessage(bytes: Buffer): ServerMessage {
   if (message === undefined) throw invalidMessage('a message that is not a JSON object')
   const { id, method, params, error, result } = message
   if (typeof method === 'string') {
-    const values = { method, params: isJsonObject(params) ? params : {} }
+    const values = { method, params: objectOf(params) }
     return isRpcId(id) ? { type: 'request', id, ...values } : { type: 'notification', ...values }
   }
   const replyTo = typeof id === 'string' ? id : undefined

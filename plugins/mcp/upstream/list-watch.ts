@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { errorName } from '../../../core/util/error-message.ts'
 import { readMessage } from './envelope.ts'
@@ -46,7 +47,7 @@ export function createListWatch({ name, logger, open }: ListWatchOptions) {
         if (!signal.aborted)
           logger.debug({ server: name, reason: errorName(error) }, 'notices of a tool server ended')
       }
-      await pause(delayMs, signal)
+      await setTimeout(delayMs, undefined, { signal, ref: false }).catch(() => undefined)
       delayMs = Math.min(2 * delayMs, MAX_DELAY_MS)
     }
   }
@@ -70,17 +71,4 @@ export function createListWatch({ name, logger, open }: ListWatchOptions) {
       controller?.abort()
     },
   }
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(done, ms).unref()
-    function done() {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    if (signal.aborted) done()
-    else signal.addEventListener('abort', done)
-  })
 }

@@ -2,16 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import type { Logger } from 'pino'
 import { errorName } from '../../../core/util/error-message.ts'
 import { mcpError } from '../errors.ts'
+import type { ProgramTransport } from '../servers/state.ts'
 import type { ReadSecret } from './credentials.ts'
-
-/** A program that serves MCP on its standard input and output. */
-export interface ProgramSettings {
-  /** The program and its arguments. No shell interprets them. */
-  readonly command: readonly [string, ...string[]]
-  readonly cwd?: string
-  /** Texts, or references to secrets: `env:NAME`, `file:PATH`. */
-  readonly env?: Readonly<Record<string, string>>
-}
 
 /** What programs get of the gateway's own environment. */
 const PASSED_ON = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'LANG', 'TZ', 'TMPDIR']
@@ -49,10 +41,13 @@ const KILL_MS = 4000
 /** What is written to a program that does not read is limited. */
 const MAX_QUEUED_BYTES = 16 * 1024 * 1024
 
-/** Supervises a program: starts it when it is needed, and not too often if it ends. */
+/**
+ * Supervises a program that serves MCP on its standard input and output: starts it when it is needed, and not
+ * too often if it ends.
+ */
 export class Program {
   readonly #name: string
-  readonly #settings: ProgramSettings
+  readonly #settings: ProgramTransport['program']
   readonly #maxLineBytes: number
   readonly #logger: Logger
   readonly #readSecret: ReadSecret
@@ -65,7 +60,7 @@ export class Program {
 
   constructor(
     name: string,
-    settings: ProgramSettings,
+    settings: ProgramTransport['program'],
     maxLineBytes: number,
     logger: Logger,
     readSecret: ReadSecret,

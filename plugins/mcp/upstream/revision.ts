@@ -1,5 +1,4 @@
-import type { JsonObject } from '../../../core/contract/index.ts'
-import { isJsonObject } from '../../../core/contract/index.ts'
+import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
 import {
   CLIENT_CAPABILITIES,
   CLIENT_INFO,

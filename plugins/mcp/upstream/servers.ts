@@ -7,27 +7,15 @@ import { fetchWhole } from '../../../providers/shared/http.ts'
 import type { CircuitState } from '../../../providers/shared/model-breaker.ts'
 import { mcpError } from '../errors.ts'
 import type { AddressGuard } from '../servers/addresses.ts'
-import { createAuthorize, type PostForm, type ReadSecret, type ServerAuth } from './credentials.ts'
+import type { ToolServer, Transport } from '../servers/state.ts'
+import { createAuthorize, type PostForm, type ReadSecret } from './credentials.ts'
 import type { Outcome } from './envelope.ts'
 import { createHttpUpstream } from './http-upstream.ts'
-import type { ProgramSettings } from './program.ts'
 import { createStdioUpstream } from './stdio-upstream.ts'
 import type { ListKind, Upstream, UpstreamContext, UpstreamLimits, UpstreamMessage } from './upstream.ts'
 
-/** How a server is reached. */
-export type Transport =
-  | { readonly type: 'http'; readonly url: string; readonly auth: ServerAuth }
-  | { readonly type: 'program'; readonly program: ProgramSettings }
-
 /** A server that calls can be sent to. */
-export interface ReachableServer {
-  readonly name: string
-  /** The same object until it changes. */
-  readonly transport: Transport
-  /** Null: the limits of the settings. */
-  readonly timeoutMs: number | null
-  readonly maxConcurrent: number | null
-}
+type ReachableServer = Pick<ToolServer, 'name' | 'transport' | 'timeoutMs' | 'maxConcurrent'>
 
 export interface UpstreamServices {
   readonly limits: UpstreamLimits

@@ -1,11 +1,12 @@
 import type { Logger } from 'pino'
 import { mcpError } from '../errors.ts'
 import { RPC, type RpcId } from '../protocol.ts'
+import type { ProgramTransport } from '../servers/state.ts'
 import type { ReadSecret } from './credentials.ts'
 import { findOwnId, newUpstreamId, type Outcome, readWholeMessage, type ServerMessage } from './envelope.ts'
 import { handleNotice } from './http-upstream.ts'
 import { listKindOf } from './list-watch.ts'
-import { Program, type ProgramSettings } from './program.ts'
+import { Program } from './program.ts'
 import {
   buildModernRequest,
   buildSessionRequest,
@@ -35,7 +36,7 @@ const DISCOVER_MS = 3000
 
 interface ProgramTarget {
   readonly name: string
-  readonly program: ProgramSettings
+  readonly program: ProgramTransport['program']
   readonly limits: UpstreamLimits
   readonly logger: Logger
   readonly readSecret: ReadSecret
