@@ -145,6 +145,7 @@ function showStep(step: SessionStep): JsonObject {
     id: record.requestId,
     time: timeOf(record),
     endpoint: record.endpoint,
+    requested_model: record.requestedModel,
     model: record.model,
     provider: record.provider,
     status: record.status,

@@ -32,6 +32,7 @@ const SessionRequest = Type.Object(
     id: Type.String({ description: 'The x_request_id of the request.' }),
     time: Timestamp('When the request arrived.'),
     endpoint: Type.String({ description: 'Path of the endpoint.' }),
+    requested_model: nullableText('The model as the caller named it; null if it named none.'),
     model: nullableText('The model that replied.'),
     provider: nullableText('The provider that replied.'),
     status: Type.Integer({ description: 'HTTP status.' }),

@@ -1,7 +1,7 @@
 import { Server } from '@modelcontextprotocol/server'
 import { expect } from 'chai'
 import type { Browser, Locator } from 'playwright-core'
-import { toolRuleBody } from '../support/bodies.ts'
+import { chatBody, firewallRuleBody, toolRuleBody } from '../support/bodies.ts'
 import { openWindow, releaseBrowser, requireBrowser, type Window } from '../support/browser.ts'
 import { buildConsole } from '../support/console.ts'
 import { ADMIN_KEY, AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
@@ -235,7 +235,7 @@ describe('the pages about tools in a browser', () => {
     await page.locator('.stats').getByText('approved').waitFor()
   })
 
-  it('show calls with their rules, and those of a session in order', async () => {
+  it('show calls with their rules, and lead to their session', async () => {
     const { page } = window
     await newServer('files')
     const match = { arguments: { '/path': { equals: 'secret' } } }
@@ -255,13 +255,50 @@ describe('the pages about tools in a browser', () => {
     await checkScreens('tool-call')
     await page.getByRole('link', { name: 'run-7' }).click()
     await page.getByRole('heading', { name: 'Session run-7' }).waitFor()
-    const rows = page.getByRole('row')
-    await rows.nth(1).getByText('allowed').waitFor()
-    await rows.nth(2).getByText('files', { exact: true }).waitFor()
-    await checkScreens('tool-session')
     await window.signIn(user.key)
     await page.getByRole('link', { name: 'Tool calls' }).click()
     await page.getByRole('row').filter({ hasText: 'tool_denied' }).waitFor()
+  })
+
+  it('show what an agent did in a session, in order, and what it cost', async () => {
+    const { page } = window
+    await newServer('files')
+    const match = { arguments: { '/path': { equals: 'secret' } } }
+    await admin('POST', `users/${user.id}/tool-rules`, toolRuleBody({ name: 'Not the secret', match }))
+    await window.signIn(ADMIN_KEY)
+    await page.getByRole('link', { name: 'Sessions' }).click()
+    await page.getByText('No session of an agent matches.').waitFor()
+    await checkScreens('no-sessions')
+    const name = `plan/${'7'.repeat(100)}`
+    const run = { 'x-session-id': name }
+    const ask = (content: string) => user.call('POST', '/v1/chat/completions', chatBody(content), run)
+    await ask('What is the plan?')
+    expect(await callTool({ path: 'plan' }, run)).to.have.property('content')
+    expect(await callTool({ path: 'secret' }, run)).to.equal('tool_denied')
+    await admin('POST', `users/${user.id}/firewall-rules`, firewallRuleBody({ action: 'block' }))
+    await ask('Tell me the secret.')
+    await window.open(`/sessions?user=${user.id}`)
+    const row = page.getByRole('row').filter({ hasText: name })
+    await row.getByText('1 refused').waitFor()
+    await checkScreens('sessions')
+    await row.getByRole('link', { name }).click()
+    await page.getByRole('heading', { name: `Session ${name}` }).waitFor()
+    await page.locator('.stats').getByText('1 failed, 1 by rules').waitFor()
+    const rows = page.getByRole('row')
+    for (const [index, text] of ['gpt-4o', 'allowed', 'tool_denied', 'firewall_blocked'].entries())
+      await rows
+        .nth(index + 1)
+        .getByText(text)
+        .waitFor()
+    await checkScreens('session')
+    await rows.nth(4).getByRole('link').click()
+    await page.getByRole('link', { name }).click()
+    await page.getByRole('link', { name: 'Its tool calls' }).click()
+    await page.getByRole('row').filter({ hasText: 'tool_denied' }).waitFor()
+    await window.signIn(user.key)
+    await window.open('/sessions')
+    await page.getByRole('link', { name }).click()
+    await rows.nth(4).getByText('firewall_blocked').waitFor()
   })
 
   it('hide from auditors what they may not do, and show users their own approvals', async () => {

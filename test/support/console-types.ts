@@ -77,6 +77,7 @@ function toInput({ type, enum: options, maxLength, minimum: min, maximum: max }:
 
 /** In one line if it fits. */
 function writeType(name: string, schema: Schema): string {
+  if (schema.anyOf !== undefined) return `export type ${name} = ${toType(schema)}`
   const fields = writeFields(schema)
   const line = `export interface ${name} { ${fields.trim()} }`
   return fields.includes('\n') || line.length > COLUMNS ? `export interface ${name} {\n${fields}\n}` : line

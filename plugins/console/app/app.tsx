@@ -14,6 +14,7 @@ import { RequestsPage } from './pages/requests.tsx'
 import { GroupPages, OperatorPages, PolicyPages, UserPages } from './pages/resources.tsx'
 import { RoutingPage } from './pages/routing.tsx'
 import { OwnRulesPage } from './pages/rule-editor.tsx'
+import { SessionPages } from './pages/sessions.tsx'
 import { SignIn } from './pages/sign-in.tsx'
 import { SimulatorPage } from './pages/simulator.tsx'
 import { TimeTravelPage } from './pages/time-travel.tsx'
@@ -53,6 +54,7 @@ const pages: readonly ConsolePage[] = [
     isFor: forAll,
     note: PendingBadge,
   },
+  { path: 'sessions', title: 'Sessions', content: SessionPages, isFor: forAll },
   { path: 'tool-calls', title: 'Tool calls', content: ToolCallPages, isFor: forAll },
   { path: 'simulator', title: 'Simulator', content: SimulatorPage, isFor: forAll },
   { path: 'users', title: 'Users', content: UserPages, isFor: isOperator },

@@ -3,6 +3,16 @@ export interface Actor {
   type: 'operator' | 'key' | 'identity' | 'root' | 'cli' | 'system'; id: string; name: string
   issuer?: string
 }
+export interface AgentSession {
+  session_id: string; user_id: number; started_at: string; last_active_at: string; requests: number
+  failed_requests: number; blocked_requests: number; tool_calls: number; refused_tool_calls: number
+  tokens: Tokens; cost_usd: number; unknown_costs: number
+}
+export interface AgentSessionWithSteps {
+  session_id: string; user_id: number; started_at: string; last_active_at: string; requests: number
+  failed_requests: number; blocked_requests: number; tool_calls: number; refused_tool_calls: number
+  tokens: Tokens; cost_usd: number; unknown_costs: number; steps: SessionStep[]
+}
 export interface AnswerSignals {
   cut_off: number; invalid_tool_call: number; schema_mismatch: number; asked_again: number
 }
@@ -25,7 +35,6 @@ export interface ApprovalDetails {
 export interface ArgumentContains { contains: string }
 export interface ArgumentEquals { equals: unknown }
 export interface ArgumentMatches { matches: string }
-export interface ArgumentTest {  }
 export interface Attempt {
   provider: string; model: string; deployment?: string; outcome: string; ms: number
 }
@@ -198,6 +207,17 @@ export interface RuleTraceEntry {
   origin?: RuleOrigin; scope?: 'response' | 'tool_call' | 'tool_result'; reason?: string; arm?: string
   excluded?: string[]; excluded_count?: number
 }
+export interface SessionRequest {
+  kind: 'request'; id: string; time: string; endpoint: string; requested_model: string | null
+  model: string | null; provider: string | null; status: number; error_code: string | null
+  tokens: Tokens | null; cost_usd: number | null; latency_ms: number
+}
+export interface SessionToolCall {
+  kind: 'tool_call'; id: string; time: string; server: string; tool: string
+  verdict: 'allowed' | 'denied' | 'hidden' | 'pending_approval' | 'approved' | 'blocked' | 'not_served'
+    | 'failed'
+  error_code: string | null; request_bytes: number; result_bytes: number; duration_ms: number
+}
 export interface Simulation {
   outcome: 'allowed' | 'refused'; blocked_by: BlockingRule | null; error?: RecordedError
   request: Record<string, unknown> | null; warnings: Warning[]; rule_trace: RuleTraceEntry[]
@@ -337,6 +357,8 @@ export interface WhatIfToolRuleCounts {
   kind: string; id: number; name: string; origin?: RuleOrigin; newly_denied: number; newly_allowed: number
   newly_needing_approval: number
 }
+export type ArgumentTest = ArgumentEquals | ArgumentContains | ArgumentMatches
+export type SessionStep = SessionRequest | SessionToolCall
 /** The fields of forms, but for lists and objects. */
 export const FORMS = {
   ApiKeyInput: { name: { maxLength: 128 }, expires_at: {} },

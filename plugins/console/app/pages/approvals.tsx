@@ -10,8 +10,7 @@ import { chosenFilters, type Filter, Filters } from '../ui/filters.tsx'
 import { JsonText } from '../ui/json.tsx'
 import { type Column, PagedList, VirtualList, VirtualTable } from '../ui/list.tsx'
 import { Empty, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
-import { Badge, Stat, Time, type Tone, UserLink } from '../ui/values.tsx'
-import { sessionHref } from './tool-calls.tsx'
+import { Badge, SessionLink, Stat, Time, type Tone, UserLink } from '../ui/values.tsx'
 
 /** Calls wait for a decision: those that are new appear by themselves. */
 const REFRESH_MS = 3000
@@ -222,7 +221,7 @@ function ApprovalContent({ approval }: { readonly approval: ApprovalDetails }) {
           value={<Time value={approval.expires_at} />}
         />
         {approval.decided_at && <Stat label="Decided" value={<Time value={approval.decided_at} />} />}
-        {session_id && <Stat label="Session" value={<a href={sessionHref(session_id)}>{session_id}</a>} />}
+        {session_id && <Stat label="Session" value={<SessionLink id={session_id} user={user_id} />} />}
         {used_by && <Stat label="Used by" value={<a href={href(`/tool-calls/${used_by}`)}>{used_by}</a>} />}
       </dl>
       <Panel title="Arguments">

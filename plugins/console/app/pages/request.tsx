@@ -9,7 +9,16 @@ import { canReadPastRules, hasRole, isOperator, root } from '../lib/session.ts'
 import { Diff, summarizeRule } from '../ui/diff.tsx'
 import { Form, TextField } from '../ui/fields.tsx'
 import { Empty, ErrorMessage, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
-import { ActionBadge, Badge, PolicyLink, Stat, StatusBadge, Time, UserLink } from '../ui/values.tsx'
+import {
+  ActionBadge,
+  Badge,
+  PolicyLink,
+  SessionLink,
+  Stat,
+  StatusBadge,
+  Time,
+  UserLink,
+} from '../ui/values.tsx'
 
 /** Operators see the rules of a request as they decided, and as they are now. */
 type ShownRequest = RequestRecord & { readonly rules?: readonly ExplainedRule[] }
@@ -70,6 +79,9 @@ function RequestDetails({ record }: { readonly record: ShownRequest }) {
           }
         />
         <Stat label="Endpoint" value={<code>{record.endpoint}</code>} />
+        {record.session_id && (
+          <Stat label="Session" value={<SessionLink id={record.session_id} user={user_id} />} />
+        )}
         {record.deployment && <Stat label="Deployment" value={record.deployment} />}
         {record.routing_arm && <Stat label="Drawn by a split" value={record.routing_arm} />}
         {record.router && <RouterStat {...record.router} />}

@@ -34,6 +34,7 @@ const OTHERS: readonly Filter[] = [
   { name: 'key' },
   { name: 'rule' },
   { name: 'endpoint' },
+  { name: 'session_id', label: 'Session' },
 ]
 
 /** The request explorer. Its filters are in the address. */

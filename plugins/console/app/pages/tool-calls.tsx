@@ -6,12 +6,20 @@ import { canReadPastRules, isOperator, root } from '../lib/session.ts'
 import { chosenFilters, type Filter, Filters } from '../ui/filters.tsx'
 import { type Column, PagedList, VirtualTable } from '../ui/list.tsx'
 import { Empty, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
-import { ActionBadge, Badge, PolicyLink, Stat, Time, type Tone, UserLink } from '../ui/values.tsx'
+import {
+  ActionBadge,
+  Badge,
+  PolicyLink,
+  SessionLink,
+  Stat,
+  Time,
+  type Tone,
+  UserLink,
+} from '../ui/values.tsx'
 
-/** Calls of tools: the list, one of them, or those of a session. */
-export function ToolCallPages({ path: [id, session] }: PageProps) {
-  if (id === undefined) return <ToolCallList />
-  return id === 'session' && session ? <SessionPage id={session} /> : <ToolCallPage id={id} />
+/** Calls of tools: the list, or one of them. */
+export function ToolCallPages({ path: [id] }: PageProps) {
+  return id === undefined ? <ToolCallList /> : <ToolCallPage id={id} />
 }
 
 const VERDICT_TONES: Readonly<Record<ToolCall['verdict'], Tone>> = {
@@ -51,11 +59,9 @@ function ToolCallList() {
 
 const nameOf = ({ server, tool }: ToolCall) => `${tool} at ${server}`
 
-function VerdictBadge({ verdict }: Pick<ToolCall, 'verdict'>) {
+export function VerdictBadge({ verdict }: Pick<ToolCall, 'verdict'>) {
   return <Badge tone={VERDICT_TONES[verdict]}>{humanize(verdict)}</Badge>
 }
-
-export const sessionHref = (id: string) => href(`/tool-calls/session/${encodeURIComponent(id)}`)
 
 const COLUMNS: readonly Column<ToolCall>[] = [
   {
@@ -124,7 +130,7 @@ function ToolCallContent({ call }: { readonly call: ToolCall }) {
           value={formatMs(call.duration_ms)}
           note={`server ${formatMs(call.upstream_ms)}`}
         />
-        {session_id && <Stat label="Session" value={<a href={sessionHref(session_id)}>{session_id}</a>} />}
+        {session_id && <Stat label="Session" value={<SessionLink id={session_id} user={user_id} />} />}
       </dl>
       <div class="grid">
         <Panel title="Rules">
@@ -166,27 +172,3 @@ function ToolCallContent({ call }: { readonly call: ToolCall }) {
     </>
   )
 }
-
-/** The calls of a session in order. */
-function SessionPage({ id }: { readonly id: string }) {
-  return (
-    <PageLayout title={`Session ${id}`}>
-      <p>
-        <a href={href('/tool-calls')}>Tool calls</a>
-      </p>
-      <PagedList<ToolCall>
-        path={`${root()}/tool-calls`}
-        query={{ session_id: id, order: 'oldest', limit: 100 }}
-        empty="No tool call of this session is recorded."
-      >
-        {(calls) => <VirtualTable columns={SESSION_COLUMNS} items={calls} keyOf={({ id }) => id} />}
-      </PagedList>
-    </PageLayout>
-  )
-}
-
-const SESSION_COLUMNS: readonly Column<ToolCall>[] = [
-  { title: 'No.', kind: 'number', cell: (_, index) => index + 1 },
-  ...COLUMNS,
-  { title: 'Had read', cell: ({ read: serversRead }) => serversRead.join(', ') || '–' },
-]

@@ -83,13 +83,17 @@ interface PagedListProps<Item> {
   readonly query?: Query
   /** Change it to load the list again. */
   readonly version?: number | string
+  /** Where the list is in `data` of a page, if it is not all of it. */
+  readonly itemsOf?: (data: unknown) => readonly Item[]
   /** Shown if the list is empty. */
   readonly empty: ComponentChildren
   readonly children: (items: readonly Item[]) => ComponentChildren
 }
 
 /** A list whose pages are read as its end comes near the window. New entries do not shift them. */
-export function PagedList<Item>({ path, query = {}, version = 0, empty, children }: PagedListProps<Item>) {
+export function PagedList<Item>(props: PagedListProps<Item>) {
+  const { path, query = {}, version = 0, empty, children } = props
+  const { itemsOf = (data) => data as readonly Item[] } = props
   const [items, setItems] = useState<readonly Item[]>()
   const [cursor, setCursor] = useState<string | null>(null)
   const [error, setError] = useState<ApiError>()
@@ -101,7 +105,7 @@ export function PagedList<Item>({ path, query = {}, version = 0, empty, children
     try {
       const page = await send<Page<Item>>('GET', endpointUrl(path, { ...query, cursor: from }))
       if (!isCurrent()) return
-      setItems((old) => [...(from === null ? [] : (old ?? [])), ...page.data])
+      setItems((old) => [...(from === null ? [] : (old ?? [])), ...itemsOf(page.data)])
       setCursor(page.next_cursor)
       setError(undefined)
     } catch (thrown) {

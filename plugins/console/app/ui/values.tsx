@@ -56,6 +56,12 @@ export function UserLink({ id, name }: { readonly id: number | null | undefined;
   return <a href={href(`/users/${id}`)}>{name ?? users.of(id)}</a>
 }
 
+/** Users may use the same names, so operators need the user. */
+export function SessionLink({ id, user }: { readonly id: string; readonly user: number }) {
+  const address = `/sessions/${encodeURIComponent(id)}`
+  return <a href={href(address, isOperator() ? { user } : {})}>{id}</a>
+}
+
 /** Links operators to a policy, or to one of its rules, such as `firewall:12`. */
 export function PolicyLink({
   origin,
