@@ -14,11 +14,16 @@ export const SESSION_ID_PATTERN = `^[\\x21-\\x7e]{1,${MAX_SESSION_CHARS}}$`
  * docs/decisions/ledger.md, "A session is what its user calls one".
  */
 export function sessionOf(headers: IncomingHttpHeaders): string | undefined {
-  const named =
+  return parseSessionId(
     headers['x-session-id'] ||
-    headers['x-claude-code-session-id'] ||
-    headers.session_id ||
-    headers['session-id']
-  if (typeof named !== 'string' || named === '') return undefined
-  return named.length <= MAX_SESSION_CHARS && VISIBLE_ASCII.test(named) ? named : undefined
+      headers['x-claude-code-session-id'] ||
+      headers.session_id ||
+      headers['session-id'],
+  )
+}
+
+/** Returns the value if it is an id of a session. */
+export function parseSessionId(value: unknown): string | undefined {
+  if (typeof value !== 'string' || value.length > MAX_SESSION_CHARS) return undefined
+  return VISIBLE_ASCII.test(value) ? value : undefined
 }

@@ -83,6 +83,21 @@ describe('records of tool calls', () => {
     expect(one.body.data).to.deep.equal(allowed)
   })
 
+  it('belong to the session that Codex names in the call itself', async () => {
+    const { client } = await connectClient(gateway, '/mcp/files', 'session', { key: user.key })
+    const call = async (sessionId: unknown) => {
+      await client.callTool({ name: 'read', arguments: {}, _meta: { sessionId } })
+      return (await list('?limit=1')).data[0].session_id
+    }
+    expect(await call('01a21e75-64ac')).to.equal('01a21e75-64ac')
+    const ofConnection = await call(undefined)
+    for (const invalid of [7, '', 'two words', 'x'.repeat(300)])
+      expect(await call(invalid))
+        .to.be.a('string')
+        .and.equal(ofConnection)
+    await client.close()
+  })
+
   it('are filtered, and read in pages in both orders', async () => {
     await call('read', 'read', 'write', 'read')
     const tools = ({ data }: { data: readonly { tool: string }[] }) => data.map(({ tool }) => tool)

@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'chai'
@@ -8,15 +7,7 @@ import { makeFolder } from '../support/folders.ts'
 import { AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
-import { skip } from '../support/skip.ts'
-import { commandLine } from './clients/languages/javascript.ts'
-
-/** The program that `npm run test:clients -- --install js/claude-code` has installed, or another one. */
-async function findClaude(): Promise<string | undefined> {
-  const programs = (await commandLine('pinned')).programs(false)
-  const installed = programs.find(({ name }) => name === 'js/claude-code')?.env?.CLAUDE_PROGRAM
-  return [process.env.CLAUDE_PROGRAM, installed].find((file) => file !== undefined && existsSync(file))
-}
+import { requireCommandLine } from './clients/require-command-line.ts'
 
 /** Runs Claude Code without a terminal, in a home of its own. Resolves with its exit code and output. */
 function runClaude(program: string, home: string, args: readonly string[]) {
@@ -45,10 +36,7 @@ describe('the program of Claude Code', function () {
   let program: string
 
   before(async function () {
-    const found = await findClaude()
-    if (found === undefined)
-      return skip(this, 'no Claude Code: npm run test:clients -- --install js/claude-code, or CLAUDE_PROGRAM')
-    program = found
+    program = process.env.CLAUDE_PROGRAM ?? (await requireCommandLine(this)).claude
     home = await makeFolder()
     const file = path.join(home, 'policies.yaml')
     await writeFile(

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type Position } from '../../../core/contract/index.ts'
-import { sessionOf } from '../../../core/http/session-header.ts'
+import { parseSessionId, sessionOf } from '../../../core/http/session-header.ts'
 import { type CallerSource, rulesPositionOf } from '../../../core/pipeline/inference.ts'
 import { callTool, type PreparedCall } from '../call.ts'
 import type { ToolCatalog, ToolServer } from '../catalog.ts'
@@ -279,7 +279,8 @@ async function prepareCall(
 ): Promise<PreparedCall> {
   const { requestId, startedAt, client, session, headers } = context
   const { sessions, deciders, catalog } = services
-  const named = sessionOf(headers)
+  // Codex names its session in every call.
+  const named = sessionOf(headers) ?? parseSessionId(objectOf(message.params._meta).sessionId)
   const sessionId = named ?? session?.key
   // Another name in the same session forgets nothing. Calls of a key without a session are one session: what
   // is forbidden after reading stays forbidden.

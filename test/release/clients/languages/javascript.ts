@@ -45,22 +45,25 @@ export async function javascriptForNode20(versions: Versions): Promise<ClientLan
 
 const NODE_20 = { CLIENT_SUFFIX: ', Node 20' }
 
+const IS_NODE_22 = Number.parseInt(process.versions.node, 10) >= 22
+
+/** This process's Node, or the one of the folder if this is older than 22. */
+function nodeFrom22(folder: InstalledFolder): string {
+  const installed = `node_modules/node-${process.platform}-${process.arch}/bin/node`
+  return IS_NODE_22 ? process.execPath : path.join(folder.path, installed)
+}
+
 /**
  * The clients of JavaScript, in versions that need Node 22. If this process has an older one, they run with
  * one from the registry, which exists for Linux.
  */
 export async function javascript(versions: Versions): Promise<ClientLanguage> {
   const folder = await packagesFolder('js', 'js', versions)
-  const installedNode = path.join(
-    folder.path,
-    `node_modules/node-${process.platform}-${process.arch}/bin/node`,
-  )
-  const isNew = Number.parseInt(process.versions.node, 10) >= 22
-  const node = isNew ? process.execPath : installedNode
+  const node = nodeFrom22(folder)
   return {
     name: 'js',
     whyMissing: async () =>
-      isNew || process.platform === 'linux' ? undefined : `Node ${process.versions.node} is too old`,
+      IS_NODE_22 || process.platform === 'linux' ? undefined : `Node ${process.versions.node} is too old`,
     async install(isShort) {
       if (isShort) return
       await installPackages(folder, 'js', versions, 'any major')
@@ -72,16 +75,13 @@ export async function javascript(versions: Versions): Promise<ClientLanguage> {
   }
 }
 
-/** Command-line clients: Codex and Claude Code. */
+/** Command-line clients: Codex and Claude Code. The MCP Inspector, which calls no models, comes with them. */
 export async function commandLine(versions: Versions): Promise<ClientLanguage> {
   const folder = await packagesFolder('cli', 'cli', versions)
-  const modules = path.join(folder.path, 'node_modules')
-  const claude = `@anthropic-ai/claude-code-${process.platform}-${process.arch}/claude`
+  const { codex, claude } = programsIn(folder)
   const programs = [
-    jsProgram(path.join(CLIENTS, 'js'), 'codex', {
-      CODEX_SCRIPT: path.join(modules, '@openai/codex/bin/codex.js'),
-    }),
-    jsProgram(path.join(CLIENTS, 'js'), 'claude-code', { CLAUDE_PROGRAM: path.join(modules, claude) }),
+    jsProgram(path.join(CLIENTS, 'js'), 'codex', { CODEX_SCRIPT: codex }),
+    jsProgram(path.join(CLIENTS, 'js'), 'claude-code', { CLAUDE_PROGRAM: claude }),
   ]
   return {
     name: 'cli',
@@ -90,6 +90,34 @@ export async function commandLine(versions: Versions): Promise<ClientLanguage> {
       isShort ? undefined : await installPackages(folder, 'cli', versions, 'any major'),
     isInstalled: (isShort) => isShort || folder.isComplete(),
     programs: (isShort) => (isShort ? [] : programs),
+  }
+}
+
+/** The files of the command-line clients. */
+export interface CommandLinePrograms {
+  /** A program. */
+  readonly claude: string
+  /** A script of Node. */
+  readonly codex: string
+  /** A script that needs Node 22. */
+  readonly inspector: string
+  /** Node 22 or later. */
+  readonly node: string
+}
+
+/** The command-line clients in the versions that the repository pins; undefined if they are not installed. */
+export async function findCommandLine(): Promise<CommandLinePrograms | undefined> {
+  const folder = await packagesFolder('cli', 'cli', 'pinned')
+  return folder.isComplete() ? programsIn(folder) : undefined
+}
+
+function programsIn(folder: InstalledFolder): CommandLinePrograms {
+  const modules = path.join(folder.path, 'node_modules')
+  return {
+    claude: path.join(modules, `@anthropic-ai/claude-code-${process.platform}-${process.arch}/claude`),
+    codex: path.join(modules, '@openai/codex/bin/codex.js'),
+    inspector: path.join(modules, '@modelcontextprotocol/inspector/clients/launcher/build/index.js'),
+    node: nodeFrom22(folder),
   }
 }
 
