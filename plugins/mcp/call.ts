@@ -4,8 +4,8 @@ import {
   type RuleTraceEntry,
   type Warning,
 } from '../../core/contract/index.ts'
-import { digestOf } from '../../core/util/canonical-json.ts'
 import { parseJson } from '../../core/util/json.ts'
+import { digestOfArguments } from '../../core/util/tool-arguments.ts'
 import type { ToolCallRecord } from '../ledger/index.ts'
 import type { ToolCaller, ToolVerdict } from '../tool-rules/index.ts'
 import type { ServedTool, ToolServer, Unserved } from './catalog.ts'
@@ -47,6 +47,8 @@ export interface PreparedCall {
   /** The definition that is served, or why none is. Of tools only. */
   readonly definition: ServedTool | Unserved | undefined
   readonly message: UpstreamMessage
+  /** The arguments of a prompt or resource that are to be completed. Nothing is called, nor approved. */
+  readonly completes?: JsonObject
   readonly context: UpstreamContext
   /** Records that the session reads a result of the server, before it does. */
   noteRead(): Promise<void>
@@ -75,9 +77,12 @@ interface CallNotes {
  * records it. Rejects with the error for the caller.
  */
 export async function callTool(services: CallServices, call: PreparedCall): Promise<Outcome> {
-  const args = objectOf(call.message.params.arguments)
+  const { completes, message: received } = call
+  const args = completes ?? objectOf(received.params.arguments)
+  const argumentsText = completes ? JSON.stringify(completes) : received.argumentsText
+  const argumentsDigest = digestOfArguments(args, argumentsText)
   const notes: CallNotes = {
-    ...{ argumentsDigest: digestOf(args), verdict: 'allowed', trace: [], warnings: [], upstreamMs: 0 },
+    ...{ argumentsDigest, verdict: 'allowed', trace: [], warnings: [], upstreamMs: 0 },
   }
   const record = (resultBytes: number, errorCode?: string) =>
     recordCall(services, call, notes, resultBytes, errorCode)
@@ -87,7 +92,7 @@ export async function callTool(services: CallServices, call: PreparedCall): Prom
     const decision = await decideCall(services.deciders, {
       ...call,
       arguments: args,
-      argumentsText: call.message.argumentsText,
+      argumentsText,
     })
     notes.trace.push(...decision.trace)
     notes.warnings.push(...decision.warnings)
@@ -96,7 +101,9 @@ export async function callTool(services: CallServices, call: PreparedCall): Prom
     notes.verdict = decision.verdict
     if (decision.error !== undefined) throw decision.error
     notes.sentArguments = decision.argumentsText ?? '{}'
-    const message = toSent(call, decision.argumentsText)
+    const message = completes ? received : toSent(call, decision.argumentsText)
+    if (decision.verdict === 'pending_approval' && completes)
+      throw mcpError('approval_required', `${call.name} is not completed, because it needs an approval.`)
     if (decision.verdict === 'pending_approval')
       await requireApproval(services, call, decision.rule, message, notes)
     const outcome = await send(services, call, message, notes)
@@ -366,7 +373,8 @@ function recordCall(
   errorCode: string | undefined,
 ): void {
   if (ledger === undefined) return
-  const { id, caller, sessionId, server, kind, name, message, startedAt } = call
+  const { id, caller, sessionId, server, kind, name, completes, message, startedAt } = call
+  const received = completes ? JSON.stringify(completes) : (message.argumentsText ?? '')
   const durationMs = performance.now() - startedAt
   const record: ToolCallRecord = {
     id,
@@ -385,12 +393,12 @@ function recordCall(
       ...(origin !== undefined && { origin }),
     })),
     warnings: notes.warnings,
-    requestBytes: message.argumentsText?.length ?? 0,
+    requestBytes: received.length,
     resultBytes,
     durationMs,
     upstreamMs: notes.upstreamMs,
     rulesPosition: call.decidedAt,
     read: [...call.read],
   }
-  ledger.record(record, { received: message.argumentsText ?? '{}', sent: notes.sentArguments })
+  ledger.record(record, { received: received || '{}', sent: notes.sentArguments })
 }

@@ -4,10 +4,12 @@ import {
   type RuleTraceEntry,
   type Warning,
 } from '../../core/contract/index.ts'
-import type { ToolCaller, ToolVerdict } from '../tool-rules/index.ts'
+import { findInexactNumbers } from '../../core/util/tool-arguments.ts'
+import type { ToolCall, ToolCaller, ToolVerdict } from '../tool-rules/index.ts'
 import type { ServedTool, ToolServer, Unserved } from './catalog.ts'
 import { mcpError } from './errors.ts'
 import { RPC, RpcError } from './protocol.ts'
+import { formsOfUri } from './resource-uri.ts'
 import type { Deciders } from './services.ts'
 
 /** What a call uses, and how rules name it: prompts and resources are ruled like tools. */
@@ -75,8 +77,11 @@ export async function decideCall(
   if (unserved !== undefined) return refused('not_served', unserved)
   const call = {
     ...{ server: server.name, tool: nameForRules(kind, name), arguments: question.arguments, read },
+    ...(argumentsText !== undefined && { inexactNumbers: findInexactNumbers(argumentsText) }),
   }
-  const ruled = await deciders.rules?.decide(caller, call)
+  const ruled = await (kind === 'resource'
+    ? decideAboutResource(deciders.rules, question, call)
+    : deciders.rules?.decide(caller, call))
   rule = ruled?.rule
   record.trace.push(...(ruled?.trace ?? []))
   record.warnings.push(...(ruled?.warnings ?? []))
@@ -95,6 +100,23 @@ export async function decideCall(
     if (GatewayError.isInstance(error)) return refused('blocked', error)
     throw error
   }
+}
+
+/** The strictest verdict about any form of the URI: servers may take one for the other. */
+async function decideAboutResource(
+  rules: Deciders['rules'],
+  { caller, name, server }: CallQuestion,
+  call: ToolCall,
+): Promise<ToolVerdict | undefined> {
+  if (rules === undefined) return undefined
+  let strictest: ToolVerdict | undefined
+  const strictness = ({ action = server.default }: ToolVerdict) =>
+    action === 'allow' ? 0 : action === 'require_approval' ? 1 : 2
+  for (const uri of formsOfUri(name)) {
+    const verdict = await rules.decide(caller, { ...call, tool: nameForRules('resource', uri) })
+    if (strictest === undefined || strictness(verdict) > strictness(strictest)) strictest = verdict
+  }
+  return strictest
 }
 
 /** The definition must be one that an operator has approved, or that needs no approval. */

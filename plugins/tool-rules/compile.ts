@@ -99,7 +99,12 @@ function compileTest(pointer: string, test: ArgumentTest, action: ToolRule['acti
   const source = patternSource(test)
   if (source === undefined) {
     const { equals } = test as { readonly equals: unknown }
-    return (call) => equalsJson(findValue(call.arguments, names), equals)
+    return (call) => {
+      const value = findValue(call.arguments, names)
+      // What is only nearly the same must not be allowed, and not get past a rule that refuses it.
+      if (action === 'allow' && hasInexact(call) && mayHoldNumbers(value)) return false
+      return equalsJson(value, equals)
+    }
   }
   const pattern = compilePattern(source)
   return (call, run) => {
@@ -108,8 +113,18 @@ function compileTest(pointer: string, test: ArgumentTest, action: ToolRule['acti
     // Rules are not stored with such patterns: the limits have changed since.
     if ('error' in pattern) throw new PatternLimitError(pattern.error)
     if (typeof value === 'string') return pattern.test(value, run)
-    return action === 'allow' ? false : pattern.testAny(textsOf(value), run)
+    if (action === 'allow') return false
+    const written = mayHoldNumbers(value) ? (call.inexactNumbers ?? []) : []
+    return pattern.testAny([...textsOf(value), ...written], run)
   }
+}
+
+function hasInexact({ inexactNumbers }: ToolCall): boolean {
+  return inexactNumbers !== undefined && inexactNumbers.length > 0
+}
+
+function mayHoldNumbers(value: unknown): boolean {
+  return typeof value === 'number' || (typeof value === 'object' && value !== null)
 }
 
 /** A warning about a rule. */

@@ -26,6 +26,8 @@ export interface ToolCall {
   readonly server: string
   readonly tool: string
   readonly arguments: JsonObject
+  /** Numbers in the arguments that have another value than the one that is parsed, as they are written. */
+  readonly inexactNumbers?: readonly string[]
   /** Names of the servers whose results the session has read. */
   readonly read: ReadonlySet<string>
 }

@@ -11,8 +11,9 @@ import {
   type ToolStart,
   type Warning,
 } from '../../core/contract/index.ts'
-import { digestOf } from '../../core/util/canonical-json.ts'
+import { parseUniqueJson } from '../../core/util/json.ts'
 import { chain } from '../../core/util/maybe-promise.ts'
+import { digestOfArguments, findInexactNumbers } from '../../core/util/tool-arguments.ts'
 import type { Approvals } from '../approvals/index.ts'
 import type { ToolFirewall, ToolFirewallRecord } from '../firewall/index.ts'
 import { definedName, findReadServers, replaceMessages, withoutTools } from './conversation.ts'
@@ -225,7 +226,7 @@ class ReplyCallDecider implements CallDecider {
     if (this.#hasToolRules) {
       const args = parseArguments(call)
       if (args === undefined && (await this.#needsArguments(name))) throw unreadableError(start)
-      const decided = await this.#decide(name, args ?? {})
+      const decided = await this.#decide(name, args ?? {}, call.json)
       const denial = toDenial(start, decided.verdict)
       if (denial !== undefined) throw denial
       if (decided.verdict.action === 'require_approval') required = decided
@@ -247,11 +248,12 @@ class ReplyCallDecider implements CallDecider {
   }
 
   /** The strictest of the verdicts about all readings of the name. */
-  async #decide({ readings }: ReadName, args: JsonObject): Promise<NamedVerdict> {
+  async #decide({ readings }: ReadName, args: JsonObject, json = ''): Promise<NamedVerdict> {
     const { rules } = this.#services
+    const inexactNumbers = findInexactNumbers(json)
     const decided: NamedVerdict[] = []
     for (const tool of readings) {
-      const call = { ...tool, arguments: args, read: this.#readServers() }
+      const call = { ...tool, arguments: args, inexactNumbers, read: this.#readServers() }
       decided.push({ tool, verdict: await rules.decide(this.#exchange, call) })
     }
     const [strictest] = decided.sort((a, b) => strictnessOf(b.verdict) - strictnessOf(a.verdict))
@@ -296,7 +298,7 @@ class ReplyCallDecider implements CallDecider {
     const shown = parseArguments({ ...call, json })
     const { status, id, expiresAt } = await approvals[way]({
       ...{ account, requestId, ...tool, rulesPosition },
-      argumentsDigest: digestOf(parseArguments(call)),
+      argumentsDigest: digestOfArguments(parseArguments(call) ?? {}, call.json),
       rule: { id: verdict.rule.id, name: verdict.rule.name },
       ...(shown && { arguments: shown }),
     })
@@ -329,12 +331,9 @@ async function refusalOf<Value>(run: () => Promise<Value>): Promise<Value | Gate
 function parseArguments({ start, json }: CompleteCall): JsonObject | undefined {
   if (start.custom) return { input: json }
   if (json.trim() === '') return {}
-  try {
-    const args: unknown = JSON.parse(json)
-    return isJsonObject(args) ? args : undefined
-  } catch {
-    return undefined
-  }
+  // Of two equal names, rules would see the last value, and the client perhaps the first.
+  const args = parseUniqueJson(json)
+  return isJsonObject(args) ? args : undefined
 }
 
 const REFUSED = 2

@@ -1,7 +1,7 @@
 import type { JsonObject, RuleOrigin } from '../../core/contract/index.ts'
 import { NO_CLIENT } from '../../core/pipeline/decide-again.ts'
-import { digestOf } from '../../core/util/canonical-json.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
+import { digestOfArguments } from '../../core/util/tool-arguments.ts'
 import { showDraftId, showSimulatedError } from '../audit/index.ts'
 import type { ToolFirewall } from '../firewall/index.ts'
 import type { RequestFilter, StoredToolCall, ToolCallFilter, ToolCallQuery } from '../ledger/index.ts'
@@ -287,7 +287,8 @@ function findToolDifference(
   if (isRecordedAs(call, verdict)) return undefined
   if (rulesPosition > call.rulesPosition) return 'rules_changed'
   // With prompts recorded as masked, the arguments are those that were sent.
-  const isExact = digestOf(JSON.parse(call.argumentsText ?? '{}')) === call.argumentsDigest
+  const text = call.argumentsText ?? '{}'
+  const isExact = digestOfArguments(JSON.parse(text), text) === call.argumentsDigest
   return isExact ? 'different' : 'recorded_masked'
 }
 

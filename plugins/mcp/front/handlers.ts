@@ -375,7 +375,14 @@ async function completionAnswer(
   const { server, name } = await findTarget(services, context, kind, named, signal)
   const sent = { ...params, ref: kind === 'prompt' ? { ...ref, name } : ref }
   const upstream = upstreamContext(context, server, services.sessions, signal)
-  const outcome = await services.upstreams.request(server, { method, params: sent }, upstream)
+  const argument = objectOf(params.argument)
+  const completes = {
+    ...objectOf(objectOf(params.context).arguments),
+    ...(typeof argument.name === 'string' && { [argument.name]: argument.value }),
+  }
+  const message = { method, params: sent }
+  const call = await prepareCall(services, context, server, kind, name, message, upstream)
+  const outcome = await callTool(services, { ...call, completes })
   const { era } = await services.upstreams.describe(server, upstream)
   return toAnswer(context, id, outcome, era, 'prompt')
 }
