@@ -22,6 +22,7 @@ import {
 } from './protocol.ts'
 import { createServerTime } from './server-time.ts'
 import type { Deciders } from './services.ts'
+import type { RequestTrace } from './spans.ts'
 import { type Bytes, type Outcome, type ResultBody, textResult } from './upstream/envelope.ts'
 import type { Upstreams } from './upstream/servers.ts'
 import type { ClientAnswer, UpstreamContext, UpstreamMessage } from './upstream/upstream.ts'
@@ -50,6 +51,7 @@ export interface PreparedCall {
   /** The arguments of a prompt or resource that are to be completed. Nothing is called, nor approved. */
   readonly completes?: JsonObject
   readonly context: UpstreamContext
+  readonly trace: RequestTrace | undefined
   /** Records that the session reads a result of the server, before it does. */
   noteRead(): Promise<void>
 }
@@ -372,6 +374,12 @@ function recordCall(
   resultBytes: number,
   errorCode: string | undefined,
 ): void {
+  call.trace?.noteRules(notes.trace)
+  call.trace?.note({
+    'signalbox.tool.verdict': notes.verdict,
+    'signalbox.rules.position': call.decidedAt,
+    'error.type': errorCode,
+  })
   if (ledger === undefined) return
   const { id, caller, sessionId, server, kind, name, completes, message, startedAt } = call
   const received = completes ? JSON.stringify(completes) : (message.argumentsText ?? '')

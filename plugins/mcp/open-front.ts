@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Endpoint, Position, RecordStore } from '../../core/contract/index.ts'
 import type { CallerSource } from '../../core/pipeline/inference.ts'
+import type { Tracer } from '../tracing/index.ts'
 import type { ToolCatalog } from './catalog.ts'
 import { upstreamContext } from './front/client-context.ts'
 import { createFrontEndpoints } from './front/endpoints.ts'
@@ -31,6 +32,7 @@ interface FrontOptions {
   readonly origins: readonly string[]
   readonly readSecret: ReadSecret
   readonly addresses: AddressGuard
+  readonly tracer: Tracer | undefined
 }
 
 /** Opens `/mcp`: the endpoints, and the connections to the servers behind them. */
@@ -71,6 +73,7 @@ export function openFront(options: FrontOptions): {
       },
       serversPosition: options.serversPosition,
       mailbox,
+      tracer: options.tracer,
       parked: createParkedCalls(mailbox),
       maxRequestBytes: limits.max_request_bytes,
     }),

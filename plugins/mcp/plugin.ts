@@ -7,6 +7,7 @@ import { ToolFirewall } from '../firewall/index.ts'
 import { ToolCallLedger } from '../ledger/index.ts'
 import { ToolCallLimit } from '../rate-limit/index.ts'
 import { ToolRules } from '../tool-rules/index.ts'
+import { Tracer } from '../tracing/index.ts'
 import { createToolCatalog } from './catalog.ts'
 import { createToolDecisions } from './decide-unsent.ts'
 import { MCP_ERROR_CODES } from './errors.ts'
@@ -39,6 +40,7 @@ export default definePlugin({
     callLimit: optional(ToolCallLimit),
     approvals: optional(Approvals),
     ledger: optional(ToolCallLedger),
+    tracer: optional(Tracer),
   },
   provides: [ToolServerState, ToolDecisions],
   setup(_, { use, provide, logger, store, metrics }) {
@@ -60,6 +62,7 @@ export default definePlugin({
       hasOtherProcesses: use.workers > 1 || Boolean(use.redis),
       origins: use.cors.origins,
       addresses,
+      tracer: use.tracer,
       readSecret: (reference) => readSecret(reference, secretFolder),
     })
     registerServerMetrics(metrics, front.upstreams)

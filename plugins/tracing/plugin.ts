@@ -1,7 +1,7 @@
 import { definePlugin } from '../../core/contract/index.ts'
 import { ProcessServices } from '../../core/pipeline/process-services.ts'
 import { createCounter } from '../../core/util/metrics.ts'
-import { Collector } from './index.ts'
+import { Collector, Tracer } from './index.ts'
 import { type TracingOptions, tracingOptions } from './options.ts'
 import type { RequestTrace } from './request-trace.ts'
 import type { ExportReport } from './trace-exporter.ts'
@@ -10,10 +10,9 @@ import type { ExportReport } from './trace-exporter.ts'
 const LOG_INTERVAL_MS = 60_000
 
 /**
- * Sends spans of inference requests to an OpenTelemetry collector, and passes the caller's trace on to
- * providers (docs/guides/tracing.md). See docs/decisions/tracing.md, "Spans come from a plugin that is not
- * listed by
- * default".
+ * Sends spans of requests for models and tools to an OpenTelemetry collector, and passes the caller's trace
+ * on to providers and tool servers (docs/guides/tracing.md). See docs/decisions/tracing.md, "Spans come from
+ * a plugin that is not listed by default".
  */
 export default definePlugin({
   name: 'tracing',
@@ -21,7 +20,7 @@ export default definePlugin({
   options: tracingOptions,
   replay: { type: 'pure' },
   uses: { process: ProcessServices },
-  provides: [Collector],
+  provides: [Collector, Tracer],
   async setup(options: TracingOptions, { use, provide, logger, metrics }) {
     provide(Collector, { endpoint: options.endpoint ?? process.env.OTEL_EXPORTER_OTLP_ENDPOINT })
     const spans = createCounter(metrics, {
@@ -38,9 +37,14 @@ export default definePlugin({
     }
     // Loaded only where it is used: the packages take time to load.
     const { createTraceContext } = await import('./trace-context.ts')
+    const { startTrace } = await import('./open-trace.ts')
     const { RequestTrace } = await import('./request-trace.ts')
     const { TraceExporter } = await import('./trace-exporter.ts')
     const exporter = new TraceExporter({ options, version: use.process.version }, onExported)
+    provide(Tracer, {
+      start: (headers, fields, startedAt) =>
+        startTrace(headers, fields, startedAt, options.sample_ratio, (record) => exporter.add(record)),
+    })
     /** The requests that have not ended, by id. */
     const traces = new Map<string, RequestTrace>()
 

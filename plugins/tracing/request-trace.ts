@@ -16,6 +16,8 @@ export interface TraceRecord {
   /** Each phase lasts until the next one. */
   readonly phases: readonly PhaseRecord[]
   readonly calls: readonly CallRecord[]
+  /** The span of the HTTP request, if its message is part of another trace. */
+  readonly link?: { readonly traceId: string; readonly spanId: string }
 }
 
 interface PhaseRecord {
@@ -24,7 +26,7 @@ interface PhaseRecord {
 }
 
 /** One call to a provider. */
-interface CallRecord {
+export interface CallRecord {
   readonly spanId: string
   readonly name: string
   readonly startedAt: number

@@ -25,6 +25,7 @@ interface SpanFields {
   readonly endedAt: number
   readonly attributes?: Attributes
   readonly isError?: boolean
+  readonly link?: TraceRecord['link']
 }
 
 /** Returns the spans of a request: one for itself, with a child for each phase and each call. */
@@ -32,7 +33,6 @@ export function toSpans(record: TraceRecord, { resource, scope }: SpanSource): r
   const { context, phases, calls, endedAt } = record
   const { traceId, spanId, parentId } = context
   const common = {
-    links: [],
     events: [],
     ended: true,
     resource,
@@ -47,10 +47,11 @@ export function toSpans(record: TraceRecord, { resource, scope }: SpanSource): r
     ...(context.state !== undefined && { traceState: new TraceState(context.state) }),
   }
   function toSpan(id: string, parent: SpanContext | undefined, fields: SpanFields): ReadableSpan {
-    const { name, kind, startedAt, attributes = {}, isError = false } = fields
+    const { name, kind, startedAt, attributes = {}, isError = false, link } = fields
     const ownContext = { ...trace, spanId: id }
     return {
       ...common,
+      links: link === undefined ? [] : [{ context: { ...link, traceFlags: TraceFlags.SAMPLED } }],
       name,
       kind,
       attributes,

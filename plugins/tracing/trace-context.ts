@@ -35,6 +35,14 @@ export function createTraceContext(headers: IncomingHttpHeaders, ratio: number):
   }
 }
 
+/** Returns the caller's span; undefined if the headers name none. */
+export function readCaller({
+  traceparent,
+}: IncomingHttpHeaders): { readonly traceId: string; readonly spanId: string } | undefined {
+  const parent = typeof traceparent === 'string' ? parseTraceParent(traceparent) : null
+  return parent === null ? undefined : { traceId: parent.traceId, spanId: parent.spanId }
+}
+
 /** Returns the headers for a server that continues the trace below a span. */
 export function toTraceHeaders(context: TraceContext, spanId: string): Record<string, string> {
   const { traceId, isSampled, state } = context

@@ -22,8 +22,10 @@ const MESSAGES = protobuf
     fixed64 start_time_unix_nano = 7;
     fixed64 end_time_unix_nano = 8;
     repeated KeyValue attributes = 9;
+    repeated Link links = 13;
     Status status = 15;
   }
+  message Link { bytes trace_id = 1; bytes span_id = 2; }
   message Status { uint32 code = 3; }
   message KeyValue { string key = 1; AnyValue value = 2; }
   message AnyValue {
@@ -52,6 +54,8 @@ export interface CollectedSpan {
   readonly end: bigint
   readonly attributes: Readonly<Record<string, unknown>>
   readonly isError: boolean
+  /** `trace/span` of each link. */
+  readonly links: readonly string[]
   /** That of the service. */
   readonly resource: Readonly<Record<string, unknown>>
 }
@@ -133,6 +137,7 @@ interface DecodedSpan {
   readonly endTimeUnixNano: string
   readonly attributes: DecodedAttributes
   readonly status: { readonly code: number } | null
+  readonly links?: readonly { readonly traceId: Buffer; readonly spanId: Buffer }[]
 }
 
 interface DecodedRequest {
@@ -157,6 +162,7 @@ function decode(body: Uint8Array): readonly CollectedSpan[] {
         end: BigInt(span.endTimeUnixNano),
         attributes: toRecord(span.attributes),
         isError: span.status?.code === 2,
+        links: (span.links ?? []).map((link) => `${toHex(link.traceId)}/${toHex(link.spanId)}`),
         resource: toRecord(resource.attributes),
       })),
     ),

@@ -3,6 +3,7 @@ import type { ClientConnection, JsonObject } from '../../../core/contract/index.
 import type { ToolCaller } from '../../tool-rules/index.ts'
 import type { ToolServer } from '../catalog.ts'
 import type { Era } from '../protocol.ts'
+import type { RequestTrace } from '../spans.ts'
 import type { SessionSlot, UpstreamContext } from '../upstream/upstream.ts'
 import { type ClientSession, digest, ownerOf, type Sessions } from './sessions.ts'
 
@@ -28,6 +29,8 @@ export interface ClientContext {
   readonly clientInfo: JsonObject | undefined
   readonly logLevel: string | undefined
   readonly acceptsEvents: boolean
+  /** Undefined: the request is not traced. */
+  readonly trace: RequestTrace | undefined
 }
 
 /** Capabilities for requests of servers that the gateway passes on. */
@@ -80,6 +83,7 @@ export function upstreamContext(
     capabilities,
     clientInfo,
     logLevel,
+    ...(context.trace !== undefined && { trace: context.trace }),
     signal,
   }
 }

@@ -8,9 +8,11 @@ import {
   user,
 } from '../../../core/contract/index.ts'
 import { type CallerSource, rulesPositionOf } from '../../../core/pipeline/inference.ts'
+import type { Tracer } from '../../tracing/index.ts'
 import type { ToolServer } from '../catalog.ts'
 import { MCP_ERROR_CODES, serverNotFoundError } from '../errors.ts'
 import { objectOf, RPC, RpcError, SESSION_REVISIONS, SUBSCRIPTION_ID } from '../protocol.ts'
+import { type RequestTrace, startRequestTrace } from '../spans.ts'
 import type { ListKind } from '../upstream/upstream.ts'
 import type { ClientContext } from './client-context.ts'
 import { describeCapabilities, type FrontServices, handleRequest, serverInfo } from './handlers.ts'
@@ -25,7 +27,7 @@ import {
 } from './message.ts'
 import { streamNotices } from './notices.ts'
 import { answerName } from './requests.ts'
-import { type Answer, type Channel, errorAnswer, respond, resultAnswer } from './respond.ts'
+import { type Answer, type Channel, errorAnswer, respond, resultAnswer, rpcCodeOf } from './respond.ts'
 import type { ClientSession } from './sessions.ts'
 
 export interface EndpointOptions extends FrontServices {
@@ -33,9 +35,11 @@ export interface EndpointOptions extends FrontServices {
   readonly maxRequestBytes: number
   /** Origins of browsers that may call, besides that of the gateway. */
   readonly origins: readonly string[]
+  /** Undefined: nothing is traced. */
+  readonly tracer: Tracer | undefined
 }
 
-type Call = EndpointCall<{ readonly type: 'user' }>
+type Call = EndpointCall<{ readonly type: 'user' }> & { readonly trace?: RequestTrace }
 type ClientRequestMessage = ClientMessage & { readonly type: 'request' }
 
 const CANCEL_POLL_MS = 1000
@@ -81,12 +85,14 @@ export function createFrontEndpoints(options: EndpointOptions): readonly Endpoin
       endpoint: endpointOf(name),
       ...{ session: undefined, sessionId: undefined, clientInfo: undefined, logLevel: undefined },
       acceptsEvents: /text\/event-stream|\*\/\*/.test(accept),
+      trace: call.trace,
       ...own,
     }
   }
 
   function ofSession(call: Call, name: string | undefined, sessionId: string, session: ClientSession) {
-    const { capabilities, clientInfo, logLevel } = session
+    const { capabilities, clientInfo, logLevel, revision } = session
+    call.trace?.note({ 'mcp.session.id': sessionId, 'mcp.protocol.version': revision })
     return createContext(call, name, {
       era: 'session',
       session,
@@ -116,10 +122,23 @@ export function createFrontEndpoints(options: EndpointOptions): readonly Endpoin
     if (!/^application\/json\s*(;|$)/i.test(type))
       throw new RpcError(RPC.invalidRequest, 'The Content-Type must be application/json.', { status: 415 })
     const message = parseClientMessage(Buffer.isBuffer(call.body) ? call.body : Buffer.alloc(0))
+    const { tracer } = options
+    if (message.type !== 'request') return route(call, name, message)
+    if (tracer === undefined) return answerMessage(call, name, message)
+    const trace = startRequestTrace(tracer, call, message)
+    try {
+      return trace.endWith(await answerMessage({ ...call, trace }, name, message))
+    } catch (error) {
+      trace.end()
+      throw error
+    }
+  }
+
+  async function answerMessage(call: Call, name: string | undefined, message: ClientRequestMessage) {
     try {
       return await route(call, name, message)
     } catch (error) {
-      if (message.type !== 'request') throw error
+      call.trace?.fail(error, rpcCodeOf(error), call.client.signal.aborted)
       return toResponse(errorAnswer(message.id, error), error)
     }
   }
@@ -235,6 +254,7 @@ export function createFrontEndpoints(options: EndpointOptions): readonly Endpoin
     } catch (error) {
       const { signal } = controller
       const cancelled = signal.aborted && signal.reason === CANCELLED
+      context.trace?.fail(error, rpcCodeOf(error), signal.aborted)
       const described = cancelled ? undefined : errorAnswer(message.id, error)
       if (described === undefined) throw error
       return described

@@ -27,7 +27,14 @@ import type { Mailbox } from './mailbox.ts'
 import type { Merged } from './merge.ts'
 import type { ParkableCall, ParkedCalls } from './parked-calls.ts'
 import { askInSession, withInputs } from './requests.ts'
-import { type Answer, type Channel, errorAnswer, errorObjectAnswer, resultAnswer } from './respond.ts'
+import {
+  type Answer,
+  type Channel,
+  errorAnswer,
+  errorObjectAnswer,
+  resultAnswer,
+  rpcCodeOf,
+} from './respond.ts'
 import { digest, ownerOf, type Sessions } from './sessions.ts'
 
 export interface FrontServices {
@@ -205,13 +212,17 @@ async function callAnswer(
       }
       const toolCall = await prepareCall(services, context, server, kind, name, message, upstream)
       const upstreams = context.era === 'session' ? withInputs(services.upstreams) : services.upstreams
+      noteTarget(context, toolCall)
       const outcome = await callTool(
         { upstreams, deciders: services.deciders, limits: services.limits },
         toolCall,
       )
+      // The server has a prompt of this name.
+      if (kind === 'prompt' && 'result' in outcome) context.trace?.note({ 'gen_ai.prompt.name': name })
       const { era } = await services.upstreams.describe(server, upstream)
       return await toAnswer(context, call.id, outcome, era, kind)
     } catch (error) {
+      context.trace?.fail(error, rpcCodeOf(error), signal.aborted)
       const answer = signal.aborted ? undefined : errorAnswer(call.id, error)
       if (answer === undefined) throw error
       return answer
@@ -277,7 +288,7 @@ async function prepareCall(
   message: UpstreamMessage,
   upstream: UpstreamContext,
 ): Promise<PreparedCall> {
-  const { requestId, startedAt, client, session, headers } = context
+  const { requestId, startedAt, client, session, headers, trace } = context
   const { sessions, deciders, catalog } = services
   // Codex names its session in every call.
   const named = sessionOf(headers) ?? parseSessionId(objectOf(message.params._meta).sessionId)
@@ -300,12 +311,19 @@ async function prepareCall(
     rulesPosition,
     decidedAt: Math.max(rulesPosition, services.serversPosition()),
     context: upstream,
+    trace,
     async noteRead() {
       if (deciders.rules === undefined) return
       noted ??= sessions.noteRead(readKeys, server.name)
       await noted
     },
   }
+}
+
+/** Names that the caller made up are in no span. */
+function noteTarget({ trace }: ClientContext, { server, definition, name }: PreparedCall): void {
+  if (definition !== undefined && definition !== 'unknown') trace?.note({ 'gen_ai.tool.name': name })
+  trace?.note({ 'signalbox.tool.server': server.name })
 }
 
 /** Hands on progress and log messages of the server, with the token of the client. */
@@ -338,6 +356,7 @@ async function toAnswer(
 ): Promise<Answer> {
   if ('error' in outcome) {
     const { code } = outcome.error
+    context.trace?.fail(new RpcError(code, ''), code, false)
     const isResource = code === RPC.resourceNotFound || (kind === 'resource' && code === RPC.invalidParams)
     const error = isResource ? { ...outcome.error, code: codeForResource(context) } : outcome.error
     return errorObjectAnswer(id, error, context.era === 'modern' && isAboutRequest(code) ? 400 : 200)

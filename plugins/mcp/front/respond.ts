@@ -157,6 +157,11 @@ const CODES_BY_STATUS: Readonly<Record<number, string>> = {
 }
 
 /** Returns the response for an error. Undefined for one that is a bug. */
+export function rpcCodeOf(error: unknown): number | undefined {
+  if (error instanceof RpcError) return error.code
+  return GatewayError.isInstance(error) ? (RPC_CODES[error.code] ?? RPC.refused) : undefined
+}
+
 export function errorAnswer(id: RpcId | undefined, error: unknown): Answer | undefined {
   if (error instanceof RpcError) {
     const { code, message, status } = error
@@ -168,7 +173,7 @@ export function errorAnswer(id: RpcId | undefined, error: unknown): Answer | und
   const { code, message, status, details } = error
   const { meta, retryAfter } = details
   const data = { code, ...meta, ...(retryAfter !== undefined && { retry_after: retryAfter }) }
-  const answer = errorObjectAnswer(id, { code: RPC_CODES[code] ?? RPC.refused, message, data })
+  const answer = errorObjectAnswer(id, { code: rpcCodeOf(error) ?? RPC.refused, message, data })
   return {
     ...answer,
     status: HTTP_CODES.has(code) ? status : 200,

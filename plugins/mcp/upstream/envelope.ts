@@ -47,6 +47,30 @@ export interface ResultBody {
 /** How a server answered a request. */
 export type Outcome = { readonly result: ResultBody } | { readonly error: RpcErrorObject }
 
+/** Calls `onEnd` once the result has been read, or at once for an error. */
+export function withEnd(outcome: Outcome, onEnd: () => void): Outcome {
+  if ('error' in outcome) {
+    onEnd()
+    return outcome
+  }
+  const { result } = outcome
+  return {
+    result: {
+      text: (maxBytes) => result.text(maxBytes).finally(onEnd),
+      isShort: (maxBytes) => result.isShort(maxBytes),
+      message: (id, members) => untilEnd(result.message(id, members), onEnd),
+    },
+  }
+}
+
+async function* untilEnd(bytes: Bytes, onEnd: () => void): Bytes {
+  try {
+    yield* bytes
+  } finally {
+    onEnd()
+  }
+}
+
 /** A message of a server. */
 export type ServerMessage =
   | { readonly type: 'reply'; readonly id: string | undefined; readonly outcome: Outcome }

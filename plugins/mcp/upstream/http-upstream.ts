@@ -5,12 +5,12 @@ import { createBoundedCache } from '../../../core/util/bounded-cache.ts'
 import { mcpError } from '../errors.ts'
 import { type Era, encodeHeaderText, MODERN_REVISION, nameOfRequest, RPC } from '../protocol.ts'
 import {
-  type Bytes,
   invalidMessage,
   newUpstreamId,
   type Outcome,
   readMessage,
   type ServerMessage,
+  withEnd,
 } from './envelope.ts'
 import { type Headers, type PostResponse, postMessage } from './http-request.ts'
 import { createListWatch } from './list-watch.ts'
@@ -75,7 +75,7 @@ export function createHttpUpstream(target: HttpTarget): Upstream {
   async function post(
     headers: Headers,
     body: string | undefined,
-    context: Pick<UpstreamContext, 'caller' | 'onSent'>,
+    context: Pick<UpstreamContext, 'caller' | 'onSent' | 'span'>,
     signal: AbortSignal,
     method: 'POST' | 'GET' | 'DELETE' = 'POST',
   ): Promise<PostResponse> {
@@ -84,6 +84,7 @@ export function createHttpUpstream(target: HttpTarget): Upstream {
         accept: method === 'GET' ? 'text/event-stream' : 'application/json, text/event-stream',
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...headers,
+        ...context.span?.fields,
         ...(await target.authorize(context.caller, isRenewed, signal)),
       }
       const response = await postMessage(pool, path, method, all, body, signal, context.onSent)
@@ -185,7 +186,8 @@ export function createHttpUpstream(target: HttpTarget): Upstream {
     const cancel = () => void notifyCancelled(session, id, context)
     timer.signal.addEventListener('abort', cancel)
     try {
-      const body = buildSessionRequest(id, message)
+      context.span?.describe(id, session.revision)
+      const body = buildSessionRequest(id, message, context)
       const response = await post(sessionHeaders(session), body, context, timer.signal)
       if (response.head.status === 404 && session.id !== undefined) {
         response.finish()
@@ -387,28 +389,4 @@ export function handleNotice(
 ): void {
   const isProgress = method === 'notifications/progress' && params.progressToken === id
   if (isProgress || method === 'notifications/message') onNotification?.(method, params)
-}
-
-/** Calls `onEnd` once the result has been read, or at once for an error. */
-function withEnd(outcome: Outcome, onEnd: () => void): Outcome {
-  if ('error' in outcome) {
-    onEnd()
-    return outcome
-  }
-  const { result } = outcome
-  return {
-    result: {
-      text: (maxBytes) => result.text(maxBytes).finally(onEnd),
-      isShort: (maxBytes) => result.isShort(maxBytes),
-      message: (id, members) => untilEnd(result.message(id, members), onEnd),
-    },
-  }
-}
-
-async function* untilEnd(bytes: Bytes, onEnd: () => void): Bytes {
-  try {
-    yield* bytes
-  } finally {
-    onEnd()
-  }
 }

@@ -23,10 +23,11 @@ const MAX_DESCRIPTION_BYTES = 1024 * 1024
 export function buildModernRequest(
   id: string,
   { method, params, argumentsText }: UpstreamMessage,
-  { capabilities, clientInfo = OUR_INFO, logLevel }: Partial<UpstreamContext>,
+  { capabilities, clientInfo = OUR_INFO, logLevel, span }: Partial<UpstreamContext>,
 ): string {
+  span?.describe(id, MODERN_REVISION)
   const _meta = {
-    ...withProgressToken(objectOf(params._meta), id),
+    ...ownMeta(params, id, span),
     [PROTOCOL_VERSION]: MODERN_REVISION,
     [CLIENT_INFO]: clientInfo,
     [CLIENT_CAPABILITIES]: capabilities ?? {},
@@ -36,8 +37,12 @@ export function buildModernRequest(
 }
 
 /** Builds the JSON of a request in a revision with sessions. */
-export function buildSessionRequest(id: string, { method, params, argumentsText }: UpstreamMessage): string {
-  const meta = Object.entries(withProgressToken(objectOf(params._meta), id))
+export function buildSessionRequest(
+  id: string,
+  { method, params, argumentsText }: UpstreamMessage,
+  { span }: Pick<UpstreamContext, 'span'> = {},
+): string {
+  const meta = Object.entries(ownMeta(params, id, span))
   const _meta = Object.fromEntries(meta.filter(([name]) => !MODERN_FIELDS.has(name)))
   const { _meta: _, ...rest } = params
   const all = Object.keys(_meta).length === 0 ? rest : { ...rest, _meta }
@@ -46,9 +51,13 @@ export function buildSessionRequest(id: string, { method, params, argumentsText 
 
 const MODERN_FIELDS = new Set([PROTOCOL_VERSION, CLIENT_INFO, CLIENT_CAPABILITIES, LOG_LEVEL])
 
-/** The token of the client may be that of another one, too. */
-function withProgressToken(meta: JsonObject, id: string): JsonObject {
-  return meta.progressToken === undefined ? meta : { ...meta, progressToken: id }
+/** The token of the client may be that of another one, too. The server continues the trace below our span. */
+function ownMeta(params: JsonObject, id: string, span: UpstreamContext['span']): JsonObject {
+  const given = objectOf(params._meta)
+  const meta = given.progressToken === undefined ? given : { ...given, progressToken: id }
+  if (span === undefined) return meta
+  const { traceparent: _, tracestate: __, ...rest } = meta
+  return { ...rest, ...span.fields }
 }
 
 function buildRequest(id: string, method: string, params: JsonObject, argumentsText?: string): string {

@@ -9,7 +9,7 @@ import { mcpError } from '../errors.ts'
 import type { AddressGuard } from '../servers/addresses.ts'
 import type { ToolServer, Transport } from '../servers/state.ts'
 import { createAuthorize, type PostForm, type ReadSecret } from './credentials.ts'
-import type { Outcome } from './envelope.ts'
+import { type Outcome, withEnd } from './envelope.ts'
 import { createHttpUpstream } from './http-upstream.ts'
 import { createStdioUpstream } from './stdio-upstream.ts'
 import type { ListKind, Upstream, UpstreamContext, UpstreamLimits, UpstreamMessage } from './upstream.ts'
@@ -155,6 +155,25 @@ export function createUpstreams({
     }
   }
 
+  /** Sends a request within a span of its own, which ends when the result was read. */
+  async function inSpan(
+    { upstream }: OpenUpstream,
+    { name, transport }: ReachableServer,
+    message: UpstreamMessage,
+    context: UpstreamContext,
+  ): Promise<Outcome> {
+    if (context.trace === undefined) return upstream.request(message, context)
+    const url = transport.type === 'http' ? transport.url : undefined
+    const span = context.trace.startCall(name, url, message)
+    try {
+      const outcome = await upstream.request(message, { ...context, span })
+      return withEnd(outcome, () => span.end('error' in outcome ? outcome.error.code : undefined))
+    } catch (error) {
+      span.fail(error, context.signal.aborted)
+      throw error
+    }
+  }
+
   function closeLater({ upstream }: OpenUpstream): void {
     upstream
       .close()
@@ -171,7 +190,7 @@ export function createUpstreams({
       found.running++
       try {
         return await guarded(server, context, () =>
-          noted(found, true, () => found.upstream.request(message, context)),
+          noted(found, true, () => inSpan(found, server, message, context)),
         )
       } finally {
         found.running--

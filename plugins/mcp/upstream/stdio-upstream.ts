@@ -165,9 +165,12 @@ export function createStdioUpstream({
   return {
     describe: () => describe(),
     async request(message: UpstreamMessage, context: UpstreamContext) {
-      const { era } = await describe()
-      const build = (id: string) =>
-        era === 'modern' ? buildModernRequest(id, message, context) : buildSessionRequest(id, message)
+      const { era, revision } = await describe()
+      const build = (id: string) => {
+        if (era === 'modern') return buildModernRequest(id, message, context)
+        context.span?.describe(id, revision)
+        return buildSessionRequest(id, message, context)
+      }
       return send(build, context)
     },
     onListChanged(listener) {

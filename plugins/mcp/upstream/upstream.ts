@@ -52,6 +52,22 @@ export interface UpstreamMessage {
 /** An answer to a request of a server. */
 export type ClientAnswer = { readonly result: unknown } | { readonly error: RpcErrorObject }
 
+/** The span of a request to a server. */
+export interface SentSpan {
+  /** `traceparent` and `tracestate` for the server. */
+  readonly fields: Readonly<Record<string, string>>
+  /** Says what is known when the request is built. */
+  describe(id: string, revision: string): void
+  end(code?: number): void
+  fail(error: unknown, isAborted: boolean): void
+}
+
+/** The trace of the request of a client. */
+export interface ClientTrace {
+  /** `url`: undefined for programs. */
+  startCall(server: string, url: string | undefined, message: UpstreamMessage): SentSpan
+}
+
 export interface UpstreamContext {
   readonly caller: CallerCredentials
   readonly session: SessionSlot
@@ -59,6 +75,9 @@ export interface UpstreamContext {
   readonly capabilities: JsonObject
   readonly clientInfo?: JsonObject | undefined
   readonly logLevel?: string | undefined
+  /** Undefined: the request is not traced. */
+  readonly trace?: ClientTrace | undefined
+  readonly span?: SentSpan | undefined
   /** Cancels the request at the server. */
   readonly signal: AbortSignal
   /** Called with when the request was sent (`performance.now()`), once it is known to be on a connection. */

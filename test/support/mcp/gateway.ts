@@ -16,9 +16,13 @@ export function asProgram(name: string, command: readonly string[], more: object
   return { name, ...POLICY, transport: { type: 'program', program: { command, ...more } } }
 }
 
-/** Starts a gateway in front of these servers. All definitions of tools are served. */
-export function startToolGateway(servers: readonly StubServer[], settings = ''): Promise<RunningGateway> {
-  const plugins = [...DEFAULT_PLUGIN_NAMES, { use: 'stub-catalog', options: { servers } }]
+/** Starts a gateway in front of these servers. All definitions of tools are served. `first`: more plugins. */
+export function startToolGateway(
+  servers: readonly StubServer[],
+  settings = '',
+  first: readonly object[] = [],
+): Promise<RunningGateway> {
+  const plugins = [...first, ...DEFAULT_PLUGIN_NAMES, { use: 'stub-catalog', options: { servers } }]
   return startWithPlugins({ 'stub-catalog': STUB_CATALOG }, plugins, settings)
 }
 
