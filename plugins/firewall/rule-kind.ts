@@ -3,7 +3,6 @@ import {
   type FirewallRule,
   type FirewallScope,
   GatewayError,
-  type JsonObject,
   Nullable,
   StringEnum,
   Type,
@@ -16,7 +15,7 @@ import type { FirewallContent } from '../../projections/events/rules.ts'
 import {
   enabledField,
   nameField,
-  parseFields,
+  parseValidFields,
   priorityField,
   type RuleField,
   type RuleKind,
@@ -74,9 +73,9 @@ const firewallRules: Omit<RuleKind<FirewallRule, FirewallContent>, 'lint'> = {
   fields: FIELDS,
   parseNew(body) {
     // The cast is safe: every required field is present, and its value was parsed.
-    return { replacement: null, ...parseContent(body, true) } as FirewallContent
+    return { replacement: null, ...parseValidFields(FIELDS, body, true) } as FirewallContent
   },
-  parseChanges: (body) => parseContent(body, false),
+  parseChanges: (body) => parseValidFields(FIELDS, body, false),
   created: (owner, ruleId, content, more) => ({
     type: 'FirewallRuleCreated',
     data: { ...owner, ruleId, content, ...more },
@@ -147,14 +146,6 @@ function lintRule(rule: FirewallRule, unevaluated: string | undefined): readonly
     warnings.push({ code: 'scope_not_evaluated', message })
   }
   return warnings
-}
-
-/** Throws 400 with all issues of all fields. The message is the first one. */
-function parseContent(body: JsonObject, isNew: boolean): JsonObject {
-  const { values, issues } = parseFields(FIELDS, body, isNew)
-  const [issue] = Object.values(issues).flat()
-  if (issue !== undefined) throw new GatewayError('invalid_rule', issue, { errors: issues })
-  return values
 }
 
 /** Why the pattern of the rule cannot be evaluated: a sentence without a final period. */

@@ -18,6 +18,7 @@ export {
   nameField,
   type ParsedField,
   parseFields,
+  parseValidFields,
   priorityField,
   type RuleApi,
   type RuleField,

@@ -1,5 +1,6 @@
 import {
   type ErrorCode,
+  GatewayError,
   type JsonObject,
   type Rule,
   type RulesByKind,
@@ -150,6 +151,14 @@ export function parseFields(fields: readonly RuleField[], body: JsonObject, isNe
     issues[name] = [`${name} is not a field of the rule. Use ${names.join(', ')}.`]
   }
   return { values, issues, missing }
+}
+
+/** The same. Throws 400 with all issues of all fields; the message is the first one. */
+export function parseValidFields(fields: readonly RuleField[], body: JsonObject, isNew: boolean): JsonObject {
+  const { values, issues } = parseFields(fields, body, isNew)
+  const [issue] = Object.values(issues).flat()
+  if (issue !== undefined) throw new GatewayError('invalid_rule', issue, { errors: issues })
+  return values
 }
 
 /** The JSON schema of the body of a new rule, or of changes to a rule, which require no field. */

@@ -2,7 +2,6 @@ import {
   type ArgumentTest,
   GatewayError,
   isJsonObject,
-  type JsonObject,
   StringEnum,
   type ToolMatch,
   type ToolRule,
@@ -16,7 +15,7 @@ import type { ToolContent } from '../../projections/events/rules.ts'
 import {
   enabledField,
   nameField,
-  parseFields,
+  parseValidFields,
   priorityField,
   type RuleField,
   type RuleKind,
@@ -47,8 +46,8 @@ export const toolRules: RuleKind<ToolRule, ToolContent> = {
   api: toolRuleApi,
   fields: FIELDS,
   // The cast is safe: every required field is present, and its value was parsed.
-  parseNew: (body) => parseContent(body, true) as unknown as ToolContent,
-  parseChanges: (body) => parseContent(body, false),
+  parseNew: (body) => parseValidFields(FIELDS, body, true) as unknown as ToolContent,
+  parseChanges: (body) => parseValidFields(FIELDS, body, false),
   created: (owner, ruleId, content, more) => ({
     type: 'ToolRuleCreated',
     data: { ...owner, ruleId, content, ...more },
@@ -90,14 +89,6 @@ export function patternSource(test: ArgumentTest): PatternSource | undefined {
 /** The patterns of a rule. */
 export function patternSources({ match }: Pick<ToolRule, 'match'>): readonly PatternSource[] {
   return Object.values(match.arguments ?? {}).flatMap((test) => patternSource(test) ?? [])
-}
-
-/** Throws 400 with all issues of all fields. The message is the first one. */
-function parseContent(body: JsonObject, isNew: boolean): JsonObject {
-  const { values, issues } = parseFields(FIELDS, body, isNew)
-  const [issue] = Object.values(issues).flat()
-  if (issue !== undefined) throw new GatewayError('invalid_rule', issue, { errors: issues })
-  return values
 }
 
 const { server: ServerGlob, tool: ToolGlob, after_reading: Reading } = ToolMatchSchema.properties
