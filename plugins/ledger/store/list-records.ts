@@ -182,11 +182,8 @@ function selectIds(
   if (session !== undefined) others.push(sql<boolean>`${sql.ref('requests.session')} = ${session}`)
   if (copies === 'only') others.push(sql<boolean>`${sql.ref('requests.shadow_of')} is not null`)
   else if (copies === undefined) others.push(sql<boolean>`${sql.ref('requests.shadow_of')} is null`)
-  // The index of sessions has the user, too.
   for (const [name, values] of Object.entries(equal))
-    if (access === 'session' && name === 'user_id' && values)
-      others.push(sql<boolean>`${sql.ref('requests.user_id')} in (${sql.join([...values])})`)
-    else if (name !== access && values) others.push(isOneOf(engine, `requests.${name}`, values))
+    if (name !== access && values) others.push(isOneOf(engine, `requests.${name}`, values))
   if (Array.isArray(error) && access !== 'error') others.push(isOneOf(engine, 'requests.error', error))
   if (error === 'many') {
     const isListed = sql<boolean>`${sql.ref('requests.error')} in (${selectErrors(db, text ?? '')})`

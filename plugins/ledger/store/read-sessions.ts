@@ -133,8 +133,9 @@ type RequestSelection<Row> = SelectQueryBuilder<LedgerTables, 'requests', Row>
 
 function inScope<Row>(query: RequestSelection<Row>, scope: Scope | undefined): RequestSelection<Row> {
   if (scope === undefined) return query
-  // No set has this id.
-  return query.where('requests.group_set', 'in', scope.sets.length > 0 ? scope.sets : [0])
+  // No set has the id 0. An expression, so that the index of sessions is used, and not that of groups.
+  const set = sql<number>`${sql.ref('requests.group_set')} + 0`
+  return query.where(set, 'in', scope.sets.length > 0 ? scope.sets : [0])
 }
 
 const keyOf = (userId: number, session: string | null) => `${userId} ${session}`

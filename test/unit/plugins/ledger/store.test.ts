@@ -8,8 +8,10 @@ import { SqliteDatabase } from '../../../../core/event-log/sqlite/database.ts'
 import { parseEncryptionKeys } from '../../../../core/secrets/encryption-keys.ts'
 import { newLogId, requestIdAt, timeOfRequestId } from '../../../../core/util/ids.ts'
 import type { LedgerLocation } from '../../../../plugins/ledger/store/database.ts'
+import { listRecords } from '../../../../plugins/ledger/store/list-records.ts'
 import { createPromptCipher } from '../../../../plugins/ledger/store/prompt-cipher.ts'
 import type { RequestFilter, UsageQuery } from '../../../../plugins/ledger/store/queries.ts'
+import { listSessions, listSteps } from '../../../../plugins/ledger/store/read-sessions.ts'
 import { sumCosts } from '../../../../plugins/ledger/store/read-usage.ts'
 import type { LedgerRecord } from '../../../../plugins/ledger/store/record.ts'
 import { DAY_MS, HOUR_MS } from '../../../../plugins/ledger/store/record-id.ts'
@@ -56,6 +58,31 @@ describe('the ledger on SQLite', () => {
     while (await store.sweep(retention, Date.now() + 402 * DAY_MS));
     // A slot is deleted with the first request of a later one.
     expect(['lists', 'trace_rules', 'trace_slots'].map(count)).to.deep.equal([0, 0, 3])
+    database.close()
+    await store.close()
+  })
+
+  it('reads sessions from their index, whoever has more requests', async () => {
+    const file = path.join(await makeFolder(), 'ledger.db')
+    const store = await openLedgerStore({ engine: 'sqlite', file }, 'log_a')
+    await store.write([ledgerRecord({ time: NOON, groups: [3], sessionId: 'run' })])
+    const database = new SqliteDatabase(file)
+    const queries: CompiledQuery[] = []
+    const db = new Kysely<LedgerTables>({
+      dialect: new SqliteDialect({ database }),
+      log: ({ query }) => void queries.push(query),
+    })
+    await listSessions(db, { limit: 10, anyGroup: [3] })
+    await listSteps(db, { limit: 10, userId: 1, session: 'run', anyGroup: [3] })
+    const filter = { sessionId: 'run', userId: 1, anyGroup: [3], endpoint: '/v1/chat/completions' }
+    expect((await listRecords(db, 'sqlite', { filter, limit: 10 })).records).to.have.length(1)
+    const plans = queries.flatMap(({ sql, parameters }) => {
+      const plan = database.prepare(`explain query plan ${sql}`).all(...parameters) as { detail: string }[]
+      return plan.map(({ detail }) => detail)
+    })
+    const indexes = plans.flatMap((detail) => /requests USING INDEX (\w+)/.exec(detail)?.[1] ?? [])
+    expect(indexes).to.have.length(4)
+    expect(new Set(indexes)).to.deep.equal(new Set(['requests_by_session']))
     database.close()
     await store.close()
   })
