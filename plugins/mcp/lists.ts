@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../core/contract/index.ts'
 import { createBoundedCache } from '../../core/util/bounded-cache.ts'
+import { countValues } from '../../core/util/json.ts'
 import type { ServedTool, ToolCatalog, ToolServer } from './catalog.ts'
 import { objectOf } from './protocol.ts'
 import { isListPersonal } from './servers/state.ts'
@@ -19,8 +20,11 @@ export const LISTS = {
 export type ListMethod = keyof typeof LISTS
 
 const MAX_PAGES = 100
-const MAX_PAGE_BYTES = 16 * 1024 * 1024
+/** Of all pages together. */
+const MAX_LIST_CHARS = 16 * 1024 * 1024
 const MAX_ITEMS = 10_000
+/** Fields and items of a page, at all levels. */
+const MAX_VALUES = 1_000_000
 const MAX_CACHED = 10_000
 
 interface ListServices {
@@ -92,16 +96,22 @@ export function createServerLists({ catalog, upstreams, listSeconds }: ListServi
     watch(server)
     const items: JsonObject[] = []
     let cursor: unknown
-    for (let page = 0; page < MAX_PAGES && items.length < MAX_ITEMS; page++) {
+    let chars = 0
+    for (let count = 0; count < MAX_PAGES && items.length < MAX_ITEMS; count++) {
       const params = cursor === undefined ? {} : { cursor }
       const outcome = await upstreams.request(server, { method, params }, context)
       if ('error' in outcome) {
         if (method === 'resources/templates/list') return items
         throw invalidMessage(`the error ${outcome.error.code} for ${method}`)
       }
-      const result = parseResult(await outcome.result.text(MAX_PAGE_BYTES))
+      const text = await outcome.result.text(MAX_LIST_CHARS - chars)
+      chars += text.length
+      const result = parseResult(text)
+      if (countValues(result) > MAX_VALUES)
+        throw invalidMessage('a list that is nested too deep, or too long')
       const listed: unknown = result[field]
-      if (Array.isArray(listed)) items.push(...listed.map(objectOf))
+      const page = Array.isArray(listed) ? listed.slice(0, MAX_ITEMS).map(objectOf) : []
+      for (const item of page) if (isNamed(method, item)) items.push(item)
       cursor = result.nextCursor
       if (typeof cursor !== 'string') break
     }
@@ -150,4 +160,11 @@ export function createServerLists({ catalog, upstreams, listSeconds }: ListServi
       for (const stop of watched.values()) stop()
     },
   }
+}
+
+/** What has no name cannot be used. Tools without one are refused where their definitions are recorded. */
+function isNamed(method: ListMethod, { name, uri, uriTemplate }: JsonObject): boolean {
+  if (method === 'tools/list') return true
+  if (method === 'prompts/list') return typeof name === 'string'
+  return typeof (method === 'resources/list' ? uri : uriTemplate) === 'string'
 }
