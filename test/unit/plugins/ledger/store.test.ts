@@ -62,6 +62,32 @@ describe('the ledger on SQLite', () => {
     await store.close()
   })
 
+  it('finds the sessions of calls that were recorded before there were sessions', async () => {
+    const location = { engine: 'sqlite', file: path.join(await makeFolder(), 'ledger.db') } as const
+    const earlier = await openLedgerStore(location, 'log_a')
+    await earlier.saveToolCalls([toolCall(NOON), toolCall(NOON + 1)])
+    await earlier.write([ledgerRecord({ time: NOON })])
+    await earlier.close()
+    const database = new SqliteDatabase(location.file)
+    for (const statement of [
+      'drop table sessions',
+      'drop index requests_by_session',
+      'alter table requests drop column session',
+      'drop index tool_calls_by_session',
+      'create index tool_calls_by_session on tool_calls (session, id)',
+      "delete from kysely_migration where name = '1.3-sessions'",
+    ])
+      database.exec(statement)
+    database.close()
+    const store = await openLedgerStore(location, 'log_a')
+    const { sessions } = await store.listSessions({ limit: 10 })
+    expect(sessions.map(({ session, toolCalls, requests }) => [session, toolCalls, requests])).to.deep.equal([
+      ['run', 2, 0],
+    ])
+    expect((await store.list({ filter: {}, limit: 10 })).records[0]?.sessionId).to.equal(undefined)
+    await store.close()
+  })
+
   it('reads sessions from their index, whoever has more requests', async () => {
     const file = path.join(await makeFolder(), 'ledger.db')
     const store = await openLedgerStore({ engine: 'sqlite', file }, 'log_a')
