@@ -8,6 +8,7 @@ type AdminAuditQuery = Static<TObject<typeof adminAuditQuery>>
 
 /** A condition on entries, and where in the log those that fulfil it are. */
 export interface LogFilter {
+  /** The user in whose streams all that fulfils it is. */
   readonly user: number | undefined
   readonly since: AsOf | undefined
   readonly until: AsOf | undefined
@@ -26,7 +27,8 @@ export function parseLogFilter(query: AdminAuditQuery, isInScope?: (entry: LogEn
   const text = query.q?.toLowerCase()
   const terms = toIndexTerms({ user, group, policy, actor, kind, rule })
   return {
-    user,
+    // Each approval has a stream of its own, so the index of the log finds those of a user.
+    user: kind === 'approval' ? undefined : user,
     since,
     until,
     terms,

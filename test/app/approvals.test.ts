@@ -96,6 +96,12 @@ describe('approvals of tool calls', () => {
     ])
     expect(entries[1].reason).to.equal('Ticket 7')
     expect(JSON.stringify(body)).to.not.contain('/etc/motd')
+
+    const other = await claim(await newUser(gateway))
+    const path = `/admin/audit?kind=approval&user=${user.id}`
+    const ofUser = (await gateway.call('GET', path, undefined, AS_ADMIN)).body.data
+    const ids = ofUser.map(({ id }: { id: string }) => id)
+    expect(ids).to.deep.equal([next.id, asked.id, asked.id, asked.id]).and.not.include(other.id)
   })
 
   it('do not count for other arguments, rules, tools or users', async () => {
