@@ -154,6 +154,7 @@ interface PreparedCall {
   readonly required?: NamedVerdict
 }
 
+/** See docs/decisions/rules.md, "The default of a server holds where it is called". */
 class ReplyCallDecider implements CallDecider {
   readonly #services: TrafficServices
   readonly #exchange: RepliedExchange

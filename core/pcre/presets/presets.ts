@@ -1,9 +1,10 @@
+import { INSTRUCTION_PRESETS } from './instructions.ts'
 import { PERSONAL_PRESETS } from './personal.ts'
 import type { Preset } from './preset.ts'
 import { TECHNICAL_PRESETS } from './technical.ts'
 
 /** All presets, in the order of the documentation. */
-export const PRESETS: readonly Preset[] = [...PERSONAL_PRESETS, ...TECHNICAL_PRESETS]
+export const PRESETS: readonly Preset[] = [...PERSONAL_PRESETS, ...TECHNICAL_PRESETS, ...INSTRUCTION_PRESETS]
 
 const presetsByName = new Map(PRESETS.map((preset) => [preset.name, preset]))
 

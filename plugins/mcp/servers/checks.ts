@@ -1,4 +1,5 @@
 import { isJsonObject } from '../../../core/contract/index.ts'
+import { INSTRUCTION_PRESETS } from '../../../core/pcre/presets/instructions.ts'
 import type { ToolFinding } from '../../../projections/events/tool-servers.ts'
 import type { ToolDefinition } from './list-tools.ts'
 
@@ -15,40 +16,17 @@ const HIDDEN = [
 const HIDDEN_TEXT = new RegExp(`[${HIDDEN}]+`, 'u')
 const EACH_HIDDEN = new RegExp(`[${HIDDEN}]`, 'gu')
 
-const words = (...list: readonly string[]) => `\\b(?:${list.join('|')})\\b`
-
-const OVERRIDES = [
-  [
-    words('ignore', 'disregard', 'forget', 'override', 'bypass'),
-    words('previous', 'prior', 'above', 'earlier', 'preceding', 'other', 'all', 'any', 'system', 'your'),
-    words('instructions?', 'prompts?', 'rules?', 'guidelines?', 'messages?', 'directions?', 'context'),
-  ].join('.{0,40}?'),
-  '</?(?:important|system|secret|instructions?)>',
-  [
-    words('do not', "don't", 'never'),
-    words('tell', 'mention', 'inform', 'show', 'reveal', 'notify'),
-    words('user', 'human', 'operator'),
-  ].join('.{0,30}?'),
-  '\\bnew instructions?:',
-]
-
-const EXFILTRATION = [
-  '(?:~|\\$HOME|/root|/home/[\\w-]+)/\\.(?:ssh|aws|config|cursor|claude|npmrc|netrc|gnupg|kube|docker|env)',
-  '\\bid_(?:rsa|ed25519|ecdsa)\\b|/etc/(?:passwd|shadow)|\\.aws/credentials|\\bmcp\\.json\\b',
-  [
-    words('read', 'send', 'include', 'attach', 'pass', 'upload', 'post', 'copy', 'append', 'forward'),
-    words(
-      ...['api[ _-]?keys?', 'private keys?', 'access tokens?', 'passwords?', 'credentials', 'secrets?'],
-      ...['environment variables', '(?:conversation|chat) history', 'system prompt'],
-    ),
-  ].join('.{0,60}?'),
-]
-
 /** Instructions to the model that descriptions of tools have no reason to give. */
-const PHRASES = [
-  { check: 'instruction_override', pattern: new RegExp(OVERRIDES.join('|'), 'is') },
-  { check: 'exfiltration', pattern: new RegExp(EXFILTRATION.join('|'), 'is') },
-]
+const PHRASES = INSTRUCTION_PRESETS.map(({ name, pattern }) => ({
+  check: name === 'secret_file' ? 'exfiltration' : name,
+  pattern: toRegExp(pattern),
+}))
+
+/** The patterns of these presets mean the same in JavaScript. */
+function toRegExp(pattern: string): RegExp {
+  const end = pattern.lastIndexOf('/')
+  return new RegExp(pattern.slice(1, end), pattern.slice(end + 1))
+}
 
 const MAX_FINDINGS = 20
 const MAX_EXCERPT = 120
@@ -72,7 +50,8 @@ export function findInstructions(
     const plain = text.normalize('NFKC').replaceAll(EACH_HIDDEN, '')
     for (const { check, pattern } of PHRASES) {
       const found = pattern.exec(plain)
-      if (found !== null) findings.push({ check, path, excerpt: excerptOf(plain, found) })
+      const isKnown = findings.some((finding) => finding.check === check && finding.path === path)
+      if (found !== null && !isKnown) findings.push({ check, path, excerpt: excerptOf(plain, found) })
     }
     if (findings.length >= MAX_FINDINGS) break
   }
