@@ -132,6 +132,8 @@ export interface PinnedTool {
   readonly removedAt?: string
   /** When it was last removed or came back. */
   readonly listedAt: string
+  /** Since the last decision, the server has listed further definitions, which are not recorded. */
+  readonly omitsRevisions?: true
 }
 
 const tool = { serverId: ServerId, tool: Type.String({ minLength: 1 }) }
@@ -140,7 +142,7 @@ const Revision = Type.Integer({ minimum: 1 })
 const decided =
   (status: ToolRevisionStatus) =>
   (
-    pinned: PinnedTool,
+    { omitsRevisions: _, ...pinned }: PinnedTool,
     { revision }: { readonly revision: number },
     { metadata: { time } }: { readonly metadata: { readonly time: string } },
   ): PinnedTool => ({
@@ -186,6 +188,14 @@ export const pinnedToolEvents = [
     stream: toolServerStream,
     audit: audited('tool_rejected'),
     fold: decided('rejected'),
+  }),
+  /** The server lists more definitions than are recorded without a decision. Once until the next decision. */
+  defineEvent({
+    type: 'ToolRevisionsOmitted',
+    schema: Type.Object(tool),
+    stream: toolServerStream,
+    audit: audited('tool_revisions_omitted'),
+    fold: (pinned: PinnedTool): PinnedTool => ({ ...pinned, omitsRevisions: true }),
   }),
   /** The server no longer lists the tool. */
   defineEvent({

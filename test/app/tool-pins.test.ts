@@ -249,7 +249,13 @@ describe('pinned tools', () => {
       await server.refresh()
     }
     const { body } = await admin('GET', `/${server.id}/tools/read/history`)
-    expect(body.data).to.have.length(20)
+    const events = body.data.map(({ event }: { event: string }) => event)
+    expect(events).to.deep.equal([...Array(20).fill('seen'), 'omitted'])
+    expect(await server.read('read')).to.include({ revision: 20, omits_revisions: true })
+    const { data } = (await server.decide('read', 'reject', 20)).body
+    expect(data).to.include({ omits_revisions: false })
+    await server.refresh()
+    expect(await server.read('read')).to.include({ revision: 21, omits_revisions: false })
   })
 
   it('are decided about by editors, under the conditions of the request', async () => {

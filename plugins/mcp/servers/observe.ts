@@ -178,6 +178,7 @@ function decideEvents(
         type: 'ToolRevisionSeen',
         data: { ...data, ...toRevision(servers, server, tool, listed) },
       })
+    else if (!tool.omitsRevisions) events.push({ type: 'ToolRevisionsOmitted', data })
   }
   // A tool that is missing in the list of one caller is not removed.
   if (isListPersonal(server)) return events

@@ -306,6 +306,7 @@ const EVENTS = {
   ToolRevisionSeen: 'seen',
   ToolRevisionApproved: 'approved',
   ToolRevisionRejected: 'rejected',
+  ToolRevisionsOmitted: 'omitted',
   ToolRemoved: 'removed',
   ToolReturned: 'returned',
 } as const

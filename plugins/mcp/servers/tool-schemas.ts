@@ -74,6 +74,9 @@ export const Tool = Type.Object(
     removed_at: Nullable(Timestamp('When the server stopped listing it.'), {
       description: 'When the server stopped listing it; null: it lists it.',
     }),
+    omits_revisions: Type.Boolean({
+      description: 'Whether the server lists further definitions, which are not recorded until a decision.',
+    }),
     definition: AnyFields('The newest definition, all of it.'),
     findings: Type.Array(Finding, { description: 'What is suspicious in the newest definition.' }),
     diff: Nullable(Differences, {
@@ -97,11 +100,11 @@ export const ToolHistory = data(
     Type.Object(
       {
         ...eventFields,
-        event: StringEnum(['seen', 'approved', 'rejected', 'removed', 'returned'], {
-          description: 'What happened.',
+        event: StringEnum(['seen', 'approved', 'rejected', 'omitted', 'removed', 'returned'], {
+          description: 'What happened. omitted: further definitions are not recorded until a decision.',
         }),
         revision: Nullable(RevisionNumber('The definition.'), {
-          description: 'Number of the definition; null if the tool was removed or came back.',
+          description: 'Number of the definition; null if the event is about none.',
         }),
         status: Type.Optional(
           StringEnum(REVISION_STATUSES, { description: 'What a definition was when it was first seen.' }),
@@ -176,6 +179,7 @@ export function showTool(tool: PinnedTool, server: Pick<ToolServerPolicy, 'chang
     seen_at: seenAt,
     decided_at: decidedAt,
     removed_at: tool.removedAt ?? null,
+    omits_revisions: tool.omitsRevisions ?? false,
     definition,
     findings,
     diff: isComparable ? diffJson(approved.definition, definition) : null,

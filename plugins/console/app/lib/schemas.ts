@@ -143,8 +143,8 @@ export interface PatternTestResult {
 export interface PinnedTool {
   name: string; status: 'approved' | 'pending' | 'changed' | 'rejected'; revision: number
   approved_revision: number | null; served_revision: number | null; digest: string; seen_at: string
-  decided_at: string | null; removed_at: string | null; definition: Record<string, unknown>
-  findings: ToolFinding[]; diff: ToolDifference[] | null
+  decided_at: string | null; removed_at: string | null; omits_revisions: boolean
+  definition: Record<string, unknown>; findings: ToolFinding[]; diff: ToolDifference[] | null
 }
 export interface Policy {
   id: number; name: string; description: string | null; is_enabled: boolean; priority: number
@@ -246,7 +246,7 @@ export interface ToolFinding {
 }
 export interface ToolHistoryEntry {
   position: number; time: string; actor: Actor; request_id: string | null; reason?: string
-  event: 'seen' | 'approved' | 'rejected' | 'removed' | 'returned'; revision: number | null
+  event: 'seen' | 'approved' | 'rejected' | 'omitted' | 'removed' | 'returned'; revision: number | null
   status?: 'pending' | 'approved' | 'rejected'; digest?: string; definition?: Record<string, unknown>
   findings?: ToolFinding[]; diff?: ToolDifference[]
 }

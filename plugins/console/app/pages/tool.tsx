@@ -166,7 +166,7 @@ function Findings({ findings }: Pick<Tool, 'findings'>) {
 }
 
 const EVENT_TONES: Readonly<Record<ToolHistoryEntry['event'], Tone>> = {
-  ...{ seen: 'info', approved: 'good', rejected: 'bad', removed: 'plain', returned: 'plain' },
+  ...{ seen: 'info', approved: 'good', rejected: 'bad', omitted: 'bad', removed: 'plain', returned: 'plain' },
 }
 
 function HistoryEntry({ entry }: { readonly entry: ToolHistoryEntry }) {
