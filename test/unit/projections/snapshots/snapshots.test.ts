@@ -72,6 +72,35 @@ describe('snapshots', () => {
     expect(warnings).to.deep.equal([])
   })
 
+  it('of versions without tool rules are read: nobody has any', async () => {
+    const folded = fold(records)
+    let cut = 0
+    const cutRules = (line: string) => {
+      const lists: unknown[] = JSON.parse(line)
+      if (lists.length > 5) cut += 1
+      return JSON.stringify(lists.slice(0, 5))
+    }
+    const cutPolicy = (line: string) => {
+      const saved = JSON.parse(line)
+      return 'rules' in saved ? JSON.stringify({ ...saved, rules: cutRules(saved.rules) }) : line
+    }
+    const edits: Record<string, (line: string) => string> = { rules: cutRules, policies: cutPolicy }
+    const old = listSaved(folded).map((saved) => {
+      const edit = edits[saved.name]
+      return edit === undefined
+        ? saved
+        : { ...saved, name: saved.name, save: () => [...saved.save()].map((line) => edit(String(line))) }
+    })
+    await writeSnapshot(folder, takeSnapshot(LOG_ID, records.at(-1)!, old))
+
+    const { projections, newest } = await restore()
+    expect([newest?.position, warnings]).to.deep.equal([records.at(-1)?.position, []])
+    expect(cut).to.be.greaterThan(0)
+    for (const { id } of folded.accounts.users()) {
+      expect(projections.rules.of(id)).to.deep.equal({ ...folded.rules.of(id), tool: [] })
+    }
+  })
+
   it('are optional: without one, the state is that before the first event', async () => {
     await expectState(0)
   })
