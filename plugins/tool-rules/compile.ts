@@ -12,7 +12,7 @@ import { createBoundedCache } from '../../core/util/bounded-cache.ts'
 import { mapInSlices } from '../../core/util/cooperative-yield.ts'
 import type { MaybePromise } from '../../core/util/maybe-promise.ts'
 import { ABSENT, equalsJson, findValue, parsePointer, textsOf } from './arguments.ts'
-import { compileGlob } from './glob.ts'
+import { compileGlob, isGlob } from './glob.ts'
 import type { ToolCall } from './index.ts'
 import { patternSource, patternSources } from './rule-kind.ts'
 
@@ -47,6 +47,7 @@ export async function compileToolRules({ tool, origin, ownerId }: RuleSet): Prom
   const enabled = tool.filter((rule) => rule.is_enabled)
   await preparePatterns(enabled.flatMap(patternSources), ownerId)
   const rules = await mapInSlices(enabled, (rule) => compileRule(rule, origin))
+  const candidatesFor = indexByTool(rules)
   const byName = createBoundedCache<string, readonly CompiledToolRule[]>(MAX_NAMES)
   return {
     isPolicy: origin !== undefined,
@@ -54,10 +55,31 @@ export async function compileToolRules({ tool, origin, ownerId }: RuleSet): Prom
       const name = `${server.length}:${server}${tool}`
       const known = byName.get(name)
       if (known !== undefined) return known
-      const found = rules.filter(({ matchesName }) => matchesName({ server, tool }))
+      const found = candidatesFor(tool).filter(({ matchesName }) => matchesName({ server, tool }))
       byName.set(name, found)
       return found
     },
+  }
+}
+
+/** Returns the rules that may match a tool, in their order, without those that name another one. */
+function indexByTool(rules: readonly CompiledToolRule[]): (tool: string) => readonly CompiledToolRule[] {
+  const patterns: number[] = []
+  const exact = new Map<string, number[]>()
+  for (const [index, { rule }] of rules.entries()) {
+    const { tool = '*' } = rule.match
+    if (isGlob(tool)) patterns.push(index)
+    else {
+      const named = exact.get(tool)
+      if (named === undefined) exact.set(tool, [index])
+      else named.push(index)
+    }
+  }
+  const all = patterns.map((index) => rules[index] as CompiledToolRule)
+  return (tool) => {
+    const named = exact.get(tool)
+    if (named === undefined) return all
+    return [...patterns, ...named].sort((a, b) => a - b).map((index) => rules[index] as CompiledToolRule)
   }
 }
 

@@ -3,7 +3,7 @@
  * whole name. Takes at most one step for each pair of characters.
  */
 export function compileGlob(glob: string): (name: string) => boolean {
-  if (!/[*?]/.test(glob)) return (name) => name === glob
+  if (!isGlob(glob)) return (name) => name === glob
   if (!glob.includes('?')) return matchParts(glob.split('*'))
   const pattern = [...glob]
   return (name) => matches(pattern, [...name])
@@ -45,4 +45,9 @@ function matches(pattern: readonly string[], name: readonly string[]): boolean {
   }
   while (pattern[at] === '*') at++
   return at === pattern.length
+}
+
+/** Whether it may match several names. */
+export function isGlob(pattern: string): boolean {
+  return /[*?]/.test(pattern)
 }
