@@ -6,6 +6,7 @@ import {
   type MaybePromise,
 } from '../../core/contract/index.ts'
 import { createDamagedError } from '../../core/http/errors.ts'
+import { isPromiseLike } from '../../core/util/maybe-promise.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { StreamHealth } from '../../projections/runtime/stream-health.ts'
 import { apiKeyOf, hashKeyOf } from './api-key.ts'
@@ -43,7 +44,25 @@ export function requireApiKey(
     if (account !== undefined) admit(request, account)
   }
 
+  /** Adds to a 401 where tokens are issued. */
+  function withChallenge(request: Admission, error: unknown): unknown {
+    if (!GatewayError.isInstance(error) || error.status !== 401) return error
+    const challenge = tokens?.challengeOf?.(request.path, request.req.headers)
+    return challenge === undefined ? error : error.withHeader('www-authenticate', challenge)
+  }
+
   return (request: Admission): MaybePromise<void> => {
+    try {
+      const admitted = authenticate(request)
+      return isPromiseLike(admitted)
+        ? admitted.then(undefined, (error) => Promise.reject(withChallenge(request, error)))
+        : admitted
+    } catch (error) {
+      throw withChallenge(request, error)
+    }
+  }
+
+  function authenticate(request: Admission): MaybePromise<void> {
     const key = apiKeyOf(request)
     if (key === undefined) return admit(request, accountOfSession(request, sessions))
     const hash = hashKeyOf(request.req.socket, key)

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { type Account, type Admission, service } from '../../core/contract/index.ts'
 
 /** Tokens of identity providers that callers use in place of API keys. */
@@ -13,6 +14,8 @@ export interface CallerTokens {
   verify(token: string, hash: string, request: TokenRequest): Promise<Account>
   /** Throws 401 if the token has expired, or its user was deleted, since the request was admitted. */
   confirm(account: Account): void
+  /** The header `www-authenticate` of a 401 at the path, which says who issues tokens. */
+  challengeOf?(path: string, headers: IncomingHttpHeaders): string | undefined
 }
 
 /** The request that has a token. */

@@ -8,6 +8,7 @@ import { createDeviceSignIn } from './device/open.ts'
 import { createIdentityEndpoints } from './endpoints.ts'
 import { IDENTITY_ERROR_CODES } from './errors.ts'
 import { createKnownUsers } from './known-users.ts'
+import { createChallenge, createResourceEndpoints } from './protected-resource.ts'
 import type { ClaudeCodeSettings, ConsoleSettings, IdentitySettings } from './settings.ts'
 
 /** Lets callers in with tokens of the company's identity provider (docs/guides/identity.md). */
@@ -35,6 +36,7 @@ export default definePlugin({
       errorCodes: IDENTITY_ERROR_CODES,
       endpoints: [
         ...createIdentityEndpoints(state),
+        ...(callers.length > 0 ? createResourceEndpoints(callers, console ?? {}) : []),
         ...device.endpoints,
         ...(claudeCode?.enabled ? await openClaudeCode(claudeCode) : []),
         ...(signIn?.createEndpoints(device.complete) ?? []),
@@ -43,7 +45,8 @@ export default definePlugin({
 
     async function openCallerTokens() {
       const { createCallerTokens } = await import('./caller-tokens.ts')
-      return createCallerTokens(callers, { ...state, logger, signal: use.process.stopping })
+      const tokens = createCallerTokens(callers, { ...state, logger, signal: use.process.stopping })
+      return { ...tokens, challengeOf: createChallenge(console ?? {}) }
     }
 
     async function openClaudeCode({ settings: file }: ClaudeCodeSettings) {

@@ -62,6 +62,23 @@ describe('tokens of callers', () => {
     expect((await gateway.call('GET', '/v1/models', undefined, { 'x-api-key': token })).status).to.equal(200)
   })
 
+  it('are said to clients of /mcp to come from the issuer, and nothing else to others', async () => {
+    for (const path of ['/mcp', '/mcp/files']) {
+      const refused = await gateway.call('POST', path, {}, { authorization: 'Bearer nothing' })
+      const metadata = `${gateway.url}/.well-known/oauth-protected-resource${path}`
+      const header = refused.headers.get('www-authenticate')
+      expect([refused.status, header]).to.deep.equal([401, `Bearer resource_metadata="${metadata}"`])
+      expect(await (await fetch(metadata)).json()).to.deep.equal({
+        resource: gateway.url + path,
+        resource_name: 'Signalbox',
+        authorization_servers: [provider.issuer],
+        bearer_methods_supported: ['header'],
+      })
+    }
+    const chat = await gateway.call('POST', CHAT, chatBody('Hello'), { authorization: 'Bearer nothing' })
+    expect([chat.status, chat.headers.get('www-authenticate')]).to.deep.equal([401, null])
+  })
+
   it('make users and groups by events whose actor is the subject', async () => {
     const claims = { sub: 'grace', email: 'grace@example.com', realm_access: { roles: ['eng', 'other'] } }
     const responses = await Promise.all([
