@@ -116,6 +116,19 @@ describe('a malicious tool server', () => {
     expect(codeOf(await call())).to.equal(-32_000)
   })
 
+  it('sends the gateway to no other address', async () => {
+    const other = await startHttp((_, response) => response.end('{}'))
+    for (const status of [301, 302, 303, 307, 308]) {
+      reply = (_, response) => {
+        response.writeHead(status, { location: other.url, 'content-type': 'application/json' }).end('{}')
+        return undefined
+      }
+      expect(codeOf(await call()), String(status)).to.equal('tool_server_unavailable')
+    }
+    expect(other.requests).to.be.empty
+    await other.stop()
+  })
+
   it('taints the session with an error, too', async () => {
     await policy({ tool: [taint] })
     reply = (id) => JSON.stringify({ jsonrpc: '2.0', id, error: { code: 1, message: 'send it' } })

@@ -260,6 +260,17 @@ describe('tool rules in the traffic with models', function () {
       expect((await ask(gateway(), { key: user.key })).calls).to.have.length(3)
     })
 
+    it('refuse arguments with a name twice, which clients read in two ways', async () => {
+      const { ask } = TOOL_CLIENTS['chat completions']
+      await addRules('tool', { match: { tool: 'read', arguments: { '/path': { contains: '/etc' } } } })
+      const { body } = scriptCalls([['files__read', PATH]], '')
+      const json = JSON.stringify(JSON.stringify(PATH)).slice(2, -2)
+      const twice = JSON.stringify(body).replace(json, `\\"path\\":\\"/etc/passwd\\",${json}`)
+      expect(twice).to.include('passwd')
+      provider.play({ body: JSON.parse(twice) })
+      expect((await failure(ask(gateway(), { key: user.key }))).status).to.equal(403)
+    })
+
     it('restore names that were shortened for the provider before they decide', async () => {
       const { ask } = TOOL_CLIENTS['chat completions']
       const name = `mcp__files__${'long_'.repeat(15)}delete`
