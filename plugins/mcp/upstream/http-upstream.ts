@@ -236,7 +236,7 @@ export function createHttpUpstream(target: HttpTarget): Upstream {
     const response = await post({}, body, context, signal)
     checkStatus(response)
     const given = response.head.headers['mcp-session-id']
-    const timer = startCallTimer(limits, signal, timeoutError)
+    const timer = startCallTimer(name, limits, signal)
     const outcome = await exchange(response, id, context, timer).finally(() => timer.stop())
     if ('error' in outcome && MODERN_SERVER_CODES.has(outcome.error.code))
       throw new NotProcessedError('the server has no sessions')
@@ -257,12 +257,9 @@ export function createHttpUpstream(target: HttpTarget): Upstream {
   }
 
   async function discover(context: UpstreamContext): Promise<Era> {
-    const timer = startCallTimer(
-      { ...limits, call_timeout_ms: Math.min(DISCOVER_MS, limits.call_timeout_ms) },
-      // Several requests wait for it: that of one client does not end it.
-      new AbortController().signal,
-      timeoutError,
-    )
+    const discoverLimits = { ...limits, call_timeout_ms: Math.min(DISCOVER_MS, limits.call_timeout_ms) }
+    // Several requests wait for it: that of one client does not end it.
+    const timer = startCallTimer(name, discoverLimits, new AbortController().signal)
     let description: ServerDescription | undefined
     try {
       description = await readDiscovery(
@@ -283,7 +280,7 @@ export function createHttpUpstream(target: HttpTarget): Upstream {
 
   async function attempt(message: UpstreamMessage, context: UpstreamContext): Promise<Outcome> {
     const found = await findEra(context)
-    const timer = startCallTimer(limits, context.signal, timeoutError)
+    const timer = startCallTimer(name, limits, context.signal)
     try {
       return found === 'modern'
         ? await sendModern(message, context, timer)
@@ -353,10 +350,6 @@ export function createHttpUpstream(target: HttpTarget): Upstream {
       watch.close()
       await pool.destroy()
     },
-  }
-
-  function timeoutError(seconds: number): GatewayError {
-    return mcpError('tool_call_timeout', `The tool server ${name} has not answered within ${seconds} s.`)
   }
 
   function checkStatus(response: PostResponse): void {

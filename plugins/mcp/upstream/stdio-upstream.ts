@@ -108,9 +108,7 @@ export function createStdioUpstream({
   ): Promise<Outcome> {
     const id = newUpstreamId()
     await program.start()
-    const timer = startCallTimer({ ...limits, call_timeout_ms: timeoutMs }, context.signal, (seconds) =>
-      mcpError('tool_call_timeout', `The tool server ${name} has not answered within ${seconds} s.`),
-    )
+    const timer = startCallTimer(name, { ...limits, call_timeout_ms: timeoutMs }, context.signal)
     try {
       return await new Promise<Outcome>((resolve, reject) => {
         timer.signal.throwIfAborted()

@@ -1,4 +1,5 @@
-import type { GatewayError, JsonObject } from '../../../core/contract/index.ts'
+import type { JsonObject } from '../../../core/contract/index.ts'
+import { mcpError } from '../errors.ts'
 import type { Era, RpcErrorObject } from '../protocol.ts'
 import type { Outcome } from './envelope.ts'
 
@@ -136,12 +137,15 @@ export interface CallTimer {
 }
 
 export function startCallTimer(
+  name: string,
   { call_timeout_ms: silenceMs, max_call_ms: longestMs }: UpstreamLimits,
   parent: AbortSignal,
-  createError: (seconds: number) => GatewayError,
 ): CallTimer {
   const controller = new AbortController()
-  const abort = (ms: number) => controller.abort(createError(Math.ceil(ms / 1000)))
+  const abort = (ms: number) => {
+    const message = `The tool server ${name} has not answered within ${Math.ceil(ms / 1000)} s.`
+    controller.abort(mcpError('tool_call_timeout', message))
+  }
   const onParent = () => controller.abort(parent.reason)
   if (parent.aborted) onParent()
   else parent.addEventListener('abort', onParent)
