@@ -242,17 +242,7 @@ export const foldPinnedTool: typeof foldEvent = Object.assign(
 type RevisionSeen = Extract<PinnedToolEvent, { readonly type: 'ToolRevisionSeen' }>['data']
 
 function toRevision({ tool: _, serverId: __, ...seen }: RevisionSeen, time: string): ToolRevision {
-  const { revision, digest, status, findings, definition } = seen
-  const isDecided = status === 'approved'
-  return {
-    revision,
-    digest,
-    status,
-    seenAt: time,
-    ...(isDecided && { decidedAt: time }),
-    findings,
-    definition,
-  }
+  return { ...seen, seenAt: time, ...(seen.status === 'approved' && { decidedAt: time }) }
 }
 
 /** The newest approved revision. */

@@ -13,7 +13,7 @@ import type { ToolServer } from '../catalog.ts'
 import { MCP_ERROR_CODES, serverNotFoundError } from '../errors.ts'
 import { objectOf, RPC, RpcError, SESSION_REVISIONS, SUBSCRIPTION_ID } from '../protocol.ts'
 import { type RequestTrace, startRequestTrace } from '../spans.ts'
-import type { ListKind } from '../upstream/upstream.ts'
+import { LIST_KINDS, type ListKind } from '../upstream/upstream.ts'
 import type { ClientContext } from './client-context.ts'
 import { describeCapabilities, type FrontServices, handleRequest, serverInfo } from './handlers.ts'
 import {
@@ -57,7 +57,7 @@ export function createFrontEndpoints(options: EndpointOptions): readonly Endpoin
       throw new GatewayError('invalid_api_key', 'Send the API key as "Authorization: Bearer <API_KEY>".')
     if (origin === undefined || options.origins.includes('*') || options.origins.includes(origin)) return
     // Any other name could be one that an attacker has pointed at this machine.
-    if (LOOPBACK.test(host ?? '') && LOOPBACK.test(hostOf(origin) ?? '')) return
+    if (LOOPBACK.test(host ?? '') && LOOPBACK.test(hostOf(origin))) return
     const message = `Web pages of ${origin.slice(0, 200)} may not call this endpoint. Add it to cors.origins.`
     throw new RpcError(RPC.refused, message, { status: 403 })
   }
@@ -233,9 +233,6 @@ export function createFrontEndpoints(options: EndpointOptions): readonly Endpoin
     })
     try {
       return await answer(context, message, channel, controller)
-    } catch (error) {
-      if (controller.signal.reason === CANCELLED) return { status: 200, message: undefined }
-      throw error
     } finally {
       stop()
       ended.abort()
@@ -253,9 +250,9 @@ export function createFrontEndpoints(options: EndpointOptions): readonly Endpoin
       return await handleRequest(options, context, message, channel, controller)
     } catch (error) {
       const { signal } = controller
-      const cancelled = signal.aborted && signal.reason === CANCELLED
       context.trace?.fail(error, rpcCodeOf(error), signal.aborted)
-      const described = cancelled ? undefined : errorAnswer(message.id, error)
+      if (signal.reason === CANCELLED) return { status: 200, message: undefined }
+      const described = errorAnswer(message.id, error)
       if (described === undefined) throw error
       return described
     }
@@ -283,11 +280,11 @@ export function createFrontEndpoints(options: EndpointOptions): readonly Endpoin
   }
 
   async function openNotices(call: Call, name: string | undefined): Promise<EndpointResponse> {
-    const { sessionId } = { sessionId: headerOf(call.headers, 'mcp-session-id') }
+    const sessionId = headerOf(call.headers, 'mcp-session-id')
     if (sessionId === undefined) throw notAllowedError()
     const context = await findSession(call, name)
     return streamNotices(options, context, {
-      kinds: new Set<ListKind>(['tools', 'prompts', 'resources']),
+      kinds: new Set(LIST_KINDS),
       format: (kind) => JSON.stringify({ jsonrpc: '2.0', method: `notifications/${kind}/list_changed` }),
       confirm: () => options.sessions.find(call.account, endpointOf(name), sessionId),
     })
@@ -394,12 +391,8 @@ function endpointOf(name: string | undefined): string {
 
 const LOOPBACK = /^(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/
 
-function hostOf(origin: string): string | undefined {
-  try {
-    return new URL(origin).host
-  } catch {
-    return undefined
-  }
+function hostOf(origin: string): string {
+  return URL.canParse(origin) ? new URL(origin).host : ''
 }
 
 function toResponse(answer: Answer | undefined, error: unknown): EndpointResponse {

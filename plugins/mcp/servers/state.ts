@@ -71,18 +71,13 @@ export function createToolServerState(
   function byName(): ReadonlyMap<string, ToolServer> {
     const position = servers.position()
     if (known?.position === position) return known.byName
-    const managed = servers.servers().flatMap(({ id, name, url, auth, ...rest }) => {
-      const isOther = servers.named(name)?.id !== id
-      return isOther
-        ? []
-        : [
-            [
-              name,
-              { id, name, ...toPolicy(rest), transport: transportOf(name, { type: 'http', url, auth }) },
-            ] as const,
-          ]
-    })
-    const byName: ReadonlyMap<string, ToolServer> = new Map<string, ToolServer>([...managed, ...fixed])
+    const managed = servers.servers().filter(({ id, name }) => servers.named(name)?.id === id)
+    const byName = new Map<string, ToolServer>()
+    for (const { id, name, url, auth, ...rest } of managed) {
+      const transport = transportOf(name, { type: 'http', url, auth })
+      byName.set(name, { id, name, ...toPolicy(rest), transport })
+    }
+    for (const [name, server] of fixed) byName.set(name, server)
     sorted = [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
     known = { position, byName }
     return byName
