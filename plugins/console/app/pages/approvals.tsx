@@ -4,13 +4,13 @@ import { humanize } from '../lib/format.ts'
 import { readPendingApprovals } from '../lib/pending-approvals.ts'
 import { href, type PageProps } from '../lib/router.ts'
 import type { Approval, ApprovalDetails } from '../lib/schemas.ts'
-import { canReadPastRules, hasRole, isOperator, root, seesEverything } from '../lib/session.ts'
+import { hasRole, isOperator, root, seesEverything } from '../lib/session.ts'
 import { ChangeButton } from '../ui/dialogs.tsx'
 import { chosenFilters, type Filter, Filters } from '../ui/filters.tsx'
 import { JsonText } from '../ui/json.tsx'
 import { type Column, PagedList, VirtualList, VirtualTable } from '../ui/list.tsx'
-import { Empty, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
-import { Badge, SessionLink, Stat, Time, type Tone, UserLink } from '../ui/values.tsx'
+import { Empty, Links, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
+import { Badge, pastRulesLink, SessionLink, Stat, Time, type Tone, UserLink } from '../ui/values.tsx'
 
 /** Calls wait for a decision: those that are new appear by themselves. */
 const REFRESH_MS = 3000
@@ -184,33 +184,15 @@ function decided(reload: () => void): void {
 }
 
 function ApprovalContent({ approval }: { readonly approval: ApprovalDetails }) {
-  const { status, user_id, user_name, rule_name, rules_position, used_by, session_id } = approval
+  const { status, user_id, user_name, rule_name, used_by, session_id } = approval
   return (
     <>
-      <p>
+      <Links>
         <a href={href('/approvals')}>Approvals</a>
-        {canReadPastRules() && (
-          <>
-            {' '}
-            ·{' '}
-            <a href={href('/time', { user: user_id, at: rules_position })}>
-              The rules of then (position {rules_position})
-            </a>
-          </>
-        )}
-        {isOperator() && (
-          <>
-            {' '}
-            · <a href={href('/audit', { kind: 'approval', q: approval.id })}>Changes</a>
-          </>
-        )}
-        {seesEverything() && (
-          <>
-            {' '}
-            · <a href={href('/tool-servers')}>Tool servers</a>
-          </>
-        )}
-      </p>
+        {pastRulesLink(approval)}
+        {isOperator() && <a href={href('/audit', { kind: 'approval', q: approval.id })}>Changes</a>}
+        {seesEverything() && <a href={href('/tool-servers')}>Tool servers</a>}
+      </Links>
       <dl class="stats">
         <Stat label="Status" value={<ApprovalBadge status={status} />} />
         <Stat label="User" value={<UserLink id={user_id} {...(user_name !== '' && { name: user_name })} />} />

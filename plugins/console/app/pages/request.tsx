@@ -5,14 +5,15 @@ import type { Rule } from '../lib/drafts.ts'
 import { formatCount, formatMs, formatUsd } from '../lib/format.ts'
 import { href } from '../lib/router.ts'
 import type { ExplainedRule, RequestFeedback, RequestRecord, RuleTraceEntry } from '../lib/schemas.ts'
-import { canReadPastRules, hasRole, isOperator, root } from '../lib/session.ts'
+import { hasRole, isOperator, root } from '../lib/session.ts'
 import { Diff, summarizeRule } from '../ui/diff.tsx'
 import { Form, TextField } from '../ui/fields.tsx'
-import { Empty, ErrorMessage, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
+import { Empty, ErrorMessage, Links, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
 import {
   ActionBadge,
   Badge,
   PolicyLink,
+  pastRulesLink,
   SessionLink,
   Stat,
   StatusBadge,
@@ -95,25 +96,17 @@ function RequestDetails({ record }: { readonly record: ShownRequest }) {
           for another model. The client did not get this reply.
         </p>
       )}
-      <p>
-        {canReadPastRules() && (
-          <>
-            <a href={href('/time', { user: user_id, at: rules_position })}>
-              The rules of then (position {rules_position})
-            </a>{' '}
-            ·{' '}
-          </>
-        )}
+      <Links>
+        {pastRulesLink(record)}
         <a href={href('/simulator', { user: user_id, at: rules_position, request: record.x_request_id })}>
           Open in the simulator
-        </a>{' '}
-        ·{' '}
+        </a>
         {record.key_id === null ? (
           <a href={href('/requests', { user: user_id })}>Requests of this user</a>
         ) : (
           <a href={href('/requests', { key: record.key_id })}>Requests of this key</a>
         )}
-      </p>
+      </Links>
       {record.routing_reason && <p class="muted">{record.routing_reason}</p>}
       <div class="grid">
         <Trace entries={record.rule_trace} rules={record.rules ?? []} />

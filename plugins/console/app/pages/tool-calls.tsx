@@ -2,14 +2,15 @@ import { useData } from '../lib/data.ts'
 import { formatBytes, formatMs, humanize } from '../lib/format.ts'
 import { href, type PageProps } from '../lib/router.ts'
 import type { ToolCall } from '../lib/schemas.ts'
-import { canReadPastRules, isOperator, root } from '../lib/session.ts'
+import { isOperator, root } from '../lib/session.ts'
 import { chosenFilters, type Filter, Filters } from '../ui/filters.tsx'
 import { type Column, PagedList, VirtualTable } from '../ui/list.tsx'
-import { Empty, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
+import { Empty, Links, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
 import {
   ActionBadge,
   Badge,
   PolicyLink,
+  pastRulesLink,
   SessionLink,
   Stat,
   Time,
@@ -102,22 +103,14 @@ function ToolCallPage({ id }: { readonly id: string }) {
 }
 
 function ToolCallContent({ call }: { readonly call: ToolCall }) {
-  const { user_id, session_id, revision, rules_position, read: serversRead, warnings, error_code } = call
+  const { user_id, session_id, revision, read: serversRead, warnings, error_code } = call
   return (
     <>
-      <p>
-        <a href={href('/tool-calls')}>Tool calls</a> ·{' '}
+      <Links>
+        <a href={href('/tool-calls')}>Tool calls</a>
         <a href={href('/tool-calls', { server: call.server, tool: call.tool })}>Calls of this tool</a>
-        {canReadPastRules() && (
-          <>
-            {' '}
-            ·{' '}
-            <a href={href('/time', { user: user_id, at: rules_position })}>
-              The rules of then (position {rules_position})
-            </a>
-          </>
-        )}
-      </p>
+        {pastRulesLink(call)}
+      </Links>
       <dl class="stats">
         <Stat label="Verdict" value={<VerdictBadge verdict={call.verdict} />} note={error_code} />
         <Stat label="Time" value={<Time value={call.time} />} />

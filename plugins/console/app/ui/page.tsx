@@ -1,4 +1,4 @@
-import type { ComponentChildren } from 'preact'
+import { type ComponentChildren, toChildArray } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { ApiError } from '../lib/api.ts'
 import type { Resource } from '../lib/data.ts'
@@ -8,6 +8,11 @@ interface PageProps {
   readonly title: string
   readonly actions?: ComponentChildren
   readonly children: ComponentChildren
+}
+
+/** Links in a line. Those that are false are left out. */
+export function Links({ children }: { readonly children: ComponentChildren }) {
+  return <p>{toChildArray(children).map((link, index) => (index === 0 ? link : [' · ', link]))}</p>
 }
 
 /** A page with its heading, which is also the title of the window. */

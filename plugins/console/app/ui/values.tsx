@@ -5,7 +5,7 @@ import { formatAge, formatTime, formatUtc } from '../lib/format.ts'
 import { users } from '../lib/names.ts'
 import { href } from '../lib/router.ts'
 import type { Actor, RuleOrigin } from '../lib/schemas.ts'
-import { isOperator } from '../lib/session.ts'
+import { canReadPastRules, isOperator } from '../lib/session.ts'
 import { summarizeRule } from './diff.tsx'
 
 /** A time in the zone of the viewer; UTC on hover. */
@@ -72,6 +72,16 @@ export function PolicyLink({
 }) {
   const { id, name = `policy ${id}` } = origin
   return isOperator() ? <a href={href(`/policies/${id}`, { rule })}>{name}</a> : <span>{name}</span>
+}
+
+/** Links to the rules that decided, for viewers who may read them. */
+export function pastRulesLink({ user_id: user, rules_position: at }: DecidedRecord) {
+  return canReadPastRules() && <a href={href('/time', { user, at })}>The rules of then (position {at})</a>
+}
+
+interface DecidedRecord {
+  readonly user_id: number
+  readonly rules_position: number
 }
 
 /** The name of a rule, and what it looks for and does. */
