@@ -26,7 +26,7 @@ export const APPROVAL_ERROR_CODES = {
 
 const approvalError = errorsOf(APPROVAL_ERROR_CODES)
 
-export interface ClaimServices {
+interface ClaimServices {
   readonly approvals: ApprovalStates
   readonly writer: Pick<EventWriter, 'write'>
   readonly store: RecordStore

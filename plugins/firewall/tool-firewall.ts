@@ -18,7 +18,7 @@ interface ToolFirewallParts {
   logUnfinished(caller: ToolFirewallCaller, rules: FirewallOutcome['unfinished']): void
 }
 
-export function hasRulesOf({ firewall }: RuleSet, scope: ToolFirewallScope): boolean {
+function hasRulesOf({ firewall }: RuleSet, scope: ToolFirewallScope): boolean {
   return firewall.some((rule) => rule.scope === scope && rule.is_enabled)
 }
 

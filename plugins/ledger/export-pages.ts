@@ -1,11 +1,11 @@
 /** A page of rows, and where the next one begins. */
-export interface RowPage<Row> {
+interface RowPage<Row> {
   readonly rows: readonly Row[]
   /** Undefined on the last page. */
   readonly next: number | undefined
 }
 
-export interface ExportFormat<Row> {
+interface ExportFormat<Row> {
   readonly type: string
   /** Before the first row. */
   readonly header: string

@@ -17,6 +17,9 @@ export function isRecordInScope({ groups }: StoredRecord, scope: OperatorScope):
 }
 
 /** Leaves out the groups that are not part of the scope. */
-export function narrowRecord(record: StoredRecord, scope: OperatorScope | undefined): StoredRecord {
+export function narrowRecord<Row extends Pick<StoredRecord, 'groups'>>(
+  record: Row,
+  scope: OperatorScope | undefined,
+): Row {
   return scope ? { ...record, groups: record.groups.filter(scope.hasGroup) } : record
 }

@@ -29,7 +29,7 @@ import { respondWithExport } from './export-pages.ts'
 import { createUnreadableError } from './prompt-endpoints.ts'
 import type { LedgerReader } from './reader.ts'
 import { exportFormat, groupFilter, range, requestId, sessionFilter, userFilter } from './schemas.ts'
-import { toGroupFilter } from './scoped-records.ts'
+import { narrowRecord, toGroupFilter } from './scoped-records.ts'
 import { type StoredToolCall, TOOL_CALL_VERDICTS, type ToolCallFilter } from './store/tool-calls.ts'
 import { parseTimeRange } from './time-parameter.ts'
 
@@ -150,7 +150,7 @@ export function createToolCallEndpoints(
       const found = await reader.listToolCalls({ filter, limit: count + 1, ...begin, ...ordered })
       const rows = found.slice(0, count)
       const last = found.length > count ? rows.at(-1) : undefined
-      return { rows: rows.map((call) => narrowCall(call, scope)), next: last?.number }
+      return { rows: rows.map((call) => narrowRecord(call, scope)), next: last?.number }
     }
     if (format !== 'json')
       return respondWithExport(`tool-calls.${format}`, FORMATS[format], readPage, start, limit)
@@ -163,7 +163,7 @@ export function createToolCallEndpoints(
     const [call] = await reader.listToolCalls({ filter: { id, ...caller }, limit: 1 })
     if (call === undefined)
       throw new GatewayError('not_found', `Tool call ${id} was not found or is no longer recorded.`)
-    return { status: 200, body: { data: showToolCall(narrowCall(call, scope)) } }
+    return { status: 200, body: { data: showToolCall(narrowRecord(call, scope)) } }
   }
 
   const common = { method: 'GET', tags: ['tools'], errors: ['ledger_unavailable'] } as const
@@ -257,11 +257,6 @@ function toAnyGroup(group: number | undefined, scope: OperatorScope | undefined)
   const { groupId, anyGroup } = toGroupFilter(group, scope)
   if (groupId !== undefined) return { anyGroup: [groupId] }
   return anyGroup === undefined ? {} : { anyGroup }
-}
-
-/** Leaves out the groups that are not part of the scope. */
-function narrowCall(call: StoredToolCall, scope: OperatorScope | undefined): StoredToolCall {
-  return scope ? { ...call, groups: call.groups.filter(scope.hasGroup) } : call
 }
 
 /** The columns of CSV. */

@@ -17,12 +17,12 @@ const BATCH_MS = 1000
 
 const MAX_BATCH = 500
 
-/** Calls that wait for a ledger that is away. Beyond it, new ones are counted as lost. */
+/** Calls that are queued while the ledger is unavailable. Beyond it, new ones are counted as dropped. */
 const MAX_WAITING = 10_000
 
 const RETRY_MS = 5000
 
-/** Writes records of tool calls in batches. A ledger that is away is tried again, while calls wait. */
+/** Writes records of tool calls in batches. Retries while the ledger is unavailable; calls are queued. */
 export class ToolCallWriter {
   readonly #ledger: Pick<LedgerCalls, 'saveToolCalls'>
   readonly #logger: Logger
@@ -50,7 +50,7 @@ export class ToolCallWriter {
     else this.#wait(BATCH_MS)
   }
 
-  /** Writes the calls so far. Resolves with false if the ledger is away. */
+  /** Writes the queued calls. Resolves with false if the ledger is unavailable. */
   flush(): Promise<boolean> {
     clearTimeout(this.#timer)
     this.#timer = undefined

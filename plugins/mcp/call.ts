@@ -326,7 +326,7 @@ async function inspectResult(
   result: ResultBody,
   notes: CallNotes,
 ): Promise<ResultBody> {
-  if (firewall === undefined || !(await firewall.applies(caller, 'tool_result'))) return result
+  if (firewall === undefined || !firewall.applies(caller, 'tool_result')) return result
   const json = await result.text(limits.max_inspected_bytes)
   return textResult(await inspect(firewall, caller, 'tool_result', json, notes))
 }

@@ -27,7 +27,7 @@ export function parseRuledName(tool: string): { readonly kind: CallKind; readonl
 }
 
 /** All that a decision about a call depends on, besides the rules. */
-export interface CallQuestion {
+interface CallQuestion {
   readonly caller: ToolCaller
   readonly server: Pick<ToolServer, 'name' | 'default'>
   readonly kind: CallKind

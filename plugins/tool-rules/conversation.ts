@@ -2,7 +2,7 @@ import { type ChatRequest, isJsonObject, type JsonObject, type Message } from '.
 import { readToolName } from './tool-name.ts'
 
 /** Returns the name of a tool or a call: of a function, or of a custom tool. */
-export function calledName({ function: called, custom }: JsonObject): string | undefined {
+function calledName({ function: called, custom }: JsonObject): string | undefined {
   const { name } = asObject(called ?? custom)
   return typeof name === 'string' ? name : undefined
 }

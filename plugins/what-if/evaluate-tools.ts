@@ -13,12 +13,12 @@ import { DraftedRules, type RuleVersion, type RuleVersions } from './rule-versio
 import { TOOL_EFFECTS, type ToolCallsReport, type ToolEffect } from './tool-call-schemas.ts'
 
 /** What decides about calls by one version of the rules. */
-export interface ToolDecider {
+interface ToolDecider {
   readonly rules: ToolRules | undefined
   readonly firewall: ToolFirewall | undefined
 }
 
-export interface ToolEvaluationServices {
+interface ToolEvaluationServices {
   readonly ledger: { listToolCalls(query: ToolCallQuery): Promise<readonly StoredToolCall[]> }
   readonly before: ToolDecider
   readonly after: ToolDecider

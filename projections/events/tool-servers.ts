@@ -43,7 +43,7 @@ export type ToolServerPolicy = Readonly<Static<ReturnType<typeof Type.Object<typ
 /** The fields of a tool server that operators set. */
 const content = Type.Object({ name: Type.String(), url: Type.String(), auth, ...policy })
 
-export type ToolServerContent = Readonly<Static<typeof content>>
+type ToolServerContent = Readonly<Static<typeof content>>
 
 /** A tool server. `revision` counts the changes of these fields from 1; it is the server's ETag. */
 export interface ManagedToolServer extends ToolServerContent {
@@ -104,7 +104,7 @@ export type ToolFinding = Readonly<Static<typeof finding>>
 
 export const REVISION_STATUSES = ['pending', 'approved', 'rejected'] as const
 
-export type ToolRevisionStatus = (typeof REVISION_STATUSES)[number]
+type ToolRevisionStatus = (typeof REVISION_STATUSES)[number]
 
 /** One definition of a tool. */
 export interface ToolRevision {

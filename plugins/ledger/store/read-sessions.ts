@@ -6,7 +6,7 @@ import type { LedgerTables } from './tables.ts'
 import { isOfGroup, type StoredToolCall, toStoredToolCall } from './tool-calls.ts'
 
 /** A session of a user. */
-export interface SessionKey {
+interface SessionKey {
   readonly userId: number
   readonly session: string
 }

@@ -96,7 +96,7 @@ export interface ToolCallQuery {
   readonly withArguments?: true
 }
 
-/** Rows deleted at once. Bounds how long a batch waits. */
+/** Rows per DELETE statement. Bounds how long writes wait for it. */
 const DELETED_ROWS = 500
 
 /** Writes calls. Those that are there are skipped, so that a batch can be written again. */

@@ -36,7 +36,7 @@ export interface ClientContext {
 /** Capabilities for requests of servers that the gateway passes on. */
 const PASSED_ON = ['elicitation', 'sampling', 'roots'] as const
 
-export function capabilitiesToPassOn(capabilities: JsonObject): JsonObject {
+function capabilitiesToPassOn(capabilities: JsonObject): JsonObject {
   const passedOn: Record<string, unknown> = {}
   for (const name of PASSED_ON) if (capabilities[name] !== undefined) passedOn[name] = capabilities[name]
   return passedOn

@@ -30,7 +30,7 @@ import { answerName } from './requests.ts'
 import { type Answer, type Channel, errorAnswer, respond, resultAnswer, rpcCodeOf } from './respond.ts'
 import type { ClientSession } from './sessions.ts'
 
-export interface EndpointOptions extends FrontServices {
+interface EndpointOptions extends FrontServices {
   readonly callers: CallerSource
   readonly maxRequestBytes: number
   /** Origins of browsers that may call, besides that of the gateway. */

@@ -54,7 +54,7 @@ export interface FrontServices {
   readonly limits: { readonly max_inspected_bytes: number; readonly list_seconds: number }
 }
 
-export interface ClientRequest {
+interface ClientRequest {
   readonly id: RpcId
   readonly method: string
   readonly params: JsonObject

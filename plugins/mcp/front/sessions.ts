@@ -42,7 +42,7 @@ const IDLE_S = 3600
 /** A session in use is stored again after so long. */
 const REFRESH_MS = 5 * 60_000
 
-/** Makes the store fail with an error that callers understand. */
+/** Wraps a store so that its failures are `mcp_state_unavailable`. */
 export function withClearErrors(store: RecordStore): RecordStore {
   const fail = (error: unknown) => {
     if (!SharedStateUnavailableError.isInstance(error)) throw error

@@ -74,7 +74,7 @@ export function createAddressGuard(
 }
 
 /** A name resolves to addresses only that the gateway does not connect to. */
-export class PrivateAddressError extends Error {
+class PrivateAddressError extends Error {
   readonly code = 'EPRIVATE'
 
   constructor(host: string) {

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
 
 /** Where two JSON values differ. `before` or `after` is missing where there was or is nothing. */
-export interface JsonDifference extends JsonObject {
+interface JsonDifference extends JsonObject {
   /** JSON pointer. */
   readonly path: string
   readonly before?: unknown

@@ -16,7 +16,7 @@ import type { ServedTool, ToolCatalog, ToolDefinition, Unserved } from './list-t
 import { type ListedTool, type ParsedDefinitions, parseDefinitions } from './parse-definitions.ts'
 import { isListPersonal, type ToolServer, type ToolServerState } from './state.ts'
 
-export interface ObserveServices {
+interface ObserveServices {
   readonly servers: ToolServerState
   readonly toolServers: Pick<ToolServers, 'toolsOf' | 'revision'>
   readonly writer: Pick<EventWriter, 'write'>
@@ -25,7 +25,7 @@ export interface ObserveServices {
 }
 
 /** What a list of a server was found to be. */
-export interface Observation extends ParsedDefinitions {
+interface Observation extends ParsedDefinitions {
   readonly served: readonly ServedTool[]
 }
 

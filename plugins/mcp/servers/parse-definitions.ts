@@ -13,7 +13,7 @@ export interface ListedTool {
 }
 
 /** A definition that is neither recorded nor served. */
-export interface RefusedTool {
+interface RefusedTool {
   /** As the server lists it, at most 128 characters. Characters that are not in ASCII are escaped. */
   readonly name: string
   /** As the end of a sentence. */

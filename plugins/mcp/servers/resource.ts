@@ -38,7 +38,7 @@ export interface ToolServerServices {
 }
 
 /** A tool server as operators see it: one that they manage, or a program of the settings file. */
-export type ShownToolServer = ManagedToolServer | ProgramToolServer
+type ShownToolServer = ManagedToolServer | ProgramToolServer
 
 interface ProgramToolServer extends ToolServerPolicy {
   readonly id: string

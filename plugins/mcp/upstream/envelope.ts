@@ -47,7 +47,7 @@ export interface ResultBody {
 /** How a server answered a request. */
 export type Outcome = { readonly result: ResultBody } | { readonly error: RpcErrorObject }
 
-/** Calls `onEnd` once the result has been read, or at once for an error. */
+/** Calls `onEnd` once the result has been read, or immediately for an error. */
 export function withEnd(outcome: Outcome, onEnd: () => void): Outcome {
   if ('error' in outcome) {
     onEnd()
@@ -329,7 +329,7 @@ const TAIL = /^(?:,\s*"(?:jsonrpc|id)"\s*:\s*"[^"\\]*"\s*)*\}\s*$/
  * Finds where the value of `result` begins in the beginning of a message. `other`: the message must be read
  * as a whole to tell what it is.
  */
-export function findResult(bytes: Buffer): number | 'incomplete' | 'other' {
+function findResult(bytes: Buffer): number | 'incomplete' | 'other' {
   let index = skipSpace(bytes, 0)
   if (index === bytes.length) return 'incomplete'
   if (bytes[index] !== BRACE) return 'other'

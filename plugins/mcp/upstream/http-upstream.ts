@@ -35,7 +35,7 @@ import {
 } from './upstream.ts'
 
 /** What a server at a URL is reached with. */
-export interface HttpTarget {
+interface HttpTarget {
   readonly name: string
   readonly url: URL
   readonly pool: Dispatcher

@@ -17,7 +17,7 @@ import type { ListKind, Upstream, UpstreamContext, UpstreamLimits, UpstreamMessa
 /** A server that calls can be sent to. */
 type ReachableServer = Pick<ToolServer, 'name' | 'transport' | 'timeoutMs' | 'maxConcurrent'>
 
-export interface UpstreamServices {
+interface UpstreamServices {
   readonly limits: UpstreamLimits
   readonly logger: Logger
   readonly readSecret: ReadSecret
@@ -26,7 +26,7 @@ export interface UpstreamServices {
 
 /** The connections to all servers. */
 export interface Upstreams {
-  /** Sends a request, unless the circuit of the server is open or it has too many at once. */
+  /** Sends a request, unless the circuit of the server is open or its concurrency limit is reached. */
   request(server: ReachableServer, message: UpstreamMessage, context: UpstreamContext): Promise<Outcome>
   describe(server: ReachableServer, context: UpstreamContext): ReturnType<Upstream['describe']>
   onListChanged(server: ReachableServer, listener: (kind: ListKind) => void): () => void
@@ -40,7 +40,7 @@ export interface Upstreams {
   close(): Promise<void>
 }
 
-export interface ServerCircuit {
+interface ServerCircuit {
   readonly server: string
   readonly state: CircuitState
   readonly isOfCaller: boolean
@@ -51,7 +51,7 @@ const CONTACT_MS = 10 * 60_000
 
 const BREAKER = { failure_ratio: 0.5, min_requests: 5, min_callers: 3, window_ms: 30_000, open_ms: 10_000 }
 
-/** Errors of a server that is away, hangs or sends what is no answer. */
+/** Errors of a server that is unreachable, hangs or sends no valid response. */
 const DOWN_CODES = new Set(['tool_server_unavailable', 'tool_call_timeout'])
 
 const MAX_TOKEN_BYTES = 256 * 1024

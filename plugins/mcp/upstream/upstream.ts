@@ -109,7 +109,7 @@ export interface Upstream {
 /** Times and sizes for all servers: the section `mcp.limits` of the settings. */
 export interface UpstreamLimits {
   readonly connect_ms: number
-  /** Of silence: notifications of a request start it anew. */
+  /** Idle timeout: notifications of a request restart it. */
   readonly call_timeout_ms: number
   readonly max_call_ms: number
   readonly max_result_bytes: number
