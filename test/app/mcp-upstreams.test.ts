@@ -49,7 +49,7 @@ describe('how the gateway for tools reaches servers', () => {
     listing = await startSessionServer(() => {
       const server = new SessionServer(
         { name: 'listing', version: '1' },
-        { capabilities: { tools: { listChanged: true } } },
+        { capabilities: { tools: { listChanged: true }, resources: { subscribe: true, listChanged: true } } },
       )
       server.setRequestHandler(ListToolsRequestSchema, async () => ({
         tools: tools.map((name) => ({ name, inputSchema: { type: 'object' as const } })),
@@ -95,6 +95,19 @@ describe('how the gateway for tools reaches servers', () => {
     accepted = 'token-2'
     expect(await call('oauth')).to.deep.include({ content: [] })
     expect(tokens.requests).to.have.length(2)
+  })
+
+  it('does not offer subscriptions to resources, which it does not serve', async () => {
+    for (const path of ['/mcp/listing', '/mcp']) {
+      const { client } = await connectClient(gateway, path, 'session')
+      expect(client.getServerCapabilities()?.resources).to.deep.equal({ listChanged: true })
+      const refused = await client.request({ method: 'resources/subscribe', params: { uri: 'a:b' } }).then(
+        () => undefined,
+        (error) => error.code,
+      )
+      expect(refused).to.equal(-32601)
+      await client.close()
+    }
   })
 
   it('sends a key in a header, and says what is wrong with credentials without showing them', async () => {
