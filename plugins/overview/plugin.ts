@@ -8,6 +8,7 @@ import {
   operator,
   settingsOf,
 } from '../../core/contract/index.ts'
+import { invalidParameterError } from '../../core/http/parse-call.ts'
 import { ProcessServices } from '../../core/pipeline/process-services.ts'
 import { GatewayState } from '../../projections/state.ts'
 import { CircuitBreakers } from '../../providers/shared/circuit.ts'
@@ -20,6 +21,7 @@ import {
   isRecordInScope,
   Ledger,
   type LedgerReader,
+  parseTimeRange,
   requestId,
 } from '../ledger/index.ts'
 import { RuleScopes } from '../rules/index.ts'
@@ -27,8 +29,8 @@ import { explainRequest } from './explain-request.ts'
 import { createLiveEndpoint, LIVE_ERROR_CODES, LiveFeed } from './live-endpoint.ts'
 import { createRecentCache } from './recent-cache.ts'
 import { findRuleChanges } from './rule-changes.ts'
-import { ExplainedRequest, OverviewSchema, rangeQuery, StatusSchema } from './schemas.ts'
-import { type Range, showFigures, showSeries, stepsOf } from './series.ts'
+import { ExplainedRequest, OverviewSchema, overviewQuery, StatusSchema } from './schemas.ts'
+import { type Range, type Steps, showFigures, showSeries, stepsBetween, stepsOf } from './series.ts'
 import type { OverviewServices } from './services.ts'
 import { narrowStatus, readStatus } from './status.ts'
 
@@ -94,14 +96,12 @@ export default definePlugin({
 function createOverviewEndpoint(services: OverviewServices, reader: LedgerReader): Endpoint {
   const findLostRace = createLostRaceFinder(services)
   const logReader = createLogReader(services.log, services.timeline, services.userHistory, findLostRace)
-  async function read(range: Range, scope?: OperatorScope) {
-    const steps = stepsOf(range, Date.now())
+  async function read(steps: Steps, scope?: OperatorScope) {
     const [points, changes] = await Promise.all([
       reader.series({ ...steps, ...(scope && { anyGroup: scope.groups() }) }),
-      findRuleChanges(logReader, steps.since, toEntryFilter(scope, services.policies)),
+      findRuleChanges(logReader, steps, toEntryFilter(scope, services.policies)),
     ])
     return {
-      range,
       since: new Date(steps.since).toISOString(),
       until: new Date(steps.until).toISOString(),
       step_seconds: steps.stepMs / 1000,
@@ -110,7 +110,8 @@ function createOverviewEndpoint(services: OverviewServices, reader: LedgerReader
       changes,
     }
   }
-  const readShared = createRecentCache((range: Range) => read(range), SHARED_MS)
+  // Steps are the key as a text: objects would differ.
+  const readShared = createRecentCache((steps: string) => read(JSON.parse(steps)), SHARED_MS)
   return endpoint({
     method: 'GET',
     path: '/admin/overview',
@@ -118,15 +119,38 @@ function createOverviewEndpoint(services: OverviewServices, reader: LedgerReader
     operationId: 'readOverview',
     summary: 'Returns requests, errors, blocks, masks, cost and latency over time, and changes of rules.',
     tags: ['admin'],
-    query: rangeQuery,
+    query: overviewQuery,
     responses: { 200: { description: 'The figures.', body: data(OverviewSchema) } },
     errors: ['ledger_unavailable'],
-    // The schema allows no other ranges.
-    handle: async ({ query: { range = '24h' }, scope }) => ({
-      status: 200,
-      body: { data: await (scope ? read(range as Range, scope) : readShared(range as Range)) },
-    }),
+    async handle({ query, scope }) {
+      const { range, steps } = parseOverviewQuery(query, Date.now())
+      const figures = await (scope ? read(steps, scope) : readShared(JSON.stringify(steps)))
+      return { status: 200, body: { data: { range, ...figures } } }
+    },
   })
+}
+
+interface OverviewQuery {
+  readonly range?: string
+  readonly since?: string
+  readonly until?: string
+}
+
+/** Throws 400 for a range beside `since` or `until`, and for `until` alone. */
+function parseOverviewQuery(
+  query: OverviewQuery,
+  now: number,
+): { readonly range: Range | null; readonly steps: Steps } {
+  const { since, until = now } = parseTimeRange(query)
+  if (since === undefined) {
+    if (query.until !== undefined) throw invalidParameterError('until', 'until needs since.')
+    // The schema allows no other ranges.
+    const range = (query.range ?? '24h') as Range
+    return { range, steps: stepsOf(range, now) }
+  }
+  if (query.range !== undefined) throw invalidParameterError('range', 'Give either range or since, not both.')
+  if (since > until) throw invalidParameterError('since', 'since must not be after until, or now.')
+  return { range: null, steps: stepsBetween(since, until) }
 }
 
 function createStatusEndpoint(services: OverviewServices): Endpoint {

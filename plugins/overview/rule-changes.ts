@@ -13,17 +13,18 @@ const TITLES: Readonly<Record<string, string>> = {
   group: 'Group',
 }
 
-/** Returns the newest changes of rules, policies and groups since a time (Unix milliseconds). */
+/** Returns the newest changes of rules, policies and groups between two times (Unix milliseconds). */
 export async function findRuleChanges(
   reader: Pick<LogReader, 'backwards'>,
-  since: number,
+  { since, until }: { readonly since: number; readonly until: number },
   isShown: (entry: LogEntry) => boolean,
 ) {
   const found: LogEntry[] = []
+  const isInRange = (entry: LogEntry) => timeOf(entry) >= since && timeOf(entry) < until
   let parts = 0
   for await (const part of reader.backwards(Number.MAX_SAFE_INTEGER)) {
     for (const entry of part)
-      if (entry.kind in TITLES && timeOf(entry) >= since && found.length < MAX_CHANGES && isShown(entry))
+      if (entry.kind in TITLES && isInRange(entry) && found.length < MAX_CHANGES && isShown(entry))
         found.push(entry)
     parts += 1
     const oldest = part.at(-1)

@@ -34,10 +34,10 @@ const RuleChange = Type.Object(
 
 export const OverviewSchema = Type.Object(
   {
-    range: StringEnum(RANGES, { description: 'The range.' }),
+    range: Nullable(StringEnum(RANGES), { description: 'The range; null if since was given.' }),
     since: Timestamp('Start of the range.'),
     until: Timestamp('End of the range.'),
-    step_seconds: Count('Seconds between two points.'),
+    step_seconds: Count('Seconds between two points, the first of which is at since.'),
     totals: Type.Object(figures, { $id: 'OverviewFigures', description: 'The figures of the range.' }),
     series: Type.Array(
       Type.Object(
@@ -53,10 +53,14 @@ export const OverviewSchema = Type.Object(
   { $id: 'Overview', description: 'Requests over time, and changes of rules.' },
 )
 
-export const rangeQuery = {
+const { since, until } = adminRequestQuery
+
+export const overviewQuery = {
   range: Type.Optional(
     StringEnum(RANGES, { default: '24h', description: 'Up to now: by minute for 1h, else by hour.' }),
   ),
+  since,
+  until,
 }
 
 export const AttentionSchema = Type.Object(

@@ -1,3 +1,4 @@
+import { invalidParameterError } from '../../core/http/parse-call.ts'
 import { NANOS_PER_USD, roundUsd } from '../../core/prices/cost.ts'
 import type { SeriesPoint } from '../ledger/index.ts'
 import { DAY_MS, HOUR_MS } from '../ledger/index.ts'
@@ -8,27 +9,58 @@ export type Range = (typeof RANGES)[number]
 
 const MINUTE_MS = 60_000
 
-/** Lengths and steps, in milliseconds. */
-const LENGTHS: Readonly<Record<Range, { readonly lengthMs: number; readonly stepMs: number }>> = {
-  '1h': { lengthMs: HOUR_MS, stepMs: MINUTE_MS },
-  '24h': { lengthMs: DAY_MS, stepMs: HOUR_MS },
-  '7d': { lengthMs: 7 * DAY_MS, stepMs: HOUR_MS },
+const LENGTHS_MS: Readonly<Record<Range, number>> = { '1h': HOUR_MS, '24h': DAY_MS, '7d': 7 * DAY_MS }
+
+/** The step of ranges up to a length: minutes are read from the requests, hours from sums. */
+const STEPS: readonly (readonly [maxLengthMs: number, stepMs: number])[] = [
+  [3 * HOUR_MS, MINUTE_MS],
+  [6 * HOUR_MS, 5 * MINUTE_MS],
+  [8 * DAY_MS, HOUR_MS],
+  [21 * DAY_MS, 6 * HOUR_MS],
+  [200 * DAY_MS, DAY_MS],
+  [3653 * DAY_MS, 7 * DAY_MS],
+]
+
+/** Steps from a start on. Unix times in milliseconds; the last step may be shorter than the others. */
+export interface Steps {
+  readonly since: number
+  /** Not part of the range. */
+  readonly until: number
+  readonly stepMs: number
 }
 
-/** The whole steps of a range that ends with the current one. Unix times in milliseconds. */
-export function stepsOf(range: Range, now: number) {
-  const { lengthMs, stepMs } = LENGTHS[range]
+function findStep(lengthMs: number): number | undefined {
+  return STEPS.find(([maxLengthMs]) => lengthMs <= maxLengthMs)?.[1]
+}
+
+/** The whole steps of a range that ends with the current one. */
+export function stepsOf(range: Range, now: number): Steps {
+  const lengthMs = LENGTHS_MS[range]
+  const stepMs = findStep(lengthMs) ?? HOUR_MS
   const until = (Math.floor(now / stepMs) + 1) * stepMs
   return { since: until - lengthMs, until, stepMs }
 }
 
+/**
+ * The steps from one time to another, which are widened to whole minutes, or to whole hours if the steps are
+ * hours or more. Throws 400 if there would be too many.
+ */
+export function stepsBetween(since: number, until: number): Steps {
+  const stepMs = findStep(until - since)
+  if (stepMs === undefined)
+    throw invalidParameterError('since', 'since and until must be at most ten years apart.')
+  const unit = stepMs < HOUR_MS ? MINUTE_MS : HOUR_MS
+  const start = Math.floor(since / unit) * unit
+  return { since: start, until: Math.max(start + unit, Math.ceil(until / unit) * unit), stepMs }
+}
+
 /** Returns all steps of a range, those without requests included. */
-export function showSeries(
-  points: readonly SeriesPoint[],
-  { since, until, stepMs }: ReturnType<typeof stepsOf>,
-) {
+export function showSeries(points: readonly SeriesPoint[], { since, until, stepMs }: Steps) {
   const byTime = new Map(points.map((point) => [point.time, point]))
-  const times = Array.from({ length: (until - since) / stepMs }, (_, index) => since + index * stepMs)
+  const times = Array.from(
+    { length: Math.ceil((until - since) / stepMs) },
+    (_, index) => since + index * stepMs,
+  )
   return times.map((time) => {
     const point = byTime.get(time) ?? { ...NOTHING, time }
     return { time: new Date(time).toISOString(), ...showFigures([point]) }

@@ -69,6 +69,58 @@ describe('what operators look at', () => {
         expect(Date.parse(series[0].time)).to.equal(Date.parse(rest.since))
       })
 
+    const HOUR_MS = 3_600_000
+    const DAY_MS = 24 * HOUR_MS
+
+    for (const [length, lengthMs, step_seconds, steps] of [
+      ['two hours', 2 * HOUR_MS, 60, 120],
+      ['six hours', 6 * HOUR_MS, 300, 72],
+      ['30 days', 30 * DAY_MS, 86_400, 30],
+      ['a year and a day', 366 * DAY_MS, 604_800, 53],
+    ] as const)
+      it(`has the figures of ${length} that end at a given time`, async () => {
+        const until = Math.ceil((Date.now() + 1) / HOUR_MS) * HOUR_MS
+        const times = [until - lengthMs, until].map((time) => new Date(time).toISOString())
+        const [since, end] = times
+        const { totals, series, ...rest } = await read(`/admin/overview?since=${since}&until=${end}`)
+        expect(rest).to.include({ range: null, since, until: end, step_seconds })
+        expect(series).to.have.length(steps)
+        expect(series[0].time).to.equal(since)
+        expect(totals).to.include({ requests: 3, blocks: 1, masks: 1 })
+        const counts = series.map(({ requests, blocks }: Record<string, number>) => [requests, blocks])
+        // All of them were sent within the last hour.
+        const filled = counts.flatMap(([requests]: number[], at: number) => (requests ? [at] : []))
+        expect(filled[0], String(filled)).to.be.at.least(
+          Math.floor(steps - HOUR_MS / (step_seconds * 1000) - 2),
+        )
+        expect(counts.reduce((sum: number, [requests]: number[]) => sum + requests!, 0)).to.equal(3)
+        expect(counts.reduce((sum: number, [, blocks]: number[]) => sum + blocks!, 0)).to.equal(1)
+      })
+
+    it('has nothing of before and after a given range', async () => {
+      const [since, until] = [Date.now() - 40 * DAY_MS, Date.now() - 20 * DAY_MS].map((time) =>
+        new Date(time).toISOString(),
+      )
+      const { totals, changes } = await read(`/admin/overview?since=${since}&until=${until}`)
+      expect(totals.requests).to.equal(0)
+      expect(changes).to.deep.equal([])
+    })
+
+    for (const [query, param, advice] of [
+      ['until=2026-01-01', 'until', 'until needs since.'],
+      ['range=1h&since=2026-01-01', 'range', 'Give either range or since, not both.'],
+      ['since=2026-01-02&until=2026-01-01', 'since', 'since must not be after until.'],
+      ['since=9999-01-01', 'since', 'since must not be after until, or now.'],
+      ['since=1990-01-01', 'since', 'since and until must be at most ten years apart.'],
+      ['since=yesterday', 'since', 'since must be an ISO 8601 time'],
+    ] as const)
+      it(`refuses ${query}`, async () => {
+        const { status, body } = await asAdmin(gateway, 'GET', `/admin/overview?${query}`)
+        expect(status).to.equal(400)
+        expect(body.error.param).to.equal(param)
+        expect(body.error.message).to.contain(advice)
+      })
+
     it('has the changes of rules, with who made them and why', async () => {
       const { changes } = await read('/admin/overview?range=1h')
       const summaries = changes.map(({ summary }: { summary: string }) => summary)

@@ -6,11 +6,12 @@ import { firstIdAt, HOUR_MS, LEDGER_EPOCH_MS } from './record-id.ts'
 import type { LedgerTables } from './tables.ts'
 import { ANY_RULE } from './write-records.ts'
 
-/** Unix times in milliseconds: multiples of the step, which is a minute or an hour. */
+/** Unix times in milliseconds: whole minutes, or whole hours if the step has an hour or more. */
 export interface SeriesQuery {
   readonly since: number
   /** Not part of the range. */
   readonly until: number
+  /** Length of the steps, which begin at `since`; the last one may be shorter. */
   readonly stepMs: number
   /** As in `RequestFilter`. */
   readonly anyGroup?: readonly number[]
@@ -65,7 +66,7 @@ type StepCounts = Pick<SeriesPoint, 'time' | 'requests' | 'errors' | 'cost'>
 
 async function countByHour(
   db: Kysely<LedgerTables>,
-  { since, until, anyGroup }: SeriesQuery,
+  { since, until, stepMs, anyGroup }: SeriesQuery,
 ): Promise<readonly StepCounts[]> {
   const range = {
     since: Math.floor(since / HOUR_MS),
@@ -73,16 +74,22 @@ async function countByHour(
     ...(anyGroup && { anyGroup }),
   }
   const hours = await readUsage(db, { groupBy: ['hour'], ...range, limit: range.until - range.since })
-  return hours.map(({ hour = 0, requests, errors, cost }) => ({
-    time: hour * HOUR_MS,
-    requests,
-    errors,
-    cost,
-  }))
+  const steps = new Map<number, StepCounts>()
+  for (const { hour = 0, requests, errors, cost } of hours) {
+    const time = since + Math.floor((hour * HOUR_MS - since) / stepMs) * stepMs
+    const step = steps.get(time) ?? { time, requests: 0, errors: 0, cost: 0 }
+    steps.set(time, {
+      time,
+      requests: step.requests + requests,
+      errors: step.errors + errors,
+      cost: step.cost + cost,
+    })
+  }
+  return [...steps.values()]
 }
 
 async function countByStep(db: Kysely<LedgerTables>, query: ResolvedQuery): Promise<readonly StepCounts[]> {
-  const step = stepOf('id', query.stepMs)
+  const step = stepOf('id', query)
   const rows = await selectOfGroups(db, query)
     .where('id', '>=', firstIdAt(query.since))
     .where('id', '<', firstIdAt(query.until))
@@ -97,7 +104,7 @@ async function countByStep(db: Kysely<LedgerTables>, query: ResolvedQuery): Prom
     .orderBy('step')
     .execute()
   return rows.map(({ step, requests, errors, cost }) => ({
-    time: timeOfStep(Number(step), query.stepMs),
+    time: timeOfStep(Number(step), query),
     requests: Number(requests),
     errors: Number(errors),
     cost: Number(cost),
@@ -107,13 +114,14 @@ async function countByStep(db: Kysely<LedgerTables>, query: ResolvedQuery): Prom
 /** Returns the number of requests to which firewall rules applied an action, by the start of their step. */
 async function countAction(
   db: Kysely<LedgerTables>,
-  { since, until, stepMs, groupSets }: ResolvedQuery,
+  query: ResolvedQuery,
   action: 'block' | 'mask',
 ): Promise<ReadonlyMap<number, number>> {
+  const { since, until, groupSets } = query
   const label = await findLabel(db, action)
   if (label === undefined) return new Map()
   const [from, below] = [firstIdAt(since), firstIdAt(until)]
-  const start = stepOf('requests.id', stepMs)
+  const start = stepOf('requests.id', query)
   let hits = joinSlots(db, { from, below })
     .where('slots.kind', '=', label)
     .where('slots.rule_id', '=', ANY_RULE)
@@ -122,7 +130,7 @@ async function countAction(
     .select([start.as('step'), sql<number>`count(*)`.as('requests')])
     .groupBy(start)
     .execute()
-  return new Map(rows.map(({ step, requests }) => [timeOfStep(Number(step), stepMs), Number(requests)]))
+  return new Map(rows.map(({ step, requests }) => [timeOfStep(Number(step), query), Number(requests)]))
 }
 
 function selectOfGroups(db: Kysely<LedgerTables>, { groupSets }: ResolvedQuery) {
@@ -131,13 +139,13 @@ function selectOfGroups(db: Kysely<LedgerTables>, { groupSets }: ResolvedQuery) 
 }
 
 /** Ids begin with the time, and both engines divide integers to integers. */
-function stepOf(column: 'id' | 'requests.id', stepMs: number) {
+function stepOf(column: 'id' | 'requests.id', { since, stepMs }: SeriesQuery) {
   const idsPerStep = firstIdAt(LEDGER_EPOCH_MS + stepMs)
-  return sql<number>`${sql.ref(column)} / ${sql.lit(idsPerStep)}`
+  return sql<number>`(${sql.ref(column)} - ${sql.lit(firstIdAt(since))}) / ${sql.lit(idsPerStep)}`
 }
 
-function timeOfStep(step: number, stepMs: number): number {
-  return LEDGER_EPOCH_MS + step * stepMs
+function timeOfStep(step: number, { since, stepMs }: SeriesQuery): number {
+  return since + step * stepMs
 }
 
 async function sampleLatencies(
@@ -145,7 +153,7 @@ async function sampleLatencies(
   time: number,
   query: ResolvedQuery,
 ): Promise<readonly number[]> {
-  const { stepMs } = query
+  const stepMs = Math.min(query.stepMs, query.until - time)
   const end = firstIdAt(time + stepMs)
   const parts = await Promise.all(
     Array.from({ length: SAMPLE_POINTS }, (_, index) => {

@@ -122,8 +122,8 @@ export interface Operator {
 }
 export interface OperatorScope { groups: number[] }
 export interface Overview {
-  range: '1h' | '24h' | '7d'; since: string; until: string; step_seconds: number; totals: OverviewFigures
-  series: OverviewPoint[]; changes: RuleChange[]
+  range: '1h' | '24h' | '7d' | null; since: string; until: string; step_seconds: number
+  totals: OverviewFigures; series: OverviewPoint[]; changes: RuleChange[]
 }
 export interface OverviewFigures {
   requests: number; errors: number; blocks: number; masks: number; cost_usd: number
