@@ -1,23 +1,38 @@
 import path from 'node:path'
 import { SYSTEM_ACTOR } from '../../core/event-log/actor.ts'
 import { manageKeys } from '../../plugins/auth/manage-keys.ts'
+import { manageOperators } from '../../plugins/auth/operators.ts'
 import { manageUsers } from '../../plugins/auth/users.ts'
 import type { Gateway } from './gateway.ts'
 import type { OpenState } from './state.ts'
 
 /**
  * Returns the notice about the first user of an event log without users, undefined if there are users. While
- * the sandbox stands in for the providers, creates a user `demo` and shows the key. Once a provider is
- * configured, a key in the log could spend money, so the notice says how to create a user.
+ * the sandbox stands in for the providers, creates a user `demo` and shows the key, and an operator if
+ * nobody could be one. Once a provider is configured, a key in the log could spend money, so the notice says
+ * how to create a user. See docs/decisions/operators.md, "The first operator of a sandbox is shown to a
+ * person".
  */
-export async function introduceFirstUser({
-  state,
-  baseUrl,
-  sandboxUrl,
-}: Pick<Gateway, 'state' | 'baseUrl' | 'sandboxUrl'>): Promise<string | undefined> {
-  if (sandboxUrl === undefined) return state.accounts.users().length === 0 ? formatNoUserNotice() : undefined
+export async function introduceFirstUser(
+  {
+    state,
+    baseUrl,
+    sandboxUrl,
+    hasOperators,
+  }: Pick<Gateway, 'state' | 'baseUrl' | 'sandboxUrl' | 'hasOperators'>,
+  isTerminal = process.stderr.isTTY,
+): Promise<string | undefined> {
+  if (sandboxUrl === undefined) {
+    if (state.accounts.users().length > 0) return undefined
+    return hasOperators() ? formatNoUserNotice() : formatNoUserNotice() + formatNoOperatorNotice()
+  }
   const key = await createDemoUser(state)
-  return key === undefined ? undefined : formatDemoNotice(baseUrl, key)
+  if (key === undefined) return undefined
+  const notice = formatDemoNotice(baseUrl, key)
+  if (hasOperators()) return notice
+  if (!isTerminal) return notice + formatNoOperatorNotice()
+  const operator = await manageOperators(state).create('demo', 'admin', { actor: SYSTEM_ACTOR })
+  return notice + formatDemoOperatorNotice(operator.key)
 }
 
 /**
@@ -39,6 +54,26 @@ function formatNoUserNotice(): string {
     'There is no user yet. Create one on the same data folder or event store; its key is shown only once:',
     '',
     `  ${ownCommand()} users add --name Ada --plan paid`,
+    '',
+  ].join('\n')
+}
+
+function formatNoOperatorNotice(): string {
+  return [
+    '',
+    'There is no operator, so nobody can manage users, policies and budgets. Start the gateway with a secret',
+    'of at least 16 characters in ADMIN_KEY to be one.',
+    '',
+  ].join('\n')
+}
+
+function formatDemoOperatorNotice(key: string): string {
+  return [
+    '',
+    'An operator "demo", who may do everything, was created as well. Its key, which also signs in to the',
+    'console, is shown only once:',
+    '',
+    `  export ADMIN_KEY=${key}`,
     '',
   ].join('\n')
 }

@@ -48,6 +48,8 @@ export interface ServingAddresses {
 export interface Gateway extends ServingAddresses {
   /** Undefined when a provider is configured. */
   readonly sandboxUrl: string | undefined
+  /** Whether anybody can call endpoints for operators at this moment. */
+  readonly hasOperators: () => boolean
   readonly state: OpenState
   /**
    * Stops accepting connections, waits for requests in flight up to `timeouts.drain_ms`, interrupts those
@@ -177,19 +179,19 @@ export async function startGateway(
       pluginFolder,
       peer,
     })
-    const authenticateOperator =
-      settings.admin_key || settings.identity?.console || state.operators.list().length > 0
-        ? requireOperator({
-            adminKey: settings.admin_key,
-            operators: state.operators,
-            groups: state.groups,
-            streams: state.streams,
-            authFailures,
-            accessLog,
-            sessions,
-            tokens,
-          })
-        : undefined
+    const hasAdminKeyOrSignIn = Boolean(settings.admin_key || settings.identity?.console)
+    /** The first operator may be created while the gateway runs. */
+    const hasOperators = () => hasAdminKeyOrSignIn || state.operators.list().length > 0
+    const authenticateOperator = requireOperator({
+      adminKey: settings.admin_key,
+      operators: state.operators,
+      groups: state.groups,
+      streams: state.streams,
+      authFailures,
+      accessLog,
+      sessions,
+      tokens,
+    })
     const { log, subscription, writer } = state
     const host = {
       registry,
@@ -200,7 +202,7 @@ export async function startGateway(
       metrics,
       sharedState,
       costOf: providers.costOf,
-      hasOperators: authenticateOperator !== undefined,
+      hasOperators,
       pluginTimeoutMs: settings.timeouts.plugin_ms,
       openEvents: (plugins: readonly Plugin[]) =>
         openPluginEventStores(plugins, { log, subscription, writer, logger, retry }),
@@ -223,6 +225,7 @@ export async function startGateway(
       costOf: providers.costOf,
       cors: settings.cors,
       authenticateOperator,
+      hasOperators,
       recordRead: accessLog.read,
       findKnownRequest: state.findKnownRequest,
       logger,
@@ -284,6 +287,7 @@ export async function startGateway(
       routeBaseUrl: direct.url,
       plugins: pipeline.steps.map(({ plugin }) => plugin.name),
       sandboxUrl: providers.sandboxUrl,
+      hasOperators,
       state,
       stop() {
         isStopping = true

@@ -135,7 +135,7 @@ export async function openOfflineGateway(
     metrics: new Registry(),
     sharedState,
     costOf: providers.costOf,
-    hasOperators: false,
+    hasOperators: () => false,
     pluginTimeoutMs: settings.timeouts.plugin_ms,
     openEvents: (list: readonly Plugin[]) =>
       openPluginEventStores(list, { log, subscription, writer, logger, retry }),

@@ -59,8 +59,7 @@ export interface EndpointServices {
   readonly admission: readonly GatewayMiddleware[]
   readonly readBody: GatewayMiddleware
   readonly readRawBody: RawBodyReader
-  /** Undefined if there are no operators. Endpoints for operators are not served then. */
-  readonly authenticateOperator: AuthenticateOperator | undefined
+  readonly authenticateOperator: AuthenticateOperator
   readonly recordRead: RecordRead
   readonly findKnownRequest: FindKnownRequest
   /** Bodies may have parts of a state that changes in place, so each is encoded in one turn. */
@@ -226,7 +225,6 @@ async function identifyCaller(
 ) {
   if (access.type === 'public') return { account: undefined, author: undefined, scope: undefined }
   if (access.type === 'operator') {
-    if (authenticateOperator === undefined) throw new Error('there are no operators')
     const { author, scope } = await authenticateOperator(ctx, access)
     return { account: undefined, author: withReason(author, ctx), scope }
   }

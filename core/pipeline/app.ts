@@ -27,8 +27,9 @@ import { collectErrorCodes, listInferenceEndpoints } from './served-endpoints.ts
 export interface AppParts extends InferenceParts, Readiness {
   readonly cors: CorsSettings
   readonly logger: Logger
-  /** Undefined if there are no operators and no admin key: endpoints for operators only say so then. */
-  readonly authenticateOperator: AuthenticateOperator | undefined
+  readonly authenticateOperator: AuthenticateOperator
+  /** Whether anybody can call endpoints for operators, which otherwise only say how to have an operator. */
+  readonly hasOperators: () => boolean
   readonly recordRead: RecordRead
   readonly findKnownRequest: FindKnownRequest
   readonly requests: RequestsInFlight
@@ -94,7 +95,7 @@ function refuseIfReplaced(logState: Readiness['logState']): GatewayMiddleware {
 }
 
 function addDeclaredEndpoints(routes: Routes, parts: AppParts, listener: Listener): void {
-  const { steps, authenticateOperator, recordRead, findKnownRequest } = parts
+  const { steps, authenticateOperator, hasOperators, recordRead, findKnownRequest } = parts
   const services = {
     admission: composeAdmission(steps),
     readBody: createBodyReader(parts.bodyLimit, parts.bodyQuota),
@@ -108,22 +109,23 @@ function addDeclaredEndpoints(routes: Routes, parts: AppParts, listener: Listene
   for (const { title, parts, isBuiltIn } of steps) {
     for (const endpoint of parts.endpoints ?? []) {
       if ((endpoint.listener ?? 'main') !== listener) continue
-      const isServed = endpoint.access.type !== 'operator' || authenticateOperator !== undefined
-      const compose = () => {
-        const handle = composeEndpoint(endpoint, { ...services, hasMutableBodies: !isBuiltIn })
-        return isBuiltIn ? handle : nameThrower(handle, title)
-      }
-      routes.add(title, endpoint, isServed ? compose() : refuseWithoutOperators)
+      const composed = composeEndpoint(endpoint, { ...services, hasMutableBodies: !isBuiltIn })
+      const handle = isBuiltIn ? composed : nameThrower(composed, title)
+      const isOpen = endpoint.access.type !== 'operator'
+      routes.add(title, endpoint, isOpen ? handle : refuseWithoutOperators(hasOperators, handle))
     }
   }
 }
 
-/** Responds for all endpoints of operators while nobody could call them. */
-const refuseWithoutOperators: GatewayMiddleware = () => {
-  throw new GatewayError(
-    'not_found',
-    'This gateway has no operators. Start it with an ADMIN_KEY to have one.',
-  )
+/** Responds for an endpoint of operators while nobody could call it. */
+function refuseWithoutOperators(hasOperators: () => boolean, handle: GatewayMiddleware): GatewayMiddleware {
+  return (ctx, next) => {
+    if (hasOperators()) return handle(ctx, next)
+    throw new GatewayError(
+      'not_found',
+      'This gateway has no operators. Start it with an ADMIN_KEY to have one.',
+    )
+  }
 }
 
 /** The response of a package is encoded behind its handler, which may call code of the package, too. */

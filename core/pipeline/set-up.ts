@@ -37,8 +37,8 @@ type HostServices = Omit<
   readonly sharedState: SharedState
   readonly operators: MutableOperatorRegistry
   readonly adapters: AdapterRegistry
-  /** Whether endpoints for operators are served. */
-  readonly hasOperators: boolean
+  /** Whether endpoints for operators are served at this moment. */
+  readonly hasOperators: () => boolean
   /** Maximum time of one phase of a plugin package, in milliseconds. */
   readonly pluginTimeoutMs: number
   openEvents(plugins: readonly Plugin[]): Promise<ReadonlyMap<string, PluginEvents>>
@@ -68,7 +68,7 @@ export async function setUpPlugins(
   const host = {
     ...services,
     decide: (exchange) => decideBy(steps, exchange),
-    api: () => describeApi(steps, hasOperators),
+    api: () => describeApi(steps, hasOperators()),
   } satisfies Omit<Host, 'events' | 'counters' | 'store' | 'use' | 'provide'>
   const { logger } = services
   /** In the order in which they were set up. */

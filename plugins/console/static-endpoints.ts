@@ -64,11 +64,7 @@ export function createStaticEndpoints(folder: string): readonly Endpoint[] {
           headers: { location: Type.String({ description: 'The path, relative to the requested one.' }) },
         },
       },
-      handle: () => ({
-        status: 308,
-        headers: { location: 'console/', 'content-type': 'text/plain' },
-        body: 'The console is at console/.',
-      }),
+      handle: () => redirectToConsole(308),
     }),
     endpoint({
       ...common,
@@ -98,7 +94,47 @@ export function createStaticEndpoints(folder: string): readonly Endpoint[] {
       handle: ({ params, headers }) =>
         send(`assets/${params.file}`, acceptsGzip(headers['accept-encoding']), IMMUTABLE),
     }),
+    endpoint({
+      ...common,
+      path: '/',
+      operationId: 'readStart',
+      summary: 'Redirects browsers to the console, and tells programs where things are.',
+      responses: {
+        200: { description: 'For programs: addresses relative to this one.', body: Start },
+        302: {
+          description: 'For browsers: the console is at console/.',
+          text: 'text/plain',
+          headers: { location: Type.String({ description: 'The path, relative to the requested one.' }) },
+        },
+      },
+      handle: ({ headers }) =>
+        acceptsHtml(headers.accept)
+          ? redirectToConsole(302, { vary: 'Accept' })
+          : { status: 200, headers: { vary: 'Accept' }, body: START },
+    }),
   ]
+}
+
+const START = { name: 'signalbox', console: 'console/', openapi: 'openapi.json', health: 'healthz' } as const
+
+const Start = Type.Object({
+  name: Type.Literal(START.name, { description: 'Always signalbox.' }),
+  console: Type.String({ description: 'Where the console is.' }),
+  openapi: Type.String({ description: 'Where the description of all endpoints is.' }),
+  health: Type.String({ description: 'Where the process says that it runs.' }),
+})
+
+function redirectToConsole(status: number, headers?: EndpointResponse['headers']): EndpointResponse {
+  return {
+    status,
+    headers: { ...headers, location: 'console/', 'content-type': 'text/plain' },
+    body: 'The console is at console/.',
+  }
+}
+
+/** Only browsers ask for HTML; most programs accept anything. */
+function acceptsHtml(header = ''): boolean {
+  return /\btext\/html\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i.test(header)
 }
 
 const IMMUTABLE = 'public, max-age=31536000, immutable'

@@ -28,7 +28,7 @@ export default definePlugin({
 })
 
 function createDocumentEndpoint(info: DocumentInfo, host: Pick<Host, 'api'>) {
-  let document: string | undefined
+  let document: { readonly endpoints: number; readonly text: string } | undefined
   return endpoint({
     method: 'GET',
     path: '/openapi.json',
@@ -43,8 +43,12 @@ function createDocumentEndpoint(info: DocumentInfo, host: Pick<Host, 'api'>) {
       },
     },
     handle() {
-      document ??= JSON.stringify(buildOpenApiDocument(host.api(), info))
-      return { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body: document }
+      const api = host.api()
+      // With the first operator, there are more endpoints.
+      if (document?.endpoints !== api.endpoints.length)
+        document = { endpoints: api.endpoints.length, text: JSON.stringify(buildOpenApiDocument(api, info)) }
+      const headers = { 'content-type': 'application/json; charset=utf-8' }
+      return { status: 200, headers, body: document.text }
     },
   })
 }

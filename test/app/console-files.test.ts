@@ -46,6 +46,25 @@ describe('the files of the console', () => {
     expect(html).not.to.match(/<style|<script(?![^>]* src=)|style="/)
   })
 
+  it('are where the address of the gateway leads browsers; programs get JSON', async () => {
+    const ask = (accept: string) => fetch(`${gateway.url}/`, { headers: { accept }, redirect: 'manual' })
+    for (const accept of ['text/html,application/xhtml+xml,*/*;q=0.8', 'Text/HTML']) {
+      const redirect = await ask(accept)
+      expect([redirect.status, redirect.headers.get('location')]).to.deep.equal([302, 'console/'])
+      expect(redirect.headers.get('vary')).to.contain('Accept')
+    }
+    for (const accept of ['*/*', 'application/json', 'text/html;q=0, */*']) {
+      const answer = await ask(accept)
+      expect(answer.status, accept).to.equal(200)
+      const { name, ...addresses } = (await answer.json()) as Record<string, string>
+      expect(name).to.equal('signalbox')
+      for (const path of Object.values(addresses))
+        expect((await fetch(new URL(path, answer.url))).status, path).to.equal(200)
+    }
+    expect((await fetch(`${gateway.url}/`, { method: 'POST' })).status).to.equal(405)
+    expect((await fetch(`${gateway.routeUrl}/`)).status).to.equal(404)
+  })
+
   it('are sent as they are to clients without gzip', async () => {
     const page = await fetch(`${gateway.url}/console/`, { headers: { 'accept-encoding': 'identity' } })
     expect(page.headers.get('content-encoding')).to.equal(null)

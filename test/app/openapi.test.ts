@@ -139,7 +139,8 @@ describe('/openapi.json', () => {
     }
     const described = operationsOf(document).map(({ method, path }) => `${method} ${path}`)
     // Pages for browsers, a WebSocket, and what OAuth describes.
-    const unlisted = ['/console', '/console/', '/console/assets/{file}', '/console/device', '/v1/responses']
+    const pages = ['', 'console', 'console/', 'console/assets/{file}', 'console/device']
+    const unlisted = [...pages.map((page) => `/${page}`), '/v1/responses']
     const oauth = [
       'GET /.well-known/oauth-authorization-server',
       'GET /oauth/userinfo',

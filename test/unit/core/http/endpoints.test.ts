@@ -14,7 +14,7 @@ describe('an endpoint with a long list', () => {
     admission: [],
     readBody: async () => undefined,
     readRawBody: async () => Buffer.alloc(0),
-    authenticateOperator: undefined,
+    authenticateOperator: () => expect.fail('the endpoint is public'),
     recordRead: async () => undefined,
     findKnownRequest: () => undefined,
     hasMutableBodies: false,

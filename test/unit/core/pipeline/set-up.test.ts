@@ -331,7 +331,7 @@ function createServices(): Parameters<typeof setUpPlugins>[3] {
     costOf: () => undefined,
     pluginTimeoutMs: 1000,
     adapters: createAdapterRegistry([], () => expect.fail('no adapter is asked for')),
-    hasOperators: true,
+    hasOperators: () => true,
     openEvents: async () => new Map(),
   }
 }
