@@ -56,6 +56,12 @@ const SPARE_MS = 30_000
 const DEFAULT_LIFE_S = 300
 const MAX_TOKENS = 10_000
 
+/** The codes of RFC 6749 and RFC 8693. Any other text of the endpoint could repeat the secret. */
+const OAUTH_ERRORS = new Set<unknown>([
+  ...['invalid_request', 'invalid_client', 'invalid_grant', 'unauthorized_client'],
+  ...['unsupported_grant_type', 'invalid_scope', 'invalid_target'],
+])
+
 /** Gets tokens for the gateway itself, or, if the settings say so, in exchange for those of callers. */
 function createOAuth(
   name: string,
@@ -82,7 +88,7 @@ function createOAuth(
     const { status, text } = await postForm(auth.tokenUrl ?? '', form, signal)
     const body = objectOf(parseJson(text))
     if (status !== 200 || typeof body.access_token !== 'string') {
-      const reason = typeof body.error === 'string' ? `: ${body.error.slice(0, 100)}` : ''
+      const reason = OAUTH_ERRORS.has(body.error) ? `: ${body.error}` : ''
       const message = `The authorization server of ${name} gave no token (status ${status}${reason}).`
       throw mcpError('tool_server_refused', message)
     }

@@ -231,19 +231,31 @@ export function createHttpUpstream(target: HttpTarget): Upstream {
     const { shared } = context.session
     const stored = await shared?.load()
     if (stored !== undefined) return stored
+    // The client may wait without an end: a server that is slow must not.
+    const timer = startCallTimer(name, limits, signal)
+    try {
+      const session = await initialize(context, timer)
+      await shared?.save(session)
+      return session
+    } catch (error) {
+      throw timer.signal.aborted && !signal.aborted ? timer.signal.reason : error
+    } finally {
+      timer.stop()
+    }
+  }
+
+  async function initialize(context: UpstreamContext, timer: CallTimer): Promise<UpstreamSession> {
     const id = newUpstreamId()
     const body = buildSessionRequest(id, initializeMessage(context))
-    const response = await post({}, body, context, signal)
+    const response = await post({}, body, context, timer.signal)
     checkStatus(response)
     const given = response.head.headers['mcp-session-id']
-    const timer = startCallTimer(name, limits, signal)
-    const outcome = await exchange(response, id, context, timer).finally(() => timer.stop())
+    const outcome = await exchange(response, id, context, timer)
     if ('error' in outcome && MODERN_SERVER_CODES.has(outcome.error.code))
       throw new NotProcessedError('the server has no sessions')
     const session = await readInitialization(outcome, typeof given === 'string' ? given : undefined)
     const initialized = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })
-    ;(await post(sessionHeaders(session), initialized, context, signal)).finish()
-    await shared?.save(session)
+    ;(await post(sessionHeaders(session), initialized, context, timer.signal)).finish()
     return session
   }
 
