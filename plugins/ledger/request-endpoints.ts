@@ -14,6 +14,7 @@ import { respondWithExport } from './export-pages.ts'
 import type { LedgerReader } from './reader.ts'
 import {
   adminRequestQuery,
+  parseRuleFilter,
   REQUEST_PAGE,
   RequestRecordPage,
   RequestRecordSchema,
@@ -130,12 +131,9 @@ export function parseRequestFilter(
 ): RequestFilter {
   const { key, rule, action, status, model, provider, endpoint, copies, q } = query
   const { min_score, max_score, session_id } = query
-  const separator = rule?.lastIndexOf(':') ?? 0
   return {
     ...(key !== undefined && { keyId: key }),
-    ...(rule !== undefined && {
-      rule: { kind: rule.slice(0, separator), id: Number(rule.slice(separator + 1)) },
-    }),
+    ...(rule !== undefined && { rule: parseRuleFilter(rule) }),
     ...(action !== undefined && { action }),
     ...(status !== undefined && { status }),
     ...(model !== undefined && { model }),

@@ -224,15 +224,23 @@ export const exportFormat = Type.Optional(
   }),
 )
 
+export const ruleFilter = Type.Optional(
+  Type.String({
+    pattern: '^[^:]{1,50}:\\d{1,15}$',
+    description: 'A rule that did something, as its kind and its id.',
+    examples: ['firewall:12'],
+  }),
+)
+
+/** Returns the rule that `ruleFilter` names. */
+export function parseRuleFilter(rule: string): { readonly kind: string; readonly id: number } {
+  const separator = rule.lastIndexOf(':')
+  return { kind: rule.slice(0, separator), id: Number(rule.slice(separator + 1)) }
+}
+
 export const requestQuery = {
   key: keyFilter,
-  rule: Type.Optional(
-    Type.String({
-      pattern: '^[^:]{1,50}:\\d{1,15}$',
-      description: 'A rule that did something, as its kind and its id.',
-      examples: ['firewall:12'],
-    }),
-  ),
+  rule: ruleFilter,
   action: text('An action that a rule applied.', 'block'),
   status: Type.Optional(
     Type.Integer({ minimum: 100, maximum: 599, description: 'The HTTP status.', examples: [403] }),

@@ -28,7 +28,16 @@ import type { ReportPromptAccess } from '../../projections/events/access.ts'
 import { respondWithExport } from './export-pages.ts'
 import { createUnreadableError } from './prompt-endpoints.ts'
 import type { LedgerReader } from './reader.ts'
-import { exportFormat, groupFilter, range, requestId, sessionFilter, userFilter } from './schemas.ts'
+import {
+  exportFormat,
+  groupFilter,
+  parseRuleFilter,
+  range,
+  requestId,
+  ruleFilter,
+  sessionFilter,
+  userFilter,
+} from './schemas.ts'
 import { narrowRecord, toGroupFilter } from './scoped-records.ts'
 import { type StoredToolCall, TOOL_CALL_VERDICTS, type ToolCallFilter } from './store/tool-calls.ts'
 import { parseTimeRange } from './time-parameter.ts'
@@ -112,6 +121,7 @@ const toolCallQuery = {
   server: text('Name of the tool server.', 'files'),
   tool: text('Name of the tool.', 'read_file'),
   verdict: Type.Optional(StringEnum(TOOL_CALL_VERDICTS, { description: 'What became of the calls.' })),
+  rule: ruleFilter,
   session_id: sessionFilter,
   order: Type.Optional(
     StringEnum(['newest', 'oldest'], {
@@ -132,11 +142,12 @@ export function createToolCallEndpoints(
   report: ReportPromptAccess,
 ): readonly Endpoint[] {
   async function list(query: ToolCallQueryValues, caller: ToolCallFilter, scope?: OperatorScope) {
-    const { server, tool, verdict, session_id, order, cursor, limit, format = 'json' } = query
+    const { server, tool, verdict, rule, session_id, order, cursor, limit, format = 'json' } = query
     const filter = {
       ...(server !== undefined && { server }),
       ...(tool !== undefined && { tool }),
       ...(verdict !== undefined && { verdict }),
+      ...(rule !== undefined && { rule: parseRuleFilter(rule) }),
       ...(session_id !== undefined && { sessionId: session_id }),
       ...parseTimeRange(query),
       ...caller,

@@ -57,9 +57,18 @@ export function createUsageEndpoints(
     if (rule === undefined) return null
     const filter = { rule, ...toGroupFilter(undefined, scope) }
     const { records } = await reader.list({ filter, limit: 1 })
-    const entry = records[0]?.rules.find(({ kind, rule_id }) => kind === rule.kind && rule_id === rule.id)
+    const entry =
+      records[0]?.rules.find(({ kind, rule_id }) => kind === rule.kind && rule_id === rule.id) ??
+      (await findInCalls(rule, scope))
     if (entry === undefined) return null
     return entry.origin === undefined ? entry.name : `${entry.name} (${entry.origin.name})`
+  }
+
+  /** Rules of tools may only be known of calls of tools. */
+  async function findInCalls(rule: NonNullable<UsageGroup['rule']>, scope: OperatorScope | undefined) {
+    const filter = { rule, ...toGroupFilter(undefined, scope) }
+    const [call] = await reader.listToolCalls({ filter, limit: 1 })
+    return call?.rules.find(({ kind, id }) => kind === rule.kind && id === rule.id)
   }
 
   return [

@@ -33,7 +33,10 @@ const UsageSchema = Type.Object(
     model: Type.Optional(nullableText('The model; null for requests without a reply.')),
     provider: Type.Optional(nullableText('The provider; null for requests without a reply.')),
     rule: Type.Optional(
-      Type.String({ description: 'A rule that did something. A request counts for each of its rules.' }),
+      Type.String({
+        description:
+          'A rule that did something. A request, and a call of a tool, counts for each of its rules.',
+      }),
     ),
     arm: Type.Optional(
       Type.String({ description: 'The model that a split has drawn. Other requests are left out.' }),

@@ -35,10 +35,11 @@ export async function checkPolicyRules(
   for (const { id: policyId, name: policy, isEnabled } of policies.policies()) {
     if (!isEnabled) continue
     const origin = { type: 'policy' as const, id: policyId, name: policy }
-    const { firewall, routing } = policies.rulesOf(policyId)
+    const rules = policies.rulesOf(policyId)
+    const { firewall } = rules
     await kinds.firewall.prepare?.(firewall, policyId)
-    for (const kind of ['firewall', 'routing'] as const)
-      for (const { id, name, is_enabled, updated_at } of kind === 'firewall' ? firewall : routing) {
+    for (const kind of ['firewall', 'routing', 'tool'] as const)
+      for (const { id, name, is_enabled, updated_at } of rules[kind]) {
         if (!is_enabled) continue
         const isOld = now - Date.parse(updated_at) > MIN_AGE_MS
         const rule = { kind, id, name, origin }

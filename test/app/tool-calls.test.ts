@@ -83,6 +83,36 @@ describe('records of tool calls', () => {
     expect(one.body.data).to.deep.equal(allowed)
   })
 
+  it('count for the rules that did something, and for nothing else in usage', async () => {
+    await newPolicy(gateway, {
+      name: 'Writers',
+      tool: [
+        toolRuleBody({ name: 'no writing', match: { tool: 'write' }, action: 'deny' }),
+        toolRuleBody({ name: 'watched', match: { tool: '*' }, action: 'warn' }),
+        toolRuleBody({ name: 'unused', match: { tool: 'nothing' }, action: 'warn' }),
+      ],
+      applies_to: { users: [user.id] },
+    })
+    await call('read', 'write', 'write')
+    const [denied] = (await list()).data
+    const usage = async (path: string) => (await asAdmin(`/admin/usage?user=${user.id}${path}`)).body.data
+    const used = await usage('&group_by=rule&names=true')
+    const hits = used.map(({ name, requests, errors, cost_usd }: Record<string, unknown>) => [
+      ...[name, requests, errors, cost_usd],
+    ])
+    expect(hits).to.have.deep.members([
+      ['no writing (Writers)', 2, 2, 0],
+      ['watched (Writers)', 1, 0, 0],
+    ])
+    expect((await usage(''))[0]?.requests ?? 0).to.equal(0)
+    const rule = `tool:${denied.rules[0].id}`
+    const own = await user.call('GET', '/v1/usage?group_by=rule')
+    expect(own.body.data.find((group: { rule: string }) => group.rule === rule).requests).to.equal(2)
+    const ruled = (await list(`?rule=${rule}`)).data
+    expect(ruled.map(({ tool }: { tool: string }) => tool)).to.deep.equal(['write', 'write'])
+    expect((await list(`?rule=tool:${denied.rules[0].id}0`)).data).to.deep.equal([])
+  })
+
   it('belong to the session that Codex names in the call itself', async () => {
     const { client } = await connectClient(gateway, '/mcp/files', 'session', { key: user.key })
     const call = async (sessionId: unknown) => {

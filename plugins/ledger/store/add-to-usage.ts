@@ -25,16 +25,13 @@ export async function addToUsage(
 ): Promise<void> {
   const hours = new UsageSums<HourKey>()
   const [days, totals] = [new UsageSums(), new UsageSums()]
-  const [byRule, ruleDays] = [new UsageSums(), new UsageSums()]
+  const ofRules = createRuleSums()
   // Everything is added up from the sums of callers instead of from every record: that takes as long as the
   // rest of a row, and ten times as long for ten rules.
   for (const [rules, sums] of sumByRules(changes)) {
     for (const { measures, key: caller } of sums.entries()) {
       hours.add(caller, measures)
-      for (const rule of rules) {
-        byRule.add({ hour: caller.hour, ...rule, ...withoutHour(caller) }, measures)
-        ruleDays.add({ day: dayOf(caller), ...rule, target: caller.target }, measures)
-      }
+      for (const rule of rules) addToRule(ofRules, rule, caller, measures)
     }
   }
   for (const { key: caller, measures } of hours.entries()) {
@@ -43,9 +40,48 @@ export async function addToUsage(
   }
   await addUsage(db, 'usage_hours', hours)
   await addUsage(db, 'usage_totals', totals)
-  await addUsage(db, 'usage_rules', byRule)
+  await addUsage(db, 'usage_rules', ofRules.byRule)
   await addUsage(db, 'usage_days', days)
-  await addUsage(db, 'usage_rule_days', ruleDays)
+  await addUsage(db, 'usage_rule_days', ofRules.ruleDays)
+}
+
+/** What one call of a tool adds to the usage of rules. */
+export interface RuleHits {
+  readonly caller: Omit<HourKey, 'target'>
+  /** The rules that did something. */
+  readonly rules: UsageChange['rules']
+  readonly isError: boolean
+}
+
+/** Adds calls of tools to the sums by rule. They have no model, and are no requests in other sums. */
+export async function addRuleHits(db: Transaction<LedgerTables>, hits: readonly RuleHits[]): Promise<void> {
+  const sums = createRuleSums()
+  for (const { caller, rules, isError } of hits) {
+    const key = { ...caller, target: 0 }
+    const measures = { ...NO_MEASURES, requests: 1, errors: isError ? 1 : 0 }
+    for (const rule of distinctRules(rules)) addToRule(sums, rule, key, measures)
+  }
+  await addUsage(db, 'usage_rules', sums.byRule)
+  await addUsage(db, 'usage_rule_days', sums.ruleDays)
+}
+
+interface RuleSums {
+  readonly byRule: UsageSums
+  readonly ruleDays: UsageSums
+}
+
+function createRuleSums(): RuleSums {
+  return { byRule: new UsageSums(), ruleDays: new UsageSums() }
+}
+
+function addToRule(
+  { byRule, ruleDays }: RuleSums,
+  rule: RuleKey,
+  caller: HourKey,
+  measures: UsageMeasures,
+): void {
+  byRule.add({ hour: caller.hour, ...rule, ...withoutHour(caller) }, measures)
+  ruleDays.add({ day: dayOf(caller), ...rule, target: caller.target }, measures)
 }
 
 /** Sums the requests of each hour, caller and target that the same rules did something to. */

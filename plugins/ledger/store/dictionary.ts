@@ -10,6 +10,8 @@ import type { LedgerTables, TraceRuleRow } from './tables.ts'
 export interface Dictionary {
   /** Stores what is new in the records. The functions below then know it. */
   add(records: readonly LedgerRecord[], now: number): Promise<void>
+  /** Stores what is new in the labels and sets of groups of calls of tools. */
+  addCalls(calls: readonly DictionaryCall[]): Promise<void>
   /** These throw if `add` has not been called with a record that contains the text. */
   label(value: string): number
   groupSet(groups: readonly number[]): number
@@ -18,6 +20,13 @@ export interface Dictionary {
   trace(rules: LedgerRecord['rules']): number
   /** Undefined if no other record that was added has these warnings. */
   warningList(warnings: LedgerRecord['warnings']): number | undefined
+}
+
+/** A call of a tool, as far as usage tells calls apart. */
+interface DictionaryCall {
+  readonly keyId: string
+  readonly groups: readonly number[]
+  readonly rules: readonly { readonly kind: string }[]
 }
 
 /** Entries, or lists, above which what is known is dropped. It is read or stored again when it is needed. */
@@ -130,11 +139,15 @@ export function createDictionary(db: Kysely<LedgerTables>): Dictionary {
         knownSince = now
       }
       await addLabels(labelsOf(records))
-      const withGroups = records.filter(({ groups }) => groups.length > 0)
-      await addGroupSets(new Map(withGroups.map(({ groups }) => [groups.join(), groups])))
+      await addGroupSets(groupSetsOf(records))
       await addTargets(records)
       await addErrors(records, now)
       await lists.add(records, labelOf, Math.floor(now / DAY_MS))
+    },
+    async addCalls(calls) {
+      const values = calls.flatMap(({ keyId, rules }) => [keyId, ...rules.map(({ kind }) => kind)])
+      await addLabels(new Set(values.map(shorten)))
+      await addGroupSets(groupSetsOf(calls))
     },
     label: labelOf,
     groupSet: (groups) => known(groupSets, groups.join()),
@@ -144,6 +157,13 @@ export function createDictionary(db: Kysely<LedgerTables>): Dictionary {
     trace: lists.trace,
     warningList: lists.warningList,
   }
+}
+
+function groupSetsOf(
+  records: readonly Pick<LedgerRecord, 'groups'>[],
+): ReadonlyMap<string, readonly number[]> {
+  const withGroups = records.filter(({ groups }) => groups.length > 0)
+  return new Map(withGroups.map(({ groups }) => [groups.join(), groups]))
 }
 
 function labelsOf(records: readonly LedgerRecord[]): ReadonlySet<string> {

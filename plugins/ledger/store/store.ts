@@ -105,7 +105,7 @@ function createLedgerStore(
       isForgotten = forgetDeleted()
       return deleted
     },
-    saveToolCalls: (calls) => inTurn(() => writeToolCalls(db, cipher, calls)),
+    saveToolCalls: (calls) => inTurn(() => writeToolCalls(db, storage, calls)),
     listToolCalls: (query) => listToolCalls(db, cipher, query),
     listSessions: (query) => listSessions(db, query),
     listSteps: (query) => listSteps(db, query),

@@ -1,9 +1,13 @@
 import type { ExpressionBuilder, Kysely, SelectQueryBuilder } from 'kysely'
 import type { RuleOrigin, Warning } from '../../../core/contract/index.ts'
+import { addRuleHits, type RuleHits } from './add-to-usage.ts'
+import type { Dictionary } from './dictionary.ts'
 import { insertAll } from './insert-rows.ts'
 import { type PromptCipher, PromptKeyError } from './prompt-cipher.ts'
+import { HOUR_MS } from './record-id.ts'
 import { noteSessions } from './sessions.ts'
 import type { LedgerTables, ToolCallRow } from './tables.ts'
+import type { RecordStorage } from './write-records.ts'
 
 export const TOOL_CALL_VERDICTS = [
   'allowed',
@@ -79,6 +83,8 @@ export interface ToolCallFilter {
   readonly server?: string
   readonly tool?: string
   readonly verdict?: string
+  /** A rule that said something. */
+  readonly rule?: { readonly kind: string; readonly id: number }
   /** Unix times in milliseconds: inclusive, exclusive. */
   readonly since?: number
   readonly until?: number
@@ -99,20 +105,50 @@ export interface ToolCallQuery {
 /** Rows per DELETE statement. Bounds how long writes wait for it. */
 const DELETED_ROWS = 500
 
-/** Writes calls. Those that are there are skipped, so that a batch can be written again. */
+/**
+ * Writes calls and adds them to the usage of rules. Those that are there are skipped, so that a batch can be
+ * written again.
+ */
 export async function writeToolCalls(
   db: Kysely<LedgerTables>,
-  cipher: PromptCipher | undefined,
+  { dictionary, cipher }: Pick<RecordStorage, 'dictionary' | 'cipher'>,
   calls: readonly NewToolCall[],
 ): Promise<void> {
-  const rows = calls.map((call) => toRow(call, cipher))
+  const ruled = calls.filter(({ rules }) => rules.length > 0)
+  await dictionary.addCalls(ruled)
   await db.transaction().execute(async (transaction) => {
+    const found = transaction.selectFrom('tool_calls').select('request_id')
+    const ids = calls.map(({ id }) => id)
+    const stored = new Set(
+      (await found.where('request_id', 'in', ids).execute()).map(({ request_id }) => request_id),
+    )
+    const isNew = ({ id }: NewToolCall) => !stored.has(id)
+    const rows = calls.filter(isNew).map((call) => toRow(call, cipher))
     await insertAll(transaction, 'tool_calls', rows, 'skip')
+    // In the order in which requests are written, so that gateways that write at the same time do not block
+    // each other.
     await noteSessions(
       transaction,
       rows.flatMap(({ session, user_id, time }) => (session === null ? [] : [{ session, user_id, time }])),
     )
+    await addRuleHits(
+      transaction,
+      ruled.filter(isNew).map((call) => toRuleHits(call, dictionary)),
+    )
   })
+}
+
+function toRuleHits(
+  { time, userId, keyId, groups, rules, errorCode }: NewToolCall,
+  { label, groupSet }: Dictionary,
+): RuleHits {
+  const hour = Math.floor(Date.parse(time) / HOUR_MS)
+  const group_set = groups.length === 0 ? 0 : groupSet(groups)
+  return {
+    caller: { hour, user_id: userId, key: label(keyId), group_set },
+    rules: rules.map(({ kind, id }) => ({ kind: label(kind), rule_id: id })),
+    isError: errorCode !== undefined,
+  }
 }
 
 function toRow(call: NewToolCall, cipher: PromptCipher | undefined): Omit<ToolCallRow, 'id'> {
@@ -152,7 +188,7 @@ export async function listToolCalls(
 type Selection = SelectQueryBuilder<LedgerTables, 'tool_calls', ToolCallRow>
 
 function applyFilter(query: Selection, filter: ToolCallFilter): Selection {
-  const { id, userId, anyGroup, sessionId, server, tool, verdict, since, until } = filter
+  const { id, userId, anyGroup, sessionId, server, tool, verdict, rule, since, until } = filter
   let found = query
   if (id !== undefined) found = found.where('request_id', '=', id)
   if (userId !== undefined) found = found.where('user_id', '=', userId)
@@ -160,6 +196,9 @@ function applyFilter(query: Selection, filter: ToolCallFilter): Selection {
   if (server !== undefined) found = found.where('server', '=', server)
   if (tool !== undefined) found = found.where('tool', '=', tool)
   if (verdict !== undefined) found = found.where('verdict', '=', verdict)
+  // Quotes in names are escaped, so no other text looks like this.
+  if (rule !== undefined)
+    found = found.where('data', 'like', `%{"kind":"${rule.kind}","id":${rule.id},"name":%`)
   if (since !== undefined) found = found.where('time', '>=', since)
   if (until !== undefined) found = found.where('time', '<', until)
   if (anyGroup !== undefined) found = found.where(isOfGroup(anyGroup))

@@ -11,7 +11,7 @@ import { noteSessions } from './sessions.ts'
 import type { LedgerTables, TraceSlotRow } from './tables.ts'
 
 /** What writing needs to know of earlier batches. */
-interface RecordStorage {
+export interface RecordStorage {
   readonly dictionary: Dictionary
   readonly slots: TraceSlots
   readonly cipher: PromptCipher | undefined

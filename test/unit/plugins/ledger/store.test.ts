@@ -313,12 +313,31 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>, itWithMany: type
     expect(await store.series({ since: 0, until: NOON, stepMs: HOUR_MS })).to.deep.equal([])
   })
 
+  it('counts a call of a tool once for each of its rules, also when its batch is written again', async () => {
+    const rules = [
+      { kind: 'tool', id: 3, name: 'A', action: 'warn' },
+      { kind: 'tool', id: 3, name: 'A', action: 'deny' },
+      { kind: 'firewall', id: 4, name: 'B', action: 'mask' },
+    ]
+    const called = { ...toolCall(NOON), groups: [5], rules }
+    await store.saveToolCalls([called])
+    await store.saveToolCalls([called, toolCall(NOON + 1)])
+    const hour = Math.floor(NOON / HOUR_MS)
+    for (const filter of [{}, { groupId: 5 }, { userId: called.userId }]) {
+      const range = { since: hour, until: hour + 1, limit: 10 }
+      const used = await store.usage({ groupBy: ['rule'], ...range, ...filter })
+      expect(used.map(({ rule, requests }) => [rule?.kind, rule?.id, requests])).to.have.deep.members([
+        ['firewall', 4, 1],
+        ['tool', 3, 1],
+      ])
+    }
+  })
+
   it('deletes sessions with the last of what happened in them', async () => {
     await store.write([ledgerRecord({ time: NOON, sessionId: 'run' })])
     await store.write([ledgerRecord({ time: NOON, sessionId: 'early' })])
     await store.write([ledgerRecord({ time: NOON, sessionId: 'copy', shadowOf: requestIdAt(NOON) })])
     const later = toolCall(NOON + DAY_MS)
-    await store.saveToolCalls([later])
     await store.saveToolCalls([later])
     const read = async () =>
       (await store.listSessions({ limit: 10 })).sessions.map(({ session, requests, toolCalls }) => [

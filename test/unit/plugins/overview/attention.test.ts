@@ -3,7 +3,7 @@ import type { UsageGroup } from '../../../../plugins/ledger/store/queries.ts'
 import { checkLog, checkPolicyRules } from '../../../../plugins/overview/attention.ts'
 import { showFigures } from '../../../../plugins/overview/series.ts'
 import type { Policy } from '../../../../projections/events/policies.ts'
-import { firewallRule, routingRule, ruleSet, TEST_KINDS } from '../../../support/rules.ts'
+import { firewallRule, routingRule, ruleSet, TEST_KINDS, toolRule } from '../../../support/rules.ts'
 
 const NOW = Date.parse('2026-12-20T00:00:00Z')
 
@@ -27,8 +27,12 @@ describe('what needs attention', () => {
       firewallRule({ id: 14, updated_at: '2026-12-19T00:00:00.000000Z' }),
     ],
     [routingRule({ id: 15 })],
+    [toolRule({ id: 16 }), toolRule({ id: 17 })],
   )
-  const used = [{ rule: { kind: 'firewall', id: 11 }, requests: 3 } as UsageGroup]
+  const used = [
+    { rule: { kind: 'firewall', id: 11 }, requests: 3 } as UsageGroup,
+    { rule: { kind: 'tool', id: 17 }, requests: 1 } as UsageGroup,
+  ]
   const check = async (isEnabled: boolean) => {
     const policies = { policies: () => [policy(isEnabled)], rulesOf: () => rules }
     const found = await checkPolicyRules(policies, TEST_KINDS, used, NOW)
@@ -39,6 +43,7 @@ describe('what needs attention', () => {
     expect(await check(true)).to.deep.equal([
       ['rule_never_matched', 'firewall', 12],
       ['rule_never_matched', 'routing', 15],
+      ['rule_never_matched', 'tool', 16],
     ])
     expect(await check(false)).to.deep.equal([])
   })
